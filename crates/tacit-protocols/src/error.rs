@@ -1,0 +1,33 @@
+//! What can go wrong inside a protocol.
+
+use tacit_net::NetError;
+
+/// An error of a protocol run. None of them carries a share, a seed or a secret.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A link failed, or a peer was lost.
+    #[error(transparent)]
+    Net(#[from] NetError),
+    /// The operating system gave no randomness; nothing secret can be made without it.
+    #[error("the operating system's random generator failed ({0}); no secret can be protected without it, so this party stops")]
+    Randomness(String),
+    /// A peer sent something outside the protocol.
+    #[error("party {party} broke the protocol at '{step}': {what}")]
+    Peer {
+        /// The sender.
+        party: usize,
+        /// The step of the protocol.
+        step: &'static str,
+        /// What was wrong with the message.
+        what: String,
+    },
+    /// An online call consumes correlated randomness that the plan did not demand.
+    #[error("'{call}' needs correlated randomness that was not prepared; the calls of the online phase must be those of the plan")]
+    NotPrepared {
+        /// The call.
+        call: String,
+    },
+    /// A call outside the machine's range.
+    #[error("{0}")]
+    Invalid(String),
+}

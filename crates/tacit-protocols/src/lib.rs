@@ -1,0 +1,8 @@
+//! The four systems of Tacit, one folder each, behind one seam: [`machine::Machine`].
+
+pub mod cost;
+mod error;
+pub mod machine;
+
+pub use cost::Cost;
+pub use error::Error;
