@@ -1,1 +1,39 @@
-//! placeholder
+//! Local arithmetic of Tacit: rings `Z_2^k`, small primes, packed bits, matrix products,
+//! convolutions and the expansion of seeds.
+//!
+//! # The seam for other processors
+//!
+//! Everything here works on whole buffers and returns whole buffers. This is the seam where
+//! another processor (AMX int8 limb products, CUDA) replaces the arithmetic: it takes over these
+//! functions and nothing above them changes. Protocol code therefore never loops over elements
+//! itself; a local step that no kernel here covers becomes a new kernel here.
+//!
+//! On x86-64 the kernels are compiled for AVX-512, AVX2 and the baseline, and the best one is
+//! chosen at run time (see [`isa`]); other processors run the portable path. Long buffers are
+//! split over rayon's threads. All paths give the same results, bit by bit.
+//!
+//! Lengths are the caller's business: a mismatch is a bug of the protocol and panics. Only
+//! [`prime::unpack`] and [`Bits::from_bytes`] read what a peer sent, and they refuse it with
+//! `None`.
+
+#[cfg(target_endian = "big")]
+compile_error!("tacit-algebra casts buffers to little-endian bytes and needs such a processor");
+
+pub mod bits;
+pub mod conv;
+pub mod falcon;
+pub mod isa;
+pub mod matmul;
+mod par;
+pub mod prg;
+pub mod prime;
+pub mod ring;
+pub mod rows;
+pub mod vec;
+
+pub use bits::Bits;
+pub use conv::{Conv2d, conv2d_acc};
+pub use matmul::{MatMul, matmul_acc};
+pub use prg::Prg;
+pub use ring::Ring;
+pub use rows::BitRows;

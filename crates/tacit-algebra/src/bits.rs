@@ -1,0 +1,300 @@
+//! Packed bits: bit `i` is bit `i % 64` of word `i / 64`; unused high bits of the last word are
+//! always zero.
+
+use std::fmt;
+
+use crate::isa::{self, simd};
+use crate::{Ring, par, vec};
+
+/// A vector of bits, one per element of some tensor.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Bits {
+    len: usize,
+    words: Vec<u64>,
+}
+
+impl fmt::Debug for Bits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Bits({})", self.len)
+    }
+}
+
+/// The words that `len` bits take.
+pub(crate) fn words_for(len: usize) -> usize {
+    len.div_ceil(64)
+}
+
+/// Clears the unused bits of the last word of a run of `len` bits.
+pub(crate) fn clean_tail(len: usize, words: &mut [u64]) {
+    if let (used @ 1.., Some(last)) = (len % 64, words.last_mut()) {
+        *last &= (1 << used) - 1;
+    }
+}
+
+/// Byte `j` of the result is bit `j` of `bits`.
+#[inline(always)]
+pub(crate) fn spread(bits: u8) -> u64 {
+    let picked = (bits as u64).wrapping_mul(0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
+    ((picked + 0x7f7f_7f7f_7f7f_7f7f) >> 7) & 0x0101_0101_0101_0101
+}
+
+/// Bit `j` of the result is the lowest bit of byte `j`; the other bits must be zero.
+#[inline(always)]
+pub(crate) fn squeeze(bytes: u64) -> u8 {
+    (bytes.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
+}
+
+simd! {
+    fn xor_to(a: &mut [u64], b: &[u64]) {
+        for (a, b) in a.iter_mut().zip(b) {
+            *a ^= b;
+        }
+    }
+
+    fn and_to(a: &mut [u64], b: &[u64]) {
+        for (a, b) in a.iter_mut().zip(b) {
+            *a &= b;
+        }
+    }
+
+    fn and_product_to(acc: &mut [u64], x0: &[u64], x1: &[u64], y0: &[u64], y1: &[u64]) {
+        let x = x0.iter().zip(x1);
+        let y = y0.iter().zip(y1);
+        for ((acc, (x0, x1)), (y0, y1)) in acc.iter_mut().zip(x).zip(y) {
+            *acc ^= (x0 & (y0 ^ y1)) ^ (x1 & y0);
+        }
+    }
+
+    pub(crate) fn expand_bytes_into(out: &mut [u8], words: &[u64]) {
+        for (out, word) in out.chunks_mut(64).zip(words) {
+            let mut tile = [0; 64];
+            for (tile, byte) in tile.chunks_exact_mut(8).zip(word.to_le_bytes()) {
+                tile.copy_from_slice(&spread(byte).to_le_bytes());
+            }
+            out.copy_from_slice(&tile[..out.len()]);
+        }
+    }
+
+    fn expand_ring_into<R: Ring>(out: &mut [R], words: &[u64]) {
+        for (out, word) in out.chunks_mut(64).zip(words) {
+            for (j, o) in out.iter_mut().enumerate() {
+                *o = R::from_u64((word >> j) & 1);
+            }
+        }
+    }
+
+    /// Top bits of `a`, 64 elements per word.
+    pub(crate) fn top_bits<R: Ring>(words: &mut [u64], a: &[R]) {
+        for (word, a) in words.iter_mut().zip(a.chunks(64)) {
+            *word = 0;
+            for (j, a) in a.iter().enumerate() {
+                *word |= a.shr(R::BITS - 1).to_u64() << j;
+            }
+        }
+    }
+}
+
+/// `acc ^= x0 y0 ^ x1 y0 ^ x0 y1` on words of packed bits: the local part of a replicated AND.
+pub fn and_product_words(acc: &mut [u64], x0: &[u64], x1: &[u64], y0: &[u64], y1: &[u64]) {
+    assert!([x0, x1, y0, y1].iter().all(|v| v.len() == acc.len()));
+    let isa = isa::current();
+    par::for_each(acc, |s, acc| {
+        let e = s + acc.len();
+        and_product_to(isa, acc, &x0[s..e], &x1[s..e], &y0[s..e], &y1[s..e])
+    });
+}
+
+/// `acc ^= x0 y0 ^ x1 y0 ^ x0 y1`; `acc` enters as the zero-sharing mask.
+pub fn and_product_assign(acc: &mut Bits, x0: &Bits, x1: &Bits, y0: &Bits, y1: &Bits) {
+    assert!([x0, x1, y0, y1].iter().all(|v| v.len == acc.len));
+    and_product_words(&mut acc.words, &x0.words, &x1.words, &y0.words, &y1.words);
+}
+
+impl Bits {
+    /// `len` zeros.
+    pub fn zeros(len: usize) -> Self {
+        Bits {
+            len,
+            words: vec![0; words_for(len)],
+        }
+    }
+
+    /// The first `len` bits of `words`.
+    ///
+    /// # Panics
+    /// If there are not exactly as many words as `len` bits need.
+    pub fn from_words(len: usize, mut words: Vec<u64>) -> Self {
+        assert_eq!(words.len(), words_for(len));
+        clean_tail(len, &mut words);
+        Bits { len, words }
+    }
+
+    /// Bit `i` is `f(i)`.
+    pub fn from_fn(len: usize, f: impl Fn(usize) -> bool) -> Self {
+        let mut bits = Bits::zeros(len);
+        for i in 0..len {
+            bits.words[i / 64] |= (f(i) as u64) << (i % 64);
+        }
+        bits
+    }
+
+    /// The number of bits.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The words, the unused bits of the last one zero.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// The words, for good.
+    pub fn into_words(self) -> Vec<u64> {
+        self.words
+    }
+
+    /// Bit `i`.
+    pub fn get(&self, i: usize) -> bool {
+        assert!(i < self.len);
+        self.words[i / 64] >> (i % 64) & 1 == 1
+    }
+
+    /// Sets bit `i` to `bit`.
+    pub fn set(&mut self, i: usize, bit: bool) {
+        assert!(i < self.len);
+        let word = &mut self.words[i / 64];
+        *word = *word & !(1 << (i % 64)) | (bit as u64) << (i % 64);
+    }
+
+    /// `self ^ o`.
+    pub fn xor(&self, o: &Bits) -> Bits {
+        let mut out = self.clone();
+        out.xor_assign(o);
+        out
+    }
+
+    /// `self ^= o`.
+    pub fn xor_assign(&mut self, o: &Bits) {
+        assert_eq!(self.len, o.len);
+        xor_to(isa::current(), &mut self.words, &o.words);
+    }
+
+    /// `self & o`.
+    pub fn and(&self, o: &Bits) -> Bits {
+        let mut out = self.clone();
+        out.and_assign(o);
+        out
+    }
+
+    /// `self &= o`.
+    pub fn and_assign(&mut self, o: &Bits) {
+        assert_eq!(self.len, o.len);
+        and_to(isa::current(), &mut self.words, &o.words);
+    }
+
+    /// Every bit flipped.
+    #[allow(clippy::should_implement_trait)]
+    pub fn not(&self) -> Bits {
+        Bits::from_words(self.len, self.words.iter().map(|w| !w).collect())
+    }
+
+    /// The number of ones.
+    pub fn count_ones(&self) -> usize {
+        self.words.iter().map(|w| w.count_ones() as usize).sum()
+    }
+
+    /// The parts one after the other.
+    pub fn concat(parts: &[&Bits]) -> Bits {
+        let len = parts.iter().map(|p| p.len).sum();
+        let mut words = Vec::with_capacity(words_for(len) + 1);
+        let mut at = 0;
+        for part in parts {
+            let shift = at % 64;
+            if shift == 0 {
+                words.extend_from_slice(&part.words);
+            } else {
+                for word in &part.words {
+                    if let Some(last) = words.last_mut() {
+                        *last |= word << shift;
+                    }
+                    words.push(word >> (64 - shift));
+                }
+            }
+            at += part.len;
+            words.truncate(words_for(at));
+        }
+        Bits { len, words }
+    }
+
+    /// Bits `start .. start + len`; fastest when `start` is a multiple of 64.
+    pub fn slice(&self, start: usize, len: usize) -> Bits {
+        assert!(start + len <= self.len);
+        let (first, shift) = (start / 64, start % 64);
+        let source = &self.words[first..];
+        let words = if shift == 0 {
+            source[..words_for(len)].to_vec()
+        } else {
+            let next = source[1.min(source.len())..].iter().copied().chain([0]);
+            let pairs = source.iter().zip(next);
+            pairs
+                .map(|(lo, hi)| lo >> shift | hi << (64 - shift))
+                .take(words_for(len))
+                .collect()
+        };
+        Bits::from_words(len, words)
+    }
+
+    /// `len / 8` bytes, rounded up; bit `i` is bit `i % 8` of byte `i / 8`.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = bytemuck::cast_slice(&self.words).to_vec();
+        bytes.truncate(self.len.div_ceil(8));
+        bytes
+    }
+
+    /// The inverse of [`Bits::to_bytes`]; `None` if there are too many or too few bytes, or an
+    /// unused bit is set.
+    pub fn from_bytes(len: usize, bytes: &[u8]) -> Option<Bits> {
+        if bytes.len() != len.div_ceil(8) {
+            return None;
+        }
+        if let (used @ 1.., Some(last)) = (len % 8, bytes.last())
+            && last >> used != 0
+        {
+            return None;
+        }
+        let mut bits = Bits::zeros(len);
+        bytemuck::cast_slice_mut(&mut bits.words)[..bytes.len()].copy_from_slice(bytes);
+        Some(bits)
+    }
+
+    /// One byte, 0 or 1, per bit.
+    pub fn expand(&self) -> Vec<u8> {
+        let isa = isa::current();
+        vec::build(self.len, |s, out| {
+            expand_bytes_into(isa, out, &self.words[s / 64..])
+        })
+    }
+
+    /// One ring element, 0 or 1, per bit.
+    pub fn expand_ring<R: Ring>(&self) -> Vec<R> {
+        let isa = isa::current();
+        vec::build(self.len, |s, out| {
+            expand_ring_into(isa, out, &self.words[s / 64..])
+        })
+    }
+
+    /// The highest bit of every element.
+    pub fn msb_of<R: Ring>(a: &[R]) -> Bits {
+        let isa = isa::current();
+        let mut bits = Bits::zeros(a.len());
+        par::for_each_unit(a.len(), &mut bits.words, 1, |s, words| {
+            top_bits(isa, words, &a[s..])
+        });
+        bits
+    }
+}

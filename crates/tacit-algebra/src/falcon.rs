@@ -1,0 +1,231 @@
+//! Fused local steps of Falcon (Wagh et al., PETS 2021): plain kernels without communication.
+//!
+//! Throughout, `m = BITS - 1` and `p` is [`Ring::PRIME`].
+
+use crate::bits::{expand_bytes_into, top_bits};
+use crate::isa::{self, simd};
+use crate::prime::reduce_once;
+use crate::{Bits, Ring, par, vec};
+
+simd! {
+    fn masked_add_into<R: Ring>(sum: &mut [R], a: &[R], x: &[R]) {
+        for ((s, a), x) in sum.iter_mut().zip(a).zip(x) {
+            *s = a.shl(1).shr(1).add(*x);
+        }
+    }
+
+    fn sum3_into<R: Ring>(sum: &mut [R], a: &[R], b: &[R], c: &[R]) {
+        for (((s, a), b), c) in sum.iter_mut().zip(a).zip(b).zip(c) {
+            *s = a.add(*b).add(*c);
+        }
+    }
+
+    fn drop_top<R: Ring>(sum: &mut [R]) {
+        for s in sum {
+            *s = s.shl(1).shr(1);
+        }
+    }
+
+    fn flip_residues_into(p: u8, out: &mut [u8], x: &[u8], add_bit: bool) {
+        let top = p + add_bit as u8;
+        for (bit, x) in out.iter_mut().zip(x) {
+            *bit = if *bit != 0 { reduce_once(p, top - x) } else { *x };
+        }
+    }
+
+    fn flip_ring_into<R: Ring>(out: &mut [R], x: &[R], bits: &[u64], add_bit: bool) {
+        let one = if add_bit { R::ONE } else { R::ZERO };
+        for ((out, x), word) in out.chunks_mut(64).zip(x.chunks(64)).zip(bits) {
+            for (j, (out, x)) in out.iter_mut().zip(x).enumerate() {
+                *out = if word >> j & 1 != 0 { one.sub(*x) } else { *x };
+            }
+        }
+    }
+}
+
+/// Fills sums by `f(start, part)` and parts them into their low `m` bits and bit `m`.
+fn split_sums<R: Ring>(n: usize, f: impl Fn(usize, &mut [R]) + Sync) -> (Vec<R>, Bits) {
+    let isa = isa::current();
+    let mut sums = vec![R::ZERO; n];
+    let mut carries = vec![0; n.div_ceil(64)];
+    par::for_each_pair(n, (&mut sums, 64), (&mut carries, 1), |s, sums, carries| {
+        f(s, sums);
+        top_bits(isa, carries, sums);
+        drop_top(isa, sums);
+    });
+    (sums, Bits::from_words(n, carries))
+}
+
+/// `(a + x) mod 2^m` over the low `m` bits of `a`, and the carry `(a mod 2^m) + x >= 2^m`.
+///
+/// Every `x` is below `2^m`.
+pub fn masked_add<R: Ring>(a: &[R], x: &[R]) -> (Vec<R>, Bits) {
+    assert_eq!(a.len(), x.len());
+    let isa = isa::current();
+    split_sums(a.len(), |s, sum| {
+        let e = s + sum.len();
+        masked_add_into(isa, sum, &a[s..e], &x[s..e])
+    })
+}
+
+/// `(a + b) mod 2^m` and the carry, for values below `2^m`.
+pub fn sum2<R: Ring>(a: &[R], b: &[R]) -> (Vec<R>, Bits) {
+    masked_add(a, b)
+}
+
+/// `(a + b + c) mod 2^m` and the parity of `floor((a + b + c) / 2^m)`, for values below `2^m`.
+pub fn sum3<R: Ring>(a: &[R], b: &[R], c: &[R]) -> (Vec<R>, Bits) {
+    assert!(a.len() == b.len() && a.len() == c.len());
+    let isa = isa::current();
+    split_sums(a.len(), |s, sum| {
+        let e = s + sum.len();
+        sum3_into(isa, sum, &a[s..e], &b[s..e], &c[s..e])
+    })
+}
+
+/// `x (1 - 2b)`, with `add_bit` plus `b`, modulo `p`: the XOR of a shared bit with a public one
+/// in the component that carries constants, and in the others.
+pub fn flip_residues(p: u8, x: &[u8], b: &Bits, add_bit: bool) -> Vec<u8> {
+    assert_eq!(x.len(), b.len());
+    let isa = isa::current();
+    vec::build(x.len(), |s, out: &mut [u8]| {
+        for (i, out) in out.chunks_mut(1024).enumerate() {
+            let s = s + 1024 * i;
+            expand_bytes_into(isa, out, &b.words()[s / 64..]);
+            flip_residues_into(isa, p, out, &x[s..s + out.len()], add_bit);
+        }
+    })
+}
+
+/// `x (1 - 2b)`, with `add_bit` plus `b`, over a ring.
+pub fn flip_ring<R: Ring>(x: &[R], b: &Bits, add_bit: bool) -> Vec<R> {
+    assert_eq!(x.len(), b.len());
+    let isa = isa::current();
+    vec::build(x.len(), |s, out| {
+        flip_ring_into(
+            isa,
+            out,
+            &x[s..s + out.len()],
+            &b.words()[s / 64..],
+            add_bit,
+        )
+    })
+}
+
+/// Columns that the comparison works on at once.
+const TILE: usize = 64;
+
+/// One row of a tile; columns past the end of the matrix are zero.
+#[inline(always)]
+fn tile<T: Copy + Default>(row: &[T]) -> [T; TILE] {
+    let mut tile = [T::default(); TILE];
+    let len = row.len().min(TILE);
+    tile[..len].copy_from_slice(&row[..len]);
+    tile
+}
+
+simd! {
+    fn leaves_into<R: Ring>(
+        out: &mut [&mut [u8]],
+        x: &[u8],
+        g: &[u8],
+        stride: usize,
+        beta: &[u8],
+        r: &[R],
+        constant: bool,
+    ) {
+        let (p, one) = (R::PRIME, constant as u8);
+        for s in (0..r.len()).step_by(TILE) {
+            let len = TILE.min(r.len() - s);
+            let (r, beta) = (tile(&r[s..s + len]), tile(&beta[s..s + len]));
+            // Byte `b` of r and of r + 1, one lane per column.
+            let (mut y, mut z) = ([[0u8; TILE]; 8], [[0u8; TILE]; 8]);
+            for b in 0..R::BITS / 8 {
+                for j in 0..TILE {
+                    y[b as usize][j] = r[j].shr(8 * b).to_u64() as u8;
+                    z[b as usize][j] = r[j].add(R::ONE).shr(8 * b).to_u64() as u8;
+                }
+            }
+            // What beta and the constants add to u where z = 1, by the value of y.
+            let (mut at_01, mut at_11) = ([0u8; TILE], [0u8; TILE]);
+            for j in 0..TILE {
+                at_01[j] = reduce_once(p, beta[j] + (p - one));
+                at_11[j] = reduce_once(p, at_01[j] + beta[j]);
+            }
+            let mut sum = [one; TILE];
+            for (i, out) in out.iter_mut().enumerate().rev() {
+                let row = i * stride + s;
+                let (x, g) = (tile(&x[row..row + len]), tile(&g[row..row + len]));
+                let (y, z) = (&y[i / 8], &z[i / 8]);
+                let bit = 1u8 << (i % 8);
+                let mut c = [0u8; TILE];
+                for j in 0..TILE {
+                    let (y, z) = (y[j] & bit != 0, z[j] & bit != 0);
+                    let a = reduce_once(p, x[j] + (p - reduce_once(p, 2 * g[j])));
+                    let of_beta = match (y, z) {
+                        (false, false) => 0,
+                        (true, false) => beta[j],
+                        (false, true) => at_01[j],
+                        (true, true) => at_11[j],
+                    };
+                    let u = reduce_once(p, a + of_beta);
+                    let v = if y != z { reduce_once(p, a + beta[j]) } else { x[j] };
+                    let w = if z { reduce_once(p, p + one - v) } else { v };
+                    c[j] = reduce_once(p, u + sum[j]);
+                    sum[j] = reduce_once(p, sum[j] + w);
+                }
+                if i == 0 {
+                    let last = R::ZERO.sub(R::ONE).shr(1);
+                    for j in 0..TILE {
+                        c[j] = if r[j] == last { beta[j] } else { c[j] };
+                    }
+                }
+                out[s..s + len].copy_from_slice(&c[..len]);
+            }
+        }
+    }
+}
+
+/// The linear part of Falcon's private compare for one component of the shares.
+///
+/// `x` and `g` hold `m` rows of residues, row `i` at `i * stride .. i * stride + n`, for
+/// `n = r.len()` comparisons: the component of bit `i` of x and of its product with `beta`.
+/// `r` holds public values below `2^m`. With `y_i` bit `i` of `r`, `z_i` bit `i` of
+/// `r + 1 mod 2^m` and `one` = 1 if this component carries the public constants, else 0, the
+/// result has `m` rows of `n` residues,
+///
+/// ```text
+/// u_i = x_i - 2 g_i - one z_i + beta (y_i + z_i)
+/// w_i = x_i + beta (y_i - z_i) + one z_i - 2 (x_i z_i + g_i (y_i - z_i))
+/// c_i = u_i + one + sum_{k > i} w_k                                        (mod p)
+/// ```
+///
+/// but where `r = 2^m - 1`, which no x exceeds, `c_0` is `beta`.
+pub fn compare_leaves<R: Ring>(
+    x: &[u8],
+    g: &[u8],
+    stride: usize,
+    beta: &[u8],
+    r: &[R],
+    constant: bool,
+) -> Vec<u8> {
+    let (m, n) = (R::BITS as usize - 1, r.len());
+    let needed = if n == 0 { 0 } else { (m - 1) * stride + n };
+    assert!(n <= stride && beta.len() == n && x.len() >= needed && g.len() >= needed);
+    let isa = isa::current();
+    let mut out = vec![0; m * n];
+    par::for_each_columns(&mut out, n, m, |s, out| {
+        let e = s + out[0].len();
+        leaves_into(
+            isa,
+            out,
+            &x[s..],
+            &g[s..],
+            stride,
+            &beta[s..e],
+            &r[s..e],
+            constant,
+        );
+    });
+    out
+}
