@@ -1,1 +1,11 @@
-//! placeholder
+//! Models: ONNX import, the float32 reference, fixed-point planning and execution.
+//!
+//! Nothing here knows which protocol runs or what joins the parties.
+
+pub mod graph;
+mod index;
+pub mod onnx;
+pub mod reference;
+mod tail;
+
+pub use graph::Graph;

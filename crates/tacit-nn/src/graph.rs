@@ -1,0 +1,335 @@
+//! The model as a graph of a few operations with typed, resolved geometry.
+//!
+//! Shapes are those of one item: the batch axis, always the first, is left out. Values are
+//! row-major and flat, so a reshape is no operation at all.
+
+use serde::{Deserialize, Serialize};
+
+/// A value of the graph: 0 is the input, `i + 1` the output of node `i`.
+pub type ValueId = usize;
+
+/// The index that [`Op::Rearrange`] answers with its fill value.
+pub const FILL: u32 = u32::MAX;
+
+/// A model, ready to be run in the clear or planned.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    /// The name of the input.
+    pub input_name: String,
+    /// The shape of one input item.
+    pub input_shape: Vec<usize>,
+    /// The operations; a node reads only values of earlier nodes and the input.
+    pub nodes: Vec<Node>,
+    /// The value that is revealed.
+    pub output: ValueId,
+    /// The name of the output.
+    pub output_name: String,
+    /// The shape of one revealed item, before the tail.
+    pub revealed_shape: Vec<usize>,
+    /// What the receiver of the result computes in the clear, in this order.
+    pub tail: Vec<Tail>,
+    /// The shape of one output item, after the tail.
+    pub output_shape: Vec<usize>,
+}
+
+/// One operation of a [`Graph`].
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The node's name in the model's file, or that of its output.
+    pub name: String,
+    /// What it computes.
+    pub op: Op,
+    /// The values it reads.
+    pub inputs: Vec<ValueId>,
+    /// The shape of one item of its output.
+    pub shape: Vec<usize>,
+}
+
+/// The operations of a [`Graph`].
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// Convolution with fixed weights.
+    Conv(Conv),
+    /// Matrix product with fixed weights.
+    Linear(Linear),
+    /// Element-wise scale and shift with fixed numbers.
+    Affine(Affine),
+    /// `x + y`.
+    Add,
+    /// `x - y`.
+    Sub,
+    /// Element-wise `x y`.
+    Mul,
+    /// `max(x, 0)`.
+    Relu,
+    /// `min(max(x, low), high)`.
+    Clip {
+        /// The lower bound.
+        low: Option<f32>,
+        /// The upper bound.
+        high: Option<f32>,
+    },
+    /// The maximum of each window.
+    MaxPool(Pool),
+    /// The mean of each window.
+    AveragePool(Pool),
+    /// `out[i] = x[index[i]]`, or `fill` where the index is [`FILL`]; per item.
+    Rearrange {
+        /// One index into the input item for each element of the output item.
+        index: Vec<u32>,
+        /// The value of padding.
+        fill: f32,
+    },
+    /// The inputs joined along an axis.
+    Concat {
+        /// The product of the item's axes before the joined one.
+        outer: usize,
+    },
+}
+
+impl Op {
+    /// The operation's name for tables and messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Op::Conv(_) => "Conv",
+            Op::Linear(_) => "Linear",
+            Op::Affine(_) => "Affine",
+            Op::Add => "Add",
+            Op::Sub => "Sub",
+            Op::Mul => "Mul",
+            Op::Relu => "Relu",
+            Op::Clip { .. } => "Clip",
+            Op::MaxPool(_) => "MaxPool",
+            Op::AveragePool(_) => "AveragePool",
+            Op::Rearrange { .. } => "Rearrange",
+            Op::Concat { .. } => "Concat",
+        }
+    }
+}
+
+/// A convolution with fixed weights.
+#[derive(Clone, Debug)]
+pub struct Conv {
+    /// Shapes.
+    pub geometry: ConvGeometry,
+    /// OIHW, with I the channels of one group.
+    pub weight: Vec<f32>,
+    /// One number per filter, or empty.
+    pub bias: Vec<f32>,
+}
+
+/// The shapes of a two-dimensional convolution over one item.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConvGeometry {
+    /// Channels of the input.
+    pub channels: usize,
+    /// Height of the input.
+    pub height: usize,
+    /// Width of the input.
+    pub width: usize,
+    /// Channels of the output.
+    pub filters: usize,
+    /// Height and width of the kernel.
+    pub kernel: [usize; 2],
+    /// Vertical and horizontal stride.
+    pub stride: [usize; 2],
+    /// Zero padding: top, left, bottom, right.
+    pub pad: [usize; 4],
+    /// Vertical and horizontal dilation.
+    pub dilation: [usize; 2],
+    /// Groups of channels that do not mix.
+    pub groups: usize,
+}
+
+impl ConvGeometry {
+    /// Height and width of the output; the geometry must be valid.
+    pub fn out(&self) -> [usize; 2] {
+        let size = [self.height, self.width];
+        std::array::from_fn(|d| {
+            let span = (self.kernel[d] - 1) * self.dilation[d] + 1;
+            (size[d] + self.pad[d] + self.pad[d + 2] - span) / self.stride[d] + 1
+        })
+    }
+
+    /// Elements of one output item.
+    pub fn out_len(&self) -> usize {
+        let [h, w] = self.out();
+        self.filters * h * w
+    }
+
+    /// Elements of one input item.
+    pub fn in_len(&self) -> usize {
+        self.channels * self.height * self.width
+    }
+
+    /// Weights of one filter.
+    pub fn taps(&self) -> usize {
+        self.channels / self.groups * self.kernel[0] * self.kernel[1]
+    }
+}
+
+/// A matrix product with fixed weights: the item's `rows` x `k` by `k` x `n`.
+#[derive(Clone, Debug)]
+pub struct Linear {
+    /// Rows of one item.
+    pub rows: usize,
+    /// Columns of the input.
+    pub k: usize,
+    /// Columns of the output.
+    pub n: usize,
+    /// `k` x `n`, row-major.
+    pub weight: Vec<f32>,
+    /// One number per column, or empty.
+    pub bias: Vec<f32>,
+}
+
+/// `x[e] * scale[c] + shift[c]` with `c = (e / inner) % channels` for element `e` of an item.
+#[derive(Clone, Debug)]
+pub struct Affine {
+    /// Neighbouring elements that share a number.
+    pub inner: usize,
+    /// One factor per channel, or empty for 1.
+    pub scale: Vec<f32>,
+    /// One term per channel, or empty for 0.
+    pub shift: Vec<f32>,
+}
+
+impl Affine {
+    /// The number of channels.
+    pub fn channels(&self) -> usize {
+        self.scale.len().max(self.shift.len())
+    }
+
+    /// The channel of element `e`.
+    pub fn channel(&self, e: usize) -> usize {
+        (e / self.inner) % self.channels()
+    }
+
+    /// The factor of element `e`.
+    pub fn scale_at(&self, e: usize) -> f32 {
+        if self.scale.is_empty() {
+            1.0
+        } else {
+            self.scale[self.channel(e)]
+        }
+    }
+
+    /// The term of element `e`.
+    pub fn shift_at(&self, e: usize) -> f32 {
+        if self.shift.is_empty() {
+            0.0
+        } else {
+            self.shift[self.channel(e)]
+        }
+    }
+}
+
+/// The windows of a pooling layer over one item of channels x height x width.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pool {
+    /// Channels.
+    pub channels: usize,
+    /// Height of the input.
+    pub height: usize,
+    /// Width of the input.
+    pub width: usize,
+    /// Height and width of a window.
+    pub kernel: [usize; 2],
+    /// Vertical and horizontal stride.
+    pub stride: [usize; 2],
+    /// Padding: top, left, bottom, right.
+    pub pad: [usize; 4],
+    /// Vertical and horizontal dilation.
+    pub dilation: [usize; 2],
+    /// Height and width of the output.
+    pub out: [usize; 2],
+    /// Whether a mean counts the padding; of no meaning to a maximum.
+    pub count_pad: bool,
+}
+
+impl Pool {
+    /// Elements of one output item.
+    pub fn out_len(&self) -> usize {
+        self.channels * self.out[0] * self.out[1]
+    }
+
+    /// Elements of one input item.
+    pub fn in_len(&self) -> usize {
+        self.channels * self.height * self.width
+    }
+
+    /// Elements of a window, padding included.
+    pub fn window(&self) -> usize {
+        self.kernel[0] * self.kernel[1]
+    }
+
+    /// The position along axis `d` (0 vertical, 1 horizontal) of tap `k` of window `o`, counted
+    /// from the start of the padding.
+    fn position(&self, d: usize, o: usize, k: usize) -> usize {
+        o * self.stride[d] + k * self.dilation[d]
+    }
+
+    /// The element of the input item under tap `tap` of output element `e`; `None` in the padding.
+    pub fn tap(&self, e: usize, tap: usize) -> Option<usize> {
+        let [oh, ow] = self.out;
+        let (channel, row, column) = (e / (oh * ow), e / ow % oh, e % ow);
+        let at = |d: usize, o, k, size| {
+            self.position(d, o, k)
+                .checked_sub(self.pad[d])
+                .filter(|&p| p < size)
+        };
+        let y = at(0, row, tap / self.kernel[1], self.height)?;
+        let x = at(1, column, tap % self.kernel[1], self.width)?;
+        Some((channel * self.height + y) * self.width + x)
+    }
+
+    /// The number by which the sum of the window of output element `e` is divided for its mean.
+    pub fn divisor(&self, e: usize) -> usize {
+        let [oh, ow] = self.out;
+        let count = |d: usize, o, size| {
+            let range = if self.count_pad {
+                0..size + self.pad[d] + self.pad[d + 2]
+            } else {
+                self.pad[d]..self.pad[d] + size
+            };
+            (0..self.kernel[d])
+                .filter(|&k| range.contains(&self.position(d, o, k)))
+                .count()
+        };
+        count(0, e / ow % oh, self.height) * count(1, e % ow, self.width)
+    }
+}
+
+/// What the receiver of the result computes in the clear. An item is `outer` x `size` x `inner`
+/// and the operation runs along `size`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tail {
+    /// The function.
+    pub function: TailFunction,
+    /// The product of the axes before.
+    pub outer: usize,
+    /// The axis.
+    pub size: usize,
+    /// The product of the axes after.
+    pub inner: usize,
+}
+
+/// The functions of a [`Tail`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TailFunction {
+    /// Softmax along the axis.
+    Softmax,
+    /// The logarithm of softmax along the axis.
+    LogSoftmax,
+    /// The index of the largest element (the first of equals).
+    ArgMax,
+    /// The index of the largest element (the last of equals).
+    ArgMaxLast,
+    /// `1 / (1 + exp(-x))` of every element.
+    Sigmoid,
+}
+
+/// The number of elements of a shape.
+pub fn len(shape: &[usize]) -> usize {
+    shape.iter().product()
+}

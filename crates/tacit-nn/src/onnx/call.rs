@@ -1,0 +1,220 @@
+//! One node of the file with its inputs resolved, and typed access to both.
+
+use super::constant::{Constant, Data};
+use super::proto::{AttributeProto, NodeProto};
+use crate::graph::{Tail, ValueId};
+
+/// Why a node cannot be taken over.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// The node is valid, but cannot be run privately; the text says why.
+    Unsupported(String),
+    /// The node breaks ONNX's rules.
+    Bad(String),
+}
+
+impl From<String> for Fault {
+    fn from(why: String) -> Self {
+        Fault::Bad(why)
+    }
+}
+
+pub(super) fn unsupported<T>(why: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault::Unsupported(why.into()))
+}
+
+pub(super) fn bad<T>(why: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault::Bad(why.into()))
+}
+
+/// A value during import; shapes are those of one item.
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    /// Known before any input; its shape has no batch axis.
+    Constant(Constant),
+    /// A value of the graph.
+    Secret { id: ValueId, shape: Vec<usize> },
+    /// A value that exists only in the clear, after the result is revealed.
+    Clear {
+        id: ValueId,
+        revealed_shape: Vec<usize>,
+        tail: Vec<Tail>,
+        shape: Vec<usize>,
+    },
+    /// The output of a node that is not supported.
+    Unknown,
+}
+
+impl Value {
+    /// The same elements under another shape.
+    pub(super) fn with_shape(&self, new: Vec<usize>) -> Value {
+        let mut value = self.clone();
+        match &mut value {
+            Value::Constant(Constant { shape, .. })
+            | Value::Secret { shape, .. }
+            | Value::Clear { shape, .. } => *shape = new,
+            Value::Unknown => {}
+        }
+        value
+    }
+}
+
+/// A node with its inputs.
+pub(super) struct Call<'a> {
+    pub node: &'a NodeProto,
+    pub name: String,
+    pub inputs: Vec<Option<&'a Value>>,
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn input(&self, i: usize) -> Option<&'a Value> {
+        self.inputs.get(i).copied().flatten()
+    }
+
+    pub(super) fn required(&self, i: usize) -> Result<&'a Value, Fault> {
+        self.input(i)
+            .ok_or_else(|| Fault::Bad(format!("its input {i} is missing")))
+    }
+
+    /// Input `i` as a value of the graph with its item shape.
+    pub(super) fn secret(&self, i: usize) -> Result<(ValueId, &'a [usize]), Fault> {
+        match self.required(i)? {
+            Value::Secret { id, shape } => Ok((*id, shape)),
+            Value::Constant(_) => unsupported(format!("its input {i} is a constant")),
+            _ => unsupported(
+                "it needs a value that exists only in the clear, at the end of the model",
+            ),
+        }
+    }
+
+    /// Input `i` as a constant, if it is given.
+    pub(super) fn optional_constant(&self, i: usize) -> Result<Option<&'a Constant>, Fault> {
+        match self.input(i) {
+            None => Ok(None),
+            Some(Value::Constant(constant)) => Ok(Some(constant)),
+            Some(_) => unsupported(format!(
+                "its input {i} ('{}') is computed, not a constant",
+                self.node.input[i]
+            )),
+        }
+    }
+
+    pub(super) fn constant(&self, i: usize) -> Result<&'a Constant, Fault> {
+        self.required(i)?;
+        self.optional_constant(i)?
+            .ok_or_else(|| Fault::Bad(format!("its input {i} is missing")))
+    }
+
+    /// Input `i` as finite floats, if it is given.
+    pub(super) fn optional_weights(
+        &self,
+        i: usize,
+    ) -> Result<Option<(&'a [usize], Vec<f32>)>, Fault> {
+        let Some(constant) = self.optional_constant(i)? else {
+            return Ok(None);
+        };
+        let values = match &constant.data {
+            Data::Float(v) => v.clone(),
+            Data::Int(v) => v.iter().map(|&v| v as f32).collect(),
+        };
+        let name = &self.node.input[i];
+        match values.iter().position(|v| !v.is_finite()) {
+            Some(at) => bad(format!(
+                "the tensor '{name}' holds {} at element {at}; weights must be finite",
+                values[at]
+            )),
+            None => Ok(Some((&constant.shape, values))),
+        }
+    }
+
+    pub(super) fn weights(&self, i: usize) -> Result<(&'a [usize], Vec<f32>), Fault> {
+        self.constant(i)?;
+        self.optional_weights(i)?
+            .ok_or_else(|| Fault::Bad(format!("its input {i} is missing")))
+    }
+
+    /// Input `i` as integers, if it is given.
+    pub(super) fn optional_ints(&self, i: usize) -> Result<Option<&'a [i64]>, Fault> {
+        match self.optional_constant(i)? {
+            None => Ok(None),
+            Some(Constant {
+                data: Data::Int(v), ..
+            }) => Ok(Some(v)),
+            Some(_) => bad(format!(
+                "its input {i} ('{}') must hold integers",
+                self.node.input[i]
+            )),
+        }
+    }
+
+    pub(super) fn ints(&self, i: usize) -> Result<&'a [i64], Fault> {
+        self.optional_ints(i)?
+            .ok_or_else(|| Fault::Bad(format!("its input {i} is missing")))
+    }
+
+    pub(super) fn attribute(&self, name: &str) -> Option<&'a AttributeProto> {
+        self.node.attribute.iter().find(|a| a.name == name)
+    }
+
+    pub(super) fn int(&self, name: &str, default: i64) -> i64 {
+        self.attribute(name).and_then(|a| a.i).unwrap_or(default)
+    }
+
+    pub(super) fn float(&self, name: &str, default: f32) -> f32 {
+        self.attribute(name).and_then(|a| a.f).unwrap_or(default)
+    }
+
+    pub(super) fn text(&self, name: &str, default: &str) -> String {
+        let bytes = self.attribute(name).and_then(|a| a.s.as_deref());
+        bytes.map_or(default.into(), |b| String::from_utf8_lossy(b).into_owned())
+    }
+
+    /// The integers of attribute `name`: exactly `count` of them, or `default` for each.
+    pub(super) fn sizes(
+        &self,
+        name: &str,
+        count: usize,
+        default: usize,
+    ) -> Result<Vec<usize>, Fault> {
+        /// Far beyond any real model, and small enough that no sum of a few overflows.
+        const LIMIT: i64 = 1 << 20;
+        match self.attribute(name) {
+            Some(a) if !a.ints.is_empty() => {
+                if a.ints.len() != count {
+                    return bad(format!(
+                        "its '{name}' has {} numbers, {count} are needed",
+                        a.ints.len()
+                    ));
+                }
+                match a.ints.iter().find(|&&v| !(0..=LIMIT).contains(&v)) {
+                    Some(v) => bad(format!("its '{name}' holds {v}, outside 0..{LIMIT}")),
+                    None => Ok(a.ints.iter().map(|&v| v as usize).collect()),
+                }
+            }
+            _ => Ok(vec![default; count]),
+        }
+    }
+}
+
+/// `axis` of a tensor of `rank` axes, counted from the end where negative.
+pub(super) fn axis(axis: i64, rank: usize) -> Result<usize, Fault> {
+    let from_start = if axis < 0 {
+        axis.saturating_add(rank as i64)
+    } else {
+        axis
+    };
+    usize::try_from(from_start)
+        .ok()
+        .filter(|&a| a < rank)
+        .ok_or_else(|| Fault::Bad(format!("axis {axis} is outside a tensor of {rank} axes")))
+}
+
+/// The same for an item of `rank` axes without the batch; the batch axis itself is refused.
+pub(super) fn item_axis(given: i64, rank: usize) -> Result<usize, Fault> {
+    match axis(given, rank + 1)? {
+        0 => unsupported(
+            "it works across the batch axis; items of a batch are predicted independently",
+        ),
+        a => Ok(a - 1),
+    }
+}

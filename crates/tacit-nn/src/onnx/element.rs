@@ -1,0 +1,334 @@
+//! Element-wise arithmetic, clipping, rearrangements of items, and the tail in the clear.
+
+use super::call::{Call, Fault, Value, bad, item_axis, unsupported};
+use super::constant::{Constant, Data};
+use super::lower::Builder;
+use super::shape;
+use crate::graph::{Affine, Op, Tail, TailFunction, ValueId, len};
+use crate::index::{broadcast, common_shape, pick, transpose, whole};
+
+/// Add, Sub, Mul and Div with at least one computed factor.
+pub(super) fn arithmetic(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    match (call.required(0)?, call.required(1)?) {
+        (Value::Secret { .. }, Value::Constant(_)) => with_constant(call, builder, 0, 1),
+        (Value::Constant(_), Value::Secret { .. }) if call.node.op_type == "Div" => {
+            unsupported("it divides by a computed value; division by a constant is supported")
+        }
+        (Value::Constant(_), Value::Secret { .. }) => with_constant(call, builder, 1, 0),
+        _ => of_two(call, builder),
+    }
+}
+
+fn with_constant(
+    call: &Call,
+    builder: &mut Builder,
+    secret: usize,
+    constant: usize,
+) -> Result<Value, Fault> {
+    let (x, shape) = call.secret(secret)?;
+    let (constant_shape, values) = call.weights(constant)?;
+    let mut fixed = constant_shape;
+    if fixed.len() == shape.len() + 1 {
+        match fixed[0] {
+            1 => fixed = &fixed[1..],
+            n => return unsupported(format!("its constant has {n} items along the batch axis")),
+        }
+    }
+    if fixed.len() > shape.len() {
+        return bad(format!(
+            "its constant {constant_shape:?} does not fit the item shape {shape:?}"
+        ));
+    }
+    let out = common_shape(fixed, shape).filter(|out| out.len() == shape.len());
+    let Some(out) = out else {
+        return bad(format!(
+            "its constant {constant_shape:?} does not fit the item shape {shape:?}"
+        ));
+    };
+    let x = stretch(call, builder, x, shape, &out)?;
+    let (inner, numbers) = channels(fixed, &values, &out)
+        .ok_or_else(|| Fault::Bad("its constant cannot be stretched".into()))?;
+    let minus = || vec![-1.0; numbers.len()];
+    let (scale, shift) = match (call.node.op_type.as_str(), secret) {
+        ("Add", _) => (vec![], numbers),
+        ("Sub", 0) => (vec![], numbers.iter().map(|v| -v).collect()),
+        ("Sub", _) => (minus(), numbers),
+        ("Mul", _) => (numbers, vec![]),
+        _ => (numbers.iter().map(|v| 1.0 / v).collect(), vec![]),
+    };
+    if scale.iter().any(|v: &f32| !v.is_finite()) {
+        return bad("it divides by 0");
+    }
+    builder.push(
+        call,
+        Op::Affine(Affine {
+            inner,
+            scale,
+            shift,
+        }),
+        vec![x],
+        out,
+    )
+}
+
+/// A constant stretched over an item of shape `to`, as neighbouring elements per number and the
+/// numbers; as few of them as its shape allows.
+fn channels(from: &[usize], values: &[f32], to: &[usize]) -> Option<(usize, Vec<f32>)> {
+    let padded: Vec<usize> = [vec![1; to.len().checked_sub(from.len())?], from.to_vec()].concat();
+    let varies: Vec<usize> = (0..to.len()).filter(|&i| padded[i] != 1).collect();
+    let (Some(&first), Some(&last)) = (varies.first(), varies.last()) else {
+        return Some((len(to).max(1), vec![*values.first()?]));
+    };
+    if (first..=last).all(|i| padded[i] == to[i]) {
+        return Some((len(&to[last + 1..]), values.to_vec()));
+    }
+    let index = broadcast(&padded, to)?;
+    Some((1, index.iter().map(|&i| values[i as usize]).collect()))
+}
+
+fn of_two(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let ((x, a), (y, b)) = (call.secret(0)?, call.secret(1)?);
+    let op = match call.node.op_type.as_str() {
+        "Add" => Op::Add,
+        "Sub" => Op::Sub,
+        "Mul" => Op::Mul,
+        _ => {
+            return unsupported(
+                "it divides by a computed value; division by a constant is supported",
+            );
+        }
+    };
+    let out = common_shape(a, b).filter(|_| a.len() == b.len());
+    let Some(out) = out else {
+        return bad(format!(
+            "the item shapes {a:?} and {b:?} do not fit together"
+        ));
+    };
+    let inputs = vec![
+        stretch(call, builder, x, a, &out)?,
+        stretch(call, builder, y, b, &out)?,
+    ];
+    builder.push(call, op, inputs, out)
+}
+
+/// `x` repeated along axes of size 1 to the shape `to`.
+fn stretch(
+    call: &Call,
+    builder: &mut Builder,
+    x: ValueId,
+    from: &[usize],
+    to: &[usize],
+) -> Result<ValueId, Fault> {
+    if from == to {
+        return Ok(x);
+    }
+    super::constant::bounded_len(to)?;
+    let index = broadcast(from, to).ok_or_else(|| {
+        Fault::Bad(format!(
+            "the item shape {from:?} cannot be stretched to {to:?}"
+        ))
+    })?;
+    match builder.push(
+        call,
+        Op::Rearrange { index, fill: 0.0 },
+        vec![x],
+        to.to_vec(),
+    )? {
+        Value::Secret { id, .. } => Ok(id),
+        _ => bad("its input cannot be stretched"),
+    }
+}
+
+pub(super) fn relu(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (x, shape) = call.secret(0)?;
+    builder.push(call, Op::Relu, vec![x], shape.to_vec())
+}
+
+pub(super) fn clip(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (x, shape) = call.secret(0)?;
+    let bound = |i: usize| -> Result<Option<f32>, Fault> {
+        match call.optional_constant(i)? {
+            None => Ok(None),
+            Some(Constant {
+                data: Data::Float(v),
+                ..
+            }) if v.len() == 1 && !v[0].is_nan() => {
+                // The largest finite numbers stand for no bound in many exports.
+                Ok(Some(v[0]).filter(|v| v.abs() < f32::MAX))
+            }
+            Some(_) => bad(format!("its input {i} is not one number")),
+        }
+    };
+    let (low, high) = (bound(1)?, bound(2)?);
+    let op = match (low, high) {
+        (None, None) => return Ok(call.required(0)?.clone()),
+        (Some(l), Some(h)) if l > h => {
+            return bad(format!("its bounds {l} and {h} are the wrong way round"));
+        }
+        (Some(0.0), None) => Op::Relu,
+        _ => Op::Clip { low, high },
+    };
+    builder.push(call, op, vec![x], shape.to_vec())
+}
+
+pub(super) fn transposed(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (x, shape) = call.secret(0)?;
+    let order = shape::item_permutation(call, shape.len())?;
+    let out = order.iter().map(|&a| shape[a]).collect();
+    rearrange(call, builder, x, transpose(shape, &order), out)
+}
+
+pub(super) fn selected(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (x, shape) = call.secret(0)?;
+    let (out, index) = shape::item_selection(call, shape)?;
+    rearrange(call, builder, x, index, out)
+}
+
+fn rearrange(
+    call: &Call,
+    builder: &mut Builder,
+    x: ValueId,
+    index: Vec<u32>,
+    out: Vec<usize>,
+) -> Result<Value, Fault> {
+    if index.iter().copied().eq(0..index.len() as u32) && index.len() == builder.len(x) {
+        return Ok(Value::Secret { id: x, shape: out });
+    }
+    builder.push(call, Op::Rearrange { index, fill: 0.0 }, vec![x], out)
+}
+
+pub(super) fn pad(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (x, shape) = call.secret(0)?;
+    let mode = call.text("mode", "constant");
+    if mode != "constant" {
+        return unsupported(format!(
+            "it pads by '{mode}'; padding with a constant is supported"
+        ));
+    }
+    let fill = match call.optional_weights(2)? {
+        None => 0.0,
+        Some((_, v)) if v.len() == 1 => v[0],
+        Some(_) => return bad("its padding value is not one number"),
+    };
+    let pads = call.ints(1)?;
+    let axes = call
+        .optional_ints(3)?
+        .map_or_else(|| (0..=shape.len() as i64).collect(), <[i64]>::to_vec);
+    if pads.len() != 2 * axes.len() {
+        return bad(format!(
+            "it has {} pads for {} axes",
+            pads.len(),
+            axes.len()
+        ));
+    }
+    let mut positions: Vec<_> = shape.iter().map(|&size| whole(size)).collect();
+    for (i, &axis) in axes.iter().enumerate() {
+        let (before, after) = (pads[i], pads[i + axes.len()]);
+        if (before, after) == (0, 0) {
+            continue;
+        }
+        let along = item_axis(axis, shape.len())?;
+        let size = shape[along] as i64;
+        if !(-size..1 << 20).contains(&before) || !(-size..1 << 20).contains(&after) {
+            return bad(format!(
+                "its pads {before} and {after} do not fit an axis of {size}"
+            ));
+        }
+        positions[along] = (-before..size + after)
+            .map(|p| usize::try_from(p).ok().filter(|&p| p < shape[along]))
+            .collect();
+    }
+    let out: Vec<usize> = positions.iter().map(Vec::len).collect();
+    super::constant::bounded_len(&out)?;
+    builder.push(
+        call,
+        Op::Rearrange {
+            index: pick(shape, &positions),
+            fill,
+        },
+        vec![x],
+        out,
+    )
+}
+
+pub(super) fn concat(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let parts = (0..call.inputs.len())
+        .map(|i| call.secret(i))
+        .collect::<Result<Vec<_>, _>>()?;
+    let Some(&(_, first)) = parts.first() else {
+        return bad("it has no inputs");
+    };
+    let along = item_axis(call.int("axis", 0), first.len())?;
+    let mut out = first.to_vec();
+    out[along] = 0;
+    for (_, shape) in &parts {
+        let fits =
+            shape.len() == out.len() && (0..out.len()).all(|i| i == along || shape[i] == out[i]);
+        if !fits {
+            return bad(format!(
+                "the item shapes {first:?} and {shape:?} cannot be joined"
+            ));
+        }
+        out[along] += shape[along];
+    }
+    let outer = len(&out[..along]);
+    builder.push(
+        call,
+        Op::Concat { outer },
+        parts.iter().map(|p| p.0).collect(),
+        out,
+    )
+}
+
+/// Softmax, LogSoftmax, ArgMax and Sigmoid: computed by the receiver of the result.
+pub(super) fn tail(call: &Call) -> Result<Value, Fault> {
+    let (id, revealed_shape, mut tail, shape) = match call.required(0)? {
+        Value::Secret { id, shape } => (*id, shape, vec![], shape),
+        Value::Clear {
+            id,
+            revealed_shape,
+            tail,
+            shape,
+        } => (*id, revealed_shape, tail.clone(), shape),
+        _ => return unsupported("its input is a constant"),
+    };
+    let op = call.node.op_type.as_str();
+    let mut out = shape.clone();
+    if op == "Sigmoid" {
+        tail.push(Tail {
+            function: TailFunction::Sigmoid,
+            outer: 1,
+            size: 1,
+            inner: len(shape),
+        });
+    } else {
+        let along = item_axis(
+            call.int("axis", if op == "ArgMax" { 0 } else { -1 }),
+            shape.len(),
+        )?;
+        let function = match (op, call.int("select_last_index", 0)) {
+            ("Softmax", _) => TailFunction::Softmax,
+            ("LogSoftmax", _) => TailFunction::LogSoftmax,
+            (_, 0) => TailFunction::ArgMax,
+            _ => TailFunction::ArgMaxLast,
+        };
+        tail.push(Tail {
+            function,
+            outer: len(&shape[..along]),
+            size: shape[along],
+            inner: len(&shape[along + 1..]),
+        });
+        if op == "ArgMax" {
+            out[along] = 1;
+            if call.int("keepdims", 1) == 0 {
+                out.remove(along);
+            }
+        }
+    }
+    Ok(Value::Clear {
+        id,
+        revealed_shape: revealed_shape.clone(),
+        tail,
+        shape: out,
+    })
+}

@@ -1,0 +1,197 @@
+//! Convolution, matrix products and batch normalisation.
+
+use super::call::{Call, Fault, Value, bad, unsupported};
+use super::lower::Builder;
+use super::pool::{Window, spatial};
+use crate::graph::{Affine, Conv, ConvGeometry, Linear, Op, len};
+
+pub(super) fn conv(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (x, shape) = call.secret(0)?;
+    let (weight_shape, weight) = call.weights(1)?;
+    let (channels, size) = spatial(shape)?;
+    let rank = shape.len() - 1;
+    if weight_shape.len() != rank + 2 {
+        return bad(format!(
+            "its weights have {} axes, {} are needed",
+            weight_shape.len(),
+            rank + 2
+        ));
+    }
+    let (filters, kernel) = (weight_shape[0], &weight_shape[2..]);
+    let groups = usize::try_from(call.int("group", 1)).unwrap_or(0);
+    let divides = groups > 0 && channels.is_multiple_of(groups) && filters.is_multiple_of(groups);
+    if !divides || weight_shape[1] != channels / groups {
+        return bad(format!(
+            "its weights {weight_shape:?} in {groups} groups do not fit {channels} channels"
+        ));
+    }
+    if call.attribute("kernel_shape").is_some() && call.sizes("kernel_shape", rank, 1)? != kernel {
+        return bad("its 'kernel_shape' differs from its weights");
+    }
+    let window = Window::read(call, kernel, size)?;
+    let bias = bias(call.optional_weights(2)?, filters)?;
+    let geometry = ConvGeometry {
+        channels,
+        height: size[0],
+        width: size[1],
+        filters,
+        kernel: window.kernel,
+        stride: window.stride,
+        pad: window.pad,
+        dilation: window.dilation,
+        groups,
+    };
+    let out = window.out(size, false)?;
+    let shape = [&[filters], &out[2 - rank..]].concat();
+    builder.push(
+        call,
+        Op::Conv(Conv {
+            geometry,
+            weight,
+            bias,
+        }),
+        vec![x],
+        shape,
+    )
+}
+
+fn bias(given: Option<(&[usize], Vec<f32>)>, n: usize) -> Result<Vec<f32>, Fault> {
+    match given {
+        None => Ok(vec![]),
+        Some((shape, values)) if shape == [n] => Ok(values),
+        Some((shape, _)) => bad(format!(
+            "its bias has the shape {shape:?}, {n} numbers are needed"
+        )),
+    }
+}
+
+fn matrix(shape: &[usize]) -> Result<[usize; 2], Fault> {
+    <[usize; 2]>::try_from(shape).or_else(|_| {
+        unsupported(format!(
+            "its weights have the shape {shape:?}; only matrices are supported"
+        ))
+    })
+}
+
+fn transposed(weight: &[f32], [rows, columns]: [usize; 2]) -> Vec<f32> {
+    (0..columns)
+        .flat_map(|c| (0..rows).map(move |r| weight[r * columns + c]))
+        .collect()
+}
+
+pub(super) fn gemm(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (x, shape) = call.secret(0)?;
+    let (weight_shape, mut weight) = call.weights(1)?;
+    let mut dims = matrix(weight_shape)?;
+    if call.int("transA", 0) != 0 {
+        return unsupported("its transA mixes the items of a batch");
+    }
+    if call.int("transB", 0) != 0 {
+        weight = transposed(&weight, dims);
+        dims.reverse();
+    }
+    let [k, n] = dims;
+    if shape != [k] {
+        return bad(format!(
+            "its weights take {k} numbers, its input has the item shape {shape:?}"
+        ));
+    }
+    let alpha = call.float("alpha", 1.0);
+    weight.iter_mut().for_each(|w| *w *= alpha);
+    let beta = call.float("beta", 1.0);
+    let bias = match call.optional_weights(2)? {
+        None => vec![],
+        Some((shape, values)) => {
+            let row = shape.iter().rev().skip(1).all(|&d| d == 1);
+            match values.len() {
+                1 => vec![values[0] * beta; n],
+                count if count == n && row => values.iter().map(|v| v * beta).collect(),
+                _ => {
+                    return bad(format!(
+                        "its third input has the shape {shape:?}, {n} numbers are needed"
+                    ));
+                }
+            }
+        }
+    };
+    builder.push(
+        call,
+        Op::Linear(Linear {
+            rows: 1,
+            k,
+            n,
+            weight,
+            bias,
+        }),
+        vec![x],
+        vec![n],
+    )
+}
+
+pub(super) fn matmul(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (x, shape) = call.secret(0)?;
+    let (weight_shape, weight) = call.weights(1)?;
+    let [k, n] = matrix(weight_shape)?;
+    let Some((&columns, leading)) = shape.split_last().filter(|&(&c, _)| c == k) else {
+        return bad(format!(
+            "its weights take {k} numbers, its input has the item shape {shape:?}"
+        ));
+    };
+    let out = [leading, &[n]].concat();
+    let rows = len(leading);
+    builder.push(
+        call,
+        Op::Linear(Linear {
+            rows,
+            k: columns,
+            n,
+            weight,
+            bias: vec![],
+        }),
+        vec![x],
+        out,
+    )
+}
+
+pub(super) fn batch_norm(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (x, shape) = call.secret(0)?;
+    if call.int("training_mode", 0) != 0 {
+        return unsupported("it is in training mode; export the model for inference");
+    }
+    let Some((&channels, rest)) = shape.split_first() else {
+        return bad("its input has no channels");
+    };
+    let mut numbers = Vec::new();
+    for i in 1..5 {
+        let (shape, values) = call.weights(i)?;
+        if shape != [channels] {
+            return bad(format!(
+                "its input {i} has the shape {shape:?}, {channels} numbers are needed"
+            ));
+        }
+        numbers.push(values);
+    }
+    let epsilon = call.float("epsilon", 1e-5);
+    let scale: Vec<f32> = (0..channels)
+        .map(|c| numbers[0][c] / (numbers[3][c] + epsilon).sqrt())
+        .collect();
+    let shift: Vec<f32> = (0..channels)
+        .map(|c| numbers[1][c] - numbers[2][c] * scale[c])
+        .collect();
+    if let Some(c) = (0..channels).find(|&c| !scale[c].is_finite() || !shift[c].is_finite()) {
+        return bad(format!(
+            "its variance {} in channel {c} leaves no finite scale",
+            numbers[3][c]
+        ));
+    }
+    builder.push(
+        call,
+        Op::Affine(Affine {
+            inner: len(rest),
+            scale,
+            shift,
+        }),
+        vec![x],
+        shape.to_vec(),
+    )
+}

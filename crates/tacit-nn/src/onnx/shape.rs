@@ -1,0 +1,280 @@
+//! Nodes that move elements without computing: shapes and selections, of constants and of items.
+
+use super::call::{Call, Fault, axis, bad, item_axis, unsupported};
+use super::constant::{BATCH, bounded_len};
+use super::fold::select;
+
+/// Which shape a node sees.
+#[derive(Clone, Copy)]
+enum Axes {
+    /// All axes of a constant.
+    All,
+    /// The axes of an item; the file counts the batch axis too.
+    Item,
+}
+
+impl Axes {
+    fn resolve(self, given: i64, rank: usize) -> Result<usize, Fault> {
+        match self {
+            Axes::All => axis(given, rank),
+            Axes::Item => item_axis(given, rank),
+        }
+    }
+}
+
+/// Integers as sizes.
+pub(super) fn sizes_of(ints: &[i64]) -> Result<Vec<usize>, Fault> {
+    let size = |&v: &i64| match v {
+        BATCH => bad("it makes a tensor of the batch size, which is free"),
+        v => usize::try_from(v).or_else(|_| bad(format!("{v} is not a size"))),
+    };
+    ints.iter().map(size).collect()
+}
+
+/// The new shape of a constant under Reshape, Flatten, Squeeze or Unsqueeze.
+pub(super) fn constant_shape(call: &Call, shape: &[usize]) -> Result<Vec<usize>, Fault> {
+    match call.node.op_type.as_str() {
+        "Reshape" => resolve(call, call.ints(1)?, shape, shape.iter().product()),
+        "Flatten" => {
+            let given = call.int("axis", 1);
+            let at = if given == shape.len() as i64 {
+                shape.len()
+            } else {
+                axis(given, shape.len())?
+            };
+            Ok(vec![
+                shape[..at].iter().product(),
+                shape[at..].iter().product(),
+            ])
+        }
+        "Squeeze" => squeeze(call, shape, Axes::All),
+        _ => unsqueeze(call, shape, Axes::All),
+    }
+}
+
+/// The new item shape of a value under the same nodes; `batch` is the file's own batch size.
+pub(super) fn item_shape(
+    call: &Call,
+    shape: &[usize],
+    batch: Option<i64>,
+) -> Result<Vec<usize>, Fault> {
+    match call.node.op_type.as_str() {
+        "Reshape" => {
+            let target = call.ints(1)?;
+            let Some((&first, rest)) = target.split_first() else {
+                return unsupported("it drops the batch axis");
+            };
+            let keeps_batch = [BATCH, -1, 1].contains(&first)
+                || Some(first) == batch
+                || (first == 0 && call.int("allowzero", 0) == 0);
+            if !keeps_batch || (first == -1 && rest.contains(&-1)) {
+                return unsupported(format!(
+                    "its target shape starts with {first}; the first axis must stay the batch"
+                ));
+            }
+            resolve(call, rest, shape, shape.iter().product())
+        }
+        "Flatten" => match axis(call.int("axis", 1), shape.len() + 2)? {
+            1 => Ok(vec![shape.iter().product()]),
+            a => unsupported(format!(
+                "it flattens from axis {a}; only axis 1 keeps the batch apart"
+            )),
+        },
+        "Squeeze" => squeeze(call, shape, Axes::Item),
+        _ => unsqueeze(call, shape, Axes::Item),
+    }
+}
+
+/// Reshape's target: 0 copies the axis of `from`, one -1 takes what is left of `total`.
+fn resolve(call: &Call, target: &[i64], from: &[usize], total: usize) -> Result<Vec<usize>, Fault> {
+    let copies_zero = call.int("allowzero", 0) == 0;
+    let wrong = || {
+        Fault::Bad(format!(
+            "{total} elements do not fit its target shape {target:?}"
+        ))
+    };
+    let mut shape = Vec::with_capacity(target.len());
+    for (i, &t) in target.iter().enumerate() {
+        shape.push(match t {
+            -1 => 1,
+            0 if copies_zero => *from.get(i).ok_or_else(wrong)?,
+            t => usize::try_from(t).map_err(|_| wrong())?,
+        });
+    }
+    let known = bounded_len(&shape)?;
+    match target.iter().filter(|&&t| t == -1).count() {
+        0 if known == total => Ok(shape),
+        1 if known > 0 && total.is_multiple_of(known) => {
+            let open = target.iter().position(|&t| t == -1).unwrap_or_default();
+            shape[open] = total / known;
+            Ok(shape)
+        }
+        _ => Err(wrong()),
+    }
+}
+
+fn squeeze(call: &Call, shape: &[usize], axes: Axes) -> Result<Vec<usize>, Fault> {
+    let dropped = match call.optional_ints(1)? {
+        None => (0..shape.len()).filter(|&i| shape[i] == 1).collect(),
+        Some(given) => given
+            .iter()
+            .map(|&a| axes.resolve(a, shape.len()))
+            .collect::<Result<Vec<_>, _>>()?,
+    };
+    match dropped.iter().find(|&&a| shape[a] != 1) {
+        Some(&a) => bad(format!("it squeezes an axis of size {}", shape[a])),
+        None => Ok((0..shape.len())
+            .filter(|i| !dropped.contains(i))
+            .map(|i| shape[i])
+            .collect()),
+    }
+}
+
+fn unsqueeze(call: &Call, shape: &[usize], axes: Axes) -> Result<Vec<usize>, Fault> {
+    let given = call.ints(1)?;
+    let rank = shape.len() + given.len();
+    let mut ones = given
+        .iter()
+        .map(|&a| axes.resolve(a, rank))
+        .collect::<Result<Vec<_>, _>>()?;
+    ones.sort_unstable();
+    ones.dedup();
+    if ones.len() != given.len() {
+        return bad("it inserts one axis twice");
+    }
+    let mut old = shape.iter();
+    Ok((0..rank)
+        .filter_map(|i| {
+            if ones.contains(&i) {
+                Some(1)
+            } else {
+                old.next().copied()
+            }
+        })
+        .collect())
+}
+
+/// Transpose's order of axes for a constant.
+pub(super) fn permutation(call: &Call, rank: usize) -> Result<Vec<usize>, Fault> {
+    let order = match call.attribute("perm") {
+        None => (0..rank).rev().collect(),
+        Some(_) => call.sizes("perm", rank, 0)?,
+    };
+    let mut sorted = order.clone();
+    sorted.sort_unstable();
+    if sorted.iter().copied().eq(0..rank) {
+        Ok(order)
+    } else {
+        bad(format!("its 'perm' {order:?} is no order of {rank} axes"))
+    }
+}
+
+/// The same for an item.
+pub(super) fn item_permutation(call: &Call, rank: usize) -> Result<Vec<usize>, Fault> {
+    let order = permutation(call, rank + 1)?;
+    match order.split_first() {
+        Some((0, rest)) => Ok(rest.iter().map(|a| a - 1).collect()),
+        _ => unsupported("it moves the batch axis"),
+    }
+}
+
+/// The shape and index map of Gather or Slice on a constant.
+pub(super) fn selection(call: &Call, shape: &[usize]) -> Result<(Vec<usize>, Vec<u32>), Fault> {
+    choose(call, shape, Axes::All)
+}
+
+/// The same on an item.
+pub(super) fn item_selection(
+    call: &Call,
+    shape: &[usize],
+) -> Result<(Vec<usize>, Vec<u32>), Fault> {
+    choose(call, shape, Axes::Item)
+}
+
+fn choose(call: &Call, shape: &[usize], axes: Axes) -> Result<(Vec<usize>, Vec<u32>), Fault> {
+    if call.node.op_type == "Gather" {
+        gather(call, shape, axes)
+    } else {
+        slice(call, shape, axes)
+    }
+}
+
+fn gather(call: &Call, shape: &[usize], axes: Axes) -> Result<(Vec<usize>, Vec<u32>), Fault> {
+    let along = axes.resolve(call.int("axis", 0), shape.len())?;
+    let size = shape[along] as i64;
+    let pick = |&i: &i64| {
+        let from_start = if i < 0 { i.saturating_add(size) } else { i };
+        usize::try_from(from_start)
+            .ok()
+            .filter(|&p| p < shape[along])
+            .ok_or_else(|| Fault::Bad(format!("its index {i} is outside an axis of {size}")))
+    };
+    let picks = call
+        .ints(1)?
+        .iter()
+        .map(pick)
+        .collect::<Result<Vec<_>, _>>()?;
+    let out = [
+        &shape[..along],
+        &call.constant(1)?.shape,
+        &shape[along + 1..],
+    ]
+    .concat();
+    bounded_len(&out)?;
+    Ok((out, select(shape, along, picks)))
+}
+
+fn slice(call: &Call, shape: &[usize], axes: Axes) -> Result<(Vec<usize>, Vec<u32>), Fault> {
+    let (starts, ends) = (call.ints(1)?, call.ints(2)?);
+    let given: Vec<i64> = match call.optional_ints(3)? {
+        Some(given) => given.to_vec(),
+        None => (0..starts.len() as i64).collect(),
+    };
+    let steps = call
+        .optional_ints(4)?
+        .map_or(vec![1; starts.len()], <[i64]>::to_vec);
+    if [ends.len(), given.len(), steps.len()] != [starts.len(); 3] {
+        return bad("its starts, ends, axes and steps differ in number");
+    }
+    let mut positions: Vec<Vec<Option<usize>>> = shape
+        .iter()
+        .map(|&size| crate::index::whole(size))
+        .collect();
+    for i in 0..starts.len() {
+        let along = axes.resolve(given[i], shape.len())?;
+        positions[along] = range(starts[i], ends[i], steps[i], shape[along] as i64)?
+            .map(Some)
+            .collect();
+    }
+    Ok((
+        positions.iter().map(Vec::len).collect(),
+        crate::index::pick(shape, &positions),
+    ))
+}
+
+/// The positions of `start..end` by `step` along an axis of `size`, by ONNX's rules of clamping.
+fn range(start: i64, end: i64, step: i64, size: i64) -> Result<impl Iterator<Item = usize>, Fault> {
+    let from_start = |v: i64| if v < 0 { v.saturating_add(size) } else { v };
+    let (low, high) = if step > 0 { (0, size) } else { (-1, size - 1) };
+    let (start, end) = (
+        from_start(start).clamp(low.max(0), high.max(0)),
+        from_start(end).clamp(low, high),
+    );
+    let distance = if step > 0 { end - start } else { start - end };
+    let step_size = usize::try_from(step.unsigned_abs()).unwrap_or(usize::MAX);
+    if step == 0 {
+        return bad("its step is 0");
+    }
+    let count = usize::try_from(distance)
+        .unwrap_or(0)
+        .min(size as usize)
+        .div_ceil(step_size);
+    let start = start as usize;
+    Ok((0..count).map(move |i| {
+        if step > 0 {
+            start + i * step_size
+        } else {
+            start - i * step_size
+        }
+    }))
+}

@@ -1,0 +1,220 @@
+//! What the tests share: the folder of real models, `.npz` files, and hand-made ONNX models.
+#![allow(dead_code)]
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use prost::Message;
+use tacit_nn::onnx::proto::*;
+use tacit_nn::onnx::{ImportError, ImportOptions, import};
+use tacit_nn::{Graph, reference};
+
+/// The folder of real models, or `None` with the reason printed.
+pub fn models() -> Option<PathBuf> {
+    let folder = std::env::var_os("TACIT_MODELS").map(PathBuf::from);
+    if folder.is_none() {
+        println!("skipped: TACIT_MODELS does not name a folder of models");
+    }
+    folder
+}
+
+/// The real model `name`, imported.
+pub fn real(folder: &std::path::Path, name: &str) -> Result<Graph, ImportError> {
+    tacit_nn::onnx::load(
+        &folder.join(format!("{name}.onnx")),
+        &ImportOptions::default(),
+    )
+}
+
+/// The array `key` of the model's samples.
+pub fn samples(folder: &std::path::Path, name: &str, key: &str) -> Vec<f32> {
+    let bytes = std::fs::read(folder.join(format!("{name}.samples.npz"))).expect("samples");
+    npy(&member(&bytes, &format!("{key}.npy")))
+}
+
+fn u16_at(b: &[u8], at: usize) -> usize {
+    u16::from_le_bytes([b[at], b[at + 1]]).into()
+}
+
+fn u32_at(b: &[u8], at: usize) -> usize {
+    u16_at(b, at) | u16_at(b, at + 2) << 16
+}
+
+/// A member of a zip file, found by its central directory.
+fn member(zip: &[u8], name: &str) -> Vec<u8> {
+    let end = zip
+        .windows(4)
+        .rposition(|w| w == b"PK\x05\x06")
+        .expect("a zip file");
+    let mut at = u32_at(zip, end + 16);
+    loop {
+        assert_eq!(&zip[at..at + 4], b"PK\x01\x02", "no member {name}");
+        let (packed, name_len) = (u32_at(zip, at + 20), u16_at(zip, at + 28));
+        if &zip[at + 46..at + 46 + name_len] == name.as_bytes() {
+            let local = u32_at(zip, at + 42);
+            let start = local + 30 + u16_at(zip, local + 26) + u16_at(zip, local + 28);
+            let data = &zip[start..start + packed];
+            if u16_at(zip, at + 10) == 0 {
+                return data.to_vec();
+            }
+            let mut out = Vec::new();
+            flate2::read::DeflateDecoder::new(data)
+                .read_to_end(&mut out)
+                .expect("deflate");
+            return out;
+        }
+        at += 46 + name_len + u16_at(zip, at + 30) + u16_at(zip, at + 32);
+    }
+}
+
+/// A NumPy array of `f4` or `u1` as floats.
+fn npy(bytes: &[u8]) -> Vec<f32> {
+    let header = 10 + u16_at(bytes, 8);
+    let text = String::from_utf8_lossy(&bytes[10..header]);
+    if text.contains("'<f4'") {
+        bytes[header..]
+            .chunks_exact(4)
+            .map(|b| f32::from_le_bytes(b.try_into().unwrap()))
+            .collect()
+    } else {
+        assert!(text.contains("'|u1'"), "{text}");
+        bytes[header..].iter().map(|&b| b.into()).collect()
+    }
+}
+
+/// A float tensor.
+pub fn tensor(name: &str, dims: &[i64], values: &[f32]) -> TensorProto {
+    TensorProto {
+        name: name.into(),
+        dims: dims.into(),
+        data_type: data_type::FLOAT,
+        raw_data: Some(values.iter().flat_map(|v| v.to_le_bytes()).collect()),
+        ..Default::default()
+    }
+}
+
+/// A tensor of integers.
+pub fn ints(name: &str, dims: &[i64], values: &[i64]) -> TensorProto {
+    TensorProto {
+        name: name.into(),
+        dims: dims.into(),
+        data_type: data_type::INT64,
+        int64_data: values.into(),
+        ..Default::default()
+    }
+}
+
+/// A node with inputs and an output given by name.
+pub fn node(op: &str, inputs: &[&str], output: &str, attribute: Vec<AttributeProto>) -> NodeProto {
+    NodeProto {
+        input: inputs.iter().map(|s| s.to_string()).collect(),
+        output: vec![output.into()],
+        name: format!("the {op}"),
+        op_type: op.into(),
+        attribute,
+        domain: String::new(),
+    }
+}
+
+/// An attribute of one integer.
+pub fn int(name: &str, i: i64) -> AttributeProto {
+    AttributeProto {
+        name: name.into(),
+        i: Some(i),
+        ..Default::default()
+    }
+}
+
+/// An attribute of several integers.
+pub fn list(name: &str, ints: &[i64]) -> AttributeProto {
+    AttributeProto {
+        name: name.into(),
+        ints: ints.into(),
+        ..Default::default()
+    }
+}
+
+/// An attribute of one float.
+pub fn float(name: &str, f: f32) -> AttributeProto {
+    AttributeProto {
+        name: name.into(),
+        f: Some(f),
+        ..Default::default()
+    }
+}
+
+/// An attribute of text.
+pub fn text(name: &str, s: &str) -> AttributeProto {
+    AttributeProto {
+        name: name.into(),
+        s: Some(s.into()),
+        ..Default::default()
+    }
+}
+
+/// A model from `x` (with a free batch `N` before the item shape) to `y`.
+pub fn model(item: &[i64], node: Vec<NodeProto>, initializer: Vec<TensorProto>) -> ModelProto {
+    let fixed = |&d: &i64| DimensionProto {
+        dim_value: Some(d),
+        dim_param: None,
+    };
+    let batch = DimensionProto {
+        dim_value: None,
+        dim_param: Some("N".into()),
+    };
+    let dim = std::iter::once(batch)
+        .chain(item.iter().map(fixed))
+        .collect();
+    let tensor_type = TensorTypeProto {
+        elem_type: data_type::FLOAT,
+        shape: Some(ShapeProto { dim }),
+    };
+    let x = ValueInfoProto {
+        name: "x".into(),
+        r#type: Some(TypeProto {
+            tensor_type: Some(tensor_type),
+        }),
+    };
+    ModelProto {
+        ir_version: Some(8),
+        opset_import: vec![OperatorSetIdProto {
+            domain: String::new(),
+            version: 17,
+        }],
+        graph: Some(GraphProto {
+            node,
+            name: "test".into(),
+            initializer,
+            input: vec![x],
+            output: vec![ValueInfoProto {
+                name: "y".into(),
+                r#type: None,
+            }],
+        }),
+    }
+}
+
+/// Imports a hand-made model.
+pub fn imported(model: &ModelProto) -> Result<Graph, ImportError> {
+    import(&model.encode_to_vec(), None, &ImportOptions::default())
+}
+
+/// The float32 output of a hand-made model.
+pub fn predict(
+    item: &[i64],
+    nodes: Vec<NodeProto>,
+    initializer: Vec<TensorProto>,
+    x: &[f32],
+) -> Vec<f32> {
+    let graph = imported(&model(item, nodes, initializer)).unwrap_or_else(|e| panic!("{e}"));
+    reference::predict(&graph, x).expect("a fitting input")
+}
+
+/// The largest difference.
+pub fn distance(a: &[f32], b: &[f32]) -> f32 {
+    assert_eq!(a.len(), b.len());
+    a.iter()
+        .zip(b)
+        .map(|(a, b)| (a - b).abs())
+        .fold(0.0, f32::max)
+}
