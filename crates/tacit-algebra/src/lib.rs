@@ -29,6 +29,7 @@ pub mod prg;
 pub mod prime;
 pub mod ring;
 pub mod rows;
+pub mod truncate;
 pub mod vec;
 
 pub use bits::Bits;

@@ -1,7 +1,9 @@
 //! The four systems of Tacit, one folder each, behind one seam: [`machine::Machine`].
 
+pub mod clear;
 pub mod cost;
 mod error;
+pub mod falcon;
 pub mod machine;
 
 pub use cost::Cost;

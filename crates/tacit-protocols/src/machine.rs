@@ -14,7 +14,7 @@ use crate::{Cost, Error};
 pub use tacit_algebra::{Conv2d, MatMul};
 
 /// Who learns an opened value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Audience {
     /// Every party.
     All,

@@ -1,0 +1,223 @@
+//! The clear-text protocol: the same interface with no secrecy at all.
+//!
+//! Every party holds every value. It is the oracle that the protocols are compared with (its
+//! truncation is the floor, its arithmetic the ring's own) and the template for a new one: what a
+//! protocol must offer, without cryptography.
+
+use tacit_algebra::{Conv2d, MatMul, Ring, conv2d_acc, matmul_acc, vec};
+use tacit_net::{Party, Phase};
+
+use crate::machine::{Audience, Call, CostModel, Machine, Operand};
+use crate::{Cost, Error};
+
+const INPUT: &str = "clear input";
+
+/// One party's copy of the clear-text computation over the ring `R`.
+pub struct Clear<R: Ring> {
+    party: Party,
+    cost: ClearCost,
+    ring: std::marker::PhantomData<R>,
+}
+
+impl<R: Ring> Clear<R> {
+    /// A clear-text machine; any number of parties.
+    pub fn new(party: Party) -> Self {
+        let cost = ClearCost::new(party.parties(), R::BITS);
+        Clear { party, cost, ring: std::marker::PhantomData }
+    }
+
+    fn linear(
+        &self,
+        w: &Operand<Vec<R>>,
+        bias: Option<&Operand<Vec<R>>>,
+        spread: impl Fn(&[R]) -> Vec<R>,
+        outputs: usize,
+        trunc: u32,
+        accumulate: impl Fn(&mut [R], &[R]),
+    ) -> Vec<R> {
+        let mut z = match bias {
+            Some(bias) => spread(&values(bias)),
+            None => vec![R::ZERO; outputs],
+        };
+        accumulate(&mut z, &values(w));
+        floor(z, trunc)
+    }
+}
+
+/// An operand's ring elements.
+fn values<R: Ring>(x: &Operand<Vec<R>>) -> Vec<R> {
+    match x {
+        Operand::Secret(share) => share.clone(),
+        Operand::Public(values) => vec::encode(values),
+    }
+}
+
+/// `floor(x / 2^trunc)`.
+fn floor<R: Ring>(x: Vec<R>, trunc: u32) -> Vec<R> {
+    if trunc == 0 { x } else { vec::sar(&x, trunc) }
+}
+
+/// Refuses lengths that do not fit.
+fn expect(what: &str, given: usize, wanted: usize) -> Result<(), Error> {
+    if given == wanted {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!("{what}: {wanted} elements are needed, {given} were given")))
+}
+
+impl<R: Ring> Machine for Clear<R> {
+    type Share = Vec<R>;
+    type Bits = Vec<bool>;
+
+    fn ring_bits(&self) -> u32 {
+        R::BITS
+    }
+
+    fn party(&mut self) -> &mut Party {
+        &mut self.party
+    }
+
+    fn cost_model(&self) -> &dyn CostModel {
+        &self.cost
+    }
+
+    fn prepare(&mut self, _calls: &[Call]) -> Result<(), Error> {
+        self.party.set_phase(Phase::Online);
+        Ok(())
+    }
+
+    fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Result<Vec<R>, Error> {
+        if self.party.id() != owner {
+            let bytes = self.party.recv(owner, INPUT, n * size_of::<R>())?;
+            return Ok(bytemuck::pod_collect_to_vec(&bytes));
+        }
+        let values = values.ok_or_else(|| Error::Invalid("the owner of an input must give its values".into()))?;
+        expect("input", values.len(), n)?;
+        let x = vec::encode(values);
+        for peer in (0..self.party.parties()).filter(|&peer| peer != owner) {
+            self.party.send(peer, INPUT, bytemuck::cast_slice(&x).to_vec())?;
+        }
+        Ok(x)
+    }
+
+    fn constant(&mut self, values: &[i64]) -> Vec<R> {
+        vec::encode(values)
+    }
+
+    fn reveal(&mut self, x: &Vec<R>, to: Audience) -> Result<Option<Vec<i64>>, Error> {
+        let hears = match to {
+            Audience::All => true,
+            Audience::One(receiver) => receiver == self.party.id(),
+        };
+        Ok(hears.then(|| vec::decode(x)))
+    }
+
+    fn len(&self, x: &Vec<R>) -> usize {
+        x.len()
+    }
+
+    fn add(&mut self, x: &Vec<R>, y: &Vec<R>) -> Vec<R> {
+        vec::add(x, y)
+    }
+
+    fn sub(&mut self, x: &Vec<R>, y: &Vec<R>) -> Vec<R> {
+        vec::sub(x, y)
+    }
+
+    fn scale(&mut self, x: &Vec<R>, k: i64) -> Vec<R> {
+        vec::scale(x, R::from_i64(k))
+    }
+
+    fn gather(&mut self, x: &Vec<R>, index: &[u32]) -> Vec<R> {
+        vec::gather(x, index)
+    }
+
+    fn concat(&mut self, parts: &[&Vec<R>]) -> Vec<R> {
+        parts.iter().flat_map(|part| part.iter().copied()).collect()
+    }
+
+    fn mul(&mut self, x: &Vec<R>, y: &Operand<Vec<R>>, trunc: u32) -> Result<Vec<R>, Error> {
+        let y = values(y);
+        expect("product", y.len(), x.len())?;
+        Ok(floor(vec::mul(x, &y), trunc))
+    }
+
+    fn matmul(
+        &mut self,
+        x: &Vec<R>,
+        w: &Operand<Vec<R>>,
+        bias: Option<&Operand<Vec<R>>>,
+        shape: MatMul,
+        trunc: u32,
+    ) -> Result<Vec<R>, Error> {
+        expect("matmul", x.len(), shape.m * shape.k)?;
+        let spread = |b: &[R]| vec::tile(b, 1, shape.m);
+        Ok(self.linear(w, bias, spread, shape.m * shape.n, trunc, |z, w| matmul_acc(z, x, w, shape)))
+    }
+
+    fn conv2d(
+        &mut self,
+        x: &Vec<R>,
+        w: &Operand<Vec<R>>,
+        bias: Option<&Operand<Vec<R>>>,
+        shape: &Conv2d,
+        trunc: u32,
+    ) -> Result<Vec<R>, Error> {
+        shape.validate().map_err(Error::Invalid)?;
+        expect("conv2d", x.len(), shape.input_len())?;
+        let spread = |b: &[R]| vec::tile(b, shape.out_height() * shape.out_width(), shape.batch);
+        Ok(self.linear(w, bias, spread, shape.output_len(), trunc, |z, w| conv2d_acc(z, x, w, shape)))
+    }
+
+    fn truncate(&mut self, x: &Vec<R>, trunc: u32) -> Result<Vec<R>, Error> {
+        Ok(floor(x.clone(), trunc))
+    }
+
+    fn drelu(&mut self, x: &Vec<R>) -> Result<Vec<bool>, Error> {
+        Ok(x.iter().map(|v| v.to_i64() >= 0).collect())
+    }
+
+    fn select(&mut self, bit: &Vec<bool>, x: &Vec<R>, y: &Vec<R>) -> Result<Vec<R>, Error> {
+        expect("select", y.len(), x.len())?;
+        Ok(bit.iter().zip(x.iter().zip(y)).map(|(&b, (&x, &y))| if b { y } else { x }).collect())
+    }
+
+    fn relu(&mut self, x: &Vec<R>) -> Result<Vec<R>, Error> {
+        Ok(x.iter().map(|&v| if v.to_i64() >= 0 { v } else { R::ZERO }).collect())
+    }
+
+    fn maxpool(&mut self, x: &Vec<R>, windows: usize, size: usize) -> Result<Vec<R>, Error> {
+        expect("maxpool", x.len(), windows * size)?;
+        let max = |i: usize| (0..size).map(|j| x[j * windows + i]).max_by_key(|v| v.to_i64());
+        (0..windows).map(|i| max(i).ok_or_else(|| Error::Invalid("maxpool of an empty window".into()))).collect()
+    }
+}
+
+/// The clear-text protocol sends its inputs and nothing else.
+#[derive(Clone, Copy, Debug)]
+pub struct ClearCost {
+    parties: usize,
+    word: u64,
+}
+
+impl ClearCost {
+    /// The cost between `parties` over a ring of `bits` bits.
+    pub fn new(parties: usize, bits: u32) -> Self {
+        ClearCost { parties, word: u64::from(bits / 8) }
+    }
+}
+
+impl CostModel for ClearCost {
+    fn online(&self, call: &Call) -> Cost {
+        let mut cost = Cost::each(self.parties, 0, 0);
+        if let Call::Input { owner, n } = *call {
+            cost.rounds = u32::from(self.parties > 1);
+            cost.bytes[owner] = n as u64 * self.word * (self.parties as u64 - 1);
+        }
+        cost
+    }
+
+    fn offline(&self, _calls: &[Call]) -> Cost {
+        Cost::each(self.parties, 0, 0)
+    }
+}

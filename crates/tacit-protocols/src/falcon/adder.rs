@@ -1,0 +1,86 @@
+//! The bits of a random number given as three components (spec section 4, preprocessing).
+//!
+//! Differs from the spec's carry-save adder of three summands: party 0 knows components 0 and 1,
+//! so it adds them by itself and shares the bits of the sum; only one ripple-carry addition with
+//! component 2, whose bits parties 1 and 2 know, is left: one AND per bit instead of two.
+
+use tacit_algebra::{BitRows, Bits, Ring, falcon as kernel};
+
+use super::domain::{Booleans, Domain};
+use super::sharing::Rss;
+use super::{Falcon, PARTIES};
+use crate::Error;
+
+const BITS: &str = "falcon adder: bits of two components";
+const CARRY: &str = "falcon adder: carry";
+
+/// The sum of three numbers below `2^m`, bit by bit, each row over all elements.
+pub(super) struct Sum<R> {
+    /// The `m` bits of the sum, lowest first.
+    pub bits: Vec<Rss<Bits>>,
+    /// The carry *into* bit `i` of the second addition, for `i` in `0 ..= m`.
+    pub carries: Vec<Rss<Bits>>,
+    /// Whether components 0 and 1 alone reach `2^m`.
+    pub first_wrap: Rss<Bits>,
+    /// `(x_0 + x_1) mod 2^m` at party 0, who knows both; empty elsewhere.
+    pub known: Vec<R>,
+}
+
+impl<R: Ring> Falcon<R> {
+    /// Adds the components of `x`, each below `2^m` with `m = l - 1`.
+    ///
+    /// `1 + m` hops; party 0 sends `m + 1` bits and every party `m` bits per element.
+    pub(super) fn add_components(&mut self, x: &Rss<Vec<R>>) -> Result<Sum<R>, Error> {
+        let n = x.own.len();
+        let m = R::BITS as usize - 1;
+        let (known, wrap) = match self.party.id() {
+            0 => kernel::sum2(&x.own, &x.next),
+            _ => (Vec::new(), Bits::zeros(0)),
+        };
+        let a = self.share_known_bits(&known, wrap, n, m)?;
+        let b = self.last_component_rows(x, n, m);
+
+        let mut carry = Rss { own: Bits::zeros(n), next: Bits::zeros(n) };
+        let (mut bits, mut carries) = (Vec::with_capacity(m), vec![carry.clone()]);
+        for (a_i, b_i) in a.iter().zip(&b) {
+            let left = a_i.zip(&carry, Bits::xor);
+            let right = b_i.zip(&carry, Bits::xor);
+            bits.push(left.zip(b_i, Bits::xor));
+            // carry' = ((a ^ carry)(b ^ carry)) ^ carry
+            let both = self.multiply::<Booleans>(CARRY, &left, &right)?;
+            carry = both.zip(&carry, Bits::xor);
+            carries.push(carry.clone());
+        }
+        let first_wrap = a[m].clone();
+        Ok(Sum { bits, carries, first_wrap, known })
+    }
+
+    /// Party 0 shares the `m` bits of each number and one more.
+    fn share_known_bits(&mut self, known: &[R], wrap: Bits, n: usize, m: usize) -> Result<Vec<Rss<Bits>>, Error> {
+        let value = (self.party.id() == 0).then(|| {
+            let rows = BitRows::from_ring(known, m as u32);
+            let mut parts: Vec<Bits> = (0..m).map(|i| rows.row_bits(i)).collect();
+            parts.push(wrap);
+            Bits::concat(&parts.iter().collect::<Vec<_>>())
+        });
+        let shared = self.share_input::<Booleans>(BITS, 0, (m + 1) * n, value)?;
+        Ok((0..=m).map(|i| shared.map(|component| component.slice(i * n, n))).collect())
+    }
+
+    /// The bits of component 2, a trivial sharing: parties 1 and 2 know them.
+    fn last_component_rows(&self, x: &Rss<Vec<R>>, n: usize, m: usize) -> Vec<Rss<Bits>> {
+        let last = match self.party.id() {
+            0 => return vec![Rss { own: Booleans::zeros(n), next: Booleans::zeros(n) }; m],
+            1 => &x.next,
+            _ => &x.own,
+        };
+        let rows = BitRows::from_ring(last, m as u32);
+        let is_next = self.party.id() + 1 == PARTIES - 1;
+        (0..m)
+            .map(|i| match is_next {
+                true => Rss { own: Bits::zeros(n), next: rows.row_bits(i) },
+                false => Rss { own: rows.row_bits(i), next: Bits::zeros(n) },
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,193 @@
+//! What Falcon declares of its own cost; tests hold it against the meters.
+//!
+//! Per element and party at l = 32 (64): a ReLU is online 33 (73) bytes and 7 (8) hops, offline
+//! about 58 (137); a product with a truncation online 8 (16) bytes and 1 hop, offline at most 25
+//! (49).
+
+use tacit_algebra::prime::packed_len;
+
+use super::demand::{self, Want, pool_levels};
+use super::{PARTIES, Truncation};
+use crate::Cost;
+use crate::machine::{Audience, Call, CostModel};
+
+/// The levels of a product tree over `leaves` factors but for the last, each with its pairs.
+pub(super) fn product_tree(leaves: usize) -> impl Iterator<Item = usize> {
+    let mut left = leaves;
+    std::iter::from_fn(move || {
+        (left > 2).then(|| {
+            let pairs = left / 2;
+            left -= pairs;
+            pairs
+        })
+    })
+}
+
+/// Falcon's declared cost over a ring of `bits` bits.
+#[derive(Clone, Copy, Debug)]
+pub struct FalconCost {
+    bits: u32,
+    prime: u8,
+    truncation: Truncation,
+}
+
+impl FalconCost {
+    /// The cost over the ring of `bits` bits, whose comparison prime is `prime`.
+    pub fn new(bits: u32, prime: u8, truncation: Truncation) -> Self {
+        FalconCost { bits, prime, truncation }
+    }
+
+    fn words(&self, n: usize) -> u64 {
+        n as u64 * u64::from(self.bits / 8)
+    }
+
+    fn residues(&self, n: usize) -> u64 {
+        packed_len(self.prime, n) as u64
+    }
+
+    /// Private compare of `rows` bits.
+    fn compare(&self, rows: usize, n: usize) -> (u32, u64) {
+        let levels: Vec<usize> = product_tree(rows + 1).collect();
+        let bytes = levels.iter().map(|pairs| self.residues(pairs * n)).sum::<u64>();
+        (levels.len() as u32 + 1, bytes + 2 * self.residues(n))
+    }
+
+    fn sign(&self, n: usize) -> (u32, u64) {
+        let (rounds, bytes) = self.compare(self.bits as usize - 1, n);
+        (1 + rounds, self.words(n) + bytes)
+    }
+
+    fn relu(&self, n: usize) -> (u32, u64) {
+        let (rounds, bytes) = self.sign(n);
+        (rounds + 1, bytes + bit_bytes(n) + self.words(n))
+    }
+
+    /// What `exact` adds to the opening.
+    fn truncation(&self, n: usize, trunc: u32, opened: u64) -> (u32, u64) {
+        match self.truncation {
+            Truncation::Exact => {
+                let (rounds, bytes) = self.compare(trunc as usize, n);
+                (1 + rounds, opened + bytes)
+            }
+            Truncation::Gap | Truncation::Aby3 => (1, opened),
+        }
+    }
+}
+
+fn bit_bytes(n: usize) -> u64 {
+    n.div_ceil(8) as u64
+}
+
+/// A cost that only `party` has.
+fn only(party: usize, rounds: u32, bytes: u64) -> Cost {
+    let mut cost = Cost::each(PARTIES, rounds, 0);
+    cost.bytes[party] = bytes;
+    cost
+}
+
+impl CostModel for FalconCost {
+    fn online(&self, call: &Call) -> Cost {
+        let (rounds, bytes) = match *call {
+            Call::Input { owner, n } => return only(owner, 1, self.words(n)),
+            Call::Reveal { n, to: Audience::One(to) } => {
+                return only((to + PARTIES - 1) % PARTIES, 1, self.words(n));
+            }
+            Call::Reveal { n, to: Audience::All } => (1, self.words(n)),
+            Call::Truncate { trunc: 0, .. } => (0, 0),
+            Call::Product { n, trunc: 0 } => (1, self.words(n)),
+            Call::Product { n, trunc } => self.truncation(n, trunc, 2 * self.words(n)),
+            Call::Truncate { n, trunc } => self.truncation(n, trunc, self.words(n)),
+            Call::Drelu { n } => self.sign(n),
+            Call::Relu { n } => self.relu(n),
+            Call::Select { n } => (2, bit_bytes(n) + self.words(n)),
+            Call::Maxpool { windows, size } => pool_levels(size)
+                .map(|(pairs, _)| self.relu(pairs * windows))
+                .fold((0, 0), |(rounds, bytes), (r, b)| (rounds + r, bytes + b)),
+        };
+        Cost::each(PARTIES, rounds, bytes)
+    }
+
+    fn offline(&self, calls: &[Call]) -> Cost {
+        let mut path = Path::default();
+        for batch in demand::batches(calls) {
+            self.batch(&batch, &mut path);
+        }
+        Cost { rounds: path.depth.into_iter().max().unwrap_or(0), bytes: path.bytes.to_vec() }
+    }
+}
+
+/// Hops and bytes of each party along a sequence of steps in which the parties differ.
+#[derive(Default)]
+struct Path {
+    depth: [u32; PARTIES],
+    bytes: [u64; PARTIES],
+}
+
+impl Path {
+    /// Party 0 sends to party 1.
+    fn input(&mut self, bytes: u64) {
+        self.bytes[0] += bytes;
+        self.depth[1] = self.depth[1].max(self.depth[0] + 1);
+    }
+
+    /// Every party sends to the one before it, `times` in a row.
+    fn reshare(&mut self, bytes: u64, times: usize) {
+        for _ in 0..times {
+            let [a, b, c] = self.depth;
+            self.depth = [a.max(b + 1), b.max(c + 1), c.max(a + 1)];
+            self.bytes.iter_mut().for_each(|sent| *sent += bytes);
+        }
+    }
+
+    /// An injection: party 0 to party 1, then parties 1 and 2 to each other.
+    fn inject(&mut self, bytes: u64) {
+        self.input(bytes);
+        let [_, b, c] = self.depth;
+        (self.depth[1], self.depth[2]) = (b.max(c + 1), c.max(b + 1));
+        self.bytes[1] += bytes;
+        self.bytes[2] += bytes;
+    }
+}
+
+impl FalconCost {
+    /// One batch, in the order of `preprocess.rs`.
+    fn batch(&self, wants: &[Want], path: &mut Path) {
+        let m = self.bits as usize - 1;
+        let (mut signs, mut selects, mut truncations) = (0, 0, Vec::new());
+        for want in wants {
+            match *want {
+                Want::Sign(n) => signs += n,
+                Want::Select(n) => selects += n,
+                Want::Truncate(n, d) => truncations.push((n, d as usize)),
+            }
+        }
+        let truncated: usize = truncations.iter().map(|(n, _)| n).sum();
+        let added = signs + truncated;
+        if added > 0 {
+            path.input(bit_bytes((m + 1) * added));
+            path.reshare(bit_bytes(added), m);
+        }
+        if signs > 0 {
+            self.prepare_compare(m, signs, path);
+        }
+        if truncated > 0 {
+            path.inject(self.words(3 * truncated));
+            path.input(self.words(truncated));
+            if self.truncation == Truncation::Exact {
+                for (n, d) in truncations {
+                    self.prepare_compare(d, n, path);
+                    path.inject(self.words(n));
+                }
+            }
+        }
+        if selects > 0 {
+            path.inject(self.words(selects));
+        }
+    }
+
+    fn prepare_compare(&self, rows: usize, n: usize, path: &mut Path) {
+        path.inject(self.residues((rows + 1) * n));
+        path.reshare(self.residues(rows * n), 1);
+        path.inject(self.residues(n));
+    }
+}

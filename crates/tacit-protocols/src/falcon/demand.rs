@@ -1,0 +1,67 @@
+//! What each call consumes, counted before any data arrives, and grouped into batches.
+
+use crate::machine::Call;
+
+/// Material for one step of one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Want {
+    /// Signs of `n` elements.
+    Sign(usize),
+    /// Selections of `n` elements.
+    Select(usize),
+    /// Truncations of `n` elements by so many bits.
+    Truncate(usize, u32),
+}
+
+impl Want {
+    pub fn len(self) -> usize {
+        match self {
+            Want::Sign(n) | Want::Select(n) | Want::Truncate(n, _) => n,
+        }
+    }
+}
+
+/// The wants of one call, in the order in which it draws them.
+fn wants_of(call: &Call) -> Vec<Want> {
+    match *call {
+        Call::Input { .. } | Call::Reveal { .. } => vec![],
+        Call::Product { n, trunc } | Call::Truncate { n, trunc } if trunc > 0 => vec![Want::Truncate(n, trunc)],
+        Call::Product { .. } | Call::Truncate { .. } => vec![],
+        Call::Drelu { n } => vec![Want::Sign(n)],
+        Call::Relu { n } => vec![Want::Sign(n), Want::Select(n)],
+        Call::Select { n } => vec![Want::Select(n)],
+        Call::Maxpool { windows, size } => pool_levels(size)
+            .flat_map(|(pairs, _)| [Want::Sign(pairs * windows), Want::Select(pairs * windows)])
+            .collect(),
+    }
+}
+
+/// The levels of a balanced tree over `size` leaves: (pairs, odd one carried).
+pub(super) fn pool_levels(size: usize) -> impl Iterator<Item = (usize, bool)> {
+    let mut left = size;
+    std::iter::from_fn(move || {
+        (left > 1).then(|| {
+            let level = (left / 2, left % 2 == 1);
+            left = left.div_ceil(2);
+            level
+        })
+    })
+}
+
+/// The most elements in a batch, unless one step alone has more.
+const BATCH: usize = 1 << 19;
+
+/// Groups the wants of `calls` into batches: hops are paid per batch, memory too.
+pub(super) fn batches(calls: &[Call]) -> Vec<Vec<Want>> {
+    let mut batches: Vec<Vec<Want>> = Vec::new();
+    let mut elements = 0;
+    for want in calls.iter().flat_map(wants_of).filter(|want| want.len() > 0) {
+        if batches.is_empty() || elements + want.len() > BATCH {
+            batches.push(Vec::new());
+            elements = 0;
+        }
+        elements += want.len();
+        batches.last_mut().expect("a batch was pushed").push(want);
+    }
+    batches
+}

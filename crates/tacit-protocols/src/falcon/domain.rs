@@ -1,0 +1,159 @@
+//! The three rings that Falcon computes in, behind one trait, so that sending, opening,
+//! resharing and multiplying are written once.
+
+use tacit_algebra::{Bits, Prg, Ring, prime, vec};
+
+/// A vector space of shares: words of Z_2^l, residues of Z_p, or packed bits.
+pub(super) trait Domain {
+    /// A vector of elements.
+    type Vec: Clone;
+    /// What a peer's message must be, for the error when it is not.
+    const VALID: &'static str;
+
+    /// `n` uniformly random elements.
+    fn draw(prg: &mut Prg, n: usize) -> Self::Vec;
+    /// `n` zeros.
+    fn zeros(n: usize) -> Self::Vec;
+    fn len(v: &Self::Vec) -> usize;
+    fn add_assign(a: &mut Self::Vec, b: &Self::Vec);
+    fn sub_assign(a: &mut Self::Vec, b: &Self::Vec);
+    /// `acc += x0 y0 + x1 y0 + x0 y1`, element by element.
+    fn product_assign(acc: &mut Self::Vec, x: [&Self::Vec; 2], y: [&Self::Vec; 2]);
+    /// Bytes of `n` elements on the wire.
+    fn wire_len(n: usize) -> usize;
+    fn to_wire(v: &Self::Vec) -> Vec<u8>;
+    /// `None` if the bytes are not `n` elements: they come from a peer.
+    fn from_wire(bytes: &[u8], n: usize) -> Option<Self::Vec>;
+}
+
+/// A domain into which bits can be injected: odd characteristic or more than one bit.
+pub(super) trait Wide: Domain {
+    /// Bits as 0 and 1.
+    fn expand(bits: &Bits) -> Self::Vec;
+    /// `x (1 - 2 b)`, and `+ b` if `add_bit`.
+    fn flip(x: &Self::Vec, b: &Bits, add_bit: bool) -> Self::Vec;
+}
+
+/// Z_2^l.
+pub(super) struct Words<R>(std::marker::PhantomData<R>);
+/// Z_p for the comparison prime of the ring.
+pub(super) struct Residues<R>(std::marker::PhantomData<R>);
+/// Z_2.
+pub(super) struct Booleans;
+
+impl<R: Ring> Domain for Words<R> {
+    type Vec = Vec<R>;
+    const VALID: &'static str = "whole ring elements";
+
+    fn draw(prg: &mut Prg, n: usize) -> Vec<R> {
+        prg.ring(n)
+    }
+    fn zeros(n: usize) -> Vec<R> {
+        vec![R::ZERO; n]
+    }
+    fn len(v: &Vec<R>) -> usize {
+        v.len()
+    }
+    fn add_assign(a: &mut Vec<R>, b: &Vec<R>) {
+        vec::add_assign(a, b);
+    }
+    fn sub_assign(a: &mut Vec<R>, b: &Vec<R>) {
+        vec::sub_assign(a, b);
+    }
+    fn product_assign(acc: &mut Vec<R>, x: [&Vec<R>; 2], y: [&Vec<R>; 2]) {
+        vec::product_assign(acc, x[0], x[1], y[0], y[1]);
+    }
+    fn wire_len(n: usize) -> usize {
+        n * size_of::<R>()
+    }
+    fn to_wire(v: &Vec<R>) -> Vec<u8> {
+        bytemuck::cast_slice(v).to_vec()
+    }
+    fn from_wire(bytes: &[u8], n: usize) -> Option<Vec<R>> {
+        (bytes.len() == Self::wire_len(n)).then(|| bytemuck::pod_collect_to_vec(bytes))
+    }
+}
+
+impl<R: Ring> Wide for Words<R> {
+    fn expand(bits: &Bits) -> Vec<R> {
+        bits.expand_ring()
+    }
+    fn flip(x: &Vec<R>, b: &Bits, add_bit: bool) -> Vec<R> {
+        tacit_algebra::falcon::flip_ring(x, b, add_bit)
+    }
+}
+
+impl<R: Ring> Domain for Residues<R> {
+    type Vec = Vec<u8>;
+    const VALID: &'static str = "residues below the comparison prime";
+
+    fn draw(prg: &mut Prg, n: usize) -> Vec<u8> {
+        prg.prime(R::PRIME, n)
+    }
+    fn zeros(n: usize) -> Vec<u8> {
+        vec![0; n]
+    }
+    fn len(v: &Vec<u8>) -> usize {
+        v.len()
+    }
+    fn add_assign(a: &mut Vec<u8>, b: &Vec<u8>) {
+        prime::add_assign(R::PRIME, a, b);
+    }
+    fn sub_assign(a: &mut Vec<u8>, b: &Vec<u8>) {
+        prime::sub_assign(R::PRIME, a, b);
+    }
+    fn product_assign(acc: &mut Vec<u8>, x: [&Vec<u8>; 2], y: [&Vec<u8>; 2]) {
+        prime::product_assign(R::PRIME, acc, x[0], x[1], y[0], y[1]);
+    }
+    fn wire_len(n: usize) -> usize {
+        prime::packed_len(R::PRIME, n)
+    }
+    fn to_wire(v: &Vec<u8>) -> Vec<u8> {
+        prime::pack(R::PRIME, v)
+    }
+    fn from_wire(bytes: &[u8], n: usize) -> Option<Vec<u8>> {
+        prime::unpack(R::PRIME, bytes, n)
+    }
+}
+
+impl<R: Ring> Wide for Residues<R> {
+    fn expand(bits: &Bits) -> Vec<u8> {
+        bits.expand()
+    }
+    fn flip(x: &Vec<u8>, b: &Bits, add_bit: bool) -> Vec<u8> {
+        tacit_algebra::falcon::flip_residues(R::PRIME, x, b, add_bit)
+    }
+}
+
+impl Domain for Booleans {
+    type Vec = Bits;
+    const VALID: &'static str = "bits with a clean tail";
+
+    fn draw(prg: &mut Prg, n: usize) -> Bits {
+        prg.bits(n)
+    }
+    fn zeros(n: usize) -> Bits {
+        Bits::zeros(n)
+    }
+    fn len(v: &Bits) -> usize {
+        v.len()
+    }
+    fn add_assign(a: &mut Bits, b: &Bits) {
+        a.xor_assign(b);
+    }
+    fn sub_assign(a: &mut Bits, b: &Bits) {
+        a.xor_assign(b);
+    }
+    fn product_assign(acc: &mut Bits, x: [&Bits; 2], y: [&Bits; 2]) {
+        tacit_algebra::bits::and_product_assign(acc, x[0], x[1], y[0], y[1]);
+    }
+    fn wire_len(n: usize) -> usize {
+        n.div_ceil(8)
+    }
+    fn to_wire(v: &Bits) -> Vec<u8> {
+        v.to_bytes()
+    }
+    fn from_wire(bytes: &[u8], n: usize) -> Option<Bits> {
+        Bits::from_bytes(n, bytes)
+    }
+}

@@ -1,0 +1,110 @@
+//! Correlated randomness as it lies in store between the offline and the online phase.
+//!
+//! One batch serves many calls; a call's [`View`] is a range of its elements.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use tacit_algebra::{Bits, Ring};
+
+use super::sharing::Rss;
+
+/// A range of the elements of a batch.
+pub(super) struct View<B> {
+    pub batch: Arc<B>,
+    pub range: Range<usize>,
+}
+
+impl<B> View<B> {
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    /// The view's part of a vector of the batch.
+    pub fn slice<T: Clone>(&self, v: &Rss<Vec<T>>) -> Rss<Vec<T>> {
+        v.map(|component| component[self.range.clone()].to_vec())
+    }
+
+    /// The view's part of packed bits of the batch.
+    pub fn bits(&self, v: &Rss<Bits>) -> Rss<Bits> {
+        v.map(|component| component.slice(self.range.start, self.len()))
+    }
+}
+
+/// What a private compare of a secret `x` of `rows` bits with a public number consumes
+/// (spec section 3): everything but `beta_bit` lives in Z_p.
+pub(super) struct CompareBatch {
+    /// Elements, and so the stride between the rows.
+    pub stride: usize,
+    /// Bits of `x`, lowest first, one row of `stride` residues each.
+    pub bits: Rss<Vec<u8>>,
+    /// `beta` times each bit.
+    pub products: Rss<Vec<u8>>,
+    /// The random bit that chooses the direction of the test.
+    pub beta: Rss<Vec<u8>>,
+    /// The same bit over Z_2.
+    pub beta_bit: Rss<Bits>,
+    /// A random non-zero factor.
+    pub m: Rss<Vec<u8>>,
+}
+
+/// What a sign consumes (spec section 4, wrap3): a random `x` of `l - 1` bits as three summands,
+/// the parity of their wraps, and its bits.
+pub(super) struct SignBatch<R> {
+    pub x: Rss<Vec<R>>,
+    pub alpha: Rss<Bits>,
+    pub compare: CompareBatch,
+}
+
+/// A random bit over Z_2 and over Z_L: what a selection consumes.
+pub(super) struct SelectBatch<R> {
+    pub bit: Rss<Bits>,
+    pub word: Rss<Vec<R>>,
+}
+
+/// What a truncation by `trunc` bits consumes: `r = low + 2^{l-1} msb`, uniform.
+pub(super) struct TruncateBatch<R> {
+    pub r: Rss<Vec<R>>,
+    /// `low >> trunc`.
+    pub low_shifted: Rss<Vec<R>>,
+    /// The top bit of `r` over Z_L.
+    pub msb: Rss<Vec<R>>,
+    /// For truncation without any error.
+    pub exact: Option<ExactBatch<R>>,
+}
+
+/// The low `trunc` bits of a truncation's `r`, ready to be compared, with `beta` over Z_L as well.
+pub(super) struct ExactBatch<R> {
+    pub compare: CompareBatch,
+    pub beta_word: Rss<Vec<R>>,
+}
+
+/// Prepared material in the order in which the plan's calls consume it.
+pub(super) struct Store<R> {
+    pub signs: VecDeque<View<SignBatch<R>>>,
+    pub selects: VecDeque<View<SelectBatch<R>>>,
+    pub truncations: VecDeque<(u32, View<TruncateBatch<R>>)>,
+}
+
+impl<R: Ring> Store<R> {
+    pub fn new() -> Self {
+        Store { signs: VecDeque::new(), selects: VecDeque::new(), truncations: VecDeque::new() }
+    }
+}
+
+/// Takes the next view of exactly `n` elements, or `None`: material is never stretched or reused.
+pub(super) fn take<B>(queue: &mut VecDeque<View<B>>, n: usize) -> Option<View<B>> {
+    if queue.front()?.len() == n { queue.pop_front() } else { None }
+}
+
+/// The same for truncations, which also must be by `trunc` bits.
+pub(super) fn take_truncation<R>(
+    queue: &mut VecDeque<(u32, View<TruncateBatch<R>>)>,
+    n: usize,
+    trunc: u32,
+) -> Option<View<TruncateBatch<R>>> {
+    let (prepared, view) = queue.front()?;
+    if *prepared == trunc && view.len() == n { queue.pop_front().map(|(_, view)| view) } else { None }
+}

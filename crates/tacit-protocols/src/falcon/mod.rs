@@ -1,0 +1,187 @@
+//! Falcon: three parties, replicated sharing, semi-honest (Wagh, Tople, Benhamouda, Kushilevitz,
+//! Mittal, Rabin: "Falcon: Honest-Majority Maliciously Secure Framework for Private Deep
+//! Learning", PETS 2021), in the mended form of the project's specification.
+//!
+//! At most one of the three parties is corrupt, and it follows the protocol. Each file holds one
+//! of the paper's subjects and names what differs from the paper.
+//!
+//! | file | what |
+//! |---|---|
+//! | `sharing.rs` | replicated sharing, input, opening, resharing |
+//! | `multiply.rs` | products, matrix products, convolutions |
+//! | `truncate.rs` | fixed-point truncation, three kinds |
+//! | `compare.rs` | private compare, wrap3, DReLU |
+//! | `relu.rs` | selection, ReLU, maxpool |
+//! | `preprocess.rs` | the offline phase, from `adder.rs` and `inject.rs` |
+//! | `cost.rs`, `demand.rs` | what a call costs and consumes |
+
+mod adder;
+mod compare;
+mod cost;
+mod demand;
+mod domain;
+mod inject;
+mod keys;
+mod material;
+mod multiply;
+mod preprocess;
+mod relu;
+mod sharing;
+mod truncate;
+
+use tacit_algebra::{Bits, Conv2d, MatMul, Ring, vec};
+use tacit_net::{Party, Phase};
+
+pub use cost::FalconCost;
+pub use sharing::Rss;
+
+use crate::Error;
+use crate::machine::{Audience, Call, CostModel, Machine, Operand};
+use keys::Keys;
+use material::Store;
+use multiply::Bilinear;
+
+/// The number of parties.
+pub const PARTIES: usize = 3;
+
+/// How products are brought back to their scale; `truncate.rs` compares the three.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Truncation {
+    /// One-bit gap: never a large error.
+    Gap,
+    /// No error at all.
+    Exact,
+    /// The paper's: a large error with probability `abs(x) / 2^l`.
+    Aby3,
+}
+
+/// One party's end of Falcon over the ring `R`.
+pub struct Falcon<R: Ring> {
+    party: Party,
+    keys: Keys,
+    truncation: Truncation,
+    store: Store<R>,
+    cost: FalconCost,
+}
+
+impl<R: Ring> Falcon<R> {
+    /// Joins the two other parties and agrees on keys with them (2 hops, 128 bytes each).
+    pub fn new(mut party: Party, truncation: Truncation) -> Result<Self, Error> {
+        if party.parties() != PARTIES {
+            return Err(Error::Invalid(format!("Falcon runs between 3 parties, not {}", party.parties())));
+        }
+        party.set_phase(Phase::Setup);
+        let keys = keys::agree(&mut party)?;
+        let cost = FalconCost::new(R::BITS, R::PRIME, truncation);
+        Ok(Falcon { party, keys, truncation, store: Store::new(), cost })
+    }
+}
+
+impl<R: Ring> Machine for Falcon<R> {
+    type Share = Rss<Vec<R>>;
+    type Bits = Rss<Bits>;
+
+    fn ring_bits(&self) -> u32 {
+        R::BITS
+    }
+
+    fn party(&mut self) -> &mut Party {
+        &mut self.party
+    }
+
+    fn cost_model(&self) -> &dyn CostModel {
+        &self.cost
+    }
+
+    fn prepare(&mut self, calls: &[Call]) -> Result<(), Error> {
+        self.party.set_phase(Phase::Offline);
+        self.preprocess(calls)?;
+        self.party.set_phase(Phase::Online);
+        Ok(())
+    }
+
+    fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Result<Self::Share, Error> {
+        self.input_words(owner, n, values)
+    }
+
+    fn constant(&mut self, values: &[i64]) -> Self::Share {
+        self.public(&vec::encode(values))
+    }
+
+    fn reveal(&mut self, x: &Self::Share, to: Audience) -> Result<Option<Vec<i64>>, Error> {
+        self.reveal_to(x, to)
+    }
+
+    fn len(&self, x: &Self::Share) -> usize {
+        x.own.len()
+    }
+
+    fn add(&mut self, x: &Self::Share, y: &Self::Share) -> Self::Share {
+        x.zip(y, |a, b| vec::add(a, b))
+    }
+
+    fn sub(&mut self, x: &Self::Share, y: &Self::Share) -> Self::Share {
+        x.zip(y, |a, b| vec::sub(a, b))
+    }
+
+    fn scale(&mut self, x: &Self::Share, k: i64) -> Self::Share {
+        x.map(|component| vec::scale(component, R::from_i64(k)))
+    }
+
+    fn gather(&mut self, x: &Self::Share, index: &[u32]) -> Self::Share {
+        x.map(|component| vec::gather(component, index))
+    }
+
+    fn concat(&mut self, parts: &[&Self::Share]) -> Self::Share {
+        Rss {
+            own: parts.iter().flat_map(|p| p.own.iter().copied()).collect(),
+            next: parts.iter().flat_map(|p| p.next.iter().copied()).collect(),
+        }
+    }
+
+    fn mul(&mut self, x: &Self::Share, y: &Operand<Self::Share>, trunc: u32) -> Result<Self::Share, Error> {
+        self.linear(x, y, None, &Bilinear::Elementwise, trunc)
+    }
+
+    fn matmul(
+        &mut self,
+        x: &Self::Share,
+        w: &Operand<Self::Share>,
+        bias: Option<&Operand<Self::Share>>,
+        shape: MatMul,
+        trunc: u32,
+    ) -> Result<Self::Share, Error> {
+        self.linear(x, w, bias, &Bilinear::MatMul(shape), trunc)
+    }
+
+    fn conv2d(
+        &mut self,
+        x: &Self::Share,
+        w: &Operand<Self::Share>,
+        bias: Option<&Operand<Self::Share>>,
+        shape: &Conv2d,
+        trunc: u32,
+    ) -> Result<Self::Share, Error> {
+        self.linear(x, w, bias, &Bilinear::Conv2d(shape), trunc)
+    }
+
+    fn truncate(&mut self, x: &Self::Share, trunc: u32) -> Result<Self::Share, Error> {
+        if trunc == 0 { Ok(x.clone()) } else { self.truncate_shared(x.clone(), trunc) }
+    }
+
+    fn drelu(&mut self, x: &Self::Share) -> Result<Self::Bits, Error> {
+        self.sign_bits(x)
+    }
+
+    fn select(&mut self, bit: &Self::Bits, x: &Self::Share, y: &Self::Share) -> Result<Self::Share, Error> {
+        self.select_shares(bit, x, y)
+    }
+
+    fn relu(&mut self, x: &Self::Share) -> Result<Self::Share, Error> {
+        self.rectify(x)
+    }
+
+    fn maxpool(&mut self, x: &Self::Share, windows: usize, size: usize) -> Result<Self::Share, Error> {
+        self.max_of_windows(x, windows, size)
+    }
+}

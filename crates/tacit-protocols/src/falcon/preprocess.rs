@@ -1,0 +1,226 @@
+//! The offline phase: the three parties make, among themselves, exactly what the plan demands
+//! (spec section 4, preprocessing, and section 5, pair generation).
+//!
+//! All numbers of a batch, those behind signs and those behind truncations, are `l - 1` bits long
+//! and go through one addition together. See `inject.rs` and `adder.rs` for what differs from
+//! the spec and why it is cheaper.
+
+use std::sync::Arc;
+
+use tacit_algebra::{Bits, Ring, vec};
+
+use super::adder::Sum;
+use super::demand::{self, Want};
+use super::domain::{Booleans, Residues, Words};
+use super::material::{CompareBatch, ExactBatch, SelectBatch, SignBatch, TruncateBatch, View};
+use super::sharing::Rss;
+use super::{Falcon, Truncation};
+use crate::Error;
+use crate::machine::Call;
+
+const PRODUCTS: &str = "falcon preprocess: beta times bits";
+const SHIFTED: &str = "falcon preprocess: shifted mask";
+
+impl<R: Ring> Falcon<R> {
+    /// Makes the material of `calls` and queues it in their order.
+    pub(super) fn preprocess(&mut self, calls: &[Call]) -> Result<(), Error> {
+        for wants in demand::batches(calls) {
+            self.preprocess_batch(&wants)?;
+        }
+        Ok(())
+    }
+
+    fn preprocess_batch(&mut self, wants: &[Want]) -> Result<(), Error> {
+        let total = |kind: fn(&Want) -> bool| wants.iter().filter(|w| kind(w)).map(|w| w.len()).sum::<usize>();
+        let signs = total(|w| matches!(w, Want::Sign(_)));
+        let selects = total(|w| matches!(w, Want::Select(_)));
+        let truncations = total(|w| matches!(w, Want::Truncate(..)));
+
+        if signs + truncations > 0 {
+            let mut x = self.random::<Words<R>>(signs + truncations).map(|c| vec::shr(c, 1));
+            let mut sum = self.add_components(&x)?;
+            let low = x.map(|c| c[signs..].to_vec());
+            x.own.truncate(signs);
+            x.next.truncate(signs);
+            if signs > 0 {
+                self.store_signs(wants, x, &sum)?;
+            }
+            if truncations > 0 {
+                sum.known = sum.known.split_off(signs.min(sum.known.len()));
+                self.store_truncations(wants, low, &sum, signs)?;
+            }
+        }
+        if selects > 0 {
+            self.store_selects(wants, selects)?;
+        }
+        Ok(())
+    }
+
+    /// Signs: the first columns of the addition.
+    fn store_signs(&mut self, wants: &[Want], x: Rss<Vec<R>>, sum: &Sum<R>) -> Result<(), Error> {
+        let n = x.own.len();
+        let rows: Vec<_> = sum.bits.iter().map(|row| columns(row, 0, n)).collect();
+        let last = sum.carries.last().expect("an addition has a last carry");
+        let alpha = columns(&sum.first_wrap, 0, n).zip(&columns(last, 0, n), Bits::xor);
+        let compare = self.prepare_compare(&rows, n)?;
+        let batch = Arc::new(SignBatch { x, alpha, compare });
+        let sizes = wants.iter().filter_map(|w| if let Want::Sign(n) = w { Some(*n) } else { None });
+        self.store.signs.extend(views(&batch, sizes));
+        Ok(())
+    }
+
+    /// Carries bits into Z_p and multiplies them by a random bit `beta` (spec section 4, steps 3
+    /// to 6).
+    fn prepare_compare(&mut self, rows: &[Rss<Bits>], n: usize) -> Result<CompareBatch, Error> {
+        let beta_bit = self.random::<Booleans>(n);
+        let all = |pick: fn(&Rss<Bits>) -> &Bits| {
+            Bits::concat(&rows.iter().chain([&beta_bit]).map(pick).collect::<Vec<_>>())
+        };
+        let mut bits = self.inject::<Residues<R>>(&Rss { own: all(|r| &r.own), next: all(|r| &r.next) })?;
+        let beta = Rss { own: bits.own.split_off(rows.len() * n), next: bits.next.split_off(rows.len() * n) };
+        let repeated = beta.map(|c| vec::tile(c, 1, rows.len()));
+        let products = self.multiply::<Residues<R>>(PRODUCTS, &bits, &repeated)?;
+        let m = self.random_nonzero(n)?;
+        Ok(CompareBatch { stride: n, bits, products, beta, beta_bit, m })
+    }
+
+    /// Selections: random bits over Z_2 and Z_L.
+    fn store_selects(&mut self, wants: &[Want], n: usize) -> Result<(), Error> {
+        let bit = self.random::<Booleans>(n);
+        let word = self.inject::<Words<R>>(&bit)?;
+        let batch = Arc::new(SelectBatch { bit, word });
+        let sizes = wants.iter().filter_map(|w| if let Want::Select(n) = w { Some(*n) } else { None });
+        self.store.selects.extend(views(&batch, sizes));
+        Ok(())
+    }
+
+    /// Truncations: the columns of the addition from `start`.
+    ///
+    /// With `low = A + B - 2^{l-1} carry_{l-1}` for the `A` of party 0 and the `B` of parties 1
+    /// and 2: `low >> d = (A >> d) + (B >> d) + carry_d - 2^{l-1-d} carry_{l-1}`. The top bit of
+    /// `r` is a fresh random bit. The summands of `low`, added over Z_L, exceed it by `2^{l-1}`
+    /// times their wraps; and `2^{l-1}` times a bit needs only the bit's Z_2 sharing.
+    fn store_truncations(
+        &mut self,
+        wants: &[Want],
+        low: Rss<Vec<R>>,
+        sum: &Sum<R>,
+        start: usize,
+    ) -> Result<(), Error> {
+        let n = low.own.len();
+        let groups: Vec<(usize, u32)> =
+            wants.iter().filter_map(|w| if let Want::Truncate(n, d) = w { Some((*n, *d)) } else { None }).collect();
+        let last = columns(sum.carries.last().expect("an addition has a last carry"), start, n);
+        let msb_bit = self.random::<Booleans>(n);
+        let carry_d = groups_of(&groups, start, |d, at, len| columns(&sum.carries[d as usize], at, len));
+
+        let injected = {
+            let parts = [&carry_d, &last, &msb_bit];
+            let own = Bits::concat(&parts.map(|p| &p.own));
+            let next = Bits::concat(&parts.map(|p| &p.next));
+            self.inject::<Words<R>>(&Rss { own, next })?
+        };
+        let third = |k: usize| injected.map(|c| c[k * n..(k + 1) * n].to_vec());
+        let (carry_word, wrap_word, msb) = (third(0), third(1), third(2));
+
+        let shifted = self.shift_summands(&groups, &low, &sum.known)?;
+        let low_shifted = Rss {
+            own: combine(&groups, &shifted.own, &carry_word.own, &wrap_word.own),
+            next: combine(&groups, &shifted.next, &carry_word.next, &wrap_word.next),
+        };
+        let wraps = last.zip(&columns(&sum.first_wrap, start, n), Bits::xor);
+        let r = low.zip(&wraps.zip(&msb_bit, Bits::xor), |low, top| {
+            let mut r = vec::shl(&top.expand_ring::<R>(), R::BITS - 1);
+            vec::add_assign(&mut r, low);
+            r
+        });
+
+        let mut at = 0;
+        for (len, d) in groups {
+            let range = at..at + len;
+            let part = |v: &Rss<Vec<R>>| v.map(|c| c[range.clone()].to_vec());
+            let exact = match self.truncation {
+                Truncation::Exact => {
+                    let rows: Vec<_> =
+                        sum.bits[..d as usize].iter().map(|row| columns(row, start + at, len)).collect();
+                    let compare = self.prepare_compare(&rows, len)?;
+                    let beta_word = self.inject::<Words<R>>(&compare.beta_bit)?;
+                    Some(ExactBatch { compare, beta_word })
+                }
+                Truncation::Gap | Truncation::Aby3 => None,
+            };
+            let batch = TruncateBatch { r: part(&r), low_shifted: part(&low_shifted), msb: part(&msb), exact };
+            self.store.truncations.push_back((d, View { batch: Arc::new(batch), range: 0..len }));
+            at += len;
+        }
+        Ok(())
+    }
+
+    /// A sharing of `(A >> d) + (B >> d)`, where party 0 knows `A` and parties 1 and 2 `B`.
+    /// 1 hop; party 0 sends one element each.
+    fn shift_summands(&mut self, groups: &[(usize, u32)], low: &Rss<Vec<R>>, known: &[R]) -> Result<Rss<Vec<R>>, Error> {
+        let shift = |v: &[R]| {
+            let mut at = 0;
+            let mut out = Vec::with_capacity(v.len());
+            for &(len, d) in groups {
+                out.extend_from_slice(&vec::shr(&v[at..at + len], d));
+                at += len;
+            }
+            out
+        };
+        let n = low.own.len();
+        let value = (self.party.id() == 0).then(|| shift(known));
+        let mut shared = self.share_input::<Words<R>>(SHIFTED, 0, n, value)?;
+        match self.party.id() {
+            0 => {}
+            1 => shared.next = shift(&low.next),
+            _ => shared.own = shift(&low.own),
+        }
+        Ok(shared)
+    }
+}
+
+/// Some columns of one row of bits.
+fn columns(row: &Rss<Bits>, start: usize, n: usize) -> Rss<Bits> {
+    row.map(|component| component.slice(start, n))
+}
+
+/// Joins what `pick` gives for each group of `(elements, bits)`, whose columns begin at `start`.
+fn groups_of(groups: &[(usize, u32)], start: usize, pick: impl Fn(u32, usize, usize) -> Rss<Bits>) -> Rss<Bits> {
+    let mut at = start;
+    let parts: Vec<Rss<Bits>> = groups
+        .iter()
+        .map(|&(len, d)| {
+            let part = pick(d, at, len);
+            at += len;
+            part
+        })
+        .collect();
+    Rss {
+        own: Bits::concat(&parts.iter().map(|p| &p.own).collect::<Vec<_>>()),
+        next: Bits::concat(&parts.iter().map(|p| &p.next).collect::<Vec<_>>()),
+    }
+}
+
+/// One component of `shifted + carry_d - 2^{l-1-d} carry_{l-1}`.
+fn combine<R: Ring>(groups: &[(usize, u32)], shifted: &[R], carry: &[R], wrap: &[R]) -> Vec<R> {
+    let mut out = vec::add(shifted, carry);
+    let mut at = 0;
+    for &(len, d) in groups {
+        let range = at..at + len;
+        vec::sub_assign(&mut out[range.clone()], &vec::shl(&wrap[range], R::BITS - 1 - d));
+        at += len;
+    }
+    out
+}
+
+/// Consecutive views of the given sizes.
+fn views<B>(batch: &Arc<B>, sizes: impl Iterator<Item = usize>) -> Vec<View<B>> {
+    let mut at = 0;
+    sizes
+        .map(|n| {
+            at += n;
+            View { batch: batch.clone(), range: at - n..at }
+        })
+        .collect()
+}

@@ -1,0 +1,83 @@
+//! Selection, ReLU and maxpool (spec sections 2, 4 and 6; Falcon, Algorithms 3 and 4).
+//!
+//! Differs from the paper: Algorithm 3 selects the wrong operand (spec section 9, item 4); the bit
+//! that the selection opens is opened together with wrap3's masked value, one hop less; maxpool
+//! is a tree, and `max(a, b) = b + ReLU(a - b)`.
+
+use tacit_algebra::{Bits, Ring, vec};
+
+use super::Falcon;
+use super::compare::{difference, flip_word};
+use super::demand::pool_levels;
+use super::domain::{Booleans, Words};
+use super::material::{self, SelectBatch, View};
+use super::sharing::Rss;
+use crate::Error;
+
+const OPEN_CHOICE: &str = "falcon select: open masked bit";
+const SELECT: &str = "falcon select: multiply";
+
+impl<R: Ring> Falcon<R> {
+    /// `x` where `bit` is 0, `y` where it is 1: with a random bit `c` shared over Z_2 and Z_L,
+    /// `e = Open(bit ^ c)` makes `d = e ? 1 - c : c` the bit over Z_L, and `z = x + (y - x) d`.
+    /// 2 hops; every party sends 1 bit and 1 element.
+    pub(super) fn select_shares(
+        &mut self,
+        bit: &Rss<Bits>,
+        x: &Rss<Vec<R>>,
+        y: &Rss<Vec<R>>,
+    ) -> Result<Rss<Vec<R>>, Error> {
+        let view = self.take_select(x.own.len())?;
+        let masked = bit.zip(&view.bits(&view.batch.bit), Bits::xor);
+        let e = self.open::<Booleans>(OPEN_CHOICE, &masked)?;
+        let d = flip_word(&view.slice(&view.batch.word), &e, self.constant_component());
+        let z = self.multiply::<Words<R>>(SELECT, &difference(y, x), &d)?;
+        Ok(x.zip(&z, |a, b| vec::add(a, b)))
+    }
+
+    /// `max(a, 0)`: the sign times `a`.
+    /// `2 + ceil(log2 l)` hops; every party sends what a sign sends, 1 bit and 1 element.
+    pub(super) fn rectify(&mut self, a: &Rss<Vec<R>>) -> Result<Rss<Vec<R>>, Error> {
+        let view = self.take_select(a.own.len())?;
+        let (sign, masked) = self.sign(a, Some((OPEN_CHOICE, &view.bits(&view.batch.bit))))?;
+        let mut e = sign.public;
+        e.xor_assign(&masked.expect("the masked sign was asked for"));
+        let d = flip_word(&view.slice(&view.batch.word), &e, self.constant_component());
+        self.multiply::<Words<R>>(SELECT, a, &d)
+    }
+
+    /// The maximum of each window; element `j` of window `i` is `x[j * windows + i]`.
+    /// `ceil(log2 size)` times the hops of a ReLU, `size - 1` ReLUs per window.
+    pub(super) fn max_of_windows(
+        &mut self,
+        x: &Rss<Vec<R>>,
+        windows: usize,
+        size: usize,
+    ) -> Result<Rss<Vec<R>>, Error> {
+        if x.own.len() != windows * size || size == 0 {
+            return Err(Error::Invalid(format!(
+                "maxpool of {windows} windows of {size} elements was given {} elements",
+                x.own.len()
+            )));
+        }
+        let mut level = x.clone();
+        for (pairs, odd) in pool_levels(size) {
+            let half = pairs * windows;
+            let a = level.map(|c| c[..half].to_vec());
+            let b = level.map(|c| c[half..2 * half].to_vec());
+            let excess = self.rectify(&difference(&a, &b))?;
+            let mut larger = b.zip(&excess, |b, e| vec::add(b, e));
+            if odd {
+                larger.own.extend_from_slice(&level.own[2 * half..]);
+                larger.next.extend_from_slice(&level.next[2 * half..]);
+            }
+            level = larger;
+        }
+        Ok(level)
+    }
+
+    fn take_select(&mut self, n: usize) -> Result<View<SelectBatch<R>>, Error> {
+        material::take(&mut self.store.selects, n)
+            .ok_or_else(|| Error::NotPrepared { call: format!("a selection of {n} elements") })
+    }
+}

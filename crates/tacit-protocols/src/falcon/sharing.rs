@@ -1,0 +1,202 @@
+//! Replicated secret sharing among three parties (Falcon, section 3.2).
+//!
+//! A secret of Z_L, Z_p or Z_2 is the sum of three components; party `i` holds component `i`
+//! ("own") and component `i + 1` ("next"), indices mod 3. So component `j` is common to parties
+//! `j - 1` and `j`, who also share the key `K_j` from which it is drawn where it may be random.
+//! Public constants live in component 0, held by party 0 (own) and party 2 (next).
+//!
+//! Numbering differs from the paper's: its P1, P2, P3 are our parties 0, 1, 2.
+
+use tacit_algebra::{Bits, Ring, vec};
+
+use super::domain::{Domain, Words};
+use super::{Falcon, PARTIES};
+use crate::Error;
+use crate::machine::Audience;
+
+/// The two components of a replicated sharing that one party holds.
+#[derive(Clone, Default)]
+pub struct Rss<T> {
+    /// Component `i` of party `i`.
+    pub own: T,
+    /// Component `i + 1` of party `i`.
+    pub next: T,
+}
+
+impl<T> Rss<T> {
+    /// Applies a local linear map to both components.
+    pub fn map<U>(&self, mut f: impl FnMut(&T) -> U) -> Rss<U> {
+        Rss { own: f(&self.own), next: f(&self.next) }
+    }
+
+    /// Joins two sharings component by component.
+    pub fn zip<U, V>(&self, other: &Rss<U>, mut f: impl FnMut(&T, &U) -> V) -> Rss<V> {
+        Rss { own: f(&self.own, &other.own), next: f(&self.next, &other.next) }
+    }
+}
+
+const INPUT: &str = "falcon input";
+const REVEAL: &str = "falcon reveal";
+
+impl<R: Ring> Falcon<R> {
+    /// The party before this one, who holds our own component as its next.
+    pub(super) fn prev_party(&self) -> usize {
+        (self.party.id() + PARTIES - 1) % PARTIES
+    }
+
+    /// The party after this one, whose own component is our next.
+    pub(super) fn next_party(&self) -> usize {
+        (self.party.id() + 1) % PARTIES
+    }
+
+    /// Which of this party's components, (own, next), carries public constants.
+    pub(super) fn constant_component(&self) -> Rss<bool> {
+        Rss { own: self.party.id() == 0, next: self.party.id() == PARTIES - 1 }
+    }
+
+    /// A sharing of public values: component 0 is the value, the others are 0. Local.
+    pub(super) fn public(&self, values: &[R]) -> Rss<Vec<R>> {
+        self.constant_component().map(|&here| if here { values.to_vec() } else { vec![R::ZERO; values.len()] })
+    }
+
+    /// Adds one public number to every element. Local.
+    pub(super) fn add_public(&self, x: &mut Rss<Vec<R>>, k: R) {
+        let here = self.constant_component();
+        if here.own {
+            vec::add_scalar_assign(&mut x.own, k);
+        }
+        if here.next {
+            vec::add_scalar_assign(&mut x.next, k);
+        }
+    }
+
+    /// Xors public bits into a sharing over Z_2. Local.
+    pub(super) fn xor_public(&self, x: &mut Rss<Bits>, k: &Bits) {
+        let here = self.constant_component();
+        if here.own {
+            x.own.xor_assign(k);
+        }
+        if here.next {
+            x.next.xor_assign(k);
+        }
+    }
+
+    /// A sharing of `n` uniformly random elements that nobody knows. Local.
+    pub(super) fn random<D: Domain>(&mut self, n: usize) -> Rss<D::Vec> {
+        Rss { own: D::draw(&mut self.keys.own, n), next: D::draw(&mut self.keys.next, n) }
+    }
+
+    /// This party's summand of a fresh 3-out-of-3 sharing of 0: `F(K_{i+1}) - F(K_i)`. Local.
+    pub(super) fn zero<D: Domain>(&mut self, n: usize) -> D::Vec {
+        let mut alpha = D::draw(&mut self.keys.next, n);
+        D::sub_assign(&mut alpha, &D::draw(&mut self.keys.own, n));
+        alpha
+    }
+
+    /// Shares `n` values of party `owner` (spec section 2, Input, semi-honest).
+    ///
+    /// Component `owner` is drawn from its key, component `owner + 1` is the difference, sent to
+    /// the one party that holds it besides the owner, component `owner + 2` is 0.
+    /// 1 hop; the owner sends `n` elements.
+    pub(super) fn share_input<D: Domain>(
+        &mut self,
+        step: &'static str,
+        owner: usize,
+        n: usize,
+        value: Option<D::Vec>,
+    ) -> Result<Rss<D::Vec>, Error> {
+        let id = self.party.id();
+        if id == owner {
+            let mut next = value.ok_or_else(|| Error::Invalid("the owner of an input must give its values".into()))?;
+            if D::len(&next) != n {
+                let given = D::len(&next);
+                return Err(Error::Invalid(format!("an input of {n} elements was planned, {given} were given")));
+            }
+            let own = D::draw(&mut self.keys.own, n);
+            D::sub_assign(&mut next, &own);
+            self.send::<D>(self.next_party(), step, &next)?;
+            Ok(Rss { own, next })
+        } else if id == (owner + 1) % PARTIES {
+            Ok(Rss { own: self.recv::<D>(owner, step, n)?, next: D::zeros(n) })
+        } else {
+            Ok(Rss { own: D::zeros(n), next: D::draw(&mut self.keys.next, n) })
+        }
+    }
+
+    /// Shares a data owner's ring elements. See [`Falcon::share_input`].
+    pub(super) fn input_words(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Result<Rss<Vec<R>>, Error> {
+        self.share_input::<Words<R>>(INPUT, owner, n, values.map(vec::encode))
+    }
+
+    /// Opens `x` to all: party `i` sends its own component to party `i + 1`.
+    /// 1 hop; every party sends `n` elements.
+    pub(super) fn open<D: Domain>(&mut self, step: &'static str, x: &Rss<D::Vec>) -> Result<D::Vec, Error> {
+        self.begin_open::<D>(step, x)?;
+        self.finish_open::<D>(step, x)
+    }
+
+    /// The sending half of [`Falcon::open`], for openings that share a hop.
+    pub(super) fn begin_open<D: Domain>(&mut self, step: &'static str, x: &Rss<D::Vec>) -> Result<(), Error> {
+        self.send::<D>(self.next_party(), step, &x.own)
+    }
+
+    /// The receiving half of [`Falcon::open`].
+    pub(super) fn finish_open<D: Domain>(&mut self, step: &'static str, x: &Rss<D::Vec>) -> Result<D::Vec, Error> {
+        let mut opened = self.recv::<D>(self.prev_party(), step, D::len(&x.own))?;
+        D::add_assign(&mut opened, &x.own);
+        D::add_assign(&mut opened, &x.next);
+        Ok(opened)
+    }
+
+    /// Opens `x` to the audience. 1 hop; to one party only its predecessor sends.
+    pub(super) fn reveal_to(&mut self, x: &Rss<Vec<R>>, to: Audience) -> Result<Option<Vec<i64>>, Error> {
+        let opened = match to {
+            Audience::All => Some(self.open::<Words<R>>(REVEAL, x)?),
+            Audience::One(receiver) if receiver == self.party.id() => Some(self.finish_open::<Words<R>>(REVEAL, x)?),
+            Audience::One(receiver) => {
+                if receiver == self.next_party() {
+                    self.begin_open::<Words<R>>(REVEAL, x)?;
+                }
+                None
+            }
+        };
+        Ok(opened.map(|values| vec::decode(&values)))
+    }
+
+    /// Turns a 3-out-of-3 additive sharing, already masked by [`Falcon::zero`], into a replicated
+    /// one: party `i` sends its summand to party `i - 1`. 1 hop, `n` elements per party.
+    pub(super) fn reshare<D: Domain>(&mut self, step: &'static str, own: D::Vec) -> Result<Rss<D::Vec>, Error> {
+        self.send::<D>(self.prev_party(), step, &own)?;
+        let next = self.recv::<D>(self.next_party(), step, D::len(&own))?;
+        Ok(Rss { own, next })
+    }
+
+    /// Opens a 3-out-of-3 additive sharing, already masked by [`Falcon::zero`], at once: every
+    /// party sends its summand to both others. 1 hop, `2 n` elements per party.
+    pub(super) fn open_sum<D: Domain>(&mut self, step: &'static str, mut own: D::Vec) -> Result<D::Vec, Error> {
+        let (prev, next) = (self.prev_party(), self.next_party());
+        let n = D::len(&own);
+        self.send::<D>(prev, step, &own)?;
+        self.send::<D>(next, step, &own)?;
+        for peer in [prev, next] {
+            let summand = self.recv::<D>(peer, step, n)?;
+            D::add_assign(&mut own, &summand);
+        }
+        Ok(own)
+    }
+
+    /// Queues a vector of elements to a peer.
+    pub(super) fn send<D: Domain>(&mut self, to: usize, step: &'static str, v: &D::Vec) -> Result<(), Error> {
+        Ok(self.party.send(to, step, D::to_wire(v))?)
+    }
+
+    /// Waits for exactly `n` elements from a peer.
+    pub(super) fn recv<D: Domain>(&mut self, from: usize, step: &'static str, n: usize) -> Result<D::Vec, Error> {
+        let bytes = self.party.recv(from, step, D::wire_len(n))?;
+        D::from_wire(&bytes, n).ok_or_else(|| Error::Peer {
+            party: from,
+            step,
+            what: format!("the message does not hold {n} {}", D::VALID),
+        })
+    }
+}

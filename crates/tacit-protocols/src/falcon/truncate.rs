@@ -1,0 +1,102 @@
+//! Truncation of fixed-point products (spec section 5).
+//!
+//! The value is opened under a uniform mask `r` whose shifted form is shared as well. Three kinds
+//! that differ in what they do about the mask's carries:
+//!
+//! | kind | range of `x` | error against `floor(x / 2^d)` | online |
+//! |---|---|---|---|
+//! | `gap` | `abs(x) < 2^{l-2}` | 0 or 1, mean of the true quotient | 1 hop |
+//! | `exact` | `abs(x) < 2^{l-2}` | none | 1 hop + a compare of `d` bits |
+//! | `aby3` | any | 0 or 1, but `2^{l-d}` with probability `abs(x) / 2^l` | 1 hop |
+//!
+//! After a product the mask is added to the summands before they are reshared, so that one hop
+//! serves both (2 elements per party instead of 1 + 1 in two hops).
+//!
+//! What the opened value shows: it is uniform. The rounding of `gap` and `aby3` depends on it, so
+//! these realise a rounding that the parties see being drawn, not one that a trusted party draws
+//! in secret; `exact` has no such dependence.
+
+use tacit_algebra::{Ring, truncate as kernel, vec};
+
+use super::compare::flip_word;
+use super::domain::Words;
+use super::material::{self, TruncateBatch, View};
+use super::sharing::Rss;
+use super::{Falcon, Truncation};
+use crate::Error;
+
+const OPEN_MASKED: &str = "falcon truncate: open masked value";
+
+impl<R: Ring> Falcon<R> {
+    /// `x >> trunc` of a shared `x`. 1 hop and 1 element per party, and what `exact` adds.
+    pub(super) fn truncate_shared(&mut self, mut x: Rss<Vec<R>>, trunc: u32) -> Result<Rss<Vec<R>>, Error> {
+        let view = self.take_truncation(x.own.len(), trunc)?;
+        x = x.zip(&view.slice(&view.batch.r), |x, r| vec::add(x, r));
+        if self.truncation != Truncation::Aby3 {
+            self.add_public(&mut x, offset());
+        }
+        let c = self.open::<Words<R>>(OPEN_MASKED, &x)?;
+        self.finish_truncation(&view, c, trunc)
+    }
+
+    /// The same for a 3-out-of-3 sum, masked by [`Falcon::zero`], whose resharing it replaces.
+    /// 1 hop and 2 elements per party, and what `exact` adds.
+    pub(super) fn truncate_sum(&mut self, mut z: Vec<R>, trunc: u32) -> Result<Rss<Vec<R>>, Error> {
+        let view = self.take_truncation(z.len(), trunc)?;
+        vec::add_assign(&mut z, &view.batch.r.own[view.range.clone()]);
+        if self.truncation != Truncation::Aby3 && self.constant_component().own {
+            vec::add_scalar_assign(&mut z, offset());
+        }
+        let c = self.open_sum::<Words<R>>(OPEN_MASKED, z)?;
+        self.finish_truncation(&view, c, trunc)
+    }
+
+    /// From the opened masked value to the quotient.
+    fn finish_truncation(
+        &mut self,
+        view: &View<TruncateBatch<R>>,
+        c: Vec<R>,
+        trunc: u32,
+    ) -> Result<Rss<Vec<R>>, Error> {
+        let low_shifted = view.slice(&view.batch.low_shifted);
+        let msb = view.slice(&view.batch.msb);
+        let here = self.constant_component();
+        if self.truncation == Truncation::Aby3 {
+            return Ok(Rss {
+                own: kernel::aby3(&c, &low_shifted.own, &msb.own, trunc, here.own),
+                next: kernel::aby3(&c, &low_shifted.next, &msb.next, trunc, here.next),
+            });
+        }
+        let quotient = Rss {
+            own: kernel::gap(&c, &low_shifted.own, &msb.own, trunc, here.own),
+            next: kernel::gap(&c, &low_shifted.next, &msb.next, trunc, here.next),
+        };
+        match &view.batch.exact {
+            None => Ok(quotient),
+            // The borrow of the low bits: [r_low > c_low].
+            Some(exact) => {
+                let low = vec::low_bits(&c, trunc);
+                let flip = self.private_compare(&exact.compare, view.range.clone(), trunc as usize, &low)?;
+                let borrow = flip_word(&view.slice(&exact.beta_word), &flip, here);
+                Ok(quotient.zip(&borrow, |q, b| vec::sub(q, b)))
+            }
+        }
+    }
+
+    fn take_truncation(&mut self, n: usize, trunc: u32) -> Result<View<TruncateBatch<R>>, Error> {
+        if trunc == 0 || trunc > R::BITS - 2 {
+            return Err(Error::Invalid(format!(
+                "a truncation by {trunc} bits does not fit the {}-bit ring: 1 to {} are possible",
+                R::BITS,
+                R::BITS - 2
+            )));
+        }
+        material::take_truncation(&mut self.store.truncations, n, trunc)
+            .ok_or_else(|| Error::NotPrepared { call: format!("the truncation of {n} elements by {trunc} bits") })
+    }
+}
+
+/// `2^{l-2}`: moves values of the one-bit-gap range to non-negative ones.
+fn offset<R: Ring>() -> R {
+    R::ONE.shl(R::BITS - 2)
+}
