@@ -152,6 +152,7 @@ simd! {
                 at_01[j] = reduce_once(p, beta[j] + (p - one));
                 at_11[j] = reduce_once(p, at_01[j] + beta[j]);
             }
+            let rows = out.len() as u32;
             let mut sum = [one; TILE];
             for (i, out) in out.iter_mut().enumerate().rev() {
                 let row = i * stride + s;
@@ -175,7 +176,7 @@ simd! {
                     sum[j] = reduce_once(p, sum[j] + w);
                 }
                 if i == 0 {
-                    let last = R::ZERO.sub(R::ONE).shr(1);
+                    let last = R::ZERO.sub(R::ONE).shr(R::BITS - rows);
                     for j in 0..TILE {
                         c[j] = if r[j] == last { beta[j] } else { c[j] };
                     }
@@ -188,7 +189,7 @@ simd! {
 
 /// The linear part of Falcon's private compare for one component of the shares.
 ///
-/// `x` and `g` hold `m` rows of residues, row `i` at `i * stride .. i * stride + n`, for
+/// `x` and `g` hold `rows` = `m` rows of residues, row `i` at `i * stride .. i * stride + n`, for
 /// `n = r.len()` comparisons: the component of bit `i` of x and of its product with `beta`.
 /// `r` holds public values below `2^m`. With `y_i` bit `i` of `r`, `z_i` bit `i` of
 /// `r + 1 mod 2^m` and `one` = 1 if this component carries the public constants, else 0, the
@@ -205,11 +206,13 @@ pub fn compare_leaves<R: Ring>(
     x: &[u8],
     g: &[u8],
     stride: usize,
+    rows: usize,
     beta: &[u8],
     r: &[R],
     constant: bool,
 ) -> Vec<u8> {
-    let (m, n) = (R::BITS as usize - 1, r.len());
+    let (m, n) = (rows, r.len());
+    assert!(0 < m && m < R::BITS as usize);
     let needed = if n == 0 { 0 } else { (m - 1) * stride + n };
     assert!(n <= stride && beta.len() == n && x.len() >= needed && g.len() >= needed);
     let isa = isa::current();

@@ -22,13 +22,16 @@ compile_error!("tacit-algebra casts buffers to little-endian bytes and needs suc
 pub mod bits;
 pub mod conv;
 pub mod falcon;
+mod gemm;
 pub mod isa;
+mod kernel;
 pub mod matmul;
 mod par;
 pub mod prg;
 pub mod prime;
 pub mod ring;
 pub mod rows;
+pub mod truncate;
 pub mod vec;
 
 pub use bits::Bits;

@@ -42,6 +42,12 @@ simd! {
         }
     }
 
+    fn shl_into<R: Ring>(out: &mut [R], a: &[R], k: u32) {
+        for (o, a) in out.iter_mut().zip(a) {
+            *o = a.shl(k);
+        }
+    }
+
     fn sar_into<R: Ring>(out: &mut [R], a: &[R], k: u32) {
         for (o, a) in out.iter_mut().zip(a) {
             *o = a.sar(k);
@@ -146,6 +152,29 @@ pub fn neg<R: Ring>(a: &[R]) -> Vec<R> {
 pub fn scale<R: Ring>(a: &[R], k: R) -> Vec<R> {
     let isa = isa::current();
     build(a.len(), |s, out| scale_into(isa, out, at!(a, s, out), k))
+}
+
+/// `a 2^k` in the ring.
+pub fn shl<R: Ring>(a: &[R], k: u32) -> Vec<R> {
+    let isa = isa::current();
+    build(a.len(), |s, out| shl_into(isa, out, at!(a, s, out), k))
+}
+
+/// The low `k` bits of every element, for `0 < k < BITS`.
+pub fn low_bits<R: Ring>(a: &[R], k: u32) -> Vec<R> {
+    shr(&shl(a, R::BITS - k), R::BITS - k)
+}
+
+/// Every element `inner` times, and that `outer` times over.
+pub fn tile<T: Pod>(a: &[T], inner: usize, outer: usize) -> Vec<T> {
+    let once: Vec<T> = if inner == 1 {
+        a.to_vec()
+    } else {
+        a.iter()
+            .flat_map(|&v| std::iter::repeat_n(v, inner))
+            .collect()
+    };
+    once.repeat(outer)
 }
 
 /// Logical `a >> k` for `k < BITS`.
