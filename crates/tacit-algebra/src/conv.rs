@@ -1,6 +1,9 @@
 //! Two-dimensional convolutions over rings.
 
+use std::ops::Range;
+
 use crate::Ring;
+use crate::gemm::{self, Columns, Output};
 
 /// The shape of a convolution; images are NCHW, weights OIHW with `channels / groups` inputs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -107,35 +110,281 @@ pub fn conv2d_acc<R: Ring>(acc: &mut [R], x: &[R], w: &[R], shape: &Conv2d) {
     assert_eq!(shape.validate(), Ok(()));
     assert!(acc.len() == shape.output_len());
     assert!(x.len() == shape.input_len() && w.len() == shape.weight_len());
-    let (oh, ow) = (shape.out_height(), shape.out_width());
-    let per_group = shape.channels / shape.groups;
-    for (at, acc) in acc.iter_mut().enumerate() {
-        let (column, row) = (at % ow, at / ow % oh);
-        let (filter, image) = (
-            at / (ow * oh) % shape.filters,
-            at / (ow * oh * shape.filters),
-        );
-        let first = filter / (shape.filters / shape.groups) * per_group;
-        for c in 0..per_group {
-            for i in 0..shape.kernel[0] {
-                for j in 0..shape.kernel[1] {
-                    let y = row * shape.stride[0] + i * shape.dilation[0];
-                    let z = column * shape.stride[1] + j * shape.dilation[1];
-                    let inside = |v: usize, pad, size| v.checked_sub(pad).filter(|v| *v < size);
-                    if let (Some(y), Some(z)) = (
-                        inside(y, shape.pad[0], shape.height),
-                        inside(z, shape.pad[1], shape.width),
-                    ) {
-                        let x = x[((image * shape.channels + first + c) * shape.height + y)
-                            * shape.width
-                            + z];
-                        let w = w[((filter * per_group + c) * shape.kernel[0] + i)
-                            * shape.kernel[1]
-                            + j];
-                        *acc = acc.add(x.mul(w));
-                    }
+    if acc.is_empty() {
+        return;
+    }
+    let (plane, k) = (
+        shape.out_height() * shape.out_width(),
+        w.len() / shape.filters,
+    );
+    let (filters, channels) = (shape.filters / shape.groups, shape.channels / shape.groups);
+    let out = Output::new(acc, plane, plane, shape.filters * plane);
+    for group in 0..shape.groups {
+        let patches = Patches::new(x, shape, group * channels, channels);
+        let w = &w[group * filters * k..][..filters * k];
+        let out = out.rows_from(group * filters);
+        gemm::product(&out, w, &patches, (filters, k, shape.batch * plane));
+    }
+}
+
+/// One element of the kernel in one channel: where it looks relative to an output's position.
+struct Tap {
+    channel: usize,
+    down: isize,
+    right: isize,
+}
+
+/// Outputs that lie side by side in one row of one image.
+struct Run {
+    len: usize,
+    image: usize,
+    row: usize,
+    column: usize,
+}
+
+/// The matrix whose row `k` holds, for every output position, the input that tap `k` meets.
+struct Patches<'a, R> {
+    x: &'a [R],
+    shape: &'a Conv2d,
+    out_width: usize,
+    plane: usize,
+    taps: Vec<Tap>,
+}
+
+impl<'a, R: Ring> Patches<'a, R> {
+    /// The patches of `channels` channels from `first` on.
+    fn new(x: &'a [R], shape: &'a Conv2d, first: usize, channels: usize) -> Self {
+        let [rows, columns] = shape.kernel;
+        let taps = (0..channels * rows * columns).map(|k| Tap {
+            channel: first + k / (rows * columns),
+            down: (k / columns % rows * shape.dilation[0]) as isize - shape.pad[0] as isize,
+            right: (k % columns * shape.dilation[1]) as isize - shape.pad[1] as isize,
+        });
+        let (out_width, plane) = (shape.out_width(), shape.out_height() * shape.out_width());
+        Patches {
+            x,
+            shape,
+            out_width,
+            plane,
+            taps: taps.collect(),
+        }
+    }
+}
+
+impl<R: Ring> Columns<R> for Patches<'_, R> {
+    type Cursor = Vec<Run>;
+
+    fn cursor(&self, range: Range<usize>) -> Vec<Run> {
+        let mut runs = Vec::new();
+        let mut at = range.start;
+        while at < range.end {
+            let (image, position) = (at / self.plane, at % self.plane);
+            let (row, column) = (position / self.out_width, position % self.out_width);
+            let len = (self.out_width - column).min(range.end - at);
+            runs.push(Run {
+                len,
+                image,
+                row,
+                column,
+            });
+            at += len;
+        }
+        runs
+    }
+
+    #[inline(always)]
+    fn read(&self, runs: &Vec<Run>, k: usize, out: &mut [R]) {
+        let Conv2d {
+            channels,
+            height,
+            width,
+            stride,
+            ..
+        } = *self.shape;
+        let tap = &self.taps[k];
+        let mut out = out;
+        for run in runs {
+            let (now, rest) = out.split_at_mut(run.len);
+            out = rest;
+            let y = (run.row * stride[0]) as isize + tap.down;
+            if y < 0 || y >= height as isize {
+                now.fill(R::ZERO);
+                continue;
+            }
+            let start = ((run.image * channels + tap.channel) * height + y as usize) * width;
+            let x = (run.column * stride[1]) as isize + tap.right;
+            read_row(&self.x[start..start + width], x, stride[1], now);
+        }
+    }
+}
+
+/// `out[t] = row[x + t stride]`, or 0 where that is outside the row.
+#[inline(always)]
+fn read_row<R: Ring>(row: &[R], x: isize, stride: usize, out: &mut [R]) {
+    let before = |position: isize| match stride {
+        1 => position.max(0) as usize,
+        _ => (position.max(0) as usize).div_ceil(stride),
+    };
+    let to = before(row.len() as isize - x).min(out.len());
+    let from = before(-x).min(to);
+    out[..from].fill(R::ZERO);
+    out[to..].fill(R::ZERO);
+    if from < to {
+        let first = (x + (from * stride) as isize) as usize;
+        let (inside, row) = (&mut out[from..to], &row[first..]);
+        match stride {
+            1 => inside.copy_from_slice(&row[..inside.len()]),
+            _ => inside
+                .iter_mut()
+                .zip(row.iter().step_by(stride))
+                .for_each(|(o, x)| *o = *x),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Prg;
+    use crate::isa::same_everywhere;
+
+    /// Shape with square images: `[batch, channels, size, filters, groups]`.
+    fn shape(
+        [batch, channels, size, filters, groups]: [usize; 5],
+        kernel: [usize; 2],
+        stride: [usize; 2],
+        pad: [usize; 4],
+        dilation: [usize; 2],
+    ) -> Conv2d {
+        let (height, width) = (size, size + 1);
+        Conv2d {
+            batch,
+            channels,
+            height,
+            width,
+            filters,
+            kernel,
+            stride,
+            pad,
+            dilation,
+            groups,
+        }
+    }
+
+    fn definition<R: Ring>(acc: &mut [R], x: &[R], w: &[R], s: &Conv2d) {
+        let (oh, ow, inner) = (s.out_height(), s.out_width(), s.channels / s.groups);
+        let input = |image, channel, y: usize, x_at: usize| {
+            let (y, x_at) = (y.checked_sub(s.pad[0])?, x_at.checked_sub(s.pad[1])?);
+            let row = (image * s.channels + channel) * s.height + y;
+            (y < s.height && x_at < s.width).then(|| x[row * s.width + x_at])
+        };
+        for (at, acc) in acc.iter_mut().enumerate() {
+            let (filter, image) = (at / (oh * ow) % s.filters, at / (oh * ow) / s.filters);
+            let first = filter / (s.filters / s.groups) * inner;
+            for tap in 0..inner * s.kernel[0] * s.kernel[1] {
+                let (i, j) = (tap / s.kernel[1] % s.kernel[0], tap % s.kernel[1]);
+                let channel = first + tap / (s.kernel[0] * s.kernel[1]);
+                let y = at / ow % oh * s.stride[0] + i * s.dilation[0];
+                let x = at % ow * s.stride[1] + j * s.dilation[1];
+                if let Some(x) = input(image, channel, y, x) {
+                    *acc = acc.add(x.mul(w[filter * w.len() / s.filters + tap]));
                 }
             }
         }
+    }
+
+    fn check<R: Ring>(s: &Conv2d) {
+        let mut prg = Prg::new([2; 16]);
+        let (x, w) = (prg.ring::<R>(s.input_len()), prg.ring::<R>(s.weight_len()));
+        let acc = prg.ring::<R>(s.output_len());
+        let out = same_everywhere(|| {
+            let mut acc = acc.clone();
+            conv2d_acc(&mut acc, &x, &w, s);
+            acc
+        });
+        let mut expected = acc;
+        definition(&mut expected, &x, &w, s);
+        assert!(out == expected, "{s:?}, {} bits", R::BITS);
+    }
+
+    #[test]
+    fn every_option() {
+        let shapes = [
+            shape([2, 1, 9, 4, 1], [5, 5], [1, 1], [0; 4], [1, 1]),
+            shape([3, 3, 8, 5, 1], [3, 3], [1, 1], [1; 4], [1, 1]),
+            shape([1, 2, 7, 2, 1], [3, 2], [2, 3], [2, 0, 1, 3], [1, 1]),
+            shape([2, 4, 11, 6, 2], [3, 3], [2, 1], [0, 4, 3, 0], [2, 3]),
+            shape([2, 6, 5, 6, 6], [3, 3], [1, 1], [1; 4], [1, 1]),
+            shape([1, 8, 4, 12, 4], [1, 1], [1, 1], [0; 4], [1, 1]),
+            shape([2, 3, 6, 9, 1], [1, 1], [2, 2], [0; 4], [1, 1]),
+            shape([1, 1, 3, 1, 1], [3, 4], [1, 1], [0; 4], [1, 1]),
+            shape([1, 2, 2, 5, 1], [2, 2], [3, 4], [5, 6, 7, 8], [1, 2]),
+            shape([0, 2, 5, 5, 1], [2, 2], [1, 1], [0; 4], [1, 1]),
+            shape([9, 20, 12, 50, 1], [5, 5], [1, 1], [0; 4], [1, 1]),
+        ];
+        for shape in &shapes {
+            check::<u8>(shape);
+            check::<u32>(shape);
+            check::<u64>(shape);
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_convolution_is_said() {
+        let good = || shape([1, 4, 5, 4, 2], [3, 3], [1, 1], [0; 4], [1, 1]);
+        assert_eq!(good().validate(), Ok(()));
+        let says = |shape: Conv2d, what: &str| {
+            let error = shape.validate().unwrap_err();
+            assert!(error.contains(what), "{error}");
+        };
+        says(
+            Conv2d {
+                groups: 3,
+                ..good()
+            },
+            "4 channels",
+        );
+        says(
+            Conv2d {
+                filters: 5,
+                ..good()
+            },
+            "5 filters",
+        );
+        says(
+            Conv2d {
+                groups: 0,
+                ..good()
+            },
+            "groups is 0",
+        );
+        says(
+            Conv2d {
+                stride: [0, 1],
+                ..good()
+            },
+            "vertical stride is 0",
+        );
+        says(
+            Conv2d {
+                kernel: [6, 3],
+                ..good()
+            },
+            "reaches over 6",
+        );
+        says(
+            Conv2d {
+                dilation: [1, 3],
+                ..good()
+            },
+            "reaches over 7",
+        );
+        says(
+            Conv2d {
+                pad: [0, usize::MAX, 0, 9],
+                ..good()
+            },
+            "too large",
+        );
     }
 }

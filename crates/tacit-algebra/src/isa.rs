@@ -10,7 +10,7 @@ pub enum Isa {
     Portable,
     /// AVX2 with BMI.
     Avx2,
-    /// AVX-512 F, BW, DQ and VL.
+    /// AVX-512 F, BW, DQ, VL and VNNI.
     Avx512,
 }
 
@@ -62,7 +62,8 @@ fn detect() -> Isa {
         && is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl");
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512vnni");
     match (avx2, avx512) {
         (_, true) => Isa::Avx512,
         (true, _) => Isa::Avx2,
@@ -73,14 +74,6 @@ fn detect() -> Isa {
 #[cfg(not(target_arch = "x86_64"))]
 fn detect() -> Isa {
     Isa::Portable
-}
-
-/// Whether the 16-bit dot products of AVX-512 VNNI may be used under `isa`.
-pub(crate) fn has_vnni(isa: Isa) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return isa == Isa::Avx512 && is_x86_feature_detected!("avx512vnni");
-    #[cfg(not(target_arch = "x86_64"))]
-    return false;
 }
 
 /// Compiles one portable loop for every instruction set. The function gets a first parameter,
@@ -96,18 +89,20 @@ macro_rules! simd {
             fn portable $(<$($g: $bound),+>)? ($($arg: $ty),*) $(-> $ret)? $body
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,bmi1,bmi2")]
-            fn avx2 $(<$($g: $bound),+>)? ($($arg: $ty),*) $(-> $ret)? { portable($($arg),*) }
+            fn avx2 $(<$($g: $bound),+>)? ($($arg: $ty),*) $(-> $ret)? { portable $(::<$($g),+>)? ($($arg),*) }
             #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,bmi1,bmi2,avx512f,avx512bw,avx512dq,avx512vl")]
-            fn avx512 $(<$($g: $bound),+>)? ($($arg: $ty),*) $(-> $ret)? { portable($($arg),*) }
+            #[target_feature(
+                enable = "avx2,bmi1,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"
+            )]
+            fn avx512 $(<$($g: $bound),+>)? ($($arg: $ty),*) $(-> $ret)? { portable $(::<$($g),+>)? ($($arg),*) }
             match isa {
                 // SAFETY: `isa::current` names only what this processor has.
                 #[cfg(target_arch = "x86_64")]
-                $crate::isa::Isa::Avx512 => unsafe { avx512($($arg),*) },
+                $crate::isa::Isa::Avx512 => unsafe { avx512 $(::<$($g),+>)? ($($arg),*) },
                 // SAFETY: as above.
                 #[cfg(target_arch = "x86_64")]
-                $crate::isa::Isa::Avx2 => unsafe { avx2($($arg),*) },
-                _ => portable($($arg),*),
+                $crate::isa::Isa::Avx2 => unsafe { avx2 $(::<$($g),+>)? ($($arg),*) },
+                _ => portable $(::<$($g),+>)? ($($arg),*),
             }
         }
     )+};

@@ -22,7 +22,9 @@ compile_error!("tacit-algebra casts buffers to little-endian bytes and needs suc
 pub mod bits;
 pub mod conv;
 pub mod falcon;
+mod gemm;
 pub mod isa;
+mod kernel;
 pub mod matmul;
 mod par;
 pub mod prg;

@@ -1,9 +1,13 @@
 //! Rings `Z_2^k` as machine words.
 
+use crate::kernel::Kernels;
+
 /// The ring of integers modulo `2^BITS`.
 ///
 /// `u32` and `u64` carry the protocols; `u8` and `u16` are small enough for exhaustive tests.
-pub trait Ring: bytemuck::Pod + Default + Eq + std::fmt::Debug + Send + Sync + 'static {
+pub trait Ring:
+    Kernels + bytemuck::Pod + Default + Eq + std::fmt::Debug + Send + Sync + 'static
+{
     /// Bits of an element.
     const BITS: u32;
     /// The neutral element of addition.

@@ -35,7 +35,15 @@ pub fn gap<R: Ring>(c: &[R], low_shifted: &[R], msb: &[R], d: u32, constant: boo
     let isa = isa::current();
     vec::build(c.len(), |s, out| {
         let e = s + out.len();
-        gap_into(isa, out, &c[s..e], &low_shifted[s..e], &msb[s..e], d, constant)
+        gap_into(
+            isa,
+            out,
+            &c[s..e],
+            &low_shifted[s..e],
+            &msb[s..e],
+            d,
+            constant,
+        )
     })
 }
 
@@ -46,7 +54,15 @@ pub fn aby3<R: Ring>(c: &[R], low_shifted: &[R], msb: &[R], d: u32, constant: bo
     let isa = isa::current();
     vec::build(c.len(), |s, out| {
         let e = s + out.len();
-        aby3_into(isa, out, &c[s..e], &low_shifted[s..e], &msb[s..e], d, constant)
+        aby3_into(
+            isa,
+            out,
+            &c[s..e],
+            &low_shifted[s..e],
+            &msb[s..e],
+            d,
+            constant,
+        )
     })
 }
 
@@ -63,9 +79,15 @@ mod tests {
         for d in 1..=6 {
             let low: Vec<u8> = masks.iter().map(|r| (r & 127) >> d).collect();
             for x in -64i8..64 {
-                let c: Vec<u8> = masks.iter().map(|r| (x as u8).wrapping_add(64).wrapping_add(*r)).collect();
+                let c: Vec<u8> = masks
+                    .iter()
+                    .map(|r| (x as u8).wrapping_add(64).wrapping_add(*r))
+                    .collect();
                 let out = same_everywhere(|| gap(&c, &low, &msb, d, true));
-                assert!(out.iter().all(|q| [0, 1].contains(&(*q as i8 - (x >> d)))), "{x} >> {d}");
+                assert!(
+                    out.iter().all(|q| [0, 1].contains(&(*q as i8 - (x >> d)))),
+                    "{x} >> {d}"
+                );
             }
         }
     }
@@ -80,7 +102,10 @@ mod tests {
             for x in -128i8..=127 {
                 let c: Vec<u8> = masks.iter().map(|r| (x as u8).wrapping_add(*r)).collect();
                 let out = same_everywhere(|| aby3(&c, &low, &msb, d, true));
-                let large = out.iter().filter(|q| ![0, 1].contains(&(**q as i8).wrapping_sub(x >> d))).count();
+                let large = out
+                    .iter()
+                    .filter(|q| ![0, 1].contains(&(**q as i8).wrapping_sub(x >> d)))
+                    .count();
                 assert_eq!(large, usize::from(x.unsigned_abs()), "{x} >> {d}");
             }
         }

@@ -170,7 +170,9 @@ pub fn tile<T: Pod>(a: &[T], inner: usize, outer: usize) -> Vec<T> {
     let once: Vec<T> = if inner == 1 {
         a.to_vec()
     } else {
-        a.iter().flat_map(|&v| std::iter::repeat_n(v, inner)).collect()
+        a.iter()
+            .flat_map(|&v| std::iter::repeat_n(v, inner))
+            .collect()
     };
     once.repeat(outer)
 }

@@ -1,1 +1,19 @@
-//! placeholder
+//! Parties and the links between them: the second floor of Tacit.
+//!
+//! A [`Party`] is one party's end of a run. It sends and receives messages of bytes, each under
+//! the name of its step, and meters them. What carries the messages is chosen when the parties
+//! are made: [`memory::mesh`] for threads of one process, [`tcp::connect`] for parties apart.
+//! Either can emulate a [`LinkModel`]. Nothing here knows what the bytes mean.
+
+mod emulate;
+mod error;
+mod frame;
+mod link;
+pub mod memory;
+mod meter;
+mod party;
+
+pub use emulate::LinkModel;
+pub use error::{FrameFault, NetError};
+pub use meter::{Meter, NO_LAYER, Phase, Traffic};
+pub use party::Party;

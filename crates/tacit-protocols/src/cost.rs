@@ -14,7 +14,10 @@ pub struct Cost {
 impl Cost {
     /// A cost that is the same for each of `parties`.
     pub fn each(parties: usize, rounds: u32, bytes: u64) -> Self {
-        Cost { rounds, bytes: vec![bytes; parties] }
+        Cost {
+            rounds,
+            bytes: vec![bytes; parties],
+        }
     }
 }
 

@@ -9,7 +9,9 @@ pub enum Error {
     #[error(transparent)]
     Net(#[from] NetError),
     /// The operating system gave no randomness; nothing secret can be made without it.
-    #[error("the operating system's random generator failed ({0}); no secret can be protected without it, so this party stops")]
+    #[error(
+        "the operating system's random generator failed ({0}); no secret can be protected without it, so this party stops"
+    )]
     Randomness(String),
     /// A peer sent something outside the protocol.
     #[error("party {party} broke the protocol at '{step}': {what}")]
@@ -22,7 +24,9 @@ pub enum Error {
         what: String,
     },
     /// An online call consumes correlated randomness that the plan did not demand.
-    #[error("'{call}' needs correlated randomness that was not prepared; the calls of the online phase must be those of the plan")]
+    #[error(
+        "'{call}' needs correlated randomness that was not prepared; the calls of the online phase must be those of the plan"
+    )]
     NotPrepared {
         /// The call.
         call: String,

@@ -119,7 +119,12 @@ pub trait Machine {
     fn prepare(&mut self, calls: &[Call]) -> Result<(), Error>;
 
     /// Shares `n` values known to `owner`; the others pass `None`.
-    fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Result<Self::Share, Error>;
+    fn input(
+        &mut self,
+        owner: usize,
+        n: usize,
+        values: Option<&[i64]>,
+    ) -> Result<Self::Share, Error>;
     /// A sharing of values that every party knows. Local.
     fn constant(&mut self, values: &[i64]) -> Self::Share;
     /// Opens `x`; `None` for those outside the audience.
@@ -140,7 +145,12 @@ pub trait Machine {
     fn concat(&mut self, parts: &[&Self::Share]) -> Self::Share;
 
     /// Element-wise `(x y) >> trunc`; with a public operand the product itself is local.
-    fn mul(&mut self, x: &Self::Share, y: &Operand<Self::Share>, trunc: u32) -> Result<Self::Share, Error>;
+    fn mul(
+        &mut self,
+        x: &Self::Share,
+        y: &Operand<Self::Share>,
+        trunc: u32,
+    ) -> Result<Self::Share, Error>;
     /// `(x w + bias) >> trunc` for `x` (m x k) and `w` (k x n), one truncation per output element.
     /// `bias`, at the product's scale, has one element per column.
     fn matmul(
@@ -167,12 +177,22 @@ pub trait Machine {
     /// 1 where `x >= 0`, else 0.
     fn drelu(&mut self, x: &Self::Share) -> Result<Self::Bits, Error>;
     /// `x` where `bit` is 0, `y` where it is 1.
-    fn select(&mut self, bit: &Self::Bits, x: &Self::Share, y: &Self::Share) -> Result<Self::Share, Error>;
+    fn select(
+        &mut self,
+        bit: &Self::Bits,
+        x: &Self::Share,
+        y: &Self::Share,
+    ) -> Result<Self::Share, Error>;
     /// `max(x, 0)`.
     fn relu(&mut self, x: &Self::Share) -> Result<Self::Share, Error>;
     /// The maximum of each window: element `j` of window `i` is `x[j * windows + i]`.
     /// Differences within a window must lie in the ring's signed range.
-    fn maxpool(&mut self, x: &Self::Share, windows: usize, size: usize) -> Result<Self::Share, Error>;
+    fn maxpool(
+        &mut self,
+        x: &Self::Share,
+        windows: usize,
+        size: usize,
+    ) -> Result<Self::Share, Error>;
 }
 
 /// The index that [`Machine::gather`] answers with a sharing of 0.

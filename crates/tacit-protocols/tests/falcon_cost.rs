@@ -53,7 +53,10 @@ fn perform<M: Machine>(machine: &mut M, call: &Call) -> Result<(), tacit_protoco
 
 /// The cost that the meters saw: hops of the slowest party, bytes of each.
 fn combine(each: &[(u32, u64)]) -> Cost {
-    Cost { rounds: each.iter().map(|c| c.0).max().unwrap_or(0), bytes: each.iter().map(|c| c.1).collect() }
+    Cost {
+        rounds: each.iter().map(|c| c.0).max().unwrap_or(0),
+        bytes: each.iter().map(|c| c.1).collect(),
+    }
 }
 
 fn declared_equals_metered<R: Ring>(truncation: Truncation, call: Call) {
@@ -63,35 +66,66 @@ fn declared_equals_metered<R: Ring>(truncation: Truncation, call: Call) {
         _ => vec![call],
     };
     let measured = falcon::<R, _>(truncation, |machine| {
-        let declared = (machine.cost_model().offline(&calls), machine.cost_model().online(&call));
+        let declared = (
+            machine.cost_model().offline(&calls),
+            machine.cost_model().online(&call),
+        );
         machine.prepare(&calls)?;
-        machine.party().set_layer(if calls.len() > 1 { "before" } else { "measured" });
+        machine.party().set_layer(if calls.len() > 1 {
+            "before"
+        } else {
+            "measured"
+        });
         perform(machine, &call)?;
         let meter = machine.party().meter();
         let offline = meter.total(Phase::Offline);
-        let layer = meter.layers(Phase::Online).into_iter().find(|(name, _)| name == "measured");
-        let online = layer.map(|(_, traffic)| (traffic.rounds, traffic.bytes_sent)).unwrap_or((0, 0));
+        let layer = meter
+            .layers(Phase::Online)
+            .into_iter()
+            .find(|(name, _)| name == "measured");
+        let online = layer
+            .map(|(_, traffic)| (traffic.rounds, traffic.bytes_sent))
+            .unwrap_or((0, 0));
         Ok((declared, (offline.rounds, offline.bytes_sent), online))
     });
     let (offline, online) = measured[0].0.clone();
     let metered_offline = combine(&measured.iter().map(|m| m.1).collect::<Vec<_>>());
     let metered_online = combine(&measured.iter().map(|m| m.2).collect::<Vec<_>>());
-    assert_eq!(metered_online, online, "online, {call:?}, {} bits, {truncation:?}", R::BITS);
-    assert_eq!(metered_offline, offline, "offline, {call:?}, {} bits, {truncation:?}", R::BITS);
+    assert_eq!(
+        metered_online,
+        online,
+        "online, {call:?}, {} bits, {truncation:?}",
+        R::BITS
+    );
+    assert_eq!(
+        metered_offline,
+        offline,
+        "offline, {call:?}, {} bits, {truncation:?}",
+        R::BITS
+    );
 }
 
 fn every_call(n: usize) -> Vec<Call> {
     vec![
         Call::Input { owner: 2, n },
-        Call::Reveal { n, to: Audience::All },
-        Call::Reveal { n, to: Audience::One(1) },
+        Call::Reveal {
+            n,
+            to: Audience::All,
+        },
+        Call::Reveal {
+            n,
+            to: Audience::One(1),
+        },
         Call::Product { n, trunc: 0 },
         Call::Product { n, trunc: 5 },
         Call::Truncate { n, trunc: 6 },
         Call::Drelu { n },
         Call::Relu { n },
         Call::Select { n },
-        Call::Maxpool { windows: n, size: 5 },
+        Call::Maxpool {
+            windows: n,
+            size: 5,
+        },
     ]
 }
 
@@ -123,13 +157,23 @@ fn declared_equals_metered_over_64_bits() {
 #[test]
 fn a_demand_of_several_batches_is_declared_too() {
     let n = 400_000;
-    let calls = [Call::Relu { n }, Call::Product { n, trunc: 9 }, Call::Relu { n: 3 }];
+    let calls = [
+        Call::Relu { n },
+        Call::Product { n, trunc: 9 },
+        Call::Relu { n: 3 },
+    ];
     let measured = falcon::<u32, _>(Truncation::Gap, |machine| {
         machine.prepare(&calls)?;
         let offline = machine.party().meter().total(Phase::Offline);
-        Ok((machine.cost_model().offline(&calls), (offline.rounds, offline.bytes_sent)))
+        Ok((
+            machine.cost_model().offline(&calls),
+            (offline.rounds, offline.bytes_sent),
+        ))
     });
-    assert_eq!(combine(&measured.iter().map(|m| m.1).collect::<Vec<_>>()), measured[0].0);
+    assert_eq!(
+        combine(&measured.iter().map(|m| m.1).collect::<Vec<_>>()),
+        measured[0].0
+    );
 }
 
 /// The bounds that users plan with, per element and party.
@@ -138,12 +182,16 @@ fn costs_stay_within_the_published_bounds() {
     use tacit_protocols::falcon::FalconCost;
     let n = 1 << 16;
     let per = |bytes: &[u64]| bytes.iter().max().copied().unwrap_or(0) as f64 / n as f64;
-    for (bits, prime, relu_bytes, relu_rounds, relu_offline, trunc_offline) in
-        [(32, 37, 41.0, 9, 72.0, 32.0), (64, 67, 81.0, 10, 160.0, 65.0)]
-    {
+    for (bits, prime, relu_bytes, relu_rounds, relu_offline, trunc_offline) in [
+        (32, 37, 41.0, 9, 72.0, 32.0),
+        (64, 67, 81.0, 10, 160.0, 65.0),
+    ] {
         let cost = FalconCost::new(bits, prime, Truncation::Gap);
         let relu = cost.online(&Call::Relu { n });
-        assert!(per(&relu.bytes) <= relu_bytes && relu.rounds <= relu_rounds, "{relu:?}");
+        assert!(
+            per(&relu.bytes) <= relu_bytes && relu.rounds <= relu_rounds,
+            "{relu:?}"
+        );
         assert!(per(&cost.offline(&[Call::Relu { n }]).bytes) <= relu_offline);
         let product = cost.online(&Call::Product { n, trunc: 12 });
         assert!(per(&product.bytes) <= f64::from(bits) / 4.0 && product.rounds == 1);

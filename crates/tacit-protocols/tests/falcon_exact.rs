@@ -14,9 +14,26 @@ fn values<R: Ring>() -> Vec<i64> {
         return (0..256 * 256).map(|i| wrap::<R>(i)).collect();
     }
     let top = 1i128 << (R::BITS - 1);
-    let edges = [0, 1, -1, 2, -2, top - 1, top - 2, -top, -top + 1, top / 2, -top / 2, top / 2 - 1];
+    let edges = [
+        0,
+        1,
+        -1,
+        2,
+        -2,
+        top - 1,
+        top - 2,
+        -top,
+        -top + 1,
+        top / 2,
+        -top / 2,
+        top / 2 - 1,
+    ];
     let mut values: Vec<i64> = edges.iter().flat_map(|&e| [e as i64; 40]).collect();
-    values.extend(noise(u64::from(R::BITS), 20_000).into_iter().map(|v| wrap::<R>(v)));
+    values.extend(
+        noise(u64::from(R::BITS), 20_000)
+            .into_iter()
+            .map(|v| wrap::<R>(v)),
+    );
     values.extend(noise(7, 5_000).into_iter().map(|v| v % 100));
     values
 }
@@ -24,7 +41,9 @@ fn values<R: Ring>() -> Vec<i64> {
 fn signs_are_exact<R: Ring>() {
     let x = values::<R>();
     let n = x.len();
-    let relu = apply::<R>(Truncation::Gap, &[Call::Relu { n }], &x, |machine, x| machine.relu(x));
+    let relu = apply::<R>(Truncation::Gap, &[Call::Relu { n }], &x, |machine, x| {
+        machine.relu(x)
+    });
     let want: Vec<i64> = x.iter().map(|&v| v.max(0)).collect();
     assert_eq!(relu, want, "ReLU over {} bits", R::BITS);
 
@@ -61,17 +80,28 @@ fn signs_are_exact_over_64_bits() {
 /// All products of the 8-bit ring; noise on the others.
 fn products_are_exact<R: Ring>() {
     let (x, y): (Vec<i64>, Vec<i64>) = if R::BITS == 8 {
-        (0..65_536).map(|i| (wrap::<R>(i >> 8), wrap::<R>(i))).unzip()
+        (0..65_536)
+            .map(|i| (wrap::<R>(i >> 8), wrap::<R>(i)))
+            .unzip()
     } else {
         (noise(1, 3000), noise(2, 3000))
     };
     let n = x.len();
-    let product = apply::<R>(Truncation::Gap, &[Call::Product { n, trunc: 0 }], &x, |machine, share| {
-        let own = (machine.party().id() == 1).then_some(&y[..]);
-        let y = machine.input(1, n, own)?;
-        machine.mul(share, &Operand::Secret(y), 0)
-    });
-    let want: Vec<i64> = x.iter().zip(&y).map(|(&a, &b)| wrap::<R>(a.wrapping_mul(b))).collect();
+    let product = apply::<R>(
+        Truncation::Gap,
+        &[Call::Product { n, trunc: 0 }],
+        &x,
+        |machine, share| {
+            let own = (machine.party().id() == 1).then_some(&y[..]);
+            let y = machine.input(1, n, own)?;
+            machine.mul(share, &Operand::Secret(y), 0)
+        },
+    );
+    let want: Vec<i64> = x
+        .iter()
+        .zip(&y)
+        .map(|(&a, &b)| wrap::<R>(a.wrapping_mul(b)))
+        .collect();
     assert_eq!(product, want);
 }
 
@@ -90,7 +120,9 @@ fn linear_layers_are_exact<R: Ring>() {
     let mut want = vec![0i64; 15];
     for (i, out) in want.iter_mut().enumerate() {
         let (row, col) = (i / 3, i % 3);
-        let dot = (0..7).fold(bias[col], |sum, k| sum.wrapping_add(x[row * 7 + k].wrapping_mul(w[k * 3 + col])));
+        let dot = (0..7).fold(bias[col], |sum, k| {
+            sum.wrapping_add(x[row * 7 + k].wrapping_mul(w[k * 3 + col]))
+        });
         *out = wrap::<R>(dot);
     }
     for public in [false, true] {
@@ -124,7 +156,10 @@ fn linear_layers_are_exact<R: Ring>() {
     }
 }
 
-type Operands<M> = (Operand<<M as Machine>::Share>, Operand<<M as Machine>::Share>);
+type Operands<M> = (
+    Operand<<M as Machine>::Share>,
+    Operand<<M as Machine>::Share>,
+);
 
 /// Weights and bias, public or shared by party 2.
 fn operands<M: Machine>(
@@ -153,7 +188,9 @@ fn naive_conv<R: Ring>(shape: &Conv2d, x: &[i64], w: &[i64], bias: &[i64]) -> Ve
                     let (r, c) = (row + dr - 1, col + dc - 1);
                     if (0..4).contains(&r) && (0..4).contains(&c) {
                         let pixel = x[image * 16 + (r * 4 + c) as usize];
-                        sum = sum.wrapping_add(pixel.wrapping_mul(w[filter * 9 + (dr * 3 + dc) as usize]));
+                        sum = sum.wrapping_add(
+                            pixel.wrapping_mul(w[filter * 9 + (dr * 3 + dc) as usize]),
+                        );
                     }
                 }
                 out.push(wrap::<R>(sum));
@@ -174,12 +211,24 @@ fn linear_layers_are_exact_over_every_ring() {
 fn maxpool_takes_the_largest_of_windows_of_any_size() {
     for size in [1, 2, 3, 4, 5, 9] {
         let windows = 33;
-        let x: Vec<i64> = noise(size as u64, windows * size).into_iter().map(|v| v % (1 << 29)).collect();
-        let max = apply::<u32>(Truncation::Gap, &[Call::Maxpool { windows, size }], &x, |machine, x| {
-            machine.maxpool(x, windows, size)
-        });
-        let want: Vec<i64> =
-            (0..windows).map(|i| (0..size).map(|j| x[j * windows + i]).max().expect("a window")).collect();
+        let x: Vec<i64> = noise(size as u64, windows * size)
+            .into_iter()
+            .map(|v| v % (1 << 29))
+            .collect();
+        let max = apply::<u32>(
+            Truncation::Gap,
+            &[Call::Maxpool { windows, size }],
+            &x,
+            |machine, x| machine.maxpool(x, windows, size),
+        );
+        let want: Vec<i64> = (0..windows)
+            .map(|i| {
+                (0..size)
+                    .map(|j| x[j * windows + i])
+                    .max()
+                    .expect("a window")
+            })
+            .collect();
         assert_eq!(max, want, "windows of {size}");
     }
 }
@@ -210,7 +259,13 @@ fn local_operations_match_clear_text() {
         Ok(machine.concat(&[&rest, x]))
     });
     let turned = [x[3], 0, x[0], x[11]];
-    let rest = (0..4).map(|i| wrap::<u32>((turned[i] + [1, 2, 3, -4][i]).wrapping_mul(-3).wrapping_sub(turned[i])));
+    let rest = (0..4).map(|i| {
+        wrap::<u32>(
+            (turned[i] + [1, 2, 3, -4][i])
+                .wrapping_mul(-3)
+                .wrapping_sub(turned[i]),
+        )
+    });
     let want: Vec<i64> = rest.chain(x.iter().map(|&v| wrap::<u32>(v))).collect();
     assert_eq!(opened, want);
 }
@@ -220,10 +275,20 @@ fn material_that_was_not_planned_is_an_error() {
     let refused = falcon::<u32, _>(Truncation::Gap, |machine| {
         machine.prepare(&[Call::Relu { n: 4 }])?;
         let x = machine.constant(&[1, 2, 3]);
-        Ok((machine.relu(&x).err().map(|e| e.to_string()), machine.truncate(&x, 5).err().map(|e| e.to_string())))
+        Ok((
+            machine.relu(&x).err().map(|e| e.to_string()),
+            machine.truncate(&x, 5).err().map(|e| e.to_string()),
+        ))
     });
     for (relu, truncate) in refused {
-        assert!(relu.expect("three elements were not planned").contains("selection of 3 elements"));
-        assert!(truncate.expect("no truncation was planned").contains("truncation of 3 elements by 5 bits"));
+        assert!(
+            relu.expect("three elements were not planned")
+                .contains("selection of 3 elements")
+        );
+        assert!(
+            truncate
+                .expect("no truncation was planned")
+                .contains("truncation of 3 elements by 5 bits")
+        );
     }
 }

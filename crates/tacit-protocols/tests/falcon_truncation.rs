@@ -10,8 +10,14 @@ use tacit_protocols::machine::{Call, Machine};
 /// `x` truncated by `trunc` bits on its own, minus the floor.
 fn errors<R: Ring>(kind: Truncation, x: &[i64], trunc: u32) -> Vec<i64> {
     let n = x.len();
-    let opened = apply::<R>(kind, &[Call::Truncate { n, trunc }], x, |machine, x| machine.truncate(x, trunc));
-    opened.iter().zip(x).map(|(&quotient, &x)| quotient - (x >> trunc)).collect()
+    let opened = apply::<R>(kind, &[Call::Truncate { n, trunc }], x, |machine, x| {
+        machine.truncate(x, trunc)
+    });
+    opened
+        .iter()
+        .zip(x)
+        .map(|(&quotient, &x)| quotient - (x >> trunc))
+        .collect()
 }
 
 /// Every value with `abs(x) < 2^(l-2)` of the 8-bit ring, `times` over.
@@ -24,7 +30,10 @@ fn gap_is_off_by_at_most_one_for_every_8_bit_value() {
     for trunc in 1..=6 {
         let wrong = errors::<u8>(Truncation::Gap, &all_small(512), trunc);
         assert!(wrong.iter().all(|&e| e == 0 || e == 1), "by {trunc} bits");
-        assert!(wrong.contains(&1), "by {trunc} bits: the rounding is never up");
+        assert!(
+            wrong.contains(&1),
+            "by {trunc} bits: the rounding is never up"
+        );
     }
 }
 
@@ -41,8 +50,16 @@ fn exact_is_the_floor_on_real_rings() {
     let x32: Vec<i64> = noise(1, 20_000).into_iter().map(|v| v >> 34).collect();
     let x64: Vec<i64> = noise(2, 20_000).into_iter().map(|v| v >> 2).collect();
     for trunc in [1, 12, 13, 30] {
-        assert!(errors::<u32>(Truncation::Exact, &x32, trunc).iter().all(|&e| e == 0));
-        assert!(errors::<u64>(Truncation::Exact, &x64, trunc * 2).iter().all(|&e| e == 0));
+        assert!(
+            errors::<u32>(Truncation::Exact, &x32, trunc)
+                .iter()
+                .all(|&e| e == 0)
+        );
+        assert!(
+            errors::<u64>(Truncation::Exact, &x64, trunc * 2)
+                .iter()
+                .all(|&e| e == 0)
+        );
     }
 }
 
@@ -62,16 +79,29 @@ fn gap_rounds_without_bias() {
     let n = residuals.len() as f64;
     let mean = residuals.iter().sum::<f64>() / n;
     let variance = residuals.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / n;
-    assert!(variance > 0.05, "the rounding must be random, its variance is {variance}");
-    assert!(mean.abs() < 5.0 * (variance / n).sqrt(), "the mean error is {mean} of a unit");
+    assert!(
+        variance > 0.05,
+        "the rounding must be random, its variance is {variance}"
+    );
+    assert!(
+        mean.abs() < 5.0 * (variance / n).sqrt(),
+        "the mean error is {mean} of a unit"
+    );
 }
 
 /// Ten million random values over the whole range of `gap`: never a large error.
 #[test]
 fn gap_never_has_the_large_error() {
     for seed in 0..10 {
-        let x: Vec<i64> = noise(100 + seed, 1_000_000).into_iter().map(|v| v >> 34).collect();
-        assert!(errors::<u32>(Truncation::Gap, &x, 12).iter().all(|&e| e == 0 || e == 1));
+        let x: Vec<i64> = noise(100 + seed, 1_000_000)
+            .into_iter()
+            .map(|v| v >> 34)
+            .collect();
+        assert!(
+            errors::<u32>(Truncation::Gap, &x, 12)
+                .iter()
+                .all(|&e| e == 0 || e == 1)
+        );
     }
 }
 
@@ -83,11 +113,19 @@ fn aby3_has_its_large_error_at_the_stated_rate() {
     for x in [0i64, 1, 5, 20, 63, 100, 127, -1, -20, -64, -128] {
         let wrong = errors::<u8>(Truncation::Aby3, &vec![x; trials], trunc);
         let large = wrong.iter().filter(|&&e| e.abs() > 1).count() as f64;
-        assert!(wrong.iter().all(|&e| (0..=1).contains(&e) || [32, 31, 33].contains(&e.abs())), "x = {x}");
+        assert!(
+            wrong
+                .iter()
+                .all(|&e| (0..=1).contains(&e) || [32, 31, 33].contains(&e.abs())),
+            "x = {x}"
+        );
         let probability = x.abs() as f64 / 256.0;
         let deviation = (trials as f64 * probability * (1.0 - probability)).sqrt();
         let off = (large - trials as f64 * probability).abs();
-        assert!(off <= 5.0 * deviation, "x = {x}: {large} large errors in {trials}");
+        assert!(
+            off <= 5.0 * deviation,
+            "x = {x}: {large} large errors in {trials}"
+        );
     }
 }
 
@@ -98,9 +136,17 @@ fn products_are_truncated_once() {
     let n = 5000;
     let x: Vec<i64> = noise(4, n).into_iter().map(|v| v >> 50).collect();
     let y: Vec<i64> = noise(5, n).into_iter().map(|v| v >> 50).collect();
-    for (kind, slack) in [(Truncation::Gap, 1), (Truncation::Exact, 0), (Truncation::Aby3, 1)] {
+    for (kind, slack) in [
+        (Truncation::Gap, 1),
+        (Truncation::Exact, 0),
+        (Truncation::Aby3, 1),
+    ] {
         for public in [false, true] {
-            let call = if public { Call::Truncate { n, trunc: 12 } } else { Call::Product { n, trunc: 12 } };
+            let call = if public {
+                Call::Truncate { n, trunc: 12 }
+            } else {
+                Call::Product { n, trunc: 12 }
+            };
             let opened = apply::<u64>(kind, &[call], &x, |machine, share| {
                 let owns = machine.party().id() == 1;
                 let y = match public {
@@ -111,7 +157,10 @@ fn products_are_truncated_once() {
             });
             for ((&quotient, &x), &y) in opened.iter().zip(&x).zip(&y) {
                 let off = quotient - ((x * y) >> 12);
-                assert!((0..=slack).contains(&off), "{kind:?}, public {public}: {x} * {y} is off by {off}");
+                assert!(
+                    (0..=slack).contains(&off),
+                    "{kind:?}, public {public}: {x} * {y} is off by {off}"
+                );
             }
         }
     }

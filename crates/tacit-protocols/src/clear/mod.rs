@@ -23,7 +23,11 @@ impl<R: Ring> Clear<R> {
     /// A clear-text machine; any number of parties.
     pub fn new(party: Party) -> Self {
         let cost = ClearCost::new(party.parties(), R::BITS);
-        Clear { party, cost, ring: std::marker::PhantomData }
+        Clear {
+            party,
+            cost,
+            ring: std::marker::PhantomData,
+        }
     }
 
     fn linear(
@@ -62,7 +66,9 @@ fn expect(what: &str, given: usize, wanted: usize) -> Result<(), Error> {
     if given == wanted {
         return Ok(());
     }
-    Err(Error::Invalid(format!("{what}: {wanted} elements are needed, {given} were given")))
+    Err(Error::Invalid(format!(
+        "{what}: {wanted} elements are needed, {given} were given"
+    )))
 }
 
 impl<R: Ring> Machine for Clear<R> {
@@ -91,11 +97,13 @@ impl<R: Ring> Machine for Clear<R> {
             let bytes = self.party.recv(owner, INPUT, n * size_of::<R>())?;
             return Ok(bytemuck::pod_collect_to_vec(&bytes));
         }
-        let values = values.ok_or_else(|| Error::Invalid("the owner of an input must give its values".into()))?;
+        let values = values
+            .ok_or_else(|| Error::Invalid("the owner of an input must give its values".into()))?;
         expect("input", values.len(), n)?;
         let x = vec::encode(values);
         for peer in (0..self.party.parties()).filter(|&peer| peer != owner) {
-            self.party.send(peer, INPUT, bytemuck::cast_slice(&x).to_vec())?;
+            self.party
+                .send(peer, INPUT, bytemuck::cast_slice(&x).to_vec())?;
         }
         Ok(x)
     }
@@ -152,7 +160,11 @@ impl<R: Ring> Machine for Clear<R> {
     ) -> Result<Vec<R>, Error> {
         expect("matmul", x.len(), shape.m * shape.k)?;
         let spread = |b: &[R]| vec::tile(b, 1, shape.m);
-        Ok(self.linear(w, bias, spread, shape.m * shape.n, trunc, |z, w| matmul_acc(z, x, w, shape)))
+        Ok(
+            self.linear(w, bias, spread, shape.m * shape.n, trunc, |z, w| {
+                matmul_acc(z, x, w, shape)
+            }),
+        )
     }
 
     fn conv2d(
@@ -166,7 +178,11 @@ impl<R: Ring> Machine for Clear<R> {
         shape.validate().map_err(Error::Invalid)?;
         expect("conv2d", x.len(), shape.input_len())?;
         let spread = |b: &[R]| vec::tile(b, shape.out_height() * shape.out_width(), shape.batch);
-        Ok(self.linear(w, bias, spread, shape.output_len(), trunc, |z, w| conv2d_acc(z, x, w, shape)))
+        Ok(
+            self.linear(w, bias, spread, shape.output_len(), trunc, |z, w| {
+                conv2d_acc(z, x, w, shape)
+            }),
+        )
     }
 
     fn truncate(&mut self, x: &Vec<R>, trunc: u32) -> Result<Vec<R>, Error> {
@@ -179,17 +195,29 @@ impl<R: Ring> Machine for Clear<R> {
 
     fn select(&mut self, bit: &Vec<bool>, x: &Vec<R>, y: &Vec<R>) -> Result<Vec<R>, Error> {
         expect("select", y.len(), x.len())?;
-        Ok(bit.iter().zip(x.iter().zip(y)).map(|(&b, (&x, &y))| if b { y } else { x }).collect())
+        Ok(bit
+            .iter()
+            .zip(x.iter().zip(y))
+            .map(|(&b, (&x, &y))| if b { y } else { x })
+            .collect())
     }
 
     fn relu(&mut self, x: &Vec<R>) -> Result<Vec<R>, Error> {
-        Ok(x.iter().map(|&v| if v.to_i64() >= 0 { v } else { R::ZERO }).collect())
+        Ok(x.iter()
+            .map(|&v| if v.to_i64() >= 0 { v } else { R::ZERO })
+            .collect())
     }
 
     fn maxpool(&mut self, x: &Vec<R>, windows: usize, size: usize) -> Result<Vec<R>, Error> {
         expect("maxpool", x.len(), windows * size)?;
-        let max = |i: usize| (0..size).map(|j| x[j * windows + i]).max_by_key(|v| v.to_i64());
-        (0..windows).map(|i| max(i).ok_or_else(|| Error::Invalid("maxpool of an empty window".into()))).collect()
+        let max = |i: usize| {
+            (0..size)
+                .map(|j| x[j * windows + i])
+                .max_by_key(|v| v.to_i64())
+        };
+        (0..windows)
+            .map(|i| max(i).ok_or_else(|| Error::Invalid("maxpool of an empty window".into())))
+            .collect()
     }
 }
 
@@ -203,7 +231,10 @@ pub struct ClearCost {
 impl ClearCost {
     /// The cost between `parties` over a ring of `bits` bits.
     pub fn new(parties: usize, bits: u32) -> Self {
-        ClearCost { parties, word: u64::from(bits / 8) }
+        ClearCost {
+            parties,
+            word: u64::from(bits / 8),
+        }
     }
 }
 

@@ -40,7 +40,10 @@ impl<R: Ring> Falcon<R> {
         let a = self.share_known_bits(&known, wrap, n, m)?;
         let b = self.last_component_rows(x, n, m);
 
-        let mut carry = Rss { own: Bits::zeros(n), next: Bits::zeros(n) };
+        let mut carry = Rss {
+            own: Bits::zeros(n),
+            next: Bits::zeros(n),
+        };
         let (mut bits, mut carries) = (Vec::with_capacity(m), vec![carry.clone()]);
         for (a_i, b_i) in a.iter().zip(&b) {
             let left = a_i.zip(&carry, Bits::xor);
@@ -52,11 +55,22 @@ impl<R: Ring> Falcon<R> {
             carries.push(carry.clone());
         }
         let first_wrap = a[m].clone();
-        Ok(Sum { bits, carries, first_wrap, known })
+        Ok(Sum {
+            bits,
+            carries,
+            first_wrap,
+            known,
+        })
     }
 
     /// Party 0 shares the `m` bits of each number and one more.
-    fn share_known_bits(&mut self, known: &[R], wrap: Bits, n: usize, m: usize) -> Result<Vec<Rss<Bits>>, Error> {
+    fn share_known_bits(
+        &mut self,
+        known: &[R],
+        wrap: Bits,
+        n: usize,
+        m: usize,
+    ) -> Result<Vec<Rss<Bits>>, Error> {
         let value = (self.party.id() == 0).then(|| {
             let rows = BitRows::from_ring(known, m as u32);
             let mut parts: Vec<Bits> = (0..m).map(|i| rows.row_bits(i)).collect();
@@ -64,13 +78,23 @@ impl<R: Ring> Falcon<R> {
             Bits::concat(&parts.iter().collect::<Vec<_>>())
         });
         let shared = self.share_input::<Booleans>(BITS, 0, (m + 1) * n, value)?;
-        Ok((0..=m).map(|i| shared.map(|component| component.slice(i * n, n))).collect())
+        Ok((0..=m)
+            .map(|i| shared.map(|component| component.slice(i * n, n)))
+            .collect())
     }
 
     /// The bits of component 2, a trivial sharing: parties 1 and 2 know them.
     fn last_component_rows(&self, x: &Rss<Vec<R>>, n: usize, m: usize) -> Vec<Rss<Bits>> {
         let last = match self.party.id() {
-            0 => return vec![Rss { own: Booleans::zeros(n), next: Booleans::zeros(n) }; m],
+            0 => {
+                return vec![
+                    Rss {
+                        own: Booleans::zeros(n),
+                        next: Booleans::zeros(n)
+                    };
+                    m
+                ];
+            }
             1 => &x.next,
             _ => &x.own,
         };
@@ -78,8 +102,14 @@ impl<R: Ring> Falcon<R> {
         let is_next = self.party.id() + 1 == PARTIES - 1;
         (0..m)
             .map(|i| match is_next {
-                true => Rss { own: Bits::zeros(n), next: rows.row_bits(i) },
-                false => Rss { own: rows.row_bits(i), next: Bits::zeros(n) },
+                true => Rss {
+                    own: Bits::zeros(n),
+                    next: rows.row_bits(i),
+                },
+                false => Rss {
+                    own: rows.row_bits(i),
+                    next: Bits::zeros(n),
+                },
             })
             .collect()
     }

@@ -55,8 +55,20 @@ impl<R: Ring> Falcon<R> {
             leaves
         };
         let mut level = Rss {
-            own: leaves(&batch.bits.own, &batch.products.own, &batch.beta.own, &batch.m.own, here.own),
-            next: leaves(&batch.bits.next, &batch.products.next, &batch.beta.next, &batch.m.next, here.next),
+            own: leaves(
+                &batch.bits.own,
+                &batch.products.own,
+                &batch.beta.own,
+                &batch.m.own,
+                here.own,
+            ),
+            next: leaves(
+                &batch.bits.next,
+                &batch.products.next,
+                &batch.beta.next,
+                &batch.m.next,
+                here.next,
+            ),
         };
         let mut left = rows + 1;
         for pairs in product_tree(rows + 1) {
@@ -68,7 +80,13 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// One level of the tree: rows `0 .. pairs` times rows `pairs .. 2 pairs`, an odd row stays.
-    fn multiply_pairs(&mut self, level: Rss<Vec<u8>>, pairs: usize, rows: usize, n: usize) -> Result<Rss<Vec<u8>>, Error> {
+    fn multiply_pairs(
+        &mut self,
+        level: Rss<Vec<u8>>,
+        pairs: usize,
+        rows: usize,
+        n: usize,
+    ) -> Result<Rss<Vec<u8>>, Error> {
         let half = pairs * n;
         let mut z = self.zero::<Residues<R>>(half);
         let (own, next) = (&level.own, &level.next);
@@ -92,7 +110,14 @@ impl<R: Ring> Falcon<R> {
     fn open_product(&mut self, level: &Rss<Vec<u8>>, n: usize) -> Result<Vec<u8>, Error> {
         let mut z = self.zero::<Residues<R>>(n);
         let (own, next) = (&level.own, &level.next);
-        prime::product_assign(R::PRIME, &mut z, &own[..n], &next[..n], &own[n..], &next[n..]);
+        prime::product_assign(
+            R::PRIME,
+            &mut z,
+            &own[..n],
+            &next[..n],
+            &own[n..],
+            &next[n..],
+        );
         self.open_sum::<Residues<R>>(ROOT, z)
     }
 
@@ -113,9 +138,16 @@ impl<R: Ring> Falcon<R> {
         let x = view.slice(&batch.x);
         let (r_own, carry_own) = kernel::masked_add(&a.own, &x.own);
         let (r_next, carry_next) = kernel::masked_add(&a.next, &x.next);
-        let mut shared = Rss { own: carry_own, next: carry_next };
+        let mut shared = Rss {
+            own: carry_own,
+            next: carry_next,
+        };
         let msb = a.map(|component| Bits::msb_of(component));
-        for bits in [&msb, &view.bits(&batch.alpha), &view.bits(&batch.compare.beta_bit)] {
+        for bits in [
+            &msb,
+            &view.bits(&batch.alpha),
+            &view.bits(&batch.compare.beta_bit),
+        ] {
             Booleans::add_assign(&mut shared.own, &bits.own);
             Booleans::add_assign(&mut shared.next, &bits.next);
         }
@@ -132,14 +164,22 @@ impl<R: Ring> Falcon<R> {
         };
         let (r, delta) = kernel::sum3(&r_own, &r_next, &r_missing);
 
-        let mut public = self.private_compare(&batch.compare, view.range.clone(), R::BITS as usize - 1, &r)?;
+        let mut public =
+            self.private_compare(&batch.compare, view.range.clone(), R::BITS as usize - 1, &r)?;
         public.xor_assign(&delta);
-        Ok((Sign { shared, public: public.not() }, opened))
+        Ok((
+            Sign {
+                shared,
+                public: public.not(),
+            },
+            opened,
+        ))
     }
 
     fn take_sign(&mut self, n: usize) -> Result<View<SignBatch<R>>, Error> {
-        material::take(&mut self.store.signs, n)
-            .ok_or_else(|| Error::NotPrepared { call: format!("the sign of {n} elements") })
+        material::take(&mut self.store.signs, n).ok_or_else(|| Error::NotPrepared {
+            call: format!("the sign of {n} elements"),
+        })
     }
 
     /// DReLU as shared bits.
@@ -152,7 +192,11 @@ impl<R: Ring> Falcon<R> {
 }
 
 /// `1 - word` where the public bit is 1, else `word`: a bit known up to a public flip.
-pub(super) fn flip_word<R: Ring>(word: &Rss<Vec<R>>, public: &Bits, constant: Rss<bool>) -> Rss<Vec<R>> {
+pub(super) fn flip_word<R: Ring>(
+    word: &Rss<Vec<R>>,
+    public: &Bits,
+    constant: Rss<bool>,
+) -> Rss<Vec<R>> {
     Rss {
         own: kernel::flip_ring(&word.own, public, constant.own),
         next: kernel::flip_ring(&word.next, public, constant.next),

@@ -34,7 +34,11 @@ pub struct FalconCost {
 impl FalconCost {
     /// The cost over the ring of `bits` bits, whose comparison prime is `prime`.
     pub fn new(bits: u32, prime: u8, truncation: Truncation) -> Self {
-        FalconCost { bits, prime, truncation }
+        FalconCost {
+            bits,
+            prime,
+            truncation,
+        }
     }
 
     fn words(&self, n: usize) -> u64 {
@@ -48,7 +52,10 @@ impl FalconCost {
     /// Private compare of `rows` bits.
     fn compare(&self, rows: usize, n: usize) -> (u32, u64) {
         let levels: Vec<usize> = product_tree(rows + 1).collect();
-        let bytes = levels.iter().map(|pairs| self.residues(pairs * n)).sum::<u64>();
+        let bytes = levels
+            .iter()
+            .map(|pairs| self.residues(pairs * n))
+            .sum::<u64>();
         (levels.len() as u32 + 1, bytes + 2 * self.residues(n))
     }
 
@@ -89,10 +96,16 @@ impl CostModel for FalconCost {
     fn online(&self, call: &Call) -> Cost {
         let (rounds, bytes) = match *call {
             Call::Input { owner, n } => return only(owner, 1, self.words(n)),
-            Call::Reveal { n, to: Audience::One(to) } => {
+            Call::Reveal {
+                n,
+                to: Audience::One(to),
+            } => {
                 return only((to + PARTIES - 1) % PARTIES, 1, self.words(n));
             }
-            Call::Reveal { n, to: Audience::All } => (1, self.words(n)),
+            Call::Reveal {
+                n,
+                to: Audience::All,
+            } => (1, self.words(n)),
             Call::Truncate { trunc: 0, .. } => (0, 0),
             Call::Product { n, trunc: 0 } => (1, self.words(n)),
             Call::Product { n, trunc } => self.truncation(n, trunc, 2 * self.words(n)),
@@ -112,7 +125,10 @@ impl CostModel for FalconCost {
         for batch in demand::batches(calls) {
             self.batch(&batch, &mut path);
         }
-        Cost { rounds: path.depth.into_iter().max().unwrap_or(0), bytes: path.bytes.to_vec() }
+        Cost {
+            rounds: path.depth.into_iter().max().unwrap_or(0),
+            bytes: path.bytes.to_vec(),
+        }
     }
 }
 

@@ -25,7 +25,9 @@ impl Want {
 fn wants_of(call: &Call) -> Vec<Want> {
     match *call {
         Call::Input { .. } | Call::Reveal { .. } => vec![],
-        Call::Product { n, trunc } | Call::Truncate { n, trunc } if trunc > 0 => vec![Want::Truncate(n, trunc)],
+        Call::Product { n, trunc } | Call::Truncate { n, trunc } if trunc > 0 => {
+            vec![Want::Truncate(n, trunc)]
+        }
         Call::Product { .. } | Call::Truncate { .. } => vec![],
         Call::Drelu { n } => vec![Want::Sign(n)],
         Call::Relu { n } => vec![Want::Sign(n), Want::Select(n)],
@@ -55,7 +57,11 @@ const BATCH: usize = 1 << 19;
 pub(super) fn batches(calls: &[Call]) -> Vec<Vec<Want>> {
     let mut batches: Vec<Vec<Want>> = Vec::new();
     let mut elements = 0;
-    for want in calls.iter().flat_map(wants_of).filter(|want| want.len() > 0) {
+    for want in calls
+        .iter()
+        .flat_map(wants_of)
+        .filter(|want| want.len() > 0)
+    {
         if batches.is_empty() || elements + want.len() > BATCH {
             batches.push(Vec::new());
             elements = 0;

@@ -81,20 +81,31 @@ impl<R: Ring> Falcon<R> {
                 let summand = self.recv::<D>(0, SPLIT, n)?;
                 let d_1 = D::draw(&mut self.keys.own, n);
                 let d_2 = self.join::<D>(2, map(factor, summand), &d_1)?;
-                Ok(Rss { own: d_1, next: d_2 })
+                Ok(Rss {
+                    own: d_1,
+                    next: d_2,
+                })
             }
             (_, Part::Multiplies(factor)) => {
                 let summand = D::draw(&mut self.keys.next, n);
                 let d_0 = D::draw(&mut self.keys.next, n);
                 let d_2 = self.join::<D>(1, map(factor, summand), &d_0)?;
-                Ok(Rss { own: d_2, next: d_0 })
+                Ok(Rss {
+                    own: d_2,
+                    next: d_0,
+                })
             }
             (_, Part::Splits(_)) => unreachable!("only party 0 knows the first factor"),
         }
     }
 
     /// Component 2: both summands less the components that their parties know.
-    fn join<D: Domain>(&mut self, peer: usize, mut summand: D::Vec, known: &D::Vec) -> Result<D::Vec, Error> {
+    fn join<D: Domain>(
+        &mut self,
+        peer: usize,
+        mut summand: D::Vec,
+        known: &D::Vec,
+    ) -> Result<D::Vec, Error> {
         D::sub_assign(&mut summand, known);
         self.send::<D>(peer, JOIN, &summand)?;
         let theirs = self.recv::<D>(peer, JOIN, D::len(&summand))?;

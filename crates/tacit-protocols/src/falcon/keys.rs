@@ -46,7 +46,11 @@ pub(super) fn agree(party: &mut Party) -> Result<Keys, Error> {
         let mut theirs = Contribution::default();
         theirs.copy_from_slice(&Zeroizing::new(party.recv(peer, OPEN, 32)?));
         if commitment(peer, component, &theirs).as_slice() != committed.as_slice() {
-            return Err(Error::Peer { party: peer, step: OPEN, what: "the opening does not fit the commitment".into() });
+            return Err(Error::Peer {
+                party: peer,
+                step: OPEN,
+                what: "the opening does not fit the commitment".into(),
+            });
         }
         prgs.push(Prg::new(*key(component, secret, &theirs)));
     }

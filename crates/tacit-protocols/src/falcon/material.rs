@@ -90,13 +90,21 @@ pub(super) struct Store<R> {
 
 impl<R: Ring> Store<R> {
     pub fn new() -> Self {
-        Store { signs: VecDeque::new(), selects: VecDeque::new(), truncations: VecDeque::new() }
+        Store {
+            signs: VecDeque::new(),
+            selects: VecDeque::new(),
+            truncations: VecDeque::new(),
+        }
     }
 }
 
 /// Takes the next view of exactly `n` elements, or `None`: material is never stretched or reused.
 pub(super) fn take<B>(queue: &mut VecDeque<View<B>>, n: usize) -> Option<View<B>> {
-    if queue.front()?.len() == n { queue.pop_front() } else { None }
+    if queue.front()?.len() == n {
+        queue.pop_front()
+    } else {
+        None
+    }
 }
 
 /// The same for truncations, which also must be by `trunc` bits.
@@ -106,5 +114,9 @@ pub(super) fn take_truncation<R>(
     trunc: u32,
 ) -> Option<View<TruncateBatch<R>>> {
     let (prepared, view) = queue.front()?;
-    if *prepared == trunc && view.len() == n { queue.pop_front().map(|(_, view)| view) } else { None }
+    if *prepared == trunc && view.len() == n {
+        queue.pop_front().map(|(_, view)| view)
+    } else {
+        None
+    }
 }

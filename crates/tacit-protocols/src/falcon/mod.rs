@@ -68,12 +68,21 @@ impl<R: Ring> Falcon<R> {
     /// Joins the two other parties and agrees on keys with them (2 hops, 128 bytes each).
     pub fn new(mut party: Party, truncation: Truncation) -> Result<Self, Error> {
         if party.parties() != PARTIES {
-            return Err(Error::Invalid(format!("Falcon runs between 3 parties, not {}", party.parties())));
+            return Err(Error::Invalid(format!(
+                "Falcon runs between 3 parties, not {}",
+                party.parties()
+            )));
         }
         party.set_phase(Phase::Setup);
         let keys = keys::agree(&mut party)?;
         let cost = FalconCost::new(R::BITS, R::PRIME, truncation);
-        Ok(Falcon { party, keys, truncation, store: Store::new(), cost })
+        Ok(Falcon {
+            party,
+            keys,
+            truncation,
+            store: Store::new(),
+            cost,
+        })
     }
 }
 
@@ -100,7 +109,12 @@ impl<R: Ring> Machine for Falcon<R> {
         Ok(())
     }
 
-    fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Result<Self::Share, Error> {
+    fn input(
+        &mut self,
+        owner: usize,
+        n: usize,
+        values: Option<&[i64]>,
+    ) -> Result<Self::Share, Error> {
         self.input_words(owner, n, values)
     }
 
@@ -139,7 +153,12 @@ impl<R: Ring> Machine for Falcon<R> {
         }
     }
 
-    fn mul(&mut self, x: &Self::Share, y: &Operand<Self::Share>, trunc: u32) -> Result<Self::Share, Error> {
+    fn mul(
+        &mut self,
+        x: &Self::Share,
+        y: &Operand<Self::Share>,
+        trunc: u32,
+    ) -> Result<Self::Share, Error> {
         self.linear(x, y, None, &Bilinear::Elementwise, trunc)
     }
 
@@ -166,14 +185,23 @@ impl<R: Ring> Machine for Falcon<R> {
     }
 
     fn truncate(&mut self, x: &Self::Share, trunc: u32) -> Result<Self::Share, Error> {
-        if trunc == 0 { Ok(x.clone()) } else { self.truncate_shared(x.clone(), trunc) }
+        if trunc == 0 {
+            Ok(x.clone())
+        } else {
+            self.truncate_shared(x.clone(), trunc)
+        }
     }
 
     fn drelu(&mut self, x: &Self::Share) -> Result<Self::Bits, Error> {
         self.sign_bits(x)
     }
 
-    fn select(&mut self, bit: &Self::Bits, x: &Self::Share, y: &Self::Share) -> Result<Self::Share, Error> {
+    fn select(
+        &mut self,
+        bit: &Self::Bits,
+        x: &Self::Share,
+        y: &Self::Share,
+    ) -> Result<Self::Share, Error> {
         self.select_shares(bit, x, y)
     }
 
@@ -181,7 +209,12 @@ impl<R: Ring> Machine for Falcon<R> {
         self.rectify(x)
     }
 
-    fn maxpool(&mut self, x: &Self::Share, windows: usize, size: usize) -> Result<Self::Share, Error> {
+    fn maxpool(
+        &mut self,
+        x: &Self::Share,
+        windows: usize,
+        size: usize,
+    ) -> Result<Self::Share, Error> {
         self.max_of_windows(x, windows, size)
     }
 }

@@ -128,7 +128,11 @@ impl<R: Ring> Falcon<R> {
                     vec::add_assign(&mut z.own, &map.spread(&bias.own));
                     vec::add_assign(&mut z.next, &map.spread(&bias.next));
                 }
-                if trunc == 0 { Ok(z) } else { self.truncate_shared(z, trunc) }
+                if trunc == 0 {
+                    Ok(z)
+                } else {
+                    self.truncate_shared(z, trunc)
+                }
             }
             Operand::Secret(w) => {
                 let mut z = self.zero::<Words<R>>(n);
@@ -136,7 +140,11 @@ impl<R: Ring> Falcon<R> {
                 if let Some(bias) = &bias {
                     vec::add_assign(&mut z, &map.spread(&bias.own));
                 }
-                if trunc == 0 { self.reshare::<Words<R>>(MULTIPLY, z) } else { self.truncate_sum(z, trunc) }
+                if trunc == 0 {
+                    self.reshare::<Words<R>>(MULTIPLY, z)
+                } else {
+                    self.truncate_sum(z, trunc)
+                }
             }
         }
     }

@@ -31,13 +31,21 @@ impl<R: Ring> Falcon<R> {
     }
 
     fn preprocess_batch(&mut self, wants: &[Want]) -> Result<(), Error> {
-        let total = |kind: fn(&Want) -> bool| wants.iter().filter(|w| kind(w)).map(|w| w.len()).sum::<usize>();
+        let total = |kind: fn(&Want) -> bool| {
+            wants
+                .iter()
+                .filter(|w| kind(w))
+                .map(|w| w.len())
+                .sum::<usize>()
+        };
         let signs = total(|w| matches!(w, Want::Sign(_)));
         let selects = total(|w| matches!(w, Want::Select(_)));
         let truncations = total(|w| matches!(w, Want::Truncate(..)));
 
         if signs + truncations > 0 {
-            let mut x = self.random::<Words<R>>(signs + truncations).map(|c| vec::shr(c, 1));
+            let mut x = self
+                .random::<Words<R>>(signs + truncations)
+                .map(|c| vec::shr(c, 1));
             let mut sum = self.add_components(&x)?;
             let low = x.map(|c| c[signs..].to_vec());
             x.own.truncate(signs);
@@ -64,7 +72,13 @@ impl<R: Ring> Falcon<R> {
         let alpha = columns(&sum.first_wrap, 0, n).zip(&columns(last, 0, n), Bits::xor);
         let compare = self.prepare_compare(&rows, n)?;
         let batch = Arc::new(SignBatch { x, alpha, compare });
-        let sizes = wants.iter().filter_map(|w| if let Want::Sign(n) = w { Some(*n) } else { None });
+        let sizes = wants.iter().filter_map(|w| {
+            if let Want::Sign(n) = w {
+                Some(*n)
+            } else {
+                None
+            }
+        });
         self.store.signs.extend(views(&batch, sizes));
         Ok(())
     }
@@ -76,12 +90,25 @@ impl<R: Ring> Falcon<R> {
         let all = |pick: fn(&Rss<Bits>) -> &Bits| {
             Bits::concat(&rows.iter().chain([&beta_bit]).map(pick).collect::<Vec<_>>())
         };
-        let mut bits = self.inject::<Residues<R>>(&Rss { own: all(|r| &r.own), next: all(|r| &r.next) })?;
-        let beta = Rss { own: bits.own.split_off(rows.len() * n), next: bits.next.split_off(rows.len() * n) };
+        let mut bits = self.inject::<Residues<R>>(&Rss {
+            own: all(|r| &r.own),
+            next: all(|r| &r.next),
+        })?;
+        let beta = Rss {
+            own: bits.own.split_off(rows.len() * n),
+            next: bits.next.split_off(rows.len() * n),
+        };
         let repeated = beta.map(|c| vec::tile(c, 1, rows.len()));
         let products = self.multiply::<Residues<R>>(PRODUCTS, &bits, &repeated)?;
         let m = self.random_nonzero(n)?;
-        Ok(CompareBatch { stride: n, bits, products, beta, beta_bit, m })
+        Ok(CompareBatch {
+            stride: n,
+            bits,
+            products,
+            beta,
+            beta_bit,
+            m,
+        })
     }
 
     /// Selections: random bits over Z_2 and Z_L.
@@ -89,7 +116,13 @@ impl<R: Ring> Falcon<R> {
         let bit = self.random::<Booleans>(n);
         let word = self.inject::<Words<R>>(&bit)?;
         let batch = Arc::new(SelectBatch { bit, word });
-        let sizes = wants.iter().filter_map(|w| if let Want::Select(n) = w { Some(*n) } else { None });
+        let sizes = wants.iter().filter_map(|w| {
+            if let Want::Select(n) = w {
+                Some(*n)
+            } else {
+                None
+            }
+        });
         self.store.selects.extend(views(&batch, sizes));
         Ok(())
     }
@@ -108,11 +141,25 @@ impl<R: Ring> Falcon<R> {
         start: usize,
     ) -> Result<(), Error> {
         let n = low.own.len();
-        let groups: Vec<(usize, u32)> =
-            wants.iter().filter_map(|w| if let Want::Truncate(n, d) = w { Some((*n, *d)) } else { None }).collect();
-        let last = columns(sum.carries.last().expect("an addition has a last carry"), start, n);
+        let groups: Vec<(usize, u32)> = wants
+            .iter()
+            .filter_map(|w| {
+                if let Want::Truncate(n, d) = w {
+                    Some((*n, *d))
+                } else {
+                    None
+                }
+            })
+            .collect();
+        let last = columns(
+            sum.carries.last().expect("an addition has a last carry"),
+            start,
+            n,
+        );
         let msb_bit = self.random::<Booleans>(n);
-        let carry_d = groups_of(&groups, start, |d, at, len| columns(&sum.carries[d as usize], at, len));
+        let carry_d = groups_of(&groups, start, |d, at, len| {
+            columns(&sum.carries[d as usize], at, len)
+        });
 
         let injected = {
             let parts = [&carry_d, &last, &msb_bit];
@@ -141,16 +188,29 @@ impl<R: Ring> Falcon<R> {
             let part = |v: &Rss<Vec<R>>| v.map(|c| c[range.clone()].to_vec());
             let exact = match self.truncation {
                 Truncation::Exact => {
-                    let rows: Vec<_> =
-                        sum.bits[..d as usize].iter().map(|row| columns(row, start + at, len)).collect();
+                    let rows: Vec<_> = sum.bits[..d as usize]
+                        .iter()
+                        .map(|row| columns(row, start + at, len))
+                        .collect();
                     let compare = self.prepare_compare(&rows, len)?;
                     let beta_word = self.inject::<Words<R>>(&compare.beta_bit)?;
                     Some(ExactBatch { compare, beta_word })
                 }
                 Truncation::Gap | Truncation::Aby3 => None,
             };
-            let batch = TruncateBatch { r: part(&r), low_shifted: part(&low_shifted), msb: part(&msb), exact };
-            self.store.truncations.push_back((d, View { batch: Arc::new(batch), range: 0..len }));
+            let batch = TruncateBatch {
+                r: part(&r),
+                low_shifted: part(&low_shifted),
+                msb: part(&msb),
+                exact,
+            };
+            self.store.truncations.push_back((
+                d,
+                View {
+                    batch: Arc::new(batch),
+                    range: 0..len,
+                },
+            ));
             at += len;
         }
         Ok(())
@@ -158,7 +218,12 @@ impl<R: Ring> Falcon<R> {
 
     /// A sharing of `(A >> d) + (B >> d)`, where party 0 knows `A` and parties 1 and 2 `B`.
     /// 1 hop; party 0 sends one element each.
-    fn shift_summands(&mut self, groups: &[(usize, u32)], low: &Rss<Vec<R>>, known: &[R]) -> Result<Rss<Vec<R>>, Error> {
+    fn shift_summands(
+        &mut self,
+        groups: &[(usize, u32)],
+        low: &Rss<Vec<R>>,
+        known: &[R],
+    ) -> Result<Rss<Vec<R>>, Error> {
         let shift = |v: &[R]| {
             let mut at = 0;
             let mut out = Vec::with_capacity(v.len());
@@ -186,7 +251,11 @@ fn columns(row: &Rss<Bits>, start: usize, n: usize) -> Rss<Bits> {
 }
 
 /// Joins what `pick` gives for each group of `(elements, bits)`, whose columns begin at `start`.
-fn groups_of(groups: &[(usize, u32)], start: usize, pick: impl Fn(u32, usize, usize) -> Rss<Bits>) -> Rss<Bits> {
+fn groups_of(
+    groups: &[(usize, u32)],
+    start: usize,
+    pick: impl Fn(u32, usize, usize) -> Rss<Bits>,
+) -> Rss<Bits> {
     let mut at = start;
     let parts: Vec<Rss<Bits>> = groups
         .iter()
@@ -208,7 +277,10 @@ fn combine<R: Ring>(groups: &[(usize, u32)], shifted: &[R], carry: &[R], wrap: &
     let mut at = 0;
     for &(len, d) in groups {
         let range = at..at + len;
-        vec::sub_assign(&mut out[range.clone()], &vec::shl(&wrap[range], R::BITS - 1 - d));
+        vec::sub_assign(
+            &mut out[range.clone()],
+            &vec::shl(&wrap[range], R::BITS - 1 - d),
+        );
         at += len;
     }
     out
@@ -220,7 +292,10 @@ fn views<B>(batch: &Arc<B>, sizes: impl Iterator<Item = usize>) -> Vec<View<B>> 
     sizes
         .map(|n| {
             at += n;
-            View { batch: batch.clone(), range: at - n..at }
+            View {
+                batch: batch.clone(),
+                range: at - n..at,
+            }
         })
         .collect()
 }

@@ -77,7 +77,8 @@ impl<R: Ring> Falcon<R> {
     }
 
     fn take_select(&mut self, n: usize) -> Result<View<SelectBatch<R>>, Error> {
-        material::take(&mut self.store.selects, n)
-            .ok_or_else(|| Error::NotPrepared { call: format!("a selection of {n} elements") })
+        material::take(&mut self.store.selects, n).ok_or_else(|| Error::NotPrepared {
+            call: format!("a selection of {n} elements"),
+        })
     }
 }

@@ -26,12 +26,18 @@ pub struct Rss<T> {
 impl<T> Rss<T> {
     /// Applies a local linear map to both components.
     pub fn map<U>(&self, mut f: impl FnMut(&T) -> U) -> Rss<U> {
-        Rss { own: f(&self.own), next: f(&self.next) }
+        Rss {
+            own: f(&self.own),
+            next: f(&self.next),
+        }
     }
 
     /// Joins two sharings component by component.
     pub fn zip<U, V>(&self, other: &Rss<U>, mut f: impl FnMut(&T, &U) -> V) -> Rss<V> {
-        Rss { own: f(&self.own, &other.own), next: f(&self.next, &other.next) }
+        Rss {
+            own: f(&self.own, &other.own),
+            next: f(&self.next, &other.next),
+        }
     }
 }
 
@@ -51,12 +57,21 @@ impl<R: Ring> Falcon<R> {
 
     /// Which of this party's components, (own, next), carries public constants.
     pub(super) fn constant_component(&self) -> Rss<bool> {
-        Rss { own: self.party.id() == 0, next: self.party.id() == PARTIES - 1 }
+        Rss {
+            own: self.party.id() == 0,
+            next: self.party.id() == PARTIES - 1,
+        }
     }
 
     /// A sharing of public values: component 0 is the value, the others are 0. Local.
     pub(super) fn public(&self, values: &[R]) -> Rss<Vec<R>> {
-        self.constant_component().map(|&here| if here { values.to_vec() } else { vec![R::ZERO; values.len()] })
+        self.constant_component().map(|&here| {
+            if here {
+                values.to_vec()
+            } else {
+                vec![R::ZERO; values.len()]
+            }
+        })
     }
 
     /// Adds one public number to every element. Local.
@@ -83,7 +98,10 @@ impl<R: Ring> Falcon<R> {
 
     /// A sharing of `n` uniformly random elements that nobody knows. Local.
     pub(super) fn random<D: Domain>(&mut self, n: usize) -> Rss<D::Vec> {
-        Rss { own: D::draw(&mut self.keys.own, n), next: D::draw(&mut self.keys.next, n) }
+        Rss {
+            own: D::draw(&mut self.keys.own, n),
+            next: D::draw(&mut self.keys.next, n),
+        }
     }
 
     /// This party's summand of a fresh 3-out-of-3 sharing of 0: `F(K_{i+1}) - F(K_i)`. Local.
@@ -107,41 +125,68 @@ impl<R: Ring> Falcon<R> {
     ) -> Result<Rss<D::Vec>, Error> {
         let id = self.party.id();
         if id == owner {
-            let mut next = value.ok_or_else(|| Error::Invalid("the owner of an input must give its values".into()))?;
+            let mut next = value.ok_or_else(|| {
+                Error::Invalid("the owner of an input must give its values".into())
+            })?;
             if D::len(&next) != n {
                 let given = D::len(&next);
-                return Err(Error::Invalid(format!("an input of {n} elements was planned, {given} were given")));
+                return Err(Error::Invalid(format!(
+                    "an input of {n} elements was planned, {given} were given"
+                )));
             }
             let own = D::draw(&mut self.keys.own, n);
             D::sub_assign(&mut next, &own);
             self.send::<D>(self.next_party(), step, &next)?;
             Ok(Rss { own, next })
         } else if id == (owner + 1) % PARTIES {
-            Ok(Rss { own: self.recv::<D>(owner, step, n)?, next: D::zeros(n) })
+            Ok(Rss {
+                own: self.recv::<D>(owner, step, n)?,
+                next: D::zeros(n),
+            })
         } else {
-            Ok(Rss { own: D::zeros(n), next: D::draw(&mut self.keys.next, n) })
+            Ok(Rss {
+                own: D::zeros(n),
+                next: D::draw(&mut self.keys.next, n),
+            })
         }
     }
 
     /// Shares a data owner's ring elements. See [`Falcon::share_input`].
-    pub(super) fn input_words(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Result<Rss<Vec<R>>, Error> {
+    pub(super) fn input_words(
+        &mut self,
+        owner: usize,
+        n: usize,
+        values: Option<&[i64]>,
+    ) -> Result<Rss<Vec<R>>, Error> {
         self.share_input::<Words<R>>(INPUT, owner, n, values.map(vec::encode))
     }
 
     /// Opens `x` to all: party `i` sends its own component to party `i + 1`.
     /// 1 hop; every party sends `n` elements.
-    pub(super) fn open<D: Domain>(&mut self, step: &'static str, x: &Rss<D::Vec>) -> Result<D::Vec, Error> {
+    pub(super) fn open<D: Domain>(
+        &mut self,
+        step: &'static str,
+        x: &Rss<D::Vec>,
+    ) -> Result<D::Vec, Error> {
         self.begin_open::<D>(step, x)?;
         self.finish_open::<D>(step, x)
     }
 
     /// The sending half of [`Falcon::open`], for openings that share a hop.
-    pub(super) fn begin_open<D: Domain>(&mut self, step: &'static str, x: &Rss<D::Vec>) -> Result<(), Error> {
+    pub(super) fn begin_open<D: Domain>(
+        &mut self,
+        step: &'static str,
+        x: &Rss<D::Vec>,
+    ) -> Result<(), Error> {
         self.send::<D>(self.next_party(), step, &x.own)
     }
 
     /// The receiving half of [`Falcon::open`].
-    pub(super) fn finish_open<D: Domain>(&mut self, step: &'static str, x: &Rss<D::Vec>) -> Result<D::Vec, Error> {
+    pub(super) fn finish_open<D: Domain>(
+        &mut self,
+        step: &'static str,
+        x: &Rss<D::Vec>,
+    ) -> Result<D::Vec, Error> {
         let mut opened = self.recv::<D>(self.prev_party(), step, D::len(&x.own))?;
         D::add_assign(&mut opened, &x.own);
         D::add_assign(&mut opened, &x.next);
@@ -149,10 +194,16 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// Opens `x` to the audience. 1 hop; to one party only its predecessor sends.
-    pub(super) fn reveal_to(&mut self, x: &Rss<Vec<R>>, to: Audience) -> Result<Option<Vec<i64>>, Error> {
+    pub(super) fn reveal_to(
+        &mut self,
+        x: &Rss<Vec<R>>,
+        to: Audience,
+    ) -> Result<Option<Vec<i64>>, Error> {
         let opened = match to {
             Audience::All => Some(self.open::<Words<R>>(REVEAL, x)?),
-            Audience::One(receiver) if receiver == self.party.id() => Some(self.finish_open::<Words<R>>(REVEAL, x)?),
+            Audience::One(receiver) if receiver == self.party.id() => {
+                Some(self.finish_open::<Words<R>>(REVEAL, x)?)
+            }
             Audience::One(receiver) => {
                 if receiver == self.next_party() {
                     self.begin_open::<Words<R>>(REVEAL, x)?;
@@ -165,7 +216,11 @@ impl<R: Ring> Falcon<R> {
 
     /// Turns a 3-out-of-3 additive sharing, already masked by [`Falcon::zero`], into a replicated
     /// one: party `i` sends its summand to party `i - 1`. 1 hop, `n` elements per party.
-    pub(super) fn reshare<D: Domain>(&mut self, step: &'static str, own: D::Vec) -> Result<Rss<D::Vec>, Error> {
+    pub(super) fn reshare<D: Domain>(
+        &mut self,
+        step: &'static str,
+        own: D::Vec,
+    ) -> Result<Rss<D::Vec>, Error> {
         self.send::<D>(self.prev_party(), step, &own)?;
         let next = self.recv::<D>(self.next_party(), step, D::len(&own))?;
         Ok(Rss { own, next })
@@ -173,7 +228,11 @@ impl<R: Ring> Falcon<R> {
 
     /// Opens a 3-out-of-3 additive sharing, already masked by [`Falcon::zero`], at once: every
     /// party sends its summand to both others. 1 hop, `2 n` elements per party.
-    pub(super) fn open_sum<D: Domain>(&mut self, step: &'static str, mut own: D::Vec) -> Result<D::Vec, Error> {
+    pub(super) fn open_sum<D: Domain>(
+        &mut self,
+        step: &'static str,
+        mut own: D::Vec,
+    ) -> Result<D::Vec, Error> {
         let (prev, next) = (self.prev_party(), self.next_party());
         let n = D::len(&own);
         self.send::<D>(prev, step, &own)?;
@@ -186,12 +245,22 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// Queues a vector of elements to a peer.
-    pub(super) fn send<D: Domain>(&mut self, to: usize, step: &'static str, v: &D::Vec) -> Result<(), Error> {
+    pub(super) fn send<D: Domain>(
+        &mut self,
+        to: usize,
+        step: &'static str,
+        v: &D::Vec,
+    ) -> Result<(), Error> {
         Ok(self.party.send(to, step, D::to_wire(v))?)
     }
 
     /// Waits for exactly `n` elements from a peer.
-    pub(super) fn recv<D: Domain>(&mut self, from: usize, step: &'static str, n: usize) -> Result<D::Vec, Error> {
+    pub(super) fn recv<D: Domain>(
+        &mut self,
+        from: usize,
+        step: &'static str,
+        n: usize,
+    ) -> Result<D::Vec, Error> {
         let bytes = self.party.recv(from, step, D::wire_len(n))?;
         D::from_wire(&bytes, n).ok_or_else(|| Error::Peer {
             party: from,

@@ -29,7 +29,11 @@ const OPEN_MASKED: &str = "falcon truncate: open masked value";
 
 impl<R: Ring> Falcon<R> {
     /// `x >> trunc` of a shared `x`. 1 hop and 1 element per party, and what `exact` adds.
-    pub(super) fn truncate_shared(&mut self, mut x: Rss<Vec<R>>, trunc: u32) -> Result<Rss<Vec<R>>, Error> {
+    pub(super) fn truncate_shared(
+        &mut self,
+        mut x: Rss<Vec<R>>,
+        trunc: u32,
+    ) -> Result<Rss<Vec<R>>, Error> {
         let view = self.take_truncation(x.own.len(), trunc)?;
         x = x.zip(&view.slice(&view.batch.r), |x, r| vec::add(x, r));
         if self.truncation != Truncation::Aby3 {
@@ -76,7 +80,8 @@ impl<R: Ring> Falcon<R> {
             // The borrow of the low bits: [r_low > c_low].
             Some(exact) => {
                 let low = vec::low_bits(&c, trunc);
-                let flip = self.private_compare(&exact.compare, view.range.clone(), trunc as usize, &low)?;
+                let flip =
+                    self.private_compare(&exact.compare, view.range.clone(), trunc as usize, &low)?;
                 let borrow = flip_word(&view.slice(&exact.beta_word), &flip, here);
                 Ok(quotient.zip(&borrow, |q, b| vec::sub(q, b)))
             }
@@ -91,8 +96,11 @@ impl<R: Ring> Falcon<R> {
                 R::BITS - 2
             )));
         }
-        material::take_truncation(&mut self.store.truncations, n, trunc)
-            .ok_or_else(|| Error::NotPrepared { call: format!("the truncation of {n} elements by {trunc} bits") })
+        material::take_truncation(&mut self.store.truncations, n, trunc).ok_or_else(|| {
+            Error::NotPrepared {
+                call: format!("the truncation of {n} elements by {trunc} bits"),
+            }
+        })
     }
 }
 

@@ -15,14 +15,24 @@ pub const TIMEOUT: Duration = Duration::from_secs(60);
 /// Runs the same program at every party of a mesh and returns their results in order.
 pub fn run_on<T: Send>(mesh: Vec<Party>, program: impl Fn(Party) -> T + Sync) -> Vec<T> {
     thread::scope(|scope| {
-        let threads: Vec<_> = mesh.into_iter().map(|party| scope.spawn(|| program(party))).collect();
-        threads.into_iter().map(|thread| thread.join().expect("a party panicked")).collect()
+        let threads: Vec<_> = mesh
+            .into_iter()
+            .map(|party| scope.spawn(|| program(party)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("a party panicked"))
+            .collect()
     })
 }
 
 /// A mesh in memory without delay.
 pub fn mesh() -> Vec<Party> {
-    memory::mesh(PARTIES, &LinkModel::parse("local").expect("a known network"), TIMEOUT)
+    memory::mesh(
+        PARTIES,
+        &LinkModel::parse("local").expect("a known network"),
+        TIMEOUT,
+    )
 }
 
 /// Runs a Falcon program at three parties; an error fails the test.
@@ -41,16 +51,25 @@ pub fn apply<R: Ring>(
     truncation: Truncation,
     calls: &[Call],
     x: &[i64],
-    op: impl Fn(&mut Falcon<R>, &<Falcon<R> as Machine>::Share) -> Result<<Falcon<R> as Machine>::Share, Error> + Sync,
+    op: impl Fn(
+        &mut Falcon<R>,
+        &<Falcon<R> as Machine>::Share,
+    ) -> Result<<Falcon<R> as Machine>::Share, Error>
+    + Sync,
 ) -> Vec<i64> {
     let opened = falcon::<R, _>(truncation, |machine| {
         machine.prepare(calls)?;
         let own = (machine.party().id() == 0).then_some(x);
         let share = machine.input(0, x.len(), own)?;
         let result = op(machine, &share)?;
-        Ok(machine.reveal(&result, Audience::All)?.expect("all parties hear"))
+        Ok(machine
+            .reveal(&result, Audience::All)?
+            .expect("all parties hear"))
     });
-    assert!(opened.windows(2).all(|pair| pair[0] == pair[1]), "the parties opened different values");
+    assert!(
+        opened.windows(2).all(|pair| pair[0] == pair[1]),
+        "the parties opened different values"
+    );
     opened.into_iter().next().expect("three parties ran")
 }
 

@@ -1,0 +1,274 @@
+//! Blocked matrix products `C += A B`, where B and C may be views of images.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::Ring;
+use crate::isa::{self, Isa, simd};
+use crate::kernel::{Kernel, Portable, Side};
+
+/// Steps of the inner dimension between two visits of a tile of C.
+const DEPTH: usize = 256;
+/// Rows and columns of C that one task computes at most.
+const BLOCK: usize = 512;
+/// Multiplications below which splitting does not pay.
+const TASK: usize = 1 << 20;
+/// Rows of A up to which packing does not pay.
+const THIN: usize = 3;
+/// Columns of B that the thin product reads at once.
+const STRIP: usize = 1024;
+
+/// The right operand, read by pieces of rows.
+pub(crate) trait Columns<R>: Sync {
+    /// A range of columns, prepared for reading.
+    type Cursor;
+    /// Prepares the columns `range`.
+    fn cursor(&self, range: Range<usize>) -> Self::Cursor;
+    /// Writes the prepared columns of row `k` to `out`.
+    fn read(&self, at: &Self::Cursor, k: usize, out: &mut [R]);
+}
+
+/// A row-major right operand.
+pub(crate) struct Dense<'a, R> {
+    pub(crate) data: &'a [R],
+    pub(crate) cols: usize,
+}
+
+impl<R: Ring> Columns<R> for Dense<'_, R> {
+    type Cursor = usize;
+
+    #[inline(always)]
+    fn cursor(&self, range: Range<usize>) -> usize {
+        range.start
+    }
+
+    #[inline(always)]
+    fn read(&self, at: &usize, k: usize, out: &mut [R]) {
+        out.copy_from_slice(&self.data[k * self.cols + at..][..out.len()]);
+    }
+}
+
+/// C: column `j` of row `i` is element `j / plane * image + (first + i) * row + j % plane`.
+pub(crate) struct Output<'a, R> {
+    data: *mut R,
+    len: usize,
+    first: usize,
+    row: usize,
+    plane: usize,
+    image: usize,
+    life: PhantomData<&'a mut [R]>,
+}
+
+// SAFETY: a mutable slice of `Sync` elements, written only through `add`, whose callers keep to
+// disjoint elements.
+unsafe impl<R: Ring> Sync for Output<'_, R> {}
+
+impl<'a, R: Ring> Output<'a, R> {
+    pub(crate) fn new(data: &'a mut [R], row: usize, plane: usize, image: usize) -> Self {
+        let (data, len) = (data.as_mut_ptr(), data.len());
+        Output {
+            data,
+            len,
+            first: 0,
+            row,
+            plane,
+            image,
+            life: PhantomData,
+        }
+    }
+
+    /// The same from row `first` on.
+    pub(crate) fn rows_from(&self, first: usize) -> Output<'_, R> {
+        Output {
+            first: self.first + first,
+            ..*self
+        }
+    }
+
+    /// Adds the leading `rows x cols` of `tile`, whose rows are `stride` apart, at `(i, j)`.
+    ///
+    /// # Safety
+    /// No other thread adds to the same elements.
+    #[inline(always)]
+    unsafe fn add(
+        &self,
+        (i, j): (usize, usize),
+        (rows, cols): (usize, usize),
+        tile: &[R],
+        stride: usize,
+    ) {
+        let mut done = 0;
+        while done < cols {
+            let (image, at) = ((j + done) / self.plane, (j + done) % self.plane);
+            let run = (self.plane - at).min(cols - done);
+            for r in 0..rows {
+                let start = image * self.image + (self.first + i + r) * self.row + at;
+                assert!(start + run <= self.len);
+                // SAFETY: inside the slice, and this thread's alone.
+                let c = unsafe { std::slice::from_raw_parts_mut(self.data.add(start), run) };
+                for (c, t) in c.iter_mut().zip(&tile[r * stride + done..]) {
+                    *c = c.add(*t);
+                }
+            }
+            done += run;
+        }
+    }
+}
+
+/// `out += a b` for a row-major `a` of `m x k` and `b` of `k x n`.
+pub(crate) fn product<R: Ring, B: Columns<R>>(
+    out: &Output<'_, R>,
+    a: &[R],
+    b: &B,
+    (m, k, n): (usize, usize, usize),
+) {
+    let isa = isa::current();
+    let thin = m <= THIN;
+    let (mut rows, mut cols) = (m.min(BLOCK), n.min(if thin { STRIP } else { BLOCK }));
+    let threads = rayon::current_num_threads();
+    let tasks = |rows, cols| m.div_ceil(rows) * n.div_ceil(cols);
+    while threads > 1 && tasks(rows, cols) < 4 * threads && rows * cols * k > TASK {
+        let longer = if cols >= rows { &mut cols } else { &mut rows };
+        *longer = longer.div_ceil(2).next_multiple_of(32);
+    }
+    let across = n.div_ceil(cols);
+    let task = |t: usize| {
+        let (i, j) = (t / across * rows, t % across * cols);
+        let (rows, cols) = (i..m.min(i + rows), j..n.min(j + cols));
+        if thin {
+            thin_block(isa, out, a, b, k, m, cols)
+        } else {
+            block(isa, out, a, b, k, rows, cols)
+        }
+    };
+    match tasks(rows, cols) {
+        1 => task(0),
+        tasks => (0..tasks).into_par_iter().for_each(task),
+    }
+}
+
+/// One task of a product, by the best kernel for the ring.
+fn block<R: Ring, B: Columns<R>>(
+    isa: Isa,
+    out: &Output<'_, R>,
+    a: &[R],
+    b: &B,
+    k: usize,
+    rows: Range<usize>,
+    cols: Range<usize>,
+) {
+    match isa {
+        Isa::Portable => packed_block::<Portable<R>, B>(isa, out, a, b, k, rows, cols),
+        Isa::Avx2 => packed_block::<R::Avx2, B>(isa, out, a, b, k, rows, cols),
+        Isa::Avx512 => packed_block::<R::Avx512, B>(isa, out, a, b, k, rows, cols),
+    }
+}
+
+simd! {
+    /// The rows and columns of one task, from packed panels.
+    fn packed_block<K: Kernel, B: Columns<K::Word>>(
+        out: &Output<'_, K::Word>,
+        a: &[K::Word],
+        b: &B,
+        k: usize,
+        rows: Range<usize>,
+        cols: Range<usize>,
+    ) {
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        let mut tile = vec![K::Word::ZERO; K::ROWS * K::COLS];
+        for from in (0..k).step_by(DEPTH) {
+            let depth = from..k.min(from + DEPTH);
+            let words = depth.len().div_ceil(K::STEP) * K::WIDTH;
+            pack_left::<K>(a, k, rows.clone(), depth.clone(), &mut left);
+            pack_right::<K, B>(b, cols.clone(), depth, &mut right);
+            for (j, right) in cols.clone().step_by(K::COLS).zip(right.chunks(words * K::COLS)) {
+                for (i, left) in rows.clone().step_by(K::ROWS).zip(left.chunks(words * K::ROWS)) {
+                    K::tile(left, right, &mut tile);
+                    let size = (K::ROWS.min(rows.end - i), K::COLS.min(cols.end - j));
+                    // SAFETY: tasks have disjoint rows and columns.
+                    unsafe { out.add((i, j), size, &tile, K::COLS) };
+                }
+            }
+        }
+    }
+
+    /// The columns of one task for a few rows, unpacked: B is read once, as it lies.
+    fn thin_block<R: Ring, B: Columns<R>>(
+        out: &Output<'_, R>,
+        a: &[R],
+        b: &B,
+        k: usize,
+        rows: usize,
+        cols: Range<usize>,
+    ) {
+        let (mut sums, mut row) = (vec![R::ZERO; rows * cols.len()], vec![R::ZERO; cols.len()]);
+        let cursor = b.cursor(cols.clone());
+        for k_at in 0..k {
+            b.read(&cursor, k_at, &mut row);
+            for (i, sums) in sums.chunks_exact_mut(row.len()).enumerate() {
+                let a = a[i * k + k_at];
+                for (sum, b) in sums.iter_mut().zip(&row) {
+                    *sum = sum.add(a.mul(*b));
+                }
+            }
+        }
+        // SAFETY: tasks have disjoint columns.
+        unsafe { out.add((0, cols.start), (rows, cols.len()), &sums, row.len()) };
+    }
+}
+
+/// Packs `rows` of the row-major `a`, whose rows have `k` elements, panel by panel; what is
+/// missing in the last panel and the last step is zero.
+#[inline(always)]
+fn pack_left<K: Kernel>(
+    a: &[K::Word],
+    k: usize,
+    rows: Range<usize>,
+    depth: Range<usize>,
+    out: &mut Vec<K::Word>,
+) {
+    out.clear();
+    let mut values = vec![K::Word::ZERO; K::STEP * K::ROWS];
+    for i in rows.clone().step_by(K::ROWS) {
+        for from in depth.clone().step_by(K::STEP) {
+            for (at, value) in values.iter_mut().enumerate() {
+                let (row, step) = (i + at % K::ROWS, from + at / K::ROWS);
+                let inside = row < rows.end && step < depth.end;
+                *value = if inside {
+                    a[row * k + step]
+                } else {
+                    K::Word::ZERO
+                };
+            }
+            K::pack(Side::Left, &values, out);
+        }
+    }
+}
+
+/// Packs the columns `cols` of `b`, panel by panel; what is missing in the last step is zero.
+#[inline(always)]
+fn pack_right<K: Kernel, B: Columns<K::Word>>(
+    b: &B,
+    cols: Range<usize>,
+    depth: Range<usize>,
+    out: &mut Vec<K::Word>,
+) {
+    out.clear();
+    for j in cols.clone().step_by(K::COLS) {
+        let panel = j..cols.end.min(j + K::COLS);
+        let cursor = b.cursor(panel.clone());
+        let mut values = vec![K::Word::ZERO; K::STEP * K::COLS];
+        for from in depth.clone().step_by(K::STEP) {
+            for (step, values) in values.chunks_exact_mut(K::COLS).enumerate() {
+                let row = &mut values[..panel.len()];
+                match from + step {
+                    k if k < depth.end => b.read(&cursor, k, row),
+                    _ => row.fill(K::Word::ZERO),
+                }
+            }
+            K::pack(Side::Right, &values, out);
+        }
+    }
+}

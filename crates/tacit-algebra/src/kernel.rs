@@ -1,0 +1,409 @@
+//! Register tiles of the matrix product: the innermost loops.
+
+use std::marker::PhantomData;
+
+use crate::Ring;
+
+/// Which operand is packed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    Left,
+    Right,
+}
+
+/// How a tile of `ROWS x COLS` results is computed from packed operands.
+///
+/// The inner dimension is walked in steps of `STEP`; a step takes `WIDTH` packed words for each
+/// row of the left and each column of the right operand.
+pub trait Kernel {
+    type Word: Ring;
+    const ROWS: usize;
+    const COLS: usize;
+    const STEP: usize;
+    const WIDTH: usize;
+
+    /// Appends one step to `out`; `values` holds `STEP` runs of as many elements as the tile
+    /// has rows or columns.
+    fn pack(side: Side, values: &[Self::Word], out: &mut Vec<Self::Word>);
+
+    /// Overwrites `tile`, row-major, with the product of two packed panels.
+    fn tile(a: &[Self::Word], b: &[Self::Word], tile: &mut [Self::Word]);
+}
+
+/// The kernels of a ring, by instruction set.
+pub trait Kernels: Sized {
+    type Avx2: Kernel<Word = Self>;
+    type Avx512: Kernel<Word = Self>;
+}
+
+macro_rules! kernels {
+    ($word:ty, $avx2:ty, $avx512:ty) => {
+        #[cfg(target_arch = "x86_64")]
+        impl Kernels for $word {
+            type Avx2 = $avx2;
+            type Avx512 = $avx512;
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        impl Kernels for $word {
+            type Avx2 = Portable<$word>;
+            type Avx512 = Portable<$word>;
+        }
+    };
+}
+
+kernels!(u8, Portable<u8>, Portable<u8>);
+kernels!(u16, Portable<u16>, Portable<u16>);
+kernels!(u32, x86::Digits32Avx2, x86::Digits32Avx512);
+kernels!(u64, x86::Words64Avx2, x86::Words64Avx512);
+
+/// A vector register of `LEN` words.
+///
+/// # Safety
+/// The methods may be called only where the processor has the implementor's instructions.
+trait Lanes: Copy {
+    type Word: Ring;
+    const LEN: usize;
+
+    /// The first `LEN` of `words`.
+    unsafe fn load(words: &[Self::Word]) -> Self;
+    /// `word` in every lane.
+    unsafe fn splat(word: Self::Word) -> Self;
+    /// `self` plus the lanes' products of `a` and `b`.
+    unsafe fn add_product(self, a: Self, b: Self) -> Self;
+    /// Into the first `LEN` of `words`.
+    unsafe fn store(self, words: &mut [Self::Word]);
+}
+
+/// `c += a b` in registers over all packed words `a` (`ROWS` per step) and `b` (`VECTORS` vectors
+/// per step). `part(step)` names the one of `PARTS` accumulators that the step goes to.
+///
+/// # Safety
+/// That of [`Lanes`].
+#[inline(always)]
+unsafe fn accumulate<
+    L: Lanes,
+    const ROWS: usize,
+    const VECTORS: usize,
+    const WIDTH: usize,
+    const PARTS: usize,
+>(
+    a: &[L::Word],
+    b: &[L::Word],
+) -> [[[L; VECTORS]; ROWS]; PARTS] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut c = [[[L::splat(L::Word::ZERO); VECTORS]; ROWS]; PARTS];
+        let cols = VECTORS * L::LEN;
+        for (a, b) in a
+            .chunks_exact(WIDTH * ROWS)
+            .zip(b.chunks_exact(WIDTH * cols))
+        {
+            for word in 0..WIDTH {
+                let c = &mut c[word.min(PARTS - 1)];
+                let mut columns = [L::splat(L::Word::ZERO); VECTORS];
+                for (v, columns) in columns.iter_mut().enumerate() {
+                    *columns = L::load(&b[word * cols + v * L::LEN..]);
+                }
+                for i in 0..ROWS {
+                    let row = L::splat(a[word * ROWS + i]);
+                    for v in 0..VECTORS {
+                        c[i][v] = c[i][v].add_product(row, columns[v]);
+                    }
+                }
+            }
+        }
+        c
+    }
+}
+
+/// Stores registers row by row.
+///
+/// # Safety
+/// That of [`Lanes`].
+#[inline(always)]
+unsafe fn store<L: Lanes, const ROWS: usize, const VECTORS: usize>(
+    c: [[L; VECTORS]; ROWS],
+    tile: &mut [L::Word],
+) {
+    for (c, tile) in c.into_iter().flatten().zip(tile.chunks_exact_mut(L::LEN)) {
+        // SAFETY: the caller's promise.
+        unsafe { c.store(tile) }
+    }
+}
+
+/// One ring multiplication per term.
+///
+/// # Safety
+/// That of [`Lanes`].
+#[inline(always)]
+unsafe fn direct<L: Lanes, const ROWS: usize, const VECTORS: usize>(
+    a: &[L::Word],
+    b: &[L::Word],
+    tile: &mut [L::Word],
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let [c] = accumulate::<L, ROWS, VECTORS, 1, 1>(a, b);
+        store(c, tile);
+    }
+}
+
+/// Portable vectors: what the compiler makes of four words.
+#[derive(Clone, Copy)]
+struct Four<R>([R; 4]);
+
+impl<R: Ring> Lanes for Four<R> {
+    type Word = R;
+    const LEN: usize = 4;
+
+    #[inline(always)]
+    unsafe fn load(words: &[R]) -> Self {
+        Four([words[0], words[1], words[2], words[3]])
+    }
+    #[inline(always)]
+    unsafe fn splat(word: R) -> Self {
+        Four([word; 4])
+    }
+    #[inline(always)]
+    unsafe fn add_product(mut self, a: Self, b: Self) -> Self {
+        for i in 0..4 {
+            self.0[i] = self.0[i].add(a.0[i].mul(b.0[i]));
+        }
+        self
+    }
+    #[inline(always)]
+    unsafe fn store(self, words: &mut [R]) {
+        words[..4].copy_from_slice(&self.0);
+    }
+}
+
+/// The product for every ring and processor.
+pub struct Portable<R>(PhantomData<R>);
+
+impl<R: Ring> Kernel for Portable<R> {
+    type Word = R;
+    const ROWS: usize = 4;
+    const COLS: usize = 8;
+    const STEP: usize = 1;
+    const WIDTH: usize = 1;
+
+    #[inline(always)]
+    fn pack(_: Side, values: &[R], out: &mut Vec<R>) {
+        out.extend_from_slice(values);
+    }
+
+    fn tile(a: &[R], b: &[R], tile: &mut [R]) {
+        // SAFETY: `Four` needs no instructions beyond the target's.
+        unsafe { direct::<Four<R>, 4, 2>(a, b, tile) }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod x86 {
+    //! Explicit vector instructions. The kernels must run only under the
+    //! [`Isa`](crate::isa::Isa) of their names.
+
+    use std::arch::x86_64::*;
+
+    use super::{Kernel, Lanes, Side, accumulate, direct, store};
+
+    macro_rules! lanes {
+        ($name:ident, $vector:ty, $word:ty, $len:literal, $load:ident, $store:ident,
+         $splat:ident as $signed:ty, |$c:ident, $a:ident, $b:ident| $product:expr) => {
+            #[derive(Clone, Copy)]
+            struct $name($vector);
+
+            impl Lanes for $name {
+                type Word = $word;
+                const LEN: usize = $len;
+
+                #[inline(always)]
+                unsafe fn load(words: &[$word]) -> Self {
+                    // SAFETY: the slice holds `LEN` words; the caller has the instructions.
+                    $name(unsafe { $load(words[..$len].as_ptr().cast()) })
+                }
+                #[inline(always)]
+                unsafe fn splat(word: $word) -> Self {
+                    // SAFETY: the caller has the instructions.
+                    $name(unsafe { $splat(word as $signed) })
+                }
+                #[inline(always)]
+                unsafe fn add_product(self, a: Self, b: Self) -> Self {
+                    let ($c, $a, $b) = (self.0, a.0, b.0);
+                    // SAFETY: the caller has the instructions.
+                    $name(unsafe { $product })
+                }
+                #[inline(always)]
+                unsafe fn store(self, words: &mut [$word]) {
+                    // SAFETY: the slice holds `LEN` words; the caller has the instructions.
+                    unsafe { $store(words[..$len].as_mut_ptr().cast(), self.0) }
+                }
+            }
+        };
+    }
+
+    lanes!(
+        Words512,
+        __m512i,
+        u64,
+        8,
+        _mm512_loadu_si512,
+        _mm512_storeu_si512,
+        _mm512_set1_epi64 as i64,
+        |c, a, b| _mm512_add_epi64(c, _mm512_mullo_epi64(a, b))
+    );
+
+    lanes!(
+        Words256,
+        __m256i,
+        u64,
+        4,
+        _mm256_loadu_si256,
+        _mm256_storeu_si256,
+        _mm256_set1_epi64x as i64,
+        |c, a, b| {
+            let low = _mm256_mul_epu32(a, b);
+            let a_high = _mm256_mul_epu32(_mm256_srli_epi64::<32>(a), b);
+            let b_high = _mm256_mul_epu32(a, _mm256_srli_epi64::<32>(b));
+            let high = _mm256_slli_epi64::<32>(_mm256_add_epi64(a_high, b_high));
+            _mm256_add_epi64(c, _mm256_add_epi64(low, high))
+        }
+    );
+
+    // Lanes that hold two signed 16-bit digits; the product is the digits' dot product.
+    lanes!(
+        Digits512,
+        __m512i,
+        u32,
+        16,
+        _mm512_loadu_si512,
+        _mm512_storeu_si512,
+        _mm512_set1_epi32 as i32,
+        |c, a, b| _mm512_dpwssd_epi32(c, a, b)
+    );
+
+    lanes!(
+        Digits256,
+        __m256i,
+        u32,
+        8,
+        _mm256_loadu_si256,
+        _mm256_storeu_si256,
+        _mm256_set1_epi32 as i32,
+        |c, a, b| _mm256_add_epi32(c, _mm256_madd_epi16(a, b))
+    );
+
+    macro_rules! words_kernel {
+        ($(#[$meta:meta])* $name:ident, $lanes:ident, $rows:literal, $vectors:literal, $features:literal) => {
+            $(#[$meta])*
+            pub struct $name;
+
+            impl Kernel for $name {
+                type Word = u64;
+                const ROWS: usize = $rows;
+                const COLS: usize = $vectors * $lanes::LEN;
+                const STEP: usize = 1;
+                const WIDTH: usize = 1;
+
+                #[inline(always)]
+                fn pack(_: Side, values: &[u64], out: &mut Vec<u64>) {
+                    out.extend_from_slice(values);
+                }
+
+                fn tile(a: &[u64], b: &[u64], tile: &mut [u64]) {
+                    #[target_feature(enable = $features)]
+                    fn run(a: &[u64], b: &[u64], tile: &mut [u64]) {
+                        // SAFETY: this function has the instructions of the lanes.
+                        unsafe { direct::<$lanes, $rows, $vectors>(a, b, tile) }
+                    }
+                    // SAFETY: the kernel runs only under the instruction set of its name.
+                    unsafe { run(a, b, tile) }
+                }
+            }
+        };
+    }
+
+    words_kernel!(
+        /// 64-bit words by AVX-512 DQ's `vpmullq`.
+        Words64Avx512, Words512, 8, 2, "avx512f,avx512dq"
+    );
+    words_kernel!(
+        /// 64-bit words from three 32-bit products.
+        Words64Avx2, Words256, 4, 2, "avx2"
+    );
+
+    /// The low digit of the value, unsigned or signed: the same 16 bits.
+    const LOW: u32 = 0xffff;
+    /// Added to a word, makes its upper half the signed high digit.
+    const CARRY: u32 = 0x8000;
+
+    /// Packs two steps of the inner dimension as three words of signed 16-bit digits.
+    ///
+    /// With `x = x1 2^16 + x0`, `x0` and `x1` signed, a product of ring elements is
+    /// `x0 y0 + 2^16 (x0 y1 + x1 y0)`. The first word pairs the low digits of both steps; the
+    /// others are the digits of each step, swapped on the right so that the dot product crosses.
+    /// Three dot products thus do two multiplications, where `vpmulld` would take four
+    /// micro-operations and two additions.
+    #[inline(always)]
+    fn pack_digits(side: Side, values: &[u32], out: &mut Vec<u32>) {
+        let (first, second) = values.split_at(values.len() / 2);
+        out.extend(first.iter().zip(second).map(|(x, y)| x & LOW | y << 16));
+        for values in [first, second] {
+            out.extend(values.iter().map(|x| {
+                let high = x.wrapping_add(CARRY);
+                match side {
+                    Side::Left => x & LOW | high & !LOW,
+                    Side::Right => x << 16 | high >> 16,
+                }
+            }));
+        }
+    }
+
+    macro_rules! digits_kernel {
+        ($(#[$meta:meta])* $name:ident, $lanes:ident, $rows:literal, $vectors:literal, $features:literal) => {
+            $(#[$meta])*
+            pub struct $name;
+
+            impl Kernel for $name {
+                type Word = u32;
+                const ROWS: usize = $rows;
+                const COLS: usize = $vectors * $lanes::LEN;
+                const STEP: usize = 2;
+                const WIDTH: usize = 3;
+
+                #[inline(always)]
+                fn pack(side: Side, values: &[u32], out: &mut Vec<u32>) {
+                    pack_digits(side, values, out)
+                }
+
+                fn tile(a: &[u32], b: &[u32], tile: &mut [u32]) {
+                    #[target_feature(enable = $features)]
+                    fn run(a: &[u32], b: &[u32], tile: &mut [u32]) {
+                        const LEN: usize = $rows * $vectors * $lanes::LEN;
+                        let mut cross = [0; LEN];
+                        // SAFETY: this function has the instructions of the lanes.
+                        unsafe {
+                            let [low, high] = accumulate::<$lanes, $rows, $vectors, 3, 2>(a, b);
+                            store(low, tile);
+                            store(high, &mut cross);
+                        }
+                        for (tile, cross) in tile.iter_mut().zip(cross) {
+                            *tile = tile.wrapping_add(cross << 16);
+                        }
+                    }
+                    // SAFETY: the kernel runs only under the instruction set of its name.
+                    unsafe { run(a, b, tile) }
+                }
+            }
+        };
+    }
+
+    digits_kernel!(
+        /// 32-bit words by AVX-512 VNNI's `vpdpwssd`.
+        Digits32Avx512, Digits512, 6, 2, "avx512f,avx512bw,avx512vnni"
+    );
+    digits_kernel!(
+        /// 32-bit words by `vpmaddwd`.
+        Digits32Avx2, Digits256, 3, 2, "avx2"
+    );
+}

@@ -1,0 +1,209 @@
+//! What can go wrong on a link, and what to do about it.
+
+use std::time::Duration;
+
+/// An error of the network floor. None of them carries a payload or a key.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum NetError {
+    /// A message to or from a party that does not exist, or to oneself.
+    #[error("there is no link to party {party}: the parties are 0 to {}, and none is linked to itself", parties - 1)]
+    NoSuchParty {
+        /// The party asked for.
+        party: usize,
+        /// How many there are.
+        parties: usize,
+    },
+    /// A peer died, closed its end, or stalled beyond the time limit.
+    #[error(
+        "party {party} was lost at step '{step}' of layer '{layer}' after {:.1} s: {why}; this run cannot go on, start it again at every party",
+        waited.as_secs_f64()
+    )]
+    PeerLost {
+        /// The peer.
+        party: usize,
+        /// The step of the protocol at which it was needed.
+        step: &'static str,
+        /// The layer that this party was in.
+        layer: String,
+        /// How long this party had been waiting.
+        waited: Duration,
+        /// What was seen of it: a closed connection, silence, or its own words.
+        why: String,
+    },
+    /// A peer sent bytes that are not a frame of this run.
+    #[error(
+        "party {party} sent a bad frame while step '{step}' of layer '{layer}' was expected: {fault}; either the link was tampered with or that party runs other software"
+    )]
+    Frame {
+        /// The peer.
+        party: usize,
+        /// The step that was expected.
+        step: &'static str,
+        /// The layer that this party was in.
+        layer: String,
+        /// What was wrong with it.
+        fault: FrameFault,
+    },
+    /// A peer is at another step of the protocol.
+    #[error(
+        "party {party} is at step {theirs}, this party at '{ours}' (layer '{layer}'): the two run different programs"
+    )]
+    Step {
+        /// The peer.
+        party: usize,
+        /// The step that was expected.
+        ours: &'static str,
+        /// The step that the message belongs to: its name if this party knows it, else its tag.
+        theirs: String,
+        /// The layer that this party was in.
+        layer: String,
+    },
+    /// A message of the right step with the wrong size.
+    #[error(
+        "party {party} sent {got} bytes at step '{step}' of layer '{layer}' where {expected} were expected: the two run different programs or sizes"
+    )]
+    Length {
+        /// The peer.
+        party: usize,
+        /// The step of the protocol.
+        step: &'static str,
+        /// The layer that this party was in.
+        layer: String,
+        /// The bytes expected: a number, or a number and more.
+        expected: String,
+        /// The bytes received until this was clear.
+        got: usize,
+    },
+    /// Two parties were started with different settings.
+    #[error("parties {} and {} differ in '{item}': {} here at party {us}, {} there at party {party}; give both the same and start again", us.min(party), us.max(party), ours, theirs)]
+    Disagreement {
+        /// The name of the item.
+        item: String,
+        /// This party.
+        us: usize,
+        /// The peer.
+        party: usize,
+        /// The value at this party.
+        ours: String,
+        /// The value at the peer.
+        theirs: String,
+    },
+    /// A setting that cannot be used.
+    #[error("{what}: {why}")]
+    Invalid {
+        /// The setting.
+        what: String,
+        /// Why it cannot be used and what could.
+        why: String,
+    },
+    /// A file that cannot be read or written.
+    #[error("{path}: {why}")]
+    File {
+        /// The file.
+        path: String,
+        /// What happened and what to do.
+        why: String,
+    },
+    /// The address to listen at cannot be had.
+    #[error(
+        "cannot listen at {address}: {why}; choose another port or address, or stop the program that uses it"
+    )]
+    Listen {
+        /// The address.
+        address: String,
+        /// The system's words.
+        why: String,
+    },
+    /// A peer did not come within the time for connecting.
+    #[error(
+        "party {party} ({name}) at {address} did not come within {:.0} s{}; see that it is started, that its address is right and that no firewall is between",
+        waited.as_secs_f64(),
+        last.as_ref().map(|l| format!(" (last seen: {l})")).unwrap_or_default()
+    )]
+    Absent {
+        /// The peer.
+        party: usize,
+        /// Its name.
+        name: String,
+        /// Its address.
+        address: String,
+        /// How long it was waited for.
+        waited: Duration,
+        /// The last failure of a connection with it, if any.
+        last: Option<String>,
+    },
+    /// This party refused what claimed to be a peer.
+    #[error("refused party {party} ({name}) at {address}: {why}")]
+    Refused {
+        /// The peer that the other end claimed, or was expected, to be.
+        party: usize,
+        /// Its name.
+        name: String,
+        /// The address of the other end.
+        address: String,
+        /// What was wrong and what to do.
+        why: String,
+    },
+    /// A peer refused this party.
+    #[error("party {party} ({name}) at {address} refused this party: {why}")]
+    RefusedByPeer {
+        /// The peer.
+        party: usize,
+        /// Its name.
+        name: String,
+        /// Its address.
+        address: String,
+        /// What it told and what to do.
+        why: String,
+    },
+    /// The operating system gave no randomness.
+    #[error(
+        "the operating system's random generator failed ({0}); no link can be protected without it, so this party stops"
+    )]
+    Randomness(String),
+}
+
+/// What was wrong with a frame.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FrameFault {
+    /// The first bytes are not those of a frame.
+    #[error("it does not begin like a frame")]
+    Magic,
+    /// The frame has another version of the format.
+    #[error(
+        "it has version {theirs} of the frame format, this party version {}",
+        crate::frame::VERSION
+    )]
+    Version {
+        /// The version of the frame.
+        theirs: u16,
+    },
+    /// The frame says something of itself that no frame says.
+    #[error("its header contradicts itself")]
+    Header,
+    /// The frame belongs to another run.
+    #[error("it belongs to another run (foreign session)")]
+    ForeignSession,
+    /// The frame was seen before, or frames before it are missing.
+    #[error(
+        "its sequence number is {got} where {expected} comes next: it was replayed, or frames were lost"
+    )]
+    Sequence {
+        /// The number that comes next.
+        expected: u64,
+        /// The number of the frame.
+        got: u64,
+    },
+    /// The frame is longer than any frame may be.
+    #[error(
+        "it announces {len} bytes, more than the {} that a frame may have",
+        crate::frame::MAX_PAYLOAD
+    )]
+    Oversized {
+        /// The announced length.
+        len: u32,
+    },
+    /// The link ended within the frame.
+    #[error("it was cut off before its end")]
+    Truncated,
+}

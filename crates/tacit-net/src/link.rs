@@ -1,0 +1,172 @@
+//! What a transport gives a party: a way out that never blocks, and a queue of frames coming in.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::FrameFault;
+use crate::emulate::Slot;
+use crate::frame::{Header, Session};
+
+/// One message on its way out.
+pub(crate) struct Parcel {
+    pub(crate) step: &'static str,
+    pub(crate) tag: u32,
+    pub(crate) depth: u32,
+    pub(crate) payload: Vec<u8>,
+    pub(crate) slot: Slot,
+    pub(crate) farewell: bool,
+}
+
+impl Parcel {
+    pub(crate) fn header(&self, session: Session, sequence: u64, len: usize, more: bool) -> Header {
+        Header {
+            session,
+            sequence,
+            tag: self.tag,
+            depth: self.depth,
+            len: u32::try_from(len).unwrap_or(u32::MAX),
+            more,
+            farewell: self.farewell,
+        }
+    }
+}
+
+/// The peer's end is gone: nothing can be sent any more.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Gone;
+
+/// The way out to one peer. Dropping it closes the link.
+pub(crate) trait Outbound: Send {
+    /// Queues a message and returns at once.
+    fn send(&mut self, parcel: Parcel) -> Result<(), Gone>;
+    /// Says that nothing more will be sent; what is queued still goes out.
+    fn close(&mut self);
+    /// Waits until everything queued has gone out; says what went wrong otherwise.
+    fn flushed(&mut self, until: Instant) -> Result<(), String>;
+}
+
+/// One frame that came in, or one whole message of a memory link.
+pub(crate) struct Part {
+    pub(crate) header: Header,
+    pub(crate) payload: Vec<u8>,
+    /// Not to be handed out before.
+    pub(crate) due: Option<Instant>,
+}
+
+/// Why no more frames come.
+#[derive(Clone, Debug)]
+pub(crate) enum End {
+    /// The peer closed its end in good order.
+    Closed,
+    /// The connection broke.
+    Broken(String),
+    /// The peer sent bytes that are no frame.
+    Fault(FrameFault),
+}
+
+/// Why a [`Queue`] gave no frame.
+#[derive(Debug)]
+pub(crate) enum NoPart {
+    /// The time is over.
+    Late,
+    /// There will be none.
+    Ended(End),
+}
+
+/// The frames between a transport and the party that receives them.
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    arrived: Condvar,
+    taken: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    parts: VecDeque<Part>,
+    bytes: usize,
+    end: Option<End>,
+    abandoned: bool,
+}
+
+/// Bytes that a transport may have waiting for a party before it stops reading from the peer.
+const QUEUE_BYTES: usize = 32 << 20;
+/// What a frame costs beside its payload, so that empty frames are bounded too.
+const PART_BYTES: usize = 128;
+
+impl Queue {
+    pub(crate) fn new() -> Arc<Queue> {
+        Arc::new(Queue {
+            state: Mutex::default(),
+            arrived: Condvar::new(),
+            taken: Condvar::new(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a frame, however many are there already.
+    pub(crate) fn push(&self, part: Part) -> Result<(), Gone> {
+        let mut state = self.lock();
+        if state.abandoned {
+            return Err(Gone);
+        }
+        state.bytes += part.payload.len() + PART_BYTES;
+        state.parts.push_back(part);
+        self.arrived.notify_one();
+        Ok(())
+    }
+
+    /// Adds a frame once there is room, so that a peer cannot fill this party's memory.
+    pub(crate) fn push_bounded(&self, part: Part) -> Result<(), Gone> {
+        let mut state = self.lock();
+        while state.bytes > QUEUE_BYTES && !state.abandoned {
+            state = self
+                .taken
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(state);
+        self.push(part)
+    }
+
+    /// Says that no more frames come; the first reason stays.
+    pub(crate) fn end(&self, end: End) {
+        self.lock().end.get_or_insert(end);
+        self.arrived.notify_all();
+    }
+
+    /// Says that nobody receives any more, and drops what is there.
+    pub(crate) fn abandon(&self) {
+        let mut state = self.lock();
+        state.abandoned = true;
+        state.parts.clear();
+        self.taken.notify_all();
+    }
+
+    /// Takes the next frame, waiting for it until `until` at the latest.
+    pub(crate) fn pop(&self, until: Instant) -> Result<Part, NoPart> {
+        let mut state = self.lock();
+        loop {
+            if let Some(part) = state.parts.pop_front() {
+                state.bytes -= part.payload.len() + PART_BYTES;
+                self.taken.notify_one();
+                return Ok(part);
+            }
+            if let Some(end) = &state.end {
+                return Err(NoPart::Ended(end.clone()));
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(NoPart::Late);
+            }
+            state = self
+                .arrived
+                .wait_timeout(state, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+}

@@ -1,0 +1,465 @@
+//! One party's end of a run.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::NetError;
+use crate::emulate::{LinkModel, Shaper, sleep_until};
+use crate::frame::{self, Session};
+use crate::link::{End, NoPart, Outbound, Parcel, Part, Queue};
+use crate::meter::{Meter, Phase};
+use crate::{FrameFault, Traffic};
+
+/// The longest words of a peer that gives up which are shown.
+const FAREWELL_BYTES: usize = 300;
+
+/// No time limit is longer, so that none overflows a clock.
+const LONGEST_WAIT: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// One party's end of a run: who it is, its links to the others, its meters.
+///
+/// `send` queues and returns at once, `recv` blocks: so no order of calls can deadlock as long as
+/// every message is sent before it is waited for. After an error the party must not be used
+/// again; dropping it closes its links, and the others see that at once.
+pub struct Party {
+    id: usize,
+    links: Vec<Option<Link>>,
+    meter: Meter,
+    model: LinkModel,
+    timeout: Duration,
+    steps: Steps,
+    /// What stopped this party, for the others to know.
+    failure: Option<String>,
+}
+
+impl std::fmt::Debug for Party {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Party")
+            .field("id", &self.id)
+            .field("parties", &self.links.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Both directions of the link to one peer.
+pub(crate) struct Link {
+    out: Box<dyn Outbound>,
+    shaper: Shaper,
+    queue: Arc<Queue>,
+    session: Session,
+    sequence: u64,
+}
+
+impl Link {
+    pub(crate) fn new(
+        out: Box<dyn Outbound>,
+        queue: Arc<Queue>,
+        session: Session,
+        model: LinkModel,
+    ) -> Self {
+        Link {
+            out,
+            shaper: Shaper::new(model),
+            queue,
+            session,
+            sequence: 0,
+        }
+    }
+
+    /// The next frame of this run, in order.
+    fn next(&mut self, until: Instant) -> Result<Part, Trouble> {
+        let part = self.queue.pop(until).map_err(Trouble::Missing)?;
+        if part.header.session != self.session {
+            return Err(Trouble::Fault(FrameFault::ForeignSession));
+        }
+        if part.header.sequence != self.sequence {
+            let (expected, got) = (self.sequence, part.header.sequence);
+            return Err(Trouble::Fault(FrameFault::Sequence { expected, got }));
+        }
+        self.sequence += 1;
+        if let Some(due) = part.due {
+            sleep_until(due.min(until));
+            if due > until {
+                return Err(Trouble::Missing(NoPart::Late));
+            }
+        }
+        Ok(part)
+    }
+
+    /// Why a peer that takes nothing any more has gone.
+    fn last_words(&mut self) -> Trouble {
+        loop {
+            match self.queue.pop(Instant::now()) {
+                Ok(part) if part.header.farewell => {
+                    return Trouble::Farewell(printable(&part.payload));
+                }
+                Ok(_) => {}
+                Err(NoPart::Ended(end)) => return Trouble::Missing(NoPart::Ended(end)),
+                Err(NoPart::Late) => return Trouble::Missing(NoPart::Ended(End::Closed)),
+            }
+        }
+    }
+}
+
+/// Why no message came.
+enum Trouble {
+    Missing(NoPart),
+    Fault(FrameFault),
+    Farewell(String),
+    OtherStep(u32),
+    Length(usize),
+}
+
+/// How long a message may be.
+#[derive(Clone, Copy)]
+enum Size {
+    Exactly(usize),
+    AtMost(usize),
+}
+
+impl Size {
+    fn max(self) -> usize {
+        match self {
+            Size::Exactly(len) | Size::AtMost(len) => len,
+        }
+    }
+
+    fn fits(self, len: usize) -> bool {
+        match self {
+            Size::Exactly(expected) => len == expected,
+            Size::AtMost(max) => len <= max,
+        }
+    }
+}
+
+impl std::fmt::Display for Size {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Size::Exactly(len) => write!(f, "exactly {len}"),
+            Size::AtMost(max) => write!(f, "at most {max}"),
+        }
+    }
+}
+
+impl Party {
+    pub(crate) fn new(
+        id: usize,
+        links: Vec<Option<Link>>,
+        model: LinkModel,
+        timeout: Duration,
+    ) -> Self {
+        let meter = Meter::new(links.len());
+        let timeout = timeout.min(LONGEST_WAIT);
+        Party {
+            id,
+            links,
+            meter,
+            model,
+            timeout,
+            steps: Steps::default(),
+            failure: None,
+        }
+    }
+
+    /// This party's number, from 0.
+    pub fn id(&self) -> usize {
+        self.id
+    }
+
+    /// The number of parties.
+    pub fn parties(&self) -> usize {
+        self.links.len()
+    }
+
+    /// How long a peer may be silent while it is waited for.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// What was sent, received and waited for.
+    pub fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// Counts what follows to `phase`, and to the layer that this phase was in last.
+    pub fn set_phase(&mut self, phase: Phase) {
+        self.meter.set_phase(phase);
+    }
+
+    /// Counts what follows to the layer `name` of the current phase.
+    pub fn set_layer(&mut self, name: &str) {
+        self.meter.set_layer(name);
+    }
+
+    /// Queues a message for party `to` and returns at once.
+    pub fn send(
+        &mut self,
+        to: usize,
+        step: &'static str,
+        payload: Vec<u8>,
+    ) -> Result<(), NetError> {
+        let parties = self.links.len();
+        let link = link(&mut self.links, to).ok_or(NetError::NoSuchParty { party: to, parties })?;
+        let (bytes, overhead) = (payload.len(), frame::overhead(payload.len()));
+        let parcel = Parcel {
+            step,
+            tag: self.steps.tag(step),
+            depth: self.meter.depth(),
+            payload,
+            slot: link.shaper.slot(bytes + overhead),
+            farewell: false,
+        };
+        if link.out.send(parcel).is_err() {
+            let trouble = link.last_words();
+            return Err(self.fail(to, step, Size::Exactly(0), Instant::now(), trouble));
+        }
+        self.meter.sent(to, bytes, overhead);
+        Ok(())
+    }
+
+    /// Waits for the next message of party `from`, which must be of this step and have exactly
+    /// `len` bytes.
+    pub fn recv(
+        &mut self,
+        from: usize,
+        step: &'static str,
+        len: usize,
+    ) -> Result<Vec<u8>, NetError> {
+        self.receive(from, step, Size::Exactly(len), self.timeout)
+    }
+
+    /// Waits for the next message of party `from`, which must be of this step and have at most
+    /// `max` bytes: for control messages whose length only the sender knows.
+    pub fn recv_at_most(
+        &mut self,
+        from: usize,
+        step: &'static str,
+        max: usize,
+    ) -> Result<Vec<u8>, NetError> {
+        self.receive(from, step, Size::AtMost(max), self.timeout)
+    }
+
+    fn receive(
+        &mut self,
+        from: usize,
+        step: &'static str,
+        size: Size,
+        patience: Duration,
+    ) -> Result<Vec<u8>, NetError> {
+        let started = Instant::now();
+        let parties = self.links.len();
+        let link = link(&mut self.links, from).ok_or(NetError::NoSuchParty {
+            party: from,
+            parties,
+        })?;
+        let tag = self.steps.tag(step);
+        let patience = patience
+            + self
+                .model
+                .time(size.max().saturating_add(frame::overhead(size.max())));
+        match message(link, tag, size, patience) {
+            Ok((payload, depth)) => {
+                self.meter.received(from, payload.len(), depth);
+                Ok(payload)
+            }
+            Err(trouble) => Err(self.fail(from, step, size, started, trouble)),
+        }
+    }
+
+    /// Sends what is queued, closes the links in good order and returns the meters. Fails if a
+    /// peer takes no more within the time limit.
+    pub fn finish(mut self) -> Result<Meter, NetError> {
+        let started = Instant::now();
+        let closed = self.close();
+        // Stops the clock of the last layer.
+        self.meter.set_phase(self.meter.phase());
+        let meter = std::mem::replace(&mut self.meter, Meter::new(0));
+        match closed {
+            Ok(()) => Ok(meter),
+            Err((party, why)) => Err(NetError::PeerLost {
+                party,
+                step: "finish",
+                layer: meter.layer().to_string(),
+                waited: started.elapsed(),
+                why,
+            }),
+        }
+    }
+
+    fn close(&mut self) -> Result<(), (usize, String)> {
+        if let Some(words) = self.failure.take() {
+            self.farewell(&words);
+        }
+        let mut first = Ok(());
+        let mut links: Vec<_> = self
+            .links
+            .iter_mut()
+            .map(Option::take)
+            .enumerate()
+            .collect();
+        for link in links.iter_mut().filter_map(|(_, link)| link.as_mut()) {
+            link.out.close();
+        }
+        let until = Instant::now() + self.timeout;
+        for (peer, link) in links {
+            let Some(mut link) = link else { continue };
+            let flushed = link
+                .out
+                .flushed(until.max(link.shaper.idle() + self.timeout));
+            first = first.and(flushed.map_err(|why| (peer, why)));
+            link.queue.abandon();
+        }
+        first
+    }
+
+    /// Tells every peer why this party stops; one that is gone cannot be told.
+    fn farewell(&mut self, words: &str) {
+        for link in self.links.iter_mut().flatten() {
+            let payload = words.as_bytes()[..words.len().min(FAREWELL_BYTES)].to_vec();
+            let slot = link.shaper.slot(payload.len() + frame::HEADER);
+            let parcel = Parcel {
+                step: "",
+                tag: 0,
+                depth: 0,
+                payload,
+                slot,
+                farewell: true,
+            };
+            let _ = link.out.send(parcel);
+        }
+    }
+
+    /// The error of a message that did not come as it should.
+    fn fail(
+        &mut self,
+        party: usize,
+        step: &'static str,
+        size: Size,
+        started: Instant,
+        trouble: Trouble,
+    ) -> NetError {
+        let layer = self.meter.layer().to_string();
+        let waited = started.elapsed();
+        let lost = |why: String| NetError::PeerLost {
+            party,
+            step,
+            layer: layer.clone(),
+            waited,
+            why,
+        };
+        let fault = |fault: FrameFault| NetError::Frame {
+            party,
+            step,
+            layer: layer.clone(),
+            fault,
+        };
+        let mut words = None;
+        let error = match trouble {
+            Trouble::Missing(NoPart::Late) => lost("it sent nothing for too long".into()),
+            Trouble::Missing(NoPart::Ended(End::Closed)) => lost("it closed the link".into()),
+            Trouble::Missing(NoPart::Ended(End::Broken(why))) => lost(why),
+            Trouble::Missing(NoPart::Ended(End::Fault(found))) | Trouble::Fault(found) => {
+                fault(found)
+            }
+            Trouble::Farewell(said) => {
+                let error = lost(format!("it stopped, saying \"{said}\""));
+                words = Some(said);
+                error
+            }
+            Trouble::OtherStep(tag) => NetError::Step {
+                party,
+                ours: step,
+                theirs: self.steps.name(tag),
+                layer,
+            },
+            Trouble::Length(got) => NetError::Length {
+                party,
+                step,
+                layer,
+                expected: size.to_string(),
+                got,
+            },
+        };
+        // The first cause is what the others should hear, not who heard it from whom.
+        self.failure = Some(words.unwrap_or_else(|| format!("party {}: {error}", self.id)));
+        error
+    }
+}
+
+impl Drop for Party {
+    fn drop(&mut self) {
+        // An error on the way out has nobody left to be told to.
+        let _ = self.close();
+    }
+}
+
+fn link(links: &mut [Option<Link>], party: usize) -> Option<&mut Link> {
+    links.get_mut(party).and_then(Option::as_mut)
+}
+
+/// Puts the frames of one message together; also the depth of its sender.
+fn message(
+    link: &mut Link,
+    tag: u32,
+    size: Size,
+    patience: Duration,
+) -> Result<(Vec<u8>, u32), Trouble> {
+    let mut payload = Vec::new();
+    loop {
+        let part = link.next(Instant::now() + patience)?;
+        if part.header.farewell {
+            return Err(Trouble::Farewell(printable(&part.payload)));
+        }
+        if part.header.tag != tag {
+            return Err(Trouble::OtherStep(part.header.tag));
+        }
+        let len = payload.len() + part.payload.len();
+        if len > size.max() || (!part.header.more && !size.fits(len)) {
+            return Err(Trouble::Length(len));
+        }
+        if payload.is_empty() {
+            payload = part.payload;
+            if part.header.more {
+                payload.reserve_exact(if let Size::Exactly(expected) = size {
+                    expected - len
+                } else {
+                    0
+                });
+            }
+        } else {
+            payload.extend_from_slice(&part.payload);
+        }
+        if !part.header.more {
+            return Ok((payload, part.header.depth));
+        }
+    }
+}
+
+/// A peer's words, safe to show.
+pub(crate) fn printable(words: &[u8]) -> String {
+    let words = &words[..words.len().min(FAREWELL_BYTES)];
+    String::from_utf8_lossy(words)
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
+/// The steps that this party has been at, by their tags.
+#[derive(Default)]
+struct Steps {
+    tags: HashMap<&'static str, u32>,
+}
+
+impl Steps {
+    fn tag(&mut self, step: &'static str) -> u32 {
+        *self.tags.entry(step).or_insert_with(|| frame::tag(step))
+    }
+
+    fn name(&self, tag: u32) -> String {
+        match self.tags.iter().find(|(_, known)| **known == tag) {
+            Some((name, _)) => format!("'{name}'"),
+            None => format!("{tag:08x}, which this party has not been at"),
+        }
+    }
+}
