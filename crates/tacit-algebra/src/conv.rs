@@ -63,7 +63,7 @@ impl Conv2d {
         self.filters * (self.channels / self.groups.max(1)) * self.kernel[0] * self.kernel[1]
     }
 
-    /// Whether this is a convolution at all; the error says what is wrong.
+    /// Whether this is a convolution that fits in memory; the error says what is wrong.
     pub fn validate(&self) -> Result<(), String> {
         let positive = [
             ("channels", self.channels),
@@ -79,6 +79,17 @@ impl Conv2d {
         if let Some((name, _)) = positive.iter().find(|(_, value)| *value == 0) {
             return Err(format!(
                 "the convolution's {name} is 0; it must be at least 1"
+            ));
+        }
+        let sizes = [self.batch, self.height, self.width]
+            .into_iter()
+            .chain(self.pad);
+        if let Some(size) = sizes
+            .chain(positive.map(|(_, value)| value))
+            .find(|v| *v > LARGEST)
+        {
+            return Err(format!(
+                "the convolution's sizes include {size}, more than {LARGEST}"
             ));
         }
         for (name, value) in [("channels", self.channels), ("filters", self.filters)] {
@@ -98,9 +109,39 @@ impl Conv2d {
                 ));
             }
         }
+        let [kernel_height, kernel_width] = self.kernel;
+        for (name, factors) in [
+            (
+                "input",
+                [self.batch, self.channels, self.height, self.width],
+            ),
+            (
+                "result",
+                [
+                    self.batch,
+                    self.filters,
+                    self.out_height(),
+                    self.out_width(),
+                ],
+            ),
+            (
+                "weights",
+                [self.filters, self.channels, kernel_height, kernel_width],
+            ),
+        ] {
+            let bytes = factors.into_iter().try_fold(8usize, usize::checked_mul);
+            if bytes.is_none_or(|bytes| bytes > isize::MAX as usize) {
+                return Err(format!(
+                    "the convolution's {name} of {factors:?} fits in no memory"
+                ));
+            }
+        }
         Ok(())
     }
 }
+
+/// The largest size along any dimension; sums and products of two sizes cannot overflow.
+const LARGEST: usize = (u32::MAX >> 2) as usize;
 
 /// `acc += conv(x, w)`, wrapping; `acc` is NCHW.
 ///
@@ -384,7 +425,7 @@ mod tests {
                 pad: [0, usize::MAX, 0, 9],
                 ..good()
             },
-            "too large",
+            "more than",
         );
     }
 }

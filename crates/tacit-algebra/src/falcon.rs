@@ -113,15 +113,78 @@ pub fn flip_ring<R: Ring>(x: &[R], b: &Bits, add_bit: bool) -> Vec<R> {
 }
 
 /// Columns that the comparison works on at once.
-const TILE: usize = 64;
+const TILE: usize = 256;
 
-/// One row of a tile; columns past the end of the matrix are zero.
+/// The lanes of one tile, a column each.
+struct Tile {
+    /// Byte `b` of r and of r + 1.
+    y: [[u8; TILE]; 8],
+    z: [[u8; TILE]; 8],
+    /// What beta and the constants add to u where z = 1, for y = 0 and y = 1.
+    at_01: [u8; TILE],
+    at_11: [u8; TILE],
+    /// The constant and the sum of w over the rows above.
+    sum: [u8; TILE],
+}
+
+impl Tile {
+    #[inline(always)]
+    fn new<R: Ring>(r: &[R], beta: &[u8], one: u8) -> Self {
+        let rows = [[0; TILE]; 8];
+        let (at_01, at_11, sum) = ([0; TILE], [0; TILE], [one; TILE]);
+        let mut tile = Tile {
+            y: rows,
+            z: rows,
+            at_01,
+            at_11,
+            sum,
+        };
+        for b in 0..R::BITS / 8 {
+            let (y, z) = (&mut tile.y[b as usize], &mut tile.z[b as usize]);
+            for ((y, z), r) in y.iter_mut().zip(z).zip(r) {
+                *y = r.shr(8 * b).to_u64() as u8;
+                *z = r.add(R::ONE).shr(8 * b).to_u64() as u8;
+            }
+        }
+        for ((at_01, at_11), beta) in tile.at_01.iter_mut().zip(&mut tile.at_11).zip(beta) {
+            *at_01 = reduce_once(R::PRIME, beta + (R::PRIME - one));
+            *at_11 = reduce_once(R::PRIME, *at_01 + beta);
+        }
+        tile
+    }
+
+    /// Row `i` of the leaves, from the top row down.
+    #[inline(always)]
+    fn row(&mut self, p: u8, one: u8, i: usize, x: &[u8], g: &[u8], beta: &[u8], out: &mut [u8]) {
+        let n = out.len();
+        let (x, g, beta) = (&x[..n], &g[..n], &beta[..n]);
+        let (y, z) = (&self.y[i / 8][..n], &self.z[i / 8][..n]);
+        let (at_01, at_11) = (&self.at_01[..n], &self.at_11[..n]);
+        let sum = &mut self.sum[..n];
+        let bit = 1u8 << (i % 8);
+        for j in 0..n {
+            let (y, z) = (mask(y[j] & bit), mask(z[j] & bit));
+            let a = reduce_once(p, x[j] + (p - reduce_once(p, 2 * g[j])));
+            let of_beta = select(z, select(y, at_11[j], at_01[j]), y & beta[j]);
+            let u = reduce_once(p, a + of_beta);
+            let v = select(y ^ z, reduce_once(p, a + beta[j]), x[j]);
+            let w = select(z, reduce_once(p, p + one - v), v);
+            out[j] = reduce_once(p, u + sum[j]);
+            sum[j] = reduce_once(p, sum[j] + w);
+        }
+    }
+}
+
+/// All ones where `bit` is not zero. Masks, not branches, keep the loops in vector registers.
 #[inline(always)]
-fn tile<T: Copy + Default>(row: &[T]) -> [T; TILE] {
-    let mut tile = [T::default(); TILE];
-    let len = row.len().min(TILE);
-    tile[..len].copy_from_slice(&row[..len]);
-    tile
+fn mask(bit: u8) -> u8 {
+    u8::from(bit != 0).wrapping_neg()
+}
+
+/// `a` where `mask` is all ones, `b` where it is zero.
+#[inline(always)]
+fn select(mask: u8, a: u8, b: u8) -> u8 {
+    a & mask | b & !mask
 }
 
 simd! {
@@ -135,53 +198,17 @@ simd! {
         constant: bool,
     ) {
         let (p, one) = (R::PRIME, constant as u8);
+        let last = R::ONE.shl(out.len() as u32).sub(R::ONE);
         for s in (0..r.len()).step_by(TILE) {
-            let len = TILE.min(r.len() - s);
-            let (r, beta) = (tile(&r[s..s + len]), tile(&beta[s..s + len]));
-            // Byte `b` of r and of r + 1, one lane per column.
-            let (mut y, mut z) = ([[0u8; TILE]; 8], [[0u8; TILE]; 8]);
-            for b in 0..R::BITS / 8 {
-                for j in 0..TILE {
-                    y[b as usize][j] = r[j].shr(8 * b).to_u64() as u8;
-                    z[b as usize][j] = r[j].add(R::ONE).shr(8 * b).to_u64() as u8;
-                }
-            }
-            // What beta and the constants add to u where z = 1, by the value of y.
-            let (mut at_01, mut at_11) = ([0u8; TILE], [0u8; TILE]);
-            for j in 0..TILE {
-                at_01[j] = reduce_once(p, beta[j] + (p - one));
-                at_11[j] = reduce_once(p, at_01[j] + beta[j]);
-            }
-            let rows = out.len() as u32;
-            let mut sum = [one; TILE];
+            let e = r.len().min(s + TILE);
+            let (r, beta) = (&r[s..e], &beta[s..e]);
+            let mut tile = Tile::new(r, beta, one);
             for (i, out) in out.iter_mut().enumerate().rev() {
                 let row = i * stride + s;
-                let (x, g) = (tile(&x[row..row + len]), tile(&g[row..row + len]));
-                let (y, z) = (&y[i / 8], &z[i / 8]);
-                let bit = 1u8 << (i % 8);
-                let mut c = [0u8; TILE];
-                for j in 0..TILE {
-                    let (y, z) = (y[j] & bit != 0, z[j] & bit != 0);
-                    let a = reduce_once(p, x[j] + (p - reduce_once(p, 2 * g[j])));
-                    let of_beta = match (y, z) {
-                        (false, false) => 0,
-                        (true, false) => beta[j],
-                        (false, true) => at_01[j],
-                        (true, true) => at_11[j],
-                    };
-                    let u = reduce_once(p, a + of_beta);
-                    let v = if y != z { reduce_once(p, a + beta[j]) } else { x[j] };
-                    let w = if z { reduce_once(p, p + one - v) } else { v };
-                    c[j] = reduce_once(p, u + sum[j]);
-                    sum[j] = reduce_once(p, sum[j] + w);
-                }
-                if i == 0 {
-                    let last = R::ZERO.sub(R::ONE).shr(R::BITS - rows);
-                    for j in 0..TILE {
-                        c[j] = if r[j] == last { beta[j] } else { c[j] };
-                    }
-                }
-                out[s..s + len].copy_from_slice(&c[..len]);
+                tile.row(p, one, i, &x[row..], &g[row..], beta, &mut out[s..e]);
+            }
+            for ((c, r), beta) in out[0][s..e].iter_mut().zip(r).zip(beta) {
+                *c = if *r == last { *beta } else { *c };
             }
         }
     }

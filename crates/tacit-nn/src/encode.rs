@@ -1,0 +1,176 @@
+//! From floats to ring elements and back. What does not fit is refused, never clamped.
+
+use crate::graph::{Graph, Op};
+use crate::plan::{Layer, Plan, encode};
+use crate::tail;
+
+/// An input or a weight that the plan cannot take.
+#[derive(Debug, thiserror::Error)]
+pub enum EncodeError {
+    /// The input has another shape than the model.
+    #[error("the input has the shape {found:?}; the model takes {wanted}")]
+    Shape {
+        /// The shape given.
+        found: Vec<usize>,
+        /// The shape needed.
+        wanted: String,
+    },
+    /// The input's shape and its numbers disagree.
+    #[error("the input has {found} numbers, its shape needs {wanted}")]
+    Length {
+        /// The numbers given.
+        found: usize,
+        /// The numbers needed.
+        wanted: usize,
+    },
+    /// A value that is NaN, infinite, or beyond the plan's range.
+    #[error(
+        "element {index} of the input is {value}; the plan takes finite values up to {limit}: give samples or an input range that covers it"
+    )]
+    Value {
+        /// Where it is, in row-major order.
+        index: usize,
+        /// The value.
+        value: f32,
+        /// The largest magnitude of the plan.
+        limit: f64,
+    },
+    /// A weight does not fit the ring.
+    #[error(
+        "layer '{layer}': a weight needs more than the {ring_bits}-bit ring; use the 64-bit ring or fewer fraction bits"
+    )]
+    Weight {
+        /// The layer.
+        layer: String,
+        /// Bits of the ring.
+        ring_bits: u32,
+    },
+    /// The plan was made for another model.
+    #[error("the plan was made for another model: {0}")]
+    Model(String),
+    /// A revealed result of the wrong length.
+    #[error("the result has {found} numbers, not a batch of items of {item} numbers")]
+    Result {
+        /// The numbers given.
+        found: usize,
+        /// The numbers of one item.
+        item: usize,
+    },
+}
+
+/// The encoded weights of one layer; empty where the layer has none.
+pub struct LayerWeights {
+    /// Factors at the layer's weight scale.
+    pub factors: Vec<i64>,
+    /// Terms at the scale of the product, or at that of its output for an Affine layer.
+    pub terms: Vec<i64>,
+}
+
+impl Plan {
+    /// The batch of `x`, of shape batch x item, in fixed point.
+    pub fn encode_input(&self, x: &[f32], shape: &[usize]) -> Result<Vec<i64>, EncodeError> {
+        if shape.len() != self.input_shape.len() + 1
+            || shape[1..] != self.input_shape
+            || shape[0] == 0
+        {
+            let item: Vec<String> = self.input_shape.iter().map(|d| format!(", {d}")).collect();
+            return Err(EncodeError::Shape {
+                found: shape.to_vec(),
+                wanted: format!("[N{}] with N of at least 1", item.concat()),
+            });
+        }
+        let wanted = shape[0].saturating_mul(self.input_len());
+        if x.len() != wanted {
+            return Err(EncodeError::Length {
+                found: x.len(),
+                wanted,
+            });
+        }
+        let limit = self.input_range();
+        let one = |(index, &value): (usize, &f32)| {
+            // Written so that NaN is refused too.
+            let fits = f64::from(value.abs()) <= limit;
+            if fits {
+                Ok(encode(value.into(), self.fraction_bits))
+            } else {
+                Err(EncodeError::Value {
+                    index,
+                    value,
+                    limit,
+                })
+            }
+        };
+        x.iter().enumerate().map(one).collect()
+    }
+
+    /// The weights of every layer in fixed point, for the model that was planned.
+    pub fn encode_weights(&self, graph: &Graph) -> Result<Vec<LayerWeights>, EncodeError> {
+        if graph.nodes.len() != self.layers.len() {
+            return Err(EncodeError::Model(format!(
+                "it has {} layers, the model {}",
+                self.layers.len(),
+                graph.nodes.len()
+            )));
+        }
+        self.layers
+            .iter()
+            .zip(&graph.nodes)
+            .map(|(layer, node)| self.layer_weights(layer, &node.op))
+            .collect()
+    }
+
+    fn layer_weights(&self, layer: &Layer, op: &Op) -> Result<LayerWeights, EncodeError> {
+        let product = self.fraction_bits - layer.input_trunc + layer.weight_bits;
+        let (factors, terms, term_bits): (&[f32], &[f32], u32) = match op {
+            Op::Conv(conv) => (&conv.weight, &conv.bias, product),
+            Op::Linear(linear) => (&linear.weight, &linear.bias, product),
+            Op::Affine(affine) => (&affine.scale, &affine.shift, self.fraction_bits),
+            _ => (&[], &[], 0),
+        };
+        if layer.op.weight_lens() != (factors.len(), terms.len()) || layer.op.kind() != op.kind() {
+            return Err(EncodeError::Model(format!(
+                "layer '{}' is {} there and {} here",
+                layer.name,
+                layer.op.kind(),
+                op.kind()
+            )));
+        }
+        let bound = f64::from(self.ring_bits - 1).exp2();
+        let all = |values: &[f32], bits: u32| -> Result<Vec<i64>, EncodeError> {
+            let unit = f64::from(bits).exp2();
+            let one = |&v: &f32| {
+                let fits = (f64::from(v) * unit).abs() < bound;
+                let refused = || EncodeError::Weight {
+                    layer: layer.name.clone(),
+                    ring_bits: self.ring_bits,
+                };
+                if fits {
+                    Ok(encode(v.into(), bits))
+                } else {
+                    Err(refused())
+                }
+            };
+            values.iter().map(one).collect()
+        };
+        Ok(LayerWeights {
+            factors: all(factors, layer.weight_bits)?,
+            terms: all(terms, term_bits)?,
+        })
+    }
+
+    /// The model's output for a batch, from the revealed ring elements: decoded, and the tail
+    /// computed.
+    pub fn finish(&self, revealed: &[i64]) -> Result<Vec<f32>, EncodeError> {
+        let item = self.revealed_len();
+        if item == 0 || !revealed.len().is_multiple_of(item) {
+            return Err(EncodeError::Result {
+                found: revealed.len(),
+                item,
+            });
+        }
+        let unit = f64::from(self.fraction_bits).exp2();
+        let mut values = revealed.iter().map(|&v| (v as f64 / unit) as f32).collect();
+        tail::apply(&self.tail, &mut values);
+        Ok(values)
+    }
+}

@@ -1,0 +1,476 @@
+//! Runs a plan on a secure tensor machine.
+//!
+//! Every party makes the same calls in the same order: exactly those of
+//! [`Plan::weight_calls`] and [`Plan::calls`].
+
+use tacit_protocols::Error;
+use tacit_protocols::machine::{Audience, Conv2d, Machine, MatMul, Operand, PAD};
+
+use crate::encode::LayerWeights;
+use crate::graph::{FILL, Pool};
+use crate::plan::{INPUT, Layer, LayerOp, OUTPUT, Plan, Roles, WEIGHTS, encode};
+
+/// What the executor is about to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// The layer's name.
+    pub layer: &'a str,
+    /// Its number, from 0.
+    pub index: usize,
+    /// The number of layers.
+    pub layers: usize,
+}
+
+/// The shared weights of one layer.
+#[derive(Clone, Debug)]
+pub struct Operands<S> {
+    factors: Option<Operand<S>>,
+    terms: Option<Operand<S>>,
+}
+
+/// Shares the weights; the owner passes them encoded, the others `None`. Where the model is
+/// public they are opened to all.
+pub fn share_weights<M: Machine>(
+    plan: &Plan,
+    machine: &mut M,
+    roles: &Roles,
+    weights: Option<&[LayerWeights]>,
+) -> Result<Vec<Operands<M::Share>>, Error> {
+    machine.party().set_layer(WEIGHTS);
+    if weights.is_some_and(|w| w.len() != plan.layers.len()) {
+        return Err(Error::Invalid(
+            "the weights are those of another plan".into(),
+        ));
+    }
+    let one = |(i, layer): (usize, &Layer)| {
+        share_layer(plan, machine, roles, layer, weights.map(|w| &w[i]))
+    };
+    plan.layers.iter().enumerate().map(one).collect()
+}
+
+fn share_layer<M: Machine>(
+    plan: &Plan,
+    machine: &mut M,
+    roles: &Roles,
+    layer: &Layer,
+    weights: Option<&LayerWeights>,
+) -> Result<Operands<M::Share>, Error> {
+    let (factors, terms) = layer.op.weight_lens();
+    let n = factors + terms;
+    if n == 0 {
+        return Ok(Operands {
+            factors: None,
+            terms: None,
+        });
+    }
+    let values = weights.map(|w| [w.factors.as_slice(), &w.terms].concat());
+    let shared = machine.input(roles.model_owner, n, values.as_deref())?;
+    let some = |given: bool, operand| if given { Some(operand) } else { None };
+    if plan.public_model {
+        let mut values = machine
+            .reveal(&shared, Audience::All)?
+            .ok_or_else(|| Error::Invalid("a public weight was not opened to all".into()))?;
+        let rest = values.split_off(factors);
+        return Ok(Operands {
+            factors: some(factors > 0, Operand::Public(values)),
+            terms: some(terms > 0, Operand::Public(rest)),
+        });
+    }
+    let (first, rest): (Vec<u32>, Vec<u32>) = (
+        (0..factors as u32).collect(),
+        (factors as u32..n as u32).collect(),
+    );
+    let (first, rest) = (
+        machine.gather(&shared, &first),
+        machine.gather(&shared, &rest),
+    );
+    Ok(Operands {
+        factors: some(factors > 0, Operand::Secret(first)),
+        terms: some(terms > 0, Operand::Secret(rest)),
+    })
+}
+
+/// Shares a batch of inputs; their owner passes them encoded, the others `None`.
+pub fn share_input<M: Machine>(
+    plan: &Plan,
+    machine: &mut M,
+    roles: &Roles,
+    batch: usize,
+    values: Option<&[i64]>,
+) -> Result<M::Share, Error> {
+    check_batch(plan, batch)?;
+    machine.party().set_layer(INPUT);
+    machine.input(roles.data_owner, batch * plan.input_len(), values)
+}
+
+/// Opens the result to its receiver; `None` for the others.
+pub fn reveal_output<M: Machine>(
+    machine: &mut M,
+    roles: &Roles,
+    output: &M::Share,
+) -> Result<Option<Vec<i64>>, Error> {
+    machine.party().set_layer(OUTPUT);
+    machine.reveal(output, roles.receiver)
+}
+
+/// Runs all layers on a batch of shared inputs; `observe` hears of each layer before it starts.
+pub fn execute<M: Machine>(
+    plan: &Plan,
+    machine: &mut M,
+    weights: &[Operands<M::Share>],
+    input: M::Share,
+    batch: usize,
+    observe: &mut dyn FnMut(Progress),
+) -> Result<M::Share, Error> {
+    check_batch(plan, batch)?;
+    if machine.ring_bits() != plan.ring_bits {
+        return Err(Error::Invalid(format!(
+            "the plan is for a ring of {} bits, the machine's has {}",
+            plan.ring_bits,
+            machine.ring_bits()
+        )));
+    }
+    if weights.len() != plan.layers.len() || machine.len(&input) != batch * plan.input_len() {
+        return Err(Error::Invalid(
+            "the weights or the input are those of another plan".into(),
+        ));
+    }
+    let last_use = plan.last_uses();
+    let mut values: Vec<Option<M::Share>> = vec![Some(input)];
+    for (i, layer) in plan.layers.iter().enumerate() {
+        observe(Progress {
+            layer: &layer.name,
+            index: i,
+            layers: plan.layers.len(),
+        });
+        machine.party().set_layer(&layer.name);
+        let inputs = layer
+            .inputs
+            .iter()
+            .map(|&id| values[id].as_ref())
+            .collect::<Option<Vec<_>>>();
+        let inputs = inputs.ok_or_else(|| {
+            Error::Invalid(format!(
+                "layer '{}' reads a value before it is made",
+                layer.name
+            ))
+        })?;
+        let output = Step {
+            plan,
+            layer,
+            weights: &weights[i],
+            batch,
+        }
+        .run(machine, &inputs)?;
+        for &id in layer.inputs.iter().filter(|&&id| last_use[id] == Some(i)) {
+            values[id] = None;
+        }
+        values.push(Some(output));
+    }
+    values[plan.output]
+        .take()
+        .ok_or_else(|| Error::Invalid("the plan's output is no value of it".into()))
+}
+
+/// Indices of a batch must fit in the machine's 32 bits.
+fn check_batch(plan: &Plan, batch: usize) -> Result<(), Error> {
+    let windows = |l: &Layer| {
+        if let LayerOp::MaxPool(p) = &l.op {
+            p.window() * l.out_len()
+        } else {
+            2 * l.out_len()
+        }
+    };
+    let largest = plan
+        .layers
+        .iter()
+        .map(windows)
+        .max()
+        .unwrap_or(0)
+        .max(plan.input_len());
+    match batch.checked_mul(largest) {
+        Some(n) if batch > 0 && n < PAD as usize => Ok(()),
+        _ => Err(Error::Invalid(format!(
+            "a batch of {batch} is out of range; at most {} items of this model fit",
+            (PAD as usize - 1) / largest.max(1)
+        ))),
+    }
+}
+
+impl Plan {
+    /// The last layer that reads each value; `None` for those to be kept.
+    fn last_uses(&self) -> Vec<Option<usize>> {
+        let mut last = vec![None; self.layers.len() + 1];
+        for (i, layer) in self.layers.iter().enumerate() {
+            layer.inputs.iter().for_each(|&id| last[id] = Some(i));
+        }
+        last[self.output] = None;
+        last
+    }
+}
+
+/// One layer on one batch.
+struct Step<'a, S> {
+    plan: &'a Plan,
+    layer: &'a Layer,
+    weights: &'a Operands<S>,
+    batch: usize,
+}
+
+impl<S: Clone> Step<'_, S> {
+    fn run<M: Machine<Share = S>>(&self, machine: &mut M, inputs: &[&S]) -> Result<S, Error> {
+        let x = inputs[0];
+        match &self.layer.op {
+            LayerOp::Conv { .. } | LayerOp::Linear { .. } => self.linear(machine, x),
+            LayerOp::Affine {
+                inner, channels, ..
+            } => self.affine(machine, x, *inner, *channels),
+            LayerOp::Add => Ok(machine.add(x, inputs[1])),
+            LayerOp::Sub => Ok(machine.sub(x, inputs[1])),
+            LayerOp::Mul => {
+                let [first, second] = self.plan.factor_truncs(self.layer);
+                let (x, y) = (
+                    truncated(machine, x, first)?,
+                    truncated(machine, inputs[1], second)?,
+                );
+                machine.mul(&x, &Operand::Secret(y), self.layer.trunc)
+            }
+            LayerOp::Relu => machine.relu(x),
+            LayerOp::Clip { low, high } => self.clip(machine, x, *low, *high),
+            LayerOp::MaxPool(pool) => self.max_pool(machine, x, pool),
+            LayerOp::AveragePool(pool) => self.average_pool(machine, x, pool),
+            LayerOp::Rearrange { index, fill } => Ok(self.rearrange(machine, x, index, *fill)),
+            LayerOp::Concat { outer } => Ok(self.concat(machine, inputs, *outer)),
+        }
+    }
+
+    /// Elements of the output of the whole batch.
+    fn out_len(&self) -> usize {
+        self.batch * self.layer.out_len()
+    }
+
+    /// The per-item index map `item` from items of `len` elements, for the whole batch.
+    fn batched(&self, len: usize, item: impl Iterator<Item = Option<usize>> + Clone) -> Vec<u32> {
+        let of_item = |b: usize| {
+            item.clone()
+                .map(move |i| i.map_or(PAD, |i| (b * len + i) as u32))
+        };
+        (0..self.batch).flat_map(of_item).collect()
+    }
+
+    fn linear<M: Machine<Share = S>>(&self, machine: &mut M, x: &S) -> Result<S, Error> {
+        let missing = || Error::Invalid(format!("layer '{}' has no weights", self.layer.name));
+        let w = self.weights.factors.as_ref().ok_or_else(missing)?;
+        let (bias, trunc) = (self.weights.terms.as_ref(), self.layer.trunc);
+        let x = truncated(machine, x, self.layer.input_trunc)?;
+        match &self.layer.op {
+            LayerOp::Conv { geometry, .. } => {
+                let shape = Conv2d {
+                    batch: self.batch,
+                    channels: geometry.channels,
+                    height: geometry.height,
+                    width: geometry.width,
+                    filters: geometry.filters,
+                    kernel: geometry.kernel,
+                    stride: geometry.stride,
+                    pad: geometry.pad,
+                    dilation: geometry.dilation,
+                    groups: geometry.groups,
+                };
+                machine.conv2d(&x, w, bias, &shape, trunc)
+            }
+            &LayerOp::Linear { rows, k, n, .. } => machine.matmul(
+                &x,
+                w,
+                bias,
+                MatMul {
+                    m: self.batch * rows,
+                    k,
+                    n,
+                },
+                trunc,
+            ),
+            _ => Err(missing()),
+        }
+    }
+
+    fn affine<M: Machine<Share = S>>(
+        &self,
+        machine: &mut M,
+        x: &S,
+        inner: usize,
+        channels: usize,
+    ) -> Result<S, Error> {
+        let channel = (0..self.layer.out_len()).map(|e| (e / inner) % channels);
+        let index: Vec<u32> = (0..self.batch)
+            .flat_map(|_| channel.clone().map(|c| c as u32))
+            .collect();
+        let mut y = x.clone();
+        if let Some(factors) = &self.weights.factors {
+            let x = truncated(machine, x, self.layer.input_trunc)?;
+            let factors = spread(machine, factors, &index);
+            y = machine.mul(&x, &factors, self.layer.trunc)?;
+        }
+        if let Some(terms) = &self.weights.terms {
+            let terms = match spread(machine, terms, &index) {
+                Operand::Secret(share) => share,
+                Operand::Public(values) => machine.constant(&values),
+            };
+            y = machine.add(&y, &terms);
+        }
+        Ok(y)
+    }
+
+    /// By the positive parts of `x - low` and `x - high`, compared in one go.
+    fn clip<M: Machine<Share = S>>(
+        &self,
+        machine: &mut M,
+        x: &S,
+        low: Option<i64>,
+        high: Option<i64>,
+    ) -> Result<S, Error> {
+        let n = self.out_len();
+        let bounds: Vec<S> = [low, high]
+            .into_iter()
+            .flatten()
+            .map(|v| machine.constant(&vec![v; n]))
+            .collect();
+        let above: Vec<S> = bounds.iter().map(|bound| machine.sub(x, bound)).collect();
+        let above = machine.concat(&above.iter().collect::<Vec<_>>());
+        let positive = machine.relu(&above)?;
+        match (low, high) {
+            (Some(_), None) => Ok(machine.add(&positive, &bounds[0])),
+            // x - (x - high)+
+            (None, _) => Ok(machine.sub(x, &positive)),
+            (Some(_), Some(_)) => {
+                let (first, second): (Vec<u32>, Vec<u32>) =
+                    ((0..n as u32).collect(), (n as u32..2 * n as u32).collect());
+                let (over_low, over_high) = (
+                    machine.gather(&positive, &first),
+                    machine.gather(&positive, &second),
+                );
+                let raised = machine.add(&bounds[0], &over_low);
+                Ok(machine.sub(&raised, &over_high))
+            }
+        }
+    }
+
+    fn max_pool<M: Machine<Share = S>>(
+        &self,
+        machine: &mut M,
+        x: &S,
+        pool: &Pool,
+    ) -> Result<S, Error> {
+        // In place of padding, which must never be the maximum, a window repeats its first element.
+        let taps = |e: usize| (0..pool.window()).map(move |tap| pool.tap(e, tap));
+        let first: Vec<Option<usize>> = (0..pool.out_len())
+            .map(|e| taps(e).flatten().next())
+            .collect();
+        let mut index = Vec::with_capacity(self.out_len() * pool.window());
+        for tap in 0..pool.window() {
+            let element = (0..pool.out_len()).map(|e| pool.tap(e, tap).or(first[e]));
+            index.extend(self.batched(pool.in_len(), element));
+        }
+        let elements = machine.gather(x, &index);
+        if pool.window() == 1 {
+            Ok(elements)
+        } else {
+            machine.maxpool(&elements, self.out_len(), pool.window())
+        }
+    }
+
+    fn average_pool<M: Machine<Share = S>>(
+        &self,
+        machine: &mut M,
+        x: &S,
+        pool: &Pool,
+    ) -> Result<S, Error> {
+        let mut sum: Option<S> = None;
+        for tap in 0..pool.window() {
+            let index = self.batched(pool.in_len(), (0..pool.out_len()).map(|e| pool.tap(e, tap)));
+            let elements = machine.gather(x, &index);
+            sum = Some(match sum {
+                None => elements,
+                Some(sum) => machine.add(&sum, &elements),
+            });
+        }
+        let sum = sum.ok_or_else(|| {
+            Error::Invalid(format!("layer '{}' has empty windows", self.layer.name))
+        })?;
+        let factor = |e: usize| encode(1.0 / pool.divisor(e) as f64, self.layer.weight_bits);
+        let factors: Vec<i64> = (0..pool.out_len()).map(factor).collect();
+        if factors.iter().all(|&v| v == 1) {
+            return truncated(machine, &sum, self.layer.trunc);
+        }
+        let factors = Operand::Public(factors.repeat(self.batch));
+        machine.mul(&sum, &factors, self.layer.trunc)
+    }
+
+    fn rearrange<M: Machine<Share = S>>(
+        &self,
+        machine: &mut M,
+        x: &S,
+        index: &[u32],
+        fill: i64,
+    ) -> S {
+        let len = self.plan.value_len(self.layer.inputs[0]);
+        let y = machine.gather(
+            x,
+            &self.batched(
+                len,
+                index.iter().map(|&i| (i != FILL).then_some(i as usize)),
+            ),
+        );
+        if fill == 0 || !index.contains(&FILL) {
+            return y;
+        }
+        let padding: Vec<i64> = index
+            .iter()
+            .map(|&i| if i == FILL { fill } else { 0 })
+            .collect();
+        let padding = machine.constant(&padding.repeat(self.batch));
+        machine.add(&y, &padding)
+    }
+
+    /// Joins the parts end to end, then puts the chunks of each item in order.
+    fn concat<M: Machine<Share = S>>(&self, machine: &mut M, inputs: &[&S], outer: usize) -> S {
+        let joined = machine.concat(inputs);
+        let outer = self.batch * outer;
+        let mut parts = Vec::new();
+        let mut start = 0;
+        for &id in &self.layer.inputs {
+            let n = self.batch * self.plan.value_len(id);
+            parts.push((start, n / outer));
+            start += n;
+        }
+        let chunk = |o: usize, (start, size): (usize, usize)| {
+            (start + o * size..start + (o + 1) * size).map(|i| i as u32)
+        };
+        let index: Vec<u32> = (0..outer)
+            .flat_map(|o| parts.iter().flat_map(move |&part| chunk(o, part)))
+            .collect();
+        machine.gather(&joined, &index)
+    }
+}
+
+fn truncated<M: Machine>(machine: &mut M, x: &M::Share, trunc: u32) -> Result<M::Share, Error> {
+    if trunc == 0 {
+        Ok(x.clone())
+    } else {
+        machine.truncate(x, trunc)
+    }
+}
+
+/// One number of `operand` per index.
+fn spread<M: Machine>(
+    machine: &mut M,
+    operand: &Operand<M::Share>,
+    index: &[u32],
+) -> Operand<M::Share> {
+    match operand {
+        Operand::Secret(share) => Operand::Secret(machine.gather(share, index)),
+        Operand::Public(values) => {
+            Operand::Public(index.iter().map(|&i| values[i as usize]).collect())
+        }
+    }
+}

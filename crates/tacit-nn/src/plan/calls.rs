@@ -1,0 +1,146 @@
+//! What the executor will ask of the machine, counted before any data arrives.
+
+use tacit_protocols::machine::{Audience, Call};
+
+use super::{Layer, LayerOp, Plan};
+
+/// Which party owns what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Roles {
+    /// The party that knows the weights.
+    pub model_owner: usize,
+    /// The party that knows the inputs.
+    pub data_owner: usize,
+    /// Who learns the result.
+    pub receiver: Audience,
+}
+
+/// The calls of one layer, under the name that the meters show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LayerCalls {
+    /// The layer's name.
+    pub layer: String,
+    /// Its calls in order.
+    pub calls: Vec<Call>,
+}
+
+/// The meters' names of the steps that are no layers.
+pub(crate) const WEIGHTS: &str = "weights";
+pub(crate) const INPUT: &str = "input";
+pub(crate) const OUTPUT: &str = "output";
+
+impl Plan {
+    /// The calls of sharing the weights, once for any number of predictions.
+    pub fn weight_calls(&self, roles: &Roles) -> LayerCalls {
+        let mut calls = Vec::new();
+        for layer in &self.layers {
+            let (factors, terms) = layer.op.weight_lens();
+            if factors + terms > 0 {
+                calls.push(Call::Input {
+                    owner: roles.model_owner,
+                    n: factors + terms,
+                });
+                if self.public_model {
+                    calls.push(Call::Reveal {
+                        n: factors + terms,
+                        to: Audience::All,
+                    });
+                }
+            }
+        }
+        LayerCalls {
+            layer: WEIGHTS.into(),
+            calls,
+        }
+    }
+
+    /// The calls of predicting one batch: the input, every layer in order, the output.
+    pub fn calls(&self, batch: usize, roles: &Roles) -> Vec<LayerCalls> {
+        let of = |layer: &str, calls| LayerCalls {
+            layer: layer.into(),
+            calls,
+        };
+        let n = batch * self.input_len();
+        let mut all = vec![of(
+            INPUT,
+            vec![Call::Input {
+                owner: roles.data_owner,
+                n,
+            }],
+        )];
+        all.extend(
+            self.layers
+                .iter()
+                .map(|layer| of(&layer.name, self.layer_calls(layer, batch))),
+        );
+        let n = batch * self.revealed_len();
+        all.push(of(
+            OUTPUT,
+            vec![Call::Reveal {
+                n,
+                to: roles.receiver,
+            }],
+        ));
+        all
+    }
+
+    fn layer_calls(&self, layer: &Layer, batch: usize) -> Vec<Call> {
+        let n = batch * layer.out_len();
+        let mut calls = Vec::new();
+        let mut truncate = |id: usize, trunc: u32| {
+            if trunc > 0 {
+                calls.push(Call::Truncate {
+                    n: batch * self.value_len(id),
+                    trunc,
+                });
+            }
+        };
+        match &layer.op {
+            LayerOp::Conv { .. } | LayerOp::Linear { .. } | LayerOp::Affine { scale: true, .. } => {
+                truncate(layer.inputs[0], layer.input_trunc);
+                calls.extend(self.product(n, layer.trunc));
+            }
+            LayerOp::Mul => {
+                let [first, second] = self.factor_truncs(layer);
+                truncate(layer.inputs[0], first);
+                truncate(layer.inputs[1], second);
+                calls.push(Call::Product {
+                    n,
+                    trunc: layer.trunc,
+                });
+            }
+            LayerOp::AveragePool(_) if layer.trunc > 0 => calls.push(Call::Truncate {
+                n,
+                trunc: layer.trunc,
+            }),
+            LayerOp::Relu => calls.push(Call::Relu { n }),
+            LayerOp::Clip { low, high } => {
+                let comparisons = usize::from(low.is_some()) + usize::from(high.is_some());
+                calls.push(Call::Relu { n: comparisons * n });
+            }
+            LayerOp::MaxPool(pool) if pool.window() > 1 => calls.push(Call::Maxpool {
+                windows: n,
+                size: pool.window(),
+            }),
+            _ => {}
+        }
+        calls
+    }
+
+    /// The call of a product with weights.
+    fn product(&self, n: usize, trunc: u32) -> Option<Call> {
+        match (self.public_model, trunc) {
+            (false, trunc) => Some(Call::Product { n, trunc }),
+            (true, 0) => None,
+            (true, trunc) => Some(Call::Truncate { n, trunc }),
+        }
+    }
+
+    /// The bits dropped from either factor of a product of two computed values.
+    pub(crate) fn factor_truncs(&self, layer: &Layer) -> [u32; 2] {
+        match layer.input_trunc {
+            0 => [0, 0],
+            first => [first, self.fraction_bits - first],
+        }
+    }
+}

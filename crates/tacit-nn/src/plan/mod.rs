@@ -1,0 +1,556 @@
+//! The fixed-point plan of a model: what every party runs, known to all of them.
+//!
+//! A plan holds layers, shapes and scales but no weights. All values carry `fraction_bits` bits
+//! after the point. The weights of a layer carry `weight_bits`; its product is truncated once.
+
+mod calls;
+mod ranges;
+mod scales;
+mod search;
+mod wire;
+
+use serde::{Deserialize, Serialize};
+
+use crate::graph::{Affine, ConvGeometry, Graph, Node, Op, Pool, Tail, ValueId, len};
+use crate::reference::ShapeError;
+pub(crate) use calls::{INPUT, OUTPUT, WEIGHTS};
+pub use calls::{LayerCalls, Roles};
+use ranges::Bound;
+use scales::{Limits, Scale};
+pub use wire::WireError;
+
+/// Whether a product is truncated after or its factors before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Order {
+    /// Multiply at full precision, then truncate the result.
+    #[default]
+    MultiplyThenTruncate,
+    /// Drop half of the fraction bits of each factor, then multiply: a longer fraction fits the
+    /// ring, but each factor keeps half of it.
+    TruncateThenMultiply,
+}
+
+/// What a plan is made for.
+#[derive(Clone, Debug)]
+pub struct PlanOptions<'a> {
+    /// Bits of the ring: 32 or 64.
+    pub ring_bits: u32,
+    /// Fraction bits of every value; chosen by the planner if not given.
+    pub fraction_bits: Option<u32>,
+    /// Whether every party may know the weights.
+    pub public_model: bool,
+    /// The order of product and truncation.
+    pub order: Order,
+    /// How many times larger than in the samples a value may be.
+    pub margin: f64,
+    /// Typical inputs, one item after the other, to see how large values become.
+    pub samples: Option<&'a [f32]>,
+    /// The largest magnitude of an input. By default `margin` times that of the samples, or
+    /// [`DEFAULT_INPUT_RANGE`] without samples.
+    pub input_range: Option<f64>,
+}
+
+/// The largest magnitude of an input where neither samples nor an option say.
+pub const DEFAULT_INPUT_RANGE: f64 = 8.0;
+
+impl Default for PlanOptions<'_> {
+    fn default() -> Self {
+        PlanOptions {
+            ring_bits: 64,
+            fraction_bits: None,
+            public_model: false,
+            order: Order::default(),
+            margin: 2.0,
+            samples: None,
+            input_range: None,
+        }
+    }
+}
+
+/// Why no plan was made.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// A value would leave the ring.
+    #[error(
+        "{layer}: values up to {value:.4} need {integer_bits} integer + {fraction_bits} fraction + {weight_bits} weight bits, \
+         but the {ring_bits}-bit ring holds {room}: use fewer fraction bits, the 64-bit ring, or smaller inputs"
+    )]
+    Range {
+        /// The layer, or the input.
+        layer: String,
+        /// The largest magnitude that is planned for.
+        value: f64,
+        /// Bits before the point.
+        integer_bits: i32,
+        /// Fraction bits of the value.
+        fraction_bits: u32,
+        /// Fraction bits of the weights it is multiplied with.
+        weight_bits: u32,
+        /// Bits of the ring.
+        ring_bits: u32,
+        /// Bits of magnitude that the ring holds.
+        room: i32,
+    },
+    /// An option that makes no sense.
+    #[error("{0}")]
+    Option(String),
+    /// The samples do not have the shape of the model's input.
+    #[error("the samples do not fit the model: {0}")]
+    Samples(#[from] ShapeError),
+}
+
+/// A model's plan. It is public: the weights' owner sends it to the other parties.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Plan {
+    /// Bits of the ring.
+    pub ring_bits: u32,
+    /// Fraction bits of every value.
+    pub fraction_bits: u32,
+    /// Whether every party knows the weights.
+    pub public_model: bool,
+    /// The order of product and truncation.
+    pub order: Order,
+    /// The name of the input.
+    pub input_name: String,
+    /// The shape of one input item.
+    pub input_shape: Vec<usize>,
+    /// The largest magnitude of an encoded input.
+    pub input_limit: i64,
+    /// The layers in order; layer `i` makes value `i + 1`.
+    pub layers: Vec<Layer>,
+    /// The value that is revealed.
+    pub output: ValueId,
+    /// The name of the output.
+    pub output_name: String,
+    /// The shape of one revealed item.
+    pub revealed_shape: Vec<usize>,
+    /// What the receiver computes in the clear.
+    pub tail: Vec<Tail>,
+    /// The shape of one output item.
+    pub output_shape: Vec<usize>,
+    /// What the planner could not be sure of. Stays with the planner: it may tell of the weights.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
+}
+
+/// One layer of a [`Plan`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Layer {
+    /// A name that no other layer has.
+    pub name: String,
+    /// What it computes.
+    pub op: LayerOp,
+    /// The values it reads.
+    pub inputs: Vec<ValueId>,
+    /// The shape of one item of its output.
+    pub shape: Vec<usize>,
+    /// Bits dropped from the input before a product.
+    pub input_trunc: u32,
+    /// Fraction bits of the weights, or of the public factor of a mean.
+    pub weight_bits: u32,
+    /// Bits dropped from the result.
+    pub trunc: u32,
+    /// The magnitude planned for. Stays with the planner: it may tell of the weights.
+    #[serde(skip)]
+    pub range: f64,
+}
+
+/// The operations of a [`Plan`]; weights are shared apart.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum LayerOp {
+    /// Convolution.
+    Conv {
+        /// Shapes.
+        geometry: ConvGeometry,
+        /// Whether there is a bias.
+        bias: bool,
+    },
+    /// The item's `rows` x `k` times `k` x `n` weights.
+    Linear {
+        /// Rows of one item.
+        rows: usize,
+        /// Columns of the input.
+        k: usize,
+        /// Columns of the output.
+        n: usize,
+        /// Whether there is a bias.
+        bias: bool,
+    },
+    /// Element-wise scale and shift, as in [`Affine`].
+    Affine {
+        /// Neighbouring elements that share a number.
+        inner: usize,
+        /// The number of channels.
+        channels: usize,
+        /// Whether there are factors.
+        scale: bool,
+        /// Whether there are terms.
+        shift: bool,
+    },
+    /// `x + y`.
+    Add,
+    /// `x - y`.
+    Sub,
+    /// Element-wise `x y`.
+    Mul,
+    /// `max(x, 0)`.
+    Relu,
+    /// `min(max(x, low), high)`, encoded.
+    Clip {
+        /// The lower bound.
+        low: Option<i64>,
+        /// The upper bound.
+        high: Option<i64>,
+    },
+    /// The maximum of each window.
+    MaxPool(Pool),
+    /// The mean of each window.
+    AveragePool(Pool),
+    /// `out[i] = x[index[i]]`, or `fill` (encoded) where the index is the largest `u32`.
+    Rearrange {
+        /// One index into the input item for each element of the output item.
+        index: Vec<u32>,
+        /// The value of padding.
+        fill: i64,
+    },
+    /// The inputs joined along an axis.
+    Concat {
+        /// The product of the item's axes before the joined one.
+        outer: usize,
+    },
+}
+
+impl LayerOp {
+    /// The operation's name for tables.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            LayerOp::Conv { .. } => "Conv",
+            LayerOp::Linear { .. } => "Linear",
+            LayerOp::Affine { .. } => "Affine",
+            LayerOp::Add => "Add",
+            LayerOp::Sub => "Sub",
+            LayerOp::Mul => "Mul",
+            LayerOp::Relu => "Relu",
+            LayerOp::Clip { .. } => "Clip",
+            LayerOp::MaxPool(_) => "MaxPool",
+            LayerOp::AveragePool(_) => "AveragePool",
+            LayerOp::Rearrange { .. } => "Rearrange",
+            LayerOp::Concat { .. } => "Concat",
+        }
+    }
+
+    /// The number of factors and of terms that the model's owner shares for the layer.
+    pub fn weight_lens(&self) -> (usize, usize) {
+        let given = |yes: bool, n: usize| if yes { n } else { 0 };
+        match *self {
+            LayerOp::Conv { ref geometry, bias } => (
+                geometry.filters * geometry.taps(),
+                given(bias, geometry.filters),
+            ),
+            LayerOp::Linear { k, n, bias, .. } => (k * n, given(bias, n)),
+            LayerOp::Affine {
+                channels,
+                scale,
+                shift,
+                ..
+            } => (given(scale, channels), given(shift, channels)),
+            _ => (0, 0),
+        }
+    }
+}
+
+impl Layer {
+    /// Elements of one output item.
+    pub fn out_len(&self) -> usize {
+        len(&self.shape)
+    }
+}
+
+impl Plan {
+    /// Elements of one input item.
+    pub fn input_len(&self) -> usize {
+        len(&self.input_shape)
+    }
+
+    /// Elements of one revealed item.
+    pub fn revealed_len(&self) -> usize {
+        len(&self.revealed_shape)
+    }
+
+    /// Elements of one item of a value.
+    pub fn value_len(&self, id: ValueId) -> usize {
+        id.checked_sub(1)
+            .map_or(self.input_len(), |layer| self.layers[layer].out_len())
+    }
+
+    /// The largest magnitude of an input.
+    pub fn input_range(&self) -> f64 {
+        self.input_limit as f64 / f64::from(self.fraction_bits).exp2()
+    }
+
+    /// How many numbers of weights the model's owner shares.
+    pub fn parameters(&self) -> usize {
+        self.layers
+            .iter()
+            .map(|l| l.op.weight_lens())
+            .map(|(w, b)| w + b)
+            .sum()
+    }
+}
+
+/// Plans `graph` in fixed point, or says which layer does not fit the ring.
+///
+/// With samples, every value may become `margin` times what the samples show. Without, the plan
+/// provides for the worst case where the ring holds it at a good precision, and else for what
+/// made-up inputs show, with a warning.
+pub fn plan(graph: &Graph, options: &PlanOptions) -> Result<Plan, PlanError> {
+    check_options(options)?;
+    let limits = Limits {
+        ring_bits: options.ring_bits,
+        order: options.order,
+    };
+    let (bounds, trials, mut warnings) = bounds(graph, options, &limits)?;
+    let f = match options.fraction_bits {
+        Some(f) => f,
+        None => search::fraction_bits(graph, &bounds, &trials, &limits)?,
+    };
+    let scales = limits.scales(graph, &bounds, f)?;
+    warnings.extend(unsafe_layer(graph, &bounds, &scales, &limits, f));
+    Ok(assemble(graph, options, &bounds, &scales, f, warnings))
+}
+
+fn check_options(options: &PlanOptions) -> Result<(), PlanError> {
+    let fail = |why: String| Err(PlanError::Option(why));
+    if ![32, 64].contains(&options.ring_bits) {
+        return fail(format!(
+            "rings of 32 and 64 bits are supported, not {}",
+            options.ring_bits
+        ));
+    }
+    if options
+        .fraction_bits
+        .is_some_and(|f| f < 2 || f > options.ring_bits - 4)
+    {
+        return fail(format!(
+            "fraction bits must lie in 2..={} for a ring of {} bits",
+            options.ring_bits - 4,
+            options.ring_bits
+        ));
+    }
+    if !(1.0..=1e6).contains(&options.margin) {
+        return fail(format!(
+            "the margin over the samples must lie in 1..=1000000, not {}",
+            options.margin
+        ));
+    }
+    if options
+        .input_range
+        .is_some_and(|r| !(r > 0.0 && r.is_finite()))
+    {
+        return fail("the input range must be a positive number".into());
+    }
+    let Some(samples) = options.samples else {
+        return Ok(());
+    };
+    if samples.is_empty() {
+        return fail("there are no samples".into());
+    }
+    match samples.iter().position(|v| !v.is_finite()) {
+        Some(at) => fail(format!(
+            "element {at} of the samples is {}; samples must be finite",
+            samples[at]
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The fraction bits that a worst-case plan must reach to be preferred.
+fn good_fraction(limits: &Limits) -> u32 {
+    if limits.ring_bits == 64 { 18 } else { 12 }
+}
+
+type Bounds<'a> = (Vec<Bound>, std::borrow::Cow<'a, [f32]>, Vec<String>);
+
+/// The size of every value, the inputs that showed it, and warnings.
+fn bounds<'a>(
+    graph: &Graph,
+    options: &PlanOptions<'a>,
+    limits: &Limits,
+) -> Result<Bounds<'a>, PlanError> {
+    let seen = options
+        .samples
+        .map(|x| x.iter().fold(0.0, |m, v| f64::max(m, f64::from(v.abs()))));
+    let input = options
+        .input_range
+        .or(seen.map(|s| s * options.margin))
+        .unwrap_or(DEFAULT_INPUT_RANGE);
+    let input = input.max(f64::from(f32::MIN_POSITIVE));
+    if let Some(seen) = seen.filter(|&s| s > input) {
+        return Err(PlanError::Option(format!(
+            "the samples reach {seen}, beyond the input range {input}"
+        )));
+    }
+    let worst = ranges::worst_case(graph, input);
+    let trials = ranges::trial_inputs(graph, options.samples, input);
+    let all_worst: Vec<Bound> = worst
+        .iter()
+        .map(|&w| Bound {
+            planned: w,
+            worst: w,
+        })
+        .collect();
+    if options.samples.is_none()
+        && limits
+            .scales(
+                graph,
+                &all_worst,
+                options.fraction_bits.unwrap_or(good_fraction(limits)),
+            )
+            .is_ok()
+    {
+        return Ok((all_worst, trials, vec![]));
+    }
+    // Made-up inputs are no substitute for real ones: leave more room.
+    let margin = if options.samples.is_some() {
+        options.margin
+    } else {
+        4.0 * options.margin
+    };
+    let observed = ranges::observed(graph, &trials)?;
+    let mut bounds: Vec<Bound> = observed
+        .iter()
+        .zip(&worst)
+        .map(|(&o, &w)| Bound {
+            planned: (o * margin).min(w),
+            worst: w,
+        })
+        .collect();
+    bounds[0].planned = input;
+    let guess = "planned from made-up inputs, since the worst case does not fit the ring at a good precision; give samples for a plan to rely on";
+    let warnings = if options.samples.is_none() {
+        vec![guess.into()]
+    } else {
+        vec![]
+    };
+    Ok((bounds, trials, warnings))
+}
+
+/// A warning that names the layer whose worst case exceeds what it can hold by most.
+fn unsafe_layer(
+    graph: &Graph,
+    bounds: &[Bound],
+    scales: &[Scale],
+    limits: &Limits,
+    f: u32,
+) -> Option<String> {
+    let excess = |i: usize| bounds[i + 1].worst / limits.capacity(scales[i], f);
+    let first = (0..scales.len()).find(|&i| excess(i) > 1.0)?;
+    Some(format!(
+        "layer '{}' holds values up to {:.1}; inputs unlike the samples could in the worst case reach {:.1}, which would give a wrong result without notice",
+        graph.nodes[first].name,
+        limits.capacity(scales[first], f),
+        bounds[first + 1].worst
+    ))
+}
+
+fn assemble(
+    graph: &Graph,
+    options: &PlanOptions,
+    bounds: &[Bound],
+    scales: &[Scale],
+    f: u32,
+    warnings: Vec<String>,
+) -> Plan {
+    let mut names = std::collections::HashMap::new();
+    let layers = graph
+        .nodes
+        .iter()
+        .zip(scales)
+        .zip(&bounds[1..])
+        .map(|((node, scale), bound)| Layer {
+            name: unique(&mut names, &node.name),
+            op: layer_op(node, f),
+            inputs: node.inputs.clone(),
+            shape: node.shape.clone(),
+            input_trunc: scale.input_trunc,
+            weight_bits: scale.weight_bits,
+            trunc: scale.trunc,
+            range: bound.planned,
+        });
+    Plan {
+        ring_bits: options.ring_bits,
+        fraction_bits: f,
+        public_model: options.public_model,
+        order: options.order,
+        input_name: wire::short(&graph.input_name),
+        input_shape: graph.input_shape.clone(),
+        input_limit: encode(bounds[0].planned, f),
+        layers: layers.collect(),
+        output: graph.output,
+        output_name: wire::short(&graph.output_name),
+        revealed_shape: graph.revealed_shape.clone(),
+        tail: graph.tail.clone(),
+        output_shape: graph.output_shape.clone(),
+        warnings,
+    }
+}
+
+/// `name`, with a number where an earlier layer has the same.
+fn unique(names: &mut std::collections::HashMap<String, usize>, name: &str) -> String {
+    let name = wire::short(name);
+    let count = names.entry(name.clone()).or_insert(0);
+    *count += 1;
+    if *count == 1 {
+        name
+    } else {
+        format!("{name} #{count}")
+    }
+}
+
+/// `value` with `f` fraction bits.
+pub(crate) fn encode(value: f64, f: u32) -> i64 {
+    (value * f64::from(f).exp2()).round() as i64
+}
+
+fn layer_op(node: &Node, f: u32) -> LayerOp {
+    match &node.op {
+        Op::Conv(c) => LayerOp::Conv {
+            geometry: c.geometry.clone(),
+            bias: !c.bias.is_empty(),
+        },
+        Op::Linear(l) => LayerOp::Linear {
+            rows: l.rows,
+            k: l.k,
+            n: l.n,
+            bias: !l.bias.is_empty(),
+        },
+        Op::Affine(a) => affine_op(a),
+        Op::Add => LayerOp::Add,
+        Op::Sub => LayerOp::Sub,
+        Op::Mul => LayerOp::Mul,
+        Op::Relu => LayerOp::Relu,
+        Op::Clip { low, high } => {
+            let encoded = |v: &Option<f32>| v.map(|v| encode(v.into(), f));
+            LayerOp::Clip {
+                low: encoded(low),
+                high: encoded(high),
+            }
+        }
+        Op::MaxPool(pool) => LayerOp::MaxPool(pool.clone()),
+        Op::AveragePool(pool) => LayerOp::AveragePool(pool.clone()),
+        Op::Rearrange { index, fill } => LayerOp::Rearrange {
+            index: index.clone(),
+            fill: encode((*fill).into(), f),
+        },
+        Op::Concat { outer } => LayerOp::Concat { outer: *outer },
+    }
+}
+
+fn affine_op(a: &Affine) -> LayerOp {
+    LayerOp::Affine {
+        inner: a.inner,
+        channels: a.channels(),
+        scale: !a.scale.is_empty(),
+        shift: !a.shift.is_empty(),
+    }
+}

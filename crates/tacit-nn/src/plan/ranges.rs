@@ -1,0 +1,184 @@
+//! How large every value of the model may become.
+
+use std::borrow::Cow;
+
+use crate::graph::{Affine, FILL, Graph, Node, Op, len};
+use crate::reference::{ShapeError, ranges};
+
+/// What the planner assumes of the size of a value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bound {
+    /// What the plan provides for.
+    pub planned: f64,
+    /// What no input within the input's range can exceed.
+    pub worst: f64,
+}
+
+type Interval = (f64, f64);
+
+fn hull(a: Interval, b: Interval) -> Interval {
+    (a.0.min(b.0), a.1.max(b.1))
+}
+
+/// The largest magnitude that each value can take for inputs within `input` of 0.
+pub(super) fn worst_case(graph: &Graph, input: f64) -> Vec<f64> {
+    let mut intervals = vec![(-input, input)];
+    for node in &graph.nodes {
+        let inputs: Vec<Interval> = node.inputs.iter().map(|&id| intervals[id]).collect();
+        intervals.push(interval(node, &inputs));
+    }
+    intervals
+        .into_iter()
+        .map(|(low, high)| low.abs().max(high.abs()))
+        .collect()
+}
+
+fn interval(node: &Node, inputs: &[Interval]) -> Interval {
+    let x = inputs[0];
+    match &node.op {
+        Op::Conv(conv) => {
+            let x = if conv.geometry.pad == [0; 4] {
+                x
+            } else {
+                hull(x, (0.0, 0.0))
+            };
+            let filters = conv.weight.chunks(conv.geometry.taps());
+            products(
+                x,
+                filters.map(|w| w.iter().copied().fold((0.0, 0.0), signed_sum)),
+                &conv.bias,
+            )
+        }
+        Op::Linear(linear) => {
+            let mut sums = vec![(0.0, 0.0); linear.n];
+            for row in linear.weight.chunks(linear.n) {
+                sums.iter_mut()
+                    .zip(row)
+                    .for_each(|(sum, &w)| *sum = signed_sum(*sum, w));
+            }
+            products(x, sums.into_iter(), &linear.bias)
+        }
+        Op::Affine(affine) => scaled(affine, x, len(&node.shape)),
+        Op::Add => (x.0 + inputs[1].0, x.1 + inputs[1].1),
+        Op::Sub => (x.0 - inputs[1].1, x.1 - inputs[1].0),
+        Op::Mul => {
+            let corners = [
+                x.0 * inputs[1].0,
+                x.0 * inputs[1].1,
+                x.1 * inputs[1].0,
+                x.1 * inputs[1].1,
+            ];
+            corners
+                .into_iter()
+                .map(|v| (v, v))
+                .fold((f64::INFINITY, f64::NEG_INFINITY), hull)
+        }
+        Op::Relu => (x.0.max(0.0), x.1.max(0.0)),
+        Op::Clip { low, high } => {
+            let (low, high) = (
+                low.map_or(f64::NEG_INFINITY, f64::from),
+                high.map_or(f64::INFINITY, f64::from),
+            );
+            (x.0.clamp(low, high), x.1.clamp(low, high))
+        }
+        Op::MaxPool(_) => x,
+        Op::AveragePool(pool) => {
+            if pool.count_pad {
+                hull(x, (0.0, 0.0))
+            } else {
+                x
+            }
+        }
+        Op::Rearrange { index, fill } if index.contains(&FILL) => {
+            hull(x, (f64::from(*fill), f64::from(*fill)))
+        }
+        Op::Rearrange { .. } => x,
+        Op::Concat { .. } => inputs.iter().copied().fold(x, hull),
+    }
+}
+
+/// The sums of the negative and of the positive weights.
+fn signed_sum((negative, positive): Interval, w: f32) -> Interval {
+    let w = f64::from(w);
+    (negative + w.min(0.0), positive + w.max(0.0))
+}
+
+fn products(x: Interval, sums: impl Iterator<Item = Interval>, bias: &[f32]) -> Interval {
+    let bias = |i: usize| f64::from(bias.get(i).copied().unwrap_or(0.0));
+    let one = |(i, (negative, positive)): (usize, Interval)| {
+        (
+            positive * x.0 + negative * x.1 + bias(i),
+            positive * x.1 + negative * x.0 + bias(i),
+        )
+    };
+    sums.enumerate()
+        .map(one)
+        .fold((f64::INFINITY, f64::NEG_INFINITY), hull)
+}
+
+fn scaled(affine: &Affine, x: Interval, elements: usize) -> Interval {
+    let one = |e: usize| {
+        let (scale, shift) = (f64::from(affine.scale_at(e)), f64::from(affine.shift_at(e)));
+        let ends = (x.0 * scale + shift, x.1 * scale + shift);
+        hull((ends.0, ends.0), (ends.1, ends.1))
+    };
+    (0..elements)
+        .map(one)
+        .fold((f64::INFINITY, f64::NEG_INFINITY), hull)
+}
+
+/// The largest magnitude of each value over a batch.
+pub(super) fn observed(graph: &Graph, x: &[f32]) -> Result<Vec<f64>, ShapeError> {
+    let (_, seen) = ranges(graph, x)?;
+    Ok(seen
+        .into_iter()
+        .map(|(low, high)| f64::from(low.abs().max(high.abs())))
+        .collect())
+}
+
+/// Inputs to try a model on: the samples, or made-up ones within `range` of 0.
+pub(super) fn trial_inputs<'a>(
+    graph: &Graph,
+    samples: Option<&'a [f32]>,
+    range: f64,
+) -> Cow<'a, [f32]> {
+    match samples {
+        Some(samples) => Cow::Borrowed(samples),
+        None => Cow::Owned(made_up(len(&graph.input_shape), range)),
+    }
+}
+
+/// Half of the items are noise, half runs of equal numbers, to which a model answers more strongly.
+fn made_up(item: usize, range: f64) -> Vec<f32> {
+    const ITEMS: usize = 32;
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut x = Vec::with_capacity(ITEMS * item);
+    for i in 0..ITEMS {
+        let mut value = 0.0;
+        for e in 0..item {
+            let run = if i % 2 == 0 {
+                1.0
+            } else {
+                2.0 + item as f64 / 16.0
+            };
+            if e == 0 || random.uniform() * run < 1.0 {
+                value = (2.0 * random.uniform() - 1.0) * range;
+            }
+            x.push(value as f32);
+        }
+    }
+    x
+}
+
+/// A fixed sequence that looks random, so that every plan of one model is the same.
+pub(super) struct Random(pub u64);
+
+impl Random {
+    /// A number in `0.0..1.0`.
+    pub(super) fn uniform(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+}

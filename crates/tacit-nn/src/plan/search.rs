@@ -1,0 +1,125 @@
+//! Chooses the fraction bits.
+
+use super::ranges::{Bound, Random};
+use super::scales::{Limits, Scale};
+use super::{Order, PlanError};
+use crate::graph::{Graph, Op, ValueId, len};
+use crate::reference::run;
+
+/// Multiply-adds that one trial of a number of fraction bits may cost.
+const TRIAL_WORK: usize = 2_000_000_000;
+/// The most items of a trial.
+const TRIAL_ITEMS: usize = 64;
+
+/// The number of fraction bits to plan with. In the 64-bit ring there is room to spare, so the
+/// usual number or the next below that fits; in the 32-bit ring the one whose rounding, tried
+/// out in the clear, disturbs the output least.
+pub(super) fn fraction_bits(
+    graph: &Graph,
+    bounds: &[Bound],
+    trials: &[f32],
+    limits: &Limits,
+) -> Result<u32, PlanError> {
+    let candidates = match (limits.ring_bits, limits.order) {
+        (64, Order::MultiplyThenTruncate) => 8..=18,
+        (64, Order::TruncateThenMultiply) => 16..=32,
+        (_, Order::MultiplyThenTruncate) => 5..=16,
+        (_, Order::TruncateThenMultiply) => 8..=26,
+    };
+    let fewest = *candidates.start();
+    let mut fitting = candidates
+        .rev()
+        .filter_map(|f| limits.scales(graph, bounds, f).ok().map(|s| (f, s)));
+    let best = if limits.ring_bits == 64 {
+        fitting.next().map(|(f, _)| f)
+    } else {
+        let x = &trials[..trial_len(graph, trials)];
+        let exact = run(graph, x, |_, _| {})?;
+        let mut tried = Vec::new();
+        for (f, scales) in fitting {
+            tried.push((f, disturbance(graph, &scales, limits.order, f, x, &exact)?));
+        }
+        tried
+            .into_iter()
+            .min_by(|a, b| a.1.total_cmp(&b.1))
+            .map(|(f, _)| f)
+    };
+    // Nothing fits: say which layer stands in the way of the fewest bits.
+    best.map_or_else(|| limits.scales(graph, bounds, fewest).map(|_| fewest), Ok)
+}
+
+/// As many of the trial inputs as one trial can afford.
+fn trial_len(graph: &Graph, trials: &[f32]) -> usize {
+    let work = |op: &Op| match op {
+        Op::Conv(c) => c.geometry.out_len() * c.geometry.taps(),
+        Op::Linear(l) => l.rows * l.k * l.n,
+        _ => 0,
+    };
+    let per_item: usize = graph.nodes.iter().map(|n| work(&n.op)).sum();
+    let items = (TRIAL_WORK / per_item.max(1)).clamp(2, TRIAL_ITEMS);
+    trials.len().min(items * len(&graph.input_shape))
+}
+
+/// The mean squared change of the revealed values when everything is rounded as planned.
+fn disturbance(
+    graph: &Graph,
+    scales: &[Scale],
+    order: Order,
+    f: u32,
+    x: &[f32],
+    exact: &[f32],
+) -> Result<f64, PlanError> {
+    let rounded = rounded_weights(graph, scales, f);
+    let kept = kept_bits(graph, scales, order, f);
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let output = run(&rounded, x, |id, values| {
+        let unit = f64::from(kept[id]).exp2();
+        for v in values {
+            // A truncation rounds up or down by chance.
+            *v = ((f64::from(*v) * unit + random.uniform()).floor() / unit) as f32;
+        }
+    })?;
+    let squares: f64 = output
+        .iter()
+        .zip(exact)
+        .map(|(a, b)| f64::from(a - b).powi(2))
+        .sum();
+    Ok(squares / output.len() as f64)
+}
+
+/// The fraction bits of each value when it is used: fewer where a product truncates it first.
+fn kept_bits(graph: &Graph, scales: &[Scale], order: Order, f: u32) -> Vec<u32> {
+    let mut kept = vec![f; graph.nodes.len() + 1];
+    if order == Order::TruncateThenMultiply {
+        let readers = graph.nodes.iter().zip(scales);
+        let mut lower = |id: ValueId, trunc: u32| kept[id] = kept[id].min(f - trunc);
+        readers.for_each(|(node, scale)| {
+            node.inputs
+                .iter()
+                .for_each(|&id| lower(id, scale.input_trunc))
+        });
+    }
+    kept
+}
+
+fn rounded_weights(graph: &Graph, scales: &[Scale], f: u32) -> Graph {
+    let mut graph = graph.clone();
+    for (node, scale) in graph.nodes.iter_mut().zip(scales) {
+        let unit = f64::from(scale.weight_bits).exp2();
+        let round = |values: &mut [f32], unit: f64| {
+            values
+                .iter_mut()
+                .for_each(|v| *v = ((f64::from(*v) * unit).round() / unit) as f32);
+        };
+        match &mut node.op {
+            Op::Conv(c) => round(&mut c.weight, unit),
+            Op::Linear(l) => round(&mut l.weight, unit),
+            Op::Affine(a) => {
+                round(&mut a.scale, unit);
+                round(&mut a.shift, f64::from(f).exp2());
+            }
+            _ => {}
+        }
+    }
+    graph
+}

@@ -1,0 +1,286 @@
+//! A plan as bytes. Those that come from another party are read as hostile.
+
+use super::{Layer, LayerOp, Order, Plan};
+use crate::graph::{ConvGeometry, FILL, Pool, Tail, TailFunction, len};
+
+/// The longest plan that is read.
+const MAX_BYTES: usize = 64 << 20;
+/// The most layers.
+const MAX_LAYERS: usize = 10_000;
+/// The longest name.
+const MAX_NAME: usize = 256;
+/// The most axes of a shape.
+const MAX_AXES: usize = 16;
+/// The largest of the numbers that describe a geometry.
+const MAX_SIZE: usize = 1 << 24;
+/// The most elements of one value, weight or set of windows.
+const MAX_ELEMENTS: usize = 1 << 28;
+
+/// Bytes that are not a valid plan.
+#[derive(Debug, thiserror::Error)]
+#[error("the plan is not valid: {0}")]
+pub struct WireError(String);
+
+type Check = Result<(), String>;
+
+fn ensure(condition: bool, why: impl FnOnce() -> String) -> Check {
+    if condition { Ok(()) } else { Err(why()) }
+}
+
+/// The product, if it is positive and at most [`MAX_ELEMENTS`].
+fn product(sizes: &[usize]) -> Result<usize, String> {
+    let product = sizes
+        .iter()
+        .try_fold(1usize, |product, &d| product.checked_mul(d));
+    product
+        .filter(|&n| n > 0 && n <= MAX_ELEMENTS)
+        .ok_or_else(|| format!("the sizes {sizes:?} are out of bounds"))
+}
+
+fn shape(shape: &[usize]) -> Result<usize, String> {
+    ensure(shape.len() <= MAX_AXES, || {
+        format!("a shape has {} axes", shape.len())
+    })?;
+    product(shape)
+}
+
+fn name(name: &str) -> Check {
+    let fits = name.len() <= MAX_NAME && !name.chars().any(char::is_control);
+    ensure(fits, || {
+        "a name is too long or holds control characters".into()
+    })
+}
+
+/// A name cut and cleaned so that every party accepts it.
+pub(super) fn short(name: &str) -> String {
+    // Room is left for the number of a repeated name.
+    let mut short: String = name
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(MAX_NAME)
+        .collect();
+    while short.len() > MAX_NAME - 16 {
+        short.pop();
+    }
+    short
+}
+
+impl Plan {
+    /// The plan for the other parties. Equal plans give equal bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Reads a plan from another party and checks every size and index in it.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Plan, WireError> {
+        if bytes.len() > MAX_BYTES {
+            return Err(WireError(format!(
+                "it has {} bytes, at most {MAX_BYTES} are read",
+                bytes.len()
+            )));
+        }
+        let plan: Plan = serde_json::from_slice(bytes).map_err(|e| WireError(e.to_string()))?;
+        plan.check().map_err(WireError)?;
+        Ok(plan)
+    }
+
+    fn check(&self) -> Check {
+        ensure([32, 64].contains(&self.ring_bits), || {
+            format!("it is for a ring of {} bits", self.ring_bits)
+        })?;
+        let room = self.ring_bits - 2;
+        ensure((1..room).contains(&self.fraction_bits), || {
+            format!("it has {} fraction bits", self.fraction_bits)
+        })?;
+        ensure(
+            self.input_limit > 0 && self.input_limit >> room == 0,
+            || format!("its input limit is {}", self.input_limit),
+        )?;
+        name(&self.input_name)?;
+        name(&self.output_name)?;
+        ensure(self.layers.len() <= MAX_LAYERS, || {
+            format!("it has {} layers", self.layers.len())
+        })?;
+        let mut lens = vec![shape(&self.input_shape)?];
+        for layer in &self.layers {
+            let n = self
+                .check_layer(layer, &lens)
+                .map_err(|why| format!("layer '{}': {why}", layer.name))?;
+            lens.push(n);
+        }
+        product(&[self.parameters().max(1)])?;
+        let revealed = lens
+            .get(self.output)
+            .ok_or("its output is no value of it")?;
+        ensure(*revealed == shape(&self.revealed_shape)?, || {
+            "its revealed shape does not fit".into()
+        })?;
+        check_tail(&self.tail, *revealed, shape(&self.output_shape)?)
+    }
+
+    /// The elements of the layer's output, given those of the values before.
+    fn check_layer(&self, layer: &Layer, lens: &[usize]) -> Result<usize, String> {
+        name(&layer.name)?;
+        let bits = [layer.input_trunc, layer.weight_bits, layer.trunc];
+        ensure(bits.iter().all(|&b| b < self.ring_bits - 2), || {
+            format!("it has the scales {bits:?}")
+        })?;
+        ensure(layer.input_trunc <= self.fraction_bits, || {
+            "it drops more than the fraction".into()
+        })?;
+        ensure(
+            layer.input_trunc == 0 || self.order == Order::TruncateThenMultiply,
+            || "its order differs".into(),
+        )?;
+        ensure(layer.inputs.len() <= MAX_LAYERS, || {
+            "it has too many inputs".into()
+        })?;
+        let inputs = layer
+            .inputs
+            .iter()
+            .map(|&id| lens.get(id).copied())
+            .collect::<Option<Vec<_>>>();
+        let inputs = inputs.ok_or("it reads a value that no earlier layer makes")?;
+        let n = shape(&layer.shape)?;
+        let want = match layer.op {
+            LayerOp::Add | LayerOp::Sub | LayerOp::Mul => 2,
+            LayerOp::Concat { .. } => inputs.len().max(1),
+            _ => 1,
+        };
+        ensure(inputs.len() == want, || {
+            format!("it has {} inputs instead of {want}", inputs.len())
+        })?;
+        check_op(&layer.op, &inputs, n)?;
+        Ok(n)
+    }
+}
+
+fn check_op(op: &LayerOp, inputs: &[usize], n: usize) -> Check {
+    let fits = |input: usize, output: usize| {
+        ensure(inputs[0] == input && n == output, || {
+            format!(
+                "it takes {input} elements to {output}, but stands between {} and {n}",
+                inputs[0]
+            )
+        })
+    };
+    match op {
+        LayerOp::Conv { geometry, .. } => {
+            check_conv(geometry)?;
+            fits(geometry.in_len(), geometry.out_len())
+        }
+        &LayerOp::Linear { rows, k, n, .. } => {
+            product(&[k, n])?;
+            fits(product(&[rows, k])?, product(&[rows, n])?)
+        }
+        &LayerOp::Affine {
+            inner,
+            channels,
+            scale,
+            shift,
+        } => {
+            product(&[inner])?;
+            product(&[channels])?;
+            ensure(scale || shift, || "it neither scales nor shifts".into())?;
+            fits(n, n)
+        }
+        LayerOp::Add | LayerOp::Sub | LayerOp::Mul => {
+            ensure(inputs.iter().all(|&i| i == n), || {
+                "its inputs differ in size".into()
+            })
+        }
+        LayerOp::Relu => fits(n, n),
+        LayerOp::Clip { low, high } => {
+            ensure(low.is_some() || high.is_some(), || {
+                "it has no bounds".into()
+            })?;
+            fits(n, n)
+        }
+        LayerOp::MaxPool(pool) => {
+            check_pool(pool)?;
+            fits(pool.in_len(), pool.out_len())
+        }
+        LayerOp::AveragePool(pool) => {
+            check_pool(pool)?;
+            fits(pool.in_len(), pool.out_len())
+        }
+        LayerOp::Rearrange { index, .. } => {
+            let valid = index.iter().all(|&i| i == FILL || (i as usize) < inputs[0]);
+            ensure(valid && index.len() == n, || {
+                "its index does not fit".into()
+            })
+        }
+        &LayerOp::Concat { outer } => {
+            ensure(outer > 0 && inputs.iter().all(|i| i % outer == 0), || {
+                "its parts do not divide".into()
+            })?;
+            let sum = inputs.iter().try_fold(0usize, |sum, &i| sum.checked_add(i));
+            ensure(sum == Some(n), || "its parts do not add up".into())
+        }
+    }
+}
+
+fn check_sizes(sizes: &[usize], smallest: usize) -> Check {
+    ensure(
+        sizes.iter().all(|s| (smallest..=MAX_SIZE).contains(s)),
+        || format!("the sizes {sizes:?} are out of bounds"),
+    )
+}
+
+fn check_conv(g: &ConvGeometry) -> Check {
+    check_sizes(&[g.channels, g.height, g.width, g.filters, g.groups], 1)?;
+    check_sizes(&[g.kernel, g.stride, g.dilation].concat(), 1)?;
+    check_sizes(&g.pad, 0)?;
+    ensure(
+        g.channels % g.groups == 0 && g.filters % g.groups == 0,
+        || "its groups do not divide".into(),
+    )?;
+    let size = [g.height, g.width];
+    for d in 0..2 {
+        let span = (g.kernel[d] - 1).checked_mul(g.dilation[d]).map(|s| s + 1);
+        ensure(
+            span.is_some_and(|s| s <= size[d] + g.pad[d] + g.pad[d + 2]),
+            || "its kernel is larger than its input".into(),
+        )?;
+    }
+    product(&[g.channels, g.height, g.width])?;
+    product(&[g.filters, g.channels / g.groups, g.kernel[0], g.kernel[1]])?;
+    product(&[g.filters, g.out()[0], g.out()[1]]).map(|_| ())
+}
+
+fn check_pool(pool: &Pool) -> Check {
+    check_sizes(&[pool.channels, pool.height, pool.width], 1)?;
+    check_sizes(
+        &[pool.kernel, pool.stride, pool.dilation, pool.out].concat(),
+        1,
+    )?;
+    check_sizes(&pool.pad, 0)?;
+    product(&[pool.channels, pool.height, pool.width])?;
+    product(&[
+        pool.channels,
+        pool.out[0],
+        pool.out[1],
+        pool.kernel[0],
+        pool.kernel[1],
+    ])?;
+    let empty =
+        (0..len(&pool.out)).any(|e| (0..pool.window()).all(|tap| pool.tap(e, tap).is_none()));
+    ensure(!empty, || "one of its windows is empty".into())
+}
+
+fn check_tail(tail: &[Tail], revealed: usize, output: usize) -> Check {
+    ensure(tail.len() <= MAX_AXES, || "its tail is too long".into())?;
+    let mut n = revealed;
+    for step in tail {
+        ensure(product(&[step.outer, step.size, step.inner])? == n, || {
+            "its tail does not fit".into()
+        })?;
+        if matches!(
+            step.function,
+            TailFunction::ArgMax | TailFunction::ArgMaxLast
+        ) {
+            n /= step.size;
+        }
+    }
+    ensure(n == output, || "its output shape does not fit".into())
+}
