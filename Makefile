@@ -1,0 +1,62 @@
+# Needs Python >= 3.10, a Rust toolchain and a package registry; everything else is set up here.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml pyproject.toml
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-rust test-python lint bench bench-peers accuracy clean
+
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+
+demo: $(VENV)/.built ## predict real handwritten digits privately
+	$(BIN)/python examples/digits/demo.py
+
+test: test-rust test-python ## run every test, and the commands of the README
+
+test-rust:
+	cargo test --release --workspace --exclude tacit-py
+
+test-python: $(VENV)/.test
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.lint ## check formatting and lints, warnings denied
+	cargo fmt --check
+	cargo clippy --release --workspace --all-targets -- -D warnings
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+
+bench: $(VENV)/.test ## measure kernels, links, operations and networks; fills docs/results.md
+	cargo bench --workspace --exclude tacit-py
+	$(BIN)/python scripts/bench_tables.py
+
+bench-peers: $(VENV)/.test ## measure SecretFlow SPU beside this project, in an environment of its own
+	$(BIN)/python scripts/bench_peers.py
+
+accuracy: $(VENV)/.test ## predict whole test sets (long); fills docs/results.md
+	$(BIN)/python scripts/accuracy.py
+
+clean: ## remove everything that was built
+	rm -rf $(VENV) .bench target build
+
+# The environment. Each stamp is newer than what it was made from, so nothing is done twice.
+
+$(VENV)/.made: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --group build
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.made $(SOURCES)
+	$(BIN)/maturin develop --release --quiet --extras demo
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.built
+	$(BIN)/python -m pip install --quiet --group test
+	@touch $@
+
+$(VENV)/.lint: $(VENV)/.made
+	$(BIN)/python -m pip install --quiet --group lint
+	@touch $@
