@@ -170,17 +170,19 @@ pub fn conv2d_acc<R: Ring>(acc: &mut [R], x: &[R], w: &[R], shape: &Conv2d) {
 
 /// One element of the kernel in one channel: where it looks relative to an output's position.
 struct Tap {
-    channel: usize,
     down: isize,
     right: isize,
+    /// The same in elements of the input, from the first channel of the image.
+    offset: isize,
 }
 
 /// Outputs that lie side by side in one row of one image.
 struct Run {
     len: usize,
-    image: usize,
-    row: usize,
-    column: usize,
+    /// Where the first one's window would start without padding: row, column and element.
+    y: isize,
+    x: isize,
+    at: isize,
 }
 
 /// The matrix whose row `k` holds, for every output position, the input that tap `k` meets.
@@ -196,10 +198,15 @@ impl<'a, R: Ring> Patches<'a, R> {
     /// The patches of `channels` channels from `first` on.
     fn new(x: &'a [R], shape: &'a Conv2d, first: usize, channels: usize) -> Self {
         let [rows, columns] = shape.kernel;
-        let taps = (0..channels * rows * columns).map(|k| Tap {
-            channel: first + k / (rows * columns),
-            down: (k / columns % rows * shape.dilation[0]) as isize - shape.pad[0] as isize,
-            right: (k % columns * shape.dilation[1]) as isize - shape.pad[1] as isize,
+        let taps = (0..channels * rows * columns).map(|k| {
+            let down = (k / columns % rows * shape.dilation[0]) as isize - shape.pad[0] as isize;
+            let right = (k % columns * shape.dilation[1]) as isize - shape.pad[1] as isize;
+            let plane = ((first + k / (rows * columns)) * shape.height * shape.width) as isize;
+            Tap {
+                down,
+                right,
+                offset: plane + down * shape.width as isize + right,
+            }
         });
         let (out_width, plane) = (shape.out_width(), shape.out_height() * shape.out_width());
         Patches {
@@ -216,25 +223,6 @@ impl<R: Ring> Columns<R> for Patches<'_, R> {
     type Cursor = Vec<Run>;
 
     fn cursor(&self, range: Range<usize>) -> Vec<Run> {
-        let mut runs = Vec::new();
-        let mut at = range.start;
-        while at < range.end {
-            let (image, position) = (at / self.plane, at % self.plane);
-            let (row, column) = (position / self.out_width, position % self.out_width);
-            let len = (self.out_width - column).min(range.end - at);
-            runs.push(Run {
-                len,
-                image,
-                row,
-                column,
-            });
-            at += len;
-        }
-        runs
-    }
-
-    #[inline(always)]
-    fn read(&self, runs: &Vec<Run>, k: usize, out: &mut [R]) {
         let Conv2d {
             channels,
             height,
@@ -242,43 +230,63 @@ impl<R: Ring> Columns<R> for Patches<'_, R> {
             stride,
             ..
         } = *self.shape;
+        let mut runs = Vec::new();
+        let mut at = range.start;
+        while at < range.end {
+            let (image, position) = (at / self.plane, at % self.plane);
+            let (row, column) = (position / self.out_width, position % self.out_width);
+            let len = (self.out_width - column).min(range.end - at);
+            let (y, x) = (row * stride[0], column * stride[1]);
+            let first = (image * channels * height + y) * width + x;
+            runs.push(Run {
+                len,
+                y: y as isize,
+                x: x as isize,
+                at: first as isize,
+            });
+            at += len;
+        }
+        runs
+    }
+
+    #[inline(always)]
+    fn read(&self, runs: &Vec<Run>, k: usize, mut out: &mut [R]) {
+        let (height, width) = (self.shape.height as isize, self.shape.width as isize);
+        let stride = self.shape.stride[1];
         let tap = &self.taps[k];
-        let mut out = out;
         for run in runs {
             let (now, rest) = out.split_at_mut(run.len);
             out = rest;
-            let y = (run.row * stride[0]) as isize + tap.down;
-            if y < 0 || y >= height as isize {
+            let (y, x, at) = (run.y + tap.down, run.x + tap.right, run.at + tap.offset);
+            let last = x + ((run.len - 1) * stride) as isize;
+            if y < 0 || y >= height {
                 now.fill(R::ZERO);
-                continue;
+            } else if x < 0 || last >= width {
+                let row = &self.x[(at - x) as usize..][..width as usize];
+                for (t, out) in now.iter_mut().enumerate() {
+                    let inside = usize::try_from(x + (t * stride) as isize).ok();
+                    *out = inside.and_then(|x| row.get(x)).copied().unwrap_or(R::ZERO);
+                }
+            } else if stride == 1 {
+                copy(&self.x[at as usize..][..run.len], now);
+            } else {
+                let inside = self.x[at as usize..].iter().step_by(stride);
+                now.iter_mut().zip(inside).for_each(|(out, x)| *out = *x);
             }
-            let start = ((run.image * channels + tap.channel) * height + y as usize) * width;
-            let x = (run.column * stride[1]) as isize + tap.right;
-            read_row(&self.x[start..start + width], x, stride[1], now);
         }
     }
 }
 
-/// `out[t] = row[x + t stride]`, or 0 where that is outside the row.
+/// Copies a few elements without calling for help: runs are often as short as eight.
 #[inline(always)]
-fn read_row<R: Ring>(row: &[R], x: isize, stride: usize, out: &mut [R]) {
-    let before = |position: isize| match stride {
-        1 => position.max(0) as usize,
-        _ => (position.max(0) as usize).div_ceil(stride),
-    };
-    let to = before(row.len() as isize - x).min(out.len());
-    let from = before(-x).min(to);
-    out[..from].fill(R::ZERO);
-    out[to..].fill(R::ZERO);
-    if from < to {
-        let first = (x + (from * stride) as isize) as usize;
-        let (inside, row) = (&mut out[from..to], &row[first..]);
-        match stride {
-            1 => inside.copy_from_slice(&row[..inside.len()]),
-            _ => inside
-                .iter_mut()
-                .zip(row.iter().step_by(stride))
-                .for_each(|(o, x)| *o = *x),
+fn copy<R: Ring>(from: &[R], to: &mut [R]) {
+    const CHUNK: usize = 8;
+    match to.len().checked_sub(CHUNK) {
+        None => to.iter_mut().zip(from).for_each(|(to, from)| *to = *from),
+        Some(last) => {
+            for at in (0..last).step_by(CHUNK).chain([last]) {
+                to[at..at + CHUNK].copy_from_slice(&from[at..at + CHUNK]);
+            }
         }
     }
 }

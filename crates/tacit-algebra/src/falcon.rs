@@ -43,15 +43,21 @@ simd! {
     }
 }
 
+/// Elements that stay in the first-level cache between the passes of a fused step.
+const STRIP: usize = 1024;
+
 /// Fills sums by `f(start, part)` and parts them into their low `m` bits and bit `m`.
 fn split_sums<R: Ring>(n: usize, f: impl Fn(usize, &mut [R]) + Sync) -> (Vec<R>, Bits) {
     let isa = isa::current();
     let mut sums = vec![R::ZERO; n];
     let mut carries = vec![0; n.div_ceil(64)];
     par::for_each_pair(n, (&mut sums, 64), (&mut carries, 1), |s, sums, carries| {
-        f(s, sums);
-        top_bits(isa, carries, sums);
-        drop_top(isa, sums);
+        let strips = sums.chunks_mut(STRIP).zip(carries.chunks_mut(STRIP / 64));
+        for (i, (sums, carries)) in strips.enumerate() {
+            f(s + i * STRIP, sums);
+            top_bits(isa, carries, sums);
+            drop_top(isa, sums);
+        }
     });
     (sums, Bits::from_words(n, carries))
 }
@@ -89,8 +95,8 @@ pub fn flip_residues(p: u8, x: &[u8], b: &Bits, add_bit: bool) -> Vec<u8> {
     assert_eq!(x.len(), b.len());
     let isa = isa::current();
     vec::build(x.len(), |s, out: &mut [u8]| {
-        for (i, out) in out.chunks_mut(1024).enumerate() {
-            let s = s + 1024 * i;
+        for (i, out) in out.chunks_mut(STRIP).enumerate() {
+            let s = s + STRIP * i;
             expand_bytes_into(isa, out, &b.words()[s / 64..]);
             flip_residues_into(isa, p, out, &x[s..s + out.len()], add_bit);
         }

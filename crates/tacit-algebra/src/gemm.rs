@@ -17,6 +17,10 @@ const BLOCK: usize = 512;
 const TASK: usize = 1 << 20;
 /// Rows of A up to which packing does not pay.
 const THIN: usize = 3;
+/// Bounds on the sizes of every [`Kernel`].
+const MOST_ROWS: usize = 8;
+const MOST_COLS: usize = 32;
+const MOST_STEPS: usize = 2;
 /// Columns of B that the thin product reads at once.
 const STRIP: usize = 1024;
 
@@ -176,7 +180,10 @@ simd! {
         rows: Range<usize>,
         cols: Range<usize>,
     ) {
-        let (mut left, mut right) = (Vec::new(), Vec::new());
+        const { assert!(K::ROWS <= MOST_ROWS && K::COLS <= MOST_COLS && K::STEP <= MOST_STEPS) };
+        let words = k.min(DEPTH).div_ceil(K::STEP) * K::WIDTH;
+        let mut left = vec![K::Word::ZERO; rows.len().next_multiple_of(K::ROWS) * words];
+        let mut right = vec![K::Word::ZERO; cols.len().next_multiple_of(K::COLS) * words];
         let mut tile = vec![K::Word::ZERO; K::ROWS * K::COLS];
         for from in (0..k).step_by(DEPTH) {
             let depth = from..k.min(from + DEPTH);
@@ -227,48 +234,62 @@ fn pack_left<K: Kernel>(
     k: usize,
     rows: Range<usize>,
     depth: Range<usize>,
-    out: &mut Vec<K::Word>,
+    out: &mut [K::Word],
 ) {
-    out.clear();
-    let mut values = vec![K::Word::ZERO; K::STEP * K::ROWS];
-    for i in rows.clone().step_by(K::ROWS) {
-        for from in depth.clone().step_by(K::STEP) {
+    let panel_len = depth.len().div_ceil(K::STEP) * K::WIDTH * K::ROWS;
+    for (i, panel) in rows
+        .clone()
+        .step_by(K::ROWS)
+        .zip(out.chunks_exact_mut(panel_len))
+    {
+        let mut sources = [[].as_slice(); MOST_ROWS];
+        for (row, source) in (i..rows.end).zip(&mut sources[..K::ROWS]) {
+            *source = &a[row * k..][depth.clone()];
+        }
+        let mut values = [K::Word::ZERO; MOST_ROWS * MOST_STEPS];
+        let values = &mut values[..K::STEP * K::ROWS];
+        for (step, out) in panel.chunks_exact_mut(K::WIDTH * K::ROWS).enumerate() {
             for (at, value) in values.iter_mut().enumerate() {
-                let (row, step) = (i + at % K::ROWS, from + at / K::ROWS);
-                let inside = row < rows.end && step < depth.end;
-                *value = if inside {
-                    a[row * k + step]
-                } else {
-                    K::Word::ZERO
-                };
+                let source = sources[at % K::ROWS].get(step * K::STEP + at / K::ROWS);
+                *value = source.copied().unwrap_or(K::Word::ZERO);
             }
-            K::pack(Side::Left, &values, out);
+            K::pack(Side::Left, values, out);
         }
     }
 }
 
-/// Packs the columns `cols` of `b`, panel by panel; what is missing in the last step is zero.
+/// Packs the columns `cols` of `b`, panel by panel; what is missing in the last step is zero,
+/// what is missing in the last panel is not used.
 #[inline(always)]
 fn pack_right<K: Kernel, B: Columns<K::Word>>(
     b: &B,
     cols: Range<usize>,
     depth: Range<usize>,
-    out: &mut Vec<K::Word>,
+    out: &mut [K::Word],
 ) {
-    out.clear();
-    for j in cols.clone().step_by(K::COLS) {
-        let panel = j..cols.end.min(j + K::COLS);
-        let cursor = b.cursor(panel.clone());
-        let mut values = vec![K::Word::ZERO; K::STEP * K::COLS];
-        for from in depth.clone().step_by(K::STEP) {
-            for (step, values) in values.chunks_exact_mut(K::COLS).enumerate() {
-                let row = &mut values[..panel.len()];
-                match from + step {
-                    k if k < depth.end => b.read(&cursor, k, row),
-                    _ => row.fill(K::Word::ZERO),
+    let panel_len = depth.len().div_ceil(K::STEP) * K::WIDTH * K::COLS;
+    for (j, panel) in cols
+        .clone()
+        .step_by(K::COLS)
+        .zip(out.chunks_exact_mut(panel_len))
+    {
+        let len = K::COLS.min(cols.end - j);
+        let cursor = b.cursor(j..j + len);
+        let mut values = [K::Word::ZERO; MOST_COLS * MOST_STEPS];
+        let values = &mut values[..K::STEP * K::COLS];
+        for (step, out) in panel.chunks_exact_mut(K::WIDTH * K::COLS).enumerate() {
+            for (row, values) in values.chunks_exact_mut(K::COLS).enumerate() {
+                let k = depth.start + step * K::STEP + row;
+                if k >= depth.end {
+                    values.fill(K::Word::ZERO);
+                } else if len == K::COLS {
+                    // The same with a length that the compiler knows.
+                    b.read(&cursor, k, values);
+                } else {
+                    b.read(&cursor, k, &mut values[..len]);
                 }
             }
-            K::pack(Side::Right, &values, out);
+            K::pack(Side::Right, values, out);
         }
     }
 }

@@ -22,9 +22,9 @@ pub trait Kernel {
     const STEP: usize;
     const WIDTH: usize;
 
-    /// Appends one step to `out`; `values` holds `STEP` runs of as many elements as the tile
-    /// has rows or columns.
-    fn pack(side: Side, values: &[Self::Word], out: &mut Vec<Self::Word>);
+    /// Packs one step into `out`; `values` holds `STEP` runs of as many elements as the tile has
+    /// rows or columns.
+    fn pack(side: Side, values: &[Self::Word], out: &mut [Self::Word]);
 
     /// Overwrites `tile`, row-major, with the product of two packed panels.
     fn tile(a: &[Self::Word], b: &[Self::Word], tile: &mut [Self::Word]);
@@ -188,8 +188,8 @@ impl<R: Ring> Kernel for Portable<R> {
     const WIDTH: usize = 1;
 
     #[inline(always)]
-    fn pack(_: Side, values: &[R], out: &mut Vec<R>) {
-        out.extend_from_slice(values);
+    fn pack(_: Side, values: &[R], out: &mut [R]) {
+        out.copy_from_slice(values);
     }
 
     fn tile(a: &[R], b: &[R], tile: &mut [R]) {
@@ -325,8 +325,8 @@ pub(crate) mod x86 {
                 const WIDTH: usize = 1;
 
                 #[inline(always)]
-                fn pack(_: Side, values: &[u64], out: &mut Vec<u64>) {
-                    out.extend_from_slice(values);
+                fn pack(_: Side, values: &[u64], out: &mut [u64]) {
+                    out.copy_from_slice(values);
                 }
 
                 fn tile(a: &[u64], b: &[u64], tile: &mut [u64]) {
@@ -364,17 +364,18 @@ pub(crate) mod x86 {
     /// Three dot products thus do two multiplications, where `vpmulld` would take four
     /// micro-operations and two additions.
     #[inline(always)]
-    fn pack_digits(side: Side, values: &[u32], out: &mut Vec<u32>) {
-        let (first, second) = values.split_at(values.len() / 2);
-        out.extend(first.iter().zip(second).map(|(x, y)| x & LOW | y << 16));
-        for values in [first, second] {
-            out.extend(values.iter().map(|x| {
-                let high = x.wrapping_add(CARRY);
-                match side {
-                    Side::Left => x & LOW | high & !LOW,
-                    Side::Right => x << 16 | high >> 16,
-                }
-            }));
+    fn pack_digits(side: Side, values: &[u32], out: &mut [u32]) {
+        let len = values.len() / 2;
+        let (first, second) = values.split_at(len);
+        for ((out, x), y) in out.iter_mut().zip(first).zip(second) {
+            *out = x & LOW | y << 16;
+        }
+        for (out, x) in out[len..].iter_mut().zip(values) {
+            let high = x.wrapping_add(CARRY);
+            *out = match side {
+                Side::Left => x & LOW | high & !LOW,
+                Side::Right => x << 16 | high >> 16,
+            };
         }
     }
 
@@ -391,7 +392,7 @@ pub(crate) mod x86 {
                 const WIDTH: usize = 3;
 
                 #[inline(always)]
-                fn pack(side: Side, values: &[u32], out: &mut Vec<u32>) {
+                fn pack(side: Side, values: &[u32], out: &mut [u32]) {
                     pack_digits(side, values, out)
                 }
 
