@@ -1,8 +1,10 @@
 //! Residues modulo a prime `p` of at most 67, one per byte, always in `0..p`.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::bits::squeeze;
 use crate::isa::{self, simd};
-use crate::{Bits, par};
+use crate::{Bits, par, vec};
 
 /// Subtracts `p` from a value below `2p` where it is not below `p`.
 #[inline(always)]
@@ -91,33 +93,29 @@ pub fn packed_len(p: u8, n: usize) -> usize {
     (n * packed_bits(p) as usize).div_ceil(8)
 }
 
-/// Moves the low `8 >> level` ... fields of `x` together: 8 fields of 8 bits to 8 of `bits`.
+/// A word with the low `field` bits of every `step` set.
+const fn fields(field: usize, step: usize) -> u64 {
+    u64::MAX / (u64::MAX >> (64 - step)) * (u64::MAX >> (64 - field))
+}
+
+/// Moves the low `BITS` bits of 8 bytes together, neighbours first.
 #[inline(always)]
-fn close_up(x: u64, bits: u32) -> u64 {
-    let gap = 8 - bits;
-    let low = |field: u32, step: u32| -> u64 {
-        // `field` ones at the bottom of every `step` bits
-        let ones = (1u64 << field) - 1;
-        (0..64 / step).fold(0, |m, i| m | ones << (i * step))
-    };
-    let x = (x & low(bits, 16)) | (x >> gap & (low(bits, 16) << bits));
-    let x = (x & low(2 * bits, 32)) | (x >> (2 * gap) & (low(2 * bits, 32) << (2 * bits)));
-    let fields = (1u64 << (4 * bits)) - 1;
-    (x & fields) | (x >> (4 * gap) & (fields << (4 * bits)))
+fn close_up<const BITS: usize>(x: u64) -> u64 {
+    let gap = 8 - BITS;
+    let x = (x & fields(BITS, 16)) | (x >> gap & (fields(BITS, 16) << BITS));
+    let x = (x & fields(2 * BITS, 32)) | (x >> (2 * gap) & (fields(2 * BITS, 32) << (2 * BITS)));
+    let low = (1 << (4 * BITS)) - 1;
+    (x & low) | (x >> (4 * gap) & (low << (4 * BITS)))
 }
 
 /// The inverse of [`close_up`].
 #[inline(always)]
-fn open_up(x: u64, bits: u32) -> u64 {
-    let gap = 8 - bits;
-    let low = |field: u32, step: u32| -> u64 {
-        let ones = (1u64 << field) - 1;
-        (0..64 / step).fold(0, |m, i| m | ones << (i * step))
-    };
-    let fields = (1u64 << (4 * bits)) - 1;
-    let x = (x & fields) | (x & (fields << (4 * bits))) << (4 * gap);
-    let x = (x & low(2 * bits, 32)) | (x & (low(2 * bits, 32) << (2 * bits))) << (2 * gap);
-    (x & low(bits, 16)) | (x & (low(bits, 16) << bits)) << gap
+fn open_up<const BITS: usize>(x: u64) -> u64 {
+    let gap = 8 - BITS;
+    let low = (1 << (4 * BITS)) - 1;
+    let x = (x & low) | (x & (low << (4 * BITS))) << (4 * gap);
+    let x = (x & fields(2 * BITS, 32)) | (x & (fields(2 * BITS, 32) << (2 * BITS))) << (2 * gap);
+    (x & fields(BITS, 16)) | (x & (fields(BITS, 16) << BITS)) << gap
 }
 
 /// Little-endian word of up to 8 bytes.
@@ -128,15 +126,49 @@ fn load(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(word)
 }
 
+fn pack_into<const BITS: usize>(out: &mut [u8], a: &[u8]) {
+    let (groups, rest) = a.as_chunks::<8>();
+    let (whole, tail) = out.split_at_mut(BITS * groups.len());
+    for (out, group) in whole.as_chunks_mut::<BITS>().0.iter_mut().zip(groups) {
+        out.copy_from_slice(&close_up::<BITS>(u64::from_le_bytes(*group)).to_le_bytes()[..BITS]);
+    }
+    tail.copy_from_slice(&close_up::<BITS>(load(rest)).to_le_bytes()[..tail.len()]);
+}
+
+/// Whether the bytes were those of [`pack_into`].
+fn unpack_into<const BITS: usize>(p: u8, out: &mut [u8], bytes: &[u8]) -> bool {
+    const EACH: u64 = fields(1, 8);
+    // Has the top bit of every byte that is p or more; no sum leaves its byte.
+    let at_least_p = |residues: u64| residues + EACH * (128 - p as u64);
+    let mut seen = 0;
+    let (groups, rest) = out.as_chunks_mut::<8>();
+    let (whole, tail) = bytes.split_at(BITS * groups.len());
+    for (group, bytes) in groups.iter_mut().zip(whole.as_chunks::<BITS>().0) {
+        let residues = open_up::<BITS>(load(bytes));
+        seen |= at_least_p(residues);
+        *group = residues.to_le_bytes();
+    }
+    let last = load(tail);
+    let residues = open_up::<BITS>(last);
+    seen |= at_least_p(residues);
+    rest.copy_from_slice(&residues.to_le_bytes()[..rest.len()]);
+    seen & (EACH << 7) == 0 && last >> (BITS * rest.len()) == 0
+}
+
 /// Residues for the wire: residue `i` is bits `i w .. (i + 1) w` of the little-endian result,
 /// where `w` is [`packed_bits`]; unused bits of the last byte are zero.
 pub fn pack(p: u8, a: &[u8]) -> Vec<u8> {
-    let bits = packed_bits(p);
+    let bits = packed_bits(p) as usize;
+    let pack_into = match bits {
+        4 => pack_into::<4>,
+        5 => pack_into::<5>,
+        6 => pack_into::<6>,
+        _ => pack_into::<7>,
+    };
     let mut out = vec![0; packed_len(p, a.len())];
-    par::for_each_unit(a.len(), &mut out, 8 * bits as usize, |s, out| {
-        for (out, a) in out.chunks_mut(bits as usize).zip(a[s..].chunks(8)) {
-            out.copy_from_slice(&close_up(load(a), bits).to_le_bytes()[..out.len()]);
-        }
+    par::for_each_unit(a.len(), &mut out, 8 * bits, |s, out| {
+        let e = a.len().min(s + out.len() * 8 / bits);
+        pack_into(out, &a[s..e]);
     });
     out
 }
@@ -144,31 +176,142 @@ pub fn pack(p: u8, a: &[u8]) -> Vec<u8> {
 /// The inverse of [`pack`] for `n` residues; `None` if the length is wrong, a residue is `p` or
 /// more, or an unused bit is set.
 pub fn unpack(p: u8, bytes: &[u8], n: usize) -> Option<Vec<u8>> {
-    let bits = packed_bits(p);
-    if n.checked_mul(bits as usize)?.div_ceil(8) != bytes.len() {
+    let bits = packed_bits(p) as usize;
+    if n.checked_mul(bits)?.div_ceil(8) != bytes.len() {
         return None;
     }
-    let mut out = vec![0; n];
-    for (out, bytes) in out.chunks_mut(8).zip(bytes.chunks(bits as usize)) {
-        let residues = open_up(load(bytes), bits).to_le_bytes();
-        if residues.iter().any(|&v| v >= p) || residues[out.len()..].iter().any(|&v| v != 0) {
-            return None;
+    let unpack_into = match bits {
+        4 => unpack_into::<4>,
+        5 => unpack_into::<5>,
+        6 => unpack_into::<6>,
+        _ => unpack_into::<7>,
+    };
+    let good = AtomicBool::new(true);
+    let out = vec::build(n, |s, out| {
+        let (from, to) = (s * bits / 8, ((s + out.len()) * bits).div_ceil(8));
+        if !unpack_into(p, out, &bytes[from..to]) {
+            good.store(false, Ordering::Relaxed);
         }
-        out.copy_from_slice(&residues[..out.len()]);
-    }
-    Some(out)
+    });
+    good.into_inner().then_some(out)
 }
 
 /// Bit `i` tells whether residue `i` is not 0.
 pub fn is_nonzero(a: &[u8]) -> Bits {
-    let mut words = vec![0u64; a.len().div_ceil(64)];
+    let nonzero = |residues: u64| squeeze((residues + fields(7, 8)) >> 7 & fields(1, 8)) as u64;
+    let mut words = vec![0; a.len().div_ceil(64)];
     par::for_each_unit(a.len(), &mut words, 1, |s, words| {
         for (word, a) in words.iter_mut().zip(a[s..].chunks(64)) {
-            for (i, a) in a.chunks(8).enumerate() {
-                let top = (load(a) + 0x7f7f_7f7f_7f7f_7f7f) >> 7 & 0x0101_0101_0101_0101;
-                *word |= (squeeze(top) as u64) << (8 * i);
+            let (groups, rest) = a.as_chunks::<8>();
+            for (i, group) in groups.iter().enumerate() {
+                *word |= nonzero(u64::from_le_bytes(*group)) << (8 * i);
+            }
+            if !rest.is_empty() {
+                *word |= nonzero(load(rest)) << (8 * groups.len());
             }
         }
     });
     Bits::from_words(a.len(), words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Prg;
+    use crate::isa::same_everywhere;
+
+    const PRIMES: [u8; 4] = [11, 19, 37, 67];
+    const LENGTHS: [usize; 10] = [0, 1, 7, 8, 9, 63, 64, 65, 1000, 70_001];
+
+    #[test]
+    fn every_product() {
+        for p in PRIMES {
+            let all: Vec<u8> = (0..p)
+                .flat_map(|x| std::iter::repeat_n(x, p as usize))
+                .collect();
+            let other: Vec<u8> = (0..p).cycle().take(all.len()).collect();
+            for (x1, y1) in [(0, 0), (p - 1, p - 1), (p / 2, 1)] {
+                let (x1, y1) = (vec![x1; all.len()], vec![y1; all.len()]);
+                let out = same_everywhere(|| {
+                    let mut acc = other.clone();
+                    product_assign(p, &mut acc, &all, &x1, &other, &y1);
+                    acc
+                });
+                for i in 0..all.len() {
+                    let [x0, y0] = [all[i] as u32, other[i] as u32];
+                    let (x1, y1) = (x1[i] as u32, y1[i] as u32);
+                    let expected = (y0 + x0 * y0 + x1 * y0 + x0 * y1) % p as u32;
+                    assert_eq!(out[i] as u32, expected, "p = {p}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_sum() {
+        for p in PRIMES {
+            let a: Vec<u8> = (0..p)
+                .flat_map(|x| std::iter::repeat_n(x, p as usize))
+                .collect();
+            let b: Vec<u8> = (0..p).cycle().take(a.len()).collect();
+            let out = same_everywhere(|| (add(p, &a, &b), sub(p, &a, &b), neg(p, &b)));
+            for i in 0..a.len() {
+                let expected = ((a[i] + b[i]) % p, (a[i] + p - b[i]) % p, (p - b[i]) % p);
+                assert_eq!((out.0[i], out.1[i], out.2[i]), expected, "p = {p}");
+            }
+        }
+    }
+
+    #[test]
+    fn packing_is_a_bit_string() {
+        for (p, bits) in PRIMES.into_iter().zip([4, 5, 6, 7]) {
+            assert_eq!(packed_bits(p), bits);
+            for n in LENGTHS {
+                let a = Prg::new([4; 16]).prime(p, n);
+                let packed = pack(p, &a);
+                assert_eq!(packed.len(), packed_len(p, n));
+                let bit = |i: usize| packed[i / 8] >> (i % 8) & 1;
+                let w = bits as usize;
+                let read = |j: usize| (0..w).map(|i| bit(j * w + i) << i).sum::<u8>();
+                assert!((0..n).all(|j| read(j) == a[j]), "p = {p}, n = {n}");
+                assert_eq!(unpack(p, &packed, n), Some(a));
+            }
+        }
+    }
+
+    #[test]
+    fn unpacking_refuses_what_packing_never_makes() {
+        for p in PRIMES {
+            for n in [1, 7, 8, 9, 64, 70_001] {
+                let packed = pack(p, &vec![p - 1; n]);
+                assert!(unpack(p, &packed, n).is_some());
+                for place in [0, n / 2, n - 1] {
+                    let mut residues = vec![0; n];
+                    residues[place] = p;
+                    assert_eq!(
+                        unpack(p, &pack(p, &residues), n),
+                        None,
+                        "p = {p}, {place} of {n}"
+                    );
+                }
+                assert_eq!(unpack(p, &packed[1..], n), None);
+                assert_eq!(unpack(p, &[&packed[..], &[0]].concat(), n), None);
+                if n * packed_bits(p) as usize % 8 != 0 {
+                    let mut dirty = packed.clone();
+                    dirty[packed.len() - 1] |= 0x80;
+                    assert_eq!(unpack(p, &dirty, n), None, "p = {p}, n = {n}");
+                }
+            }
+            assert_eq!(unpack(p, &[], usize::MAX), None);
+        }
+    }
+
+    #[test]
+    fn zeros_are_found() {
+        for n in LENGTHS {
+            let a = Prg::new([5; 16]).prime(11, n);
+            assert!(is_nonzero(&a) == Bits::from_fn(n, |i| a[i] != 0), "n = {n}");
+        }
+        assert!(is_nonzero(&[0, 1, 66, 127]) == Bits::from_fn(4, |i| i > 0));
+    }
 }

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::bits::{clean_tail, words_for};
-use crate::{Bits, Ring};
+use crate::isa::{self, simd};
+use crate::{Bits, Ring, par, vec};
 
 /// `rows` vectors of `cols` bits; row `i` holds bit `i` of every element.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -104,23 +105,139 @@ impl BitRows {
     /// The low `rows` bits of every element.
     pub fn from_ring<R: Ring>(a: &[R], rows: u32) -> Self {
         assert!(rows <= R::BITS);
+        let isa = isa::current();
         let mut out = BitRows::zeros(rows as usize, a.len());
-        for (j, a) in a.iter().enumerate() {
-            for i in 0..rows as usize {
-                out.data[i * out.words_per_row + j / 64] |= (a.to_u64() >> i & 1) << (j % 64);
-            }
-        }
+        par::for_each_columns(&mut out.data, out.words_per_row, 64, |w, rows| {
+            from_ring_into(isa, rows, &a[64 * w..]);
+        });
         out
     }
 
     /// The inverse of [`BitRows::from_ring`]: elements from their bits, missing ones zero.
     pub fn to_ring<R: Ring>(&self) -> Vec<R> {
         assert!(self.rows <= R::BITS as usize);
-        (0..self.cols)
-            .map(|j| {
-                let bit = |i: usize| (self.row(i)[j / 64] >> (j % 64) & 1) << i;
-                R::from_u64((0..self.rows).map(bit).sum())
-            })
-            .collect()
+        let isa = isa::current();
+        vec::build(self.cols, |s, out| to_ring_into(isa, out, self, s / 64))
+    }
+}
+
+/// Words of a row that are transposed together, a lane each.
+const LANES: usize = 8;
+
+/// `R::BITS` words of `LANES` lanes. Word `i` of a lane holds elements `i`, `i + BITS`, ... of
+/// its 64, side by side; transposed, it holds bit `i` of all of them.
+type Square = [u64; 64 * LANES];
+
+/// Swaps words and bits of every lane: exchanges ever smaller off-diagonal blocks. The words
+/// are the vectors' lanes, so nothing is shuffled within a vector.
+#[inline(always)]
+fn transpose<R: Ring>(square: &mut Square) {
+    let mut block = R::BITS as usize / 2;
+    let mut mask = u64::MAX / ((1 << block) + 1);
+    while block > 0 {
+        let words = &mut square[..R::BITS as usize * LANES];
+        for words in words.chunks_exact_mut(2 * block * LANES) {
+            let (upper, lower) = words.split_at_mut(block * LANES);
+            for (upper, lower) in upper.iter_mut().zip(lower) {
+                let swap = ((*upper >> block) ^ *lower) & mask;
+                *lower ^= swap;
+                *upper ^= swap << block;
+            }
+        }
+        block /= 2;
+        mask ^= mask << block;
+    }
+}
+
+simd! {
+    fn from_ring_into<R: Ring>(rows: &mut [&mut [u64]], a: &[R]) {
+        let bits = R::BITS as usize;
+        let words = rows.first().map_or(0, |row| row.len());
+        let mut square: Square = [0; 64 * LANES];
+        for w in (0..words).step_by(LANES) {
+            let lanes = LANES.min(words - w);
+            for lane in 0..lanes {
+                let from = 64 * (w + lane);
+                let mut elements = [R::ZERO; 64];
+                let len = 64.min(a.len() - from);
+                elements[..len].copy_from_slice(&a[from..from + len]);
+                for i in 0..bits {
+                    let side_by_side = (0..64).step_by(bits).map(|q| elements[i + q].to_u64() << q);
+                    square[i * LANES + lane] = side_by_side.sum();
+                }
+            }
+            transpose::<R>(&mut square);
+            for (i, row) in rows.iter_mut().enumerate() {
+                row[w..w + lanes].copy_from_slice(&square[i * LANES..][..lanes]);
+            }
+        }
+    }
+
+    fn to_ring_into<R: Ring>(out: &mut [R], rows: &BitRows, first: usize) {
+        let bits = R::BITS as usize;
+        for (group, out) in out.chunks_mut(64 * LANES).enumerate() {
+            let w = first + group * LANES;
+            let lanes = LANES.min(rows.words_per_row - w);
+            let mut square: Square = [0; 64 * LANES];
+            for i in 0..rows.rows {
+                square[i * LANES..][..lanes].copy_from_slice(&rows.row(i)[w..w + lanes]);
+            }
+            transpose::<R>(&mut square);
+            for (lane, out) in out.chunks_mut(64).enumerate() {
+                let mut elements = [R::ZERO; 64];
+                for i in 0..bits {
+                    for q in (0..64).step_by(bits) {
+                        elements[i + q] = R::from_u64(square[i * LANES + lane] >> q);
+                    }
+                }
+                out.copy_from_slice(&elements[..out.len()]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Prg;
+    use crate::isa::same_everywhere;
+
+    fn check<R: Ring>(n: usize) {
+        let a = Prg::new([3; 16]).ring::<R>(n);
+        for rows in [0, 1, R::BITS / 2 + 1, R::BITS] {
+            let out = same_everywhere(|| BitRows::from_ring(&a, rows));
+            assert_eq!((out.rows(), out.cols()), (rows as usize, n));
+            for i in 0..rows as usize {
+                let bits = Bits::from_fn(n, |j| a[j].to_u64() >> i & 1 == 1);
+                assert!(
+                    out.row_bits(i) == bits && out.row(i) == bits.words(),
+                    "row {i} of {n}"
+                );
+            }
+            let low = |a: &R| R::from_u64((a.to_u64() as u128 & ((1 << rows) - 1)) as u64);
+            let expected: Vec<R> = a.iter().map(low).collect();
+            assert!(
+                same_everywhere(|| out.to_ring::<R>()) == expected,
+                "{n} elements"
+            );
+        }
+    }
+
+    #[test]
+    fn rows_are_bits_of_elements() {
+        for n in [0, 1, 63, 64, 65, 511, 512, 513, 700, 40_001] {
+            check::<u8>(n);
+            check::<u16>(n);
+            check::<u32>(n);
+            check::<u64>(n);
+        }
+    }
+
+    #[test]
+    fn unused_bits_are_cleared() {
+        let rows = BitRows::from_words(2, 65, vec![u64::MAX; 4]);
+        assert_eq!(rows.row(1), [u64::MAX, 1]);
+        assert!(BitRows::from_rows(&[rows.row_bits(0), rows.row_bits(1)]) == rows);
+        assert_eq!(format!("{rows:?}"), "BitRows(2 x 65)");
     }
 }
