@@ -1,0 +1,98 @@
+"""Predicts whole test sets privately and compares with the clear-text models.
+
+    TACIT_MODELS=... TACIT_DATA=... make accuracy
+
+`TACIT_MODELS` holds NAME.onnx and NAME.samples.npz (typical inputs `x`), `TACIT_DATA` the IDX
+files of MNIST's and CIFAR-10's test images. Fills the section `accuracy` of docs/results.md.
+"""
+
+import argparse
+import gzip
+import os
+from pathlib import Path
+
+import numpy as np
+import tacit
+from results import markdown, write_section
+from tacit.console import progress_bar
+
+MNIST = ("network-a", "network-b", "network-c", "lenet")
+CIFAR_MEAN = np.array([0.4914, 0.4822, 0.4465], np.float32)[:, None, None]
+CIFAR_STD = np.array([0.2470, 0.2435, 0.2616], np.float32)[:, None, None]
+HEADINGS = [
+    "model", "images", "ring", "fraction bits", "float, %", "private, %", "difference, points",
+    "same answer, %", "largest error", "online, s", "offline, s",
+]  # fmt: skip
+
+
+def folder(variable):
+    """The folder that an environment variable names."""
+    path = Path(os.environ.get(variable, ""))
+    if not os.environ.get(variable) or not path.is_dir():
+        raise SystemExit(f"set {variable} to the folder that this script's docstring describes")
+    return path
+
+
+def read_idx(path):
+    """The unsigned bytes of a gzipped IDX file."""
+    content = gzip.decompress(path.read_bytes())
+    axes = content[3]
+    shape = np.frombuffer(content, ">i4", axes, 4)
+    return np.frombuffer(content, np.uint8, offset=4 + 4 * axes).reshape(shape)
+
+
+def mnist(data):
+    """MNIST's test images as the models take them, and their labels."""
+    x = read_idx(data / "mnist" / "test8k-images-idx3-ubyte.gz")[:, None].astype(np.float32) / 255
+    return x, read_idx(data / "mnist" / "test8k-labels-idx1-ubyte.gz")
+
+
+def cifar10(data):
+    """CIFAR-10's test images as the models take them, and their labels."""
+    x = read_idx(data / "cifar10" / "test9k-images-idx4-ubyte.gz").astype(np.float32) / 255
+    y = read_idx(data / "cifar10" / "test9k-labels-idx1-ubyte.gz")
+    return (x - CIFAR_MEAN) / CIFAR_STD, y
+
+
+def row(models, name, ring, images, batch):
+    """One line of the table."""
+    x, y = images
+    samples = np.load(models / f"{name}.samples.npz")["x"]
+    model = tacit.compile(models / f"{name}.onnx", samples=samples, ring=ring)
+    x = x.reshape(len(x), *model.input_shape)
+    with progress_bar() as progress:
+        result = tacit.local().predict(model, x, y, batch=batch, check=True, progress=progress)
+    report = result.report
+    clear = (model.reference(x).argmax(1) == y).mean()
+    return [
+        name, len(x), ring, report.fraction_bits, f"{100 * clear:.2f}",
+        f"{100 * report.accuracy:.2f}", f"{100 * (report.accuracy - clear):+.2f}",
+        f"{100 * report.agreement:.2f}", f"{report.max_abs_error:.1e}",
+        f"{report.online['seconds']:.1f}", f"{report.offline['seconds']:.1f}",
+    ]  # fmt: skip
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--images", type=int, default=8000, help="of MNIST's test images")
+    options.add_argument("--alexnet-images", type=int, default=500, help="of CIFAR-10's")
+    options.add_argument("--batch", type=int, default=250)
+    args = options.parse_args()
+    models, data = folder("TACIT_MODELS"), folder("TACIT_DATA")
+    digits, photographs = mnist(data), cifar10(data)
+    work = [
+        (name, ring, [part[: args.images] for part in digits], args.batch)
+        for name in MNIST
+        for ring in (64, 32)
+    ]
+    some = [part[: args.alexnet_images] for part in photographs]
+    work.append(("alexnet-cifar10", 64, some, min(args.batch, 100)))
+    rows = []
+    for item in work:
+        rows.append(row(models, *item))
+        print(" | ".join(map(str, rows[-1])), flush=True)
+    write_section("accuracy", markdown(HEADINGS, rows))
+
+
+if __name__ == "__main__":
+    main()

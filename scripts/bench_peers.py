@@ -1,0 +1,136 @@
+"""Measures SecretFlow SPU and this project side by side, each party a process on loopback.
+
+    make bench-peers
+
+SPU (ABY3, FM64, default fraction bits) is installed into `.bench/spu-venv`; it needs Python
+3.10 or 3.11. For each network the two take turns, so that a change of the machine's load meets
+both. SPU's time is that of evaluating shares, it has no offline phase and its links are plain
+TCP; ours is online plus offline over TLS, input and weight sharing and opening included.
+"""
+
+import argparse
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import networks
+import numpy as np
+import tacit
+from results import markdown, write_section
+
+ROOT = Path(__file__).resolve().parents[1]
+SPU_VENV = ROOT / ".bench" / "spu-venv"
+SPU_PACKAGES = ["spu==0.9.5", "jax<=0.4.34", "numpy<2"]
+
+
+def spu_python():
+    """The Python of SPU's environment, made on first use."""
+    python = SPU_VENV / "bin" / "python"
+    made = SPU_VENV / ".made"
+    if not made.exists():
+        base = spu_base_python()
+        print(f"installing {', '.join(SPU_PACKAGES)} into {SPU_VENV} (about 1 GB)", flush=True)
+        subprocess.run([base, "-m", "venv", "--clear", SPU_VENV], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *SPU_PACKAGES], check=True)
+        made.touch()
+    return python
+
+
+def spu_base_python():
+    """A Python 3.10 or 3.11, which SPU's wheels need."""
+    if sys.version_info[:2] in ((3, 10), (3, 11)):
+        return sys.executable
+    for name in ("python3.11", "python3.10"):
+        if found := shutil.which(name):
+            return found
+    raise SystemExit(
+        "SPU needs Python 3.10 or 3.11: install one of them as python3.11 or python3.10"
+    )
+
+
+def spu_seconds(name, batch, repeat):
+    """SPU's times of one network, and its outputs."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "result.json"
+        script = Path(__file__).with_name("peers") / "spu_networks.py"
+        command = [spu_python(), script, target, str(batch), str(repeat), name]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(f"SPU failed on {name}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        result = json.loads(target.read_text())[name]
+    return result["seconds"], np.array(result["output"])
+
+
+def our_seconds(model, x, repeat):
+    """Our (offline, online) times of one network, and its outputs."""
+    session = tacit.local(processes=True)
+    times = []
+    for _ in range(repeat):
+        result = session.predict(model, x)
+        times.append((result.report.offline["seconds"], result.report.online["seconds"]))
+    return times, result.output
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--batch", type=int, default=128)
+    options.add_argument("--repeat", type=int, default=5)
+    options.add_argument("--write", action="store_true", help="fill docs/results.md")
+    options.add_argument("networks", nargs="*", default=list(networks.NETWORKS))
+    args = options.parse_args()
+    x = networks.images(args.batch)
+    spu_python()
+    rows = []
+    for name in args.networks:
+        with tempfile.TemporaryDirectory() as folder:
+            model = tacit.compile(networks.save_onnx(name, folder), samples=x)
+        rows.append(compare(name, model, x, args.repeat))
+        print(" | ".join(rows[-1]), flush=True)
+    table = markdown(
+        [
+            "network",
+            "SPU, s",
+            "offline, s",
+            "online, s",
+            "sum, s",
+            "sum / SPU",
+            "largest error: SPU, ours",
+        ],
+        rows,
+    )
+    print(table)
+    if args.write:
+        write_section("peers", f"Batch {args.batch}, median of {args.repeat}, 64-bit.\n\n{table}")
+
+
+def compare(name, model, x, repeat):
+    """One row of the table; the two take turns."""
+    expected = model.reference(x)
+    spu, ours, errors = [], [], {}
+    for _ in range(repeat):
+        # The first evaluation in a process warms it up.
+        seconds, output = spu_seconds(name, len(x), 2)
+        spu.append(min(seconds))
+        errors["spu"] = np.abs(output - expected).max()
+        times, output = our_seconds(model, x, 1)
+        ours += times
+        errors["ours"] = np.abs(output - expected).max()
+    peer = statistics.median(spu)
+    offline, online, both = (
+        statistics.median(v) for v in zip(*((a, b, a + b) for a, b in ours), strict=True)
+    )
+    numbers = (peer, offline, online, both)
+    return [
+        name,
+        *(f"{v:.3f}" for v in numbers),
+        f"{both / peer:.2f}",
+        f"{errors['spu']:.1e}, {errors['ours']:.1e}",
+    ]
+
+
+if __name__ == "__main__":
+    main()
