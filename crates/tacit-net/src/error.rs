@@ -156,6 +156,14 @@ pub enum NetError {
         /// What it told and what to do.
         why: String,
     },
+    /// The operating system refused something that every run needs.
+    #[error("the system gave no {what} ({why}); free some of its resources or raise its limits")]
+    System {
+        /// What was asked for.
+        what: String,
+        /// The system's words.
+        why: String,
+    },
     /// The operating system gave no randomness.
     #[error(
         "the operating system's random generator failed ({0}); no link can be protected without it, so this party stops"

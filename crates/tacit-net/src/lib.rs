@@ -5,6 +5,8 @@
 //! are made: [`memory::mesh`] for threads of one process, [`tcp::connect`] for parties apart.
 //! Either can emulate a [`LinkModel`]. Nothing here knows what the bytes mean.
 
+mod agree;
+pub mod certs;
 mod emulate;
 mod error;
 mod frame;
@@ -12,7 +14,10 @@ mod link;
 pub mod memory;
 mod meter;
 mod party;
+pub mod tcp;
+pub mod testing;
 
+pub use agree::agree;
 pub use emulate::LinkModel;
 pub use error::{FrameFault, NetError};
 pub use meter::{Meter, NO_LAYER, Phase, Traffic};

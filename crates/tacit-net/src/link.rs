@@ -1,12 +1,13 @@
 //! What a transport gives a party: a way out that never blocks, and a queue of frames coming in.
 
 use std::collections::VecDeque;
+use std::io::Read;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::FrameFault;
 use crate::emulate::Slot;
-use crate::frame::{Header, Session};
+use crate::frame::{Decoder, Header, Session};
 
 /// One message on its way out.
 pub(crate) struct Parcel {
@@ -40,9 +41,10 @@ pub(crate) struct Gone;
 pub(crate) trait Outbound: Send {
     /// Queues a message and returns at once.
     fn send(&mut self, parcel: Parcel) -> Result<(), Gone>;
-    /// Says that nothing more will be sent; what is queued still goes out.
-    fn close(&mut self);
-    /// Waits until everything queued has gone out; says what went wrong otherwise.
+    /// Says that nothing more will be sent. What is queued still goes out, unless in a `hurry`:
+    /// then only a farewell does.
+    fn close(&mut self, hurry: bool);
+    /// Waits until the peer has everything that was queued; says what went wrong otherwise.
     fn flushed(&mut self, until: Instant) -> Result<(), String>;
 }
 
@@ -63,6 +65,33 @@ pub(crate) enum End {
     Broken(String),
     /// The peer sent bytes that are no frame.
     Fault(FrameFault),
+}
+
+/// Takes all frames that `source` has for now.
+pub(crate) fn decode(
+    decoder: &mut Decoder,
+    source: &mut impl Read,
+    parts: &mut Vec<Part>,
+) -> Result<(), FrameFault> {
+    while let Some((header, payload)) = decoder.pull(source)? {
+        parts.push(Part {
+            header,
+            payload,
+            due: None,
+        });
+    }
+    Ok(())
+}
+
+impl Decoder {
+    /// What it means that the peer ended its stream here in good order.
+    pub(crate) fn end(&self) -> End {
+        if self.within() {
+            End::Fault(FrameFault::Truncated)
+        } else {
+            End::Closed
+        }
+    }
 }
 
 /// Why a [`Queue`] gave no frame.

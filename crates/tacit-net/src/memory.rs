@@ -68,7 +68,7 @@ impl Outbound for MemoryOut {
         })
     }
 
-    fn close(&mut self) {
+    fn close(&mut self, _hurry: bool) {
         self.queue.end(End::Closed);
     }
 
@@ -79,6 +79,6 @@ impl Outbound for MemoryOut {
 
 impl Drop for MemoryOut {
     fn drop(&mut self) {
-        self.close();
+        self.close(false);
     }
 }

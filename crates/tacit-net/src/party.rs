@@ -4,18 +4,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::FrameFault;
 use crate::NetError;
 use crate::emulate::{LinkModel, Shaper, sleep_until};
 use crate::frame::{self, Session};
 use crate::link::{End, NoPart, Outbound, Parcel, Part, Queue};
 use crate::meter::{Meter, Phase};
-use crate::{FrameFault, Traffic};
 
 /// The longest words of a peer that gives up which are shown.
 const FAREWELL_BYTES: usize = 300;
 
+/// How long a party that gives up waits for the others to hear of it.
+const FAREWELL_TIME: Duration = Duration::from_secs(2);
 /// No time limit is longer, so that none overflows a clock.
-const LONGEST_WAIT: Duration = Duration::from_secs(366 * 24 * 3600);
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// One party's end of a run: who it is, its links to the others, its meters.
 ///
@@ -240,6 +242,19 @@ impl Party {
         self.receive(from, step, Size::AtMost(max), self.timeout)
     }
 
+    /// Waits until every party is linked with every other.
+    pub(crate) fn meet(&mut self, patience: Duration) -> Result<(), NetError> {
+        let me = self.id;
+        let others = (0..self.links.len()).filter(|&peer| peer != me);
+        for peer in others.clone() {
+            self.send(peer, "meet", Vec::new())?;
+        }
+        for peer in others {
+            self.receive(peer, "meet", Size::Exactly(0), patience)?;
+        }
+        Ok(())
+    }
+
     fn receive(
         &mut self,
         from: usize,
@@ -288,27 +303,25 @@ impl Party {
     }
 
     fn close(&mut self) -> Result<(), (usize, String)> {
-        if let Some(words) = self.failure.take() {
-            self.farewell(&words);
+        let failure = self.failure.take();
+        if let Some(words) = &failure {
+            self.farewell(words);
         }
-        let mut first = Ok(());
-        let mut links: Vec<_> = self
-            .links
-            .iter_mut()
-            .map(Option::take)
-            .enumerate()
-            .collect();
-        for link in links.iter_mut().filter_map(|(_, link)| link.as_mut()) {
-            link.out.close();
-        }
-        let until = Instant::now() + self.timeout;
-        for (peer, link) in links {
-            let Some(mut link) = link else { continue };
-            let flushed = link
-                .out
-                .flushed(until.max(link.shaper.idle() + self.timeout));
-            first = first.and(flushed.map_err(|why| (peer, why)));
+        for link in self.links.iter_mut().flatten() {
+            link.out.close(failure.is_some());
             link.queue.abandon();
+        }
+        let now = Instant::now();
+        let mut first = Ok(());
+        for (peer, link) in self.links.iter_mut().enumerate() {
+            let Some(mut link) = link.take() else {
+                continue;
+            };
+            let until = match failure {
+                Some(_) => now + FAREWELL_TIME.min(self.timeout),
+                None => link.shaper.idle().max(now) + self.timeout,
+            };
+            first = first.and(link.out.flushed(until).map_err(|why| (peer, why)));
         }
         first
     }
