@@ -1,4 +1,9 @@
-"""The demo's images: scikit-learn's bundled handwritten digits, 8 x 8 grey."""
+"""The demo's images: scikit-learn's bundled handwritten digits, 8 x 8 grey.
+
+python examples/digits/data.py IMAGES.npy LABELS.npy     # writes the test images
+"""
+
+import sys
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -14,3 +19,9 @@ def load():
     y = digits.target
     test = np.arange(len(y)) % 5 == 4
     return x[~test], y[~test], x[test], y[test]
+
+
+if __name__ == "__main__":
+    _, _, images, labels = load()
+    np.save(sys.argv[1], images)
+    np.save(sys.argv[2], labels)

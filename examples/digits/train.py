@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from data import load
 from onnx import TensorProto, helper, numpy_helper
+
+from data import load
 
 FILTERS, HIDDEN, EPOCHS, BATCH, RATE = 12, 48, 60, 32, 2e-3
 TARGET = Path(__file__).with_name("digits.onnx")

@@ -1,0 +1,262 @@
+"""The `tacit` command."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from rich.markup import escape
+
+from . import _tacit
+from ._tacit import TacitError, __version__
+from .console import err, out, progress_bar
+from .data import INPUT_NAMES, LABEL_NAMES, load_array
+from .model import Model, compile
+from .report import Report, cost_table
+from .session import bench, local
+
+OPERATIONS = ("mult", "matmul", "conv", "trunc", "drelu", "relu", "maxpool")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command.
+
+    The exit code is 0, 2 for an error that is explained on stderr, or 130 for Ctrl-C.
+    """
+    args = parser().parse_args(argv)
+    try:
+        args.action(args)
+    except TacitError as error:
+        return fail(str(error))
+    except OSError as error:
+        return fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except KeyboardInterrupt:
+        err.print("interrupted")
+        return 130
+    return 0
+
+
+def fail(message: str) -> int:
+    """Explains an error and gives the exit code."""
+    err.print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
+    return 2
+
+
+def run(args: argparse.Namespace) -> None:
+    """`tacit run`: all parties on this machine predict a file of inputs."""
+    x = load_array(args.input, INPUT_NAMES)
+    labels = load_array(args.labels, LABEL_NAMES) if args.labels else None
+    model = planned(args)
+    session = local(
+        args.protocol,
+        truncation=args.truncation,
+        network=args.network,
+        processes=args.processes,
+        timeout=args.timeout,
+    )
+    with progress_bar() as progress:
+        result = session.predict(
+            model, x, labels, batch=args.batch, check=args.check, progress=progress
+        )
+    if args.output:
+        save_output(args.output, result.output)
+    show(result.report, args.json)
+
+
+def plan(args: argparse.Namespace) -> None:
+    """`tacit plan`: what a run would do and cost, without running it."""
+    model = planned(args)
+    out.print(model)
+    cost = model.predict_cost(args.batch or 1, protocol=args.protocol, network=args.network)
+    out.print(cost_table(cost))
+
+
+def measure(args: argparse.Namespace) -> None:
+    """`tacit bench`: one operation on random data."""
+    with progress_bar() as progress:
+        report = bench(
+            args.op,
+            args.n,
+            protocol=args.protocol,
+            ring=args.ring,
+            fraction_bits=args.fraction_bits,
+            truncation=args.truncation,
+            network=args.network,
+            processes=args.processes,
+            timeout=args.timeout,
+            repeat=args.repeat,
+            progress=progress,
+        )
+    show(report, args.json)
+
+
+def party(args: argparse.Namespace) -> None:
+    """`tacit party`: this organisation's part in a prediction."""
+    with progress_bar() as progress:
+        answer = _tacit.party(args.config, notice, progress)
+    if answer is None:
+        out.print("done: the result went to the party that receives it")
+        return
+    report = json.loads(answer)
+    show(Report(report), args.json)
+
+
+def init(args: argparse.Namespace) -> None:
+    """`tacit init`: keys, certificates and config files."""
+    options = {
+        "parties": args.parties,
+        "port": args.port,
+        "model": args.model and str(Path(args.model).resolve()),
+        "input": args.input and str(Path(args.input).resolve()),
+    }
+    for line in _tacit.init(args.dir, json.dumps(options)):
+        out.print(line, soft_wrap=True, markup=False)
+
+
+def notice(text: str) -> None:
+    """Shows what a party waits for."""
+    err.print(text, markup=False, soft_wrap=True)
+
+
+def planned(args: argparse.Namespace) -> Model:
+    """The model of the arguments, its warnings shown."""
+    model = compile(
+        args.model,
+        samples=load_array(args.samples, INPUT_NAMES) if args.samples else None,
+        ring=args.ring,
+        fraction_bits=args.fraction_bits,
+        order=args.order,
+        public_model=args.public_model,
+        input_range=args.input_range,
+        dims=dict(args.dim),
+    )
+    for warning in model.warnings:
+        err.print(f"[yellow]warning:[/] {escape(warning)}", soft_wrap=True)
+    return model
+
+
+def save_output(path: str, output: np.ndarray) -> None:
+    """Writes the outputs exactly to `path`, whose name numpy would otherwise extend."""
+    with Path(path).open("wb") as file:
+        np.save(file, output)
+
+
+def show(report: Report, path: str | None) -> None:
+    """Prints a report and writes it where asked."""
+    if path:
+        report.save_json(path)
+    out.print(report)
+
+
+def dimension(text: str) -> tuple[str, int]:
+    """Parses `name=value`."""
+    name, _, value = text.partition("=")
+    if not name or not value.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not name=value, such as seq=48")
+    return name, int(value)
+
+
+def positive(text: str) -> int:
+    """Parses a whole number of at least 1."""
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def add_run_options(command: argparse.ArgumentParser) -> None:
+    """The options of whatever runs or predicts a run."""
+    add = command.add_argument
+    add("--protocol", choices=("falcon", "clear"), default="falcon")
+    add("--ring", type=int, choices=(32, 64), default=64, help="bits of the ring")
+    add("--fraction-bits", type=int, metavar="F", help="default: the planner's choice")
+    add(
+        "--network",
+        default="local",
+        metavar="NAME",
+        help="local, lan, wan or RTTms,Mbps (such as 40ms,100Mbps), emulated",
+    )
+    add("--json", metavar="FILE", help="write the report here")
+
+
+def add_execution_options(command: argparse.ArgumentParser) -> None:
+    """The options of whatever runs."""
+    add = command.add_argument
+    add("--truncation", choices=("gap", "exact", "aby3"), default="gap")
+    add("--processes", action="store_true", help="one process per party, joined by TLS")
+    add(
+        "--timeout",
+        type=float,
+        default=120.0,
+        metavar="S",
+        help="give up a silent party after S seconds",
+    )
+
+
+def add_model_options(command: argparse.ArgumentParser) -> None:
+    """The options of whatever plans a model."""
+    add = command.add_argument
+    add("model", metavar="MODEL.onnx")
+    add("--samples", metavar="S.npy", help="typical inputs, not secret, to estimate ranges from")
+    add(
+        "--order",
+        choices=("multiply-then-truncate", "truncate-then-multiply"),
+        default="multiply-then-truncate",
+    )
+    add("--public-model", action="store_true", help="every party may know the weights")
+    add("--input-range", type=float, metavar="R", help="refuse inputs beyond +-R")
+    add(
+        "--dim",
+        type=dimension,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="the value of a symbolic dimension",
+    )
+    add("--batch", type=positive, metavar="B", help="items at a time")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line's grammar."""
+    top = argparse.ArgumentParser(prog="tacit", description="Private machine learning.")
+    top.add_argument("--version", action="version", version=f"tacit {__version__}")
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name, action, text):
+        made = commands.add_parser(name, help=text, description=text)
+        made.set_defaults(action=action)
+        return made
+
+    made = command("run", run, "predict a file of inputs, all parties on this machine")
+    add_model_options(made)
+    made.add_argument("--input", required=True, metavar="X.npy", help=".npy, .npz or .npz:NAME")
+    made.add_argument("--labels", metavar="Y.npy", help="true classes, for the accuracy")
+    made.add_argument("--check", action="store_true", help="compare with clear-text float32")
+    made.add_argument("--output", metavar="OUT.npy", help="write the model's outputs here")
+    add_run_options(made)
+    add_execution_options(made)
+
+    made = command("plan", plan, "show what a run would do and cost, without running it")
+    add_model_options(made)
+    add_run_options(made)
+
+    made = command("bench", measure, "measure one operation on random data")
+    made.add_argument("op", choices=OPERATIONS)
+    made.add_argument("--n", type=positive, required=True, help="size of the operation")
+    made.add_argument("--repeat", type=positive, default=5, metavar="K", help="median of K runs")
+    add_run_options(made)
+    add_execution_options(made)
+
+    made = command("party", party, "run this organisation's party from its config file")
+    made.add_argument("--config", required=True, metavar="PARTY.toml")
+    made.add_argument("--json", metavar="FILE", help="write the report here")
+
+    made = command("init", init, "make keys, certificates and config files")
+    made.add_argument("dir", metavar="DIR")
+    made.add_argument("--parties", type=int, choices=(3,), default=3)
+    made.add_argument("--port", type=positive, default=7100, help="party i listens on PORT + i")
+    made.add_argument("--model", metavar="MODEL.onnx", help="the model owner's file")
+    made.add_argument("--input", metavar="X.npy", help="the data owner's file")
+    return top

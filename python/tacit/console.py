@@ -1,0 +1,36 @@
+"""What the command line shows while it works."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from .session import Progress as Callback
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callback | None]:
+    """A callback that moves a progress bar; `None` where stderr is not a terminal."""
+    if not err.is_terminal:
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description:8}"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f} %"),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[layer]}"),
+    )
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task("setup", layer="", total=None)
+
+        def show(phase: str, layer: str, done: int, total: int) -> None:
+            bar.update(task, description=phase, layer=layer, completed=done, total=total or None)
+
+        yield show

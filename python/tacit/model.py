@@ -1,0 +1,208 @@
+"""A model planned for secure evaluation."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from rich.table import Table
+
+from ._tacit import Compiled, TacitError
+from .report import render
+
+
+class Model:
+    """An ONNX model with its plan: shapes, fixed-point scales, order of work.
+
+    Made by :func:`compile`.
+
+    Attributes
+    ----------
+    plan : dict
+        What every party will know of the model: layers with their names, operations, shapes,
+        ranges and fixed-point scales; never its weights.
+    input_shape, output_shape : tuple of int
+        Of one item, without the batch axis.
+    warnings : list of str
+        What the planner could not rule out.
+    """
+
+    def __init__(self, compiled: Compiled):
+        self.compiled = compiled
+        self.plan: dict[str, Any] = json.loads(compiled.plan())
+        self.input_shape = tuple(self.plan["input_shape"])
+        self.output_shape = tuple(self.plan["output_shape"])
+        self.warnings: list[str] = self.plan["warnings"]
+
+    def encode(self, x: ArrayLike) -> tuple[bytes, int]:
+        """The float32 bytes of a batch and its number of items.
+
+        Refuses what is not a batch of this model's inputs, and never rounds a number silently
+        to another type than float32.
+        """
+        array = np.asarray(x)
+        if array.dtype.kind not in "fiub":
+            raise TacitError(
+                f"the input holds {array.dtype} values; give real numbers, such as float32"
+            )
+        if array.shape[1:] != self.input_shape or array.ndim == 0 or len(array) == 0:
+            wanted = ", ".join(map(str, ("n", *self.input_shape)))
+            raise TacitError(
+                f"the input has shape {array.shape}, the model takes ({wanted}) with n >= 1; "
+                "reshape the array, first axis = items"
+            )
+        with np.errstate(over="ignore"):
+            single = np.ascontiguousarray(array, dtype="<f4")
+        if array.dtype.kind in "iu" and not np.array_equal(single.astype(array.dtype), array):
+            raise TacitError(
+                "the input holds integers that float32 cannot represent; scale them first"
+            )
+        return single.tobytes(), len(single)
+
+    def decode(self, output: bytes, n: int) -> np.ndarray:
+        """The outputs of `n` items from the bytes of the extension module."""
+        return np.frombuffer(output, "<f4").reshape(n, *self.output_shape).copy()
+
+    def reference(self, x: ArrayLike) -> np.ndarray:
+        """The model's outputs in clear-text float32, for comparison."""
+        values, n = self.encode(x)
+        return self.decode(self.compiled.reference(values), n)
+
+    def predict_cost(
+        self, batch: int = 1, *, protocol: str = "falcon", network: str = "local"
+    ) -> dict[str, Any]:
+        """Rounds, bytes and seconds on `network` as declared by the protocol, before any run.
+
+        The seconds are the network's share: latency and bandwidth, no computation.
+        """
+        return json.loads(self.compiled.predict_cost(protocol, batch, network))
+
+    def table(self) -> Table:
+        """The plan as a table."""
+        p = self.plan
+        owner = "public" if p["public_model"] else "secret"
+        table = Table(
+            title=f"{p['ring']}-bit ring, {p['fraction_bits']} fraction bits, "
+            f"{p['parameters']:,} {owner} parameters"
+        )
+        for name in ("layer", "operation", "output"):
+            table.add_column(name)
+        for name in ("range up to", "weight bits", "bits truncated"):
+            table.add_column(name, justify="right")
+        for layer in p["layers"]:
+            table.add_row(
+                layer["name"],
+                layer["op"],
+                " x ".join(map(str, layer["shape"])),
+                f"{layer['range']:.4g}",
+                str(layer["weight_bits"] or "-"),
+                str(layer["trunc"] or "-"),
+            )
+        return table
+
+    def __rich__(self) -> Table:
+        return self.table()
+
+    def __str__(self) -> str:
+        return render(self.table())
+
+    def __repr__(self) -> str:
+        shapes = f"{self.input_shape} -> {self.output_shape}"
+        return f"<Model {shapes}, {len(self.plan['layers'])} layers>"
+
+
+def compile(
+    model: str | Path | Any,
+    *,
+    samples: ArrayLike | None = None,
+    ring: int = 64,
+    fraction_bits: int | None = None,
+    order: str = "multiply-then-truncate",
+    public_model: bool = False,
+    input_range: float | None = None,
+    dims: Mapping[str, int] | None = None,
+) -> Model:
+    """Imports a model and plans its secure evaluation.
+
+    Parameters
+    ----------
+    model
+        The path of an ONNX file (opset 13 to 21), or a `torch.nn.Module`, for which `samples`
+        is required and `torch` with its ONNX exporter must be installed.
+    samples
+        Typical inputs, `(n, *input_shape)`, that need not be secret: each layer's range is
+        estimated from them. Without them the ranges come from the weights alone.
+    ring
+        Bits of the ring: 32 or 64.
+    fraction_bits
+        Fraction bits of the fixed-point numbers; chosen by the planner when not given.
+    order
+        `multiply-then-truncate` or `truncate-then-multiply`.
+    public_model
+        Whether every party may know the weights.
+    input_range
+        The largest absolute value of an input; larger ones are refused at run time. Taken
+        from the samples when not given.
+    dims
+        Values of the symbolic dimensions other than the batch axis.
+
+    Raises
+    ------
+    TacitError
+        If the file or an operation is not supported, or values would leave the ring.
+    """
+    options = {
+        "ring": ring,
+        "fraction_bits": fraction_bits,
+        "order": order,
+        "public_model": public_model,
+        "input_range": input_range,
+        "dims": dict(dims or {}),
+    }
+    values = None if samples is None else _floats(samples)
+    if isinstance(model, (str, os.PathLike)):
+        return Model(Compiled(os.fspath(model), json.dumps(options), values))
+    with tempfile.TemporaryDirectory() as folder:
+        path = _export(model, samples, Path(folder) / "model.onnx")
+        return Model(Compiled(str(path), json.dumps(options), values))
+
+
+def _floats(samples: ArrayLike) -> tuple[bytes, list[int]]:
+    """The float32 bytes and the shape of sample inputs."""
+    array = np.ascontiguousarray(samples, dtype="<f4")
+    return array.tobytes(), list(array.shape)
+
+
+def _export(module: Any, samples: ArrayLike | None, path: Path) -> Path:
+    """Writes a `torch.nn.Module` as ONNX with a free batch axis."""
+    if importlib.util.find_spec("torch") is None:
+        raise TacitError(
+            f"a model is the path of an ONNX file or a torch.nn.Module, not {type(module).__name__}"
+        )
+    import torch  # noqa: PLC0415
+
+    if not isinstance(module, torch.nn.Module):
+        raise TacitError(
+            f"a model is the path of an ONNX file or a torch.nn.Module, not {type(module).__name__}"
+        )
+    if samples is None:
+        raise TacitError("exporting a torch.nn.Module needs samples=, a batch of typical inputs")
+    example = torch.as_tensor(np.asarray(samples, dtype=np.float32)[:2])
+    torch.onnx.export(
+        module.eval(),
+        (example,),
+        path,
+        input_names=["input"],
+        output_names=["output"],
+        dynamic_axes={"input": {0: "N"}, "output": {0: "N"}},
+        opset_version=17,
+        dynamo=False,
+    )
+    return path

@@ -1,0 +1,152 @@
+"""What a private prediction cost, and how close it came to the clear-text model."""
+
+from __future__ import annotations
+
+import html
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PHASES = ("offline", "online")
+
+
+def megabytes(n: float) -> str:
+    """Bytes as megabytes with a sensible number of digits."""
+    return f"{n / 1e6:.3f}" if n < 1e8 else f"{n / 1e6:.0f}"
+
+
+def render(item: RenderableType) -> str:
+    """A rich item as plain text."""
+    console = Console(width=100, color_system=None, force_terminal=False)
+    with console.capture() as capture:
+        console.print(item)
+    return capture.get().rstrip()
+
+
+def cost_table(cost: dict[str, Any]) -> Table:
+    """The table of the phases of a report, or of a predicted cost."""
+    table = Table(title="Phases")
+    table.add_column("phase")
+    table.add_column("seconds", justify="right")
+    table.add_column("rounds", justify="right")
+    for party in range(len(cost["online"]["bytes_sent"])):
+        table.add_column(f"party {party} sent, MB", justify="right")
+    for name in PHASES:
+        phase = cost[name]
+        sent = [megabytes(n) for n in phase["bytes_sent"]]
+        table.add_row(name, f"{phase['seconds']:.3f}", str(phase["rounds"]), *sent)
+    return table
+
+
+class Report:
+    """The cost and the accuracy of one run.
+
+    Bytes are payload bytes as metered on the links; rounds are hops on the longest causal path.
+    `layers` tells the online phase apart layer by layer; bytes there are the busiest party's.
+
+    Attributes
+    ----------
+    data : dict
+        The report's content, JSON-serialisable; the keys are those of :meth:`to_dict`.
+    """
+
+    def __init__(self, data: dict[str, Any]):
+        self.data = data
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["data"][name]
+        except KeyError:
+            raise AttributeError(
+                f"a report has no {name!r}; it has {', '.join(self.__dict__.get('data', {}))}"
+            ) from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """A copy of the content.
+
+        Keys: `protocol, parties, security, ring, fraction_bits, network, batch`,
+        `offline` and `online` (each `seconds, rounds, bytes_sent` with one entry per party),
+        `layers` (each `name, op, shape, seconds, rounds, bytes`), `accuracy`, `agreement` and
+        `max_abs_error` (each `None` where it was not asked for).
+        """
+        return json.loads(json.dumps(self.data))
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """The layers as a pandas DataFrame, one row each; needs `pip install tacit[pandas]`."""
+        import pandas as pd  # noqa: PLC0415
+
+        return pd.DataFrame(self.data["layers"])
+
+    def save_json(self, path: str | Path) -> None:
+        """Writes the content to `path`."""
+        Path(path).write_text(json.dumps(self.data, indent=2) + "\n")
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The settings and the result in words, as (name, value)."""
+        d = self.data
+        rows = [
+            ("protocol", f"{d['protocol']}, {d['security']}"),
+            ("numbers", f"{d['ring']}-bit ring, {d['fraction_bits']} fraction bits"),
+            ("network", f"{d['network']}, batches of {d['batch']}"),
+        ]
+        if d.get("accuracy") is not None:
+            rows.append(("accuracy", f"{100 * d['accuracy']:.2f} %"))
+        if d.get("agreement") is not None:
+            rows.append(("same answer as in clear text", f"{100 * d['agreement']:.2f} %"))
+        if d.get("max_abs_error") is not None:
+            rows.append(("largest difference from clear text", f"{d['max_abs_error']:.2e}"))
+        return rows
+
+    def layer_table(self) -> Table:
+        """The table of the online phase layer by layer."""
+        table = Table(title="Online, layer by layer")
+        for name in ("layer", "operation", "output"):
+            table.add_column(name)
+        for name in ("seconds", "rounds", "MB per party"):
+            table.add_column(name, justify="right")
+        for layer in self.data["layers"]:
+            table.add_row(
+                layer["name"],
+                layer["op"],
+                " x ".join(map(str, layer["shape"])),
+                f"{layer['seconds']:.4f}",
+                str(layer["rounds"]),
+                megabytes(layer["bytes"]),
+            )
+        return table
+
+    def __rich__(self) -> Group:
+        facts = Table.grid(padding=(0, 2))
+        for name, value in self.facts():
+            facts.add_row(f"[bold]{name}", value)
+        return Group(facts, "", cost_table(self.data), self.layer_table())
+
+    def __str__(self) -> str:
+        return render(self)
+
+    def __repr__(self) -> str:
+        online = self.data["online"]
+        cost = f"{online['seconds']:.3f} s, {online['rounds']} rounds"
+        return f"<Report {self.data['protocol']}, online {cost}>"
+
+    def _repr_html_(self) -> str:
+        facts = "".join(
+            f"<tr><th>{html.escape(k)}</th><td>{html.escape(v)}</td></tr>" for k, v in self.facts()
+        )
+        tables = "".join(map(_html, (cost_table(self.data), self.layer_table())))
+        return f"<table>{facts}</table>{tables}"
+
+
+def _html(table: Table) -> str:
+    """A rich table of plain strings as an HTML table."""
+    columns = [[html.escape(str(cell)) for cell in column.cells] for column in table.columns]
+    head = "".join(f"<th>{html.escape(str(column.header))}</th>" for column in table.columns)
+    rows = ("".join(f"<td>{cell}</td>" for cell in row) for row in zip(*columns, strict=True))
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f"<table><caption>{html.escape(str(table.title))}</caption><tr>{head}</tr>{body}</table>"

@@ -1,0 +1,133 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.cli import main
+
+
+@pytest.fixture
+def files(tmp_path, digits, digits_samples):
+    x, y = digits
+    for name, array in {"x": x[:12], "y": y[:12], "samples": digits_samples}.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    return tmp_path
+
+
+def arguments(digits_path, files, *more):
+    return ["run", str(digits_path), "--input", str(files / "x.npy"), *map(str, more)]
+
+
+def test_run_writes_outputs_and_report(digits_path, files, digits_model, capsys):
+    more = ["--labels", files / "y.npy", "--samples", files / "samples.npy", "--check"]
+    saved = ["--output", files / "out", "--json", files / "report.json"]
+    assert main(arguments(digits_path, files, *more, *saved)) == 0
+    output = np.load(files / "out")
+    np.testing.assert_allclose(output, digits_model.reference(np.load(files / "x.npy")), atol=1e-3)
+    report = json.loads((files / "report.json").read_text())
+    assert report["agreement"] == 1
+    shown = capsys.readouterr()
+    assert "accuracy" in shown.out
+    assert "fc1" in shown.out
+    assert shown.err == ""  # no progress bar where there is no terminal
+
+
+def test_run_with_every_option(digits_path, files):
+    options = {
+        "--protocol": "falcon",
+        "--ring": 32,
+        "--fraction-bits": 10,
+        "--truncation": "exact",
+        "--network": "0.1ms,1000Mbps",
+        "--order": "multiply-then-truncate",
+        "--batch": 5,
+        "--input-range": 1,
+        "--timeout": 60,
+        "--samples": files / "samples.npy",
+    }
+    more = [word for option in options.items() for word in option]
+    more += ["--public-model", "--processes"]
+    assert main(arguments(digits_path, files, *more, "--json", files / "r.json")) == 0
+    report = json.loads((files / "r.json").read_text())
+    assert (report["ring"], report["fraction_bits"], report["batch"]) == (32, 10, 5)
+
+
+def test_npz_input(digits_path, files, digits):
+    x, _ = digits
+    np.savez(files / "many.npz", x=x[:2], other=x[:3])
+    run = ["run", str(digits_path), "--output", str(files / "o.npy"), "--input"]
+    assert main([*run, str(files / "many.npz")]) == 0
+    assert len(np.load(files / "o.npy")) == 2
+    assert main([*run, str(files / "many.npz:other")]) == 0
+    assert len(np.load(files / "o.npy")) == 3
+    assert main([*run, str(files / "many.npz:none")]) == 2
+
+
+def test_plan_shows_layers_and_cost(digits_path, capsys):
+    assert main(["plan", str(digits_path), "--network", "wan", "--batch", "10"]) == 0
+    shown = capsys.readouterr().out
+    for word in ("fc1", "64-bit", "offline", "online"):
+        assert word in shown
+
+
+def test_bench_writes_a_report(tmp_path):
+    file = tmp_path / "relu.json"
+    line = ["bench", "relu", "--n", "100", "--ring", "32", "--repeat", "2", "--json", str(file)]
+    assert main(line) == 0
+    report = json.loads(file.read_text())
+    # 41 bytes per ReLU and party over 9 hops at 32 bits.
+    assert max(report["online"]["bytes_sent"]) <= 41 * 100 + 64
+    assert report["online"]["rounds"] == 9
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (["run", "absent.onnx", "--input", "x.npy"], ["absent.onnx"]),
+        (["run", "MODEL", "--input", "absent.npy"], ["absent.npy", "no such file"]),
+        (["run", "MODEL", "--input", "MODEL"], ["numpy.save"]),
+        (["run", "MODEL", "--input", "x.npy", "--labels", "x.npy"], ["labels"]),
+        (["run", "MODEL", "--input", "y.npy"], ["shape", "(n, 1, 8, 8)"]),
+        (["run", "MODEL", "--input", "x.npy", "--network", "fast"], ["fast", "wan"]),
+        (["run", "MODEL", "--input", "x.npy", "--fraction-bits", "40"], ["ring"]),
+        (["run", "y.npy", "--input", "x.npy"], ["y.npy", "ONNX"]),
+        (["run", "MODEL", "--input", "x.npy", "--output", "no/such/out.npy"], ["no/such/out.npy"]),
+        (["party", "--config", "absent.toml"], ["absent.toml"]),
+    ],
+)
+def test_errors_are_one_message_and_exit_code_two(line, words, digits_path, files):
+    line = [str(digits_path) if word == "MODEL" else word for word in line]
+    command = [sys.executable, "-m", "tacit", *line]
+    done = subprocess.run(command, cwd=files, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
+    for word in words:
+        assert word in done.stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        [],
+        ["run"],
+        ["run", "m.onnx", "--input", "x.npy", "--ring", "48"],
+        ["run", "m.onnx", "--input", "x.npy", "--batch", "0"],
+        ["run", "m.onnx", "--input", "x.npy", "--dim", "seq"],
+        ["bench", "sine", "--n", "3"],
+    ],
+)
+def test_bad_arguments_are_refused(line, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(line)
+    assert stop.value.code == 2
+    assert "usage: tacit" in capsys.readouterr().err
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert tacit.__version__ in capsys.readouterr().out

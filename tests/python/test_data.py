@@ -1,0 +1,38 @@
+import numpy as np
+import pytest
+
+from tacit import TacitError
+from tacit.data import load_array
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def test_npy(tmp_path):
+    np.save(tmp_path / "x.npy", X)
+    np.testing.assert_array_equal(load_array(str(tmp_path / "x.npy"), ("x",)), X)
+
+
+def test_npz_with_one_array(tmp_path):
+    np.savez(tmp_path / "x.npz", whatever=X)
+    np.testing.assert_array_equal(load_array(str(tmp_path / "x.npz"), ("x",)), X)
+
+
+def test_npz_with_several(tmp_path):
+    np.savez(tmp_path / "x.npz", a=X, b=X + 1)
+    with pytest.raises(TacitError, match=r"a, b"):
+        load_array(str(tmp_path / "x.npz"), ("x",))
+    np.testing.assert_array_equal(load_array(str(tmp_path / "x.npz:b"), ("x",)), X + 1)
+
+
+def test_pickles_are_refused(tmp_path):
+    np.save(tmp_path / "x.npy", np.array([{}], dtype=object), allow_pickle=True)
+    with pytest.raises(TacitError, match="numbers"):
+        load_array(str(tmp_path / "x.npy"), ("x",))
+
+
+@pytest.mark.parametrize("content", [b"", b"\x93NUMPY", b"PK\x03\x04 torn", b"text"])
+def test_torn_files_are_refused(content, tmp_path):
+    for name in ("x.npy", "x.npz"):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(TacitError, match=r"x\.np"):
+            load_array(str(tmp_path / name), ("x",))

@@ -1,0 +1,113 @@
+"""Three organisations, each with its own process, key and config."""
+
+import re
+import socket
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tacit.cli import main
+
+LIMIT = 120
+
+
+@pytest.fixture
+def parties(tmp_path, digits_path, digits):
+    """Three ready parties on free ports."""
+    np.save(tmp_path / "x.npy", digits[0][:6])
+    folder = tmp_path / "parties"
+    files = ["--model", str(digits_path), "--input", str(tmp_path / "x.npy")]
+    assert main(["init", str(folder), "--parties", "3", *files]) == 0
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+    ports = [str(s.getsockname()[1]) for s in sockets]
+    for s in sockets:
+        s.close()
+    for config in folder.glob("*/party.toml"):
+        text = re.sub("710([012])", lambda m: ports[int(m[1])], config.read_text())
+        config.write_text(text)
+    return folder
+
+
+def start(parties, ids=(0, 1, 2)):
+    return [
+        subprocess.Popen(
+            [sys.executable, "-m", "tacit", "party", "--config", parties / f"party{i}/party.toml"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for i in ids
+    ]
+
+
+def finish(started):
+    try:
+        return [(*p.communicate(timeout=LIMIT), p.returncode) for p in started]
+    finally:
+        for p in started:
+            p.kill()
+
+
+def edit(parties, party, pattern, text):
+    """Replaces the one line of a party's config that matches."""
+    config = parties / f"party{party}" / "party.toml"
+    changed, n = re.subn(pattern, text, config.read_text(), flags=re.MULTILINE)
+    assert n == 1, config.read_text()
+    config.write_text(changed)
+
+
+def test_the_data_owner_gets_the_answers(parties, digits_model, digits):
+    answers = finish(start(parties))
+    assert [code for _, _, code in answers] == [0, 0, 0], answers
+    (output,) = parties.glob("*/output.npy")
+    assert output.parent.name == "party1"
+    expected = digits_model.reference(digits[0][:6])
+    np.testing.assert_allclose(np.load(output), expected, atol=1e-2)
+
+
+def test_keys_are_private_and_only_at_home(parties):
+    keys = list(parties.glob("*/*key*"))
+    assert len(keys) == 3
+    assert len({key.read_bytes() for key in keys}) == 3
+    for key in keys:
+        assert stat.S_IMODE(key.stat().st_mode) == 0o600
+
+
+def test_init_overwrites_nothing(parties, capsys):
+    assert main(["init", str(parties)]) == 2
+    assert "party0" in capsys.readouterr().err
+
+
+def test_parties_that_differ_are_refused(parties):
+    edit(parties, 2, r"^ring = 64$", "ring = 32")
+    for _, error, code in finish(start(parties)):
+        assert code == 2
+        assert "Traceback" not in error
+        assert "ring" in error
+
+
+def test_a_certificate_of_another_party_is_refused(parties):
+    for name in ("cert.pem", "key.pem"):
+        (parties / "party2" / name).write_bytes((parties / "party0" / name).read_bytes())
+    answers = finish(start(parties))
+    assert all(code == 2 for _, _, code in answers)
+    assert any("certificate" in error for _, error, _ in answers)
+
+
+def test_an_absent_party_is_named(parties):
+    for party in (0, 1):
+        edit(parties, party, r"^connect_timeout = .*$", "connect_timeout = 2")
+    for _, error, code in finish(start(parties, (0, 1))):
+        assert code == 2
+        assert "party 2" in error
+
+
+def test_a_config_with_an_unknown_key(parties):
+    edit(parties, 0, r"^ring = 64$", "ring = 64\nrign = 32")
+    ((_, error, code),) = finish(start(parties, (0,)))
+    assert code == 2
+    assert "rign" in error
+    assert "party.toml" in error
