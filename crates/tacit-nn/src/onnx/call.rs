@@ -59,6 +59,9 @@ impl Value {
     }
 }
 
+/// The shape and the values of weights.
+pub(super) type Weights<'a> = (&'a [usize], Vec<f32>);
+
 /// A node with its inputs.
 pub(super) struct Call<'a> {
     pub node: &'a NodeProto,
@@ -106,10 +109,7 @@ impl<'a> Call<'a> {
     }
 
     /// Input `i` as finite floats, if it is given.
-    pub(super) fn optional_weights(
-        &self,
-        i: usize,
-    ) -> Result<Option<(&'a [usize], Vec<f32>)>, Fault> {
+    pub(super) fn optional_weights(&self, i: usize) -> Result<Option<Weights<'a>>, Fault> {
         let Some(constant) = self.optional_constant(i)? else {
             return Ok(None);
         };
@@ -127,7 +127,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    pub(super) fn weights(&self, i: usize) -> Result<(&'a [usize], Vec<f32>), Fault> {
+    pub(super) fn weights(&self, i: usize) -> Result<Weights<'a>, Fault> {
         self.constant(i)?;
         self.optional_weights(i)?
             .ok_or_else(|| Fault::Bad(format!("its input {i} is missing")))

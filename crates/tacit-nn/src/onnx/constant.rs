@@ -12,7 +12,7 @@ use crate::graph::FILL;
 pub(super) const BATCH: i64 = i64::MIN;
 
 /// The most elements that one tensor may have.
-pub(super) const MAX_ELEMENTS: usize = 1 << 28;
+pub(super) const MAX_ELEMENTS: usize = 1 << 27;
 
 /// A tensor known before any input.
 #[derive(Clone, Debug, PartialEq)]

@@ -111,17 +111,15 @@ fn constant(call: &Call, reader: &Reader) -> Result<Constant, Fault> {
 fn constant_of_shape(call: &Call, reader: &Reader) -> Result<Constant, Fault> {
     let shape = shape::sizes_of(call.ints(0)?)?;
     let n = bounded_len(&shape)?;
-    let value = match call.attribute("value").and_then(|a| a.t.as_ref()) {
-        None => Data::Float(vec![0.0]),
-        Some(t) => reader.read(t).map_err(|e| Fault::Bad(e.to_string()))?.data,
+    let data = match call.attribute("value").and_then(|a| a.t.as_ref()) {
+        None => Data::Float(vec![0.0; n]),
+        Some(t) => match reader.read(t).map_err(|e| Fault::Bad(e.to_string()))?.data {
+            Data::Float(v) if v.len() == 1 => Data::Float(vec![v[0]; n]),
+            Data::Int(v) if v.len() == 1 => Data::Int(vec![v[0]; n]),
+            _ => return bad("its value must be one number"),
+        },
     };
-    if value.len() != 1 {
-        return bad("its value must be one number");
-    }
-    Ok(Constant {
-        shape,
-        data: value.gather(&vec![0; n], 0.0),
-    })
+    Ok(Constant { shape, data })
 }
 
 fn cast(call: &Call) -> Result<Constant, Fault> {

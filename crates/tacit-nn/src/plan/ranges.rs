@@ -182,3 +182,117 @@ impl Random {
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{Conv, ConvGeometry, Pool};
+    use crate::reference::run;
+
+    fn graph(ops: Vec<(Op, Vec<usize>)>) -> Graph {
+        let shape = vec![1, 2, 2];
+        let node = |(op, shape)| Node {
+            name: "n".into(),
+            op,
+            inputs: vec![0],
+            shape,
+        };
+        let mut nodes: Vec<Node> = ops.into_iter().map(node).collect();
+        (0..nodes.len()).for_each(|i| nodes[i].inputs = vec![i]);
+        let last = nodes.last().map(|n| n.shape.clone()).unwrap_or_default();
+        Graph {
+            input_name: "x".into(),
+            input_shape: shape,
+            output: nodes.len(),
+            nodes,
+            output_name: "y".into(),
+            revealed_shape: last.clone(),
+            tail: vec![],
+            output_shape: last,
+        }
+    }
+
+    /// A padded convolution, a shift, a mean that counts the padding, and padding with 9.
+    fn mixed() -> Graph {
+        let geometry = ConvGeometry {
+            channels: 1,
+            height: 2,
+            width: 2,
+            filters: 2,
+            kernel: [2, 2],
+            stride: [1, 1],
+            pad: [1, 0, 0, 0],
+            dilation: [1, 1],
+            groups: 1,
+        };
+        let weight = vec![1.0, -2.0, 0.5, 3.0, -1.0, -1.0, 2.0, -0.5];
+        let pool = Pool {
+            channels: 2,
+            height: 2,
+            width: 1,
+            kernel: [2, 1],
+            stride: [2, 1],
+            pad: [1, 0, 1, 0],
+            dilation: [1, 1],
+            out: [2, 1],
+            count_pad: true,
+        };
+        graph(vec![
+            (
+                Op::Conv(Conv {
+                    geometry,
+                    weight,
+                    bias: vec![0.25, -4.0],
+                }),
+                vec![2, 2, 1],
+            ),
+            (
+                Op::Affine(Affine {
+                    inner: 2,
+                    scale: vec![-1.0, 0.5],
+                    shift: vec![],
+                }),
+                vec![2, 2, 1],
+            ),
+            (Op::AveragePool(pool), vec![2, 2, 1]),
+            (
+                Op::Rearrange {
+                    index: vec![0, FILL, 3],
+                    fill: 9.0,
+                },
+                vec![3],
+            ),
+        ])
+    }
+
+    #[test]
+    fn no_corner_of_the_input_exceeds_the_worst_case_of_a_layer() {
+        let graph = mixed();
+        let worst = worst_case(&graph, 1.5);
+        let mut largest = vec![0f64; worst.len()];
+        for corner in 0..16 {
+            let x: Vec<f32> = (0..4)
+                .map(|i| if corner >> i & 1 == 1 { 1.5 } else { -1.5 })
+                .collect();
+            let seen = run(&graph, &x, |id, values| {
+                for v in values {
+                    largest[id] = largest[id].max(f64::from(v.abs()));
+                }
+            });
+            seen.expect("a fitting input");
+        }
+        for (id, (&seen, &bound)) in largest.iter().zip(&worst).enumerate() {
+            assert!(seen <= bound, "value {id}: {seen} > {bound}");
+        }
+        // A linear layer reaches its bound in a corner: the bound is not merely large.
+        assert_eq!((largest[1], worst[1]), (worst[1], 1.5 * 4.5 + 4.0));
+        assert_eq!(worst[4], 10.75);
+    }
+
+    #[test]
+    fn made_up_inputs_stay_in_range_and_repeat() {
+        let x = made_up(16, 3.0);
+        assert_eq!(x, made_up(16, 3.0));
+        assert!(x.iter().all(|v| v.abs() <= 3.0) && x.iter().any(|v| v.abs() > 2.5));
+    }
+}

@@ -232,14 +232,13 @@ fn check_conv(g: &ConvGeometry) -> Check {
     check_sizes(&[g.kernel, g.stride, g.dilation].concat(), 1)?;
     check_sizes(&g.pad, 0)?;
     ensure(
-        g.channels % g.groups == 0 && g.filters % g.groups == 0,
+        g.channels.is_multiple_of(g.groups) && g.filters.is_multiple_of(g.groups),
         || "its groups do not divide".into(),
     )?;
-    let size = [g.height, g.width];
-    for d in 0..2 {
+    for (d, size) in [g.height, g.width].into_iter().enumerate() {
         let span = (g.kernel[d] - 1).checked_mul(g.dilation[d]).map(|s| s + 1);
         ensure(
-            span.is_some_and(|s| s <= size[d] + g.pad[d] + g.pad[d + 2]),
+            span.is_some_and(|s| s <= size + g.pad[d] + g.pad[d + 2]),
             || "its kernel is larger than its input".into(),
         )?;
     }

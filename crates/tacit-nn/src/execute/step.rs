@@ -1,224 +1,26 @@
-//! Runs a plan on a secure tensor machine.
-//!
-//! Every party makes the same calls in the same order: exactly those of
-//! [`Plan::weight_calls`] and [`Plan::calls`].
+//! One layer on one batch.
 
 use tacit_protocols::Error;
-use tacit_protocols::machine::{Audience, Conv2d, Machine, MatMul, Operand, PAD};
+use tacit_protocols::machine::{Conv2d, Machine, MatMul, Operand, PAD};
 
-use crate::encode::LayerWeights;
+use super::Operands;
 use crate::graph::{FILL, Pool};
-use crate::plan::{INPUT, Layer, LayerOp, OUTPUT, Plan, Roles, WEIGHTS, encode};
-
-/// What the executor is about to do.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress<'a> {
-    /// The layer's name.
-    pub layer: &'a str,
-    /// Its number, from 0.
-    pub index: usize,
-    /// The number of layers.
-    pub layers: usize,
-}
-
-/// The shared weights of one layer.
-#[derive(Clone, Debug)]
-pub struct Operands<S> {
-    factors: Option<Operand<S>>,
-    terms: Option<Operand<S>>,
-}
-
-/// Shares the weights; the owner passes them encoded, the others `None`. Where the model is
-/// public they are opened to all.
-pub fn share_weights<M: Machine>(
-    plan: &Plan,
-    machine: &mut M,
-    roles: &Roles,
-    weights: Option<&[LayerWeights]>,
-) -> Result<Vec<Operands<M::Share>>, Error> {
-    machine.party().set_layer(WEIGHTS);
-    if weights.is_some_and(|w| w.len() != plan.layers.len()) {
-        return Err(Error::Invalid(
-            "the weights are those of another plan".into(),
-        ));
-    }
-    let one = |(i, layer): (usize, &Layer)| {
-        share_layer(plan, machine, roles, layer, weights.map(|w| &w[i]))
-    };
-    plan.layers.iter().enumerate().map(one).collect()
-}
-
-fn share_layer<M: Machine>(
-    plan: &Plan,
-    machine: &mut M,
-    roles: &Roles,
-    layer: &Layer,
-    weights: Option<&LayerWeights>,
-) -> Result<Operands<M::Share>, Error> {
-    let (factors, terms) = layer.op.weight_lens();
-    let n = factors + terms;
-    if n == 0 {
-        return Ok(Operands {
-            factors: None,
-            terms: None,
-        });
-    }
-    let values = weights.map(|w| [w.factors.as_slice(), &w.terms].concat());
-    let shared = machine.input(roles.model_owner, n, values.as_deref())?;
-    let some = |given: bool, operand| if given { Some(operand) } else { None };
-    if plan.public_model {
-        let mut values = machine
-            .reveal(&shared, Audience::All)?
-            .ok_or_else(|| Error::Invalid("a public weight was not opened to all".into()))?;
-        let rest = values.split_off(factors);
-        return Ok(Operands {
-            factors: some(factors > 0, Operand::Public(values)),
-            terms: some(terms > 0, Operand::Public(rest)),
-        });
-    }
-    let (first, rest): (Vec<u32>, Vec<u32>) = (
-        (0..factors as u32).collect(),
-        (factors as u32..n as u32).collect(),
-    );
-    let (first, rest) = (
-        machine.gather(&shared, &first),
-        machine.gather(&shared, &rest),
-    );
-    Ok(Operands {
-        factors: some(factors > 0, Operand::Secret(first)),
-        terms: some(terms > 0, Operand::Secret(rest)),
-    })
-}
-
-/// Shares a batch of inputs; their owner passes them encoded, the others `None`.
-pub fn share_input<M: Machine>(
-    plan: &Plan,
-    machine: &mut M,
-    roles: &Roles,
-    batch: usize,
-    values: Option<&[i64]>,
-) -> Result<M::Share, Error> {
-    check_batch(plan, batch)?;
-    machine.party().set_layer(INPUT);
-    machine.input(roles.data_owner, batch * plan.input_len(), values)
-}
-
-/// Opens the result to its receiver; `None` for the others.
-pub fn reveal_output<M: Machine>(
-    machine: &mut M,
-    roles: &Roles,
-    output: &M::Share,
-) -> Result<Option<Vec<i64>>, Error> {
-    machine.party().set_layer(OUTPUT);
-    machine.reveal(output, roles.receiver)
-}
-
-/// Runs all layers on a batch of shared inputs; `observe` hears of each layer before it starts.
-pub fn execute<M: Machine>(
-    plan: &Plan,
-    machine: &mut M,
-    weights: &[Operands<M::Share>],
-    input: M::Share,
-    batch: usize,
-    observe: &mut dyn FnMut(Progress),
-) -> Result<M::Share, Error> {
-    check_batch(plan, batch)?;
-    if machine.ring_bits() != plan.ring_bits {
-        return Err(Error::Invalid(format!(
-            "the plan is for a ring of {} bits, the machine's has {}",
-            plan.ring_bits,
-            machine.ring_bits()
-        )));
-    }
-    if weights.len() != plan.layers.len() || machine.len(&input) != batch * plan.input_len() {
-        return Err(Error::Invalid(
-            "the weights or the input are those of another plan".into(),
-        ));
-    }
-    let last_use = plan.last_uses();
-    let mut values: Vec<Option<M::Share>> = vec![Some(input)];
-    for (i, layer) in plan.layers.iter().enumerate() {
-        observe(Progress {
-            layer: &layer.name,
-            index: i,
-            layers: plan.layers.len(),
-        });
-        machine.party().set_layer(&layer.name);
-        let inputs = layer
-            .inputs
-            .iter()
-            .map(|&id| values[id].as_ref())
-            .collect::<Option<Vec<_>>>();
-        let inputs = inputs.ok_or_else(|| {
-            Error::Invalid(format!(
-                "layer '{}' reads a value before it is made",
-                layer.name
-            ))
-        })?;
-        let output = Step {
-            plan,
-            layer,
-            weights: &weights[i],
-            batch,
-        }
-        .run(machine, &inputs)?;
-        for &id in layer.inputs.iter().filter(|&&id| last_use[id] == Some(i)) {
-            values[id] = None;
-        }
-        values.push(Some(output));
-    }
-    values[plan.output]
-        .take()
-        .ok_or_else(|| Error::Invalid("the plan's output is no value of it".into()))
-}
-
-/// Indices of a batch must fit in the machine's 32 bits.
-fn check_batch(plan: &Plan, batch: usize) -> Result<(), Error> {
-    let windows = |l: &Layer| {
-        if let LayerOp::MaxPool(p) = &l.op {
-            p.window() * l.out_len()
-        } else {
-            2 * l.out_len()
-        }
-    };
-    let largest = plan
-        .layers
-        .iter()
-        .map(windows)
-        .max()
-        .unwrap_or(0)
-        .max(plan.input_len());
-    match batch.checked_mul(largest) {
-        Some(n) if batch > 0 && n < PAD as usize => Ok(()),
-        _ => Err(Error::Invalid(format!(
-            "a batch of {batch} is out of range; at most {} items of this model fit",
-            (PAD as usize - 1) / largest.max(1)
-        ))),
-    }
-}
-
-impl Plan {
-    /// The last layer that reads each value; `None` for those to be kept.
-    fn last_uses(&self) -> Vec<Option<usize>> {
-        let mut last = vec![None; self.layers.len() + 1];
-        for (i, layer) in self.layers.iter().enumerate() {
-            layer.inputs.iter().for_each(|&id| last[id] = Some(i));
-        }
-        last[self.output] = None;
-        last
-    }
-}
+use crate::plan::{Layer, LayerOp, Plan, encode};
 
 /// One layer on one batch.
-struct Step<'a, S> {
-    plan: &'a Plan,
-    layer: &'a Layer,
-    weights: &'a Operands<S>,
-    batch: usize,
+pub(super) struct Step<'a, S> {
+    pub plan: &'a Plan,
+    pub layer: &'a Layer,
+    pub weights: &'a Operands<S>,
+    pub batch: usize,
 }
 
 impl<S: Clone> Step<'_, S> {
-    fn run<M: Machine<Share = S>>(&self, machine: &mut M, inputs: &[&S]) -> Result<S, Error> {
+    pub(super) fn run<M: Machine<Share = S>>(
+        &self,
+        machine: &mut M,
+        inputs: &[&S],
+    ) -> Result<S, Error> {
         let x = inputs[0];
         match &self.layer.op {
             LayerOp::Conv { .. } | LayerOp::Linear { .. } => self.linear(machine, x),

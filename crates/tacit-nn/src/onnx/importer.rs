@@ -1,0 +1,366 @@
+//! From the file's graph to a [`Graph`]: names resolved, needed nodes taken over in order.
+
+use std::collections::{HashMap, HashSet};
+
+use super::call::{Call, Fault, Value};
+use super::constant::Reader;
+use super::lower::{self, Builder, SUPPORTED};
+use super::proto::{DimensionProto, GraphProto, NodeProto, ValueInfoProto, data_type};
+use super::{ImportError, ImportOptions, UnsupportedNode, fold};
+use crate::graph::Graph;
+
+/// The most elements that all constants together may have.
+const MAX_CONSTANTS: usize = 1 << 28;
+
+pub(super) struct Importer<'a> {
+    pub graph: &'a GraphProto,
+    pub reader: Reader,
+    pub options: &'a ImportOptions,
+}
+
+impl<'a> Importer<'a> {
+    pub(super) fn run(&self) -> Result<Graph, ImportError> {
+        let output = match self.graph.output.as_slice() {
+            [one] => one.name.as_str(),
+            many => {
+                return Err(ImportError::File(format!(
+                    "it has {} outputs; a model with exactly one is needed",
+                    many.len()
+                )));
+            }
+        };
+        let input = self.input()?;
+        let mut builder = Builder::default();
+        let input_shape = self.input_shape(input, &mut builder)?;
+        let (order, used) = self.needed(output)?;
+        let mut env = self.constants(&used, &mut 0)?;
+        env.insert(
+            &input.name,
+            Value::Secret {
+                id: 0,
+                shape: input_shape.clone(),
+            },
+        );
+        let mut refused = Vec::new();
+        let mut budget: usize = env.values().map(constant_len).sum();
+        for node in order {
+            let value = self.node(node, &env, &mut builder, &mut refused)?;
+            budget += constant_len(&value);
+            if budget > MAX_CONSTANTS {
+                return Err(ImportError::File(format!(
+                    "its constants have more than {MAX_CONSTANTS} elements"
+                )));
+            }
+            self.define(&mut env, node, value, &used, &mut refused)?;
+        }
+        if !refused.is_empty() {
+            return Err(ImportError::Unsupported(refused));
+        }
+        let (revealed_shape, tail, output_shape, id) = match env.remove(output) {
+            Some(Value::Secret { id, shape }) => (shape.clone(), vec![], shape, id),
+            Some(Value::Clear {
+                id,
+                revealed_shape,
+                tail,
+                shape,
+            }) => (revealed_shape, tail, shape, id),
+            Some(Value::Constant(_)) => {
+                return Err(ImportError::File(format!(
+                    "its output '{output}' does not depend on its input"
+                )));
+            }
+            _ => {
+                return Err(ImportError::File(format!(
+                    "no node computes its output '{output}'"
+                )));
+            }
+        };
+        Ok(Graph {
+            input_name: input.name.clone(),
+            input_shape,
+            nodes: builder.nodes,
+            output: id,
+            output_name: output.to_string(),
+            revealed_shape,
+            tail,
+            output_shape,
+        })
+    }
+
+    /// The one input that is not an initialiser.
+    fn input(&self) -> Result<&'a ValueInfoProto, ImportError> {
+        let initial: HashSet<&str> = self
+            .graph
+            .initializer
+            .iter()
+            .map(|t| t.name.as_str())
+            .collect();
+        let inputs: Vec<_> = self
+            .graph
+            .input
+            .iter()
+            .filter(|i| !initial.contains(i.name.as_str()))
+            .collect();
+        match inputs.as_slice() {
+            [one] => Ok(one),
+            many => {
+                let names: Vec<_> = many.iter().map(|i| i.name.as_str()).collect();
+                Err(ImportError::File(format!(
+                    "it has {} inputs {names:?}; a model with exactly one is needed",
+                    many.len()
+                )))
+            }
+        }
+    }
+
+    fn input_shape(
+        &self,
+        input: &ValueInfoProto,
+        builder: &mut Builder,
+    ) -> Result<Vec<usize>, ImportError> {
+        let fail = |why| ImportError::Input {
+            input: input.name.clone(),
+            why,
+        };
+        let tensor = input.r#type.as_ref().and_then(|t| t.tensor_type.as_ref());
+        let tensor = tensor.ok_or_else(|| fail("it is not a tensor".into()))?;
+        if ![data_type::FLOAT, data_type::FLOAT16, data_type::DOUBLE].contains(&tensor.elem_type) {
+            return Err(fail(format!(
+                "its data type is {}; a float type is needed",
+                tensor.elem_type
+            )));
+        }
+        let dims = tensor
+            .shape
+            .as_ref()
+            .map(|s| s.dim.as_slice())
+            .unwrap_or_default();
+        let (batch, item) = dims
+            .split_first()
+            .ok_or_else(|| fail("it has no shape; export the model with one".into()))?;
+        builder.batch = batch.dim_value;
+        let size = |(i, d): (usize, &DimensionProto)| self.dimension(input, i + 1, d);
+        let shape = item
+            .iter()
+            .enumerate()
+            .map(size)
+            .collect::<Result<Vec<_>, _>>()?;
+        builder.count(&shape).map_err(fail)?;
+        Ok(shape)
+    }
+
+    fn dimension(
+        &self,
+        input: &ValueInfoProto,
+        axis: usize,
+        dim: &DimensionProto,
+    ) -> Result<usize, ImportError> {
+        let fail = |why| ImportError::Input {
+            input: input.name.clone(),
+            why,
+        };
+        if let Some(size) = dim.dim_value {
+            return usize::try_from(size)
+                .ok()
+                .filter(|&d| d > 0)
+                .ok_or_else(|| fail(format!("its axis {axis} has the size {size}")));
+        }
+        let name = dim
+            .dim_param
+            .clone()
+            .filter(|n| !n.is_empty())
+            .unwrap_or(format!("{}.{axis}", input.name));
+        self.options.dims.get(&name).copied().filter(|&d| d > 0).ok_or_else(|| {
+            fail(format!("its axis {axis} is the free dimension '{name}'; only the batch (axis 0) may be free: give its size with --dim {name}=SIZE"))
+        })
+    }
+
+    /// The nodes that the output depends on, in the file's order, and the names they read.
+    fn needed(
+        &self,
+        output: &'a str,
+    ) -> Result<(Vec<&'a NodeProto>, HashSet<&'a str>), ImportError> {
+        let mut defined = HashSet::new();
+        for node in &self.graph.node {
+            for name in node.output.iter().filter(|n| !n.is_empty()) {
+                if !defined.insert(name.as_str()) {
+                    return Err(invalid(
+                        node,
+                        format!("the value '{name}' is computed twice"),
+                    ));
+                }
+            }
+        }
+        let mut used = HashSet::from([output]);
+        let mut order = Vec::new();
+        for node in self.graph.node.iter().rev() {
+            if node.output.iter().any(|o| used.contains(o.as_str())) {
+                used.extend(
+                    node.input
+                        .iter()
+                        .filter(|i| !i.is_empty())
+                        .map(String::as_str),
+                );
+                order.push(node);
+            }
+        }
+        order.reverse();
+        Ok((order, used))
+    }
+
+    fn constants(
+        &self,
+        used: &HashSet<&str>,
+        total: &mut usize,
+    ) -> Result<HashMap<&'a str, Value>, ImportError> {
+        let mut env = HashMap::new();
+        for tensor in self
+            .graph
+            .initializer
+            .iter()
+            .filter(|t| used.contains(t.name.as_str()))
+        {
+            let constant = self.reader.read(tensor)?;
+            *total += constant.data.len();
+            if *total > MAX_CONSTANTS {
+                return Err(ImportError::File(format!(
+                    "its constants have more than {MAX_CONSTANTS} elements"
+                )));
+            }
+            if env
+                .insert(tensor.name.as_str(), Value::Constant(constant))
+                .is_some()
+            {
+                return Err(ImportError::Tensor {
+                    tensor: tensor.name.clone(),
+                    why: "two tensors have this name".into(),
+                });
+            }
+        }
+        Ok(env)
+    }
+
+    /// The first output of a node; what cannot be supported is collected.
+    fn node(
+        &self,
+        node: &NodeProto,
+        env: &HashMap<&str, Value>,
+        builder: &mut Builder,
+        refused: &mut Vec<UnsupportedNode>,
+    ) -> Result<Value, ImportError> {
+        let mut inputs = Vec::new();
+        for name in &node.input {
+            let value = env.get(name.as_str());
+            if value.is_none() && !name.is_empty() {
+                return Err(invalid(
+                    node,
+                    format!(
+                        "it reads '{name}', which no input, tensor or earlier node gives (the graph is not sorted, or has a cycle)"
+                    ),
+                ));
+            }
+            inputs.push(value);
+        }
+        let known = SUPPORTED.contains(&node.op_type.as_str())
+            && (node.domain.is_empty() || node.domain == "ai.onnx");
+        if known && inputs.iter().flatten().any(|v| matches!(v, Value::Unknown)) {
+            return Ok(Value::Unknown);
+        }
+        let call = Call {
+            node,
+            name: name_of(node).to_string(),
+            inputs,
+        };
+        let result = if known {
+            match fold::fold(&call, &self.reader) {
+                Ok(Some(constant)) => Ok(Value::Constant(constant)),
+                Ok(None) => lower::lower(&call, builder),
+                Err(fault) => Err(fault),
+            }
+        } else {
+            lower::refuse(node)
+        };
+        match result {
+            Ok(value) => Ok(value),
+            Err(Fault::Bad(why)) => Err(invalid(node, why)),
+            Err(Fault::Unsupported(why)) => {
+                refused.push(unsupported(node, why));
+                Ok(Value::Unknown)
+            }
+        }
+    }
+
+    /// Names a node's outputs; all but the first exist only in training.
+    fn define(
+        &self,
+        env: &mut HashMap<&'a str, Value>,
+        node: &'a NodeProto,
+        value: Value,
+        used: &HashSet<&str>,
+        refused: &mut Vec<UnsupportedNode>,
+    ) -> Result<(), ImportError> {
+        let known = !matches!(value, Value::Unknown);
+        for (i, name) in node
+            .output
+            .iter()
+            .enumerate()
+            .filter(|(_, n)| !n.is_empty())
+        {
+            if i > 0 && known && used.contains(name.as_str()) {
+                refused.push(unsupported(
+                    node,
+                    format!("its output {i} ('{name}') is used; only the first is supported"),
+                ));
+            }
+            let output = if i == 0 {
+                value.clone()
+            } else {
+                Value::Unknown
+            };
+            if env.insert(name, output).is_some() {
+                return Err(invalid(
+                    node,
+                    format!("its output '{name}' is already the name of an input or a tensor"),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn constant_len(value: &Value) -> usize {
+    if let Value::Constant(c) = value {
+        c.data.len()
+    } else {
+        0
+    }
+}
+
+fn name_of(node: &NodeProto) -> &str {
+    if node.name.is_empty() {
+        node.output.first().map_or("?", String::as_str)
+    } else {
+        &node.name
+    }
+}
+
+fn invalid(node: &NodeProto, why: String) -> ImportError {
+    ImportError::Node {
+        node: name_of(node).into(),
+        op: node.op_type.clone(),
+        why,
+    }
+}
+
+fn unsupported(node: &NodeProto, why: String) -> UnsupportedNode {
+    let op = if node.domain.is_empty() {
+        node.op_type.clone()
+    } else {
+        format!("{}::{}", node.domain, node.op_type)
+    };
+    UnsupportedNode {
+        node: name_of(node).into(),
+        op,
+        why,
+    }
+}

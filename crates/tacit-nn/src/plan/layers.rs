@@ -1,0 +1,254 @@
+//! What a plan consists of.
+
+use serde::{Deserialize, Serialize};
+
+use super::Order;
+use crate::graph::{Affine, ConvGeometry, Node, Op, Pool, Tail, ValueId, len};
+
+/// A model's plan. It is public: the weights' owner sends it to the other parties.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Plan {
+    /// Bits of the ring.
+    pub ring_bits: u32,
+    /// Fraction bits of every value.
+    pub fraction_bits: u32,
+    /// Whether every party knows the weights.
+    pub public_model: bool,
+    /// The order of product and truncation.
+    pub order: Order,
+    /// The name of the input.
+    pub input_name: String,
+    /// The shape of one input item.
+    pub input_shape: Vec<usize>,
+    /// The largest magnitude of an encoded input.
+    pub input_limit: i64,
+    /// The layers in order; layer `i` makes value `i + 1`.
+    pub layers: Vec<Layer>,
+    /// The value that is revealed.
+    pub output: ValueId,
+    /// The name of the output.
+    pub output_name: String,
+    /// The shape of one revealed item.
+    pub revealed_shape: Vec<usize>,
+    /// What the receiver computes in the clear.
+    pub tail: Vec<Tail>,
+    /// The shape of one output item.
+    pub output_shape: Vec<usize>,
+    /// What the planner could not be sure of. Stays with the planner: it may tell of the weights.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
+}
+
+/// One layer of a [`Plan`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Layer {
+    /// A name that no other layer has.
+    pub name: String,
+    /// What it computes.
+    pub op: LayerOp,
+    /// The values it reads.
+    pub inputs: Vec<ValueId>,
+    /// The shape of one item of its output.
+    pub shape: Vec<usize>,
+    /// Bits dropped from the input before a product.
+    pub input_trunc: u32,
+    /// Fraction bits of the weights, or of the public factor of a mean.
+    pub weight_bits: u32,
+    /// Bits dropped from the result.
+    pub trunc: u32,
+    /// The magnitude planned for. Stays with the planner: it may tell of the weights.
+    #[serde(skip)]
+    pub range: f64,
+}
+
+/// The operations of a [`Plan`]; weights are shared apart.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum LayerOp {
+    /// Convolution.
+    Conv {
+        /// Shapes.
+        geometry: ConvGeometry,
+        /// Whether there is a bias.
+        bias: bool,
+    },
+    /// The item's `rows` x `k` times `k` x `n` weights.
+    Linear {
+        /// Rows of one item.
+        rows: usize,
+        /// Columns of the input.
+        k: usize,
+        /// Columns of the output.
+        n: usize,
+        /// Whether there is a bias.
+        bias: bool,
+    },
+    /// Element-wise scale and shift, as in [`Affine`].
+    Affine {
+        /// Neighbouring elements that share a number.
+        inner: usize,
+        /// The number of channels.
+        channels: usize,
+        /// Whether there are factors.
+        scale: bool,
+        /// Whether there are terms.
+        shift: bool,
+    },
+    /// `x + y`.
+    Add,
+    /// `x - y`.
+    Sub,
+    /// Element-wise `x y`.
+    Mul,
+    /// `max(x, 0)`.
+    Relu,
+    /// `min(max(x, low), high)`, encoded.
+    Clip {
+        /// The lower bound.
+        low: Option<i64>,
+        /// The upper bound.
+        high: Option<i64>,
+    },
+    /// The maximum of each window.
+    MaxPool(Pool),
+    /// The mean of each window.
+    AveragePool(Pool),
+    /// `out[i] = x[index[i]]`, or `fill` (encoded) where the index is the largest `u32`.
+    Rearrange {
+        /// One index into the input item for each element of the output item.
+        index: Vec<u32>,
+        /// The value of padding.
+        fill: i64,
+    },
+    /// The inputs joined along an axis.
+    Concat {
+        /// The product of the item's axes before the joined one.
+        outer: usize,
+    },
+}
+
+impl LayerOp {
+    /// The operation's name for tables.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            LayerOp::Conv { .. } => "Conv",
+            LayerOp::Linear { .. } => "Linear",
+            LayerOp::Affine { .. } => "Affine",
+            LayerOp::Add => "Add",
+            LayerOp::Sub => "Sub",
+            LayerOp::Mul => "Mul",
+            LayerOp::Relu => "Relu",
+            LayerOp::Clip { .. } => "Clip",
+            LayerOp::MaxPool(_) => "MaxPool",
+            LayerOp::AveragePool(_) => "AveragePool",
+            LayerOp::Rearrange { .. } => "Rearrange",
+            LayerOp::Concat { .. } => "Concat",
+        }
+    }
+
+    /// The number of factors and of terms that the model's owner shares for the layer.
+    pub fn weight_lens(&self) -> (usize, usize) {
+        let given = |yes: bool, n: usize| if yes { n } else { 0 };
+        match *self {
+            LayerOp::Conv { ref geometry, bias } => (
+                geometry.filters * geometry.taps(),
+                given(bias, geometry.filters),
+            ),
+            LayerOp::Linear { k, n, bias, .. } => (k * n, given(bias, n)),
+            LayerOp::Affine {
+                channels,
+                scale,
+                shift,
+                ..
+            } => (given(scale, channels), given(shift, channels)),
+            _ => (0, 0),
+        }
+    }
+}
+
+impl Layer {
+    /// Elements of one output item.
+    pub fn out_len(&self) -> usize {
+        len(&self.shape)
+    }
+}
+
+impl Plan {
+    /// Elements of one input item.
+    pub fn input_len(&self) -> usize {
+        len(&self.input_shape)
+    }
+
+    /// Elements of one revealed item.
+    pub fn revealed_len(&self) -> usize {
+        len(&self.revealed_shape)
+    }
+
+    /// Elements of one item of a value.
+    pub fn value_len(&self, id: ValueId) -> usize {
+        id.checked_sub(1)
+            .map_or(self.input_len(), |layer| self.layers[layer].out_len())
+    }
+
+    /// The largest magnitude of an input.
+    pub fn input_range(&self) -> f64 {
+        self.input_limit as f64 / f64::from(self.fraction_bits).exp2()
+    }
+
+    /// How many numbers of weights the model's owner shares.
+    pub fn parameters(&self) -> usize {
+        self.layers
+            .iter()
+            .map(|l| l.op.weight_lens())
+            .map(|(w, b)| w + b)
+            .sum()
+    }
+}
+
+/// `value` with `f` fraction bits.
+pub(crate) fn encode(value: f64, f: u32) -> i64 {
+    (value * f64::from(f).exp2()).round() as i64
+}
+
+/// The layer that a node becomes at `f` fraction bits.
+pub(super) fn layer_op(node: &Node, f: u32) -> LayerOp {
+    match &node.op {
+        Op::Conv(c) => LayerOp::Conv {
+            geometry: c.geometry.clone(),
+            bias: !c.bias.is_empty(),
+        },
+        Op::Linear(l) => LayerOp::Linear {
+            rows: l.rows,
+            k: l.k,
+            n: l.n,
+            bias: !l.bias.is_empty(),
+        },
+        Op::Affine(a) => affine_op(a),
+        Op::Add => LayerOp::Add,
+        Op::Sub => LayerOp::Sub,
+        Op::Mul => LayerOp::Mul,
+        Op::Relu => LayerOp::Relu,
+        Op::Clip { low, high } => {
+            let encoded = |v: &Option<f32>| v.map(|v| encode(v.into(), f));
+            LayerOp::Clip {
+                low: encoded(low),
+                high: encoded(high),
+            }
+        }
+        Op::MaxPool(pool) => LayerOp::MaxPool(pool.clone()),
+        Op::AveragePool(pool) => LayerOp::AveragePool(pool.clone()),
+        Op::Rearrange { index, fill } => LayerOp::Rearrange {
+            index: index.clone(),
+            fill: encode((*fill).into(), f),
+        },
+        Op::Concat { outer } => LayerOp::Concat { outer: *outer },
+    }
+}
+
+fn affine_op(a: &Affine) -> LayerOp {
+    LayerOp::Affine {
+        inner: a.inner,
+        channels: a.channels(),
+        scale: !a.scale.is_empty(),
+        shift: !a.shift.is_empty(),
+    }
+}

@@ -1,0 +1,461 @@
+//! Files and plans that lie: each gives an error that says where, none a panic or a huge
+//! allocation.
+
+mod common;
+
+use std::collections::HashMap;
+
+use common::*;
+use proptest::prelude::*;
+use prost::Message;
+use tacit_nn::onnx::proto::*;
+use tacit_nn::onnx::{ImportError, ImportOptions, import, load};
+use tacit_nn::plan::{Plan, PlanOptions, plan};
+
+fn refused(model: &ModelProto) -> String {
+    match imported(model) {
+        Ok(_) => panic!("the model must be refused"),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn refuses(model: &ModelProto, part: &str) {
+    let text = refused(model);
+    assert!(text.contains(part), "'{text}' does not say '{part}'");
+}
+
+/// A small network with one of most things.
+fn network() -> ModelProto {
+    let pool = vec![list("kernel_shape", &[2, 2]), list("strides", &[2, 2])];
+    let nodes = vec![
+        node(
+            "Conv",
+            &["x", "w", "b"],
+            "c",
+            vec![list("pads", &[1, 1, 1, 1])],
+        ),
+        node("Relu", &["c"], "r", vec![]),
+        node("MaxPool", &["r"], "m", pool.clone()),
+        node("AveragePool", &["m"], "a", pool),
+        node("Reshape", &["a", "flat"], "f", vec![]),
+        node("Gemm", &["f", "g"], "l", vec![]),
+        node("Clip", &["l", "low", "high"], "k", vec![]),
+        node("Softmax", &["k"], "y", vec![]),
+    ];
+    let weights: Vec<f32> = (0..18).map(|i| (i as f32 - 9.0) / 10.0).collect();
+    let tensors = vec![
+        tensor("w", &[2, 1, 3, 3], &weights),
+        tensor("b", &[2], &[0.1, -0.1]),
+        ints("flat", &[2], &[0, -1]),
+        tensor("g", &[2, 3], &weights[..6]),
+        tensor("low", &[], &[-1.0]),
+        tensor("high", &[], &[1.0]),
+    ];
+    model(&[1, 4, 4], nodes, tensors)
+}
+
+fn graph_of(model: &mut ModelProto) -> &mut GraphProto {
+    model.graph.as_mut().expect("a graph")
+}
+
+#[test]
+fn the_network_itself_is_fine() {
+    imported(&network()).unwrap_or_else(|e| panic!("{e}"));
+}
+
+#[test]
+fn not_onnx_at_all() {
+    let error = import(
+        b"\x08\x07 this is no model",
+        None,
+        &ImportOptions::default(),
+    )
+    .unwrap_err();
+    assert!(
+        error.to_string().contains("not a usable ONNX model"),
+        "{error}"
+    );
+    assert!(import(&[], None, &ImportOptions::default()).is_err());
+    assert!(
+        load(
+            "/nonexistent/model.onnx".as_ref(),
+            &ImportOptions::default()
+        )
+        .unwrap_err()
+        .to_string()
+        .contains("/nonexistent")
+    );
+}
+
+#[test]
+fn operator_sets_outside_the_known_ones() {
+    for version in [12, 22] {
+        let mut model = network();
+        model.opset_import[0].version = version;
+        refuses(
+            &model,
+            &format!("operator set {version}; 13 to 21 are supported"),
+        );
+    }
+}
+
+#[test]
+fn tensors_that_lie() {
+    let with = |change: &dyn Fn(&mut TensorProto), part: &str| {
+        let mut model = network();
+        change(&mut graph_of(&mut model).initializer[0]);
+        let text = refused(&model);
+        assert!(text.contains(part), "'{text}' does not say '{part}'");
+    };
+    with(&|t| t.dims = vec![1 << 40, 1, 3, 3], "more than");
+    with(&|t| t.dims = vec![i64::MAX, i64::MAX], "more than");
+    with(&|t| t.dims[0] = -2, "negative dimension -2");
+    with(&|t| t.dims[0] = 3, "72 bytes of data, its shape needs 108");
+    with(&|t| t.data_type = 16, "data type 16");
+    with(&|t| t.raw_data = None, "0 values, its shape needs 18");
+    with(
+        &|t| t.raw_data.as_mut().unwrap()[..4].copy_from_slice(&f32::INFINITY.to_le_bytes()),
+        "weights must be finite",
+    );
+    with(
+        &|t| t.raw_data.as_mut().unwrap()[..4].copy_from_slice(&f32::NAN.to_le_bytes()),
+        "holds NaN at element 0",
+    );
+    with(&|t| t.dims = vec![2, 1, 9], "3 axes, 4 are needed");
+}
+
+#[test]
+fn graphs_that_lie() {
+    let with = |change: &dyn Fn(&mut GraphProto), part: &str| {
+        let mut model = network();
+        change(graph_of(&mut model));
+        refuses(&model, part);
+    };
+    with(
+        &|g| g.node.swap(0, 1),
+        "reads 'c', which no input, tensor or earlier node gives",
+    );
+    with(
+        &|g| g.node[1].input[0] = "m".into(),
+        "not sorted, or has a cycle",
+    );
+    with(
+        &|g| g.node[1].output[0] = "c".into(),
+        "the value 'c' is computed twice",
+    );
+    with(
+        &|g| (g.node[1].output[0], g.node[2].input[0]) = ("w".into(), "w".into()),
+        "'w' is already the name",
+    );
+    with(&|g| drop(g.initializer.remove(1)), "reads 'b'");
+    with(
+        &|g| g.initializer[1].name = "w".into(),
+        "two tensors have this name",
+    );
+    with(&|g| g.initializer[1].name = "x".into(), "0 inputs");
+    with(&|g| g.input.clear(), "0 inputs");
+    with(&|g| g.output.push(g.output[0].clone()), "2 outputs");
+    with(
+        &|g| g.output[0].name = "w".into(),
+        "'w' does not depend on its input",
+    );
+    with(
+        &|g| g.output[0].name = "nothing".into(),
+        "no node computes its output 'nothing'",
+    );
+    with(
+        &|g| g.node[0].attribute[0].ints = vec![1 << 40; 4],
+        "'pads' holds",
+    );
+    with(
+        &|g| g.node[0].attribute[0].ints = vec![1],
+        "'pads' has 1 numbers, 4 are needed",
+    );
+    with(
+        &|g| g.node[2].attribute[0].ints = vec![9, 9],
+        "spans 9 of 4",
+    );
+    with(&|g| g.node[2].attribute[1].ints = vec![0, 1], "at least 1");
+    with(
+        &|g| g.node[2].attribute.push(list("pads", &[3, 3, 3, 3])),
+        "wholly in the padding",
+    );
+    with(
+        &|g| g.initializer[2].int64_data[1] = 5,
+        "2 elements do not fit",
+    );
+    with(&|g| g.initializer[3].dims = vec![3, 2], "take 3 numbers");
+}
+
+#[test]
+fn inputs_that_do_not_fit() {
+    let with = |change: &dyn Fn(&mut TensorTypeProto), part: &str| {
+        let mut model = network();
+        let input = graph_of(&mut model).input[0]
+            .r#type
+            .as_mut()
+            .unwrap()
+            .tensor_type
+            .as_mut()
+            .unwrap();
+        change(input);
+        refuses(&model, part);
+    };
+    with(
+        &|t| t.elem_type = 7,
+        "data type is 7; a float type is needed",
+    );
+    with(&|t| t.shape = None, "has no shape");
+    with(
+        &|t| t.shape.as_mut().unwrap().dim[2].dim_value = Some(-1),
+        "axis 2 has the size -1",
+    );
+    with(
+        &|t| t.shape.as_mut().unwrap().dim[2].dim_value = Some(1 << 50),
+        "more than",
+    );
+}
+
+#[test]
+fn free_dimensions_need_a_value() {
+    let mut model = network();
+    let input = graph_of(&mut model).input[0]
+        .r#type
+        .as_mut()
+        .unwrap()
+        .tensor_type
+        .as_mut()
+        .unwrap();
+    input.shape.as_mut().unwrap().dim[2] = DimensionProto {
+        dim_value: None,
+        dim_param: Some("H".into()),
+    };
+    refuses(
+        &model,
+        "axis 2 is the free dimension 'H'; only the batch (axis 0) may be free: give its size with --dim H=SIZE",
+    );
+    let options = ImportOptions {
+        dims: HashMap::from([("H".to_string(), 4)]),
+    };
+    assert!(import(&model.encode_to_vec(), None, &options).is_ok());
+}
+
+#[test]
+fn what_is_not_supported_is_listed_at_once() {
+    let nodes = vec![
+        node("Gelu", &["x"], "a", vec![]),
+        node("Relu", &["a"], "b", vec![]),
+        node("LeakyRelu", &["b"], "c", vec![]),
+        node("Sigmoid", &["x"], "d", vec![]),
+        node("Add", &["d", "x"], "e", vec![]),
+        NodeProto {
+            domain: "com.example".into(),
+            ..node("Relu", &["x"], "f", vec![])
+        },
+        node("Concat", &["c", "e", "f"], "y", vec![int("axis", 1)]),
+    ];
+    let Err(error @ ImportError::Unsupported(_)) = imported(&model(&[3], nodes, vec![])) else {
+        panic!("must be refused")
+    };
+    let text = error.to_string();
+    assert!(text.starts_with("4 of the model's nodes"), "{text}");
+    for part in [
+        "'the Gelu' (Gelu): not supported; the nearest that is: Relu",
+        "'the LeakyRelu'",
+        "'the Add' (Add): it needs a value that exists only in the clear",
+        "(com.example::Relu)",
+    ] {
+        assert!(text.contains(part), "'{text}' does not say '{part}'");
+    }
+}
+
+#[test]
+fn constants_cannot_grow_without_bound() {
+    let huge = |size: &[i64], parts: &[&str]| {
+        let nodes = vec![
+            node("ConstantOfShape", &["s"], "w", vec![]),
+            node("Concat", parts, "c", vec![int("axis", 0)]),
+            node("MatMul", &["x", "c"], "y", vec![]),
+        ];
+        refuses(
+            &model(&[3], nodes, vec![ints("s", &[size.len() as i64], size)]),
+            "more than",
+        );
+    };
+    huge(&[1 << 30, 1 << 30, 1 << 10], &["w"]);
+    huge(&[1 << 26, 1], &["w", "w", "w"]);
+}
+
+#[test]
+fn external_data_stays_in_the_folder() {
+    let folder = std::env::temp_dir().join(format!("tacit-external-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("inside")).expect("a folder");
+    let weights: Vec<u8> = [9.0f32, 2.0, 3.0]
+        .iter()
+        .flat_map(|v| v.to_le_bytes())
+        .collect();
+    std::fs::write(folder.join("inside/weights.bin"), &weights).expect("weights");
+    let run = |entries: &[(&str, &str)]| {
+        let entry = |&(key, value): &(&str, &str)| StringStringEntryProto {
+            key: key.into(),
+            value: value.into(),
+        };
+        let w = TensorProto {
+            raw_data: None,
+            data_location: 1,
+            external_data: entries.iter().map(entry).collect(),
+            ..tensor("w", &[2, 1], &[])
+        };
+        let model = model(
+            &[2],
+            vec![node("MatMul", &["x", "w"], "y", vec![])],
+            vec![w],
+        );
+        import(
+            &model.encode_to_vec(),
+            Some(&folder),
+            &ImportOptions::default(),
+        )
+    };
+    let graph = run(&[
+        ("location", "inside/weights.bin"),
+        ("offset", "4"),
+        ("length", "8"),
+    ])
+    .unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(
+        tacit_nn::reference::predict(&graph, &[1.0, 1.0]).unwrap(),
+        [5.0]
+    );
+    for (entries, part) in [
+        (&[("location", "../weights.bin")][..], "only files inside"),
+        (
+            &[("location", "inside/../../weights.bin")],
+            "only files inside",
+        ),
+        (&[("location", "/etc/hostname")], "only files inside"),
+        (&[("location", "missing.bin")], "cannot be read"),
+        (
+            &[("location", "inside/weights.bin"), ("offset", "8")],
+            "12 bytes",
+        ),
+        (
+            &[
+                ("location", "inside/weights.bin"),
+                ("offset", "18446744073709551615"),
+            ],
+            "12 bytes",
+        ),
+        (
+            &[("location", "inside/weights.bin"), ("length", "12")],
+            "12 bytes, its shape needs 8",
+        ),
+        (
+            &[("location", "inside/weights.bin"), ("offset", "four")],
+            "not a number",
+        ),
+        (&[], "no 'location'"),
+    ] {
+        let text = run(entries).unwrap_err().to_string();
+        assert!(
+            text.contains("'w'") && text.contains(part),
+            "'{text}' does not say '{part}'"
+        );
+    }
+    std::fs::remove_dir_all(&folder).expect("clean up");
+}
+
+fn a_plan() -> Plan {
+    let graph = imported(&network())
+        .unwrap_or_else(|e| panic!("{e}"))
+        .optimise();
+    plan(&graph, &PlanOptions::default()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn plans_travel_without_weights_or_ranges() {
+    let plan = a_plan();
+    let bytes = plan.to_bytes();
+    let back = Plan::from_bytes(&bytes).expect("its own bytes");
+    assert_eq!(back.to_bytes(), bytes);
+    let text = String::from_utf8(bytes).unwrap();
+    assert!(
+        !text.contains("range") && !text.contains("warnings") && !text.contains('.'),
+        "{text}"
+    );
+}
+
+#[test]
+fn plans_that_lie() {
+    let with = |change: &dyn Fn(&mut Plan), part: &str| {
+        let mut plan = a_plan();
+        change(&mut plan);
+        let text = Plan::from_bytes(&plan.to_bytes())
+            .expect_err("must be refused")
+            .to_string();
+        assert!(text.contains(part), "'{text}' does not say '{part}'");
+    };
+    with(&|p| p.ring_bits = 48, "48 bits");
+    with(&|p| p.fraction_bits = 63, "63 fraction bits");
+    with(&|p| p.input_limit = -1, "input limit");
+    with(&|p| p.output = 99, "output");
+    with(&|p| p.revealed_shape = vec![7], "revealed shape");
+    with(&|p| p.output_shape = vec![7], "output shape");
+    with(&|p| p.input_shape = vec![usize::MAX, 2], "out of bounds");
+    with(&|p| p.layers[0].inputs = vec![5], "no earlier layer");
+    with(&|p| p.layers[0].inputs = vec![], "0 inputs");
+    with(&|p| p.layers[1].inputs = vec![2], "no earlier layer");
+    with(&|p| p.layers[0].trunc = 70, "scales");
+    with(&|p| p.layers[0].name = "a\nb".into(), "a name");
+    with(&|p| p.layers[0].shape = vec![3], "stands between");
+    with(&|p| p.tail[0].size = 0, "out of bounds");
+    use tacit_nn::plan::LayerOp;
+    let conv = |change: &dyn Fn(&mut tacit_nn::graph::ConvGeometry), part: &str| {
+        with(
+            &|p| {
+                if let LayerOp::Conv { geometry, .. } = &mut p.layers[0].op {
+                    change(geometry);
+                }
+            },
+            part,
+        );
+    };
+    conv(&|g| g.stride[0] = 0, "out of bounds");
+    conv(&|g| g.kernel[1] = 1 << 24, "larger than its input");
+    conv(&|g| g.groups = 3, "groups");
+    conv(&|g| g.pad[0] = usize::MAX, "out of bounds");
+    conv(&|g| g.filters = 1 << 24, "stands between");
+    conv(&|g| g.filters = 1 << 25, "out of bounds");
+    assert!(Plan::from_bytes(b"{}").is_err());
+    assert!(Plan::from_bytes(b"[1e999").is_err());
+}
+
+proptest! {
+    #[test]
+    fn damaged_models_never_panic(cuts in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6), end in any::<prop::sample::Index>(), cut in any::<bool>()) {
+        let mut bytes = network().encode_to_vec();
+        for (at, value) in cuts {
+            let at = at.index(bytes.len());
+            bytes[at] = value;
+        }
+        if cut {
+            bytes.truncate(end.index(bytes.len()));
+        }
+        if let Ok(graph) = import(&bytes, None, &ImportOptions::default()) {
+            let _ = plan(&graph.optimise(), &PlanOptions::default());
+        }
+    }
+
+    #[test]
+    fn damaged_plans_never_panic(cuts in prop::collection::vec((any::<prop::sample::Index>(), b'0'..=b'9'), 1..4)) {
+        let mut bytes = a_plan().to_bytes();
+        let digits: Vec<usize> = (0..bytes.len()).filter(|&i| bytes[i].is_ascii_digit()).collect();
+        for (at, value) in cuts {
+            bytes[digits[at.index(digits.len())]] = value;
+        }
+        if let Ok(plan) = Plan::from_bytes(&bytes) {
+            let roles = tacit_nn::plan::Roles { model_owner: 0, data_owner: 1, receiver: tacit_protocols::machine::Audience::All };
+            plan.calls(3, &roles);
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! What the planner accepts, refuses and warns of.
+
+mod common;
+
+use common::*;
+use tacit_nn::Graph;
+use tacit_nn::encode::EncodeError;
+use tacit_nn::plan::{DEFAULT_INPUT_RANGE, Order, PlanError, PlanOptions, plan};
+
+/// Two layers: 'first' gives up to 100 |x|, 'second' a tenth of that.
+fn two_layers() -> Graph {
+    let mut nodes = vec![
+        node("MatMul", &["x", "w"], "a", vec![]),
+        node("Relu", &["a"], "b", vec![]),
+        node("MatMul", &["b", "v"], "y", vec![]),
+    ];
+    nodes[0].name = "first".into();
+    nodes[2].name = "second".into();
+    let tensors = vec![
+        tensor("w", &[2, 1], &[50.0, -50.0]),
+        tensor("v", &[1, 1], &[0.1]),
+    ];
+    imported(&model(&[2], nodes, tensors))
+        .unwrap_or_else(|e| panic!("{e}"))
+        .optimise()
+}
+
+fn narrow<'a>() -> PlanOptions<'a> {
+    PlanOptions {
+        ring_bits: 32,
+        ..PlanOptions::default()
+    }
+}
+
+#[test]
+fn bits_follow_the_ranges() {
+    // The samples reach 1 and 100; the plan provides for 2 and 200, that is 8 integer bits.
+    let samples = [1.0, -1.0, 0.5, 0.25];
+    let options = PlanOptions {
+        samples: Some(&samples),
+        fraction_bits: Some(12),
+        ..narrow()
+    };
+    let plan = plan(&two_layers(), &options).unwrap_or_else(|e| panic!("{e}"));
+    let bits: Vec<_> = plan
+        .layers
+        .iter()
+        .map(|l| (l.name.as_str(), l.weight_bits, l.trunc))
+        .collect();
+    assert_eq!(
+        bits,
+        [("first", 10, 10), ("the Relu", 0, 0), ("second", 13, 13)]
+    );
+    assert_eq!((plan.layers[0].range, plan.input_range()), (200.0, 2.0));
+    assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);
+}
+
+#[test]
+fn the_layer_that_does_not_fit_is_named() {
+    let samples = [1.0, -1.0];
+    let options = PlanOptions {
+        samples: Some(&samples),
+        fraction_bits: Some(18),
+        ..narrow()
+    };
+    let error = plan(&two_layers(), &options).unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, PlanError::Range { .. }), "{text}");
+    assert!(text.starts_with("layer 'first': values up to 200.0000 need 8 integer + 18 fraction + 5 weight bits, but the 32-bit ring holds 30"), "{text}");
+    let wide = PlanOptions {
+        ring_bits: 64,
+        ..options
+    };
+    assert_eq!(plan(&two_layers(), &wide).unwrap().fraction_bits, 18);
+    let far = PlanOptions {
+        input_range: Some(1e9),
+        samples: None,
+        ..narrow()
+    };
+    assert!(
+        plan(&two_layers(), &far)
+            .unwrap_err()
+            .to_string()
+            .starts_with("input 'x'")
+    );
+}
+
+#[test]
+fn the_worst_case_needs_no_samples() {
+    let graph = two_layers();
+    let options = PlanOptions::default();
+    let made = plan(&graph, &options).unwrap();
+    assert_eq!(made.fraction_bits, 18);
+    assert!(made.warnings.is_empty());
+    assert_eq!(made.layers[0].range, 100.0 * DEFAULT_INPUT_RANGE);
+    // 800 needs 10 bits: 12 fraction bits and enough for the weights still fit 32 bits.
+    let made = plan(&graph, &narrow()).unwrap();
+    assert!(made.warnings.is_empty(), "{:?}", made.warnings);
+    // 16 fraction bits do not, for the worst case, but for what the samples show.
+    let samples = [0.5, 0.5, 0.1, -0.1];
+    let made = plan(
+        &graph,
+        &PlanOptions {
+            samples: Some(&samples),
+            fraction_bits: Some(18),
+            ..narrow()
+        },
+    )
+    .unwrap();
+    assert_eq!(made.warnings.len(), 1);
+    assert!(
+        made.warnings[0].starts_with("layer 'first' holds values up to"),
+        "{:?}",
+        made.warnings
+    );
+}
+
+#[test]
+fn made_up_inputs_come_with_a_warning() {
+    let made = plan(
+        &two_layers(),
+        &PlanOptions {
+            fraction_bits: Some(16),
+            ..narrow()
+        },
+    );
+    match made {
+        Err(PlanError::Range { .. }) => {}
+        Err(other) => panic!("{other}"),
+        Ok(made) => assert!(
+            made.warnings[0].contains("made-up inputs"),
+            "{:?}",
+            made.warnings
+        ),
+    }
+}
+
+#[test]
+fn plans_are_repeatable() {
+    let options = PlanOptions {
+        samples: Some(&[1.0, -1.0]),
+        ..narrow()
+    };
+    assert_eq!(
+        plan(&two_layers(), &options).unwrap().to_bytes(),
+        plan(&two_layers(), &options).unwrap().to_bytes()
+    );
+}
+
+#[test]
+fn half_of_the_fraction_where_factors_are_truncated() {
+    let options = PlanOptions {
+        order: Order::TruncateThenMultiply,
+        fraction_bits: Some(15),
+        ..narrow()
+    };
+    let made = plan(&two_layers(), &options).unwrap();
+    let first = &made.layers[0];
+    assert_eq!(
+        (first.input_trunc, first.weight_bits, first.trunc),
+        (7, 7, 0)
+    );
+}
+
+#[test]
+fn options_that_make_no_sense() {
+    let samples = [1.0, f32::NAN];
+    for (options, part) in [
+        (
+            PlanOptions {
+                ring_bits: 16,
+                ..narrow()
+            },
+            "32 and 64",
+        ),
+        (
+            PlanOptions {
+                fraction_bits: Some(31),
+                ..narrow()
+            },
+            "2..=28",
+        ),
+        (
+            PlanOptions {
+                margin: 0.5,
+                ..narrow()
+            },
+            "margin",
+        ),
+        (
+            PlanOptions {
+                margin: f64::NAN,
+                ..narrow()
+            },
+            "margin",
+        ),
+        (
+            PlanOptions {
+                input_range: Some(0.0),
+                ..narrow()
+            },
+            "input range",
+        ),
+        (
+            PlanOptions {
+                input_range: Some(f64::INFINITY),
+                ..narrow()
+            },
+            "input range",
+        ),
+        (
+            PlanOptions {
+                samples: Some(&samples),
+                ..narrow()
+            },
+            "element 1 of the samples is NaN",
+        ),
+        (
+            PlanOptions {
+                samples: Some(&[]),
+                ..narrow()
+            },
+            "no samples",
+        ),
+        (
+            PlanOptions {
+                samples: Some(&samples[..1]),
+                ..narrow()
+            },
+            "1 numbers",
+        ),
+        (
+            PlanOptions {
+                samples: Some(&[3.0, 1.0]),
+                input_range: Some(2.0),
+                ..narrow()
+            },
+            "beyond the input range",
+        ),
+    ] {
+        let text = plan(&two_layers(), &options).unwrap_err().to_string();
+        assert!(text.contains(part), "'{text}' does not say '{part}'");
+    }
+}
+
+#[test]
+fn inputs_are_refused_not_clamped() {
+    let made = plan(&two_layers(), &PlanOptions::default()).unwrap();
+    let f = f64::from(made.fraction_bits).exp2();
+    let encoded = made.encode_input(&[8.0, -0.5], &[1, 2]).unwrap();
+    assert_eq!(encoded, [(8.0 * f) as i64, (-0.5 * f) as i64]);
+    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 8.001, -1e15] {
+        let error = made.encode_input(&[0.0, bad], &[1, 2]).unwrap_err();
+        assert!(
+            matches!(error, EncodeError::Value { index: 1, .. }),
+            "{error}"
+        );
+        assert!(
+            error
+                .to_string()
+                .starts_with(&format!("element 1 of the input is {bad}")),
+            "{error}"
+        );
+    }
+    for shape in [&[2][..], &[1, 1, 2], &[1, 3], &[0, 2]] {
+        let error = made.encode_input(&[0.0; 2], shape).unwrap_err().to_string();
+        assert!(error.contains("the model takes [N, 2]"), "{error}");
+    }
+    assert!(matches!(
+        made.encode_input(&[0.0; 3], &[1, 2]),
+        Err(EncodeError::Length {
+            found: 3,
+            wanted: 2
+        })
+    ));
+    assert!(matches!(made.finish(&[]), Ok(v) if v.is_empty()));
+}
+
+#[test]
+fn weights_of_another_model_are_refused() {
+    let graph = two_layers();
+    let made = plan(&graph, &PlanOptions::default()).unwrap();
+    let mut other = graph.clone();
+    other.nodes.pop();
+    assert!(made.encode_weights(&other).is_err());
+    let tensors = vec![
+        tensor("w", &[2, 2], &[1.0; 4]),
+        tensor("v", &[2, 1], &[1.0; 2]),
+    ];
+    let nodes = vec![
+        node("MatMul", &["x", "w"], "a", vec![]),
+        node("Relu", &["a"], "b", vec![]),
+        node("MatMul", &["b", "v"], "y", vec![]),
+    ];
+    let other = imported(&model(&[2], nodes, tensors)).unwrap();
+    assert!(made.encode_weights(&other).is_err());
+}
+
+#[test]
+fn a_weight_beyond_the_ring_is_refused() {
+    // The product is small, since the input is; the weight itself is not.
+    let nodes = vec![node("MatMul", &["x", "w"], "y", vec![])];
+    let graph = imported(&model(&[1], nodes, vec![tensor("w", &[1, 1], &[1e6])])).unwrap();
+    let samples = [1e-6];
+    let made = plan(
+        &graph,
+        &PlanOptions {
+            samples: Some(&samples),
+            fraction_bits: Some(10),
+            ..narrow()
+        },
+    )
+    .unwrap();
+    let error = made
+        .encode_weights(&graph)
+        .err()
+        .expect("must be refused")
+        .to_string();
+    assert!(
+        error.contains("'the MatMul'") && error.contains("32-bit"),
+        "{error}"
+    );
+}
