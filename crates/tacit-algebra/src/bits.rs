@@ -298,3 +298,128 @@ impl Bits {
         bits
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Prg;
+    use crate::isa::same_everywhere;
+
+    const LENGTHS: [usize; 9] = [0, 1, 7, 63, 64, 65, 128, 1000, 70_001];
+
+    fn random(n: usize, seed: u8) -> Bits {
+        Prg::new([seed; 16]).bits(n)
+    }
+
+    #[test]
+    fn gates() {
+        for n in LENGTHS {
+            let [a, b, c, d, e] = [1, 2, 3, 4, 5].map(|seed| random(n, seed));
+            let (xor, and, not) = same_everywhere(|| (a.xor(&b), a.and(&b), a.not()));
+            assert!(xor == Bits::from_fn(n, |i| a.get(i) != b.get(i)));
+            assert!(and == Bits::from_fn(n, |i| a.get(i) && b.get(i)));
+            assert!(not == Bits::from_fn(n, |i| !a.get(i)));
+            assert_eq!(not.count_ones(), n - a.count_ones());
+            let product = same_everywhere(|| {
+                let mut acc = e.clone();
+                and_product_assign(&mut acc, &a, &b, &c, &d);
+                acc
+            });
+            let terms = a.and(&c).xor(&b.and(&c)).xor(&a.and(&d)).xor(&e);
+            assert!(product == terms, "{n} bits");
+        }
+    }
+
+    #[test]
+    fn single_bits() {
+        let mut bits = Bits::zeros(130);
+        for i in [0, 63, 64, 129] {
+            bits.set(i, true);
+            assert!(bits.get(i));
+        }
+        bits.set(64, false);
+        assert!(!bits.get(64));
+        assert_eq!(bits.count_ones(), 3);
+        assert_eq!(format!("{bits:?}"), "Bits(130)");
+    }
+
+    #[test]
+    fn expansion() {
+        for n in LENGTHS {
+            let a = random(n, 6);
+            let (bytes, words) = same_everywhere(|| (a.expand(), a.expand_ring::<u64>()));
+            assert_eq!((bytes.len(), words.len()), (n, n));
+            assert!((0..n).all(|i| bytes[i] == a.get(i) as u8 && words[i] == bytes[i] as u64));
+            assert!(a.expand_ring::<u8>() == bytes);
+        }
+        for byte in 0..=255 {
+            assert_eq!(squeeze(spread(byte)), byte);
+        }
+    }
+
+    fn signs<R: Ring>() {
+        for n in LENGTHS {
+            let a = Prg::new([7; 16]).ring::<R>(n);
+            let top = same_everywhere(|| Bits::msb_of(&a));
+            assert!(
+                top == Bits::from_fn(n, |i| a[i].to_i64() < 0),
+                "{n} elements"
+            );
+        }
+    }
+
+    #[test]
+    fn top_bits_are_signs() {
+        signs::<u8>();
+        signs::<u16>();
+        signs::<u32>();
+        signs::<u64>();
+    }
+
+    #[test]
+    fn slices_and_concatenations_at_every_offset() {
+        let a = random(300, 8);
+        for start in 0..=130 {
+            for len in [0, 1, 63, 64, 65, 128, 170] {
+                let part = a.slice(start, len);
+                assert!(
+                    part == Bits::from_fn(len, |i| a.get(start + i)),
+                    "{start}, {len}"
+                );
+                let rest = a.slice(start + len, 300 - start - len);
+                assert!(
+                    Bits::concat(&[&a.slice(0, start), &part, &rest]) == a,
+                    "{start}, {len}"
+                );
+            }
+        }
+        assert!(Bits::concat(&[]) == Bits::default());
+    }
+
+    #[test]
+    fn bytes_are_read_strictly() {
+        for n in LENGTHS {
+            let a = random(n, 9);
+            let mut bytes = a.to_bytes();
+            assert_eq!(bytes.len(), n.div_ceil(8));
+            assert!((0..n).all(|i| (bytes[i / 8] >> (i % 8) & 1 == 1) == a.get(i)));
+            assert!(Bits::from_bytes(n, &bytes) == Some(a));
+            if n % 8 != 0 {
+                *bytes.last_mut().unwrap() |= 0x80;
+                assert!(Bits::from_bytes(n, &bytes).is_none());
+            }
+            bytes.push(0);
+            assert!(Bits::from_bytes(n, &bytes).is_none());
+        }
+        assert!(Bits::from_bytes(9, &[1]).is_none());
+    }
+
+    #[test]
+    fn unused_bits_are_cleared() {
+        assert_eq!(
+            Bits::from_words(65, vec![u64::MAX; 2]).words(),
+            [u64::MAX, 1]
+        );
+        assert_eq!(Bits::zeros(65).not().words(), [u64::MAX, 1]);
+    }
+}

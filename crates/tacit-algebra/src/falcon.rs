@@ -161,7 +161,8 @@ impl Tile {
 
     /// Row `i` of the leaves, from the top row down.
     #[inline(always)]
-    fn row(&mut self, p: u8, one: u8, i: usize, x: &[u8], g: &[u8], beta: &[u8], out: &mut [u8]) {
+    fn row<R: Ring>(&mut self, one: u8, i: usize, x: &[u8], g: &[u8], beta: &[u8], out: &mut [u8]) {
+        let p = R::PRIME;
         let n = out.len();
         let (x, g, beta) = (&x[..n], &g[..n], &beta[..n]);
         let (y, z) = (&self.y[i / 8][..n], &self.z[i / 8][..n]);
@@ -203,7 +204,7 @@ simd! {
         r: &[R],
         constant: bool,
     ) {
-        let (p, one) = (R::PRIME, constant as u8);
+        let one = constant as u8;
         let last = R::ONE.shl(out.len() as u32).sub(R::ONE);
         for s in (0..r.len()).step_by(TILE) {
             let e = r.len().min(s + TILE);
@@ -211,7 +212,7 @@ simd! {
             let mut tile = Tile::new(r, beta, one);
             for (i, out) in out.iter_mut().enumerate().rev() {
                 let row = i * stride + s;
-                tile.row(p, one, i, &x[row..], &g[row..], beta, &mut out[s..e]);
+                tile.row::<R>(one, i, &x[row..], &g[row..], beta, &mut out[s..e]);
             }
             for ((c, r), beta) in out[0][s..e].iter_mut().zip(r).zip(beta) {
                 *c = if *r == last { *beta } else { *c };
@@ -264,4 +265,161 @@ pub fn compare_leaves<R: Ring>(
         );
     });
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::same_everywhere;
+    use crate::{BitRows, Prg};
+
+    /// Every pair of low parts and every sign: 2^15 elements at 8 bits.
+    #[test]
+    fn every_sum_of_two() {
+        let all: Vec<u16> = (0..1 << 15).collect();
+        let a: Vec<u8> = all.iter().map(|v| *v as u8).collect();
+        let x: Vec<u8> = all.iter().map(|v| (v >> 8) as u8).collect();
+        let (sum, carry) = same_everywhere(|| masked_add(&a, &x));
+        for i in 0..all.len() {
+            let wide = (a[i] & 127) as u32 + x[i] as u32;
+            assert_eq!((sum[i] as u32, carry.get(i)), (wide % 128, wide >= 128));
+        }
+        let low = vec::low_bits(&a, 7);
+        assert!(sum2(&low, &x) == (sum, carry));
+    }
+
+    fn sums<R: Ring>() {
+        let modulus = 1u128 << (R::BITS - 1);
+        for n in [0, 1, 63, 64, 65, 1025, 40_001] {
+            let mut prg = Prg::new([1; 16]);
+            let [a, b, c] = [0; 3].map(|_| vec::shr(&prg.ring::<R>(n), 1));
+            let (sum, parity) = same_everywhere(|| sum3(&a, &b, &c));
+            for i in 0..n {
+                let wide = [a[i], b[i], c[i]]
+                    .iter()
+                    .map(|v| v.to_u64() as u128)
+                    .sum::<u128>();
+                assert_eq!(sum[i].to_u64() as u128, wide % modulus);
+                assert_eq!(parity.get(i), wide / modulus % 2 == 1);
+            }
+        }
+    }
+
+    #[test]
+    fn sums_of_three() {
+        sums::<u8>();
+        sums::<u16>();
+        sums::<u32>();
+        sums::<u64>();
+    }
+
+    #[test]
+    fn flips() {
+        for n in [0, 1, 63, 64, 65, 1025, 40_001] {
+            let mut prg = Prg::new([2; 16]);
+            let (x, ring, b) = (prg.prime(37, n), prg.ring::<u32>(n), prg.bits(n));
+            for one in [0, 1] {
+                let out = same_everywhere(|| {
+                    (
+                        flip_residues(37, &x, &b, one == 1),
+                        flip_ring(&ring, &b, one == 1),
+                    )
+                });
+                for i in 0..n {
+                    let expected = if b.get(i) {
+                        ((37 + one - x[i]) % 37, (one as u32).wrapping_sub(ring[i]))
+                    } else {
+                        (x[i], ring[i])
+                    };
+                    assert_eq!((out.0[i], out.1[i]), expected, "{i} of {n}");
+                }
+            }
+        }
+    }
+
+    /// All x and r of 7 bits: some leaf is zero exactly where x > r (beta = 1) or x <= r
+    /// (beta = 0), at r = 127 too.
+    #[test]
+    fn comparison_is_exhaustively_right() {
+        let n = 128 * 128;
+        let x: Vec<u8> = (0..n).map(|i| (i / 128) as u8).collect();
+        let r: Vec<u8> = (0..n).map(|i| (i % 128) as u8).collect();
+        let bits = BitRows::from_ring(&x, 7);
+        let bits: Vec<u8> = (0..7).flat_map(|i| bits.row_bits(i).expand()).collect();
+        for beta in [0, 1] {
+            let g: Vec<u8> = bits.iter().map(|b| b * beta).collect();
+            let betas = vec![beta; n];
+            let leaves = same_everywhere(|| compare_leaves(&bits, &g, n, 7, &betas, &r, true));
+            for i in 0..n {
+                let zero = (0..7).any(|row| leaves[row * n + i] == 0);
+                assert_eq!(
+                    zero,
+                    (x[i] > r[i]) == (beta == 1),
+                    "{} {} {beta}",
+                    x[i],
+                    r[i]
+                );
+                assert!((0..7).all(|row| leaves[row * n + i] < 11));
+            }
+        }
+    }
+
+    /// The formulas of the documentation, literally.
+    fn definition<R: Ring>(
+        [x, g]: [&[u8]; 2],
+        (stride, rows): (usize, usize),
+        beta: &[u8],
+        r: &[R],
+        one: i32,
+    ) -> Vec<u8> {
+        let n = r.len();
+        let mut out = vec![0; rows * n];
+        for j in 0..n {
+            let (beta, r) = (beta[j] as i32, r[j].to_u64());
+            let last = r == (1 << rows) - 1;
+            let next = if last { 0 } else { r + 1 };
+            let mut sum = 0;
+            for i in (0..rows).rev() {
+                let (x, g) = (x[i * stride + j] as i32, g[i * stride + j] as i32);
+                let (y, z) = ((r >> i & 1) as i32, (next >> i & 1) as i32);
+                let u = x - 2 * g - one * z + beta * (y + z);
+                let w = x + beta * (y - z) + one * z - 2 * (x * z + g * (y - z));
+                let c = if last && i == 0 { beta } else { u + one + sum };
+                out[i * n + j] = c.rem_euclid(R::PRIME as i32) as u8;
+                sum += w;
+            }
+        }
+        out
+    }
+
+    fn formulas<R: Ring>(rows: usize) {
+        for n in [0, 1, 63, 64, 65, 255, 256, 257, 1300] {
+            let (mut prg, stride) = (Prg::new([3; 16]), n + 5);
+            let (x, g) = (
+                prg.prime(R::PRIME, stride * rows),
+                prg.prime(R::PRIME, stride * rows),
+            );
+            let (beta, mut r) = (prg.prime(R::PRIME, n), prg.ring::<R>(n));
+            r = vec::shr(&r, R::BITS - rows as u32);
+            for (i, r) in r.iter_mut().enumerate().step_by(3) {
+                *r = vec::low_bits(&[R::from_i64(-1 - (i % 4) as i64)], rows as u32)[0];
+            }
+            for constant in [false, true] {
+                let leaves =
+                    same_everywhere(|| compare_leaves(&x, &g, stride, rows, &beta, &r, constant));
+                let expected = definition([&x, &g], (stride, rows), &beta, &r, constant as i32);
+                assert!(leaves == expected, "{n} elements of {} bits", R::BITS);
+            }
+        }
+    }
+
+    #[test]
+    fn leaves_are_the_formulas() {
+        formulas::<u8>(7);
+        formulas::<u16>(15);
+        formulas::<u32>(31);
+        formulas::<u64>(63);
+        formulas::<u32>(12);
+        formulas::<u64>(1);
+    }
 }

@@ -296,7 +296,7 @@ mod tests {
                 }
                 assert_eq!(unpack(p, &packed[1..], n), None);
                 assert_eq!(unpack(p, &[&packed[..], &[0]].concat(), n), None);
-                if n * packed_bits(p) as usize % 8 != 0 {
+                if packed.len() * 8 > n * packed_bits(p) as usize {
                     let mut dirty = packed.clone();
                     dirty[packed.len() - 1] |= 0x80;
                     assert_eq!(unpack(p, &dirty, n), None, "p = {p}, n = {n}");

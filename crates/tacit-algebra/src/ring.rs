@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn primes_leave_room_for_the_largest_leaf() {
         fn check<R: Ring>() {
-            let is_prime = |p: u32| (2..p).all(|d| p % d != 0);
+            let is_prime = |p: u32| (2..p).all(|d| !p.is_multiple_of(d));
             let smallest = (R::BITS + 2..).find(|&p| is_prime(p));
             assert_eq!(smallest, Some(R::PRIME as u32));
         }

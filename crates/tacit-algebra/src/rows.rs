@@ -122,7 +122,7 @@ impl BitRows {
 }
 
 /// Words of a row that are transposed together, a lane each.
-const LANES: usize = 8;
+const LANES: usize = 32;
 
 /// `R::BITS` words of `LANES` lanes. Word `i` of a lane holds elements `i`, `i + BITS`, ... of
 /// its 64, side by side; transposed, it holds bit `i` of all of them.

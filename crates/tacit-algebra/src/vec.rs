@@ -254,3 +254,94 @@ pub fn gather<T: Pod + Send + Sync>(a: &[T], index: &[u32]) -> Vec<T> {
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Prg;
+    use crate::isa::same_everywhere;
+
+    const LENGTHS: [usize; 8] = [0, 1, 15, 63, 64, 65, 1001, 70_001];
+
+    /// `kernel` on every processor against `element`, at every length.
+    fn check<R: Ring, T: Pod + Eq>(
+        name: &str,
+        kernel: impl Fn(&[R], &[R], &[R]) -> Vec<T>,
+        element: impl Fn(R, R, R) -> T,
+    ) {
+        for n in LENGTHS {
+            let mut prg = Prg::new([1; 16]);
+            let [a, b, c] = [0; 3].map(|_| prg.ring::<R>(n));
+            let out = same_everywhere(|| kernel(&a, &b, &c));
+            assert_eq!(out.len(), n);
+            assert!(
+                (0..n).all(|i| out[i] == element(a[i], b[i], c[i])),
+                "{name}, {n} elements"
+            );
+        }
+    }
+
+    fn every_kernel<R: Ring>() {
+        let changed = |f: &dyn Fn(&mut Vec<R>), a: &[R]| {
+            let mut a = a.to_vec();
+            f(&mut a);
+            a
+        };
+        let k = R::from_i64(-77);
+        check::<R, R>("add", |a, b, _| add(a, b), |a, b, _| a.add(b));
+        check::<R, R>("add3", add3, |a, b, c| a.add(b).add(c));
+        check::<R, R>("sub", |a, b, _| sub(a, b), |a, b, _| a.sub(b));
+        check::<R, R>("mul", |a, b, _| mul(a, b), |a, b, _| a.mul(b));
+        check::<R, R>("neg", |a, _, _| neg(a), |a, _, _| a.neg());
+        check::<R, R>("scale", |a, _, _| scale(a, k), |a, _, _| a.mul(k));
+        for k in [0, 1, R::BITS / 2, R::BITS - 1] {
+            check::<R, R>("shl", |a, _, _| shl(a, k), |a, _, _| a.shl(k));
+            check::<R, R>("shr", |a, _, _| shr(a, k), |a, _, _| a.shr(k));
+            check::<R, R>("sar", |a, _, _| sar(a, k), |a, _, _| a.sar(k));
+        }
+        check::<R, R>(
+            "add_assign",
+            |a, b, _| changed(&|a| add_assign(a, b), a),
+            |a, b, _| a.add(b),
+        );
+        check::<R, R>(
+            "sub_assign",
+            |a, b, _| changed(&|a| sub_assign(a, b), a),
+            |a, b, _| a.sub(b),
+        );
+        check::<R, R>(
+            "add_scalar_assign",
+            |a, _, _| changed(&|a| add_scalar_assign(a, k), a),
+            |a, _, _| a.add(k),
+        );
+        check::<R, R>(
+            "product_assign",
+            |a, b, c| changed(&|acc| product_assign(acc, a, b, c, a), a),
+            |a, b, c| a.add(a.mul(c)).add(b.mul(c)).add(a.mul(a)),
+        );
+        check::<R, i64>("decode", |a, _, _| decode(a), |a, _, _| a.to_i64());
+        check::<R, R>("encode", |a, _, _| encode(&decode(a)), |a, _, _| a);
+    }
+
+    #[test]
+    fn kernels_are_their_definitions() {
+        every_kernel::<u8>();
+        every_kernel::<u16>();
+        every_kernel::<u32>();
+        every_kernel::<u64>();
+    }
+
+    #[test]
+    fn gather_puts_zero_for_the_pad() {
+        assert_eq!(gather(&[5u8, 6], &[1, u32::MAX, 0, 1]), [6, 0, 5, 6]);
+        let index: Vec<u32> = (0..70_001).rev().collect();
+        let all: Vec<u64> = (0..70_001).collect();
+        assert!(gather(&all, &index).iter().rev().eq(&all));
+    }
+
+    #[test]
+    #[should_panic]
+    fn lengths_must_agree() {
+        add(&[1u32, 2], &[1]);
+    }
+}
