@@ -199,3 +199,60 @@ impl Queue {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn part(len: usize) -> Part {
+        let header = Header {
+            session: Session::default(),
+            sequence: 0,
+            tag: 0,
+            depth: 0,
+            len: 0,
+            more: false,
+            farewell: false,
+        };
+        Part {
+            header,
+            payload: vec![0; len],
+            due: None,
+        }
+    }
+
+    #[test]
+    fn a_transport_cannot_fill_the_memory() {
+        for len in [1 << 20, 0] {
+            let queue = Queue::new();
+            let count = 4 * QUEUE_BYTES / (len + PART_BYTES);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    for _ in 0..count {
+                        queue.push_bounded(part(len)).unwrap();
+                    }
+                });
+                for _ in 0..count {
+                    queue.pop(Instant::now() + Duration::from_secs(60)).unwrap();
+                    let waiting = queue.lock().bytes;
+                    assert!(waiting <= QUEUE_BYTES + len + PART_BYTES, "{waiting} bytes");
+                }
+            });
+            assert_eq!(queue.lock().bytes, 0);
+        }
+    }
+
+    #[test]
+    fn who_waits_for_room_is_released_when_nobody_receives() {
+        let queue = Queue::new();
+        queue.push(part(QUEUE_BYTES + 1)).unwrap();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| queue.push_bounded(part(1)));
+            queue.abandon();
+            assert_eq!(waiting.join().unwrap(), Err(Gone));
+        });
+        assert_eq!(queue.lock().parts.len(), 0);
+    }
+}

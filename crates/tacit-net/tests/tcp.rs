@@ -282,10 +282,10 @@ fn the_limit_allows_for_the_model() {
     let mut configs = configs("slow", 2);
     for config in &mut configs {
         config.model = LinkModel {
-            rtt: Duration::from_millis(1500),
+            rtt: Duration::from_millis(3000),
             rate: None,
         };
-        config.timeout = Duration::from_millis(700);
+        config.timeout = Duration::from_millis(1200);
     }
     let parties = join_all(configs).into_iter().map(Result::unwrap).collect();
     run(parties, |mut party| {

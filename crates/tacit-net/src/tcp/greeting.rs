@@ -103,11 +103,15 @@ pub(crate) fn accept(
         until,
     };
     match greeting.complete(stream, nonce) {
+        Ok(secured) => Ok((claimed, secured)),
         // Until it has shown its own certificate, a client's alert may be anybody's.
         Err(Failure::Final(e @ NetError::RefusedByPeer { .. })) => {
             Err(Failure::Passing(e.to_string()))
         }
-        other => other.map(|secured| (claimed, secured)),
+        Err(Failure::Passing(why)) => Err(Failure::Passing(format!(
+            "it claims to be party {claimed}, but {why}"
+        ))),
+        Err(failure) => Err(failure),
     }
 }
 
@@ -128,7 +132,7 @@ impl Greeting<'_> {
                 nonce,
             }),
             Err(failure) => {
-                linger(&stream);
+                self.say_why(&stream);
                 Err(failure)
             }
         }
@@ -149,6 +153,19 @@ impl Greeting<'_> {
             return Err(self.refused(&address, "it showed no certificate".into()));
         }
         self.check(&theirs, &address)
+    }
+
+    /// Sends what TLS has left to say, and lets the other end read it: closing at once could
+    /// destroy it on the way.
+    fn say_why(&mut self, stream: &TcpStream) {
+        let mut io = Timed {
+            stream,
+            until: Instant::now() + LINGER,
+        };
+        while self.tls.wants_write() && self.tls.write_tls(&mut io).is_ok() {}
+        let _ = stream.shutdown(Shutdown::Write);
+        let mut sink = [0; 512];
+        while matches!(io.read(&mut sink), Ok(n) if n > 0) {}
     }
 
     /// What a failed exchange says about the peer.
@@ -277,17 +294,6 @@ fn talk(tls: &mut Connection, io: &mut Timed<'_>, hello: &[u8]) -> io::Result<[u
         }
     }
     Ok(theirs)
-}
-
-/// Lets the other end read the last words: closing at once could destroy them on the way.
-fn linger(stream: &TcpStream) {
-    let mut io = Timed {
-        stream,
-        until: Instant::now() + LINGER,
-    };
-    let _ = stream.shutdown(Shutdown::Write);
-    let mut sink = [0; 512];
-    while matches!(io.read(&mut sink), Ok(n) if n > 0) {}
 }
 
 fn passing(error: io::Error) -> Failure {

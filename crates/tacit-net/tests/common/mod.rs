@@ -90,6 +90,21 @@ impl Joining {
         Joining { thread, notices }
     }
 
+    /// Waits until `count` connections have been turned away; what was said of them.
+    pub fn strays(&self, count: usize) -> String {
+        loop {
+            let notices = self.notices.lock().unwrap().clone();
+            let strays = notices
+                .iter()
+                .filter(|notice| matches!(notice, Notice::Stray { .. }));
+            let strays: Vec<_> = strays.map(ToString::to_string).collect();
+            if strays.len() >= count {
+                return strays.join("\n");
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     pub fn end(self) -> (Result<Party, NetError>, Vec<Notice>) {
         let outcome = self.thread.join().unwrap();
         let notices = self.notices.lock().unwrap().clone();
