@@ -7,7 +7,7 @@ use crate::graph::{Graph, Op, ValueId, len};
 use crate::reference::run;
 
 /// Multiply-adds that one trial of a number of fraction bits may cost.
-const TRIAL_WORK: usize = 2_000_000_000;
+const TRIAL_WORK: usize = 1_000_000_000;
 /// The most items of a trial.
 const TRIAL_ITEMS: usize = 64;
 
@@ -30,22 +30,35 @@ pub(super) fn fraction_bits(
     let mut fitting = candidates
         .rev()
         .filter_map(|f| limits.scales(graph, bounds, f).ok().map(|s| (f, s)));
-    let best = if limits.ring_bits == 64 {
-        fitting.next().map(|(f, _)| f)
-    } else {
-        let x = &trials[..trial_len(graph, trials)];
-        let exact = run(graph, x, |_, _| {})?;
-        let mut tried = Vec::new();
-        for (f, scales) in fitting {
-            tried.push((f, disturbance(graph, &scales, limits.order, f, x, &exact)?));
-        }
-        tried
-            .into_iter()
-            .min_by(|a, b| a.1.total_cmp(&b.1))
-            .map(|(f, _)| f)
+    let best = match limits.ring_bits {
+        64 => fitting.next().map(|(f, _)| f),
+        _ => least_disturbing(graph, trials, limits, fitting)?,
     };
     // Nothing fits: say which layer stands in the way of the fewest bits.
     best.map_or_else(|| limits.scales(graph, bounds, fewest).map(|_| fewest), Ok)
+}
+
+/// The candidate that disturbs the output least; candidates come in falling order.
+fn least_disturbing(
+    graph: &Graph,
+    trials: &[f32],
+    limits: &Limits,
+    candidates: impl Iterator<Item = (u32, Vec<Scale>)>,
+) -> Result<Option<u32>, PlanError> {
+    let x = &trials[..trial_len(graph, trials)];
+    let exact = run(graph, x, |_, _| {})?;
+    let mut best: Option<(u32, f64)> = None;
+    for (f, scales) in candidates {
+        let found = disturbance(graph, &scales, limits.order, f, x, &exact)?;
+        let least = best.map_or(f64::INFINITY, |b| b.1);
+        if found < least {
+            best = Some((f, found));
+        } else if found > 8.0 * least {
+            // Fewer bits only get worse from here.
+            break;
+        }
+    }
+    Ok(best.map(|b| b.0))
 }
 
 /// As many of the trial inputs as one trial can afford.
@@ -56,7 +69,7 @@ fn trial_len(graph: &Graph, trials: &[f32]) -> usize {
         _ => 0,
     };
     let per_item: usize = graph.nodes.iter().map(|n| work(&n.op)).sum();
-    let items = (TRIAL_WORK / per_item.max(1)).clamp(2, TRIAL_ITEMS);
+    let items = (TRIAL_WORK / per_item.max(1)).clamp(4, TRIAL_ITEMS);
     trials.len().min(items * len(&graph.input_shape))
 }
 
