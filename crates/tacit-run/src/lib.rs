@@ -1,1 +1,36 @@
-//! placeholder
+//! Runs of models on protocols: the only floor that knows both, and the sockets between parties.
+//!
+//! A model is [`Compiled`] once, then predicts: by [`run_local`] with every party a thread of this
+//! process, by [`run_processes`] with every party a process joined by TLS on this machine, or by
+//! [`run_party`] as one organisation's party from its config file. Every party runs the same
+//! program (`job.rs`) and ends with a [`Report`]. [`bench()`] measures single operations.
+
+mod bench;
+mod compiled;
+mod error;
+mod job;
+mod local;
+pub mod npy;
+mod registry;
+mod report;
+mod score;
+mod settings;
+mod totals;
+
+pub use bench::{BenchOptions, OPERATIONS, bench};
+pub use compiled::{CompileOptions, Compiled, PlanSummary};
+pub use error::Error;
+pub use job::{Outcome, Progress};
+pub use local::run_local;
+pub use registry::{Protocol, protocols};
+pub use report::{LayerReport, PhaseReport, PredictedCost, Report};
+pub use settings::{Network, Settings};
+
+/// A tensor of floats in row-major order, the batch axis first.
+#[derive(Clone, Copy, Debug)]
+pub struct Tensor<'a> {
+    /// The elements.
+    pub values: &'a [f32],
+    /// The sizes of the axes.
+    pub shape: &'a [usize],
+}

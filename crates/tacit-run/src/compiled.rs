@@ -1,0 +1,253 @@
+//! A model, imported and planned.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tacit_nn::onnx::{self, ImportOptions};
+use tacit_nn::plan::{LayerCalls, Order, PlanOptions, plan};
+use tacit_nn::{Graph, Plan, reference};
+use tacit_protocols::Cost;
+use tacit_protocols::machine::Call;
+
+use crate::registry::{self, Instance};
+use crate::report::{PhaseReport, PredictedCost};
+use crate::settings::{Named, Settings, named};
+use crate::{Error, Tensor};
+
+/// How a model is planned. Deserialises from a map with these keys, all of them optional.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CompileOptions {
+    /// Bits of the ring: 32 or 64.
+    pub ring: u32,
+    /// Fraction bits of every value; the planner's choice if not given.
+    pub fraction_bits: Option<u32>,
+    /// Whether products are truncated after (`multiply-then-truncate`) or their factors before
+    /// (`truncate-then-multiply`).
+    #[serde(deserialize_with = "named")]
+    pub order: Order,
+    /// Whether every party may know the weights.
+    pub public_model: bool,
+    /// The largest magnitude of an input.
+    pub input_range: Option<f64>,
+    /// Values of symbolic dimensions.
+    pub dims: HashMap<String, usize>,
+}
+
+impl Default for CompileOptions {
+    fn default() -> Self {
+        let defaults = PlanOptions::default();
+        CompileOptions {
+            ring: defaults.ring_bits,
+            fraction_bits: None,
+            order: defaults.order,
+            public_model: defaults.public_model,
+            input_range: None,
+            dims: HashMap::new(),
+        }
+    }
+}
+
+impl CompileOptions {
+    /// Reads JSON; see [`CompileOptions`].
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        serde_json::from_str(text).map_err(|e| Error::setting("compile options", e.to_string()))
+    }
+}
+
+/// A model with its plan. It holds the weights, so it belongs to the model's owner.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    pub(crate) graph: Graph,
+    pub(crate) plan: Plan,
+    pub(crate) source: Source,
+}
+
+/// What a model was compiled from, for another process to do the same.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    pub path: PathBuf,
+    pub options: CompileOptions,
+    pub samples: Option<(Vec<f32>, Vec<usize>)>,
+}
+
+impl Compiled {
+    /// Imports an ONNX file and plans it. `samples`, typical inputs that need not be secret, show
+    /// how large values become.
+    pub fn from_file(
+        path: &Path,
+        options: &CompileOptions,
+        samples: Option<Tensor>,
+    ) -> Result<Self, Error> {
+        let dims = options.dims.clone();
+        let graph = onnx::load(path, &ImportOptions { dims })?.optimise();
+        if let Some(samples) = samples {
+            check_samples(&graph, &samples)?;
+        }
+        let planned = plan(
+            &graph,
+            &PlanOptions {
+                ring_bits: options.ring,
+                fraction_bits: options.fraction_bits,
+                public_model: options.public_model,
+                order: options.order,
+                samples: samples.map(|s| s.values),
+                input_range: options.input_range,
+                ..PlanOptions::default()
+            },
+        )?;
+        Ok(Compiled {
+            graph,
+            plan: planned,
+            source: Source {
+                path: path.to_path_buf(),
+                options: options.clone(),
+                samples: samples.map(|s| (s.values.to_vec(), s.shape.to_vec())),
+            },
+        })
+    }
+
+    /// The shape of one input item.
+    pub fn input_shape(&self) -> &[usize] {
+        &self.plan.input_shape
+    }
+
+    /// The shape of one output item.
+    pub fn output_shape(&self) -> &[usize] {
+        &self.plan.output_shape
+    }
+
+    /// What the planner could not be sure of.
+    pub fn warnings(&self) -> &[String] {
+        &self.plan.warnings
+    }
+
+    /// The plan in short, for its owner's eyes: ranges and warnings may tell of the weights.
+    pub fn plan_table(&self) -> PlanSummary {
+        PlanSummary::new(&self.plan)
+    }
+
+    /// The outputs of the model in clear-text float32 for a batch of inputs.
+    pub fn reference(&self, x: &[f32]) -> Result<Vec<f32>, Error> {
+        Ok(reference::predict(&self.graph, x)?)
+    }
+
+    /// The declared cost of predicting one batch of `items`, without running anything.
+    pub fn predict_cost(&self, settings: &Settings, items: usize) -> Result<PredictedCost, Error> {
+        let instance = Instance::new(settings.protocol, self.plan.ring_bits, settings.truncation)?;
+        let parties = *settings.protocol.parties.start();
+        let layers = self.plan.calls(items, &settings.roles(parties)?);
+        let (offline, online) = declared(&instance, parties, &layers);
+        let phase = |cost: Cost| {
+            let busiest = cost.bytes.iter().copied().max().unwrap_or(0);
+            PhaseReport {
+                seconds: settings.network.seconds(cost.rounds, busiest),
+                rounds: cost.rounds,
+                bytes_sent: cost.bytes,
+            }
+        };
+        Ok(PredictedCost {
+            offline: phase(offline),
+            online: phase(online),
+            note: "seconds are the network's alone: rounds x rtt / 2 + bytes / rate, without local computation".into(),
+        })
+    }
+}
+
+/// The declared offline and online cost of one batch.
+pub(crate) fn declared(instance: &Instance, parties: usize, layers: &[LayerCalls]) -> (Cost, Cost) {
+    let model = registry::cost(instance, parties);
+    let calls: Vec<Call> = layers
+        .iter()
+        .flat_map(|l| l.calls.iter().copied())
+        .collect();
+    let mut online = Cost::each(parties, 0, 0);
+    calls.iter().for_each(|call| online += &model.online(call));
+    (Cost::each(parties, 0, 0) + &model.offline(&calls), online)
+}
+
+fn check_samples(graph: &Graph, samples: &Tensor) -> Result<(), Error> {
+    let refused = |why: String| Err(Error::setting("samples", why));
+    let items: usize = samples.shape.iter().product();
+    if samples.shape.is_empty() || samples.shape[1..] != graph.input_shape[..] {
+        return refused(format!(
+            "they have the shape {:?}; items of shape {:?} are needed, stacked along a first axis",
+            samples.shape, graph.input_shape
+        ));
+    }
+    if items != samples.values.len() {
+        return refused(format!(
+            "they have {} numbers, their shape needs {items}",
+            samples.values.len()
+        ));
+    }
+    Ok(())
+}
+
+/// A plan in short.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlanSummary {
+    /// Bits of the ring.
+    pub ring: u32,
+    /// Fraction bits of every value.
+    pub fraction_bits: u32,
+    /// Whether every party may know the weights.
+    pub public_model: bool,
+    /// The order of product and truncation.
+    pub order: &'static str,
+    /// The shape of one input item.
+    pub input_shape: Vec<usize>,
+    /// The largest magnitude of an input.
+    pub input_range: f64,
+    /// The shape of one output item.
+    pub output_shape: Vec<usize>,
+    /// How many numbers of weights the owner shares.
+    pub parameters: usize,
+    /// The layers in order.
+    pub layers: Vec<LayerSummary>,
+    /// What the planner could not be sure of.
+    pub warnings: Vec<String>,
+}
+
+/// A layer of a [`PlanSummary`].
+#[derive(Clone, Debug, Serialize)]
+pub struct LayerSummary {
+    /// Its name.
+    pub name: String,
+    /// Its operation.
+    pub op: &'static str,
+    /// The shape of one item of its output.
+    pub shape: Vec<usize>,
+    /// The magnitude planned for.
+    pub range: f64,
+    /// Fraction bits of the weights, 0 where there are none.
+    pub weight_bits: u32,
+    /// Bits dropped from the result.
+    pub trunc: u32,
+}
+
+impl PlanSummary {
+    fn new(plan: &Plan) -> Self {
+        let layer = |l: &tacit_nn::plan::Layer| LayerSummary {
+            name: l.name.clone(),
+            op: l.op.kind(),
+            shape: l.shape.clone(),
+            range: l.range,
+            weight_bits: l.weight_bits,
+            trunc: l.trunc,
+        };
+        PlanSummary {
+            ring: plan.ring_bits,
+            fraction_bits: plan.fraction_bits,
+            public_model: plan.public_model,
+            order: plan.order.name(),
+            input_shape: plan.input_shape.clone(),
+            input_range: plan.input_range(),
+            output_shape: plan.output_shape.clone(),
+            parameters: plan.parameters(),
+            layers: plan.layers.iter().map(layer).collect(),
+            warnings: plan.warnings.clone(),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What can go wrong in a run, and what to do about it.
+
+use tacit_net::NetError;
+use tacit_nn::encode::EncodeError;
+use tacit_nn::onnx::ImportError;
+use tacit_nn::plan::PlanError;
+use tacit_nn::reference::ShapeError;
+
+/// An error of a run. None of them carries a share, a seed or a key.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A link failed, a peer was lost, or the parties' settings differ.
+    #[error(transparent)]
+    Net(NetError),
+    /// The protocol failed.
+    #[error(transparent)]
+    Protocol(tacit_protocols::Error),
+    /// The model's file cannot be used.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// The model cannot be planned.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The input or a weight cannot be encoded.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// The input of the clear-text model has the wrong size.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    /// The model owner's plan is not valid.
+    #[error("party {party}, the model's owner, sent a plan that cannot be used: {why}")]
+    PeerPlan {
+        /// The model's owner.
+        party: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A peer's words are not those of this program.
+    #[error("party {party} sent a malformed '{what}': it runs other software")]
+    Malformed {
+        /// The sender.
+        party: usize,
+        /// The message.
+        what: &'static str,
+    },
+    /// A setting that cannot be used.
+    #[error("{what}: {why}")]
+    Setting {
+        /// The setting.
+        what: String,
+        /// Why it cannot be used and what could.
+        why: String,
+    },
+    /// A file that cannot be read, written or understood.
+    #[error("{path}: {why}")]
+    File {
+        /// The file.
+        path: String,
+        /// What happened and what to do.
+        why: String,
+    },
+    /// The caller asked to stop.
+    #[error("the run was cancelled")]
+    Cancelled,
+    /// A party's thread panicked.
+    #[error("party {party} stopped on a defect of this program: {what}; please report it")]
+    Panic {
+        /// The party.
+        party: usize,
+        /// The panic's words.
+        what: String,
+    },
+    /// A party's process failed.
+    #[error("the process of party {party} {how}{}", words(.said))]
+    Process {
+        /// The party.
+        party: usize,
+        /// How it ended.
+        how: String,
+        /// The end of what it wrote.
+        said: String,
+    },
+    /// A measured operation gave a wrong result.
+    #[error(
+        "'{op}' gave a wrong result at element {index}: {got} instead of {expected}; its figures mean nothing"
+    )]
+    WrongResult {
+        /// The operation.
+        op: String,
+        /// The element.
+        index: usize,
+        /// The ring element computed.
+        got: i64,
+        /// The ring element computed in the clear.
+        expected: i64,
+    },
+}
+
+fn words(said: &str) -> String {
+    if said.is_empty() {
+        String::new()
+    } else {
+        format!("; its last words:\n{said}")
+    }
+}
+
+impl From<NetError> for Error {
+    fn from(error: NetError) -> Self {
+        Error::Net(error)
+    }
+}
+
+impl From<tacit_protocols::Error> for Error {
+    fn from(error: tacit_protocols::Error) -> Self {
+        match error {
+            tacit_protocols::Error::Net(error) => Error::Net(error),
+            error => Error::Protocol(error),
+        }
+    }
+}
+
+impl Error {
+    pub(crate) fn setting(what: impl Into<String>, why: impl Into<String>) -> Self {
+        Error::Setting {
+            what: what.into(),
+            why: why.into(),
+        }
+    }
+
+    pub(crate) fn file(path: &std::path::Path, why: impl std::fmt::Display) -> Self {
+        Error::File {
+            path: path.display().to_string(),
+            why: why.to_string(),
+        }
+    }
+
+    /// How far the error is from the first cause, when several parties fail at once: the loss of
+    /// a peer is mostly the consequence of that peer's own error.
+    pub(crate) fn distance(&self) -> u8 {
+        match self {
+            Error::Cancelled => 0,
+            Error::Net(NetError::PeerLost { .. } | NetError::RefusedByPeer { .. }) => 2,
+            Error::Net(NetError::Absent { .. }) => 3,
+            _ => 1,
+        }
+    }
+}

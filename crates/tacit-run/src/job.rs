@@ -1,0 +1,369 @@
+//! The program that every party runs: agree, share the model, predict batch after batch, compare
+//! meters.
+
+use std::borrow::Cow;
+use std::num::NonZeroUsize;
+
+use tacit_net::{Party, Phase, agree};
+use tacit_nn::Plan;
+use tacit_nn::encode::LayerWeights;
+use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
+use tacit_nn::plan::{Order, Roles};
+use tacit_protocols::machine::{Call, Machine};
+
+use crate::registry::{self, Instance, Program};
+use crate::settings::{Named, Network};
+use crate::totals::{Totals, exchange};
+use crate::{Compiled, Error, Report, Tensor};
+
+/// Items of a batch unless told otherwise.
+const DEFAULT_BATCH: usize = 128;
+/// The comparisons and truncations of a batch unless told otherwise: their correlated randomness
+/// is what fills the memory.
+const DEFAULT_BATCH_WORK: usize = 1 << 22;
+/// The longest plan, as it is read.
+const MAX_PLAN_BYTES: usize = 64 << 20;
+
+/// What all parties must agree on before they have a plan.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    pub instance: Instance,
+    pub order: Order,
+    pub public_model: bool,
+    pub network: Network,
+    pub parties: usize,
+    pub roles: Roles,
+    pub batch: Option<NonZeroUsize>,
+    /// As the plan will have it, where this party insists.
+    pub fraction_bits: Option<u32>,
+    /// As the data owner will bring, where this party insists.
+    pub inputs: Option<usize>,
+}
+
+/// What one party brings.
+#[derive(Clone, Copy)]
+pub(crate) struct Contribution<'a> {
+    /// Of the model's owner.
+    pub model: Option<&'a Compiled>,
+    /// Of the data's owner.
+    pub input: Option<Tensor<'a>>,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// `setup`, `offline` or `online`.
+    pub phase: &'static str,
+    /// The layer's name; empty outside the layers.
+    pub layer: &'a str,
+    /// The layer's number, from 0.
+    pub index: usize,
+    /// The number of layers.
+    pub layers: usize,
+    /// The batch's number, from 0.
+    pub batch: usize,
+    /// The number of batches.
+    pub batches: usize,
+}
+
+impl Progress<'_> {
+    /// Steps done and steps in all: an offline phase and the layers, for every batch.
+    pub fn steps(&self) -> (usize, usize) {
+        let per_batch = self.layers + 1;
+        let within = if self.phase == "online" {
+            1 + self.index
+        } else {
+            0
+        };
+        (self.batch * per_batch + within, self.batches * per_batch)
+    }
+}
+
+/// Hears how far the run is; `false` cancels it.
+pub(crate) type Observer<'a> = &'a mut dyn FnMut(Progress) -> bool;
+
+/// What a run ends with at one party.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The model's outputs, item after item; `None` for a party that does not learn them.
+    pub output: Option<Vec<f32>>,
+    /// The shape of one output item.
+    pub output_shape: Vec<usize>,
+    /// What the run cost.
+    pub report: Report,
+}
+
+/// Runs one party's part.
+pub(crate) fn run(
+    mut party: Party,
+    terms: &Terms,
+    brings: Contribution,
+    observe: Observer,
+) -> Result<(Outcome, Plan), Error> {
+    party.set_phase(Phase::Setup);
+    party.set_layer("agreement");
+    let (plan, inputs, batch) = settle(&mut party, terms, brings)?;
+    let weights = brings
+        .model
+        .map(|model| plan.encode_weights(&model.graph))
+        .transpose()?;
+    let values = brings
+        .input
+        .map(|x| plan.encode_input(x.values, x.shape))
+        .transpose()?;
+    let prediction = Prediction {
+        plan: &plan,
+        roles: &terms.roles,
+        weights: weights.as_deref(),
+        values: values.as_deref(),
+        inputs,
+        batch,
+        observe,
+    };
+    let (revealed, totals) = registry::start(&terms.instance, party, prediction)?;
+    let outcome = Outcome {
+        output: revealed
+            .map(|revealed| plan.finish(&revealed))
+            .transpose()?,
+        output_shape: plan.output_shape.clone(),
+        report: Report::of_prediction(terms, &plan, inputs, batch, &totals),
+    };
+    Ok((outcome, plan.into_owned()))
+}
+
+/// Agrees with the others on the plan, the number of inputs and the batch.
+fn settle<'a>(
+    party: &mut Party,
+    terms: &Terms,
+    brings: Contribution<'a>,
+) -> Result<(Cow<'a, Plan>, usize, usize), Error> {
+    agree(party, &terms.items())?;
+    let (plan, bytes) = announce_plan(party, terms, brings.model)?;
+    let inputs = announce_inputs(party, terms, brings.input)?;
+    let batch = match terms.batch {
+        Some(batch) => batch.get().min(inputs),
+        None => default_batch(&plan, &terms.roles, inputs),
+    };
+    let or = |insists: Option<usize>, actual: usize| insists.unwrap_or(actual).to_string();
+    agree(
+        party,
+        &[
+            ("plan", blake3::hash(&bytes).to_hex().to_string()),
+            (
+                "fraction bits",
+                or(
+                    terms.fraction_bits.map(|f| f as usize),
+                    plan.fraction_bits as usize,
+                ),
+            ),
+            ("number of inputs", or(terms.inputs, inputs)),
+            ("items of a batch", batch.to_string()),
+        ],
+    )?;
+    Ok((plan, inputs, batch))
+}
+
+/// The model owner tells the others the plan, which holds no weights.
+fn announce_plan<'a>(
+    party: &mut Party,
+    terms: &Terms,
+    model: Option<&'a Compiled>,
+) -> Result<(Cow<'a, Plan>, Vec<u8>), Error> {
+    const STEP: &str = "plan";
+    let owner = terms.roles.model_owner;
+    let (plan, bytes) = match own(party, owner, "model", model)? {
+        Some(model) => {
+            let bytes = model.plan.to_bytes();
+            tell(party, STEP, &bytes)?;
+            (Cow::Borrowed(&model.plan), bytes)
+        }
+        None => {
+            let bytes = party.recv_at_most(owner, STEP, MAX_PLAN_BYTES)?;
+            let refused = |why: String| Error::PeerPlan { party: owner, why };
+            let plan = Plan::from_bytes(&bytes).map_err(|e| refused(e.to_string()))?;
+            (Cow::Owned(plan), bytes)
+        }
+    };
+    let (ring, order, public) = (plan.ring_bits, plan.order, plan.public_model);
+    if (ring, order, public) != (terms.instance.ring, terms.order, terms.public_model) {
+        let why = "its ring, order or secrecy is not the one agreed on".into();
+        return Err(Error::PeerPlan { party: owner, why });
+    }
+    Ok((plan, bytes))
+}
+
+/// The data owner tells the others how many inputs there are.
+fn announce_inputs(
+    party: &mut Party,
+    terms: &Terms,
+    input: Option<Tensor>,
+) -> Result<usize, Error> {
+    const STEP: &str = "number of inputs";
+    let owner = terms.roles.data_owner;
+    let count = match own(party, owner, "input", input)? {
+        Some(input) => {
+            let count = input.shape.first().copied().unwrap_or(0) as u64;
+            tell(party, STEP, &count.to_le_bytes())?;
+            count
+        }
+        None => {
+            let bytes = party.recv(owner, STEP, 8)?;
+            bytes.try_into().map(u64::from_le_bytes).unwrap_or(0)
+        }
+    };
+    match usize::try_from(count) {
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err(Error::setting(
+            "number of inputs",
+            format!("there are {count}; at least 1 is needed"),
+        )),
+    }
+}
+
+/// What this party brings, if it is its owner.
+fn own<T>(party: &Party, owner: usize, what: &str, brings: Option<T>) -> Result<Option<T>, Error> {
+    if party.id() != owner {
+        return Ok(None);
+    }
+    let why = format!("party {owner} owns it and must bring it");
+    brings.map(Some).ok_or_else(|| Error::setting(what, why))
+}
+
+fn tell(party: &mut Party, step: &'static str, bytes: &[u8]) -> Result<(), Error> {
+    let us = party.id();
+    for peer in (0..party.parties()).filter(|&peer| peer != us) {
+        party.send(peer, step, bytes.to_vec())?;
+    }
+    Ok(())
+}
+
+/// All inputs at once, as far as their correlated randomness fits a usual memory.
+fn default_batch(plan: &Plan, roles: &Roles, inputs: usize) -> usize {
+    let work = |call: &Call| match *call {
+        Call::Drelu { n } | Call::Relu { n } => n,
+        Call::Product { n, trunc } | Call::Truncate { n, trunc } if trunc > 0 => n,
+        Call::Maxpool { windows, size } => windows * (size - 1),
+        _ => 0,
+    };
+    let layers = plan.calls(1, roles);
+    let per_item: usize = layers.iter().flat_map(|l| &l.calls).map(work).sum();
+    let most = (DEFAULT_BATCH_WORK / per_item.max(1)).clamp(1, DEFAULT_BATCH);
+    // Even batches, so that the last is not much smaller than the others.
+    inputs.div_ceil(inputs.div_ceil(most))
+}
+
+impl Terms {
+    /// What must be the same at every party, by name.
+    fn items(&self) -> Vec<(&'static str, String)> {
+        let Instance {
+            protocol,
+            ring,
+            truncation,
+        } = &self.instance;
+        vec![
+            ("version", env!("CARGO_PKG_VERSION").into()),
+            ("protocol", protocol.name.into()),
+            ("security", protocol.security.into()),
+            ("ring", ring.to_string()),
+            ("truncation", protocol.truncation(*truncation).into()),
+            ("order", self.order.name().into()),
+            ("public_model", self.public_model.to_string()),
+            ("network", self.network.name.clone()),
+            (
+                "batch",
+                self.batch.map_or("default".into(), |b| b.to_string()),
+            ),
+            ("model_owner", self.roles.model_owner.to_string()),
+            ("data_owner", self.roles.data_owner.to_string()),
+        ]
+    }
+}
+
+/// The prediction itself, once everything is agreed on.
+struct Prediction<'a> {
+    plan: &'a Plan,
+    roles: &'a Roles,
+    weights: Option<&'a [LayerWeights]>,
+    values: Option<&'a [i64]>,
+    inputs: usize,
+    batch: usize,
+    observe: Observer<'a>,
+}
+
+impl Program for Prediction<'_> {
+    type Output = (Option<Vec<i64>>, Vec<Totals>);
+
+    fn run<M: Machine>(mut self, machine: &mut M) -> Result<Self::Output, Error> {
+        self.observe("setup", 0)?;
+        let weights = share_weights(self.plan, machine, self.roles, self.weights)?;
+        let mut revealed: Option<Vec<i64>> = None;
+        for batch in 0..self.batches() {
+            let first = batch * self.batch;
+            let n = self.batch.min(self.inputs - first);
+            let calls = self.plan.calls(n, self.roles);
+            let calls: Vec<Call> = calls.into_iter().flat_map(|layer| layer.calls).collect();
+            self.observe("offline", batch)?;
+            level(machine.party())?;
+            machine.prepare(&calls)?;
+            level(machine.party())?;
+            machine.party().set_phase(Phase::Online);
+            let item = self.plan.input_len();
+            let values = self.values.map(|v| &v[first * item..(first + n) * item]);
+            let x = share_input(self.plan, machine, self.roles, n, values)?;
+            let mut cancelled = false;
+            let y = execute(self.plan, machine, &weights, x, n, &mut |p| {
+                cancelled |= !(self.observe)(Progress {
+                    phase: "online",
+                    layer: p.layer,
+                    index: p.index,
+                    layers: p.layers,
+                    batch,
+                    batches: self.inputs.div_ceil(self.batch),
+                });
+            })?;
+            if cancelled {
+                return Err(Error::Cancelled);
+            }
+            if let Some(values) = reveal_output(machine, self.roles, &y)? {
+                revealed.get_or_insert_default().extend(values);
+            }
+        }
+        let own = Totals::of(machine.party());
+        Ok((revealed, exchange(machine.party(), own)?))
+    }
+}
+
+impl Prediction<'_> {
+    fn batches(&self) -> usize {
+        self.inputs.div_ceil(self.batch)
+    }
+
+    fn observe(&mut self, phase: &'static str, batch: usize) -> Result<(), Error> {
+        let progress = Progress {
+            phase,
+            layer: "",
+            index: 0,
+            layers: self.plan.layers.len(),
+            batch,
+            batches: self.batches(),
+        };
+        if (self.observe)(progress) {
+            Ok(())
+        } else {
+            Err(Error::Cancelled)
+        }
+    }
+}
+
+/// Waits until every party is here, so that no phase is charged for another's stragglers.
+pub(crate) fn level(party: &mut Party) -> Result<(), Error> {
+    const STEP: &str = "level";
+    party.set_phase(Phase::Setup);
+    party.set_layer(STEP);
+    tell(party, STEP, &[])?;
+    let us = party.id();
+    for peer in (0..party.parties()).filter(|&peer| peer != us) {
+        party.recv(peer, STEP, 0)?;
+    }
+    Ok(())
+}

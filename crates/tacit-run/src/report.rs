@@ -1,0 +1,192 @@
+//! What a run cost, and how good its result is.
+
+use serde::{Deserialize, Serialize};
+use tacit_nn::Plan;
+
+use crate::job::Terms;
+use crate::settings::Named;
+use crate::totals::{Totals, combine};
+
+/// The cost of one phase.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PhaseReport {
+    /// Wall time of the slowest party.
+    pub seconds: f64,
+    /// Hops on the longest path.
+    pub rounds: u32,
+    /// Payload bytes sent by party 0, 1, ...
+    pub bytes_sent: Vec<u64>,
+}
+
+/// The cost of one layer in the online phase, all batches together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LayerReport {
+    /// The layer's name.
+    pub name: String,
+    /// Its operation.
+    pub op: String,
+    /// The shape of one item of its output.
+    pub shape: Vec<usize>,
+    /// Wall time of the slowest party.
+    pub seconds: f64,
+    /// Hops on the longest path.
+    pub rounds: u32,
+    /// Payload bytes sent by the party that sent most.
+    pub bytes: u64,
+}
+
+/// What a run would cost, as its protocol declares.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PredictedCost {
+    /// Before the input is there.
+    pub offline: PhaseReport,
+    /// From the input to the output.
+    pub online: PhaseReport,
+    /// What `seconds` are.
+    pub note: String,
+}
+
+/// What a run cost, and how good its result is. Serialises to the project's JSON report.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// The version of Tacit.
+    pub tacit: String,
+    /// The protocol's name.
+    pub protocol: String,
+    /// The number of parties.
+    pub parties: usize,
+    /// What the protocol protects against.
+    pub security: String,
+    /// Bits of the ring.
+    pub ring: u32,
+    /// Fraction bits of every value.
+    pub fraction_bits: u32,
+    /// The kind of truncation.
+    pub truncation: String,
+    /// The order of product and truncation.
+    pub order: String,
+    /// Whether every party knows the weights.
+    pub public_model: bool,
+    /// The emulated network.
+    pub network: String,
+    /// The items predicted.
+    pub images: usize,
+    /// Items predicted at a time.
+    pub batch: usize,
+    /// Agreement, keys, and sharing the weights; once per run.
+    pub setup: PhaseReport,
+    /// Correlated randomness, all batches together.
+    pub offline: PhaseReport,
+    /// From the inputs to the outputs, all batches together.
+    pub online: PhaseReport,
+    /// The online phase layer by layer.
+    pub layers: Vec<LayerReport>,
+    /// The share of items whose class is the label, where labels were given.
+    pub accuracy: Option<f64>,
+    /// The share of items of the same class as in clear text, where that was compared.
+    pub agreement: Option<f64>,
+    /// The largest difference from the clear-text float32 outputs, where that was compared.
+    pub max_abs_error: Option<f64>,
+    /// The most memory that this process ever had, where the system tells.
+    pub peak_memory_bytes: Option<u64>,
+    /// What the planner could not be sure of.
+    pub warnings: Vec<String>,
+}
+
+impl Report {
+    /// The report of a prediction from what all parties metered.
+    pub(crate) fn of_prediction(
+        terms: &Terms,
+        plan: &Plan,
+        images: usize,
+        batch: usize,
+        totals: &[Totals],
+    ) -> Self {
+        let layers: Vec<LayerReport> = rows(plan)
+            .map(|(name, op, shape)| layer(name, op, shape, totals))
+            .collect();
+        let mut online = combine(totals.iter().map(|t| t.online));
+        // The longest path may lead through different parties in different layers.
+        online.rounds = layers.iter().map(|l| l.rounds).sum();
+        Report {
+            fraction_bits: plan.fraction_bits,
+            images,
+            batch,
+            setup: combine(totals.iter().map(|t| t.setup)),
+            offline: combine(totals.iter().map(|t| t.offline)),
+            online,
+            layers,
+            warnings: plan.warnings.clone(),
+            ..Self::empty(terms)
+        }
+    }
+
+    /// A report of the settings with nothing measured.
+    pub(crate) fn empty(terms: &Terms) -> Self {
+        let instance = &terms.instance;
+        Report {
+            tacit: env!("CARGO_PKG_VERSION").into(),
+            protocol: instance.protocol.name.into(),
+            parties: terms.parties,
+            security: instance.protocol.security.into(),
+            ring: instance.ring,
+            fraction_bits: 0,
+            truncation: instance.protocol.truncation(instance.truncation).into(),
+            order: terms.order.name().into(),
+            public_model: terms.public_model,
+            network: terms.network.name.clone(),
+            images: 0,
+            batch: 0,
+            setup: PhaseReport::default(),
+            offline: PhaseReport::default(),
+            online: PhaseReport::default(),
+            layers: Vec::new(),
+            accuracy: None,
+            agreement: None,
+            max_abs_error: None,
+            peak_memory_bytes: peak_memory(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// The report as JSON.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+}
+
+/// What the report lists: the input, every layer, the output.
+fn rows(plan: &Plan) -> impl Iterator<Item = (&str, &str, &[usize])> {
+    let ends = |name, op, shape| std::iter::once((name, op, shape));
+    ends("input", "Input", plan.input_shape.as_slice())
+        .chain(
+            plan.layers
+                .iter()
+                .map(|l| (l.name.as_str(), l.op.kind(), l.shape.as_slice())),
+        )
+        .chain(ends("output", "Reveal", plan.revealed_shape.as_slice()))
+}
+
+fn layer(name: &str, op: &str, shape: &[usize], totals: &[Totals]) -> LayerReport {
+    let of_party = |t: &Totals| {
+        let found = t.layers.iter().find(|(known, _)| known == name);
+        found.map(|(_, metered)| *metered).unwrap_or_default()
+    };
+    let sum = combine(totals.iter().map(of_party));
+    LayerReport {
+        name: name.into(),
+        op: op.into(),
+        shape: shape.into(),
+        seconds: sum.seconds,
+        rounds: sum.rounds,
+        bytes: sum.bytes_sent.into_iter().max().unwrap_or(0),
+    }
+}
+
+/// The high-water mark of this process's memory, from Linux's `/proc`.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024)
+}

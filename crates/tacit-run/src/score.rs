@@ -1,0 +1,82 @@
+//! How good a result is.
+
+use tacit_nn::Plan;
+use tacit_nn::graph::{TailFunction, len};
+
+use crate::{Compiled, Error, Outcome};
+
+/// The class of each item of the model's output: the index of its largest number; where there is
+/// one number only, whether it is on the positive side, or the class itself after an ArgMax.
+pub fn classes(plan: &Plan, output: &[f32]) -> Vec<i64> {
+    let last = plan.tail.last().map(|tail| tail.function);
+    let class = |item: &[f32]| match (item, last) {
+        ([class], Some(TailFunction::ArgMax | TailFunction::ArgMaxLast)) => *class as i64,
+        ([probability], Some(TailFunction::Sigmoid)) => i64::from(*probability > 0.5),
+        ([logit], _) => i64::from(*logit > 0.0),
+        (item, _) => largest(item) as i64,
+    };
+    output
+        .chunks(len(&plan.output_shape).max(1))
+        .map(class)
+        .collect()
+}
+
+/// The index of the first of the largest numbers.
+fn largest(item: &[f32]) -> usize {
+    let mut best = 0;
+    for (i, v) in item.iter().enumerate() {
+        if *v > item[best] {
+            best = i;
+        }
+    }
+    best
+}
+
+/// The share of equal pairs.
+fn share(a: &[i64], b: &[i64]) -> f64 {
+    let equal = a.iter().zip(b).filter(|(a, b)| a == b).count();
+    equal as f64 / a.len().max(1) as f64
+}
+
+/// The share of items whose class is the label.
+pub(crate) fn accuracy(plan: &Plan, output: &[f32], labels: &[i64]) -> Result<f64, Error> {
+    let found = classes(plan, output);
+    if found.len() != labels.len() {
+        let why = format!("there are {} for {} items", labels.len(), found.len());
+        return Err(Error::setting("labels", why));
+    }
+    Ok(share(&found, labels))
+}
+
+impl Compiled {
+    /// Completes the report of a prediction of `x`: the accuracy, where labels are given, and how
+    /// close the output is to the float32 model's, where `check` is set.
+    pub fn score(
+        &self,
+        outcome: &mut Outcome,
+        x: &[f32],
+        labels: Option<&[i64]>,
+        check: bool,
+    ) -> Result<(), Error> {
+        let Some(output) = &outcome.output else {
+            return Ok(());
+        };
+        if let Some(labels) = labels {
+            outcome.report.accuracy = Some(accuracy(&self.plan, output, labels)?);
+        }
+        if check {
+            let expected = self.reference(x)?;
+            let error = output
+                .iter()
+                .zip(&expected)
+                .map(|(a, b)| f64::from((a - b).abs()));
+            outcome.report.max_abs_error = Some(error.fold(0.0, f64::max));
+            let same = share(
+                &classes(&self.plan, output),
+                &classes(&self.plan, &expected),
+            );
+            outcome.report.agreement = Some(same);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,238 @@
+//! How a run is carried out: read and checked once, then only used.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, de};
+use tacit_net::LinkModel;
+use tacit_nn::plan::{Order, Roles};
+use tacit_protocols::falcon::Truncation;
+use tacit_protocols::machine::Audience;
+
+use crate::registry::Protocol;
+use crate::{Error, protocols};
+
+/// One of a few things that are chosen by their names.
+pub(crate) trait Named: Copy + Sized + 'static {
+    /// What the names name.
+    const WHAT: &'static str;
+
+    /// All of them with their names.
+    fn known() -> impl Iterator<Item = (&'static str, Self)>;
+
+    /// The name of this one.
+    fn name(self) -> &'static str;
+
+    /// The one of this name, or an error that lists all names.
+    fn parse(text: &str) -> Result<Self, Error> {
+        match Self::known().find(|(name, _)| *name == text) {
+            Some((_, value)) => Ok(value),
+            None => {
+                let names: Vec<_> = Self::known().map(|(name, _)| name).collect();
+                Err(Error::setting(
+                    format!("{} '{}'", Self::WHAT, text.escape_debug()),
+                    format!("it is not known; choose one of {}", names.join(", ")),
+                ))
+            }
+        }
+    }
+}
+
+impl Named for Truncation {
+    const WHAT: &'static str = "truncation";
+
+    fn known() -> impl Iterator<Item = (&'static str, Self)> {
+        [Truncation::Gap, Truncation::Exact, Truncation::Aby3]
+            .into_iter()
+            .map(|kind| (kind.name(), kind))
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Truncation::Gap => "gap",
+            Truncation::Exact => "exact",
+            Truncation::Aby3 => "aby3",
+        }
+    }
+}
+
+impl Named for Order {
+    const WHAT: &'static str = "order";
+
+    fn known() -> impl Iterator<Item = (&'static str, Self)> {
+        [Order::MultiplyThenTruncate, Order::TruncateThenMultiply]
+            .into_iter()
+            .map(|order| (order.name(), order))
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Order::MultiplyThenTruncate => "multiply-then-truncate",
+            Order::TruncateThenMultiply => "truncate-then-multiply",
+        }
+    }
+}
+
+/// An emulated network with the name that it was chosen by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// `local`, `lan`, `wan`, or a round trip and a rate.
+    pub name: String,
+    /// What is emulated.
+    pub link: LinkModel,
+}
+
+impl Network {
+    /// Reads a name as [`LinkModel::parse`] does.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        Ok(Network {
+            name: text.trim().to_ascii_lowercase(),
+            link: LinkModel::parse(text)?,
+        })
+    }
+
+    /// The time that so many hops and bytes take at least: `rounds * rtt / 2 + bytes / rate`.
+    pub(crate) fn seconds(&self, rounds: u32, bytes: u64) -> f64 {
+        let transfer = self
+            .link
+            .rate
+            .map_or(0.0, |rate| 8.0 * bytes as f64 / rate as f64);
+        f64::from(rounds) * self.link.rtt.as_secs_f64() / 2.0 + transfer
+    }
+}
+
+/// How a run is carried out. Deserialises from a map with these keys, all of them optional;
+/// unknown keys and values are errors that list the known ones.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// The protocol; by default the first of [`protocols`].
+    #[serde(deserialize_with = "named")]
+    pub protocol: &'static Protocol,
+    /// How products are brought back to their scale: `gap`, `exact` or `aby3`.
+    #[serde(deserialize_with = "named")]
+    pub truncation: Truncation,
+    /// The network to emulate.
+    #[serde(deserialize_with = "network")]
+    pub network: Network,
+    /// Items predicted at a time; chosen from the model's size if not given.
+    pub batch: Option<NonZeroUsize>,
+    /// How long a peer may be silent, in seconds.
+    #[serde(deserialize_with = "seconds")]
+    pub timeout: Duration,
+    /// The party that knows the weights; 0 if not given.
+    pub model_owner: Option<usize>,
+    /// The party that knows the inputs and learns the outputs; 1 (0 if alone) if not given.
+    pub data_owner: Option<usize>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            protocol: &protocols()[0],
+            truncation: Truncation::Gap,
+            network: Network {
+                name: "local".into(),
+                link: LinkModel::LOCAL,
+            },
+            batch: None,
+            timeout: Duration::from_secs(120),
+            model_owner: None,
+            data_owner: None,
+        }
+    }
+}
+
+impl Settings {
+    /// Reads JSON; see [`Settings`].
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        serde_json::from_str(text).map_err(|e| Error::setting("settings", e.to_string()))
+    }
+
+    /// Who owns what among so many parties.
+    pub(crate) fn roles(&self, parties: usize) -> Result<Roles, Error> {
+        let check = |what: &str, party: usize| {
+            if party < parties {
+                return Ok(party);
+            }
+            let why = format!(
+                "{party} is not a party; they are 0 to {}",
+                parties.saturating_sub(1)
+            );
+            Err(Error::setting(what, why))
+        };
+        let last = parties.saturating_sub(1);
+        let data_owner = check("data_owner", self.data_owner.unwrap_or(last.min(1)))?;
+        Ok(Roles {
+            model_owner: check("model_owner", self.model_owner.unwrap_or(0))?,
+            data_owner,
+            receiver: Audience::One(data_owner),
+        })
+    }
+}
+
+pub(crate) fn named<'de, D: Deserializer<'de>, T: Named>(from: D) -> Result<T, D::Error> {
+    T::parse(&String::deserialize(from)?).map_err(de::Error::custom)
+}
+
+fn network<'de, D: Deserializer<'de>>(from: D) -> Result<Network, D::Error> {
+    Network::parse(&String::deserialize(from)?).map_err(de::Error::custom)
+}
+
+/// A positive number of seconds, up to a year.
+pub(crate) fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    let seconds = f64::deserialize(from)?;
+    if (0.001..=366.0 * 86400.0).contains(&seconds) {
+        return Ok(Duration::from_secs_f64(seconds));
+    }
+    Err(de::Error::custom(format!(
+        "{seconds} is no time limit; give seconds from 0.001 to 31622400"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(json: &str) -> String {
+        Settings::from_json(json).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn defaults_and_values() {
+        let settings = Settings::from_json("{}").expect("all optional");
+        assert_eq!(settings.protocol.name, "falcon");
+        let settings = Settings::from_json(
+            r#"{"protocol": "clear", "truncation": "aby3", "network": "0.6ms,1000Mbps", "batch": 3}"#,
+        )
+        .expect("valid");
+        assert_eq!(settings.protocol.name, "clear");
+        assert_eq!(settings.truncation, Truncation::Aby3);
+        assert_eq!(settings.network.link.rate, Some(1_000_000_000));
+        assert!((settings.network.seconds(10, 125_000_000) - 1.003).abs() < 1e-9);
+    }
+
+    #[test]
+    fn unknown_things_are_refused_with_the_known() {
+        assert!(refused(r#"{"protocol": "falkon"}"#).contains("falcon, clear"));
+        assert!(refused(r#"{"truncation": "no"}"#).contains("gap, exact, aby3"));
+        assert!(refused(r#"{"network": "moon"}"#).contains("local, lan, wan"));
+        assert!(refused(r#"{"bach": 1}"#).contains("`batch`"));
+        assert!(refused(r#"{"batch": 0}"#).contains("nonzero"));
+        assert!(refused(r#"{"timeout": -1}"#).contains("no time limit"));
+    }
+
+    #[test]
+    fn roles_are_parties() {
+        let roles = Settings::default().roles(3).expect("three parties");
+        assert_eq!((roles.model_owner, roles.data_owner), (0, 1));
+        let roles = Settings::default().roles(1).expect("one party");
+        assert_eq!((roles.model_owner, roles.data_owner), (0, 0));
+        let settings = Settings {
+            data_owner: Some(3),
+            ..Settings::default()
+        };
+        let error = settings.roles(3).expect_err("there is no party 3");
+        assert!(error.to_string().contains("data_owner: 3"), "{error}");
+    }
+}

@@ -1,0 +1,108 @@
+//! What each party metered, told to the others at the end of a run.
+
+use serde::{Deserialize, Serialize};
+use tacit_net::{Party, Phase};
+
+use crate::Error;
+use crate::report::PhaseReport;
+
+const STEP: &str = "totals";
+/// The most bytes of one party's totals.
+const MAX_BYTES: usize = 4 << 20;
+
+/// One party's meters.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Totals {
+    pub setup: Metered,
+    pub offline: Metered,
+    pub online: Metered,
+    /// The layers of the online phase.
+    pub layers: Vec<(String, Metered)>,
+}
+
+/// Wall time, hops and payload bytes sent.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Metered {
+    pub seconds: f64,
+    pub rounds: u32,
+    pub bytes: u64,
+}
+
+impl Metered {
+    fn of(traffic: &tacit_net::Traffic) -> Self {
+        Metered {
+            seconds: traffic.seconds,
+            rounds: traffic.rounds,
+            bytes: traffic.bytes_sent,
+        }
+    }
+
+    /// The totals of a phase.
+    pub(crate) fn phase(party: &Party, phase: Phase) -> Self {
+        Self::of(&party.meter().total(phase))
+    }
+
+    /// What was metered since `before`.
+    pub(crate) fn since(self, before: Metered) -> Self {
+        Metered {
+            seconds: self.seconds - before.seconds,
+            rounds: self.rounds - before.rounds,
+            bytes: self.bytes - before.bytes,
+        }
+    }
+}
+
+impl Totals {
+    pub(crate) fn of(party: &Party) -> Self {
+        let layers = party.meter().layers(Phase::Online);
+        Totals {
+            setup: Metered::phase(party, Phase::Setup),
+            offline: Metered::phase(party, Phase::Offline),
+            online: Metered::phase(party, Phase::Online),
+            layers: layers
+                .iter()
+                .map(|(name, traffic)| (name.clone(), Metered::of(traffic)))
+                .collect(),
+        }
+    }
+}
+
+/// Tells the others this party's `own` totals; those of all parties, in order.
+pub(crate) fn exchange<T: Serialize + for<'de> Deserialize<'de>>(
+    party: &mut Party,
+    own: T,
+) -> Result<Vec<T>, Error> {
+    party.set_phase(Phase::Setup);
+    party.set_layer(STEP);
+    let us = party.id();
+    let malformed = |party| Error::Malformed { party, what: STEP };
+    let bytes = serde_json::to_vec(&own).map_err(|_| malformed(us))?;
+    for peer in (0..party.parties()).filter(|&peer| peer != us) {
+        party.send(peer, STEP, bytes.clone())?;
+    }
+    let mut own = Some(own);
+    let mut all = Vec::new();
+    for peer in 0..party.parties() {
+        all.push(match own.take_if(|_| peer == us) {
+            Some(own) => own,
+            None => {
+                let theirs = party.recv_at_most(peer, STEP, MAX_BYTES)?;
+                serde_json::from_slice(&theirs).map_err(|_| malformed(peer))?
+            }
+        });
+    }
+    Ok(all)
+}
+
+/// What one phase cost all parties: the slowest party's time and the longest party's path.
+pub(crate) fn combine(of_party: impl Iterator<Item = Metered>) -> PhaseReport {
+    let mut phase = PhaseReport::default();
+    for metered in of_party {
+        phase.seconds = phase.seconds.max(metered.seconds);
+        phase.rounds = phase.rounds.max(metered.rounds);
+        phase.bytes_sent.push(metered.bytes);
+    }
+    phase
+}

@@ -1,0 +1,230 @@
+//! What the tests share: a small convolutional network written as ONNX, and its inputs.
+#![allow(dead_code)] // each test binary uses its part
+
+use std::path::{Path, PathBuf};
+
+use prost::Message;
+use tacit_nn::onnx::proto::*;
+use tacit_run::{CompileOptions, Compiled, Progress, Tensor};
+
+/// The shape of one input of the network.
+pub const ITEM: [usize; 3] = [1, 8, 8];
+/// Outputs of the network.
+pub const CLASSES: usize = 5;
+
+/// Numbers from -1 to 1 that repeat.
+pub fn noise(seed: u64, n: usize) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+    };
+    (0..n).map(|_| next()).collect()
+}
+
+/// A batch of inputs of the network.
+pub fn inputs(n: usize) -> (Vec<f32>, Vec<usize>) {
+    (noise(7, n * 64), [&[n], &ITEM[..]].concat())
+}
+
+/// A folder of the test's own, removed at the end.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tacit-test-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder for the test");
+        Folder(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The network's file in the folder.
+pub fn write_network(folder: &Folder) -> PathBuf {
+    let path = folder.path().join("network.onnx");
+    std::fs::write(&path, network().encode_to_vec()).expect("the model is written");
+    path
+}
+
+/// The network, compiled.
+pub fn compiled(options: &CompileOptions) -> Compiled {
+    let folder = Folder::new(&format!("{:?}", std::thread::current().id()));
+    let (x, shape) = inputs(32);
+    let samples = Tensor {
+        values: &x,
+        shape: &shape,
+    };
+    Compiled::from_file(&write_network(&folder), options, Some(samples)).expect("a plan")
+}
+
+/// The largest difference.
+pub fn distance(a: &[f32], b: &[f32]) -> f32 {
+    assert_eq!(a.len(), b.len());
+    a.iter()
+        .zip(b)
+        .map(|(a, b)| (a - b).abs())
+        .fold(0.0, f32::max)
+}
+
+/// Hears nothing.
+pub fn quiet(_: Progress) -> bool {
+    true
+}
+
+/// A network with every kind of call: convolutions, maxpool, ReLU, average pool, batch
+/// normalisation that cannot be folded, clipping and a fully connected layer.
+fn network() -> ModelProto {
+    let mut weights = Vec::new();
+    let mut tensor = |name: &str, dims: &[i64], scale: f32, shift: f32| {
+        let n = dims.iter().product::<i64>() as usize;
+        let values = noise(weights.len() as u64 + 1, n);
+        let values = values
+            .iter()
+            .flat_map(|v| (v * scale + shift).to_le_bytes());
+        weights.push(TensorProto {
+            name: name.into(),
+            dims: dims.into(),
+            data_type: data_type::FLOAT,
+            raw_data: Some(values.collect()),
+            ..Default::default()
+        });
+    };
+    tensor("w1", &[3, 1, 3, 3], 0.5, 0.0);
+    tensor("b1", &[3], 0.2, 0.0);
+    for (name, shift) in [
+        ("gamma", 1.0),
+        ("beta", 0.0),
+        ("mean", 0.3),
+        ("variance", 1.0),
+    ] {
+        tensor(name, &[3], 0.3, shift);
+    }
+    tensor("w2", &[4, 3, 3, 3], 0.4, 0.0);
+    tensor("w3", &[CLASSES as i64, 16], 0.5, 0.0);
+    tensor("b3", &[CLASSES as i64], 0.2, 0.0);
+    tensor("low", &[], 0.0, 0.0);
+    tensor("high", &[], 0.0, 0.6);
+    let window = || vec![list("kernel_shape", &[2, 2]), list("strides", &[2, 2])];
+    let nodes = vec![
+        node(
+            "Conv",
+            "conv1",
+            &["x", "w1", "b1"],
+            "c1",
+            vec![list("pads", &[1; 4])],
+        ),
+        node("MaxPool", "pool1", &["c1"], "p1", window()),
+        node("Relu", "relu1", &["p1"], "r1", vec![]),
+        node(
+            "BatchNormalization",
+            "norm",
+            &["r1", "gamma", "beta", "mean", "variance"],
+            "n1",
+            vec![],
+        ),
+        node(
+            "Conv",
+            "conv2",
+            &["n1", "w2"],
+            "c2",
+            vec![list("pads", &[1; 4])],
+        ),
+        node("Clip", "clip", &["c2", "low", "high"], "r2", vec![]),
+        node("AveragePool", "mean", &["r2"], "p2", window()),
+        node("Flatten", "flat", &["p2"], "f", vec![]),
+        node(
+            "Gemm",
+            "fc",
+            &["f", "w3", "b3"],
+            "output",
+            vec![int("transB", 1)],
+        ),
+    ];
+    model(nodes, weights)
+}
+
+fn node(
+    op: &str,
+    name: &str,
+    inputs: &[&str],
+    output: &str,
+    attribute: Vec<AttributeProto>,
+) -> NodeProto {
+    NodeProto {
+        input: inputs.iter().map(|s| s.to_string()).collect(),
+        output: vec![output.into()],
+        name: name.into(),
+        op_type: op.into(),
+        attribute,
+        domain: String::new(),
+    }
+}
+
+fn int(name: &str, i: i64) -> AttributeProto {
+    AttributeProto {
+        name: name.into(),
+        i: Some(i),
+        ..Default::default()
+    }
+}
+
+fn list(name: &str, ints: &[i64]) -> AttributeProto {
+    AttributeProto {
+        name: name.into(),
+        ints: ints.into(),
+        ..Default::default()
+    }
+}
+
+fn model(node: Vec<NodeProto>, initializer: Vec<TensorProto>) -> ModelProto {
+    let fixed = |&d: &usize| DimensionProto {
+        dim_value: Some(d as i64),
+        dim_param: None,
+    };
+    let batch = DimensionProto {
+        dim_value: None,
+        dim_param: Some("N".into()),
+    };
+    let tensor_type = TensorTypeProto {
+        elem_type: data_type::FLOAT,
+        shape: Some(ShapeProto {
+            dim: std::iter::once(batch)
+                .chain(ITEM.iter().map(fixed))
+                .collect(),
+        }),
+    };
+    let x = ValueInfoProto {
+        name: "x".into(),
+        r#type: Some(TypeProto {
+            tensor_type: Some(tensor_type),
+        }),
+    };
+    ModelProto {
+        ir_version: Some(8),
+        opset_import: vec![OperatorSetIdProto {
+            domain: String::new(),
+            version: 17,
+        }],
+        graph: Some(GraphProto {
+            node,
+            name: "test".into(),
+            initializer,
+            input: vec![x],
+            output: vec![ValueInfoProto {
+                name: "output".into(),
+                r#type: None,
+            }],
+        }),
+    }
+}
