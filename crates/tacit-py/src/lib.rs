@@ -1,11 +1,158 @@
 //! `tacit._tacit`: the private extension module under the Python package `tacit`.
+//!
+//! Settings and reports cross as JSON, arrays as little-endian float32 bytes; the contract is
+//! `python/tacit/_tacit.pyi`. Calls release the interpreter's lock while they work, and look for
+//! Ctrl-C whenever they report progress.
 
+mod observe;
+
+use std::path::PathBuf;
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use tacit_run::{BenchOptions, CompileOptions, Settings, Tensor};
 
-/// The extension module; its contract is `python/tacit/_tacit.pyi`.
+use crate::observe::{Callback, observed};
+
+create_exception!(
+    tacit,
+    TacitError,
+    PyException,
+    "What went wrong, where, and what to do next."
+);
+
+/// A run's error as Python's.
+pub(crate) fn error(error: tacit_run::Error) -> PyErr {
+    TacitError::new_err(error.to_string())
+}
+
+/// The numbers of little-endian float32 bytes.
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    let words = bytes.chunks_exact(size_of::<f32>());
+    words
+        .map(|word| f32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+        .collect()
+}
+
+/// The little-endian bytes of numbers.
+fn bytes<'py>(py: Python<'py>, values: &[f32]) -> Bound<'py, PyBytes> {
+    let words: Vec<[u8; 4]> = values.iter().map(|v| v.to_le_bytes()).collect();
+    PyBytes::new(py, bytemuck::cast_slice(&words))
+}
+
+fn settings(json: &str) -> PyResult<Settings> {
+    Settings::from_json(json).map_err(error)
+}
+
+/// A model with its plan.
+#[pyclass(frozen)]
+struct Compiled {
+    model: tacit_run::Compiled,
+}
+
+#[pymethods]
+impl Compiled {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        options: &str,
+        samples: Option<(Vec<u8>, Vec<usize>)>,
+    ) -> PyResult<Self> {
+        let options = CompileOptions::from_json(options).map_err(error)?;
+        let samples = samples.map(|(values, shape)| (floats(&values), shape));
+        let tensor = samples
+            .as_ref()
+            .map(|(values, shape)| Tensor { values, shape });
+        py.detach(|| tacit_run::Compiled::from_file(&path, &options, tensor))
+            .map(|model| Compiled { model })
+            .map_err(error)
+    }
+
+    fn plan(&self) -> PyResult<String> {
+        json(&self.model.plan_table())
+    }
+
+    fn predict_cost(&self, run: &str, items: usize) -> PyResult<String> {
+        json(
+            &self
+                .model
+                .predict_cost(&settings(run)?, items)
+                .map_err(error)?,
+        )
+    }
+
+    fn reference<'py>(&self, py: Python<'py>, x: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+        let x = floats(x);
+        let y = py.detach(|| self.model.reference(&x)).map_err(error)?;
+        Ok(bytes(py, &y))
+    }
+
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        x: (Vec<u8>, Vec<usize>),
+        run: &str,
+        labels: Option<Vec<i64>>,
+        check: bool,
+        progress: Option<Callback>,
+    ) -> PyResult<(Bound<'py, PyBytes>, String)> {
+        let run = settings(run)?;
+        let (values, shape) = (floats(&x.0), x.1);
+        let x = Tensor {
+            values: &values,
+            shape: &shape,
+        };
+        let outcome = observed(py, progress, |observe| {
+            let mut outcome = tacit_run::run_local(&self.model, &run, x, observe)?;
+            self.model
+                .score(&mut outcome, &values, labels.as_deref(), check)?;
+            Ok(outcome)
+        })?;
+        let output = outcome.output.unwrap_or_default();
+        Ok((bytes(py, &output), outcome.report.to_json()))
+    }
+}
+
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "private, and called by keyword")]
+fn bench(
+    py: Python<'_>,
+    op: &str,
+    n: usize,
+    ring: u32,
+    fraction_bits: Option<u32>,
+    repeat: usize,
+    run: &str,
+    progress: Option<Callback>,
+) -> PyResult<String> {
+    let options = BenchOptions {
+        op,
+        n,
+        ring,
+        fraction_bits,
+        repeat,
+    };
+    let run = settings(run)?;
+    observed(py, progress, |observe| {
+        tacit_run::bench(&options, &run, observe)
+    })
+    .map(|report| report.to_json())
+}
+
+/// JSON of what always has one.
+fn json(value: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|e| TacitError::new_err(e.to_string()))
+}
+
 #[pymodule]
 mod _tacit {
     use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::{Compiled, TacitError, bench};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
