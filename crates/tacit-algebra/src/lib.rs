@@ -27,12 +27,14 @@ pub mod isa;
 mod kernel;
 pub mod matmul;
 mod par;
+mod patches;
 pub mod prg;
 pub mod prime;
 pub mod ring;
 pub mod rows;
 pub mod truncate;
 pub mod vec;
+mod words;
 
 pub use bits::Bits;
 pub use conv::{Conv2d, conv2d_acc};

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::bits::squeeze;
 use crate::isa::{self, simd};
+use crate::words::squeeze;
 use crate::{Bits, par, vec};
 
 /// Subtracts `p` from a value below `2p` where it is not below `p`.

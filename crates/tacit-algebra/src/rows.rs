@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::bits::{clean_tail, words_for};
 use crate::isa::{self, simd};
+use crate::words::{clean_tail, words_for};
 use crate::{Bits, Ring, par, vec};
 
 /// `rows` vectors of `cols` bits; row `i` holds bit `i` of every element.
