@@ -310,20 +310,24 @@ impl Program for Prediction<'_> {
             let item = self.plan.input_len();
             let values = self.values.map(|v| &v[first * item..(first + n) * item]);
             let x = share_input(self.plan, machine, self.roles, n, values)?;
+            let batches = self.batches();
             let mut cancelled = false;
-            let y = execute(self.plan, machine, &weights, x, n, &mut |p| {
-                cancelled |= !(self.observe)(Progress {
+            let ran = execute(self.plan, machine, &weights, x, n, &mut |p| {
+                cancelled = !(self.observe)(Progress {
                     phase: "online",
                     layer: p.layer,
                     index: p.index,
                     layers: p.layers,
                     batch,
-                    batches: self.inputs.div_ceil(self.batch),
+                    batches,
                 });
-            })?;
+                let stop = || tacit_protocols::Error::Invalid("cancelled".into());
+                if cancelled { Err(stop()) } else { Ok(()) }
+            });
             if cancelled {
                 return Err(Error::Cancelled);
             }
+            let y = ran?;
             if let Some(values) = reveal_output(machine, self.roles, &y)? {
                 revealed.get_or_insert_default().extend(values);
             }

@@ -115,14 +115,15 @@ pub fn reveal_output<M: Machine>(
     machine.reveal(output, roles.receiver)
 }
 
-/// Runs all layers on a batch of shared inputs; `observe` hears of each layer before it starts.
+/// Runs all layers on a batch of shared inputs; `observe` hears of each layer before it starts, and
+/// ends the run by an error.
 pub fn execute<M: Machine>(
     plan: &Plan,
     machine: &mut M,
     weights: &[Operands<M::Share>],
     input: M::Share,
     batch: usize,
-    observe: &mut dyn FnMut(Progress),
+    observe: &mut dyn FnMut(Progress) -> Result<(), Error>,
 ) -> Result<M::Share, Error> {
     check_batch(plan, batch)?;
     if machine.ring_bits() != plan.ring_bits {
@@ -144,7 +145,7 @@ pub fn execute<M: Machine>(
             layer: &layer.name,
             index: i,
             layers: plan.layers.len(),
-        });
+        })?;
         machine.party().set_layer(&layer.name);
         let inputs = layer
             .inputs

@@ -10,6 +10,8 @@ mod scales;
 mod search;
 mod wire;
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::graph::Graph;
@@ -266,7 +268,7 @@ fn assemble(
     f: u32,
     warnings: Vec<String>,
 ) -> Plan {
-    let mut names = std::collections::HashMap::new();
+    let mut names = HashSet::from([WEIGHTS, INPUT, OUTPUT].map(String::from));
     let layers = graph
         .nodes
         .iter()
@@ -300,14 +302,14 @@ fn assemble(
     }
 }
 
-/// `name`, with a number where an earlier layer has the same.
-fn unique(names: &mut std::collections::HashMap<String, usize>, name: &str) -> String {
+/// `name`, with a number where another step of a run has the same.
+fn unique(names: &mut HashSet<String>, name: &str) -> String {
     let name = wire::short(name);
-    let count = names.entry(name.clone()).or_insert(0);
-    *count += 1;
-    if *count == 1 {
-        name
-    } else {
-        format!("{name} #{count}")
-    }
+    let numbered = (2..).map(|count| format!("{name} #{count}"));
+    let mut free = std::iter::once(name.clone())
+        .chain(numbered)
+        .skip_while(|name| names.contains(name));
+    let name = free.next().unwrap_or_default();
+    names.insert(name.clone());
+    name
 }

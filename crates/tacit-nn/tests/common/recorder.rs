@@ -55,7 +55,8 @@ fn run_on<M: Machine>(plan: &Plan, graph: &Graph, x: &[f32], machine: M) -> Vec<
     let input = share_input(plan, &mut machine, &ROLES, batch, Some(&encoded)).expect("input");
     let mut seen = Vec::new();
     let output = execute(plan, &mut machine, &weights, input, batch, &mut |p| {
-        seen.push(p.layer.to_string())
+        seen.push(p.layer.to_string());
+        Ok(())
     })
     .expect("run");
     let revealed = reveal_output(&mut machine, &ROLES, &output)
