@@ -78,9 +78,9 @@ def test_bench_writes_a_report(tmp_path):
     line = ["bench", "relu", "--n", "100", "--ring", "32", "--repeat", "2", "--json", str(file)]
     assert main(line) == 0
     report = json.loads(file.read_text())
-    # 41 bytes per ReLU and party over 9 hops at 32 bits.
-    assert max(report["online"]["bytes_sent"]) <= 41 * 100 + 64
-    assert report["online"]["rounds"] == 9
+    # At most 41 bytes per ReLU and party over 9 hops at 32 bits.
+    assert max(report["online"]["bytes_sent"]) <= 41 * 100
+    assert report["online"]["rounds"] <= 9
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_bench_writes_a_report(tmp_path):
         (["run", "MODEL", "--input", "x.npy", "--labels", "x.npy"], ["labels"]),
         (["run", "MODEL", "--input", "y.npy"], ["shape", "(n, 1, 8, 8)"]),
         (["run", "MODEL", "--input", "x.npy", "--network", "fast"], ["fast", "wan"]),
-        (["run", "MODEL", "--input", "x.npy", "--fraction-bits", "40"], ["ring"]),
-        (["run", "y.npy", "--input", "x.npy"], ["y.npy", "ONNX"]),
+        (["run", "MODEL", "--input", "x.npy", "--fraction-bits", "70"], ["ring"]),
+        (["run", "y.npy", "--input", "x.npy"], ["ONNX"]),
         (["run", "MODEL", "--input", "x.npy", "--output", "no/such/out.npy"], ["no/such/out.npy"]),
         (["party", "--config", "absent.toml"], ["absent.toml"]),
     ],

@@ -1,0 +1,50 @@
+"""The extension module: settings and reports are JSON, arrays little-endian float32 bytes."""
+
+from collections.abc import Callable
+
+__version__: str
+
+Array = tuple[bytes, list[int]]
+Progress = Callable[[str, str, int, int], None]
+
+class TacitError(Exception):
+    """What went wrong, where, and what to do next."""
+
+class Compiled:
+    """A model with its plan."""
+
+    def __new__(cls, path: str, options: str, samples: Array | None) -> Compiled: ...
+    def plan(self) -> str: ...
+    def predict_cost(self, run: str, items: int) -> str: ...
+    def reference(self, x: bytes) -> bytes: ...
+    def predict(
+        self,
+        x: Array,
+        run: str,
+        command: list[str] | None,
+        labels: list[int] | None,
+        check: bool,
+        progress: Progress | None,
+    ) -> tuple[bytes, str]:
+        """The outputs and the report; `command` starts a party when each is to be a process."""
+
+def bench(
+    op: str,
+    n: int,
+    ring: int,
+    fraction_bits: int | None,
+    repeat: int,
+    run: str,
+    progress: Progress | None,
+) -> str:
+    """The report of a measured operation."""
+
+def party(
+    config: str,
+    notice: Callable[[str], None],
+    progress: Progress | None,
+) -> str:
+    """Runs the party of a config file; its report."""
+
+def init(folder: str, options: str) -> list[str]:
+    """Makes keys, certificates and config files; what to do with them, in words."""
