@@ -22,7 +22,7 @@ const MOST_ROWS: usize = 8;
 const MOST_COLS: usize = 32;
 const MOST_STEPS: usize = 2;
 /// Columns of B that the thin product reads at once.
-const STRIP: usize = 1024;
+const STRIP: usize = 4096;
 
 /// The right operand, read by pieces of rows.
 pub(crate) trait Columns<R>: Sync {

@@ -56,6 +56,30 @@ impl<'a, R: Ring> Patches<'a, R> {
     }
 }
 
+impl<R: Ring> Patches<'_, R> {
+    /// What tap `tap` meets along `run`, with zeros where that is outside the image.
+    fn read_run(&self, run: &Run, tap: &Tap, out: &mut [R]) {
+        let (height, width) = (self.shape.height as isize, self.shape.width as isize);
+        let stride = self.shape.stride[1];
+        let (y, x, at) = (run.y + tap.down, run.x + tap.right, run.at + tap.offset);
+        let last = x + ((run.len - 1) * stride) as isize;
+        if y < 0 || y >= height {
+            out.fill(R::ZERO);
+        } else if x < 0 || last >= width {
+            let row = &self.x[(at - x) as usize..][..width as usize];
+            for (t, out) in out.iter_mut().enumerate() {
+                let inside = usize::try_from(x + (t * stride) as isize).ok();
+                *out = inside.and_then(|x| row.get(x)).copied().unwrap_or(R::ZERO);
+            }
+        } else if stride == 1 {
+            copy(&self.x[at as usize..], out);
+        } else {
+            let inside = self.x[at as usize..].iter().step_by(stride);
+            out.iter_mut().zip(inside).for_each(|(out, x)| *out = *x);
+        }
+    }
+}
+
 impl<R: Ring> Columns<R> for Patches<'_, R> {
     type Cursor = Vec<Run>;
 
@@ -88,42 +112,33 @@ impl<R: Ring> Columns<R> for Patches<'_, R> {
 
     #[inline(always)]
     fn read(&self, runs: &Vec<Run>, k: usize, mut out: &mut [R]) {
-        let (height, width) = (self.shape.height as isize, self.shape.width as isize);
-        let stride = self.shape.stride[1];
         let tap = &self.taps[k];
+        let plain = self.shape.stride[1] == 1 && self.shape.pad == [0; 4];
         for run in runs {
             let (now, rest) = out.split_at_mut(run.len);
             out = rest;
-            let (y, x, at) = (run.y + tap.down, run.x + tap.right, run.at + tap.offset);
-            let last = x + ((run.len - 1) * stride) as isize;
-            if y < 0 || y >= height {
-                now.fill(R::ZERO);
-            } else if x < 0 || last >= width {
-                let row = &self.x[(at - x) as usize..][..width as usize];
-                for (t, out) in now.iter_mut().enumerate() {
-                    let inside = usize::try_from(x + (t * stride) as isize).ok();
-                    *out = inside.and_then(|x| row.get(x)).copied().unwrap_or(R::ZERO);
-                }
-            } else if stride == 1 {
-                copy(&self.x[at as usize..][..run.len], now);
+            if plain {
+                copy(&self.x[(run.at + tap.offset) as usize..], now);
             } else {
-                let inside = self.x[at as usize..].iter().step_by(stride);
-                now.iter_mut().zip(inside).for_each(|(out, x)| *out = *x);
+                self.read_run(run, tap, now);
             }
         }
     }
 }
 
-/// Copies a few elements without calling for help: runs are often as short as eight.
+/// Copies the first elements of `from`, in pieces that need no call: runs are often as short as
+/// eight.
 #[inline(always)]
 fn copy<R: Ring>(from: &[R], to: &mut [R]) {
-    const CHUNK: usize = 8;
-    match to.len().checked_sub(CHUNK) {
-        None => to.iter_mut().zip(from).for_each(|(to, from)| *to = *from),
-        Some(last) => {
-            for at in (0..last).step_by(CHUNK).chain([last]) {
-                to[at..at + CHUNK].copy_from_slice(&from[at..at + CHUNK]);
-            }
-        }
+    const PIECE: usize = 8;
+    let from = &from[..to.len()];
+    let Some(last) = to.len().checked_sub(PIECE) else {
+        return to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+    };
+    let mut at = 0;
+    while at < last {
+        to[at..at + PIECE].copy_from_slice(&from[at..at + PIECE]);
+        at += PIECE;
     }
+    to[last..last + PIECE].copy_from_slice(&from[last..last + PIECE]);
 }
