@@ -5,11 +5,13 @@
 //! bits instead of `2 a` mod `2^l`, which is the same bit with one leaf less and so, for `l` a
 //! power of two, one hop less.
 
+use std::ops::Range;
+
 use tacit_algebra::{Bits, Ring, falcon as kernel, prime, vec};
 
 use super::Falcon;
 use super::cost::product_tree;
-use super::domain::{Booleans, Domain, Residues, Words};
+use super::domain::{Booleans, Domain, Residues, Words, blocks};
 use super::material::{self, CompareBatch, SignBatch, View};
 use super::sharing::Rss;
 use crate::Error;
@@ -34,91 +36,106 @@ impl<R: Ring> Falcon<R> {
     pub(super) fn private_compare(
         &mut self,
         batch: &CompareBatch,
-        range: std::ops::Range<usize>,
+        range: Range<usize>,
         rows: usize,
         r: &[R],
     ) -> Result<Bits, Error> {
-        let n = r.len();
-        let here = self.constant_component();
-        let leaves = |bits: &[u8], products: &[u8], beta: &[u8], m: &[u8], constant: bool| {
-            let at = range.start;
-            let mut leaves = kernel::compare_leaves(
-                &bits[at..],
-                &products[at..],
-                batch.stride,
-                rows,
-                &beta[range.clone()],
-                r,
-                constant,
-            );
-            leaves.extend_from_slice(&m[range.clone()]);
-            leaves
-        };
-        let mut level = Rss {
-            own: leaves(
-                &batch.bits.own,
-                &batch.products.own,
-                &batch.beta.own,
-                &batch.m.own,
-                here.own,
-            ),
-            next: leaves(
-                &batch.bits.next,
-                &batch.products.next,
-                &batch.beta.next,
-                &batch.m.next,
-                here.next,
-            ),
+        let blocks: Vec<Range<usize>> = blocks(r.len(), rows + 1).collect();
+        let mut levels: Vec<Option<Rss<Vec<u8>>>> = vec![None; blocks.len()];
+        let leaves = |this: &Self, block: &Range<usize>| {
+            let columns = range.start + block.start..range.start + block.end;
+            this.leaves(batch, columns, rows, &r[block.clone()])
         };
         let mut left = rows + 1;
         for pairs in product_tree(rows + 1) {
-            level = self.multiply_pairs(level, pairs, left, n)?;
+            for (level, block) in levels.iter_mut().zip(&blocks) {
+                let factors = level.take().unwrap_or_else(|| leaves(self, block));
+                let half = pairs * block.len();
+                let own = self.product_of_halves(&factors, half);
+                self.send::<Residues<R>>(self.prev_party(), TREE, &own)?;
+                // An odd row stays as it is; the products' next component is still to come.
+                *level = Some(Rss {
+                    own: [own, factors.own[2 * half..].to_vec()].concat(),
+                    next: factors.next[2 * half..].to_vec(),
+                });
+            }
+            for (level, block) in levels.iter_mut().flatten().zip(&blocks) {
+                let half = pairs * block.len();
+                let mut next = self.recv::<Residues<R>>(self.next_party(), TREE, half)?;
+                next.append(&mut level.next);
+                level.next = next;
+            }
             left -= pairs;
         }
-        let product = self.open_product(&level, n)?;
-        Ok(prime::is_nonzero(&product))
+        debug_assert_eq!(left, 2, "the last product is opened");
+        self.open_products(&blocks, levels, leaves)
     }
 
-    /// One level of the tree: rows `0 .. pairs` times rows `pairs .. 2 pairs`, an odd row stays.
-    fn multiply_pairs(
-        &mut self,
-        level: Rss<Vec<u8>>,
-        pairs: usize,
+    /// The leaves of the product tree: those of the comparison and the factor `m`.
+    fn leaves(
+        &self,
+        batch: &CompareBatch,
+        columns: Range<usize>,
         rows: usize,
-        n: usize,
-    ) -> Result<Rss<Vec<u8>>, Error> {
-        let half = pairs * n;
-        let mut z = self.zero::<Residues<R>>(half);
-        let (own, next) = (&level.own, &level.next);
-        prime::product_assign(
-            R::PRIME,
-            &mut z,
-            &own[..half],
-            &next[..half],
-            &own[half..2 * half],
-            &next[half..2 * half],
-        );
-        let mut product = self.reshare::<Residues<R>>(TREE, z)?;
-        if rows > 2 * pairs {
-            product.own.extend_from_slice(&own[2 * half..]);
-            product.next.extend_from_slice(&next[2 * half..]);
+        r: &[R],
+    ) -> Rss<Vec<u8>> {
+        let component = |bits: &[u8], products: &[u8], beta: &[u8], m: &[u8], constant: bool| {
+            let (bits, products) = (&bits[columns.start..], &products[columns.start..]);
+            let beta = &beta[columns.clone()];
+            let stride = batch.stride;
+            let mut leaves =
+                kernel::compare_leaves(bits, products, stride, rows, beta, r, constant);
+            leaves.extend_from_slice(&m[columns.clone()]);
+            leaves
+        };
+        let (bits, products, beta, m) = (&batch.bits, &batch.products, &batch.beta, &batch.m);
+        let here = self.constant_component();
+        Rss {
+            own: component(&bits.own, &products.own, &beta.own, &m.own, here.own),
+            next: component(&bits.next, &products.next, &beta.next, &m.next, here.next),
         }
-        Ok(product)
     }
 
-    /// The last product, opened at once.
-    fn open_product(&mut self, level: &Rss<Vec<u8>>, n: usize) -> Result<Vec<u8>, Error> {
-        let mut z = self.zero::<Residues<R>>(n);
-        let (own, next) = (&level.own, &level.next);
+    /// This party's summand of the first `half` residues times the second.
+    fn product_of_halves(&mut self, factors: &Rss<Vec<u8>>, half: usize) -> Vec<u8> {
+        let mut z = self.zero::<Residues<R>>(half);
+        let (own, next) = (&factors.own, &factors.next);
+        let (x, y) = (0..half, half..2 * half);
         prime::product_assign(
             R::PRIME,
             &mut z,
-            &own[..n],
-            &next[..n],
-            &own[n..],
-            &next[n..],
+            &own[x.clone()],
+            &next[x],
+            &own[y.clone()],
+            &next[y],
         );
-        self.open_sum::<Residues<R>>(ROOT, z)
+        z
+    }
+
+    /// The last products, opened at once: whether each is non-zero.
+    fn open_products(
+        &mut self,
+        blocks: &[Range<usize>],
+        levels: Vec<Option<Rss<Vec<u8>>>>,
+        leaves: impl Fn(&Self, &Range<usize>) -> Rss<Vec<u8>>,
+    ) -> Result<Bits, Error> {
+        let mut sums = Vec::new();
+        for (level, block) in levels.into_iter().zip(blocks) {
+            let factors = level.unwrap_or_else(|| leaves(self, block));
+            let z = self.product_of_halves(&factors, block.len());
+            self.send::<Residues<R>>(self.prev_party(), ROOT, &z)?;
+            self.send::<Residues<R>>(self.next_party(), ROOT, &z)?;
+            sums.push(z);
+        }
+        let mut nonzero = Vec::new();
+        for mut sum in sums {
+            for peer in [self.prev_party(), self.next_party()] {
+                let summand = self.recv::<Residues<R>>(peer, ROOT, sum.len())?;
+                prime::add_assign(R::PRIME, &mut sum, &summand);
+            }
+            nonzero.push(prime::is_nonzero(&sum));
+        }
+        Ok(Booleans::concat(nonzero))
     }
 
     /// The sign of `a`: DReLU, that is 1 where `a >= 0` (spec section 4).

@@ -1,7 +1,21 @@
 //! The three rings that Falcon computes in, behind one trait, so that sending, opening,
 //! resharing and multiplying are written once.
 
+use std::ops::Range;
+
 use tacit_algebra::{Bits, Prg, Ring, prime, vec};
+
+/// Elements that long steps work on at once, so that what they make on the way stays in cache.
+/// It shows in the number of messages, so all parties have the same.
+const BLOCK: usize = 1 << 17;
+
+/// The ranges of `n` columns of `rows` elements each that are worked on at once.
+pub(super) fn blocks(n: usize, rows: usize) -> impl Iterator<Item = Range<usize>> + Clone {
+    let step = (BLOCK / rows).next_power_of_two().max(64);
+    (0..n)
+        .step_by(step)
+        .map(move |start| start..(start + step).min(n))
+}
 
 /// A vector space of shares: words of Z_2^l, residues of Z_p, or packed bits.
 pub(super) trait Domain {
@@ -15,6 +29,8 @@ pub(super) trait Domain {
     /// `n` zeros.
     fn zeros(n: usize) -> Self::Vec;
     fn len(v: &Self::Vec) -> usize;
+    fn slice(v: &Self::Vec, range: Range<usize>) -> Self::Vec;
+    fn concat(parts: Vec<Self::Vec>) -> Self::Vec;
     fn add_assign(a: &mut Self::Vec, b: &Self::Vec);
     fn sub_assign(a: &mut Self::Vec, b: &Self::Vec);
     /// `acc += x0 y0 + x1 y0 + x0 y1`, element by element.
@@ -53,6 +69,12 @@ impl<R: Ring> Domain for Words<R> {
     }
     fn len(v: &Vec<R>) -> usize {
         v.len()
+    }
+    fn slice(v: &Vec<R>, range: Range<usize>) -> Vec<R> {
+        v[range].to_vec()
+    }
+    fn concat(parts: Vec<Vec<R>>) -> Vec<R> {
+        parts.concat()
     }
     fn add_assign(a: &mut Vec<R>, b: &Vec<R>) {
         vec::add_assign(a, b);
@@ -96,6 +118,12 @@ impl<R: Ring> Domain for Residues<R> {
     fn len(v: &Vec<u8>) -> usize {
         v.len()
     }
+    fn slice(v: &Vec<u8>, range: Range<usize>) -> Vec<u8> {
+        v[range].to_vec()
+    }
+    fn concat(parts: Vec<Vec<u8>>) -> Vec<u8> {
+        parts.concat()
+    }
     fn add_assign(a: &mut Vec<u8>, b: &Vec<u8>) {
         prime::add_assign(R::PRIME, a, b);
     }
@@ -137,6 +165,12 @@ impl Domain for Booleans {
     }
     fn len(v: &Bits) -> usize {
         v.len()
+    }
+    fn slice(v: &Bits, range: Range<usize>) -> Bits {
+        v.slice(range.start, range.len())
+    }
+    fn concat(parts: Vec<Bits>) -> Bits {
+        Bits::concat(&parts.iter().collect::<Vec<_>>())
     }
     fn add_assign(a: &mut Bits, b: &Bits) {
         a.xor_assign(b);

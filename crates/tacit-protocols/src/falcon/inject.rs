@@ -10,20 +10,23 @@
 //! For `m = u_0 u_1 u_2` and `a = u_0 u_1`: `m = a u_2`, non-zero without any rejection, and
 //! uniform to each party, which misses one factor.
 
+use std::ops::Range;
+
 use tacit_algebra::{Bits, Ring, prime};
 
 use super::Falcon;
-use super::domain::{Domain, Residues, Wide};
+use super::domain::{Domain, Residues, Wide, blocks};
 use super::sharing::Rss;
 use crate::Error;
 
 const SPLIT: &str = "falcon inject: split";
 const JOIN: &str = "falcon inject: join";
 
-/// A party's part in the product of `a`, known to party 0, with what parties 1 and 2 know.
-enum Part<V, F> {
+/// A party's part in the product of `a`, known to party 0, with what parties 1 and 2 know; both
+/// from a range of the elements, so that long ones are made block by block.
+enum Part<A, F> {
     /// Party 0 with its `a`.
-    Splits(V),
+    Splits(A),
     /// Party 1 or 2 with its map from its summand of `a` to its summand of the product.
     Multiplies(F),
 }
@@ -33,12 +36,19 @@ impl<R: Ring> Falcon<R> {
     /// 2 hops; every party sends one element per bit.
     pub(super) fn inject<D: Wide>(&mut self, bits: &Rss<Bits>) -> Result<Rss<D::Vec>, Error> {
         let n = bits.own.len();
-        let part = match self.party.id() {
-            0 => Part::Splits(D::expand(&bits.own.xor(&bits.next))),
-            1 => Part::Multiplies((&bits.next, true)),
-            _ => Part::Multiplies((&bits.own, false)),
+        let id = self.party.id();
+        let part = if id == 0 {
+            Part::Splits(|range: Range<usize>| {
+                let own = bits.own.slice(range.start, range.len());
+                D::expand(&own.xor(&bits.next.slice(range.start, range.len())))
+            })
+        } else {
+            let b_2 = if id == 1 { &bits.next } else { &bits.own };
+            Part::Multiplies(move |range: Range<usize>, summand| {
+                D::flip(&summand, &b_2.slice(range.start, range.len()), id == 1)
+            })
         };
-        self.known_product::<D, _>(n, part, |(b_2, add), summand| D::flip(&summand, b_2, add))
+        self.known_product::<D>(n, part)
     }
 
     /// Random residues, none of them 0, uniform to every party.
@@ -47,16 +57,16 @@ impl<R: Ring> Falcon<R> {
         let own = self.keys.own.prime_nonzero(R::PRIME, n);
         let next = self.keys.next.prime_nonzero(R::PRIME, n);
         let times = |u: &[u8], v: &[u8]| {
-            let (mut product, zeros) = (vec![0; n], vec![0; n]);
+            let (mut product, zeros) = (vec![0; u.len()], vec![0; u.len()]);
             prime::product_assign(R::PRIME, &mut product, u, &zeros, v, &zeros);
             product
         };
+        let u_2 = if self.party.id() == 1 { &next } else { &own };
         let part = match self.party.id() {
-            0 => Part::Splits(times(&own, &next)),
-            1 => Part::Multiplies(next),
-            _ => Part::Multiplies(own),
+            0 => Part::Splits(|range: Range<usize>| times(&own[range.clone()], &next[range])),
+            _ => Part::Multiplies(|range, summand: Vec<u8>| times(&u_2[range], &summand)),
         };
-        self.known_product::<Residues<R>, _>(n, part, |u_2, summand| times(&u_2, &summand))
+        self.known_product::<Residues<R>>(n, part)
     }
 
     /// The product of `a` with what parties 1 and 2 know.
@@ -65,51 +75,62 @@ impl<R: Ring> Falcon<R> {
     /// Party 1 maps `x_1`, party 2 maps `x_0`; with result components `d_0 = F(K_0)` and
     /// `d_1 = F(K_1)`, each sends its summand less the one of these that it knows, and the sum
     /// of the two messages is component 2.
-    fn known_product<D: Domain, F>(
+    fn known_product<D: Domain>(
         &mut self,
         n: usize,
-        part: Part<D::Vec, F>,
-        map: impl FnOnce(F, D::Vec) -> D::Vec,
+        part: Part<impl Fn(Range<usize>) -> D::Vec, impl Fn(Range<usize>, D::Vec) -> D::Vec>,
     ) -> Result<Rss<D::Vec>, Error> {
-        match (self.party.id(), part) {
-            (0, Part::Splits(mut a)) => {
-                D::sub_assign(&mut a, &D::draw(&mut self.keys.own, n));
-                self.send::<D>(1, SPLIT, &a)?;
-                Ok(self.random::<D>(n))
+        let (mut own, mut next) = (Vec::new(), Vec::new());
+        let id = self.party.id();
+        for block in blocks(n, 1) {
+            let len = block.len();
+            match &part {
+                Part::Splits(a) => {
+                    let mut x_1 = a(block);
+                    D::sub_assign(&mut x_1, &D::draw(&mut self.keys.own, len));
+                    self.send::<D>(1, SPLIT, &x_1)?;
+                    own.push(D::draw(&mut self.keys.own, len));
+                    next.push(D::draw(&mut self.keys.next, len));
+                }
+                Part::Multiplies(map) if id == 1 => {
+                    let x_1 = self.recv::<D>(0, SPLIT, len)?;
+                    own.push(D::draw(&mut self.keys.own, len));
+                    next.push(self.begin_join::<D>(2, map(block, x_1), own.last())?);
+                }
+                Part::Multiplies(map) => {
+                    let x_0 = D::draw(&mut self.keys.next, len);
+                    next.push(D::draw(&mut self.keys.next, len));
+                    own.push(self.begin_join::<D>(1, map(block, x_0), next.last())?);
+                }
             }
-            (1, Part::Multiplies(factor)) => {
-                let summand = self.recv::<D>(0, SPLIT, n)?;
-                let d_1 = D::draw(&mut self.keys.own, n);
-                let d_2 = self.join::<D>(2, map(factor, summand), &d_1)?;
-                Ok(Rss {
-                    own: d_1,
-                    next: d_2,
-                })
-            }
-            (_, Part::Multiplies(factor)) => {
-                let summand = D::draw(&mut self.keys.next, n);
-                let d_0 = D::draw(&mut self.keys.next, n);
-                let d_2 = self.join::<D>(1, map(factor, summand), &d_0)?;
-                Ok(Rss {
-                    own: d_2,
-                    next: d_0,
-                })
-            }
-            (_, Part::Splits(_)) => unreachable!("only party 0 knows the first factor"),
         }
+        // Component 2 still lacks the other party's summand.
+        let (summands, peer) = match id {
+            0 => (&mut Vec::new(), 0),
+            1 => (&mut next, 2),
+            _ => (&mut own, 1),
+        };
+        for summand in summands {
+            let theirs = self.recv::<D>(peer, JOIN, D::len(summand))?;
+            D::add_assign(summand, &theirs);
+        }
+        Ok(Rss {
+            own: D::concat(own),
+            next: D::concat(next),
+        })
     }
 
-    /// Component 2: both summands less the components that their parties know.
-    fn join<D: Domain>(
+    /// Sends this party's summand less the component that it knows, and keeps it.
+    fn begin_join<D: Domain>(
         &mut self,
         peer: usize,
         mut summand: D::Vec,
-        known: &D::Vec,
+        known: Option<&D::Vec>,
     ) -> Result<D::Vec, Error> {
-        D::sub_assign(&mut summand, known);
+        if let Some(known) = known {
+            D::sub_assign(&mut summand, known);
+        }
         self.send::<D>(peer, JOIN, &summand)?;
-        let theirs = self.recv::<D>(peer, JOIN, D::len(&summand))?;
-        D::add_assign(&mut summand, &theirs);
         Ok(summand)
     }
 }

@@ -8,7 +8,7 @@
 use tacit_algebra::{Conv2d, MatMul, Ring, conv2d_acc, matmul_acc, vec};
 
 use super::Falcon;
-use super::domain::{Domain, Words};
+use super::domain::{Domain, Words, blocks};
 use super::sharing::Rss;
 use crate::Error;
 use crate::machine::Operand;
@@ -92,9 +92,24 @@ impl<R: Ring> Falcon<R> {
         x: &Rss<D::Vec>,
         y: &Rss<D::Vec>,
     ) -> Result<Rss<D::Vec>, Error> {
-        let mut z = self.zero::<D>(D::len(&x.own));
-        D::product_assign(&mut z, [&x.own, &x.next], [&y.own, &y.next]);
-        self.reshare::<D>(step, z)
+        let n = D::len(&x.own);
+        let mut own = Vec::new();
+        for block in blocks(n, 1) {
+            let mut z = self.zero::<D>(block.len());
+            let part = |v: &D::Vec| D::slice(v, block.clone());
+            let (x, y) = (x.map(part), y.map(part));
+            D::product_assign(&mut z, [&x.own, &x.next], [&y.own, &y.next]);
+            self.send::<D>(self.prev_party(), step, &z)?;
+            own.push(z);
+        }
+        let mut next = Vec::new();
+        for z in &own {
+            next.push(self.recv::<D>(self.next_party(), step, D::len(z))?);
+        }
+        Ok(Rss {
+            own: D::concat(own),
+            next: D::concat(next),
+        })
     }
 
     /// `(x * w + bias) >> trunc` for any bilinear product.

@@ -42,7 +42,7 @@ impl<T> Rss<T> {
 }
 
 const INPUT: &str = "falcon input";
-const REVEAL: &str = "falcon reveal";
+const REVEAL: &str = "falcon reveal: open";
 
 impl<R: Ring> Falcon<R> {
     /// The party before this one, who holds our own component as its next.

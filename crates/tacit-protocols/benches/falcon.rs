@@ -1,0 +1,101 @@
+//! Falcon's operations, offline and online apart, three parties as threads.
+
+use std::sync::{Barrier, mpsc};
+use std::time::Duration;
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use tacit_algebra::Ring;
+use tacit_net::{LinkModel, Phase, memory};
+use tacit_protocols::Error;
+use tacit_protocols::falcon::{Falcon, PARTIES, Rss, Truncation};
+use tacit_protocols::machine::{Call, Machine};
+
+#[global_allocator]
+static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() {
+    divan::main();
+}
+
+type Online<R> = fn(&mut Falcon<R>, &Rss<Vec<R>>) -> Result<(), Error>;
+
+/// Times one phase of a call at three parties that stay connected; the other phase runs untimed.
+fn phases<R: Ring>(bencher: Bencher, timed: Phase, call: Call, n: usize, online: Online<R>) {
+    let mesh = memory::mesh(PARTIES, &LinkModel::LOCAL, Duration::from_secs(60));
+    let barrier = Barrier::new(PARTIES + 1);
+    std::thread::scope(|scope| {
+        let mut stops = Vec::new();
+        for party in mesh {
+            let (stop, rounds) = mpsc::channel::<()>();
+            stops.push(stop);
+            let barrier = &barrier;
+            scope.spawn(move || {
+                let mut machine = Falcon::<R>::new(party, Truncation::Gap).expect("keys");
+                let x = machine.constant(&vec![-5; n]);
+                while rounds.recv().is_ok() {
+                    if timed == Phase::Offline {
+                        barrier.wait();
+                    }
+                    machine.prepare(&[call]).expect("material");
+                    barrier.wait();
+                    online(&mut machine, &x).expect("the call runs");
+                    if timed == Phase::Online {
+                        barrier.wait();
+                    }
+                }
+            });
+        }
+        bencher
+            .counter(ItemsCount::new(n))
+            .with_inputs(|| {
+                stops
+                    .iter()
+                    .for_each(|stop| stop.send(()).expect("parties wait"));
+                barrier.wait();
+            })
+            .bench_values(|()| {
+                barrier.wait();
+            });
+    });
+}
+
+fn relu<R: Ring>(machine: &mut Falcon<R>, x: &Rss<Vec<R>>) -> Result<(), Error> {
+    machine.relu(x).map(drop)
+}
+
+fn truncate<R: Ring>(machine: &mut Falcon<R>, x: &Rss<Vec<R>>) -> Result<(), Error> {
+    machine.truncate(x, 12).map(drop)
+}
+
+#[divan::bench(types = [u32, u64], args = [10_000, 100_000, 1_000_000], sample_count = 5)]
+fn relu_online<R: Ring>(bencher: Bencher, n: usize) {
+    phases::<R>(bencher, Phase::Online, Call::Relu { n }, n, relu);
+}
+
+#[divan::bench(types = [u32, u64], args = [10_000, 100_000, 1_000_000], sample_count = 5)]
+fn relu_offline<R: Ring>(bencher: Bencher, n: usize) {
+    phases::<R>(bencher, Phase::Offline, Call::Relu { n }, n, relu);
+}
+
+#[divan::bench(types = [u32, u64], args = [1_000_000], sample_count = 5)]
+fn truncation_online<R: Ring>(bencher: Bencher, n: usize) {
+    phases::<R>(
+        bencher,
+        Phase::Online,
+        Call::Truncate { n, trunc: 12 },
+        n,
+        truncate,
+    );
+}
+
+#[divan::bench(types = [u32, u64], args = [1_000_000], sample_count = 5)]
+fn truncation_offline<R: Ring>(bencher: Bencher, n: usize) {
+    phases::<R>(
+        bencher,
+        Phase::Offline,
+        Call::Truncate { n, trunc: 12 },
+        n,
+        truncate,
+    );
+}

@@ -1,0 +1,224 @@
+//! What the parties see does not depend on the inputs: two fixed inputs, every message of ReLU,
+//! maxpool and truncation, and what is opened on the way, compared by chi-square.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{TIMEOUT, run_on};
+use tacit_algebra::{Bits, Ring, prime};
+use tacit_net::testing::{Fate, Recorder, mesh_with};
+use tacit_protocols::Error;
+use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
+use tacit_protocols::machine::{Call, Machine, Operand};
+
+/// Elements in a run, all of the same value; every one is a sample.
+const N: usize = 1 << 15;
+
+type Share = <Falcon<u8> as Machine>::Share;
+type Program = fn(&mut Falcon<u8>, &Share) -> Result<(), Error>;
+
+/// Histograms by name: each message stream of each receiver, and each opened value.
+type Histograms = BTreeMap<String, BTreeMap<u32, u64>>;
+
+/// A message as numbers, one per element and row, by what its step carries.
+fn numbers(step: &str, payload: &[u8]) -> Vec<u32> {
+    let bits = |n: usize| {
+        let bits = Bits::from_bytes(n, payload).expect("packed bits");
+        (0..n).map(|i| u32::from(bits.get(i))).collect()
+    };
+    if step.contains("masked bit") || step.contains("adder: carry") {
+        bits(payload.len() * 8)
+    } else if step.contains("compare") || step.contains("residue") {
+        let n = payload.len() * 8 / prime::packed_bits(u8::PRIME) as usize;
+        let residues = prime::unpack(u8::PRIME, payload, n).expect("residues");
+        residues.into_iter().map(u32::from).collect()
+    } else {
+        payload.iter().map(|&byte| u32::from(byte)).collect()
+    }
+}
+
+/// Runs `program` on `N` copies of `x`, shared by party 0, and counts what everybody saw.
+fn observe(x: i64, calls: &[Call], program: Program) -> Histograms {
+    let recorder = Recorder::new();
+    let tap = recorder.clone();
+    let mesh = mesh_with(PARTIES, TIMEOUT, move |envelope| {
+        tap.record(&envelope);
+        Fate::Deliver
+    });
+    run_on(mesh, |party| {
+        let mut machine = Falcon::<u8>::new(party, Truncation::Gap).expect("keys are agreed");
+        machine.prepare(calls).expect("material is made");
+        let own = (machine.party().id() == 0).then(|| vec![x; N]);
+        let share = machine
+            .input(0, N, own.as_deref())
+            .expect("the input is shared");
+        program(&mut machine, &share).expect("the program runs");
+    });
+
+    let mut histograms = Histograms::new();
+    let mut opened: BTreeMap<(&str, usize), Vec<Vec<u32>>> = BTreeMap::new();
+    for receiver in 0..PARTIES {
+        let mut nth: BTreeMap<(usize, &str), usize> = BTreeMap::new();
+        for seen in recorder.view(receiver) {
+            if seen.step.contains("key") {
+                continue; // agreed before any input
+            }
+            let count = nth.entry((seen.from, seen.step)).or_default();
+            let values = numbers(seen.step, &seen.payload);
+            let name = format!("{} -> {receiver}: {} #{count}", seen.from, seen.step);
+            tally(&mut histograms, name, values.iter().copied());
+            // Every opening sends each summand to the next party.
+            if seen.step.contains("open") && receiver == (seen.from + 1) % PARTIES {
+                opened.entry((seen.step, *count)).or_default().push(values);
+            }
+            *count += 1;
+        }
+    }
+    joint(&mut histograms, &opened);
+    histograms
+}
+
+fn tally(histograms: &mut Histograms, name: String, values: impl Iterator<Item = u32>) {
+    let histogram = histograms.entry(name).or_default();
+    values.for_each(|value| *histogram.entry(value).or_default() += 1);
+}
+
+/// The opened values themselves and every pair of them, element by element.
+fn joint(histograms: &mut Histograms, opened: &BTreeMap<(&str, usize), Vec<Vec<u32>>>) {
+    let sums: Vec<(String, Vec<u32>)> = opened
+        .iter()
+        .map(|((step, nth), parts)| {
+            let modulus = match *step {
+                s if s.contains("bit") => 2,
+                s if s.contains("product") => u32::from(u8::PRIME),
+                s if s.contains("wrap3") => 128,
+                _ => 256,
+            };
+            let sum = |i: usize| parts.iter().map(|part| part[i]).sum::<u32>() % modulus;
+            (
+                format!("opened: {step} #{nth}"),
+                (0..parts[0].len()).map(sum).collect(),
+            )
+        })
+        .collect();
+    for (i, (name, values)) in sums.iter().enumerate() {
+        tally(histograms, name.clone(), values.iter().copied());
+        for (other, more) in &sums[..i] {
+            // Coarse cells keep the counts high: residues by zero, words by their top bits.
+            let cell = |name: &str, v: u32| match name {
+                n if n.contains("bit") => v,
+                n if n.contains("product") => v.min(3),
+                _ => v >> 4,
+            };
+            let pairs = values
+                .iter()
+                .zip(more)
+                .map(|(&a, &b)| cell(name, a) << 8 | cell(other, b));
+            tally(histograms, format!("{name} with {other}"), pairs);
+        }
+    }
+}
+
+/// The two-sample chi-square statistic in standard deviations from its mean.
+fn distance(a: &BTreeMap<u32, u64>, b: &BTreeMap<u32, u64>) -> f64 {
+    let (total_a, total_b) = (
+        a.values().sum::<u64>() as f64,
+        b.values().sum::<u64>() as f64,
+    );
+    let cells: std::collections::BTreeSet<_> = a.keys().chain(b.keys()).collect();
+    let statistic: f64 = cells
+        .iter()
+        .map(|cell| {
+            let count = |h: &BTreeMap<u32, u64>| h.get(cell).copied().unwrap_or(0) as f64;
+            let (in_a, in_b) = (count(a), count(b));
+            let scaled = in_a * (total_b / total_a).sqrt() - in_b * (total_a / total_b).sqrt();
+            scaled * scaled / (in_a + in_b)
+        })
+        .sum();
+    let freedom = (cells.len() as f64 - 1.0).max(1.0);
+    (statistic - freedom) / (2.0 * freedom).sqrt()
+}
+
+/// The stream whose distributions differ most between the two inputs.
+fn worst(x: i64, other: i64, calls: &[Call], program: Program) -> (f64, String) {
+    let (a, b) = (observe(x, calls, program), observe(other, calls, program));
+    assert!(
+        a.len() > 3 && a.keys().eq(b.keys()),
+        "the same messages must flow"
+    );
+    a.iter()
+        .map(|(name, histogram)| (distance(histogram, &b[name]), name.clone()))
+        .max_by(|p, q| p.0.total_cmp(&q.0))
+        .expect("messages were seen")
+}
+
+/// Beyond this many standard deviations two histograms are different: by chance about once in a
+/// hundred million comparisons even for the skewed law of few cells.
+const LIMIT: f64 = 12.0;
+
+const PAIRS: [(i64, i64); 4] = [(0, -1), (5, -7), (127, -128), (1, 100)];
+
+fn relu(machine: &mut Falcon<u8>, x: &Share) -> Result<(), Error> {
+    machine.relu(x).map(drop)
+}
+
+fn truncate(machine: &mut Falcon<u8>, x: &Share) -> Result<(), Error> {
+    machine.truncate(x, 3).map(drop)
+}
+
+fn square(machine: &mut Falcon<u8>, x: &Share) -> Result<(), Error> {
+    machine.mul(x, &Operand::Secret(x.clone()), 0).map(drop)
+}
+
+fn product(machine: &mut Falcon<u8>, x: &Share) -> Result<(), Error> {
+    let one = machine.constant(&vec![1; N]);
+    machine.mul(x, &Operand::Secret(one), 4).map(drop)
+}
+
+fn maxpool(machine: &mut Falcon<u8>, x: &Share) -> Result<(), Error> {
+    machine.maxpool(x, N / 4, 4).map(drop)
+}
+
+#[test]
+fn no_message_of_relu_depends_on_the_input() {
+    for (x, other) in PAIRS {
+        let (off, name) = worst(x, other, &[Call::Relu { n: N }], relu);
+        assert!(off < LIMIT, "{x} and {other} are {off} apart in '{name}'");
+    }
+}
+
+#[test]
+fn no_message_of_other_layers_depends_on_the_input() {
+    let maxpool_calls = [Call::Maxpool {
+        windows: N / 4,
+        size: 4,
+    }];
+    for (x, other) in [(3, -60), (0, 50)] {
+        for (calls, program) in [
+            (
+                &[Call::Truncate { n: N, trunc: 3 }][..],
+                truncate as Program,
+            ),
+            (&[Call::Product { n: N, trunc: 4 }][..], product as Program),
+            (&[Call::Product { n: N, trunc: 0 }][..], square as Program),
+            (&maxpool_calls[..], maxpool as Program),
+        ] {
+            let (off, name) = worst(x, other, calls, program);
+            assert!(off < LIMIT, "{x} and {other} are {off} apart in '{name}'");
+        }
+    }
+}
+
+/// The test bites: a program that opens a value, or its sign only, is found out.
+#[test]
+fn a_leak_is_noticed() {
+    fn leaky(machine: &mut Falcon<u8>, x: &Share) -> Result<(), Error> {
+        machine.relu(x)?;
+        machine
+            .reveal(x, tacit_protocols::machine::Audience::All)
+            .map(drop)
+    }
+    let (off, name) = worst(5, -7, &[Call::Relu { n: N }], leaky);
+    assert!(off > LIMIT && name.contains("opened"), "{off} in '{name}'");
+}
