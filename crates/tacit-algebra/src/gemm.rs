@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::Ring;
 use crate::isa::{self, Isa, simd};
-use crate::kernel::{Kernel, Portable, Side};
+use crate::kernel::{Kernel, MOST_COLS, MOST_ROWS, MOST_STEP, MOST_WIDTH, Portable, Side};
 
 /// Steps of the inner dimension between two visits of a tile of C.
 const DEPTH: usize = 256;
@@ -17,10 +17,6 @@ const BLOCK: usize = 512;
 const TASK: usize = 1 << 20;
 /// Rows of A up to which packing does not pay.
 const THIN: usize = 3;
-/// Bounds on the sizes of every [`Kernel`].
-const MOST_ROWS: usize = 8;
-const MOST_COLS: usize = 32;
-const MOST_STEPS: usize = 2;
 /// Columns of B that the thin product reads at once.
 const STRIP: usize = 4096;
 
@@ -180,7 +176,7 @@ simd! {
         rows: Range<usize>,
         cols: Range<usize>,
     ) {
-        const { assert!(K::ROWS <= MOST_ROWS && K::COLS <= MOST_COLS && K::STEP <= MOST_STEPS) };
+        const { assert!(K::ROWS <= MOST_ROWS && K::COLS <= MOST_COLS && K::STEP <= MOST_STEP && K::WIDTH <= MOST_WIDTH) };
         let words = k.min(DEPTH).div_ceil(K::STEP) * K::WIDTH;
         let mut left = vec![K::Word::ZERO; rows.len().next_multiple_of(K::ROWS) * words];
         let mut right = vec![K::Word::ZERO; cols.len().next_multiple_of(K::COLS) * words];
@@ -246,14 +242,15 @@ fn pack_left<K: Kernel>(
         for (row, source) in (i..rows.end).zip(&mut sources[..K::ROWS]) {
             *source = &a[row * k..][depth.clone()];
         }
-        let mut values = [K::Word::ZERO; MOST_ROWS * MOST_STEPS];
-        let values = &mut values[..K::STEP * K::ROWS];
         for (step, out) in panel.chunks_exact_mut(K::WIDTH * K::ROWS).enumerate() {
-            for (at, value) in values.iter_mut().enumerate() {
-                let source = sources[at % K::ROWS].get(step * K::STEP + at / K::ROWS);
-                *value = source.copied().unwrap_or(K::Word::ZERO);
+            for (row, source) in sources[..K::ROWS].iter().enumerate() {
+                let at = |k: usize| source.get(k).copied().unwrap_or(K::Word::ZERO);
+                let (first, second) = (at(step * K::STEP), at(step * K::STEP + K::STEP - 1));
+                let words = K::words(Side::Left, first, second);
+                for word in 0..K::WIDTH {
+                    out[word * K::ROWS + row] = words[word];
+                }
             }
-            K::pack(Side::Left, values, out);
         }
     }
 }
@@ -275,7 +272,7 @@ fn pack_right<K: Kernel, B: Columns<K::Word>>(
     {
         let len = K::COLS.min(cols.end - j);
         let cursor = b.cursor(j..j + len);
-        let mut values = [K::Word::ZERO; MOST_COLS * MOST_STEPS];
+        let mut values = [K::Word::ZERO; MOST_COLS * MOST_STEP];
         let values = &mut values[..K::STEP * K::COLS];
         for (step, out) in panel.chunks_exact_mut(K::WIDTH * K::COLS).enumerate() {
             for (row, values) in values.chunks_exact_mut(K::COLS).enumerate() {
@@ -289,7 +286,12 @@ fn pack_right<K: Kernel, B: Columns<K::Word>>(
                     b.read(&cursor, k, &mut values[..len]);
                 }
             }
-            K::pack(Side::Right, values, out);
+            let (first, second) = (&values[..K::COLS], &values[(K::STEP - 1) * K::COLS..]);
+            for (word, out) in out.chunks_exact_mut(K::COLS).enumerate() {
+                for ((out, first), second) in out.iter_mut().zip(first).zip(second) {
+                    *out = K::words(Side::Right, *first, *second)[word];
+                }
+            }
         }
     }
 }

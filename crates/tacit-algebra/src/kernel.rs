@@ -7,6 +7,12 @@ use std::marker::PhantomData;
 
 use crate::Ring;
 
+/// Bounds on the sizes of every [`Kernel`].
+pub const MOST_ROWS: usize = 8;
+pub const MOST_COLS: usize = 32;
+pub const MOST_STEP: usize = 2;
+pub const MOST_WIDTH: usize = 3;
+
 /// Which operand is packed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Side {
@@ -25,9 +31,9 @@ pub trait Kernel {
     const STEP: usize;
     const WIDTH: usize;
 
-    /// Packs one step into `out`; `values` holds `STEP` runs of as many elements as the tile has
-    /// rows or columns.
-    fn pack(side: Side, values: &[Self::Word], out: &mut [Self::Word]);
+    /// The packed words, `WIDTH` of them, of one row or column in one step: from its elements
+    /// in the step's first and, where `STEP` is 2, second place.
+    fn words(side: Side, first: Self::Word, second: Self::Word) -> [Self::Word; MOST_WIDTH];
 
     /// Overwrites `tile`, row-major, with the product of two packed panels.
     fn tile(a: &[Self::Word], b: &[Self::Word], tile: &mut [Self::Word]);
@@ -191,8 +197,8 @@ impl<R: Ring> Kernel for Portable<R> {
     const WIDTH: usize = 1;
 
     #[inline(always)]
-    fn pack(_: Side, values: &[R], out: &mut [R]) {
-        out.copy_from_slice(values);
+    fn words(_: Side, first: R, _: R) -> [R; MOST_WIDTH] {
+        [first, R::ZERO, R::ZERO]
     }
 
     fn tile(a: &[R], b: &[R], tile: &mut [R]) {

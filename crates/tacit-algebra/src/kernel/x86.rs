@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Kernel, Lanes, Side, accumulate, direct, store};
+use super::{Kernel, Lanes, MOST_WIDTH, Side, accumulate, direct, store};
 
 macro_rules! lanes {
     ($name:ident, $vector:ty, $word:ty, $len:literal, $load:ident, $store:ident,
@@ -123,9 +123,9 @@ macro_rules! words_kernel {
             const WIDTH: usize = 1;
 
             #[inline(always)]
-            fn pack(_: Side, values: &[u64], out: &mut [u64]) {
-                out.copy_from_slice(values);
-            }
+            fn words(_: Side, first: u64, _: u64) -> [u64; MOST_WIDTH] {
+ [first, 0, 0]
+ }
 
             fn tile(a: &[u64], b: &[u64], tile: &mut [u64]) {
                 #[target_feature(enable = $features)]
@@ -162,19 +162,15 @@ const CARRY: u32 = 0x8000;
 /// Three dot products thus do two multiplications, where `vpmulld` would take four
 /// micro-operations and two additions.
 #[inline(always)]
-fn pack_digits(side: Side, values: &[u32], out: &mut [u32]) {
-    let len = values.len() / 2;
-    let (first, second) = values.split_at(len);
-    for ((out, x), y) in out.iter_mut().zip(first).zip(second) {
-        *out = x & LOW | y << 16;
-    }
-    for (out, x) in out[len..].iter_mut().zip(values) {
+fn digits(side: Side, first: u32, second: u32) -> [u32; MOST_WIDTH] {
+    let both = |x: u32| {
         let high = x.wrapping_add(CARRY);
-        *out = match side {
+        match side {
             Side::Left => x & LOW | high & !LOW,
             Side::Right => x << 16 | high >> 16,
-        };
-    }
+        }
+    };
+    [first & LOW | second << 16, both(first), both(second)]
 }
 
 macro_rules! digits_kernel {
@@ -190,9 +186,9 @@ macro_rules! digits_kernel {
             const WIDTH: usize = 3;
 
             #[inline(always)]
-            fn pack(side: Side, values: &[u32], out: &mut [u32]) {
-                pack_digits(side, values, out)
-            }
+            fn words(side: Side, first: u32, second: u32) -> [u32; MOST_WIDTH] {
+ digits(side, first, second)
+ }
 
             fn tile(a: &[u32], b: &[u32], tile: &mut [u32]) {
                 #[target_feature(enable = $features)]
