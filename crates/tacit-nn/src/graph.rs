@@ -46,7 +46,7 @@ pub struct Node {
 }
 
 /// The operations of a [`Graph`].
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum Op {
     /// Convolution with fixed weights.
     Conv(Conv),
@@ -107,8 +107,15 @@ impl Op {
     }
 }
 
+/// Shows the operation and not its weights, which may be secret.
+impl std::fmt::Debug for Op {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(self.kind())
+    }
+}
+
 /// A convolution with fixed weights.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Conv {
     /// Shapes.
     pub geometry: ConvGeometry,
@@ -169,7 +176,7 @@ impl ConvGeometry {
 }
 
 /// A matrix product with fixed weights: the item's `rows` x `k` by `k` x `n`.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Linear {
     /// Rows of one item.
     pub rows: usize,
@@ -184,7 +191,7 @@ pub struct Linear {
 }
 
 /// `x[e] * scale[c] + shift[c]` with `c = (e / inner) % channels` for element `e` of an item.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Affine {
     /// Neighbouring elements that share a number.
     pub inner: usize,

@@ -23,8 +23,13 @@ fn reference_gives_the_stored_logits() {
     let Some(folder) = models() else { return };
     for name in FEED_FORWARD {
         let graph = real(&folder, name).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let output = reference::predict(&graph, &samples(&folder, name, "x")).expect("samples fit");
-        let error = distance(&output, &samples(&folder, name, "logits"));
+        let (x, logits) = (
+            samples(&folder, name, "x"),
+            samples(&folder, name, "logits"),
+        );
+        // A quarter of the 64 samples keeps the largest model within seconds.
+        let output = reference::predict(&graph, &x[..x.len() / 4]).expect("samples fit");
+        let error = distance(&output, &logits[..logits.len() / 4]);
         println!(
             "{name}: {} operations, largest difference {error:e}",
             graph.nodes.len()

@@ -24,7 +24,7 @@ pub struct Progress<'a> {
 }
 
 /// The shared weights of one layer.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Operands<S> {
     factors: Option<Operand<S>>,
     terms: Option<Operand<S>>,
