@@ -70,16 +70,9 @@ pub enum Error {
         /// The panic's words.
         what: String,
     },
-    /// A party's process failed.
-    #[error("the process of party {party} {how}{}", words(.said))]
-    Process {
-        /// The party.
-        party: usize,
-        /// How it ended.
-        how: String,
-        /// The end of what it wrote.
-        said: String,
-    },
+    /// Processes of parties failed.
+    #[error("{0}")]
+    Processes(String),
     /// A measured operation gave a wrong result.
     #[error(
         "'{op}' gave a wrong result at element {index}: {got} instead of {expected}; its figures mean nothing"
@@ -94,14 +87,6 @@ pub enum Error {
         /// The ring element computed in the clear.
         expected: i64,
     },
-}
-
-fn words(said: &str) -> String {
-    if said.is_empty() {
-        String::new()
-    } else {
-        format!("; its last words:\n{said}")
-    }
 }
 
 impl From<NetError> for Error {

@@ -7,10 +7,14 @@
 
 mod bench;
 mod compiled;
+pub mod config;
 mod error;
+mod init;
 mod job;
 mod local;
 pub mod npy;
+mod party;
+mod processes;
 mod registry;
 mod report;
 mod score;
@@ -19,9 +23,13 @@ mod totals;
 
 pub use bench::{BenchOptions, OPERATIONS, bench};
 pub use compiled::{CompileOptions, Compiled, PlanSummary};
+pub use config::PartyConfig;
 pub use error::Error;
+pub use init::{InitOptions, init};
 pub use job::{Outcome, Progress};
 pub use local::run_local;
+pub use party::run_party;
+pub use processes::run_processes;
 pub use registry::{Protocol, protocols};
 pub use report::{LayerReport, PhaseReport, PredictedCost, Report};
 pub use settings::{Network, Settings};

@@ -1,0 +1,176 @@
+//! A party's config file, `party.toml`: read and checked once, with every path made absolute by
+//! the file's folder.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::job::Terms;
+use crate::registry::Instance;
+use crate::settings::seconds;
+use crate::{CompileOptions, Error, Settings};
+
+/// One organisation's party.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartyConfig {
+    /// The number of this party.
+    pub id: usize,
+    /// Its private key.
+    #[serde(default = "key")]
+    pub key: PathBuf,
+    /// Its certificate.
+    #[serde(default = "certificate")]
+    pub certificate: PathBuf,
+    /// Where to listen, if not at this party's address.
+    pub listen: Option<String>,
+    /// How long the others are waited for at the start, in seconds.
+    #[serde(default = "patience", deserialize_with = "seconds")]
+    pub connect_timeout: Duration,
+    /// The ONNX file; the model owner's.
+    pub model: Option<PathBuf>,
+    /// Typical inputs to plan with, an `.npy` file; the model owner's.
+    pub samples: Option<PathBuf>,
+    /// The inputs, an `.npy` file; the data owner's.
+    pub input: Option<PathBuf>,
+    /// The true classes, an `.npy` file; the data owner's.
+    pub labels: Option<PathBuf>,
+    /// Where to write the outputs, as an `.npy` file; the data owner's.
+    pub output: Option<PathBuf>,
+    /// Where to write the report, as JSON.
+    pub report: Option<PathBuf>,
+    /// The number of inputs that this party insists on; whatever the data owner brings if not
+    /// given.
+    pub inputs: Option<usize>,
+    /// How the run is carried out; the same at every party.
+    #[serde(default)]
+    pub run: Settings,
+    /// How the model is planned: ring, order and secrecy are the same at every party, the fraction
+    /// bits too where given; the rest is the model owner's.
+    #[serde(default)]
+    pub plan: CompileOptions,
+    /// All parties by their numbers, this one included.
+    pub parties: Vec<PeerConfig>,
+}
+
+/// A party, as the others know it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PeerConfig {
+    /// A name for messages, such as an organisation's.
+    pub name: String,
+    /// Where it listens, as `host:port`; not used of the last party.
+    pub address: String,
+    /// Its certificate.
+    pub certificate: PathBuf,
+}
+
+fn key() -> PathBuf {
+    tacit_net::certs::KEY_FILE.into()
+}
+
+fn certificate() -> PathBuf {
+    tacit_net::certs::CERTIFICATE_FILE.into()
+}
+
+fn patience() -> Duration {
+    Duration::from_secs(120)
+}
+
+impl PartyConfig {
+    /// Reads and checks a file. Errors name the file and the key.
+    pub fn load(path: &Path) -> Result<Self, Error> {
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            Error::file(
+                path,
+                format!("it cannot be read ({e}); `tacit init` makes config files"),
+            )
+        })?;
+        let mut config: PartyConfig = toml::from_str(&text).map_err(|e| Error::file(path, e))?;
+        config.terms().map_err(|e| Error::file(path, e))?;
+        config
+            .check_owners()
+            .map_err(|why| Error::file(path, why))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        config.paths().for_each(|p| *p = folder.join(&*p));
+        Ok(config)
+    }
+
+    /// What this party must agree on with the others.
+    pub(crate) fn terms(&self) -> Result<Terms, Error> {
+        let (parties, run, plan) = (self.parties.len(), &self.run, &self.plan);
+        if !run.protocol.parties.contains(&parties) {
+            let (fewest, most) = (run.protocol.parties.start(), run.protocol.parties.end());
+            let name = run.protocol.name;
+            let why = format!("{parties} are listed; {name} runs between {fewest} to {most}");
+            return Err(Error::setting("parties", why));
+        }
+        if self.id >= parties {
+            let why = format!("{} is not a party; they are 0 to {}", self.id, parties - 1);
+            return Err(Error::setting("id", why));
+        }
+        Ok(Terms {
+            instance: Instance::new(run.protocol, plan.ring, run.truncation)?,
+            order: plan.order,
+            public_model: plan.public_model,
+            network: run.network.clone(),
+            parties,
+            roles: run.roles(parties)?,
+            batch: run.batch,
+            fraction_bits: plan.fraction_bits,
+            inputs: self.inputs,
+        })
+    }
+
+    /// Every owner must name what it owns, and nobody else may: it would be ignored.
+    fn check_owners(&self) -> Result<(), String> {
+        let roles = self
+            .run
+            .roles(self.parties.len())
+            .map_err(|e| e.to_string())?;
+        let (model, data) = (
+            (roles.model_owner, "model_owner"),
+            (roles.data_owner, "data_owner"),
+        );
+        for ((owner, role), key, given, needed) in [
+            (model, "model", self.model.is_some(), true),
+            (model, "samples", self.samples.is_some(), false),
+            (
+                model,
+                "plan.input_range",
+                self.plan.input_range.is_some(),
+                false,
+            ),
+            (model, "plan.dims", !self.plan.dims.is_empty(), false),
+            (data, "input", self.input.is_some(), true),
+            (data, "labels", self.labels.is_some(), false),
+            (data, "output", self.output.is_some(), false),
+        ] {
+            if owner == self.id && needed && !given {
+                return Err(format!("'{key}' is missing: party {owner} is the {role}"));
+            }
+            if owner != self.id && given {
+                return Err(format!(
+                    "'{key}' belongs to party {owner}, the {role}; remove it here, at party {}",
+                    self.id
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        let own = [&mut self.key, &mut self.certificate].into_iter();
+        let files = [
+            &mut self.model,
+            &mut self.samples,
+            &mut self.input,
+            &mut self.labels,
+            &mut self.output,
+            &mut self.report,
+        ];
+        own.chain(files.into_iter().flatten())
+            .chain(self.parties.iter_mut().map(|peer| &mut peer.certificate))
+    }
+}

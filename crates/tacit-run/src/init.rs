@@ -1,0 +1,304 @@
+//! Folders of parties, ready to run: keys, certificates and commented config files.
+
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use tacit_net::certs::{self, CERTIFICATE_FILE, DEFAULT_VALIDITY, KEY_FILE};
+
+use crate::settings::Named;
+use crate::{CompileOptions, Error, Settings};
+
+/// What is made. Deserialises from a map with these keys, all of them optional.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct InitOptions {
+    /// The number of parties.
+    pub parties: usize,
+    /// Party `i` listens at this port + `i`.
+    pub port: u16,
+    /// The model owner's ONNX file; `model.onnx` in its folder if not given.
+    pub model: Option<PathBuf>,
+    /// The data owner's inputs; `input.npy` in its folder if not given.
+    pub input: Option<PathBuf>,
+}
+
+impl Default for InitOptions {
+    fn default() -> Self {
+        InitOptions {
+            parties: 3,
+            port: 7100,
+            model: None,
+            input: None,
+        }
+    }
+}
+
+impl InitOptions {
+    /// Reads JSON; see [`InitOptions`].
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        serde_json::from_str(text).map_err(|e| Error::setting("options", e.to_string()))
+    }
+}
+
+/// Makes the folders `party0`, `party1`, ... in `dir`, all on this machine's loopback, and says
+/// what to do with them. Never overwrites any.
+pub fn init(dir: &Path, options: &InitOptions) -> Result<Vec<String>, Error> {
+    let settings = Settings::default();
+    if !settings.protocol.parties.contains(&options.parties) {
+        let why = format!(
+            "{} runs between {:?} parties, not {}",
+            settings.protocol.name, settings.protocol.parties, options.parties
+        );
+        return Err(Error::setting("parties", why));
+    }
+    let last = options.port.checked_add(options.parties as u16 - 1);
+    if options.port == 0 || last.is_none() {
+        let why = format!(
+            "{} leaves no ports for {} parties",
+            options.port, options.parties
+        );
+        return Err(Error::setting("port", why));
+    }
+    let setup = Setup {
+        settings: &settings,
+        options: &CompileOptions::default(),
+        ports: (0..options.parties)
+            .map(|i| options.port + i as u16)
+            .collect(),
+        connect_timeout: 120.0,
+        model: options.model.clone().unwrap_or("model.onnx".into()),
+        samples: None,
+        input: options.input.clone().unwrap_or("input.npy".into()),
+    };
+    setup.write(dir)?;
+    Ok(instructions(dir, &setup))
+}
+
+fn instructions(dir: &Path, setup: &Setup) -> Vec<String> {
+    let shown = dir.display();
+    let mut lines = vec![format!(
+        "{shown} now holds the folders of {} parties.",
+        setup.ports.len()
+    )];
+    for party in 0..setup.ports.len() {
+        lines.push(format!("  party{party}  {}", setup.role(party)));
+    }
+    lines.push(format!(
+        "To try them on this machine: put the model at party0/{} and the inputs at party1/{}, then run each in a terminal of its own:",
+        setup.model.display(),
+        setup.input.display()
+    ));
+    for party in 0..setup.ports.len() {
+        lines.push(format!(
+            "  tacit party --config {shown}/party{party}/party.toml"
+        ));
+    }
+    lines.push(format!(
+        "Between organisations: each makes its own folder this way, keeps its {KEY_FILE} to itself, sends only its {CERTIFICATE_FILE} to the others, and puts theirs in place of the ones made here; then all set the same addresses."
+    ));
+    lines
+}
+
+/// The parties of one run and what their config files say.
+pub(crate) struct Setup<'a> {
+    pub settings: &'a Settings,
+    pub options: &'a CompileOptions,
+    /// Where each party listens on the loopback.
+    pub ports: Vec<u16>,
+    pub connect_timeout: f64,
+    pub model: PathBuf,
+    pub samples: Option<PathBuf>,
+    pub input: PathBuf,
+}
+
+impl Setup<'_> {
+    /// The folder of a party within `dir`.
+    pub(crate) fn folder(dir: &Path, party: usize) -> PathBuf {
+        dir.join(format!("party{party}"))
+    }
+
+    /// Makes all folders.
+    pub(crate) fn write(&self, dir: &Path) -> Result<(), Error> {
+        let folders: Vec<PathBuf> = (0..self.ports.len())
+            .map(|p| Self::folder(dir, p))
+            .collect();
+        if let Some(found) = folders.iter().find(|folder| folder.exists()) {
+            let why =
+                "it exists already and is not overwritten; choose another folder or remove it";
+            return Err(Error::file(found, why));
+        }
+        for (party, folder) in folders.iter().enumerate() {
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+            made.map_err(|e| Error::file(folder, e))?;
+            certs::generate(folder, self.name(party), DEFAULT_VALIDITY)?;
+        }
+        for (party, folder) in folders.iter().enumerate() {
+            for (peer, from) in folders
+                .iter()
+                .enumerate()
+                .filter(|(peer, _)| *peer != party)
+            {
+                let to = folder.join(certificate_of(peer));
+                fs::copy(from.join(CERTIFICATE_FILE), &to).map_err(|e| Error::file(&to, e))?;
+            }
+            let path = folder.join("party.toml");
+            fs::write(&path, self.config(party)?).map_err(|e| Error::file(&path, e))?;
+        }
+        Ok(())
+    }
+
+    fn is_model_owner(&self, party: usize) -> bool {
+        self.settings.model_owner.unwrap_or(0) == party
+    }
+
+    fn is_data_owner(&self, party: usize) -> bool {
+        self.settings
+            .data_owner
+            .unwrap_or(self.ports.len().min(2) - 1)
+            == party
+    }
+
+    fn role(&self, party: usize) -> &'static str {
+        match (self.is_model_owner(party), self.is_data_owner(party)) {
+            (true, true) => "owns the model and the data",
+            (true, false) => "owns the model",
+            (false, true) => "owns the data and learns the outputs",
+            (false, false) => "computes",
+        }
+    }
+
+    fn name(&self, party: usize) -> &'static str {
+        match (self.is_model_owner(party), self.is_data_owner(party)) {
+            (true, true) => "owner",
+            (true, false) => "model-owner",
+            (false, true) => "data-owner",
+            (false, false) => "computing-party",
+        }
+    }
+
+    /// The text of a party's config file.
+    fn config(&self, party: usize) -> Result<String, Error> {
+        let mut text = format!(
+            "# Party {party} of {}: {}. Start it with `tacit party --config` and this file's path.\n\
+             # Paths are relative to this file's folder.\n\n\
+             id = {party}\n\
+             key = \"{KEY_FILE}\"           # never leaves this folder\n\
+             certificate = \"{CERTIFICATE_FILE}\"  # for the others to have\n\
+             # listen = \"0.0.0.0:{}\"  # where to listen, if not at this party's address below\n\
+             connect_timeout = {:?}    # seconds to wait for the others at the start\n\n",
+            self.ports.len(),
+            self.role(party),
+            self.ports[party],
+            self.connect_timeout,
+        );
+        text += &self.files(party)?;
+        text += &self.run_table();
+        text += &self.plan_table(party);
+        for (peer, port) in self.ports.iter().enumerate() {
+            text += &format!(
+                "\n[[parties]]  # {peer}: {}\nname = \"{}\"\naddress = \"127.0.0.1:{port}\"\ncertificate = \"{}\"\n",
+                self.role(peer),
+                self.name(peer),
+                if peer == party {
+                    CERTIFICATE_FILE.into()
+                } else {
+                    certificate_of(peer)
+                },
+            );
+        }
+        Ok(text)
+    }
+
+    fn files(&self, party: usize) -> Result<String, Error> {
+        let mut text = String::new();
+        if self.is_model_owner(party) {
+            text += &format!("model = {}  # ONNX; stays here\n", quoted(&self.model)?);
+            text += &match &self.samples {
+                Some(samples) => format!("samples = {}\n", quoted(samples)?),
+                None => "# samples = \"samples.npy\"  # typical inputs, not secret, to plan with\n"
+                    .into(),
+            };
+        }
+        if self.is_data_owner(party) {
+            text += &format!(
+                "input = {}  # items along the first axis; stays here\n\
+                 output = \"output.npy\"\n\
+                 # labels = \"labels.npy\"  # true classes, for the accuracy\n",
+                quoted(&self.input)?
+            );
+        }
+        Ok(text
+            + "report = \"report.json\"\n\
+               # inputs = 100  # insist on this number of inputs\n")
+    }
+
+    fn run_table(&self) -> String {
+        let run = self.settings;
+        let parties = self.ports.len();
+        let owner = |is: &dyn Fn(usize) -> bool| (0..parties).find(|&p| is(p)).unwrap_or(0);
+        let batch = run
+            .batch
+            .map_or("# batch = 128  # items at a time".into(), |b| {
+                format!("batch = {b}")
+            });
+        format!(
+            "\n[run]  # the same at every party\n\
+             protocol = \"{}\"\n\
+             truncation = \"{}\"      # gap, exact or aby3\n\
+             model_owner = {}\n\
+             data_owner = {}\n\
+             {batch}\n\
+             network = \"{}\"       # emulates a network: local (none), lan, wan or RTTms,Mbps\n\
+             timeout = {:?}         # seconds that a peer may be silent\n",
+            run.protocol.name,
+            run.truncation.name(),
+            owner(&|p| self.is_model_owner(p)),
+            owner(&|p| self.is_data_owner(p)),
+            run.network.name,
+            run.timeout.as_secs_f64(),
+        )
+    }
+
+    fn plan_table(&self, party: usize) -> String {
+        let plan = self.options;
+        let mut text = format!(
+            "\n[plan]  # the same at every party\n\
+             ring = {}             # 32 or 64 bits\n\
+             order = \"{}\"\n\
+             public_model = {}  # whether every party may know the weights\n",
+            plan.ring,
+            plan.order.name(),
+            plan.public_model,
+        );
+        text += &match plan.fraction_bits {
+            Some(bits) => format!("fraction_bits = {bits}\n"),
+            None => "# fraction_bits = 18  # the planner's choice if not given\n".into(),
+        };
+        if self.is_model_owner(party) {
+            if let Some(range) = plan.input_range {
+                text += &format!("input_range = {range:?}\n");
+            }
+            for (name, value) in &plan.dims {
+                text += &format!("dims.{} = {value}\n", escaped(name));
+            }
+        }
+        text
+    }
+}
+
+/// The file of a peer's certificate.
+fn certificate_of(party: usize) -> String {
+    format!("party{party}.pem")
+}
+
+fn quoted(path: &Path) -> Result<String, Error> {
+    let text = path.to_str().map(escaped);
+    text.ok_or_else(|| Error::file(path, "its name is not UTF-8, which a config file must be"))
+}
+
+/// A string as TOML writes it; JSON's escapes are among TOML's.
+fn escaped(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

@@ -1,0 +1,91 @@
+//! One organisation's party, from its config file.
+
+use tacit_net::Party;
+use tacit_net::certs::{Certificate, Identity};
+use tacit_net::tcp::{self, Peer, TcpConfig};
+
+use crate::job::{self, Contribution};
+use crate::{Compiled, Error, Outcome, PartyConfig, Progress, Tensor, npy, score};
+
+/// Runs this party's part of a prediction with the parties that its config names.
+///
+/// Everything that this party brings is read and checked before it connects. `on_notice` hears
+/// of every peer that is waited for; `observe` hears how far the run is and cancels it by
+/// `false`. The outputs and the report are written where the config says.
+pub fn run_party(
+    config: &PartyConfig,
+    on_notice: &mut dyn FnMut(&str),
+    observe: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Outcome, Error> {
+    let terms = config.terms()?;
+    let model = config.compile()?;
+    let input = config.input.as_deref().map(npy::read_floats).transpose()?;
+    let labels = config.labels.as_deref().map(npy::read_labels).transpose()?;
+    let brings = Contribution {
+        model: model.as_ref(),
+        input: input
+            .as_ref()
+            .map(|(values, shape)| Tensor { values, shape }),
+    };
+    let party = config.connect(on_notice)?;
+    let (mut outcome, plan) = job::run(party, &terms, brings, observe)?;
+    if let (Some(output), Some(labels)) = (&outcome.output, &labels) {
+        outcome.report.accuracy = Some(score::accuracy(&plan, output, labels)?);
+    }
+    if let (Some(output), Some(path)) = (&outcome.output, &config.output) {
+        let shape = [&[outcome.report.images], outcome.output_shape.as_slice()].concat();
+        npy::write_floats(path, output, &shape)?;
+    }
+    if let Some(path) = &config.report {
+        std::fs::write(path, outcome.report.to_json()).map_err(|e| Error::file(path, e))?;
+    }
+    Ok(outcome)
+}
+
+impl PartyConfig {
+    /// The model, at its owner.
+    fn compile(&self) -> Result<Option<Compiled>, Error> {
+        let Some(path) = &self.model else {
+            return Ok(None);
+        };
+        let samples = self.samples.as_deref().map(npy::read_floats).transpose()?;
+        let samples = samples
+            .as_ref()
+            .map(|(values, shape)| Tensor { values, shape });
+        Compiled::from_file(path, &self.plan, samples).map(Some)
+    }
+
+    fn connect(&self, on_notice: &mut dyn FnMut(&str)) -> Result<Party, Error> {
+        let identity = Identity::load_files(&self.certificate, &self.key)?;
+        let peer = |peer: &crate::config::PeerConfig| {
+            Ok(Peer {
+                name: peer.name.clone(),
+                address: peer.address.clone(),
+                certificate: Certificate::load(&peer.certificate)?,
+            })
+        };
+        let parties = self
+            .parties
+            .iter()
+            .map(peer)
+            .collect::<Result<Vec<_>, Error>>()?;
+        let listener = if self.id + 1 < parties.len() {
+            let address = self.listen.as_ref().unwrap_or(&parties[self.id].address);
+            Some(tcp::listen(address)?)
+        } else {
+            None
+        };
+        let config = TcpConfig {
+            id: self.id,
+            parties,
+            identity,
+            listener,
+            model: self.run.network.link,
+            timeout: self.run.timeout,
+            connect_timeout: self.connect_timeout,
+        };
+        Ok(tcp::connect(config, &mut |notice| {
+            on_notice(&notice.to_string())
+        })?)
+    }
+}
