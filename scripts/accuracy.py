@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+
 import tacit
 from results import markdown, write_section
 from tacit.console import progress_bar

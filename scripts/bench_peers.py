@@ -17,8 +17,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-import networks
 import numpy as np
+
+import networks
 import tacit
 from results import markdown, write_section
 

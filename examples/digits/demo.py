@@ -19,11 +19,11 @@ from tacit.console import progress_bar
 MODEL = Path(__file__).with_name("digits.onnx")
 SHADES = " .:-=+*#%@"
 PARTIES = """\
-[bold cyan]party 0[/]  the model's owner   has the weights; shows them to nobody
-[bold green]party 1[/]  the images' owner   has the images; shows them to nobody, gets the answers
-[bold yellow]party 2[/]  a helper            has nothing, learns nothing
+[bold cyan]party 0[/]  owns the model   its weights are shown to nobody
+[bold green]party 1[/]  owns the images  they are shown to nobody; it alone gets the answers
+[bold yellow]party 2[/]  helps            has nothing, learns nothing
 
-Each sees only random-looking shares. Any one of them may be curious; no two may collude."""
+Each sees only shares that look random. Any one may be curious; no two may collude."""
 SIMULATED = """\
 All three run as threads of one process here, so this is a simulation: it computes and sends \
 exactly what three organisations would, but whoever runs it could look into all of them. \
@@ -54,8 +54,8 @@ def main():
         result = session.predict(model, x, labels=y, check=True, progress=progress)
 
     answers = result.output.argmax(1)
-    shown = [drawn(x[i], answers[i], y[i]) for i in range(min(5, len(x)))]
-    console.print(Columns(shown, padding=(1, 3)))
+    shown = [drawn(x[i], answers[i], y[i]) for i in range(min(4, len(x)))]
+    console.print(Columns(shown, padding=(0, 3)))
     console.print(result.report)
     expected = model.reference(x).argmax(1)
     same = np.count_nonzero(answers == expected)

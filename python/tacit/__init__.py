@@ -10,7 +10,7 @@
 from ._tacit import TacitError, __version__
 from .model import Model, compile
 from .report import Report
-from .session import Result, Session, local
+from .session import Result, Session, bench, local
 
 __all__ = [
     "Model",
@@ -19,6 +19,7 @@ __all__ = [
     "Session",
     "TacitError",
     "__version__",
+    "bench",
     "compile",
     "local",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -85,7 +86,6 @@ def measure(args: argparse.Namespace) -> None:
             fraction_bits=args.fraction_bits,
             truncation=args.truncation,
             network=args.network,
-            processes=args.processes,
             timeout=args.timeout,
             repeat=args.repeat,
             progress=progress,
@@ -95,13 +95,11 @@ def measure(args: argparse.Namespace) -> None:
 
 def party(args: argparse.Namespace) -> None:
     """`tacit party`: this organisation's part in a prediction."""
+    # Waiting for peers runs no Python code that could notice Ctrl-C: let it end the process.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     with progress_bar() as progress:
-        answer = _tacit.party(args.config, notice, progress)
-    if answer is None:
-        out.print("done: the result went to the party that receives it")
-        return
-    report = json.loads(answer)
-    show(Report(report), args.json)
+        report = _tacit.party(args.config, notice, progress)
+    out.print(Report(json.loads(report)))
 
 
 def init(args: argparse.Namespace) -> None:
@@ -185,7 +183,6 @@ def add_execution_options(command: argparse.ArgumentParser) -> None:
     """The options of whatever runs."""
     add = command.add_argument
     add("--truncation", choices=("gap", "exact", "aby3"), default="gap")
-    add("--processes", action="store_true", help="one process per party, joined by TLS")
     add(
         "--timeout",
         type=float,
@@ -234,6 +231,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--input", required=True, metavar="X.npy", help=".npy, .npz or .npz:NAME")
     made.add_argument("--labels", metavar="Y.npy", help="true classes, for the accuracy")
     made.add_argument("--check", action="store_true", help="compare with clear-text float32")
+    made.add_argument(
+        "--processes", action="store_true", help="one process per party, joined by TLS"
+    )
     made.add_argument("--output", metavar="OUT.npy", help="write the model's outputs here")
     add_run_options(made)
     add_execution_options(made)
@@ -251,7 +251,6 @@ def parser() -> argparse.ArgumentParser:
 
     made = command("party", party, "run this organisation's party from its config file")
     made.add_argument("--config", required=True, metavar="PARTY.toml")
-    made.add_argument("--json", metavar="FILE", help="write the report here")
 
     made = command("init", init, "make keys, certificates and config files")
     made.add_argument("dir", metavar="DIR")

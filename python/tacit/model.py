@@ -40,9 +40,10 @@ class Model:
         self.input_shape = tuple(self.plan["input_shape"])
         self.output_shape = tuple(self.plan["output_shape"])
         self.warnings: list[str] = self.plan["warnings"]
+        self.exported: tempfile.TemporaryDirectory | None = None
 
-    def encode(self, x: ArrayLike) -> tuple[bytes, int]:
-        """The float32 bytes of a batch and its number of items.
+    def encode(self, x: ArrayLike) -> tuple[bytes, list[int]]:
+        """The float32 bytes of a batch and its shape.
 
         Refuses what is not a batch of this model's inputs, and never rounds a number silently
         to another type than float32.
@@ -64,7 +65,7 @@ class Model:
             raise TacitError(
                 "the input holds integers that float32 cannot represent; scale them first"
             )
-        return single.tobytes(), len(single)
+        return single.tobytes(), list(single.shape)
 
     def decode(self, output: bytes, n: int) -> np.ndarray:
         """The outputs of `n` items from the bytes of the extension module."""
@@ -72,17 +73,16 @@ class Model:
 
     def reference(self, x: ArrayLike) -> np.ndarray:
         """The model's outputs in clear-text float32, for comparison."""
-        values, n = self.encode(x)
-        return self.decode(self.compiled.reference(values), n)
+        values, shape = self.encode(x)
+        return self.decode(self.compiled.reference(values), shape[0])
 
-    def predict_cost(
-        self, batch: int = 1, *, protocol: str = "falcon", network: str = "local"
-    ) -> dict[str, Any]:
-        """Rounds, bytes and seconds on `network` as declared by the protocol, before any run.
+    def predict_cost(self, batch: int = 1, **where: Any) -> dict[str, Any]:
+        """Rounds, bytes and seconds of one batch as the protocol declares them, before any run.
 
-        The seconds are the network's share: latency and bandwidth, no computation.
+        `where` is `protocol`, `truncation` and `network` as for :func:`tacit.local`. The seconds
+        are the network's alone: latency and bandwidth, no computation.
         """
-        return json.loads(self.compiled.predict_cost(protocol, batch, network))
+        return json.loads(self.compiled.predict_cost(json.dumps(where), batch))
 
     def table(self) -> Table:
         """The plan as a table."""
@@ -169,9 +169,11 @@ def compile(
     values = None if samples is None else _floats(samples)
     if isinstance(model, (str, os.PathLike)):
         return Model(Compiled(os.fspath(model), json.dumps(options), values))
-    with tempfile.TemporaryDirectory() as folder:
-        path = _export(model, samples, Path(folder) / "model.onnx")
-        return Model(Compiled(str(path), json.dumps(options), values))
+    folder = tempfile.TemporaryDirectory(prefix="tacit-")
+    path = _export(model, samples, Path(folder.name) / "model.onnx")
+    made = Model(Compiled(str(path), json.dumps(options), values))
+    made.exported = folder  # processes read the file again
+    return made
 
 
 def _floats(samples: ArrayLike) -> tuple[bytes, list[int]]:

@@ -16,6 +16,9 @@ from ._tacit import TacitError
 from .model import Model
 from .report import Report
 
+COMMAND = [sys.executable, "-m", "tacit", "party", "--config"]
+"""Runs a party from the config file whose path follows."""
+
 Progress = Callable[[str, str, int, int], None]
 """Called as `progress(phase, layer, done, total)` while a run goes on."""
 
@@ -43,8 +46,9 @@ class Session:
     parties apart would.
     """
 
-    def __init__(self, settings: dict[str, Any]):
+    def __init__(self, settings: dict[str, Any], processes: bool):
         self.settings = settings
+        self.processes = processes
 
     def __enter__(self) -> Session:
         return self
@@ -80,42 +84,26 @@ class Session:
         progress
             Called as `progress(phase, layer, done, total)`.
         """
-        values, n = model.encode(x)
-        truth = None if labels is None else _labels(labels, n)
-        settings = {**self.settings, "batch": batch}
-        output, report = _tacit.run(model.compiled, json.dumps(settings), values, progress)
-        result = Result(model.decode(output, n), Report(json.loads(report)))
-        expected = model.reference(x) if check else None
-        result.report.data.update(score(result.output, truth, expected))
-        return result
+        values, shape = model.encode(x)
+        output, report = model.compiled.predict(
+            x=(values, shape),
+            run=json.dumps({**self.settings, "batch": batch}),
+            command=COMMAND if self.processes else None,
+            labels=None if labels is None else _labels(labels, shape[0]),
+            check=check,
+            progress=progress,
+        )
+        return Result(model.decode(output, shape[0]), Report(json.loads(report)))
 
 
-def score(
-    output: np.ndarray, labels: np.ndarray | None, expected: np.ndarray | None
-) -> dict[str, float | None]:
-    """Accuracy against `labels`; agreement and largest difference against `expected`."""
-    found = classes(output)
-    return {
-        "accuracy": None if labels is None else float((found == labels).mean()),
-        "agreement": None if expected is None else float((found == classes(expected)).mean()),
-        "max_abs_error": None if expected is None else float(np.abs(output - expected).max()),
-    }
-
-
-def classes(output: np.ndarray) -> np.ndarray:
-    """The predicted class of each item: the largest output, or the sign of a single one."""
-    flat = output.reshape(len(output), -1)
-    return (flat[:, 0] > 0).astype(np.int64) if flat.shape[1] == 1 else flat.argmax(1)
-
-
-def _labels(labels: ArrayLike, n: int) -> np.ndarray:
+def _labels(labels: ArrayLike, n: int) -> list[int]:
     array = np.asarray(labels)
     if array.shape != (n,) or array.dtype.kind not in "iub":
         raise TacitError(
             f"the labels are {array.dtype} of shape {array.shape}; "
             f"they must be {n} integers, one for each input"
         )
-    return array
+    return array.tolist()
 
 
 def local(
@@ -144,16 +132,13 @@ def local(
     timeout
         Seconds after which a party that does not answer is given up.
     """
-    return Session(
-        {
-            "protocol": protocol,
-            "truncation": truncation,
-            "network": network,
-            "processes": processes,
-            "timeout": timeout,
-            "command": [sys.executable, "-m", "tacit", "party"],
-        }
-    )
+    settings = {
+        "protocol": protocol,
+        "truncation": truncation,
+        "network": network,
+        "timeout": timeout,
+    }
+    return Session(settings, processes)
 
 
 def bench(
@@ -166,14 +151,16 @@ def bench(
     progress: Progress | None = None,
     **where: Any,
 ) -> Report:
-    """Measures one operation on random data; the report is the run of median online time.
+    """Measures one operation on random data, all parties in this process.
+
+    The figures are medians; a wrong result is an error. Sharing the operands and opening the
+    result are not counted.
 
     Parameters
     ----------
     op
-        `mult`, `trunc`, `drelu`, `relu` of `n` elements; `matmul` of two `n` x `n` matrices;
-        `conv` of a 3 x 3 kernel from 16 to 16 channels of `n` x `n`; `maxpool` of `n` windows
-        of 2 x 2.
+        `mult`, `trunc`, `drelu`, `relu`: `n` elements; `matmul`: two `n` x `n` matrices; `conv`:
+        `n` images through LeNet's second convolution; `maxpool`: `n` windows of 2 x 2.
     n
         The operation's size.
     ring, fraction_bits
@@ -183,7 +170,15 @@ def bench(
     progress
         As for :meth:`Session.predict`.
     where
-        As for :func:`local`.
+        `protocol`, `truncation`, `network` and `timeout` as for :func:`local`.
     """
-    settings = {**local(**where).settings, "ring": ring, "fraction_bits": fraction_bits}
-    return Report(json.loads(_tacit.bench(op, n, repeat, json.dumps(settings), progress)))
+    report = _tacit.bench(
+        op=op,
+        n=n,
+        ring=ring,
+        fraction_bits=fraction_bits,
+        repeat=repeat,
+        run=json.dumps(where),
+        progress=progress,
+    )
+    return Report(json.loads(report))

@@ -1,6 +1,7 @@
 """Three organisations, each with its own process, key and config."""
 
 import re
+import shutil
 import socket
 import stat
 import subprocess
@@ -82,31 +83,44 @@ def test_init_overwrites_nothing(parties, capsys):
 
 
 def test_parties_that_differ_are_refused(parties):
-    edit(parties, 2, r"^ring = 64$", "ring = 32")
+    edit(parties, 2, r"^ring = 64\b", "ring = 32")
     for _, error, code in finish(start(parties)):
         assert code == 2
         assert "Traceback" not in error
         assert "ring" in error
 
 
-def test_a_certificate_of_another_party_is_refused(parties):
+def test_a_stranger_is_refused(parties, tmp_path):
+    """Party 2 comes with a key that the others have never seen."""
+    assert main(["init", str(tmp_path / "strangers")]) == 0
     for name in ("cert.pem", "key.pem"):
-        (parties / "party2" / name).write_bytes((parties / "party0" / name).read_bytes())
+        shutil.copy(tmp_path / "strangers" / "party2" / name, parties / "party2" / name)
+    for party in range(3):
+        edit(parties, party, r"^connect_timeout = [\d.]+", "connect_timeout = 10")
     answers = finish(start(parties))
-    assert all(code == 2 for _, _, code in answers)
-    assert any("certificate" in error for _, error, _ in answers)
+    assert [code for _, _, code in answers] == [2, 2, 2]
+    assert "does not know this party's certificate" in answers[2][1]
+    assert not list(parties.glob("*/output.npy"))
+
+
+def test_one_party_with_the_key_of_another_is_refused(parties):
+    for name in ("cert.pem", "key.pem"):
+        shutil.copy(parties / "party0" / name, parties / "party2" / name)
+    ((_, error, code),) = finish(start(parties, (2,)))
+    assert code == 2
+    assert "parties 0 and 2" in error
 
 
 def test_an_absent_party_is_named(parties):
     for party in (0, 1):
-        edit(parties, party, r"^connect_timeout = .*$", "connect_timeout = 2")
+        edit(parties, party, r"^connect_timeout = [\d.]+", "connect_timeout = 2")
     for _, error, code in finish(start(parties, (0, 1))):
         assert code == 2
         assert "party 2" in error
 
 
 def test_a_config_with_an_unknown_key(parties):
-    edit(parties, 0, r"^ring = 64$", "ring = 64\nrign = 32")
+    edit(parties, 0, r"^ring = 64\b", "rign = 64")
     ((_, error, code),) = finish(start(parties, (0,)))
     assert code == 2
     assert "rign" in error

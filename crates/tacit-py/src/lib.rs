@@ -12,7 +12,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use tacit_run::{BenchOptions, CompileOptions, Settings, Tensor};
+use tacit_run::{BenchOptions, CompileOptions, InitOptions, PartyConfig, Settings, Tensor};
 
 use crate::observe::{Callback, observed};
 
@@ -90,11 +90,13 @@ impl Compiled {
         Ok(bytes(py, &y))
     }
 
+    #[expect(clippy::too_many_arguments, reason = "private, and called by keyword")]
     fn predict<'py>(
         &self,
         py: Python<'py>,
         x: (Vec<u8>, Vec<usize>),
         run: &str,
+        command: Option<Vec<String>>,
         labels: Option<Vec<i64>>,
         check: bool,
         progress: Option<Callback>,
@@ -106,7 +108,12 @@ impl Compiled {
             shape: &shape,
         };
         let outcome = observed(py, progress, |observe| {
-            let mut outcome = tacit_run::run_local(&self.model, &run, x, observe)?;
+            let mut outcome = match &command {
+                None => tacit_run::run_local(&self.model, &run, x, observe)?,
+                Some(command) => {
+                    tacit_run::run_processes(&self.model, &run, x, command, observe)?
+                }
+            };
             self.model
                 .score(&mut outcome, &values, labels.as_deref(), check)?;
             Ok(outcome)
@@ -142,6 +149,31 @@ fn bench(
     .map(|report| report.to_json())
 }
 
+#[pyfunction]
+fn party(
+    py: Python<'_>,
+    config: PathBuf,
+    notice: Py<PyAny>,
+    progress: Option<Callback>,
+) -> PyResult<String> {
+    let config = PartyConfig::load(&config).map_err(error)?;
+    let mut tell = |text: &str| {
+        Python::attach(|py| {
+            if let Err(raised) = notice.call1(py, (text,)) {
+                raised.write_unraisable(py, None);
+            }
+        });
+    };
+    observed(py, progress, |observe| tacit_run::run_party(&config, &mut tell, observe))
+        .map(|outcome| outcome.report.to_json())
+}
+
+#[pyfunction]
+fn init(folder: PathBuf, options: &str) -> PyResult<Vec<String>> {
+    let options = InitOptions::from_json(options).map_err(error)?;
+    tacit_run::init(&folder, &options).map_err(error)
+}
+
 /// JSON of what always has one.
 fn json(value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|e| TacitError::new_err(e.to_string()))
@@ -152,10 +184,10 @@ mod _tacit {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::{Compiled, TacitError, bench};
+    use super::{Compiled, TacitError, bench, init, party};
 
     #[pymodule_init]
-    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    fn version(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }
