@@ -108,6 +108,11 @@ impl Compiled {
         })
     }
 
+    /// The plan. Its ranges and warnings are for the model owner's eyes.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
     /// The shape of one input item.
     pub fn input_shape(&self) -> &[usize] {
         &self.plan.input_shape

@@ -1,0 +1,83 @@
+//! Single operations are measured, and their results checked.
+
+mod common;
+
+use common::quiet;
+use tacit_run::{BenchOptions, OPERATIONS, Report, Settings, bench};
+
+fn measure(op: &str, n: usize, ring: u32, run: &str) -> Report {
+    let options = BenchOptions {
+        op,
+        n,
+        ring,
+        fraction_bits: None,
+        repeat: 3,
+    };
+    let settings = Settings::from_json(run).unwrap_or_else(|e| panic!("{e}"));
+    bench(&options, &settings, &mut quiet).unwrap_or_else(|e| panic!("{op}: {e}"))
+}
+
+#[test]
+fn every_operation_on_every_ring() {
+    for (op, _) in OPERATIONS {
+        for ring in [32, 64] {
+            let n = if op == "conv" { 1 } else { 20 };
+            measure(op, n, ring, r#"{"protocol": "clear"}"#);
+            for truncation in ["gap", "exact", "aby3"] {
+                let report = measure(op, n, ring, &format!(r#"{{"truncation": "{truncation}"}}"#));
+                assert!(report.online.rounds > 0, "{op}");
+                assert!(report.online.bytes_sent.iter().all(|&b| b > 0), "{op}");
+                assert_eq!(report.layers[0].name, op);
+            }
+        }
+    }
+}
+
+#[test]
+fn figures_are_of_one_run_and_of_the_operation_alone() {
+    // A product is 4 bytes of resharing and 4 of truncation an element, in 1 hop.
+    let report = measure("mult", 100, 32, "{}");
+    assert_eq!(
+        (report.online.rounds, report.online.bytes_sent),
+        (1, vec![800; 3])
+    );
+    let report = measure("matmul", 16, 32, "{}");
+    assert_eq!(
+        (report.online.rounds, report.online.bytes_sent),
+        (1, vec![8 * 256; 3])
+    );
+    assert!(report.offline.bytes_sent.iter().any(|&b| b > 0));
+}
+
+#[test]
+fn large_errors_of_aby3_are_counted_and_not_hidden() {
+    let report = measure("trunc", 2000, 32, r#"{"truncation": "aby3"}"#);
+    assert!(
+        report.warnings[0].contains("large error"),
+        "{:?}",
+        report.warnings
+    );
+    let report = measure("trunc", 2000, 32, r#"{"truncation": "gap"}"#);
+    assert!(report.warnings.is_empty(), "{:?}", report.warnings);
+}
+
+#[test]
+fn what_cannot_be_measured_is_named() {
+    let refused = |op: &str, n, ring| {
+        let options = BenchOptions {
+            op,
+            n,
+            ring,
+            fraction_bits: Some(12),
+            repeat: 1,
+        };
+        bench(&options, &Settings::default(), &mut quiet)
+            .expect_err("refused")
+            .to_string()
+    };
+    assert!(refused("add", 1, 32).contains("mult, matmul, conv, trunc, drelu, relu, maxpool"));
+    assert!(refused("relu", 0, 32).contains("size 0 of 'relu'"));
+    assert!(refused("matmul", usize::MAX, 32).contains("no tensor may"));
+    assert!(refused("relu", 1, 16).contains("ring of 16 bits"));
+    assert!(refused("relu", 1, 8).contains("8 bits"));
+}

@@ -1,0 +1,123 @@
+//! What a whole prediction costs by the meters is what its protocol declares.
+
+mod common;
+
+use common::{compiled, inputs, quiet};
+use tacit_protocols::Cost;
+use tacit_protocols::clear::ClearCost;
+use tacit_protocols::falcon::{FalconCost, Truncation};
+use tacit_protocols::machine::CostModel;
+use tacit_run::{CompileOptions, Compiled, Report, Settings, Tensor, run_local};
+
+/// Two batches of 4 and one of 1.
+const INPUTS: usize = 9;
+const BATCHES: [usize; 3] = [4, 4, 1];
+
+fn report(compiled: &Compiled, settings: &Settings) -> Report {
+    let (x, shape) = inputs(INPUTS);
+    let input = Tensor {
+        values: &x,
+        shape: &shape,
+    };
+    let outcome = run_local(compiled, settings, input, &mut quiet);
+    outcome.unwrap_or_else(|e| panic!("{e}")).report
+}
+
+fn settings(protocol: &str, truncation: &str) -> Settings {
+    let json = format!(r#"{{"protocol": "{protocol}", "truncation": "{truncation}", "batch": 4}}"#);
+    Settings::from_json(&json).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Compares the phases with the predicted cost and every layer with the sum of its calls.
+fn check(compiled: &Compiled, settings: &Settings, model: &dyn CostModel, what: &str) {
+    let report = report(compiled, settings);
+    let predicted = BATCHES.map(|n| compiled.predict_cost(settings, n).expect("a prediction"));
+    for (phase, metered, declared) in [
+        (
+            "offline",
+            &report.offline,
+            predicted.each_ref().map(|p| &p.offline),
+        ),
+        (
+            "online",
+            &report.online,
+            predicted.each_ref().map(|p| &p.online),
+        ),
+    ] {
+        let rounds: u32 = declared.iter().map(|d| d.rounds).sum();
+        assert_eq!(
+            metered.rounds, rounds,
+            "{what}: rounds of the {phase} phase"
+        );
+        for party in 0..report.parties {
+            let bytes: u64 = declared.iter().map(|d| d.bytes_sent[party]).sum();
+            assert_eq!(
+                metered.bytes_sent[party], bytes,
+                "{what}: party {party}, {phase}"
+            );
+        }
+    }
+    let roles = tacit_nn::plan::Roles {
+        model_owner: 0,
+        data_owner: report.parties.min(2) - 1,
+        receiver: tacit_protocols::machine::Audience::One(report.parties.min(2) - 1),
+    };
+    let mut declared = vec![Cost::each(report.parties, 0, 0); report.layers.len()];
+    for n in BATCHES {
+        for (layer, calls) in compiled.plan().calls(n, &roles).iter().enumerate() {
+            calls
+                .calls
+                .iter()
+                .for_each(|call| declared[layer] += &model.online(call));
+            assert_eq!(calls.layer, report.layers[layer].name, "{what}");
+        }
+    }
+    for (layer, declared) in report.layers.iter().zip(declared) {
+        let most = declared.bytes.iter().copied().max().unwrap_or(0);
+        let found = (layer.rounds, layer.bytes);
+        assert_eq!(
+            found,
+            (declared.rounds, most),
+            "{what}: layer '{}'",
+            layer.name
+        );
+    }
+    assert!(
+        report.layers.len() >= 9,
+        "{what}: too few layers to mean anything"
+    );
+}
+
+#[test]
+fn falcon_costs_what_it_declares() {
+    for (ring, prime) in [(32, 37), (64, 67)] {
+        for public_model in [false, true] {
+            let options = CompileOptions {
+                ring,
+                public_model,
+                ..CompileOptions::default()
+            };
+            let compiled = compiled(&options);
+            for (name, kind) in [
+                ("gap", Truncation::Gap),
+                ("exact", Truncation::Exact),
+                ("aby3", Truncation::Aby3),
+            ] {
+                let what = format!("ring {ring}, {name}, public model: {public_model}");
+                let model = FalconCost::new(ring, prime, kind);
+                check(&compiled, &settings("falcon", name), &model, &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn clear_text_costs_what_it_declares() {
+    let compiled = compiled(&CompileOptions::default());
+    check(
+        &compiled,
+        &settings("clear", "gap"),
+        &ClearCost::new(1, 64),
+        "clear",
+    );
+}

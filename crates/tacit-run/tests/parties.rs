@@ -1,0 +1,429 @@
+//! Parties from config files, joined by TLS: their agreement, their faults, their processes.
+
+mod common;
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use common::{Folder, compiled, distance, inputs, quiet, write_network};
+use tacit_run::{
+    CompileOptions, Error, InitOptions, Outcome, PartyConfig, Settings, Tensor, init, npy,
+    run_local, run_party, run_processes,
+};
+
+/// Three ready folders on free ports, with the network and `n` inputs.
+fn organisations(name: &str, n: usize) -> (Folder, Vec<PathBuf>) {
+    let folder = Folder::new(name);
+    let (x, shape) = inputs(n);
+    let input = folder.path().join("x.npy");
+    npy::write_floats(&input, &x, &shape).expect("the input is written");
+    let options = InitOptions {
+        model: Some(write_network(&folder)),
+        input: Some(input),
+        ..InitOptions::default()
+    };
+    let said = init(folder.path(), &options).unwrap_or_else(|e| panic!("{e}"));
+    assert!(
+        said.iter().any(|line| line.contains("cert.pem")),
+        "{said:?}"
+    );
+    let configs: Vec<_> = (0..3)
+        .map(|p| folder.path().join(format!("party{p}/party.toml")))
+        .collect();
+    let held = [(); 3].map(|()| TcpListener::bind(("127.0.0.1", 0)).expect("a free port"));
+    for (party, listener) in held.iter().enumerate() {
+        let port = listener.local_addr().expect("its address").port();
+        for config in &configs {
+            edit(
+                config,
+                &format!("127.0.0.1:{}", 7100 + party),
+                &format!("127.0.0.1:{port}"),
+            );
+        }
+    }
+    (folder, configs)
+}
+
+fn edit(config: &Path, from: &str, to: &str) {
+    let text = std::fs::read_to_string(config).expect("the config file");
+    assert!(text.contains(from), "no '{from}' in\n{text}");
+    std::fs::write(config, text.replacen(from, to, 1)).expect("the config file is changed");
+}
+
+/// Runs each party in a thread.
+fn run_all(configs: &[PathBuf]) -> Vec<Result<Outcome, Error>> {
+    thread::scope(|scope| {
+        let run = |path| run_party(&PartyConfig::load(path)?, &mut |_| (), &mut quiet);
+        let threads: Vec<_> = configs
+            .iter()
+            .map(|path| scope.spawn(move || run(path)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|t| t.join().expect("no panic"))
+            .collect()
+    })
+}
+
+fn errors(configs: &[PathBuf]) -> Vec<String> {
+    let all = run_all(configs).into_iter();
+    all.map(|end| end.expect_err("an error").to_string())
+        .collect()
+}
+
+#[test]
+fn three_organisations_predict() {
+    let (folder, configs) = organisations("predict", 5);
+    let labels = folder.path().join("party1/labels.npy");
+    let header = "{'descr': '<i8', 'fortran_order': False, 'shape': (5,), }\n";
+    let mut bytes = [
+        b"\x93NUMPY\x01\x00",
+        &(header.len() as u16).to_le_bytes()[..],
+    ]
+    .concat();
+    bytes.extend(header.as_bytes());
+    bytes.extend([0i64; 5].iter().flat_map(|v| v.to_le_bytes()));
+    std::fs::write(labels, bytes).expect("labels");
+    edit(&configs[1], "# labels", "labels");
+    edit(&configs[2], "# inputs = 100", "inputs = 5");
+    let ends: Vec<Outcome> = run_all(&configs)
+        .into_iter()
+        .map(|e| e.unwrap_or_else(|e| panic!("{e}")))
+        .collect();
+    let (x, _) = inputs(5);
+    let model = compiled(&CompileOptions::default());
+    let expected = model.reference(&x).expect("the float32 model");
+    let output = ends[1].output.as_ref().expect("the data owner's result");
+    assert!(distance(output, &expected) < 2e-4);
+    let (written, shape) =
+        npy::read_floats(&folder.path().join("party1/output.npy")).expect("output");
+    assert_eq!((&written, shape), (output, vec![5, 5]));
+    assert!(ends[1].report.accuracy.is_some());
+    for other in [0, 2] {
+        assert!(ends[other].output.is_none() && ends[other].report.accuracy.is_none());
+        assert_eq!(ends[other].report.online, ends[1].report.online);
+    }
+    // What was sent does not depend on what carries it.
+    let local = run_local(
+        &model,
+        &Settings::default(),
+        Tensor {
+            values: &x,
+            shape: &[5, 1, 8, 8],
+        },
+        &mut quiet,
+    );
+    let local = local.expect("a result").report;
+    assert_eq!(local.online.rounds, ends[0].report.online.rounds);
+    assert_eq!(local.online.bytes_sent, ends[0].report.online.bytes_sent);
+    assert_eq!(local.offline.bytes_sent, ends[0].report.offline.bytes_sent);
+}
+
+#[test]
+fn differences_are_refused_with_both_values() {
+    for (party, from, to, item, ours, theirs) in [
+        (2, "ring = 64", "ring = 32", "'ring'", "64", "32"),
+        (
+            1,
+            "truncation = \"gap\"",
+            "truncation = \"exact\"",
+            "'truncation'",
+            "gap",
+            "exact",
+        ),
+        (0, "# batch = 128", "batch = 4", "'batch'", "default", "4"),
+        (
+            1,
+            "public_model = false",
+            "public_model = true",
+            "'public_model'",
+            "false",
+            "true",
+        ),
+        (
+            2,
+            "data_owner = 1",
+            "data_owner = 0",
+            "'data_owner'",
+            "1",
+            "0",
+        ),
+        (
+            2,
+            "# inputs = 100",
+            "inputs = 7",
+            "'number of inputs'",
+            "5",
+            "7",
+        ),
+        (
+            1,
+            "# fraction_bits = 18",
+            "fraction_bits = 9",
+            "'fraction bits'",
+            "18",
+            "9",
+        ),
+        (
+            2,
+            "network = \"local\"",
+            "network = \"lan\"",
+            "'network'",
+            "local",
+            "lan",
+        ),
+    ] {
+        let (_folder, configs) =
+            organisations(&format!("differ-{party}-{}", item.len() + to.len()), 5);
+        edit(&configs[party], from, to);
+        for error in errors(&configs) {
+            for word in [item, ours, theirs, "differ in"] {
+                assert!(error.contains(word), "no {word}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_party_that_fails_is_named_at_the_others() {
+    let (folder, configs) = organisations("fails", 5);
+    let (mut x, shape) = inputs(5);
+    x[3] = f32::NAN;
+    npy::write_floats(&folder.path().join("x.npy"), &x, &shape).expect("the input is written");
+    let errors = errors(&configs);
+    assert!(
+        errors[1].contains("element 3 of the input is NaN"),
+        "{}",
+        errors[1]
+    );
+    for other in [0, 2] {
+        assert!(
+            errors[other].contains("party 1 was lost"),
+            "{}",
+            errors[other]
+        );
+    }
+}
+
+#[test]
+fn config_errors_name_the_file_and_the_key() {
+    let (_folder, configs) = organisations("config", 1);
+    let good = std::fs::read_to_string(&configs[0]).expect("the config file");
+    for (from, to, why) in [
+        ("ring = 64", "rign = 64", "unknown field `rign`"),
+        (
+            "\"falcon\"",
+            "\"falkon\"",
+            "it is not known; choose one of falcon, clear",
+        ),
+        (
+            "truncation = \"gap\"",
+            "truncation = \"none\"",
+            "gap, exact, aby3",
+        ),
+        ("ring = 64", "ring = 16", "ring of 16 bits"),
+        ("id = 0", "id = 3", "id: 3 is not a party"),
+        (
+            "id = 0",
+            "id = 1",
+            "'model' belongs to party 0, the model_owner",
+        ),
+        (
+            "model = ",
+            "labels = ",
+            "'model' is missing: party 0 is the model_owner",
+        ),
+        (
+            "report = ",
+            "labels = ",
+            "'labels' belongs to party 1, the data_owner",
+        ),
+        (
+            "timeout = 120.0         #",
+            "timeout = 0  #",
+            "no time limit",
+        ),
+        (
+            "data_owner = 1",
+            "data_owner = 9",
+            "data_owner: 9 is not a party",
+        ),
+        (
+            "network = \"local\"",
+            "network = \"moon\"",
+            "local, lan, wan",
+        ),
+        ("[[parties]]", "[[partys]]", "partys"),
+    ] {
+        std::fs::write(&configs[0], good.replacen(from, to, 1)).expect("the config file");
+        let error = PartyConfig::load(&configs[0]).expect_err(why).to_string();
+        assert!(
+            error.contains(why) && error.contains("party.toml"),
+            "{to}: {error}"
+        );
+    }
+    let absent = PartyConfig::load(Path::new("nowhere/party.toml")).expect_err("no file");
+    assert!(
+        absent.to_string().contains("nowhere/party.toml"),
+        "{absent}"
+    );
+}
+
+#[test]
+fn init_overwrites_nothing() {
+    let (folder, configs) = organisations("overwrite", 1);
+    let before = std::fs::read(&configs[2]).expect("the config file");
+    let error = init(folder.path(), &InitOptions::default()).expect_err("refused");
+    assert!(
+        error.to_string().contains("party0: it exists already"),
+        "{error}"
+    );
+    assert_eq!(std::fs::read(&configs[2]).expect("the config file"), before);
+}
+
+/// The program of the parties below: this test binary with the path of a config file.
+#[test]
+#[ignore = "the program of the processes that other tests start"]
+fn party_program() {
+    let Some(config) = std::env::args()
+        .next_back()
+        .filter(|a| a.ends_with("party.toml"))
+    else {
+        return;
+    };
+    let config = PartyConfig::load(Path::new(&config)).unwrap_or_else(|e| panic!("{e}"));
+    let killed = std::env::var("TACIT_TEST_KILLED").is_ok_and(|id| id == config.id.to_string());
+    let outcome = run_party(&config, &mut |_| (), &mut |progress| {
+        if killed && progress.layer == "relu1" {
+            std::process::abort();
+        }
+        true
+    });
+    if let Err(error) = outcome {
+        eprintln!("{error}");
+        std::process::exit(2);
+    }
+}
+
+fn program(prefix: &[&str]) -> Vec<String> {
+    let this = std::env::current_exe().expect("this test");
+    let this = this.to_str().expect("its path");
+    let arguments = [this, "party_program", "--ignored", "--nocapture"];
+    prefix
+        .iter()
+        .chain(&arguments)
+        .map(|s| s.to_string())
+        .collect()
+}
+
+#[test]
+fn processes_give_the_same_as_threads() {
+    let (x, shape) = inputs(5);
+    let input = Tensor {
+        values: &x,
+        shape: &shape,
+    };
+    let folder = Folder::new("processes");
+    let (samples, samples_shape) = inputs(32);
+    let samples = Tensor {
+        values: &samples,
+        shape: &samples_shape,
+    };
+    let options = CompileOptions {
+        ring: 32,
+        ..CompileOptions::default()
+    };
+    let model = tacit_run::Compiled::from_file(&write_network(&folder), &options, Some(samples))
+        .expect("a plan");
+    // This truncation is exact, so both must give the same to the last bit.
+    let settings = Settings::from_json(r#"{"truncation": "exact", "batch": 3, "data_owner": 2}"#)
+        .expect("valid");
+    let apart = run_processes(&model, &settings, input, &program(&[]), &mut quiet);
+    let apart = apart.unwrap_or_else(|e| panic!("{e}"));
+    let here = run_local(&model, &settings, input, &mut quiet).expect("a result");
+    assert_eq!(apart.output, here.output);
+    assert_eq!(apart.output_shape, here.output_shape);
+    assert_eq!(
+        apart.report.online.bytes_sent,
+        here.report.online.bytes_sent
+    );
+    assert_eq!(apart.report.warnings, here.report.warnings);
+    assert!(apart.report.peak_memory_bytes.is_some());
+}
+
+fn model_in(folder: &Folder) -> tacit_run::Compiled {
+    let path = write_network(folder);
+    tacit_run::Compiled::from_file(&path, &CompileOptions::default(), None).expect("a plan")
+}
+
+#[test]
+fn a_killed_process_ends_the_others() {
+    let folder = Folder::new("killed");
+    let (x, shape) = inputs(2);
+    let input = Tensor {
+        values: &x,
+        shape: &shape,
+    };
+    let command = program(&["env", "TACIT_TEST_KILLED=2"]);
+    let ended = run_processes(
+        &model_in(&folder),
+        &Settings::default(),
+        input,
+        &command,
+        &mut quiet,
+    );
+    let error = ended.expect_err("a killed party").to_string();
+    assert!(error.contains("party 2 (signal: 6"), "{error}");
+    for other in ["party 0 (exit status: 2)", "party 1 (exit status: 2)"] {
+        assert!(error.contains(other), "no {other}: {error}");
+    }
+    assert!(
+        error.matches("party 2 was lost at step").count() >= 2,
+        "{error}"
+    );
+}
+
+#[test]
+fn processes_are_killed_when_cancelled() {
+    let folder = Folder::new("cancelled");
+    let (x, shape) = inputs(2);
+    let input = Tensor {
+        values: &x,
+        shape: &shape,
+    };
+    // Would take an hour if it were waited for.
+    let command: Vec<String> = ["sh", "-c", "sleep 3600"].map(String::from).into();
+    let ended = run_processes(
+        &model_in(&folder),
+        &Settings::default(),
+        input,
+        &command,
+        &mut |_| false,
+    );
+    assert!(matches!(ended, Err(Error::Cancelled)), "{ended:?}");
+}
+
+#[test]
+fn a_command_that_is_none() {
+    let folder = Folder::new("command");
+    let (x, shape) = inputs(2);
+    let input = Tensor {
+        values: &x,
+        shape: &shape,
+    };
+    for (command, why) in [
+        (vec![], "it is empty"),
+        (vec!["/nonexistent".to_string()], "cannot be started"),
+    ] {
+        let ended = run_processes(
+            &model_in(&folder),
+            &Settings::default(),
+            input,
+            &command,
+            &mut quiet,
+        );
+        let error = ended.expect_err("no program").to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
