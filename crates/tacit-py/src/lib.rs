@@ -16,6 +16,11 @@ use tacit_run::{BenchOptions, CompileOptions, InitOptions, PartyConfig, Settings
 
 use crate::observe::{Callback, observed};
 
+/// Shares are long vectors that live shortly: an allocator that keeps their pages saves the
+/// kernel from clearing them anew each time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 create_exception!(
     tacit,
     TacitError,
