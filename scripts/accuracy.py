@@ -77,7 +77,7 @@ def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--images", type=int, default=8000, help="of MNIST's test images")
     options.add_argument("--alexnet-images", type=int, default=500, help="of CIFAR-10's")
-    options.add_argument("--batch", type=int, default=250)
+    options.add_argument("--batch", type=int, default=128)
     args = options.parse_args()
     models, data = folder("TACIT_MODELS"), folder("TACIT_DATA")
     digits, photographs = mnist(data), cifar10(data)

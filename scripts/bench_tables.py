@@ -2,60 +2,84 @@
 
     make bench
 
-Each figure is the median of five runs. One process, three threads; the networks have random
-weights, which cost the same as trained ones.
+Times are medians. All parties are threads of one process, a fresh one for each line, so that its
+peak memory is that of the line. The networks have random weights, which cost the same as trained
+ones.
 """
 
 import argparse
+import multiprocessing
 import resource
 import statistics
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
 
 import networks
 import tacit
 from results import markdown, write_section
 
 RELU_SIZES = (10_000, 100_000, 1_000_000)
+RELU_HEADINGS = [
+    "ReLUs", "ring", "online, s", "offline, s", "rounds", "online, B/ReLU", "offline, B/ReLU",
+    "memory, B/ReLU",
+]  # fmt: skip
+NETWORK_HEADINGS = [
+    "network", "ring", "online, s", "offline, s", "rounds", "online, MB/image",
+    "offline, MB/image", "memory, MiB",
+]  # fmt: skip
+NOTE = """\
+Online and offline bytes are those sent by the busiest party. Memory is the growth of the process
+that holds all three parties, at its peak. Traffic per image is that of a batch of one."""
 
 
-def sent(phase, n=1):
-    """Bytes sent by the busiest party, for each of `n` items."""
-    return max(phase["bytes_sent"]) / n
+def peak():
+    """The most bytes of memory that this process ever had."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def relu_rows(repeat):
-    """Time and traffic of ReLU for each size and ring."""
-    rows = []
-    for ring in (32, 64):
-        for n in RELU_SIZES:
-            r = tacit.bench("relu", n, ring=ring, repeat=repeat)
-            rows.append(
-                [f"{n:,}", ring, f"{r.online['seconds']:.4f}", f"{r.offline['seconds']:.4f}",
-                 r.online["rounds"], f"{sent(r.online, n):.2f}", f"{sent(r.offline, n):.2f}"]
-            )  # fmt: skip
-            print(rows[-1], flush=True)
-    return rows
+def sent(phase):
+    """Bytes sent by the busiest party."""
+    return max(phase["bytes_sent"])
 
 
-def network_rows(repeat, batch):
-    """Time and traffic of the networks for each ring."""
-    rows = []
+def relu(n, ring, repeat):
+    """One line of the table of ReLUs."""
+    before = peak()
+    r = tacit.bench("relu", n, ring=ring, repeat=repeat)
+    return [
+        f"{n:,}", ring, f"{r.online['seconds']:.4f}", f"{r.offline['seconds']:.4f}",
+        r.online["rounds"], f"{sent(r.online) / n:.2f}", f"{sent(r.offline) / n:.2f}",
+        f"{(peak() - before) / n:.0f}",
+    ]  # fmt: skip
+
+
+def network(name, ring, batch, repeat):
+    """One line of the table of networks."""
     x = networks.images(batch)
-    for name in networks.NETWORKS:
-        for ring in (32, 64):
-            with tempfile.TemporaryDirectory() as folder:
-                model = tacit.compile(networks.save_onnx(name, folder), samples=x, ring=ring)
-            reports = [tacit.local().predict(model, x).report for _ in range(repeat)]
-            online, offline = (
-                statistics.median(r.data[phase]["seconds"] for r in reports)
-                for phase in ("online", "offline")
-            )
-            one = tacit.local().predict(model, x[:1]).report
-            rows.append(
-                [name, ring, f"{online:.3f}", f"{offline:.3f}", one.online["rounds"],
-                 f"{sent(one.online) / 1e6:.4f}", f"{sent(one.offline) / 1e6:.4f}"]
-            )  # fmt: skip
-            print(rows[-1], flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        model = tacit.compile(networks.save_onnx(name, folder), samples=x, ring=ring)
+    one = tacit.local().predict(model, x[:1]).report
+    before = peak()
+    reports = [tacit.local().predict(model, x, batch=batch).report for _ in range(repeat)]
+    online, offline = (
+        statistics.median(r.data[phase]["seconds"] for r in reports)
+        for phase in ("online", "offline")
+    )
+    return [
+        name, ring, f"{online:.3f}", f"{offline:.3f}", one.online["rounds"],
+        f"{sent(one.online) / 1e6:.4f}", f"{sent(one.offline) / 1e6:.4f}",
+        f"{(peak() - before) / 2**20:.0f}",
+    ]  # fmt: skip
+
+
+def measured(lines):
+    """The results of (function, *arguments), each in a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    rows = []
+    for function, *arguments in lines:
+        with ProcessPoolExecutor(1, mp_context=context) as process:
+            rows.append(process.submit(function, *arguments).result())
+        print(" | ".join(map(str, rows[-1])), flush=True)
     return rows
 
 
@@ -64,21 +88,16 @@ def main():
     options.add_argument("--repeat", type=int, default=5)
     options.add_argument("--batch", type=int, default=128)
     args = options.parse_args()
-    relu = markdown(
-        ["ReLUs", "ring", "online, s", "offline, s", "rounds", "online, B/ReLU", "offline, B/ReLU"],
-        relu_rows(args.repeat),
-    )
-    nets = markdown(
-        ["network", "ring", f"online, s (batch {args.batch})", f"offline, s (batch {args.batch})",
-         "rounds", "online, MB/image", "offline, MB/image"],
-        network_rows(args.repeat, args.batch),
-    )  # fmt: skip
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    note = (
-        "Bytes are those of the busiest party. "
-        f"Peak memory of the whole run, all parties together: {peak:.0f} MiB."
-    )
-    write_section("speed", f"{relu}\n\n{nets}\n\n{note}")
+    sizes = [(relu, n, ring, args.repeat) for ring in (32, 64) for n in RELU_SIZES]
+    nets = [
+        (network, name, ring, args.batch, args.repeat)
+        for name in networks.NETWORKS
+        for ring in (32, 64)
+    ]
+    relus = markdown(RELU_HEADINGS, measured(sizes))
+    table = markdown(NETWORK_HEADINGS, measured(nets))
+    medians = f"Medians of {args.repeat}; networks in batches of {args.batch}."
+    write_section("speed", f"{medians} {NOTE}\n\n{relus}\n\n{table}")
 
 
 if __name__ == "__main__":

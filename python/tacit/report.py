@@ -13,7 +13,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-PHASES = ("offline", "online")
+PHASES = ("setup", "offline", "online")
 
 
 def megabytes(n: float) -> str:
@@ -37,7 +37,7 @@ def cost_table(cost: dict[str, Any]) -> Table:
     table.add_column("rounds", justify="right")
     for party in range(len(cost["online"]["bytes_sent"])):
         table.add_column(f"party {party} sent, MB", justify="right")
-    for name in PHASES:
+    for name in (name for name in PHASES if name in cost):
         phase = cost[name]
         sent = [megabytes(n) for n in phase["bytes_sent"]]
         table.add_row(name, f"{phase['seconds']:.3f}", str(phase["rounds"]), *sent)
@@ -70,8 +70,9 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """A copy of the content.
 
-        Keys: `protocol, parties, security, ring, fraction_bits, network, batch`,
-        `offline` and `online` (each `seconds, rounds, bytes_sent` with one entry per party),
+        Keys: `tacit` (its version), `protocol, parties, security, ring, fraction_bits, truncation,
+        order, public_model, network, images, batch`,
+        `setup`, `offline` and `online` (each `seconds, rounds, bytes_sent`, one entry per party),
         `layers` (each `name, op, shape, seconds, rounds, bytes`), `accuracy`, `agreement` and
         `max_abs_error` (each `None` where it was not asked for).
         """
