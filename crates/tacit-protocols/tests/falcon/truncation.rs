@@ -1,8 +1,6 @@
 //! The three truncations: their error, its mean, and the large error that only `aby3` has.
 
-mod common;
-
-use common::{apply, noise};
+use crate::common::{apply, noise};
 use tacit_algebra::Ring;
 use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{Call, Machine};

@@ -1,11 +1,9 @@
 //! Peers that die, stall or send what is no message of the protocol: an error that names party
 //! and step, never a hang.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{TIMEOUT, mesh, run_on};
+use crate::common::{TIMEOUT, mesh, run_on};
 use tacit_net::NetError;
 use tacit_net::testing::{Envelope, Fate, mesh_with};
 use tacit_protocols::Error;

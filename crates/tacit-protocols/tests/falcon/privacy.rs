@@ -1,11 +1,9 @@
 //! What the parties see does not depend on the inputs: two fixed inputs, every message of ReLU,
 //! maxpool and truncation, and what is opened on the way, compared by chi-square.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{TIMEOUT, run_on};
+use crate::common::{TIMEOUT, run_on};
 use tacit_algebra::{Bits, Ring, prime};
 use tacit_net::testing::{Fate, Recorder, mesh_with};
 use tacit_protocols::Error;

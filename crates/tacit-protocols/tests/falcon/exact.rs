@@ -1,9 +1,7 @@
 //! Falcon against clear-text arithmetic: exhaustive on the 8-bit ring, edges and random values on
 //! the others.
 
-mod common;
-
-use common::{apply, falcon, noise, wrap};
+use crate::common::{apply, falcon, noise, wrap};
 use tacit_algebra::Ring;
 use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{Audience, Call, Conv2d, Machine, MatMul, Operand};

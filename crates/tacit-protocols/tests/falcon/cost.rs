@@ -1,8 +1,6 @@
 //! Declared cost equals metered cost: hops and bytes of every call, offline and online.
 
-mod common;
-
-use common::falcon;
+use crate::common::falcon;
 use tacit_algebra::Ring;
 use tacit_net::Phase;
 use tacit_protocols::Cost;

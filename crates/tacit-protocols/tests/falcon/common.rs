@@ -1,5 +1,4 @@
 //! Three parties as threads of the test, over links in memory.
-#![allow(dead_code)] // each test binary uses its part
 
 use std::thread;
 use std::time::Duration;
