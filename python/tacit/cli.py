@@ -73,6 +73,7 @@ def plan(args: argparse.Namespace) -> None:
     out.print(model)
     cost = model.predict_cost(args.batch or 1, protocol=args.protocol, network=args.network)
     out.print(cost_table(cost))
+    out.print(cost["note"])
 
 
 def measure(args: argparse.Namespace) -> None:

@@ -37,8 +37,10 @@ def cost_table(cost: dict[str, Any]) -> Table:
     table.add_column("rounds", justify="right")
     for party in range(len(cost["online"]["bytes_sent"])):
         table.add_column(f"party {party} sent, MB", justify="right")
-    for name in (name for name in PHASES if name in cost):
-        phase = cost[name]
+    for name in PHASES:
+        phase = cost.get(name)
+        if not phase or not phase["bytes_sent"]:
+            continue
         sent = [megabytes(n) for n in phase["bytes_sent"]]
         table.add_row(name, f"{phase['seconds']:.3f}", str(phase["rounds"]), *sent)
     return table
@@ -91,9 +93,10 @@ class Report:
     def facts(self) -> list[tuple[str, str]]:
         """The settings and the result in words, as (name, value)."""
         d = self.data
+        fraction = f", {d['fraction_bits']} fraction bits" if d["fraction_bits"] else ""
         rows = [
             ("protocol", f"{d['protocol']}, {d['security']}"),
-            ("numbers", f"{d['ring']}-bit ring, {d['fraction_bits']} fraction bits"),
+            ("numbers", f"{d['ring']}-bit ring{fraction}"),
             ("network", f"{d['network']}, batches of {d['batch']}"),
         ]
         if d.get("accuracy") is not None:
