@@ -4,7 +4,7 @@
 //! session (16), sequence (8), step tag (4), depth (4), payload length (4). Every frame of a
 //! message but the last has [`MORE`] set and exactly [`MAX_PAYLOAD`] bytes.
 
-use std::io::{self, Read};
+use std::io::BufRead;
 
 use crate::FrameFault;
 
@@ -47,7 +47,8 @@ impl Header {
         bytes
     }
 
-    fn decode(bytes: &[u8; HEADER]) -> Result<Header, FrameFault> {
+    /// Reads a header of [`HEADER`] bytes.
+    fn decode(bytes: &[u8]) -> Result<Header, FrameFault> {
         if bytes[0..4] != MAGIC {
             return Err(FrameFault::Magic);
         }
@@ -77,7 +78,7 @@ impl Header {
     }
 }
 
-fn array<const N: usize>(bytes: &[u8; HEADER], at: usize) -> [u8; N] {
+fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     std::array::from_fn(|i| bytes[at + i])
 }
 
@@ -106,64 +107,53 @@ pub(crate) fn cut(payload: &[u8]) -> impl Iterator<Item = (bool, &[u8])> {
 }
 
 /// Turns a stream of bytes into frames, holding at most one frame.
+#[derive(Default)]
 pub(crate) struct Decoder {
-    head: [u8; HEADER],
-    header: Option<Header>,
-    /// Bytes present of the header, or of the payload once the header is known.
-    have: usize,
-    payload: Vec<u8>,
+    head: Vec<u8>,
+    /// The header once it is whole, and the payload so far.
+    frame: Option<(Header, Vec<u8>)>,
 }
 
 impl Decoder {
-    pub(crate) fn new() -> Self {
-        Decoder {
-            head: [0; HEADER],
-            header: None,
-            have: 0,
-            payload: Vec::new(),
-        }
-    }
-
     /// Reads on until a frame is complete (`Some`) or `source` has no more for now (`None`).
     pub(crate) fn pull(
         &mut self,
-        source: &mut impl Read,
+        source: &mut impl BufRead,
     ) -> Result<Option<(Header, Vec<u8>)>, FrameFault> {
-        let header = match self.header {
-            Some(header) => header,
-            None => {
-                if !fill(&mut self.head, &mut self.have, source) {
-                    return Ok(None);
-                }
-                let header = Header::decode(&self.head)?;
-                self.payload = vec![0; header.len as usize];
-                self.have = 0;
-                *self.header.insert(header)
+        if self.frame.is_none() {
+            if !fill(&mut self.head, HEADER, source) {
+                return Ok(None);
             }
-        };
-        if !fill(&mut self.payload, &mut self.have, source) {
-            return Ok(None);
+            let header = Header::decode(&self.head)?;
+            self.frame = Some((header, Vec::with_capacity(header.len as usize)));
+            self.head.clear();
         }
-        self.header = None;
-        self.have = 0;
-        Ok(Some((header, std::mem::take(&mut self.payload))))
+        let whole = match &mut self.frame {
+            Some((header, payload)) => fill(payload, header.len as usize, source),
+            None => false,
+        };
+        Ok(if whole { self.frame.take() } else { None })
     }
 
     /// Whether the bytes so far end within a frame.
     pub(crate) fn within(&self) -> bool {
-        self.header.is_some() || self.have > 0
+        self.frame.is_some() || !self.head.is_empty()
     }
 }
 
-/// Reads into `buffer[*have..]`; whether it is full now.
-fn fill(buffer: &mut [u8], have: &mut usize, source: &mut impl Read) -> bool {
-    while *have < buffer.len() {
-        match source.read(&mut buffer[*have..]) {
-            Ok(0) => return false,
-            Ok(n) => *have += n,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return false,
+/// Reads until `buffer` has `len` bytes; whether it has.
+fn fill(buffer: &mut Vec<u8>, len: usize, source: &mut impl BufRead) -> bool {
+    while buffer.len() < len {
+        // Nothing for now and an error are told apart by the owner of the stream.
+        let Ok(available) = source.fill_buf() else {
+            return false;
+        };
+        if available.is_empty() {
+            return false;
         }
+        let taken = available.len().min(len - buffer.len());
+        buffer.extend_from_slice(&available[..taken]);
+        source.consume(taken);
     }
     true
 }
@@ -190,7 +180,7 @@ mod tests {
         let mut stream = header(100, false).encode().to_vec();
         stream.extend_from_slice(&payload);
         for step in 1..=stream.len() {
-            let mut decoder = Decoder::new();
+            let mut decoder = Decoder::default();
             let mut found = Vec::new();
             for mut piece in stream.chunks(step) {
                 while let Some(frame) = decoder.pull(&mut piece).unwrap() {
@@ -226,7 +216,7 @@ mod tests {
         for given in 1..HEADER + 5 {
             let mut stream = header(5, false).encode().to_vec();
             stream.extend_from_slice(&[0; 5]);
-            let mut decoder = Decoder::new();
+            let mut decoder = Decoder::default();
             assert_eq!(decoder.pull(&mut &stream[..given]), Ok(None));
             assert!(decoder.within());
         }

@@ -1,7 +1,7 @@
 //! What a transport gives a party: a way out that never blocks, and a queue of frames coming in.
 
 use std::collections::VecDeque;
-use std::io::Read;
+use std::io::BufRead;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -70,7 +70,7 @@ pub(crate) enum End {
 /// Takes all frames that `source` has for now.
 pub(crate) fn decode(
     decoder: &mut Decoder,
-    source: &mut impl Read,
+    source: &mut impl BufRead,
     parts: &mut Vec<Part>,
 ) -> Result<(), FrameFault> {
     while let Some((header, payload)) = decoder.pull(source)? {
@@ -250,6 +250,8 @@ mod tests {
         queue.push(part(QUEUE_BYTES + 1)).unwrap();
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| queue.push_bounded(part(1)));
+            // Most likely it waits by then; if not, the test proves less.
+            std::thread::sleep(Duration::from_millis(20));
             queue.abandon();
             assert_eq!(waiting.join().unwrap(), Err(Gone));
         });

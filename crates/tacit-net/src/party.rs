@@ -269,10 +269,8 @@ impl Party {
             parties,
         })?;
         let tag = self.steps.tag(step);
-        let patience = patience
-            + self
-                .model
-                .time(size.max().saturating_add(frame::overhead(size.max())));
+        let bytes = size.max().saturating_add(frame::overhead(size.max()));
+        let patience = patience + self.model.time(bytes);
         match message(link, tag, size, patience) {
             Ok((payload, depth)) => {
                 self.meter.received(from, payload.len(), depth);

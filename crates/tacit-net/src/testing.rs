@@ -191,7 +191,7 @@ pub fn raw_peer(timeout: Duration) -> (Party, RawPeer) {
         party,
         RawPeer {
             queue,
-            decoder: Decoder::new(),
+            decoder: Decoder::default(),
         },
     )
 }

@@ -140,7 +140,7 @@ impl Drop for TcpOut {
 /// Moves what comes in to the queue until the stream ends; says how it ended.
 fn read(shared: &Shared, queue: &Queue, jobs: &Sender<Job>) -> End {
     let mut buffer = vec![0; READ_BYTES];
-    let mut decoder = Decoder::new();
+    let mut decoder = Decoder::default();
     // What came with the greeting is in the TLS state already.
     let mut filled = 0;
     loop {

@@ -90,15 +90,17 @@ impl Joining {
         Joining { thread, notices }
     }
 
-    /// Waits until `count` connections have been turned away; what was said of them.
+    /// Waits until `count` connections have been turned away, or the party has stopped waiting
+    /// for others; what was said of them.
     pub fn strays(&self, count: usize) -> String {
         loop {
+            let ended = self.thread.is_finished();
             let notices = self.notices.lock().unwrap().clone();
             let strays = notices
                 .iter()
                 .filter(|notice| matches!(notice, Notice::Stray { .. }));
             let strays: Vec<_> = strays.map(ToString::to_string).collect();
-            if strays.len() >= count {
+            if ended || strays.len() >= count {
                 return strays.join("\n");
             }
             thread::sleep(Duration::from_millis(5));
