@@ -426,6 +426,14 @@ fn plans_that_lie() {
     conv(&|g| g.pad[0] = usize::MAX, "out of bounds");
     conv(&|g| g.filters = 1 << 24, "stands between");
     conv(&|g| g.filters = 1 << 25, "out of bounds");
+    with(
+        &|p| {
+            if let LayerOp::MaxPool(pool) = &mut p.layers[1].op {
+                pool.pad[0] = 1 << 20;
+            }
+        },
+        "one of its windows is empty",
+    );
     assert!(Plan::from_bytes(b"{}").is_err());
     assert!(Plan::from_bytes(b"[1e999").is_err());
 }
