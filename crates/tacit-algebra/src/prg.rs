@@ -261,17 +261,25 @@ mod tests {
         }
     }
 
-    /// Refused draws do occur here and none of them is left in place.
+    /// Drawn one after the other as documented; some places here are refused twice.
     #[test]
     fn refused_places_are_drawn_again() {
-        let (n, bound) = (300_000, 67);
-        let draws = Prg::new([8; 16]).ring::<u16>(n);
-        let refused: Vec<usize> = (0..n).filter(|&i| refuses(draws[i], bound)).collect();
-        assert!(refused.len() > 10, "{}", refused.len());
-        let mut prg = Prg::new([8; 16]);
-        let out = prg.prime(bound, n);
-        assert!((0..n).all(|i| refuses(draws[i], bound) || out[i] == scaled(draws[i], bound)));
-        assert!(prg.counter > n as u128 / 8);
+        let (n, bound) = (1 << 21, 66);
+        let mut prg = Prg::new([10; 16]);
+        let (mut expected, mut places, mut rounds) = (vec![0; n], (0..n).collect::<Vec<_>>(), 0);
+        while !places.is_empty() {
+            let draws = prg.ring::<u16>(places.len());
+            let drawn = places.into_iter().zip(draws);
+            let (again, done): (Vec<_>, Vec<_>) = drawn.partition(|(_, r)| refuses(*r, bound));
+            done.iter()
+                .for_each(|&(place, r)| expected[place] = 1 + scaled(r, bound));
+            places = again.into_iter().map(|(place, _)| place).collect();
+            rounds += 1;
+        }
+        assert!(rounds > 2, "{rounds}");
+        let mut other = Prg::new([10; 16]);
+        assert!(other.prime_nonzero(67, n) == expected);
+        assert_eq!(other.counter, prg.counter);
     }
 
     /// Chi-square of the frequencies; the bound is exceeded with probability below 1e-6 by a
