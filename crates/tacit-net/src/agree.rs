@@ -1,6 +1,6 @@
 //! Comparing what must be the same at every party before anything is computed.
 
-use crate::party::printable;
+use crate::link::printable;
 use crate::{NetError, Party};
 
 /// Bytes of a list of items; larger values are compared by a hash of the caller's.

@@ -14,6 +14,7 @@ mod link;
 pub mod memory;
 mod meter;
 mod party;
+mod queue;
 pub mod tcp;
 pub mod testing;
 

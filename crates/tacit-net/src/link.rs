@@ -1,13 +1,15 @@
-//! What a transport gives a party: a way out that never blocks, and a queue of frames coming in.
+//! The link to one peer: messages out, and messages put together from the frames coming in.
 
-use std::collections::VecDeque;
-use std::io::BufRead;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::FrameFault;
-use crate::emulate::Slot;
-use crate::frame::{Decoder, Header, Session};
+use crate::emulate::{LinkModel, Shaper, Slot, sleep_until};
+use crate::frame::{Header, Session};
+use crate::queue::{End, Gone, NoPart, Part, Queue};
+
+/// The longest words of a peer that gives up which are shown.
+pub(crate) const FAREWELL_BYTES: usize = 300;
 
 /// One message on its way out.
 pub(crate) struct Parcel {
@@ -33,10 +35,6 @@ impl Parcel {
     }
 }
 
-/// The peer's end is gone: nothing can be sent any more.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Gone;
-
 /// The way out to one peer. Dropping it closes the link.
 pub(crate) trait Outbound: Send {
     /// Queues a message and returns at once.
@@ -48,213 +46,149 @@ pub(crate) trait Outbound: Send {
     fn flushed(&mut self, until: Instant) -> Result<(), String>;
 }
 
-/// One frame that came in, or one whole message of a memory link.
-pub(crate) struct Part {
-    pub(crate) header: Header,
-    pub(crate) payload: Vec<u8>,
-    /// Not to be handed out before.
-    pub(crate) due: Option<Instant>,
+/// Both directions of the link to one peer.
+pub(crate) struct Link {
+    pub(crate) out: Box<dyn Outbound>,
+    pub(crate) shaper: Shaper,
+    pub(crate) queue: Arc<Queue>,
+    session: Session,
+    sequence: u64,
 }
 
-/// Why no more frames come.
-#[derive(Clone, Debug)]
-pub(crate) enum End {
-    /// The peer closed its end in good order.
-    Closed,
-    /// The connection broke.
-    Broken(String),
-    /// The peer sent bytes that are no frame.
-    Fault(FrameFault),
-}
-
-/// Takes all frames that `source` has for now.
-pub(crate) fn decode(
-    decoder: &mut Decoder,
-    source: &mut impl BufRead,
-    parts: &mut Vec<Part>,
-) -> Result<(), FrameFault> {
-    while let Some((header, payload)) = decoder.pull(source)? {
-        parts.push(Part {
-            header,
-            payload,
-            due: None,
-        });
-    }
-    Ok(())
-}
-
-impl Decoder {
-    /// What it means that the peer ended its stream here in good order.
-    pub(crate) fn end(&self) -> End {
-        if self.within() {
-            End::Fault(FrameFault::Truncated)
-        } else {
-            End::Closed
-        }
-    }
-}
-
-/// Why a [`Queue`] gave no frame.
-#[derive(Debug)]
-pub(crate) enum NoPart {
-    /// The time is over.
-    Late,
-    /// There will be none.
-    Ended(End),
-}
-
-/// The frames between a transport and the party that receives them.
-pub(crate) struct Queue {
-    state: Mutex<State>,
-    arrived: Condvar,
-    taken: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    parts: VecDeque<Part>,
-    bytes: usize,
-    end: Option<End>,
-    abandoned: bool,
-}
-
-/// Bytes that a transport may have waiting for a party before it stops reading from the peer.
-const QUEUE_BYTES: usize = 32 << 20;
-/// What a frame costs beside its payload, so that empty frames are bounded too.
-const PART_BYTES: usize = 128;
-
-impl Queue {
-    pub(crate) fn new() -> Arc<Queue> {
-        Arc::new(Queue {
-            state: Mutex::default(),
-            arrived: Condvar::new(),
-            taken: Condvar::new(),
-        })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Adds a frame, however many are there already.
-    pub(crate) fn push(&self, part: Part) -> Result<(), Gone> {
-        let mut state = self.lock();
-        if state.abandoned {
-            return Err(Gone);
-        }
-        state.bytes += part.payload.len() + PART_BYTES;
-        state.parts.push_back(part);
-        self.arrived.notify_one();
-        Ok(())
-    }
-
-    /// Adds a frame once there is room, so that a peer cannot fill this party's memory.
-    pub(crate) fn push_bounded(&self, part: Part) -> Result<(), Gone> {
-        let mut state = self.lock();
-        while state.bytes > QUEUE_BYTES && !state.abandoned {
-            state = self
-                .taken
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-        drop(state);
-        self.push(part)
-    }
-
-    /// Says that no more frames come; the first reason stays.
-    pub(crate) fn end(&self, end: End) {
-        self.lock().end.get_or_insert(end);
-        self.arrived.notify_all();
-    }
-
-    /// Says that nobody receives any more, and drops what is there.
-    pub(crate) fn abandon(&self) {
-        let mut state = self.lock();
-        state.abandoned = true;
-        state.parts.clear();
-        self.taken.notify_all();
-    }
-
-    /// Takes the next frame, waiting for it until `until` at the latest.
-    pub(crate) fn pop(&self, until: Instant) -> Result<Part, NoPart> {
-        let mut state = self.lock();
-        loop {
-            if let Some(part) = state.parts.pop_front() {
-                state.bytes -= part.payload.len() + PART_BYTES;
-                self.taken.notify_one();
-                return Ok(part);
-            }
-            if let Some(end) = &state.end {
-                return Err(NoPart::Ended(end.clone()));
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(NoPart::Late);
-            }
-            state = self
-                .arrived
-                .wait_timeout(state, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    fn part(len: usize) -> Part {
-        let header = Header {
-            session: Session::default(),
+impl Link {
+    pub(crate) fn new(
+        out: Box<dyn Outbound>,
+        queue: Arc<Queue>,
+        session: Session,
+        model: LinkModel,
+    ) -> Self {
+        Link {
+            out,
+            shaper: Shaper::new(model),
+            queue,
+            session,
             sequence: 0,
-            tag: 0,
-            depth: 0,
-            len: 0,
-            more: false,
-            farewell: false,
-        };
-        Part {
-            header,
-            payload: vec![0; len],
-            due: None,
         }
     }
 
-    #[test]
-    fn a_transport_cannot_fill_the_memory() {
-        for len in [1 << 20, 0] {
-            let queue = Queue::new();
-            let count = 4 * QUEUE_BYTES / (len + PART_BYTES);
-            std::thread::scope(|scope| {
-                scope.spawn(|| {
-                    for _ in 0..count {
-                        queue.push_bounded(part(len)).unwrap();
-                    }
-                });
-                for _ in 0..count {
-                    queue.pop(Instant::now() + Duration::from_secs(60)).unwrap();
-                    let waiting = queue.lock().bytes;
-                    assert!(waiting <= QUEUE_BYTES + len + PART_BYTES, "{waiting} bytes");
+    /// The next frame of this run, in order.
+    fn next(&mut self, until: Instant) -> Result<Part, Trouble> {
+        let part = self.queue.pop(until).map_err(Trouble::Missing)?;
+        if part.header.session != self.session {
+            return Err(Trouble::Fault(FrameFault::ForeignSession));
+        }
+        if part.header.sequence != self.sequence {
+            let (expected, got) = (self.sequence, part.header.sequence);
+            return Err(Trouble::Fault(FrameFault::Sequence { expected, got }));
+        }
+        self.sequence += 1;
+        if let Some(due) = part.due {
+            sleep_until(due.min(until));
+            if due > until {
+                return Err(Trouble::Missing(NoPart::Late));
+            }
+        }
+        Ok(part)
+    }
+
+    /// Puts the frames of one message together; also the depth of its sender.
+    pub(crate) fn message(
+        &mut self,
+        tag: u32,
+        size: Size,
+        patience: Duration,
+    ) -> Result<(Vec<u8>, u32), Trouble> {
+        let mut payload = Vec::new();
+        loop {
+            let part = self.next(Instant::now() + patience)?;
+            if part.header.farewell {
+                return Err(Trouble::Farewell(printable(&part.payload)));
+            }
+            if part.header.tag != tag {
+                return Err(Trouble::OtherStep(part.header.tag));
+            }
+            let len = payload.len() + part.payload.len();
+            if len > size.max() || (!part.header.more && !size.fits(len)) {
+                return Err(Trouble::Length(len));
+            }
+            if payload.is_empty() {
+                payload = part.payload;
+                if part.header.more {
+                    payload.reserve_exact(if let Size::Exactly(expected) = size {
+                        expected - len
+                    } else {
+                        0
+                    });
                 }
-            });
-            assert_eq!(queue.lock().bytes, 0);
+            } else {
+                payload.extend_from_slice(&part.payload);
+            }
+            if !part.header.more {
+                return Ok((payload, part.header.depth));
+            }
         }
     }
 
-    #[test]
-    fn who_waits_for_room_is_released_when_nobody_receives() {
-        let queue = Queue::new();
-        queue.push(part(QUEUE_BYTES + 1)).unwrap();
-        std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| queue.push_bounded(part(1)));
-            // Most likely it waits by then; if not, the test proves less.
-            std::thread::sleep(Duration::from_millis(20));
-            queue.abandon();
-            assert_eq!(waiting.join().unwrap(), Err(Gone));
-        });
-        assert_eq!(queue.lock().parts.len(), 0);
+    /// Why a peer that takes nothing any more has gone.
+    pub(crate) fn last_words(&mut self) -> Trouble {
+        loop {
+            match self.queue.pop(Instant::now()) {
+                Ok(part) if part.header.farewell => {
+                    return Trouble::Farewell(printable(&part.payload));
+                }
+                Ok(_) => {}
+                Err(NoPart::Ended(end)) => return Trouble::Missing(NoPart::Ended(end)),
+                Err(NoPart::Late) => return Trouble::Missing(NoPart::Ended(End::Closed)),
+            }
+        }
     }
+}
+
+/// Why no message came.
+pub(crate) enum Trouble {
+    Missing(NoPart),
+    Fault(FrameFault),
+    Farewell(String),
+    OtherStep(u32),
+    Length(usize),
+}
+
+/// How long a message may be.
+#[derive(Clone, Copy)]
+pub(crate) enum Size {
+    Exactly(usize),
+    AtMost(usize),
+}
+
+impl Size {
+    pub(crate) fn max(self) -> usize {
+        match self {
+            Size::Exactly(len) | Size::AtMost(len) => len,
+        }
+    }
+
+    fn fits(self, len: usize) -> bool {
+        match self {
+            Size::Exactly(expected) => len == expected,
+            Size::AtMost(max) => len <= max,
+        }
+    }
+}
+
+impl std::fmt::Display for Size {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Size::Exactly(len) => write!(f, "exactly {len}"),
+            Size::AtMost(max) => write!(f, "at most {max}"),
+        }
+    }
+}
+
+/// A peer's words, safe to show.
+pub(crate) fn printable(words: &[u8]) -> String {
+    let words = &words[..words.len().min(FAREWELL_BYTES)];
+    String::from_utf8_lossy(words)
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
 }

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use crate::emulate::LinkModel;
 use crate::frame::Session;
-use crate::link::{End, Gone, Outbound, Parcel, Part, Queue};
-use crate::party::{Link, Party};
+use crate::link::{Link, Outbound, Parcel};
+use crate::party::Party;
+use crate::queue::{End, Gone, Part, Queue};
 
 /// `n` parties of one process, each linked to every other; a payload is moved, not copied.
 ///

@@ -1,18 +1,14 @@
 //! One party's end of a run.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::FrameFault;
-use crate::NetError;
-use crate::emulate::{LinkModel, Shaper, sleep_until};
-use crate::frame::{self, Session};
-use crate::link::{End, NoPart, Outbound, Parcel, Part, Queue};
+use crate::emulate::LinkModel;
+use crate::frame;
+use crate::link::{FAREWELL_BYTES, Link, Parcel, Size, Trouble};
 use crate::meter::{Meter, Phase};
-
-/// The longest words of a peer that gives up which are shown.
-const FAREWELL_BYTES: usize = 300;
+use crate::queue::{End, NoPart};
+use crate::{FrameFault, NetError};
 
 /// How long a party that gives up waits for the others to hear of it.
 const FAREWELL_TIME: Duration = Duration::from_secs(2);
@@ -41,106 +37,6 @@ impl std::fmt::Debug for Party {
             .field("id", &self.id)
             .field("parties", &self.links.len())
             .finish_non_exhaustive()
-    }
-}
-
-/// Both directions of the link to one peer.
-pub(crate) struct Link {
-    out: Box<dyn Outbound>,
-    shaper: Shaper,
-    queue: Arc<Queue>,
-    session: Session,
-    sequence: u64,
-}
-
-impl Link {
-    pub(crate) fn new(
-        out: Box<dyn Outbound>,
-        queue: Arc<Queue>,
-        session: Session,
-        model: LinkModel,
-    ) -> Self {
-        Link {
-            out,
-            shaper: Shaper::new(model),
-            queue,
-            session,
-            sequence: 0,
-        }
-    }
-
-    /// The next frame of this run, in order.
-    fn next(&mut self, until: Instant) -> Result<Part, Trouble> {
-        let part = self.queue.pop(until).map_err(Trouble::Missing)?;
-        if part.header.session != self.session {
-            return Err(Trouble::Fault(FrameFault::ForeignSession));
-        }
-        if part.header.sequence != self.sequence {
-            let (expected, got) = (self.sequence, part.header.sequence);
-            return Err(Trouble::Fault(FrameFault::Sequence { expected, got }));
-        }
-        self.sequence += 1;
-        if let Some(due) = part.due {
-            sleep_until(due.min(until));
-            if due > until {
-                return Err(Trouble::Missing(NoPart::Late));
-            }
-        }
-        Ok(part)
-    }
-
-    /// Why a peer that takes nothing any more has gone.
-    fn last_words(&mut self) -> Trouble {
-        loop {
-            match self.queue.pop(Instant::now()) {
-                Ok(part) if part.header.farewell => {
-                    return Trouble::Farewell(printable(&part.payload));
-                }
-                Ok(_) => {}
-                Err(NoPart::Ended(end)) => return Trouble::Missing(NoPart::Ended(end)),
-                Err(NoPart::Late) => return Trouble::Missing(NoPart::Ended(End::Closed)),
-            }
-        }
-    }
-}
-
-/// Why no message came.
-enum Trouble {
-    Missing(NoPart),
-    Fault(FrameFault),
-    Farewell(String),
-    OtherStep(u32),
-    Length(usize),
-}
-
-/// How long a message may be.
-#[derive(Clone, Copy)]
-enum Size {
-    Exactly(usize),
-    AtMost(usize),
-}
-
-impl Size {
-    fn max(self) -> usize {
-        match self {
-            Size::Exactly(len) | Size::AtMost(len) => len,
-        }
-    }
-
-    fn fits(self, len: usize) -> bool {
-        match self {
-            Size::Exactly(expected) => len == expected,
-            Size::AtMost(max) => len <= max,
-        }
-    }
-}
-
-impl std::fmt::Display for Size {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Size::Exactly(len) => write!(f, "exactly {len}"),
-            Size::AtMost(max) => write!(f, "at most {max}"),
-        }
     }
 }
 
@@ -271,7 +167,7 @@ impl Party {
         let tag = self.steps.tag(step);
         let bytes = size.max().saturating_add(frame::overhead(size.max()));
         let patience = patience + self.model.time(bytes);
-        match message(link, tag, size, patience) {
+        match link.message(tag, size, patience) {
             Ok((payload, depth)) => {
                 self.meter.received(from, payload.len(), depth);
                 Ok(payload)
@@ -407,53 +303,6 @@ impl Drop for Party {
 
 fn link(links: &mut [Option<Link>], party: usize) -> Option<&mut Link> {
     links.get_mut(party).and_then(Option::as_mut)
-}
-
-/// Puts the frames of one message together; also the depth of its sender.
-fn message(
-    link: &mut Link,
-    tag: u32,
-    size: Size,
-    patience: Duration,
-) -> Result<(Vec<u8>, u32), Trouble> {
-    let mut payload = Vec::new();
-    loop {
-        let part = link.next(Instant::now() + patience)?;
-        if part.header.farewell {
-            return Err(Trouble::Farewell(printable(&part.payload)));
-        }
-        if part.header.tag != tag {
-            return Err(Trouble::OtherStep(part.header.tag));
-        }
-        let len = payload.len() + part.payload.len();
-        if len > size.max() || (!part.header.more && !size.fits(len)) {
-            return Err(Trouble::Length(len));
-        }
-        if payload.is_empty() {
-            payload = part.payload;
-            if part.header.more {
-                payload.reserve_exact(if let Size::Exactly(expected) = size {
-                    expected - len
-                } else {
-                    0
-                });
-            }
-        } else {
-            payload.extend_from_slice(&part.payload);
-        }
-        if !part.header.more {
-            return Ok((payload, part.header.depth));
-        }
-    }
-}
-
-/// A peer's words, safe to show.
-pub(crate) fn printable(words: &[u8]) -> String {
-    let words = &words[..words.len().min(FAREWELL_BYTES)];
-    String::from_utf8_lossy(words)
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
 }
 
 /// The steps that this party has been at, by their tags.

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use crate::emulate::LinkModel;
 use crate::frame::{self, Decoder, Header, MAX_PAYLOAD, Session};
-use crate::link::{End, Gone, Outbound, Parcel, Queue, decode};
+use crate::link::{Link, Outbound, Parcel};
 use crate::memory::mesh_over;
-use crate::party::{Link, Party};
+use crate::party::Party;
+use crate::queue::{End, Gone, Queue, decode};
 
 /// Runs `program` as every party, each in a thread, and returns what each returned. If one
 /// panics, so does this, once all have ended.

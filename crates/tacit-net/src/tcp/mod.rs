@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 use crate::certs::{Certificate, Identity};
 use crate::frame::Session;
-use crate::party::{LONGEST_WAIT, Link, Party};
+use crate::link::Link;
+use crate::party::{LONGEST_WAIT, Party};
 use crate::{LinkModel, NetError};
 use connect::Secured;
 use pinned::Roster;

@@ -17,7 +17,8 @@ use super::connect::{Secured, spawn, system};
 use crate::NetError;
 use crate::emulate::sleep_until;
 use crate::frame::{Decoder, HEADER, Session, cut};
-use crate::link::{End, Gone, Outbound, Parcel, Part, Queue, decode};
+use crate::link::{Outbound, Parcel};
+use crate::queue::{End, Gone, Part, Queue, decode};
 
 /// Bytes read from the socket at a time.
 const READ_BYTES: usize = 256 << 10;

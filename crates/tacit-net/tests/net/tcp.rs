@@ -1,7 +1,5 @@
 //! Parties over TCP: messages, meters, losses, emulation.
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -9,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{configs, join_all, mesh};
+use crate::common::{PATIENT, configs, join_all, mesh};
 use tacit_net::tcp::TcpConfig;
 use tacit_net::testing::run;
 use tacit_net::{LinkModel, NetError, Party, Phase};
@@ -194,7 +192,7 @@ fn harmed(test: &str, harm: u8, timeout: Duration) -> (Party, Party) {
 
 #[test]
 fn a_cut_connection_is_a_lost_peer_at_both_ends() {
-    let (mut party, mut peer) = harmed("cut", CUT, common::PATIENT);
+    let (mut party, mut peer) = harmed("cut", CUT, PATIENT);
     party.set_layer("conv1");
     match party.recv(1, "reshare", 100).unwrap_err() {
         NetError::PeerLost {
@@ -232,7 +230,7 @@ fn a_stalled_connection_is_a_lost_peer_within_the_limit() {
 
 #[test]
 fn a_changed_byte_is_seen() {
-    let (mut party, _peer) = harmed("spoil", SPOIL, common::PATIENT);
+    let (mut party, _peer) = harmed("spoil", SPOIL, PATIENT);
     let error = party.recv(1, "reshare", 100).unwrap_err();
     assert!(
         matches!(&error, NetError::PeerLost { why, .. } if why.contains("tampered")),

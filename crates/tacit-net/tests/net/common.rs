@@ -1,8 +1,5 @@
 //! Parties over TCP in one process, with certificates of their own.
 
-// Each test file uses some of these.
-#![allow(dead_code)]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -125,4 +122,13 @@ pub fn mesh(test: &str, n: usize) -> Vec<Party> {
         .into_iter()
         .map(Result::unwrap)
         .collect()
+}
+
+/// Why a party cannot join.
+pub fn joins_alone(config: TcpConfig) -> NetError {
+    Joining::start(config)
+        .end()
+        .0
+        .map(|party| party.id())
+        .unwrap_err()
 }

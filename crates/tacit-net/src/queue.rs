@@ -1,0 +1,225 @@
+//! The frames between a transport and the party that receives them.
+
+use std::collections::VecDeque;
+use std::io::BufRead;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::FrameFault;
+use crate::frame::{Decoder, Header};
+
+/// The other end is gone: nothing can be sent to it any more.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Gone;
+
+/// One frame that came in, or one whole message of a memory link.
+pub(crate) struct Part {
+    pub(crate) header: Header,
+    pub(crate) payload: Vec<u8>,
+    /// Not to be handed out before.
+    pub(crate) due: Option<Instant>,
+}
+
+/// Why no more frames come.
+#[derive(Clone, Debug)]
+pub(crate) enum End {
+    /// The peer closed its end in good order.
+    Closed,
+    /// The connection broke.
+    Broken(String),
+    /// The peer sent bytes that are no frame.
+    Fault(FrameFault),
+}
+
+/// Takes all frames that `source` has for now.
+pub(crate) fn decode(
+    decoder: &mut Decoder,
+    source: &mut impl BufRead,
+    parts: &mut Vec<Part>,
+) -> Result<(), FrameFault> {
+    while let Some((header, payload)) = decoder.pull(source)? {
+        parts.push(Part {
+            header,
+            payload,
+            due: None,
+        });
+    }
+    Ok(())
+}
+
+impl Decoder {
+    /// What it means that the peer ended its stream here in good order.
+    pub(crate) fn end(&self) -> End {
+        if self.within() {
+            End::Fault(FrameFault::Truncated)
+        } else {
+            End::Closed
+        }
+    }
+}
+
+/// Why a [`Queue`] gave no frame.
+#[derive(Debug)]
+pub(crate) enum NoPart {
+    /// The time is over.
+    Late,
+    /// There will be none.
+    Ended(End),
+}
+
+/// The frames between a transport and the party that receives them.
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    arrived: Condvar,
+    taken: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    parts: VecDeque<Part>,
+    bytes: usize,
+    end: Option<End>,
+    abandoned: bool,
+}
+
+/// Bytes that a transport may have waiting for a party before it stops reading from the peer.
+const QUEUE_BYTES: usize = 32 << 20;
+/// What a frame costs beside its payload, so that empty frames are bounded too.
+const PART_BYTES: usize = 128;
+
+impl Queue {
+    pub(crate) fn new() -> Arc<Queue> {
+        Arc::new(Queue {
+            state: Mutex::default(),
+            arrived: Condvar::new(),
+            taken: Condvar::new(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a frame, however many are there already.
+    pub(crate) fn push(&self, part: Part) -> Result<(), Gone> {
+        let mut state = self.lock();
+        if state.abandoned {
+            return Err(Gone);
+        }
+        state.bytes += part.payload.len() + PART_BYTES;
+        state.parts.push_back(part);
+        self.arrived.notify_one();
+        Ok(())
+    }
+
+    /// Adds a frame once there is room, so that a peer cannot fill this party's memory.
+    pub(crate) fn push_bounded(&self, part: Part) -> Result<(), Gone> {
+        let mut state = self.lock();
+        while state.bytes > QUEUE_BYTES && !state.abandoned {
+            state = self
+                .taken
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(state);
+        self.push(part)
+    }
+
+    /// Says that no more frames come; the first reason stays.
+    pub(crate) fn end(&self, end: End) {
+        self.lock().end.get_or_insert(end);
+        self.arrived.notify_all();
+    }
+
+    /// Says that nobody receives any more, and drops what is there.
+    pub(crate) fn abandon(&self) {
+        let mut state = self.lock();
+        state.abandoned = true;
+        state.parts.clear();
+        self.taken.notify_all();
+    }
+
+    /// Takes the next frame, waiting for it until `until` at the latest.
+    pub(crate) fn pop(&self, until: Instant) -> Result<Part, NoPart> {
+        let mut state = self.lock();
+        loop {
+            if let Some(part) = state.parts.pop_front() {
+                state.bytes -= part.payload.len() + PART_BYTES;
+                self.taken.notify_one();
+                return Ok(part);
+            }
+            if let Some(end) = &state.end {
+                return Err(NoPart::Ended(end.clone()));
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(NoPart::Late);
+            }
+            state = self
+                .arrived
+                .wait_timeout(state, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::frame::Session;
+
+    fn part(len: usize) -> Part {
+        let header = Header {
+            session: Session::default(),
+            sequence: 0,
+            tag: 0,
+            depth: 0,
+            len: 0,
+            more: false,
+            farewell: false,
+        };
+        Part {
+            header,
+            payload: vec![0; len],
+            due: None,
+        }
+    }
+
+    #[test]
+    fn a_transport_cannot_fill_the_memory() {
+        for len in [1 << 20, 0] {
+            let queue = Queue::new();
+            let count = 4 * QUEUE_BYTES / (len + PART_BYTES);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    for _ in 0..count {
+                        queue.push_bounded(part(len)).unwrap();
+                    }
+                });
+                for _ in 0..count {
+                    queue.pop(Instant::now() + Duration::from_secs(60)).unwrap();
+                    let waiting = queue.lock().bytes;
+                    assert!(waiting <= QUEUE_BYTES + len + PART_BYTES, "{waiting} bytes");
+                }
+            });
+            assert_eq!(queue.lock().bytes, 0);
+        }
+    }
+
+    #[test]
+    fn who_waits_for_room_is_released_when_nobody_receives() {
+        let queue = Queue::new();
+        queue.push(part(QUEUE_BYTES + 1)).unwrap();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| queue.push_bounded(part(1)));
+            // Most likely it waits by then; if not, the test proves less.
+            std::thread::sleep(Duration::from_millis(20));
+            queue.abandon();
+            assert_eq!(waiting.join().unwrap(), Err(Gone));
+        });
+        assert_eq!(queue.lock().parts.len(), 0);
+    }
+}
