@@ -7,6 +7,12 @@
 >>> result.output, print(result.report)
 """
 
+import os
+
+# Shares are long vectors that live shortly. The extension's allocator reads this once: keep freed
+# pages for ten seconds, since the kernel clears anew whatever is given back.
+os.environ.setdefault("MIMALLOC_PURGE_DELAY", "10000")
+
 from ._tacit import TacitError, __version__
 from .model import Model, compile
 from .report import Report

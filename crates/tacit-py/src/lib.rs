@@ -115,9 +115,7 @@ impl Compiled {
         let outcome = observed(py, progress, |observe| {
             let mut outcome = match &command {
                 None => tacit_run::run_local(&self.model, &run, x, observe)?,
-                Some(command) => {
-                    tacit_run::run_processes(&self.model, &run, x, command, observe)?
-                }
+                Some(command) => tacit_run::run_processes(&self.model, &run, x, command, observe)?,
             };
             self.model
                 .score(&mut outcome, &values, labels.as_deref(), check)?;
@@ -169,8 +167,10 @@ fn party(
             }
         });
     };
-    observed(py, progress, |observe| tacit_run::run_party(&config, &mut tell, observe))
-        .map(|outcome| outcome.report.to_json())
+    observed(py, progress, |observe| {
+        tacit_run::run_party(&config, &mut tell, observe)
+    })
+    .map(|outcome| outcome.report.to_json())
 }
 
 #[pyfunction]

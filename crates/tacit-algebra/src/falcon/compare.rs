@@ -136,7 +136,9 @@ pub fn compare_leaves<R: Ring>(
     let needed = if n == 0 { 0 } else { (m - 1) * stride + n };
     assert!(n <= stride && beta.len() == n && x.len() >= needed && g.len() >= needed);
     let isa = isa::current();
-    let mut out = vec![0; m * n];
+    // Room for one more row: the factor that the caller adds.
+    let mut out = Vec::with_capacity((m + 1) * n);
+    out.resize(m * n, 0);
     par::for_each_columns(&mut out, n, m, |s, out| {
         let e = s + out[0].len();
         leaves_into(

@@ -51,13 +51,12 @@ impl<R: Ring> Falcon<R> {
             for (level, block) in levels.iter_mut().zip(&blocks) {
                 let factors = level.take().unwrap_or_else(|| leaves(self, block));
                 let half = pairs * block.len();
-                let own = self.product_of_halves(&factors, half);
+                let mut own = self.product_of_halves(&factors, half);
                 self.send::<Residues<R>>(self.prev_party(), TREE, &own)?;
                 // An odd row stays as it is; the products' next component is still to come.
-                *level = Some(Rss {
-                    own: [own, factors.own[2 * half..].to_vec()].concat(),
-                    next: factors.next[2 * half..].to_vec(),
-                });
+                own.extend_from_slice(&factors.own[2 * half..]);
+                let next = factors.next[2 * half..].to_vec();
+                *level = Some(Rss { own, next });
             }
             for (level, block) in levels.iter_mut().flatten().zip(&blocks) {
                 let half = pairs * block.len();
@@ -135,7 +134,7 @@ impl<R: Ring> Falcon<R> {
             }
             nonzero.push(prime::is_nonzero(&sum));
         }
-        Ok(Booleans::concat(nonzero))
+        Ok(Bits::concat(&nonzero.iter().collect::<Vec<_>>()))
     }
 
     /// The sign of `a`: DReLU, that is 1 where `a >= 0` (spec section 4).

@@ -203,7 +203,7 @@ impl FalconCost {
 
     fn prepare_compare(&self, rows: usize, n: usize, path: &mut Path) {
         path.inject(self.residues((rows + 1) * n));
-        path.reshare(self.residues(rows * n), 1);
+        path.reshare(rows as u64 * self.residues(n), 1);
         path.inject(self.residues(n));
     }
 }

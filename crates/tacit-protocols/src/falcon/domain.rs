@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use tacit_algebra::{Bits, Prg, Ring, prime, vec};
 
+use super::sharing::Rss;
+
 /// Elements that long steps work on at once, so that what they make on the way stays in cache.
 /// It shows in the number of messages, so all parties have the same.
 const BLOCK: usize = 1 << 17;
@@ -29,12 +31,18 @@ pub(super) trait Domain {
     /// `n` zeros.
     fn zeros(n: usize) -> Self::Vec;
     fn len(v: &Self::Vec) -> usize;
-    fn slice(v: &Self::Vec, range: Range<usize>) -> Self::Vec;
-    fn concat(parts: Vec<Self::Vec>) -> Self::Vec;
+    /// An empty vector with room for `n`.
+    fn with_capacity(n: usize) -> Self::Vec;
+    fn append(v: &mut Self::Vec, part: &Self::Vec);
     fn add_assign(a: &mut Self::Vec, b: &Self::Vec);
     fn sub_assign(a: &mut Self::Vec, b: &Self::Vec);
-    /// `acc += x0 y0 + x1 y0 + x0 y1`, element by element.
-    fn product_assign(acc: &mut Self::Vec, x: [&Self::Vec; 2], y: [&Self::Vec; 2]);
+    /// `acc += x y` on this party's components, for a range of the elements of `x` and `y`.
+    fn product_assign(
+        acc: &mut Self::Vec,
+        x: &Rss<Self::Vec>,
+        y: &Rss<Self::Vec>,
+        range: Range<usize>,
+    );
     /// Bytes of `n` elements on the wire.
     fn wire_len(n: usize) -> usize;
     fn to_wire(v: &Self::Vec) -> Vec<u8>;
@@ -70,11 +78,11 @@ impl<R: Ring> Domain for Words<R> {
     fn len(v: &Vec<R>) -> usize {
         v.len()
     }
-    fn slice(v: &Vec<R>, range: Range<usize>) -> Vec<R> {
-        v[range].to_vec()
+    fn with_capacity(n: usize) -> Vec<R> {
+        Vec::with_capacity(n)
     }
-    fn concat(parts: Vec<Vec<R>>) -> Vec<R> {
-        parts.concat()
+    fn append(v: &mut Vec<R>, part: &Vec<R>) {
+        v.extend_from_slice(part);
     }
     fn add_assign(a: &mut Vec<R>, b: &Vec<R>) {
         vec::add_assign(a, b);
@@ -82,8 +90,9 @@ impl<R: Ring> Domain for Words<R> {
     fn sub_assign(a: &mut Vec<R>, b: &Vec<R>) {
         vec::sub_assign(a, b);
     }
-    fn product_assign(acc: &mut Vec<R>, x: [&Vec<R>; 2], y: [&Vec<R>; 2]) {
-        vec::product_assign(acc, x[0], x[1], y[0], y[1]);
+    fn product_assign(acc: &mut Vec<R>, x: &Rss<Vec<R>>, y: &Rss<Vec<R>>, range: Range<usize>) {
+        let [x0, x1, y0, y1] = [&x.own, &x.next, &y.own, &y.next].map(|v| &v[range.clone()]);
+        vec::product_assign(acc, x0, x1, y0, y1);
     }
     fn wire_len(n: usize) -> usize {
         n * size_of::<R>()
@@ -118,11 +127,11 @@ impl<R: Ring> Domain for Residues<R> {
     fn len(v: &Vec<u8>) -> usize {
         v.len()
     }
-    fn slice(v: &Vec<u8>, range: Range<usize>) -> Vec<u8> {
-        v[range].to_vec()
+    fn with_capacity(n: usize) -> Vec<u8> {
+        Vec::with_capacity(n)
     }
-    fn concat(parts: Vec<Vec<u8>>) -> Vec<u8> {
-        parts.concat()
+    fn append(v: &mut Vec<u8>, part: &Vec<u8>) {
+        v.extend_from_slice(part);
     }
     fn add_assign(a: &mut Vec<u8>, b: &Vec<u8>) {
         prime::add_assign(R::PRIME, a, b);
@@ -130,8 +139,9 @@ impl<R: Ring> Domain for Residues<R> {
     fn sub_assign(a: &mut Vec<u8>, b: &Vec<u8>) {
         prime::sub_assign(R::PRIME, a, b);
     }
-    fn product_assign(acc: &mut Vec<u8>, x: [&Vec<u8>; 2], y: [&Vec<u8>; 2]) {
-        prime::product_assign(R::PRIME, acc, x[0], x[1], y[0], y[1]);
+    fn product_assign(acc: &mut Vec<u8>, x: &Rss<Vec<u8>>, y: &Rss<Vec<u8>>, range: Range<usize>) {
+        let [x0, x1, y0, y1] = [&x.own, &x.next, &y.own, &y.next].map(|v| &v[range.clone()]);
+        prime::product_assign(R::PRIME, acc, x0, x1, y0, y1);
     }
     fn wire_len(n: usize) -> usize {
         prime::packed_len(R::PRIME, n)
@@ -166,11 +176,15 @@ impl Domain for Booleans {
     fn len(v: &Bits) -> usize {
         v.len()
     }
-    fn slice(v: &Bits, range: Range<usize>) -> Bits {
-        v.slice(range.start, range.len())
+    fn with_capacity(_n: usize) -> Bits {
+        Bits::zeros(0)
     }
-    fn concat(parts: Vec<Bits>) -> Bits {
-        Bits::concat(&parts.iter().collect::<Vec<_>>())
+    fn append(v: &mut Bits, part: &Bits) {
+        *v = if v.is_empty() {
+            part.clone()
+        } else {
+            Bits::concat(&[v, part])
+        };
     }
     fn add_assign(a: &mut Bits, b: &Bits) {
         a.xor_assign(b);
@@ -178,8 +192,10 @@ impl Domain for Booleans {
     fn sub_assign(a: &mut Bits, b: &Bits) {
         a.xor_assign(b);
     }
-    fn product_assign(acc: &mut Bits, x: [&Bits; 2], y: [&Bits; 2]) {
-        tacit_algebra::bits::and_product_assign(acc, x[0], x[1], y[0], y[1]);
+    fn product_assign(acc: &mut Bits, x: &Rss<Bits>, y: &Rss<Bits>, range: Range<usize>) {
+        let [x0, x1, y0, y1] =
+            [&x.own, &x.next, &y.own, &y.next].map(|v| v.slice(range.start, range.len()));
+        tacit_algebra::bits::and_product_assign(acc, &x0, &x1, &y0, &y1);
     }
     fn wire_len(n: usize) -> usize {
         n.div_ceil(8)

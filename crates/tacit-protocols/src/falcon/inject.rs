@@ -80,8 +80,12 @@ impl<R: Ring> Falcon<R> {
         n: usize,
         part: Part<impl Fn(Range<usize>) -> D::Vec, impl Fn(Range<usize>, D::Vec) -> D::Vec>,
     ) -> Result<Rss<D::Vec>, Error> {
-        let (mut own, mut next) = (Vec::new(), Vec::new());
         let id = self.party.id();
+        let mut known = Rss {
+            own: D::with_capacity(n),
+            next: D::with_capacity(n),
+        };
+        let mut summands = Vec::new();
         for block in blocks(n, 1) {
             let len = block.len();
             match &part {
@@ -89,35 +93,33 @@ impl<R: Ring> Falcon<R> {
                     let mut x_1 = a(block);
                     D::sub_assign(&mut x_1, &D::draw(&mut self.keys.own, len));
                     self.send::<D>(1, SPLIT, &x_1)?;
-                    own.push(D::draw(&mut self.keys.own, len));
-                    next.push(D::draw(&mut self.keys.next, len));
+                    D::append(&mut known.own, &D::draw(&mut self.keys.own, len));
+                    D::append(&mut known.next, &D::draw(&mut self.keys.next, len));
                 }
                 Part::Multiplies(map) if id == 1 => {
                     let x_1 = self.recv::<D>(0, SPLIT, len)?;
-                    own.push(D::draw(&mut self.keys.own, len));
-                    next.push(self.begin_join::<D>(2, map(block, x_1), own.last())?);
+                    let d_1 = D::draw(&mut self.keys.own, len);
+                    summands.push(self.begin_join::<D>(2, map(block, x_1), &d_1)?);
+                    D::append(&mut known.own, &d_1);
                 }
                 Part::Multiplies(map) => {
                     let x_0 = D::draw(&mut self.keys.next, len);
-                    next.push(D::draw(&mut self.keys.next, len));
-                    own.push(self.begin_join::<D>(1, map(block, x_0), next.last())?);
+                    let d_0 = D::draw(&mut self.keys.next, len);
+                    summands.push(self.begin_join::<D>(1, map(block, x_0), &d_0)?);
+                    D::append(&mut known.next, &d_0);
                 }
             }
         }
-        // Component 2 still lacks the other party's summand.
-        let (summands, peer) = match id {
-            0 => (&mut Vec::new(), 0),
-            1 => (&mut next, 2),
-            _ => (&mut own, 1),
+        let (peer, missing) = match id {
+            1 => (2, &mut known.next),
+            _ => (1, &mut known.own),
         };
-        for summand in summands {
-            let theirs = self.recv::<D>(peer, JOIN, D::len(summand))?;
-            D::add_assign(summand, &theirs);
+        for ours in summands {
+            let mut d_2 = self.recv::<D>(peer, JOIN, D::len(&ours))?;
+            D::add_assign(&mut d_2, &ours);
+            D::append(missing, &d_2);
         }
-        Ok(Rss {
-            own: D::concat(own),
-            next: D::concat(next),
-        })
+        Ok(known)
     }
 
     /// Sends this party's summand less the component that it knows, and keeps it.
@@ -125,11 +127,9 @@ impl<R: Ring> Falcon<R> {
         &mut self,
         peer: usize,
         mut summand: D::Vec,
-        known: Option<&D::Vec>,
+        known: &D::Vec,
     ) -> Result<D::Vec, Error> {
-        if let Some(known) = known {
-            D::sub_assign(&mut summand, known);
-        }
+        D::sub_assign(&mut summand, known);
         self.send::<D>(peer, JOIN, &summand)?;
         Ok(summand)
     }

@@ -93,23 +93,21 @@ impl<R: Ring> Falcon<R> {
         y: &Rss<D::Vec>,
     ) -> Result<Rss<D::Vec>, Error> {
         let n = D::len(&x.own);
-        let mut own = Vec::new();
+        let mut z = Rss {
+            own: D::with_capacity(n),
+            next: D::with_capacity(n),
+        };
         for block in blocks(n, 1) {
-            let mut z = self.zero::<D>(block.len());
-            let part = |v: &D::Vec| D::slice(v, block.clone());
-            let (x, y) = (x.map(part), y.map(part));
-            D::product_assign(&mut z, [&x.own, &x.next], [&y.own, &y.next]);
-            self.send::<D>(self.prev_party(), step, &z)?;
-            own.push(z);
+            let mut summand = self.zero::<D>(block.len());
+            D::product_assign(&mut summand, x, y, block);
+            self.send::<D>(self.prev_party(), step, &summand)?;
+            D::append(&mut z.own, &summand);
         }
-        let mut next = Vec::new();
-        for z in &own {
-            next.push(self.recv::<D>(self.next_party(), step, D::len(z))?);
+        for block in blocks(n, 1) {
+            let summand = self.recv::<D>(self.next_party(), step, block.len())?;
+            D::append(&mut z.next, &summand);
         }
-        Ok(Rss {
-            own: D::concat(own),
-            next: D::concat(next),
-        })
+        Ok(z)
     }
 
     /// `(x * w + bias) >> trunc` for any bilinear product.

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use tacit_algebra::{Bits, Ring, vec};
+use tacit_algebra::{Bits, Ring, prime, vec};
 
 use super::adder::Sum;
 use super::demand::{self, Want};
@@ -98,8 +98,7 @@ impl<R: Ring> Falcon<R> {
             own: bits.own.split_off(rows.len() * n),
             next: bits.next.split_off(rows.len() * n),
         };
-        let repeated = beta.map(|c| vec::tile(c, 1, rows.len()));
-        let products = self.multiply::<Residues<R>>(PRODUCTS, &bits, &repeated)?;
+        let products = self.multiply_rows(&bits, &beta, rows.len())?;
         let m = self.random_nonzero(n)?;
         Ok(CompareBatch {
             stride: n,
@@ -109,6 +108,33 @@ impl<R: Ring> Falcon<R> {
             beta_bit,
             m,
         })
+    }
+
+    /// Every row of `bits` times `beta`. 1 hop; every party sends `rows` messages of a row.
+    fn multiply_rows(
+        &mut self,
+        bits: &Rss<Vec<u8>>,
+        beta: &Rss<Vec<u8>>,
+        rows: usize,
+    ) -> Result<Rss<Vec<u8>>, Error> {
+        let n = beta.own.len();
+        let empty = || Vec::with_capacity(rows * n);
+        let mut products = Rss {
+            own: empty(),
+            next: empty(),
+        };
+        for row in (0..rows).map(|row| row * n..(row + 1) * n) {
+            let mut z = self.zero::<Residues<R>>(n);
+            let (x0, x1) = (&bits.own[row.clone()], &bits.next[row]);
+            prime::product_assign(R::PRIME, &mut z, x0, x1, &beta.own, &beta.next);
+            self.send::<Residues<R>>(self.prev_party(), PRODUCTS, &z)?;
+            products.own.extend_from_slice(&z);
+        }
+        for _ in 0..rows {
+            let z = self.recv::<Residues<R>>(self.next_party(), PRODUCTS, n)?;
+            products.next.extend_from_slice(&z);
+        }
+        Ok(products)
     }
 
     /// Selections: random bits over Z_2 and Z_L.
