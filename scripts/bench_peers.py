@@ -90,7 +90,7 @@ def main():
     for name in args.networks:
         with tempfile.TemporaryDirectory() as folder:
             model = tacit.compile(networks.save_onnx(name, folder), samples=x)
-        rows.append(compare(name, model, x, args.repeat))
+            rows.append(compare(name, model, x, args.repeat))
         print(" | ".join(rows[-1]), flush=True)
     table = markdown(
         [
