@@ -54,6 +54,12 @@ simd! {
         }
     }
 
+    fn convert_into<R: Ring, S: Ring>(out: &mut [S], a: &[R]) {
+        for (o, a) in out.iter_mut().zip(a) {
+            *o = S::from_u64(a.to_u64());
+        }
+    }
+
     fn add_to<R: Ring>(a: &mut [R], b: &[R]) {
         for (a, b) in a.iter_mut().zip(b) {
             *a = a.add(*b);
@@ -175,6 +181,12 @@ pub fn tile<T: Pod>(a: &[T], inner: usize, outer: usize) -> Vec<T> {
             .collect()
     };
     once.repeat(outer)
+}
+
+/// Every element modulo the size of another ring: the low bits of a wider word.
+pub fn convert<R: Ring, S: Ring>(a: &[R]) -> Vec<S> {
+    let isa = isa::current();
+    build(a.len(), |s, out| convert_into(isa, out, at!(a, s, out)))
 }
 
 /// Logical `a >> k` for `k < BITS`.

@@ -55,6 +55,25 @@ fn bits_follow_the_ranges() {
     assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);
 }
 
+/// Signs are taken in 32 bits where the worst case, 100 |x| at 18 fraction bits, stays below 2^31
+/// with its 1 % of room, whatever the samples show: up to |x| = 81.1.
+#[test]
+fn comparisons_are_narrow_only_where_they_cannot_err() {
+    let samples = [1.0, -1.0];
+    for (range, bits) in [(81.0, 32), (81.2, 64)] {
+        for samples in [None, Some(&samples[..])] {
+            let options = PlanOptions {
+                input_range: Some(range),
+                fraction_bits: Some(18),
+                samples,
+                ..PlanOptions::default()
+            };
+            let made = plan(&two_layers(), &options).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(made.compare_bits, bits, "|x| <= {range}");
+        }
+    }
+}
+
 #[test]
 fn the_layer_that_does_not_fit_is_named() {
     let samples = [1.0, -1.0];

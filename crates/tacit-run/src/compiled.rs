@@ -140,7 +140,8 @@ impl Compiled {
 
     /// The declared cost of predicting one batch of `items`, without running anything.
     pub fn predict_cost(&self, settings: &Settings, items: usize) -> Result<PredictedCost, Error> {
-        let instance = Instance::new(settings.protocol, self.plan.ring_bits, settings.truncation)?;
+        let instance = Instance::new(settings.protocol, self.plan.ring_bits, settings.truncation)?
+            .comparing(self.plan.compare_bits);
         let parties = *settings.protocol.parties.start();
         let layers = self.plan.calls(items, &settings.roles(parties)?);
         let (offline, online) = declared(&instance, parties, &layers);

@@ -120,7 +120,8 @@ pub(crate) fn run(
         batch,
         observe,
     };
-    let (revealed, totals) = registry::start(&terms.instance, party, prediction)?;
+    let instance = terms.instance.comparing(plan.compare_bits);
+    let (revealed, totals) = registry::start(&instance, party, prediction)?;
     let outcome = Outcome {
         output: revealed
             .map(|revealed| plan.finish(&revealed))
@@ -259,6 +260,7 @@ impl Terms {
             protocol,
             ring,
             truncation,
+            ..
         } = &self.instance;
         vec![
             ("version", env!("CARGO_PKG_VERSION").into()),

@@ -51,6 +51,8 @@ pub(crate) struct Instance {
     pub protocol: &'static Protocol,
     pub ring: u32,
     pub truncation: Truncation,
+    /// Bits in which signs are taken, as the plan allows: 32, or all of the ring.
+    pub compare_bits: u32,
 }
 
 impl Instance {
@@ -73,7 +75,16 @@ impl Instance {
             protocol,
             ring,
             truncation,
+            compare_bits: ring,
         })
+    }
+
+    /// The same with signs taken in so many bits.
+    pub(crate) fn comparing(self, compare_bits: u32) -> Self {
+        Instance {
+            compare_bits,
+            ..self
+        }
     }
 }
 
@@ -92,10 +103,10 @@ trait System {
 
     fn machine<R: Ring>(
         party: Party,
-        truncation: Truncation,
+        instance: &Instance,
     ) -> Result<Self::Machine<R>, tacit_protocols::Error>;
 
-    fn cost<R: Ring>(parties: usize, truncation: Truncation) -> Box<dyn CostModel>;
+    fn cost<R: Ring>(parties: usize, instance: &Instance) -> Box<dyn CostModel>;
 }
 
 struct FalconSystem;
@@ -112,13 +123,21 @@ impl System for FalconSystem {
 
     fn machine<R: Ring>(
         party: Party,
-        truncation: Truncation,
+        instance: &Instance,
     ) -> Result<Falcon<R>, tacit_protocols::Error> {
-        Falcon::new(party, truncation)
+        let falcon = Falcon::new(party, instance.truncation)?;
+        Ok(match instance.compare_bits < R::BITS {
+            true => falcon.with_narrow_signs(),
+            false => falcon,
+        })
     }
 
-    fn cost<R: Ring>(_parties: usize, truncation: Truncation) -> Box<dyn CostModel> {
-        Box::new(FalconCost::new(R::BITS, R::PRIME, truncation))
+    fn cost<R: Ring>(_parties: usize, instance: &Instance) -> Box<dyn CostModel> {
+        let cost = FalconCost::new(R::BITS, R::PRIME, instance.truncation);
+        Box::new(match instance.compare_bits < R::BITS {
+            true => cost.with_narrow_signs(),
+            false => cost,
+        })
     }
 }
 
@@ -136,12 +155,12 @@ impl System for ClearSystem {
 
     fn machine<R: Ring>(
         party: Party,
-        _truncation: Truncation,
+        _instance: &Instance,
     ) -> Result<Clear<R>, tacit_protocols::Error> {
         Ok(Clear::new(party))
     }
 
-    fn cost<R: Ring>(parties: usize, _truncation: Truncation) -> Box<dyn CostModel> {
+    fn cost<R: Ring>(parties: usize, _instance: &Instance) -> Box<dyn CostModel> {
         Box::new(ClearCost::new(parties, R::BITS))
     }
 }
@@ -152,15 +171,15 @@ fn start_on<S: System, P: Program>(
     program: P,
 ) -> Result<P::Output, Error> {
     match instance.ring {
-        32 => program.run(&mut S::machine::<u32>(party, instance.truncation)?),
-        _ => program.run(&mut S::machine::<u64>(party, instance.truncation)?),
+        32 => program.run(&mut S::machine::<u32>(party, instance)?),
+        _ => program.run(&mut S::machine::<u64>(party, instance)?),
     }
 }
 
 fn cost_on<S: System>(instance: &Instance, parties: usize) -> Box<dyn CostModel> {
     match instance.ring {
-        32 => S::cost::<u32>(parties, instance.truncation),
-        _ => S::cost::<u64>(parties, instance.truncation),
+        32 => S::cost::<u32>(parties, instance),
+        _ => S::cost::<u64>(parties, instance),
     }
 }
 

@@ -90,21 +90,32 @@ fn check(compiled: &Compiled, settings: &Settings, model: &dyn CostModel, what: 
 
 #[test]
 fn falcon_costs_what_it_declares() {
-    for (ring, prime) in [(32, 37), (64, 67)] {
+    // The last one's inputs are so large that signs need all 64 bits.
+    for (ring, prime, compare_bits, input_range) in [
+        (32, 37, 32, None),
+        (64, 67, 32, None),
+        (64, 67, 64, Some(1e6)),
+    ] {
         for public_model in [false, true] {
             let options = CompileOptions {
                 ring,
                 public_model,
+                input_range,
                 ..CompileOptions::default()
             };
             let compiled = compiled(&options);
+            assert_eq!(compiled.plan().compare_bits, compare_bits);
             for (name, kind) in [
                 ("gap", Truncation::Gap),
                 ("exact", Truncation::Exact),
                 ("aby3", Truncation::Aby3),
             ] {
-                let what = format!("ring {ring}, {name}, public model: {public_model}");
-                let model = FalconCost::new(ring, prime, kind);
+                let what =
+                    format!("ring {ring}, {compare_bits}, {name}, public model: {public_model}");
+                let mut model = FalconCost::new(ring, prime, kind);
+                if compare_bits < ring {
+                    model = model.with_narrow_signs();
+                }
                 check(&compiled, &settings("falcon", name), &model, &what);
             }
         }

@@ -12,6 +12,9 @@ pub struct Plan {
     pub ring_bits: u32,
     /// Fraction bits of every value.
     pub fraction_bits: u32,
+    /// Bits in which the sign of every compared value is certain, whatever the input: 32, or all
+    /// of the ring.
+    pub compare_bits: u32,
     /// Whether every party knows the weights.
     pub public_model: bool,
     /// The order of product and truncation.

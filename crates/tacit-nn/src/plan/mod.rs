@@ -14,7 +14,7 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::graph::Graph;
+use crate::graph::{Graph, Op};
 use crate::reference::ShapeError;
 pub(crate) use calls::{INPUT, OUTPUT, WEIGHTS};
 pub use calls::{LayerCalls, Roles};
@@ -260,6 +260,30 @@ fn unsafe_layer(
     ))
 }
 
+/// The narrowest width that holds every compared value in the worst case, so that a narrow
+/// comparison is never a guess: differences within a window are up to twice as large.
+fn compare_bits(graph: &Graph, options: &PlanOptions, bounds: &[Bound], f: u32) -> u32 {
+    let largest = |node: &crate::graph::Node| {
+        let worst = bounds[node.inputs[0]].worst;
+        match &node.op {
+            Op::Relu => worst,
+            Op::MaxPool(_) => 2.0 * worst,
+            Op::Clip { low, high } => {
+                let far = low.unwrap_or(0.0).abs().max(high.unwrap_or(0.0).abs());
+                worst + f64::from(far)
+            }
+            _ => 0.0,
+        }
+    };
+    let largest = graph.nodes.iter().map(largest).fold(0.0, f64::max);
+    // A little room for rounding on the way.
+    if 1.01 * largest * f64::from(f).exp2() < 2f64.powi(31) {
+        32
+    } else {
+        options.ring_bits
+    }
+}
+
 fn assemble(
     graph: &Graph,
     options: &PlanOptions,
@@ -287,6 +311,7 @@ fn assemble(
     Plan {
         ring_bits: options.ring_bits,
         fraction_bits: f,
+        compare_bits: compare_bits(graph, options, bounds, f),
         public_model: options.public_model,
         order: options.order,
         input_name: wire::short(&graph.input_name),

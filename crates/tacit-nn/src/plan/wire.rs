@@ -88,6 +88,9 @@ impl Plan {
         ensure([32, 64].contains(&self.ring_bits), || {
             format!("it is for a ring of {} bits", self.ring_bits)
         })?;
+        ensure([32, self.ring_bits].contains(&self.compare_bits), || {
+            format!("it compares {} bits", self.compare_bits)
+        })?;
         let room = self.ring_bits - 2;
         ensure((1..room).contains(&self.fraction_bits), || {
             format!("it has {} fraction bits", self.fraction_bits)

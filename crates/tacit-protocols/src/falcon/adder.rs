@@ -30,9 +30,9 @@ impl<R: Ring> Falcon<R> {
     /// Adds the components of `x`, each below `2^m` with `m = l - 1`.
     ///
     /// `1 + m` hops; party 0 sends `m + 1` bits and every party `m` bits per element.
-    pub(super) fn add_components(&mut self, x: &Rss<Vec<R>>) -> Result<Sum<R>, Error> {
+    pub(super) fn add_components<S: Ring>(&mut self, x: &Rss<Vec<S>>) -> Result<Sum<S>, Error> {
         let n = x.own.len();
-        let m = R::BITS as usize - 1;
+        let m = S::BITS as usize - 1;
         let (known, wrap) = match self.party.id() {
             0 => kernel::sum2(&x.own, &x.next),
             _ => (Vec::new(), Bits::zeros(0)),
@@ -64,9 +64,9 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// Party 0 shares the `m` bits of each number and one more.
-    fn share_known_bits(
+    fn share_known_bits<S: Ring>(
         &mut self,
-        known: &[R],
+        known: &[S],
         wrap: Bits,
         n: usize,
         m: usize,
@@ -84,7 +84,7 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// The bits of component 2, a trivial sharing: parties 1 and 2 know them.
-    fn last_component_rows(&self, x: &Rss<Vec<R>>, n: usize, m: usize) -> Vec<Rss<Bits>> {
+    fn last_component_rows<S: Ring>(&self, x: &Rss<Vec<S>>, n: usize, m: usize) -> Vec<Rss<Bits>> {
         let last = match self.party.id() {
             0 => {
                 return vec![

@@ -33,12 +33,12 @@ impl<R: Ring> Falcon<R> {
     /// Returns `beta' = [d != 0]`; `[x > r] = beta ^ beta'`. Of `d` the parties learn that it is 0
     /// (probability 1/2 whatever `x`) or a uniform non-zero residue.
     /// `ceil(log2(rows + 1))` hops; see [`product_tree`] for the bytes.
-    pub(super) fn private_compare(
+    pub(super) fn private_compare<S: Ring>(
         &mut self,
         batch: &CompareBatch,
         range: Range<usize>,
         rows: usize,
-        r: &[R],
+        r: &[S],
     ) -> Result<Bits, Error> {
         let blocks: Vec<Range<usize>> = blocks(r.len(), rows + 1).collect();
         let mut levels: Vec<Option<Rss<Vec<u8>>>> = vec![None; blocks.len()];
@@ -51,8 +51,8 @@ impl<R: Ring> Falcon<R> {
             for (level, block) in levels.iter_mut().zip(&blocks) {
                 let factors = level.take().unwrap_or_else(|| leaves(self, block));
                 let half = pairs * block.len();
-                let mut own = self.product_of_halves(&factors, half);
-                self.send::<Residues<R>>(self.prev_party(), TREE, &own)?;
+                let mut own = self.product_of_halves::<S>(&factors, half);
+                self.send::<Residues<S>>(self.prev_party(), TREE, &own)?;
                 // An odd row stays as it is; the products' next component is still to come.
                 own.extend_from_slice(&factors.own[2 * half..]);
                 let next = factors.next[2 * half..].to_vec();
@@ -60,23 +60,23 @@ impl<R: Ring> Falcon<R> {
             }
             for (level, block) in levels.iter_mut().flatten().zip(&blocks) {
                 let half = pairs * block.len();
-                let mut next = self.recv::<Residues<R>>(self.next_party(), TREE, half)?;
+                let mut next = self.recv::<Residues<S>>(self.next_party(), TREE, half)?;
                 next.append(&mut level.next);
                 level.next = next;
             }
             left -= pairs;
         }
         debug_assert_eq!(left, 2, "the last product is opened");
-        self.open_products(&blocks, levels, leaves)
+        self.open_products::<S>(&blocks, levels, leaves)
     }
 
     /// The leaves of the product tree: those of the comparison and the factor `m`.
-    fn leaves(
+    fn leaves<S: Ring>(
         &self,
         batch: &CompareBatch,
         columns: Range<usize>,
         rows: usize,
-        r: &[R],
+        r: &[S],
     ) -> Rss<Vec<u8>> {
         let component = |bits: &[u8], products: &[u8], beta: &[u8], m: &[u8], constant: bool| {
             let (bits, products) = (&bits[columns.start..], &products[columns.start..]);
@@ -96,12 +96,12 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// This party's summand of the first `half` residues times the second.
-    fn product_of_halves(&mut self, factors: &Rss<Vec<u8>>, half: usize) -> Vec<u8> {
-        let mut z = self.zero::<Residues<R>>(half);
+    fn product_of_halves<S: Ring>(&mut self, factors: &Rss<Vec<u8>>, half: usize) -> Vec<u8> {
+        let mut z = self.zero::<Residues<S>>(half);
         let (own, next) = (&factors.own, &factors.next);
         let (x, y) = (0..half, half..2 * half);
         prime::product_assign(
-            R::PRIME,
+            S::PRIME,
             &mut z,
             &own[x.clone()],
             &next[x],
@@ -112,7 +112,7 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// The last products, opened at once: whether each is non-zero.
-    fn open_products(
+    fn open_products<S: Ring>(
         &mut self,
         blocks: &[Range<usize>],
         levels: Vec<Option<Rss<Vec<u8>>>>,
@@ -121,16 +121,16 @@ impl<R: Ring> Falcon<R> {
         let mut sums = Vec::new();
         for (level, block) in levels.into_iter().zip(blocks) {
             let factors = level.unwrap_or_else(|| leaves(self, block));
-            let z = self.product_of_halves(&factors, block.len());
-            self.send::<Residues<R>>(self.prev_party(), ROOT, &z)?;
-            self.send::<Residues<R>>(self.next_party(), ROOT, &z)?;
+            let z = self.product_of_halves::<S>(&factors, block.len());
+            self.send::<Residues<S>>(self.prev_party(), ROOT, &z)?;
+            self.send::<Residues<S>>(self.next_party(), ROOT, &z)?;
             sums.push(z);
         }
         let mut nonzero = Vec::new();
         for mut sum in sums {
             for peer in [self.prev_party(), self.next_party()] {
-                let summand = self.recv::<Residues<R>>(peer, ROOT, sum.len())?;
-                prime::add_assign(R::PRIME, &mut sum, &summand);
+                let summand = self.recv::<Residues<S>>(peer, ROOT, sum.len())?;
+                prime::add_assign(S::PRIME, &mut sum, &summand);
             }
             nonzero.push(prime::is_nonzero(&sum));
         }
@@ -144,12 +144,12 @@ impl<R: Ring> Falcon<R> {
     /// `b_0 ^ b_1 ^ b_2 ^ delta ^ eta ^ alpha`, and the sign follows with the three top bits.
     /// `also` is opened in the first hop: the shared part of the sign, masked by these bits.
     /// `1 + ceil(log2 l)` hops.
-    pub(super) fn sign(
+    fn sign_over<S: Ring>(
         &mut self,
-        a: &Rss<Vec<R>>,
+        view: &View<SignBatch<S>>,
+        a: &Rss<Vec<S>>,
         also: Option<(&'static str, &Rss<Bits>)>,
     ) -> Result<(Sign, Option<Bits>), Error> {
-        let view = self.take_sign(a.own.len())?;
         let batch = &view.batch;
         let x = view.slice(&batch.x);
         let (r_own, carry_own) = kernel::masked_add(&a.own, &x.own);
@@ -169,11 +169,11 @@ impl<R: Ring> Falcon<R> {
         }
 
         let also = also.map(|(step, mask)| (step, shared.zip(mask, Bits::xor)));
-        self.send::<Words<R>>(self.next_party(), OPEN_MASKED, &r_own)?;
+        self.send::<Words<S>>(self.next_party(), OPEN_MASKED, &r_own)?;
         if let Some((step, masked)) = &also {
             self.begin_open::<Booleans>(step, masked)?;
         }
-        let r_missing = self.recv::<Words<R>>(self.prev_party(), OPEN_MASKED, r_own.len())?;
+        let r_missing = self.recv::<Words<S>>(self.prev_party(), OPEN_MASKED, r_own.len())?;
         let opened = match &also {
             Some((step, masked)) => Some(self.finish_open::<Booleans>(step, masked)?),
             None => None,
@@ -181,7 +181,7 @@ impl<R: Ring> Falcon<R> {
         let (r, delta) = kernel::sum3(&r_own, &r_next, &r_missing);
 
         let mut public =
-            self.private_compare(&batch.compare, view.range.clone(), R::BITS as usize - 1, &r)?;
+            self.private_compare(&batch.compare, view.range.clone(), S::BITS as usize - 1, &r)?;
         public.xor_assign(&delta);
         Ok((
             Sign {
@@ -192,10 +192,23 @@ impl<R: Ring> Falcon<R> {
         ))
     }
 
-    fn take_sign(&mut self, n: usize) -> Result<View<SignBatch<R>>, Error> {
-        material::take(&mut self.store.signs, n).ok_or_else(|| Error::NotPrepared {
+    /// The sign over the ring of comparisons: where that is narrower than the shares' ring, the
+    /// low words of the components are a sharing of the value over it. See [`Falcon::sign_over`].
+    pub(super) fn sign(
+        &mut self,
+        a: &Rss<Vec<R>>,
+        also: Option<(&'static str, &Rss<Bits>)>,
+    ) -> Result<(Sign, Option<Bits>), Error> {
+        let n = a.own.len();
+        let missing = || Error::NotPrepared {
             call: format!("the sign of {n} elements"),
-        })
+        };
+        if self.compare_bits < R::BITS {
+            let view = material::take(&mut self.store.narrow_signs, n).ok_or_else(missing)?;
+            return self.sign_over::<u32>(&view, &a.map(|c| vec::convert(c)), also);
+        }
+        let view = material::take(&mut self.store.signs, n).ok_or_else(missing)?;
+        self.sign_over::<R>(&view, a, also)
     }
 
     /// DReLU as shared bits.

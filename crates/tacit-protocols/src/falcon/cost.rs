@@ -4,6 +4,7 @@
 //! about 58 (137); a product with a truncation online 8 (16) bytes and 1 hop, offline at most 25
 //! (49).
 
+use tacit_algebra::Ring;
 use tacit_algebra::prime::packed_len;
 
 use super::demand::{self, Want, pool_levels};
@@ -29,6 +30,8 @@ pub struct FalconCost {
     bits: u32,
     prime: u8,
     truncation: Truncation,
+    compare_bits: u32,
+    compare_prime: u8,
 }
 
 impl FalconCost {
@@ -38,6 +41,20 @@ impl FalconCost {
             bits,
             prime,
             truncation,
+            compare_bits: bits,
+            compare_prime: prime,
+        }
+    }
+
+    /// The cost of [`super::Falcon::with_narrow_signs`].
+    pub fn with_narrow_signs(self) -> Self {
+        if self.bits <= u32::BITS {
+            return self;
+        }
+        FalconCost {
+            compare_bits: u32::BITS,
+            compare_prime: u32::PRIME,
+            ..self
         }
     }
 
@@ -45,23 +62,22 @@ impl FalconCost {
         n as u64 * u64::from(self.bits / 8)
     }
 
-    fn residues(&self, n: usize) -> u64 {
-        packed_len(self.prime, n) as u64
-    }
-
-    /// Private compare of `rows` bits.
-    fn compare(&self, rows: usize, n: usize) -> (u32, u64) {
+    /// Private compare of `rows` bits in the field of `prime`.
+    fn compare(&self, prime: u8, rows: usize, n: usize) -> (u32, u64) {
         let levels: Vec<usize> = product_tree(rows + 1).collect();
         let bytes = levels
             .iter()
-            .map(|pairs| self.residues(pairs * n))
+            .map(|pairs| residues(prime, pairs * n))
             .sum::<u64>();
-        (levels.len() as u32 + 1, bytes + 2 * self.residues(n))
+        (levels.len() as u32 + 1, bytes + 2 * residues(prime, n))
     }
 
     fn sign(&self, n: usize) -> (u32, u64) {
-        let (rounds, bytes) = self.compare(self.bits as usize - 1, n);
-        (1 + rounds, self.words(n) + bytes)
+        let (rounds, bytes) = self.compare(self.compare_prime, self.compare_bits as usize - 1, n);
+        (
+            1 + rounds,
+            n as u64 * u64::from(self.compare_bits / 8) + bytes,
+        )
     }
 
     fn relu(&self, n: usize) -> (u32, u64) {
@@ -73,12 +89,16 @@ impl FalconCost {
     fn truncation(&self, n: usize, trunc: u32, opened: u64) -> (u32, u64) {
         match self.truncation {
             Truncation::Exact => {
-                let (rounds, bytes) = self.compare(trunc as usize, n);
+                let (rounds, bytes) = self.compare(self.prime, trunc as usize, n);
                 (1 + rounds, opened + bytes)
             }
             Truncation::Gap | Truncation::Aby3 => (1, opened),
         }
     }
+}
+
+fn residues(prime: u8, n: usize) -> u64 {
+    packed_len(prime, n) as u64
 }
 
 fn bit_bytes(n: usize) -> u64 {
@@ -168,7 +188,6 @@ impl Path {
 impl FalconCost {
     /// One batch, in the order of `preprocess.rs`.
     fn batch(&self, wants: &[Want], path: &mut Path) {
-        let m = self.bits as usize - 1;
         let (mut signs, mut selects, mut truncations) = (0, 0, Vec::new());
         for want in wants {
             match *want {
@@ -178,20 +197,28 @@ impl FalconCost {
             }
         }
         let truncated: usize = truncations.iter().map(|(n, _)| n).sum();
-        let added = signs + truncated;
-        if added > 0 {
-            path.input(bit_bytes((m + 1) * added));
-            path.reshare(bit_bytes(added), m);
+        let narrow = if self.compare_bits < self.bits {
+            signs
+        } else {
+            0
+        };
+        let wide = signs - narrow;
+        if narrow > 0 {
+            add_components(self.compare_bits, narrow, path);
+            self.prepare_signs(narrow, path);
         }
-        if signs > 0 {
-            self.prepare_compare(m, signs, path);
+        if wide + truncated > 0 {
+            add_components(self.bits, wide + truncated, path);
+        }
+        if wide > 0 {
+            self.prepare_signs(wide, path);
         }
         if truncated > 0 {
             path.inject(self.words(3 * truncated));
             path.input(self.words(truncated));
             if self.truncation == Truncation::Exact {
                 for (n, d) in truncations {
-                    self.prepare_compare(d, n, path);
+                    prepare_compare(self.prime, d, n, path);
                     path.inject(self.words(n));
                 }
             }
@@ -201,9 +228,18 @@ impl FalconCost {
         }
     }
 
-    fn prepare_compare(&self, rows: usize, n: usize, path: &mut Path) {
-        path.inject(self.residues((rows + 1) * n));
-        path.reshare(rows as u64 * self.residues(n), 1);
-        path.inject(self.residues(n));
+    fn prepare_signs(&self, n: usize, path: &mut Path) {
+        prepare_compare(self.compare_prime, self.compare_bits as usize - 1, n, path);
     }
+}
+
+fn add_components(bits: u32, n: usize, path: &mut Path) {
+    path.input(bit_bytes(bits as usize * n));
+    path.reshare(bit_bytes(n), bits as usize - 1);
+}
+
+fn prepare_compare(prime: u8, rows: usize, n: usize, path: &mut Path) {
+    path.inject(residues(prime, (rows + 1) * n));
+    path.reshare(rows as u64 * residues(prime, n), 1);
+    path.inject(residues(prime, n));
 }

@@ -53,12 +53,12 @@ impl<R: Ring> Falcon<R> {
 
     /// Random residues, none of them 0, uniform to every party.
     /// 2 hops; every party sends `n` residues.
-    pub(super) fn random_nonzero(&mut self, n: usize) -> Result<Rss<Vec<u8>>, Error> {
-        let own = self.keys.own.prime_nonzero(R::PRIME, n);
-        let next = self.keys.next.prime_nonzero(R::PRIME, n);
+    pub(super) fn random_nonzero<S: Ring>(&mut self, n: usize) -> Result<Rss<Vec<u8>>, Error> {
+        let own = self.keys.own.prime_nonzero(S::PRIME, n);
+        let next = self.keys.next.prime_nonzero(S::PRIME, n);
         let times = |u: &[u8], v: &[u8]| {
             let (mut product, zeros) = (vec![0; u.len()], vec![0; u.len()]);
-            prime::product_assign(R::PRIME, &mut product, u, &zeros, v, &zeros);
+            prime::product_assign(S::PRIME, &mut product, u, &zeros, v, &zeros);
             product
         };
         let u_2 = if self.party.id() == 1 { &next } else { &own };
@@ -66,7 +66,7 @@ impl<R: Ring> Falcon<R> {
             0 => Part::Splits(|range: Range<usize>| times(&own[range.clone()], &next[range])),
             _ => Part::Multiplies(|range, summand: Vec<u8>| times(&u_2[range], &summand)),
         };
-        self.known_product::<Residues<R>>(n, part)
+        self.known_product::<Residues<S>>(n, part)
     }
 
     /// The product of `a` with what parties 1 and 2 know.

@@ -84,6 +84,8 @@ pub(super) struct ExactBatch<R> {
 /// Prepared material in the order in which the plan's calls consume it.
 pub(super) struct Store<R> {
     pub signs: VecDeque<View<SignBatch<R>>>,
+    /// Signs over 32 bits, where comparisons are narrower than the ring.
+    pub narrow_signs: VecDeque<View<SignBatch<u32>>>,
     pub selects: VecDeque<View<SelectBatch<R>>>,
     pub truncations: VecDeque<(u32, View<TruncateBatch<R>>)>,
 }
@@ -92,6 +94,7 @@ impl<R: Ring> Store<R> {
     pub fn new() -> Self {
         Store {
             signs: VecDeque::new(),
+            narrow_signs: VecDeque::new(),
             selects: VecDeque::new(),
             truncations: VecDeque::new(),
         }

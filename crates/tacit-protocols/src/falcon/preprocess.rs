@@ -42,6 +42,16 @@ impl<R: Ring> Falcon<R> {
         let selects = total(|w| matches!(w, Want::Select(_)));
         let truncations = total(|w| matches!(w, Want::Truncate(..)));
 
+        let narrow = self.compare_bits < R::BITS;
+        if signs > 0 && narrow {
+            let x = self.random::<Words<u32>>(signs).map(|c| vec::shr(c, 1));
+            let sum = self.add_components(&x)?;
+            let batch = self.sign_batch(x, &sum)?;
+            self.store
+                .narrow_signs
+                .extend(views(batch, sign_sizes(wants)));
+        }
+        let signs = if narrow { 0 } else { signs };
         if signs + truncations > 0 {
             let mut x = self
                 .random::<Words<R>>(signs + truncations)
@@ -51,7 +61,8 @@ impl<R: Ring> Falcon<R> {
             x.own.truncate(signs);
             x.next.truncate(signs);
             if signs > 0 {
-                self.store_signs(wants, x, &sum)?;
+                let batch = self.sign_batch(x, &sum)?;
+                self.store.signs.extend(views(batch, sign_sizes(wants)));
             }
             if truncations > 0 {
                 sum.known = sum.known.split_off(signs.min(sum.known.len()));
@@ -65,32 +76,27 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// Signs: the first columns of the addition.
-    fn store_signs(&mut self, wants: &[Want], x: Rss<Vec<R>>, sum: &Sum<R>) -> Result<(), Error> {
+    fn sign_batch<S: Ring>(&mut self, x: Rss<Vec<S>>, sum: &Sum<S>) -> Result<SignBatch<S>, Error> {
         let n = x.own.len();
         let rows: Vec<_> = sum.bits.iter().map(|row| columns(row, 0, n)).collect();
         let last = sum.carries.last().expect("an addition has a last carry");
         let alpha = columns(&sum.first_wrap, 0, n).zip(&columns(last, 0, n), Bits::xor);
-        let compare = self.prepare_compare(&rows, n)?;
-        let batch = Arc::new(SignBatch { x, alpha, compare });
-        let sizes = wants.iter().filter_map(|w| {
-            if let Want::Sign(n) = w {
-                Some(*n)
-            } else {
-                None
-            }
-        });
-        self.store.signs.extend(views(&batch, sizes));
-        Ok(())
+        let compare = self.prepare_compare::<S>(&rows, n)?;
+        Ok(SignBatch { x, alpha, compare })
     }
 
     /// Carries bits into Z_p and multiplies them by a random bit `beta` (spec section 4, steps 3
     /// to 6).
-    fn prepare_compare(&mut self, rows: &[Rss<Bits>], n: usize) -> Result<CompareBatch, Error> {
+    fn prepare_compare<S: Ring>(
+        &mut self,
+        rows: &[Rss<Bits>],
+        n: usize,
+    ) -> Result<CompareBatch, Error> {
         let beta_bit = self.random::<Booleans>(n);
         let all = |pick: fn(&Rss<Bits>) -> &Bits| {
             Bits::concat(&rows.iter().chain([&beta_bit]).map(pick).collect::<Vec<_>>())
         };
-        let mut bits = self.inject::<Residues<R>>(&Rss {
+        let mut bits = self.inject::<Residues<S>>(&Rss {
             own: all(|r| &r.own),
             next: all(|r| &r.next),
         })?;
@@ -98,8 +104,8 @@ impl<R: Ring> Falcon<R> {
             own: bits.own.split_off(rows.len() * n),
             next: bits.next.split_off(rows.len() * n),
         };
-        let products = self.multiply_rows(&bits, &beta, rows.len())?;
-        let m = self.random_nonzero(n)?;
+        let products = self.multiply_rows::<S>(&bits, &beta, rows.len())?;
+        let m = self.random_nonzero::<S>(n)?;
         Ok(CompareBatch {
             stride: n,
             bits,
@@ -111,7 +117,7 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// Every row of `bits` times `beta`. 1 hop; every party sends `rows` messages of a row.
-    fn multiply_rows(
+    fn multiply_rows<S: Ring>(
         &mut self,
         bits: &Rss<Vec<u8>>,
         beta: &Rss<Vec<u8>>,
@@ -124,14 +130,14 @@ impl<R: Ring> Falcon<R> {
             next: empty(),
         };
         for row in (0..rows).map(|row| row * n..(row + 1) * n) {
-            let mut z = self.zero::<Residues<R>>(n);
+            let mut z = self.zero::<Residues<S>>(n);
             let (x0, x1) = (&bits.own[row.clone()], &bits.next[row]);
-            prime::product_assign(R::PRIME, &mut z, x0, x1, &beta.own, &beta.next);
-            self.send::<Residues<R>>(self.prev_party(), PRODUCTS, &z)?;
+            prime::product_assign(S::PRIME, &mut z, x0, x1, &beta.own, &beta.next);
+            self.send::<Residues<S>>(self.prev_party(), PRODUCTS, &z)?;
             products.own.extend_from_slice(&z);
         }
         for _ in 0..rows {
-            let z = self.recv::<Residues<R>>(self.next_party(), PRODUCTS, n)?;
+            let z = self.recv::<Residues<S>>(self.next_party(), PRODUCTS, n)?;
             products.next.extend_from_slice(&z);
         }
         Ok(products)
@@ -141,7 +147,7 @@ impl<R: Ring> Falcon<R> {
     fn store_selects(&mut self, wants: &[Want], n: usize) -> Result<(), Error> {
         let bit = self.random::<Booleans>(n);
         let word = self.inject::<Words<R>>(&bit)?;
-        let batch = Arc::new(SelectBatch { bit, word });
+        let batch = SelectBatch { bit, word };
         let sizes = wants.iter().filter_map(|w| {
             if let Want::Select(n) = w {
                 Some(*n)
@@ -149,7 +155,7 @@ impl<R: Ring> Falcon<R> {
                 None
             }
         });
-        self.store.selects.extend(views(&batch, sizes));
+        self.store.selects.extend(views(batch, sizes));
         Ok(())
     }
 
@@ -218,7 +224,7 @@ impl<R: Ring> Falcon<R> {
                         .iter()
                         .map(|row| columns(row, start + at, len))
                         .collect();
-                    let compare = self.prepare_compare(&rows, len)?;
+                    let compare = self.prepare_compare::<R>(&rows, len)?;
                     let beta_word = self.inject::<Words<R>>(&compare.beta_bit)?;
                     Some(ExactBatch { compare, beta_word })
                 }
@@ -312,8 +318,17 @@ fn combine<R: Ring>(groups: &[(usize, u32)], shifted: &[R], carry: &[R], wrap: &
     out
 }
 
+/// The sizes of the signs among `wants`.
+fn sign_sizes(wants: &[Want]) -> impl Iterator<Item = usize> {
+    wants.iter().filter_map(|want| match want {
+        Want::Sign(n) => Some(*n),
+        _ => None,
+    })
+}
+
 /// Consecutive views of the given sizes.
-fn views<B>(batch: &Arc<B>, sizes: impl Iterator<Item = usize>) -> Vec<View<B>> {
+fn views<B>(batch: B, sizes: impl Iterator<Item = usize>) -> Vec<View<B>> {
+    let batch = Arc::new(batch);
     let mut at = 0;
     sizes
         .map(|n| {

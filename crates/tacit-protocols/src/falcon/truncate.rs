@@ -80,8 +80,12 @@ impl<R: Ring> Falcon<R> {
             // The borrow of the low bits: [r_low > c_low].
             Some(exact) => {
                 let low = vec::low_bits(&c, trunc);
-                let flip =
-                    self.private_compare(&exact.compare, view.range.clone(), trunc as usize, &low)?;
+                let flip = self.private_compare::<R>(
+                    &exact.compare,
+                    view.range.clone(),
+                    trunc as usize,
+                    &low,
+                )?;
                 let borrow = flip_word(&view.slice(&exact.beta_word), &flip, here);
                 Ok(quotient.zip(&borrow, |q, b| vec::sub(q, b)))
             }

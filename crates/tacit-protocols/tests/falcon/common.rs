@@ -39,8 +39,17 @@ pub fn falcon<R: Ring, T: Send>(
     truncation: Truncation,
     program: impl Fn(&mut Falcon<R>) -> Result<T, Error> + Sync,
 ) -> Vec<T> {
+    falcon_as(truncation, |machine| machine, program)
+}
+
+/// The same on machines that `configure` has changed.
+pub fn falcon_as<R: Ring, T: Send>(
+    truncation: Truncation,
+    configure: fn(Falcon<R>) -> Falcon<R>,
+    program: impl Fn(&mut Falcon<R>) -> Result<T, Error> + Sync,
+) -> Vec<T> {
     run_on(mesh(), |party| {
-        let mut machine = Falcon::<R>::new(party, truncation).expect("keys are agreed");
+        let mut machine = configure(Falcon::<R>::new(party, truncation).expect("keys are agreed"));
         program(&mut machine).expect("the program runs")
     })
 }

@@ -1,10 +1,10 @@
 //! Declared cost equals metered cost: hops and bytes of every call, offline and online.
 
-use crate::common::falcon;
+use crate::common::{falcon, falcon_as};
 use tacit_algebra::Ring;
 use tacit_net::Phase;
 use tacit_protocols::Cost;
-use tacit_protocols::falcon::{PARTIES, Truncation};
+use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
 use tacit_protocols::machine::{Audience, Call, CostModel, Machine, Operand};
 
 /// Makes one call of the given size on values that everybody knows.
@@ -57,13 +57,17 @@ fn combine(each: &[(u32, u64)]) -> Cost {
     }
 }
 
-fn declared_equals_metered<R: Ring>(truncation: Truncation, call: Call) {
+fn declared_equals_metered<R: Ring>(
+    truncation: Truncation,
+    configure: fn(Falcon<R>) -> Falcon<R>,
+    call: Call,
+) {
     // Selection needs a bit first, made in a layer of its own.
     let calls = match call {
         Call::Select { n } => vec![Call::Drelu { n }, call],
         _ => vec![call],
     };
-    let measured = falcon::<R, _>(truncation, |machine| {
+    let measured = falcon_as::<R, _>(truncation, configure, |machine| {
         let declared = (
             machine.cost_model().offline(&calls),
             machine.cost_model().online(&call),
@@ -130,7 +134,7 @@ fn every_call(n: usize) -> Vec<Call> {
 fn all_truncations<R: Ring>() {
     for truncation in [Truncation::Gap, Truncation::Exact, Truncation::Aby3] {
         for call in [1, 7, 64, 129].into_iter().flat_map(every_call) {
-            declared_equals_metered::<R>(truncation, call);
+            declared_equals_metered::<R>(truncation, |machine| machine, call);
         }
     }
 }
@@ -149,6 +153,14 @@ fn declared_equals_metered_over_32_bits() {
 #[test]
 fn declared_equals_metered_over_64_bits() {
     all_truncations::<u64>();
+}
+
+#[test]
+fn declared_equals_metered_with_narrow_signs() {
+    for call in [1, 7, 64, 129].into_iter().flat_map(every_call) {
+        declared_equals_metered::<u64>(Truncation::Exact, Falcon::with_narrow_signs, call);
+        declared_equals_metered::<u32>(Truncation::Gap, Falcon::with_narrow_signs, call);
+    }
 }
 
 /// Several batches: hops and bytes add up.
