@@ -9,6 +9,10 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use tacit_run::{BenchOptions, CompileOptions, Compiled, Settings, Tensor, bench, run_local};
 
+/// The allocator of the Python package.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Images predicted at a time.
 const BATCH: usize = 128;
 

@@ -1,8 +1,6 @@
 //! Single operations are measured, and their results checked.
 
-mod common;
-
-use common::quiet;
+use crate::common::quiet;
 use tacit_run::{BenchOptions, OPERATIONS, Report, Settings, bench};
 
 fn measure(op: &str, n: usize, ring: u32, run: &str) -> Report {

@@ -1,12 +1,10 @@
 //! Parties from config files, joined by TLS: their agreement, their faults, their processes.
 
-mod common;
-
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use common::{Folder, compiled, distance, inputs, quiet, write_network};
+use crate::common::{Folder, compiled, distance, inputs, quiet, write_network};
 use tacit_run::{
     CompileOptions, Error, InitOptions, Outcome, PartyConfig, Settings, Tensor, init, npy,
     run_local, run_party, run_processes,
@@ -384,6 +382,29 @@ fn a_killed_process_ends_the_others() {
     );
 }
 
+/// A command whose processes note their number in a file and then run `script`.
+fn noted(folder: &Folder, script: &str) -> (PathBuf, Vec<String>) {
+    let pids = folder.path().join("pids");
+    let script = format!("echo $$ >> '{}'; {script}", pids.display());
+    (pids, ["sh", "-c", &script].map(String::from).into())
+}
+
+fn numbers(pids: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(pids).unwrap_or_default();
+    text.lines().map(String::from).collect()
+}
+
+fn assert_gone(pids: &Path) {
+    let pids = numbers(pids);
+    assert_eq!(pids.len(), 3);
+    for pid in pids {
+        assert!(
+            !Path::new("/proc").join(&pid).exists(),
+            "process {pid} is left"
+        );
+    }
+}
+
 #[test]
 fn processes_are_killed_when_cancelled() {
     let folder = Folder::new("cancelled");
@@ -392,16 +413,47 @@ fn processes_are_killed_when_cancelled() {
         values: &x,
         shape: &shape,
     };
-    // Would take an hour if it were waited for.
-    let command: Vec<String> = ["sh", "-c", "sleep 3600"].map(String::from).into();
+    let (pids, command) = noted(&folder, "exec sleep 3600");
+    let mut go_on = |_: tacit_run::Progress| numbers(&pids).len() < 3;
     let ended = run_processes(
         &model_in(&folder),
         &Settings::default(),
         input,
         &command,
-        &mut |_| false,
+        &mut go_on,
     );
     assert!(matches!(ended, Err(Error::Cancelled)), "{ended:?}");
+    assert_gone(&pids);
+}
+
+#[test]
+fn processes_that_hang_are_killed_when_one_fails() {
+    let folder = Folder::new("hang");
+    let (x, shape) = inputs(2);
+    let input = Tensor {
+        values: &x,
+        shape: &shape,
+    };
+    let all_there = format!(
+        "[ $(wc -l < '{}') -eq 3 ]",
+        folder.path().join("pids").display()
+    );
+    let fail = format!("until {all_there}; do sleep 0.1; done; echo no luck; exit 3");
+    let script = format!("case $0 in *party1*) {fail};; esac; exec sleep 3600");
+    let (pids, command) = noted(&folder, &script);
+    let settings = Settings::from_json(r#"{"timeout": 1}"#).expect("valid");
+    let ended = run_processes(&model_in(&folder), &settings, input, &command, &mut quiet);
+    let error = ended.expect_err("a failure").to_string();
+    assert!(
+        error.contains("party 1 (exit status: 3): no luck"),
+        "{error}"
+    );
+    assert_eq!(
+        error.matches("did not end and was killed").count(),
+        2,
+        "{error}"
+    );
+    assert_gone(&pids);
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! What a whole prediction costs by the meters is what its protocol declares.
 
-mod common;
-
-use common::{compiled, inputs, quiet};
+use crate::common::{compiled, inputs, quiet};
 use tacit_protocols::Cost;
 use tacit_protocols::clear::ClearCost;
 use tacit_protocols::falcon::{FalconCost, Truncation};

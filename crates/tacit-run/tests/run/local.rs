@@ -1,10 +1,8 @@
 //! Predictions between parties in one process.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{CLASSES, compiled, distance, inputs, quiet};
+use crate::common::{CLASSES, compiled, distance, inputs, quiet};
 use tacit_run::{CompileOptions, Outcome, Settings, Tensor, run_local};
 
 fn settings(json: &str) -> Settings {

@@ -1,5 +1,4 @@
 //! What the tests share: a small convolutional network written as ONNX, and its inputs.
-#![allow(dead_code)] // each test binary uses its part
 
 use std::path::{Path, PathBuf};
 

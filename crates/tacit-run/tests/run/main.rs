@@ -1,0 +1,7 @@
+//! Tests of runs. One binary, so that the protocols are compiled for it once.
+
+mod bench;
+mod common;
+mod cost;
+mod local;
+mod parties;
