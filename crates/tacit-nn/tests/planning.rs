@@ -74,6 +74,28 @@ fn comparisons_are_narrow_only_where_they_cannot_err() {
     }
 }
 
+/// Left to itself the planner gives up at most two fraction bits for narrow comparisons.
+#[test]
+fn fraction_bits_make_room_for_narrow_comparisons() {
+    for (range, f, bits) in [
+        (80.0, 18, 32),
+        (100.0, 17, 32),
+        (300.0, 16, 32),
+        (400.0, 18, 64),
+    ] {
+        let options = PlanOptions {
+            input_range: Some(range),
+            ..PlanOptions::default()
+        };
+        let made = plan(&two_layers(), &options).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(
+            (made.fraction_bits, made.compare_bits),
+            (f, bits),
+            "|x| <= {range}"
+        );
+    }
+}
+
 #[test]
 fn the_layer_that_does_not_fit_is_named() {
     let samples = [1.0, -1.0];

@@ -119,7 +119,10 @@ pub fn plan(graph: &Graph, options: &PlanOptions) -> Result<Plan, PlanError> {
     let (bounds, trials, mut warnings) = bounds(graph, options, &limits)?;
     let f = match options.fraction_bits {
         Some(f) => f,
-        None => search::fraction_bits(graph, &bounds, &trials, &limits)?,
+        None => {
+            let best = search::fraction_bits(graph, &bounds, &trials, &limits)?;
+            for_narrow_comparisons(graph, options, &bounds, best)
+        }
     };
     let scales = limits.scales(graph, &bounds, f)?;
     warnings.extend(unsafe_layer(graph, &bounds, &scales, &limits, f));
@@ -282,6 +285,21 @@ fn compare_bits(graph: &Graph, options: &PlanOptions, bounds: &[Bound], f: u32) 
     } else {
         options.ring_bits
     }
+}
+
+/// `best`, or up to two fraction bits fewer where that lets all comparisons be narrow, which
+/// halves their cost.
+fn for_narrow_comparisons(
+    graph: &Graph,
+    options: &PlanOptions,
+    bounds: &[Bound],
+    best: u32,
+) -> u32 {
+    let narrow = |f: &u32| compare_bits(graph, options, bounds, *f) < options.ring_bits;
+    (best.saturating_sub(2).max(2)..=best)
+        .rev()
+        .find(narrow)
+        .unwrap_or(best)
 }
 
 fn assemble(
