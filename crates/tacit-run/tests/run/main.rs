@@ -5,3 +5,4 @@ mod common;
 mod cost;
 mod local;
 mod parties;
+mod processes;

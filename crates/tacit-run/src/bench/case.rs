@@ -1,0 +1,208 @@
+//! One operation with its size, its operands and its right result.
+
+use tacit_algebra::Prg;
+use tacit_protocols::falcon::Truncation;
+use tacit_protocols::machine::{Call, Conv2d, Machine, MatMul, Operand};
+
+use super::{BenchOptions, OPERATIONS};
+use crate::Error;
+use crate::settings::Named;
+
+/// The most elements of a measured tensor.
+const MAX_ELEMENTS: usize = 1 << 28;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Op {
+    Mult,
+    MatMul,
+    Conv,
+    Trunc,
+    Drelu,
+    Relu,
+    Maxpool,
+}
+
+impl Named for Op {
+    const WHAT: &'static str = "operation";
+
+    fn known() -> impl Iterator<Item = (&'static str, Self)> {
+        let ops = [
+            Op::Mult,
+            Op::MatMul,
+            Op::Conv,
+            Op::Trunc,
+            Op::Drelu,
+            Op::Relu,
+            Op::Maxpool,
+        ];
+        ops.into_iter().map(|op| (op.name(), op))
+    }
+
+    fn name(self) -> &'static str {
+        OPERATIONS[self as usize].0
+    }
+}
+
+/// One operation with its size.
+pub(super) struct Case {
+    pub op: Op,
+    pub n: usize,
+    pub ring: u32,
+    /// Bits truncated, 0 for the operations without.
+    pub trunc: u32,
+}
+
+/// The two operands; the second is empty for operations of one.
+pub(super) type Operands = [Vec<i64>; 2];
+
+impl Case {
+    pub(super) fn new(options: &BenchOptions) -> Result<Self, Error> {
+        let op = Op::parse(options.op)?;
+        let truncates = matches!(op, Op::Mult | Op::MatMul | Op::Conv | Op::Trunc);
+        let fraction = options
+            .fraction_bits
+            .unwrap_or(if options.ring == 32 { 12 } else { 18 });
+        if !(1..options.ring.saturating_sub(2)).contains(&fraction) {
+            let why = format!("{fraction} do not fit a ring of {} bits", options.ring);
+            return Err(Error::setting("fraction bits", why));
+        }
+        let case = Case {
+            op,
+            n: options.n,
+            ring: options.ring,
+            trunc: if truncates { fraction } else { 0 },
+        };
+        let largest = case.lens().map(|lens| lens.into_iter().max().unwrap_or(0));
+        match largest {
+            Some(len) if len > 0 && len <= MAX_ELEMENTS => Ok(case),
+            _ => Err(Error::setting(
+                format!("size {} of '{}'", options.n, op.name()),
+                format!("no tensor may be empty or have more than {MAX_ELEMENTS} elements"),
+            )),
+        }
+    }
+
+    fn conv(&self) -> Conv2d {
+        Conv2d {
+            batch: self.n,
+            channels: 20,
+            height: 12,
+            width: 12,
+            filters: 50,
+            kernel: [5, 5],
+            stride: [1, 1],
+            pad: [0; 4],
+            dilation: [1, 1],
+            groups: 1,
+        }
+    }
+
+    /// Elements of the operands and of the result; `None` if they overflow.
+    pub(super) fn lens(&self) -> Option<[usize; 3]> {
+        let n = self.n;
+        Some(match self.op {
+            Op::Mult => [n, n, n],
+            Op::MatMul => [n.checked_mul(n)?; 3],
+            Op::Conv => [
+                n.checked_mul(20 * 144)?,
+                50 * 20 * 25,
+                n.checked_mul(50 * 64)?,
+            ],
+            Op::Trunc | Op::Drelu | Op::Relu => [n, 0, n],
+            Op::Maxpool => [n.checked_mul(4)?, 0, n],
+        })
+    }
+
+    /// The magnitude of the operands: as large as the ring holds without a wrong result.
+    fn magnitude(&self) -> u64 {
+        let room = 1u64 << (self.ring - 2);
+        let terms = match self.op {
+            Op::Mult => 1,
+            Op::MatMul => self.n,
+            Op::Conv => 20 * 25,
+            Op::Trunc | Op::Drelu | Op::Relu | Op::Maxpool => return room - 1,
+        };
+        (room / terms as u64).isqrt().max(1) - 1
+    }
+
+    pub(super) fn operands(&self) -> Result<Operands, Error> {
+        let mut seed = [0; 16];
+        getrandom::fill(&mut seed)
+            .map_err(|e| tacit_protocols::Error::Randomness(e.to_string()))?;
+        let mut prg = Prg::new(seed);
+        let magnitude = self.magnitude();
+        let mut values = |len| -> Vec<i64> {
+            let within = |v: u64| (v % (2 * magnitude + 1)) as i64 - magnitude as i64;
+            prg.ring::<u64>(len).into_iter().map(within).collect()
+        };
+        let [x, y, _] = self.lens().unwrap_or_default();
+        Ok([values(x), values(y)])
+    }
+
+    pub(super) fn call(&self) -> Call {
+        let (n, trunc) = (self.lens().unwrap_or_default()[2], self.trunc);
+        match self.op {
+            Op::Mult | Op::MatMul | Op::Conv => Call::Product { n, trunc },
+            Op::Trunc => Call::Truncate { n, trunc },
+            Op::Drelu => Call::Drelu { n },
+            Op::Relu => Call::Relu { n },
+            Op::Maxpool => Call::Maxpool {
+                windows: n,
+                size: 4,
+            },
+        }
+    }
+
+    pub(super) fn run<M: Machine>(
+        &self,
+        machine: &mut M,
+        operands: &[M::Share; 2],
+    ) -> Result<Computed<M>, Error> {
+        let [x, y] = operands;
+        let second = || Operand::Secret(y.clone());
+        let (n, trunc) = (self.n, self.trunc);
+        Ok(Computed::Words(match self.op {
+            Op::Mult => machine.mul(x, &second(), trunc)?,
+            Op::MatMul => machine.matmul(x, &second(), None, MatMul { m: n, k: n, n }, trunc)?,
+            Op::Conv => machine.conv2d(x, &second(), None, &self.conv(), trunc)?,
+            Op::Trunc => machine.truncate(x, trunc)?,
+            Op::Drelu => return Ok(Computed::Bits(machine.drelu(x)?)),
+            Op::Relu => machine.relu(x)?,
+            Op::Maxpool => machine.maxpool(x, n, 4)?,
+        }))
+    }
+
+    /// The number of large errors that the truncation is known for; any other wrong result is an
+    /// error.
+    pub(super) fn compare(
+        &self,
+        result: &[i64],
+        expected: &[i64],
+        truncation: Option<Truncation>,
+    ) -> Result<usize, Error> {
+        let rounding = u64::from(self.trunc > 0 && truncation != Some(Truncation::Exact));
+        let large = 1u64 << (self.ring - self.trunc - 1);
+        let mut large_errors = 0;
+        for (index, (&got, &expected)) in result.iter().zip(expected).enumerate() {
+            let error = got.abs_diff(expected);
+            if self.trunc > 0 && truncation == Some(Truncation::Aby3) && error >= large {
+                large_errors += 1;
+            } else if error > rounding {
+                let op = self.op.name().into();
+                return Err(Error::WrongResult {
+                    op,
+                    index,
+                    got,
+                    expected,
+                });
+            }
+        }
+        Ok(large_errors)
+    }
+}
+
+/// A result before it is opened.
+pub(super) enum Computed<M: Machine> {
+    Words(M::Share),
+    Bits(M::Bits),
+}

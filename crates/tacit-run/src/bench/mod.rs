@@ -1,0 +1,236 @@
+//! Single operations, measured on random values and checked against clear text.
+
+mod case;
+
+use tacit_net::{LinkModel, Phase, memory};
+use tacit_nn::plan::Order;
+use tacit_protocols::falcon::Truncation;
+use tacit_protocols::machine::{Audience, Call, Machine};
+
+use case::{Case, Computed, Operands};
+
+use crate::job::{Terms, level};
+use crate::local::in_threads;
+use crate::registry::{self, Instance, Program, Protocol};
+use crate::report::{LayerReport, PhaseReport};
+use crate::settings::Named;
+use crate::totals::{Metered, combine, exchange};
+use crate::{Error, Progress, Report, Settings};
+
+/// The operations that [`bench()`] knows, each with what its size `n` means.
+pub const OPERATIONS: [(&str, &str); 7] = [
+    ("mult", "n products, truncated"),
+    ("matmul", "the product of two n x n matrices, truncated"),
+    (
+        "conv",
+        "n images through LeNet's second convolution (20 -> 50 channels, 5x5, of 12x12), truncated",
+    ),
+    ("trunc", "n truncations"),
+    ("drelu", "n comparisons with 0"),
+    ("relu", "n ReLUs"),
+    ("maxpool", "n windows of 2x2"),
+];
+
+/// What is measured.
+#[derive(Clone, Debug)]
+pub struct BenchOptions<'a> {
+    /// One of [`OPERATIONS`].
+    pub op: &'a str,
+    /// Its size.
+    pub n: usize,
+    /// Bits of the ring: 32 or 64.
+    pub ring: u32,
+    /// Bits truncated; by default 12 in the 32-bit ring and 18 in the 64-bit ring.
+    pub fraction_bits: Option<u32>,
+    /// The number of runs.
+    pub repeat: usize,
+}
+
+/// Measures one operation `repeat` times between parties in this process, each time with fresh
+/// correlated randomness. The report has the median of the times; a wrong result is an error.
+/// Sharing the operands and opening the result is not part of the figures.
+pub fn bench(
+    options: &BenchOptions,
+    settings: &Settings,
+    observe: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Report, Error> {
+    let case = Case::new(options)?;
+    let instance = Instance::new(settings.protocol, options.ring, settings.truncation)?;
+    let operands = case.operands()?;
+    let expected = in_the_clear(&case, &operands)?;
+    let parties = *settings.protocol.parties.start();
+    let mesh = memory::mesh(parties, &settings.network.link, settings.timeout);
+    let ends = in_threads(mesh, observe, |party, observe| {
+        let trial = Trial {
+            case: &case,
+            operands: (party.id() == 0).then_some(&operands),
+            expected: Some(&expected),
+            truncation: Some(instance.truncation),
+            repeat: options.repeat.max(1),
+            observe,
+        };
+        registry::start(&instance, party, trial)
+    })?;
+    let terms = Terms {
+        instance,
+        order: Order::default(),
+        public_model: false,
+        network: settings.network.clone(),
+        parties,
+        roles: settings.roles(parties)?,
+        batch: settings.batch,
+        fraction_bits: None,
+        inputs: None,
+    };
+    let large = ends.first().map_or(0, |end| end.large_errors);
+    let runs = ends
+        .into_iter()
+        .next()
+        .map(|end| end.runs)
+        .unwrap_or_default();
+    Ok(report(&case, &terms, &runs, large))
+}
+
+/// What the case gives in the clear, by the protocol that is the oracle of the others.
+fn in_the_clear(case: &Case, operands: &Operands) -> Result<Vec<i64>, Error> {
+    let instance = Instance::new(<&Protocol>::parse("clear")?, case.ring, Truncation::Exact)?;
+    let trial = Trial {
+        case,
+        operands: Some(operands),
+        expected: None,
+        truncation: None,
+        repeat: 1,
+        observe: &mut |_| true,
+    };
+    let mut alone = memory::mesh(1, &LinkModel::LOCAL, std::time::Duration::from_secs(1));
+    let party = alone
+        .pop()
+        .ok_or_else(|| Error::setting("parties", "there is none"))?;
+    Ok(registry::start(&instance, party, trial)?.result)
+}
+
+/// The medians of the runs.
+fn report(case: &Case, terms: &Terms, runs: &[[PhaseReport; 2]], large_errors: usize) -> Report {
+    let median = |phase: usize| {
+        let mut runs: Vec<&PhaseReport> = runs.iter().map(|run| &run[phase]).collect();
+        runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        runs.get(runs.len() / 2)
+            .copied()
+            .cloned()
+            .unwrap_or_default()
+    };
+    let (offline, online) = (median(0), median(1));
+    let (name, what) = OPERATIONS[case.op as usize];
+    let layer = LayerReport {
+        name: name.into(),
+        op: what.into(),
+        shape: vec![case.lens().unwrap_or_default()[2]],
+        seconds: online.seconds,
+        rounds: online.rounds,
+        bytes: online.bytes_sent.iter().copied().max().unwrap_or(0),
+    };
+    let warning = || format!("{large_errors} results have the large error of this truncation");
+    Report {
+        fraction_bits: case.trunc,
+        images: runs.len(),
+        batch: case.n,
+        offline,
+        online,
+        layers: vec![layer],
+        warnings: (large_errors > 0).then(warning).into_iter().collect(),
+        ..Report::empty(terms)
+    }
+}
+
+/// One party's runs of a case.
+struct Trial<'a> {
+    case: &'a Case,
+    operands: Option<&'a Operands>,
+    expected: Option<&'a [i64]>,
+    /// `None` where results must be exact.
+    truncation: Option<Truncation>,
+    repeat: usize,
+    observe: &'a mut dyn FnMut(Progress) -> bool,
+}
+
+/// What a trial ends with.
+struct Ending {
+    /// The offline and online cost of every run.
+    runs: Vec<[PhaseReport; 2]>,
+    result: Vec<i64>,
+    large_errors: usize,
+}
+
+impl Program for Trial<'_> {
+    type Output = Ending;
+
+    fn run<M: Machine>(self, machine: &mut M) -> Result<Ending, Error> {
+        let case = self.case;
+        machine.party().set_phase(Phase::Setup);
+        machine.party().set_layer("operands");
+        let share = |machine: &mut M, which: usize| {
+            let n = case.lens().unwrap_or_default()[which];
+            machine.input(0, n, self.operands.map(|o| o[which].as_slice()))
+        };
+        let operands = [share(machine, 0)?, share(machine, 1)?];
+        let mut own: Vec<[Metered; 2]> = Vec::new();
+        let (mut result, mut large_errors) = (Vec::new(), 0);
+        let expected_len = case.lens().unwrap_or_default()[2];
+        for batch in 0..self.repeat {
+            let progress = Progress {
+                phase: "online",
+                layer: case.op.name(),
+                index: 0,
+                layers: 1,
+                batch,
+                batches: self.repeat,
+            };
+            if !(self.observe)(progress) {
+                return Err(Error::Cancelled);
+            }
+            level(machine.party())?;
+            let before = Metered::phase(machine.party(), Phase::Offline);
+            machine.prepare(&[case.call()])?;
+            let offline = Metered::phase(machine.party(), Phase::Offline).since(before);
+            level(machine.party())?;
+            machine.party().set_phase(Phase::Online);
+            machine.party().set_layer(case.op.name());
+            let before = Metered::phase(machine.party(), Phase::Online);
+            let computed = case.run(machine, &operands)?;
+            let online = Metered::phase(machine.party(), Phase::Online).since(before);
+            own.push([offline, online]);
+            result = open(machine, computed, expected_len)?;
+            if let Some(expected) = self.expected {
+                large_errors += case.compare(&result, expected, self.truncation)?;
+            }
+        }
+        let all = exchange(machine.party(), own)?;
+        let run = |i: usize, phase: usize| {
+            combine(
+                all.iter()
+                    .map(|runs| runs.get(i).map(|run| run[phase]).unwrap_or_default()),
+            )
+        };
+        Ok(Ending {
+            runs: (0..self.repeat).map(|i| [run(i, 0), run(i, 1)]).collect(),
+            result,
+            large_errors,
+        })
+    }
+}
+
+/// Opens a result to all, outside the figures.
+fn open<M: Machine>(machine: &mut M, computed: Computed<M>, n: usize) -> Result<Vec<i64>, Error> {
+    let words = match computed {
+        Computed::Words(words) => words,
+        Computed::Bits(bits) => {
+            machine.prepare(&[Call::Select { n }])?;
+            let (zeros, ones) = (machine.constant(&vec![0; n]), machine.constant(&vec![1; n]));
+            machine.select(&bits, &zeros, &ones)?
+        }
+    };
+    machine.party().set_phase(Phase::Setup);
+    machine.party().set_layer("result");
+    let opened = machine.reveal(&words, Audience::All)?;
+    Ok(opened.unwrap_or_default())
+}
