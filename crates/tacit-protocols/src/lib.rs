@@ -4,7 +4,9 @@ pub mod clear;
 pub mod cost;
 mod error;
 pub mod falcon;
+mod keys;
 pub mod machine;
+mod pool;
 
 pub use cost::Cost;
 pub use error::Error;

@@ -7,9 +7,11 @@
 //! Tensors are row-major; a share knows its number of elements, not its shape: shapes belong to
 //! the plan.
 
+use std::ops::Range;
+
 use tacit_net::Party;
 
-use crate::{Cost, Error};
+use crate::{Cost, Error, pool};
 
 pub use tacit_algebra::{Conv2d, MatMul};
 
@@ -141,6 +143,8 @@ pub trait Machine {
     /// `out[i] = x[index[i]]`, or a sharing of 0 where `index[i]` is [`PAD`]. Local: reshapes,
     /// transposes, pads, broadcasts and windows are all this.
     fn gather(&mut self, x: &Self::Share, index: &[u32]) -> Self::Share;
+    /// The elements of `range`. Local.
+    fn slice(&mut self, x: &Self::Share, range: Range<usize>) -> Self::Share;
     /// The parts one after the other. Local.
     fn concat(&mut self, parts: &[&Self::Share]) -> Self::Share;
 
@@ -192,7 +196,9 @@ pub trait Machine {
         x: &Self::Share,
         windows: usize,
         size: usize,
-    ) -> Result<Self::Share, Error>;
+    ) -> Result<Self::Share, Error> {
+        pool::maxpool(self, x, windows, size)
+    }
 }
 
 /// The index that [`Machine::gather`] answers with a sharing of 0.

@@ -1,5 +1,7 @@
 //! A clear-text machine that writes down every call it gets.
 
+use std::ops::Range;
+
 use std::time::Duration;
 
 use tacit_net::{LinkModel, Party, memory};
@@ -132,6 +134,9 @@ impl<M: Machine> Machine for Recorder<M> {
     }
     fn gather(&mut self, x: &M::Share, index: &[u32]) -> M::Share {
         self.machine.gather(x, index)
+    }
+    fn slice(&mut self, x: &M::Share, range: Range<usize>) -> M::Share {
+        self.machine.slice(x, range)
     }
     fn concat(&mut self, parts: &[&M::Share]) -> M::Share {
         self.machine.concat(parts)

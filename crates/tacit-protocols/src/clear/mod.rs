@@ -4,6 +4,8 @@
 //! truncation is the floor, its arithmetic the ring's own) and the template for a new one: what a
 //! protocol must offer, without cryptography.
 
+use std::ops::Range;
+
 use tacit_algebra::{Conv2d, MatMul, Ring, conv2d_acc, matmul_acc, vec};
 use tacit_net::{Party, Phase};
 
@@ -138,6 +140,10 @@ impl<R: Ring> Machine for Clear<R> {
 
     fn gather(&mut self, x: &Vec<R>, index: &[u32]) -> Vec<R> {
         vec::gather(x, index)
+    }
+
+    fn slice(&mut self, x: &Vec<R>, range: Range<usize>) -> Vec<R> {
+        x[range].to_vec()
     }
 
     fn concat(&mut self, parts: &[&Vec<R>]) -> Vec<R> {

@@ -7,10 +7,11 @@
 use tacit_algebra::Ring;
 use tacit_algebra::prime::packed_len;
 
-use super::demand::{self, Want, pool_levels};
+use super::demand::{self, Want};
 use super::{PARTIES, Truncation};
 use crate::Cost;
 use crate::machine::{Audience, Call, CostModel};
+use crate::pool;
 
 /// The levels of a product tree over `leaves` factors but for the last, each with its pairs.
 pub(super) fn product_tree(leaves: usize) -> impl Iterator<Item = usize> {
@@ -133,7 +134,7 @@ impl CostModel for FalconCost {
             Call::Drelu { n } => self.sign(n),
             Call::Relu { n } => self.relu(n),
             Call::Select { n } => (2, bit_bytes(n) + self.words(n)),
-            Call::Maxpool { windows, size } => pool_levels(size)
+            Call::Maxpool { windows, size } => pool::levels(size)
                 .map(|(pairs, _)| self.relu(pairs * windows))
                 .fold((0, 0), |(rounds, bytes), (r, b)| (rounds + r, bytes + b)),
         };

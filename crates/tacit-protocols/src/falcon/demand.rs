@@ -1,6 +1,7 @@
 //! What each call consumes, counted before any data arrives, and grouped into batches.
 
 use crate::machine::Call;
+use crate::pool;
 
 /// Material for one step of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,22 +33,10 @@ fn wants_of(call: &Call) -> Vec<Want> {
         Call::Drelu { n } => vec![Want::Sign(n)],
         Call::Relu { n } => vec![Want::Sign(n), Want::Select(n)],
         Call::Select { n } => vec![Want::Select(n)],
-        Call::Maxpool { windows, size } => pool_levels(size)
+        Call::Maxpool { windows, size } => pool::levels(size)
             .flat_map(|(pairs, _)| [Want::Sign(pairs * windows), Want::Select(pairs * windows)])
             .collect(),
     }
-}
-
-/// The levels of a balanced tree over `size` leaves: (pairs, odd one carried).
-pub(super) fn pool_levels(size: usize) -> impl Iterator<Item = (usize, bool)> {
-    let mut left = size;
-    std::iter::from_fn(move || {
-        (left > 1).then(|| {
-            let level = (left / 2, left % 2 == 1);
-            left = left.div_ceil(2);
-            level
-        })
-    })
 }
 
 /// The most elements in a batch, unless one step alone has more.

@@ -11,7 +11,7 @@
 //! | `multiply.rs` | products, matrix products, convolutions |
 //! | `truncate.rs` | fixed-point truncation, three kinds |
 //! | `compare.rs` | private compare, wrap3, DReLU |
-//! | `relu.rs` | selection, ReLU, maxpool |
+//! | `relu.rs` | selection, ReLU |
 //! | `preprocess.rs` | the offline phase, from `adder.rs` and `inject.rs` |
 //! | `cost.rs`, `demand.rs` | what a call costs and consumes |
 
@@ -21,7 +21,6 @@ mod cost;
 mod demand;
 mod domain;
 mod inject;
-mod keys;
 mod material;
 mod multiply;
 mod preprocess;
@@ -29,15 +28,17 @@ mod relu;
 mod sharing;
 mod truncate;
 
-use tacit_algebra::{Bits, Conv2d, MatMul, Ring, vec};
+use std::ops::Range;
+
+use tacit_algebra::{Bits, Conv2d, MatMul, Prg, Ring, vec};
 use tacit_net::{Party, Phase};
 
 pub use cost::FalconCost;
 pub use sharing::Rss;
 
 use crate::Error;
+use crate::keys;
 use crate::machine::{Audience, Call, CostModel, Machine, Operand};
-use keys::Keys;
 use material::Store;
 use multiply::Bilinear;
 
@@ -53,6 +54,30 @@ pub enum Truncation {
     Exact,
     /// The paper's: a large error with probability `abs(x) / 2^l`.
     Aby3,
+}
+
+/// The two generators of a party, from which components and zero sharings are drawn (section 3.2).
+///
+/// Key `K_j` is common to parties `j - 1` and `j`, the holders of component `j`; both draw from it
+/// in the same order.
+struct Keys {
+    /// `K_i`, shared with party `i - 1`.
+    own: Prg,
+    /// `K_{i+1}`, shared with party `i + 1`.
+    next: Prg,
+}
+
+impl Keys {
+    /// Agrees on both keys. 2 hops; every party sends 64 bytes to each of the two others.
+    fn agree(party: &mut Party) -> Result<Self, Error> {
+        let id = party.id();
+        let peers = [(id + PARTIES - 1) % PARTIES, (id + 1) % PARTIES];
+        let pairs = keys::agree(party, &peers)?;
+        Ok(Keys {
+            own: pairs[0].prg(b"falcon component"),
+            next: pairs[1].prg(b"falcon component"),
+        })
+    }
 }
 
 /// One party's end of Falcon over the ring `R`.
@@ -76,7 +101,7 @@ impl<R: Ring> Falcon<R> {
             )));
         }
         party.set_phase(Phase::Setup);
-        let keys = keys::agree(&mut party)?;
+        let keys = Keys::agree(&mut party)?;
         let cost = FalconCost::new(R::BITS, R::PRIME, truncation);
         Ok(Falcon {
             party,
@@ -162,6 +187,10 @@ impl<R: Ring> Machine for Falcon<R> {
         x.map(|component| vec::gather(component, index))
     }
 
+    fn slice(&mut self, x: &Self::Share, range: Range<usize>) -> Self::Share {
+        x.map(|component| component[range.clone()].to_vec())
+    }
+
     fn concat(&mut self, parts: &[&Self::Share]) -> Self::Share {
         Rss {
             own: parts.iter().flat_map(|p| p.own.iter().copied()).collect(),
@@ -223,14 +252,5 @@ impl<R: Ring> Machine for Falcon<R> {
 
     fn relu(&mut self, x: &Self::Share) -> Result<Self::Share, Error> {
         self.rectify(x)
-    }
-
-    fn maxpool(
-        &mut self,
-        x: &Self::Share,
-        windows: usize,
-        size: usize,
-    ) -> Result<Self::Share, Error> {
-        self.max_of_windows(x, windows, size)
     }
 }

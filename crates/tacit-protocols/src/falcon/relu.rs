@@ -1,14 +1,12 @@
-//! Selection, ReLU and maxpool (spec sections 2, 4 and 6; Falcon, Algorithms 3 and 4).
+//! Selection and ReLU (spec sections 2, 4 and 6; Falcon, Algorithms 3 and 4).
 //!
 //! Differs from the paper: Algorithm 3 selects the wrong operand (spec section 9, item 4); the bit
-//! that the selection opens is opened together with wrap3's masked value, one hop less; maxpool
-//! is a tree, and `max(a, b) = b + ReLU(a - b)`.
+//! that the selection opens is opened together with wrap3's masked value, one hop less.
 
 use tacit_algebra::{Bits, Ring, vec};
 
 use super::Falcon;
 use super::compare::{difference, flip_word};
-use super::demand::pool_levels;
 use super::domain::{Booleans, Words};
 use super::material::{self, SelectBatch, View};
 use super::sharing::Rss;
@@ -44,36 +42,6 @@ impl<R: Ring> Falcon<R> {
         e.xor_assign(&masked.expect("the masked sign was asked for"));
         let d = flip_word(&view.slice(&view.batch.word), &e, self.constant_component());
         self.multiply::<Words<R>>(SELECT, a, &d)
-    }
-
-    /// The maximum of each window; element `j` of window `i` is `x[j * windows + i]`.
-    /// `ceil(log2 size)` times the hops of a ReLU, `size - 1` ReLUs per window.
-    pub(super) fn max_of_windows(
-        &mut self,
-        x: &Rss<Vec<R>>,
-        windows: usize,
-        size: usize,
-    ) -> Result<Rss<Vec<R>>, Error> {
-        if x.own.len() != windows * size || size == 0 {
-            return Err(Error::Invalid(format!(
-                "maxpool of {windows} windows of {size} elements was given {} elements",
-                x.own.len()
-            )));
-        }
-        let mut level = x.clone();
-        for (pairs, odd) in pool_levels(size) {
-            let half = pairs * windows;
-            let a = level.map(|c| c[..half].to_vec());
-            let b = level.map(|c| c[half..2 * half].to_vec());
-            let excess = self.rectify(&difference(&a, &b))?;
-            let mut larger = b.zip(&excess, |b, e| vec::add(b, e));
-            if odd {
-                larger.own.extend_from_slice(&level.own[2 * half..]);
-                larger.next.extend_from_slice(&level.next[2 * half..]);
-            }
-            level = larger;
-        }
-        Ok(level)
     }
 
     fn take_select(&mut self, n: usize) -> Result<View<SelectBatch<R>>, Error> {

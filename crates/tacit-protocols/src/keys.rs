@@ -1,0 +1,87 @@
+//! Secrets that pairs of parties agree on, from which their common generators are made.
+//!
+//! Both contribute 32 bytes of operating-system randomness by commit-and-open, so that neither
+//! chooses the secret alone and a weak generator at one of them does not make it weak.
+
+use tacit_algebra::Prg;
+use tacit_net::Party;
+use zeroize::Zeroizing;
+
+use crate::Error;
+
+const COMMIT: &str = "key commitment";
+const OPEN: &str = "key opening";
+const KEY_CONTEXT: &str = "tacit 2026 pairwise key";
+const COMMIT_CONTEXT: &str = "tacit 2026 pairwise key commitment";
+
+type Contribution = Zeroizing<[u8; 32]>;
+
+/// A secret that this party has in common with one other.
+pub(crate) struct Pair(Contribution);
+
+impl Pair {
+    /// The generator that both make for the purpose `label`; a label may be used once.
+    pub(crate) fn prg(&self, label: &[u8]) -> Prg {
+        let mut hasher = blake3::Hasher::new_derive_key(KEY_CONTEXT);
+        hasher.update(&*self.0);
+        hasher.update(label);
+        let digest = Zeroizing::new(*hasher.finalize().as_bytes());
+        let mut key = [0; 16];
+        key.copy_from_slice(&digest[..16]);
+        Prg::new(key)
+    }
+}
+
+/// Agrees on a secret with each of `peers`. 2 hops; every party sends 64 bytes to each of them.
+pub(crate) fn agree(party: &mut Party, peers: &[usize]) -> Result<Vec<Pair>, Error> {
+    let id = party.id();
+    let ours = peers
+        .iter()
+        .map(|_| contribution())
+        .collect::<Result<Vec<_>, _>>()?;
+    for (&peer, secret) in peers.iter().zip(&ours) {
+        party.send(peer, COMMIT, commitment(id, peer, secret).to_vec())?;
+    }
+    let mut commitments = Vec::with_capacity(peers.len());
+    for &peer in peers {
+        commitments.push(party.recv(peer, COMMIT, 32)?);
+    }
+    for (&peer, secret) in peers.iter().zip(&ours) {
+        party.send(peer, OPEN, secret.to_vec())?;
+    }
+    let mut pairs = Vec::with_capacity(peers.len());
+    for ((&peer, secret), committed) in peers.iter().zip(ours).zip(&commitments) {
+        let mut theirs = Contribution::default();
+        theirs.copy_from_slice(&Zeroizing::new(party.recv(peer, OPEN, 32)?));
+        if commitment(peer, id, &theirs).as_slice() != committed.as_slice() {
+            return Err(Error::Peer {
+                party: peer,
+                step: OPEN,
+                what: "the opening does not fit the commitment".into(),
+            });
+        }
+        pairs.push(Pair(xor(secret, &theirs)));
+    }
+    Ok(pairs)
+}
+
+fn contribution() -> Result<Contribution, Error> {
+    let mut secret = Contribution::default();
+    getrandom::fill(&mut *secret).map_err(|e| Error::Randomness(e.to_string()))?;
+    Ok(secret)
+}
+
+fn commitment(from: usize, to: usize, secret: &Contribution) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key(COMMIT_CONTEXT);
+    hasher.update(&(from as u64).to_le_bytes());
+    hasher.update(&(to as u64).to_le_bytes());
+    hasher.update(&**secret);
+    *hasher.finalize().as_bytes()
+}
+
+fn xor(mut ours: Contribution, theirs: &Contribution) -> Contribution {
+    for (o, t) in ours.iter_mut().zip(theirs.iter()) {
+        *o ^= t;
+    }
+    ours
+}
