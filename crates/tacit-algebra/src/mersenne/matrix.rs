@@ -227,7 +227,7 @@ mod tests {
             assert!(first == out[0]);
         }
         // The largest sums.
-        let most = vec![F::from_u64(F::P - 1); 300];
+        let most = [F::from_u64(F::P - 1); 300];
         for rows in [1, 8] {
             let data = most.repeat(rows);
             let m = Matrix {
