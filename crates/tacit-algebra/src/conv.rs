@@ -2,6 +2,7 @@
 
 use crate::Ring;
 use crate::gemm::{self, Output};
+use crate::kernel::Kernels;
 use crate::patches::Patches;
 
 /// The shape of a convolution; images are NCHW, weights OIHW with `channels / groups` inputs.
@@ -147,6 +148,11 @@ const LARGEST: usize = (u32::MAX >> 2) as usize;
 /// # Panics
 /// If the shape is not valid or a length is not that of the shape.
 pub fn conv2d_acc<R: Ring>(acc: &mut [R], x: &[R], w: &[R], shape: &Conv2d) {
+    accumulate(acc, x, w, shape)
+}
+
+/// [`conv2d_acc`] over a ring or a field.
+pub(crate) fn accumulate<R: Kernels>(acc: &mut [R], x: &[R], w: &[R], shape: &Conv2d) {
     assert_eq!(shape.validate(), Ok(()));
     assert!(acc.len() == shape.output_len());
     assert!(x.len() == shape.input_len() && w.len() == shape.weight_len());

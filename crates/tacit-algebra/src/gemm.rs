@@ -3,11 +3,11 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use bytemuck::Zeroable;
 use rayon::prelude::*;
 
-use crate::Ring;
 use crate::isa::{self, Isa, simd};
-use crate::kernel::{Kernel, MOST_COLS, MOST_ROWS, MOST_STEP, MOST_WIDTH, Portable, Side};
+use crate::kernel::{Kernel, Kernels, MOST_COLS, MOST_ROWS, MOST_STEP, MOST_WIDTH, Side};
 
 /// Steps of the inner dimension between two visits of a tile of C.
 const DEPTH: usize = 256;
@@ -36,7 +36,7 @@ pub(crate) struct Dense<'a, R> {
     pub(crate) cols: usize,
 }
 
-impl<R: Ring> Columns<R> for Dense<'_, R> {
+impl<R: Kernels> Columns<R> for Dense<'_, R> {
     type Cursor = usize;
 
     #[inline(always)]
@@ -63,9 +63,9 @@ pub(crate) struct Output<'a, R> {
 
 // SAFETY: a mutable slice of `Sync` elements, written only through `add`, whose callers keep to
 // disjoint elements.
-unsafe impl<R: Ring> Sync for Output<'_, R> {}
+unsafe impl<R: Kernels> Sync for Output<'_, R> {}
 
-impl<'a, R: Ring> Output<'a, R> {
+impl<'a, R: Kernels> Output<'a, R> {
     pub(crate) fn new(data: &'a mut [R], row: usize, plane: usize, image: usize) -> Self {
         let (data, len) = (data.as_mut_ptr(), data.len());
         Output {
@@ -109,7 +109,7 @@ impl<'a, R: Ring> Output<'a, R> {
                 // SAFETY: inside the slice, and this thread's alone.
                 let c = unsafe { std::slice::from_raw_parts_mut(self.data.add(start), run) };
                 for (c, t) in c.iter_mut().zip(&tile[r * stride + done..]) {
-                    *c = c.add(*t);
+                    *c = c.plus(*t);
                 }
             }
             done += run;
@@ -118,7 +118,7 @@ impl<'a, R: Ring> Output<'a, R> {
 }
 
 /// `out += a b` for a row-major `a` of `m x k` and `b` of `k x n`.
-pub(crate) fn product<R: Ring, B: Columns<R>>(
+pub(crate) fn product<R: Kernels, B: Columns<R>>(
     out: &Output<'_, R>,
     a: &[R],
     b: &B,
@@ -149,8 +149,8 @@ pub(crate) fn product<R: Ring, B: Columns<R>>(
     }
 }
 
-/// One task of a product, by the best kernel for the ring.
-fn block<R: Ring, B: Columns<R>>(
+/// One task of a product, by the best kernel for the elements.
+fn block<R: Kernels, B: Columns<R>>(
     isa: Isa,
     out: &Output<'_, R>,
     a: &[R],
@@ -160,7 +160,7 @@ fn block<R: Ring, B: Columns<R>>(
     cols: Range<usize>,
 ) {
     match isa {
-        Isa::Portable => packed_block::<Portable<R>, B>(isa, out, a, b, k, rows, cols),
+        Isa::Portable => packed_block::<R::Portable, B>(isa, out, a, b, k, rows, cols),
         Isa::Avx2 => packed_block::<R::Avx2, B>(isa, out, a, b, k, rows, cols),
         Isa::Avx512 => packed_block::<R::Avx512, B>(isa, out, a, b, k, rows, cols),
     }
@@ -178,9 +178,9 @@ simd! {
     ) {
         const { assert!(K::ROWS <= MOST_ROWS && K::COLS <= MOST_COLS && K::STEP <= MOST_STEP && K::WIDTH <= MOST_WIDTH) };
         let words = k.min(DEPTH).div_ceil(K::STEP) * K::WIDTH;
-        let mut left = vec![K::Word::ZERO; rows.len().next_multiple_of(K::ROWS) * words];
-        let mut right = vec![K::Word::ZERO; cols.len().next_multiple_of(K::COLS) * words];
-        let mut tile = vec![K::Word::ZERO; K::ROWS * K::COLS];
+        let mut left = vec![K::Word::zeroed(); rows.len().next_multiple_of(K::ROWS) * words];
+        let mut right = vec![K::Word::zeroed(); cols.len().next_multiple_of(K::COLS) * words];
+        let mut tile = vec![K::Word::zeroed(); K::ROWS * K::COLS];
         for from in (0..k).step_by(DEPTH) {
             let depth = from..k.min(from + DEPTH);
             let words = depth.len().div_ceil(K::STEP) * K::WIDTH;
@@ -198,7 +198,7 @@ simd! {
     }
 
     /// The columns of one task for a few rows, unpacked: B is read once, as it lies.
-    fn thin_block<R: Ring, B: Columns<R>>(
+    fn thin_block<R: Kernels, B: Columns<R>>(
         out: &Output<'_, R>,
         a: &[R],
         b: &B,
@@ -206,14 +206,14 @@ simd! {
         rows: usize,
         cols: Range<usize>,
     ) {
-        let (mut sums, mut row) = (vec![R::ZERO; rows * cols.len()], vec![R::ZERO; cols.len()]);
+        let (mut sums, mut row) = (vec![R::zeroed(); rows * cols.len()], vec![R::zeroed(); cols.len()]);
         let cursor = b.cursor(cols.clone());
         for k_at in 0..k {
             b.read(&cursor, k_at, &mut row);
             for (i, sums) in sums.chunks_exact_mut(row.len()).enumerate() {
                 let a = a[i * k + k_at];
                 for (sum, b) in sums.iter_mut().zip(&row) {
-                    *sum = sum.add(a.mul(*b));
+                    *sum = sum.plus(a.times(*b));
                 }
             }
         }
@@ -225,7 +225,7 @@ simd! {
 /// Packs `rows` of the row-major `a`, whose rows have `k` elements, panel by panel; what is
 /// missing in the last panel and the last step is zero.
 #[inline(always)]
-fn pack_left<K: Kernel>(
+pub(crate) fn pack_left<K: Kernel>(
     a: &[K::Word],
     k: usize,
     rows: Range<usize>,
@@ -244,7 +244,7 @@ fn pack_left<K: Kernel>(
         }
         for (step, out) in panel.chunks_exact_mut(K::WIDTH * K::ROWS).enumerate() {
             for (row, source) in sources[..K::ROWS].iter().enumerate() {
-                let at = |k: usize| source.get(k).copied().unwrap_or(K::Word::ZERO);
+                let at = |k: usize| source.get(k).copied().unwrap_or(K::Word::zeroed());
                 let (first, second) = (at(step * K::STEP), at(step * K::STEP + K::STEP - 1));
                 let words = K::words(Side::Left, first, second);
                 for word in 0..K::WIDTH {
@@ -258,7 +258,7 @@ fn pack_left<K: Kernel>(
 /// Packs the columns `cols` of `b`, panel by panel; what is missing in the last step is zero,
 /// what is missing in the last panel is not used.
 #[inline(always)]
-fn pack_right<K: Kernel, B: Columns<K::Word>>(
+pub(crate) fn pack_right<K: Kernel, B: Columns<K::Word>>(
     b: &B,
     cols: Range<usize>,
     depth: Range<usize>,
@@ -272,13 +272,13 @@ fn pack_right<K: Kernel, B: Columns<K::Word>>(
     {
         let len = K::COLS.min(cols.end - j);
         let cursor = b.cursor(j..j + len);
-        let mut values = [K::Word::ZERO; MOST_COLS * MOST_STEP];
+        let mut values = [K::Word::zeroed(); MOST_COLS * MOST_STEP];
         let values = &mut values[..K::STEP * K::COLS];
         for (step, out) in panel.chunks_exact_mut(K::WIDTH * K::COLS).enumerate() {
             for (row, values) in values.chunks_exact_mut(K::COLS).enumerate() {
                 let k = depth.start + step * K::STEP + row;
                 if k >= depth.end {
-                    values.fill(K::Word::ZERO);
+                    values.fill(K::Word::zeroed());
                 } else if len == K::COLS {
                     // The same with a length that the compiler knows.
                     b.read(&cursor, k, values);

@@ -5,6 +5,8 @@ pub(crate) mod x86;
 
 use std::marker::PhantomData;
 
+use bytemuck::Pod;
+
 use crate::Ring;
 
 /// Bounds on the sizes of every [`Kernel`].
@@ -25,7 +27,7 @@ pub enum Side {
 /// The inner dimension is walked in steps of `STEP`; a step takes `WIDTH` packed words for each
 /// row of the left and each column of the right operand.
 pub trait Kernel {
-    type Word: Ring;
+    type Word: Kernels;
     const ROWS: usize;
     const COLS: usize;
     const STEP: usize;
@@ -39,23 +41,39 @@ pub trait Kernel {
     fn tile(a: &[Self::Word], b: &[Self::Word], tile: &mut [Self::Word]);
 }
 
-/// The kernels of a ring, by instruction set.
-pub trait Kernels: Sized {
+/// What matrices may consist of: the kernels of a ring or field, by instruction set.
+pub trait Kernels: Pod + Send + Sync {
+    type Portable: Kernel<Word = Self>;
     type Avx2: Kernel<Word = Self>;
     type Avx512: Kernel<Word = Self>;
+
+    /// `self + o`.
+    fn plus(self, o: Self) -> Self;
+    /// `self * o`.
+    fn times(self, o: Self) -> Self;
 }
 
 macro_rules! kernels {
     ($word:ty, $avx2:ty, $avx512:ty) => {
-        #[cfg(target_arch = "x86_64")]
         impl Kernels for $word {
+            type Portable = Portable<$word>;
+            #[cfg(target_arch = "x86_64")]
             type Avx2 = $avx2;
+            #[cfg(target_arch = "x86_64")]
             type Avx512 = $avx512;
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        impl Kernels for $word {
+            #[cfg(not(target_arch = "x86_64"))]
             type Avx2 = Portable<$word>;
+            #[cfg(not(target_arch = "x86_64"))]
             type Avx512 = Portable<$word>;
+
+            #[inline(always)]
+            fn plus(self, o: Self) -> Self {
+                Ring::add(self, o)
+            }
+            #[inline(always)]
+            fn times(self, o: Self) -> Self {
+                Ring::mul(self, o)
+            }
         }
     };
 }

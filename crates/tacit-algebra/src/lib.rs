@@ -1,5 +1,5 @@
-//! Local arithmetic of Tacit: rings `Z_2^k`, small primes, packed bits, matrix products,
-//! convolutions and the expansion of seeds.
+//! Local arithmetic of Tacit: rings `Z_2^k`, Mersenne primes, small primes, packed bits, matrix
+//! products, convolutions and the expansion of seeds.
 //!
 //! # The seam for other processors
 //!
@@ -13,8 +13,8 @@
 //! split over rayon's threads. All paths give the same results, bit by bit.
 //!
 //! Lengths are the caller's business: a mismatch is a bug of the protocol and panics. Only
-//! [`prime::unpack`] and [`Bits::from_bytes`] read what a peer sent, and they refuse it with
-//! `None`.
+//! [`prime::unpack`], [`mersenne::from_wire`], [`mersenne::rot_zero`] and [`Bits::from_bytes`]
+//! read what a peer sent, and they refuse it with `None`.
 
 #[cfg(target_endian = "big")]
 compile_error!("tacit-algebra casts buffers to little-endian bytes and needs such a processor");
@@ -26,6 +26,7 @@ mod gemm;
 pub mod isa;
 mod kernel;
 pub mod matmul;
+pub mod mersenne;
 mod par;
 mod patches;
 pub mod prg;

@@ -2,6 +2,7 @@
 
 use crate::Ring;
 use crate::gemm::{self, Dense, Output};
+use crate::kernel::Kernels;
 
 /// The shape of a product of an `m x k` and a `k x n` matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,6 +20,11 @@ pub struct MatMul {
 /// # Panics
 /// If a length is not that of the shape.
 pub fn matmul_acc<R: Ring>(acc: &mut [R], a: &[R], b: &[R], shape: MatMul) {
+    accumulate(acc, a, b, shape)
+}
+
+/// [`matmul_acc`] over a ring or a field.
+pub(crate) fn accumulate<R: Kernels>(acc: &mut [R], a: &[R], b: &[R], shape: MatMul) {
     let MatMul { m, k, n } = shape;
     assert!(acc.len() == m * n && a.len() == m * k && b.len() == k * n);
     if acc.is_empty() || k == 0 {

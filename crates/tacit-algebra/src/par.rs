@@ -68,13 +68,23 @@ pub(crate) fn for_each_columns<T: Send>(
     weight: usize,
     f: impl Fn(usize, &mut [&mut [T]]) + Sync,
 ) {
-    if out.is_empty() {
-        return;
+    if !out.is_empty() {
+        for_each_part(out.chunks_mut(cols), cols, weight, f);
     }
+}
+
+/// Like [`for_each_columns`] for rows that lie apart, each of `cols` elements.
+pub(crate) fn for_each_part<'a, T: Send + 'a>(
+    rows: impl Iterator<Item = &'a mut [T]>,
+    cols: usize,
+    weight: usize,
+    f: impl Fn(usize, &mut [&mut [T]]) + Sync,
+) {
+    let weight = weight.max(1);
     let task = task_len(cols * weight).div_ceil(weight);
     let mut parts: Vec<Vec<&mut [T]>> = Vec::new();
     parts.resize_with(cols.div_ceil(task), Vec::new);
-    for row in out.chunks_mut(cols) {
+    for row in rows {
         for (part, columns) in parts.iter_mut().zip(row.chunks_mut(task)) {
             part.push(columns);
         }

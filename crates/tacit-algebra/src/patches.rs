@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use crate::Conv2d;
 use crate::gemm::Columns;
-use crate::{Conv2d, Ring};
+use crate::kernel::Kernels;
 
 /// One element of the kernel in one channel: where it looks relative to an output's position.
 struct Tap {
@@ -31,7 +32,7 @@ pub(crate) struct Patches<'a, R> {
     taps: Vec<Tap>,
 }
 
-impl<'a, R: Ring> Patches<'a, R> {
+impl<'a, R: Kernels> Patches<'a, R> {
     /// The patches of `channels` channels from `first` on.
     pub(crate) fn new(x: &'a [R], shape: &'a Conv2d, first: usize, channels: usize) -> Self {
         let [rows, columns] = shape.kernel;
@@ -56,7 +57,7 @@ impl<'a, R: Ring> Patches<'a, R> {
     }
 }
 
-impl<R: Ring> Patches<'_, R> {
+impl<R: Kernels> Patches<'_, R> {
     /// What tap `tap` meets along `run`, with zeros where that is outside the image.
     fn read_run(&self, run: &Run, tap: &Tap, out: &mut [R]) {
         let (height, width) = (self.shape.height as isize, self.shape.width as isize);
@@ -64,12 +65,15 @@ impl<R: Ring> Patches<'_, R> {
         let (y, x, at) = (run.y + tap.down, run.x + tap.right, run.at + tap.offset);
         let last = x + ((run.len - 1) * stride) as isize;
         if y < 0 || y >= height {
-            out.fill(R::ZERO);
+            out.fill(R::zeroed());
         } else if x < 0 || last >= width {
             let row = &self.x[(at - x) as usize..][..width as usize];
             for (t, out) in out.iter_mut().enumerate() {
                 let inside = usize::try_from(x + (t * stride) as isize).ok();
-                *out = inside.and_then(|x| row.get(x)).copied().unwrap_or(R::ZERO);
+                *out = inside
+                    .and_then(|x| row.get(x))
+                    .copied()
+                    .unwrap_or(R::zeroed());
             }
         } else if stride == 1 {
             copy(&self.x[at as usize..], out);
@@ -80,7 +84,7 @@ impl<R: Ring> Patches<'_, R> {
     }
 }
 
-impl<R: Ring> Columns<R> for Patches<'_, R> {
+impl<R: Kernels> Columns<R> for Patches<'_, R> {
     type Cursor = Vec<Run>;
 
     fn cursor(&self, range: Range<usize>) -> Vec<Run> {
@@ -129,7 +133,7 @@ impl<R: Ring> Columns<R> for Patches<'_, R> {
 /// Copies the first elements of `from`, in pieces that need no call: runs are often as short as
 /// eight.
 #[inline(always)]
-fn copy<R: Ring>(from: &[R], to: &mut [R]) {
+fn copy<R: Kernels>(from: &[R], to: &mut [R]) {
     const PIECE: usize = 8;
     let from = &from[..to.len()];
     let Some(last) = to.len().checked_sub(PIECE) else {

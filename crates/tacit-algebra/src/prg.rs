@@ -10,15 +10,15 @@ use zeroize::Zeroize;
 use crate::isa::{self, simd};
 use crate::{BitRows, Bits, Ring, par};
 
-const BLOCK: usize = 16;
+pub(crate) const BLOCK: usize = 16;
 
 /// A pseudorandom stream. Two holders of one seed that make the same calls get the same values.
 ///
 /// Every call starts at a block that no call has used: there is no way to go back, and no copy
 /// can be made, so no part of the stream is ever handed out twice.
 pub struct Prg {
-    cipher: Aes128,
-    counter: u128,
+    pub(crate) cipher: Aes128,
+    pub(crate) counter: u128,
 }
 
 impl fmt::Debug for Prg {
@@ -28,7 +28,7 @@ impl fmt::Debug for Prg {
 }
 
 /// Writes the blocks of the stream from `counter` on.
-fn keystream(cipher: &Aes128, counter: u128, out: &mut [u8]) {
+pub(crate) fn keystream(cipher: &Aes128, counter: u128, out: &mut [u8]) {
     let mut counter = counter;
     let mut next = || {
         let block = Array::from(counter.to_be_bytes());
@@ -57,7 +57,7 @@ impl Prg {
     }
 
     /// Reserves the blocks for `bytes` bytes and returns the first one's number.
-    fn take(&mut self, bytes: usize) -> u128 {
+    pub(crate) fn take(&mut self, bytes: usize) -> u128 {
         let first = self.counter;
         self.counter += bytes.div_ceil(BLOCK) as u128;
         first

@@ -1,0 +1,189 @@
+//! The local steps of truncation (spec sections 2.2 and 3).
+
+use super::{Field, combine, vec::at};
+use crate::isa::{self, simd};
+use crate::vec::build;
+
+/// `Trunc_d(c)`: toward zero, for the sign that bit `l - 1` is.
+#[inline(always)]
+fn shifted<F: Field>(c: F, d: u32) -> F {
+    // The shift of a negative value fills up with ones; all ones are p, and stand for 0.
+    let ones = F::from_u64(F::P - (F::P >> d));
+    c.shift(d).add(ones.keep(c.to_u64() >> (F::BITS - 1)))
+}
+
+simd! {
+    fn shift_signed_into<F: Field>(out: &mut [F], c: &[F], d: u32) {
+        for (out, c) in out.iter_mut().zip(c) {
+            *out = shifted(*c, d);
+        }
+    }
+
+    fn finish_into<F: Field>(out: &mut [F], c: &[F], shift: &[F], msb: &[F], d: u32, bias: F) {
+        let step = F::from_u64(F::P >> d);
+        for (((out, c), shift), msb) in out.iter_mut().zip(c).zip(shift).zip(msb) {
+            let public = shifted(*c, d).sub(bias);
+            let wrap = F::ONE.sub(*msb).mul(step).keep(c.to_u64() >> (F::BITS - 1));
+            *out = public.sub(*shift).add(wrap);
+        }
+    }
+
+    fn squares_into<F: Field>(out: &mut [F], rows: &[F], n: usize, start: usize) {
+        for row in rows.chunks_exact(n).rev() {
+            for (out, r) in out.iter_mut().zip(&row[start..]) {
+                *out = F::square_add_twice(*r, *out);
+            }
+        }
+    }
+}
+
+/// `Trunc_d(c)` for `d <= l - 2`: `c >> d` where bit `l - 1` is clear, else `p - ((p - c) >> d)`.
+pub fn shift_signed<F: Field>(c: &[F], d: u32) -> Vec<F> {
+    assert!(d <= F::BITS - 2);
+    let isa = isa::current();
+    build(c.len(), |s, out| {
+        shift_signed_into(isa, out, at!(c, s, out), d)
+    })
+}
+
+/// The last step of a truncation by `d <= l - 2` bits, from the opened `c` and shares of
+/// `Trunc_d(r)` and of the top bit of the mask `r`:
+/// `Trunc_d(c) - r_shifted + (1 - r_msb) msb(c) (2^(l-d) - 1) - bias`.
+pub fn finish_truncation<F: Field>(
+    c: &[F],
+    r_shifted: &[F],
+    r_msb: &[F],
+    d: u32,
+    bias: F,
+) -> Vec<F> {
+    assert!(c.len() == r_shifted.len() && c.len() == r_msb.len() && d <= F::BITS - 2);
+    let isa = isa::current();
+    build(c.len(), |s, out| {
+        let (shift, msb) = (at!(r_shifted, s, out), at!(r_msb, s, out));
+        finish_into(isa, out, at!(c, s, out), shift, msb, d, bias)
+    })
+}
+
+/// `sum_i 2^(i + first_power) r_i` over rows of `n` elements.
+pub fn weighted_bits<F: Field>(rows: &[F], n: usize, first_power: u32) -> Vec<F> {
+    if n == 0 {
+        return Vec::new();
+    }
+    assert!(rows.len().is_multiple_of(n));
+    if rows.is_empty() {
+        return vec![F::ZERO; n];
+    }
+    let rows: Vec<&[F]> = rows.chunks_exact(n).collect();
+    let power = |i| F::from_u64(1u64 << ((first_power + i) % F::BITS));
+    let powers: Vec<F> = (0..rows.len() as u32).map(power).collect();
+    combine(&powers, &rows)
+}
+
+/// `sum_i 2^i r_i^2` over rows of `n` elements: shares of twice the degree of `r`.
+pub fn squares_weighted<F: Field>(rows: &[F], n: usize) -> Vec<F> {
+    assert!(n == 0 && rows.is_empty() || n > 0 && rows.len().is_multiple_of(n));
+    let isa = isa::current();
+    build(n, |s, out| {
+        if !out.is_empty() {
+            squares_into(isa, out, rows, n, s)
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::same_everywhere;
+    use crate::mersenne::{F5, F7, on_every_field, sample};
+
+    fn definition<F: Field>() {
+        let c = match F::BITS {
+            5 | 7 => (0..F::P).map(F::from_u64).collect(),
+            _ => sample::<F>(1, 40_001),
+        };
+        let (shift, msb) = (sample::<F>(2, c.len()), sample::<F>(3, c.len()));
+        let bias = F::from_u64(F::P / 3);
+        for d in [0, 1, 2, F::BITS / 2, F::BITS - 3, F::BITS - 2] {
+            let out = same_everywhere(|| shift_signed(&c, d));
+            let ends = same_everywhere(|| finish_truncation(&c, &shift, &msb, d, bias));
+            for i in 0..c.len() {
+                let v = c[i].to_i64();
+                let toward_zero = F::from_i64(v.signum() * (v.abs() >> d));
+                assert_eq!(out[i], toward_zero, "{v} by {d}");
+                let e = F::ONE.sub(msb[i]).mul(F::from_u64((v < 0) as u64));
+                let step = F::from_u64((1 << (F::BITS - d)) - 1);
+                let end = toward_zero.sub(shift[i]).add(e.mul(step)).sub(bias);
+                assert_eq!(ends[i], end, "{v} by {d}");
+            }
+        }
+    }
+
+    #[test]
+    fn steps_are_their_definition() {
+        on_every_field!(definition);
+    }
+
+    /// Every value of the range under every mask: within one of the floor (spec section 3).
+    fn exhaustive<F: Field>() {
+        let l = F::BITS;
+        for d in 1..=l - 2 {
+            let masks: Vec<u64> = (0..=F::P).collect();
+            let bits: Vec<F> = (0..l)
+                .flat_map(|i| masks.iter().map(move |r| F::from_u64(r >> i & 1)))
+                .collect();
+            let n = masks.len();
+            let msb = &bits[(l as usize - 1) * n..];
+            let mut low = weighted_bits(&bits[d as usize * n..], n, 0);
+            let fill = F::from_u64((1 << l) - (1 << (l - d)));
+            low.iter_mut()
+                .zip(msb)
+                .for_each(|(low, msb)| *low = F::mul_add(fill, *msb, *low));
+            let r = weighted_bits(&bits, n, 0);
+            assert!(r == squares_weighted(&bits, n));
+            let half = 1i64 << (l - 2);
+            for a in -half..half {
+                let c: Vec<F> = r.iter().map(|r| r.add(F::from_i64(a + half))).collect();
+                let out = finish_truncation(&c, &low, msb, d, F::from_u64(half as u64 >> d));
+                for (out, r) in out.iter().zip(&masks) {
+                    let error = out.to_i64() - (a >> d);
+                    assert!(
+                        (-1..=1).contains(&error),
+                        "{a} >> {d} under {r}: off by {error}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn truncation_is_within_one_for_every_mask() {
+        exhaustive::<F5>();
+        exhaustive::<F7>();
+    }
+
+    fn weights<F: Field>() {
+        for (rows, n) in [(F::BITS as usize, 300), (1, 1), (5, 40_000), (0, 5), (3, 0)] {
+            let bits = sample::<F>(1, rows * n);
+            let power = |i: usize| (0..i).fold(F::ONE, |v, _| v.add(v));
+            let squares = (n > 0).then(|| same_everywhere(|| squares_weighted(&bits, n)));
+            for first in [0, 3, F::BITS + 1] {
+                let out = same_everywhere(|| weighted_bits(&bits, n, first));
+                assert_eq!(out.len(), n);
+                for at in 0..n {
+                    let sum = |f: &dyn Fn(usize, F) -> F| {
+                        (0..rows).fold(F::ZERO, |sum, i| sum.add(f(i, bits[i * n + at])))
+                    };
+                    let plain = sum(&|i, r| r.mul(power(i + first as usize)));
+                    assert_eq!(out[at], plain);
+                    let square = sum(&|i, r| r.mul(r).mul(power(i)));
+                    assert_eq!(squares.as_ref().unwrap()[at], square);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_are_weighted() {
+        on_every_field!(weights);
+    }
+}

@@ -1,0 +1,429 @@
+//! Element-wise kernels over fields. Operands have equal lengths, else these functions panic.
+
+use super::Field;
+use crate::isa::{self, simd};
+use crate::par;
+use crate::vec::build;
+
+pub use crate::vec::{gather, tile};
+
+simd! {
+    fn add_into<F: Field>(out: &mut [F], a: &[F], b: &[F]) {
+        for ((o, a), b) in out.iter_mut().zip(a).zip(b) {
+            *o = a.add(*b);
+        }
+    }
+
+    fn sub_into<F: Field>(out: &mut [F], a: &[F], b: &[F]) {
+        for ((o, a), b) in out.iter_mut().zip(a).zip(b) {
+            *o = a.sub(*b);
+        }
+    }
+
+    fn mul_into<F: Field>(out: &mut [F], a: &[F], b: &[F]) {
+        for ((o, a), b) in out.iter_mut().zip(a).zip(b) {
+            *o = a.mul(*b);
+        }
+    }
+
+    fn neg_into<F: Field>(out: &mut [F], a: &[F]) {
+        for (o, a) in out.iter_mut().zip(a) {
+            *o = a.neg();
+        }
+    }
+
+    fn scale_into<F: Field>(out: &mut [F], a: &[F], k: F) {
+        for (o, a) in out.iter_mut().zip(a) {
+            *o = a.mul(k);
+        }
+    }
+
+    fn mul_add_into<F: Field>(out: &mut [F], x: &[F], y: &[F], r: &[F]) {
+        for (((o, x), y), r) in out.iter_mut().zip(x).zip(y).zip(r) {
+            *o = F::mul_add(*x, *y, *r);
+        }
+    }
+
+    fn mul_sub_into<F: Field>(out: &mut [F], x: &[F], y: &[F], r: &[F]) {
+        for (((o, x), y), r) in out.iter_mut().zip(x).zip(y).zip(r) {
+            *o = F::mul_sub(*x, *y, *r);
+        }
+    }
+
+    fn is_zero_into<F: Field>(out: &mut [F], a: &[F]) {
+        for (o, a) in out.iter_mut().zip(a) {
+            *o = F::ONE.keep((*a == F::ZERO) as u64);
+        }
+    }
+
+    fn add_to<F: Field>(a: &mut [F], b: &[F]) {
+        for (a, b) in a.iter_mut().zip(b) {
+            *a = a.add(*b);
+        }
+    }
+
+    fn sub_to<F: Field>(a: &mut [F], b: &[F]) {
+        for (a, b) in a.iter_mut().zip(b) {
+            *a = a.sub(*b);
+        }
+    }
+
+    fn add_scalar_to<F: Field>(a: &mut [F], k: F) {
+        for a in a.iter_mut() {
+            *a = a.add(k);
+        }
+    }
+
+    fn scale_to<F: Field>(a: &mut [F], k: F) {
+        for a in a.iter_mut() {
+            *a = a.mul(k);
+        }
+    }
+
+    fn mul_add_to<F: Field>(acc: &mut [F], x: &[F], y: &[F]) {
+        for ((acc, x), y) in acc.iter_mut().zip(x).zip(y) {
+            *acc = F::mul_add(*x, *y, *acc);
+        }
+    }
+
+    fn axpy_to<F: Field>(acc: &mut [F], k: F, x: &[F]) {
+        for (acc, x) in acc.iter_mut().zip(x) {
+            *acc = F::mul_add(k, *x, *acc);
+        }
+    }
+
+    fn encode_into<F: Field>(out: &mut [F], v: &[i64]) {
+        for (o, v) in out.iter_mut().zip(v) {
+            *o = F::from_i64(*v);
+        }
+    }
+
+    fn decode_into<F: Field>(out: &mut [i64], v: &[F]) {
+        for (o, v) in out.iter_mut().zip(v) {
+            *o = v.to_i64();
+        }
+    }
+
+    /// `out = a^(2^(l-2) - 1)`, and that to the fourth, times `a`, where `inverse`.
+    fn power_into<F: Field>(out: &mut [F], a: &[F], inverse: bool) {
+        for (out, a) in out.chunks_mut(STRIP).zip(a.chunks(STRIP)) {
+            let mut base = [F::ZERO; STRIP];
+            base[..a.len()].copy_from_slice(a);
+            let mut power = base;
+            // Exponents of `ones` ones: doubled, or doubled and one more, along the bits of l - 2.
+            let target = F::BITS - 2;
+            let mut ones = 1;
+            for bit in (0..target.ilog2()).rev() {
+                let half = power;
+                square(&mut power, ones);
+                multiply(&mut power, &half);
+                ones *= 2;
+                if target >> bit & 1 == 1 {
+                    square(&mut power, 1);
+                    multiply(&mut power, &base);
+                    ones += 1;
+                }
+            }
+            if inverse {
+                square(&mut power, 2);
+                multiply(&mut power, &base);
+            }
+            out.copy_from_slice(&power[..out.len()]);
+        }
+    }
+}
+
+/// Elements whose powers are computed side by side.
+const STRIP: usize = 64;
+
+#[inline(always)]
+fn square<F: Field>(v: &mut [F; STRIP], times: u32) {
+    for _ in 0..times {
+        for v in v.iter_mut() {
+            *v = v.mul(*v);
+        }
+    }
+}
+
+#[inline(always)]
+fn multiply<F: Field>(v: &mut [F; STRIP], by: &[F; STRIP]) {
+    for (v, by) in v.iter_mut().zip(by) {
+        *v = v.mul(*by);
+    }
+}
+
+/// The part of `a` that goes with `part`, which starts at `start`.
+macro_rules! at {
+    ($a:ident, $start:ident, $part:ident) => {
+        &$a[$start..$start + $part.len()]
+    };
+}
+pub(super) use at;
+
+/// `a + b`.
+pub fn add<F: Field>(a: &[F], b: &[F]) -> Vec<F> {
+    assert_eq!(a.len(), b.len());
+    let isa = isa::current();
+    build(a.len(), |s, out| {
+        add_into(isa, out, at!(a, s, out), at!(b, s, out))
+    })
+}
+
+/// `a - b`.
+pub fn sub<F: Field>(a: &[F], b: &[F]) -> Vec<F> {
+    assert_eq!(a.len(), b.len());
+    let isa = isa::current();
+    build(a.len(), |s, out| {
+        sub_into(isa, out, at!(a, s, out), at!(b, s, out))
+    })
+}
+
+/// `a * b`, element by element.
+pub fn mul<F: Field>(a: &[F], b: &[F]) -> Vec<F> {
+    assert_eq!(a.len(), b.len());
+    let isa = isa::current();
+    build(a.len(), |s, out| {
+        mul_into(isa, out, at!(a, s, out), at!(b, s, out))
+    })
+}
+
+/// `-a`.
+pub fn neg<F: Field>(a: &[F]) -> Vec<F> {
+    let isa = isa::current();
+    build(a.len(), |s, out| neg_into(isa, out, at!(a, s, out)))
+}
+
+/// `k a`.
+pub fn scale<F: Field>(a: &[F], k: F) -> Vec<F> {
+    let isa = isa::current();
+    build(a.len(), |s, out| scale_into(isa, out, at!(a, s, out), k))
+}
+
+/// `x y + r`, element by element.
+pub fn mul_add<F: Field>(x: &[F], y: &[F], r: &[F]) -> Vec<F> {
+    assert!(x.len() == y.len() && x.len() == r.len());
+    let isa = isa::current();
+    build(x.len(), |s, out| {
+        mul_add_into(isa, out, at!(x, s, out), at!(y, s, out), at!(r, s, out))
+    })
+}
+
+/// `x y - r`, element by element.
+pub fn mul_sub<F: Field>(x: &[F], y: &[F], r: &[F]) -> Vec<F> {
+    assert!(x.len() == y.len() && x.len() == r.len());
+    let isa = isa::current();
+    build(x.len(), |s, out| {
+        mul_sub_into(isa, out, at!(x, s, out), at!(y, s, out), at!(r, s, out))
+    })
+}
+
+/// `a += b`.
+pub fn add_assign<F: Field>(a: &mut [F], b: &[F]) {
+    assert_eq!(a.len(), b.len());
+    let isa = isa::current();
+    par::for_each(a, |s, part| add_to(isa, part, at!(b, s, part)));
+}
+
+/// `a -= b`.
+pub fn sub_assign<F: Field>(a: &mut [F], b: &[F]) {
+    assert_eq!(a.len(), b.len());
+    let isa = isa::current();
+    par::for_each(a, |s, part| sub_to(isa, part, at!(b, s, part)));
+}
+
+/// `a += k`, every element.
+pub fn add_scalar_assign<F: Field>(a: &mut [F], k: F) {
+    let isa = isa::current();
+    par::for_each(a, |_, part| add_scalar_to(isa, part, k));
+}
+
+/// `a *= k`, every element.
+pub fn scale_assign<F: Field>(a: &mut [F], k: F) {
+    let isa = isa::current();
+    par::for_each(a, |_, part| scale_to(isa, part, k));
+}
+
+/// `acc += x y`, element by element.
+pub fn mul_add_assign<F: Field>(acc: &mut [F], x: &[F], y: &[F]) {
+    assert!(x.len() == acc.len() && y.len() == acc.len());
+    let isa = isa::current();
+    par::for_each(acc, |s, acc| {
+        mul_add_to(isa, acc, at!(x, s, acc), at!(y, s, acc))
+    });
+}
+
+/// `acc += k x`.
+pub fn axpy<F: Field>(acc: &mut [F], k: F, x: &[F]) {
+    assert_eq!(acc.len(), x.len());
+    let isa = isa::current();
+    par::for_each(acc, |s, acc| axpy_to(isa, acc, k, at!(x, s, acc)));
+}
+
+/// Integers to field elements, modulo `p`.
+pub fn encode<F: Field>(v: &[i64]) -> Vec<F> {
+    let isa = isa::current();
+    build(v.len(), |s, out| encode_into(isa, out, at!(v, s, out)))
+}
+
+/// Field elements to centred integers.
+pub fn decode<F: Field>(v: &[F]) -> Vec<i64> {
+    let isa = isa::current();
+    build(v.len(), |s, out| decode_into(isa, out, at!(v, s, out)))
+}
+
+/// The inverse of every element, 0 for 0.
+pub fn inverse<F: Field>(v: &[F]) -> Vec<F> {
+    let isa = isa::current();
+    build(v.len(), |s, out| power_into(isa, out, at!(v, s, out), true))
+}
+
+/// `v^((p-3)/4)`, which for a square `v` is the inverse of its root `v^((p+1)/4)`; 0 for 0.
+pub fn inverse_sqrt<F: Field>(v: &[F]) -> Vec<F> {
+    let isa = isa::current();
+    build(v.len(), |s, out| {
+        power_into(isa, out, at!(v, s, out), false)
+    })
+}
+
+/// 1 where the element is 0, else 0.
+pub fn is_zero<F: Field>(v: &[F]) -> Vec<F> {
+    let isa = isa::current();
+    build(v.len(), |s, out| is_zero_into(isa, out, at!(v, s, out)))
+}
+
+/// The first zero among public values.
+pub fn find_zero<F: Field>(v: &[F]) -> Option<usize> {
+    v.iter().position(|v| *v == F::ZERO)
+}
+
+/// The number of zeros among public values.
+pub fn count_zeros<F: Field>(v: &[F]) -> usize {
+    v.iter().filter(|v| **v == F::ZERO).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::same_everywhere;
+    use crate::mersenne::{on_every_field, sample};
+
+    const LENGTHS: [usize; 8] = [0, 1, 15, 63, 64, 65, 1001, 70_001];
+
+    /// `kernel` on every processor against `element`, at every length.
+    fn check<F: Field, T: PartialEq + Copy>(
+        kernel: impl Fn(&[F], &[F], &[F]) -> Vec<T>,
+        element: impl Fn(F, F, F) -> T,
+    ) {
+        for n in LENGTHS {
+            let [a, b, c] = [1, 2, 3].map(|seed| sample::<F>(seed, n));
+            let out = same_everywhere(|| kernel(&a, &b, &c));
+            assert_eq!(out.len(), n);
+            let wrong = (0..n).find(|&i| out[i] != element(a[i], b[i], c[i]));
+            assert_eq!(wrong, None, "of {n}, {} bits", F::BITS);
+        }
+    }
+
+    fn changed<F: Field>(a: &[F], f: impl Fn(&mut [F])) -> Vec<F> {
+        let mut a = a.to_vec();
+        f(&mut a);
+        a
+    }
+
+    fn every_kernel<F: Field>() {
+        let k = F::from_i64(-77);
+        check::<F, F>(|a, b, _| add(a, b), |a, b, _| a.add(b));
+        check::<F, F>(|a, b, _| sub(a, b), |a, b, _| a.sub(b));
+        check::<F, F>(|a, b, _| mul(a, b), |a, b, _| a.mul(b));
+        check::<F, F>(|a, _, _| neg(a), |a, _, _| a.neg());
+        check::<F, F>(|a, _, _| scale(a, k), |a, _, _| a.mul(k));
+        check::<F, F>(mul_add, |a, b, c| a.mul(b).add(c));
+        check::<F, F>(mul_sub, |a, b, c| a.mul(b).sub(c));
+        check::<F, F>(
+            |a, b, _| changed(a, |a| add_assign(a, b)),
+            |a, b, _| a.add(b),
+        );
+        check::<F, F>(
+            |a, b, _| changed(a, |a| sub_assign(a, b)),
+            |a, b, _| a.sub(b),
+        );
+        check::<F, F>(
+            |a, _, _| changed(a, |a| add_scalar_assign(a, k)),
+            |a, _, _| a.add(k),
+        );
+        check::<F, F>(
+            |a, _, _| changed(a, |a| scale_assign(a, k)),
+            |a, _, _| a.mul(k),
+        );
+        check::<F, F>(
+            |a, b, c| changed(a, |a| mul_add_assign(a, b, c)),
+            |a, b, c| a.add(b.mul(c)),
+        );
+        check::<F, F>(
+            |a, b, _| changed(a, |a| axpy(a, k, b)),
+            |a, b, _| a.add(b.mul(k)),
+        );
+        check::<F, i64>(|a, _, _| decode(a), |a, _, _| a.to_i64());
+        check::<F, F>(|a, _, _| encode(&decode(a)), |a, _, _| a);
+        check::<F, F>(
+            |a, _, _| is_zero(a),
+            |a, _, _| if a == F::ZERO { F::ONE } else { F::ZERO },
+        );
+        check::<F, F>(|a, _, _| inverse(a), |a, _, _| a.inverse());
+        // The power that is a root's inverse of every square.
+        check::<F, F>(
+            |a, _, _| inverse_sqrt(&mul(a, a)),
+            |a, _, _| {
+                let square = a.mul(a);
+                (2..F::BITS).fold(F::ONE, |power, _| power.mul(power).mul(square))
+            },
+        );
+        let a = sample::<F>(5, 1000);
+        for (a, root) in a.iter().zip(inverse_sqrt(&mul(&a, &a))) {
+            let sign = a.mul(root);
+            let expected = if *a == F::ZERO { F::ZERO } else { F::ONE };
+            assert_eq!(sign.mul(sign), expected);
+        }
+    }
+
+    #[test]
+    fn kernels_are_their_definitions() {
+        on_every_field!(every_kernel);
+    }
+
+    fn every_integer<F: Field>() {
+        let edges = [0, 1, i64::MAX, i64::MAX - 1, 1 << 31, 1 << 61, 1 << 62];
+        let values: Vec<i64> = edges
+            .into_iter()
+            .flat_map(|v| [v, -v, v - 1, -v - 1])
+            .chain(
+                crate::Prg::new([3; 16])
+                    .ring(1000)
+                    .into_iter()
+                    .map(|v: u64| v as i64),
+            )
+            .collect();
+        let out = same_everywhere(|| encode::<F>(&values));
+        assert!(values.iter().zip(out).all(|(v, x)| x == F::from_i64(*v)));
+    }
+
+    #[test]
+    fn every_integer_has_its_class() {
+        on_every_field!(every_integer);
+    }
+
+    #[test]
+    fn zeros_are_found() {
+        use crate::mersenne::F31;
+        let v = [3, 0, 5, 0].map(F31::from_u64);
+        assert_eq!((find_zero(&v), count_zeros(&v)), (Some(1), 2));
+        assert_eq!((find_zero(&v[..1]), count_zeros(&v[..1])), (None, 0));
+        assert_eq!(gather(&v, &[u32::MAX, 0]), [F31::ZERO, v[0]]);
+    }
+
+    #[test]
+    #[should_panic]
+    fn lengths_must_agree() {
+        use crate::mersenne::F61;
+        mul_add(&[F61::ONE; 2], &[F61::ONE; 2], &[F61::ONE]);
+    }
+}
