@@ -1,5 +1,7 @@
 //! The four systems of Tacit, one folder each, behind one seam: [`machine::Machine`].
 
+mod batches;
+mod bilinear;
 pub mod clear;
 pub mod cost;
 mod error;
@@ -7,6 +9,7 @@ pub mod falcon;
 mod keys;
 pub mod machine;
 mod pool;
+pub mod shamir;
 
 pub use cost::Cost;
 pub use error::Error;

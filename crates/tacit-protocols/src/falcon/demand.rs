@@ -1,7 +1,7 @@
 //! What each call consumes, counted before any data arrives, and grouped into batches.
 
 use crate::machine::Call;
-use crate::pool;
+use crate::{batches, pool};
 
 /// Material for one step of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,21 +42,7 @@ fn wants_of(call: &Call) -> Vec<Want> {
 /// The most elements in a batch, unless one step alone has more.
 const BATCH: usize = 1 << 19;
 
-/// Groups the wants of `calls` into batches: hops are paid per batch, memory too.
+/// The wants of `calls` in batches.
 pub(super) fn batches(calls: &[Call]) -> Vec<Vec<Want>> {
-    let mut batches: Vec<Vec<Want>> = Vec::new();
-    let mut elements = 0;
-    for want in calls
-        .iter()
-        .flat_map(wants_of)
-        .filter(|want| want.len() > 0)
-    {
-        if batches.is_empty() || elements + want.len() > BATCH {
-            batches.push(Vec::new());
-            elements = 0;
-        }
-        elements += want.len();
-        batches.last_mut().expect("a batch was pushed").push(want);
-    }
-    batches
+    batches::group(calls.iter().flat_map(wants_of), |want| want.len(), BATCH)
 }

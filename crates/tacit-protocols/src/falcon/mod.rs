@@ -37,10 +37,10 @@ pub use cost::FalconCost;
 pub use sharing::Rss;
 
 use crate::Error;
+use crate::bilinear::Bilinear;
 use crate::keys;
 use crate::machine::{Audience, Call, CostModel, Machine, Operand};
 use material::Store;
-use multiply::Bilinear;
 
 /// The number of parties.
 pub const PARTIES: usize = 3;

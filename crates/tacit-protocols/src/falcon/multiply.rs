@@ -5,80 +5,33 @@
 //! become a replicated sharing (1 hop, 1 element per party) or, where a truncation follows, are
 //! masked by its `r` and opened at once (1 hop, 2 elements per party): see `truncate.rs`.
 
-use tacit_algebra::{Conv2d, MatMul, Ring, conv2d_acc, matmul_acc, vec};
+use tacit_algebra::{Ring, conv2d_acc, matmul_acc, vec};
 
 use super::Falcon;
 use super::domain::{Domain, Words, blocks};
 use super::sharing::Rss;
 use crate::Error;
+use crate::bilinear::Bilinear;
 use crate::machine::Operand;
 
 const MULTIPLY: &str = "falcon multiply";
 
-/// A bilinear map on ring vectors: what distinguishes a product from a matmul or a convolution.
-pub(super) enum Bilinear<'a> {
-    /// Element by element.
-    Elementwise,
-    /// Matrix product.
-    MatMul(MatMul),
-    /// Two-dimensional convolution.
-    Conv2d(&'a Conv2d),
+/// `acc += x * y`.
+fn accumulate<R: Ring>(map: &Bilinear, acc: &mut [R], x: &[R], y: &[R]) {
+    match map {
+        Bilinear::Elementwise => vec::add_assign(acc, &vec::mul(x, y)),
+        Bilinear::MatMul(shape) => matmul_acc(acc, x, y, *shape),
+        Bilinear::Conv2d(shape) => conv2d_acc(acc, x, y, shape),
+    }
 }
 
-impl Bilinear<'_> {
-    /// Output elements for a left operand of `n` elements.
-    pub(super) fn outputs(&self, n: usize) -> usize {
-        match self {
-            Bilinear::Elementwise => n,
-            Bilinear::MatMul(shape) => shape.m * shape.n,
-            Bilinear::Conv2d(shape) => shape.output_len(),
-        }
-    }
-
-    /// Refuses operands whose sizes do not fit.
-    fn check(&self, x: usize, y: usize, bias: Option<usize>) -> Result<(), Error> {
-        let (want_x, want_y, want_bias) = match self {
-            Bilinear::Elementwise => (x, x, 0),
-            Bilinear::MatMul(s) => (s.m * s.k, s.k * s.n, s.n),
-            Bilinear::Conv2d(s) => {
-                s.validate().map_err(Error::Invalid)?;
-                (s.input_len(), s.weight_len(), s.filters)
-            }
-        };
-        if x != want_x || y != want_y || bias.is_some_and(|b| b != want_bias) {
-            return Err(Error::Invalid(format!(
-                "a product of {want_x} by {want_y} elements was given {x} and {y}, and a bias of {bias:?} for {want_bias}"
-            )));
-        }
-        Ok(())
-    }
-
-    /// `acc += x * y`.
-    fn accumulate<R: Ring>(&self, acc: &mut [R], x: &[R], y: &[R]) {
-        match self {
-            Bilinear::Elementwise => vec::add_assign(acc, &vec::mul(x, y)),
-            Bilinear::MatMul(shape) => matmul_acc(acc, x, y, *shape),
-            Bilinear::Conv2d(shape) => conv2d_acc(acc, x, y, shape),
-        }
-    }
-
-    /// `acc += x0 y0 + x1 y0 + x0 y1`, with two products instead of three.
-    fn accumulate_shares<R: Ring>(&self, acc: &mut [R], x: &Rss<Vec<R>>, y: &Rss<Vec<R>>) {
-        match self {
-            Bilinear::Elementwise => vec::product_assign(acc, &x.own, &x.next, &y.own, &y.next),
-            _ => {
-                self.accumulate(acc, &x.own, &vec::add(&y.own, &y.next));
-                self.accumulate(acc, &x.next, &y.own);
-            }
-        }
-    }
-
-    /// The bias, one per column or channel, spread over the outputs.
-    fn spread<R: Ring>(&self, bias: &[R]) -> Vec<R> {
-        match self {
-            Bilinear::Elementwise => Vec::new(),
-            Bilinear::MatMul(s) => vec::tile(bias, 1, s.m),
-            Bilinear::Conv2d(s) => vec::tile(bias, s.out_height() * s.out_width(), s.batch),
+/// `acc += x0 y0 + x1 y0 + x0 y1`, with two products instead of three.
+fn accumulate_shares<R: Ring>(map: &Bilinear, acc: &mut [R], x: &Rss<Vec<R>>, y: &Rss<Vec<R>>) {
+    match map {
+        Bilinear::Elementwise => vec::product_assign(acc, &x.own, &x.next, &y.own, &y.next),
+        _ => {
+            accumulate(map, acc, &x.own, &vec::add(&y.own, &y.next));
+            accumulate(map, acc, &x.next, &y.own);
         }
     }
 }
@@ -134,7 +87,7 @@ impl<R: Ring> Falcon<R> {
                 let w = vec::encode(values);
                 let mut z = x.map(|component| {
                     let mut acc = vec![R::ZERO; n];
-                    map.accumulate(&mut acc, component, &w);
+                    accumulate(map, &mut acc, component, &w);
                     acc
                 });
                 if let Some(bias) = &bias {
@@ -149,7 +102,7 @@ impl<R: Ring> Falcon<R> {
             }
             Operand::Secret(w) => {
                 let mut z = self.zero::<Words<R>>(n);
-                map.accumulate_shares(&mut z, x, w);
+                accumulate_shares(map, &mut z, x, w);
                 if let Some(bias) = &bias {
                     vec::add_assign(&mut z, &map.spread(&bias.own));
                 }

@@ -1,6 +1,6 @@
 //! The three truncations: their error, its mean, and the large error that only `aby3` has.
 
-use crate::common::{apply, noise};
+use crate::common::{FalconOver, apply, falcon_over, noise};
 use tacit_algebra::Ring;
 use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{Call, Machine};
@@ -8,7 +8,11 @@ use tacit_protocols::machine::{Call, Machine};
 /// `x` truncated by `trunc` bits on its own, minus the floor.
 fn errors<R: Ring>(kind: Truncation, x: &[i64], trunc: u32) -> Vec<i64> {
     let n = x.len();
-    let opened = apply::<R>(kind, &[Call::Truncate { n, trunc }], x, |machine, x| {
+    let subject = FalconOver {
+        truncation: kind,
+        ..falcon_over::<R>()
+    };
+    let opened = apply(&subject, &[Call::Truncate { n, trunc }], x, |machine, x| {
         machine.truncate(x, trunc)
     });
     opened
@@ -145,7 +149,11 @@ fn products_are_truncated_once() {
             } else {
                 Call::Product { n, trunc: 12 }
             };
-            let opened = apply::<u64>(kind, &[call], &x, |machine, share| {
+            let subject = FalconOver {
+                truncation: kind,
+                ..falcon_over::<u64>()
+            };
+            let opened = apply(&subject, &[call], &x, |machine, share| {
                 let owns = machine.party().id() == 1;
                 let y = match public {
                     true => Operand::Public(y.clone()),

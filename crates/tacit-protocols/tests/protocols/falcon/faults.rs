@@ -90,7 +90,7 @@ fn a_peer_that_stalls_or_is_cut_off_is_named_with_its_step() {
 
 #[test]
 fn a_party_that_leaves_is_noticed_by_the_others() {
-    let results = run_on(mesh(), |party| {
+    let results = run_on(mesh(PARTIES), |party| {
         let mut machine = Falcon::<u32>::new(party, Truncation::Gap)?;
         machine.prepare(&[Call::Relu { n: 100 }])?;
         if machine.party().id() == 1 {

@@ -1,11 +1,13 @@
 //! Declared cost equals metered cost: hops and bytes of every call, offline and online.
 
-use crate::common::{falcon, falcon_as};
+use crate::common::*;
 use tacit_algebra::Ring;
+use tacit_algebra::mersenne::{F31, F61};
 use tacit_net::Phase;
 use tacit_protocols::Cost;
 use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
 use tacit_protocols::machine::{Audience, Call, CostModel, Machine, Operand};
+use tacit_protocols::shamir::{Comparison, Opening};
 
 /// Makes one call of the given size on values that everybody knows.
 fn perform<M: Machine>(machine: &mut M, call: &Call) -> Result<(), tacit_protocols::Error> {
@@ -57,17 +59,13 @@ fn combine(each: &[(u32, u64)]) -> Cost {
     }
 }
 
-fn declared_equals_metered<R: Ring>(
-    truncation: Truncation,
-    configure: fn(Falcon<R>) -> Falcon<R>,
-    call: Call,
-) {
+fn declared_equals_metered<S: Subject>(s: &S, call: Call) {
     // Selection needs a bit first, made in a layer of its own.
     let calls = match call {
         Call::Select { n } => vec![Call::Drelu { n }, call],
         _ => vec![call],
     };
-    let measured = falcon_as::<R, _>(truncation, configure, |machine| {
+    let measured = run(s, |machine| {
         let declared = (
             machine.cost_model().offline(&calls),
             machine.cost_model().online(&call),
@@ -93,18 +91,8 @@ fn declared_equals_metered<R: Ring>(
     let (offline, online) = measured[0].0.clone();
     let metered_offline = combine(&measured.iter().map(|m| m.1).collect::<Vec<_>>());
     let metered_online = combine(&measured.iter().map(|m| m.2).collect::<Vec<_>>());
-    assert_eq!(
-        metered_online,
-        online,
-        "online, {call:?}, {} bits, {truncation:?}",
-        R::BITS
-    );
-    assert_eq!(
-        metered_offline,
-        offline,
-        "offline, {call:?}, {} bits, {truncation:?}",
-        R::BITS
-    );
+    assert_eq!(metered_online, online, "online, {call:?}, {}", s.name());
+    assert_eq!(metered_offline, offline, "offline, {call:?}, {}", s.name());
 }
 
 fn every_call(n: usize) -> Vec<Call> {
@@ -134,7 +122,11 @@ fn every_call(n: usize) -> Vec<Call> {
 fn all_truncations<R: Ring>() {
     for truncation in [Truncation::Gap, Truncation::Exact, Truncation::Aby3] {
         for call in [1, 7, 64, 129].into_iter().flat_map(every_call) {
-            declared_equals_metered::<R>(truncation, |machine| machine, call);
+            let subject = FalconOver {
+                truncation,
+                ..falcon_over::<R>()
+            };
+            declared_equals_metered(&subject, call);
         }
     }
 }
@@ -158,8 +150,34 @@ fn declared_equals_metered_over_64_bits() {
 #[test]
 fn declared_equals_metered_with_narrow_signs() {
     for call in [1, 7, 64, 129].into_iter().flat_map(every_call) {
-        declared_equals_metered::<u64>(Truncation::Exact, Falcon::with_narrow_signs, call);
-        declared_equals_metered::<u32>(Truncation::Gap, Falcon::with_narrow_signs, call);
+        let configure = Falcon::<u64>::with_narrow_signs;
+        declared_equals_metered(
+            &FalconOver {
+                truncation: Truncation::Exact,
+                configure,
+            },
+            call,
+        );
+    }
+}
+
+#[test]
+fn declared_equals_metered_between_many_parties() {
+    let every = |n: usize| {
+        [1, 7, 300]
+            .into_iter()
+            .flat_map(every_call)
+            .map(move |c| (n, c))
+    };
+    for (parties, call) in [3, 4, 7].into_iter().flat_map(every) {
+        for comparison in [Comparison::Tree, Comparison::Rot] {
+            for opening in [Opening::King, Opening::Direct] {
+                let subject = shamir_over::<F31>(parties, comparison, opening);
+                declared_equals_metered(&subject, call);
+            }
+        }
+        let subject = shamir_over::<F61>(parties, Comparison::Auto, Opening::Auto);
+        declared_equals_metered(&subject, call);
     }
 }
 
@@ -172,7 +190,7 @@ fn a_demand_of_several_batches_is_declared_too() {
         Call::Product { n, trunc: 9 },
         Call::Relu { n: 3 },
     ];
-    let measured = falcon::<u32, _>(Truncation::Gap, |machine| {
+    let measured = run(&falcon_over::<u32>(), |machine| {
         machine.prepare(&calls)?;
         let offline = machine.party().meter().total(Phase::Offline);
         Ok((

@@ -1,0 +1,126 @@
+//! Comparison (spec sections 6 and 7): `[y < r]` for a public `y` and a shared `r` with its bits,
+//! by a tree or by a rotation, and DReLU from it.
+//!
+//! Differs from the paper: its Bitwise-LT opens a 0 wherever a bit of `y` differs from that of
+//! `r`, and so the compared secret; a test of this project shows that. The two comparisons here
+//! open nothing but uniform numbers, a 0 that comes with probability 1/2, or one at a uniform
+//! place.
+
+use tacit_algebra::mersenne::{
+    Field, flip, low_bit, rot_correlate, rot_payload, rot_positions, rot_zero, tree_leaves, vec,
+};
+
+use super::Shamir;
+use super::demand::Want;
+use super::material::{Material, Rot, Tree};
+use super::params::tree_levels;
+use crate::Error;
+
+const OPEN_MASKED: &str = "shamir comparison: masked value";
+const LEVEL: &str = "shamir tree: level";
+const ROOT: &str = "shamir tree: root";
+const ROTATE: &str = "shamir rotation: rotate";
+const FIND: &str = "shamir rotation: find";
+const SQUARE: &str = "shamir rotation: sign";
+
+/// A sign before its last step.
+pub(super) enum Sign<F> {
+    /// The sign itself, and the material that is left.
+    Tree(Vec<F>, Tree<F>),
+    /// A number in `{-1, 0, 1}` whose square is 1 less the sign, and the material that is left.
+    Rot(Vec<F>, Rot<F>),
+}
+
+impl<F: Field> Shamir<F> {
+    /// DReLU: 1 where `a` is in `[0, (p-1)/2]`, else 0.
+    ///
+    /// By the tree `2 + ceil(log2 (l+1))` openings one after the other, less one; by the rotation 4.
+    pub(super) fn drelu_shares(&mut self, a: &[F]) -> Result<Vec<F>, Error> {
+        match self.sign(a, false)? {
+            Sign::Tree(sign, _) => Ok(sign),
+            Sign::Rot(d, rot) => {
+                let mut square = self.mult(SQUARE, &d, &d, &rot.double)?;
+                vec::scale_assign(&mut square, F::ONE.neg());
+                vec::add_scalar_assign(&mut square, F::ONE);
+                Ok(square)
+            }
+        }
+    }
+
+    /// The sign of `a` as the lowest bit of `2 a mod p`: `y = 2 a + r` is opened, and that bit is
+    /// `y_0 ^ r_0 ^ [y < r]`.
+    pub(super) fn sign(&mut self, a: &[F], relu: bool) -> Result<Sign<F>, Error> {
+        let n = a.len();
+        let rot = self.params.rot(n);
+        match self.take(Want::Sign { n, rot, relu })? {
+            Material::Tree(mut tree) => {
+                let y = self.open_twice(a, &tree.mask)?;
+                let h = xor(&tree.bits[..n], &tree.b, &tree.flips[..n]);
+                let beta = self.lt_tree(&y, &mut tree)?;
+                // 1 ^ y_0 ^ beta is public.
+                let kappa = flip(&flip(&low_bit(&y), &beta), &vec![F::ONE; n]);
+                Ok(Sign::Tree(flip(&h, &kappa), tree))
+            }
+            Material::Rot(mut rot) => {
+                let y = self.open_twice(a, &rot.mask)?;
+                let less = self.lt_rot(&y, &mut rot)?;
+                let mut d = flip(&rot.bits[..n], &low_bit(&y));
+                vec::sub_assign(&mut d, &less);
+                Ok(Sign::Rot(d, rot))
+            }
+            _ => unreachable!("material lies with its want"),
+        }
+    }
+
+    fn open_twice(&mut self, a: &[F], mask: &[F]) -> Result<Vec<F>, Error> {
+        let mut masked = vec::add(a, a);
+        vec::add_assign(&mut masked, mask);
+        self.reveal_shares(OPEN_MASKED, masked, self.params.threshold)
+    }
+
+    /// LT-tree: the public bit `[y < r] ^ b`.
+    ///
+    /// The product of `m` and of the leaves `c_i` is 0 exactly where one `c_i` is, and else
+    /// uniform. `ceil(log2 (l+1))` openings one after the other, `l` elements in all.
+    fn lt_tree(&mut self, y: &[F], tree: &mut Tree<F>) -> Result<Vec<F>, Error> {
+        let n = y.len();
+        let mut factors = tree_leaves(y, &tree.bits, &tree.flips, &tree.b);
+        factors.extend_from_slice(&tree.m);
+        for pairs in tree_levels(self.params.bits + 1) {
+            let half = pairs * n;
+            let double = tree.double.take(half);
+            let mut products =
+                self.mult(LEVEL, &factors[..half], &factors[half..2 * half], &double)?;
+            products.extend_from_slice(&factors[2 * half..]);
+            factors = products;
+        }
+        let root = self.mult_pub(ROOT, &factors[..n], &factors[n..], &tree.zero)?;
+        Ok(flip(&vec::is_zero(&root), &vec![F::ONE; n]))
+    }
+
+    /// LT-rot: a sharing of `[y < r]`.
+    ///
+    /// Of the places, exactly one of which holds a 0, a secret rotation is opened under random
+    /// factors. 2 openings one after the other, `2 N` elements for `N` places.
+    fn lt_rot(&mut self, y: &[F], rot: &mut Rot<F>) -> Result<Vec<F>, Error> {
+        let places = rot_positions(y, &rot.bits);
+        let double = rot.double.take(rot.m.len());
+        let share = vec::add(&rot_correlate(&rot.shift, &places), &double.high);
+        let mut rotated = self.deal_back(ROTATE, share)?;
+        vec::sub_assign(&mut rotated, &double.low);
+        let opened = self.mult_pub(FIND, &rotated, &rot.m, &rot.zero)?;
+        let found = rot_zero(&opened).ok_or_else(|| {
+            Error::Invalid(
+                "a rotation has not exactly one 0: a party did not follow the protocol".into(),
+            )
+        })?;
+        Ok(rot_payload(y, &rot.shift, &found))
+    }
+}
+
+/// `x ^ y` of shared bits whose product is given.
+fn xor<F: Field>(x: &[F], y: &[F], product: &[F]) -> Vec<F> {
+    let mut sum = vec::add(x, y);
+    vec::axpy(&mut sum, F::from_i64(-2), product);
+    sum
+}

@@ -1,0 +1,179 @@
+//! What each call consumes, counted before any data arrives.
+
+use super::deal::Demand;
+use super::params::{Params, Reveal};
+use crate::machine::Call;
+use crate::{batches, pool};
+
+/// Material for one step of one call, for `n` elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Want {
+    /// A multiplication.
+    Product { n: usize },
+    /// A truncation by `d` bits, of a product or of a sharing.
+    Truncate { n: usize, d: u32, product: bool },
+    /// A sign by the tree, or by the rotation; for a ReLU or by itself.
+    Sign { n: usize, rot: bool, relu: bool },
+}
+
+impl Want {
+    fn len(&self) -> usize {
+        match *self {
+            Want::Product { n } | Want::Truncate { n, .. } | Want::Sign { n, .. } => n,
+        }
+    }
+}
+
+impl std::fmt::Display for Want {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Want::Product { n } => write!(f, "a product of {n} elements"),
+            Want::Truncate { n, d, .. } => write!(f, "a truncation of {n} elements by {d} bits"),
+            Want::Sign { n, .. } => write!(f, "the sign of {n} elements"),
+        }
+    }
+}
+
+/// Elements of a batch, unless one step alone has more: hops are paid per batch, memory too.
+const BATCH: usize = 1 << 16;
+
+/// What making the material of a batch consumes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Needs {
+    /// Numbers with their bits.
+    pub solved: usize,
+    /// Random bits beside those.
+    pub bits: usize,
+    /// Random numbers other than 0.
+    pub nonzero: usize,
+    /// Products of bits with a bit.
+    pub flips: usize,
+    /// Elements whose shift is unfolded.
+    pub unfolded: usize,
+    /// Doubles kept for the online phase.
+    pub doubles: usize,
+    /// Zeros used or kept.
+    pub zeros: usize,
+}
+
+impl Needs {
+    fn add(&mut self, other: Needs) {
+        self.solved += other.solved;
+        self.bits += other.bits;
+        self.nonzero += other.nonzero;
+        self.flips += other.flips;
+        self.unfolded += other.unfolded;
+        self.doubles += other.doubles;
+        self.zeros += other.zeros;
+    }
+}
+
+impl Params {
+    /// The wants of one call, in the order in which it draws them.
+    fn wants_of(&self, call: &Call) -> Vec<Want> {
+        let sign = |n: usize, relu: bool| Want::Sign {
+            n,
+            rot: self.rot(n),
+            relu,
+        };
+        match *call {
+            Call::Input { .. } | Call::Reveal { .. } | Call::Truncate { trunc: 0, .. } => vec![],
+            Call::Product { n, trunc: 0 } | Call::Select { n } => vec![Want::Product { n }],
+            Call::Product { n, trunc: d } => vec![Want::Truncate {
+                n,
+                d,
+                product: true,
+            }],
+            Call::Truncate { n, trunc: d } => vec![Want::Truncate {
+                n,
+                d,
+                product: false,
+            }],
+            Call::Drelu { n } => vec![sign(n, false)],
+            Call::Relu { n } => vec![sign(n, true)],
+            Call::Maxpool { windows, size } => pool::levels(size)
+                .map(|(pairs, _)| sign(pairs * windows, true))
+                .collect(),
+        }
+    }
+
+    /// The wants of all calls in batches.
+    pub fn batches(&self, calls: &[Call]) -> Vec<Vec<Want>> {
+        let wants = calls.iter().flat_map(|call| self.wants_of(call));
+        batches::group(wants, Want::len, BATCH)
+    }
+
+    /// What one want needs.
+    fn needs_of(&self, want: &Want) -> Needs {
+        let (l, places) = (self.bits, self.places());
+        match *want {
+            Want::Product { n } => Needs {
+                doubles: n,
+                ..Needs::default()
+            },
+            Want::Truncate { n, product, .. } => Needs {
+                solved: n,
+                zeros: if product { n } else { 0 },
+                ..Needs::default()
+            },
+            Want::Sign {
+                n,
+                rot: false,
+                relu,
+            } => Needs {
+                solved: n,
+                bits: n,
+                nonzero: n,
+                flips: l * n,
+                doubles: (l - 1) * n + if relu { n } else { 0 },
+                zeros: n,
+                ..Needs::default()
+            },
+            Want::Sign { n, rot: true, relu } => Needs {
+                solved: n,
+                bits: places.ilog2() as usize * n,
+                nonzero: places * n,
+                unfolded: n,
+                doubles: places * n + if relu { 2 * n } else { n },
+                zeros: places * n,
+                ..Needs::default()
+            },
+        }
+    }
+
+    /// What a batch needs.
+    pub fn needs(&self, wants: &[Want]) -> Needs {
+        let mut needs = Needs::default();
+        wants.iter().for_each(|want| needs.add(self.needs_of(want)));
+        needs
+    }
+
+    /// The random sharings that a batch begins with.
+    pub fn demand(&self, needs: &Needs) -> Demand {
+        let bits = self.bits * needs.solved + needs.bits;
+        Demand {
+            random: bits + 2 * needs.nonzero + needs.solved,
+            double: needs.flips + (self.places() - 2) * needs.unfolded + needs.doubles,
+            zero: bits + needs.nonzero + needs.solved + needs.zeros,
+        }
+    }
+
+    /// The openings of a batch, one after the other, if every draw is a good one.
+    pub fn offline_reveals(&self, needs: &Needs) -> Vec<Reveal> {
+        let public = |len| Reveal {
+            len,
+            degree: 2 * self.threshold,
+            dealt: false,
+        };
+        let mut all = vec![
+            public(self.bits * needs.solved + needs.bits + needs.nonzero),
+            public(needs.solved),
+            self.product(needs.flips),
+        ];
+        if needs.unfolded > 0 {
+            let levels = 1..self.places().ilog2();
+            all.extend(levels.map(|level| self.product(needs.unfolded << level)));
+        }
+        all
+    }
+}

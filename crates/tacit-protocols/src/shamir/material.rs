@@ -1,0 +1,58 @@
+//! Correlated randomness as it lies in store between the offline and the online phase.
+//!
+//! Rows of bits and the like are laid out `[row][element]`.
+
+use super::deal::Double;
+use super::demand::Want;
+
+/// What a truncation consumes (spec section 2.2, TruncTriple).
+pub(super) struct TruncTriple<F> {
+    /// The mask: `<r>` for a product, `[r]` for a sharing.
+    pub mask: Vec<F>,
+    /// `Trunc_d(r)`.
+    pub shifted: Vec<F>,
+    /// The top bit of `r`.
+    pub msb: Vec<F>,
+}
+
+/// What a comparison by the tree consumes (spec section 6.1).
+pub(super) struct Tree<F> {
+    /// `r`, its bits, and `b` times its bits.
+    pub mask: Vec<F>,
+    pub bits: Vec<F>,
+    pub flips: Vec<F>,
+    /// The random bit that chooses the direction.
+    pub b: Vec<F>,
+    /// A random factor other than 0.
+    pub m: Vec<F>,
+    /// For the inner nodes, and what follows the comparison.
+    pub double: Double<F>,
+    /// For the root.
+    pub zero: Vec<F>,
+}
+
+/// What a comparison by the rotation consumes (spec section 6.2).
+pub(super) struct Rot<F> {
+    /// `r` and its bits.
+    pub mask: Vec<F>,
+    pub bits: Vec<F>,
+    /// A secret shift, one-hot.
+    pub shift: Vec<F>,
+    /// Random factors other than 0, one for each place.
+    pub m: Vec<F>,
+    /// For the rotation, and what follows the comparison.
+    pub double: Double<F>,
+    /// For the opening.
+    pub zero: Vec<F>,
+}
+
+/// Material for one want.
+pub(super) enum Material<F> {
+    Product(Double<F>),
+    Truncate(TruncTriple<F>),
+    Tree(Tree<F>),
+    Rot(Rot<F>),
+}
+
+/// Prepared material in the order in which the plan's calls consume it.
+pub(super) type Store<F> = std::collections::VecDeque<(Want, Material<F>)>;

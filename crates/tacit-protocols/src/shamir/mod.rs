@@ -1,0 +1,298 @@
+//! Many parties: Shamir sharing over Mersenne primes, semi-honest (Liu, Xie, Xie, Lin, Liang,
+//! Wang, Yu: "Scalable Multi-Party Computation Protocols for Machine Learning in the
+//! Honest-Majority Setting", USENIX Security 2024), in the mended form of the project's
+//! specification.
+//!
+//! Of `n >= 2t + 1` parties any `t` may collude; they follow the protocol. A value of the field of
+//! `p = 2^l - 1` elements is the value at 0 of a polynomial of degree `t`, of which party `i`
+//! holds the value at `i + 1`. Each file holds one of the paper's subjects and names what differs
+//! from the paper.
+//!
+//! | file | what |
+//! |---|---|
+//! | `open.rs` | Reveal, MultPub, Mult |
+//! | `deal.rs` | Rand, DoubleRand, Zero |
+//! | `multiply.rs` | products, matrix products, convolutions |
+//! | `truncate.rs` | Trunc, Fixed-Mult |
+//! | `compare.rs` | comparison by a tree and by a rotation, DReLU |
+//! | `relu.rs` | selection, ReLU, 2L-DN |
+//! | `preprocess.rs` | the offline phase: RandBit, SolvedBits, RandNZ, TruncTriple |
+//! | `params.rs`, `demand.rs`, `cost.rs` | who sends what to whom, what a call consumes and costs |
+
+mod compare;
+mod cost;
+mod deal;
+mod demand;
+mod material;
+mod multiply;
+mod open;
+mod options;
+mod params;
+mod preprocess;
+mod relu;
+mod truncate;
+
+use std::ops::Range;
+
+use tacit_algebra::mersenne::{Field, Matrix, combine, to_wire, vec};
+use tacit_algebra::{Conv2d, MatMul};
+use tacit_net::{Party, Phase};
+
+pub use cost::ShamirCost;
+pub use options::{Comparison, Opening, Options};
+
+use crate::Error;
+use crate::bilinear::Bilinear;
+use crate::machine::{Audience, Call, CostModel, Machine, Operand};
+use deal::{Dealing, Streams};
+use demand::Want;
+use material::{Material, Store};
+use params::Params;
+
+/// The most parties.
+pub const MAX_PARTIES: usize = 63;
+
+const INPUT: &str = "shamir input";
+const REVEAL: &str = "shamir reveal";
+
+/// One party's end of the protocol over the field `F`.
+pub struct Shamir<F: Field> {
+    party: Party,
+    params: Params,
+    points: Points<F>,
+    low: Dealing<F>,
+    high: Dealing<F>,
+    extraction: Matrix<F>,
+    streams: Streams,
+    store: Store<F>,
+    cost: ShamirCost,
+}
+
+/// Interpolation as this party needs it.
+struct Points<F> {
+    /// From the shares of this party and the `t` after it to the value.
+    at_zero_t: Vec<F>,
+    /// The same of `2t`.
+    at_zero_2t: Vec<F>,
+    /// By king: this party's value, for 1 at 0, of the polynomial that is 0 at the `t` parties
+    /// before the king.
+    dealt: Vec<F>,
+}
+
+impl<F: Field> Points<F> {
+    fn new(params: &Params, id: usize) -> Self {
+        let point = |party: usize| party as u64 + 1;
+        let at_zero = |degree: usize| {
+            let from: Vec<u64> = (0..=degree).map(|i| point(params.after(id, i))).collect();
+            Matrix::lagrange(&from, &[0]).data
+        };
+        let dealt = |king: usize| {
+            let mut from = vec![0];
+            from.extend((1..=params.threshold).map(|i| point(params.before(king, i))));
+            Matrix::<F>::lagrange(&from, &[point(id)]).data[0]
+        };
+        Points {
+            at_zero_t: at_zero(params.threshold),
+            at_zero_2t: at_zero(2 * params.threshold),
+            dealt: (0..params.parties).map(dealt).collect(),
+        }
+    }
+}
+
+impl<F: Field> Shamir<F> {
+    /// Joins the other parties and agrees on keys with them (2 hops, 64 bytes to each).
+    pub fn new(mut party: Party, options: &Options) -> Result<Self, Error> {
+        let params = Params::new::<F>(party.parties(), options)?;
+        party.set_phase(Phase::Setup);
+        let streams = Streams::agree(&mut party)?;
+        let id = party.id();
+        Ok(Shamir {
+            points: Points::new(&params, id),
+            low: Dealing::low(&params, id),
+            high: Dealing::high(&params, id),
+            extraction: Matrix::vandermonde(params.parties - params.threshold, params.parties),
+            streams,
+            store: Store::new(),
+            cost: ShamirCost { params },
+            params,
+            party,
+        })
+    }
+
+    /// The material of the next call, which must be what was planned: material is never stretched
+    /// or reused.
+    fn take(&mut self, want: Want) -> Result<Material<F>, Error> {
+        match self.store.front() {
+            Some((prepared, _)) if *prepared == want => {}
+            _ => {
+                return Err(Error::NotPrepared {
+                    call: want.to_string(),
+                });
+            }
+        }
+        let (_, material) = self.store.pop_front().expect("the front was seen");
+        Ok(material)
+    }
+
+    /// Shares `values` of `owner`: the `t` parties after it draw their shares, the others are sent
+    /// theirs. 1 hop; the owner sends `n - 1 - t` elements for each value.
+    fn share_input(
+        &mut self,
+        owner: usize,
+        n: usize,
+        values: Option<&[i64]>,
+    ) -> Result<Vec<F>, Error> {
+        let id = self.party.id();
+        if id != owner {
+            let place = self.params.before(id, owner);
+            return self.receive(owner, place, INPUT, self.params.threshold, n);
+        }
+        let values = values
+            .ok_or_else(|| Error::Invalid("the owner of an input must give its values".into()))?;
+        if values.len() != n {
+            return Err(Error::Invalid(format!(
+                "an input of {n} elements was given {}",
+                values.len()
+            )));
+        }
+        let dealing = Dealing::input(&self.params, id, INPUT);
+        let rest = self.deal(&dealing, n, Some(vec::encode(values)))?;
+        Ok(rest
+            .into_iter()
+            .next()
+            .expect("the first is the dealer's own"))
+    }
+
+    /// Opens to one party. 1 hop; the `t` parties after it send 1 element for each value.
+    fn reveal_to(&mut self, x: &[F], to: usize) -> Result<Option<Vec<i64>>, Error> {
+        let id = self.party.id();
+        if id != to {
+            let place = self.params.before(id, to);
+            if place <= self.params.threshold {
+                self.party.send(to, REVEAL, to_wire(x))?;
+            }
+            return Ok(None);
+        }
+        let mut rows = vec![x.to_vec()];
+        for i in 1..=self.params.threshold {
+            rows.push(self.recv(self.params.after(id, i), REVEAL, x.len())?);
+        }
+        let rows: Vec<&[F]> = rows.iter().map(Vec::as_slice).collect();
+        Ok(Some(vec::decode(&combine(&self.points.at_zero_t, &rows))))
+    }
+}
+
+impl<F: Field> Machine for Shamir<F> {
+    type Share = Vec<F>;
+    type Bits = Vec<F>;
+
+    fn ring_bits(&self) -> u32 {
+        F::BITS
+    }
+
+    fn party(&mut self) -> &mut Party {
+        &mut self.party
+    }
+
+    fn cost_model(&self) -> &dyn CostModel {
+        &self.cost
+    }
+
+    fn prepare(&mut self, calls: &[Call]) -> Result<(), Error> {
+        self.party.set_phase(Phase::Offline);
+        self.preprocess(calls)?;
+        self.party.set_phase(Phase::Online);
+        Ok(())
+    }
+
+    fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Result<Vec<F>, Error> {
+        self.share_input(owner, n, values)
+    }
+
+    fn constant(&mut self, values: &[i64]) -> Vec<F> {
+        vec::encode(values)
+    }
+
+    fn reveal(&mut self, x: &Vec<F>, to: Audience) -> Result<Option<Vec<i64>>, Error> {
+        match to {
+            Audience::One(to) => self.reveal_to(x, to),
+            Audience::All => {
+                let opened = self.reveal_shares(REVEAL, x.clone(), self.params.threshold)?;
+                Ok(Some(vec::decode(&opened)))
+            }
+        }
+    }
+
+    fn len(&self, x: &Vec<F>) -> usize {
+        x.len()
+    }
+
+    fn add(&mut self, x: &Vec<F>, y: &Vec<F>) -> Vec<F> {
+        vec::add(x, y)
+    }
+
+    fn sub(&mut self, x: &Vec<F>, y: &Vec<F>) -> Vec<F> {
+        vec::sub(x, y)
+    }
+
+    fn scale(&mut self, x: &Vec<F>, k: i64) -> Vec<F> {
+        vec::scale(x, F::from_i64(k))
+    }
+
+    fn gather(&mut self, x: &Vec<F>, index: &[u32]) -> Vec<F> {
+        tacit_algebra::vec::gather(x, index)
+    }
+
+    fn slice(&mut self, x: &Vec<F>, range: Range<usize>) -> Vec<F> {
+        x[range].to_vec()
+    }
+
+    fn concat(&mut self, parts: &[&Vec<F>]) -> Vec<F> {
+        parts.iter().flat_map(|part| part.iter().copied()).collect()
+    }
+
+    fn mul(&mut self, x: &Vec<F>, y: &Operand<Vec<F>>, trunc: u32) -> Result<Vec<F>, Error> {
+        self.linear(x, y, None, &Bilinear::Elementwise, trunc)
+    }
+
+    fn matmul(
+        &mut self,
+        x: &Vec<F>,
+        w: &Operand<Vec<F>>,
+        bias: Option<&Operand<Vec<F>>>,
+        shape: MatMul,
+        trunc: u32,
+    ) -> Result<Vec<F>, Error> {
+        self.linear(x, w, bias, &Bilinear::MatMul(shape), trunc)
+    }
+
+    fn conv2d(
+        &mut self,
+        x: &Vec<F>,
+        w: &Operand<Vec<F>>,
+        bias: Option<&Operand<Vec<F>>>,
+        shape: &Conv2d,
+        trunc: u32,
+    ) -> Result<Vec<F>, Error> {
+        self.linear(x, w, bias, &Bilinear::Conv2d(shape), trunc)
+    }
+
+    fn truncate(&mut self, x: &Vec<F>, trunc: u32) -> Result<Vec<F>, Error> {
+        match trunc {
+            0 => Ok(x.clone()),
+            d => self.trunc(x.clone(), d),
+        }
+    }
+
+    fn drelu(&mut self, x: &Vec<F>) -> Result<Vec<F>, Error> {
+        self.drelu_shares(x)
+    }
+
+    fn select(&mut self, bit: &Vec<F>, x: &Vec<F>, y: &Vec<F>) -> Result<Vec<F>, Error> {
+        self.select_shares(bit, x, y)
+    }
+
+    fn relu(&mut self, x: &Vec<F>) -> Result<Vec<F>, Error> {
+        self.relu_shares(x)
+    }
+}

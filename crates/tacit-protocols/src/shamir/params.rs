@@ -1,0 +1,227 @@
+//! Who sends what to whom: shared by the protocols, which do it, and the cost model, which
+//! counts it.
+
+use std::ops::Range;
+
+use tacit_algebra::mersenne::Field;
+use tacit_net::LinkModel;
+
+use super::{Comparison, MAX_PARTIES, Opening, Options};
+use crate::Error;
+
+/// Elements up to which one king serves alone: messages cost more than the bytes that spreading
+/// them over more kings would save.
+const CHUNK: usize = 256;
+
+/// What a run's communication depends on. Party `i` holds the values at the point `i + 1`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Params {
+    pub parties: usize,
+    pub threshold: usize,
+    /// `l`: the field has `2^l - 1` elements.
+    pub bits: usize,
+    /// Bytes of an element.
+    pub word: usize,
+    comparison: Comparison,
+    opening: Opening,
+    link: LinkModel,
+}
+
+/// One opening: `len` values under a polynomial of some degree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reveal {
+    pub len: usize,
+    pub degree: usize,
+    /// Whether a sharing of the value is enough, which saves the king `t` messages.
+    pub dealt: bool,
+}
+
+impl Params {
+    pub fn new<F: Field>(parties: usize, options: &Options) -> Result<Self, Error> {
+        let t = options.threshold;
+        if !(3..=MAX_PARTIES).contains(&parties) || parties as u64 >= F::P {
+            return Err(Error::Invalid(format!(
+                "Shamir sharing runs between 3 and {MAX_PARTIES} parties here, not {parties}"
+            )));
+        }
+        if t == 0 || 2 * t + 1 > parties {
+            return Err(Error::Invalid(format!(
+                "of {parties} parties 1 to {} may collude, not {t}",
+                (parties - 1) / 2
+            )));
+        }
+        Ok(Params {
+            parties,
+            threshold: t,
+            bits: F::BITS as usize,
+            word: F::BYTES,
+            comparison: options.comparison,
+            opening: options.opening,
+            link: options.link,
+        })
+    }
+
+    /// The party `by` places after `party`.
+    pub fn after(&self, party: usize, by: usize) -> usize {
+        (party + by) % self.parties
+    }
+
+    /// The party `by` places before `party`.
+    pub fn before(&self, party: usize, by: usize) -> usize {
+        (party + self.parties - by) % self.parties
+    }
+
+    /// Who opens which part of `len` elements: parts of equal size, so that no king has more
+    /// work than another.
+    pub fn kings(&self, len: usize) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
+        let kings = len.div_ceil(CHUNK).min(self.parties);
+        (0..kings).map(move |k| (k, k * len / kings..(k + 1) * len / kings))
+    }
+
+    /// Who hears of a value from the king: as many of the parties after it.
+    pub fn listeners(&self, dealt: bool) -> usize {
+        self.parties - 1 - if dealt { self.threshold } else { 0 }
+    }
+
+    /// Whether everyone sends to everyone.
+    pub fn direct(&self, reveal: &Reveal) -> bool {
+        match self.opening {
+            Opening::King => false,
+            Opening::Direct => true,
+            Opening::Auto => self.seconds(reveal, true) < self.seconds(reveal, false),
+        }
+    }
+
+    /// A rough prediction of the time of an opening, for choosing between ways to do it.
+    fn seconds(&self, reveal: &Reveal, direct: bool) -> f64 {
+        let n = self.parties;
+        let hops = if direct { 1 } else { 2 };
+        let chunk = self
+            .kings(reveal.len)
+            .next()
+            .map_or(0, |(_, part)| part.len());
+        let kings = self.kings(reveal.len).count();
+        let (elements, messages) = match direct {
+            true => (reveal.degree * reveal.len, n * reveal.degree),
+            false => (reveal.len + (n - 1) * chunk, 2 * (n - 1) * kings),
+        };
+        if self.link == LinkModel::LOCAL {
+            // All parties share one machine: every message is its work.
+            const WAKE: f64 = 20e-6;
+            const MESSAGE: f64 = 1e-6;
+            const BYTE: f64 = 0.5e-9;
+            let bytes = n * elements * self.word;
+            return f64::from(hops) * WAKE + messages as f64 * MESSAGE + bytes as f64 * BYTE;
+        }
+        let own = LinkModel {
+            rtt: Default::default(),
+            ..self.link
+        };
+        f64::from(hops) * self.link.rtt.as_secs_f64() / 2.0
+            + own.time(elements * self.word).as_secs_f64()
+    }
+
+    /// Hops of an opening.
+    pub fn hops(&self, reveal: &Reveal) -> u32 {
+        match (reveal.len, self.direct(reveal)) {
+            (0, _) => 0,
+            (_, true) => 1,
+            (_, false) => 2,
+        }
+    }
+
+    /// Places of the rotation: the smallest power of two above the bits.
+    pub fn places(&self) -> usize {
+        (self.bits + 1).next_power_of_two()
+    }
+
+    /// The openings of a comparison of `n` elements, the first one's masked value included: what
+    /// is opened together stands together.
+    pub fn sign_reveals(&self, rot: bool, n: usize) -> Vec<Vec<Reveal>> {
+        let (t, n_2t) = (self.threshold, 2 * self.threshold);
+        let public = |len, degree| Reveal {
+            len,
+            degree,
+            dealt: false,
+        };
+        let dealt = |len| Reveal {
+            len,
+            degree: n_2t,
+            dealt: true,
+        };
+        let mut all = vec![vec![public(n, t)]];
+        if rot {
+            let len = self.places() * n;
+            all.extend([vec![dealt(len)], vec![public(len, n_2t)]]);
+        } else {
+            all.extend(tree_levels(self.bits + 1).map(|pairs| vec![dealt(pairs * n)]));
+            all.push(vec![public(n, n_2t)]);
+        }
+        all
+    }
+
+    /// The openings of DReLU.
+    pub fn drelu_reveals(&self, rot: bool, n: usize) -> Vec<Vec<Reveal>> {
+        let mut all = self.sign_reveals(rot, n);
+        if rot {
+            all.push(vec![self.product(n)]);
+        }
+        all
+    }
+
+    /// The openings of ReLU.
+    pub fn relu_reveals(&self, rot: bool, n: usize) -> Vec<Vec<Reveal>> {
+        let mut all = self.sign_reveals(rot, n);
+        let public = Reveal {
+            dealt: false,
+            ..self.product(n)
+        };
+        all.push(match rot {
+            true => vec![public, self.product(n)],
+            false => vec![self.product(n)],
+        });
+        all
+    }
+
+    /// The opening of a multiplication.
+    pub fn product(&self, len: usize) -> Reveal {
+        Reveal {
+            len,
+            degree: 2 * self.threshold,
+            dealt: true,
+        }
+    }
+
+    /// Whether the signs of `n` elements are taken by a rotation.
+    pub fn rot(&self, n: usize) -> bool {
+        match self.comparison {
+            Comparison::Tree => false,
+            Comparison::Rot => true,
+            Comparison::Auto => {
+                let time = |rot: bool| -> f64 {
+                    // The rotation's products, of a few tenths of a nanosecond each.
+                    let local = if rot { self.places().pow(2) * n } else { 0 };
+                    let work = local as f64 * if self.word == 8 { 2e-9 } else { 0.4e-9 };
+                    let reveals = self.relu_reveals(rot, n).into_iter().flatten();
+                    reveals
+                        .map(|r| self.seconds(&r, self.direct(&r)))
+                        .sum::<f64>()
+                        + work
+                };
+                time(true) < time(false)
+            }
+        }
+    }
+}
+
+/// The levels of a product tree over `leaves` factors but for the last, each with its pairs.
+pub(super) fn tree_levels(leaves: usize) -> impl Iterator<Item = usize> {
+    let mut left = leaves;
+    std::iter::from_fn(move || {
+        (left > 2).then(|| {
+            let pairs = left / 2;
+            left -= pairs;
+            pairs
+        })
+    })
+}

@@ -1,0 +1,76 @@
+//! Selection and ReLU (spec section 7), and the two-layer multiplication 2L-DN.
+
+use tacit_algebra::mersenne::{Field, vec};
+
+use super::Shamir;
+use super::compare::Sign;
+use super::deal::Double;
+use super::demand::Want;
+use super::material::Material;
+use super::open::Job;
+use crate::Error;
+
+const SELECT: &str = "shamir select";
+const RELU: &str = "shamir relu: sign times value";
+const INNER: &str = "shamir 2L-DN: x y";
+const OUTER: &str = "shamir 2L-DN: mask times z";
+
+impl<F: Field> Shamir<F> {
+    /// `x` where `bit` is 0, `y` where it is 1. 1 opening.
+    pub(super) fn select_shares(&mut self, bit: &[F], x: &[F], y: &[F]) -> Result<Vec<F>, Error> {
+        let double = match self.take(Want::Product { n: x.len() })? {
+            Material::Product(double) => double,
+            _ => unreachable!("material lies with its want"),
+        };
+        let mut z = self.mult(SELECT, bit, &vec::sub(y, x), &double)?;
+        vec::add_assign(&mut z, x);
+        Ok(z)
+    }
+
+    /// `max(a, 0)`: the sign times `a`, exact for every `a`.
+    ///
+    /// By the tree one opening after those of the sign; by the rotation 4 in all.
+    pub(super) fn relu_shares(&mut self, a: &[F]) -> Result<Vec<F>, Error> {
+        match self.sign(a, true)? {
+            Sign::Tree(sign, tree) => self.mult(RELU, &sign, a, &tree.double),
+            Sign::Rot(d, mut rot) => {
+                let first = rot.double.take(a.len());
+                let negative = self.two_layer(&d, &d, a, &first, &rot.double)?;
+                Ok(vec::sub(a, &negative))
+            }
+        }
+    }
+
+    /// 2L-DN: `[x y z]` in one round. With `u = x y + r` and `v = r_1 - r z` opened together,
+    /// `x y z = u z + v - r_1`. 2 openings.
+    fn two_layer(
+        &mut self,
+        x: &[F],
+        y: &[F],
+        z: &[F],
+        inner: &Double<F>,
+        outer: &Double<F>,
+    ) -> Result<Vec<F>, Error> {
+        let product = self.params.product(x.len());
+        let share = vec::mul_add(&inner.low, &vec::neg(z), &outer.high);
+        let jobs = vec![
+            Job {
+                step: INNER,
+                share: vec::mul_add(x, y, &inner.high),
+                reveal: super::params::Reveal {
+                    dealt: false,
+                    ..product
+                },
+            },
+            Job {
+                step: OUTER,
+                share,
+                reveal: product,
+            },
+        ];
+        let opened = self.reveal_together(jobs)?;
+        let mut out = vec::mul_add(&opened[0], z, &opened[1]);
+        vec::sub_assign(&mut out, &outer.low);
+        Ok(out)
+    }
+}

@@ -1,0 +1,219 @@
+//! What all tests of protocols share: subjects, meshes of threads, values.
+
+use std::thread;
+use std::time::Duration;
+
+use tacit_algebra::Ring;
+use tacit_algebra::mersenne::Field;
+use tacit_net::{LinkModel, Party, memory};
+use tacit_protocols::Error;
+use tacit_protocols::clear::Clear;
+use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
+use tacit_protocols::machine::{Audience, Call, Machine};
+use tacit_protocols::shamir::{Comparison, Opening, Options, Shamir};
+
+pub const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A protocol over a ring or field between some parties: what the conformance suite runs on.
+pub trait Subject: Sync {
+    type Machine: Machine;
+    fn name(&self) -> String;
+    fn parties(&self) -> usize;
+    /// Values are residues modulo this number.
+    fn modulus(&self) -> i128;
+    /// The least and the greatest error of a truncation against the floor.
+    fn rounding(&self) -> (i64, i64);
+    fn machine(&self, party: Party) -> Result<Self::Machine, Error>;
+
+    /// The residue nearest to 0.
+    fn wrap(&self, v: i128) -> i64 {
+        let m = self.modulus();
+        let r = v.rem_euclid(m);
+        (if r >= m - m / 2 { r - m } else { r }) as i64
+    }
+}
+
+/// Falcon over the ring `R`.
+pub struct FalconOver<R: Ring> {
+    pub truncation: Truncation,
+    pub configure: fn(Falcon<R>) -> Falcon<R>,
+}
+
+pub fn falcon_over<R: Ring>() -> FalconOver<R> {
+    FalconOver {
+        truncation: Truncation::Gap,
+        configure: |machine| machine,
+    }
+}
+
+impl<R: Ring> Subject for FalconOver<R> {
+    type Machine = Falcon<R>;
+
+    fn name(&self) -> String {
+        format!("Falcon, {} bits, {:?}", R::BITS, self.truncation)
+    }
+    fn parties(&self) -> usize {
+        PARTIES
+    }
+    fn modulus(&self) -> i128 {
+        1 << R::BITS
+    }
+    fn rounding(&self) -> (i64, i64) {
+        (
+            0,
+            if self.truncation == Truncation::Exact {
+                0
+            } else {
+                1
+            },
+        )
+    }
+    fn machine(&self, party: Party) -> Result<Falcon<R>, Error> {
+        Falcon::new(party, self.truncation).map(self.configure)
+    }
+}
+
+/// Shamir sharing over the field `F`.
+pub struct ShamirOver<F: Field> {
+    pub parties: usize,
+    pub options: Options,
+    pub field: std::marker::PhantomData<fn() -> F>,
+}
+
+pub fn shamir_over<F: Field>(
+    parties: usize,
+    comparison: Comparison,
+    opening: Opening,
+) -> ShamirOver<F> {
+    ShamirOver {
+        parties,
+        options: Options {
+            comparison,
+            opening,
+            ..Options::new(parties, LinkModel::LOCAL)
+        },
+        field: std::marker::PhantomData,
+    }
+}
+
+impl<F: Field> Subject for ShamirOver<F> {
+    type Machine = Shamir<F>;
+
+    fn name(&self) -> String {
+        format!(
+            "Shamir, {} bits, {} of {} parties, {:?}, {:?}",
+            F::BITS,
+            self.options.threshold,
+            self.parties,
+            self.options.comparison,
+            self.options.opening
+        )
+    }
+    fn parties(&self) -> usize {
+        self.parties
+    }
+    fn modulus(&self) -> i128 {
+        i128::from(F::P)
+    }
+    fn rounding(&self) -> (i64, i64) {
+        (-1, 2)
+    }
+    fn machine(&self, party: Party) -> Result<Shamir<F>, Error> {
+        Shamir::new(party, &self.options)
+    }
+}
+
+/// Clear text over the ring `R`.
+pub struct ClearOver<R: Ring> {
+    pub parties: usize,
+    pub ring: std::marker::PhantomData<fn() -> R>,
+}
+
+impl<R: Ring> Subject for ClearOver<R> {
+    type Machine = Clear<R>;
+
+    fn name(&self) -> String {
+        format!("clear text, {} bits, {} parties", R::BITS, self.parties)
+    }
+    fn parties(&self) -> usize {
+        self.parties
+    }
+    fn modulus(&self) -> i128 {
+        1 << R::BITS
+    }
+    fn rounding(&self) -> (i64, i64) {
+        (0, 0)
+    }
+    fn machine(&self, party: Party) -> Result<Clear<R>, Error> {
+        Ok(Clear::new(party))
+    }
+}
+
+/// Runs the same program at every party of a mesh and returns their results in order.
+pub fn run_on<T: Send>(mesh: Vec<Party>, program: impl Fn(Party) -> T + Sync) -> Vec<T> {
+    thread::scope(|scope| {
+        let threads: Vec<_> = mesh
+            .into_iter()
+            .map(|party| scope.spawn(|| program(party)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("a party panicked"))
+            .collect()
+    })
+}
+
+/// A mesh in memory without delay.
+pub fn mesh(parties: usize) -> Vec<Party> {
+    memory::mesh(parties, &LinkModel::LOCAL, TIMEOUT)
+}
+
+/// Runs a program at all parties of a subject; an error fails the test.
+pub fn run<S: Subject, T: Send>(
+    subject: &S,
+    program: impl Fn(&mut S::Machine) -> Result<T, Error> + Sync,
+) -> Vec<T> {
+    run_on(mesh(subject.parties()), |party| {
+        let mut machine = subject.machine(party).expect("keys are agreed");
+        program(&mut machine).expect("the program runs")
+    })
+}
+
+/// Shares `x` (owner: party 0), applies `op` whose calls are `calls`, opens the result to all.
+pub fn apply<S: Subject>(
+    subject: &S,
+    calls: &[Call],
+    x: &[i64],
+    op: impl Fn(
+        &mut S::Machine,
+        &<S::Machine as Machine>::Share,
+    ) -> Result<<S::Machine as Machine>::Share, Error>
+    + Sync,
+) -> Vec<i64> {
+    let opened = run(subject, |machine| {
+        machine.prepare(calls)?;
+        let own = (machine.party().id() == 0).then_some(x);
+        let share = machine.input(0, x.len(), own)?;
+        let result = op(machine, &share)?;
+        Ok(machine
+            .reveal(&result, Audience::All)?
+            .expect("all parties hear"))
+    });
+    assert!(
+        opened.windows(2).all(|pair| pair[0] == pair[1]),
+        "the parties opened different values"
+    );
+    opened.into_iter().next().expect("the parties ran")
+}
+
+/// Deterministic test values: a 64-bit mix of the index, so that failures repeat.
+pub fn noise(seed: u64, n: usize) -> Vec<i64> {
+    (0..n as u64)
+        .map(|i| {
+            let mut z = (seed << 32 | i).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+            (z ^ z >> 31) as i64
+        })
+        .collect()
+}

@@ -1,0 +1,347 @@
+//! One suite over every protocol, ring and number of parties: arithmetic against its definition,
+//! exhaustively where the ring is small, edges and random values where it is not.
+
+use crate::common::*;
+use tacit_algebra::mersenne::{F5, F7, F13, F31, F61};
+use tacit_protocols::Error;
+use tacit_protocols::falcon::Truncation;
+use tacit_protocols::machine::{Audience, Call, Conv2d, Machine, MatMul, Operand};
+use tacit_protocols::shamir::{Comparison, Opening};
+
+/// Runs a generic check on every subject, each in a test of its own.
+macro_rules! on_every_subject {
+    ($($check:ident)+) => { mod falcon {
+        use super::*;
+        $(#[test] fn $check() {
+            super::$check(&falcon_over::<u8>());
+            super::$check(&falcon_over::<u16>());
+            super::$check(&falcon_over::<u32>());
+            super::$check(&falcon_over::<u64>());
+            super::$check(&FalconOver { truncation: Truncation::Exact, ..falcon_over::<u32>() });
+        })+
+    } mod shamir {
+        use super::*;
+        $(#[test] fn $check() {
+            for comparison in [Comparison::Tree, Comparison::Rot] {
+                super::$check(&shamir_over::<F5>(3, comparison, Opening::Direct));
+                super::$check(&shamir_over::<F5>(4, comparison, Opening::King));
+                super::$check(&shamir_over::<F7>(5, comparison, Opening::King));
+                super::$check(&shamir_over::<F13>(6, comparison, Opening::Direct));
+                super::$check(&shamir_over::<F31>(3, comparison, Opening::King));
+                super::$check(&shamir_over::<F31>(7, comparison, Opening::Direct));
+                super::$check(&shamir_over::<F61>(3, comparison, Opening::Auto));
+            }
+        })+
+    } mod clear {
+        use super::*;
+        $(#[test] fn $check() {
+            for parties in [1, 2] {
+                super::$check(&ClearOver::<u32> { parties, ring: Default::default() });
+                super::$check(&ClearOver::<u64> { parties, ring: Default::default() });
+            }
+        })+
+    }};
+}
+
+on_every_subject! {
+    signs
+    products
+    linear_layers
+    truncations
+    maxpools
+    openings
+    local_operations
+    material_is_planned
+}
+
+/// Every value of a small ring many times over, or edges and noise of a big one.
+fn values<S: Subject>(s: &S) -> Vec<i64> {
+    let m = s.modulus();
+    if m <= 256 {
+        return (0..m * 256).map(|i| s.wrap(i)).collect();
+    }
+    let edges = [
+        0,
+        1,
+        -1,
+        2,
+        -2,
+        m / 2 - 1,
+        m / 2,
+        m / 2 + 1,
+        m / 2 + 2,
+        m / 4,
+        -m / 4,
+        m / 4 - 1,
+    ];
+    let mut values: Vec<i64> = edges.iter().flat_map(|&e| [s.wrap(e); 40]).collect();
+    values.extend(noise(3, 10_000).into_iter().map(|v| s.wrap(v.into())));
+    values.extend(noise(7, 3_000).into_iter().map(|v| v % 100));
+    values
+}
+
+fn signs<S: Subject>(s: &S) {
+    let x = values(s);
+    let n = x.len();
+    let relu = apply(s, &[Call::Relu { n }], &x, |machine, x| machine.relu(x));
+    let want: Vec<i64> = x.iter().map(|&v| v.max(0)).collect();
+    assert!(relu == want, "ReLU: {}", s.name());
+
+    let calls = [Call::Drelu { n }, Call::Select { n }];
+    let chosen = apply(s, &calls, &x, |machine, x| {
+        let bit = machine.drelu(x)?;
+        let (zero, one) = (machine.constant(&vec![0; n]), machine.constant(&vec![1; n]));
+        machine.select(&bit, &zero, &one)
+    });
+    let want: Vec<i64> = x.iter().map(|&v| i64::from(v >= 0)).collect();
+    assert!(chosen == want, "DReLU: {}", s.name());
+}
+
+/// All products of a small ring; noise on the others.
+fn products<S: Subject>(s: &S) {
+    let m = s.modulus();
+    let pair = |i: i128| (s.wrap(i / m), s.wrap(i % m));
+    let (x, y): (Vec<i64>, Vec<i64>) = match m <= 256 {
+        true => (0..m * m).map(pair).unzip(),
+        false => (noise(1, 3000), noise(2, 3000)),
+    };
+    let n = x.len();
+    let product = apply(s, &[Call::Product { n, trunc: 0 }], &x, |machine, share| {
+        let last = machine.party().parties() - 1;
+        let own = (machine.party().id() == last).then_some(&y[..]);
+        let y = machine.input(last, n, own)?;
+        machine.mul(share, &Operand::Secret(y), 0)
+    });
+    let want = x
+        .iter()
+        .zip(&y)
+        .map(|(&a, &b)| s.wrap(i128::from(a) * i128::from(b)));
+    assert!(product == want.collect::<Vec<_>>(), "{}", s.name());
+}
+
+/// Truncations of values, of products and of what is public, by every number of bits: within the
+/// stated error on the whole range.
+fn truncations<S: Subject>(s: &S) {
+    let m = s.modulus();
+    let bits = 128 - (m - 1).leading_zeros();
+    let (low, high) = s.rounding();
+    for d in [1, 2, 3, 7, bits - 3, bits - 2]
+        .into_iter()
+        .filter(|&d| d <= bits - 2)
+    {
+        // The offset that takes the bias away costs this much of the upper end.
+        let top = (1i128 << (bits - 2)) - (1i128 << d >> 2);
+        let in_range = |v: i64| i64::try_from(i128::from(v).clamp(-top, top - 1)).expect("small");
+        // Every third: of a small ring still every value.
+        let x: Vec<i64> = values(s).into_iter().step_by(3).map(in_range).collect();
+        let n = x.len();
+        let calls = [
+            Call::Truncate { n, trunc: d },
+            Call::Product { n, trunc: d },
+        ];
+        let got = apply(s, &calls, &x, |machine, x| {
+            let plain = machine.truncate(x, d)?;
+            let one = Operand::Secret(machine.constant(&vec![1; n]));
+            let product = machine.mul(x, &one, d)?;
+            Ok(machine.concat(&[&plain, &product]))
+        });
+        for (&got, &x) in got.iter().zip(x.iter().cycle()) {
+            let error = got - (x >> d);
+            assert!(
+                (low..=high).contains(&error),
+                "{x} >> {d} gave {got}: {}",
+                s.name()
+            );
+        }
+    }
+}
+
+/// A matrix product and a convolution with bias, secret and public weights.
+fn linear_layers<S: Subject>(s: &S) {
+    let shape = MatMul { m: 5, k: 7, n: 3 };
+    let (x, w, bias) = (noise(3, 35), noise(4, 21), noise(5, 3));
+    let x: Vec<i64> = x.into_iter().map(|v| v >> 20).collect();
+    let mut want = vec![0i64; 15];
+    for (i, out) in want.iter_mut().enumerate() {
+        let (row, col) = (i / 3, i % 3);
+        let term = |k: usize| i128::from(x[row * 7 + k]) * i128::from(w[k * 3 + col]);
+        *out = s.wrap(i128::from(bias[col]) + (0..7).map(term).sum::<i128>());
+    }
+    for public in [false, true] {
+        let opened = apply(s, &linear_calls(public, want.len()), &x, |machine, x| {
+            let (w, bias) = operands(machine, public, &w, &bias)?;
+            machine.matmul(x, &w, Some(&bias), shape, 0)
+        });
+        assert_eq!(
+            opened,
+            want,
+            "matmul, public weights: {public}, {}",
+            s.name()
+        );
+    }
+
+    let conv = Conv2d {
+        batch: 2,
+        channels: 1,
+        height: 4,
+        width: 4,
+        filters: 2,
+        kernel: [3, 3],
+        stride: [1, 1],
+        pad: [1, 1, 1, 1],
+        dilation: [1, 1],
+        groups: 1,
+    };
+    let (x, w, bias) = (noise(6, 32), noise(7, 18), noise(8, 2));
+    let x: Vec<i64> = x.into_iter().map(|v| v >> 20).collect();
+    let want = naive_conv(s, &conv, &x, &w, &bias);
+    for public in [false, true] {
+        let opened = apply(s, &linear_calls(public, want.len()), &x, |machine, x| {
+            let (w, bias) = operands(machine, public, &w, &bias)?;
+            machine.conv2d(x, &w, Some(&bias), &conv, 0)
+        });
+        assert_eq!(
+            opened,
+            want,
+            "convolution, public weights: {public}, {}",
+            s.name()
+        );
+    }
+}
+
+type Operands<M> = (
+    Operand<<M as Machine>::Share>,
+    Operand<<M as Machine>::Share>,
+);
+
+/// The calls of a product that is not truncated.
+fn linear_calls(public: bool, n: usize) -> Vec<Call> {
+    match public {
+        true => vec![],
+        false => vec![Call::Product { n, trunc: 0 }],
+    }
+}
+
+/// Weights and bias, public or shared by the last party.
+fn operands<M: Machine>(
+    machine: &mut M,
+    public: bool,
+    w: &[i64],
+    bias: &[i64],
+) -> Result<Operands<M>, Error> {
+    if public {
+        return Ok((Operand::Public(w.to_vec()), Operand::Public(bias.to_vec())));
+    }
+    let last = machine.party().parties() - 1;
+    let owns = machine.party().id() == last;
+    let w = machine.input(last, w.len(), owns.then_some(w))?;
+    let bias = machine.input(last, bias.len(), owns.then_some(bias))?;
+    Ok((Operand::Secret(w), Operand::Secret(bias)))
+}
+
+/// One channel, 3 x 3, stride 1, pad 1, from the definition.
+fn naive_conv<S: Subject>(s: &S, shape: &Conv2d, x: &[i64], w: &[i64], bias: &[i64]) -> Vec<i64> {
+    let mut out = Vec::new();
+    for image in 0..shape.batch {
+        for (filter, &bias) in bias.iter().enumerate() {
+            for (row, col) in (0..4i64).flat_map(|r| (0..4i64).map(move |c| (r, c))) {
+                let mut sum = i128::from(bias);
+                for (dr, dc) in (0..3i64).flat_map(|r| (0..3i64).map(move |c| (r, c))) {
+                    let (r, c) = (row + dr - 1, col + dc - 1);
+                    if (0..4).contains(&r) && (0..4).contains(&c) {
+                        let pixel = x[image * 16 + (r * 4 + c) as usize];
+                        sum +=
+                            i128::from(pixel) * i128::from(w[filter * 9 + (dr * 3 + dc) as usize]);
+                    }
+                }
+                out.push(s.wrap(sum));
+            }
+        }
+    }
+    out
+}
+
+fn maxpools<S: Subject>(s: &S) {
+    for size in [1, 2, 3, 4, 5, 9] {
+        let windows = 33;
+        let quarter = i64::try_from(s.modulus() / 4).expect("a quarter fits");
+        let x: Vec<i64> = noise(size as u64, windows * size)
+            .into_iter()
+            .map(|v| v % quarter)
+            .collect();
+        let max = apply(s, &[Call::Maxpool { windows, size }], &x, |machine, x| {
+            machine.maxpool(x, windows, size)
+        });
+        let largest = |i: usize| {
+            (0..size)
+                .map(|j| x[j * windows + i])
+                .max()
+                .expect("a window")
+        };
+        let want: Vec<i64> = (0..windows).map(largest).collect();
+        assert_eq!(max, want, "windows of {size}, {}", s.name());
+    }
+}
+
+/// Every party may be the owner of a value, and the only one to learn it.
+fn openings<S: Subject>(s: &S) {
+    for receiver in 0..s.parties() {
+        let owner = (receiver + 1) % s.parties();
+        let opened = run(s, |machine| {
+            let own = (machine.party().id() == owner).then_some(&[5i64, -6][..]);
+            let x = machine.input(owner, 2, own)?;
+            machine.reveal(&x, Audience::One(receiver))
+        });
+        for (party, value) in opened.into_iter().enumerate() {
+            assert_eq!(
+                value,
+                (party == receiver).then(|| vec![5, -6]),
+                "{}",
+                s.name()
+            );
+        }
+    }
+}
+
+fn local_operations<S: Subject>(s: &S) {
+    let x: Vec<i64> = noise(9, 12).into_iter().map(|v| v >> 8).collect();
+    let opened = apply(s, &[], &x, |machine, x| {
+        assert_eq!(machine.len(x), 12);
+        let turned = machine.gather(x, &[3, u32::MAX, 0, 11]);
+        let constant = machine.constant(&[1, 2, 3, -4]);
+        let sum = machine.add(&turned, &constant);
+        let scaled = machine.scale(&sum, -3);
+        let rest = machine.sub(&scaled, &turned);
+        let tail = machine.slice(x, 5..12);
+        Ok(machine.concat(&[&rest, &tail]))
+    });
+    let turned = [x[3], 0, x[0], x[11]];
+    let rest = (0..4).map(|i| (turned[i] + [1, 2, 3, -4][i]) * -3 - turned[i]);
+    let want = rest.chain(x[5..].iter().copied()).map(|v| s.wrap(v.into()));
+    assert_eq!(opened, want.collect::<Vec<_>>(), "{}", s.name());
+}
+
+/// Material of another size is no material: an error, never a stand-in value.
+fn material_is_planned<S: Subject>(s: &S) {
+    let free = run(s, |machine| {
+        Ok(machine
+            .cost_model()
+            .offline(&[Call::Relu { n: 4 }])
+            .bytes
+            .iter()
+            .sum::<u64>()
+            == 0)
+    });
+    if free[0] {
+        return; // clear text needs no material
+    }
+    let refused = run(s, |machine| {
+        machine.prepare(&[Call::Relu { n: 4 }])?;
+        let x = machine.constant(&[1, 2, 3]);
+        Ok([machine.relu(&x).err(), machine.truncate(&x, 2).err()])
+    });
+    for error in refused.into_iter().flatten() {
+        let words = error.expect("three elements were not planned").to_string();
+        assert!(words.contains("of 3 elements"), "{words}");
+    }
+}
