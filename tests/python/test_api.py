@@ -167,3 +167,13 @@ def test_a_model_and_a_report_show_themselves(digits_model, result):
     assert "falcon" in repr(result.report)
     with pytest.raises(AttributeError, match="protocol"):
         result.report.no_such_key  # noqa: B018
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_a_torch_module(processes):
+    torch = pytest.importorskip("torch")
+    layers = [torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2), torch.nn.ReLU()]
+    module = torch.nn.Sequential(*layers, torch.nn.Flatten(), torch.nn.Linear(72, 3)).eval()
+    x = np.random.default_rng(0).random((4, 1, 8, 8), dtype=np.float32)
+    output = tacit.local(processes=processes).predict(tacit.compile(module, samples=x), x).output
+    np.testing.assert_allclose(output, module(torch.from_numpy(x)).detach(), atol=1e-3)
