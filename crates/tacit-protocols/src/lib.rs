@@ -5,6 +5,7 @@ pub mod cost;
 mod error;
 pub mod falcon;
 pub mod machine;
+pub mod shamir;
 
 pub use cost::Cost;
 pub use error::Error;
