@@ -5,16 +5,17 @@ use std::borrow::Cow;
 use std::num::NonZeroUsize;
 
 use tacit_net::{Party, Phase, agree};
-use tacit_nn::Plan;
 use tacit_nn::encode::LayerWeights;
 use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
-use tacit_nn::plan::{Order, Roles};
+use tacit_nn::plan::{Order, Roles, is_field};
+use tacit_nn::{Graph, Plan};
 use tacit_protocols::machine::{Call, Machine};
 
-use crate::registry::{self, Instance, Program};
+use crate::protocol::Instance;
+use crate::registry::{self, Program};
 use crate::settings::{Named, Network};
 use crate::totals::{Totals, exchange};
-use crate::{Compiled, Error, Report, Tensor};
+use crate::{Error, Report, Settings, Tensor};
 
 /// Items of a batch unless told otherwise.
 const DEFAULT_BATCH: usize = 128;
@@ -31,7 +32,6 @@ pub(crate) struct Terms {
     pub order: Order,
     pub public_model: bool,
     pub network: Network,
-    pub parties: usize,
     pub roles: Roles,
     pub batch: Option<NonZeroUsize>,
     /// As the plan will have it, where this party insists.
@@ -40,11 +40,18 @@ pub(crate) struct Terms {
     pub inputs: Option<usize>,
 }
 
+/// A model with its plan for this run.
+#[derive(Clone, Copy)]
+pub(crate) struct Planned<'a> {
+    pub graph: &'a Graph,
+    pub plan: &'a Plan,
+}
+
 /// What one party brings.
 #[derive(Clone, Copy)]
 pub(crate) struct Contribution<'a> {
     /// Of the model's owner.
-    pub model: Option<&'a Compiled>,
+    pub model: Option<Planned<'a>>,
     /// Of the data's owner.
     pub input: Option<Tensor<'a>>,
 }
@@ -105,7 +112,7 @@ pub(crate) fn run(
     let (plan, inputs, batch) = settle(&mut party, terms, brings)?;
     let weights = brings
         .model
-        .map(|model| plan.encode_weights(&model.graph))
+        .map(|model| plan.encode_weights(model.graph))
         .transpose()?;
     let values = brings
         .input
@@ -168,7 +175,7 @@ fn settle<'a>(
 fn announce_plan<'a>(
     party: &mut Party,
     terms: &Terms,
-    model: Option<&'a Compiled>,
+    model: Option<Planned<'a>>,
 ) -> Result<(Cow<'a, Plan>, Vec<u8>), Error> {
     const STEP: &str = "plan";
     let owner = terms.roles.model_owner;
@@ -176,7 +183,7 @@ fn announce_plan<'a>(
         Some(model) => {
             let bytes = model.plan.to_bytes();
             tell(party, STEP, &bytes)?;
-            (Cow::Borrowed(&model.plan), bytes)
+            (Cow::Borrowed(model.plan), bytes)
         }
         None => {
             let bytes = party.recv_at_most(owner, STEP, MAX_PLAN_BYTES)?;
@@ -186,7 +193,7 @@ fn announce_plan<'a>(
         }
     };
     let (ring, order, public) = (plan.ring_bits, plan.order, plan.public_model);
-    if (ring, order, public) != (terms.instance.ring, terms.order, terms.public_model) {
+    if (ring, order, public) != (terms.instance.width, terms.order, terms.public_model) {
         let why = "its ring, order or secrecy is not the one agreed on".into();
         return Err(Error::PeerPlan { party: owner, why });
     }
@@ -254,20 +261,41 @@ fn default_batch(plan: &Plan, roles: &Roles, inputs: usize) -> usize {
 }
 
 impl Terms {
+    /// The terms of a run with these settings, over the width that is asked for or the protocol's
+    /// own. Nobody insists on fraction bits or inputs.
+    pub(crate) fn new(
+        settings: &Settings,
+        asked_width: Option<u32>,
+        order: Order,
+        public_model: bool,
+    ) -> Result<Self, Error> {
+        let instance = Instance::new(settings, asked_width)?;
+        Ok(Terms {
+            instance,
+            order,
+            public_model,
+            network: settings.network.clone(),
+            roles: settings.roles(instance.parties)?,
+            batch: settings.batch,
+            fraction_bits: None,
+            inputs: None,
+        })
+    }
+
     /// What must be the same at every party, by name.
     fn items(&self) -> Vec<(&'static str, String)> {
-        let Instance {
-            protocol,
-            ring,
-            truncation,
-            ..
-        } = &self.instance;
-        vec![
+        let instance = &self.instance;
+        let numbers = match is_field(instance.width) {
+            true => "field",
+            false => "ring",
+        };
+        let mut items = vec![
             ("version", env!("CARGO_PKG_VERSION").into()),
-            ("protocol", protocol.name.into()),
-            ("security", protocol.security.into()),
-            ("ring", ring.to_string()),
-            ("truncation", protocol.truncation(*truncation).into()),
+            ("protocol", instance.protocol.name.into()),
+            ("parties", instance.parties.to_string()),
+            ("security", instance.security()),
+            (numbers, instance.width.to_string()),
+            ("truncation", instance.truncation_name().into()),
             ("order", self.order.name().into()),
             ("public_model", self.public_model.to_string()),
             ("network", self.network.name.clone()),
@@ -277,7 +305,15 @@ impl Terms {
             ),
             ("model_owner", self.roles.model_owner.to_string()),
             ("data_owner", self.roles.data_owner.to_string()),
-        ]
+        ];
+        if instance.protocol.threshold {
+            items.push(("threshold", instance.threshold.to_string()));
+        }
+        if instance.protocol.variants {
+            items.push(("comparison", instance.comparison.name().into()));
+            items.push(("opening", instance.opening.name().into()));
+        }
+        items
     }
 }
 
