@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::job::Terms;
 use crate::settings::seconds;
+use crate::terms::Terms;
 use crate::{CompileOptions, Error, Settings};
 
 /// One organisation's party.

@@ -339,3 +339,34 @@ fn quoted(path: &Path) -> Result<String, Error> {
 fn escaped(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::tests::choosy;
+
+    #[test]
+    fn a_config_file_has_all_choices_of_the_protocol() {
+        let settings = choosy(r#"{"parties": 5, "opening": "king"}"#);
+        let setup = Setup {
+            settings: &settings,
+            options: &CompileOptions::default(),
+            instance: Instance::new(&settings, Some(31)).expect("valid"),
+            ports: (7100..7105).collect(),
+            connect_timeout: 1.0,
+            model: "m.onnx".into(),
+            samples: None,
+            input: "x.npy".into(),
+        };
+        let text = setup.config(4).expect("a config file");
+        let table: toml::Table = text.parse().expect("TOML");
+        let run = &table["run"];
+        assert_eq!(run["threshold"].as_integer(), Some(2));
+        assert_eq!(run["comparison"].as_str(), Some("auto"));
+        assert_eq!(run["opening"].as_str(), Some("king"));
+        assert!(run.get("truncation").is_none(), "it has only its own");
+        assert_eq!(table["plan"]["field"].as_integer(), Some(31));
+        assert!(table["plan"].get("ring").is_none());
+        assert_eq!(table["parties"].as_array().map(Vec::len), Some(5));
+    }
+}

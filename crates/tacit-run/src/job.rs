@@ -2,20 +2,18 @@
 //! meters.
 
 use std::borrow::Cow;
-use std::num::NonZeroUsize;
 
 use tacit_net::{Party, Phase, agree};
 use tacit_nn::encode::LayerWeights;
 use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
-use tacit_nn::plan::{Order, Roles, is_field};
+use tacit_nn::plan::Roles;
 use tacit_nn::{Graph, Plan};
 use tacit_protocols::machine::{Call, Machine};
 
-use crate::protocol::Instance;
 use crate::registry::{self, Program};
-use crate::settings::{Named, Network};
+use crate::terms::Terms;
 use crate::totals::{Totals, exchange};
-use crate::{Error, Report, Settings, Tensor};
+use crate::{Error, Report, Tensor};
 
 /// Items of a batch unless told otherwise.
 const DEFAULT_BATCH: usize = 128;
@@ -24,21 +22,6 @@ const DEFAULT_BATCH: usize = 128;
 const DEFAULT_BATCH_WORK: usize = 1 << 22;
 /// The longest plan, as it is read.
 const MAX_PLAN_BYTES: usize = 64 << 20;
-
-/// What all parties must agree on before they have a plan.
-#[derive(Clone, Debug)]
-pub(crate) struct Terms {
-    pub instance: Instance,
-    pub order: Order,
-    pub public_model: bool,
-    pub network: Network,
-    pub roles: Roles,
-    pub batch: Option<NonZeroUsize>,
-    /// As the plan will have it, where this party insists.
-    pub fraction_bits: Option<u32>,
-    /// As the data owner will bring, where this party insists.
-    pub inputs: Option<usize>,
-}
 
 /// A model with its plan for this run.
 #[derive(Clone, Copy)]
@@ -258,63 +241,6 @@ fn default_batch(plan: &Plan, roles: &Roles, inputs: usize) -> usize {
     let most = (DEFAULT_BATCH_WORK / per_item.max(1)).clamp(1, DEFAULT_BATCH);
     // Even batches, so that the last is not much smaller than the others.
     inputs.div_ceil(inputs.div_ceil(most))
-}
-
-impl Terms {
-    /// The terms of a run with these settings, over the width that is asked for or the protocol's
-    /// own. Nobody insists on fraction bits or inputs.
-    pub(crate) fn new(
-        settings: &Settings,
-        asked_width: Option<u32>,
-        order: Order,
-        public_model: bool,
-    ) -> Result<Self, Error> {
-        let instance = Instance::new(settings, asked_width)?;
-        Ok(Terms {
-            instance,
-            order,
-            public_model,
-            network: settings.network.clone(),
-            roles: settings.roles(instance.parties)?,
-            batch: settings.batch,
-            fraction_bits: None,
-            inputs: None,
-        })
-    }
-
-    /// What must be the same at every party, by name.
-    fn items(&self) -> Vec<(&'static str, String)> {
-        let instance = &self.instance;
-        let numbers = match is_field(instance.width) {
-            true => "field",
-            false => "ring",
-        };
-        let mut items = vec![
-            ("version", env!("CARGO_PKG_VERSION").into()),
-            ("protocol", instance.protocol.name.into()),
-            ("parties", instance.parties.to_string()),
-            ("security", instance.security()),
-            (numbers, instance.width.to_string()),
-            ("truncation", instance.truncation_name().into()),
-            ("order", self.order.name().into()),
-            ("public_model", self.public_model.to_string()),
-            ("network", self.network.name.clone()),
-            (
-                "batch",
-                self.batch.map_or("default".into(), |b| b.to_string()),
-            ),
-            ("model_owner", self.roles.model_owner.to_string()),
-            ("data_owner", self.roles.data_owner.to_string()),
-        ];
-        if instance.protocol.threshold {
-            items.push(("threshold", instance.threshold.to_string()));
-        }
-        if instance.protocol.variants {
-            items.push(("comparison", instance.comparison.name().into()));
-            items.push(("opening", instance.opening.name().into()));
-        }
-        items
-    }
 }
 
 /// The prediction itself, once everything is agreed on.

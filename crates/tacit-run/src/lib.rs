@@ -20,6 +20,7 @@ mod registry;
 mod report;
 mod score;
 mod settings;
+mod terms;
 mod totals;
 
 pub use bench::{BenchOptions, OPERATIONS, bench};

@@ -6,7 +6,8 @@ use std::thread;
 
 use tacit_net::{Party, memory};
 
-use crate::job::{self, Contribution, Planned, Terms};
+use crate::job::{self, Contribution, Planned};
+use crate::terms::Terms;
 use crate::{Compiled, Error, Outcome, Progress, Settings, Tensor};
 
 /// Predicts `x`, a batch of inputs, with all parties in this process, joined by memory links.

@@ -4,7 +4,8 @@ use tacit_net::Party;
 use tacit_net::certs::{Certificate, Identity};
 use tacit_net::tcp::{self, Peer, TcpConfig};
 
-use crate::job::{self, Contribution, Terms};
+use crate::job::{self, Contribution};
+use crate::terms::Terms;
 use crate::{Compiled, Error, Outcome, PartyConfig, Progress, Tensor, npy, score};
 
 /// Runs this party's part of a prediction with the parties that its config names.

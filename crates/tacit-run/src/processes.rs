@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use tacit_nn::Plan;
 
 use crate::init::Setup;
-use crate::job::Terms;
 use crate::local::local_terms;
 use crate::protocol::Instance;
+use crate::terms::Terms;
 use crate::{Compiled, Error, Outcome, Progress, Report, Settings, Tensor, npy};
 
 /// How often the processes are looked at.

@@ -211,7 +211,7 @@ impl Instance {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     static CHOOSY: Protocol = Protocol {
@@ -227,7 +227,8 @@ mod tests {
         variants: true,
     };
 
-    fn choosy(json: &str) -> Settings {
+    /// Settings of a protocol with everything to choose.
+    pub(crate) fn choosy(json: &str) -> Settings {
         Settings {
             protocol: &CHOOSY,
             ..Settings::from_json(json).unwrap_or_else(|e| panic!("{e}"))

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use tacit_nn::Plan;
 use tacit_nn::plan::numbers;
 
-use crate::job::Terms;
 use crate::settings::Named;
+use crate::terms::Terms;
 use crate::totals::{Totals, combine};
 
 /// The cost of one phase.

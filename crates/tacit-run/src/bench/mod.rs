@@ -8,12 +8,13 @@ use tacit_protocols::machine::{Audience, Call, Machine};
 
 use case::{Case, Computed, Operands};
 
-use crate::job::{Terms, level};
+use crate::job::level;
 use crate::local::in_threads;
 use crate::protocol::{Instance, Tolerance};
 use crate::registry::{self, Program};
 use crate::report::{LayerReport, PhaseReport};
 use crate::settings::{Named, asked_width};
+use crate::terms::Terms;
 use crate::totals::{Metered, combine, exchange};
 use crate::{Error, Progress, Protocol, Report, Settings};
 
