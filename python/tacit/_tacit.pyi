@@ -14,7 +14,9 @@ class Compiled:
     """A model with its plan."""
 
     def __new__(cls, path: str, options: str, samples: Array | None) -> Compiled: ...
-    def plan(self) -> str: ...
+    def plan(self, run: str | None = None) -> str:
+        """The plan that was made first, or that a run with these settings follows."""
+
     def predict_cost(self, run: str, items: int) -> str: ...
     def reference(self, x: bytes) -> bytes: ...
     def predict(
@@ -31,13 +33,17 @@ class Compiled:
 def bench(
     op: str,
     n: int,
-    ring: int,
+    ring: int | None,
+    field: int | None,
     fraction_bits: int | None,
     repeat: int,
     run: str,
     progress: Progress | None,
 ) -> str:
     """The report of a measured operation."""
+
+def protocols() -> list[str]:
+    """The names of the protocols; the first is the default."""
 
 def party(
     config: str,

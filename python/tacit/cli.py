@@ -7,6 +7,7 @@ import json
 import signal
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.markup import escape
@@ -20,6 +21,8 @@ from .report import Report, cost_table
 from .session import bench, local
 
 OPERATIONS = ("mult", "matmul", "conv", "trunc", "drelu", "relu", "maxpool")
+WHERE = ("protocol", "parties", "threshold", "comparison", "opening", "truncation", "network")
+"""The arguments that say where a run takes place."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -51,13 +54,7 @@ def run(args: argparse.Namespace) -> None:
     x = load_array(args.input, INPUT_NAMES)
     labels = load_array(args.labels, LABEL_NAMES) if args.labels else None
     model = planned(args)
-    session = local(
-        args.protocol,
-        truncation=args.truncation,
-        network=args.network,
-        processes=args.processes,
-        timeout=args.timeout,
-    )
+    session = local(**where(args), processes=args.processes, timeout=args.timeout)
     with progress_bar() as progress:
         result = session.predict(
             model, x, labels, batch=args.batch, check=args.check, progress=progress
@@ -70,8 +67,10 @@ def run(args: argparse.Namespace) -> None:
 def plan(args: argparse.Namespace) -> None:
     """`tacit plan`: what a run would do and cost, without running it."""
     model = planned(args)
-    out.print(model)
-    cost = model.predict_cost(args.batch or 1, protocol=args.protocol, network=args.network)
+    cost = model.predict_cost(args.batch or 1, **where(args))
+    if args.json:
+        Path(args.json).write_text(json.dumps(cost, indent=2) + "\n")
+    out.print(model.table(args.protocol))
     out.print(cost_table(cost))
     out.print(cost["note"])
 
@@ -82,11 +81,10 @@ def measure(args: argparse.Namespace) -> None:
         report = bench(
             args.op,
             args.n,
-            protocol=args.protocol,
+            **where(args),
             ring=args.ring,
+            field=args.field,
             fraction_bits=args.fraction_bits,
-            truncation=args.truncation,
-            network=args.network,
             timeout=args.timeout,
             repeat=args.repeat,
             progress=progress,
@@ -106,6 +104,7 @@ def party(args: argparse.Namespace) -> None:
 def init(args: argparse.Namespace) -> None:
     """`tacit init`: keys, certificates and config files."""
     options = {
+        "protocol": args.protocol,
         "parties": args.parties,
         "port": args.port,
         "model": args.model and str(Path(args.model).resolve()),
@@ -120,19 +119,25 @@ def notice(text: str) -> None:
     err.print(text, markup=False, soft_wrap=True)
 
 
+def where(args: argparse.Namespace) -> dict[str, Any]:
+    """The protocol of the arguments, its parties and its options."""
+    return {name: getattr(args, name) for name in WHERE}
+
+
 def planned(args: argparse.Namespace) -> Model:
     """The model of the arguments, its warnings shown."""
     model = compile(
         args.model,
         samples=load_array(args.samples, INPUT_NAMES) if args.samples else None,
         ring=args.ring,
+        field=args.field,
         fraction_bits=args.fraction_bits,
         order=args.order,
         public_model=args.public_model,
         input_range=args.input_range,
         dims=dict(args.dim),
     )
-    for warning in model.warnings:
+    for warning in model.plan_for(args.protocol)["warnings"]:
         err.print(f"[yellow]warning:[/] {escape(warning)}", soft_wrap=True)
     return model
 
@@ -165,11 +170,26 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def add_protocol_options(command: argparse.ArgumentParser) -> None:
+    """Which protocol between how many parties."""
+    known = _tacit.protocols()
+    command.add_argument("--protocol", choices=known, default=known[0])
+    command.add_argument(
+        "--parties", type=positive, metavar="N", help="default: the protocol's fewest"
+    )
+
+
 def add_run_options(command: argparse.ArgumentParser) -> None:
     """The options of whatever runs or predicts a run."""
     add = command.add_argument
-    add("--protocol", choices=("falcon", "clear"), default="falcon")
-    add("--ring", type=int, choices=(32, 64), default=64, help="bits of the ring")
+    add_protocol_options(command)
+    add("--threshold", type=positive, metavar="T", help="how many of them may be corrupt")
+    add("--comparison", choices=("auto", "tree", "rot"), default="auto", help="how to take signs")
+    add("--opening", choices=("auto", "king", "direct"), default="auto", help="how to open values")
+    add("--truncation", choices=("gap", "exact", "aby3"), default="gap")
+    numbers = command.add_mutually_exclusive_group()
+    numbers.add_argument("--ring", type=int, choices=(32, 64), help="bits of the ring")
+    numbers.add_argument("--field", type=int, choices=(31, 61), help="bits of the prime field")
     add("--fraction-bits", type=int, metavar="F", help="default: the planner's choice")
     add(
         "--network",
@@ -182,9 +202,7 @@ def add_run_options(command: argparse.ArgumentParser) -> None:
 
 def add_execution_options(command: argparse.ArgumentParser) -> None:
     """The options of whatever runs."""
-    add = command.add_argument
-    add("--truncation", choices=("gap", "exact", "aby3"), default="gap")
-    add(
+    command.add_argument(
         "--timeout",
         type=float,
         default=120.0,
@@ -255,7 +273,7 @@ def parser() -> argparse.ArgumentParser:
 
     made = command("init", init, "make keys, certificates and config files")
     made.add_argument("dir", metavar="DIR")
-    made.add_argument("--parties", type=int, choices=(3,), default=3)
+    add_protocol_options(made)
     made.add_argument("--port", type=positive, default=7100, help="party i listens on PORT + i")
     made.add_argument("--model", metavar="MODEL.onnx", help="the model owner's file")
     made.add_argument("--input", metavar="X.npy", help="the data owner's file")

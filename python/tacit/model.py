@@ -27,7 +27,8 @@ class Model:
     ----------
     plan : dict
         What every party will know of the model: layers with their names, operations, shapes,
-        ranges and fixed-point scales; never its weights.
+        ranges and fixed-point scales; never its weights. Made for the ring or field that was asked
+        for, else for the default protocol's; see :meth:`plan_for`.
     input_shape, output_shape : tuple of int
         Of one item, without the batch axis.
     warnings : list of str
@@ -76,20 +77,29 @@ class Model:
         values, shape = self.encode(x)
         return self.decode(self.compiled.reference(values), shape[0])
 
+    def plan_for(self, protocol: str) -> dict[str, Any]:
+        """The plan that a run of `protocol` follows.
+
+        Where no ring or field was asked for it is over the protocol's own; one that was asked for
+        and that the protocol does not have is an error.
+        """
+        return json.loads(self.compiled.plan(json.dumps({"protocol": protocol})))
+
     def predict_cost(self, batch: int = 1, **where: Any) -> dict[str, Any]:
         """Rounds, bytes and seconds of one batch as the protocol declares them, before any run.
 
-        `where` is `protocol`, `truncation` and `network` as for :func:`tacit.local`. The seconds
-        are the network's alone: latency and bandwidth, no computation.
+        `where` is what :func:`tacit.local` takes except `processes`, so any number of parties on
+        any network can be counted. The seconds are the network's alone: latency and bandwidth, no
+        computation.
         """
         return json.loads(self.compiled.predict_cost(json.dumps(where), batch))
 
-    def table(self) -> Table:
-        """The plan as a table."""
-        p = self.plan
+    def table(self, protocol: str | None = None) -> Table:
+        """The plan as a table: `plan`, or that for a protocol."""
+        p = self.plan if protocol is None else self.plan_for(protocol)
         owner = "public" if p["public_model"] else "secret"
         table = Table(
-            title=f"{p['ring']}-bit ring, {p['fraction_bits']} fraction bits, "
+            title=f"{p['numbers']}, {p['fraction_bits']} fraction bits, "
             f"{p['parameters']:,} {owner} parameters"
         )
         for name in ("layer", "operation", "output"):
@@ -122,7 +132,8 @@ def compile(
     model: str | Path | Any,
     *,
     samples: ArrayLike | None = None,
-    ring: int = 64,
+    ring: int | None = None,
+    field: int | None = None,
     fraction_bits: int | None = None,
     order: str = "multiply-then-truncate",
     public_model: bool = False,
@@ -139,8 +150,9 @@ def compile(
     samples
         Typical inputs, `(n, *input_shape)`, that need not be secret: each layer's range is
         estimated from them. Without them the ranges come from the weights alone.
-    ring
-        Bits of the ring: 32 or 64.
+    ring, field
+        Bits of the ring, 32 or 64, or of the prime field, 31 or 61, to insist on. When neither is
+        given each run computes in what its protocol has, the larger one.
     fraction_bits
         Fraction bits of the fixed-point numbers; chosen by the planner when not given.
     order
@@ -156,10 +168,11 @@ def compile(
     Raises
     ------
     TacitError
-        If the file or an operation is not supported, or values would leave the ring.
+        If the file or an operation is not supported, or values would leave the ring or field.
     """
     options = {
         "ring": ring,
+        "field": field,
         "fraction_bits": fraction_bits,
         "order": order,
         "public_model": public_model,

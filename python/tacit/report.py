@@ -33,16 +33,15 @@ def cost_table(cost: dict[str, Any]) -> Table:
     """The table of the phases of a report, or of a predicted cost."""
     table = Table(title="Phases")
     table.add_column("phase")
-    table.add_column("seconds", justify="right")
-    table.add_column("rounds", justify="right")
-    for party in range(len(cost["online"]["bytes_sent"])):
-        table.add_column(f"party {party} sent, MB", justify="right")
+    for name in ("seconds", "rounds", "average sent, MB", "busiest party sent, MB"):
+        table.add_column(name, justify="right")
     for name in PHASES:
         phase = cost.get(name)
         if not phase or not phase["bytes_sent"]:
             continue
-        sent = [megabytes(n) for n in phase["bytes_sent"]]
-        table.add_row(name, f"{phase['seconds']:.3f}", str(phase["rounds"]), *sent)
+        sent = phase["bytes_sent"]
+        average, most = megabytes(sum(sent) / len(sent)), megabytes(max(sent))
+        table.add_row(name, f"{phase['seconds']:.3f}", str(phase["rounds"]), average, most)
     return table
 
 
@@ -72,8 +71,9 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """A copy of the content.
 
-        Keys: `tacit` (its version), `protocol, parties, security, ring, fraction_bits, truncation,
-        order, public_model, network, images, batch`,
+        Keys: `tacit` (its version), `protocol, parties, security, ring, numbers, fraction_bits,
+        truncation, order, public_model, network, images, batch`, `threshold` (of a protocol that
+        lets it be chosen),
         `setup`, `offline` and `online` (each `seconds, rounds, bytes_sent`, one entry per party),
         `layers` (each `name, op, shape, seconds, rounds, bytes`), `accuracy`, `agreement` and
         `max_abs_error` (each `None` where it was not asked for).
@@ -96,7 +96,8 @@ class Report:
         fraction = f", {d['fraction_bits']} fraction bits" if d["fraction_bits"] else ""
         rows = [
             ("protocol", f"{d['protocol']}, {d['security']}"),
-            ("numbers", f"{d['ring']}-bit ring{fraction}"),
+            ("parties", str(d["parties"])),
+            ("numbers", d["numbers"] + fraction),
             ("network", f"{d['network']}, batches of {d['batch']}"),
         ]
         if d.get("accuracy") is not None:

@@ -109,6 +109,10 @@ def _labels(labels: ArrayLike, n: int) -> list[int]:
 def local(
     protocol: str = "falcon",
     *,
+    parties: int | None = None,
+    threshold: int | None = None,
+    comparison: str = "auto",
+    opening: str = "auto",
     truncation: str = "gap",
     network: str = "local",
     processes: bool = False,
@@ -120,7 +124,15 @@ def local(
     ----------
     protocol
         `falcon` (three parties, at most one of them curious), or `clear` (no privacy: the same
-        fixed-point arithmetic by one party, as a reference).
+        fixed-point arithmetic by every party, as a reference).
+    parties
+        The number of parties; the fewest that the protocol runs between when not given.
+    threshold
+        How many of them may be curious together, where the protocol lets it be chosen; as many as
+        possible, fewer than half, when not given.
+    comparison, opening
+        `auto`, or for a protocol that lets them be chosen how signs are taken (`tree` or `rot`) and
+        how values are opened (`king` or `direct`).
     truncation
         `gap` (the default: rounds down or up, never a large error), `exact` (rounds down) or
         `aby3` (the paper's, whose large error has probability |x| / 2^ring).
@@ -134,6 +146,10 @@ def local(
     """
     settings = {
         "protocol": protocol,
+        "parties": parties,
+        "threshold": threshold,
+        "comparison": comparison,
+        "opening": opening,
         "truncation": truncation,
         "network": network,
         "timeout": timeout,
@@ -145,7 +161,8 @@ def bench(
     op: str,
     n: int,
     *,
-    ring: int = 64,
+    ring: int | None = None,
+    field: int | None = None,
     fraction_bits: int | None = None,
     repeat: int = 5,
     progress: Progress | None = None,
@@ -163,19 +180,22 @@ def bench(
         `n` images through LeNet's second convolution; `maxpool`: `n` windows of 2 x 2.
     n
         The operation's size.
-    ring, fraction_bits
+    ring, field
         As for :func:`tacit.compile`.
+    fraction_bits
+        Bits truncated: 12 of at most 32 bits and 18 of more when not given.
     repeat
         The number of runs.
     progress
         As for :meth:`Session.predict`.
     where
-        `protocol`, `truncation`, `network` and `timeout` as for :func:`local`.
+        All that :func:`local` takes except `processes`.
     """
     report = _tacit.bench(
         op=op,
         n=n,
         ring=ring,
+        field=field,
         fraction_bits=fraction_bits,
         repeat=repeat,
         run=json.dumps(where),

@@ -136,6 +136,29 @@ def test_clear_has_one_party_and_no_privacy(digits_model, digits):
     np.testing.assert_allclose(result.output, digits_model.reference(x[:10]), atol=1e-3)
 
 
+@pytest.mark.parametrize("parties", [2, 7])
+def test_clear_between_several_parties(parties, digits_model, digits):
+    x, _ = digits
+    where = {"protocol": "clear", "parties": parties}
+    result = tacit.local(**where).predict(digits_model, x[:10])
+    assert result.report.parties == parties
+    predicted = digits_model.predict_cost(10, **where)
+    for phase in ("offline", "online"):
+        assert len(predicted[phase]["bytes_sent"]) == parties
+        assert predicted[phase]["bytes_sent"] == result.report.data[phase]["bytes_sent"]
+    np.testing.assert_allclose(result.output, digits_model.reference(x[:10]), atol=1e-3)
+
+
+def test_the_plan_follows_the_protocol(digits_path, digits_model):
+    for protocol in ("falcon", "clear"):
+        assert digits_model.plan_for(protocol)["numbers"] == "64-bit ring"
+    field = tacit.compile(digits_path, field=61)
+    assert field.plan["numbers"] == "61-bit field"
+    assert "61-bit field" in str(field)
+    with pytest.raises(tacit.TacitError, match="falcon computes in the 32-bit ring"):
+        field.plan_for("falcon")
+
+
 def test_progress_reaches_the_end(digits_model, digits):
     x, _ = digits
     seen = []
@@ -159,6 +182,11 @@ def test_bench(op):
     report = tacit.bench(op, 16, ring=32, repeat=2)
     assert report.online["rounds"] > 0
     assert report.online["seconds"] > 0
+
+
+def test_bench_between_several_parties():
+    report = tacit.bench("relu", 16, protocol="clear", parties=4)
+    assert (report.parties, report.ring) == (4, 64)
 
 
 def test_a_model_and_a_report_show_themselves(digits_model, result):

@@ -69,8 +69,25 @@ def test_npz_input(digits_path, files, digits):
 def test_plan_shows_layers_and_cost(digits_path, capsys):
     assert main(["plan", str(digits_path), "--network", "wan", "--batch", "10"]) == 0
     shown = capsys.readouterr().out
-    for word in ("fc1", "64-bit", "offline", "online"):
+    for word in ("fc1", "64-bit ring", "offline", "online", "busiest"):
         assert word in shown
+
+
+def test_plan_counts_any_number_of_parties(digits_path, tmp_path):
+    file = tmp_path / "cost.json"
+    line = ["plan", str(digits_path), "--protocol", "clear", "--parties", "16", "--network", "wan"]
+    assert main([*line, "--json", str(file)]) == 0
+    cost = json.loads(file.read_text())
+    assert cost["online"]["bytes_sent"] == [0, 15 * 64 * 8, *[0] * 14]
+    assert cost["online"]["seconds"] == pytest.approx(0.035 + 15 * 64 * 8 / 40e6)
+
+
+def test_run_with_five_parties(digits_path, files):
+    more = ["--protocol", "clear", "--parties", "5", "--processes", "--json", files / "r.json"]
+    assert main(arguments(digits_path, files, *more)) == 0
+    report = json.loads((files / "r.json").read_text())
+    assert report["parties"] == len(report["online"]["bytes_sent"]) == 5
+    assert "threshold" not in report
 
 
 def test_bench_writes_a_report(tmp_path):
@@ -93,6 +110,13 @@ def test_bench_writes_a_report(tmp_path):
         (["run", "MODEL", "--input", "y.npy"], ["shape", "(n, 1, 8, 8)"]),
         (["run", "MODEL", "--input", "x.npy", "--network", "fast"], ["fast", "wan"]),
         (["run", "MODEL", "--input", "x.npy", "--fraction-bits", "70"], ["ring"]),
+        (["run", "MODEL", "--input", "x.npy", "--parties", "4"], ["falcon", "3 parties, not 4"]),
+        (["run", "MODEL", "--input", "x.npy", "--threshold", "1"], ["threshold", "leave it out"]),
+        (["plan", "MODEL", "--comparison", "rot"], ["comparison", "leave it out"]),
+        (["plan", "MODEL", "--opening", "king"], ["opening", "leave it out"]),
+        (["plan", "MODEL", "--field", "61"], ["61-bit field", "falcon", "--ring 32|64"]),
+        (["bench", "relu", "--n", "1", "--field", "31"], ["31-bit field", "--ring 32|64"]),
+        (["init", "new", "--protocol", "clear", "--parties", "17"], ["clear", "1 to 16"]),
         (["run", "y.npy", "--input", "x.npy"], ["ONNX"]),
         (["run", "MODEL", "--input", "x.npy", "--output", "no/such/out.npy"], ["no/such/out.npy"]),
         (["party", "--config", "absent.toml"], ["absent.toml"]),
@@ -115,6 +139,9 @@ def test_errors_are_one_message_and_exit_code_two(line, words, digits_path, file
         [],
         ["run"],
         ["run", "m.onnx", "--input", "x.npy", "--ring", "48"],
+        ["run", "m.onnx", "--input", "x.npy", "--ring", "64", "--field", "61"],
+        ["plan", "m.onnx", "--parties", "0"],
+        ["plan", "m.onnx", "--protocol", "falkon"],
         ["run", "m.onnx", "--input", "x.npy", "--batch", "0"],
         ["run", "m.onnx", "--input", "x.npy", "--dim", "seq"],
         ["bench", "sine", "--n", "3"],

@@ -106,16 +106,33 @@ def test_samples_of_another_shape(digits_path):
 
 @pytest.mark.parametrize(
     "options",
-    [{"protocol": "faclon"}, {"truncation": "round"}, {"network": "moon"}, {"timeout": -1}],
+    [
+        {"protocol": "faclon"},
+        {"truncation": "round"},
+        {"network": "moon"},
+        {"timeout": -1},
+        {"parties": 64},
+        {"comparison": "bush"},
+        {"opening": "queen"},
+    ],
 )
 def test_settings_that_do_not_exist(options, digits_model, digits):
     with pytest.raises(TacitError, match=str(next(iter(options.values())))):
         tacit.local(**options).predict(digits_model, digits[0][:2])
 
 
-def test_rings_that_do_not_exist(digits_path):
-    with pytest.raises(TacitError, match="48"):
-        tacit.compile(digits_path, ring=48)
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ({"ring": 48}, "rings have 32 or 64 bits"),
+        ({"ring": 61}, "rings have 32 or 64 bits"),
+        ({"field": 64}, "fields have 31 or 61 bits"),
+        ({"ring": 64, "field": 61}, "give one or none"),
+    ],
+)
+def test_rings_and_fields_that_do_not_exist(numbers, words, digits_path):
+    with pytest.raises(TacitError, match=words):
+        tacit.compile(digits_path, **numbers)
 
 
 def test_what_is_no_model():

@@ -77,6 +77,14 @@ def test_keys_are_private_and_only_at_home(parties):
         assert stat.S_IMODE(key.stat().st_mode) == 0o600
 
 
+def test_init_takes_any_number_of_parties(tmp_path, capsys):
+    line = ["init", str(tmp_path / "new"), "--protocol", "clear", "--parties", "7"]
+    assert main(line) == 0
+    assert "party6" in capsys.readouterr().out
+    assert len(list(tmp_path.glob("new/party*/party.toml"))) == 7
+    assert len(list(tmp_path.glob("new/party3/*.pem"))) == 8  # its key and seven certificates
+
+
 def test_init_overwrites_nothing(parties, capsys):
     assert main(["init", str(parties)]) == 2
     assert "party0" in capsys.readouterr().err

@@ -1,7 +1,7 @@
 //! From floats to ring elements and back. What does not fit is refused, never clamped.
 
 use crate::graph::{Graph, Op};
-use crate::plan::{Layer, Plan, encode};
+use crate::plan::{Layer, Plan, encode, numbers, widest};
 use crate::tail;
 
 /// An input or a weight that the plan cannot take.
@@ -35,14 +35,15 @@ pub enum EncodeError {
         /// The largest magnitude of the plan.
         limit: f64,
     },
-    /// A weight does not fit the ring.
+    /// A weight does not fit the ring or the field.
     #[error(
-        "layer '{layer}': a weight needs more than the {ring_bits}-bit ring; use the 64-bit ring or fewer fraction bits"
+        "layer '{layer}': a weight needs more than the {}; use the {} or fewer fraction bits",
+        numbers(*.ring_bits), widest(*.ring_bits)
     )]
     Weight {
         /// The layer.
         layer: String,
-        /// Bits of the ring.
+        /// Bits of the ring or the field.
         ring_bits: u32,
     },
     /// The plan was made for another model.
@@ -139,7 +140,7 @@ impl Plan {
         let all = |values: &[f32], bits: u32| -> Result<Vec<i64>, EncodeError> {
             let unit = f64::from(bits).exp2();
             let one = |&v: &f32| {
-                let fits = (f64::from(v) * unit).abs() < bound;
+                let fits = (f64::from(v) * unit).round().abs() < bound;
                 let refused = || EncodeError::Weight {
                     layer: layer.name.clone(),
                     ring_bits: self.ring_bits,

@@ -398,6 +398,10 @@ fn plans_that_lie() {
     with(&|p| p.ring_bits = 48, "48 bits");
     with(&|p| p.fraction_bits = 63, "63 fraction bits");
     with(&|p| p.compare_bits = 8, "compares 8 bits");
+    with(
+        &|p| (p.ring_bits, p.compare_bits) = (61, 32),
+        "compares 32 bits",
+    );
     with(&|p| p.input_limit = -1, "input limit");
     with(&|p| p.output = 99, "output");
     with(&|p| p.revealed_shape = vec![7], "revealed shape");

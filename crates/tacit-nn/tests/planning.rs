@@ -3,27 +3,8 @@
 mod common;
 
 use common::*;
-use tacit_nn::Graph;
 use tacit_nn::encode::EncodeError;
 use tacit_nn::plan::{DEFAULT_INPUT_RANGE, Order, PlanError, PlanOptions, plan};
-
-/// Two layers: 'first' gives up to 100 |x|, 'second' a tenth of that.
-fn two_layers() -> Graph {
-    let mut nodes = vec![
-        node("MatMul", &["x", "w"], "a", vec![]),
-        node("Relu", &["a"], "b", vec![]),
-        node("MatMul", &["b", "v"], "y", vec![]),
-    ];
-    nodes[0].name = "first".into();
-    nodes[2].name = "second".into();
-    let tensors = vec![
-        tensor("w", &[2, 1], &[50.0, -50.0]),
-        tensor("v", &[1, 1], &[0.1]),
-    ];
-    imported(&model(&[2], nodes, tensors))
-        .unwrap_or_else(|e| panic!("{e}"))
-        .optimise()
-}
 
 fn narrow<'a>() -> PlanOptions<'a> {
     PlanOptions {
@@ -212,7 +193,7 @@ fn options_that_make_no_sense() {
                 ring_bits: 16,
                 ..narrow()
             },
-            "32 and 64",
+            "rings of 32 and 64 bits and fields of 31 and 61",
         ),
         (
             PlanOptions {

@@ -12,7 +12,9 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use tacit_run::{BenchOptions, CompileOptions, InitOptions, PartyConfig, Settings, Tensor};
+use tacit_run::{
+    BenchOptions, CompileOptions, InitOptions, PartyConfig, PlanSummary, Settings, Tensor,
+};
 
 use crate::observe::{Callback, observed};
 
@@ -76,8 +78,16 @@ impl Compiled {
             .map_err(error)
     }
 
-    fn plan(&self) -> PyResult<String> {
-        json(&self.model.plan_table())
+    #[pyo3(signature = (run=None))]
+    fn plan(&self, run: Option<&str>) -> PyResult<String> {
+        let plan = match run {
+            None => self.model.plan(),
+            Some(run) => {
+                let protocol = settings(run)?.protocol;
+                self.model.plan_for(protocol).map_err(error)?
+            }
+        };
+        json(&PlanSummary::new(plan))
     }
 
     fn predict_cost(&self, run: &str, items: usize) -> PyResult<String> {
@@ -132,7 +142,8 @@ fn bench(
     py: Python<'_>,
     op: &str,
     n: usize,
-    ring: u32,
+    ring: Option<u32>,
+    field: Option<u32>,
     fraction_bits: Option<u32>,
     repeat: usize,
     run: &str,
@@ -142,6 +153,7 @@ fn bench(
         op,
         n,
         ring,
+        field,
         fraction_bits,
         repeat,
     };
@@ -174,6 +186,12 @@ fn party(
 }
 
 #[pyfunction]
+fn protocols() -> Vec<&'static str> {
+    let all = tacit_run::protocols().iter();
+    all.map(|protocol| protocol.name).collect()
+}
+
+#[pyfunction]
 fn init(folder: PathBuf, options: &str) -> PyResult<Vec<String>> {
     let options = InitOptions::from_json(options).map_err(error)?;
     tacit_run::init(&folder, &options).map_err(error)
@@ -189,7 +207,7 @@ mod _tacit {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::{Compiled, TacitError, bench, init, party};
+    use super::{Compiled, TacitError, bench, init, party, protocols};
 
     #[pymodule_init]
     fn version(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -32,7 +32,8 @@ fn relu<const RING: u32>(bencher: Bencher, n: usize) {
     let options = BenchOptions {
         op: "relu",
         n,
-        ring: RING,
+        ring: Some(RING),
+        field: None,
         fraction_bits: None,
         repeat: 1,
     };
@@ -45,7 +46,7 @@ fn relu<const RING: u32>(bencher: Bencher, n: usize) {
 fn network<const RING: u32>(bencher: Bencher, name: &str) {
     let Some(folder) = models() else { return };
     let options = CompileOptions {
-        ring: RING,
+        ring: Some(RING),
         input_range: Some(1.0),
         ..CompileOptions::default()
     };

@@ -2,25 +2,31 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use tacit_nn::onnx::{self, ImportOptions};
-use tacit_nn::plan::{LayerCalls, Order, PlanOptions, plan};
+use tacit_nn::plan::{LayerCalls, Order, PlanOptions, WIDTHS, numbers, plan};
 use tacit_nn::{Graph, Plan, reference};
 use tacit_protocols::Cost;
 use tacit_protocols::machine::Call;
 
-use crate::registry::{self, Instance};
+use crate::job::Planned;
+use crate::protocol::Instance;
+use crate::registry;
 use crate::report::{PhaseReport, PredictedCost};
-use crate::settings::{Named, Settings, named};
-use crate::{Error, Tensor};
+use crate::settings::{Named, Settings, asked_width, named};
+use crate::{Error, Protocol, Tensor, protocols};
 
 /// How a model is planned. Deserialises from a map with these keys, all of them optional.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CompileOptions {
-    /// Bits of the ring: 32 or 64.
-    pub ring: u32,
+    /// Bits of the ring, 32 or 64. If neither this nor `field` is given, the model is planned for
+    /// what a run's protocol computes in by default.
+    pub ring: Option<u32>,
+    /// Bits of the prime field, 31 or 61.
+    pub field: Option<u32>,
     /// Fraction bits of every value; the planner's choice if not given.
     pub fraction_bits: Option<u32>,
     /// Whether products are truncated after (`multiply-then-truncate`) or their factors before
@@ -35,24 +41,15 @@ pub struct CompileOptions {
     pub dims: HashMap<String, usize>,
 }
 
-impl Default for CompileOptions {
-    fn default() -> Self {
-        let defaults = PlanOptions::default();
-        CompileOptions {
-            ring: defaults.ring_bits,
-            fraction_bits: None,
-            order: defaults.order,
-            public_model: defaults.public_model,
-            input_range: None,
-            dims: HashMap::new(),
-        }
-    }
-}
-
 impl CompileOptions {
     /// Reads JSON; see [`CompileOptions`].
     pub fn from_json(text: &str) -> Result<Self, Error> {
         serde_json::from_str(text).map_err(|e| Error::setting("compile options", e.to_string()))
+    }
+
+    /// The width that is insisted on, if any.
+    pub(crate) fn width(&self) -> Result<Option<u32>, Error> {
+        asked_width(self.ring, self.field)
     }
 }
 
@@ -61,6 +58,8 @@ impl CompileOptions {
 pub struct Compiled {
     pub(crate) graph: Graph,
     pub(crate) plan: Plan,
+    /// The plans for other widths, each made by the first run that needs it.
+    others: [OnceLock<Plan>; WIDTHS.len()],
     pub(crate) source: Source,
 }
 
@@ -73,44 +72,75 @@ pub(crate) struct Source {
 }
 
 impl Compiled {
-    /// Imports an ONNX file and plans it. `samples`, typical inputs that need not be secret, show
-    /// how large values become.
+    /// Imports an ONNX file and plans it, for the first of [`protocols`] unless the options insist
+    /// on a ring or a field. `samples`, typical inputs that need not be secret, show how large
+    /// values become.
     pub fn from_file(
         path: &Path,
         options: &CompileOptions,
         samples: Option<Tensor>,
+    ) -> Result<Self, Error> {
+        let default = protocols()[0].default_width();
+        Self::of_width(path, options, samples, options.width()?.unwrap_or(default))
+    }
+
+    /// The same, planned first for so many bits.
+    pub(crate) fn of_width(
+        path: &Path,
+        options: &CompileOptions,
+        samples: Option<Tensor>,
+        width: u32,
     ) -> Result<Self, Error> {
         let dims = options.dims.clone();
         let graph = onnx::load(path, &ImportOptions { dims })?.optimise();
         if let Some(samples) = samples {
             check_samples(&graph, &samples)?;
         }
-        let planned = plan(
-            &graph,
-            &PlanOptions {
-                ring_bits: options.ring,
-                fraction_bits: options.fraction_bits,
-                public_model: options.public_model,
-                order: options.order,
-                samples: samples.map(|s| s.values),
-                input_range: options.input_range,
-                ..PlanOptions::default()
-            },
-        )?;
+        let source = Source {
+            path: path.to_path_buf(),
+            options: options.clone(),
+            samples: samples.map(|s| (s.values.to_vec(), s.shape.to_vec())),
+        };
         Ok(Compiled {
+            plan: source.plan(&graph, width)?,
+            others: Default::default(),
             graph,
-            plan: planned,
-            source: Source {
-                path: path.to_path_buf(),
-                options: options.clone(),
-                samples: samples.map(|s| (s.values.to_vec(), s.shape.to_vec())),
-            },
+            source,
         })
     }
 
-    /// The plan. Its ranges and warnings are for the model owner's eyes.
+    /// The plan that was made first. Its ranges and warnings are for the model owner's eyes.
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// The plan that a run of the protocol follows: over the ring or field that the options insist
+    /// on, or else the protocol's own, for which the model is planned again where need be.
+    pub fn plan_for(&self, protocol: &Protocol) -> Result<&Plan, Error> {
+        let width = protocol.width(self.source.options.width()?)?;
+        if width == self.plan.ring_bits {
+            return Ok(&self.plan);
+        }
+        let mut slots = WIDTHS.iter().zip(&self.others);
+        let Some((_, slot)) = slots.find(|(known, _)| **known == width) else {
+            return Err(Error::setting(
+                numbers(width),
+                "models cannot be planned for it",
+            ));
+        };
+        if let Some(plan) = slot.get() {
+            return Ok(plan);
+        }
+        let plan = self.source.plan(&self.graph, width)?;
+        Ok(slot.get_or_init(|| plan))
+    }
+
+    /// What the model's owner brings to a run of the protocol.
+    pub(crate) fn planned_for(&self, protocol: &Protocol) -> Result<Planned<'_>, Error> {
+        Ok(Planned {
+            graph: &self.graph,
+            plan: self.plan_for(protocol)?,
+        })
     }
 
     /// The shape of one input item.
@@ -123,16 +153,6 @@ impl Compiled {
         &self.plan.output_shape
     }
 
-    /// What the planner could not be sure of.
-    pub fn warnings(&self) -> &[String] {
-        &self.plan.warnings
-    }
-
-    /// The plan in short, for its owner's eyes: ranges and warnings may tell of the weights.
-    pub fn plan_table(&self) -> PlanSummary {
-        PlanSummary::new(&self.plan)
-    }
-
     /// The outputs of the model in clear-text float32 for a batch of inputs.
     pub fn reference(&self, x: &[f32]) -> Result<Vec<f32>, Error> {
         Ok(reference::predict(&self.graph, x)?)
@@ -140,11 +160,10 @@ impl Compiled {
 
     /// The declared cost of predicting one batch of `items`, without running anything.
     pub fn predict_cost(&self, settings: &Settings, items: usize) -> Result<PredictedCost, Error> {
-        let instance = Instance::new(settings.protocol, self.plan.ring_bits, settings.truncation)?
-            .comparing(self.plan.compare_bits);
-        let parties = *settings.protocol.parties.start();
-        let layers = self.plan.calls(items, &settings.roles(parties)?);
-        let (offline, online) = declared(&instance, parties, &layers);
+        let plan = self.plan_for(settings.protocol)?;
+        let instance = Instance::new(settings, Some(plan.ring_bits))?.comparing(plan.compare_bits);
+        let layers = plan.calls(items, &settings.roles(instance.parties)?);
+        let (offline, online) = declared(&instance, &layers);
         let phase = |cost: Cost| {
             let busiest = cost.bytes.iter().copied().max().unwrap_or(0);
             PhaseReport {
@@ -162,15 +181,35 @@ impl Compiled {
 }
 
 /// The declared offline and online cost of one batch.
-pub(crate) fn declared(instance: &Instance, parties: usize, layers: &[LayerCalls]) -> (Cost, Cost) {
-    let model = registry::cost(instance, parties);
+fn declared(instance: &Instance, layers: &[LayerCalls]) -> (Cost, Cost) {
+    let model = registry::cost(instance);
     let calls: Vec<Call> = layers
         .iter()
         .flat_map(|l| l.calls.iter().copied())
         .collect();
-    let mut online = Cost::each(parties, 0, 0);
+    let nothing = Cost::each(instance.parties, 0, 0);
+    let mut online = nothing.clone();
     calls.iter().for_each(|call| online += &model.online(call));
-    (Cost::each(parties, 0, 0) + &model.offline(&calls), online)
+    (nothing + &model.offline(&calls), online)
+}
+
+impl Source {
+    /// Plans the model for so many bits.
+    fn plan(&self, graph: &Graph, width: u32) -> Result<Plan, Error> {
+        let options = &self.options;
+        Ok(plan(
+            graph,
+            &PlanOptions {
+                ring_bits: width,
+                fraction_bits: options.fraction_bits,
+                public_model: options.public_model,
+                order: options.order,
+                samples: self.samples.as_ref().map(|(values, _)| values.as_slice()),
+                input_range: options.input_range,
+                ..PlanOptions::default()
+            },
+        )?)
+    }
 }
 
 fn check_samples(graph: &Graph, samples: &Tensor) -> Result<(), Error> {
@@ -191,11 +230,13 @@ fn check_samples(graph: &Graph, samples: &Tensor) -> Result<(), Error> {
     Ok(())
 }
 
-/// A plan in short.
+/// A plan in short, for its owner's eyes: ranges and warnings may tell of the weights.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlanSummary {
-    /// Bits of the ring.
+    /// Bits of the ring or field.
     pub ring: u32,
+    /// What it is called, such as `64-bit ring`.
+    pub numbers: String,
     /// Fraction bits of every value.
     pub fraction_bits: u32,
     /// Whether every party may know the weights.
@@ -234,7 +275,8 @@ pub struct LayerSummary {
 }
 
 impl PlanSummary {
-    fn new(plan: &Plan) -> Self {
+    /// The short form of a plan.
+    pub fn new(plan: &Plan) -> Self {
         let layer = |l: &tacit_nn::plan::Layer| LayerSummary {
             name: l.name.clone(),
             op: l.op.kind(),
@@ -245,6 +287,7 @@ impl PlanSummary {
         };
         PlanSummary {
             ring: plan.ring_bits,
+            numbers: numbers(plan.ring_bits),
             fraction_bits: plan.fraction_bits,
             public_model: plan.public_model,
             order: plan.order.name(),

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::job::Terms;
-use crate::registry::Instance;
 use crate::settings::seconds;
+use crate::terms::Terms;
 use crate::{CompileOptions, Error, Settings};
 
 /// One organisation's party.
@@ -46,8 +45,8 @@ pub struct PartyConfig {
     /// How the run is carried out; the same at every party.
     #[serde(default)]
     pub run: Settings,
-    /// How the model is planned: ring, order and secrecy are the same at every party, the fraction
-    /// bits too where given; the rest is the model owner's.
+    /// How the model is planned: ring or field, order and secrecy are the same at every party, the
+    /// fraction bits too where given; the rest is the model owner's.
     #[serde(default)]
     pub plan: CompileOptions,
     /// All parties by their numbers, this one included.
@@ -99,27 +98,24 @@ impl PartyConfig {
 
     /// What this party must agree on with the others.
     pub(crate) fn terms(&self) -> Result<Terms, Error> {
-        let (parties, run, plan) = (self.parties.len(), &self.run, &self.plan);
-        if !run.protocol.parties.contains(&parties) {
-            let (fewest, most) = (run.protocol.parties.start(), run.protocol.parties.end());
-            let name = run.protocol.name;
-            let why = format!("{parties} are listed; {name} runs between {fewest} to {most}");
-            return Err(Error::setting("parties", why));
+        let (parties, plan) = (self.parties.len(), &self.plan);
+        if self.run.parties.is_some() {
+            let why = "the parties are those listed as [[parties]]; remove it";
+            return Err(Error::setting("run.parties", why));
         }
+        let run = Settings {
+            parties: Some(parties),
+            ..self.run.clone()
+        };
+        let terms = Terms::new(&run, plan.width()?, plan.order, plan.public_model)?;
         if self.id >= parties {
             let why = format!("{} is not a party; they are 0 to {}", self.id, parties - 1);
             return Err(Error::setting("id", why));
         }
         Ok(Terms {
-            instance: Instance::new(run.protocol, plan.ring, run.truncation)?,
-            order: plan.order,
-            public_model: plan.public_model,
-            network: run.network.clone(),
-            parties,
-            roles: run.roles(parties)?,
-            batch: run.batch,
             fraction_bits: plan.fraction_bits,
             inputs: self.inputs,
+            ..terms
         })
     }
 

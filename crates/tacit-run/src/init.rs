@@ -6,16 +6,21 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use tacit_net::certs::{self, CERTIFICATE_FILE, DEFAULT_VALIDITY, KEY_FILE};
+use tacit_nn::plan::is_field;
 
-use crate::settings::Named;
+use crate::protocol::{Instance, Protocol};
+use crate::settings::{Named, named};
 use crate::{CompileOptions, Error, Settings};
 
 /// What is made. Deserialises from a map with these keys, all of them optional.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct InitOptions {
-    /// The number of parties.
-    pub parties: usize,
+    /// The protocol; by default the first of [`protocols`](crate::protocols).
+    #[serde(deserialize_with = "named")]
+    pub protocol: &'static Protocol,
+    /// The number of parties; the fewest that the protocol runs between if not given.
+    pub parties: Option<usize>,
     /// Party `i` listens at this port + `i`.
     pub port: u16,
     /// The model owner's ONNX file; `model.onnx` in its folder if not given.
@@ -27,7 +32,8 @@ pub struct InitOptions {
 impl Default for InitOptions {
     fn default() -> Self {
         InitOptions {
-            parties: 3,
+            protocol: Settings::default().protocol,
+            parties: None,
             port: 7100,
             model: None,
             input: None,
@@ -45,28 +51,25 @@ impl InitOptions {
 /// Makes the folders `party0`, `party1`, ... in `dir`, all on this machine's loopback, and says
 /// what to do with them. Never overwrites any.
 pub fn init(dir: &Path, options: &InitOptions) -> Result<Vec<String>, Error> {
-    let settings = Settings::default();
-    if !settings.protocol.parties.contains(&options.parties) {
-        let why = format!(
-            "{} runs between {:?} parties, not {}",
-            settings.protocol.name, settings.protocol.parties, options.parties
-        );
-        return Err(Error::setting("parties", why));
-    }
-    let last = options.port.checked_add(options.parties as u16 - 1);
-    if options.port == 0 || last.is_none() {
+    let settings = Settings {
+        protocol: options.protocol,
+        parties: options.parties,
+        ..Settings::default()
+    };
+    let instance = Instance::new(&settings, None)?;
+    let ports: Vec<u16> = (options.port..=u16::MAX).take(instance.parties).collect();
+    if options.port == 0 || ports.len() < instance.parties {
         let why = format!(
             "{} leaves no ports for {} parties",
-            options.port, options.parties
+            options.port, instance.parties
         );
         return Err(Error::setting("port", why));
     }
     let setup = Setup {
         settings: &settings,
         options: &CompileOptions::default(),
-        ports: (0..options.parties)
-            .map(|i| options.port + i as u16)
-            .collect(),
+        instance,
+        ports,
         connect_timeout: 120.0,
         model: options.model.clone().unwrap_or("model.onnx".into()),
         samples: None,
@@ -86,8 +89,10 @@ fn instructions(dir: &Path, setup: &Setup) -> Vec<String> {
         lines.push(format!("  party{party}  {}", setup.role(party)));
     }
     lines.push(format!(
-        "To try them on this machine: put the model at party0/{} and the inputs at party1/{}, then run each in a terminal of its own:",
+        "To try them on this machine: put the model at party{}/{} and the inputs at party{}/{}, then run each in a terminal of its own:",
+        setup.owner(Setup::is_model_owner),
         setup.model.display(),
+        setup.owner(Setup::is_data_owner),
         setup.input.display()
     ));
     for party in 0..setup.ports.len() {
@@ -105,6 +110,7 @@ fn instructions(dir: &Path, setup: &Setup) -> Vec<String> {
 pub(crate) struct Setup<'a> {
     pub settings: &'a Settings,
     pub options: &'a CompileOptions,
+    pub instance: Instance,
     /// Where each party listens on the loopback.
     pub ports: Vec<u16>,
     pub connect_timeout: f64,
@@ -158,6 +164,13 @@ impl Setup<'_> {
             .data_owner
             .unwrap_or(self.ports.len().min(2) - 1)
             == party
+    }
+
+    /// The party of which `is` holds.
+    fn owner(&self, is: impl Fn(&Self, usize) -> bool) -> usize {
+        (0..self.ports.len())
+            .find(|&party| is(self, party))
+            .unwrap_or(0)
     }
 
     fn role(&self, party: usize) -> &'static str {
@@ -236,8 +249,6 @@ impl Setup<'_> {
 
     fn run_table(&self) -> String {
         let run = self.settings;
-        let parties = self.ports.len();
-        let owner = |is: &dyn Fn(usize) -> bool| (0..parties).find(|&p| is(p)).unwrap_or(0);
         let batch = run
             .batch
             .map_or("# batch = 128  # items at a time".into(), |b| {
@@ -246,29 +257,55 @@ impl Setup<'_> {
         format!(
             "\n[run]  # the same at every party\n\
              protocol = \"{}\"\n\
-             truncation = \"{}\"      # gap, exact or aby3\n\
+             {}\
              model_owner = {}\n\
              data_owner = {}\n\
              {batch}\n\
              network = \"{}\"       # emulates a network: local (none), lan, wan or RTTms,Mbps\n\
              timeout = {:?}         # seconds that a peer may be silent\n",
             run.protocol.name,
-            run.truncation.name(),
-            owner(&|p| self.is_model_owner(p)),
-            owner(&|p| self.is_data_owner(p)),
+            self.protocol_lines(),
+            self.owner(Setup::is_model_owner),
+            self.owner(Setup::is_data_owner),
             run.network.name,
             run.timeout.as_secs_f64(),
         )
     }
 
+    /// What can be chosen of the protocol.
+    fn protocol_lines(&self) -> String {
+        let (instance, protocol) = (&self.instance, self.instance.protocol);
+        let mut text = String::new();
+        if protocol.threshold {
+            let threshold = instance.threshold;
+            text += &format!("threshold = {threshold}           # parties that may be corrupt\n");
+        }
+        if protocol.variants {
+            text += &format!(
+                "comparison = \"{}\"     # auto, tree or rot\n\
+                 opening = \"{}\"        # auto, king or direct\n",
+                instance.comparison.name(),
+                instance.opening.name()
+            );
+        }
+        if protocol.own_truncation.is_none() {
+            let truncation = instance.truncation.name();
+            text += &format!("truncation = \"{truncation}\"      # gap, exact or aby3\n");
+        }
+        text
+    }
+
     fn plan_table(&self, party: usize) -> String {
         let plan = self.options;
+        let (width, protocol) = (self.instance.width, self.instance.protocol);
+        let kind = if is_field(width) { "field" } else { "ring" };
+        let widths: Vec<_> = protocol.widths.iter().map(u32::to_string).collect();
         let mut text = format!(
             "\n[plan]  # the same at every party\n\
-             ring = {}             # 32 or 64 bits\n\
+             {kind} = {width}             # {} bits\n\
              order = \"{}\"\n\
              public_model = {}  # whether every party may know the weights\n",
-            plan.ring,
+            widths.join(" or "),
             plan.order.name(),
             plan.public_model,
         );
@@ -301,4 +338,35 @@ fn quoted(path: &Path) -> Result<String, Error> {
 /// A string as TOML writes it; JSON's escapes are among TOML's.
 fn escaped(text: &str) -> String {
     serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::tests::choosy;
+
+    #[test]
+    fn a_config_file_has_all_choices_of_the_protocol() {
+        let settings = choosy(r#"{"parties": 5, "opening": "king"}"#);
+        let setup = Setup {
+            settings: &settings,
+            options: &CompileOptions::default(),
+            instance: Instance::new(&settings, Some(31)).expect("valid"),
+            ports: (7100..7105).collect(),
+            connect_timeout: 1.0,
+            model: "m.onnx".into(),
+            samples: None,
+            input: "x.npy".into(),
+        };
+        let text = setup.config(4).expect("a config file");
+        let table: toml::Table = text.parse().expect("TOML");
+        let run = &table["run"];
+        assert_eq!(run["threshold"].as_integer(), Some(2));
+        assert_eq!(run["comparison"].as_str(), Some("auto"));
+        assert_eq!(run["opening"].as_str(), Some("king"));
+        assert!(run.get("truncation").is_none(), "it has only its own");
+        assert_eq!(table["plan"]["field"].as_integer(), Some(31));
+        assert!(table["plan"].get("ring").is_none());
+        assert_eq!(table["parties"].as_array().map(Vec::len), Some(5));
+    }
 }

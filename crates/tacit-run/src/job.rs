@@ -2,19 +2,18 @@
 //! meters.
 
 use std::borrow::Cow;
-use std::num::NonZeroUsize;
 
 use tacit_net::{Party, Phase, agree};
-use tacit_nn::Plan;
 use tacit_nn::encode::LayerWeights;
 use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
-use tacit_nn::plan::{Order, Roles};
+use tacit_nn::plan::Roles;
+use tacit_nn::{Graph, Plan};
 use tacit_protocols::machine::{Call, Machine};
 
-use crate::registry::{self, Instance, Program};
-use crate::settings::{Named, Network};
+use crate::registry::{self, Program};
+use crate::terms::Terms;
 use crate::totals::{Totals, exchange};
-use crate::{Compiled, Error, Report, Tensor};
+use crate::{Error, Report, Tensor};
 
 /// Items of a batch unless told otherwise.
 const DEFAULT_BATCH: usize = 128;
@@ -24,27 +23,18 @@ const DEFAULT_BATCH_WORK: usize = 1 << 22;
 /// The longest plan, as it is read.
 const MAX_PLAN_BYTES: usize = 64 << 20;
 
-/// What all parties must agree on before they have a plan.
-#[derive(Clone, Debug)]
-pub(crate) struct Terms {
-    pub instance: Instance,
-    pub order: Order,
-    pub public_model: bool,
-    pub network: Network,
-    pub parties: usize,
-    pub roles: Roles,
-    pub batch: Option<NonZeroUsize>,
-    /// As the plan will have it, where this party insists.
-    pub fraction_bits: Option<u32>,
-    /// As the data owner will bring, where this party insists.
-    pub inputs: Option<usize>,
+/// A model with its plan for this run.
+#[derive(Clone, Copy)]
+pub(crate) struct Planned<'a> {
+    pub graph: &'a Graph,
+    pub plan: &'a Plan,
 }
 
 /// What one party brings.
 #[derive(Clone, Copy)]
 pub(crate) struct Contribution<'a> {
     /// Of the model's owner.
-    pub model: Option<&'a Compiled>,
+    pub model: Option<Planned<'a>>,
     /// Of the data's owner.
     pub input: Option<Tensor<'a>>,
 }
@@ -105,7 +95,7 @@ pub(crate) fn run(
     let (plan, inputs, batch) = settle(&mut party, terms, brings)?;
     let weights = brings
         .model
-        .map(|model| plan.encode_weights(&model.graph))
+        .map(|model| plan.encode_weights(model.graph))
         .transpose()?;
     let values = brings
         .input
@@ -168,7 +158,7 @@ fn settle<'a>(
 fn announce_plan<'a>(
     party: &mut Party,
     terms: &Terms,
-    model: Option<&'a Compiled>,
+    model: Option<Planned<'a>>,
 ) -> Result<(Cow<'a, Plan>, Vec<u8>), Error> {
     const STEP: &str = "plan";
     let owner = terms.roles.model_owner;
@@ -176,7 +166,7 @@ fn announce_plan<'a>(
         Some(model) => {
             let bytes = model.plan.to_bytes();
             tell(party, STEP, &bytes)?;
-            (Cow::Borrowed(&model.plan), bytes)
+            (Cow::Borrowed(model.plan), bytes)
         }
         None => {
             let bytes = party.recv_at_most(owner, STEP, MAX_PLAN_BYTES)?;
@@ -186,7 +176,7 @@ fn announce_plan<'a>(
         }
     };
     let (ring, order, public) = (plan.ring_bits, plan.order, plan.public_model);
-    if (ring, order, public) != (terms.instance.ring, terms.order, terms.public_model) {
+    if (ring, order, public) != (terms.instance.width, terms.order, terms.public_model) {
         let why = "its ring, order or secrecy is not the one agreed on".into();
         return Err(Error::PeerPlan { party: owner, why });
     }
@@ -251,34 +241,6 @@ fn default_batch(plan: &Plan, roles: &Roles, inputs: usize) -> usize {
     let most = (DEFAULT_BATCH_WORK / per_item.max(1)).clamp(1, DEFAULT_BATCH);
     // Even batches, so that the last is not much smaller than the others.
     inputs.div_ceil(inputs.div_ceil(most))
-}
-
-impl Terms {
-    /// What must be the same at every party, by name.
-    fn items(&self) -> Vec<(&'static str, String)> {
-        let Instance {
-            protocol,
-            ring,
-            truncation,
-            ..
-        } = &self.instance;
-        vec![
-            ("version", env!("CARGO_PKG_VERSION").into()),
-            ("protocol", protocol.name.into()),
-            ("security", protocol.security.into()),
-            ("ring", ring.to_string()),
-            ("truncation", protocol.truncation(*truncation).into()),
-            ("order", self.order.name().into()),
-            ("public_model", self.public_model.to_string()),
-            ("network", self.network.name.clone()),
-            (
-                "batch",
-                self.batch.map_or("default".into(), |b| b.to_string()),
-            ),
-            ("model_owner", self.roles.model_owner.to_string()),
-            ("data_owner", self.roles.data_owner.to_string()),
-        ]
-    }
 }
 
 /// The prediction itself, once everything is agreed on.

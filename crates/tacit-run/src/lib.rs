@@ -15,10 +15,12 @@ mod local;
 pub mod npy;
 mod party;
 mod processes;
+mod protocol;
 mod registry;
 mod report;
 mod score;
 mod settings;
+mod terms;
 mod totals;
 
 pub use bench::{BenchOptions, OPERATIONS, bench};
@@ -30,7 +32,8 @@ pub use job::{Outcome, Progress};
 pub use local::run_local;
 pub use party::run_party;
 pub use processes::run_processes;
-pub use registry::{Protocol, protocols};
+pub use protocol::{OwnTruncation, Protocol};
+pub use registry::protocols;
 pub use report::{LayerReport, PhaseReport, PredictedCost, Report};
 pub use settings::{Network, Settings};
 

@@ -6,8 +6,8 @@ use std::thread;
 
 use tacit_net::{Party, memory};
 
-use crate::job::{self, Contribution, Terms};
-use crate::registry::Instance;
+use crate::job::{self, Contribution, Planned};
+use crate::terms::Terms;
 use crate::{Compiled, Error, Outcome, Progress, Settings, Tensor};
 
 /// Predicts `x`, a batch of inputs, with all parties in this process, joined by memory links.
@@ -20,37 +20,36 @@ pub fn run_local(
     x: Tensor,
     observe: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, Error> {
-    let terms = local_terms(compiled, settings)?;
-    let mesh = memory::mesh(terms.parties, &terms.network.link, settings.timeout);
+    let planned = compiled.planned_for(settings.protocol)?;
+    let terms = local_terms(planned, settings)?;
+    let mesh = memory::mesh(
+        terms.instance.parties,
+        &terms.instance.link,
+        settings.timeout,
+    );
     let roles = &terms.roles;
     let outcomes = in_threads(mesh, observe, |party, observe| {
         let brings = Contribution {
-            model: (party.id() == roles.model_owner).then_some(compiled),
+            model: (party.id() == roles.model_owner).then_some(planned),
             input: (party.id() == roles.data_owner).then_some(x),
         };
         job::run(party, &terms, brings, observe)
     })?;
     let mut outcomes: Vec<Outcome> = outcomes.into_iter().map(|(outcome, _)| outcome).collect();
     let mut outcome = outcomes.swap_remove(roles.data_owner);
-    outcome.report.warnings = compiled.warnings().to_vec();
+    outcome.report.warnings = planned.plan.warnings.clone();
     Ok(outcome)
 }
 
 /// The terms of a run of all parties on this machine.
-pub(crate) fn local_terms(compiled: &Compiled, settings: &Settings) -> Result<Terms, Error> {
-    let plan = &compiled.plan;
-    let parties = *settings.protocol.parties.start();
-    Ok(Terms {
-        instance: Instance::new(settings.protocol, plan.ring_bits, settings.truncation)?,
-        order: plan.order,
-        public_model: plan.public_model,
-        network: settings.network.clone(),
-        parties,
-        roles: settings.roles(parties)?,
-        batch: settings.batch,
-        fraction_bits: None,
-        inputs: None,
-    })
+pub(crate) fn local_terms(planned: Planned, settings: &Settings) -> Result<Terms, Error> {
+    let plan = planned.plan;
+    Terms::new(
+        settings,
+        Some(plan.ring_bits),
+        plan.order,
+        plan.public_model,
+    )
 }
 
 /// Runs `program` as every party: party 0 on this thread with `observe`, the others on threads of

@@ -5,6 +5,7 @@ use tacit_net::certs::{Certificate, Identity};
 use tacit_net::tcp::{self, Peer, TcpConfig};
 
 use crate::job::{self, Contribution};
+use crate::terms::Terms;
 use crate::{Compiled, Error, Outcome, PartyConfig, Progress, Tensor, npy, score};
 
 /// Runs this party's part of a prediction with the parties that its config names.
@@ -18,11 +19,14 @@ pub fn run_party(
     observe: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, Error> {
     let terms = config.terms()?;
-    let model = config.compile()?;
+    let model = config.compile(&terms)?;
     let input = config.input.as_deref().map(npy::read_floats).transpose()?;
     let labels = config.labels.as_deref().map(npy::read_labels).transpose()?;
     let brings = Contribution {
-        model: model.as_ref(),
+        model: model
+            .as_ref()
+            .map(|model| model.planned_for(config.run.protocol))
+            .transpose()?,
         input: input
             .as_ref()
             .map(|(values, shape)| Tensor { values, shape }),
@@ -44,7 +48,7 @@ pub fn run_party(
 
 impl PartyConfig {
     /// The model, at its owner.
-    fn compile(&self) -> Result<Option<Compiled>, Error> {
+    fn compile(&self, terms: &Terms) -> Result<Option<Compiled>, Error> {
         let Some(path) = &self.model else {
             return Ok(None);
         };
@@ -52,7 +56,7 @@ impl PartyConfig {
         let samples = samples
             .as_ref()
             .map(|(values, shape)| Tensor { values, shape });
-        Compiled::from_file(path, &self.plan, samples).map(Some)
+        Compiled::of_width(path, &self.plan, samples, terms.instance.width).map(Some)
     }
 
     fn connect(&self, on_notice: &mut dyn FnMut(&str)) -> Result<Party, Error> {

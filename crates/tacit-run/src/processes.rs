@@ -8,8 +8,12 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tacit_nn::Plan;
+
 use crate::init::Setup;
 use crate::local::local_terms;
+use crate::protocol::Instance;
+use crate::terms::Terms;
 use crate::{Compiled, Error, Outcome, Progress, Report, Settings, Tensor, npy};
 
 /// How often the processes are looked at.
@@ -34,28 +38,24 @@ pub fn run_processes(
     command: &[String],
     observe: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, Error> {
-    let terms = local_terms(compiled, settings)?;
-    compiled.plan.encode_input(x.values, x.shape)?;
+    let planned = compiled.planned_for(settings.protocol)?;
+    let terms = local_terms(planned, settings)?;
+    planned.plan.encode_input(x.values, x.shape)?;
     let folder = TemporaryFolder::new()?;
-    let setup = prepare(&folder.0, compiled, settings, x, terms.parties)?;
-    let mut processes = Processes::start(&folder.0, command, terms.parties)?;
+    prepare(&folder.0, compiled, settings, x, terms.instance)?;
+    let mut processes = Processes::start(&folder.0, command, terms.instance.parties)?;
     processes.wait(settings.timeout, observe)?;
-    collect(
-        &folder.0,
-        compiled,
-        setup.ports.len(),
-        terms.roles.data_owner,
-    )
+    collect(&folder.0, planned.plan, &terms)
 }
 
 /// Writes everything that the parties need.
-fn prepare<'a>(
+fn prepare(
     dir: &Path,
-    compiled: &'a Compiled,
-    settings: &'a Settings,
+    compiled: &Compiled,
+    settings: &Settings,
     x: Tensor,
-    parties: usize,
-) -> Result<Setup<'a>, Error> {
+    instance: Instance,
+) -> Result<(), Error> {
     let source = &compiled.source;
     let model = fs::canonicalize(&source.path)
         .map_err(|e| Error::file(&source.path, format!("the model is no longer there ({e})")))?;
@@ -67,14 +67,14 @@ fn prepare<'a>(
     let setup = Setup {
         settings,
         options: &source.options,
-        ports: free_ports(parties)?,
+        instance,
+        ports: free_ports(instance.parties)?,
         connect_timeout: CONNECT.max(settings.timeout).as_secs_f64(),
         model,
         samples: source.samples.is_some().then_some(samples),
         input,
     };
-    setup.write(dir)?;
-    Ok(setup)
+    setup.write(dir)
 }
 
 /// Ports that were free a moment ago, all different.
@@ -90,12 +90,8 @@ fn free_ports(n: usize) -> Result<Vec<u16>, Error> {
 }
 
 /// The result, as the parties left it in their folders.
-fn collect(
-    dir: &Path,
-    compiled: &Compiled,
-    parties: usize,
-    data_owner: usize,
-) -> Result<Outcome, Error> {
+fn collect(dir: &Path, plan: &Plan, terms: &Terms) -> Result<Outcome, Error> {
+    let (parties, data_owner) = (terms.instance.parties, terms.roles.data_owner);
     let report = |party: usize| -> Result<Report, Error> {
         let path = Setup::folder(dir, party).join("report.json");
         let text = fs::read_to_string(&path).map_err(|e| Error::file(&path, e))?;
@@ -107,10 +103,10 @@ fn collect(
     let mut own = reports;
     Ok(Outcome {
         output: Some(output),
-        output_shape: compiled.output_shape().to_vec(),
+        output_shape: plan.output_shape.clone(),
         report: Report {
             peak_memory_bytes,
-            warnings: compiled.warnings().to_vec(),
+            warnings: plan.warnings.clone(),
             ..own.swap_remove(data_owner)
         },
     })

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use tacit_nn::Plan;
+use tacit_nn::plan::numbers;
 
-use crate::job::Terms;
 use crate::settings::Named;
+use crate::terms::Terms;
 use crate::totals::{Totals, combine};
 
 /// The cost of one phase.
@@ -55,10 +56,15 @@ pub struct Report {
     pub protocol: String,
     /// The number of parties.
     pub parties: usize,
+    /// How many of them may be corrupt, for a protocol that lets it be chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<usize>,
     /// What the protocol protects against.
     pub security: String,
-    /// Bits of the ring.
+    /// Bits of the ring or field.
     pub ring: u32,
+    /// What it is called, such as `64-bit ring`.
+    pub numbers: String,
     /// Fraction bits of every value.
     pub fraction_bits: u32,
     /// The kind of truncation.
@@ -127,11 +133,13 @@ impl Report {
         Report {
             tacit: env!("CARGO_PKG_VERSION").into(),
             protocol: instance.protocol.name.into(),
-            parties: terms.parties,
-            security: instance.protocol.security.into(),
-            ring: instance.ring,
+            parties: instance.parties,
+            threshold: instance.protocol.threshold.then_some(instance.threshold),
+            security: instance.security(),
+            ring: instance.width,
+            numbers: numbers(instance.width),
             fraction_bits: 0,
-            truncation: instance.protocol.truncation(instance.truncation).into(),
+            truncation: instance.truncation_name().into(),
             order: terms.order.name().into(),
             public_model: terms.public_model,
             network: terms.network.name.clone(),

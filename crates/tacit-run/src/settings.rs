@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, de};
 use tacit_net::LinkModel;
-use tacit_nn::plan::{Order, Roles};
+use tacit_nn::plan::{Order, Roles, WIDTHS, is_field};
 use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::Audience;
+use tacit_protocols::shamir::{Comparison, Opening};
 
-use crate::registry::Protocol;
-use crate::{Error, protocols};
+use crate::{Error, Protocol, protocols};
 
 /// One of a few things that are chosen by their names.
 pub(crate) trait Named: Copy + Sized + 'static {
@@ -52,6 +52,42 @@ impl Named for Truncation {
             Truncation::Gap => "gap",
             Truncation::Exact => "exact",
             Truncation::Aby3 => "aby3",
+        }
+    }
+}
+
+impl Named for Comparison {
+    const WHAT: &'static str = "comparison";
+
+    fn known() -> impl Iterator<Item = (&'static str, Self)> {
+        [Comparison::Auto, Comparison::Tree, Comparison::Rot]
+            .into_iter()
+            .map(|kind| (kind.name(), kind))
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Comparison::Auto => "auto",
+            Comparison::Tree => "tree",
+            Comparison::Rot => "rot",
+        }
+    }
+}
+
+impl Named for Opening {
+    const WHAT: &'static str = "opening";
+
+    fn known() -> impl Iterator<Item = (&'static str, Self)> {
+        [Opening::Auto, Opening::King, Opening::Direct]
+            .into_iter()
+            .map(|kind| (kind.name(), kind))
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Opening::Auto => "auto",
+            Opening::King => "king",
+            Opening::Direct => "direct",
         }
     }
 }
@@ -109,6 +145,17 @@ pub struct Settings {
     /// The protocol; by default the first of [`protocols`].
     #[serde(deserialize_with = "named")]
     pub protocol: &'static Protocol,
+    /// The number of parties; the fewest that the protocol runs between if not given.
+    pub parties: Option<usize>,
+    /// How many of them may be corrupt, where the protocol lets it be chosen; as many as possible,
+    /// fewer than half, if not given.
+    pub threshold: Option<usize>,
+    /// How signs are taken, where the protocol lets it be chosen: `auto`, `tree` or `rot`.
+    #[serde(deserialize_with = "named")]
+    pub comparison: Comparison,
+    /// How values are opened, where the protocol lets it be chosen: `auto`, `king` or `direct`.
+    #[serde(deserialize_with = "named")]
+    pub opening: Opening,
     /// How products are brought back to their scale: `gap`, `exact` or `aby3`.
     #[serde(deserialize_with = "named")]
     pub truncation: Truncation,
@@ -130,6 +177,10 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             protocol: &protocols()[0],
+            parties: None,
+            threshold: None,
+            comparison: Comparison::Auto,
+            opening: Opening::Auto,
             truncation: Truncation::Gap,
             network: Network {
                 name: "local".into(),
@@ -169,6 +220,30 @@ impl Settings {
             receiver: Audience::One(data_owner),
         })
     }
+}
+
+/// The width of numbers that a ring's or a field's number of bits asks for, if any does.
+pub(crate) fn asked_width(ring: Option<u32>, field: Option<u32>) -> Result<Option<u32>, Error> {
+    let (what, bits) = match (ring, field) {
+        (None, None) => return Ok(None),
+        (Some(bits), None) => ("ring", bits),
+        (None, Some(bits)) => ("field", bits),
+        (Some(_), Some(_)) => {
+            let why = "a run computes in one of them; give one or none";
+            return Err(Error::setting("ring and field", why));
+        }
+    };
+    let of_kind = WIDTHS
+        .into_iter()
+        .filter(|&w| is_field(w) == (what == "field"));
+    if of_kind.clone().any(|width| width == bits) {
+        return Ok(Some(bits));
+    }
+    let known: Vec<_> = of_kind.map(|width| width.to_string()).collect();
+    Err(Error::setting(
+        format!("{what} of {bits} bits"),
+        format!("{what}s have {} bits", known.join(" or ")),
+    ))
 }
 
 pub(crate) fn named<'de, D: Deserializer<'de>, T: Named>(from: D) -> Result<T, D::Error> {
@@ -216,10 +291,31 @@ mod tests {
     fn unknown_things_are_refused_with_the_known() {
         assert!(refused(r#"{"protocol": "falkon"}"#).contains("falcon, clear"));
         assert!(refused(r#"{"truncation": "no"}"#).contains("gap, exact, aby3"));
+        assert!(refused(r#"{"comparison": "bush"}"#).contains("auto, tree, rot"));
+        assert!(refused(r#"{"opening": "queen"}"#).contains("auto, king, direct"));
         assert!(refused(r#"{"network": "moon"}"#).contains("local, lan, wan"));
         assert!(refused(r#"{"bach": 1}"#).contains("`batch`"));
         assert!(refused(r#"{"batch": 0}"#).contains("nonzero"));
         assert!(refused(r#"{"timeout": -1}"#).contains("no time limit"));
+    }
+
+    #[test]
+    fn rings_and_fields_are_told_apart() {
+        assert_eq!(asked_width(None, None).expect("none"), None);
+        assert_eq!(asked_width(Some(32), None).expect("a ring"), Some(32));
+        assert_eq!(asked_width(None, Some(61)).expect("a field"), Some(61));
+        for (ring, field, why) in [
+            (Some(31), None, "ring of 31 bits: rings have 32 or 64 bits"),
+            (
+                None,
+                Some(64),
+                "field of 64 bits: fields have 31 or 61 bits",
+            ),
+            (Some(64), Some(61), "give one or none"),
+        ] {
+            let error = asked_width(ring, field).expect_err("refused").to_string();
+            assert!(error.contains(why), "{error}");
+        }
     }
 
     #[test]

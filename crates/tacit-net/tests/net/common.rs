@@ -116,6 +116,17 @@ pub fn join_all(configs: Vec<TcpConfig>) -> Vec<Result<Party, NetError>> {
     joining.into_iter().map(|joining| joining.end().0).collect()
 }
 
+/// Every party tells every other its number.
+pub fn all_to_all(party: &mut Party) {
+    let (me, n) = (party.id(), party.parties());
+    for peer in (0..n).filter(|&peer| peer != me) {
+        party.send(peer, "number", vec![me as u8]).unwrap();
+    }
+    for peer in (0..n).filter(|&peer| peer != me) {
+        assert_eq!(party.recv(peer, "number", 1).unwrap(), [peer as u8]);
+    }
+}
+
 /// `n` parties connected over TCP.
 pub fn mesh(test: &str, n: usize) -> Vec<Party> {
     join_all(configs(test, n))

@@ -5,10 +5,26 @@ use std::time::{Duration, Instant};
 use tacit_net::testing::run;
 use tacit_net::{LinkModel, NO_LAYER, NetError, Party, Phase, memory};
 
+use crate::common::all_to_all;
+
 const PATIENT: Duration = Duration::from_secs(60);
 
 fn mesh(n: usize) -> Vec<Party> {
     memory::mesh(n, &LinkModel::LOCAL, PATIENT)
+}
+
+#[test]
+fn sixty_three_parties_all_speak_to_each_other() {
+    let meters = run(mesh(63), |mut party| {
+        party.set_phase(Phase::Online);
+        all_to_all(&mut party);
+        party.finish().unwrap()
+    });
+    for meter in meters {
+        let total = meter.total(Phase::Online);
+        assert_eq!((total.bytes_sent, total.bytes_received), (62, 62));
+        assert_eq!(total.rounds, 1);
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{PATIENT, configs, join_all, mesh};
+use crate::common::{PATIENT, all_to_all, configs, join_all, mesh};
 use tacit_net::tcp::TcpConfig;
 use tacit_net::testing::run;
 use tacit_net::{LinkModel, NetError, Party, Phase};
@@ -60,6 +60,16 @@ fn big_messages_of_odd_sizes_cross_in_all_directions() {
             }
         }
     });
+}
+
+#[test]
+fn many_parties_all_speak_to_each_other() {
+    for n in [7, 21] {
+        run(mesh("many", n), |mut party| {
+            all_to_all(&mut party);
+            party.finish().map(drop).unwrap();
+        });
+    }
 }
 
 #[test]

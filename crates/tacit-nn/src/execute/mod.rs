@@ -9,7 +9,7 @@ use tacit_protocols::Error;
 use tacit_protocols::machine::{Audience, Machine, Operand, PAD};
 
 use crate::encode::LayerWeights;
-use crate::plan::{INPUT, Layer, LayerOp, OUTPUT, Plan, Roles, WEIGHTS};
+use crate::plan::{INPUT, Layer, LayerOp, OUTPUT, Plan, Roles, WEIGHTS, numbers};
 use step::Step;
 
 /// What the executor is about to do.
@@ -128,9 +128,9 @@ pub fn execute<M: Machine>(
     check_batch(plan, batch)?;
     if machine.ring_bits() != plan.ring_bits {
         return Err(Error::Invalid(format!(
-            "the plan is for a ring of {} bits, the machine's has {}",
-            plan.ring_bits,
-            machine.ring_bits()
+            "the plan is for the {}, the machine has the {}",
+            numbers(plan.ring_bits),
+            numbers(machine.ring_bits())
         )));
     }
     if weights.len() != plan.layers.len() || machine.len(&input) != batch * plan.input_len() {

@@ -8,12 +8,12 @@ use crate::graph::{Affine, ConvGeometry, Node, Op, Pool, Tail, ValueId, len};
 /// A model's plan. It is public: the weights' owner sends it to the other parties.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
-    /// Bits of the ring.
+    /// Bits of the ring, or of the prime field where there are 31 or 61.
     pub ring_bits: u32,
     /// Fraction bits of every value.
     pub fraction_bits: u32,
     /// Bits in which the sign of every compared value is certain, whatever the input: 32, or all
-    /// of the ring.
+    /// of the ring; always all of a field.
     pub compare_bits: u32,
     /// Whether every party knows the weights.
     pub public_model: bool,

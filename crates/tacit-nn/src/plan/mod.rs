@@ -8,6 +8,7 @@ mod layers;
 mod ranges;
 mod scales;
 mod search;
+mod width;
 mod wire;
 
 use std::collections::HashSet;
@@ -23,6 +24,8 @@ use layers::layer_op;
 pub use layers::{Layer, LayerOp, Plan};
 use ranges::Bound;
 use scales::{Limits, Scale};
+pub(crate) use width::widest;
+pub use width::{WIDTHS, is_field, numbers};
 pub use wire::WireError;
 
 /// Whether a product is truncated after or its factors before.
@@ -39,7 +42,7 @@ pub enum Order {
 /// What a plan is made for.
 #[derive(Clone, Debug)]
 pub struct PlanOptions<'a> {
-    /// Bits of the ring: 32 or 64.
+    /// Bits of the ring, 32 or 64, or of the prime field, 31 or 61.
     pub ring_bits: u32,
     /// Fraction bits of every value; chosen by the planner if not given.
     pub fraction_bits: Option<u32>,
@@ -79,7 +82,8 @@ pub enum PlanError {
     /// A value would leave the ring.
     #[error(
         "{layer}: values up to {value:.4} need {integer_bits} integer + {fraction_bits} fraction + {weight_bits} weight bits, \
-         but the {ring_bits}-bit ring holds {room}: use fewer fraction bits, the 64-bit ring, or smaller inputs"
+         but the {} holds {room}: use fewer fraction bits, the {}, or smaller inputs",
+        numbers(*.ring_bits), widest(*.ring_bits)
     )]
     Range {
         /// The layer, or the input.
@@ -92,9 +96,9 @@ pub enum PlanError {
         fraction_bits: u32,
         /// Fraction bits of the weights it is multiplied with.
         weight_bits: u32,
-        /// Bits of the ring.
+        /// Bits of the ring or the field.
         ring_bits: u32,
-        /// Bits of magnitude that the ring holds.
+        /// Bits of magnitude that it holds.
         room: i32,
     },
     /// An option that makes no sense.
@@ -105,7 +109,7 @@ pub enum PlanError {
     Samples(#[from] ShapeError),
 }
 
-/// Plans `graph` in fixed point, or says which layer does not fit the ring.
+/// Plans `graph` in fixed point, or says which layer does not fit the ring or field.
 ///
 /// With samples, every value may become `margin` times what the samples show. Without, the plan
 /// provides for the worst case where the ring holds it at a good precision, and else for what
@@ -131,9 +135,9 @@ pub fn plan(graph: &Graph, options: &PlanOptions) -> Result<Plan, PlanError> {
 
 fn check_options(options: &PlanOptions) -> Result<(), PlanError> {
     let fail = |why: String| Err(PlanError::Option(why));
-    if ![32, 64].contains(&options.ring_bits) {
+    if !WIDTHS.contains(&options.ring_bits) {
         return fail(format!(
-            "rings of 32 and 64 bits are supported, not {}",
+            "rings of 32 and 64 bits and fields of 31 and 61 are supported, not {}",
             options.ring_bits
         ));
     }
@@ -142,9 +146,9 @@ fn check_options(options: &PlanOptions) -> Result<(), PlanError> {
         .is_some_and(|f| f < 2 || f > options.ring_bits - 4)
     {
         return fail(format!(
-            "fraction bits must lie in 2..={} for a ring of {} bits",
+            "fraction bits must lie in 2..={} for the {}",
             options.ring_bits - 4,
-            options.ring_bits
+            numbers(options.ring_bits)
         ));
     }
     if !(1.0..=1e6).contains(&options.margin) {
@@ -176,7 +180,11 @@ fn check_options(options: &PlanOptions) -> Result<(), PlanError> {
 
 /// The fraction bits that a worst-case plan must reach to be preferred.
 fn good_fraction(limits: &Limits) -> u32 {
-    if limits.ring_bits == 64 { 18 } else { 12 }
+    if width::is_wide(limits.ring_bits) {
+        18
+    } else {
+        12
+    }
 }
 
 type Bounds<'a> = (Vec<Bound>, std::borrow::Cow<'a, [f32]>, Vec<String>);
@@ -264,8 +272,12 @@ fn unsafe_layer(
 }
 
 /// The narrowest width that holds every compared value in the worst case, so that a narrow
-/// comparison is never a guess: differences within a window are up to twice as large.
+/// comparison is never a guess: differences within a window are up to twice as large. In a field
+/// there are no narrow comparisons, since its low bits are no smaller field.
 fn compare_bits(graph: &Graph, options: &PlanOptions, bounds: &[Bound], f: u32) -> u32 {
+    if is_field(options.ring_bits) {
+        return options.ring_bits;
+    }
     let largest = |node: &crate::graph::Node| {
         let worst = bounds[node.inputs[0]].worst;
         match &node.op {

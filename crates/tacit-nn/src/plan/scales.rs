@@ -1,6 +1,7 @@
 //! The fixed-point scale of every value and weight for a given number of fraction bits.
 
 use super::ranges::Bound;
+use super::width::is_wide;
 use super::{Order, PlanError};
 use crate::graph::{Graph, Op, Pool, len};
 
@@ -32,7 +33,7 @@ fn integer_bits(value: f64) -> i32 {
 }
 
 impl Limits {
-    /// Bits of magnitude: truncation with one bit of gap takes values below a quarter of the ring.
+    /// Bits of magnitude: truncation takes values below a quarter of the ring or field.
     fn room(&self) -> i32 {
         self.ring_bits as i32 - 2
     }
@@ -105,7 +106,7 @@ impl Limits {
                 trunc: 0,
             });
         }
-        let most = if self.ring_bits == 64 {
+        let most = if is_wide(self.ring_bits) {
             f as i32
         } else {
             MOST_WEIGHT_BITS

@@ -2,6 +2,7 @@
 
 use super::ranges::{Bound, Random};
 use super::scales::{Limits, Scale};
+use super::width::is_wide;
 use super::{Order, PlanError};
 use crate::graph::{Graph, Op, ValueId, len};
 use crate::reference::run;
@@ -11,8 +12,8 @@ const TRIAL_WORK: usize = 1_000_000_000;
 /// The most items of a trial.
 const TRIAL_ITEMS: usize = 64;
 
-/// The number of fraction bits to plan with. In the 64-bit ring there is room to spare, so the
-/// usual number or the next below that fits; in the 32-bit ring the one whose rounding, tried
+/// The number of fraction bits to plan with. Over 64 or 61 bits there is room to spare, so
+/// the usual number or the next below that fits; over 32 or 31 bits the one whose rounding, tried
 /// out in the clear, disturbs the output least.
 pub(super) fn fraction_bits(
     graph: &Graph,
@@ -20,19 +21,21 @@ pub(super) fn fraction_bits(
     trials: &[f32],
     limits: &Limits,
 ) -> Result<u32, PlanError> {
-    let candidates = match (limits.ring_bits, limits.order) {
-        (64, Order::MultiplyThenTruncate) => 8..=18,
-        (64, Order::TruncateThenMultiply) => 16..=32,
-        (_, Order::MultiplyThenTruncate) => 5..=16,
-        (_, Order::TruncateThenMultiply) => 8..=26,
+    let wide = is_wide(limits.ring_bits);
+    let candidates = match (wide, limits.order) {
+        (true, Order::MultiplyThenTruncate) => 8..=18,
+        (true, Order::TruncateThenMultiply) => 16..=32,
+        (false, Order::MultiplyThenTruncate) => 5..=16,
+        (false, Order::TruncateThenMultiply) => 8..=26,
     };
     let fewest = *candidates.start();
     let mut fitting = candidates
         .rev()
         .filter_map(|f| limits.scales(graph, bounds, f).ok().map(|s| (f, s)));
-    let best = match limits.ring_bits {
-        64 => fitting.next().map(|(f, _)| f),
-        _ => least_disturbing(graph, trials, limits, fitting)?,
+    let best = if wide {
+        fitting.next().map(|(f, _)| f)
+    } else {
+        least_disturbing(graph, trials, limits, fitting)?
     };
     // Nothing fits: say which layer stands in the way of the fewest bits.
     best.map_or_else(|| limits.scales(graph, bounds, fewest).map(|_| fewest), Ok)

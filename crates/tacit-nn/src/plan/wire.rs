@@ -1,6 +1,6 @@
 //! A plan as bytes. Those that come from another party are read as hostile.
 
-use super::{Layer, LayerOp, Order, Plan};
+use super::{Layer, LayerOp, Order, Plan, WIDTHS, is_field};
 use crate::graph::{ConvGeometry, FILL, Pool, Tail, TailFunction, len};
 
 /// The longest plan that is read.
@@ -85,10 +85,11 @@ impl Plan {
     }
 
     fn check(&self) -> Check {
-        ensure([32, 64].contains(&self.ring_bits), || {
-            format!("it is for a ring of {} bits", self.ring_bits)
+        ensure(WIDTHS.contains(&self.ring_bits), || {
+            format!("it is for numbers of {} bits", self.ring_bits)
         })?;
-        ensure([32, self.ring_bits].contains(&self.compare_bits), || {
+        let narrow = self.compare_bits == 32 && !is_field(self.ring_bits);
+        ensure(narrow || self.compare_bits == self.ring_bits, || {
             format!("it compares {} bits", self.compare_bits)
         })?;
         let room = self.ring_bits - 2;

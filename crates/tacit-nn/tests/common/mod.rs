@@ -218,3 +218,21 @@ pub fn distance(a: &[f32], b: &[f32]) -> f32 {
         .map(|(a, b)| (a - b).abs())
         .fold(0.0, f32::max)
 }
+
+/// Two layers: 'first' gives up to 100 |x|, 'second' a tenth of that.
+pub fn two_layers() -> Graph {
+    let mut nodes = vec![
+        node("MatMul", &["x", "w"], "a", vec![]),
+        node("Relu", &["a"], "b", vec![]),
+        node("MatMul", &["b", "v"], "y", vec![]),
+    ];
+    nodes[0].name = "first".into();
+    nodes[2].name = "second".into();
+    let tensors = vec![
+        tensor("w", &[2, 1], &[50.0, -50.0]),
+        tensor("v", &[1, 1], &[0.1]),
+    ];
+    imported(&model(&[2], nodes, tensors))
+        .unwrap_or_else(|e| panic!("{e}"))
+        .optimise()
+}

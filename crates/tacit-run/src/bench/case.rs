@@ -1,11 +1,12 @@
 //! One operation with its size, its operands and its right result.
 
 use tacit_algebra::Prg;
-use tacit_protocols::falcon::Truncation;
+use tacit_nn::plan::numbers;
 use tacit_protocols::machine::{Call, Conv2d, Machine, MatMul, Operand};
 
 use super::{BenchOptions, OPERATIONS};
 use crate::Error;
+use crate::protocol::Tolerance;
 use crate::settings::Named;
 
 /// The most elements of a measured tensor.
@@ -47,7 +48,8 @@ impl Named for Op {
 pub(super) struct Case {
     pub op: Op,
     pub n: usize,
-    pub ring: u32,
+    /// Bits of the ring or field.
+    pub width: u32,
     /// Bits truncated, 0 for the operations without.
     pub trunc: u32,
 }
@@ -56,20 +58,20 @@ pub(super) struct Case {
 pub(super) type Operands = [Vec<i64>; 2];
 
 impl Case {
-    pub(super) fn new(options: &BenchOptions) -> Result<Self, Error> {
+    pub(super) fn new(options: &BenchOptions, width: u32) -> Result<Self, Error> {
         let op = Op::parse(options.op)?;
         let truncates = matches!(op, Op::Mult | Op::MatMul | Op::Conv | Op::Trunc);
         let fraction = options
             .fraction_bits
-            .unwrap_or(if options.ring == 32 { 12 } else { 18 });
-        if !(1..options.ring.saturating_sub(2)).contains(&fraction) {
-            let why = format!("{fraction} do not fit a ring of {} bits", options.ring);
+            .unwrap_or(if width <= 32 { 12 } else { 18 });
+        if !(1..width - 2).contains(&fraction) {
+            let why = format!("{fraction} do not fit the {}", numbers(width));
             return Err(Error::setting("fraction bits", why));
         }
         let case = Case {
             op,
             n: options.n,
-            ring: options.ring,
+            width,
             trunc: if truncates { fraction } else { 0 },
         };
         let largest = case.lens().map(|lens| lens.into_iter().max().unwrap_or(0));
@@ -113,9 +115,10 @@ impl Case {
         })
     }
 
-    /// The magnitude of the operands: as large as the ring holds without a wrong result.
+    /// The magnitude of the operands: as large as the ring or field holds without a
+    /// wrong result.
     fn magnitude(&self) -> u64 {
-        let room = 1u64 << (self.ring - 2);
+        let room = 1u64 << (self.width - 2);
         let terms = match self.op {
             Op::Mult => 1,
             Op::MatMul => self.n,
@@ -173,19 +176,20 @@ impl Case {
     }
 
     /// The number of large errors that the truncation is known for; any other wrong result is an
-    /// error.
+    /// error. Without truncation the result is exact.
     pub(super) fn compare(
         &self,
         result: &[i64],
         expected: &[i64],
-        truncation: Option<Truncation>,
+        tolerance: Tolerance,
     ) -> Result<usize, Error> {
-        let rounding = u64::from(self.trunc > 0 && truncation != Some(Truncation::Exact));
-        let large = 1u64 << (self.ring - self.trunc - 1);
+        let truncates = self.trunc > 0;
+        let rounding = if truncates { tolerance.rounding } else { 0 };
+        let large = 1u64 << (self.width - self.trunc - 1);
         let mut large_errors = 0;
         for (index, (&got, &expected)) in result.iter().zip(expected).enumerate() {
             let error = got.abs_diff(expected);
-            if self.trunc > 0 && truncation == Some(Truncation::Aby3) && error >= large {
+            if truncates && tolerance.large_errors && error >= large {
                 large_errors += 1;
             } else if error > rounding {
                 let op = self.op.name().into();

@@ -4,18 +4,19 @@ mod case;
 
 use tacit_net::{LinkModel, Phase, memory};
 use tacit_nn::plan::Order;
-use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{Audience, Call, Machine};
 
 use case::{Case, Computed, Operands};
 
-use crate::job::{Terms, level};
+use crate::job::level;
 use crate::local::in_threads;
-use crate::registry::{self, Instance, Program, Protocol};
+use crate::protocol::{Instance, Tolerance};
+use crate::registry::{self, Program};
 use crate::report::{LayerReport, PhaseReport};
-use crate::settings::Named;
+use crate::settings::{Named, asked_width};
+use crate::terms::Terms;
 use crate::totals::{Metered, combine, exchange};
-use crate::{Error, Progress, Report, Settings};
+use crate::{Error, Progress, Protocol, Report, Settings};
 
 /// The operations that [`bench()`] knows, each with what its size `n` means.
 pub const OPERATIONS: [(&str, &str); 7] = [
@@ -38,9 +39,12 @@ pub struct BenchOptions<'a> {
     pub op: &'a str,
     /// Its size.
     pub n: usize,
-    /// Bits of the ring: 32 or 64.
-    pub ring: u32,
-    /// Bits truncated; by default 12 in the 32-bit ring and 18 in the 64-bit ring.
+    /// Bits of the ring, 32 or 64; what the protocol computes in by default if neither this nor
+    /// `field` is given.
+    pub ring: Option<u32>,
+    /// Bits of the prime field, 31 or 61.
+    pub field: Option<u32>,
+    /// Bits truncated; by default 12 of at most 32 bits and 18 of more.
     pub fraction_bits: Option<u32>,
     /// The number of runs.
     pub repeat: usize,
@@ -54,34 +58,23 @@ pub fn bench(
     settings: &Settings,
     observe: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Report, Error> {
-    let case = Case::new(options)?;
-    let instance = Instance::new(settings.protocol, options.ring, settings.truncation)?;
+    let asked = asked_width(options.ring, options.field)?;
+    let terms = Terms::new(settings, asked, Order::default(), false)?;
+    let instance = &terms.instance;
+    let case = Case::new(options, instance.width)?;
     let operands = case.operands()?;
     let expected = in_the_clear(&case, &operands)?;
-    let parties = *settings.protocol.parties.start();
-    let mesh = memory::mesh(parties, &settings.network.link, settings.timeout);
+    let mesh = memory::mesh(instance.parties, &instance.link, settings.timeout);
     let ends = in_threads(mesh, observe, |party, observe| {
         let trial = Trial {
             case: &case,
             operands: (party.id() == 0).then_some(&operands),
-            expected: Some(&expected),
-            truncation: Some(instance.truncation),
+            expected: Some((&expected, instance.tolerance())),
             repeat: options.repeat.max(1),
             observe,
         };
-        registry::start(&instance, party, trial)
+        registry::start(instance, party, trial)
     })?;
-    let terms = Terms {
-        instance,
-        order: Order::default(),
-        public_model: false,
-        network: settings.network.clone(),
-        parties,
-        roles: settings.roles(parties)?,
-        batch: settings.batch,
-        fraction_bits: None,
-        inputs: None,
-    };
     let large = ends.first().map_or(0, |end| end.large_errors);
     let runs = ends
         .into_iter()
@@ -91,14 +84,18 @@ pub fn bench(
     Ok(report(&case, &terms, &runs, large))
 }
 
-/// What the case gives in the clear, by the protocol that is the oracle of the others.
+/// What the case gives in the clear, by the protocol that is the oracle of the others. For a field
+/// it computes in the next larger ring, which is the same as long as nothing overflows.
 fn in_the_clear(case: &Case, operands: &Operands) -> Result<Vec<i64>, Error> {
-    let instance = Instance::new(<&Protocol>::parse("clear")?, case.ring, Truncation::Exact)?;
+    let settings = Settings {
+        protocol: <&Protocol>::parse("clear")?,
+        ..Settings::default()
+    };
+    let instance = Instance::new(&settings, Some(case.width.next_power_of_two()))?;
     let trial = Trial {
         case,
         operands: Some(operands),
         expected: None,
-        truncation: None,
         repeat: 1,
         observe: &mut |_| true,
     };
@@ -146,9 +143,8 @@ fn report(case: &Case, terms: &Terms, runs: &[[PhaseReport; 2]], large_errors: u
 struct Trial<'a> {
     case: &'a Case,
     operands: Option<&'a Operands>,
-    expected: Option<&'a [i64]>,
-    /// `None` where results must be exact.
-    truncation: Option<Truncation>,
+    /// The right result, and how far from it one may be.
+    expected: Option<(&'a [i64], Tolerance)>,
     repeat: usize,
     observe: &'a mut dyn FnMut(Progress) -> bool,
 }
@@ -200,8 +196,8 @@ impl Program for Trial<'_> {
             let online = Metered::phase(machine.party(), Phase::Online).since(before);
             own.push([offline, online]);
             result = open(machine, computed, expected_len)?;
-            if let Some(expected) = self.expected {
-                large_errors += case.compare(&result, expected, self.truncation)?;
+            if let Some((expected, tolerance)) = self.expected {
+                large_errors += case.compare(&result, expected, tolerance)?;
             }
         }
         let all = exchange(machine.party(), own)?;

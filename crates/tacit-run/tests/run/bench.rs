@@ -7,7 +7,8 @@ fn measure(op: &str, n: usize, ring: u32, run: &str) -> Report {
     let options = BenchOptions {
         op,
         n,
-        ring,
+        ring: Some(ring),
+        field: None,
         fraction_bits: None,
         repeat: 3,
     };
@@ -20,7 +21,9 @@ fn every_operation_on_every_ring() {
     for (op, _) in OPERATIONS {
         for ring in [32, 64] {
             let n = if op == "conv" { 1 } else { 20 };
-            measure(op, n, ring, r#"{"protocol": "clear"}"#);
+            let report = measure(op, n, ring, r#"{"protocol": "clear", "parties": 5}"#);
+            assert_eq!(report.parties, 5);
+            assert_eq!(report.online.bytes_sent, vec![0; 5], "{op}");
             for truncation in ["gap", "exact", "aby3"] {
                 let report = measure(op, n, ring, &format!(r#"{{"truncation": "{truncation}"}}"#));
                 assert!(report.online.rounds > 0, "{op}");
@@ -60,12 +63,44 @@ fn large_errors_of_aby3_are_counted_and_not_hidden() {
 }
 
 #[test]
+fn numbers_are_the_protocols_own_unless_asked_for() {
+    let options = |ring, field| BenchOptions {
+        op: "relu",
+        n: 3,
+        ring,
+        field,
+        fraction_bits: None,
+        repeat: 1,
+    };
+    let ended = |ring, field| bench(&options(ring, field), &Settings::default(), &mut quiet);
+    let report = ended(None, None).expect("a report");
+    assert_eq!((report.ring, report.numbers.as_str()), (64, "64-bit ring"));
+    for (ring, field, why) in [
+        (
+            None,
+            Some(61),
+            "61-bit field: falcon computes in the 32-bit ring",
+        ),
+        (
+            None,
+            Some(32),
+            "field of 32 bits: fields have 31 or 61 bits",
+        ),
+        (Some(64), Some(61), "give one or none"),
+    ] {
+        let error = ended(ring, field).expect_err("refused").to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
 fn what_cannot_be_measured_is_named() {
     let refused = |op: &str, n, ring| {
         let options = BenchOptions {
             op,
             n,
-            ring,
+            ring: Some(ring),
+            field: None,
             fraction_bits: Some(12),
             repeat: 1,
         };

@@ -96,7 +96,7 @@ fn falcon_costs_what_it_declares() {
     ] {
         for public_model in [false, true] {
             let options = CompileOptions {
-                ring,
+                ring: Some(ring),
                 public_model,
                 input_range,
                 ..CompileOptions::default()
@@ -123,10 +123,12 @@ fn falcon_costs_what_it_declares() {
 #[test]
 fn clear_text_costs_what_it_declares() {
     let compiled = compiled(&CompileOptions::default());
-    check(
-        &compiled,
-        &settings("clear", "gap"),
-        &ClearCost::new(1, 64),
-        "clear",
-    );
+    for parties in [1, 2, 5, 16] {
+        let settings = Settings {
+            parties: Some(parties),
+            ..settings("clear", "gap")
+        };
+        let model = ClearCost::new(parties, 64);
+        check(&compiled, &settings, &model, &format!("clear, {parties}"));
+    }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::common::{CLASSES, compiled, distance, inputs, quiet};
-use tacit_run::{CompileOptions, Outcome, Settings, Tensor, run_local};
+use tacit_run::{CompileOptions, Outcome, Protocol, Settings, Tensor, run_local};
 
 fn settings(json: &str) -> Settings {
     Settings::from_json(json).unwrap_or_else(|e| panic!("{e}"))
@@ -45,6 +45,64 @@ fn clear_text_follows_float() {
 }
 
 #[test]
+fn any_number_of_parties_follows_float() {
+    for parties in [2, 7, 16] {
+        let run = format!(r#"{{"protocol": "clear", "parties": {parties}, "batch": 2}}"#);
+        let report = predict("{}", &run, 3, 2e-4).report;
+        assert_eq!(report.parties, parties);
+        assert_eq!(report.offline.bytes_sent.len(), parties);
+        let input = 3 * 64 * 8 * (parties as u64 - 1);
+        assert_eq!(report.online.bytes_sent[1], input);
+    }
+}
+
+/// A protocol that is not there, over prime fields.
+static FIELDS: Protocol = Protocol {
+    name: "fields",
+    parties: 3..=63,
+    security: |parties, threshold| format!("{threshold} of {parties}"),
+    widths: &[31, 61],
+    own_truncation: None,
+    threshold: true,
+    variants: true,
+};
+
+#[test]
+fn the_plan_follows_the_protocol() {
+    let model = compiled(&CompileOptions::default());
+    assert_eq!(model.plan().ring_bits, 64);
+    let falcon = Settings::default().protocol;
+    assert!(std::ptr::eq(
+        model.plan_for(falcon).expect("a plan"),
+        model.plan()
+    ));
+    let plan = model.plan_for(&FIELDS).expect("a plan");
+    assert_eq!((plan.ring_bits, plan.compare_bits), (61, 61));
+    assert_eq!(plan.fraction_bits, model.plan().fraction_bits);
+    // It is made once.
+    assert!(std::ptr::eq(model.plan_for(&FIELDS).expect("a plan"), plan));
+    let narrow = compiled(&options(r#"{"field": 31}"#));
+    assert_eq!(narrow.plan_for(&FIELDS).expect("a plan").ring_bits, 31);
+}
+
+#[test]
+fn numbers_that_a_protocol_does_not_have_are_refused() {
+    let (x, shape) = inputs(1);
+    let input = Tensor {
+        values: &x,
+        shape: &shape,
+    };
+    let model = compiled(&options(r#"{"field": 61}"#));
+    let ended = run_local(&model, &settings("{}"), input, &mut quiet);
+    let error = ended.expect_err("refused").to_string();
+    assert!(error.contains("falcon computes in the 32-bit ring or the 64-bit ring"));
+    assert!(error.contains("--ring 32|64"), "{error}");
+    let model = compiled(&options(r#"{"ring": 32}"#));
+    let error = model.plan_for(&FIELDS).expect_err("refused").to_string();
+    assert!(error.contains("--field 31|61"), "{error}");
+}
+
+#[test]
 fn falcon_follows_float() {
     for truncation in ["gap", "exact"] {
         let run = format!(r#"{{"truncation": "{truncation}", "batch": 4}}"#);
@@ -76,6 +134,10 @@ fn the_report_says_what_was_run() {
     assert_eq!(
         (report.protocol.as_str(), report.parties, report.ring),
         ("falcon", 3, 64)
+    );
+    assert_eq!(
+        (report.numbers.as_str(), report.threshold),
+        ("64-bit ring", None)
     );
     assert_eq!(report.security, "semi-honest, 1 of 3 corrupt");
     assert_eq!((report.images, report.batch), (9, 4));

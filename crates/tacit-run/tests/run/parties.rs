@@ -12,6 +12,11 @@ use tacit_run::{
 
 /// Three ready folders on free ports, with the network and `n` inputs.
 fn organisations(name: &str, n: usize) -> (Folder, Vec<PathBuf>) {
+    many(name, n, InitOptions::default(), 3)
+}
+
+/// Ready folders for `parties` by these options.
+fn many(name: &str, n: usize, init_options: InitOptions, parties: usize) -> (Folder, Vec<PathBuf>) {
     let folder = Folder::new(name);
     let (x, shape) = inputs(n);
     let input = folder.path().join("x.npy");
@@ -19,17 +24,19 @@ fn organisations(name: &str, n: usize) -> (Folder, Vec<PathBuf>) {
     let options = InitOptions {
         model: Some(write_network(&folder)),
         input: Some(input),
-        ..InitOptions::default()
+        ..init_options
     };
     let said = init(folder.path(), &options).unwrap_or_else(|e| panic!("{e}"));
     assert!(
         said.iter().any(|line| line.contains("cert.pem")),
         "{said:?}"
     );
-    let configs: Vec<_> = (0..3)
+    let configs: Vec<_> = (0..parties)
         .map(|p| folder.path().join(format!("party{p}/party.toml")))
         .collect();
-    let held = [(); 3].map(|()| TcpListener::bind(("127.0.0.1", 0)).expect("a free port"));
+    let held: Vec<_> = (0..parties)
+        .map(|_| TcpListener::bind(("127.0.0.1", 0)).expect("a free port"))
+        .collect();
     for (party, listener) in held.iter().enumerate() {
         let port = listener.local_addr().expect("its address").port();
         for config in &configs {
@@ -116,6 +123,26 @@ fn three_organisations_predict() {
     assert_eq!(local.online.rounds, ends[0].report.online.rounds);
     assert_eq!(local.online.bytes_sent, ends[0].report.online.bytes_sent);
     assert_eq!(local.offline.bytes_sent, ends[0].report.offline.bytes_sent);
+}
+
+#[test]
+fn seven_organisations_predict() {
+    let options = InitOptions::from_json(r#"{"protocol": "clear", "parties": 7}"#);
+    let (_folder, configs) = many("seven", 2, options.expect("valid"), 7);
+    let ends: Vec<Outcome> = run_all(&configs)
+        .into_iter()
+        .map(|e| e.unwrap_or_else(|e| panic!("{e}")))
+        .collect();
+    let (x, _) = inputs(2);
+    let model = compiled(&CompileOptions::default());
+    let expected = model.reference(&x).expect("the float32 model");
+    for (party, end) in ends.iter().enumerate() {
+        assert_eq!(end.report.parties, 7);
+        assert_eq!(end.output.is_some(), party == 1);
+        assert_eq!(end.report.online, ends[0].report.online);
+    }
+    let output = ends[1].output.as_ref().expect("the data owner's result");
+    assert!(distance(output, &expected) < 2e-4);
 }
 
 #[test]
@@ -221,6 +248,21 @@ fn config_errors_name_the_file_and_the_key() {
             "gap, exact, aby3",
         ),
         ("ring = 64", "ring = 16", "ring of 16 bits"),
+        (
+            "ring = 64",
+            "field = 61",
+            "falcon computes in the 32-bit ring",
+        ),
+        (
+            "[run]",
+            "[run]\nparties = 3",
+            "run.parties: the parties are those listed",
+        ),
+        (
+            "[run]",
+            "[run]\nthreshold = 1",
+            "threshold: falcon has none",
+        ),
         ("id = 0", "id = 3", "id: 3 is not a party"),
         (
             "id = 0",
@@ -266,6 +308,28 @@ fn config_errors_name_the_file_and_the_key() {
         absent.to_string().contains("nowhere/party.toml"),
         "{absent}"
     );
+}
+
+#[test]
+fn init_takes_what_the_protocol_takes() {
+    let folder = Folder::new("init-range");
+    let made = |json: &str| init(folder.path(), &InitOptions::from_json(json).expect("valid"));
+    for (json, why) in [
+        (r#"{"parties": 4}"#, "falcon runs between 3 parties, not 4"),
+        (
+            r#"{"protocol": "clear", "parties": 17}"#,
+            "clear runs between 1 to 16 parties, not 17",
+        ),
+        (r#"{"port": 65534}"#, "no ports for 3 parties"),
+        (r#"{"port": 0}"#, "no ports for 3 parties"),
+    ] {
+        let error = made(json).expect_err("refused").to_string();
+        assert!(error.contains(why), "{error}");
+    }
+    // Party 15 has the last port there is.
+    let said = made(r#"{"protocol": "clear", "parties": 16, "port": 65520}"#);
+    assert!(said.expect("folders")[0].contains("16 parties"));
+    PartyConfig::load(&folder.path().join("party15/party.toml")).expect("a config file");
 }
 
 #[test]

@@ -43,39 +43,45 @@ fn program(prefix: &[&str]) -> Vec<String> {
         .collect()
 }
 
-#[test]
-fn processes_give_the_same_as_threads() {
+/// Predicts with processes and with threads, which must give the same to the last bit.
+fn same_in_both(run: &str) {
     let (x, shape) = inputs(5);
     let input = Tensor {
         values: &x,
         shape: &shape,
     };
-    let folder = Folder::new("processes");
+    let folder = Folder::new(&format!("processes-{}", run.len()));
     let (samples, samples_shape) = inputs(32);
     let samples = Tensor {
         values: &samples,
         shape: &samples_shape,
     };
     let options = CompileOptions {
-        ring: 32,
+        ring: Some(32),
         ..CompileOptions::default()
     };
     let model =
         Compiled::from_file(&write_network(&folder), &options, Some(samples)).expect("a plan");
-    // This truncation is exact, so both must give the same to the last bit.
-    let settings = Settings::from_json(r#"{"truncation": "exact", "batch": 3, "data_owner": 2}"#)
-        .expect("valid");
+    let settings = Settings::from_json(run).expect("valid");
     let apart = run_processes(&model, &settings, input, &program(&[]), &mut quiet);
     let apart = apart.unwrap_or_else(|e| panic!("{e}"));
     let here = run_local(&model, &settings, input, &mut quiet).expect("a result");
     assert_eq!(apart.output, here.output);
     assert_eq!(apart.output_shape, here.output_shape);
+    assert_eq!(apart.report.parties, here.report.parties);
     assert_eq!(
         apart.report.online.bytes_sent,
         here.report.online.bytes_sent
     );
     assert_eq!(apart.report.warnings, here.report.warnings);
     assert!(apart.report.peak_memory_bytes.is_some());
+}
+
+#[test]
+fn processes_give_the_same_as_threads() {
+    // Truncations that are exact.
+    same_in_both(r#"{"truncation": "exact", "batch": 3, "data_owner": 2}"#);
+    same_in_both(r#"{"protocol": "clear", "parties": 5, "data_owner": 4, "model_owner": 3}"#);
 }
 
 fn model_in(folder: &Folder) -> Compiled {

@@ -1,0 +1,294 @@
+//! A protocol as users choose it, and one choice of it with everything settled.
+
+use std::ops::RangeInclusive;
+
+use tacit_net::LinkModel;
+use tacit_nn::plan::{is_field, numbers};
+use tacit_protocols::falcon::Truncation;
+use tacit_protocols::shamir::{Comparison, Opening};
+
+use crate::settings::Named;
+use crate::{Error, Settings, protocols};
+
+/// A protocol, as users choose it.
+#[derive(Debug)]
+pub struct Protocol {
+    /// Its name.
+    pub name: &'static str,
+    /// How many parties may run it; the fewest are the default.
+    pub parties: RangeInclusive<usize>,
+    /// What it protects against, in words, between so many parties of which at most a threshold
+    /// is corrupt.
+    pub security: fn(parties: usize, threshold: usize) -> String,
+    /// The rings of 32 and 64 bits and the prime fields of 31 and 61 that it computes in; the last
+    /// is the default.
+    pub widths: &'static [u32],
+    /// Its only truncation, where it has one of its own and the setting does not matter.
+    pub own_truncation: Option<OwnTruncation>,
+    /// Whether the number of parties that may be corrupt is chosen.
+    pub threshold: bool,
+    /// Whether the comparison and the opening are chosen.
+    pub variants: bool,
+}
+
+/// A truncation that only one protocol has.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnTruncation {
+    /// Its name.
+    pub name: &'static str,
+    /// How far a result may be from the floor.
+    pub error: u64,
+}
+
+/// How far a measured result may be from the floor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tolerance {
+    /// Units in the last place.
+    pub rounding: u64,
+    /// Whether a rare large error is in the truncation's nature.
+    pub large_errors: bool,
+}
+
+impl Protocol {
+    /// The name of the truncation that a run with the setting `chosen` uses.
+    pub(crate) fn truncation(&self, chosen: Truncation) -> &'static str {
+        self.own_truncation.map_or(chosen.name(), |own| own.name)
+    }
+
+    /// The width that it computes in unless another is asked for.
+    pub fn default_width(&self) -> u32 {
+        self.widths.last().copied().unwrap_or_default()
+    }
+
+    /// The width that is asked for, or the default; one that it does not have is refused.
+    pub(crate) fn width(&self, asked: Option<u32>) -> Result<u32, Error> {
+        match asked {
+            None => Ok(self.default_width()),
+            Some(width) if self.widths.contains(&width) => Ok(width),
+            Some(width) => {
+                let names: Vec<_> = self.widths.iter().map(|&w| numbers(w)).collect();
+                let bits: Vec<_> = self.widths.iter().map(u32::to_string).collect();
+                let kind = match is_field(self.default_width()) {
+                    true => "field",
+                    false => "ring",
+                };
+                let why = format!(
+                    "{} computes in the {}; ask for one by --{kind} {} or {kind}=, or for none",
+                    self.name,
+                    names.join(" or the "),
+                    bits.join("|")
+                );
+                Err(Error::setting(numbers(width), why))
+            }
+        }
+    }
+
+    /// The number of parties that is asked for, or the fewest.
+    fn party_count(&self, asked: Option<usize>) -> Result<usize, Error> {
+        let (fewest, most) = (*self.parties.start(), *self.parties.end());
+        let parties = asked.unwrap_or(fewest);
+        if self.parties.contains(&parties) {
+            return Ok(parties);
+        }
+        let range = match fewest == most {
+            true => fewest.to_string(),
+            false => format!("{fewest} to {most}"),
+        };
+        let why = format!("{} runs between {range} parties, not {parties}", self.name);
+        Err(Error::setting("parties", why))
+    }
+
+    /// How many of the parties may be corrupt: as asked for, or as many as there may be.
+    fn threshold(&self, parties: usize, asked: Option<usize>) -> Result<usize, Error> {
+        let most = parties.saturating_sub(1) / 2;
+        match asked {
+            Some(_) if !self.threshold => Err(self.without("threshold")),
+            Some(asked) if !(1..=most).contains(&asked) => {
+                let why = format!(
+                    "{asked} of {parties} parties cannot be corrupt; choose 1 to {most}, always fewer than half"
+                );
+                Err(Error::setting("threshold", why))
+            }
+            Some(asked) => Ok(asked),
+            None if self.threshold => Ok(most),
+            None => Ok(0),
+        }
+    }
+
+    /// Refuses a choice that this protocol does not offer.
+    fn without(&self, what: &str) -> Error {
+        let why = format!("{} has none to choose; leave it out", self.name);
+        Error::setting(what, why)
+    }
+}
+
+impl Named for &'static Protocol {
+    const WHAT: &'static str = "protocol";
+
+    fn known() -> impl Iterator<Item = (&'static str, Self)> {
+        protocols().iter().map(|protocol| (protocol.name, protocol))
+    }
+
+    fn name(self) -> &'static str {
+        self.name
+    }
+}
+
+/// A protocol between so many parties over one ring or field, with its options.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Instance {
+    pub protocol: &'static Protocol,
+    /// Bits of the ring or field.
+    pub width: u32,
+    pub truncation: Truncation,
+    /// Bits in which signs are taken, as the plan allows: 32, or all of them.
+    pub compare_bits: u32,
+    pub parties: usize,
+    /// How many parties may be corrupt, for a protocol that lets it be chosen; else 0.
+    pub threshold: usize,
+    pub comparison: Comparison,
+    pub opening: Opening,
+    /// The network, for a protocol that chooses by its latency.
+    pub link: LinkModel,
+}
+
+impl Instance {
+    /// Settles what the settings leave open and refuses what the protocol does not have.
+    pub(crate) fn new(settings: &Settings, asked_width: Option<u32>) -> Result<Self, Error> {
+        let protocol = settings.protocol;
+        let width = protocol.width(asked_width)?;
+        let parties = protocol.party_count(settings.parties)?;
+        if !protocol.variants && settings.comparison != Comparison::Auto {
+            return Err(protocol.without("comparison"));
+        }
+        if !protocol.variants && settings.opening != Opening::Auto {
+            return Err(protocol.without("opening"));
+        }
+        Ok(Instance {
+            protocol,
+            width,
+            truncation: settings.truncation,
+            compare_bits: width,
+            parties,
+            threshold: protocol.threshold(parties, settings.threshold)?,
+            comparison: settings.comparison,
+            opening: settings.opening,
+            link: settings.network.link,
+        })
+    }
+
+    /// The same with signs taken in so many bits.
+    pub(crate) fn comparing(self, compare_bits: u32) -> Self {
+        Instance {
+            compare_bits,
+            ..self
+        }
+    }
+
+    /// What it protects against, in words.
+    pub(crate) fn security(&self) -> String {
+        (self.protocol.security)(self.parties, self.threshold)
+    }
+
+    /// The name of its truncation.
+    pub(crate) fn truncation_name(&self) -> &'static str {
+        self.protocol.truncation(self.truncation)
+    }
+
+    /// How far a result of its truncation may be from the floor.
+    pub(crate) fn tolerance(&self) -> Tolerance {
+        match self.protocol.own_truncation {
+            Some(own) => Tolerance {
+                rounding: own.error,
+                large_errors: false,
+            },
+            None => Tolerance {
+                rounding: u64::from(self.truncation != Truncation::Exact),
+                large_errors: self.truncation == Truncation::Aby3,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    static CHOOSY: Protocol = Protocol {
+        name: "choosy",
+        parties: 3..=63,
+        security: |parties, threshold| format!("up to {threshold} of {parties}"),
+        widths: &[31, 61],
+        own_truncation: Some(OwnTruncation {
+            name: "own",
+            error: 2,
+        }),
+        threshold: true,
+        variants: true,
+    };
+
+    /// Settings of a protocol with everything to choose.
+    pub(crate) fn choosy(json: &str) -> Settings {
+        Settings {
+            protocol: &CHOOSY,
+            ..Settings::from_json(json).unwrap_or_else(|e| panic!("{e}"))
+        }
+    }
+
+    #[test]
+    fn what_is_left_open_is_settled() {
+        let instance = Instance::new(&choosy("{}"), None).expect("valid");
+        assert_eq!((instance.width, instance.compare_bits), (61, 61));
+        assert_eq!((instance.parties, instance.threshold), (3, 1));
+        for (parties, threshold) in [(4, 1), (7, 3), (62, 30), (63, 31)] {
+            let settings = choosy(&format!(r#"{{"parties": {parties}}}"#));
+            let instance = Instance::new(&settings, Some(31)).expect("valid");
+            assert_eq!((instance.width, instance.threshold), (31, threshold));
+            assert_eq!(
+                instance.security(),
+                format!("up to {threshold} of {parties}")
+            );
+        }
+        let chosen = r#"{"parties": 7, "threshold": 2, "comparison": "rot", "opening": "king"}"#;
+        let instance = Instance::new(&choosy(chosen), None).expect("valid");
+        assert_eq!(instance.threshold, 2);
+        assert_eq!(instance.comparison, Comparison::Rot);
+        assert_eq!(instance.opening, Opening::King);
+        assert_eq!(instance.tolerance().rounding, 2);
+    }
+
+    #[test]
+    fn what_a_protocol_does_not_have_is_refused() {
+        let refused = |settings: Settings, width| {
+            let error = Instance::new(&settings, width).expect_err("refused");
+            error.to_string()
+        };
+        for (json, why) in [
+            (
+                r#"{"parties": 2}"#,
+                "choosy runs between 3 to 63 parties, not 2",
+            ),
+            (r#"{"parties": 64}"#, "3 to 63"),
+            (r#"{"parties": 7, "threshold": 4}"#, "choose 1 to 3"),
+            (r#"{"threshold": 0}"#, "0 of 3 parties"),
+        ] {
+            let error = refused(choosy(json), None);
+            assert!(error.contains(why), "{error}");
+        }
+        let error = refused(choosy("{}"), Some(64));
+        assert!(error.starts_with("64-bit ring: choosy computes in the 31-bit field"));
+        assert!(error.contains("--field 31|61"), "{error}");
+        for (json, why) in [
+            (r#"{"parties": 5}"#, "falcon runs between 3 parties, not 5"),
+            (r#"{"threshold": 1}"#, "threshold: falcon has none"),
+            (r#"{"comparison": "tree"}"#, "comparison: falcon has none"),
+            (r#"{"opening": "direct"}"#, "opening: falcon has none"),
+        ] {
+            let settings = Settings::from_json(json).expect("valid by itself");
+            let error = refused(settings, None);
+            assert!(error.contains(why), "{error}");
+        }
+        let error = refused(Settings::default(), Some(61));
+        assert!(error.contains("--ring 32|64"), "{error}");
+    }
+}

@@ -1,0 +1,116 @@
+//! What all parties must agree on before they start.
+
+use std::num::NonZeroUsize;
+
+use tacit_nn::plan::{Order, Roles, is_field};
+
+use crate::protocol::Instance;
+use crate::settings::{Named, Network};
+use crate::{Error, Settings};
+
+/// The terms of a run, as far as they are settled before there is a plan.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    pub instance: Instance,
+    pub order: Order,
+    pub public_model: bool,
+    pub network: Network,
+    pub roles: Roles,
+    pub batch: Option<NonZeroUsize>,
+    /// As the plan will have it, where this party insists.
+    pub fraction_bits: Option<u32>,
+    /// As the data owner will bring, where this party insists.
+    pub inputs: Option<usize>,
+}
+
+impl Terms {
+    /// The terms of a run with these settings, over the width that is asked for or the protocol's
+    /// own. Nobody insists on fraction bits or inputs.
+    pub(crate) fn new(
+        settings: &Settings,
+        asked_width: Option<u32>,
+        order: Order,
+        public_model: bool,
+    ) -> Result<Self, Error> {
+        let instance = Instance::new(settings, asked_width)?;
+        Ok(Terms {
+            instance,
+            order,
+            public_model,
+            network: settings.network.clone(),
+            roles: settings.roles(instance.parties)?,
+            batch: settings.batch,
+            fraction_bits: None,
+            inputs: None,
+        })
+    }
+
+    /// What must be the same at every party, by name.
+    pub(crate) fn items(&self) -> Vec<(&'static str, String)> {
+        let instance = &self.instance;
+        let numbers = match is_field(instance.width) {
+            true => "field",
+            false => "ring",
+        };
+        let mut items = vec![
+            ("version", env!("CARGO_PKG_VERSION").into()),
+            ("protocol", instance.protocol.name.into()),
+            ("parties", instance.parties.to_string()),
+            (numbers, instance.width.to_string()),
+            ("truncation", instance.truncation_name().into()),
+            ("order", self.order.name().into()),
+            ("public_model", self.public_model.to_string()),
+            ("network", self.network.name.clone()),
+            (
+                "batch",
+                self.batch.map_or("default".into(), |b| b.to_string()),
+            ),
+            ("model_owner", self.roles.model_owner.to_string()),
+            ("data_owner", self.roles.data_owner.to_string()),
+        ];
+        if instance.protocol.threshold {
+            items.push(("threshold", instance.threshold.to_string()));
+        }
+        if instance.protocol.variants {
+            items.push(("comparison", instance.comparison.name().into()));
+            items.push(("opening", instance.opening.name().into()));
+        }
+        // The words for all of these: a difference is better named by its cause, so they come last.
+        items.push(("security", instance.security()));
+        items
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::tests::choosy;
+
+    fn value(settings: &Settings, name: &str) -> Option<String> {
+        let terms = Terms::new(settings, None, Order::default(), false).expect("valid");
+        let mut items = terms.items().into_iter();
+        items
+            .find(|(item, _)| *item == name)
+            .map(|(_, value)| value)
+    }
+
+    #[test]
+    fn what_a_protocol_lets_choose_is_agreed_on() {
+        let chosen = choosy(r#"{"parties": 7, "comparison": "tree", "opening": "direct"}"#);
+        for (name, expected) in [
+            ("parties", "7"),
+            ("field", "61"),
+            ("threshold", "3"),
+            ("comparison", "tree"),
+            ("opening", "direct"),
+            ("truncation", "own"),
+            ("security", "up to 3 of 7"),
+        ] {
+            assert_eq!(value(&chosen, name).as_deref(), Some(expected), "{name}");
+        }
+        for name in ["field", "threshold", "comparison", "opening"] {
+            assert_eq!(value(&Settings::default(), name), None, "{name}");
+        }
+        assert_eq!(value(&Settings::default(), "ring").as_deref(), Some("64"));
+    }
+}
