@@ -230,3 +230,34 @@ fn open<M: Machine>(machine: &mut M, computed: Computed<M>, n: usize) -> Result<
     let opened = machine.reveal(&words, Audience::All)?;
     Ok(opened.unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oracle_of_a_field_does_not_overflow() {
+        for (op, _) in OPERATIONS {
+            let options = BenchOptions {
+                op,
+                n: if op == "conv" { 1 } else { 20 },
+                ring: None,
+                field: None,
+                fraction_bits: None,
+                repeat: 1,
+            };
+            let narrow = Case::new(&options, 31).expect("a case");
+            let wide = Case {
+                width: 64,
+                ..Case::new(&options, 31).expect("a case")
+            };
+            let operands = narrow.operands().expect("operands");
+            let clear = |case| in_the_clear(case, &operands).expect("a result");
+            assert_eq!(clear(&narrow), clear(&wide), "{op}");
+            let case = Case::new(&options, 61).expect("a case");
+            let operands = case.operands().expect("operands");
+            let result = in_the_clear(&case, &operands).expect("a result");
+            assert!(result.iter().all(|v| v.unsigned_abs() < 1 << 60), "{op}");
+        }
+    }
+}
