@@ -52,7 +52,7 @@ simd! {
 
     fn is_zero_into<F: Field>(out: &mut [F], a: &[F]) {
         for (o, a) in out.iter_mut().zip(a) {
-            *o = F::ONE.keep((*a == F::ZERO) as u64);
+            *o = F::from_u64((*a == F::ZERO) as u64);
         }
     }
 
