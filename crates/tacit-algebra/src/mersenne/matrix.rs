@@ -113,6 +113,14 @@ pub fn combine<F: Field>(coefficients: &[F], rows: &[&[F]]) -> Vec<F> {
     build(n, |s, out| combine_into(isa, out, coefficients, rows, s))
 }
 
+/// The packed words of a right operand.
+#[inline(always)]
+fn pack<K: Kernel>(out: &mut [K::Word], x: &[K::Word]) {
+    for (out, x) in out.iter_mut().zip(x) {
+        *out = K::words(Side::Right, *x, *x)[0];
+    }
+}
+
 simd! {
     fn combine_into<F: Field>(out: &mut [F], coefficients: &[F], rows: &[&[F]], start: usize) {
         for (strip, out) in out.chunks_mut(STRIP).enumerate() {
@@ -159,11 +167,13 @@ simd! {
             let len = BLOCK.min(n - block);
             for (k, row) in rows.iter().enumerate() {
                 let row = &row[start + block..][..len];
-                for (x, panel) in row.chunks(K::COLS).zip(right.chunks_mut(depth * K::COLS)) {
-                    let panel = &mut panel[k * K::COLS..][..K::COLS];
-                    for (packed, x) in panel.iter_mut().zip(x) {
-                        *packed = K::words(Side::Right, *x, *x)[0];
-                    }
+                let (whole, rest) = row.split_at(len - len % K::COLS);
+                let mut panels = right.chunks_exact_mut(depth * K::COLS);
+                for (x, panel) in whole.chunks_exact(K::COLS).zip(&mut panels) {
+                    pack::<K>(&mut panel[k * K::COLS..][..K::COLS], x);
+                }
+                if let (1.., Some(panel)) = (rest.len(), panels.next()) {
+                    pack::<K>(&mut panel[k * K::COLS..][..rest.len()], rest);
                 }
             }
             let panels = right.chunks(depth * K::COLS).zip((block..block + len).step_by(K::COLS));
@@ -171,8 +181,13 @@ simd! {
                 let end = (block + len).min(at + K::COLS);
                 for (out, left) in out.chunks_mut(K::ROWS).zip(left.chunks(depth * K::ROWS)) {
                     K::tile(left, right, &mut tile);
-                    for (out, tile) in out.iter_mut().zip(tile.chunks(K::COLS)) {
-                        out[at..end].copy_from_slice(&tile[..end - at]);
+                    for (out, tile) in out.iter_mut().zip(tile.chunks_exact(K::COLS)) {
+                        if end - at == K::COLS {
+                            // The same with a length that the compiler knows.
+                            out[at..][..K::COLS].copy_from_slice(tile);
+                        } else {
+                            out[at..end].copy_from_slice(&tile[..end - at]);
+                        }
                     }
                 }
             }

@@ -11,6 +11,7 @@ mod compare;
 mod field;
 mod kernel;
 mod matrix;
+mod power;
 mod product;
 mod random;
 mod rotate;
