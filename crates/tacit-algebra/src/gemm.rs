@@ -258,7 +258,7 @@ pub(crate) fn pack_left<K: Kernel>(
 /// Packs the columns `cols` of `b`, panel by panel; what is missing in the last step is zero,
 /// what is missing in the last panel is not used.
 #[inline(always)]
-pub(crate) fn pack_right<K: Kernel, B: Columns<K::Word>>(
+fn pack_right<K: Kernel, B: Columns<K::Word>>(
     b: &B,
     cols: Range<usize>,
     depth: Range<usize>,

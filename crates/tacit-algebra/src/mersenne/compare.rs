@@ -10,12 +10,6 @@ use crate::vec::build;
 /// Elements that are worked on at once.
 pub(super) const STRIP: usize = 256;
 
-/// Bit `i` of a public word.
-#[inline(always)]
-pub(super) fn bit(v: u64, i: usize) -> u64 {
-    v >> i & 1
-}
-
 simd! {
     fn leaves_into<F: Field>(out: &mut [&mut [F]], y: &[F], r: &[F], g: &[F], b: &[F], start: usize) {
         let (n, len) = (y.len(), out.first().map_or(0, |row| row.len()));
@@ -26,20 +20,21 @@ simd! {
             let mut above = [F::ONE; STRIP];
             for (i, out) in out.iter_mut().enumerate().rev() {
                 let (r, g) = (&r[i * n..][here.clone()], &g[i * n..][here.clone()]);
-                let out = &mut out[at..end];
-                for (((((out, above), y), b), r), g) in
-                    out.iter_mut().zip(&mut above).zip(y).zip(b).zip(r).zip(g)
-                {
-                    let (y, z) = (bit(y.to_u64(), i), bit(y.to_u64() + 1, i));
-                    let twice = g.add(*g);
-                    // u = r - 2 g - z + b (y + z), w = r + z - 2 r z + (y - z)(b - 2 g).
-                    let sign = b.keep(y).add(b.keep(z)).sub(F::ONE.keep(z));
-                    let u = r.sub(twice).add(sign);
-                    let s = b.sub(twice);
-                    let s = s.keep(y & !z).sub(s.keep(z & !y));
-                    let w = r.sub(r.add(*r).keep(z)).add(F::ONE.keep(z)).add(s);
-                    *out = u.add(*above);
-                    *above = above.add(w);
+                let public = y.iter().zip(b);
+                let shares = r.iter().zip(g);
+                let sums = out[at..end].iter_mut().zip(&mut above);
+                for (((out, above), (r, g)), (y, b)) in sums.zip(shares).zip(public) {
+                    let (y, z) = (y.mask(i as u32), y.after().mask(i as u32));
+                    // With t = b - 2 g: u = r - 2 g - z + b (y + z) = r + t + b (y + z - 1) - z,
+                    // and w = r + z - 2 r z + (y - z) t is q or, where z is 1, 1 - q, for
+                    // q = r + t (y xor z).
+                    let sum = r.add(b.sub(g.add(*g)));
+                    let one = F::ONE.keep(z);
+                    let part = F::select(y, *b, b.neg());
+                    let part = F::select(y.differ(z), F::ZERO, part);
+                    let q = F::select(y.differ(z), sum, *r);
+                    *out = sum.add(part).sub(one).add(*above);
+                    *above = above.add(F::select(z, F::ONE.sub(q), q));
                 }
             }
         }
@@ -47,14 +42,13 @@ simd! {
 
     fn low_bit_into<F: Field>(out: &mut [F], y: &[F]) {
         for (out, y) in out.iter_mut().zip(y) {
-            *out = F::ONE.keep(y.to_u64() & 1);
+            *out = F::ONE.keep(y.mask(0));
         }
     }
 
     fn flip_into<F: Field>(out: &mut [F], h: &[F], kappa: &[F]) {
         for ((out, h), kappa) in out.iter_mut().zip(h).zip(kappa) {
-            let kappa = kappa.to_u64();
-            *out = h.sub(h.add(*h).keep(kappa)).add(F::ONE.keep(kappa));
+            *out = F::select(kappa.mask(0), F::ONE.sub(*h), *h);
         }
     }
 }

@@ -4,37 +4,94 @@ use bytemuck::{Pod, Zeroable};
 
 use super::Field;
 
-/// Sums of products, reduced late.
+/// Sums of products in 64-bit words, reduced late.
 pub trait Lazy: Copy + 'static {
-    /// A sum that is not reduced.
-    type Sum: Pod + Send + Sync;
-    /// Products that may be added to a folded or an opened sum before it is folded again.
+    /// Products that may be added to a folded sum before it is folded again.
     const RUN: usize;
 
-    /// The element as a sum.
-    fn open(self) -> Self::Sum;
-    /// `sum + a b`.
-    fn add_product(sum: Self::Sum, a: Self, b: Self) -> Self::Sum;
+    /// A sum of the class of `sum + a b`.
+    fn add_product(sum: u64, a: Self, b: Self) -> u64;
     /// A smaller sum of the same class.
-    fn fold(sum: Self::Sum) -> Self::Sum;
+    fn fold(sum: u64) -> u64;
     /// The class of any sum.
-    fn close(sum: Self::Sum) -> Self;
+    fn close(sum: u64) -> Self;
     /// `x y + r`.
     fn mul_add(x: Self, y: Self, r: Self) -> Self;
     /// `x y - r`.
     fn mul_sub(x: Self, y: Self, r: Self) -> Self;
     /// `x^2 + 2 r`.
     fn square_add_twice(x: Self, r: Self) -> Self;
-    /// The element where `bit` is 1, zero where it is 0.
-    fn keep(self, bit: u64) -> Self;
+    /// All ones where bit `i` of a public word is set, zero where it is clear; for
+    /// [`keep`](Self::keep) and [`select`](Self::select).
+    fn mask(self, i: u32) -> Self;
+    /// The element where `mask` is all ones, zero where it is zero.
+    fn keep(self, mask: Self) -> Self;
+    /// `a` where `mask` is all ones, `b` where it is zero.
+    fn select(mask: Self, a: Self, b: Self) -> Self;
+    /// The word `y + 1`, which may be `p`; only for [`mask`](Self::mask).
+    fn after(self) -> Self;
+    /// The mask of where two masks differ.
+    fn differ(self, mask: Self) -> Self;
     /// Logical shift of the representative.
     fn shift(self, d: u32) -> Self;
     /// The low `l` bits of a random word; may be `p`, which no other function takes.
     fn low_bits(self) -> Self;
 }
 
+/// What a product of two elements becomes in 64 bits.
+trait Product {
+    /// The largest term.
+    const MOST: u64;
+    /// The class of `x y`; with twice an element added it still fits in a word, and folded once
+    /// that is below `2 p`.
+    fn product(x: u64, y: u64) -> u64;
+    /// The class of `x y`, at most `MOST`.
+    fn term(x: u64, y: u64) -> u64;
+}
+
+/// Products of elements of at most 31 bits, which fit in a word.
+struct Narrow<const BITS: u32>;
+
+impl<const BITS: u32> Product for Narrow<BITS> {
+    const MOST: u64 = ((1 << BITS) - 1) * ((1 << BITS) - 1);
+
+    #[inline(always)]
+    fn product(x: u64, y: u64) -> u64 {
+        x * y
+    }
+    #[inline(always)]
+    fn term(x: u64, y: u64) -> u64 {
+        x * y
+    }
+}
+
+/// Products of elements of 61 bits, from 32-bit ones, of which vectors have many.
+struct Wide;
+
+const ORDER: u64 = (1 << 61) - 1;
+
+impl Product for Wide {
+    const MOST: u64 = ORDER + 3;
+
+    /// Below `3 2^61 + 2^34`.
+    #[inline(always)]
+    fn product(x: u64, y: u64) -> u64 {
+        const LOW: u64 = u32::MAX as u64;
+        let (x0, x1, y0, y1) = (x & LOW, x >> 32, y & LOW, y >> 32);
+        // x y = low + 2^32 mid + 2^64 high; 2^64 is 8, and 2^32 2^29 is 1.
+        let (low, mid, high) = (x0 * y0, x0 * y1 + x1 * y0, x1 * y1);
+        let mid = (mid >> 29) + (mid << 32 & ORDER);
+        (low & ORDER) + (low >> 61) + mid + (high << 3)
+    }
+    #[inline(always)]
+    fn term(x: u64, y: u64) -> u64 {
+        let product = Self::product(x, y);
+        (product & ORDER) + (product >> 61)
+    }
+}
+
 macro_rules! field {
-    ($(#[$meta:meta])* $name:ident, $word:ty, $wide:ty, $bits:literal) => {
+    ($(#[$meta:meta])* $name:ident, $word:ty, $product:ty, $bits:literal) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug, Pod, Zeroable)]
         #[repr(transparent)]
@@ -49,57 +106,72 @@ macro_rules! field {
                 $name(v.min(v.wrapping_sub(Self::ORDER)))
             }
 
-            /// The class of a value of at most `p^2 - 1`.
+            /// The class of a value that is below `2 p` once folded.
             #[inline(always)]
-            fn of_product(v: $wide) -> Self {
-                Self::reduced((v & Self::ORDER as $wide) as $word + (v >> $bits) as $word)
+            fn folded(v: u64) -> Self {
+                Self::reduced((v & Self::P) as $word + (v >> $bits) as $word)
+            }
+
+            #[inline(always)]
+            fn product(x: Self, y: Self) -> u64 {
+                <$product>::product(x.to_u64(), y.to_u64())
             }
         }
 
         impl Lazy for $name {
-            type Sum = $wide;
             const RUN: usize = {
-                let p = Self::ORDER as $wide;
-                let run = (<$wide>::MAX - p - (<$wide>::MAX >> $bits)) / (p * p);
-                if run > 1 << 16 { 1 << 16 } else { run as usize }
+                let run = (u64::MAX - Self::P - (u64::MAX >> $bits)) / <$product>::MOST;
+                if run > 64 { 64 } else { run as usize }
             };
 
             #[inline(always)]
-            fn open(self) -> $wide {
-                self.0 as $wide
+            fn add_product(sum: u64, a: Self, b: Self) -> u64 {
+                sum + <$product>::term(a.to_u64(), b.to_u64())
             }
             #[inline(always)]
-            fn add_product(sum: $wide, a: Self, b: Self) -> $wide {
-                sum + a.0 as $wide * b.0 as $wide
+            fn fold(sum: u64) -> u64 {
+                (sum & Self::P) + (sum >> $bits)
             }
             #[inline(always)]
-            fn fold(sum: $wide) -> $wide {
-                (sum & Self::ORDER as $wide) + (sum >> $bits)
-            }
-            #[inline(always)]
-            fn close(sum: $wide) -> Self {
-                let (mut sum, mut most) = (sum, <$wide>::MAX);
-                while most >= 2 * Self::ORDER as $wide {
+            fn close(sum: u64) -> Self {
+                let (mut sum, mut most) = (sum, u64::MAX);
+                while most >= 2 * Self::P {
                     sum = Self::fold(sum);
-                    most = Self::ORDER as $wide + (most >> $bits);
+                    most = Self::P + (most >> $bits);
                 }
                 Self::reduced(sum as $word)
             }
             #[inline(always)]
             fn mul_add(x: Self, y: Self, r: Self) -> Self {
-                Self::of_product(x.0 as $wide * y.0 as $wide + r.0 as $wide)
+                Self::folded(Self::product(x, y) + r.to_u64())
             }
             #[inline(always)]
             fn mul_sub(x: Self, y: Self, r: Self) -> Self {
-                Self::of_product(x.0 as $wide * y.0 as $wide + (Self::ORDER - r.0) as $wide)
+                Self::folded(Self::product(x, y) + (Self::P - r.to_u64()))
             }
             #[inline(always)]
             fn square_add_twice(x: Self, r: Self) -> Self {
-                Self::of_product(x.0 as $wide * x.0 as $wide + 2 * r.0 as $wide)
+                Self::folded(Self::product(x, x) + 2 * r.to_u64())
             }
             #[inline(always)]
-            fn keep(self, bit: u64) -> Self {
-                $name(self.0 & (bit as $word).wrapping_neg())
+            fn mask(self, i: u32) -> Self {
+                $name((self.0 >> i & 1).wrapping_neg())
+            }
+            #[inline(always)]
+            fn keep(self, mask: Self) -> Self {
+                $name(self.0 & mask.0)
+            }
+            #[inline(always)]
+            fn select(mask: Self, a: Self, b: Self) -> Self {
+                $name(a.0 & mask.0 | b.0 & !mask.0)
+            }
+            #[inline(always)]
+            fn after(self) -> Self {
+                $name(self.0 + 1)
+            }
+            #[inline(always)]
+            fn differ(self, mask: Self) -> Self {
+                $name(self.0 ^ mask.0)
             }
             #[inline(always)]
             fn shift(self, d: u32) -> Self {
@@ -161,7 +233,7 @@ macro_rules! field {
             }
             #[inline(always)]
             fn mul(self, o: Self) -> Self {
-                Self::of_product(self.0 as $wide * o.0 as $wide)
+                Self::folded(Self::product(self, o))
             }
             fn inverse(self) -> Self {
                 // p - 2 = 4 (2^(l-2) - 1) + 1.
@@ -178,23 +250,23 @@ macro_rules! field {
 
 field!(
     /// Integers modulo 31; for tests.
-    F5, u8, u64, 5
+    F5, u8, Narrow<5>, 5
 );
 field!(
     /// Integers modulo 127; for tests.
-    F7, u8, u64, 7
+    F7, u8, Narrow<7>, 7
 );
 field!(
     /// Integers modulo 8191; for tests.
-    F13, u16, u64, 13
+    F13, u16, Narrow<13>, 13
 );
 field!(
     /// Integers modulo `2^31 - 1`.
-    F31, u32, u64, 31
+    F31, u32, Narrow<31>, 31
 );
 field!(
     /// Integers modulo `2^61 - 1`.
-    F61, u64, u128, 61
+    F61, u64, Wide, 61
 );
 
 #[cfg(test)]
@@ -228,7 +300,14 @@ mod tests {
             assert!(a.to_u64() < F::P);
             let inverse = if a == F::ZERO { F::ZERO } else { F::ONE };
             assert_eq!(a.mul(a.inverse()), inverse);
-            assert_eq!((a.keep(0), a.keep(1)), (F::ZERO, a));
+            for i in 0..F::BITS {
+                let (bit, next) = (a.to_u64() >> i & 1 == 1, (a.to_u64() + 1) >> i & 1 == 1);
+                let kept = if bit { a.neg() } else { F::ZERO };
+                assert_eq!(a.neg().keep(a.mask(i)), kept);
+                let chosen = if bit != next { a } else { a.neg() };
+                let differ = a.mask(i).differ(a.after().mask(i));
+                assert_eq!(F::select(differ, a, a.neg()), chosen);
+            }
             for d in 0..F::BITS {
                 assert_eq!(a.shift(d).to_u64(), a.to_u64() >> d);
             }
@@ -268,7 +347,7 @@ mod tests {
     fn sums<F: Field>() {
         const { assert!(F::RUN >= 4) };
         let (most, p) = (F::from_u64(F::P - 1), F::P as u128);
-        let (mut sum, mut expected) = (most.open(), p - 1);
+        let (mut sum, mut expected) = (F::fold(u64::MAX), u64::MAX as u128 % p);
         for _ in 0..3 {
             for _ in 0..F::RUN {
                 sum = F::add_product(sum, most, most);

@@ -1,14 +1,11 @@
 //! Public linear maps of rows.
 
-use bytemuck::Zeroable;
-
 use super::Field;
-use crate::gemm::{Columns, pack_left, pack_right};
+use crate::gemm::pack_left;
 use crate::isa::{self, Isa, simd};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Side};
 use crate::par;
 use crate::vec::build;
-use std::ops::Range;
 
 /// A public matrix, row-major.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,9 +19,11 @@ pub struct Matrix<F> {
 }
 
 /// Rows of a map up to which tiles do not pay.
-const THIN: usize = 3;
+const THIN: usize = 4;
 /// Elements of a row that are summed at once where the map is thin.
 const STRIP: usize = 256;
+/// Elements of a row that are packed at once.
+const BLOCK: usize = 256;
 
 impl<F: Field> Matrix<F> {
     /// `M[j][i] = (i + 1)^j`: hyper-invertible for `rows <= cols < p`.
@@ -102,23 +101,6 @@ impl<F: Field> Matrix<F> {
     }
 }
 
-/// Rows that lie apart, as a right operand.
-struct Apart<'a, F>(&'a [&'a [F]]);
-
-impl<F: Field> Columns<F> for Apart<'_, F> {
-    type Cursor = usize;
-
-    #[inline(always)]
-    fn cursor(&self, range: Range<usize>) -> usize {
-        range.start
-    }
-
-    #[inline(always)]
-    fn read(&self, at: &usize, k: usize, out: &mut [F]) {
-        out.copy_from_slice(&self.0[k][*at..][..out.len()]);
-    }
-}
-
 /// `sum_i coefficients[i] rows[i]`.
 ///
 /// # Panics
@@ -131,11 +113,19 @@ pub fn combine<F: Field>(coefficients: &[F], rows: &[&[F]]) -> Vec<F> {
     build(n, |s, out| combine_into(isa, out, coefficients, rows, s))
 }
 
+/// The packed words of a right operand.
+#[inline(always)]
+fn pack<K: Kernel>(out: &mut [K::Word], x: &[K::Word]) {
+    for (out, x) in out.iter_mut().zip(x) {
+        *out = K::words(Side::Right, *x, *x)[0];
+    }
+}
+
 simd! {
     fn combine_into<F: Field>(out: &mut [F], coefficients: &[F], rows: &[&[F]], start: usize) {
         for (strip, out) in out.chunks_mut(STRIP).enumerate() {
             let (from, len) = (start + strip * STRIP, out.len());
-            let mut sums = [F::Sum::zeroed(); STRIP];
+            let mut sums = [0; STRIP];
             let sums = &mut sums[..len];
             for (k, x) in coefficients.chunks(4).zip(rows.chunks(4)) {
                 if let (&[k0, k1, k2, k3], &[x0, x1, x2, x3]) = (k, x) {
@@ -165,20 +155,40 @@ simd! {
         rows: &[&[K::Word]],
         start: usize,
     ) {
-        let depth = matrix.cols;
-        let zero = K::Word::ZERO;
+        // The kernels of fields take one word for each element.
+        const { assert!(K::STEP == 1 && K::WIDTH == 1 && BLOCK.is_multiple_of(K::COLS)) };
+        let (depth, zero) = (matrix.cols, K::Word::ZERO);
         let mut left = vec![zero; matrix.rows.next_multiple_of(K::ROWS) * depth];
         pack_left::<K>(&matrix.data, depth, 0..matrix.rows, 0..depth, &mut left);
-        let mut right = vec![zero; K::COLS * depth];
+        let mut right = vec![zero; BLOCK * depth];
         let mut tile = vec![zero; K::ROWS * K::COLS];
         let n = out.first().map_or(0, |row| row.len());
-        for at in (0..n).step_by(K::COLS) {
-            let end = n.min(at + K::COLS);
-            pack_right::<K, _>(&Apart(rows), start + at..start + end, 0..depth, &mut right);
-            for (out, left) in out.chunks_mut(K::ROWS).zip(left.chunks(depth * K::ROWS)) {
-                K::tile(left, &right, &mut tile);
-                for (out, tile) in out.iter_mut().zip(tile.chunks(K::COLS)) {
-                    out[at..end].copy_from_slice(&tile[..end - at]);
+        for block in (0..n).step_by(BLOCK) {
+            let len = BLOCK.min(n - block);
+            for (k, row) in rows.iter().enumerate() {
+                let row = &row[start + block..][..len];
+                let (whole, rest) = row.split_at(len - len % K::COLS);
+                let mut panels = right.chunks_exact_mut(depth * K::COLS);
+                for (x, panel) in whole.chunks_exact(K::COLS).zip(&mut panels) {
+                    pack::<K>(&mut panel[k * K::COLS..][..K::COLS], x);
+                }
+                if let (1.., Some(panel)) = (rest.len(), panels.next()) {
+                    pack::<K>(&mut panel[k * K::COLS..][..rest.len()], rest);
+                }
+            }
+            let panels = right.chunks(depth * K::COLS).zip((block..block + len).step_by(K::COLS));
+            for (right, at) in panels {
+                let end = (block + len).min(at + K::COLS);
+                for (out, left) in out.chunks_mut(K::ROWS).zip(left.chunks(depth * K::ROWS)) {
+                    K::tile(left, right, &mut tile);
+                    for (out, tile) in out.iter_mut().zip(tile.chunks_exact(K::COLS)) {
+                        if end - at == K::COLS {
+                            // The same with a length that the compiler knows.
+                            out[at..][..K::COLS].copy_from_slice(tile);
+                        } else {
+                            out[at..end].copy_from_slice(&tile[..end - at]);
+                        }
+                    }
                 }
             }
         }

@@ -5,12 +5,13 @@
 //! except where a function says that it is for public ones.
 //!
 //! Over `2^l - 1` a word is reduced by adding its upper part to its lower `l` bits. Products of
-//! `F31` are 64-bit words and vectorise; those of `F61` are 128-bit words.
+//! `F31` are 64-bit words, those of `F61` are put together from four of them; both vectorise.
 
 mod compare;
 mod field;
 mod kernel;
 mod matrix;
+mod power;
 mod product;
 mod random;
 mod rotate;

@@ -69,7 +69,7 @@ simd! {
 mod tests {
     use super::*;
     use crate::isa::same_everywhere;
-    use crate::mersenne::{F5, F7, F13, F31, on_every_field};
+    use crate::mersenne::on_every_field;
 
     /// Drawn one after the other as documented.
     fn definition<F: Field>() {
@@ -129,9 +129,6 @@ mod tests {
 
     #[test]
     fn elements_are_uniform() {
-        uniform::<F5>();
-        uniform::<F7>();
-        uniform::<F13>();
-        uniform::<F31>();
+        on_every_field!(uniform);
     }
 }

@@ -5,10 +5,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytemuck::Zeroable;
-
 use super::Field;
-use super::compare::{STRIP, bit};
+use super::compare::STRIP;
 use crate::isa::{self, simd};
 use crate::par;
 use crate::vec::build;
@@ -32,9 +30,10 @@ simd! {
             for i in (0..l).rev() {
                 let (r, out) = (&r[i * n..][here.clone()], &mut out[i][at..end]);
                 for (((out, above), y), r) in out.iter_mut().zip(&mut above).zip(y).zip(r) {
-                    let y = bit(y.to_u64(), i);
-                    let c = r.sub(r.add(*r).keep(y)).add(F::ONE.keep(y));
-                    *out = above.add(F::ONE).sub(c);
+                    let opposite = F::ONE.sub(*r);
+                    let y = y.mask(i as u32);
+                    let (c, other) = (F::select(y, opposite, *r), F::select(y, *r, opposite));
+                    *out = above.add(other);
                     *above = above.add(c);
                 }
             }
@@ -58,7 +57,7 @@ simd! {
                 right[size + k] = right[k];
             }
             for (j, out) in out.iter_mut().enumerate() {
-                let mut sums = [F::Sum::zeroed(); NARROW];
+                let mut sums = [0; NARROW];
                 let right = right[j + 1..=j + size].rchunks(4);
                 for (left, right) in left.chunks(4).zip(right) {
                     for (z, h) in left.iter().zip(right.iter().rev()) {
@@ -86,8 +85,7 @@ simd! {
             for ((out, h), (y, j)) in out.iter_mut().zip(h).zip(public) {
                 // Row m meets the payload of position k = j* - m.
                 let k = (*j).wrapping_sub(m as u32) & (size as u32 - 1);
-                let zeros = !y.to_u64() & F::P;
-                *out = out.add(h.keep(zeros >> k & 1));
+                *out = out.add(if k < F::BITS && y.to_u64() >> k & 1 == 0 { *h } else { F::ZERO });
             }
         }
     }

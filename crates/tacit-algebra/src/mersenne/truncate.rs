@@ -1,6 +1,7 @@
 //! The local steps of truncation (spec sections 2.2 and 3).
 
-use super::{Field, combine, vec::at};
+use super::compare::STRIP;
+use super::{Field, vec::at};
 use crate::isa::{self, simd};
 use crate::vec::build;
 
@@ -9,7 +10,7 @@ use crate::vec::build;
 fn shifted<F: Field>(c: F, d: u32) -> F {
     // The shift of a negative value fills up with ones; all ones are p, and stand for 0.
     let ones = F::from_u64(F::P - (F::P >> d));
-    c.shift(d).add(ones.keep(c.to_u64() >> (F::BITS - 1)))
+    c.shift(d).add(ones.keep(c.mask(F::BITS - 1)))
 }
 
 simd! {
@@ -23,15 +24,32 @@ simd! {
         let step = F::from_u64(F::P >> d);
         for (((out, c), shift), msb) in out.iter_mut().zip(c).zip(shift).zip(msb) {
             let public = shifted(*c, d).sub(bias);
-            let wrap = F::ONE.sub(*msb).mul(step).keep(c.to_u64() >> (F::BITS - 1));
+            let wrap = F::ONE.sub(*msb).mul(step).keep(c.mask(F::BITS - 1));
             *out = public.sub(*shift).add(wrap);
         }
     }
 
+    fn weigh_into<F: Field>(out: &mut [F], rows: &[F], n: usize, last: F, start: usize) {
+        for (strip, out) in out.chunks_mut(STRIP).enumerate() {
+            let from = start + strip * STRIP;
+            for row in rows.chunks_exact(n).rev() {
+                for (out, r) in out.iter_mut().zip(&row[from..]) {
+                    *out = out.add(*out).add(*r);
+                }
+            }
+            for out in out.iter_mut() {
+                *out = out.mul(last);
+            }
+        }
+    }
+
     fn squares_into<F: Field>(out: &mut [F], rows: &[F], n: usize, start: usize) {
-        for row in rows.chunks_exact(n).rev() {
-            for (out, r) in out.iter_mut().zip(&row[start..]) {
-                *out = F::square_add_twice(*r, *out);
+        for (strip, out) in out.chunks_mut(STRIP).enumerate() {
+            let from = start + strip * STRIP;
+            for row in rows.chunks_exact(n).rev() {
+                for (out, r) in out.iter_mut().zip(&row[from..]) {
+                    *out = F::square_add_twice(*r, *out);
+                }
             }
         }
     }
@@ -66,17 +84,13 @@ pub fn finish_truncation<F: Field>(
 
 /// `sum_i 2^(i + first_power) r_i` over rows of `n` elements.
 pub fn weighted_bits<F: Field>(rows: &[F], n: usize, first_power: u32) -> Vec<F> {
-    if n == 0 {
-        return Vec::new();
-    }
-    assert!(rows.len().is_multiple_of(n));
-    if rows.is_empty() {
-        return vec![F::ZERO; n];
-    }
-    let rows: Vec<&[F]> = rows.chunks_exact(n).collect();
-    let power = |i| F::from_u64(1u64 << ((first_power + i) % F::BITS));
-    let powers: Vec<F> = (0..rows.len() as u32).map(power).collect();
-    combine(&powers, &rows)
+    assert!(n == 0 && rows.is_empty() || n > 0 && rows.len().is_multiple_of(n));
+    let (isa, power) = (isa::current(), F::from_u64(1 << (first_power % F::BITS)));
+    build(n, |s, out| {
+        if !out.is_empty() {
+            weigh_into(isa, out, rows, n, power, s)
+        }
+    })
 }
 
 /// `sum_i 2^i r_i^2` over rows of `n` elements: shares of twice the degree of `r`.

@@ -5,6 +5,7 @@ use crate::isa::{self, simd};
 use crate::par;
 use crate::vec::build;
 
+pub use super::power::{inverse, inverse_sqrt};
 pub use crate::vec::{gather, tile};
 
 simd! {
@@ -52,7 +53,7 @@ simd! {
 
     fn is_zero_into<F: Field>(out: &mut [F], a: &[F]) {
         for (o, a) in out.iter_mut().zip(a) {
-            *o = F::ONE.keep((*a == F::ZERO) as u64);
+            *o = F::from_u64((*a == F::ZERO) as u64);
         }
     }
 
@@ -102,53 +103,6 @@ simd! {
         for (o, v) in out.iter_mut().zip(v) {
             *o = v.to_i64();
         }
-    }
-
-    /// `out = a^(2^(l-2) - 1)`, and that to the fourth, times `a`, where `inverse`.
-    fn power_into<F: Field>(out: &mut [F], a: &[F], inverse: bool) {
-        for (out, a) in out.chunks_mut(STRIP).zip(a.chunks(STRIP)) {
-            let mut base = [F::ZERO; STRIP];
-            base[..a.len()].copy_from_slice(a);
-            let mut power = base;
-            // Exponents of `ones` ones: doubled, or doubled and one more, along the bits of l - 2.
-            let target = F::BITS - 2;
-            let mut ones = 1;
-            for bit in (0..target.ilog2()).rev() {
-                let half = power;
-                square(&mut power, ones);
-                multiply(&mut power, &half);
-                ones *= 2;
-                if target >> bit & 1 == 1 {
-                    square(&mut power, 1);
-                    multiply(&mut power, &base);
-                    ones += 1;
-                }
-            }
-            if inverse {
-                square(&mut power, 2);
-                multiply(&mut power, &base);
-            }
-            out.copy_from_slice(&power[..out.len()]);
-        }
-    }
-}
-
-/// Elements whose powers are computed side by side.
-const STRIP: usize = 64;
-
-#[inline(always)]
-fn square<F: Field>(v: &mut [F; STRIP], times: u32) {
-    for _ in 0..times {
-        for v in v.iter_mut() {
-            *v = v.mul(*v);
-        }
-    }
-}
-
-#[inline(always)]
-fn multiply<F: Field>(v: &mut [F; STRIP], by: &[F; STRIP]) {
-    for (v, by) in v.iter_mut().zip(by) {
-        *v = v.mul(*by);
     }
 }
 
@@ -271,20 +225,6 @@ pub fn decode<F: Field>(v: &[F]) -> Vec<i64> {
     build(v.len(), |s, out| decode_into(isa, out, at!(v, s, out)))
 }
 
-/// The inverse of every element, 0 for 0.
-pub fn inverse<F: Field>(v: &[F]) -> Vec<F> {
-    let isa = isa::current();
-    build(v.len(), |s, out| power_into(isa, out, at!(v, s, out), true))
-}
-
-/// `v^((p-3)/4)`, which for a square `v` is the inverse of its root `v^((p+1)/4)`; 0 for 0.
-pub fn inverse_sqrt<F: Field>(v: &[F]) -> Vec<F> {
-    let isa = isa::current();
-    build(v.len(), |s, out| {
-        power_into(isa, out, at!(v, s, out), false)
-    })
-}
-
 /// 1 where the element is 0, else 0.
 pub fn is_zero<F: Field>(v: &[F]) -> Vec<F> {
     let isa = isa::current();
@@ -368,21 +308,6 @@ mod tests {
             |a, _, _| is_zero(a),
             |a, _, _| if a == F::ZERO { F::ONE } else { F::ZERO },
         );
-        check::<F, F>(|a, _, _| inverse(a), |a, _, _| a.inverse());
-        // The power that is a root's inverse of every square.
-        check::<F, F>(
-            |a, _, _| inverse_sqrt(&mul(a, a)),
-            |a, _, _| {
-                let square = a.mul(a);
-                (2..F::BITS).fold(F::ONE, |power, _| power.mul(power).mul(square))
-            },
-        );
-        let a = sample::<F>(5, 1000);
-        for (a, root) in a.iter().zip(inverse_sqrt(&mul(&a, &a))) {
-            let sign = a.mul(root);
-            let expected = if *a == F::ZERO { F::ZERO } else { F::ONE };
-            assert_eq!(sign.mul(sign), expected);
-        }
     }
 
     #[test]
