@@ -163,7 +163,7 @@ impl Compiled {
         let plan = self.plan_for(settings.protocol)?;
         let instance = Instance::new(settings, Some(plan.ring_bits))?.comparing(plan.compare_bits);
         let layers = plan.calls(items, &settings.roles(instance.parties)?);
-        let (offline, online) = declared(&instance, &layers);
+        let (offline, online) = declared(&instance, &layers)?;
         let phase = |cost: Cost| {
             let busiest = cost.bytes.iter().copied().max().unwrap_or(0);
             PhaseReport {
@@ -181,8 +181,8 @@ impl Compiled {
 }
 
 /// The declared offline and online cost of one batch.
-fn declared(instance: &Instance, layers: &[LayerCalls]) -> (Cost, Cost) {
-    let model = registry::cost(instance);
+fn declared(instance: &Instance, layers: &[LayerCalls]) -> Result<(Cost, Cost), Error> {
+    let model = registry::cost(instance)?;
     let calls: Vec<Call> = layers
         .iter()
         .flat_map(|l| l.calls.iter().copied())
@@ -190,7 +190,7 @@ fn declared(instance: &Instance, layers: &[LayerCalls]) -> (Cost, Cost) {
     let nothing = Cost::each(instance.parties, 0, 0);
     let mut online = nothing.clone();
     calls.iter().for_each(|call| online += &model.online(call));
-    (nothing + &model.offline(&calls), online)
+    Ok((nothing + &model.offline(&calls), online))
 }
 
 impl Source {

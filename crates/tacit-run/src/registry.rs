@@ -1,10 +1,12 @@
 //! The protocols that can be chosen. A new one is an `impl System` and its name in the last line.
 
 use tacit_algebra::Ring;
+use tacit_algebra::mersenne::{F31, F61};
 use tacit_net::Party;
 use tacit_protocols::clear::{Clear, ClearCost};
 use tacit_protocols::falcon::{Falcon, FalconCost, PARTIES};
 use tacit_protocols::machine::{CostModel, Machine};
+use tacit_protocols::shamir::{MAX_PARTIES, Options, Shamir, ShamirCost};
 
 use crate::Error;
 use crate::protocol::{Instance, OwnTruncation, Protocol};
@@ -26,7 +28,7 @@ trait System {
     -> Result<P::Output, Error>;
 
     /// The declared cost.
-    fn cost(instance: &Instance) -> Box<dyn CostModel>;
+    fn cost(instance: &Instance) -> Result<Box<dyn CostModel>, Error>;
 }
 
 /// A protocol that has a machine over every ring, and so is a [`System`].
@@ -56,11 +58,11 @@ impl<S: RingSystem> System for S {
         }
     }
 
-    fn cost(instance: &Instance) -> Box<dyn CostModel> {
-        match instance.width {
+    fn cost(instance: &Instance) -> Result<Box<dyn CostModel>, Error> {
+        Ok(match instance.width {
             32 => <S as RingSystem>::cost::<u32>(instance),
             _ => <S as RingSystem>::cost::<u64>(instance),
-        }
+        })
     }
 }
 
@@ -95,6 +97,56 @@ impl RingSystem for FalconSystem {
             true => cost.with_narrow_signs(),
             false => cost,
         })
+    }
+}
+
+struct ShamirSystem;
+
+impl System for ShamirSystem {
+    const PROTOCOL: Protocol = Protocol {
+        name: "shamir",
+        parties: 3..=MAX_PARTIES,
+        security: |parties, threshold| {
+            format!("semi-honest, up to {threshold} of {parties} corrupt")
+        },
+        widths: &[31, 61],
+        own_truncation: Some(OwnTruncation {
+            name: "unbiased",
+            error: 2,
+        }),
+        threshold: true,
+        variants: true,
+    };
+
+    fn start<P: Program>(
+        instance: &Instance,
+        party: Party,
+        program: P,
+    ) -> Result<P::Output, Error> {
+        let options = instance.shamir();
+        match instance.width {
+            31 => program.run(&mut Shamir::<F31>::new(party, &options)?),
+            _ => program.run(&mut Shamir::<F61>::new(party, &options)?),
+        }
+    }
+
+    fn cost(instance: &Instance) -> Result<Box<dyn CostModel>, Error> {
+        let (parties, options) = (instance.parties, instance.shamir());
+        Ok(Box::new(match instance.width {
+            31 => ShamirCost::new::<F31>(parties, &options)?,
+            _ => ShamirCost::new::<F61>(parties, &options)?,
+        }))
+    }
+}
+
+impl Instance {
+    fn shamir(&self) -> Options {
+        Options {
+            threshold: self.threshold,
+            comparison: self.comparison,
+            opening: self.opening,
+            link: self.link,
+        }
     }
 }
 
@@ -151,7 +203,7 @@ macro_rules! registry {
         }
 
         /// The declared cost.
-        pub(crate) fn cost(instance: &Instance) -> Box<dyn CostModel> {
+        pub(crate) fn cost(instance: &Instance) -> Result<Box<dyn CostModel>, Error> {
             match instance.protocol.name {
                 $(name if name == <$more as System>::PROTOCOL.name => {
                     <$more as System>::cost(instance)
@@ -162,4 +214,4 @@ macro_rules! registry {
     };
 }
 
-registry!(FalconSystem, ClearSystem);
+registry!(FalconSystem, ShamirSystem, ClearSystem);
