@@ -5,6 +5,13 @@ use crate::isa::{self, simd};
 use crate::vec::build;
 
 simd! {
+    /// `out = (a out + 1) / 2`.
+    fn halve_into<F: Field>(out: &mut [F], a: &[F], half: F) {
+        for (out, a) in out.iter_mut().zip(a) {
+            *out = a.mul(*out).add(F::ONE).mul(half);
+        }
+    }
+
     /// `out = a^(2^(l-2) - 1)`, and that to the fourth, times `a`, where `inverse`.
     fn power_into<F: Field>(out: &mut [F], a: &[F], inverse: bool) {
         for (out, a) in out.chunks_mut(STRIP).zip(a.chunks(STRIP)) {
@@ -67,6 +74,21 @@ pub fn inverse_sqrt<F: Field>(v: &[F]) -> Vec<F> {
     })
 }
 
+/// `(a / sqrt(v) + 1) / 2` with the root of [`inverse_sqrt`]: for public squares `v` of random
+/// numbers with shares `a`, shares of random bits.
+pub fn sign_bits<F: Field>(a: &[F], v: &[F]) -> Vec<F> {
+    assert_eq!(a.len(), v.len());
+    let (isa, half) = (isa::current(), F::from_u64(2).inverse());
+    build(v.len(), |s, out| {
+        // Strip by strip, so that the roots are still in cache.
+        for (i, out) in out.chunks_mut(16 * STRIP).enumerate() {
+            let s = s + 16 * STRIP * i;
+            power_into(isa, out, at!(v, s, out), false);
+            halve_into(isa, out, at!(a, s, out), half);
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,8 +102,11 @@ mod tests {
             let powers = same_everywhere(|| inverse_sqrt(&a));
             let roots = inverse_sqrt(&mul(&a, &a));
             assert_eq!((inverses.len(), powers.len(), roots.len()), (n, n, n));
+            let bits = same_everywhere(|| sign_bits(&a, &mul(&a, &a)));
             for (i, a) in a.iter().enumerate() {
                 assert_eq!(inverses[i], a.inverse());
+                assert!(*a == F::ZERO || bits[i] == F::ZERO || bits[i] == F::ONE);
+                assert_eq!(bits[i].add(bits[i]), a.mul(roots[i]).add(F::ONE));
                 let power = (2..F::BITS).fold(F::ONE, |power, _| power.mul(power).mul(*a));
                 assert_eq!(powers[i], power);
                 // The inverse of one of the two roots of a^2.

@@ -8,8 +8,6 @@
 //! shares drawn, and its secret is then prescribed to the second; so a double costs what a
 //! random sharing does, and nothing at all between 3 parties.
 
-use std::ops::Range;
-
 use tacit_algebra::Prg;
 use tacit_algebra::mersenne::{Field, Matrix, to_wire};
 
@@ -20,6 +18,8 @@ use crate::keys;
 
 const LOW: &str = "shamir deal: degree t";
 const HIGH: &str = "shamir deal: degree 2t";
+/// Elements of all dealings that are worked on at once.
+const BLOCK: usize = 1 << 16;
 
 /// The generators of a party: for what it deals to each of the others, and they to it.
 pub(super) struct Streams {
@@ -83,6 +83,17 @@ pub(super) struct Pool<F> {
 }
 
 impl<F> Pool<F> {
+    fn with_capacity(demand: &Demand) -> Self {
+        Pool {
+            random: Vec::with_capacity(demand.random),
+            double: Double {
+                low: Vec::with_capacity(demand.double),
+                high: Vec::with_capacity(demand.double),
+            },
+            zero: Vec::with_capacity(demand.zero),
+        }
+    }
+
     /// The next `n` random sharings.
     pub fn random(&mut self, n: usize) -> Vec<F> {
         last(&mut self.random, n)
@@ -106,23 +117,24 @@ fn last<F>(v: &mut Vec<F>, n: usize) -> Vec<F> {
     v.split_off(v.len() - n)
 }
 
-/// The dealer's own shares.
-fn own<F>(dealt: Vec<Vec<F>>) -> Vec<F> {
-    dealt.into_iter().next().unwrap_or_default()
+/// What a dealing is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Random,
+    Double,
+    Zero,
 }
 
-/// The first `n` elements of a range of every row, one row after the other.
-fn gathered<F: Field>(rows: &[Vec<F>], range: Range<usize>, n: usize) -> Vec<F> {
-    let mut all = Vec::with_capacity(n);
-    for row in rows {
-        let left = n - all.len();
-        all.extend_from_slice(&row[range.clone()][..left.min(range.len())]);
-    }
-    all
+/// A dealer's own shares of degree `t` and `2t`, where it dealt such.
+type OwnShares<F> = (Option<Vec<F>>, Option<Vec<F>>);
+
+fn append<F: Copy>(pool: &mut Vec<F>, rows: Option<Vec<Vec<F>>>) {
+    rows.iter()
+        .flatten()
+        .for_each(|row| pool.extend_from_slice(row));
 }
 
 /// How one kind of dealing goes: which points are given, and how the others follow.
-#[derive(Clone)]
 pub(super) struct Dealing<F> {
     step: &'static str,
     /// Receivers after the dealer whose shares are drawn.
@@ -173,6 +185,23 @@ impl Params {
         n.div_ceil(self.parties - self.threshold)
     }
 
+    /// The dealings of a demand, so narrow that what is made on the way stays in cache.
+    fn blocks(&self, demand: &Demand) -> Vec<(Kind, usize)> {
+        let step = BLOCK.div_ceil(self.parties);
+        let kinds = [
+            (Kind::Random, demand.random),
+            (Kind::Double, demand.double),
+            (Kind::Zero, demand.zero),
+        ];
+        let cut = |(kind, n)| {
+            let width = self.width(n);
+            (0..width)
+                .step_by(step)
+                .map(move |from| (kind, step.min(width - from)))
+        };
+        kinds.into_iter().flat_map(cut).collect()
+    }
+
     /// Elements that every party sends for a demand; also whether that takes a hop.
     pub fn dealt(&self, demand: &Demand) -> usize {
         let low = self.width(demand.random) + self.width(demand.double);
@@ -187,60 +216,106 @@ impl<F: Field> Shamir<F> {
     /// At most 1 hop, none for `n = 3`; a random sharing and a double each cost every party
     /// `(n - 2 - t) / (n - t)` elements, a zero nothing, for odd `n` with the greatest `t`.
     pub(super) fn draw(&mut self, demand: Demand) -> Result<Pool<F>, Error> {
-        let id = self.party.id();
-        let [random, double, zero] =
-            [demand.random, demand.double, demand.zero].map(|n| self.params.width(n));
-        // As a dealer.
-        let (dealt_low, dealt_high) = (self.low.clone(), self.high.clone());
-        let mut low = self.deal(&dealt_low, random + double, None)?;
-        let mut secrets = low.pop().map_or_else(Vec::new, |mut s| s.split_off(random));
-        secrets.resize(double + zero, F::ZERO);
-        let high = self.deal(&dealt_high, double + zero, Some(secrets))?;
-        // As a receiver, of every dealer in turn.
-        let (mut lows, mut highs) = (Vec::new(), Vec::new());
-        for dealer in 0..self.params.parties {
-            if dealer == id {
-                lows.push(Vec::new());
-                highs.push(Vec::new());
-                continue;
-            }
-            let place = self.params.before(id, dealer);
-            lows.push(self.receive(dealer, place, LOW, self.low.drawn, random + double)?);
-            highs.push(self.receive(dealer, place, HIGH, self.high.drawn, double + zero)?);
+        let blocks = self.params.blocks(&demand);
+        let mut own = Vec::with_capacity(blocks.len());
+        for &(kind, width) in &blocks {
+            own.push(self.deal_block(kind, width)?);
         }
-        (lows[id], highs[id]) = (own(low), own(high));
-        let [low, high] = [lows, highs].map(|dealings| self.extract(&dealings));
-        Ok(Pool {
-            random: gathered(&low, 0..random, demand.random),
-            double: Double {
-                low: gathered(&low, random..random + double, demand.double),
-                high: gathered(&high, 0..double, demand.double),
-            },
-            zero: gathered(&high, double..double + zero, demand.zero),
-        })
+        let mut pool = Pool::with_capacity(&demand);
+        for ((kind, width), (low, high)) in blocks.into_iter().zip(own) {
+            let low = low
+                .map(|own| self.receive_block(LOW, width, own))
+                .transpose()?;
+            let high = high
+                .map(|own| self.receive_block(HIGH, width, own))
+                .transpose()?;
+            match kind {
+                Kind::Random => append(&mut pool.random, low),
+                Kind::Double => {
+                    append(&mut pool.double.low, low);
+                    append(&mut pool.double.high, high);
+                }
+                Kind::Zero => append(&mut pool.zero, high),
+            }
+        }
+        pool.random.truncate(demand.random);
+        pool.double.low.truncate(demand.double);
+        pool.double.high.truncate(demand.double);
+        pool.zero.truncate(demand.zero);
+        Ok(pool)
+    }
+
+    /// Deals one block; this party's own shares of degree `t` and `2t`.
+    fn deal_block(&mut self, kind: Kind, n: usize) -> Result<OwnShares<F>, Error> {
+        let (low, high) = (self.low.clone(), self.high.clone());
+        let secrets = match kind {
+            Kind::Zero => return Ok((None, Some(self.deal(&high, vec![F::ZERO; n])?))),
+            _ => self.deal_random(&low, n)?,
+        };
+        let (own, secrets) = secrets;
+        let high = match kind {
+            Kind::Double => Some(self.deal(&high, secrets)?),
+            _ => None,
+        };
+        Ok((Some(own), high))
+    }
+
+    /// This party's shares of all dealings of a block, and the sharings that come of them.
+    fn receive_block(
+        &mut self,
+        step: &'static str,
+        n: usize,
+        own: Vec<F>,
+    ) -> Result<Vec<Vec<F>>, Error> {
+        let drawn = match step {
+            LOW => self.low.drawn,
+            _ => self.high.drawn,
+        };
+        let id = self.party.id();
+        let mut dealings = Vec::with_capacity(self.params.parties);
+        for dealer in 0..self.params.parties {
+            let place = self.params.before(id, dealer);
+            dealings.push(match place {
+                0 => Vec::new(),
+                _ => self.receive(dealer, place, step, drawn, n)?,
+            });
+        }
+        dealings[id] = own;
+        let dealings: Vec<&[F]> = dealings.iter().map(Vec::as_slice).collect();
+        Ok(self.extraction.apply(&dealings))
+    }
+
+    /// Deals these numbers; this party's own shares.
+    pub(super) fn deal(&mut self, dealing: &Dealing<F>, secrets: Vec<F>) -> Result<Vec<F>, Error> {
+        let n = secrets.len();
+        Ok(self.deal_rest(dealing, n, vec![secrets])?.swap_remove(0))
+    }
+
+    /// Deals `n` random numbers; this party's own shares, and the numbers.
+    fn deal_random(&mut self, dealing: &Dealing<F>, n: usize) -> Result<(Vec<F>, Vec<F>), Error> {
+        let mut rest = self.deal_rest(dealing, n, Vec::new())?;
+        let secrets = rest.pop().expect("the numbers follow the shares");
+        Ok((rest.swap_remove(0), secrets))
     }
 
     /// Draws what can be drawn, sends the rest; this party's own shares first, then those of the
     /// parties that were sent theirs, then, unless it was prescribed, the secret.
-    pub(super) fn deal(
+    fn deal_rest(
         &mut self,
         dealing: &Dealing<F>,
         n: usize,
-        secrets: Option<Vec<F>>,
+        mut given: Vec<Vec<F>>,
     ) -> Result<Vec<Vec<F>>, Error> {
         let id = self.party.id();
-        let mut given: Vec<Vec<F>> = secrets.into_iter().collect();
         for i in 1..=dealing.drawn {
             given.push(self.streams.give(self.params.after(id, i), n));
         }
         let given: Vec<&[F]> = given.iter().map(Vec::as_slice).collect();
         let rest = dealing.rest.apply(&given);
-        if n > 0 {
-            for i in dealing.drawn + 1..self.params.parties {
-                let share = to_wire(&rest[i - dealing.drawn]);
-                self.party
-                    .send(self.params.after(id, i), dealing.step, share)?;
-            }
+        for i in dealing.drawn + 1..self.params.parties {
+            let share = to_wire(&rest[i - dealing.drawn]);
+            self.party
+                .send(self.params.after(id, i), dealing.step, share)?;
         }
         Ok(rest)
     }
@@ -254,18 +329,9 @@ impl<F: Field> Shamir<F> {
         drawn: usize,
         n: usize,
     ) -> Result<Vec<F>, Error> {
-        if place <= drawn {
-            return Ok(self.streams.take(dealer, n));
+        match place <= drawn {
+            true => Ok(self.streams.take(dealer, n)),
+            false => self.recv(dealer, step, n),
         }
-        match n {
-            0 => Ok(Vec::new()),
-            _ => self.recv(dealer, step, n),
-        }
-    }
-
-    /// `n - t` sharings that no `t` parties know, from the dealings of all.
-    fn extract(&self, dealings: &[Vec<F>]) -> Vec<Vec<F>> {
-        let dealings: Vec<&[F]> = dealings.iter().map(Vec::as_slice).collect();
-        self.extraction.apply(&dealings)
     }
 }

@@ -33,6 +33,7 @@ mod relu;
 mod truncate;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use tacit_algebra::mersenne::{Field, Matrix, combine, to_wire, vec};
 use tacit_algebra::{Conv2d, MatMul};
@@ -60,8 +61,8 @@ pub struct Shamir<F: Field> {
     party: Party,
     params: Params,
     points: Points<F>,
-    low: Dealing<F>,
-    high: Dealing<F>,
+    low: Arc<Dealing<F>>,
+    high: Arc<Dealing<F>>,
     extraction: Matrix<F>,
     streams: Streams,
     store: Store<F>,
@@ -108,8 +109,8 @@ impl<F: Field> Shamir<F> {
         let id = party.id();
         Ok(Shamir {
             points: Points::new(&params, id),
-            low: Dealing::low(&params, id),
-            high: Dealing::high(&params, id),
+            low: Dealing::low(&params, id).into(),
+            high: Dealing::high(&params, id).into(),
             extraction: Matrix::vandermonde(params.parties - params.threshold, params.parties),
             streams,
             store: Store::new(),
@@ -156,11 +157,7 @@ impl<F: Field> Shamir<F> {
             )));
         }
         let dealing = Dealing::input(&self.params, id, INPUT);
-        let rest = self.deal(&dealing, n, Some(vec::encode(values)))?;
-        Ok(rest
-            .into_iter()
-            .next()
-            .expect("the first is the dealer's own"))
+        self.deal(&dealing, vec::encode(values))
     }
 
     /// Opens to one party. 1 hop; the `t` parties after it send 1 element for each value.

@@ -83,19 +83,20 @@ impl<F: Field> Shamir<F> {
     /// Opens several values at once, in the hops of one. A result that is `dealt` is this party's
     /// share of the value.
     pub(super) fn reveal_together(&mut self, jobs: Vec<Job<F>>) -> Result<Vec<Vec<F>>, Error> {
-        for job in jobs.iter().filter(|job| job.reveal.len > 0) {
+        for job in &jobs {
             self.send_shares(job)?;
         }
-        let mut ruled = Vec::with_capacity(jobs.len());
-        for job in &jobs {
-            ruled.push(self.rule(job)?);
-        }
         let mut results = Vec::with_capacity(jobs.len());
-        for (job, ruled) in jobs.iter().zip(ruled) {
+        for job in &jobs {
             results.push(match self.params.direct(&job.reveal) {
-                true => self.collect(job)?,
-                false => self.hear(job, ruled)?,
+                true => self.add_up_all(job)?,
+                false => self.rule(job)?,
             });
+        }
+        for (job, result) in jobs.iter().zip(&mut results) {
+            if !self.params.direct(&job.reveal) {
+                self.hear(job, result)?;
+            }
         }
         Ok(results)
     }
@@ -103,41 +104,48 @@ impl<F: Field> Shamir<F> {
     /// Sends this party's share to whoever adds it up.
     fn send_shares(&mut self, job: &Job<F>) -> Result<(), Error> {
         let (id, degree) = (self.party.id(), job.reveal.degree);
-        if self.params.direct(&job.reveal) {
-            for i in 1..=degree {
-                let to = self.params.before(id, i);
-                self.party.send(to, job.step, to_wire(&job.share))?;
-            }
-            return Ok(());
-        }
-        for (king, part) in self.params.kings(job.reveal.len) {
-            let place = self.params.before(id, king);
-            if (1..=degree).contains(&place) {
-                self.party.send(king, job.step, to_wire(&job.share[part]))?;
+        let direct = self.params.direct(&job.reveal);
+        for (king, piece) in self.params.pieces(job.reveal.len) {
+            let share = &job.share[piece];
+            if direct {
+                for i in 1..=degree {
+                    let to = self.params.before(id, i);
+                    self.party.send(to, job.step, to_wire(share))?;
+                }
+            } else if (1..=degree).contains(&self.params.before(id, king)) {
+                self.party.send(king, job.step, to_wire(share))?;
             }
         }
         Ok(())
     }
 
-    /// A king's part: adds up and tells the others.
-    fn rule(&mut self, job: &Job<F>) -> Result<Option<Vec<F>>, Error> {
+    /// A direct opening's end.
+    fn add_up_all(&mut self, job: &Job<F>) -> Result<Vec<F>, Error> {
+        let mut all = Vec::with_capacity(job.reveal.len);
+        for (_, piece) in self.params.pieces(job.reveal.len) {
+            all.append(&mut self.add_up(job, &job.share[piece])?);
+        }
+        Ok(all)
+    }
+
+    /// A king's part: adds up and tells the others; the values that this party opened, the others
+    /// left 0.
+    fn rule(&mut self, job: &Job<F>) -> Result<Vec<F>, Error> {
         let id = self.party.id();
-        if self.params.direct(&job.reveal) {
-            return Ok(None);
-        }
-        let Some((_, part)) = self
+        let mut all = vec![F::ZERO; job.reveal.len];
+        for (_, piece) in self
             .params
-            .kings(job.reveal.len)
-            .find(|(king, _)| *king == id)
-        else {
-            return Ok(None);
-        };
-        let value = self.add_up(job, &job.share[part])?;
-        for i in 1..=self.params.listeners(job.reveal.dealt) {
-            self.party
-                .send(self.params.after(id, i), VALUE, to_wire(&value))?;
+            .pieces(job.reveal.len)
+            .filter(|(king, _)| *king == id)
+        {
+            let value = self.add_up(job, &job.share[piece.clone()])?;
+            for i in 1..=self.params.listeners(job.reveal.dealt) {
+                let to = self.params.after(id, i);
+                self.party.send(to, VALUE, to_wire(&value))?;
+            }
+            all[piece].copy_from_slice(&value);
         }
-        Ok(Some(value))
+        Ok(all)
     }
 
     /// The value at 0 from the shares of this party and the `degree` after it.
@@ -158,34 +166,20 @@ impl<F: Field> Shamir<F> {
         Ok(combine(coefficients, &all))
     }
 
-    /// A direct opening's end.
-    fn collect(&mut self, job: &Job<F>) -> Result<Vec<F>, Error> {
-        match job.reveal.len {
-            0 => Ok(Vec::new()),
-            _ => self.add_up(job, &job.share),
-        }
-    }
-
-    /// What the kings tell; of a `dealt` value its share.
-    fn hear(&mut self, job: &Job<F>, own: Option<Vec<F>>) -> Result<Vec<F>, Error> {
+    /// Adds what the other kings tell; of a `dealt` value its share.
+    fn hear(&mut self, job: &Job<F>, all: &mut [F]) -> Result<(), Error> {
         let id = self.party.id();
-        let mut all = Vec::with_capacity(job.reveal.len);
-        let mut own = own.unwrap_or_default();
-        for (king, part) in self.params.kings(job.reveal.len) {
+        for (king, piece) in self.params.pieces(job.reveal.len) {
             let place = self.params.before(id, king);
-            let mut value = match place {
-                0 => std::mem::take(&mut own),
-                _ if place <= self.params.listeners(job.reveal.dealt) => {
-                    self.recv(king, VALUE, part.len())?
-                }
-                _ => vec![F::ZERO; part.len()],
-            };
-            if job.reveal.dealt {
-                vec::scale_assign(&mut value, self.points.dealt[king]);
+            let part = &mut all[piece];
+            if (1..=self.params.listeners(job.reveal.dealt)).contains(&place) {
+                part.copy_from_slice(&self.recv(king, VALUE, part.len())?);
             }
-            all.append(&mut value);
+            if job.reveal.dealt {
+                vec::scale_assign(part, self.points.dealt[king]);
+            }
         }
-        Ok(all)
+        Ok(())
     }
 
     /// `n` elements from a peer.

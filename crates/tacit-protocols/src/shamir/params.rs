@@ -13,6 +13,9 @@ use crate::Error;
 /// them over more kings would save.
 const CHUNK: usize = 256;
 
+/// The most elements of a message of an opening.
+const PIECE: usize = 1 << 15;
+
 /// What a run's communication depends on. Party `i` holds the values at the point `i + 1`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Params {
@@ -76,6 +79,16 @@ impl Params {
     pub fn kings(&self, len: usize) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
         let kings = len.div_ceil(CHUNK).min(self.parties);
         (0..kings).map(move |k| (k, k * len / kings..(k + 1) * len / kings))
+    }
+
+    /// The parts of `len` elements that are sent at once, each with its king: so short that what is
+    /// made on the way stays in cache.
+    pub fn pieces(&self, len: usize) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
+        self.kings(len).flat_map(|(king, part)| {
+            let end = part.end;
+            part.step_by(PIECE)
+                .map(move |from| (king, from..end.min(from + PIECE)))
+        })
     }
 
     /// Who hears of a value from the king: as many of the parties after it.

@@ -4,7 +4,7 @@
 //! Differs from the paper: the bits of a number are those of a number below `p` (the paper's may
 //! be all ones, a second 0), which an opened check finds out and replaces.
 
-use tacit_algebra::mersenne::{Field, squares_weighted, vec, weighted_bits};
+use tacit_algebra::mersenne::{Field, sign_bits, squares_weighted, vec, weighted_bits};
 use tacit_algebra::vec::tile;
 
 use super::Shamir;
@@ -105,10 +105,7 @@ impl<F: Field> Shamir<F> {
         let zero = pool.zero(bits + nonzero);
         let opened = self.mult_pub(BITS, &x, &y, &zero)?;
 
-        let half = F::from_u64(2).inverse();
-        let mut made = vec::mul(&x[..bits], &vec::inverse_sqrt(&opened[..bits]));
-        vec::add_scalar_assign(&mut made, F::ONE);
-        vec::scale_assign(&mut made, half);
+        let mut made = sign_bits(&x[..bits], &opened[..bits]);
         let mut good = c;
         if vec::find_zero(&opened).is_some() {
             let again = zeros(&opened);
