@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python lint bench bench-peers accuracy clean
+.PHONY: help demo test test-rust test-python lint bench bench-peers bench-liu24 accuracy clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -34,6 +34,9 @@ bench: $(VENV)/.test ## measure kernels, links, operations and networks; fills d
 
 bench-peers: $(VENV)/.test ## measure SecretFlow SPU beside this project, in an environment of its own
 	$(BIN)/python scripts/bench_peers.py
+
+bench-liu24: $(VENV)/.test ## many parties beside the paper's tables and, in $$HMMPC, its program (long)
+	$(BIN)/python scripts/bench_liu24.py
 
 accuracy: $(VENV)/.test ## predict whole test sets (long); fills docs/results.md
 	$(BIN)/python scripts/accuracy.py

@@ -42,6 +42,9 @@ def bench(
 ) -> str:
     """The report of a measured operation."""
 
+def tables_liu24(parties: list[int], field: int) -> str:
+    """Table 1 of Liu et al. beside what runs between so many parties metered."""
+
 def protocols() -> list[str]:
     """The names of the protocols; the first is the default."""
 

@@ -17,7 +17,7 @@ from ._tacit import TacitError, __version__
 from .console import err, out, progress_bar
 from .data import INPUT_NAMES, LABEL_NAMES, load_array
 from .model import Model, compile
-from .report import Report, cost_table
+from .report import Report, cost_table, paper_table
 from .session import bench, local
 
 OPERATIONS = ("mult", "matmul", "conv", "trunc", "drelu", "relu", "maxpool")
@@ -90,6 +90,15 @@ def measure(args: argparse.Namespace) -> None:
             progress=progress,
         )
     show(report, args.json)
+
+
+def tables(args: argparse.Namespace) -> None:
+    """`tacit tables`: a paper's table beside what runs meter."""
+    table = json.loads(_tacit.tables_liu24(args.parties, args.field))
+    if args.json:
+        Path(args.json).write_text(json.dumps(table, indent=2))
+    out.print(paper_table(table))
+    out.print(table["note"])
 
 
 def party(args: argparse.Namespace) -> None:
@@ -267,6 +276,19 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--repeat", type=positive, default=5, metavar="K", help="median of K runs")
     add_run_options(made)
     add_execution_options(made)
+
+    made = command("tables", tables, "print a paper's table beside what runs of ours meter")
+    made.add_argument("paper", choices=("liu24",), help="liu24: Shamir between many parties")
+    made.add_argument(
+        "--parties",
+        type=positive,
+        nargs="+",
+        default=[3, 7, 31],
+        metavar="N",
+        help="to run between",
+    )
+    made.add_argument("--field", type=int, choices=(31, 61), default=31)
+    made.add_argument("--json", metavar="FILE", help="write the table here")
 
     made = command("party", party, "run this organisation's party from its config file")
     made.add_argument("--config", required=True, metavar="PARTY.toml")

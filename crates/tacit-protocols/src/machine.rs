@@ -97,6 +97,8 @@ pub trait CostModel {
     fn online(&self, call: &Call) -> Cost;
     /// The same for making all correlated randomness that these calls, in this order, consume.
     fn offline(&self, calls: &[Call]) -> Cost;
+    /// About how many bytes of material one party holds for a call between the phases.
+    fn stored(&self, call: &Call) -> u64;
 }
 
 /// A secure tensor machine: one party's end of a protocol over one ring.

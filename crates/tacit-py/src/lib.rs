@@ -165,6 +165,12 @@ fn bench(
 }
 
 #[pyfunction]
+fn tables_liu24(py: Python<'_>, parties: Vec<usize>, field: u32) -> PyResult<String> {
+    let table = py.detach(|| tacit_run::tables::liu24(&parties, field));
+    json(&table.map_err(error)?)
+}
+
+#[pyfunction]
 fn party(
     py: Python<'_>,
     config: PathBuf,
@@ -207,7 +213,7 @@ mod _tacit {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::{Compiled, TacitError, bench, init, party, protocols};
+    use super::{Compiled, TacitError, bench, init, party, protocols, tables_liu24};
 
     #[pymodule_init]
     fn version(module: &Bound<'_, PyModule>) -> PyResult<()> {

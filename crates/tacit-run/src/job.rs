@@ -16,10 +16,9 @@ use crate::totals::{Totals, exchange};
 use crate::{Error, Report, Tensor};
 
 /// Items of a batch unless told otherwise.
-const DEFAULT_BATCH: usize = 128;
-/// The comparisons and truncations of a batch unless told otherwise: their correlated randomness
-/// is what fills the memory.
-const DEFAULT_BATCH_WORK: usize = 1 << 22;
+const DEFAULT_BATCH: u64 = 128;
+/// The correlated randomness of a batch, of all parties together, unless told otherwise.
+const DEFAULT_BATCH_BYTES: u64 = 3 << 29;
 /// The longest plan, as it is read.
 const MAX_PLAN_BYTES: usize = 64 << 20;
 
@@ -133,7 +132,7 @@ fn settle<'a>(
     let inputs = announce_inputs(party, terms, brings.input)?;
     let batch = match terms.batch {
         Some(batch) => batch.get().min(inputs),
-        None => default_batch(&plan, &terms.roles, inputs),
+        None => default_batch(&plan, terms, inputs)?,
     };
     let or = |insists: Option<usize>, actual: usize| insists.unwrap_or(actual).to_string();
     agree(
@@ -228,19 +227,16 @@ fn tell(party: &mut Party, step: &'static str, bytes: &[u8]) -> Result<(), Error
     Ok(())
 }
 
-/// All inputs at once, as far as their correlated randomness fits a usual memory.
-fn default_batch(plan: &Plan, roles: &Roles, inputs: usize) -> usize {
-    let work = |call: &Call| match *call {
-        Call::Drelu { n } | Call::Relu { n } => n,
-        Call::Product { n, trunc } | Call::Truncate { n, trunc } if trunc > 0 => n,
-        Call::Maxpool { windows, size } => windows * (size - 1),
-        _ => 0,
-    };
-    let layers = plan.calls(1, roles);
-    let per_item: usize = layers.iter().flat_map(|l| &l.calls).map(work).sum();
-    let most = (DEFAULT_BATCH_WORK / per_item.max(1)).clamp(1, DEFAULT_BATCH);
+/// All inputs at once, as far as the material of all parties fits a usual memory.
+fn default_batch(plan: &Plan, terms: &Terms, inputs: usize) -> Result<usize, Error> {
+    let cost = registry::cost(&terms.instance.comparing(plan.compare_bits))?;
+    let layers = plan.calls(1, &terms.roles);
+    let calls = layers.iter().flat_map(|layer| &layer.calls);
+    let per_party: u64 = calls.map(|call| cost.stored(call)).sum();
+    let per_item = per_party * terms.instance.parties as u64;
+    let most = (DEFAULT_BATCH_BYTES / per_item.max(1)).clamp(1, DEFAULT_BATCH) as usize;
     // Even batches, so that the last is not much smaller than the others.
-    inputs.div_ceil(inputs.div_ceil(most))
+    Ok(inputs.div_ceil(inputs.div_ceil(most)))
 }
 
 /// The prediction itself, once everything is agreed on.

@@ -20,6 +20,7 @@ mod registry;
 mod report;
 mod score;
 mod settings;
+pub mod tables;
 mod terms;
 mod totals;
 

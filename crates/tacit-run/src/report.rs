@@ -59,6 +59,12 @@ pub struct Report {
     /// How many of them may be corrupt, for a protocol that lets it be chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<usize>,
+    /// How signs were taken, for a protocol that lets it be chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<String>,
+    /// How values were opened, for a protocol that lets it be chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opening: Option<String>,
     /// What the protocol protects against.
     pub security: String,
     /// Bits of the ring or field.
@@ -130,11 +136,14 @@ impl Report {
     /// A report of the settings with nothing measured.
     pub(crate) fn empty(terms: &Terms) -> Self {
         let instance = &terms.instance;
+        let variants = instance.protocol.variants;
         Report {
             tacit: env!("CARGO_PKG_VERSION").into(),
             protocol: instance.protocol.name.into(),
             parties: instance.parties,
             threshold: instance.protocol.threshold.then_some(instance.threshold),
+            comparison: variants.then(|| instance.comparison.name().into()),
+            opening: variants.then(|| instance.opening.name().into()),
             security: instance.security(),
             ring: instance.width,
             numbers: numbers(instance.width),

@@ -141,6 +141,21 @@ impl CostModel for FalconCost {
         Cost::each(PARTIES, rounds, bytes)
     }
 
+    fn stored(&self, call: &Call) -> u64 {
+        let (word, sign_word) = (u64::from(self.bits / 8), u64::from(self.compare_bits / 8));
+        // Both components of bits and products of bits, a residue each, and of a few words.
+        let compare = |rows: u64| 4 * rows + 5;
+        let of = |want: Want| match want {
+            Want::Sign(n) => n as u64 * (compare(8 * sign_word) + 2 * sign_word),
+            Want::Select(n) => n as u64 * (2 * word + 1),
+            Want::Truncate(n, d) => match self.truncation {
+                Truncation::Exact => n as u64 * (8 * word + compare(d.into())),
+                Truncation::Gap | Truncation::Aby3 => n as u64 * 6 * word,
+            },
+        };
+        demand::wants_of(call).into_iter().map(of).sum()
+    }
+
     fn offline(&self, calls: &[Call]) -> Cost {
         let mut path = Path::default();
         for batch in demand::batches(calls) {

@@ -23,7 +23,7 @@ impl Want {
 }
 
 /// The wants of one call, in the order in which it draws them.
-fn wants_of(call: &Call) -> Vec<Want> {
+pub(super) fn wants_of(call: &Call) -> Vec<Want> {
     match *call {
         Call::Input { .. } | Call::Reveal { .. } => vec![],
         Call::Product { n, trunc } | Call::Truncate { n, trunc } if trunc > 0 => {

@@ -125,6 +125,10 @@ impl CostModel for ShamirCost {
         }
     }
 
+    fn stored(&self, call: &Call) -> u64 {
+        self.word(self.params.stored(call))
+    }
+
     fn offline(&self, calls: &[Call]) -> Cost {
         let p = &self.params;
         let mut sum = self.none();

@@ -141,6 +141,18 @@ impl Params {
         }
     }
 
+    /// Elements of the material of a call as it lies in store.
+    pub fn stored(&self, call: &Call) -> usize {
+        let (l, places) = (self.bits, self.places());
+        let of = |want: Want| match want {
+            Want::Product { n } => 2 * n,
+            Want::Truncate { n, .. } => 3 * n,
+            Want::Sign { n, rot: false, .. } => (4 * l + 4) * n,
+            Want::Sign { n, rot: true, .. } => (l + 5 * places + 1) * n,
+        };
+        self.wants_of(call).into_iter().map(of).sum()
+    }
+
     /// What a batch needs.
     pub fn needs(&self, wants: &[Want]) -> Needs {
         let mut needs = Needs::default();

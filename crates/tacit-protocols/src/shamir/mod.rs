@@ -16,6 +16,7 @@
 //! | `truncate.rs` | Trunc, Fixed-Mult |
 //! | `compare.rs` | comparison by a tree and by a rotation, DReLU |
 //! | `relu.rs` | selection, ReLU, 2L-DN |
+//! | `prefix.rs` | PreMult |
 //! | `preprocess.rs` | the offline phase: RandBit, SolvedBits, RandNZ, TruncTriple |
 //! | `params.rs`, `demand.rs`, `cost.rs` | who sends what to whom, what a call consumes and costs |
 
@@ -28,6 +29,7 @@ mod multiply;
 mod open;
 mod options;
 mod params;
+mod prefix;
 mod preprocess;
 mod relu;
 mod truncate;
@@ -41,6 +43,8 @@ use tacit_net::{Party, Phase};
 
 pub use cost::ShamirCost;
 pub use options::{Comparison, Opening, Options};
+pub use prefix::PreMult;
+pub use relu::TwoLayer;
 
 use crate::Error;
 use crate::bilinear::Bilinear;

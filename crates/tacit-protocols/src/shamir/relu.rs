@@ -4,7 +4,7 @@ use tacit_algebra::mersenne::{Field, vec};
 
 use super::Shamir;
 use super::compare::Sign;
-use super::deal::Double;
+use super::deal::{Demand, Double};
 use super::demand::Want;
 use super::material::Material;
 use super::open::Job;
@@ -14,6 +14,12 @@ const SELECT: &str = "shamir select";
 const RELU: &str = "shamir relu: sign times value";
 const INNER: &str = "shamir 2L-DN: x y";
 const OUTER: &str = "shamir 2L-DN: mask times z";
+
+/// What 2L-DN consumes.
+pub struct TwoLayer<F> {
+    inner: Double<F>,
+    outer: Double<F>,
+}
 
 impl<F: Field> Shamir<F> {
     /// `x` where `bit` is 0, `y` where it is 1. 1 opening.
@@ -34,23 +40,39 @@ impl<F: Field> Shamir<F> {
         match self.sign(a, true)? {
             Sign::Tree(sign, tree) => self.mult(RELU, &sign, a, &tree.double),
             Sign::Rot(d, mut rot) => {
-                let first = rot.double.take(a.len());
-                let negative = self.two_layer(&d, &d, a, &first, &rot.double)?;
+                let material = TwoLayer {
+                    inner: rot.double.take(a.len()),
+                    outer: rot.double,
+                };
+                let negative = self.two_layer(&d, &d, a, material)?;
                 Ok(vec::sub(a, &negative))
             }
         }
     }
 
+    /// Makes what [`Shamir::two_layer`] consumes for `n` elements.
+    pub fn prepare_two_layer(&mut self, n: usize) -> Result<TwoLayer<F>, Error> {
+        let mut pool = self.draw(Demand {
+            random: 0,
+            double: 2 * n,
+            zero: 0,
+        })?;
+        Ok(TwoLayer {
+            inner: pool.double(n),
+            outer: pool.double(n),
+        })
+    }
+
     /// 2L-DN: `[x y z]` in one round. With `u = x y + r` and `v = r_1 - r z` opened together,
     /// `x y z = u z + v - r_1`. 2 openings.
-    fn two_layer(
+    pub fn two_layer(
         &mut self,
         x: &[F],
         y: &[F],
         z: &[F],
-        inner: &Double<F>,
-        outer: &Double<F>,
+        material: TwoLayer<F>,
     ) -> Result<Vec<F>, Error> {
+        let TwoLayer { inner, outer } = material;
         let product = self.params.product(x.len());
         let share = vec::mul_add(&inner.low, &vec::neg(z), &outer.high);
         let jobs = vec![
