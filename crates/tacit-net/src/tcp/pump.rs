@@ -1,16 +1,21 @@
 //! The two threads of a connection: one encrypts and writes, one reads and decrypts.
 //!
-//! The TLS state is locked for cryptography only, never while a socket is waited for; only the
-//! writer takes bytes out of it, so that records leave in the order in which they were made.
+//! A short message that nothing waits before and that is due at once does not take the way over
+//! the writing thread: its sender encrypts it and writes what the socket takes without waiting.
+//!
+//! The TLS state is locked for cryptography only, never while a socket is waited for; only who
+//! holds the outlet takes bytes out of it, so that records leave in the order in which they were
+//! made.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use rustix::net::SendFlags;
 use rustls::Connection;
 
 use super::connect::{Secured, spawn, system};
@@ -22,10 +27,12 @@ use crate::queue::{End, Gone, Part, Queue, decode};
 
 /// Bytes read from the socket at a time.
 const READ_BYTES: usize = 256 << 10;
+/// The longest payload that its sender writes by itself.
+const SHORT: usize = 64 << 10;
 
 enum Job {
     Parcel(Parcel),
-    /// The reader made TLS say something.
+    /// There is something left to write, or the reader made TLS say something.
     Flush,
     /// This party sends no more.
     Close,
@@ -36,10 +43,32 @@ enum Job {
 struct Shared {
     stream: TcpStream,
     tls: Mutex<Connection>,
+    outlet: Mutex<Outlet>,
+    /// Jobs that the writing thread has not done yet.
+    waiting: AtomicUsize,
     hurry: AtomicBool,
+    session: Session,
+}
+
+/// What goes out, in order: the number of the next frame, and records not yet written.
+#[derive(Default)]
+struct Outlet {
+    sequence: u64,
+    sealed: Vec<u8>,
+    written: usize,
 }
 
 impl Shared {
+    /// Leaves a job to the writing thread.
+    fn queue(&self, jobs: &Sender<Job>, job: Job) -> Result<(), Gone> {
+        self.waiting.fetch_add(1, Ordering::AcqRel);
+        jobs.send(job).map_err(|_| Gone)
+    }
+
+    fn outlet(&self) -> MutexGuard<'_, Outlet> {
+        self.outlet.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn tls(&self) -> MutexGuard<'_, Connection> {
         self.tls.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -59,7 +88,10 @@ pub(crate) fn start(end: Secured, session: Session) -> Result<(TcpOut, Arc<Queue
     let shared = Arc::new(Shared {
         stream,
         tls: Mutex::new(tls),
+        outlet: Mutex::default(),
+        waiting: AtomicUsize::new(0),
         hurry: AtomicBool::new(false),
+        session,
     });
     let queue = Queue::new();
     let (jobs, work) = channel();
@@ -69,13 +101,13 @@ pub(crate) fn start(end: Secured, session: Session) -> Result<(TcpOut, Arc<Queue
     let (its, its_queue, its_jobs) = (shared.clone(), queue.clone(), jobs.clone());
     let reader = spawn("read", move || {
         its_queue.end(read(&its, &its_queue, &its_jobs));
-        let _ = its_jobs.send(Job::PeerGone);
+        let _ = its.queue(&its_jobs, Job::PeerGone);
         drop(read_done);
     })?;
     let its = shared.clone();
     let writer = spawn("write", move || {
         // A failure to write is one that the reader sees too; nobody else asks for it.
-        let _ = write(&its, &work, session);
+        let _ = write(&its, &work);
         drop(write_done);
     });
     let writer = match writer {
@@ -108,12 +140,18 @@ pub(crate) struct TcpOut {
 
 impl Outbound for TcpOut {
     fn send(&mut self, parcel: Parcel) -> Result<(), Gone> {
-        self.jobs.send(Job::Parcel(parcel)).map_err(|_| Gone)
+        if let Some(left) = self.shared.write_short(&parcel) {
+            return match left {
+                true => self.queue(Job::Flush),
+                false => Ok(()),
+            };
+        }
+        self.queue(Job::Parcel(parcel))
     }
 
     fn close(&mut self, hurry: bool) {
         self.shared.hurry.store(hurry, Ordering::Relaxed);
-        let _ = self.jobs.send(Job::Close);
+        let _ = self.queue(Job::Close);
     }
 
     /// The reader ends when the peer has read everything and closed its end too.
@@ -125,6 +163,12 @@ impl Outbound for TcpOut {
             }
         }
         Ok(())
+    }
+}
+
+impl TcpOut {
+    fn queue(&self, job: Job) -> Result<(), Gone> {
+        self.shared.queue(&self.jobs, job)
     }
 }
 
@@ -200,67 +244,114 @@ fn open(
         }
     };
     if tls.wants_write() {
-        let _ = jobs.send(Job::Flush);
+        let _ = shared.queue(jobs, Job::Flush);
     }
     end
 }
 
 /// Writes what is queued until there will be no more, then says goodbye.
-fn write(shared: &Shared, work: &Receiver<Job>, session: Session) -> io::Result<()> {
-    let mut sequence = 0;
-    let mut sealed = Vec::new();
+fn write(shared: &Shared, work: &Receiver<Job>) -> io::Result<()> {
     while let Ok(job) = work.recv() {
         match job {
-            Job::Parcel(parcel) => message(shared, &parcel, session, &mut sequence, &mut sealed)?,
-            Job::Flush => flush(shared, &mut sealed)?,
+            Job::Parcel(parcel) => shared.message(&parcel)?,
+            Job::Flush => shared.flush(&mut shared.outlet())?,
             Job::Close | Job::PeerGone => break,
         }
+        shared.waiting.fetch_sub(1, Ordering::AcqRel);
     }
     shared.tls().send_close_notify();
-    flush(shared, &mut sealed)?;
+    shared.flush(&mut shared.outlet())?;
     shared.stream.shutdown(Shutdown::Write)
 }
 
-/// Writes one message, each of its frames when it is due.
-fn message(
-    shared: &Shared,
-    parcel: &Parcel,
-    session: Session,
-    sequence: &mut u64,
-    sealed: &mut Vec<u8>,
-) -> io::Result<()> {
-    let mut sent = 0;
-    for (more, payload) in cut(&parcel.payload) {
-        if shared.hurry.load(Ordering::Relaxed) && !parcel.farewell {
-            return Ok(());
+impl Shared {
+    /// Writes one message, each of its frames when it is due.
+    fn message(&self, parcel: &Parcel) -> io::Result<()> {
+        let mut outlet = self.outlet();
+        let mut sent = 0;
+        for (more, payload) in cut(&parcel.payload) {
+            if self.hurry.load(Ordering::Relaxed) && !parcel.farewell {
+                return Ok(());
+            }
+            sent += HEADER + payload.len();
+            sleep_until(parcel.slot.due(sent));
+            self.seal(&mut outlet, parcel, payload, more)?;
+            self.flush(&mut outlet)?;
         }
-        sent += HEADER + payload.len();
-        sleep_until(parcel.slot.due(sent));
+        Ok(())
+    }
+
+    /// Writes a message at once, as far as that needs no waiting: whether something is left for
+    /// the writing thread, or `None` if the message must take its turn.
+    fn write_short(&self, parcel: &Parcel) -> Option<bool> {
+        let whole = HEADER + parcel.payload.len();
+        if parcel.payload.len() > SHORT
+            || self.waiting.load(Ordering::Acquire) > 0
+            || parcel.slot.due(whole) > Instant::now()
+        {
+            return None;
+        }
+        let mut outlet = self.outlet.try_lock().ok()?;
+        if outlet.written < outlet.sealed.len() {
+            return None;
+        }
+        // A failure is one that the reader sees too; nobody else asks for it.
+        let _ = self.seal(&mut outlet, parcel, &parcel.payload, false);
+        let _ = self.collect(&mut outlet);
+        while outlet.written < outlet.sealed.len() {
+            let rest = &outlet.sealed[outlet.written..];
+            match rustix::net::send(
+                &self.stream,
+                rest,
+                SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
+            ) {
+                Ok(taken) => outlet.written += taken,
+                Err(_) => return Some(true),
+            }
+        }
+        Some(false)
+    }
+
+    /// Encrypts one frame.
+    fn seal(
+        &self,
+        outlet: &mut Outlet,
+        parcel: &Parcel,
+        payload: &[u8],
+        more: bool,
+    ) -> io::Result<()> {
         let header = parcel
-            .header(session, *sequence, payload.len(), more)
+            .header(self.session, outlet.sequence, payload.len(), more)
             .encode();
-        *sequence += 1;
-        let whole = HEADER + payload.len();
-        let mut tls = shared.tls();
-        let taken = tls
+        outlet.sequence += 1;
+        let taken = self
+            .tls()
             .writer()
             .write_vectored(&[IoSlice::new(&header), IoSlice::new(payload)])?;
-        if taken != whole {
-            return Err(io::ErrorKind::WriteZero.into());
+        match taken == HEADER + payload.len() {
+            true => Ok(()),
+            false => Err(io::ErrorKind::WriteZero.into()),
         }
-        drop(tls);
-        flush(shared, sealed)?;
     }
-    Ok(())
-}
 
-/// Writes what TLS has to say.
-fn flush(shared: &Shared, sealed: &mut Vec<u8>) -> io::Result<()> {
-    sealed.clear();
-    let mut tls = shared.tls();
-    while tls.wants_write() {
-        tls.write_tls(sealed)?;
+    /// Takes what TLS has to say.
+    fn collect(&self, outlet: &mut Outlet) -> io::Result<()> {
+        if outlet.written == outlet.sealed.len() {
+            outlet.sealed.clear();
+            outlet.written = 0;
+        }
+        let mut tls = self.tls();
+        while tls.wants_write() {
+            tls.write_tls(&mut outlet.sealed)?;
+        }
+        Ok(())
     }
-    drop(tls);
-    (&shared.stream).write_all(sealed)
+
+    /// Writes all that there is.
+    fn flush(&self, outlet: &mut Outlet) -> io::Result<()> {
+        self.collect(outlet)?;
+        (&self.stream).write_all(&outlet.sealed[outlet.written..])?;
+        outlet.written = outlet.sealed.len();
+        Ok(())
+    }
 }
