@@ -30,6 +30,8 @@ mod options;
 mod params;
 mod preprocess;
 mod relu;
+#[cfg(test)]
+mod tests;
 mod truncate;
 
 use std::ops::Range;
