@@ -29,6 +29,8 @@ mod open;
 mod options;
 mod params;
 mod preprocess;
+#[cfg(test)]
+mod published;
 mod relu;
 #[cfg(test)]
 mod tests;
