@@ -31,7 +31,11 @@ mod options;
 mod params;
 mod prefix;
 mod preprocess;
+#[cfg(test)]
+mod published;
 mod relu;
+#[cfg(test)]
+mod tests;
 mod truncate;
 
 use std::ops::Range;

@@ -47,7 +47,7 @@ impl Params {
                 "Shamir sharing runs between 3 and {MAX_PARTIES} parties here, not {parties}"
             )));
         }
-        if t == 0 || 2 * t + 1 > parties {
+        if t == 0 || t > (parties - 1) / 2 {
             return Err(Error::Invalid(format!(
                 "of {parties} parties 1 to {} may collude, not {t}",
                 (parties - 1) / 2

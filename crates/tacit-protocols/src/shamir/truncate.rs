@@ -3,8 +3,9 @@
 //! For `abs(a) < 2^{l-2}`: `b = a + 2^{l-2}` is opened under a uniform `r`, and the shifted parts
 //! are put together: `Trunc_d(c) - Trunc_d(r) + e (2^{l-d} - 1) - 2^{l-d-2}` with
 //! `e = (1 - r_msb) c_msb`. For `d >= 2` the offset is larger by `2^{d-2}`, which takes away the
-//! paper's bias of a quarter of a unit (and as much from the upper end of the range): the error
-//! against `floor(a / 2^d)` is -1 to 2, its mean that of the true quotient.
+//! paper's bias of a quarter of a unit (and as much from the upper end of the range). The error
+//! against `floor(a / 2^d)` is -1 to 2; against the true quotient its mean is `2^{-d-2}`, for `d = 1`
+//! -1/8, less `a (1 - 2^-d) / p`, which counts where `a` is not small for the field.
 
 use tacit_algebra::mersenne::{Field, finish_truncation, vec};
 

@@ -96,6 +96,14 @@ pub fn shamir_over<F: Field>(
     }
 }
 
+impl<F: Field> ShamirOver<F> {
+    /// The same with fewer parties that may collude.
+    pub fn with_threshold(mut self, threshold: usize) -> Self {
+        self.options.threshold = threshold;
+        self
+    }
+}
+
 impl<F: Field> Subject for ShamirOver<F> {
     type Machine = Shamir<F>;
 

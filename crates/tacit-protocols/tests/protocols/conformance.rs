@@ -30,6 +30,10 @@ macro_rules! on_every_subject {
                 super::$check(&shamir_over::<F31>(3, comparison, Opening::King));
                 super::$check(&shamir_over::<F31>(7, comparison, Opening::Direct));
                 super::$check(&shamir_over::<F61>(3, comparison, Opening::Auto));
+                // Thresholds below the greatest.
+                let few = |opening| shamir_over::<F5>(7, comparison, opening);
+                super::$check(&few(Opening::King).with_threshold(1));
+                super::$check(&few(Opening::Direct).with_threshold(2));
             }
         })+
     } mod clear {

@@ -181,6 +181,20 @@ fn declared_equals_metered_between_many_parties() {
     }
 }
 
+#[test]
+fn declared_equals_metered_with_thresholds_below_the_greatest() {
+    for call in [7, 300].into_iter().flat_map(every_call) {
+        for (parties, threshold) in [(5, 1), (7, 1), (7, 2)] {
+            for comparison in [Comparison::Tree, Comparison::Rot] {
+                for opening in [Opening::King, Opening::Direct] {
+                    let subject = shamir_over::<F31>(parties, comparison, opening);
+                    declared_equals_metered(&subject.with_threshold(threshold), call);
+                }
+            }
+        }
+    }
+}
+
 /// Several batches: hops and bytes add up.
 #[test]
 fn a_demand_of_several_batches_is_declared_too() {

@@ -1,0 +1,249 @@
+//! The paper's comparison as it is printed (spec section 5), for tests only: whoever sees what it
+//! opens has the secret. The comparisons that are shipped open no such zeros.
+//!
+//! PreMult opens `c_i = a_i r'_i`, which is 0 where `a_i` is. PreOR calls it with `1 - c_i`, which
+//! is 0 wherever bit `i` of the public `y` differs from that of `r`; so all bits of `r` are read
+//! off, and `y = 2 a + r` gives `a`.
+
+use std::sync::{Arc, Mutex};
+
+use tacit_algebra::Prg;
+use tacit_algebra::mersenne::{F31, Field, flip, from_wire, vec};
+use tacit_net::testing::{Fate, mesh_with};
+
+use super::deal::{Demand, Double};
+use super::material::Material;
+use super::tests::{TIMEOUT, mesh, options, run};
+use super::{Comparison, Opening, Options, Shamir};
+use crate::Error;
+use crate::machine::{Call, Machine};
+
+const STEP: &str = "shamir as published";
+
+/// What a comparison showed to everyone: the masked value, and the rows of PreMult.
+struct Transcript<F> {
+    y: Vec<F>,
+    opened: Vec<F>,
+}
+
+impl<F: Field> Shamir<F> {
+    /// RandNZ with inverses: `a` and `b / (a b)`, the product opened.
+    fn pairs_as_published(&mut self, n: usize) -> Result<(Vec<F>, Vec<F>), Error> {
+        let mut pool = self.draw(Demand {
+            random: 2 * n,
+            double: 0,
+            zero: n,
+        })?;
+        let (a, b, zero) = (pool.random(n), pool.random(n), pool.zero(n));
+        let product = self.mult_pub(STEP, &a, &b, &zero)?;
+        assert_eq!(vec::find_zero(&product), None, "once in 2^30 draws");
+        Ok((a, vec::mul(&b, &vec::inverse(&product))))
+    }
+
+    /// Products of pairs with a fresh double.
+    fn times_as_published(&mut self, x: &[F], y: &[F]) -> Result<Vec<F>, Error> {
+        let mut pool = self.draw(Demand {
+            random: 0,
+            double: x.len(),
+            zero: 0,
+        })?;
+        let double: Double<F> = pool.double(x.len());
+        self.mult(STEP, x, y, &double)
+    }
+
+    /// PreMult (paper, section 4): the products of the first rows of `a`; and what is opened.
+    fn premult_as_published(&mut self, a: &[F], n: usize) -> Result<(Vec<F>, Vec<F>), Error> {
+        let (r, inverse) = self.pairs_as_published(a.len())?;
+        // r'_1 = 1 / r_1, r'_i = r_{i-1} / r_i.
+        let mut ratio = inverse[..n].to_vec();
+        ratio.extend(self.times_as_published(&r[..a.len() - n], &inverse[n..])?);
+        let mut pool = self.draw(Demand {
+            random: 0,
+            double: 0,
+            zero: a.len(),
+        })?;
+        let zero = pool.zero(a.len());
+        let opened = self.mult_pub(STEP, a, &ratio, &zero)?;
+        let (mut product, mut out) = (vec![F::ONE; n], Vec::new());
+        for (c, r) in opened.chunks(n).zip(r.chunks(n)) {
+            product = vec::mul(&product, c);
+            out.extend(vec::mul(&product, r));
+        }
+        Ok((out, opened))
+    }
+
+    /// DReLU with Bitwise-LT by PreOR by PreMult, all as printed.
+    fn drelu_as_published(&mut self, a: &[F]) -> Result<(Vec<F>, Transcript<F>), Error> {
+        let (n, l) = (a.len(), F::BITS as usize);
+        self.prepare(&[Call::Drelu { n }])?;
+        let Some((_, Material::Tree(tree))) = self.store.pop_front() else {
+            unreachable!("the tree's material has the bits of a number");
+        };
+        let masked = vec::add(&vec::add(a, a), &tree.mask);
+        let y = self.reveal_shares(STEP, masked, self.params.threshold)?;
+        let bit = |i: usize| -> Vec<F> {
+            let bit = |y: &F| F::from_u64(y.to_u64() >> i & 1);
+            y.iter().map(bit).collect()
+        };
+        let ones = vec![F::ONE; n];
+        // 1 - (y_i ^ r_i) from the top bit down.
+        let mut same = Vec::new();
+        for i in (0..l).rev() {
+            same.extend(flip(&tree.bits[i * n..(i + 1) * n], &flip(&bit(i), &ones)));
+        }
+        let (products, opened) = self.premult_as_published(&same, n)?;
+        // d_i = 1 - product, e_i = d_i - d_{i+1} = product_{i+1} - product_i; [y < r] is the sum
+        // of (1 - y_i) e_i.
+        let above = [&ones, &products[..(l - 1) * n]].concat();
+        let first = vec::sub(&above, &products);
+        let mut less = vec![F::ZERO; n];
+        for (i, first) in (0..l).rev().zip(first.chunks(n)) {
+            vec::mul_add_assign(&mut less, &flip(&bit(i), &ones), first);
+        }
+        // 1 - (y_0 ^ r_0 ^ [y < r]).
+        let difference = vec::sub(&flip(&tree.bits[..n], &bit(0)), &less);
+        let square = self.times_as_published(&difference, &difference)?;
+        let sign = vec::sub(&ones, &square);
+        Ok((sign, Transcript { y, opened }))
+    }
+}
+
+/// What anyone who saw the transcript computes.
+fn recover<F: Field>(seen: &Transcript<F>) -> Vec<F> {
+    let (n, half) = (seen.y.len(), F::from_u64(2).inverse());
+    let bit = |i: usize, row: usize| {
+        let differ = seen.opened[row * n + i] == F::ZERO;
+        let at = F::BITS as usize - 1 - row;
+        (seen.y[i].to_u64() >> at & 1 ^ u64::from(differ)) << at
+    };
+    let number = |i: usize| (0..F::BITS as usize).map(|row| bit(i, row)).sum();
+    (0..n)
+        .map(|i| seen.y[i].sub(F::from_u64(number(i))).mul(half))
+        .collect()
+}
+
+/// Uniform secrets and the edges.
+fn secrets(n: usize) -> Vec<F31> {
+    let mut all = Prg::new([77; 16]).field::<F31>(n);
+    let edges = [0, 1, F31::P - 1, (F31::P - 1) / 2, F31::P.div_ceil(2)];
+    all.iter_mut()
+        .zip(edges)
+        .for_each(|(v, e)| *v = F31::from_u64(e));
+    all
+}
+
+#[test]
+fn the_published_comparison_tells_every_secret() {
+    let x = secrets(1000);
+    for (parties, threshold) in [(3, 1), (5, 2)] {
+        let options = options(parties, threshold, Comparison::Tree);
+        let results = run::<F31, _>(mesh(parties), &options, |machine| {
+            let own = (machine.party().id() == 0).then(|| vec::decode(&x));
+            let a = machine.input(0, x.len(), own.as_deref())?;
+            let (sign, seen) = machine.drelu_as_published(&a)?;
+            let sign = machine.reveal_shares(STEP, sign, threshold)?;
+            Ok((sign, seen))
+        });
+        let want: Vec<F31> = x
+            .iter()
+            .map(|x| F31::from_u64((x.to_i64() >= 0).into()))
+            .collect();
+        for (sign, seen) in &results {
+            assert!(*sign == want, "what is printed is correct");
+            assert!(
+                recover(seen) == x,
+                "and every secret is read off, by every party"
+            );
+        }
+    }
+}
+
+/// What the king tells the party after it, opening by opening, in a shipped DReLU of a few values.
+fn shipped(comparison: Comparison, x: &[F31]) -> Vec<Vec<F31>> {
+    let told: Arc<Mutex<(bool, Vec<Vec<F31>>)>> = Arc::default();
+    let tap = told.clone();
+    let watched = mesh_with(3, TIMEOUT, move |envelope| {
+        let mut told = tap.lock().expect("no thread panics");
+        if envelope.from == 0 {
+            // The king has prepared when it shares the input.
+            told.0 |= envelope.step == "shamir input";
+            if told.0 && envelope.to == 1 && envelope.step == "shamir reveal: value" {
+                let len = envelope.payload.len() / F31::BYTES;
+                told.1
+                    .push(from_wire(envelope.payload, len).expect("elements"));
+            }
+        }
+        Fate::Deliver
+    });
+    let options = Options {
+        opening: Opening::King,
+        ..options(3, 1, comparison)
+    };
+    let results = run::<F31, _>(watched, &options, |machine| {
+        machine.prepare(&[Call::Drelu { n: x.len() }])?;
+        let own = (machine.party().id() == 0).then(|| vec::decode(x));
+        let a = machine.input(0, x.len(), own.as_deref())?;
+        machine.drelu_shares(&a)
+    });
+    assert_eq!(results.len(), 3);
+    let told = told.lock().expect("no thread panics");
+    told.1.clone()
+}
+
+/// Zeros of each element in an opened message.
+fn zeros(opened: &[F31], n: usize) -> Vec<usize> {
+    let zero = |i: usize| {
+        opened
+            .iter()
+            .skip(i)
+            .step_by(n)
+            .filter(|v| **v == F31::ZERO)
+            .count()
+    };
+    (0..n).map(zero).collect()
+}
+
+#[test]
+fn the_tree_opens_a_0_only_at_its_root_and_then_by_chance() {
+    let (n, mut roots) = (32, 0);
+    for x in secrets(1024).chunks(n) {
+        let opened = shipped(Comparison::Tree, x);
+        // The masked value, 5 levels over 31 leaves and a factor, the last of which is the root.
+        assert_eq!(opened.len(), 6);
+        for inner in &opened[..5] {
+            assert_eq!(zeros(inner, n), vec![0; n], "an inner node is masked");
+        }
+        assert_eq!(opened[5].len(), n);
+        roots += zeros(&opened[5], n).iter().sum::<usize>();
+    }
+    // Six deviations of the binomial law.
+    assert!(
+        (512 - 96..=512 + 96).contains(&roots),
+        "{roots} of 1024 roots are 0"
+    );
+}
+
+#[test]
+fn the_rotation_opens_one_0_at_a_uniform_place() {
+    let (n, places) = (8, 32);
+    let mut found = vec![0f64; places];
+    for x in secrets(1024).chunks(n) {
+        let opened = shipped(Comparison::Rot, x);
+        // The masked value, the rotated places, those with factors, the square.
+        let [y, rotated, factored, square] = &opened[..] else {
+            panic!("{} openings", opened.len())
+        };
+        for masked in [y, rotated, square] {
+            assert_eq!(zeros(masked, n), vec![0; n], "it is masked");
+        }
+        assert_eq!(zeros(factored, n), vec![1; n]);
+        let at = factored
+            .iter()
+            .enumerate()
+            .filter(|(_, v)| **v == F31::ZERO);
+        at.for_each(|(at, _)| found[at / n] += 1.0);
+    }
+    // 32 a place: chi-square of 31 degrees of freedom, exceeded once in 10^8 runs.
+    let statistic: f64 = found.iter().map(|c| (c - 32.0).powi(2) / 32.0).sum();
+    assert!(statistic < 101.0, "{statistic}: {found:?}");
+}

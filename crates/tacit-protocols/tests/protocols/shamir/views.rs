@@ -1,0 +1,229 @@
+//! What the parties of a run see: its messages, put together to what was opened; and how far
+//! counts are from a law, by chi-square.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::common::{ShamirOver, Subject, TIMEOUT, run_on};
+use tacit_algebra::mersenne::{F5, Field, Matrix, combine};
+use tacit_net::testing::{Fate, Recorder, mesh_with};
+use tacit_protocols::Error;
+use tacit_protocols::machine::{Call, Machine};
+use tacit_protocols::shamir::{Opening, Shamir};
+
+/// Elements in a run, all of the same value; every one is a sample.
+pub const N: usize = 1 << 14;
+pub const P: usize = F5::P as usize;
+
+const VALUE: &str = "shamir reveal: value";
+const INPUT: &str = "shamir input";
+pub const MASKED: &str = "shamir comparison: masked value";
+pub const ROOT: &str = "shamir tree: root";
+pub const FIND: &str = "shamir rotation: find";
+
+/// Beyond this many standard deviations a law is not kept: by chance below once in 10^10 tests.
+pub const LIMIT: f64 = 6.5;
+
+pub type Program = fn(&mut Shamir<F5>, &Vec<F5>) -> Result<(), Error>;
+
+/// Messages: step and elements, in the order in which one party sent them to another.
+type Sent = BTreeMap<(usize, usize), Vec<(&'static str, Vec<F5>)>>;
+
+/// One opened row: what it is, its elements.
+pub struct Row {
+    pub step: &'static str,
+    pub name: String,
+    pub values: Vec<F5>,
+}
+
+/// What was seen of a run.
+pub struct Seen {
+    /// The streams of messages, and pairs of shares of one value.
+    pub shares: BTreeMap<String, Vec<u64>>,
+    pub rows: Vec<Row>,
+}
+
+/// Runs `program` on `N` copies of `x`, shared by party 0.
+pub fn observe(subject: &ShamirOver<F5>, x: i64, calls: &[Call], program: Program) -> Seen {
+    let (recorder, parties) = (Recorder::new(), subject.parties);
+    let online: Arc<Vec<_>> = Arc::new((0..parties).map(|_| AtomicBool::new(false)).collect());
+    let (tap, started) = (recorder.clone(), online.clone());
+    let mesh = mesh_with(parties, TIMEOUT, move |envelope| {
+        if started[envelope.from].load(Ordering::SeqCst) {
+            tap.record(&envelope);
+        }
+        Fate::Deliver
+    });
+    run_on(mesh, |party| {
+        let mut machine = subject.machine(party).expect("keys are agreed");
+        machine.prepare(calls).expect("material is made");
+        let id = machine.party().id();
+        online[id].store(true, Ordering::SeqCst);
+        let own = (id == 0).then(|| vec![x; N]);
+        let share = machine
+            .input(0, N, own.as_deref())
+            .expect("the input is shared");
+        program(&mut machine, &share).expect("the program runs");
+    });
+    let mut sent = Sent::new();
+    for to in 0..parties {
+        for seen in recorder.view(to) {
+            let values = seen.payload.iter().map(|&b| F5::from_u64(b.into()));
+            let stream = sent.entry((seen.from, to)).or_default();
+            stream.push((seen.step, values.collect()));
+        }
+    }
+    let mut shares = BTreeMap::new();
+    for ((from, to), stream) in &sent {
+        for (i, (step, values)) in stream.iter().enumerate() {
+            // What is opened has laws of its own.
+            if *step != VALUE {
+                let name = format!("{from} -> {to}: #{i} {step}");
+                shares.insert(name, count(values.iter().map(|v| cell(*v)), P));
+            }
+        }
+    }
+    let rows = match subject.options.opening {
+        Opening::Direct => direct(subject, &sent, &mut shares),
+        _ => by_kings(subject, &sent, &mut shares),
+    };
+    Seen { shares, rows }
+}
+
+pub fn cell(v: F5) -> usize {
+    v.to_u64() as usize
+}
+
+pub fn count(cells: impl Iterator<Item = usize>, kinds: usize) -> Vec<u64> {
+    let mut counts = vec![0; kinds];
+    cells.for_each(|cell| counts[cell] += 1);
+    counts
+}
+
+/// How often which pair of elements stands at the same place.
+pub fn pairs(a: &[F5], b: &[F5]) -> Vec<u64> {
+    let cells = a.iter().zip(b).map(|(a, b)| cell(*a) * P + cell(*b));
+    count(cells, P * P)
+}
+
+/// The shares that are added up in the openings that `to` hears of, by opening.
+fn shares_to(sent: &Sent, from: usize, to: usize) -> Vec<(&'static str, &Vec<F5>)> {
+    let stream = sent.get(&(from, to)).into_iter().flatten();
+    let shares = stream.filter(|(step, _)| ![VALUE, INPUT].contains(step));
+    shares.map(|(step, values)| (*step, values)).collect()
+}
+
+/// The openings of a run in which everyone sends to everyone, from the shares of `2t + 1`.
+fn direct(
+    subject: &ShamirOver<F5>,
+    sent: &Sent,
+    pair: &mut BTreeMap<String, Vec<u64>>,
+) -> Vec<Row> {
+    let parties = subject.parties;
+    let each: Vec<_> = (0..parties)
+        .map(|from| shares_to(sent, from, (from + parties - 1) % parties))
+        .collect();
+    let points: Vec<u64> = (1..=2 * subject.options.threshold as u64 + 1).collect();
+    let at_zero = Matrix::<F5>::lagrange(&points, &[0]).data;
+    let mut openings = Vec::new();
+    for (i, (step, _)) in each[0].iter().enumerate() {
+        let shares: Vec<&[F5]> = each.iter().map(|stream| &stream[i].1[..]).collect();
+        for (a, b) in couples(parties) {
+            let name = format!("shares of {a} and {b}: #{i} {step}");
+            pair.insert(name, pairs(shares[a], shares[b]));
+        }
+        openings.push((*step, combine(&at_zero, &shares[..points.len()])));
+    }
+    split(openings)
+}
+
+/// The openings of a run, from what the kings tell the party after them, which hears all.
+fn by_kings(
+    subject: &ShamirOver<F5>,
+    sent: &Sent,
+    pair: &mut BTreeMap<String, Vec<u64>>,
+) -> Vec<Row> {
+    let parties = subject.parties;
+    let mut openings: Vec<(&'static str, Vec<F5>)> = Vec::new();
+    for king in 0..parties {
+        let next = (king + 1) % parties;
+        let told = sent[&(king, next)]
+            .iter()
+            .filter(|(step, _)| *step == VALUE);
+        for (i, ((step, _), (_, values))) in
+            shares_to(sent, next, king).iter().zip(told).enumerate()
+        {
+            if king == 0 {
+                openings.push((step, Vec::new()));
+            }
+            assert_eq!(openings[i].0, *step, "every king has a part");
+            openings[i].1.extend_from_slice(values);
+        }
+        // All that the king adds up, but for its own.
+        for (a, b) in couples(parties) {
+            let (first, second) = (shares_to(sent, a, king), shares_to(sent, b, king));
+            for (i, (step, share)) in first.iter().enumerate() {
+                let other = second.iter().find(|(name, other)| {
+                    name == step && other.len() == share.len() && first.len() == second.len()
+                });
+                if let Some((_, other)) = other {
+                    let name = format!("king {king}, shares of {a} and {b}: #{i} {step}");
+                    pair.insert(name, pairs(share, other));
+                }
+            }
+        }
+    }
+    split(openings)
+}
+
+pub fn couples(n: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..n).flat_map(|a| (0..a).map(move |b| (a, b)))
+}
+
+/// Openings as rows of one element for each masked value before them.
+fn split(openings: Vec<(&'static str, Vec<F5>)>) -> Vec<Row> {
+    let (mut rows, mut len) = (Vec::new(), N);
+    for (i, (step, values)) in openings.into_iter().enumerate() {
+        if step == MASKED {
+            len = values.len();
+        }
+        assert!(values.len() % len == 0, "{step}");
+        for (row, values) in values.chunks(len).enumerate() {
+            let (name, values) = (format!("opened: #{i} {step}, row {row}"), values.to_vec());
+            rows.push(Row { step, name, values });
+        }
+    }
+    rows
+}
+
+/// Wilson and Hilferty's normal deviate of a chi-square statistic.
+fn deviate(statistic: f64, freedom: f64) -> f64 {
+    let spread = 2.0 / (9.0 * freedom);
+    ((statistic / freedom).cbrt() - (1.0 - spread)) / spread.sqrt()
+}
+
+/// How far counts are from a law given by weights.
+pub fn from_law(counts: &[u64], law: &[f64]) -> f64 {
+    assert_eq!(counts.len(), law.len());
+    let total = counts.iter().sum::<u64>() as f64 / law.iter().sum::<f64>();
+    let term = |(&count, &weight): (&u64, &f64)| match weight > 0.0 {
+        true => (count as f64 - weight * total).powi(2) / (weight * total),
+        false if count > 0 => f64::INFINITY,
+        false => 0.0,
+    };
+    let kinds = law.iter().filter(|w| **w > 0.0).count();
+    deviate(counts.iter().zip(law).map(term).sum(), kinds as f64 - 1.0)
+}
+
+/// How far two histograms are from each other.
+pub fn apart(a: &[u64], b: &[u64]) -> f64 {
+    let (all_a, all_b) = (a.iter().sum::<u64>() as f64, b.iter().sum::<u64>() as f64);
+    let cells: Vec<_> = a.iter().zip(b).filter(|(a, b)| **a + **b > 0).collect();
+    let term = |(a, b): &(&u64, &u64)| {
+        let (a, b) = (**a as f64, **b as f64);
+        (a * (all_b / all_a).sqrt() - b * (all_a / all_b).sqrt()).powi(2) / (a + b)
+    };
+    let freedom = (cells.len() as f64 - 1.0).max(1.0);
+    deviate(cells.iter().map(term).sum(), freedom)
+}
