@@ -4,3 +4,4 @@ mod common;
 mod conformance;
 mod cost;
 mod falcon;
+mod math;
