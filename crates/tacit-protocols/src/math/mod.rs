@@ -17,7 +17,20 @@
 //! | `public.rs` | elementary functions of public numbers | |
 //!
 //! Errors are in units of `2^-f`, the last place of the values. A truncation is taken to be wrong
-//! by at most 2 units, which holds for every protocol's but Falcon's `aby3`.
+//! by at most 2 units, which holds for every protocol's but Falcon's `aby3`: its large errors, rare
+//! for small values, are frequent here.
+//!
+//! Measured on 6000 arguments each, reciprocals and roots of 1/64 to 64, the largest error of
+//! results up to 1 for Falcon (`gap`) and Shamir, and stated; and what Falcon declares over 64 bits
+//! with `f = 16`, hops and bytes of an element and party:
+//!
+//! | | 64 bits, f = 16 | 61, 16 | stated | 32, 12 | 31, 12 | stated | hops | online | offline |
+//! |---|---|---|---|---|---|---|---|---|---|
+//! | reciprocal | 1.0 | 1.7 | 2.0 | 1.3 | 2.3 | 8.5 | 16 | 512 | 1110 |
+//! | rsqrt | 1.0 | 1.7 | 2.0 | 1.1 | 2.1 | 7.5 | 20 | 576 | 1301 |
+//! | exp | 1.0 | 1.7 | 2.4 | 1.1 | 2.0 | 3.6 | 14 | 352 | 790 |
+//! | sigmoid | 1.1 | 1.8 | 2.4 | 1.1 | 2.1 | 4.5 | 14 | 640 | 1334 |
+//! | tanh | 1.0 | 1.9 | 2.2 | 1.1 | 2.0 | 5.0 | 15 | 745 | 1565 |
 
 mod batch_norm;
 mod compare;
