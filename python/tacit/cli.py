@@ -20,7 +20,10 @@ from .model import Model, compile
 from .report import Report, cost_table, paper_table
 from .session import bench, local
 
-OPERATIONS = ("mult", "matmul", "conv", "trunc", "drelu", "relu", "maxpool")
+OPERATIONS = (
+    *("mult", "matmul", "conv", "trunc", "drelu", "relu", "maxpool"),
+    *("compare", "reciprocal", "exp", "sigmoid", "tanh", "rsqrt"),
+)
 WHERE = ("protocol", "parties", "threshold", "comparison", "opening", "truncation", "network")
 """The arguments that say where a run takes place."""
 

@@ -176,14 +176,16 @@ def bench(
     Parameters
     ----------
     op
-        `mult`, `trunc`, `drelu`, `relu`: `n` elements; `matmul`: two `n` x `n` matrices; `conv`:
-        `n` images through LeNet's second convolution; `maxpool`: `n` windows of 2 x 2.
+        `mult`, `trunc`, `drelu`, `relu`, `compare`, `reciprocal`, `exp`, `sigmoid`, `tanh`,
+        `rsqrt` (inverse square root): `n` elements; `matmul`: two `n` x `n` matrices; `conv`: `n`
+        images through LeNet's second convolution; `maxpool`: `n` windows of 2 x 2.
     n
         The operation's size.
     ring, field
         As for :func:`tacit.compile`.
     fraction_bits
-        Bits truncated: 12 of at most 32 bits and 18 of more when not given.
+        Bits truncated, or fraction bits of a function: 12 of at most 32 bits and 18 of more when
+        not given.
     repeat
         The number of runs.
     progress

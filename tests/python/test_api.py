@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tacit
+from tacit.cli import OPERATIONS
 
 KEYS = {
     "protocol", "parties", "security", "ring", "fraction_bits", "network", "batch",
@@ -177,7 +178,7 @@ def test_an_interrupt_in_the_callback_stops_the_run(digits_model, digits):
         tacit.local().predict(digits_model, x[:4], progress=interrupt)
 
 
-@pytest.mark.parametrize("op", ["mult", "matmul", "conv", "trunc", "drelu", "relu", "maxpool"])
+@pytest.mark.parametrize("op", OPERATIONS)
 def test_bench(op):
     report = tacit.bench(op, 16, ring=32, repeat=2)
     assert report.online["rounds"] > 0

@@ -8,6 +8,7 @@ mod error;
 pub mod falcon;
 mod keys;
 pub mod machine;
+pub mod math;
 mod pool;
 pub mod shamir;
 

@@ -4,4 +4,5 @@ mod common;
 mod conformance;
 mod cost;
 mod falcon;
+mod math;
 mod shamir;

@@ -3,7 +3,9 @@
 use tacit_algebra::Prg;
 use tacit_nn::plan::numbers;
 use tacit_protocols::machine::{Call, Conv2d, Machine, MatMul, Operand};
+use tacit_protocols::math::{Function, compare, compare_calls};
 
+use super::function::Elementwise;
 use super::{BenchOptions, OPERATIONS};
 use crate::Error;
 use crate::protocol::Tolerance;
@@ -21,6 +23,12 @@ pub(super) enum Op {
     Drelu,
     Relu,
     Maxpool,
+    Compare,
+    Reciprocal,
+    Exp,
+    Sigmoid,
+    Tanh,
+    Rsqrt,
 }
 
 impl Named for Op {
@@ -35,6 +43,12 @@ impl Named for Op {
             Op::Drelu,
             Op::Relu,
             Op::Maxpool,
+            Op::Compare,
+            Op::Reciprocal,
+            Op::Exp,
+            Op::Sigmoid,
+            Op::Tanh,
+            Op::Rsqrt,
         ];
         ops.into_iter().map(|op| (op.name(), op))
     }
@@ -50,8 +64,10 @@ pub(super) struct Case {
     pub n: usize,
     /// Bits of the ring or field.
     pub width: u32,
-    /// Bits truncated, 0 for the operations without.
+    /// Bits truncated, 0 for the operations without; of a function its fraction bits.
     pub trunc: u32,
+    /// The function that is computed, if it is one of one operand's elements.
+    pub function: Option<Elementwise>,
 }
 
 /// The two operands; the second is empty for operations of one.
@@ -60,7 +76,7 @@ pub(super) type Operands = [Vec<i64>; 2];
 impl Case {
     pub(super) fn new(options: &BenchOptions, width: u32) -> Result<Self, Error> {
         let op = Op::parse(options.op)?;
-        let truncates = matches!(op, Op::Mult | Op::MatMul | Op::Conv | Op::Trunc);
+        let exact = matches!(op, Op::Drelu | Op::Relu | Op::Maxpool | Op::Compare);
         let fraction = options
             .fraction_bits
             .unwrap_or(if width <= 32 { 12 } else { 18 });
@@ -72,7 +88,8 @@ impl Case {
             op,
             n: options.n,
             width,
-            trunc: if truncates { fraction } else { 0 },
+            trunc: if exact { 0 } else { fraction },
+            function: Elementwise::new(op, width, fraction)?,
         };
         let largest = case.lens().map(|lens| lens.into_iter().max().unwrap_or(0));
         match largest {
@@ -82,6 +99,15 @@ impl Case {
                 format!("no tensor may be empty or have more than {MAX_ELEMENTS} elements"),
             )),
         }
+    }
+
+    /// The same in the ring of so many bits.
+    pub(super) fn over(&self, width: u32) -> Result<Self, Error> {
+        Ok(Case {
+            width,
+            function: Elementwise::new(self.op, width, self.trunc)?,
+            ..*self
+        })
     }
 
     fn conv(&self) -> Conv2d {
@@ -103,15 +129,15 @@ impl Case {
     pub(super) fn lens(&self) -> Option<[usize; 3]> {
         let n = self.n;
         Some(match self.op {
-            Op::Mult => [n, n, n],
+            Op::Mult | Op::Compare => [n, n, n],
             Op::MatMul => [n.checked_mul(n)?; 3],
             Op::Conv => [
                 n.checked_mul(20 * 144)?,
                 50 * 20 * 25,
                 n.checked_mul(50 * 64)?,
             ],
-            Op::Trunc | Op::Drelu | Op::Relu => [n, 0, n],
             Op::Maxpool => [n.checked_mul(4)?, 0, n],
+            _ => [n, 0, n],
         })
     }
 
@@ -123,7 +149,7 @@ impl Case {
             Op::Mult => 1,
             Op::MatMul => self.n,
             Op::Conv => 20 * 25,
-            Op::Trunc | Op::Drelu | Op::Relu | Op::Maxpool => return room - 1,
+            _ => return room - 1,
         };
         (room / terms as u64).isqrt().max(1) - 1
     }
@@ -135,17 +161,22 @@ impl Case {
         let mut prg = Prg::new(seed);
         let magnitude = self.magnitude();
         let mut values = |len| -> Vec<i64> {
-            let within = |v: u64| (v % (2 * magnitude + 1)) as i64 - magnitude as i64;
+            let within = |v: u64| match &self.function {
+                Some(function) => function.operand(v),
+                None => (v % (2 * magnitude + 1)) as i64 - magnitude as i64,
+            };
             prg.ring::<u64>(len).into_iter().map(within).collect()
         };
         let [x, y, _] = self.lens().unwrap_or_default();
         Ok([values(x), values(y)])
     }
 
-    pub(super) fn call(&self) -> Call {
+    pub(super) fn calls(&self) -> Vec<Call> {
         let (n, trunc) = (self.lens().unwrap_or_default()[2], self.trunc);
-        match self.op {
-            Op::Mult | Op::MatMul | Op::Conv => Call::Product { n, trunc },
+        if let Some(function) = &self.function {
+            return function.calls(n);
+        }
+        vec![match self.op {
             Op::Trunc => Call::Truncate { n, trunc },
             Op::Drelu => Call::Drelu { n },
             Op::Relu => Call::Relu { n },
@@ -153,7 +184,9 @@ impl Case {
                 windows: n,
                 size: 4,
             },
-        }
+            Op::Compare => return compare_calls(n),
+            _ => Call::Product { n, trunc },
+        }]
     }
 
     pub(super) fn run<M: Machine>(
@@ -162,21 +195,26 @@ impl Case {
         operands: &[M::Share; 2],
     ) -> Result<Computed<M>, Error> {
         let [x, y] = operands;
+        if let Some(function) = &self.function {
+            return Ok(Computed::Words(function.apply(machine, x)?));
+        }
         let second = || Operand::Secret(y.clone());
         let (n, trunc) = (self.n, self.trunc);
         Ok(Computed::Words(match self.op {
             Op::Mult => machine.mul(x, &second(), trunc)?,
             Op::MatMul => machine.matmul(x, &second(), None, MatMul { m: n, k: n, n }, trunc)?,
             Op::Conv => machine.conv2d(x, &second(), None, &self.conv(), trunc)?,
-            Op::Trunc => machine.truncate(x, trunc)?,
+            Op::Compare => return Ok(Computed::Bits(compare(machine, x, y)?)),
             Op::Drelu => return Ok(Computed::Bits(machine.drelu(x)?)),
             Op::Relu => machine.relu(x)?,
             Op::Maxpool => machine.maxpool(x, n, 4)?,
+            _ => machine.truncate(x, trunc)?,
         }))
     }
 
     /// The number of large errors that the truncation is known for; any other wrong result is an
-    /// error. Without truncation the result is exact.
+    /// error. Without truncation the result is exact; a function is as exact as it states, and so
+    /// is what it is compared with.
     pub(super) fn compare(
         &self,
         result: &[i64],
@@ -184,14 +222,18 @@ impl Case {
         tolerance: Tolerance,
     ) -> Result<usize, Error> {
         let truncates = self.trunc > 0;
-        let rounding = if truncates { tolerance.rounding } else { 0 };
+        let rounding = |expected: i64| match &self.function {
+            Some(function) => function.twice_tolerance(expected),
+            None if truncates => tolerance.rounding,
+            None => 0,
+        };
         let large = 1u64 << (self.width - self.trunc - 1);
         let mut large_errors = 0;
         for (index, (&got, &expected)) in result.iter().zip(expected).enumerate() {
             let error = got.abs_diff(expected);
             if truncates && tolerance.large_errors && error >= large {
                 large_errors += 1;
-            } else if error > rounding {
+            } else if error > rounding(expected) {
                 let op = self.op.name().into();
                 return Err(Error::WrongResult {
                     op,

@@ -24,12 +24,35 @@ fn every_operation_on_every_ring() {
             let report = measure(op, n, ring, r#"{"protocol": "clear", "parties": 5}"#);
             assert_eq!(report.parties, 5);
             assert_eq!(report.online.bytes_sent, vec![0; 5], "{op}");
-            for truncation in ["gap", "exact", "aby3"] {
+            let function = ["reciprocal", "exp", "sigmoid", "tanh", "rsqrt"].contains(&op);
+            let truncations = ["gap", "exact", "aby3"];
+            for truncation in &truncations[..if function { 2 } else { 3 }] {
                 let report = measure(op, n, ring, &format!(r#"{{"truncation": "{truncation}"}}"#));
                 assert!(report.online.rounds > 0, "{op}");
                 assert!(report.online.bytes_sent.iter().all(|&b| b > 0), "{op}");
                 assert_eq!(report.layers[0].name, op);
             }
+        }
+    }
+}
+
+#[test]
+fn functions_are_measured_over_fields_too() {
+    for op in ["compare", "reciprocal", "exp", "sigmoid", "tanh", "rsqrt"] {
+        for field in [31, 61] {
+            let options = BenchOptions {
+                op,
+                n: 300,
+                ring: None,
+                field: Some(field),
+                fraction_bits: None,
+                repeat: 1,
+            };
+            let settings = r#"{"protocol": "shamir", "parties": 5}"#;
+            let settings = Settings::from_json(settings).unwrap_or_else(|e| panic!("{e}"));
+            let report = bench(&options, &settings, &mut quiet);
+            let report = report.unwrap_or_else(|e| panic!("{op}: {e}"));
+            assert!(report.online.rounds > 0, "{op}");
         }
     }
 }
@@ -95,20 +118,25 @@ fn numbers_are_the_protocols_own_unless_asked_for() {
 
 #[test]
 fn what_cannot_be_measured_is_named() {
-    let refused = |op: &str, n, ring| {
+    let refused_with = |run: &str, op: &str, n, ring, fraction_bits| {
         let options = BenchOptions {
             op,
             n,
             ring: Some(ring),
             field: None,
-            fraction_bits: Some(12),
+            fraction_bits: Some(fraction_bits),
             repeat: 1,
         };
-        bench(&options, &Settings::default(), &mut quiet)
+        let settings = Settings::from_json(run).unwrap_or_else(|e| panic!("{e}"));
+        bench(&options, &settings, &mut quiet)
             .expect_err("refused")
             .to_string()
     };
+    let refused = |op: &str, n, ring| refused_with("{}", op, n, ring, 12);
     assert!(refused("add", 1, 32).contains("mult, matmul, conv, trunc, drelu, relu, maxpool"));
+    assert!(refused_with("{}", "tanh", 3, 32, 14).contains("1 to 13 fraction bits"));
+    let aby3 = refused_with(r#"{"truncation": "aby3"}"#, "exp", 3, 64, 16);
+    assert!(aby3.contains("choose gap or exact"), "{aby3}");
     assert!(refused("relu", 0, 32).contains("size 0 of 'relu'"));
     assert!(refused("matmul", usize::MAX, 32).contains("no tensor may"));
     assert!(refused("relu", 1, 16).contains("ring of 16 bits"));

@@ -1,0 +1,115 @@
+//! Batch normalisation at inference, with everything secret: one inverse square root for each
+//! channel, and one product for each element.
+
+use super::{Format, Function, InverseSqrt, ROUNDING, Span, exp2, fixed};
+use crate::Error;
+use crate::machine::{Call, Machine, Operand};
+
+/// The layout of the elements: `batch` items of `channels` planes of `plane` elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Channels {
+    /// Items.
+    pub batch: usize,
+    /// Channels of an item.
+    pub channels: usize,
+    /// Elements of a channel.
+    pub plane: usize,
+}
+
+impl Channels {
+    fn len(&self) -> usize {
+        self.batch * self.channels * self.plane
+    }
+
+    /// One value for each channel spread over the elements. Local.
+    fn spread<M: Machine>(&self, machine: &mut M, x: &M::Share) -> M::Share {
+        let channel = |i: usize| (i / self.plane % self.channels) as u32;
+        let index: Vec<u32> = (0..self.len()).map(channel).collect();
+        machine.gather(x, &index)
+    }
+}
+
+/// What a normalisation has learnt of each channel.
+#[derive(Clone, Debug)]
+pub struct Statistics<S> {
+    /// The mean.
+    pub mean: S,
+    /// The variance.
+    pub variance: S,
+    /// The factor.
+    pub gamma: S,
+    /// The summand.
+    pub beta: S,
+}
+
+/// `(x - mean) / sqrt(variance + eps) * gamma + beta`.
+#[derive(Clone, Debug)]
+pub struct BatchNorm {
+    format: Format,
+    epsilon: i64,
+    rsqrt: InverseSqrt,
+    /// Fraction bits of `gamma / sqrt(variance + eps)`.
+    places: u32,
+}
+
+impl BatchNorm {
+    /// For `variance + eps` in `span` and results of a magnitude below `2^bound` before `beta` is
+    /// added; so must `gamma / sqrt(variance + eps)` be.
+    ///
+    /// Each channel's factor has `p = min(bits - 3 - f - bound, F)` fraction bits, `F` being those
+    /// inside [`InverseSqrt`]; fewer than `f` are refused.
+    pub fn new(format: Format, epsilon: f64, span: Span, bound: u32) -> Result<Self, Error> {
+        let left = format.room().saturating_sub(format.fraction + bound);
+        let places = left.min(format.room() / 2);
+        if places < format.fraction {
+            return Err(Error::Invalid(format!(
+                "normalised values up to 2^{bound} leave each channel's factor {left} fraction bits over {} bits, fewer than the {} of the numbers",
+                format.bits, format.fraction
+            )));
+        }
+        Ok(BatchNorm {
+            format,
+            epsilon: fixed(epsilon, format.fraction),
+            rsqrt: InverseSqrt::with_result(format, span, places)?,
+            places,
+        })
+    }
+
+    /// The calls of [`BatchNorm::apply`]: an inverse square root and a product for each channel, a
+    /// product for each element.
+    pub fn calls(&self, shape: Channels) -> Vec<Call> {
+        let product = |n, trunc| Call::Product { n, trunc };
+        let mut calls = self.rsqrt.calls(shape.channels);
+        calls.push(product(shape.channels, self.format.fraction));
+        calls.push(product(shape.len(), self.places));
+        calls
+    }
+
+    /// Normalises `x`, laid out as `shape` says.
+    pub fn apply<M: Machine>(
+        &self,
+        machine: &mut M,
+        x: &M::Share,
+        shape: Channels,
+        of: &Statistics<M::Share>,
+    ) -> Result<M::Share, Error> {
+        let epsilon = machine.constant(&vec![self.epsilon; shape.channels]);
+        let variance = machine.add(&of.variance, &epsilon);
+        let inverse = self.rsqrt.apply(machine, &variance)?;
+        let gamma = Operand::Secret(of.gamma.clone());
+        let factor = machine.mul(&inverse, &gamma, self.format.fraction)?;
+        let [mean, factor, beta] =
+            [&of.mean, &factor, &of.beta].map(|value| shape.spread(machine, value));
+        let centred = machine.sub(x, &mean);
+        let normalised = machine.mul(&centred, &Operand::Secret(factor), self.places)?;
+        Ok(machine.add(&normalised, &beta))
+    }
+
+    /// The largest error of a result, in units of `2^-f`, for `centred = x - mean`.
+    pub fn tolerance(&self, centred: f64, gamma: f64, variance: f64) -> f64 {
+        let inverse = 1.0 / (variance + self.epsilon as f64 / self.format.one()).sqrt();
+        let factor = ROUNDING + gamma.abs() * self.rsqrt.tolerance(inverse);
+        let places = self.format.fraction as i32 - self.places as i32;
+        ROUNDING + centred.abs() * factor * exp2(places)
+    }
+}

@@ -1,0 +1,28 @@
+//! Comparisons of two secrets: the sign of their difference, which must lie in the ring's signed
+//! range (and within 32 bits where signs are taken of so many).
+
+use crate::Error;
+use crate::machine::{Call, Machine};
+
+/// 1 where `x >= y`, else 0. One DReLU.
+pub fn compare<M: Machine>(machine: &mut M, x: &M::Share, y: &M::Share) -> Result<M::Bits, Error> {
+    let difference = machine.sub(x, y);
+    machine.drelu(&difference)
+}
+
+/// 1 where `x < y`, else 0: of integers, where `y - x - 1 >= 0`. One DReLU.
+pub fn less_than<M: Machine>(
+    machine: &mut M,
+    x: &M::Share,
+    y: &M::Share,
+) -> Result<M::Bits, Error> {
+    let n = machine.len(x);
+    let one = machine.constant(&vec![1; n]);
+    let next = machine.add(x, &one);
+    compare(machine, y, &next)
+}
+
+/// The calls of [`compare`] and of [`less_than`] for `n` elements.
+pub fn compare_calls(n: usize) -> Vec<Call> {
+    vec![Call::Drelu { n }]
+}

@@ -1,0 +1,53 @@
+//! Elementary functions of public numbers, for the constants that all parties must agree on to the
+//! last bit: by additions, products and quotients alone, which are the same on every machine. A
+//! system's own `exp` and `cos` need not be.
+
+/// Terms of a series for an argument of at most 1/2: the next would be below `2^-70`.
+const TERMS: u32 = 16;
+
+/// `2^exponent`.
+pub(super) fn exp2(exponent: i32) -> f64 {
+    f64::from_bits(((1023 + i64::from(exponent)) as u64) << 52)
+}
+
+/// `value`, rounded, with `fraction` fraction bits.
+pub(super) fn fixed(value: f64, fraction: u32) -> i64 {
+    (value * exp2(fraction as i32)).round() as i64
+}
+
+/// `e^x` of a moderate `x`: the series of `x / 2^8`, squared 8 times.
+pub(super) fn exp(x: f64) -> f64 {
+    let reduced = x / 256.0;
+    let series = (1..=TERMS)
+        .rev()
+        .fold(1.0, |sum, k| 1.0 + sum * reduced / f64::from(k));
+    (0..8).fold(series, |power, _| power * power)
+}
+
+/// The cosine of an `x` between 0 and pi: the series of `x / 8`, doubled 3 times.
+pub(super) fn cos(x: f64) -> f64 {
+    let square = (x / 8.0) * (x / 8.0);
+    let term = |sum: f64, k: u32| 1.0 - sum * square / f64::from((2 * k - 1) * (2 * k));
+    let series = (1..=TERMS).rev().fold(1.0, term);
+    (0..3).fold(series, |c, _| 2.0 * c * c - 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_series_are_the_functions() {
+        for i in -320..=320 {
+            let x = f64::from(i) / 10.0;
+            assert!((exp(x) / x.exp() - 1.0).abs() < 1e-12, "exp {x}");
+            let angle = x.abs() / 10.2;
+            assert!((cos(angle) - angle.cos()).abs() < 1e-13, "cos {angle}");
+        }
+        assert_eq!(
+            [exp2(0), exp2(-3), exp2(60)],
+            [1.0, 0.125, (1u64 << 60) as f64]
+        );
+        assert_eq!(fixed(-0.75, 3), -6);
+    }
+}
