@@ -105,7 +105,7 @@ impl<F: Field> Shamir<F> {
     fn send_shares(&mut self, job: &Job<F>) -> Result<(), Error> {
         let (id, degree) = (self.party.id(), job.reveal.degree);
         let direct = self.params.direct(&job.reveal);
-        for (king, piece) in self.params.pieces(job.reveal.len) {
+        for (king, piece) in self.params.pieces(&job.reveal) {
             let share = &job.share[piece];
             if direct {
                 for i in 1..=degree {
@@ -122,7 +122,7 @@ impl<F: Field> Shamir<F> {
     /// A direct opening's end.
     fn add_up_all(&mut self, job: &Job<F>) -> Result<Vec<F>, Error> {
         let mut all = Vec::with_capacity(job.reveal.len);
-        for (_, piece) in self.params.pieces(job.reveal.len) {
+        for (_, piece) in self.params.pieces(&job.reveal) {
             all.append(&mut self.add_up(job, &job.share[piece])?);
         }
         Ok(all)
@@ -135,7 +135,7 @@ impl<F: Field> Shamir<F> {
         let mut all = vec![F::ZERO; job.reveal.len];
         for (_, piece) in self
             .params
-            .pieces(job.reveal.len)
+            .pieces(&job.reveal)
             .filter(|(king, _)| *king == id)
         {
             let value = self.add_up(job, &job.share[piece.clone()])?;
@@ -169,7 +169,7 @@ impl<F: Field> Shamir<F> {
     /// Adds what the other kings tell; of a `dealt` value its share.
     fn hear(&mut self, job: &Job<F>, all: &mut [F]) -> Result<(), Error> {
         let id = self.party.id();
-        for (king, piece) in self.params.pieces(job.reveal.len) {
+        for (king, piece) in self.params.pieces(&job.reveal) {
             let place = self.params.before(id, king);
             let part = &mut all[piece];
             if (1..=self.params.listeners(job.reveal.dealt)).contains(&place) {

@@ -81,10 +81,14 @@ impl Params {
         (0..kings).map(move |k| (k, k * len / kings..(k + 1) * len / kings))
     }
 
-    /// The parts of `len` elements that are sent at once, each with its king: so short that what is
-    /// made on the way stays in cache.
-    pub fn pieces(&self, len: usize) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
-        self.kings(len).flat_map(|(king, part)| {
+    /// The parts that an opening's messages have, each with its king, who matters only where there
+    /// are kings: so short that what is made on the way stays in cache.
+    pub fn pieces(&self, reveal: &Reveal) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
+        let parts: Vec<_> = match self.direct(reveal) {
+            true => vec![(0, 0..reveal.len)],
+            false => self.kings(reveal.len).collect(),
+        };
+        parts.into_iter().flat_map(|(king, part)| {
             let end = part.end;
             part.step_by(PIECE)
                 .map(move |from| (king, from..end.min(from + PIECE)))

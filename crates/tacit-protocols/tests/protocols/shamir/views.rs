@@ -13,7 +13,9 @@ use tacit_protocols::machine::{Call, Machine};
 use tacit_protocols::shamir::{Opening, Shamir};
 
 /// Elements in a run, all of the same value; every one is a sample.
-pub const N: usize = 1 << 14;
+pub const N: usize = 15_000;
+/// The longest message of an opening, longer ones follow in pieces; no multiple of `N` is one.
+const PIECE: usize = 1 << 15;
 pub const P: usize = F5::P as usize;
 
 const VALUE: &str = "shamir reveal: value";
@@ -66,14 +68,7 @@ pub fn observe(subject: &ShamirOver<F5>, x: i64, calls: &[Call], program: Progra
             .expect("the input is shared");
         program(&mut machine, &share).expect("the program runs");
     });
-    let mut sent = Sent::new();
-    for to in 0..parties {
-        for seen in recorder.view(to) {
-            let values = seen.payload.iter().map(|&b| F5::from_u64(b.into()));
-            let stream = sent.entry((seen.from, to)).or_default();
-            stream.push((seen.step, values.collect()));
-        }
-    }
+    let sent = messages(&recorder, parties);
     let mut shares = BTreeMap::new();
     for ((from, to), stream) in &sent {
         for (i, (step, values)) in stream.iter().enumerate() {
@@ -89,6 +84,27 @@ pub fn observe(subject: &ShamirOver<F5>, x: i64, calls: &[Call], program: Progra
         _ => by_kings(subject, &sent, &mut shares),
     };
     Seen { shares, rows }
+}
+
+/// What was sent, pieces put together.
+fn messages(recorder: &Recorder, parties: usize) -> Sent {
+    let mut sent = Sent::new();
+    for to in 0..parties {
+        let mut whole = vec![true; parties];
+        for seen in recorder.view(to) {
+            let values = seen.payload.iter().map(|&b| F5::from_u64(b.into()));
+            let stream = sent.entry((seen.from, to)).or_default();
+            match stream.last_mut().filter(|_| !whole[seen.from]) {
+                Some((step, begun)) => {
+                    assert_eq!(*step, seen.step);
+                    begun.extend(values);
+                }
+                None => stream.push((seen.step, values.collect())),
+            }
+            whole[seen.from] = seen.step == INPUT || seen.payload.len() != PIECE;
+        }
+    }
+    sent
 }
 
 pub fn cell(v: F5) -> usize {
