@@ -79,3 +79,54 @@ impl<F: Field> Shamir<F> {
         Ok(vec::mul(&r, &c))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Comparison;
+    use super::super::tests::{mesh, open, options, run};
+    use super::*;
+    use tacit_algebra::Prg;
+    use tacit_algebra::mersenne::{F7, F31, F61};
+
+    /// Over the small field pairs with a product of 0 are made anew as well.
+    fn prefixes<F: Field>(parties: usize, rows: usize, n: usize) {
+        let options = options(parties, (parties - 1) / 2, Comparison::Tree);
+        let factor = |v: F| if v == F::ZERO { F::ONE } else { v };
+        let a: Vec<F> = Prg::new([7; 16]).field(rows * n);
+        let a: Vec<F> = a.into_iter().map(factor).collect();
+        let shares = run::<F, _>(mesh(parties), &options, |machine| {
+            let material = machine.prepare_pre_mult(rows, n)?;
+            machine.pre_mult(&a, material)
+        });
+        let shares: Vec<&[F]> = shares.iter().map(Vec::as_slice).collect();
+        let opened = open(&shares, options.threshold);
+        for element in 0..n {
+            let mut product = F::ONE;
+            for row in 0..rows {
+                product = product.mul(a[row * n + element]);
+                assert_eq!(opened[row * n + element], product, "row {row}");
+            }
+        }
+    }
+
+    #[test]
+    fn prefix_products_are_those_of_the_definition() {
+        prefixes::<F7>(3, 3, 9);
+        prefixes::<F31>(3, 31, 50);
+        prefixes::<F31>(7, 1, 20);
+        prefixes::<F61>(4, 5, 33);
+    }
+
+    #[test]
+    fn material_of_another_size_is_refused() {
+        let options = options(3, 1, Comparison::Tree);
+        let refused = run::<F31, _>(mesh(3), &options, |machine| {
+            let material = machine.prepare_pre_mult(2, 4)?;
+            Ok(machine.pre_mult(&[F31::ONE; 7], material).err())
+        });
+        for error in refused {
+            let words = error.expect("one factor is missing").to_string();
+            assert!(words.contains("PreMult of 7 factors"), "{words}");
+        }
+    }
+}
