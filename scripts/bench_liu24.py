@@ -118,7 +118,7 @@ def tables(models, digits, images):
         cost,
     )  # fmt: skip
     return (
-        "Batches as the library chooses; memory is the process's, all parties in it.\n\n"
+        "Batches as the library chooses; memory is the most that the process had until then.\n\n"
         f"{accuracy_table}\n\nOne image; every cell is online, offline. Seconds with all "
         "parties on this machine, megabytes (10^6 bytes) the parties' average, hops online.\n\n"
         f"{cost_table}"
