@@ -11,6 +11,7 @@ pub mod machine;
 pub mod math;
 mod pool;
 pub mod shamir;
+mod tree;
 
 pub use cost::Cost;
 pub use error::Error;

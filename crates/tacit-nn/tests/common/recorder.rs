@@ -1,7 +1,6 @@
 //! A clear-text machine that writes down every call it gets.
 
 use std::ops::Range;
-
 use std::time::Duration;
 
 use tacit_net::{LinkModel, Party, memory};

@@ -10,11 +10,10 @@ use std::ops::Range;
 use tacit_algebra::{Bits, Ring, falcon as kernel, prime, vec};
 
 use super::Falcon;
-use super::cost::product_tree;
 use super::domain::{Booleans, Domain, Residues, Words, blocks};
 use super::material::{self, CompareBatch, SignBatch, View};
 use super::sharing::Rss;
-use crate::Error;
+use crate::{Error, tree};
 
 const OPEN_MASKED: &str = "falcon wrap3: open masked value";
 const TREE: &str = "falcon compare: product";
@@ -32,7 +31,7 @@ impl<R: Ring> Falcon<R> {
     ///
     /// Returns `beta' = [d != 0]`; `[x > r] = beta ^ beta'`. Of `d` the parties learn that it is 0
     /// (probability 1/2 whatever `x`) or a uniform non-zero residue.
-    /// `ceil(log2(rows + 1))` hops; see [`product_tree`] for the bytes.
+    /// `ceil(log2(rows + 1))` hops; see [`tree::levels`] for the bytes.
     pub(super) fn private_compare<S: Ring>(
         &mut self,
         batch: &CompareBatch,
@@ -47,7 +46,7 @@ impl<R: Ring> Falcon<R> {
             this.leaves(batch, columns, rows, &r[block.clone()])
         };
         let mut left = rows + 1;
-        for pairs in product_tree(rows + 1) {
+        for pairs in tree::levels(rows + 1) {
             for (level, block) in levels.iter_mut().zip(&blocks) {
                 let factors = level.take().unwrap_or_else(|| leaves(self, block));
                 let half = pairs * block.len();

@@ -11,19 +11,7 @@ use super::demand::{self, Want};
 use super::{PARTIES, Truncation};
 use crate::Cost;
 use crate::machine::{Audience, Call, CostModel};
-use crate::pool;
-
-/// The levels of a product tree over `leaves` factors but for the last, each with its pairs.
-pub(super) fn product_tree(leaves: usize) -> impl Iterator<Item = usize> {
-    let mut left = leaves;
-    std::iter::from_fn(move || {
-        (left > 2).then(|| {
-            let pairs = left / 2;
-            left -= pairs;
-            pairs
-        })
-    })
-}
+use crate::{pool, tree};
 
 /// Falcon's declared cost over a ring of `bits` bits.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +53,7 @@ impl FalconCost {
 
     /// Private compare of `rows` bits in the field of `prime`.
     fn compare(&self, prime: u8, rows: usize, n: usize) -> (u32, u64) {
-        let levels: Vec<usize> = product_tree(rows + 1).collect();
+        let levels: Vec<usize> = tree::levels(rows + 1).collect();
         let bytes = levels
             .iter()
             .map(|pairs| residues(prime, pairs * n))

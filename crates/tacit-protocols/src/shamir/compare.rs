@@ -13,8 +13,7 @@ use tacit_algebra::mersenne::{
 use super::Shamir;
 use super::demand::Want;
 use super::material::{Material, Rot, Tree};
-use super::params::tree_levels;
-use crate::Error;
+use crate::{Error, tree};
 
 const OPEN_MASKED: &str = "shamir comparison: masked value";
 const LEVEL: &str = "shamir tree: level";
@@ -34,7 +33,7 @@ pub(super) enum Sign<F> {
 impl<F: Field> Shamir<F> {
     /// DReLU: 1 where `a` is in `[0, (p-1)/2]`, else 0.
     ///
-    /// By the tree `2 + ceil(log2 (l+1))` openings one after the other, less one; by the rotation 4.
+    /// By the tree `1 + ceil(log2 (l+1))` openings one after the other; by the rotation 4.
     pub(super) fn drelu_shares(&mut self, a: &[F]) -> Result<Vec<F>, Error> {
         match self.sign(a, false)? {
             Sign::Tree(sign, _) => Ok(sign),
@@ -86,7 +85,7 @@ impl<F: Field> Shamir<F> {
         let n = y.len();
         let mut factors = tree_leaves(y, &tree.bits, &tree.flips, &tree.b);
         factors.extend_from_slice(&tree.m);
-        for pairs in tree_levels(self.params.bits + 1) {
+        for pairs in tree::levels(self.params.bits + 1) {
             let half = pairs * n;
             let double = tree.double.take(half);
             let mut products =

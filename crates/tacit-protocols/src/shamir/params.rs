@@ -7,7 +7,7 @@ use tacit_algebra::mersenne::Field;
 use tacit_net::LinkModel;
 
 use super::{Comparison, MAX_PARTIES, Opening, Options};
-use crate::Error;
+use crate::{Error, tree};
 
 /// Elements up to which one king serves alone: messages cost more than the bytes that spreading
 /// them over more kings would save.
@@ -171,7 +171,7 @@ impl Params {
             let len = self.places() * n;
             all.extend([vec![dealt(len)], vec![public(len, n_2t)]]);
         } else {
-            all.extend(tree_levels(self.bits + 1).map(|pairs| vec![dealt(pairs * n)]));
+            all.extend(tree::levels(self.bits + 1).map(|pairs| vec![dealt(pairs * n)]));
             all.push(vec![public(n, n_2t)]);
         }
         all
@@ -229,16 +229,4 @@ impl Params {
             }
         }
     }
-}
-
-/// The levels of a product tree over `leaves` factors but for the last, each with its pairs.
-pub(super) fn tree_levels(leaves: usize) -> impl Iterator<Item = usize> {
-    let mut left = leaves;
-    std::iter::from_fn(move || {
-        (left > 2).then(|| {
-            let pairs = left / 2;
-            left -= pairs;
-            pairs
-        })
-    })
 }
