@@ -6,7 +6,7 @@ use crate::kernel::Kernels;
 use crate::patches::Patches;
 
 /// The shape of a convolution; images are NCHW, weights OIHW with `channels / groups` inputs.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Conv2d {
     /// Images.
     pub batch: usize,

@@ -9,7 +9,7 @@ use tacit_algebra::Ring;
 use tacit_net::{LinkModel, Phase, memory};
 use tacit_protocols::Error;
 use tacit_protocols::falcon::{Falcon, PARTIES, Rss, Truncation};
-use tacit_protocols::machine::{Call, Machine};
+use tacit_protocols::machine::{Call, KeyBits, Machine};
 
 #[global_allocator]
 static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -61,7 +61,7 @@ fn phases<R: Ring>(bencher: Bencher, timed: Phase, call: Call, n: usize, online:
 }
 
 fn relu<R: Ring>(machine: &mut Falcon<R>, x: &Rss<Vec<R>>) -> Result<(), Error> {
-    machine.relu(x).map(drop)
+    machine.relu(x, KeyBits::ALL).map(drop)
 }
 
 fn truncate<R: Ring>(machine: &mut Falcon<R>, x: &Rss<Vec<R>>) -> Result<(), Error> {
@@ -70,12 +70,12 @@ fn truncate<R: Ring>(machine: &mut Falcon<R>, x: &Rss<Vec<R>>) -> Result<(), Err
 
 #[divan::bench(types = [u32, u64], args = [10_000, 100_000, 1_000_000], sample_count = 5)]
 fn relu_online<R: Ring>(bencher: Bencher, n: usize) {
-    phases::<R>(bencher, Phase::Online, Call::Relu { n }, n, relu);
+    phases::<R>(bencher, Phase::Online, Call::relu(n), n, relu);
 }
 
 #[divan::bench(types = [u32, u64], args = [10_000, 100_000, 1_000_000], sample_count = 5)]
 fn relu_offline<R: Ring>(bencher: Bencher, n: usize) {
-    phases::<R>(bencher, Phase::Offline, Call::Relu { n }, n, relu);
+    phases::<R>(bencher, Phase::Offline, Call::relu(n), n, relu);
 }
 
 #[divan::bench(types = [u32, u64], args = [1_000_000], sample_count = 5)]

@@ -1,25 +1,44 @@
 //! What distinguishes a product from a matrix product or a convolution.
 
 use bytemuck::Pod;
-use tacit_algebra::{Conv2d, MatMul, vec};
+use tacit_algebra::{Conv2d, MatMul, Ring, conv2d_acc, matmul_acc, vec};
 
 use crate::Error;
 
-/// A bilinear map on vectors.
-pub(crate) enum Bilinear<'a> {
+/// A bilinear map on vectors, with its sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Bilinear {
     /// Element by element.
-    Elementwise,
+    Elementwise(usize),
     /// Matrix product.
     MatMul(MatMul),
     /// Two-dimensional convolution.
-    Conv2d(&'a Conv2d),
+    Conv2d(Conv2d),
 }
 
-impl Bilinear<'_> {
-    /// Output elements for a left operand of `n` elements.
-    pub(crate) fn outputs(&self, n: usize) -> usize {
+impl Bilinear {
+    /// Elements of the left operand.
+    pub fn left(&self) -> usize {
         match self {
-            Bilinear::Elementwise => n,
+            Bilinear::Elementwise(n) => *n,
+            Bilinear::MatMul(shape) => shape.m * shape.k,
+            Bilinear::Conv2d(shape) => shape.input_len(),
+        }
+    }
+
+    /// Elements of the right operand.
+    pub fn right(&self) -> usize {
+        match self {
+            Bilinear::Elementwise(n) => *n,
+            Bilinear::MatMul(shape) => shape.k * shape.n,
+            Bilinear::Conv2d(shape) => shape.weight_len(),
+        }
+    }
+
+    /// Elements of the result.
+    pub fn outputs(&self) -> usize {
+        match self {
+            Bilinear::Elementwise(n) => *n,
             Bilinear::MatMul(shape) => shape.m * shape.n,
             Bilinear::Conv2d(shape) => shape.output_len(),
         }
@@ -27,17 +46,18 @@ impl Bilinear<'_> {
 
     /// Refuses operands whose sizes do not fit.
     pub(crate) fn check(&self, x: usize, y: usize, bias: Option<usize>) -> Result<(), Error> {
-        let (want_x, want_y, want_bias) = match self {
-            Bilinear::Elementwise => (x, x, 0),
-            Bilinear::MatMul(s) => (s.m * s.k, s.k * s.n, s.n),
+        let biases = match self {
+            Bilinear::Elementwise(_) => 0,
+            Bilinear::MatMul(s) => s.n,
             Bilinear::Conv2d(s) => {
                 s.validate().map_err(Error::Invalid)?;
-                (s.input_len(), s.weight_len(), s.filters)
+                s.filters
             }
         };
-        if x != want_x || y != want_y || bias.is_some_and(|b| b != want_bias) {
+        let (left, right) = (self.left(), self.right());
+        if x != left || y != right || bias.is_some_and(|b| b != biases) {
             return Err(Error::Invalid(format!(
-                "a product of {want_x} by {want_y} elements was given {x} and {y}, and a bias of {bias:?} for {want_bias}"
+                "a product of {left} by {right} elements was given {x} and {y}, and a bias of {bias:?} for {biases}"
             )));
         }
         Ok(())
@@ -46,9 +66,18 @@ impl Bilinear<'_> {
     /// The bias, one per column or channel, spread over the outputs.
     pub(crate) fn spread<T: Pod>(&self, bias: &[T]) -> Vec<T> {
         match self {
-            Bilinear::Elementwise => Vec::new(),
+            Bilinear::Elementwise(_) => Vec::new(),
             Bilinear::MatMul(s) => vec::tile(bias, 1, s.m),
             Bilinear::Conv2d(s) => vec::tile(bias, s.out_height() * s.out_width(), s.batch),
+        }
+    }
+
+    /// `acc += x * y` over a ring.
+    pub(crate) fn accumulate<R: Ring>(&self, acc: &mut [R], x: &[R], y: &[R]) {
+        match self {
+            Bilinear::Elementwise(_) => vec::add_assign(acc, &vec::mul(x, y)),
+            Bilinear::MatMul(shape) => matmul_acc(acc, x, y, *shape),
+            Bilinear::Conv2d(shape) => conv2d_acc(acc, x, y, shape),
         }
     }
 }

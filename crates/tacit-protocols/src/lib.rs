@@ -10,8 +10,11 @@ mod keys;
 pub mod machine;
 pub mod math;
 mod pool;
+mod replicated;
 pub mod shamir;
 mod tree;
+mod truncation;
 
 pub use cost::Cost;
 pub use error::Error;
+pub use truncation::Truncation;

@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use tacit_net::Party;
 
+pub use crate::bilinear::Bilinear;
 use crate::{Cost, Error, pool};
 
 pub use tacit_algebra::{Conv2d, MatMul};
@@ -33,6 +34,36 @@ pub enum Operand<S> {
     Public(Vec<i64>),
 }
 
+/// The bits of a value that its sign is taken from (Bicoptor 2.0, section 5): the caller's promise
+/// that `-2^{dropped + kept} + 2^dropped <= x < 2^{dropped + kept}`.
+///
+/// A protocol may take the sign at less cost for it. With `dropped` = 0 signs stay exact; else a
+/// protocol that uses them may take an `x` in `-2^dropped < x < 0` for non-negative, and then a
+/// ReLU lets it through. Values beyond the promise may get any sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KeyBits {
+    /// Low bits that need not be looked at.
+    pub dropped: u32,
+    /// The bits above them that tell the sign.
+    pub kept: u32,
+}
+
+impl KeyBits {
+    /// No promise but that the machine takes the value's sign exactly.
+    pub const ALL: KeyBits = KeyBits {
+        dropped: 0,
+        kept: u32::MAX,
+    };
+
+    /// The key bits of a difference of two such values.
+    pub fn of_difference(self) -> KeyBits {
+        KeyBits {
+            kept: self.kept.saturating_add(1),
+            ..self
+        }
+    }
+}
+
 /// One call of the machine with its size: what a plan counts before any data arrives.
 ///
 /// `n` counts elements, the batch included; `trunc` is the number of low bits dropped from the
@@ -53,10 +84,17 @@ pub enum Call {
         /// Who learns them.
         to: Audience,
     },
-    /// `mul`, `matmul` or `conv2d` of two secrets with `n` output elements.
-    Product {
-        /// Output elements.
+    /// `fix` of `n` elements.
+    Fix {
+        /// Elements.
         n: usize,
+    },
+    /// `mul`, `matmul` or `conv2d` of two secrets.
+    Product {
+        /// Which of them, with its sizes.
+        map: Bilinear,
+        /// The right operand's number among those fixed so far, if it is one of them.
+        fixed: Option<usize>,
         /// Bits truncated.
         trunc: u32,
     },
@@ -71,11 +109,15 @@ pub enum Call {
     Drelu {
         /// Elements.
         n: usize,
+        /// Where the sign is.
+        keys: KeyBits,
     },
     /// `relu`.
     Relu {
         /// Elements.
         n: usize,
+        /// Where the sign is.
+        keys: KeyBits,
     },
     /// `select`.
     Select {
@@ -88,7 +130,42 @@ pub enum Call {
         windows: usize,
         /// Elements of a window.
         size: usize,
+        /// Where the signs of differences within a window are.
+        keys: KeyBits,
     },
+}
+
+impl Call {
+    /// An element-wise product of two secrets.
+    pub fn elementwise(n: usize, trunc: u32) -> Call {
+        Call::Product {
+            map: Bilinear::Elementwise(n),
+            fixed: None,
+            trunc,
+        }
+    }
+
+    /// `drelu` of values of any size.
+    pub fn drelu(n: usize) -> Call {
+        let keys = KeyBits::ALL;
+        Call::Drelu { n, keys }
+    }
+
+    /// `relu` of values of any size.
+    pub fn relu(n: usize) -> Call {
+        let keys = KeyBits::ALL;
+        Call::Relu { n, keys }
+    }
+
+    /// `maxpool` of values of any size.
+    pub fn maxpool(windows: usize, size: usize) -> Call {
+        let keys = KeyBits::ALL;
+        Call::Maxpool {
+            windows,
+            size,
+            keys,
+        }
+    }
 }
 
 /// What a protocol declares of its own cost; tests hold it against the meters.
@@ -133,6 +210,13 @@ pub trait Machine {
     fn constant(&mut self, values: &[i64]) -> Self::Share;
     /// Opens `x`; `None` for those outside the audience.
     fn reveal(&mut self, x: &Self::Share, to: Audience) -> Result<Option<Vec<i64>>, Error>;
+
+    /// Makes `x` cheap to be the right operand of many products, each of which then names it by
+    /// its number among all that were fixed. Where a protocol gains nothing, `x` itself. Local
+    /// maps of the result are no longer fixed.
+    fn fix(&mut self, x: Self::Share) -> Result<Self::Share, Error> {
+        Ok(x)
+    }
 
     /// The number of elements.
     fn len(&self, x: &Self::Share) -> usize;
@@ -181,7 +265,7 @@ pub trait Machine {
     fn truncate(&mut self, x: &Self::Share, trunc: u32) -> Result<Self::Share, Error>;
 
     /// 1 where `x >= 0`, else 0.
-    fn drelu(&mut self, x: &Self::Share) -> Result<Self::Bits, Error>;
+    fn drelu(&mut self, x: &Self::Share, keys: KeyBits) -> Result<Self::Bits, Error>;
     /// `x` where `bit` is 0, `y` where it is 1.
     fn select(
         &mut self,
@@ -190,16 +274,17 @@ pub trait Machine {
         y: &Self::Share,
     ) -> Result<Self::Share, Error>;
     /// `max(x, 0)`.
-    fn relu(&mut self, x: &Self::Share) -> Result<Self::Share, Error>;
+    fn relu(&mut self, x: &Self::Share, keys: KeyBits) -> Result<Self::Share, Error>;
     /// The maximum of each window: element `j` of window `i` is `x[j * windows + i]`.
-    /// Differences within a window must lie in the ring's signed range.
+    /// `keys` are those of differences within a window, which must lie in the ring's signed range.
     fn maxpool(
         &mut self,
         x: &Self::Share,
         windows: usize,
         size: usize,
+        keys: KeyBits,
     ) -> Result<Self::Share, Error> {
-        pool::maxpool(self, x, windows, size)
+        pool::maxpool(self, x, windows, size, keys)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Maxpool as a balanced tree, for every protocol that has a ReLU.
 
 use crate::Error;
-use crate::machine::Machine;
+use crate::machine::{KeyBits, Machine};
 
 /// The levels of a balanced tree over `size` leaves: (pairs, whether an odd one is carried).
 pub(crate) fn levels(size: usize) -> impl Iterator<Item = (usize, bool)> {
@@ -22,6 +22,7 @@ pub(crate) fn maxpool<M: Machine + ?Sized>(
     x: &M::Share,
     windows: usize,
     size: usize,
+    keys: KeyBits,
 ) -> Result<M::Share, Error> {
     let given = machine.len(x);
     if given != windows * size || size == 0 {
@@ -37,7 +38,7 @@ pub(crate) fn maxpool<M: Machine + ?Sized>(
             machine.slice(&level, half..2 * half),
         );
         let difference = machine.sub(&a, &b);
-        let excess = machine.relu(&difference)?;
+        let excess = machine.relu(&difference, keys)?;
         let larger = machine.add(&b, &excess);
         level = match odd {
             true => {

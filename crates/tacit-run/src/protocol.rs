@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use tacit_net::LinkModel;
 use tacit_nn::plan::{is_field, numbers};
-use tacit_protocols::falcon::Truncation;
+use tacit_protocols::Truncation;
 use tacit_protocols::shamir::{Comparison, Opening};
 
 use crate::settings::Named;
@@ -23,6 +23,8 @@ pub struct Protocol {
     /// The rings of 32 and 64 bits and the prime fields of 31 and 61 that it computes in; the last
     /// is the default.
     pub widths: &'static [u32],
+    /// The truncations that it has, where they are chosen.
+    pub truncations: &'static [Truncation],
     /// Its only truncation, where it has one of its own and the setting does not matter.
     pub own_truncation: Option<OwnTruncation>,
     /// Whether the number of parties that may be corrupt is chosen.
@@ -115,6 +117,18 @@ impl Protocol {
         }
     }
 
+    fn check_truncation(&self, chosen: Truncation) -> Result<(), Error> {
+        if self.own_truncation.is_some() || self.truncations.contains(&chosen) {
+            return Ok(());
+        }
+        let names: Vec<_> = self.truncations.iter().map(|kind| kind.name()).collect();
+        let why = format!("{} has {}; choose one of them", self.name, names.join(", "));
+        Err(Error::setting(
+            format!("truncation '{}'", chosen.name()),
+            why,
+        ))
+    }
+
     /// Refuses a choice that this protocol does not offer.
     fn without(&self, what: &str) -> Error {
         let why = format!("{} has none to choose; leave it out", self.name);
@@ -164,6 +178,7 @@ impl Instance {
         if !protocol.variants && settings.opening != Opening::Auto {
             return Err(protocol.without("opening"));
         }
+        protocol.check_truncation(settings.truncation)?;
         Ok(Instance {
             protocol,
             width,
@@ -219,6 +234,7 @@ pub(crate) mod tests {
         parties: 3..=63,
         security: |parties, threshold| format!("up to {threshold} of {parties}"),
         widths: &[31, 61],
+        truncations: &[],
         own_truncation: Some(OwnTruncation {
             name: "own",
             error: 2,

@@ -3,6 +3,7 @@
 use tacit_algebra::Ring;
 use tacit_algebra::mersenne::{F31, F61};
 use tacit_net::Party;
+use tacit_protocols::Truncation;
 use tacit_protocols::clear::{Clear, ClearCost};
 use tacit_protocols::falcon::{Falcon, FalconCost, PARTIES};
 use tacit_protocols::machine::{CostModel, Machine};
@@ -74,6 +75,7 @@ impl RingSystem for FalconSystem {
         parties: PARTIES..=PARTIES,
         security: |_, _| "semi-honest, 1 of 3 corrupt".into(),
         widths: &[32, 64],
+        truncations: &[Truncation::Gap, Truncation::Exact, Truncation::Aby3],
         own_truncation: None,
         threshold: false,
         variants: false,
@@ -110,6 +112,7 @@ impl System for ShamirSystem {
             format!("semi-honest, up to {threshold} of {parties} corrupt")
         },
         widths: &[31, 61],
+        truncations: &[],
         own_truncation: Some(OwnTruncation {
             name: "unbiased",
             error: 2,
@@ -158,6 +161,7 @@ impl RingSystem for ClearSystem {
         parties: 1..=16,
         security: |_, _| "none: clear text".into(),
         widths: &[32, 64],
+        truncations: &[],
         own_truncation: Some(OwnTruncation {
             name: "floor",
             error: 0,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, de};
 use tacit_net::LinkModel;
 use tacit_nn::plan::{Order, Roles, WIDTHS, is_field};
-use tacit_protocols::falcon::Truncation;
+use tacit_protocols::Truncation;
 use tacit_protocols::machine::Audience;
 use tacit_protocols::shamir::{Comparison, Opening};
 
@@ -42,9 +42,14 @@ impl Named for Truncation {
     const WHAT: &'static str = "truncation";
 
     fn known() -> impl Iterator<Item = (&'static str, Self)> {
-        [Truncation::Gap, Truncation::Exact, Truncation::Aby3]
-            .into_iter()
-            .map(|kind| (kind.name(), kind))
+        [
+            Truncation::Gap,
+            Truncation::Exact,
+            Truncation::Aby3,
+            Truncation::SecureMl,
+        ]
+        .into_iter()
+        .map(|kind| (kind.name(), kind))
     }
 
     fn name(self) -> &'static str {
@@ -52,6 +57,7 @@ impl Named for Truncation {
             Truncation::Gap => "gap",
             Truncation::Exact => "exact",
             Truncation::Aby3 => "aby3",
+            Truncation::SecureMl => "secureml",
         }
     }
 }

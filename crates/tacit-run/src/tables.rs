@@ -100,8 +100,8 @@ fn rows(l: f64) -> Vec<(&'static str, Counts, Kind)> {
         online,
         offline,
     };
-    let product = |n| Call::Product { n, trunc: TRUNC };
-    let pool = |windows| Call::Maxpool { windows, size: 4 };
+    let product = |n| Call::elementwise(n, TRUNC);
+    let pool = |windows| Call::maxpool(windows, 4);
     let (relu, drelu) = (
         (6.0 + 2.0 * l, 2.0 + 10.0 * l),
         (4.0 + 2.0 * l, 1.0 + 10.0 * l),
@@ -128,12 +128,12 @@ fn rows(l: f64) -> Vec<(&'static str, Counts, Kind)> {
     rows.extend(sign(
         ["DReLU, tree", "DReLU, rot"],
         counts(3, drelu.0, drelu.1),
-        |n| Call::Drelu { n },
+        Call::drelu,
     ));
     rows.extend(sign(
         ["ReLU, tree", "ReLU, rot"],
         counts(3, relu.0, relu.1),
-        |n| Call::Relu { n },
+        Call::relu,
     ));
     rows.extend(sign(
         ["Maxpool of 4, tree", "Maxpool of 4, rot"],
@@ -199,21 +199,25 @@ fn run<F: Field>(party: Party, options: &Options, kind: Kind) -> Result<[Metered
 /// Makes a call on numbers that everyone knows: what is sent does not depend on them.
 fn make<M: Machine>(machine: &mut M, call: Call) -> Result<(), Error> {
     match call {
-        Call::Product { n, trunc } => {
-            let x = machine.constant(&vec![1; n]);
+        Call::Product { map, trunc, .. } => {
+            let x = machine.constant(&vec![1; map.outputs()]);
             machine.mul(&x, &Operand::Secret(x.clone()), trunc)?;
         }
-        Call::Drelu { n } => {
+        Call::Drelu { n, keys } => {
             let x = machine.constant(&vec![1; n]);
-            machine.drelu(&x)?;
+            machine.drelu(&x, keys)?;
         }
-        Call::Maxpool { windows, size } => {
+        Call::Maxpool {
+            windows,
+            size,
+            keys,
+        } => {
             let x = machine.constant(&vec![1; windows * size]);
-            machine.maxpool(&x, windows, size)?;
+            machine.maxpool(&x, windows, size, keys)?;
         }
-        Call::Relu { n } => {
+        Call::Relu { n, keys } => {
             let x = machine.constant(&vec![1; n]);
-            machine.relu(&x)?;
+            machine.relu(&x, keys)?;
         }
         _ => unreachable!("no row of the table makes another call"),
     }

@@ -82,10 +82,13 @@ fn share_layer<M: Machine>(
         (0..factors as u32).collect(),
         (factors as u32..n as u32).collect(),
     );
-    let (first, rest) = (
+    let (mut first, rest) = (
         machine.gather(&shared, &first),
         machine.gather(&shared, &rest),
     );
+    if layer.fixes_weights() {
+        first = machine.fix(first)?;
+    }
     Ok(Operands {
         factors: some(factors > 0, Operand::Secret(first)),
         terms: some(terms > 0, Operand::Secret(rest)),

@@ -1,7 +1,7 @@
 //! One layer on one batch.
 
 use tacit_protocols::Error;
-use tacit_protocols::machine::{Conv2d, Machine, MatMul, Operand, PAD};
+use tacit_protocols::machine::{Bilinear, Machine, Operand, PAD};
 
 use super::Operands;
 use crate::graph::{FILL, Pool};
@@ -37,7 +37,7 @@ impl<S: Clone> Step<'_, S> {
                 );
                 machine.mul(&x, &Operand::Secret(y), self.layer.trunc)
             }
-            LayerOp::Relu => machine.relu(x),
+            LayerOp::Relu => machine.relu(x, self.layer.keys.into()),
             LayerOp::Clip { low, high } => self.clip(machine, x, *low, *high),
             LayerOp::MaxPool(pool) => self.max_pool(machine, x, pool),
             LayerOp::AveragePool(pool) => self.average_pool(machine, x, pool),
@@ -65,33 +65,9 @@ impl<S: Clone> Step<'_, S> {
         let w = self.weights.factors.as_ref().ok_or_else(missing)?;
         let (bias, trunc) = (self.weights.terms.as_ref(), self.layer.trunc);
         let x = truncated(machine, x, self.layer.input_trunc)?;
-        match &self.layer.op {
-            LayerOp::Conv { geometry, .. } => {
-                let shape = Conv2d {
-                    batch: self.batch,
-                    channels: geometry.channels,
-                    height: geometry.height,
-                    width: geometry.width,
-                    filters: geometry.filters,
-                    kernel: geometry.kernel,
-                    stride: geometry.stride,
-                    pad: geometry.pad,
-                    dilation: geometry.dilation,
-                    groups: geometry.groups,
-                };
-                machine.conv2d(&x, w, bias, &shape, trunc)
-            }
-            &LayerOp::Linear { rows, k, n, .. } => machine.matmul(
-                &x,
-                w,
-                bias,
-                MatMul {
-                    m: self.batch * rows,
-                    k,
-                    n,
-                },
-                trunc,
-            ),
+        match self.layer.bilinear(self.batch) {
+            Some(Bilinear::Conv2d(shape)) => machine.conv2d(&x, w, bias, &shape, trunc),
+            Some(Bilinear::MatMul(shape)) => machine.matmul(&x, w, bias, shape, trunc),
             _ => Err(missing()),
         }
     }
@@ -139,7 +115,7 @@ impl<S: Clone> Step<'_, S> {
             .collect();
         let above: Vec<S> = bounds.iter().map(|bound| machine.sub(x, bound)).collect();
         let above = machine.concat(&above.iter().collect::<Vec<_>>());
-        let positive = machine.relu(&above)?;
+        let positive = machine.relu(&above, self.layer.keys.into())?;
         match (low, high) {
             (Some(_), None) => Ok(machine.add(&positive, &bounds[0])),
             // x - (x - high)+
@@ -177,7 +153,8 @@ impl<S: Clone> Step<'_, S> {
         if pool.window() == 1 {
             Ok(elements)
         } else {
-            machine.maxpool(&elements, self.out_len(), pool.window())
+            let keys = self.layer.keys.into();
+            machine.maxpool(&elements, self.out_len(), pool.window(), keys)
         }
     }
 

@@ -45,6 +45,8 @@ impl Plan {
                         n: factors + terms,
                         to: Audience::All,
                     });
+                } else if layer.fixes_weights() {
+                    calls.push(Call::Fix { n: factors });
                 }
             }
         }
@@ -68,11 +70,11 @@ impl Plan {
                 n,
             }],
         )];
-        all.extend(
-            self.layers
-                .iter()
-                .map(|layer| of(&layer.name, self.layer_calls(layer, batch))),
-        );
+        let mut fixed = 0;
+        for layer in &self.layers {
+            all.push(of(&layer.name, self.layer_calls(layer, batch, fixed)));
+            fixed += usize::from(layer.fixes_weights());
+        }
         let n = batch * self.revealed_len();
         all.push(of(
             OUTPUT,
@@ -84,8 +86,9 @@ impl Plan {
         all
     }
 
-    fn layer_calls(&self, layer: &Layer, batch: usize) -> Vec<Call> {
-        let n = batch * layer.out_len();
+    /// The calls of a layer before which so many others have fixed weights.
+    fn layer_calls(&self, layer: &Layer, batch: usize, fixed: usize) -> Vec<Call> {
+        let (n, keys) = (batch * layer.out_len(), layer.keys.into());
         let mut calls = Vec::new();
         let mut truncate = |id: usize, trunc: u32| {
             if trunc > 0 {
@@ -98,29 +101,28 @@ impl Plan {
         match &layer.op {
             LayerOp::Conv { .. } | LayerOp::Linear { .. } | LayerOp::Affine { scale: true, .. } => {
                 truncate(layer.inputs[0], layer.input_trunc);
-                calls.extend(self.product(n, layer.trunc));
+                calls.extend(self.product(layer, batch, fixed));
             }
             LayerOp::Mul => {
                 let [first, second] = self.factor_truncs(layer);
                 truncate(layer.inputs[0], first);
                 truncate(layer.inputs[1], second);
-                calls.push(Call::Product {
-                    n,
-                    trunc: layer.trunc,
-                });
+                calls.push(Call::elementwise(n, layer.trunc));
             }
             LayerOp::AveragePool(_) if layer.trunc > 0 => calls.push(Call::Truncate {
                 n,
                 trunc: layer.trunc,
             }),
-            LayerOp::Relu => calls.push(Call::Relu { n }),
+            LayerOp::Relu => calls.push(Call::Relu { n, keys }),
             LayerOp::Clip { low, high } => {
                 let comparisons = usize::from(low.is_some()) + usize::from(high.is_some());
-                calls.push(Call::Relu { n: comparisons * n });
+                let n = comparisons * n;
+                calls.push(Call::Relu { n, keys });
             }
             LayerOp::MaxPool(pool) if pool.window() > 1 => calls.push(Call::Maxpool {
                 windows: n,
                 size: pool.window(),
+                keys,
             }),
             _ => {}
         }
@@ -128,9 +130,15 @@ impl Plan {
     }
 
     /// The call of a product with weights.
-    fn product(&self, n: usize, trunc: u32) -> Option<Call> {
+    fn product(&self, layer: &Layer, batch: usize, fixed: usize) -> Option<Call> {
+        let (map, trunc) = (layer.bilinear(batch)?, layer.trunc);
+        let n = map.outputs();
         match (self.public_model, trunc) {
-            (false, trunc) => Some(Call::Product { n, trunc }),
+            (false, trunc) => Some(Call::Product {
+                map,
+                fixed: layer.fixes_weights().then_some(fixed),
+                trunc,
+            }),
             (true, 0) => None,
             (true, trunc) => Some(Call::Truncate { n, trunc }),
         }

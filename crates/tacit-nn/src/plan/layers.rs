@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use tacit_protocols::machine::{Bilinear, Conv2d, KeyBits, MatMul};
+
 use super::Order;
 use crate::graph::{Affine, ConvGeometry, Node, Op, Pool, Tail, ValueId, len};
 
@@ -42,6 +44,29 @@ pub struct Plan {
     pub warnings: Vec<String>,
 }
 
+/// The bits of a value that its sign is taken from: a [`KeyBits`] on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keys {
+    /// Low bits that are not looked at.
+    pub dropped: u32,
+    /// The bits above them.
+    pub kept: u32,
+}
+
+impl Keys {
+    /// All bits.
+    pub(crate) const ALL: Keys = Keys {
+        dropped: KeyBits::ALL.dropped,
+        kept: KeyBits::ALL.kept,
+    };
+}
+
+impl From<Keys> for KeyBits {
+    fn from(Keys { dropped, kept }: Keys) -> KeyBits {
+        KeyBits { dropped, kept }
+    }
+}
+
 /// One layer of a [`Plan`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Layer {
@@ -59,6 +84,8 @@ pub struct Layer {
     pub weight_bits: u32,
     /// Bits dropped from the result.
     pub trunc: u32,
+    /// Where the signs that the layer takes are.
+    pub keys: Keys,
     /// The magnitude planned for. Stays with the planner: it may tell of the weights.
     #[serde(skip)]
     pub range: f64,
@@ -129,6 +156,24 @@ pub enum LayerOp {
     },
 }
 
+impl ConvGeometry {
+    /// The convolution of a batch.
+    fn batched(&self, batch: usize) -> Conv2d {
+        Conv2d {
+            batch,
+            channels: self.channels,
+            height: self.height,
+            width: self.width,
+            filters: self.filters,
+            kernel: self.kernel,
+            stride: self.stride,
+            pad: self.pad,
+            dilation: self.dilation,
+            groups: self.groups,
+        }
+    }
+}
+
 impl LayerOp {
     /// The operation's name for tables.
     pub fn kind(&self) -> &'static str {
@@ -169,6 +214,28 @@ impl LayerOp {
 }
 
 impl Layer {
+    /// The product of a batch with the layer's weights; of an affine layer, with those spread
+    /// over the batch.
+    pub(crate) fn bilinear(&self, batch: usize) -> Option<Bilinear> {
+        match &self.op {
+            LayerOp::Conv { geometry, .. } => Some(Bilinear::Conv2d(geometry.batched(batch))),
+            &LayerOp::Linear { rows, k, n, .. } => Some(Bilinear::MatMul(MatMul {
+                m: batch * rows,
+                k,
+                n,
+            })),
+            LayerOp::Affine { scale: true, .. } => {
+                Some(Bilinear::Elementwise(batch * self.out_len()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether every batch meets the same weights as the right operand.
+    pub(crate) fn fixes_weights(&self) -> bool {
+        matches!(self.op, LayerOp::Conv { .. } | LayerOp::Linear { .. })
+    }
+
     /// Elements of one output item.
     pub fn out_len(&self) -> usize {
         len(&self.shape)

@@ -21,7 +21,7 @@ pub(crate) use calls::{INPUT, OUTPUT, WEIGHTS};
 pub use calls::{LayerCalls, Roles};
 pub(crate) use layers::encode;
 use layers::layer_op;
-pub use layers::{Layer, LayerOp, Plan};
+pub use layers::{Keys, Layer, LayerOp, Plan};
 use ranges::Bound;
 use scales::{Limits, Scale};
 pub(crate) use width::widest;
@@ -336,6 +336,7 @@ fn assemble(
             input_trunc: scale.input_trunc,
             weight_bits: scale.weight_bits,
             trunc: scale.trunc,
+            keys: Keys::ALL,
             range: bound.planned,
         });
     Plan {

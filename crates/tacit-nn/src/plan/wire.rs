@@ -129,6 +129,10 @@ impl Plan {
         ensure(bits.iter().all(|&b| b < self.ring_bits - 2), || {
             format!("it has the scales {bits:?}")
         })?;
+        let keys = layer.keys;
+        ensure(keys.kept > 0 && keys.dropped < self.ring_bits, || {
+            format!("it has the key bits {keys:?}")
+        })?;
         ensure(layer.input_trunc <= self.fraction_bits, || {
             "it drops more than the fraction".into()
         })?;

@@ -63,14 +63,23 @@ fn run_on<M: Machine>(plan: &Plan, graph: &Graph, x: &[f32], machine: M) -> Vec<
     let revealed = reveal_output(&mut machine, &ROLES, &output)
         .expect("output")
         .expect("revealed to all");
-    let planned: Vec<Call> = plan
-        .calls(batch, &ROLES)
-        .into_iter()
-        .flat_map(|l| l.calls)
-        .collect();
+    let planned = plan.calls(batch, &ROLES).into_iter().flat_map(|l| l.calls);
+    let planned: Vec<Call> = planned.map(unfixed).collect();
     assert_eq!(machine.calls, planned);
     assert!(seen.iter().eq(plan.layers.iter().map(|l| &l.name)));
     plan.finish(&revealed).expect("a whole batch")
+}
+
+/// The call without a fixed operand's number, which a share does not tell.
+fn unfixed(call: Call) -> Call {
+    match call {
+        Call::Product { map, trunc, .. } => Call::Product {
+            map,
+            fixed: None,
+            trunc,
+        },
+        call => call,
+    }
 }
 
 struct Recorder<M> {
@@ -79,10 +88,10 @@ struct Recorder<M> {
 }
 
 impl<M: Machine> Recorder<M> {
-    fn product(&mut self, y: &Operand<M::Share>, z: &M::Share, trunc: u32) {
-        let n = self.machine.len(z);
+    fn product(&mut self, map: Bilinear, y: &Operand<M::Share>, trunc: u32) {
+        let (n, fixed) = (map.outputs(), None);
         match (y, trunc) {
-            (Operand::Secret(_), trunc) => self.calls.push(Call::Product { n, trunc }),
+            (Operand::Secret(_), trunc) => self.calls.push(Call::Product { map, fixed, trunc }),
             (Operand::Public(_), 0) => {}
             (Operand::Public(_), trunc) => self.calls.push(Call::Truncate { n, trunc }),
         }
@@ -119,6 +128,11 @@ impl<M: Machine> Machine for Recorder<M> {
         });
         self.machine.reveal(x, to)
     }
+    fn fix(&mut self, x: M::Share) -> Result<M::Share, Error> {
+        let n = self.machine.len(&x);
+        self.calls.push(Call::Fix { n });
+        self.machine.fix(x)
+    }
     fn len(&self, x: &M::Share) -> usize {
         self.machine.len(x)
     }
@@ -142,7 +156,7 @@ impl<M: Machine> Machine for Recorder<M> {
     }
     fn mul(&mut self, x: &M::Share, y: &Operand<M::Share>, trunc: u32) -> Result<M::Share, Error> {
         let z = self.machine.mul(x, y, trunc)?;
-        self.product(y, &z, trunc);
+        self.product(Bilinear::Elementwise(self.machine.len(x)), y, trunc);
         Ok(z)
     }
     fn matmul(
@@ -154,7 +168,7 @@ impl<M: Machine> Machine for Recorder<M> {
         trunc: u32,
     ) -> Result<M::Share, Error> {
         let z = self.machine.matmul(x, w, bias, shape, trunc)?;
-        self.product(w, &z, trunc);
+        self.product(Bilinear::MatMul(shape), w, trunc);
         Ok(z)
     }
     fn conv2d(
@@ -166,7 +180,7 @@ impl<M: Machine> Machine for Recorder<M> {
         trunc: u32,
     ) -> Result<M::Share, Error> {
         let z = self.machine.conv2d(x, w, bias, shape, trunc)?;
-        self.product(w, &z, trunc);
+        self.product(Bilinear::Conv2d(*shape), w, trunc);
         Ok(z)
     }
     fn truncate(&mut self, x: &M::Share, trunc: u32) -> Result<M::Share, Error> {
@@ -176,11 +190,10 @@ impl<M: Machine> Machine for Recorder<M> {
         });
         self.machine.truncate(x, trunc)
     }
-    fn drelu(&mut self, x: &M::Share) -> Result<M::Bits, Error> {
-        self.calls.push(Call::Drelu {
-            n: self.machine.len(x),
-        });
-        self.machine.drelu(x)
+    fn drelu(&mut self, x: &M::Share, keys: KeyBits) -> Result<M::Bits, Error> {
+        let n = self.machine.len(x);
+        self.calls.push(Call::Drelu { n, keys });
+        self.machine.drelu(x, keys)
     }
     fn select(&mut self, bit: &M::Bits, x: &M::Share, y: &M::Share) -> Result<M::Share, Error> {
         self.calls.push(Call::Select {
@@ -188,14 +201,23 @@ impl<M: Machine> Machine for Recorder<M> {
         });
         self.machine.select(bit, x, y)
     }
-    fn relu(&mut self, x: &M::Share) -> Result<M::Share, Error> {
-        self.calls.push(Call::Relu {
-            n: self.machine.len(x),
-        });
-        self.machine.relu(x)
+    fn relu(&mut self, x: &M::Share, keys: KeyBits) -> Result<M::Share, Error> {
+        let n = self.machine.len(x);
+        self.calls.push(Call::Relu { n, keys });
+        self.machine.relu(x, keys)
     }
-    fn maxpool(&mut self, x: &M::Share, windows: usize, size: usize) -> Result<M::Share, Error> {
-        self.calls.push(Call::Maxpool { windows, size });
-        self.machine.maxpool(x, windows, size)
+    fn maxpool(
+        &mut self,
+        x: &M::Share,
+        windows: usize,
+        size: usize,
+        keys: KeyBits,
+    ) -> Result<M::Share, Error> {
+        self.calls.push(Call::Maxpool {
+            windows,
+            size,
+            keys,
+        });
+        self.machine.maxpool(x, windows, size, keys)
     }
 }

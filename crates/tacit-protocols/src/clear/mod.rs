@@ -9,7 +9,7 @@ use std::ops::Range;
 use tacit_algebra::{Conv2d, MatMul, Ring, conv2d_acc, matmul_acc, vec};
 use tacit_net::{Party, Phase};
 
-use crate::machine::{Audience, Call, CostModel, Machine, Operand};
+use crate::machine::{Audience, Call, CostModel, KeyBits, Machine, Operand};
 use crate::{Cost, Error};
 
 const INPUT: &str = "clear input";
@@ -195,7 +195,7 @@ impl<R: Ring> Machine for Clear<R> {
         Ok(floor(x.clone(), trunc))
     }
 
-    fn drelu(&mut self, x: &Vec<R>) -> Result<Vec<bool>, Error> {
+    fn drelu(&mut self, x: &Vec<R>, _keys: KeyBits) -> Result<Vec<bool>, Error> {
         Ok(x.iter().map(|v| v.to_i64() >= 0).collect())
     }
 
@@ -208,13 +208,19 @@ impl<R: Ring> Machine for Clear<R> {
             .collect())
     }
 
-    fn relu(&mut self, x: &Vec<R>) -> Result<Vec<R>, Error> {
+    fn relu(&mut self, x: &Vec<R>, _keys: KeyBits) -> Result<Vec<R>, Error> {
         Ok(x.iter()
             .map(|&v| if v.to_i64() >= 0 { v } else { R::ZERO })
             .collect())
     }
 
-    fn maxpool(&mut self, x: &Vec<R>, windows: usize, size: usize) -> Result<Vec<R>, Error> {
+    fn maxpool(
+        &mut self,
+        x: &Vec<R>,
+        windows: usize,
+        size: usize,
+        _keys: KeyBits,
+    ) -> Result<Vec<R>, Error> {
         expect("maxpool", x.len(), windows * size)?;
         let max = |i: usize| {
             (0..size)

@@ -6,10 +6,9 @@
 
 use tacit_algebra::{BitRows, Bits, Ring, falcon as kernel};
 
-use super::domain::{Booleans, Domain};
-use super::sharing::Rss;
 use super::{Falcon, PARTIES};
 use crate::Error;
+use crate::replicated::{Booleans, Domain, Rss};
 
 const BITS: &str = "falcon adder: bits of two components";
 const CARRY: &str = "falcon adder: carry";
@@ -33,7 +32,7 @@ impl<R: Ring> Falcon<R> {
     pub(super) fn add_components<S: Ring>(&mut self, x: &Rss<Vec<S>>) -> Result<Sum<S>, Error> {
         let n = x.own.len();
         let m = S::BITS as usize - 1;
-        let (known, wrap) = match self.party.id() {
+        let (known, wrap) = match self.rss.party.id() {
             0 => kernel::sum2(&x.own, &x.next),
             _ => (Vec::new(), Bits::zeros(0)),
         };
@@ -50,7 +49,7 @@ impl<R: Ring> Falcon<R> {
             let right = b_i.zip(&carry, Bits::xor);
             bits.push(left.zip(b_i, Bits::xor));
             // carry' = ((a ^ carry)(b ^ carry)) ^ carry
-            let both = self.multiply::<Booleans>(CARRY, &left, &right)?;
+            let both = self.rss.multiply::<Booleans>(CARRY, &left, &right)?;
             carry = both.zip(&carry, Bits::xor);
             carries.push(carry.clone());
         }
@@ -71,13 +70,15 @@ impl<R: Ring> Falcon<R> {
         n: usize,
         m: usize,
     ) -> Result<Vec<Rss<Bits>>, Error> {
-        let value = (self.party.id() == 0).then(|| {
+        let value = (self.rss.party.id() == 0).then(|| {
             let rows = BitRows::from_ring(known, m as u32);
             let mut parts: Vec<Bits> = (0..m).map(|i| rows.row_bits(i)).collect();
             parts.push(wrap);
             Bits::concat(&parts.iter().collect::<Vec<_>>())
         });
-        let shared = self.share_input::<Booleans>(BITS, 0, (m + 1) * n, value)?;
+        let shared = self
+            .rss
+            .share_input::<Booleans>(BITS, 0, (m + 1) * n, value)?;
         Ok((0..=m)
             .map(|i| shared.map(|component| component.slice(i * n, n)))
             .collect())
@@ -85,7 +86,7 @@ impl<R: Ring> Falcon<R> {
 
     /// The bits of component 2, a trivial sharing: parties 1 and 2 know them.
     fn last_component_rows<S: Ring>(&self, x: &Rss<Vec<S>>, n: usize, m: usize) -> Vec<Rss<Bits>> {
-        let last = match self.party.id() {
+        let last = match self.rss.party.id() {
             0 => {
                 return vec![
                     Rss {
@@ -99,7 +100,7 @@ impl<R: Ring> Falcon<R> {
             _ => &x.own,
         };
         let rows = BitRows::from_ring(last, m as u32);
-        let is_next = self.party.id() + 1 == PARTIES - 1;
+        let is_next = self.rss.party.id() + 1 == PARTIES - 1;
         (0..m)
             .map(|i| match is_next {
                 true => Rss {

@@ -10,9 +10,9 @@ use std::ops::Range;
 use tacit_algebra::{Bits, Ring, falcon as kernel, prime, vec};
 
 use super::Falcon;
-use super::domain::{Booleans, Domain, Residues, Words, blocks};
+use super::domain::Residues;
 use super::material::{self, CompareBatch, SignBatch, View};
-use super::sharing::Rss;
+use crate::replicated::{Booleans, Domain, Rss, Words, blocks};
 use crate::{Error, tree};
 
 const OPEN_MASKED: &str = "falcon wrap3: open masked value";
@@ -51,7 +51,8 @@ impl<R: Ring> Falcon<R> {
                 let factors = level.take().unwrap_or_else(|| leaves(self, block));
                 let half = pairs * block.len();
                 let mut own = self.product_of_halves::<S>(&factors, half);
-                self.send::<Residues<S>>(self.prev_party(), TREE, &own)?;
+                self.rss
+                    .send::<Residues<S>>(self.rss.prev_party(), TREE, &own)?;
                 // An odd row stays as it is; the products' next component is still to come.
                 own.extend_from_slice(&factors.own[2 * half..]);
                 let next = factors.next[2 * half..].to_vec();
@@ -59,7 +60,9 @@ impl<R: Ring> Falcon<R> {
             }
             for (level, block) in levels.iter_mut().flatten().zip(&blocks) {
                 let half = pairs * block.len();
-                let mut next = self.recv::<Residues<S>>(self.next_party(), TREE, half)?;
+                let mut next = self
+                    .rss
+                    .recv::<Residues<S>>(self.rss.next_party(), TREE, half)?;
                 next.append(&mut level.next);
                 level.next = next;
             }
@@ -87,7 +90,7 @@ impl<R: Ring> Falcon<R> {
             leaves
         };
         let (bits, products, beta, m) = (&batch.bits, &batch.products, &batch.beta, &batch.m);
-        let here = self.constant_component();
+        let here = self.rss.constant_component();
         Rss {
             own: component(&bits.own, &products.own, &beta.own, &m.own, here.own),
             next: component(&bits.next, &products.next, &beta.next, &m.next, here.next),
@@ -96,7 +99,7 @@ impl<R: Ring> Falcon<R> {
 
     /// This party's summand of the first `half` residues times the second.
     fn product_of_halves<S: Ring>(&mut self, factors: &Rss<Vec<u8>>, half: usize) -> Vec<u8> {
-        let mut z = self.zero::<Residues<S>>(half);
+        let mut z = self.rss.zero::<Residues<S>>(half);
         let (own, next) = (&factors.own, &factors.next);
         let (x, y) = (0..half, half..2 * half);
         prime::product_assign(
@@ -121,14 +124,16 @@ impl<R: Ring> Falcon<R> {
         for (level, block) in levels.into_iter().zip(blocks) {
             let factors = level.unwrap_or_else(|| leaves(self, block));
             let z = self.product_of_halves::<S>(&factors, block.len());
-            self.send::<Residues<S>>(self.prev_party(), ROOT, &z)?;
-            self.send::<Residues<S>>(self.next_party(), ROOT, &z)?;
+            self.rss
+                .send::<Residues<S>>(self.rss.prev_party(), ROOT, &z)?;
+            self.rss
+                .send::<Residues<S>>(self.rss.next_party(), ROOT, &z)?;
             sums.push(z);
         }
         let mut nonzero = Vec::new();
         for mut sum in sums {
-            for peer in [self.prev_party(), self.next_party()] {
-                let summand = self.recv::<Residues<S>>(peer, ROOT, sum.len())?;
+            for peer in [self.rss.prev_party(), self.rss.next_party()] {
+                let summand = self.rss.recv::<Residues<S>>(peer, ROOT, sum.len())?;
                 prime::add_assign(S::PRIME, &mut sum, &summand);
             }
             nonzero.push(prime::is_nonzero(&sum));
@@ -168,13 +173,16 @@ impl<R: Ring> Falcon<R> {
         }
 
         let also = also.map(|(step, mask)| (step, shared.zip(mask, Bits::xor)));
-        self.send::<Words<S>>(self.next_party(), OPEN_MASKED, &r_own)?;
+        self.rss
+            .send::<Words<S>>(self.rss.next_party(), OPEN_MASKED, &r_own)?;
         if let Some((step, masked)) = &also {
-            self.begin_open::<Booleans>(step, masked)?;
+            self.rss.begin_open::<Booleans>(step, masked)?;
         }
-        let r_missing = self.recv::<Words<S>>(self.prev_party(), OPEN_MASKED, r_own.len())?;
+        let r_missing =
+            self.rss
+                .recv::<Words<S>>(self.rss.prev_party(), OPEN_MASKED, r_own.len())?;
         let opened = match &also {
-            Some((step, masked)) => Some(self.finish_open::<Booleans>(step, masked)?),
+            Some((step, masked)) => Some(self.rss.finish_open::<Booleans>(step, masked)?),
             None => None,
         };
         let (r, delta) = kernel::sum3(&r_own, &r_next, &r_missing);
@@ -214,7 +222,7 @@ impl<R: Ring> Falcon<R> {
     pub(super) fn sign_bits(&mut self, a: &Rss<Vec<R>>) -> Result<Rss<Bits>, Error> {
         let (sign, _) = self.sign(a, None)?;
         let mut bits = sign.shared;
-        self.xor_public(&mut bits, &sign.public);
+        self.rss.xor_public(&mut bits, &sign.public);
         Ok(bits)
     }
 }

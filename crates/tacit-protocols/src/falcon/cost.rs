@@ -81,7 +81,7 @@ impl FalconCost {
                 let (rounds, bytes) = self.compare(self.prime, trunc as usize, n);
                 (1 + rounds, opened + bytes)
             }
-            Truncation::Gap | Truncation::Aby3 => (1, opened),
+            _ => (1, opened),
         }
     }
 }
@@ -115,14 +115,17 @@ impl CostModel for FalconCost {
                 n,
                 to: Audience::All,
             } => (1, self.words(n)),
-            Call::Truncate { trunc: 0, .. } => (0, 0),
-            Call::Product { n, trunc: 0 } => (1, self.words(n)),
-            Call::Product { n, trunc } => self.truncation(n, trunc, 2 * self.words(n)),
+            Call::Fix { .. } | Call::Truncate { trunc: 0, .. } => (0, 0),
+            Call::Product { map, trunc: 0, .. } => (1, self.words(map.outputs())),
+            Call::Product { map, trunc, .. } => {
+                let n = map.outputs();
+                self.truncation(n, trunc, 2 * self.words(n))
+            }
             Call::Truncate { n, trunc } => self.truncation(n, trunc, self.words(n)),
-            Call::Drelu { n } => self.sign(n),
-            Call::Relu { n } => self.relu(n),
+            Call::Drelu { n, .. } => self.sign(n),
+            Call::Relu { n, .. } => self.relu(n),
             Call::Select { n } => (2, bit_bytes(n) + self.words(n)),
-            Call::Maxpool { windows, size } => pool::levels(size)
+            Call::Maxpool { windows, size, .. } => pool::levels(size)
                 .map(|(pairs, _)| self.relu(pairs * windows))
                 .fold((0, 0), |(rounds, bytes), (r, b)| (rounds + r, bytes + b)),
         };
@@ -138,7 +141,7 @@ impl CostModel for FalconCost {
             Want::Select(n) => n as u64 * (2 * word + 1),
             Want::Truncate(n, d) => match self.truncation {
                 Truncation::Exact => n as u64 * (8 * word + compare(d.into())),
-                Truncation::Gap | Truncation::Aby3 => n as u64 * 6 * word,
+                _ => n as u64 * 6 * word,
             },
         };
         demand::wants_of(call).into_iter().map(of).sum()

@@ -25,15 +25,14 @@ impl Want {
 /// The wants of one call, in the order in which it draws them.
 pub(super) fn wants_of(call: &Call) -> Vec<Want> {
     match *call {
-        Call::Input { .. } | Call::Reveal { .. } => vec![],
-        Call::Product { n, trunc } | Call::Truncate { n, trunc } if trunc > 0 => {
-            vec![Want::Truncate(n, trunc)]
-        }
-        Call::Product { .. } | Call::Truncate { .. } => vec![],
-        Call::Drelu { n } => vec![Want::Sign(n)],
-        Call::Relu { n } => vec![Want::Sign(n), Want::Select(n)],
+        Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } => vec![],
+        Call::Product { trunc: 0, .. } | Call::Truncate { trunc: 0, .. } => vec![],
+        Call::Product { map, trunc, .. } => vec![Want::Truncate(map.outputs(), trunc)],
+        Call::Truncate { n, trunc } => vec![Want::Truncate(n, trunc)],
+        Call::Drelu { n, .. } => vec![Want::Sign(n)],
+        Call::Relu { n, .. } => vec![Want::Sign(n), Want::Select(n)],
         Call::Select { n } => vec![Want::Select(n)],
-        Call::Maxpool { windows, size } => pool::levels(size)
+        Call::Maxpool { windows, size, .. } => pool::levels(size)
             .flat_map(|(pairs, _)| [Want::Sign(pairs * windows), Want::Select(pairs * windows)])
             .collect(),
     }

@@ -15,9 +15,9 @@ use std::ops::Range;
 use tacit_algebra::{Bits, Ring, prime};
 
 use super::Falcon;
-use super::domain::{Domain, Residues, Wide, blocks};
-use super::sharing::Rss;
+use super::domain::{Residues, Wide};
 use crate::Error;
+use crate::replicated::{Domain, Rss, blocks};
 
 const SPLIT: &str = "falcon inject: split";
 const JOIN: &str = "falcon inject: join";
@@ -36,7 +36,7 @@ impl<R: Ring> Falcon<R> {
     /// 2 hops; every party sends one element per bit.
     pub(super) fn inject<D: Wide>(&mut self, bits: &Rss<Bits>) -> Result<Rss<D::Vec>, Error> {
         let n = bits.own.len();
-        let id = self.party.id();
+        let id = self.rss.party.id();
         let part = if id == 0 {
             Part::Splits(|range: Range<usize>| {
                 let own = bits.own.slice(range.start, range.len());
@@ -54,15 +54,19 @@ impl<R: Ring> Falcon<R> {
     /// Random residues, none of them 0, uniform to every party.
     /// 2 hops; every party sends `n` residues.
     pub(super) fn random_nonzero<S: Ring>(&mut self, n: usize) -> Result<Rss<Vec<u8>>, Error> {
-        let own = self.keys.own.prime_nonzero(S::PRIME, n);
-        let next = self.keys.next.prime_nonzero(S::PRIME, n);
+        let own = self.rss.keys.own.prime_nonzero(S::PRIME, n);
+        let next = self.rss.keys.next.prime_nonzero(S::PRIME, n);
         let times = |u: &[u8], v: &[u8]| {
             let (mut product, zeros) = (vec![0; u.len()], vec![0; u.len()]);
             prime::product_assign(S::PRIME, &mut product, u, &zeros, v, &zeros);
             product
         };
-        let u_2 = if self.party.id() == 1 { &next } else { &own };
-        let part = match self.party.id() {
+        let u_2 = if self.rss.party.id() == 1 {
+            &next
+        } else {
+            &own
+        };
+        let part = match self.rss.party.id() {
             0 => Part::Splits(|range: Range<usize>| times(&own[range.clone()], &next[range])),
             _ => Part::Multiplies(|range, summand: Vec<u8>| times(&u_2[range], &summand)),
         };
@@ -80,7 +84,7 @@ impl<R: Ring> Falcon<R> {
         n: usize,
         part: Part<impl Fn(Range<usize>) -> D::Vec, impl Fn(Range<usize>, D::Vec) -> D::Vec>,
     ) -> Result<Rss<D::Vec>, Error> {
-        let id = self.party.id();
+        let id = self.rss.party.id();
         let mut known = Rss {
             own: D::with_capacity(n),
             next: D::with_capacity(n),
@@ -91,20 +95,20 @@ impl<R: Ring> Falcon<R> {
             match &part {
                 Part::Splits(a) => {
                     let mut x_1 = a(block);
-                    D::sub_assign(&mut x_1, &D::draw(&mut self.keys.own, len));
-                    self.send::<D>(1, SPLIT, &x_1)?;
-                    D::append(&mut known.own, &D::draw(&mut self.keys.own, len));
-                    D::append(&mut known.next, &D::draw(&mut self.keys.next, len));
+                    D::sub_assign(&mut x_1, &D::draw(&mut self.rss.keys.own, len));
+                    self.rss.send::<D>(1, SPLIT, &x_1)?;
+                    D::append(&mut known.own, &D::draw(&mut self.rss.keys.own, len));
+                    D::append(&mut known.next, &D::draw(&mut self.rss.keys.next, len));
                 }
                 Part::Multiplies(map) if id == 1 => {
-                    let x_1 = self.recv::<D>(0, SPLIT, len)?;
-                    let d_1 = D::draw(&mut self.keys.own, len);
+                    let x_1 = self.rss.recv::<D>(0, SPLIT, len)?;
+                    let d_1 = D::draw(&mut self.rss.keys.own, len);
                     summands.push(self.begin_join::<D>(2, map(block, x_1), &d_1)?);
                     D::append(&mut known.own, &d_1);
                 }
                 Part::Multiplies(map) => {
-                    let x_0 = D::draw(&mut self.keys.next, len);
-                    let d_0 = D::draw(&mut self.keys.next, len);
+                    let x_0 = D::draw(&mut self.rss.keys.next, len);
+                    let d_0 = D::draw(&mut self.rss.keys.next, len);
                     summands.push(self.begin_join::<D>(1, map(block, x_0), &d_0)?);
                     D::append(&mut known.next, &d_0);
                 }
@@ -115,7 +119,7 @@ impl<R: Ring> Falcon<R> {
             _ => (1, &mut known.own),
         };
         for ours in summands {
-            let mut d_2 = self.recv::<D>(peer, JOIN, D::len(&ours))?;
+            let mut d_2 = self.rss.recv::<D>(peer, JOIN, D::len(&ours))?;
             D::add_assign(&mut d_2, &ours);
             D::append(missing, &d_2);
         }
@@ -130,7 +134,7 @@ impl<R: Ring> Falcon<R> {
         known: &D::Vec,
     ) -> Result<D::Vec, Error> {
         D::sub_assign(&mut summand, known);
-        self.send::<D>(peer, JOIN, &summand)?;
+        self.rss.send::<D>(peer, JOIN, &summand)?;
         Ok(summand)
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tacit_algebra::{Bits, Ring};
 
-use super::sharing::Rss;
+use crate::replicated::Rss;
 
 /// A range of the elements of a batch.
 pub(super) struct View<B> {

@@ -7,8 +7,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `sharing.rs` | replicated sharing, input, opening, resharing |
-//! | `multiply.rs` | products, matrix products, convolutions |
+//! | `../replicated/` | replicated sharing, input, opening, resharing, products |
+//! | `linear.rs` | products, matrix products, convolutions |
 //! | `truncate.rs` | fixed-point truncation, three kinds |
 //! | `compare.rs` | private compare, wrap3, DReLU |
 //! | `relu.rs` | selection, ReLU |
@@ -21,69 +21,30 @@ mod cost;
 mod demand;
 mod domain;
 mod inject;
+mod linear;
 mod material;
-mod multiply;
 mod preprocess;
 mod relu;
-mod sharing;
 mod truncate;
 
 use std::ops::Range;
 
-use tacit_algebra::{Bits, Conv2d, MatMul, Prg, Ring, vec};
+use tacit_algebra::{Bits, Conv2d, MatMul, Ring, vec};
 use tacit_net::{Party, Phase};
 
+pub use crate::replicated::{PARTIES, Rss};
+pub use crate::truncation::Truncation;
 pub use cost::FalconCost;
-pub use sharing::Rss;
 
 use crate::Error;
 use crate::bilinear::Bilinear;
-use crate::keys;
-use crate::machine::{Audience, Call, CostModel, Machine, Operand};
+use crate::machine::{Audience, Call, CostModel, KeyBits, Machine, Operand};
+use crate::replicated::Replicated;
 use material::Store;
-
-/// The number of parties.
-pub const PARTIES: usize = 3;
-
-/// How products are brought back to their scale; `truncate.rs` compares the three.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Truncation {
-    /// One-bit gap: never a large error.
-    Gap,
-    /// No error at all.
-    Exact,
-    /// The paper's: a large error with probability `abs(x) / 2^l`.
-    Aby3,
-}
-
-/// The two generators of a party, from which components and zero sharings are drawn (section 3.2).
-///
-/// Key `K_j` is common to parties `j - 1` and `j`, the holders of component `j`; both draw from it
-/// in the same order.
-struct Keys {
-    /// `K_i`, shared with party `i - 1`.
-    own: Prg,
-    /// `K_{i+1}`, shared with party `i + 1`.
-    next: Prg,
-}
-
-impl Keys {
-    /// Agrees on both keys. 2 hops; every party sends 64 bytes to each of the two others.
-    fn agree(party: &mut Party) -> Result<Self, Error> {
-        let id = party.id();
-        let peers = [(id + PARTIES - 1) % PARTIES, (id + 1) % PARTIES];
-        let pairs = keys::agree(party, &peers)?;
-        Ok(Keys {
-            own: pairs[0].prg(b"falcon component"),
-            next: pairs[1].prg(b"falcon component"),
-        })
-    }
-}
 
 /// One party's end of Falcon over the ring `R`.
 pub struct Falcon<R: Ring> {
-    party: Party,
-    keys: Keys,
+    rss: Replicated,
     truncation: Truncation,
     /// Bits of the ring in which signs are taken.
     compare_bits: u32,
@@ -94,18 +55,15 @@ pub struct Falcon<R: Ring> {
 impl<R: Ring> Falcon<R> {
     /// Joins the two other parties and agrees on keys with them (2 hops, 128 bytes each).
     pub fn new(mut party: Party, truncation: Truncation) -> Result<Self, Error> {
-        if party.parties() != PARTIES {
-            return Err(Error::Invalid(format!(
-                "Falcon runs between 3 parties, not {}",
-                party.parties()
-            )));
+        if truncation == Truncation::SecureMl {
+            let why = "Falcon's truncations are gap, exact and aby3";
+            return Err(Error::Invalid(why.into()));
         }
         party.set_phase(Phase::Setup);
-        let keys = Keys::agree(&mut party)?;
+        let rss = Replicated::new(party, "falcon")?;
         let cost = FalconCost::new(R::BITS, R::PRIME, truncation);
         Ok(Falcon {
-            party,
-            keys,
+            rss,
             truncation,
             compare_bits: R::BITS,
             store: Store::new(),
@@ -136,7 +94,7 @@ impl<R: Ring> Machine for Falcon<R> {
     }
 
     fn party(&mut self) -> &mut Party {
-        &mut self.party
+        &mut self.rss.party
     }
 
     fn cost_model(&self) -> &dyn CostModel {
@@ -144,9 +102,9 @@ impl<R: Ring> Machine for Falcon<R> {
     }
 
     fn prepare(&mut self, calls: &[Call]) -> Result<(), Error> {
-        self.party.set_phase(Phase::Offline);
+        self.rss.party.set_phase(Phase::Offline);
         self.preprocess(calls)?;
-        self.party.set_phase(Phase::Online);
+        self.rss.party.set_phase(Phase::Online);
         Ok(())
     }
 
@@ -156,15 +114,15 @@ impl<R: Ring> Machine for Falcon<R> {
         n: usize,
         values: Option<&[i64]>,
     ) -> Result<Self::Share, Error> {
-        self.input_words(owner, n, values)
+        self.rss.input_words(owner, n, values)
     }
 
     fn constant(&mut self, values: &[i64]) -> Self::Share {
-        self.public(&vec::encode(values))
+        self.rss.public(&vec::encode(values))
     }
 
     fn reveal(&mut self, x: &Self::Share, to: Audience) -> Result<Option<Vec<i64>>, Error> {
-        self.reveal_to(x, to)
+        self.rss.reveal_to(x, to)
     }
 
     fn len(&self, x: &Self::Share) -> usize {
@@ -204,7 +162,7 @@ impl<R: Ring> Machine for Falcon<R> {
         y: &Operand<Self::Share>,
         trunc: u32,
     ) -> Result<Self::Share, Error> {
-        self.linear(x, y, None, &Bilinear::Elementwise, trunc)
+        self.linear(x, y, None, &Bilinear::Elementwise(x.own.len()), trunc)
     }
 
     fn matmul(
@@ -226,7 +184,7 @@ impl<R: Ring> Machine for Falcon<R> {
         shape: &Conv2d,
         trunc: u32,
     ) -> Result<Self::Share, Error> {
-        self.linear(x, w, bias, &Bilinear::Conv2d(shape), trunc)
+        self.linear(x, w, bias, &Bilinear::Conv2d(*shape), trunc)
     }
 
     fn truncate(&mut self, x: &Self::Share, trunc: u32) -> Result<Self::Share, Error> {
@@ -237,7 +195,7 @@ impl<R: Ring> Machine for Falcon<R> {
         }
     }
 
-    fn drelu(&mut self, x: &Self::Share) -> Result<Self::Bits, Error> {
+    fn drelu(&mut self, x: &Self::Share, _keys: KeyBits) -> Result<Self::Bits, Error> {
         self.sign_bits(x)
     }
 
@@ -250,7 +208,7 @@ impl<R: Ring> Machine for Falcon<R> {
         self.select_shares(bit, x, y)
     }
 
-    fn relu(&mut self, x: &Self::Share) -> Result<Self::Share, Error> {
+    fn relu(&mut self, x: &Self::Share, _keys: KeyBits) -> Result<Self::Share, Error> {
         self.rectify(x)
     }
 }

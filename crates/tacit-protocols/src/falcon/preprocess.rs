@@ -11,12 +11,12 @@ use tacit_algebra::{Bits, Ring, prime, vec};
 
 use super::adder::Sum;
 use super::demand::{self, Want};
-use super::domain::{Booleans, Residues, Words};
+use super::domain::Residues;
 use super::material::{CompareBatch, ExactBatch, SelectBatch, SignBatch, TruncateBatch, View};
-use super::sharing::Rss;
 use super::{Falcon, Truncation};
 use crate::Error;
 use crate::machine::Call;
+use crate::replicated::{Booleans, Rss, Words};
 
 const PRODUCTS: &str = "falcon preprocess: beta times bits";
 const SHIFTED: &str = "falcon preprocess: shifted mask";
@@ -44,7 +44,7 @@ impl<R: Ring> Falcon<R> {
 
         let narrow = self.compare_bits < R::BITS;
         if signs > 0 && narrow {
-            let x = self.random::<Words<u32>>(signs).map(|c| vec::shr(c, 1));
+            let x = self.rss.random::<Words<u32>>(signs).map(|c| vec::shr(c, 1));
             let sum = self.add_components(&x)?;
             let batch = self.sign_batch(x, &sum)?;
             self.store
@@ -54,6 +54,7 @@ impl<R: Ring> Falcon<R> {
         let signs = if narrow { 0 } else { signs };
         if signs + truncations > 0 {
             let mut x = self
+                .rss
                 .random::<Words<R>>(signs + truncations)
                 .map(|c| vec::shr(c, 1));
             let mut sum = self.add_components(&x)?;
@@ -92,7 +93,7 @@ impl<R: Ring> Falcon<R> {
         rows: &[Rss<Bits>],
         n: usize,
     ) -> Result<CompareBatch, Error> {
-        let beta_bit = self.random::<Booleans>(n);
+        let beta_bit = self.rss.random::<Booleans>(n);
         let all = |pick: fn(&Rss<Bits>) -> &Bits| {
             Bits::concat(&rows.iter().chain([&beta_bit]).map(pick).collect::<Vec<_>>())
         };
@@ -130,14 +131,17 @@ impl<R: Ring> Falcon<R> {
             next: empty(),
         };
         for row in (0..rows).map(|row| row * n..(row + 1) * n) {
-            let mut z = self.zero::<Residues<S>>(n);
+            let mut z = self.rss.zero::<Residues<S>>(n);
             let (x0, x1) = (&bits.own[row.clone()], &bits.next[row]);
             prime::product_assign(S::PRIME, &mut z, x0, x1, &beta.own, &beta.next);
-            self.send::<Residues<S>>(self.prev_party(), PRODUCTS, &z)?;
+            self.rss
+                .send::<Residues<S>>(self.rss.prev_party(), PRODUCTS, &z)?;
             products.own.extend_from_slice(&z);
         }
         for _ in 0..rows {
-            let z = self.recv::<Residues<S>>(self.next_party(), PRODUCTS, n)?;
+            let z = self
+                .rss
+                .recv::<Residues<S>>(self.rss.next_party(), PRODUCTS, n)?;
             products.next.extend_from_slice(&z);
         }
         Ok(products)
@@ -145,7 +149,7 @@ impl<R: Ring> Falcon<R> {
 
     /// Selections: random bits over Z_2 and Z_L.
     fn store_selects(&mut self, wants: &[Want], n: usize) -> Result<(), Error> {
-        let bit = self.random::<Booleans>(n);
+        let bit = self.rss.random::<Booleans>(n);
         let word = self.inject::<Words<R>>(&bit)?;
         let batch = SelectBatch { bit, word };
         let sizes = wants.iter().filter_map(|w| {
@@ -188,7 +192,7 @@ impl<R: Ring> Falcon<R> {
             start,
             n,
         );
-        let msb_bit = self.random::<Booleans>(n);
+        let msb_bit = self.rss.random::<Booleans>(n);
         let carry_d = groups_of(&groups, start, |d, at, len| {
             columns(&sum.carries[d as usize], at, len)
         });
@@ -228,7 +232,7 @@ impl<R: Ring> Falcon<R> {
                     let beta_word = self.inject::<Words<R>>(&compare.beta_bit)?;
                     Some(ExactBatch { compare, beta_word })
                 }
-                Truncation::Gap | Truncation::Aby3 => None,
+                _ => None,
             };
             let batch = TruncateBatch {
                 r: part(&r),
@@ -266,9 +270,9 @@ impl<R: Ring> Falcon<R> {
             out
         };
         let n = low.own.len();
-        let value = (self.party.id() == 0).then(|| shift(known));
-        let mut shared = self.share_input::<Words<R>>(SHIFTED, 0, n, value)?;
-        match self.party.id() {
+        let value = (self.rss.party.id() == 0).then(|| shift(known));
+        let mut shared = self.rss.share_input::<Words<R>>(SHIFTED, 0, n, value)?;
+        match self.rss.party.id() {
             0 => {}
             1 => shared.next = shift(&low.next),
             _ => shared.own = shift(&low.own),

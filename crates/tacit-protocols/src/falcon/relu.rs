@@ -7,10 +7,9 @@ use tacit_algebra::{Bits, Ring, vec};
 
 use super::Falcon;
 use super::compare::{difference, flip_word};
-use super::domain::{Booleans, Words};
 use super::material::{self, SelectBatch, View};
-use super::sharing::Rss;
 use crate::Error;
+use crate::replicated::{Booleans, Rss, Words};
 
 const OPEN_CHOICE: &str = "falcon select: open masked bit";
 const SELECT: &str = "falcon select: multiply";
@@ -27,9 +26,15 @@ impl<R: Ring> Falcon<R> {
     ) -> Result<Rss<Vec<R>>, Error> {
         let view = self.take_select(x.own.len())?;
         let masked = bit.zip(&view.bits(&view.batch.bit), Bits::xor);
-        let e = self.open::<Booleans>(OPEN_CHOICE, &masked)?;
-        let d = flip_word(&view.slice(&view.batch.word), &e, self.constant_component());
-        let z = self.multiply::<Words<R>>(SELECT, &difference(y, x), &d)?;
+        let e = self.rss.open::<Booleans>(OPEN_CHOICE, &masked)?;
+        let d = flip_word(
+            &view.slice(&view.batch.word),
+            &e,
+            self.rss.constant_component(),
+        );
+        let z = self
+            .rss
+            .multiply::<Words<R>>(SELECT, &difference(y, x), &d)?;
         Ok(x.zip(&z, |a, b| vec::add(a, b)))
     }
 
@@ -40,8 +45,12 @@ impl<R: Ring> Falcon<R> {
         let (sign, masked) = self.sign(a, Some((OPEN_CHOICE, &view.bits(&view.batch.bit))))?;
         let mut e = sign.public;
         e.xor_assign(&masked.expect("the masked sign was asked for"));
-        let d = flip_word(&view.slice(&view.batch.word), &e, self.constant_component());
-        self.multiply::<Words<R>>(SELECT, a, &d)
+        let d = flip_word(
+            &view.slice(&view.batch.word),
+            &e,
+            self.rss.constant_component(),
+        );
+        self.rss.multiply::<Words<R>>(SELECT, a, &d)
     }
 
     fn take_select(&mut self, n: usize) -> Result<View<SelectBatch<R>>, Error> {

@@ -19,11 +19,10 @@
 use tacit_algebra::{Ring, truncate as kernel, vec};
 
 use super::compare::flip_word;
-use super::domain::Words;
 use super::material::{self, TruncateBatch, View};
-use super::sharing::Rss;
 use super::{Falcon, Truncation};
 use crate::Error;
+use crate::replicated::{Rss, Words};
 
 const OPEN_MASKED: &str = "falcon truncate: open masked value";
 
@@ -37,21 +36,21 @@ impl<R: Ring> Falcon<R> {
         let view = self.take_truncation(x.own.len(), trunc)?;
         x = x.zip(&view.slice(&view.batch.r), |x, r| vec::add(x, r));
         if self.truncation != Truncation::Aby3 {
-            self.add_public(&mut x, offset());
+            self.rss.add_public(&mut x, offset());
         }
-        let c = self.open::<Words<R>>(OPEN_MASKED, &x)?;
+        let c = self.rss.open::<Words<R>>(OPEN_MASKED, &x)?;
         self.finish_truncation(&view, c, trunc)
     }
 
-    /// The same for a 3-out-of-3 sum, masked by [`Falcon::zero`], whose resharing it replaces.
+    /// The same for a 3-out-of-3 sum, masked by [`Replicated::zero`](crate::replicated::Replicated::zero), whose resharing it replaces.
     /// 1 hop and 2 elements per party, and what `exact` adds.
     pub(super) fn truncate_sum(&mut self, mut z: Vec<R>, trunc: u32) -> Result<Rss<Vec<R>>, Error> {
         let view = self.take_truncation(z.len(), trunc)?;
         vec::add_assign(&mut z, &view.batch.r.own[view.range.clone()]);
-        if self.truncation != Truncation::Aby3 && self.constant_component().own {
+        if self.truncation != Truncation::Aby3 && self.rss.constant_component().own {
             vec::add_scalar_assign(&mut z, offset());
         }
-        let c = self.open_sum::<Words<R>>(OPEN_MASKED, z)?;
+        let c = self.rss.open_sum::<Words<R>>(OPEN_MASKED, z)?;
         self.finish_truncation(&view, c, trunc)
     }
 
@@ -64,7 +63,7 @@ impl<R: Ring> Falcon<R> {
     ) -> Result<Rss<Vec<R>>, Error> {
         let low_shifted = view.slice(&view.batch.low_shifted);
         let msb = view.slice(&view.batch.msb);
-        let here = self.constant_component();
+        let here = self.rss.constant_component();
         if self.truncation == Truncation::Aby3 {
             return Ok(Rss {
                 own: kernel::aby3(&c, &low_shifted.own, &msb.own, trunc, here.own),

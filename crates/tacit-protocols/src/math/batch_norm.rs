@@ -78,7 +78,7 @@ impl BatchNorm {
     /// The calls of [`BatchNorm::apply`]: an inverse square root and a product for each channel, a
     /// product for each element.
     pub fn calls(&self, shape: Channels) -> Vec<Call> {
-        let product = |n, trunc| Call::Product { n, trunc };
+        let product = Call::elementwise;
         let mut calls = self.rsqrt.calls(shape.channels);
         calls.push(product(shape.channels, self.format.fraction));
         calls.push(product(shape.len(), self.places));

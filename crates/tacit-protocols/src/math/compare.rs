@@ -2,12 +2,12 @@
 //! range (and within 32 bits where signs are taken of so many).
 
 use crate::Error;
-use crate::machine::{Call, Machine};
+use crate::machine::{Call, KeyBits, Machine};
 
 /// 1 where `x >= y`, else 0. One DReLU.
 pub fn compare<M: Machine>(machine: &mut M, x: &M::Share, y: &M::Share) -> Result<M::Bits, Error> {
     let difference = machine.sub(x, y);
-    machine.drelu(&difference)
+    machine.drelu(&difference, KeyBits::ALL)
 }
 
 /// 1 where `x < y`, else 0: of integers, where `y - x - 1 >= 0`. One DReLU.
@@ -24,5 +24,5 @@ pub fn less_than<M: Machine>(
 
 /// The calls of [`compare`] and of [`less_than`] for `n` elements.
 pub fn compare_calls(n: usize) -> Vec<Call> {
-    vec![Call::Drelu { n }]
+    vec![Call::drelu(n)]
 }

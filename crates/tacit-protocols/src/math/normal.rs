@@ -44,10 +44,7 @@ impl Powers {
 
     /// The call of [`Powers::scale`].
     pub fn call(&self, n: usize) -> Call {
-        Call::Product {
-            n,
-            trunc: self.trunc,
-        }
+        Call::elementwise(n, self.trunc)
     }
 
     /// `x` times the power of its interval. 1 product.

@@ -151,7 +151,7 @@ impl Piecewise {
 
 impl Function for Piecewise {
     fn calls(&self, n: usize) -> Vec<Call> {
-        let product = |n, trunc| Call::Product { n, trunc };
+        let product = Call::elementwise;
         let mut calls = self.steps.calls(n).to_vec();
         calls.push(product(n, 0));
         calls.extend(doublings(self.degree).map(|(_, more)| product(more * n, self.inner)));

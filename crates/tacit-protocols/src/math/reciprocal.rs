@@ -89,8 +89,8 @@ impl Reciprocal {
 impl Function for Reciprocal {
     fn calls(&self, n: usize) -> Vec<Call> {
         let trunc = self.normal.inner;
-        let single = Call::Product { n, trunc };
-        let double = Call::Product { n: 2 * n, trunc };
+        let single = Call::elementwise(n, trunc);
+        let double = Call::elementwise(2 * n, trunc);
         let mut calls = self.normal.calls(n);
         calls.push(single);
         calls.extend((1..self.factors()).map(|_| double));
@@ -145,7 +145,7 @@ impl Division {
     pub fn calls(&self, n: usize) -> Vec<Call> {
         let trunc = self.reciprocal.result;
         let mut calls = self.reciprocal.calls(n);
-        calls.push(Call::Product { n, trunc });
+        calls.push(Call::elementwise(n, trunc));
         calls
     }
 

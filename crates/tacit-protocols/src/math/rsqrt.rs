@@ -102,7 +102,7 @@ impl InverseSqrt {
 impl Function for InverseSqrt {
     fn calls(&self, n: usize) -> Vec<Call> {
         let inner = self.normal.inner;
-        let product = |n, trunc| Call::Product { n, trunc };
+        let product = Call::elementwise;
         let mut calls = self.normal.calls(n);
         calls.push(product(n, inner));
         let step = |_| [product(n, inner + 1), product(2 * n, inner)];

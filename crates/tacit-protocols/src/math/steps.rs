@@ -3,7 +3,7 @@
 //! thresholds is then a weighted sum of the bits.
 
 use crate::Error;
-use crate::machine::{Call, Machine, MatMul, Operand};
+use crate::machine::{Call, KeyBits, Machine, MatMul, Operand};
 
 /// Ascending thresholds.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ impl Steps {
     /// The calls of [`Steps::reached`].
     pub fn calls(&self, n: usize) -> [Call; 2] {
         let n = n * self.0.len();
-        [Call::Drelu { n }, Call::Select { n }]
+        [Call::drelu(n), Call::Select { n }]
     }
 
     /// Compares every element with every threshold.
@@ -36,7 +36,7 @@ impl Steps {
         let elements = machine.gather(x, &index);
         let thresholds = machine.constant(&self.0.repeat(n));
         let excess = machine.sub(&elements, &thresholds);
-        let bits = machine.drelu(&excess)?;
+        let bits = machine.drelu(&excess, KeyBits::ALL)?;
         let (zeros, ones) = (vec![0; n * levels], vec![1; n * levels]);
         let (zeros, ones) = (machine.constant(&zeros), machine.constant(&ones));
         Ok(Reached {

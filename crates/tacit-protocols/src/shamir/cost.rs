@@ -109,17 +109,17 @@ impl CostModel for ShamirCost {
                 degree: p.threshold,
                 dealt: false,
             }),
-            Call::Truncate { trunc: 0, .. } => self.none(),
+            Call::Fix { .. } | Call::Truncate { trunc: 0, .. } => self.none(),
             Call::Truncate { n, .. } => self.reveal(&Reveal {
                 len: n,
                 degree: p.threshold,
                 dealt: false,
             }),
-            Call::Product { n, trunc } => self.product(n, trunc == 0),
+            Call::Product { map, trunc, .. } => self.product(map.outputs(), trunc == 0),
             Call::Select { n } => self.product(n, true),
-            Call::Drelu { n } => self.reveals(&p.drelu_reveals(p.rot(n), n)),
-            Call::Relu { n } => self.relu(n),
-            Call::Maxpool { windows, size } => pool::levels(size)
+            Call::Drelu { n, .. } => self.reveals(&p.drelu_reveals(p.rot(n), n)),
+            Call::Relu { n, .. } => self.relu(n),
+            Call::Maxpool { windows, size, .. } => pool::levels(size)
                 .map(|(pairs, _)| self.relu(pairs * windows))
                 .fold(self.none(), |sum, cost| sum + &cost),
         }

@@ -77,10 +77,14 @@ impl Params {
             relu,
         };
         match *call {
-            Call::Input { .. } | Call::Reveal { .. } | Call::Truncate { trunc: 0, .. } => vec![],
-            Call::Product { n, trunc: 0 } | Call::Select { n } => vec![Want::Product { n }],
-            Call::Product { n, trunc: d } => vec![Want::Truncate {
-                n,
+            Call::Input { .. }
+            | Call::Reveal { .. }
+            | Call::Fix { .. }
+            | Call::Truncate { trunc: 0, .. } => vec![],
+            Call::Select { n } => vec![Want::Product { n }],
+            Call::Product { map, trunc: 0, .. } => vec![Want::Product { n: map.outputs() }],
+            Call::Product { map, trunc: d, .. } => vec![Want::Truncate {
+                n: map.outputs(),
                 d,
                 product: true,
             }],
@@ -89,9 +93,9 @@ impl Params {
                 d,
                 product: false,
             }],
-            Call::Drelu { n } => vec![sign(n, false)],
-            Call::Relu { n } => vec![sign(n, true)],
-            Call::Maxpool { windows, size } => pool::levels(size)
+            Call::Drelu { n, .. } => vec![sign(n, false)],
+            Call::Relu { n, .. } => vec![sign(n, true)],
+            Call::Maxpool { windows, size, .. } => pool::levels(size)
                 .map(|(pairs, _)| sign(pairs * windows, true))
                 .collect(),
         }

@@ -52,7 +52,7 @@ pub use relu::TwoLayer;
 
 use crate::Error;
 use crate::bilinear::Bilinear;
-use crate::machine::{Audience, Call, CostModel, Machine, Operand};
+use crate::machine::{Audience, Call, CostModel, KeyBits, Machine, Operand};
 use deal::{Dealing, Streams};
 use demand::Want;
 use material::{Material, Store};
@@ -257,7 +257,7 @@ impl<F: Field> Machine for Shamir<F> {
     }
 
     fn mul(&mut self, x: &Vec<F>, y: &Operand<Vec<F>>, trunc: u32) -> Result<Vec<F>, Error> {
-        self.linear(x, y, None, &Bilinear::Elementwise, trunc)
+        self.linear(x, y, None, &Bilinear::Elementwise(x.len()), trunc)
     }
 
     fn matmul(
@@ -279,7 +279,7 @@ impl<F: Field> Machine for Shamir<F> {
         shape: &Conv2d,
         trunc: u32,
     ) -> Result<Vec<F>, Error> {
-        self.linear(x, w, bias, &Bilinear::Conv2d(shape), trunc)
+        self.linear(x, w, bias, &Bilinear::Conv2d(*shape), trunc)
     }
 
     fn truncate(&mut self, x: &Vec<F>, trunc: u32) -> Result<Vec<F>, Error> {
@@ -289,7 +289,7 @@ impl<F: Field> Machine for Shamir<F> {
         }
     }
 
-    fn drelu(&mut self, x: &Vec<F>) -> Result<Vec<F>, Error> {
+    fn drelu(&mut self, x: &Vec<F>, _keys: KeyBits) -> Result<Vec<F>, Error> {
         self.drelu_shares(x)
     }
 
@@ -297,7 +297,7 @@ impl<F: Field> Machine for Shamir<F> {
         self.select_shares(bit, x, y)
     }
 
-    fn relu(&mut self, x: &Vec<F>) -> Result<Vec<F>, Error> {
+    fn relu(&mut self, x: &Vec<F>, _keys: KeyBits) -> Result<Vec<F>, Error> {
         self.relu_shares(x)
     }
 }

@@ -22,7 +22,7 @@ impl<F: Field> Shamir<F> {
         x: &[F],
         w: &Operand<Vec<F>>,
         bias: Option<&Operand<Vec<F>>>,
-        map: &Bilinear<'_>,
+        map: &Bilinear,
         trunc: u32,
     ) -> Result<Vec<F>, Error> {
         let bias = bias.map(operand);
@@ -30,7 +30,7 @@ impl<F: Field> Shamir<F> {
         map.check(x.len(), weights.len(), bias.as_ref().map(|b| b.len()))?;
         let mut z = match &bias {
             Some(bias) => map.spread(bias),
-            None => vec![F::ZERO; map.outputs(x.len())],
+            None => vec![F::ZERO; map.outputs()],
         };
         accumulate(map, &mut z, x, &weights);
         match (w, trunc) {
@@ -57,7 +57,7 @@ impl<F: Field> Shamir<F> {
 /// `acc += x * y`.
 fn accumulate<F: Field>(map: &Bilinear, acc: &mut [F], x: &[F], y: &[F]) {
     match map {
-        Bilinear::Elementwise => vec::mul_add_assign(acc, x, y),
+        Bilinear::Elementwise(_) => vec::mul_add_assign(acc, x, y),
         Bilinear::MatMul(shape) => matmul_acc(acc, x, y, *shape),
         Bilinear::Conv2d(shape) => conv2d_acc(acc, x, y, shape),
     }

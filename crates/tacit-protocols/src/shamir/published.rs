@@ -75,7 +75,7 @@ impl<F: Field> Shamir<F> {
     /// DReLU with Bitwise-LT by PreOR by PreMult, all as printed.
     fn drelu_as_published(&mut self, a: &[F]) -> Result<(Vec<F>, Transcript<F>), Error> {
         let (n, l) = (a.len(), F::BITS as usize);
-        self.prepare(&[Call::Drelu { n }])?;
+        self.prepare(&[Call::drelu(n)])?;
         let Some((_, Material::Tree(tree))) = self.store.pop_front() else {
             unreachable!("the tree's material has the bits of a number");
         };
@@ -180,7 +180,7 @@ fn shipped(comparison: Comparison, x: &[F31]) -> Vec<Vec<F31>> {
         ..options(3, 1, comparison)
     };
     let results = run::<F31, _>(watched, &options, |machine| {
-        machine.prepare(&[Call::Drelu { n: x.len() }])?;
+        machine.prepare(&[Call::drelu(x.len())])?;
         let own = (machine.party().id() == 0).then(|| vec::decode(x));
         let a = machine.input(0, x.len(), own.as_deref())?;
         machine.drelu_shares(&a)

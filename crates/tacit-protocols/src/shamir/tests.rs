@@ -134,7 +134,7 @@ fn material_of_the_tree_is_uniform() {
     for (parties, t) in SIZES {
         let options = options(parties, t, Comparison::Tree);
         let degrees = [t, t, t, t, t, 2 * t, t, 2 * t];
-        let made = material(&options, parties, Call::Relu { n }, &degrees);
+        let made = material(&options, parties, Call::relu(n), &degrees);
         let [mask, bits, flips, b, m, zero, low, high] = &made[..] else {
             unreachable!("as many as degrees")
         };
@@ -164,7 +164,7 @@ fn material_of_the_rotation_is_uniform() {
     for (parties, t) in SIZES {
         let options = options(parties, t, Comparison::Rot);
         let degrees = [t, t, t, t, 2 * t, t, 2 * t];
-        let made = material(&options, parties, Call::Drelu { n }, &degrees);
+        let made = material(&options, parties, Call::drelu(n), &degrees);
         let [mask, bits, shift, m, zero, low, high] = &made[..] else {
             unreachable!("as many as degrees")
         };
@@ -193,7 +193,7 @@ fn triples_of_truncations_are_those_of_a_uniform_mask() {
                 let options = options(parties, t, Comparison::Tree);
                 let call = match product {
                     false => Call::Truncate { n, trunc: d },
-                    true => Call::Product { n, trunc: d },
+                    true => Call::elementwise(n, d),
                 };
                 let degrees = [if product { 2 * t } else { t }, t, t];
                 let made = material(&options, parties, call, &degrees);

@@ -5,7 +5,7 @@ use crate::common::*;
 use tacit_algebra::mersenne::{F5, F7, F13, F31, F61};
 use tacit_protocols::Error;
 use tacit_protocols::falcon::Truncation;
-use tacit_protocols::machine::{Audience, Call, Conv2d, Machine, MatMul, Operand};
+use tacit_protocols::machine::{Audience, Call, Conv2d, KeyBits, Machine, MatMul, Operand};
 use tacit_protocols::shamir::{Comparison, Opening};
 
 /// Runs a generic check on every subject, each in a test of its own.
@@ -87,13 +87,15 @@ fn values<S: Subject>(s: &S) -> Vec<i64> {
 fn signs<S: Subject>(s: &S) {
     let x = values(s);
     let n = x.len();
-    let relu = apply(s, &[Call::Relu { n }], &x, |machine, x| machine.relu(x));
+    let relu = apply(s, &[Call::relu(n)], &x, |machine, x| {
+        machine.relu(x, KeyBits::ALL)
+    });
     let want: Vec<i64> = x.iter().map(|&v| v.max(0)).collect();
     assert!(relu == want, "ReLU: {}", s.name());
 
-    let calls = [Call::Drelu { n }, Call::Select { n }];
+    let calls = [Call::drelu(n), Call::Select { n }];
     let chosen = apply(s, &calls, &x, |machine, x| {
-        let bit = machine.drelu(x)?;
+        let bit = machine.drelu(x, KeyBits::ALL)?;
         let (zero, one) = (machine.constant(&vec![0; n]), machine.constant(&vec![1; n]));
         machine.select(&bit, &zero, &one)
     });
@@ -110,7 +112,7 @@ fn products<S: Subject>(s: &S) {
         false => (noise(1, 3000), noise(2, 3000)),
     };
     let n = x.len();
-    let product = apply(s, &[Call::Product { n, trunc: 0 }], &x, |machine, share| {
+    let product = apply(s, &[Call::elementwise(n, 0)], &x, |machine, share| {
         let last = machine.party().parties() - 1;
         let own = (machine.party().id() == last).then_some(&y[..]);
         let y = machine.input(last, n, own)?;
@@ -139,10 +141,7 @@ fn truncations<S: Subject>(s: &S) {
         // Every third: of a small ring still every value.
         let x: Vec<i64> = values(s).into_iter().step_by(3).map(in_range).collect();
         let n = x.len();
-        let calls = [
-            Call::Truncate { n, trunc: d },
-            Call::Product { n, trunc: d },
-        ];
+        let calls = [Call::Truncate { n, trunc: d }, Call::elementwise(n, d)];
         let got = apply(s, &calls, &x, |machine, x| {
             let plain = machine.truncate(x, d)?;
             let one = Operand::Secret(machine.constant(&vec![1; n]));
@@ -222,7 +221,7 @@ type Operands<M> = (
 fn linear_calls(public: bool, n: usize) -> Vec<Call> {
     match public {
         true => vec![],
-        false => vec![Call::Product { n, trunc: 0 }],
+        false => vec![Call::elementwise(n, 0)],
     }
 }
 
@@ -273,8 +272,8 @@ fn maxpools<S: Subject>(s: &S) {
             .into_iter()
             .map(|v| v % quarter)
             .collect();
-        let max = apply(s, &[Call::Maxpool { windows, size }], &x, |machine, x| {
-            machine.maxpool(x, windows, size)
+        let max = apply(s, &[Call::maxpool(windows, size)], &x, |machine, x| {
+            machine.maxpool(x, windows, size, KeyBits::ALL)
         });
         let largest = |i: usize| {
             (0..size)
@@ -330,7 +329,7 @@ fn material_is_planned<S: Subject>(s: &S) {
     let free = run(s, |machine| {
         Ok(machine
             .cost_model()
-            .offline(&[Call::Relu { n: 4 }])
+            .offline(&[Call::relu(4)])
             .bytes
             .iter()
             .sum::<u64>()
@@ -340,9 +339,12 @@ fn material_is_planned<S: Subject>(s: &S) {
         return; // clear text needs no material
     }
     let refused = run(s, |machine| {
-        machine.prepare(&[Call::Relu { n: 4 }])?;
+        machine.prepare(&[Call::relu(4)])?;
         let x = machine.constant(&[1, 2, 3]);
-        Ok([machine.relu(&x).err(), machine.truncate(&x, 2).err()])
+        Ok([
+            machine.relu(&x, KeyBits::ALL).err(),
+            machine.truncate(&x, 2).err(),
+        ])
     });
     for error in refused.into_iter().flatten() {
         let words = error.expect("three elements were not planned").to_string();

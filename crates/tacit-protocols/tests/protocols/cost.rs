@@ -6,7 +6,7 @@ use tacit_algebra::mersenne::{F31, F61};
 use tacit_net::Phase;
 use tacit_protocols::Cost;
 use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
-use tacit_protocols::machine::{Audience, Call, CostModel, Machine, Operand};
+use tacit_protocols::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand};
 use tacit_protocols::shamir::{Comparison, Opening};
 
 /// Makes one call of the given size on values that everybody knows.
@@ -22,31 +22,44 @@ fn perform<M: Machine>(machine: &mut M, call: &Call) -> Result<(), tacit_protoco
             let x = secret(n);
             machine.reveal(&x, to).map(drop)
         }
-        Call::Product { n, trunc } => {
-            let (x, y) = (secret(n), secret(n));
-            machine.mul(&x, &Operand::Secret(y), trunc).map(drop)
+        Call::Fix { n } => {
+            let x = secret(n);
+            machine.fix(x).map(drop)
+        }
+        Call::Product { map, trunc, .. } => {
+            let (x, y) = (secret(map.left()), Operand::Secret(secret(map.right())));
+            match map {
+                Bilinear::Elementwise(_) => machine.mul(&x, &y, trunc),
+                Bilinear::MatMul(shape) => machine.matmul(&x, &y, None, shape, trunc),
+                Bilinear::Conv2d(shape) => machine.conv2d(&x, &y, None, &shape, trunc),
+            }
+            .map(drop)
         }
         Call::Truncate { n, trunc } => {
             let x = secret(n);
             machine.truncate(&x, trunc).map(drop)
         }
-        Call::Drelu { n } => {
+        Call::Drelu { n, keys } => {
             let x = secret(n);
-            machine.drelu(&x).map(drop)
+            machine.drelu(&x, keys).map(drop)
         }
-        Call::Relu { n } => {
+        Call::Relu { n, keys } => {
             let x = secret(n);
-            machine.relu(&x).map(drop)
+            machine.relu(&x, keys).map(drop)
         }
         Call::Select { n } => {
             let x = secret(n);
-            let bit = machine.drelu(&x)?;
+            let bit = machine.drelu(&x, KeyBits::ALL)?;
             machine.party().set_layer("measured");
             machine.select(&bit, &x, &x).map(drop)
         }
-        Call::Maxpool { windows, size } => {
+        Call::Maxpool {
+            windows,
+            size,
+            keys,
+        } => {
             let x = secret(windows * size);
-            machine.maxpool(&x, windows, size).map(drop)
+            machine.maxpool(&x, windows, size, keys).map(drop)
         }
     }
 }
@@ -62,7 +75,7 @@ fn combine(each: &[(u32, u64)]) -> Cost {
 fn declared_equals_metered<S: Subject>(s: &S, call: Call) {
     // Selection needs a bit first, made in a layer of its own.
     let calls = match call {
-        Call::Select { n } => vec![Call::Drelu { n }, call],
+        Call::Select { n } => vec![Call::drelu(n), call],
         _ => vec![call],
     };
     let measured = run(s, |machine| {
@@ -106,16 +119,13 @@ fn every_call(n: usize) -> Vec<Call> {
             n,
             to: Audience::One(1),
         },
-        Call::Product { n, trunc: 0 },
-        Call::Product { n, trunc: 5 },
+        Call::elementwise(n, 0),
+        Call::elementwise(n, 5),
         Call::Truncate { n, trunc: 6 },
-        Call::Drelu { n },
-        Call::Relu { n },
+        Call::drelu(n),
+        Call::relu(n),
         Call::Select { n },
-        Call::Maxpool {
-            windows: n,
-            size: 5,
-        },
+        Call::maxpool(n, 5),
     ]
 }
 
@@ -199,11 +209,7 @@ fn declared_equals_metered_with_thresholds_below_the_greatest() {
 #[test]
 fn a_demand_of_several_batches_is_declared_too() {
     let n = 400_000;
-    let calls = [
-        Call::Relu { n },
-        Call::Product { n, trunc: 9 },
-        Call::Relu { n: 3 },
-    ];
+    let calls = [Call::relu(n), Call::elementwise(n, 9), Call::relu(3)];
     let measured = run(&falcon_over::<u32>(), |machine| {
         machine.prepare(&calls)?;
         let offline = machine.party().meter().total(Phase::Offline);
@@ -229,15 +235,15 @@ fn costs_stay_within_the_published_bounds() {
         (64, 67, 81.0, 10, 160.0, 65.0),
     ] {
         let cost = FalconCost::new(bits, prime, Truncation::Gap);
-        let relu = cost.online(&Call::Relu { n });
+        let relu = cost.online(&Call::relu(n));
         assert!(
             per(&relu.bytes) <= relu_bytes && relu.rounds <= relu_rounds,
             "{relu:?}"
         );
-        assert!(per(&cost.offline(&[Call::Relu { n }]).bytes) <= relu_offline);
-        let product = cost.online(&Call::Product { n, trunc: 12 });
+        assert!(per(&cost.offline(&[Call::relu(n)]).bytes) <= relu_offline);
+        let product = cost.online(&Call::elementwise(n, 12));
         assert!(per(&product.bytes) <= f64::from(bits) / 4.0 && product.rounds == 1);
-        assert!(per(&cost.offline(&[Call::Product { n, trunc: 12 }]).bytes) <= trunc_offline);
+        assert!(per(&cost.offline(&[Call::elementwise(n, 12)]).bytes) <= trunc_offline);
     }
     assert_eq!(PARTIES, 3);
 }

@@ -2,7 +2,7 @@
 
 use tacit_algebra::Prg;
 use tacit_nn::plan::numbers;
-use tacit_protocols::machine::{Call, Conv2d, Machine, MatMul, Operand};
+use tacit_protocols::machine::{Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand};
 use tacit_protocols::math::{Function, compare, compare_calls};
 
 use super::function::Elementwise;
@@ -110,6 +110,11 @@ impl Case {
         })
     }
 
+    fn matmul(&self) -> MatMul {
+        let n = self.n;
+        MatMul { m: n, k: n, n }
+    }
+
     fn conv(&self) -> Conv2d {
         Conv2d {
             batch: self.n,
@@ -176,16 +181,20 @@ impl Case {
         if let Some(function) = &self.function {
             return function.calls(n);
         }
+        let product = |map| Call::Product {
+            map,
+            fixed: None,
+            trunc,
+        };
         vec![match self.op {
             Op::Trunc => Call::Truncate { n, trunc },
-            Op::Drelu => Call::Drelu { n },
-            Op::Relu => Call::Relu { n },
-            Op::Maxpool => Call::Maxpool {
-                windows: n,
-                size: 4,
-            },
+            Op::Drelu => Call::drelu(n),
+            Op::Relu => Call::relu(n),
+            Op::Maxpool => Call::maxpool(n, 4),
             Op::Compare => return compare_calls(n),
-            _ => Call::Product { n, trunc },
+            Op::MatMul => product(Bilinear::MatMul(self.matmul())),
+            Op::Conv => product(Bilinear::Conv2d(self.conv())),
+            _ => Call::elementwise(n, trunc),
         }]
     }
 
@@ -202,12 +211,12 @@ impl Case {
         let (n, trunc) = (self.n, self.trunc);
         Ok(Computed::Words(match self.op {
             Op::Mult => machine.mul(x, &second(), trunc)?,
-            Op::MatMul => machine.matmul(x, &second(), None, MatMul { m: n, k: n, n }, trunc)?,
+            Op::MatMul => machine.matmul(x, &second(), None, self.matmul(), trunc)?,
             Op::Conv => machine.conv2d(x, &second(), None, &self.conv(), trunc)?,
             Op::Compare => return Ok(Computed::Bits(compare(machine, x, y)?)),
-            Op::Drelu => return Ok(Computed::Bits(machine.drelu(x)?)),
-            Op::Relu => machine.relu(x)?,
-            Op::Maxpool => machine.maxpool(x, n, 4)?,
+            Op::Drelu => return Ok(Computed::Bits(machine.drelu(x, KeyBits::ALL)?)),
+            Op::Relu => machine.relu(x, KeyBits::ALL)?,
+            Op::Maxpool => machine.maxpool(x, n, 4, KeyBits::ALL)?,
             _ => machine.truncate(x, trunc)?,
         }))
     }

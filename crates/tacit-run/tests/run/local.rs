@@ -62,6 +62,7 @@ static FIELDS: Protocol = Protocol {
     parties: 3..=63,
     security: |parties, threshold| format!("{threshold} of {parties}"),
     widths: &[31, 61],
+    truncations: &[],
     own_truncation: None,
     threshold: true,
     variants: true,

@@ -8,7 +8,7 @@ use tacit_net::NetError;
 use tacit_net::testing::{Envelope, Fate, mesh_with};
 use tacit_protocols::Error;
 use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
-use tacit_protocols::machine::{Call, Machine};
+use tacit_protocols::machine::{Call, KeyBits, Machine};
 
 /// ReLU of a few values with every message passed through `hook`.
 fn relu_through(
@@ -17,9 +17,9 @@ fn relu_through(
 ) -> Vec<Result<(), Error>> {
     run_on(mesh_with(PARTIES, timeout, hook), |party| {
         let mut machine = Falcon::<u32>::new(party, Truncation::Gap)?;
-        machine.prepare(&[Call::Relu { n: 100 }])?;
+        machine.prepare(&[Call::relu(100)])?;
         let x = machine.constant(&[7; 100]);
-        machine.relu(&x).map(drop)
+        machine.relu(&x, KeyBits::ALL).map(drop)
     })
 }
 
@@ -92,12 +92,12 @@ fn a_peer_that_stalls_or_is_cut_off_is_named_with_its_step() {
 fn a_party_that_leaves_is_noticed_by_the_others() {
     let results = run_on(mesh(PARTIES), |party| {
         let mut machine = Falcon::<u32>::new(party, Truncation::Gap)?;
-        machine.prepare(&[Call::Relu { n: 100 }])?;
+        machine.prepare(&[Call::relu(100)])?;
         if machine.party().id() == 1 {
             return Ok(()); // its links close
         }
         let x = machine.constant(&[7; 100]);
-        machine.relu(&x).map(drop)
+        machine.relu(&x, KeyBits::ALL).map(drop)
     });
     assert!(results[1].is_ok());
     for lost in [&results[0], &results[2]] {

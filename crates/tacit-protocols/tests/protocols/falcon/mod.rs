@@ -6,7 +6,7 @@ mod truncation;
 
 use crate::common::{FalconOver, falcon_over, noise, run};
 use tacit_protocols::falcon::Falcon;
-use tacit_protocols::machine::{Audience, Call, Machine};
+use tacit_protocols::machine::{Audience, Call, KeyBits, Machine};
 
 /// Narrow signs are exact over their whole range, and beyond it they are those of the low word:
 /// what the planner must keep values from.
@@ -31,11 +31,11 @@ fn narrow_signs_are_exact_within_32_bits() {
         ..falcon_over::<u64>()
     };
     let opened = run(&subject, |machine| {
-        machine.prepare(&[Call::Relu { n }, Call::Drelu { n }, Call::Select { n }])?;
+        machine.prepare(&[Call::relu(n), Call::drelu(n), Call::Select { n }])?;
         let own = (machine.party().id() == 0).then_some(&x[..]);
         let share = machine.input(0, n, own)?;
-        let relu = machine.relu(&share)?;
-        let bit = machine.drelu(&share)?;
+        let relu = machine.relu(&share, KeyBits::ALL)?;
+        let bit = machine.drelu(&share, KeyBits::ALL)?;
         let (zero, one) = (machine.constant(&vec![0; n]), machine.constant(&vec![1; n]));
         let sign = machine.select(&bit, &zero, &one)?;
         let both = machine.concat(&[&relu, &sign]);

@@ -8,7 +8,7 @@ use tacit_algebra::{Bits, Ring, prime};
 use tacit_net::testing::{Fate, Recorder, mesh_with};
 use tacit_protocols::Error;
 use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
-use tacit_protocols::machine::{Call, Machine, Operand};
+use tacit_protocols::machine::{Call, KeyBits, Machine, Operand};
 
 /// Elements in a run, all of the same value; every one is a sample.
 const N: usize = 1 << 15;
@@ -158,7 +158,7 @@ const LIMIT: f64 = 12.0;
 const PAIRS: [(i64, i64); 4] = [(0, -1), (5, -7), (127, -128), (1, 100)];
 
 fn relu(machine: &mut Falcon<u8>, x: &Share) -> Result<(), Error> {
-    machine.relu(x).map(drop)
+    machine.relu(x, KeyBits::ALL).map(drop)
 }
 
 fn truncate(machine: &mut Falcon<u8>, x: &Share) -> Result<(), Error> {
@@ -175,31 +175,28 @@ fn product(machine: &mut Falcon<u8>, x: &Share) -> Result<(), Error> {
 }
 
 fn maxpool(machine: &mut Falcon<u8>, x: &Share) -> Result<(), Error> {
-    machine.maxpool(x, N / 4, 4).map(drop)
+    machine.maxpool(x, N / 4, 4, KeyBits::ALL).map(drop)
 }
 
 #[test]
 fn no_message_of_relu_depends_on_the_input() {
     for (x, other) in PAIRS {
-        let (off, name) = worst(x, other, &[Call::Relu { n: N }], relu);
+        let (off, name) = worst(x, other, &[Call::relu(N)], relu);
         assert!(off < LIMIT, "{x} and {other} are {off} apart in '{name}'");
     }
 }
 
 #[test]
 fn no_message_of_other_layers_depends_on_the_input() {
-    let maxpool_calls = [Call::Maxpool {
-        windows: N / 4,
-        size: 4,
-    }];
+    let maxpool_calls = [Call::maxpool(N / 4, 4)];
     for (x, other) in [(3, -60), (0, 50)] {
         for (calls, program) in [
             (
                 &[Call::Truncate { n: N, trunc: 3 }][..],
                 truncate as Program,
             ),
-            (&[Call::Product { n: N, trunc: 4 }][..], product as Program),
-            (&[Call::Product { n: N, trunc: 0 }][..], square as Program),
+            (&[Call::elementwise(N, 4)][..], product as Program),
+            (&[Call::elementwise(N, 0)][..], square as Program),
             (&maxpool_calls[..], maxpool as Program),
         ] {
             let (off, name) = worst(x, other, calls, program);
@@ -212,11 +209,11 @@ fn no_message_of_other_layers_depends_on_the_input() {
 #[test]
 fn a_leak_is_noticed() {
     fn leaky(machine: &mut Falcon<u8>, x: &Share) -> Result<(), Error> {
-        machine.relu(x)?;
+        machine.relu(x, KeyBits::ALL)?;
         machine
             .reveal(x, tacit_protocols::machine::Audience::All)
             .map(drop)
     }
-    let (off, name) = worst(5, -7, &[Call::Relu { n: N }], leaky);
+    let (off, name) = worst(5, -7, &[Call::relu(N)], leaky);
     assert!(off > LIMIT && name.contains("opened"), "{off} in '{name}'");
 }

@@ -147,7 +147,7 @@ fn products_are_truncated_once() {
             let call = if public {
                 Call::Truncate { n, trunc: 12 }
             } else {
-                Call::Product { n, trunc: 12 }
+                Call::elementwise(n, 12)
             };
             let subject = FalconOver {
                 truncation: kind,

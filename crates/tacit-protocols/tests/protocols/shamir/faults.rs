@@ -8,7 +8,7 @@ use tacit_algebra::mersenne::{F5, F31, Field};
 use tacit_net::testing::{Envelope, Fate, mesh_with};
 use tacit_net::{LinkModel, NetError};
 use tacit_protocols::Error;
-use tacit_protocols::machine::{Audience, Call, Machine};
+use tacit_protocols::machine::{Audience, Call, KeyBits, Machine};
 use tacit_protocols::shamir::{Comparison, Opening, Options, Shamir, ShamirCost};
 
 const N: usize = 600;
@@ -21,10 +21,10 @@ fn relu_through(
 ) -> Vec<Result<(), Error>> {
     run_on(mesh_with(subject.parties, timeout, hook), |party| {
         let mut machine = subject.machine(party)?;
-        machine.prepare(&[Call::Relu { n: N }, Call::Truncate { n: N, trunc: 3 }])?;
+        machine.prepare(&[Call::relu(N), Call::Truncate { n: N, trunc: 3 }])?;
         let own = (machine.party().id() == 1).then_some(&[7; N][..]);
         let x = machine.input(1, N, own)?;
-        let x = machine.relu(&x)?;
+        let x = machine.relu(&x, KeyBits::ALL)?;
         let x = machine.truncate(&x, 3)?;
         machine.reveal(&x, Audience::All).map(drop)
     })
@@ -182,12 +182,12 @@ fn a_party_that_leaves_is_noticed_by_the_others() {
     for subject in subjects() {
         let results = run_on(mesh(subject.parties), |party| {
             let mut machine = subject.machine(party)?;
-            machine.prepare(&[Call::Relu { n: N }])?;
+            machine.prepare(&[Call::relu(N)])?;
             if machine.party().id() == 1 {
                 return Ok(()); // its links close
             }
             let x = machine.constant(&[7; N]);
-            machine.relu(&x).map(drop)
+            machine.relu(&x, KeyBits::ALL).map(drop)
         });
         for (id, result) in results.iter().enumerate() {
             match id {

@@ -8,7 +8,7 @@ mod views;
 
 use crate::common::{Subject, noise, run, shamir_over};
 use tacit_algebra::mersenne::{F5, F7, F13, F31, F61, Field};
-use tacit_protocols::machine::{Audience, Call, Machine};
+use tacit_protocols::machine::{Audience, Call, KeyBits, Machine};
 use tacit_protocols::shamir::{Comparison, Opening};
 
 /// Signs of `x` between every number of parties, by both comparisons.
@@ -18,10 +18,10 @@ fn exact_signs<F: Field>(x: &[i64], parties: &[usize]) {
         for comparison in [Comparison::Tree, Comparison::Rot] {
             let subject = shamir_over::<F>(parties, comparison, Opening::Auto);
             let opened = run(&subject, |machine| {
-                machine.prepare(&[Call::Drelu { n }])?;
+                machine.prepare(&[Call::drelu(n)])?;
                 let own = (machine.party().id() == 0).then_some(x);
                 let share = machine.input(0, n, own)?;
-                let bit = machine.drelu(&share)?;
+                let bit = machine.drelu(&share, KeyBits::ALL)?;
                 machine.reveal(&bit, Audience::All)
             });
             let want: Vec<i64> = x.iter().map(|&v| i64::from(v >= 0)).collect();

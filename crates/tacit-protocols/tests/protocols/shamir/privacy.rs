@@ -9,7 +9,7 @@ use super::views::{
 use crate::common::{ShamirOver, Subject, shamir_over};
 use tacit_algebra::mersenne::{F5, Field};
 use tacit_protocols::Error;
-use tacit_protocols::machine::{Audience, Call, Machine, Operand};
+use tacit_protocols::machine::{Audience, Call, KeyBits, Machine, Operand};
 use tacit_protocols::shamir::{Comparison, Opening, Shamir};
 
 /// 0, 1 below it, and both sides of where the sign turns.
@@ -146,15 +146,15 @@ fn hides_its_input(comparison: Comparison, calls: &[Call], program: Program) {
 }
 
 fn relu(machine: &mut Shamir<F5>, x: &Vec<F5>) -> Result<(), Error> {
-    machine.relu(x).map(drop)
+    machine.relu(x, KeyBits::ALL).map(drop)
 }
 
 fn drelu(machine: &mut Shamir<F5>, x: &Vec<F5>) -> Result<(), Error> {
-    machine.drelu(x).map(drop)
+    machine.drelu(x, KeyBits::ALL).map(drop)
 }
 
 fn maxpool(machine: &mut Shamir<F5>, x: &Vec<F5>) -> Result<(), Error> {
-    machine.maxpool(x, N / 4, 4).map(drop)
+    machine.maxpool(x, N / 4, 4, KeyBits::ALL).map(drop)
 }
 
 fn truncate(machine: &mut Shamir<F5>, x: &Vec<F5>) -> Result<(), Error> {
@@ -177,19 +177,20 @@ fn select(machine: &mut Shamir<F5>, x: &Vec<F5>) -> Result<(), Error> {
 const MAXPOOL: Call = Call::Maxpool {
     windows: N / 4,
     size: 4,
+    keys: KeyBits::ALL,
 };
 
 #[test]
 fn no_message_of_a_sign_by_the_tree_depends_on_the_input() {
-    hides_its_input(Comparison::Tree, &[Call::Drelu { n: N }], drelu);
-    hides_its_input(Comparison::Tree, &[Call::Relu { n: N }], relu);
+    hides_its_input(Comparison::Tree, &[Call::drelu(N)], drelu);
+    hides_its_input(Comparison::Tree, &[Call::relu(N)], relu);
     hides_its_input(Comparison::Tree, &[MAXPOOL], maxpool);
 }
 
 #[test]
 fn no_message_of_a_sign_by_the_rotation_depends_on_the_input() {
-    hides_its_input(Comparison::Rot, &[Call::Drelu { n: N }], drelu);
-    hides_its_input(Comparison::Rot, &[Call::Relu { n: N }], relu);
+    hides_its_input(Comparison::Rot, &[Call::drelu(N)], drelu);
+    hides_its_input(Comparison::Rot, &[Call::relu(N)], relu);
     hides_its_input(Comparison::Rot, &[MAXPOOL], maxpool);
 }
 
@@ -197,8 +198,8 @@ fn no_message_of_a_sign_by_the_rotation_depends_on_the_input() {
 fn no_message_of_products_and_truncations_depends_on_the_input() {
     let tree = Comparison::Tree;
     hides_its_input(tree, &[Call::Truncate { n: N, trunc: 2 }], truncate);
-    hides_its_input(tree, &[Call::Product { n: N, trunc: 2 }], product);
-    hides_its_input(tree, &[Call::Product { n: N, trunc: 0 }], square);
+    hides_its_input(tree, &[Call::elementwise(N, 2)], product);
+    hides_its_input(tree, &[Call::elementwise(N, 0)], square);
     hides_its_input(tree, &[Call::Select { n: N }], select);
 }
 
@@ -206,18 +207,18 @@ fn no_message_of_products_and_truncations_depends_on_the_input() {
 #[test]
 fn a_leak_is_noticed() {
     fn value(machine: &mut Shamir<F5>, x: &Vec<F5>) -> Result<(), Error> {
-        machine.relu(x)?;
+        machine.relu(x, KeyBits::ALL)?;
         machine.reveal(x, Audience::All).map(drop)
     }
     fn sign(machine: &mut Shamir<F5>, x: &Vec<F5>) -> Result<(), Error> {
-        let sign = machine.drelu(x)?;
+        let sign = machine.drelu(x, KeyBits::ALL)?;
         machine.reveal(&sign, Audience::All).map(drop)
     }
     for comparison in [Comparison::Tree, Comparison::Rot] {
         for subject in subjects(comparison) {
             for (calls, leaky) in [
-                ([Call::Relu { n: N }], value as Program),
-                ([Call::Drelu { n: N }], sign),
+                ([Call::relu(N)], value as Program),
+                ([Call::drelu(N)], sign),
             ] {
                 let runs = [0, -1].map(|x| observe(&subject, x, &calls, leaky));
                 for (off, name) in [worst(&runs[0], &runs[1]), worst_law(&runs[0])] {

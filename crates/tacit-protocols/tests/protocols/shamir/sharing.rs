@@ -4,7 +4,7 @@ use super::privacy::subjects;
 use super::views::{LIMIT, N, P, cell, count, from_law};
 use crate::common::{Subject, run, shamir_over};
 use tacit_algebra::mersenne::{F5, Field, Matrix, combine};
-use tacit_protocols::machine::{Call, Machine, Operand};
+use tacit_protocols::machine::{Call, KeyBits, Machine, Operand};
 use tacit_protocols::shamir::{Comparison, Opening};
 
 /// Every choice of `k` of `n` parties.
@@ -59,17 +59,20 @@ fn results_are_shared_like_inputs() {
     for comparison in [Comparison::Tree, Comparison::Rot] {
         for subject in subjects(comparison) {
             let calls = [
-                Call::Relu { n: N },
-                Call::Drelu { n: N },
-                Call::Product { n: N, trunc: 0 },
+                Call::relu(N),
+                Call::drelu(N),
+                Call::elementwise(N, 0),
                 Call::Truncate { n: N, trunc: D },
-                Call::Product { n: N, trunc: D },
+                Call::elementwise(N, D),
             ];
             let shares = run(&subject, |machine| {
                 machine.prepare(&calls)?;
                 let own = (machine.party().id() == 0).then_some(&[-3; N][..]);
                 let x = machine.input(0, N, own)?;
-                let (relu, drelu) = (machine.relu(&x)?, machine.drelu(&x)?);
+                let (relu, drelu) = (
+                    machine.relu(&x, KeyBits::ALL)?,
+                    machine.drelu(&x, KeyBits::ALL)?,
+                );
                 let square = machine.mul(&x, &Operand::Secret(x.clone()), 0)?;
                 let short = machine.truncate(&x, D)?;
                 let one = machine.constant(&[1; N]);

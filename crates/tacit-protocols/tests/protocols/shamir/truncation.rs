@@ -29,7 +29,7 @@ fn mean_error(d: u32, offset: bool) -> f64 {
 fn errors<F: Field>(parties: usize, opening: Opening, x: &[i64], d: u32) -> [Vec<i64>; 2] {
     let (n, trunc) = (x.len(), d);
     let subject = shamir_over::<F>(parties, Comparison::Tree, opening);
-    let calls = [Call::Truncate { n, trunc }, Call::Product { n, trunc }];
+    let calls = [Call::Truncate { n, trunc }, Call::elementwise(n, trunc)];
     let opened = apply(&subject, &calls, x, |machine, x| {
         let plain = machine.truncate(x, d)?;
         let one = Operand::Secret(machine.constant(&vec![1; n]));

@@ -10,7 +10,7 @@
 use tacit_algebra::{Bits, Ring, vec};
 
 use super::domain::{Domain, Words};
-use super::{Falcon, PARTIES};
+use super::{PARTIES, Replicated};
 use crate::Error;
 use crate::machine::Audience;
 
@@ -41,22 +41,22 @@ impl<T> Rss<T> {
     }
 }
 
-const INPUT: &str = "falcon input";
-const REVEAL: &str = "falcon reveal: open";
+const INPUT: &str = "rss input";
+const REVEAL: &str = "rss reveal";
 
-impl<R: Ring> Falcon<R> {
+impl Replicated {
     /// The party before this one, who holds our own component as its next.
-    pub(super) fn prev_party(&self) -> usize {
+    pub(crate) fn prev_party(&self) -> usize {
         (self.party.id() + PARTIES - 1) % PARTIES
     }
 
     /// The party after this one, whose own component is our next.
-    pub(super) fn next_party(&self) -> usize {
+    pub(crate) fn next_party(&self) -> usize {
         (self.party.id() + 1) % PARTIES
     }
 
     /// Which of this party's components, (own, next), carries public constants.
-    pub(super) fn constant_component(&self) -> Rss<bool> {
+    pub(crate) fn constant_component(&self) -> Rss<bool> {
         Rss {
             own: self.party.id() == 0,
             next: self.party.id() == PARTIES - 1,
@@ -64,7 +64,7 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// A sharing of public values: component 0 is the value, the others are 0. Local.
-    pub(super) fn public(&self, values: &[R]) -> Rss<Vec<R>> {
+    pub(crate) fn public<R: Ring>(&self, values: &[R]) -> Rss<Vec<R>> {
         self.constant_component().map(|&here| {
             if here {
                 values.to_vec()
@@ -75,7 +75,7 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// Adds one public number to every element. Local.
-    pub(super) fn add_public(&self, x: &mut Rss<Vec<R>>, k: R) {
+    pub(crate) fn add_public<R: Ring>(&self, x: &mut Rss<Vec<R>>, k: R) {
         let here = self.constant_component();
         if here.own {
             vec::add_scalar_assign(&mut x.own, k);
@@ -86,7 +86,7 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// Xors public bits into a sharing over Z_2. Local.
-    pub(super) fn xor_public(&self, x: &mut Rss<Bits>, k: &Bits) {
+    pub(crate) fn xor_public(&self, x: &mut Rss<Bits>, k: &Bits) {
         let here = self.constant_component();
         if here.own {
             x.own.xor_assign(k);
@@ -97,7 +97,7 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// A sharing of `n` uniformly random elements that nobody knows. Local.
-    pub(super) fn random<D: Domain>(&mut self, n: usize) -> Rss<D::Vec> {
+    pub(crate) fn random<D: Domain>(&mut self, n: usize) -> Rss<D::Vec> {
         Rss {
             own: D::draw(&mut self.keys.own, n),
             next: D::draw(&mut self.keys.next, n),
@@ -105,7 +105,7 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// This party's summand of a fresh 3-out-of-3 sharing of 0: `F(K_{i+1}) - F(K_i)`. Local.
-    pub(super) fn zero<D: Domain>(&mut self, n: usize) -> D::Vec {
+    pub(crate) fn zero<D: Domain>(&mut self, n: usize) -> D::Vec {
         let mut alpha = D::draw(&mut self.keys.next, n);
         D::sub_assign(&mut alpha, &D::draw(&mut self.keys.own, n));
         alpha
@@ -116,7 +116,7 @@ impl<R: Ring> Falcon<R> {
     /// Component `owner` is drawn from its key, component `owner + 1` is the difference, sent to
     /// the one party that holds it besides the owner, component `owner + 2` is 0.
     /// 1 hop; the owner sends `n` elements.
-    pub(super) fn share_input<D: Domain>(
+    pub(crate) fn share_input<D: Domain>(
         &mut self,
         step: &'static str,
         owner: usize,
@@ -151,8 +151,8 @@ impl<R: Ring> Falcon<R> {
         }
     }
 
-    /// Shares a data owner's ring elements. See [`Falcon::share_input`].
-    pub(super) fn input_words(
+    /// Shares a data owner's ring elements. See [`Replicated::share_input`].
+    pub(crate) fn input_words<R: Ring>(
         &mut self,
         owner: usize,
         n: usize,
@@ -163,7 +163,7 @@ impl<R: Ring> Falcon<R> {
 
     /// Opens `x` to all: party `i` sends its own component to party `i + 1`.
     /// 1 hop; every party sends `n` elements.
-    pub(super) fn open<D: Domain>(
+    pub(crate) fn open<D: Domain>(
         &mut self,
         step: &'static str,
         x: &Rss<D::Vec>,
@@ -172,8 +172,8 @@ impl<R: Ring> Falcon<R> {
         self.finish_open::<D>(step, x)
     }
 
-    /// The sending half of [`Falcon::open`], for openings that share a hop.
-    pub(super) fn begin_open<D: Domain>(
+    /// The sending half of [`Replicated::open`], for openings that share a hop.
+    pub(crate) fn begin_open<D: Domain>(
         &mut self,
         step: &'static str,
         x: &Rss<D::Vec>,
@@ -181,8 +181,8 @@ impl<R: Ring> Falcon<R> {
         self.send::<D>(self.next_party(), step, &x.own)
     }
 
-    /// The receiving half of [`Falcon::open`].
-    pub(super) fn finish_open<D: Domain>(
+    /// The receiving half of [`Replicated::open`].
+    pub(crate) fn finish_open<D: Domain>(
         &mut self,
         step: &'static str,
         x: &Rss<D::Vec>,
@@ -194,7 +194,7 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// Opens `x` to the audience. 1 hop; to one party only its predecessor sends.
-    pub(super) fn reveal_to(
+    pub(crate) fn reveal_to<R: Ring>(
         &mut self,
         x: &Rss<Vec<R>>,
         to: Audience,
@@ -214,9 +214,9 @@ impl<R: Ring> Falcon<R> {
         Ok(opened.map(|values| vec::decode(&values)))
     }
 
-    /// Turns a 3-out-of-3 additive sharing, already masked by [`Falcon::zero`], into a replicated
+    /// Turns a 3-out-of-3 additive sharing, already masked by [`Replicated::zero`], into a replicated
     /// one: party `i` sends its summand to party `i - 1`. 1 hop, `n` elements per party.
-    pub(super) fn reshare<D: Domain>(
+    pub(crate) fn reshare<D: Domain>(
         &mut self,
         step: &'static str,
         own: D::Vec,
@@ -226,9 +226,9 @@ impl<R: Ring> Falcon<R> {
         Ok(Rss { own, next })
     }
 
-    /// Opens a 3-out-of-3 additive sharing, already masked by [`Falcon::zero`], at once: every
+    /// Opens a 3-out-of-3 additive sharing, already masked by [`Replicated::zero`], at once: every
     /// party sends its summand to both others. 1 hop, `2 n` elements per party.
-    pub(super) fn open_sum<D: Domain>(
+    pub(crate) fn open_sum<D: Domain>(
         &mut self,
         step: &'static str,
         mut own: D::Vec,
@@ -245,7 +245,7 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// Queues a vector of elements to a peer.
-    pub(super) fn send<D: Domain>(
+    pub(crate) fn send<D: Domain>(
         &mut self,
         to: usize,
         step: &'static str,
@@ -255,7 +255,7 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// Waits for exactly `n` elements from a peer.
-    pub(super) fn recv<D: Domain>(
+    pub(crate) fn recv<D: Domain>(
         &mut self,
         from: usize,
         step: &'static str,

@@ -1,0 +1,45 @@
+//! Linear layers. The summands of a product either become a replicated sharing (1 hop, 1 element
+//! per party) or, where a truncation follows, are masked by its `r` and opened at once (1 hop,
+//! 2 elements per party): see `truncate.rs`.
+
+use tacit_algebra::Ring;
+
+use super::Falcon;
+use crate::Error;
+use crate::bilinear::Bilinear;
+use crate::machine::Operand;
+use crate::replicated::{Rss, Words};
+
+const MULTIPLY: &str = "falcon multiply";
+
+impl<R: Ring> Falcon<R> {
+    /// `(x * w + bias) >> trunc` for any bilinear product.
+    ///
+    /// Secret `w`: 1 hop; every party sends 1 element per output (`trunc` = 0) or 2.
+    /// Public `w`: local, then a plain truncation (1 hop, 1 element) unless `trunc` is 0.
+    pub(super) fn linear(
+        &mut self,
+        x: &Rss<Vec<R>>,
+        w: &Operand<Rss<Vec<R>>>,
+        bias: Option<&Operand<Rss<Vec<R>>>>,
+        map: &Bilinear,
+        trunc: u32,
+    ) -> Result<Rss<Vec<R>>, Error> {
+        match w {
+            Operand::Public(values) => {
+                let z = self.rss.product_public(map, x, values, bias)?;
+                match trunc {
+                    0 => Ok(z),
+                    trunc => self.truncate_shared(z, trunc),
+                }
+            }
+            Operand::Secret(w) => {
+                let z = self.rss.product_sum(map, x, w, bias)?;
+                match trunc {
+                    0 => self.rss.reshare::<Words<R>>(MULTIPLY, z),
+                    trunc => self.truncate_sum(z, trunc),
+                }
+            }
+        }
+    }
+}

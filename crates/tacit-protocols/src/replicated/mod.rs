@@ -1,0 +1,56 @@
+//! Replicated sharing among three parties, for every protocol that computes on it: the sharing
+//! itself, opening and resharing (`sharing.rs`), and products (`multiply.rs`).
+
+mod domain;
+mod multiply;
+mod sharing;
+
+use tacit_algebra::Prg;
+use tacit_net::Party;
+
+pub(crate) use domain::{Booleans, Domain, Words, blocks};
+pub use sharing::Rss;
+
+use crate::{Error, keys};
+
+/// The number of parties.
+pub const PARTIES: usize = 3;
+
+/// The two generators of a party, from which components and zero sharings are drawn.
+///
+/// Key `K_j` is common to parties `j - 1` and `j`, the holders of component `j`; both draw from it
+/// in the same order.
+pub(crate) struct Keys {
+    /// `K_i`, shared with party `i - 1`.
+    pub own: Prg,
+    /// `K_{i+1}`, shared with party `i + 1`.
+    pub next: Prg,
+}
+
+/// One party's end of replicated sharing: its links and its keys.
+pub(crate) struct Replicated {
+    pub party: Party,
+    pub keys: Keys,
+}
+
+impl Replicated {
+    /// Agrees with the two other parties on both keys, for the protocol `name`.
+    /// 2 hops; every party sends 64 bytes to each of the two others.
+    pub fn new(mut party: Party, name: &str) -> Result<Self, Error> {
+        if party.parties() != PARTIES {
+            return Err(Error::Invalid(format!(
+                "{name} runs between 3 parties, not {}",
+                party.parties()
+            )));
+        }
+        let id = party.id();
+        let peers = [(id + PARTIES - 1) % PARTIES, (id + 1) % PARTIES];
+        let pairs = keys::agree(&mut party, &peers)?;
+        let label = format!("{name} component");
+        let keys = Keys {
+            own: pairs[0].prg(label.as_bytes()),
+            next: pairs[1].prg(label.as_bytes()),
+        };
+        Ok(Replicated { party, keys })
+    }
+}

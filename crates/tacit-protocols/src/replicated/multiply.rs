@@ -1,0 +1,119 @@
+//! Products of replicated sharings (Falcon, section 3.2 and Algorithm `Mult`).
+//!
+//! Party `i` computes `z_i = x_i y_i + x_{i+1} y_i + x_i y_{i+1} + alpha_i`, where the `alpha_i`
+//! sum to 0. A sum of products is masked and sent once per output element.
+
+use tacit_algebra::{Ring, vec};
+
+use super::domain::{Domain, Words, blocks};
+use super::{Replicated, Rss};
+use crate::Error;
+use crate::bilinear::Bilinear;
+use crate::machine::Operand;
+
+/// `acc += x0 y0 + x1 y0 + x0 y1`, with two products instead of three.
+fn accumulate_shares<R: Ring>(map: &Bilinear, acc: &mut [R], x: &Rss<Vec<R>>, y: &Rss<Vec<R>>) {
+    match map {
+        Bilinear::Elementwise(_) => vec::product_assign(acc, &x.own, &x.next, &y.own, &y.next),
+        _ => {
+            map.accumulate(acc, &x.own, &vec::add(&y.own, &y.next));
+            map.accumulate(acc, &x.next, &y.own);
+        }
+    }
+}
+
+impl Replicated {
+    /// `x y` element by element in any domain: local products, reshared.
+    /// 1 hop; every party sends `n` elements.
+    pub(crate) fn multiply<D: Domain>(
+        &mut self,
+        step: &'static str,
+        x: &Rss<D::Vec>,
+        y: &Rss<D::Vec>,
+    ) -> Result<Rss<D::Vec>, Error> {
+        let own = self.begin_multiply::<D>(step, x, y)?;
+        self.finish_multiply::<D>(step, own)
+    }
+
+    /// The sending half of [`Replicated::multiply`]: this party's component of the product.
+    pub(crate) fn begin_multiply<D: Domain>(
+        &mut self,
+        step: &'static str,
+        x: &Rss<D::Vec>,
+        y: &Rss<D::Vec>,
+    ) -> Result<D::Vec, Error> {
+        let n = D::len(&x.own);
+        let mut own = D::with_capacity(n);
+        for block in blocks(n, 1) {
+            let mut summand = self.zero::<D>(block.len());
+            D::product_assign(&mut summand, x, y, block);
+            self.send::<D>(self.prev_party(), step, &summand)?;
+            D::append(&mut own, &summand);
+        }
+        Ok(own)
+    }
+
+    /// The receiving half of [`Replicated::multiply`].
+    pub(crate) fn finish_multiply<D: Domain>(
+        &mut self,
+        step: &'static str,
+        own: D::Vec,
+    ) -> Result<Rss<D::Vec>, Error> {
+        let n = D::len(&own);
+        let mut next = D::with_capacity(n);
+        for block in blocks(n, 1) {
+            let summand = self.recv::<D>(self.next_party(), step, block.len())?;
+            D::append(&mut next, &summand);
+        }
+        Ok(Rss { own, next })
+    }
+
+    /// This party's summand `z_i` of `x * w + bias`, masked; local.
+    pub(crate) fn product_sum<R: Ring>(
+        &mut self,
+        map: &Bilinear,
+        x: &Rss<Vec<R>>,
+        w: &Rss<Vec<R>>,
+        bias: Option<&Operand<Rss<Vec<R>>>>,
+    ) -> Result<Vec<R>, Error> {
+        let bias = bias.map(|b| self.operand(b));
+        map.check(x.own.len(), w.own.len(), bias.as_ref().map(|b| b.own.len()))?;
+        let mut z = self.zero::<Words<R>>(map.outputs());
+        accumulate_shares(map, &mut z, x, w);
+        if let Some(bias) = &bias {
+            vec::add_assign(&mut z, &map.spread(&bias.own));
+        }
+        Ok(z)
+    }
+
+    /// `x * w + bias` for weights that every party knows; local.
+    pub(crate) fn product_public<R: Ring>(
+        &self,
+        map: &Bilinear,
+        x: &Rss<Vec<R>>,
+        w: &[i64],
+        bias: Option<&Operand<Rss<Vec<R>>>>,
+    ) -> Result<Rss<Vec<R>>, Error> {
+        let bias = bias.map(|b| self.operand(b));
+        map.check(x.own.len(), w.len(), bias.as_ref().map(|b| b.own.len()))?;
+        let w = vec::encode(w);
+        let mut z = x.map(|component| {
+            let mut acc = vec![R::ZERO; map.outputs()];
+            map.accumulate(&mut acc, component, &w);
+            acc
+        });
+        if let Some(bias) = &bias {
+            vec::add_assign(&mut z.own, &map.spread(&bias.own));
+            vec::add_assign(&mut z.next, &map.spread(&bias.next));
+        }
+        Ok(z)
+    }
+
+    /// An operand as a sharing.
+    fn operand<R: Ring>(&self, x: &Operand<Rss<Vec<R>>>) -> Rss<Vec<R>> {
+        match x {
+            Operand::Secret(share) => share.clone(),
+            Operand::Public(values) => self.public(&vec::encode(values)),
+        }
+    }
+}
