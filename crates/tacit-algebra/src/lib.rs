@@ -19,6 +19,7 @@
 #[cfg(target_endian = "big")]
 compile_error!("tacit-algebra casts buffers to little-endian bytes and needs such a processor");
 
+pub mod beaver;
 pub mod bits;
 pub mod conv;
 pub mod falcon;

@@ -1,6 +1,7 @@
 //! The four systems of Tacit, one folder each, behind one seam: [`machine::Machine`].
 
 mod batches;
+pub mod bicoptor;
 mod bilinear;
 pub mod clear;
 pub mod cost;

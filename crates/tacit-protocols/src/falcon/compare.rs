@@ -227,18 +227,6 @@ impl<R: Ring> Falcon<R> {
     }
 }
 
-/// `1 - word` where the public bit is 1, else `word`: a bit known up to a public flip.
-pub(super) fn flip_word<R: Ring>(
-    word: &Rss<Vec<R>>,
-    public: &Bits,
-    constant: Rss<bool>,
-) -> Rss<Vec<R>> {
-    Rss {
-        own: kernel::flip_ring(&word.own, public, constant.own),
-        next: kernel::flip_ring(&word.next, public, constant.next),
-    }
-}
-
 /// `max(x, y)` needs `x - y`; kept here so that pooling reads like its definition.
 pub(super) fn difference<R: Ring>(x: &Rss<Vec<R>>, y: &Rss<Vec<R>>) -> Rss<Vec<R>> {
     x.zip(y, |a, b| vec::sub(a, b))

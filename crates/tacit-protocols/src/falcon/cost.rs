@@ -10,7 +10,8 @@ use tacit_algebra::prime::packed_len;
 use super::demand::{self, Want};
 use super::{PARTIES, Truncation};
 use crate::Cost;
-use crate::machine::{Audience, Call, CostModel};
+use crate::machine::{Call, CostModel};
+use crate::replicated::sharing_cost;
 use crate::{pool, tree};
 
 /// Falcon's declared cost over a ring of `bits` bits.
@@ -94,28 +95,16 @@ fn bit_bytes(n: usize) -> u64 {
     n.div_ceil(8) as u64
 }
 
-/// A cost that only `party` has.
-fn only(party: usize, rounds: u32, bytes: u64) -> Cost {
-    let mut cost = Cost::each(PARTIES, rounds, 0);
-    cost.bytes[party] = bytes;
-    cost
-}
-
 impl CostModel for FalconCost {
     fn online(&self, call: &Call) -> Cost {
+        if let Some(cost) = sharing_cost(call, self.words(1)) {
+            return cost;
+        }
         let (rounds, bytes) = match *call {
-            Call::Input { owner, n } => return only(owner, 1, self.words(n)),
-            Call::Reveal {
-                n,
-                to: Audience::One(to),
-            } => {
-                return only((to + PARTIES - 1) % PARTIES, 1, self.words(n));
-            }
-            Call::Reveal {
-                n,
-                to: Audience::All,
-            } => (1, self.words(n)),
-            Call::Fix { .. } | Call::Truncate { trunc: 0, .. } => (0, 0),
+            Call::Input { .. }
+            | Call::Reveal { .. }
+            | Call::Fix { .. }
+            | Call::Truncate { trunc: 0, .. } => (0, 0),
             Call::Product { map, trunc: 0, .. } => (1, self.words(map.outputs())),
             Call::Product { map, trunc, .. } => {
                 let n = map.outputs();

@@ -60,7 +60,7 @@ impl<R: Ring> Falcon<R> {
             return Err(Error::Invalid(why.into()));
         }
         party.set_phase(Phase::Setup);
-        let rss = Replicated::new(party, "falcon")?;
+        let (rss, _) = Replicated::new(party, "falcon")?;
         let cost = FalconCost::new(R::BITS, R::PRIME, truncation);
         Ok(Falcon {
             rss,
@@ -150,10 +150,7 @@ impl<R: Ring> Machine for Falcon<R> {
     }
 
     fn concat(&mut self, parts: &[&Self::Share]) -> Self::Share {
-        Rss {
-            own: parts.iter().flat_map(|p| p.own.iter().copied()).collect(),
-            next: parts.iter().flat_map(|p| p.next.iter().copied()).collect(),
-        }
+        Rss::concat(parts)
     }
 
     fn mul(

@@ -6,10 +6,10 @@
 use tacit_algebra::{Bits, Ring, vec};
 
 use super::Falcon;
-use super::compare::{difference, flip_word};
+use super::compare::difference;
 use super::material::{self, SelectBatch, View};
 use crate::Error;
-use crate::replicated::{Booleans, Rss, Words};
+use crate::replicated::{Booleans, Rss, Words, flip_word};
 
 const OPEN_CHOICE: &str = "falcon select: open masked bit";
 const SELECT: &str = "falcon select: multiply";

@@ -18,11 +18,10 @@
 
 use tacit_algebra::{Ring, truncate as kernel, vec};
 
-use super::compare::flip_word;
 use super::material::{self, TruncateBatch, View};
 use super::{Falcon, Truncation};
 use crate::Error;
-use crate::replicated::{Rss, Words};
+use crate::replicated::{Rss, Words, flip_word};
 
 const OPEN_MASKED: &str = "falcon truncate: open masked value";
 

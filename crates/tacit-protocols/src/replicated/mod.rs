@@ -10,8 +10,11 @@ use tacit_net::Party;
 
 pub(crate) use domain::{Booleans, Domain, Words, blocks};
 pub use sharing::Rss;
+pub(crate) use sharing::flip_word;
 
-use crate::{Error, keys};
+use crate::keys::Pair;
+use crate::machine::{Audience, Call};
+use crate::{Cost, Error, keys};
 
 /// The number of parties.
 pub const PARTIES: usize = 3;
@@ -35,8 +38,9 @@ pub(crate) struct Replicated {
 
 impl Replicated {
     /// Agrees with the two other parties on both keys, for the protocol `name`.
+    /// Also returns the secrets with the party before and the party after, for other generators.
     /// 2 hops; every party sends 64 bytes to each of the two others.
-    pub fn new(mut party: Party, name: &str) -> Result<Self, Error> {
+    pub fn new(mut party: Party, name: &str) -> Result<(Self, Vec<Pair>), Error> {
         if party.parties() != PARTIES {
             return Err(Error::Invalid(format!(
                 "{name} runs between 3 parties, not {}",
@@ -51,6 +55,27 @@ impl Replicated {
             own: pairs[0].prg(label.as_bytes()),
             next: pairs[1].prg(label.as_bytes()),
         };
-        Ok(Replicated { party, keys })
+        Ok((Replicated { party, keys }, pairs))
+    }
+}
+
+/// The online cost of a call that shares or opens elements of `word` bytes; `None` for others.
+pub(crate) fn sharing_cost(call: &Call, word: u64) -> Option<Cost> {
+    let only = |party: usize, n: usize| {
+        let mut cost = Cost::each(PARTIES, 1, 0);
+        cost.bytes[party] = n as u64 * word;
+        cost
+    };
+    match *call {
+        Call::Input { owner, n } => Some(only(owner, n)),
+        Call::Reveal {
+            n,
+            to: Audience::One(to),
+        } => Some(only((to + PARTIES - 1) % PARTIES, n)),
+        Call::Reveal {
+            n,
+            to: Audience::All,
+        } => Some(Cost::each(PARTIES, 1, n as u64 * word)),
+        _ => None,
     }
 }

@@ -41,6 +41,16 @@ impl<T> Rss<T> {
     }
 }
 
+impl<T: Copy> Rss<Vec<T>> {
+    /// The parts one after the other.
+    pub fn concat(parts: &[&Self]) -> Self {
+        Rss {
+            own: parts.iter().flat_map(|p| p.own.iter().copied()).collect(),
+            next: parts.iter().flat_map(|p| p.next.iter().copied()).collect(),
+        }
+    }
+}
+
 const INPUT: &str = "rss input";
 const REVEAL: &str = "rss reveal";
 
@@ -267,5 +277,17 @@ impl Replicated {
             step,
             what: format!("the message does not hold {n} {}", D::VALID),
         })
+    }
+}
+
+/// `1 - word` where the public bit is 1, else `word`: a bit known up to a public flip.
+pub(crate) fn flip_word<R: Ring>(
+    word: &Rss<Vec<R>>,
+    public: &Bits,
+    constant: Rss<bool>,
+) -> Rss<Vec<R>> {
+    Rss {
+        own: tacit_algebra::falcon::flip_ring(&word.own, public, constant.own),
+        next: tacit_algebra::falcon::flip_ring(&word.next, public, constant.next),
     }
 }

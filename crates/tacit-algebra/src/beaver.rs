@@ -1,0 +1,98 @@
+//! Local steps of a product from a multiplication triple, and of a ReLU from one
+//! (Bicoptor 2.0, Algorithm 8).
+
+use crate::isa::{self, simd};
+use crate::{Bits, Ring, vec};
+
+simd! {
+    fn product_into<R: Ring>(out: &mut [R], d: &[R], e: &[R], a: &[R], b: &[R], constant: bool) {
+        let one = if constant { R::ONE } else { R::ZERO };
+        for ((((out, d), e), a), b) in out.iter_mut().zip(d).zip(e).zip(a).zip(b) {
+            *out = out.add(d.mul(b.add(e.mul(one)))).add(a.mul(*e));
+        }
+    }
+
+    fn unflip_into<R: Ring>(out: &mut [R], z: &[R], x: &[R], flips: &[u64]) {
+        for (((out, z), x), word) in out
+            .chunks_mut(64)
+            .zip(z.chunks(64))
+            .zip(x.chunks(64))
+            .zip(flips)
+        {
+            for (j, ((out, z), x)) in out.iter_mut().zip(z).zip(x).enumerate() {
+                *out = if word >> j & 1 != 0 { x.sub(*z) } else { *z };
+            }
+        }
+    }
+}
+
+/// One holder's share of `x y`, element by element, from the public `d = x - a` and `e = y - b`
+/// and shares of the triple: `c + d b + a e`, and `d e` in the one that carries constants.
+/// `c` is overwritten by the result.
+pub fn product<R: Ring>(
+    mut c: Vec<R>,
+    [d, e]: [&[R]; 2],
+    [a, b]: [&[R]; 2],
+    constant: bool,
+) -> Vec<R> {
+    assert!([d, e, a, b].iter().all(|v| v.len() == c.len()));
+    let isa = isa::current();
+    crate::par::for_each(&mut c, |s, out| {
+        let at = s..s + out.len();
+        let [d, e, a, b] = [d, e, a, b].map(|v| &v[at.clone()]);
+        product_into(isa, out, d, e, a, b, constant)
+    });
+    c
+}
+
+/// `x - z` where the flip is 1, else `z`: a product with a bit from that with its complement.
+pub fn unflip<R: Ring>(z: &[R], x: &[R], flips: &Bits) -> Vec<R> {
+    assert!(z.len() == x.len() && z.len() == flips.len());
+    let isa = isa::current();
+    vec::build(z.len(), |s, out| {
+        let e = s + out.len();
+        unflip_into(isa, out, &z[s..e], &x[s..e], &flips.words()[s / 64..])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Prg;
+    use crate::isa::same_everywhere;
+
+    fn products<R: Ring>() {
+        for n in [0, 1, 65, 40_001] {
+            let mut prg = Prg::new([1; 16]);
+            let [x, y, a, b, a0, b0, c0] = [0; 7].map(|_| prg.ring::<R>(n));
+            let (d, e) = (vec::sub(&x, &a), vec::sub(&y, &b));
+            let (a1, b1) = (vec::sub(&a, &a0), vec::sub(&b, &b0));
+            let c1 = vec::sub(&vec::mul(&a, &b), &c0);
+            let z = same_everywhere(|| {
+                let first = product(c0.clone(), [&d, &e], [&a0, &b0], true);
+                let second = product(c1.clone(), [&d, &e], [&a1, &b1], false);
+                vec::add(&first, &second)
+            });
+            assert!(z == vec::mul(&x, &y), "{n} elements");
+        }
+    }
+
+    #[test]
+    fn triples_give_products() {
+        products::<u8>();
+        products::<u64>();
+    }
+
+    #[test]
+    fn flips_are_undone() {
+        for n in [0, 1, 63, 65, 40_001] {
+            let mut prg = Prg::new([2; 16]);
+            let (z, x, t) = (prg.ring::<u32>(n), prg.ring::<u32>(n), prg.bits(n));
+            let out = same_everywhere(|| unflip(&z, &x, &t));
+            for i in 0..n {
+                let expected = if t.get(i) { x[i].wrapping_sub(z[i]) } else { z[i] };
+                assert_eq!(out[i], expected, "{i} of {n}");
+            }
+        }
+    }
+}

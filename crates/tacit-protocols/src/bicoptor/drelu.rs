@@ -1,0 +1,59 @@
+//! DReLU up to the assistant's bit (Algorithms 4 to 7, in the form of spec section 5).
+//!
+//! Of a value's additive shares each holder makes, by itself, `kappa + 2` entries of which exactly
+//! one or none is 0, flips the sign by a random `t`, and rotates, masks and re-shares them with
+//! the common generator; the local steps are one kernel, [`masked_entries`]. The assistant adds
+//! the two messages and learns `DReLU' = [some entry is 0] = DReLU(x) ^ t`, a uniform bit.
+
+use std::ops::Range;
+
+use tacit_algebra::bicoptor::{Window, masked_entries, zero_entries};
+use tacit_algebra::{Bits, Ring};
+use tacit_net::Party;
+
+use super::ASSISTANT;
+use super::role::Role;
+use crate::Error;
+use crate::replicated::blocks;
+
+const ENTRIES: &str = "bicoptor drelu: masked entries";
+
+/// The ranges of `n` elements that are worked on at once: sending overlaps computing.
+pub(super) fn parts(window: &Window, n: usize) -> impl Iterator<Item = Range<usize>> + Clone {
+    blocks(n, window.entries())
+}
+
+/// A holder sends the masked entries of part of its shares, flipped by `flips`.
+/// `(kappa + 2)(kappa + 3)` bits per element.
+pub(super) fn send_entries<R: Ring>(
+    party: &mut Party,
+    role: &mut Role,
+    window: &Window,
+    share: &[R],
+    flips: &Bits,
+) -> Result<(), Error> {
+    if let Role::Holder { which, common, .. } = role {
+        let entries = masked_entries(window, *which, share, flips, common);
+        party.send(ASSISTANT, ENTRIES, entries)?;
+    }
+    Ok(())
+}
+
+/// The assistant's `DReLU'` of one part.
+pub(super) fn recv_entries(party: &mut Party, window: &Window, n: usize) -> Result<Bits, Error> {
+    let len = window.wire_len(n);
+    let first = party.recv(0, ENTRIES, len)?;
+    let second = party.recv(1, ENTRIES, len)?;
+    zero_entries(window, n, &first, &second).ok_or_else(|| {
+        // Which of the two sent it: the one whose message is no good with itself either.
+        let guilty = match zero_entries(window, n, &first, &first) {
+            None => 0,
+            Some(_) => 1,
+        };
+        Error::Peer {
+            party: guilty,
+            step: ENTRIES,
+            what: format!("the message does not hold the entries of {n} values"),
+        }
+    })
+}

@@ -1,0 +1,81 @@
+//! Bicoptor 2.0: three parties, semi-honest (Zhou, Wang, Song, Chen, Chen: "Bicoptor 2.0:
+//! Addressing Challenges in Probabilistic Truncation for Enhanced Privacy-Preserving Machine
+//! Learning"), in the mended form of the project's specification.
+//!
+//! Parties 0 and 1 hold shares, party 2 assists: it learns from the comparison of a value one bit
+//! that is uniform whatever the value. There are two settings. UBL: 2-out-of-2 shares, the
+//! assistant has none. RSS: replicated shares.
+//!
+//! | file | what |
+//! |---|---|
+//! | `role.rs` | the pairs' generators, dealing by the assistant, exchange between the holders |
+//! | `drelu.rs` | DReLU up to the assistant's bit (Algorithms 4 to 7, mended) |
+//! | `truncate.rs` | truncation: one-bit gap (T1), ABY3's (Algorithm 2), SecureML's (Algorithm 1) |
+//! | `ubl/`, `rss/` | the two settings: sharing, products, ReLU (Algorithms 8 and 9), costs |
+//!
+//! Differs from the paper: Algorithm 7 gives wrong signs near `(2/3) 2^lx` and tells the
+//! assistant how many inputs are near 0; the mended form has one bit of headroom and compares
+//! `2 x + 1` (spec sections 5 and 9). The printed form is an option for comparing costs and for
+//! the tests that show its leak.
+
+mod drelu;
+mod role;
+pub mod rss;
+mod truncate;
+pub mod ubl;
+
+use tacit_algebra::Ring;
+use tacit_algebra::bicoptor::{Form, Window};
+
+use crate::machine::KeyBits;
+use crate::{Error, Truncation};
+
+/// The number of parties.
+pub const PARTIES: usize = 3;
+
+/// The party that assists the two holders.
+const ASSISTANT: usize = 2;
+
+/// What is chosen of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How products are brought back to their scale.
+    pub truncation: Truncation,
+    /// The comparison: mended, or as printed, which leaks.
+    pub form: Form,
+}
+
+impl Options {
+    /// Refuses what there is not.
+    fn check(&self) -> Result<(), Error> {
+        match self.truncation {
+            Truncation::Exact => Err(Error::Invalid(
+                "Bicoptor's truncations are gap, aby3 and secureml".into(),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Bits of magnitude that a sign is taken of exactly over a ring of `bits` bits: `2 kappa + 2 <= l`.
+pub fn sign_bits(bits: u32) -> u32 {
+    bits / 2 - 1
+}
+
+/// Where the comparison looks: at the key bits, or without a promise at as many as it can exactly.
+fn window<R: Ring>(keys: KeyBits, form: Form) -> Result<Window, Error> {
+    let KeyBits { dropped, kept } = match keys.kept {
+        u32::MAX => KeyBits {
+            kept: sign_bits(R::BITS),
+            ..keys
+        },
+        _ => keys,
+    };
+    Window::new::<R>(dropped, kept, form).ok_or_else(|| {
+        Error::Invalid(format!(
+            "the sign of {kept} bits above {dropped} does not fit the {}-bit ring: dropped + 2 kept + 2 must be at most {}; choose fewer key bits or a wider ring",
+            R::BITS,
+            R::BITS
+        ))
+    })
+}

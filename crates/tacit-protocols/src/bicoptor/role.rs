@@ -1,0 +1,155 @@
+//! What a party is and which generators it has in common with whom (spec section 1).
+
+use bytemuck::pod_collect_to_vec;
+use tacit_algebra::bicoptor::Holder;
+use tacit_algebra::{Bits, Prg, Ring, vec};
+use tacit_net::Party;
+
+use super::ASSISTANT;
+use crate::Error;
+use crate::keys::Pair;
+
+/// One party's generators; every pair of parties has one.
+pub(super) enum Role {
+    /// Party 0 or 1.
+    Holder {
+        which: Holder,
+        /// In common with the other holder: `seed01`.
+        common: Prg,
+        /// In common with the assistant: `seed02` or `seed12`.
+        dealt: Prg,
+    },
+    /// Party 2.
+    Assistant {
+        /// In common with party 0: `seed02`.
+        first: Prg,
+        /// In common with party 1: `seed12`.
+        second: Prg,
+    },
+}
+
+impl Role {
+    /// The role of party `id` from its secrets with the party before it and the one after it.
+    pub fn new(id: usize, previous: &Pair, next: &Pair) -> Self {
+        let prg = |pair: &Pair| pair.prg(b"bicoptor pair");
+        match id {
+            0 => Role::Holder {
+                which: Holder::First,
+                common: prg(next),
+                dealt: prg(previous),
+            },
+            1 => Role::Holder {
+                which: Holder::Second,
+                common: prg(previous),
+                dealt: prg(next),
+            },
+            _ => Role::Assistant {
+                first: prg(next),
+                second: prg(previous),
+            },
+        }
+    }
+
+    /// Whether this party's share carries public constants.
+    pub fn carries(&self) -> bool {
+        matches!(
+            self,
+            Role::Holder {
+                which: Holder::First,
+                ..
+            }
+        )
+    }
+
+    /// A uniform vector that only the assistant knows: each holder's share, or the vector. Local.
+    pub fn random<R: Ring>(&mut self, n: usize) -> Vec<R> {
+        match self {
+            Role::Holder { dealt, .. } => dealt.ring(n),
+            Role::Assistant { first, second } => {
+                let mut sum = first.ring(n);
+                vec::add_assign(&mut sum, &second.ring(n));
+                sum
+            }
+        }
+    }
+
+    /// The same for bits, whose sum is their xor. Local.
+    pub fn random_bits(&mut self, n: usize) -> Bits {
+        match self {
+            Role::Holder { dealt, .. } => dealt.bits(n),
+            Role::Assistant { first, second } => first.bits(n).xor(&second.bits(n)),
+        }
+    }
+
+    /// Shares what the assistant knows between the holders: party 0's share is drawn, party 1's is
+    /// sent. The assistant gives the values and gets them back.
+    /// 1 hop; the assistant sends `n` elements.
+    pub fn deal<R: Ring>(
+        &mut self,
+        party: &mut Party,
+        step: &'static str,
+        n: usize,
+        values: Vec<R>,
+    ) -> Result<Vec<R>, Error> {
+        match self {
+            Role::Holder {
+                which: Holder::First,
+                dealt,
+                ..
+            } => Ok(dealt.ring(n)),
+            Role::Holder { .. } => recv(party, ASSISTANT, step, n),
+            Role::Assistant { first, .. } => {
+                let share = vec::sub(&values, &first.ring(n));
+                send(party, 1, step, &share)?;
+                Ok(values)
+            }
+        }
+    }
+}
+
+/// The other holder.
+pub(super) fn other(party: &Party) -> usize {
+    1 - party.id()
+}
+
+/// Opens a sum between the holders: each sends its summand and adds the other's.
+/// 1 hop; each holder sends `n` elements.
+pub(super) fn open<R: Ring>(
+    party: &mut Party,
+    step: &'static str,
+    mut own: Vec<R>,
+) -> Result<Vec<R>, Error> {
+    let peer = other(party);
+    send(party, peer, step, &own)?;
+    vec::add_assign(&mut own, &recv(party, peer, step, own.len())?);
+    Ok(own)
+}
+
+/// Queues ring elements to a peer.
+pub(super) fn send<R: Ring>(
+    party: &mut Party,
+    to: usize,
+    step: &'static str,
+    v: &[R],
+) -> Result<(), Error> {
+    Ok(party.send(to, step, bytemuck::cast_slice(v).to_vec())?)
+}
+
+/// Waits for exactly `n` ring elements from a peer.
+pub(super) fn recv<R: Ring>(
+    party: &mut Party,
+    from: usize,
+    step: &'static str,
+    n: usize,
+) -> Result<Vec<R>, Error> {
+    let bytes = party.recv(from, step, n * size_of::<R>())?;
+    if bytes.len() != n * size_of::<R>() {
+        let what = format!("the message does not hold {n} whole ring elements");
+        return Err(Error::Peer {
+            party: from,
+            step,
+            what,
+        });
+    }
+    Ok(pod_collect_to_vec(&bytes))
+}

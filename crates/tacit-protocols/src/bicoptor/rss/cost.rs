@@ -1,0 +1,118 @@
+//! What the RSS setting declares of its own cost; tests hold it against the meters.
+//!
+//! All parties together, at l = 64 and 7 key bits: a ReLU is online 46.75 bytes and 2 hops,
+//! offline 24 bytes; a product with a truncation online 48 bytes and 2 hops, offline 16 bytes.
+
+use tacit_algebra::Ring;
+use tacit_algebra::bicoptor::Window;
+
+use super::demand::{Want, wants_of};
+use crate::bicoptor::drelu::parts;
+use crate::bicoptor::{ASSISTANT, Options, PARTIES, window};
+use crate::machine::{Call, CostModel, KeyBits};
+use crate::replicated::sharing_cost;
+use crate::{Cost, Truncation, pool};
+
+/// The RSS setting's declared cost.
+#[derive(Clone, Copy, Debug)]
+pub struct RssCost {
+    word: u64,
+    options: Options,
+    window: fn(KeyBits, &Options) -> Option<Window>,
+}
+
+impl RssCost {
+    /// The cost over the ring `R`.
+    pub fn new<R: Ring>(options: Options) -> Self {
+        RssCost {
+            word: u64::from(R::BITS / 8),
+            options,
+            window: |keys, options| window::<R>(keys, options.form).ok(),
+        }
+    }
+
+    fn words(&self, n: usize) -> u64 {
+        n as u64 * self.word
+    }
+
+    /// Hops, bytes that each holder sends, bytes that the assistant sends.
+    fn cost(&self, rounds: u32, holder: u64, assistant: u64) -> Cost {
+        let mut cost = Cost::each(PARTIES, rounds, holder);
+        cost.bytes[ASSISTANT] = assistant;
+        cost
+    }
+
+    /// A sign, and in the same hops a product of `multiplied` elements.
+    fn sign(&self, keys: KeyBits, n: usize, multiplied: usize) -> Cost {
+        let Some(window) = (self.window)(keys, &self.options) else {
+            return self.cost(0, 0, 0);
+        };
+        let sum = |f: &dyn Fn(usize) -> usize| parts(&window, n).map(|p| f(p.len()) as u64).sum();
+        let entries: u64 = sum(&|n| window.wire_len(n));
+        let bits: u64 = sum(&|n| n.div_ceil(8));
+        let words = self.words(multiplied);
+        self.cost(2, entries + words, 2 * bits + words)
+    }
+
+    fn truncation(&self, n: usize, product: bool) -> Cost {
+        let (words, summand) = (self.words(n), if product { self.words(n) } else { 0 });
+        match self.options.truncation {
+            Truncation::SecureMl => self.cost(1 + u32::from(product), words, summand),
+            _ => self.cost(2, 2 * words, 2 * summand),
+        }
+    }
+}
+
+impl CostModel for RssCost {
+    fn online(&self, call: &Call) -> Cost {
+        if let Some(cost) = sharing_cost(call, self.word) {
+            return cost;
+        }
+        match *call {
+            Call::Input { .. }
+            | Call::Reveal { .. }
+            | Call::Fix { .. }
+            | Call::Truncate { trunc: 0, .. } => self.cost(0, 0, 0),
+            Call::Product { map, trunc: 0, .. } => {
+                Cost::each(PARTIES, 1, self.words(map.outputs()))
+            }
+            Call::Product { map, .. } => self.truncation(map.outputs(), true),
+            Call::Truncate { n, .. } => self.truncation(n, false),
+            Call::Drelu { n, keys } => self.sign(keys, n, 0),
+            Call::Relu { n, keys } => self.sign(keys, n, n),
+            Call::Select { n } => Cost::each(PARTIES, 1, self.words(n)),
+            Call::Maxpool {
+                windows,
+                size,
+                keys,
+            } => pool::levels(size)
+                .map(|(pairs, _)| self.sign(keys, pairs * windows, pairs * windows))
+                .fold(self.cost(0, 0, 0), |sum, level| sum + &level),
+        }
+    }
+
+    fn offline(&self, calls: &[Call]) -> Cost {
+        let (mut signs, mut truncated) = (0, 0);
+        for want in calls.iter().flat_map(|call| wants_of(call, self.options.truncation)) {
+            match want {
+                Want::Sign { n } => signs += n,
+                Want::Truncate { n, .. } => truncated += n,
+            }
+        }
+        let rounds = match (signs, truncated) {
+            (0, 0) => 0,
+            (0, _) => 1,
+            _ => 2,
+        };
+        self.cost(rounds, self.words(signs), self.words(signs + 2 * truncated))
+    }
+
+    fn stored(&self, call: &Call) -> u64 {
+        let of = |want: Want| match want {
+            Want::Sign { n } => self.words(2 * n) + n as u64 / 8,
+            Want::Truncate { n, .. } => self.words(3 * n),
+        };
+        let wants = wants_of(call, self.options.truncation);
+        wants.into_iter().map(of).sum()
+    }
+}

@@ -1,0 +1,142 @@
+//! Linear layers and truncation. The summands of a product are opened to the holders under a mask
+//! that the assistant knows; the quotient, shared between the holders, is replicated.
+
+use tacit_algebra::{Ring, vec};
+
+use super::BicoptorRss;
+use super::demand::{Material, Want};
+use crate::bicoptor::ASSISTANT;
+use crate::bicoptor::role::{Role, other};
+use crate::bicoptor::truncate::{Mask, check, offset, quotient, truncate_locally};
+use crate::machine::{Bilinear, Operand};
+use crate::replicated::{Rss, Words};
+use crate::{Error, Truncation};
+
+const MULTIPLY: &str = "bicoptor multiply";
+const SUMMAND: &str = "bicoptor truncate: the assistant's summand";
+const OPEN_MASKED: &str = "bicoptor truncate: open masked value";
+const REPLICATE: &str = "bicoptor truncate: replicate quotient";
+
+impl<R: Ring> BicoptorRss<R> {
+    /// `(x * w + bias) >> trunc` for any bilinear product.
+    ///
+    /// Secret `w`, no truncation: 1 hop, every party sends 1 element per output. With a truncation:
+    /// 2 hops, every party sends 2 (SecureML's: 1). Public `w`: the truncation alone.
+    pub(super) fn linear(
+        &mut self,
+        x: &Rss<Vec<R>>,
+        w: &Operand<Rss<Vec<R>>>,
+        bias: Option<&Operand<Rss<Vec<R>>>>,
+        map: &Bilinear,
+        trunc: u32,
+    ) -> Result<Rss<Vec<R>>, Error> {
+        match w {
+            Operand::Public(values) => {
+                let z = self.rss.product_public(map, x, values, bias)?;
+                match trunc {
+                    0 => Ok(z),
+                    trunc => self.truncate_shared(&z, trunc),
+                }
+            }
+            Operand::Secret(w) => {
+                let z = self.rss.product_sum(map, x, w, bias)?;
+                match trunc {
+                    0 => self.rss.reshare::<Words<R>>(MULTIPLY, z),
+                    trunc => self.truncate_sum(z, trunc),
+                }
+            }
+        }
+    }
+
+    /// `x >> trunc` of a shared `x`. 2 hops, each holder sends 2 elements; SecureML's: 1 and 1.
+    pub(super) fn truncate_shared(
+        &mut self,
+        x: &Rss<Vec<R>>,
+        trunc: u32,
+    ) -> Result<Rss<Vec<R>>, Error> {
+        let n = x.own.len();
+        // Both holders have component 1; party 0 lacks component 2, party 1 component 0.
+        let (unshared, common) = match self.rss.party.id() {
+            0 => (&x.own, &x.next),
+            1 => (&x.next, &x.own),
+            _ => return self.assist_truncation(n, trunc),
+        };
+        check::<R>(trunc)?;
+        if self.options.truncation == Truncation::SecureMl {
+            let share = match self.role.carries() {
+                true => vec::add(unshared, common),
+                false => unshared.clone(),
+            };
+            let share = truncate_locally(&self.role, &share, trunc);
+            return self.replicate(REPLICATE, n, share);
+        }
+        let mask = self.take_mask(n, trunc)?;
+        let mut opened = self.open_masked(unshared.clone(), &mask)?;
+        vec::add_assign(&mut opened, common);
+        self.finish(&opened, &mask, trunc)
+    }
+
+    /// The same for a 3-out-of-3 sum, masked by a sharing of 0, whose resharing it replaces.
+    /// 2 hops, every party sends 2 elements; SecureML's: 1.
+    fn truncate_sum(&mut self, z: Vec<R>, trunc: u32) -> Result<Rss<Vec<R>>, Error> {
+        let n = z.len();
+        let locally = self.options.truncation == Truncation::SecureMl;
+        let id = self.rss.party.id();
+        if id == ASSISTANT {
+            self.rss.send::<Words<R>>(0, SUMMAND, &z)?;
+            if !locally {
+                self.rss.send::<Words<R>>(1, SUMMAND, &z)?;
+            }
+            return self.assist_truncation(n, trunc);
+        }
+        check::<R>(trunc)?;
+        if locally {
+            let share = match id {
+                0 => vec::add(&z, &self.rss.recv::<Words<R>>(ASSISTANT, SUMMAND, n)?),
+                _ => z,
+            };
+            let share = truncate_locally(&self.role, &share, trunc);
+            return self.replicate(REPLICATE, n, share);
+        }
+        let mask = self.take_mask(n, trunc)?;
+        let mut opened = self.open_masked(z, &mask)?;
+        let theirs = self.rss.recv::<Words<R>>(ASSISTANT, SUMMAND, n)?;
+        vec::add_assign(&mut opened, &theirs);
+        self.finish(&opened, &mask, trunc)
+    }
+
+    /// The assistant's part: it takes its material and its share of the result.
+    fn assist_truncation(&mut self, n: usize, trunc: u32) -> Result<Rss<Vec<R>>, Error> {
+        check::<R>(trunc)?;
+        if self.options.truncation != Truncation::SecureMl {
+            self.take_mask(n, trunc)?;
+        }
+        self.replicate(REPLICATE, n, Vec::new())
+    }
+
+    /// The sum of both holders' summands under the mask.
+    fn open_masked(&mut self, mut summand: Vec<R>, mask: &Mask<R>) -> Result<Vec<R>, Error> {
+        vec::add_assign(&mut summand, &mask.summand);
+        offset(self.options.truncation, self.role.carries(), &mut summand);
+        crate::bicoptor::role::open(&mut self.rss.party, OPEN_MASKED, summand)
+    }
+
+    /// From the opened masked value to the quotient.
+    fn finish(
+        &mut self,
+        opened: &[R],
+        mask: &Mask<R>,
+        trunc: u32,
+    ) -> Result<Rss<Vec<R>>, Error> {
+        let (kind, carries) = (self.options.truncation, self.role.carries());
+        let share = quotient(kind, carries, opened, mask, trunc);
+        self.replicate(REPLICATE, opened.len(), share)
+    }
+
+    fn take_mask(&mut self, n: usize, trunc: u32) -> Result<Mask<R>, Error> {
+        match self.take(Want::Truncate { n, trunc })? {
+            Material::Truncate(mask) => Ok(mask),
+            Material::Sign(_) => unreachable!("material lies with its want"),
+        }
+    }
+}

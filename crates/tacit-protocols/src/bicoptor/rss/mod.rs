@@ -1,0 +1,226 @@
+//! The RSS setting: replicated shares among all three parties; parties 0 and 1 send the entries of
+//! a comparison and party 2 assists.
+
+mod cost;
+mod demand;
+mod linear;
+mod relu;
+
+use std::ops::Range;
+
+use tacit_algebra::{Conv2d, MatMul, Ring, vec};
+use tacit_net::{Party, Phase};
+
+use super::Options;
+use super::role::Role;
+use crate::Error;
+use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand};
+use crate::replicated::{Replicated, Rss, Words};
+
+pub use cost::RssCost;
+
+use demand::{Material, Store, Want};
+
+const SELECT: &str = "bicoptor select: multiply";
+
+/// One party's end of Bicoptor 2.0 over the ring `R`, RSS setting.
+pub struct BicoptorRss<R: Ring> {
+    rss: Replicated,
+    role: Role,
+    options: Options,
+    store: Store<R>,
+    cost: RssCost,
+}
+
+impl<R: Ring> BicoptorRss<R> {
+    /// Joins the two other parties and agrees on keys with them (2 hops, 128 bytes each).
+    pub fn new(mut party: Party, options: Options) -> Result<Self, Error> {
+        options.check()?;
+        party.set_phase(Phase::Setup);
+        let (rss, pairs) = Replicated::new(party, "bicoptor")?;
+        Ok(BicoptorRss {
+            role: Role::new(rss.party.id(), &pairs[0], &pairs[1]),
+            rss,
+            options,
+            store: Store::new(),
+            cost: RssCost::new::<R>(options),
+        })
+    }
+
+    /// The next material, which must be what is wanted.
+    fn take(&mut self, want: Want) -> Result<Material<R>, Error> {
+        match self.store.front() {
+            Some((prepared, _)) if *prepared == want => {}
+            _ => {
+                let call = want.describe();
+                return Err(Error::NotPrepared { call });
+            }
+        }
+        let (_, material) = self.store.pop_front().expect("just seen");
+        Ok(material)
+    }
+
+    /// Replicated shares of what the holders share between them: components 0 and 2 are drawn
+    /// with the assistant, component 1 is the rest, whose two summands the holders exchange.
+    /// 1 hop; each holder sends `n` elements.
+    fn replicate(
+        &mut self,
+        step: &'static str,
+        n: usize,
+        mut share: Vec<R>,
+    ) -> Result<Rss<Vec<R>>, Error> {
+        let keys = &mut self.rss.keys;
+        let (drawn, peer) = match self.rss.party.id() {
+            0 => (keys.own.ring(n), 1),
+            1 => (keys.next.ring(n), 0),
+            _ => {
+                return Ok(Rss {
+                    own: keys.own.ring(n),
+                    next: keys.next.ring(n),
+                });
+            }
+        };
+        vec::sub_assign(&mut share, &drawn);
+        self.rss.send::<Words<R>>(peer, step, &share)?;
+        vec::add_assign(&mut share, &self.rss.recv::<Words<R>>(peer, step, n)?);
+        Ok(match peer {
+            1 => Rss {
+                own: drawn,
+                next: share,
+            },
+            _ => Rss {
+                own: share,
+                next: drawn,
+            },
+        })
+    }
+}
+
+impl<R: Ring> Machine for BicoptorRss<R> {
+    type Share = Rss<Vec<R>>;
+    /// Bits over the ring.
+    type Bits = Rss<Vec<R>>;
+
+    fn ring_bits(&self) -> u32 {
+        R::BITS
+    }
+
+    fn party(&mut self) -> &mut Party {
+        &mut self.rss.party
+    }
+
+    fn cost_model(&self) -> &dyn CostModel {
+        &self.cost
+    }
+
+    fn prepare(&mut self, calls: &[Call]) -> Result<(), Error> {
+        self.rss.party.set_phase(Phase::Offline);
+        self.preprocess(calls)?;
+        self.rss.party.set_phase(Phase::Online);
+        Ok(())
+    }
+
+    fn input(
+        &mut self,
+        owner: usize,
+        n: usize,
+        values: Option<&[i64]>,
+    ) -> Result<Self::Share, Error> {
+        self.rss.input_words(owner, n, values)
+    }
+
+    fn constant(&mut self, values: &[i64]) -> Self::Share {
+        self.rss.public(&vec::encode(values))
+    }
+
+    fn reveal(&mut self, x: &Self::Share, to: Audience) -> Result<Option<Vec<i64>>, Error> {
+        self.rss.reveal_to(x, to)
+    }
+
+    fn len(&self, x: &Self::Share) -> usize {
+        x.own.len()
+    }
+
+    fn add(&mut self, x: &Self::Share, y: &Self::Share) -> Self::Share {
+        x.zip(y, |a, b| vec::add(a, b))
+    }
+
+    fn sub(&mut self, x: &Self::Share, y: &Self::Share) -> Self::Share {
+        x.zip(y, |a, b| vec::sub(a, b))
+    }
+
+    fn scale(&mut self, x: &Self::Share, k: i64) -> Self::Share {
+        x.map(|component| vec::scale(component, R::from_i64(k)))
+    }
+
+    fn gather(&mut self, x: &Self::Share, index: &[u32]) -> Self::Share {
+        x.map(|component| vec::gather(component, index))
+    }
+
+    fn slice(&mut self, x: &Self::Share, range: Range<usize>) -> Self::Share {
+        x.map(|component| component[range.clone()].to_vec())
+    }
+
+    fn concat(&mut self, parts: &[&Self::Share]) -> Self::Share {
+        Rss::concat(parts)
+    }
+
+    fn mul(
+        &mut self,
+        x: &Self::Share,
+        y: &Operand<Self::Share>,
+        trunc: u32,
+    ) -> Result<Self::Share, Error> {
+        self.linear(x, y, None, &Bilinear::Elementwise(x.own.len()), trunc)
+    }
+
+    fn matmul(
+        &mut self,
+        x: &Self::Share,
+        w: &Operand<Self::Share>,
+        bias: Option<&Operand<Self::Share>>,
+        shape: MatMul,
+        trunc: u32,
+    ) -> Result<Self::Share, Error> {
+        self.linear(x, w, bias, &Bilinear::MatMul(shape), trunc)
+    }
+
+    fn conv2d(
+        &mut self,
+        x: &Self::Share,
+        w: &Operand<Self::Share>,
+        bias: Option<&Operand<Self::Share>>,
+        shape: &Conv2d,
+        trunc: u32,
+    ) -> Result<Self::Share, Error> {
+        self.linear(x, w, bias, &Bilinear::Conv2d(*shape), trunc)
+    }
+
+    fn truncate(&mut self, x: &Self::Share, trunc: u32) -> Result<Self::Share, Error> {
+        if trunc == 0 {
+            Ok(x.clone())
+        } else {
+            self.truncate_shared(x, trunc)
+        }
+    }
+
+    fn drelu(&mut self, x: &Self::Share, keys: KeyBits) -> Result<Self::Bits, Error> {
+        self.drelu_share(x, keys)
+    }
+
+    /// `x + bit (y - x)`: 1 hop; every party sends 1 element.
+    fn select(
+        &mut self,
+        bit: &Self::Bits,
+        x: &Self::Share,
+        y: &Self::Share,
+    ) -> Result<Self::Share, Error> {
+        let difference = self.sub(y, x);
+        let chosen = self.rss.multiply::<Words<R>>(SELECT, &difference, bit)?;
+        Ok(self.add(x, &chosen))
+    }
+
+    fn relu(&mut self, x: &Self::Share, keys: KeyBits) -> Result<Self::Share, Error> {
+        self.rectify(x, keys)
+    }
+}

@@ -1,0 +1,97 @@
+//! DReLU and ReLU on replicated shares (Algorithm 9; spec section 7): two hops.
+//!
+//! Differs from the paper: the holders' summands are re-randomised, since the assistant holds two
+//! components; and ReLU multiplies `x` with the known mask `sigma` of the sign in the first hop, so
+//! that it takes no third one.
+
+use tacit_algebra::{Bits, Ring, beaver, vec};
+
+use super::BicoptorRss;
+use super::demand::{Material, Sign, Want};
+use crate::Error;
+use crate::bicoptor::drelu::{parts, recv_entries, send_entries};
+use crate::bicoptor::role::Role;
+use crate::bicoptor::{ASSISTANT, window};
+use crate::machine::KeyBits;
+use crate::replicated::{Booleans, Rss, Words, flip_word};
+
+const MULTIPLY: &str = "bicoptor relu: multiply";
+const SIGN: &str = "bicoptor drelu: masked sign";
+
+impl<R: Ring> BicoptorRss<R> {
+    /// DReLU over the ring: `DReLU'' + (1 - 2 DReLU'') sigma`.
+    /// 2 hops; each holder sends the entries, the assistant 1 bit to each.
+    pub(super) fn drelu_share(
+        &mut self,
+        x: &Rss<Vec<R>>,
+        keys: KeyBits,
+    ) -> Result<Rss<Vec<R>>, Error> {
+        let material = self.take_sign(x.own.len())?;
+        self.begin_sign(x, keys, &material.flips)?;
+        let masked = self.finish_sign(x.own.len(), keys, &material.flips)?;
+        let here = self.rss.constant_component();
+        Ok(flip_word(&material.sigma, &masked, here))
+    }
+
+    /// `max(x, 0)`: `DReLU'' x + (1 - 2 DReLU'') x sigma`.
+    /// 2 hops; as DReLU, and every party sends 1 element.
+    pub(super) fn rectify(
+        &mut self,
+        x: &Rss<Vec<R>>,
+        keys: KeyBits,
+    ) -> Result<Rss<Vec<R>>, Error> {
+        let Sign { flips, sigma } = self.take_sign(x.own.len())?;
+        self.begin_sign(x, keys, &flips)?;
+        let own = self.rss.begin_multiply::<Words<R>>(MULTIPLY, x, &sigma)?;
+        let masked = self.finish_sign(x.own.len(), keys, &flips)?;
+        let z = self.rss.finish_multiply::<Words<R>>(MULTIPLY, own)?;
+        Ok(z.zip(x, |z, x| beaver::unflip(z, x, &masked)))
+    }
+
+    /// The first hop: the holders send the entries of `x`, re-randomised, flipped by `t`.
+    fn begin_sign(&mut self, x: &Rss<Vec<R>>, keys: KeyBits, flips: &Bits) -> Result<(), Error> {
+        let window = window::<R>(keys, self.options.form)?;
+        let Role::Holder { common, .. } = &mut self.role else {
+            return Ok(());
+        };
+        let rho = common.ring(x.own.len());
+        let share = match self.rss.party.id() {
+            0 => vec::add3(&x.own, &x.next, &rho),
+            _ => vec::sub(&x.next, &rho),
+        };
+        for part in parts(&window, share.len()) {
+            let t = flips.slice(part.start, part.len());
+            let (party, role) = (&mut self.rss.party, &mut self.role);
+            send_entries(party, role, &window, &share[part], &t)?;
+        }
+        Ok(())
+    }
+
+    /// The second hop: the assistant opens `DReLU'' = s ^ DReLU'` to the holders; all know it.
+    fn finish_sign(&mut self, n: usize, keys: KeyBits, choices: &Bits) -> Result<Bits, Error> {
+        let window = window::<R>(keys, self.options.form)?;
+        let mut signs = Vec::new();
+        for part in parts(&window, n) {
+            signs.push(match self.role {
+                Role::Holder { .. } => {
+                    self.rss.recv::<Booleans>(ASSISTANT, SIGN, part.len())?
+                }
+                Role::Assistant { .. } => {
+                    let mut sign = recv_entries(&mut self.rss.party, &window, part.len())?;
+                    sign.xor_assign(&choices.slice(part.start, part.len()));
+                    self.rss.send::<Booleans>(0, SIGN, &sign)?;
+                    self.rss.send::<Booleans>(1, SIGN, &sign)?;
+                    sign
+                }
+            });
+        }
+        Ok(Bits::concat(&signs.iter().collect::<Vec<_>>()))
+    }
+
+    fn take_sign(&mut self, n: usize) -> Result<Sign<R>, Error> {
+        match self.take(Want::Sign { n })? {
+            Material::Sign(sign) => Ok(sign),
+            Material::Truncate(_) => unreachable!("material lies with its want"),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Truncation between the holders with a mask that the assistant knows (spec section 3).
+//!
+//! | kind | algorithm | range of `x` | error against `floor(x / 2^d)` | online |
+//! |---|---|---|---|---|
+//! | `gap` | T1 of the spec | `abs(x) < 2^{l-2}` | 0 or 1, mean of the true quotient | 1 hop |
+//! | `aby3` | 2 | any | 0 or 1, but `2^{l-d}` with probability `abs(x) / 2^l` | 1 hop |
+//! | `secureml` | 1 | any | the same | local |
+//!
+//! Differs from the paper: the assistant deals the mask, of which it sees no opening; after a
+//! product the mask also stands for the triple's `c`, so that no correction of `c` is sent.
+
+use tacit_algebra::bicoptor::{split_mask, truncate_share};
+use tacit_algebra::{Ring, truncate as kernel, vec};
+use tacit_net::Party;
+
+use super::role::{Role, open};
+use crate::{Error, Truncation};
+
+const OPEN_MASKED: &str = "bicoptor truncate: open masked value";
+const SHIFTED: &str = "bicoptor truncate: deal shifted mask";
+const MSB: &str = "bicoptor truncate: deal top bit of mask";
+
+/// A holder's part of the mask of one truncation.
+pub(super) struct Mask<R> {
+    /// What is added to the value before it is opened.
+    pub summand: Vec<R>,
+    /// Shares of `low >> d` and of the top bit of `r = low + 2^{l-1} msb`.
+    pub shifted: Vec<R>,
+    pub msb: Vec<R>,
+}
+
+/// Deals the shifted parts of the assistant's `r`, to which the holders' `summand`s add up.
+/// 1 hop; the assistant sends `2 n` elements.
+pub(super) fn deal_mask<R: Ring>(
+    role: &mut Role,
+    party: &mut Party,
+    summand: Vec<R>,
+    trunc: u32,
+) -> Result<Mask<R>, Error> {
+    let n = summand.len();
+    let (shifted, msb) = match role {
+        Role::Assistant { .. } => split_mask(&summand, trunc),
+        Role::Holder { .. } => Default::default(),
+    };
+    Ok(Mask {
+        shifted: role.deal(party, SHIFTED, n, shifted)?,
+        msb: role.deal(party, MSB, n, msb)?,
+        summand,
+    })
+}
+
+/// Refuses a truncation that the ring has no room for.
+pub(super) fn check<R: Ring>(trunc: u32) -> Result<(), Error> {
+    if trunc == 0 || trunc > R::BITS - 2 {
+        return Err(Error::Invalid(format!(
+            "a truncation by {trunc} bits does not fit the {}-bit ring: 1 to {} are possible",
+            R::BITS,
+            R::BITS - 2
+        )));
+    }
+    Ok(())
+}
+
+/// A holder's share of a value, already masked, before it is opened: moves those of the one-bit
+/// gap's range to non-negative ones.
+pub(super) fn offset<R: Ring>(kind: Truncation, carries: bool, share: &mut [R]) {
+    if kind == Truncation::Gap && carries {
+        vec::add_scalar_assign(share, R::ONE.shl(R::BITS - 2));
+    }
+}
+
+/// A holder's share of the quotient from the opened masked value. Local.
+pub(super) fn quotient<R: Ring>(
+    kind: Truncation,
+    carries: bool,
+    opened: &[R],
+    mask: &Mask<R>,
+    trunc: u32,
+) -> Vec<R> {
+    let finish = match kind {
+        Truncation::Gap => kernel::gap,
+        _ => kernel::aby3,
+    };
+    finish(opened, &mask.shifted, &mask.msb, trunc, carries)
+}
+
+/// `x >> trunc` of a holder's share with its mask. 1 hop and 1 element per holder.
+pub(super) fn truncate_masked<R: Ring>(
+    role: &Role,
+    party: &mut Party,
+    kind: Truncation,
+    mut share: Vec<R>,
+    mask: &Mask<R>,
+    trunc: u32,
+) -> Result<Vec<R>, Error> {
+    vec::add_assign(&mut share, &mask.summand);
+    offset(kind, role.carries(), &mut share);
+    let opened = open(party, OPEN_MASKED, share)?;
+    Ok(quotient(kind, role.carries(), &opened, mask, trunc))
+}
+
+/// SecureML's truncation of a holder's share (Algorithm 1). Local.
+pub(super) fn truncate_locally<R: Ring>(role: &Role, share: &[R], trunc: u32) -> Vec<R> {
+    match role {
+        Role::Holder { which, .. } => truncate_share(*which, share, trunc),
+        Role::Assistant { .. } => Vec::new(),
+    }
+}

@@ -1,0 +1,186 @@
+//! What each call consumes, and its making: triples and masks, dealt by the assistant.
+//!
+//! The holders' shares of `a`, `b` and of what masks the result are drawn from the generators in
+//! common with the assistant; party 1 is sent what the draws cannot give. So the offline phase is
+//! one hop, from the assistant to party 1.
+
+use std::collections::VecDeque;
+
+use tacit_algebra::{Ring, vec};
+
+use super::Ubl;
+use crate::bicoptor::role::Role;
+use crate::bicoptor::truncate::{Mask, deal_mask};
+use crate::machine::{Bilinear, Call};
+use crate::{Error, Truncation, pool};
+
+const TRIPLE: &str = "bicoptor triple: deal product";
+
+/// Material for one step of one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Want {
+    /// A product, truncated under a mask unless `trunc` is 0; `fixed`: its right operand.
+    Product {
+        map: Bilinear,
+        fixed: Option<usize>,
+        trunc: u32,
+    },
+    /// A truncation of `n` elements under a mask.
+    Truncate { n: usize, trunc: u32 },
+    /// A ReLU of `n` elements.
+    Relu { n: usize },
+}
+
+/// A multiplication triple.
+pub(super) struct Triple<R> {
+    /// A holder's share of the mask of the left operand.
+    pub a: Vec<R>,
+    /// The same of the right operand, unless that is fixed. Of a ReLU the assistant keeps it whole.
+    pub b: Vec<R>,
+    /// A share of the product of the masks, unless the truncation's mask stands for it.
+    pub c: Vec<R>,
+    pub mask: Option<Mask<R>>,
+}
+
+/// Material for one want.
+pub(super) enum Material<R> {
+    Triple(Triple<R>),
+    Truncate(Mask<R>),
+}
+
+/// Prepared material in the order in which the plan's calls consume it.
+pub(super) type Store<R> = VecDeque<(Want, Material<R>)>;
+
+impl Want {
+    /// What is missing if it was not prepared.
+    pub fn describe(self) -> String {
+        match self {
+            Want::Product { map, trunc, .. } => {
+                format!("a product of {} outputs, {trunc} bits truncated", map.outputs())
+            }
+            Want::Truncate { n, trunc } => format!("the truncation of {n} elements by {trunc} bits"),
+            Want::Relu { n } => format!("the ReLU of {n} elements"),
+        }
+    }
+
+    /// Output elements.
+    pub fn outputs(self) -> usize {
+        match self {
+            Want::Product { map, .. } => map.outputs(),
+            Want::Truncate { n, .. } | Want::Relu { n } => n,
+        }
+    }
+}
+
+/// The wants of one call, in the order in which it takes them.
+pub(super) fn wants_of(call: &Call, kind: Truncation) -> Vec<Want> {
+    let masked = |trunc| match kind {
+        Truncation::SecureMl => 0,
+        _ => trunc,
+    };
+    match *call {
+        Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } | Call::Drelu { .. } => vec![],
+        Call::Product { map, fixed, trunc } => vec![Want::Product {
+            map,
+            fixed,
+            trunc: masked(trunc),
+        }],
+        Call::Truncate { n, trunc } => match masked(trunc) {
+            0 => vec![],
+            trunc => vec![Want::Truncate { n, trunc }],
+        },
+        Call::Select { n } => vec![Want::Product {
+            map: Bilinear::Elementwise(n),
+            fixed: None,
+            trunc: 0,
+        }],
+        Call::Relu { n, .. } => vec![Want::Relu { n }],
+        Call::Maxpool { windows, size, .. } => pool::levels(size)
+            .map(|(pairs, _)| Want::Relu { n: pairs * windows })
+            .collect(),
+    }
+}
+
+impl<R: Ring> Ubl<R> {
+    /// Makes the material of `calls` and queues it in their order.
+    pub(super) fn preprocess(&mut self, calls: &[Call]) -> Result<(), Error> {
+        for want in calls.iter().flat_map(|call| wants_of(call, self.options.truncation)) {
+            let material = match want {
+                Want::Product { map, fixed, trunc } => self.triple(&map, fixed, trunc)?,
+                Want::Truncate { n, trunc } => {
+                    let summand = self.role.random(n);
+                    let mask = deal_mask(&mut self.role, &mut self.party, summand, trunc)?;
+                    Material::Truncate(mask)
+                }
+                Want::Relu { n } => self.triple(&Bilinear::Elementwise(n), None, 0)?,
+            };
+            self.store.push_back((want, material));
+        }
+        Ok(())
+    }
+
+    /// A triple for one product. The assistant computes `a * b` and sends party 1 its share of it,
+    /// `n` elements; where a truncation follows, `c` and the truncation's `r` only ever occur as
+    /// their sum, which is drawn, and what is sent is what [`deal_mask`] sends for that `r`.
+    fn triple(
+        &mut self,
+        map: &Bilinear,
+        fixed: Option<usize>,
+        trunc: u32,
+    ) -> Result<Material<R>, Error> {
+        let a = self.role.random(map.left());
+        let b = match fixed {
+            Some(_) => Vec::new(),
+            None => self.role.random(map.right()),
+        };
+        let product = self.product_of_masks(map, &a, &b, fixed)?;
+        let n = map.outputs();
+        let (c, mask) = match trunc {
+            0 => (self.role.deal(&mut self.party, TRIPLE, n, product)?, None),
+            trunc => {
+                let mut sum = self.role.random(n);
+                if let Role::Assistant { .. } = self.role {
+                    vec::sub_assign(&mut sum, &product);
+                }
+                let mask = deal_mask(&mut self.role, &mut self.party, sum, trunc)?;
+                (Vec::new(), Some(mask))
+            }
+        };
+        Ok(Material::Triple(match self.role {
+            Role::Holder { .. } => Triple { a, b, c, mask },
+            Role::Assistant { .. } => Triple {
+                a: Vec::new(),
+                b,
+                c: Vec::new(),
+                mask: None,
+            },
+        }))
+    }
+
+    /// `a * b` at the assistant, nothing at the holders.
+    fn product_of_masks(
+        &self,
+        map: &Bilinear,
+        a: &[R],
+        b: &[R],
+        fixed: Option<usize>,
+    ) -> Result<Vec<R>, Error> {
+        if let Role::Holder { .. } = self.role {
+            return Ok(Vec::new());
+        }
+        let b = match fixed {
+            None => b,
+            Some(id) => match self.fixed.get(id) {
+                Some(operand) => &operand.known,
+                None => {
+                    let call = format!("a product with operand {id}, which was not fixed,");
+                    return Err(Error::NotPrepared { call });
+                }
+            },
+        };
+        map.check(a.len(), b.len(), None)?;
+        let mut product = vec![R::ZERO; map.outputs()];
+        map.accumulate(&mut product, a, b);
+        Ok(product)
+    }
+}

@@ -1,0 +1,128 @@
+//! Products, matrix products and convolutions from triples (spec section 6, "Triple by seeds").
+//!
+//! Differs from the usual triple: where the right operand is fixed, `w - b` was opened once and
+//! only the left operand is opened, whatever the number of batches.
+
+use tacit_algebra::{Ring, beaver, vec};
+
+use super::demand::{Material, Triple, Want};
+use super::{Share, Ubl};
+use crate::bicoptor::role::{other, recv, send};
+use crate::bicoptor::truncate::{check, truncate_locally, truncate_masked};
+use crate::machine::{Bilinear, Operand};
+use crate::{Error, Truncation};
+
+const OPEN_LEFT: &str = "bicoptor multiply: open left operand";
+const OPEN_RIGHT: &str = "bicoptor multiply: open right operand";
+
+impl<R: Ring> Ubl<R> {
+    /// `(x * w + bias) >> trunc` for any bilinear product.
+    ///
+    /// Secret `w`: 1 hop, each holder sends the left operand's and, unless it is fixed, the right
+    /// operand's elements; then the truncation. Public `w`: the truncation alone.
+    pub(super) fn linear(
+        &mut self,
+        x: &Share<R>,
+        w: &Operand<Share<R>>,
+        bias: Option<&Operand<Share<R>>>,
+        map: &Bilinear,
+        trunc: u32,
+    ) -> Result<Share<R>, Error> {
+        let (weights, biases) = (operand_len(w), bias.map(operand_len));
+        map.check(x.len(), weights, biases)?;
+        if trunc > 0 {
+            check::<R>(trunc)?;
+        }
+        let bias = bias.map(|b| self.operand(b));
+        let bias = |acc: &mut Vec<R>| {
+            if let Some(own) = bias.as_ref().map(Share::own).filter(|own| !own.is_empty()) {
+                vec::add_assign(acc, &map.spread(own));
+            }
+        };
+        let w = match w {
+            Operand::Public(values) => {
+                let w = vec::encode(values);
+                let z = x.map(map.outputs(), |x| {
+                    let mut acc = vec![R::ZERO; map.outputs()];
+                    map.accumulate(&mut acc, x, &w);
+                    bias(&mut acc);
+                    acc
+                });
+                return crate::machine::Machine::truncate(self, &z, trunc);
+            }
+            Operand::Secret(w) => w,
+        };
+        let kind = self.options.truncation;
+        let want = Want::Product {
+            map: *map,
+            fixed: w.fixed().map(|f| f.id),
+            trunc: if kind == Truncation::SecureMl { 0 } else { trunc },
+        };
+        let Material::Triple(triple) = self.take(want)? else {
+            unreachable!("material lies with its want")
+        };
+        x.try_map(map.outputs(), |x| {
+            let mut z = self.product(map, x, w, &triple)?;
+            bias(&mut z);
+            match &triple.mask {
+                Some(mask) => truncate_masked(&self.role, &mut self.party, kind, z, mask, trunc),
+                None if trunc > 0 => Ok(truncate_locally(&self.role, &z, trunc)),
+                None => Ok(z),
+            }
+        })
+    }
+
+    /// A holder's share of `x * w`, less the triple's `c` where a mask stands for it:
+    /// `d [w] + [a] e + [c]` with `d = x - a` and `e = w - b` opened.
+    fn product(
+        &mut self,
+        map: &Bilinear,
+        x: &[R],
+        w: &Share<R>,
+        triple: &Triple<R>,
+    ) -> Result<Vec<R>, Error> {
+        let peer = other(&self.party);
+        let mut d = vec::sub(x, &triple.a);
+        send(&mut self.party, peer, OPEN_LEFT, &d)?;
+        let mut opened = Vec::new();
+        if w.fixed().is_none() {
+            opened = vec::sub(w.own(), &triple.b);
+            send(&mut self.party, peer, OPEN_RIGHT, &opened)?;
+        }
+        vec::add_assign(&mut d, &recv(&mut self.party, peer, OPEN_LEFT, d.len())?);
+        let e = match w.fixed() {
+            Some(fixed) => &fixed.known,
+            None => {
+                let theirs = recv(&mut self.party, peer, OPEN_RIGHT, opened.len())?;
+                vec::add_assign(&mut opened, &theirs);
+                &opened
+            }
+        };
+        let mut z = match triple.c.is_empty() {
+            true => vec![R::ZERO; map.outputs()],
+            false => triple.c.clone(),
+        };
+        if let Bilinear::Elementwise(_) = map {
+            // d [w] + [a] e: no product of the two public factors is left over.
+            return Ok(beaver::product(z, [&d, e], [&triple.a, w.own()], false));
+        }
+        map.accumulate(&mut z, &d, w.own());
+        map.accumulate(&mut z, &triple.a, e);
+        Ok(z)
+    }
+
+    /// An operand as a sharing.
+    fn operand(&mut self, x: &Operand<Share<R>>) -> Share<R> {
+        match x {
+            Operand::Secret(share) => share.clone(),
+            Operand::Public(values) => crate::machine::Machine::constant(self, values),
+        }
+    }
+}
+
+fn operand_len<R: Ring>(x: &Operand<Share<R>>) -> usize {
+    match x {
+        Operand::Secret(share) => share.len(),
+        Operand::Public(values) => values.len(),
+    }
+}

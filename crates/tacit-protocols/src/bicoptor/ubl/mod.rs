@@ -1,0 +1,224 @@
+//! The UBL setting: parties 0 and 1 hold 2-out-of-2 shares, party 2 holds nothing and assists.
+
+mod cost;
+mod demand;
+mod linear;
+mod relu;
+mod share;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use tacit_algebra::{Conv2d, MatMul, Ring, vec};
+use tacit_net::{Party, Phase};
+
+use super::role::Role;
+use super::truncate::{check, truncate_locally, truncate_masked};
+use super::{Options, PARTIES};
+use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand};
+use crate::{Error, Truncation, keys};
+
+pub use cost::UblCost;
+pub use share::Share;
+
+use demand::{Material, Store, Want};
+use share::Fixed;
+
+/// One party's end of Bicoptor 2.0 over the ring `R`, UBL setting.
+pub struct Ubl<R: Ring> {
+    party: Party,
+    role: Role,
+    options: Options,
+    /// The operands fixed so far.
+    fixed: Vec<Arc<Fixed<R>>>,
+    store: Store<R>,
+    cost: UblCost,
+}
+
+impl<R: Ring> Ubl<R> {
+    /// Joins the two other parties and agrees on keys with them (2 hops, 128 bytes each).
+    pub fn new(mut party: Party, options: Options) -> Result<Self, Error> {
+        options.check()?;
+        if party.parties() != PARTIES {
+            let why = format!(
+                "Bicoptor runs between 3 parties, not {}",
+                party.parties()
+            );
+            return Err(Error::Invalid(why));
+        }
+        party.set_phase(Phase::Setup);
+        let id = party.id();
+        let peers = [(id + PARTIES - 1) % PARTIES, (id + 1) % PARTIES];
+        let pairs = keys::agree(&mut party, &peers)?;
+        Ok(Ubl {
+            role: Role::new(id, &pairs[0], &pairs[1]),
+            party,
+            options,
+            fixed: Vec::new(),
+            store: Store::new(),
+            cost: UblCost::new::<R>(options),
+        })
+    }
+
+    /// The next material, which must be what is wanted.
+    fn take(&mut self, want: Want) -> Result<Material<R>, Error> {
+        match self.store.front() {
+            Some((prepared, _)) if *prepared == want => {}
+            _ => {
+                let call = want.describe();
+                return Err(Error::NotPrepared { call });
+            }
+        }
+        let (_, material) = self.store.pop_front().expect("just seen");
+        Ok(material)
+    }
+}
+
+impl<R: Ring> Machine for Ubl<R> {
+    type Share = Share<R>;
+    type Bits = Share<R>;
+
+    fn ring_bits(&self) -> u32 {
+        R::BITS
+    }
+
+    fn party(&mut self) -> &mut Party {
+        &mut self.party
+    }
+
+    fn cost_model(&self) -> &dyn CostModel {
+        &self.cost
+    }
+
+    fn prepare(&mut self, calls: &[Call]) -> Result<(), Error> {
+        self.party.set_phase(Phase::Offline);
+        self.preprocess(calls)?;
+        self.party.set_phase(Phase::Online);
+        Ok(())
+    }
+
+    fn input(
+        &mut self,
+        owner: usize,
+        n: usize,
+        values: Option<&[i64]>,
+    ) -> Result<Share<R>, Error> {
+        self.share_input(owner, n, values)
+    }
+
+    fn constant(&mut self, values: &[i64]) -> Share<R> {
+        let own = match (&self.role, self.role.carries()) {
+            (Role::Assistant { .. }, _) => None,
+            (_, true) => Some(vec::encode(values)),
+            (_, false) => Some(vec![R::ZERO; values.len()]),
+        };
+        Share::new(values.len(), own)
+    }
+
+    fn reveal(&mut self, x: &Share<R>, to: Audience) -> Result<Option<Vec<i64>>, Error> {
+        self.reveal_to(x, to)
+    }
+
+    fn fix(&mut self, x: Share<R>) -> Result<Share<R>, Error> {
+        self.fix_operand(x)
+    }
+
+    fn len(&self, x: &Share<R>) -> usize {
+        x.len()
+    }
+
+    fn add(&mut self, x: &Share<R>, y: &Share<R>) -> Share<R> {
+        x.zip(y, vec::add)
+    }
+
+    fn sub(&mut self, x: &Share<R>, y: &Share<R>) -> Share<R> {
+        x.zip(y, vec::sub)
+    }
+
+    fn scale(&mut self, x: &Share<R>, k: i64) -> Share<R> {
+        x.map(x.len(), |own| vec::scale(own, R::from_i64(k)))
+    }
+
+    fn gather(&mut self, x: &Share<R>, index: &[u32]) -> Share<R> {
+        x.map(index.len(), |own| vec::gather(own, index))
+    }
+
+    fn slice(&mut self, x: &Share<R>, range: Range<usize>) -> Share<R> {
+        x.map(range.len(), |own| own[range.clone()].to_vec())
+    }
+
+    fn concat(&mut self, parts: &[&Share<R>]) -> Share<R> {
+        Share::concat(parts)
+    }
+
+    fn mul(
+        &mut self,
+        x: &Share<R>,
+        y: &Operand<Share<R>>,
+        trunc: u32,
+    ) -> Result<Share<R>, Error> {
+        self.linear(x, y, None, &Bilinear::Elementwise(x.len()), trunc)
+    }
+
+    fn matmul(
+        &mut self,
+        x: &Share<R>,
+        w: &Operand<Share<R>>,
+        bias: Option<&Operand<Share<R>>>,
+        shape: MatMul,
+        trunc: u32,
+    ) -> Result<Share<R>, Error> {
+        self.linear(x, w, bias, &Bilinear::MatMul(shape), trunc)
+    }
+
+    fn conv2d(
+        &mut self,
+        x: &Share<R>,
+        w: &Operand<Share<R>>,
+        bias: Option<&Operand<Share<R>>>,
+        shape: &Conv2d,
+        trunc: u32,
+    ) -> Result<Share<R>, Error> {
+        self.linear(x, w, bias, &Bilinear::Conv2d(*shape), trunc)
+    }
+
+    /// 1 hop and 1 element per holder; SecureML's is local.
+    fn truncate(&mut self, x: &Share<R>, trunc: u32) -> Result<Share<R>, Error> {
+        if trunc == 0 {
+            return Ok(x.clone());
+        }
+        check::<R>(trunc)?;
+        if self.options.truncation == Truncation::SecureMl {
+            return Ok(x.map(x.len(), |own| truncate_locally(&self.role, own, trunc)));
+        }
+        let n = x.len();
+        let Material::Truncate(mask) = self.take(Want::Truncate { n, trunc })? else {
+            unreachable!("material lies with its want")
+        };
+        let kind = self.options.truncation;
+        let (role, party) = (&self.role, &mut self.party);
+        x.try_map(n, |own| {
+            truncate_masked(role, party, kind, own.to_vec(), &mask, trunc)
+        })
+    }
+
+    fn drelu(&mut self, x: &Share<R>, keys: KeyBits) -> Result<Share<R>, Error> {
+        self.drelu_share(x, keys)
+    }
+
+    /// `x + bit (y - x)`: 1 product.
+    fn select(
+        &mut self,
+        bit: &Share<R>,
+        x: &Share<R>,
+        y: &Share<R>,
+    ) -> Result<Share<R>, Error> {
+        let difference = self.sub(y, x);
+        let chosen = self.mul(&difference, &Operand::Secret(bit.clone()), 0)?;
+        Ok(self.add(x, &chosen))
+    }
+
+    fn relu(&mut self, x: &Share<R>, keys: KeyBits) -> Result<Share<R>, Error> {
+        self.rectify(x, keys)
+    }
+}

@@ -1,0 +1,93 @@
+//! DReLU and ReLU (Algorithms 7 and 8; spec sections 5 and 6): one round trip to the assistant.
+//!
+//! Differs from the paper: the holders exchange `x - a` in the hop in which they send the entries,
+//! so that ReLU takes one round trip, too.
+
+use tacit_algebra::{Bits, Ring, beaver, falcon, vec};
+
+use super::demand::{Material, Triple, Want};
+use super::{Share, Ubl};
+use crate::Error;
+use crate::bicoptor::drelu::{parts, recv_entries, send_entries};
+use crate::bicoptor::role::{Role, other, recv, send};
+use crate::bicoptor::{ASSISTANT, window};
+use crate::machine::KeyBits;
+
+const SIGN: &str = "bicoptor drelu: deal sign";
+const OPEN: &str = "bicoptor relu: open masked value";
+const CHOICE: &str = "bicoptor relu: masked sign";
+
+impl<R: Ring> Ubl<R> {
+    /// DReLU as shares of 0 or 1: `t + (1 - 2 t) DReLU'`, where the assistant deals `DReLU'`.
+    /// 2 hops; each holder sends the entries, the assistant 1 element to party 1.
+    pub(super) fn drelu_share(&mut self, x: &Share<R>, keys: KeyBits) -> Result<Share<R>, Error> {
+        let window = window::<R>(keys, self.options.form)?;
+        let flips = self.flips(x.len());
+        if let Role::Holder { .. } = self.role {
+            for part in parts(&window, x.len()) {
+                let t = flips.slice(part.start, part.len());
+                send_entries(&mut self.party, &mut self.role, &window, &x.own()[part], &t)?;
+            }
+        }
+        let mut sign = Vec::with_capacity(x.len());
+        for part in parts(&window, x.len()) {
+            let values = match self.role {
+                Role::Assistant { .. } => recv_entries(&mut self.party, &window, part.len())?,
+                Role::Holder { .. } => Bits::zeros(0),
+            };
+            let values = values.expand_ring();
+            let dealt = self.role.deal(&mut self.party, SIGN, part.len(), values)?;
+            sign.extend_from_slice(&dealt);
+        }
+        let carries = self.role.carries();
+        Ok(x.map(x.len(), |_| falcon::flip_ring(&sign, &flips, carries)))
+    }
+
+    /// `max(x, 0)`: `t x + (1 - 2 t) x DReLU'`, where the assistant opens `e = DReLU' - b` to the
+    /// holders, who have `d = x - a` from the first hop.
+    /// 2 hops; each holder sends the entries and 1 element, the assistant 1 element to each.
+    pub(super) fn rectify(&mut self, x: &Share<R>, keys: KeyBits) -> Result<Share<R>, Error> {
+        let window = window::<R>(keys, self.options.form)?;
+        let Material::Triple(triple) = self.take(Want::Relu { n: x.len() })? else {
+            unreachable!("material lies with its want")
+        };
+        if let Role::Assistant { .. } = self.role {
+            for part in parts(&window, x.len()) {
+                let sign = recv_entries(&mut self.party, &window, part.len())?;
+                let e = vec::sub(&sign.expand_ring(), &triple.b[part]);
+                send(&mut self.party, 0, CHOICE, &e)?;
+                send(&mut self.party, 1, CHOICE, &e)?;
+            }
+            return Ok(Share::new(x.len(), None));
+        }
+        let flips = self.flips(x.len());
+        let peer = other(&self.party);
+        let masked = vec::sub(x.own(), &triple.a);
+        for part in parts(&window, x.len()) {
+            let t = flips.slice(part.start, part.len());
+            let own = &x.own()[part.clone()];
+            send_entries(&mut self.party, &mut self.role, &window, own, &t)?;
+            send(&mut self.party, peer, OPEN, &masked[part])?;
+        }
+        let mut relu = Vec::with_capacity(x.len());
+        for part in parts(&window, x.len()) {
+            let mut d = masked[part.clone()].to_vec();
+            vec::add_assign(&mut d, &recv(&mut self.party, peer, OPEN, part.len())?);
+            let e = recv(&mut self.party, ASSISTANT, CHOICE, part.len())?;
+            let Triple { a, b, c, .. } = &triple;
+            let (a, b, c) = (&a[part.clone()], &b[part.clone()], &c[part.clone()]);
+            let z = beaver::product(c.to_vec(), [&d, &e], [a, b], self.role.carries());
+            let t = flips.slice(part.start, part.len());
+            relu.extend_from_slice(&beaver::unflip(&z, &x.own()[part], &t));
+        }
+        Ok(Share::new(x.len(), Some(relu)))
+    }
+
+    /// The holders' random flips of the sign; none at the assistant.
+    fn flips(&mut self, n: usize) -> Bits {
+        match &mut self.role {
+            Role::Holder { common, .. } => common.bits(n),
+            Role::Assistant { .. } => Bits::zeros(0),
+        }
+    }
+}

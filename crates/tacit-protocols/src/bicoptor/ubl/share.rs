@@ -1,0 +1,161 @@
+//! 2-out-of-2 sharing: input, opening, operands that are fixed (spec section 1).
+
+use std::sync::Arc;
+
+use tacit_algebra::{Ring, vec};
+
+use super::Ubl;
+use crate::Error;
+use crate::bicoptor::ASSISTANT;
+use crate::bicoptor::role::{Role, open, other, recv, send};
+use crate::machine::Audience;
+
+const INPUT: &str = "bicoptor input";
+const REVEAL: &str = "bicoptor reveal";
+const FIX: &str = "bicoptor fix: open masked operand";
+
+/// A party's share: a summand at the holders, nothing at the assistant.
+#[derive(Clone)]
+pub struct Share<R> {
+    n: usize,
+    own: Option<Vec<R>>,
+    fixed: Option<Arc<Fixed<R>>>,
+}
+
+/// An operand `w` that was opened to the holders under a mask that the assistant knows.
+pub(super) struct Fixed<R> {
+    /// Its number.
+    pub id: usize,
+    /// `w - b` at the holders, `b` at the assistant.
+    pub known: Vec<R>,
+}
+
+impl<R: Ring> Share<R> {
+    pub(super) fn new(n: usize, own: Option<Vec<R>>) -> Self {
+        let fixed = None;
+        Share { n, own, fixed }
+    }
+
+    /// The number of elements.
+    pub(super) fn len(&self) -> usize {
+        self.n
+    }
+
+    /// This party's summand; nothing at the assistant.
+    pub(super) fn own(&self) -> &[R] {
+        self.own.as_deref().unwrap_or_default()
+    }
+
+    /// What a product with it needs, if it is fixed.
+    pub(super) fn fixed(&self) -> Option<&Fixed<R>> {
+        self.fixed.as_deref()
+    }
+
+    /// A local linear map to `n` elements.
+    pub(super) fn map(&self, n: usize, f: impl FnOnce(&[R]) -> Vec<R>) -> Self {
+        Share::new(n, self.own.as_deref().map(f))
+    }
+
+    /// A step of the holders alone.
+    pub(super) fn try_map(
+        &self,
+        n: usize,
+        f: impl FnOnce(&[R]) -> Result<Vec<R>, Error>,
+    ) -> Result<Self, Error> {
+        Ok(Share::new(n, self.own.as_deref().map(f).transpose()?))
+    }
+
+    /// A local linear map of two sharings of equal length.
+    pub(super) fn zip(&self, other: &Self, f: impl FnOnce(&[R], &[R]) -> Vec<R>) -> Self {
+        assert_eq!(self.n, other.n);
+        self.map(self.n, |own| f(own, other.own()))
+    }
+
+    pub(super) fn concat(parts: &[&Self]) -> Self {
+        let n = parts.iter().map(|p| p.n).sum();
+        let own = parts.iter().map(|p| p.own.as_deref()).collect::<Option<Vec<_>>>();
+        Share::new(n, own.map(|own| own.concat()))
+    }
+}
+
+impl<R: Ring> Ubl<R> {
+    /// Shares `n` values of `owner`: a holder keeps them less a vector of the common generator and
+    /// sends nothing; the assistant deals them (1 hop, `n` elements to party 1).
+    pub(super) fn share_input(
+        &mut self,
+        owner: usize,
+        n: usize,
+        values: Option<&[i64]>,
+    ) -> Result<Share<R>, Error> {
+        let owns = self.party.id() == owner;
+        let values = match values {
+            Some(values) if owns && values.len() == n => vec::encode(values),
+            None if !owns => Vec::new(),
+            _ => {
+                let given = values.map_or(0, <[i64]>::len);
+                return Err(Error::Invalid(format!(
+                    "an input of {n} elements was planned for party {owner}, {given} were given at party {}",
+                    self.party.id()
+                )));
+            }
+        };
+        if owner == ASSISTANT {
+            let own = self.role.deal(&mut self.party, INPUT, n, values)?;
+            return Ok(Share::new(n, (!owns).then_some(own)));
+        }
+        let own = match &mut self.role {
+            Role::Holder { common, .. } => {
+                let mask = common.ring(n);
+                Some(if owns { vec::sub(&values, &mask) } else { mask })
+            }
+            Role::Assistant { .. } => None,
+        };
+        Ok(Share::new(n, own))
+    }
+
+    /// Opens `x` to the audience: each holder sends its summand to whoever lacks it.
+    /// 1 hop; each holder sends `n` elements to each of the others who hear.
+    pub(super) fn reveal_to(
+        &mut self,
+        x: &Share<R>,
+        to: Audience,
+    ) -> Result<Option<Vec<i64>>, Error> {
+        let id = self.party.id();
+        let hears = |party: usize| match to {
+            Audience::All => true,
+            Audience::One(one) => one == party,
+        };
+        if let Some(own) = &x.own {
+            for peer in [other(&self.party), ASSISTANT] {
+                if hears(peer) {
+                    send(&mut self.party, peer, REVEAL, own)?;
+                }
+            }
+        }
+        if !hears(id) {
+            return Ok(None);
+        }
+        let mut sum = match &x.own {
+            Some(own) => own.clone(),
+            None => recv(&mut self.party, 0, REVEAL, x.n)?,
+        };
+        let last = if id == 1 { 0 } else { 1 };
+        vec::add_assign(&mut sum, &recv(&mut self.party, last, REVEAL, x.n)?);
+        Ok(Some(vec::decode(&sum)))
+    }
+
+    /// Opens `w - b` to the holders for a random `b` that the assistant knows, once for all
+    /// products with `w`. 1 hop; each holder sends `n` elements.
+    pub(super) fn fix_operand(&mut self, mut w: Share<R>) -> Result<Share<R>, Error> {
+        let b = self.role.random(w.n);
+        let known = match &w.own {
+            Some(own) => open(&mut self.party, FIX, vec::sub(own, &b))?,
+            None => b,
+        };
+        let id = self.fixed.len();
+        let fixed = Arc::new(Fixed { id, known });
+        self.fixed.push(fixed.clone());
+        w.fixed = Some(fixed);
+        Ok(w)
+    }
+}
