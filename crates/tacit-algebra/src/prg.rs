@@ -8,6 +8,10 @@ use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use zeroize::Zeroize;
 
+pub(crate) use below::Residue;
+#[cfg(test)]
+pub(crate) use below::assert_uniform;
+
 use crate::isa;
 use crate::{BitRows, Bits, Ring, par};
 
@@ -64,6 +68,15 @@ impl Prg {
         first
     }
 
+    /// Generators for the parts of a call that each make draws of their own, whatever the thread.
+    pub(crate) fn parts(&mut self) -> Parts {
+        let mut seed = [0; 16];
+        self.fill(&mut seed);
+        let cipher = Aes128::new(&seed.into());
+        seed.zeroize();
+        Parts(cipher)
+    }
+
     /// Fills `out`.
     pub fn fill(&mut self, out: &mut [u8]) {
         let first = self.take(out.len());
@@ -98,6 +111,19 @@ impl Prg {
     /// `n` residues, exactly uniform in `1..p`.
     pub fn prime_nonzero(&mut self, p: u8, n: usize) -> Vec<u8> {
         self.below(isa::current(), p - 1, 1, n)
+    }
+}
+
+/// Generators under a common key: part `i` starts at block `i 2^64`.
+pub(crate) struct Parts(Aes128);
+
+impl Parts {
+    /// The generator of part `i`, from its start: to be taken once.
+    pub(crate) fn part(&self, i: usize) -> Prg {
+        Prg {
+            cipher: self.0.clone(),
+            counter: (i as u128) << 64,
+        }
     }
 }
 

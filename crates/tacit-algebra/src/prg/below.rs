@@ -59,13 +59,7 @@ const GROUP: usize = 64;
 impl Prg {
     /// `n` values `offset + v`, `v` exactly uniform in `0..bound`. Refused places are drawn again,
     /// in order, from the blocks that follow.
-    pub(crate) fn below<T: Residue>(
-        &mut self,
-        isa: Isa,
-        bound: T,
-        offset: T,
-        n: usize,
-    ) -> Vec<T> {
+    pub(crate) fn below<T: Residue>(&mut self, isa: Isa, bound: T, offset: T, n: usize) -> Vec<T> {
         let size = size_of::<T::Draw>();
         let first = self.take(size * n);
         let cipher = &self.cipher;
@@ -132,6 +126,24 @@ simd! {
     }
 }
 
+/// Asserts by the chi-square of the frequencies that values are uniform in a range; the bound is
+/// exceeded with probability below 1e-6 by a uniform source.
+#[cfg(test)]
+pub(crate) fn assert_uniform(values: impl Iterator<Item = u64>, range: std::ops::Range<u64>) {
+    let (mut counts, mut n) = (vec![0f64; range.end as usize], 0f64);
+    for v in values {
+        assert!(range.contains(&v), "{v} is out of range");
+        counts[v as usize] += 1.0;
+        n += 1.0;
+    }
+    let kinds = (range.end - range.start) as f64;
+    let expected = n / kinds;
+    let used = &counts[range.start as usize..];
+    let chi: f64 = used.iter().map(|c| (c - expected).powi(2) / expected).sum();
+    let bound = kinds + 5.5 * (2.0 * kinds).sqrt() + 10.0;
+    assert!(chi < bound, "{kinds} values: {chi}");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,10 +188,7 @@ mod tests {
         assert!(rounds >= least, "{rounds}");
         let drawn = same_everywhere(|| {
             let mut other = Prg::new([10; 16]);
-            (
-                other.below(isa::current(), bound, offset, n),
-                other.counter,
-            )
+            (other.below(isa::current(), bound, offset, n), other.counter)
         });
         assert!(drawn == (expected, prg.counter));
     }
@@ -194,37 +203,18 @@ mod tests {
         definition(8_589_934_609u64, 0, 1001, 1);
     }
 
-    fn chi_square(values: &[usize], used: std::ops::Range<usize>) {
-        let mut counts = vec![0f64; used.end];
-        values.iter().for_each(|v| counts[*v] += 1.0);
-        let (kinds, n) = (used.len() as f64, values.len() as f64);
-        let (expected, used) = (n / kinds, &counts[used]);
-        assert_eq!(used.iter().sum::<f64>(), n, "out of range");
-        let chi: f64 = used.iter().map(|c| (c - expected).powi(2) / expected).sum();
-        assert!(
-            chi < kinds + 5.5 * (2.0 * kinds).sqrt() + 10.0,
-            "{kinds}: {chi}"
-        );
-    }
-
-    /// Chi-square of the frequencies; the bound is exceeded with probability below 1e-6 by a
-    /// uniform source, and this one is fixed.
     #[test]
     fn residues_are_uniform() {
         let (n, isa) = (1 << 20, isa::current());
         let mut prg = Prg::new([9; 16]);
         for p in [11, 19, 37, 67] {
-            let draws = [(0, prg.prime(p, n)), (1, prg.prime_nonzero(p, n))];
-            for (least, values) in draws {
-                let values: Vec<usize> = values.into_iter().map(usize::from).collect();
-                chi_square(&values, least..p as usize);
-            }
+            let (any, nonzero) = (prg.prime(p, n), prg.prime_nonzero(p, n));
+            assert_uniform(any.into_iter().map(u64::from), 0..p as u64);
+            assert_uniform(nonzero.into_iter().map(u64::from), 1..p as u64);
         }
-        let values = prg.below(isa, 520u16, 1, n).into_iter();
-        chi_square(&values.map(usize::from).collect::<Vec<_>>(), 1..521);
-        let values = prg.below(isa, 1031u32, 0, n).into_iter();
-        chi_square(&values.map(|v| v as usize).collect::<Vec<_>>(), 0..1031);
-        let values = prg.below(isa, 131u64, 0, n).into_iter();
-        chi_square(&values.map(|v| v as usize).collect::<Vec<_>>(), 0..131);
+        let (narrow, wide) = (prg.below(isa, 520u16, 1, n), prg.below(isa, 1031u32, 0, n));
+        assert_uniform(narrow.into_iter().map(u64::from), 1..521);
+        assert_uniform(wide.into_iter().map(u64::from), 0..1031);
+        assert_uniform(prg.below(isa, 131u64, 0, n).into_iter(), 0..131);
     }
 }
