@@ -304,9 +304,9 @@ mod tests {
         let lost = power(p, (1u128 << L::BITS) % p as u128, p - 2);
         let mut out = Bits::zeros(8 * window.wire_len(share.len()));
         let (bare, mut at) = (bare_entries(window, holder, share, &t), 0);
-        for start in (0..share.len()).step_by(512) {
-            let n = 512.min(share.len() - start);
-            let mut prg = common.part(start / 512);
+        for start in (0..share.len()).step_by(STRIP) {
+            let n = STRIP.min(share.len() - start);
+            let mut prg = common.part(start / STRIP);
             let rotation = prg.below(isa, entries as u16, 0, n);
             let r = prg.below(isa, L::from_u64(p - 1), L::ONE, entries * n);
             let rho = prg.below(isa, L::from_u64(p), L::ZERO, entries * n);
@@ -357,7 +357,7 @@ mod tests {
     /// On one thread and on many, at lengths within and across strips.
     #[test]
     fn messages_are_their_definition() {
-        for n in [0, 1, 7, 64, 512, 513, 12_345] {
+        for n in [1, 7, 64, 512, 513, 12_345] {
             fused::<u64, u16>(&Window::new::<u64>(24, 7, Form::Mended).unwrap(), n);
             fused::<u8, u16>(&Window::new::<u8>(0, 3, Form::Printed).unwrap(), n);
         }
@@ -365,5 +365,8 @@ mod tests {
             fused::<u64, u32>(&Window::new::<u64>(19, 14, Form::Mended).unwrap(), n);
             fused::<u64, u64>(&Window::new::<u64>(0, 31, Form::Mended).unwrap(), n);
         }
+        let window = Window::new::<u32>(0, 7, Form::Mended).unwrap();
+        let (bytes, t) = masked_entries::<u32>(&window, Holder::First, &[], &mut Prg::new([4; 16]));
+        assert!(bytes.is_empty() && t.is_empty());
     }
 }
