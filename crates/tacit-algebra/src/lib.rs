@@ -13,13 +13,14 @@
 //! split over rayon's threads. All paths give the same results, bit by bit.
 //!
 //! Lengths are the caller's business: a mismatch is a bug of the protocol and panics. Only
-//! [`prime::unpack`], [`mersenne::from_wire`], [`mersenne::rot_zero`] and [`Bits::from_bytes`]
-//! read what a peer sent, and they refuse it with `None`.
+//! [`prime::unpack`], [`mersenne::from_wire`], [`mersenne::rot_zero`], [`bicoptor::zero_entries`]
+//! and [`Bits::from_bytes`] read what a peer sent, and they refuse it with `None`.
 
 #[cfg(target_endian = "big")]
 compile_error!("tacit-algebra casts buffers to little-endian bytes and needs such a processor");
 
 pub mod beaver;
+pub mod bicoptor;
 pub mod bits;
 pub mod conv;
 pub mod falcon;

@@ -60,6 +60,24 @@ pub(crate) fn for_each_unit<T: Send>(
         .for_each(|(i, part)| f(i * task, part));
 }
 
+/// Calls `f(i, strip)` on strips of `len` entries that cover `out`, the last one perhaps shorter.
+/// A strip stands for `weight` elements of work.
+pub(crate) fn for_each_strip<T: Send>(
+    out: &mut [T],
+    len: usize,
+    weight: usize,
+    f: impl Fn(usize, &mut [T]) + Sync,
+) {
+    let task = task_len(out.len().div_ceil(len) * weight).div_ceil(weight);
+    if out.len() <= task * len {
+        return out.chunks_mut(len).enumerate().for_each(|(i, s)| f(i, s));
+    }
+    out.par_chunks_mut(len)
+        .with_min_len(task)
+        .enumerate()
+        .for_each(|(i, strip)| f(i, strip));
+}
+
 /// Splits the columns of a row-major matrix of `cols` columns over threads: `f(start, rows)`
 /// gets the rows' parts from column `start` on. A column stands for `weight` elements of work.
 pub(crate) fn for_each_columns<T: Send>(

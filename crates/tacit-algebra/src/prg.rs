@@ -1,13 +1,18 @@
 //! Expansion of seeds: AES-128 in counter mode.
 
+mod below;
+
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use zeroize::Zeroize;
 
-use crate::isa::{self, simd};
+pub(crate) use below::Residue;
+#[cfg(test)]
+pub(crate) use below::assert_uniform;
+
+use crate::isa;
 use crate::{BitRows, Bits, Ring, par};
 
 pub(crate) const BLOCK: usize = 16;
@@ -63,6 +68,15 @@ impl Prg {
         first
     }
 
+    /// Generators for the parts of a call that each make draws of their own, whatever the thread.
+    pub(crate) fn parts(&mut self) -> Parts {
+        let mut seed = [0; 16];
+        self.fill(&mut seed);
+        let cipher = Aes128::new(&seed.into());
+        seed.zeroize();
+        Parts(cipher)
+    }
+
     /// Fills `out`.
     pub fn fill(&mut self, out: &mut [u8]) {
         let first = self.take(out.len());
@@ -91,89 +105,25 @@ impl Prg {
 
     /// `n` residues, exactly uniform in `0..p`.
     pub fn prime(&mut self, p: u8, n: usize) -> Vec<u8> {
-        self.below(p, 0, n)
+        self.below(isa::current(), p, 0, n)
     }
 
     /// `n` residues, exactly uniform in `1..p`.
     pub fn prime_nonzero(&mut self, p: u8, n: usize) -> Vec<u8> {
-        self.below(p - 1, 1, n)
-    }
-
-    /// `n` values `offset + v`, `v` exactly uniform in `0..bound`.
-    ///
-    /// A 16-bit draw `r` gives `floor(r bound / 2^16)` unless `r bound mod 2^16` is below
-    /// `2^16 mod bound`: what is left has equally many draws for each value (Lemire 2019).
-    /// Refused places are drawn again, in order, from the blocks that follow.
-    fn below(&mut self, bound: u8, offset: u8, n: usize) -> Vec<u8> {
-        let isa = isa::current();
-        let first = self.take(2 * n);
-        let cipher = &self.cipher;
-        let refused = Mutex::new(Vec::new());
-        let mut out = vec![0; n];
-        par::for_each(&mut out, |start, part| {
-            let mut mine = Vec::new();
-            let mut draws = [0u16; STRIP];
-            for (strip, part) in part.chunks_mut(STRIP).enumerate() {
-                let start = start + strip * STRIP;
-                let draws = &mut draws[..part.len()];
-                let block = first + (2 * start / BLOCK) as u128;
-                keystream(cipher, block, bytemuck::cast_slice_mut(draws));
-                for (i, (part, draws)) in part.chunks_mut(64).zip(draws.chunks(64)).enumerate() {
-                    if scale_draws(isa, part, draws, bound, offset) {
-                        let places = draws
-                            .iter()
-                            .enumerate()
-                            .filter(|(_, r)| refuses(**r, bound));
-                        mine.extend(places.map(|(j, _)| start + 64 * i + j));
-                    }
-                }
-            }
-            refused
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .append(&mut mine);
-        });
-        let mut refused = refused.into_inner().unwrap_or_else(PoisonError::into_inner);
-        refused.sort_unstable();
-        while !refused.is_empty() {
-            let draws = self.ring::<u16>(refused.len());
-            let mut still = Vec::new();
-            for (place, draw) in refused.into_iter().zip(draws) {
-                out[place] = offset + scaled(draw, bound);
-                if refuses(draw, bound) {
-                    still.push(place);
-                }
-            }
-            refused = still;
-        }
-        out
+        self.below(isa::current(), p - 1, 1, n)
     }
 }
 
-/// Draws that are expanded at once.
-const STRIP: usize = 2048;
+/// Generators under a common key: part `i` starts at block `i 2^64`.
+pub(crate) struct Parts(Aes128);
 
-/// The value of a draw in `0..bound`.
-#[inline(always)]
-fn scaled(draw: u16, bound: u8) -> u8 {
-    ((draw as u32 * bound as u32) >> 16) as u8
-}
-
-/// Whether a draw would make its value more likely than others.
-#[inline(always)]
-fn refuses(draw: u16, bound: u8) -> bool {
-    draw.wrapping_mul(bound as u16) < (65536 % bound as u32) as u16
-}
-
-simd! {
-    /// Values from draws; tells whether one must be drawn again.
-    fn scale_draws(out: &mut [u8], draws: &[u16], bound: u8, offset: u8) -> bool {
-        let mut refused = 0;
-        for (out, &draw) in out.iter_mut().zip(draws) {
-            *out = offset + scaled(draw, bound);
-            refused |= refuses(draw, bound) as u16;
+impl Parts {
+    /// The generator of part `i`, from its start: to be taken once.
+    pub(crate) fn part(&self, i: usize) -> Prg {
+        Prg {
+            cipher: self.0.clone(),
+            counter: (i as u128) << 64,
         }
-        refused != 0
     }
 }
 
@@ -246,62 +196,6 @@ mod tests {
                 .build()
                 .unwrap();
             assert!(one.install(draw) == draw());
-        }
-    }
-
-    /// Every accepted draw counted: exactly as many for each value.
-    #[test]
-    fn accepted_draws_are_spread_evenly() {
-        for bound in [10, 11, 18, 19, 36, 37, 66, 67] {
-            let mut counts = vec![0; bound as usize];
-            (0..=u16::MAX)
-                .filter(|r| !refuses(*r, bound))
-                .for_each(|r| counts[scaled(r, bound) as usize] += 1);
-            assert_eq!(counts, vec![65536 / bound as u32; bound as usize]);
-        }
-    }
-
-    /// Drawn one after the other as documented; some places here are refused twice.
-    #[test]
-    fn refused_places_are_drawn_again() {
-        let (n, bound) = (1 << 21, 66);
-        let mut prg = Prg::new([10; 16]);
-        let (mut expected, mut places, mut rounds) = (vec![0; n], (0..n).collect::<Vec<_>>(), 0);
-        while !places.is_empty() {
-            let draws = prg.ring::<u16>(places.len());
-            let drawn = places.into_iter().zip(draws);
-            let (again, done): (Vec<_>, Vec<_>) = drawn.partition(|(_, r)| refuses(*r, bound));
-            done.iter()
-                .for_each(|&(place, r)| expected[place] = 1 + scaled(r, bound));
-            places = again.into_iter().map(|(place, _)| place).collect();
-            rounds += 1;
-        }
-        assert!(rounds > 2, "{rounds}");
-        let mut other = Prg::new([10; 16]);
-        assert!(other.prime_nonzero(67, n) == expected);
-        assert_eq!(other.counter, prg.counter);
-    }
-
-    /// Chi-square of the frequencies; the bound is exceeded with probability below 1e-6 by a
-    /// uniform source, and this one is fixed.
-    #[test]
-    fn residues_are_uniform() {
-        let n = 1 << 20;
-        for p in [11, 19, 37, 67] {
-            let mut prg = Prg::new([9; 16]);
-            let draws = [(0, prg.prime(p, n)), (1, prg.prime_nonzero(p, n))];
-            for (least, values) in draws {
-                let mut counts = [0f64; 256];
-                values.iter().for_each(|v| counts[*v as usize] += 1.0);
-                let (kinds, expected) = ((p - least) as f64, n as f64 / (p - least) as f64);
-                let used = &counts[least as usize..p as usize];
-                assert_eq!(used.iter().sum::<f64>(), n as f64, "out of range");
-                let chi: f64 = used.iter().map(|c| (c - expected).powi(2) / expected).sum();
-                assert!(
-                    chi < kinds + 5.5 * (2.0 * kinds).sqrt() + 10.0,
-                    "p = {p}: {chi}"
-                );
-            }
         }
     }
 

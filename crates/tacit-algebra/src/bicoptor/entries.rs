@@ -1,0 +1,372 @@
+//! The entries that the holders send (Algorithm 7, steps 1 to 8, and its mend).
+
+use super::lane::{Lane, Modulus, switch, with_lane};
+use super::pack::{pack, words_for};
+use super::{Form, Holder, STRIP, Window};
+use crate::isa::{self, Isa, simd};
+use crate::prg::Parts;
+use crate::{Bits, Prg, Ring, par};
+
+/// `a`, or `c - a` where `flip` is not zero: a select, not a branch.
+#[inline(always)]
+fn flipped<R: Ring>(a: R, flip: u64, c: R) -> R {
+    if flip != 0 { c.sub(a) } else { a }
+}
+
+simd! {
+    /// The bits that the holder's `u_i` are cut from, for P1 those of `-u_i`: of its share of x',
+    /// negated where t is set, or, as P1 cuts the negative of its share, of the negative of that.
+    fn bits_into<R: Ring, L: Lane>(
+        out: &mut [L::Bits],
+        share: &[R],
+        t: &[u64],
+        window: &Window,
+        holder: Holder,
+    ) {
+        let k = window.dropped();
+        let mended = window.form() == Form::Mended;
+        for ((out, share), t) in out.chunks_mut(64).zip(share.chunks(64)).zip(t) {
+            for (j, (out, share)) in out.iter_mut().zip(share).enumerate() {
+                let t = t >> j & 1;
+                let (a, low) = match holder {
+                    Holder::First => (*share, 1),
+                    Holder::Second => (share.neg(), 0),
+                };
+                *out = if mended {
+                    // x' is 2 y + 1 = -(2 (-1 - y) + 1) here, and there 2 y = -(2 (-y)).
+                    let y = flipped(a.shr(k), t, R::from_i64(-(low as i64)));
+                    L::bits(y.to_u64(), Some(low))
+                } else {
+                    L::bits(flipped(a, t, R::ZERO).shr(k).to_u64(), None)
+                };
+            }
+        }
+    }
+
+    /// One masked entry of every element, the one at `index`, which moves on.
+    fn entries_into<L: Lane>(
+        out: &mut [L],
+        bits: &[L::Bits],
+        index: &mut [u16],
+        masks: (&[L], &[L]),
+        step: &Step<L>,
+    ) {
+        let n = out.len();
+        let (bits, index, r, rho) = (&bits[..n], &mut index[..n], &masks.0[..n], &masks.1[..n]);
+        for j in 0..n {
+            let i = index[j];
+            // v_i = u_i + u_{i+1} - 1, without u_{i+1} in the last entry; for P1 its negative,
+            // without the constant.
+            let u = L::cut(bits[j], i);
+            let next = if i == step.last { L::ZERO } else { u.shr(1) };
+            let v = switch(u.add(next).sub(step.one), step.mask);
+            // The lane's power of two that the product loses only makes another r_i.
+            let masked = step.modulus.add(step.modulus.mul(r[j], v), rho[j]);
+            out[j] = step.modulus.signed(step.holder, masked);
+            index[j] = if i == step.last { 0 } else { i + 1 };
+        }
+    }
+}
+
+/// What the entries of all elements have in common.
+struct Step<L> {
+    holder: Holder,
+    modulus: Modulus<L>,
+    /// `2^m - 1`.
+    mask: L,
+    /// The public constant: only P0 subtracts it.
+    one: L,
+    /// The index of the last entry.
+    last: u16,
+}
+
+impl<L: Lane> Step<L> {
+    fn new(window: &Window, holder: Holder) -> Self {
+        Step {
+            holder,
+            modulus: Modulus::new(window.prime()),
+            mask: L::from_u64((1 << window.m()) - 1),
+            one: L::from_u64((holder == Holder::First) as u64),
+            last: window.entries() as u16 - 1,
+        }
+    }
+
+    /// The entries of a strip: position `q` of element `j` is lane `q n + j`.
+    fn strip(&self, isa: Isa, bits: &[L::Bits], mut index: Vec<u16>, masks: [&[L]; 2]) -> Vec<u64> {
+        let (n, [r, rho]) = (bits.len(), masks);
+        let mut words = words_for::<L>(r.len());
+        let rows = bytemuck::cast_slice_mut(&mut words)[..r.len()].chunks_mut(n);
+        for (out, masks) in rows.zip(r.chunks(n).zip(rho.chunks(n))) {
+            entries_into(isa, out, bits, &mut index, masks, self);
+        }
+        words
+    }
+}
+
+/// The packed entries of a lane's width.
+fn masked<R: Ring, L: Lane>(
+    window: &Window,
+    holder: Holder,
+    share: &[R],
+    t: &Bits,
+    common: &Parts,
+) -> Vec<u8> {
+    let isa = isa::current();
+    let entries = window.entries();
+    let (step, p) = (Step::<L>::new(window, holder), L::from_u64(window.prime()));
+    let mut out = vec![0; window.wire_len(share.len())];
+    par::for_each_strip(
+        &mut out,
+        window.wire_len(STRIP),
+        STRIP * entries,
+        |i, out| {
+            let share = &share[i * STRIP..share.len().min((i + 1) * STRIP)];
+            let n = share.len();
+            let mut bits = vec![bytemuck::Zeroable::zeroed(); n];
+            let t = &t.words()[i * STRIP / 64..];
+            bits_into::<R, L>(isa, &mut bits, share, t, window, holder);
+            let mut prg = common.part(i);
+            let rotation = prg.below(isa, entries as u16, 0, n);
+            let r = prg.below(isa, p.sub(L::ONE), L::ONE, entries * n);
+            let rho = prg.below(isa, p, L::ZERO, entries * n);
+            let words = step.strip(isa, &bits, rotation, [&r, &rho]);
+            pack::<L>(isa, out, words, window.entry_bits());
+        },
+    );
+    out
+}
+
+/// What a holder sends the assistant for DReLU, packed to [`Window::wire_len`] bytes, and the
+/// bits `t` that flip its answer: Algorithm 7, steps 1 to 8, in the window's form.
+///
+/// Both holders call it with generators in the same state, which t, the rotations, the `r_i` and
+/// the sharings of zero are drawn from; every strip of 512 elements draws its own. In the
+/// message, strips follow each other; in a strip of `n` elements, position `q` of element `j` is
+/// entry `q n + j`, of [`Window::entry_bits`] bits.
+///
+/// # Panics
+/// If the window was made for another ring.
+pub fn masked_entries<R: Ring>(
+    window: &Window,
+    holder: Holder,
+    share: &[R],
+    common: &mut Prg,
+) -> (Vec<u8>, Bits) {
+    assert!(window.is_over::<R>(), "the window is of another ring");
+    let t = common.bits(share.len());
+    let parts = common.parts();
+    let bytes = with_lane!(window.m(), L => masked::<R, L>(window, holder, share, &t, &parts));
+    (bytes, t)
+}
+
+/// The residues of [`masked_entries`] without rotation, masks and packing: `[i][element]`.
+#[cfg(test)]
+pub(super) fn bare_entries<R: Ring>(
+    window: &Window,
+    holder: Holder,
+    share: &[R],
+    t: &Bits,
+) -> Vec<u64> {
+    fn of_lane<R: Ring, L: Lane>(
+        window: &Window,
+        holder: Holder,
+        share: &[R],
+        t: &Bits,
+    ) -> Vec<u64> {
+        let (isa, n) = (isa::current(), share.len());
+        let mut bits = vec![bytemuck::Zeroable::zeroed(); n];
+        bits_into::<R, L>(isa, &mut bits, share, t.words(), window, holder);
+        // What the product makes 1 of, and no sharing of zero.
+        let unit = L::from_u64(((1u128 << L::BITS) % window.prime() as u128) as u64);
+        let lanes = window.entries() * n;
+        let (r, rho) = (vec![unit; lanes], vec![L::ZERO; lanes]);
+        let words = Step::new(window, holder).strip(isa, &bits, vec![0; n], [&r, &rho]);
+        let lanes = &bytemuck::cast_slice::<u64, L>(&words)[..lanes];
+        lanes.iter().map(|v| v.to_u64()).collect()
+    }
+    with_lane!(window.m(), L => of_lane::<R, L>(window, holder, share, t))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::same_everywhere;
+
+    /// A window's `l`, dropped and kept bits.
+    type Shape = (u32, u32, u32);
+
+    /// `trc(a, k1, k2)` of a share in `Z_{2^l}` (Algorithm 5).
+    fn trc(holder: Holder, a: u128, k1: u32, k2: u32, l: u32) -> u128 {
+        let cut = |a: u128| a % (1 << (l - k2)) >> k1;
+        let out = match holder {
+            Holder::First => cut(a),
+            Holder::Second => cut(a.wrapping_neg() % (1 << l)).wrapping_neg(),
+        };
+        out % (1 << (l - k1 - k2))
+    }
+
+    /// Steps 1 to 6 for one share, literally.
+    fn definition((l, k, kept): Shape, form: Form, holder: Holder, a: u64, t: bool) -> Vec<u64> {
+        let one = (holder == Holder::First) as u128;
+        let (l, m, a, k) = match form {
+            Form::Printed => (l, kept, a as u128, k),
+            Form::Mended => {
+                let wide = 1 << (l - k + 1);
+                let x = (2 * trc(holder, a as u128, k, 0, l) + one) % wide;
+                (l - k + 1, kept + 2, x, 0)
+            }
+        };
+        let a = if t { a.wrapping_neg() % (1 << l) } else { a };
+        let entries = if form == Form::Mended {
+            kept + 2
+        } else {
+            kept + 1
+        };
+        let u: Vec<u128> = (0..entries)
+            .map(|i| trc(holder, a, k + i, l - m - k - i, l))
+            .collect();
+        let next = u[1..].iter().chain([&0]);
+        let v = u
+            .iter()
+            .zip(next)
+            .map(|(u, next)| (u + next).wrapping_sub(one) % (1 << m));
+        let p = super::super::window::prime_above(m);
+        v.map(|v| match (holder, v as u64) {
+            (Holder::First, 0) => 1 << m,
+            (Holder::First, v) => v,
+            (Holder::Second, v) => (p + v - (1 << m)) % p,
+        })
+        .collect()
+    }
+
+    fn bare<R: Ring>(k: u32, kept: u32, form: Form, share: &[R]) {
+        let window = Window::new::<R>(k, kept, form).unwrap();
+        let n = share.len();
+        let t = Bits::from_fn(n, |i| i % 3 == 1 || i % 7 < 3);
+        for holder in [Holder::First, Holder::Second] {
+            let out = same_everywhere(|| bare_entries(&window, holder, share, &t));
+            for (j, a) in share.iter().enumerate() {
+                let shape = (R::BITS, k, kept);
+                let expected = definition(shape, form, holder, a.to_u64(), t.get(j));
+                let got: Vec<u64> = out.iter().skip(j).step_by(n).copied().collect();
+                assert_eq!(got, expected, "{shape:?}, {form:?}, {holder:?}, {a:?}");
+            }
+        }
+    }
+
+    /// Every share and both flips at 8 bits; every lane and the widest window of the others.
+    #[test]
+    fn entries_are_their_definition() {
+        let all: Vec<u8> = (0..6 * 256).map(|i| (i / 6) as u8).collect();
+        for (k, kept) in (0..8).flat_map(|k| (1..5).map(move |kept| (k, kept))) {
+            for form in [Form::Mended, Form::Printed] {
+                if Window::new::<u8>(k, kept, form).is_some() {
+                    bare(k, kept, form, &all);
+                }
+            }
+        }
+        let mut prg = Prg::new([1; 16]);
+        let (narrow, middle, wide) = (prg.ring::<u16>(99), prg.ring::<u32>(99), prg.ring(99));
+        [(0, 7), (1, 6), (9, 2)].map(|(k, kept)| bare(k, kept, Form::Mended, &narrow));
+        [(0, 14), (0, 15), (11, 7)].map(|(k, kept)| bare(k, kept, Form::Mended, &middle));
+        [(0, 16), (11, 7)].map(|(k, kept)| bare(k, kept, Form::Printed, &middle));
+        for kept in 1..=31 {
+            for k in [0, 1, 62 - 2 * kept] {
+                if Window::new::<u64>(k, kept, Form::Mended).is_some() {
+                    bare::<u64>(k, kept, Form::Mended, &wide);
+                }
+            }
+            bare::<u64>(64 - 2 * kept, kept, Form::Printed, &wide);
+        }
+        bare::<u64>(0, 32, Form::Printed, &wide);
+    }
+
+    fn power(p: u64, base: u128, exponent: u64) -> u128 {
+        (0..64).rev().fold(1, |v, i| {
+            let square = v * v % p as u128;
+            if exponent >> i & 1 == 1 {
+                square * base % p as u128
+            } else {
+                square
+            }
+        })
+    }
+
+    /// The message of [`masked_entries`] from bare entries and the draws as documented.
+    fn message<R: Ring, L: Lane>(
+        window: &Window,
+        holder: Holder,
+        share: &[R],
+        common: &mut Prg,
+    ) -> (Vec<u8>, Bits) {
+        let (isa, entries, p) = (isa::current(), window.entries(), window.prime());
+        let (t, common) = (common.bits(share.len()), common.parts());
+        let lost = power(p, (1u128 << L::BITS) % p as u128, p - 2);
+        let mut out = Bits::zeros(8 * window.wire_len(share.len()));
+        let (bare, mut at) = (bare_entries(window, holder, share, &t), 0);
+        for start in (0..share.len()).step_by(STRIP) {
+            let n = STRIP.min(share.len() - start);
+            let mut prg = common.part(start / STRIP);
+            let rotation = prg.below(isa, entries as u16, 0, n);
+            let r = prg.below(isa, L::from_u64(p - 1), L::ONE, entries * n);
+            let rho = prg.below(isa, L::from_u64(p), L::ZERO, entries * n);
+            for (q, j) in (0..entries).flat_map(|q| (0..n).map(move |j| (q, j))) {
+                let i = (q + rotation[j] as usize) % entries;
+                let v = bare[i * share.len() + start + j] as u128;
+                let r = r[q * n + j].to_u64() as u128 * lost % p as u128;
+                let rho = rho[q * n + j].to_u64();
+                let rho = if holder == Holder::First {
+                    rho
+                } else {
+                    p - rho
+                };
+                let masked = ((r * v + rho as u128) % p as u128) as u64;
+                for bit in 0..window.entry_bits() {
+                    out.set(at, masked >> bit & 1 == 1);
+                    at += 1;
+                }
+            }
+        }
+        (out.to_bytes(), t)
+    }
+
+    fn fused<R: Ring, L: Lane>(window: &Window, n: usize) {
+        let share = Prg::new([3; 16]).ring::<R>(n);
+        for holder in [Holder::First, Holder::Second] {
+            let mut prg = Prg::new([4; 16]);
+            let expected = message::<R, L>(window, holder, &share, &mut prg);
+            let draw = || {
+                let mut prg = Prg::new([4; 16]);
+                (
+                    masked_entries(window, holder, &share, &mut prg),
+                    prg.counter,
+                )
+            };
+            assert!(
+                same_everywhere(draw) == (expected, prg.counter),
+                "{window:?}, {n}"
+            );
+            let one = rayon::ThreadPoolBuilder::new()
+                .num_threads(1)
+                .build()
+                .unwrap();
+            assert!(one.install(draw) == draw());
+        }
+    }
+
+    /// On one thread and on many, at lengths within and across strips.
+    #[test]
+    fn messages_are_their_definition() {
+        for n in [1, 7, 64, 512, 513, 12_345] {
+            fused::<u64, u16>(&Window::new::<u64>(24, 7, Form::Mended).unwrap(), n);
+            fused::<u8, u16>(&Window::new::<u8>(0, 3, Form::Printed).unwrap(), n);
+        }
+        for n in [1, 513, 2500] {
+            fused::<u64, u32>(&Window::new::<u64>(19, 14, Form::Mended).unwrap(), n);
+            fused::<u64, u64>(&Window::new::<u64>(0, 31, Form::Mended).unwrap(), n);
+        }
+        let window = Window::new::<u32>(0, 7, Form::Mended).unwrap();
+        let (bytes, t) = masked_entries::<u32>(&window, Holder::First, &[], &mut Prg::new([4; 16]));
+        assert!(bytes.is_empty() && t.is_empty());
+    }
+}
