@@ -24,7 +24,16 @@ OPERATIONS = (
     *("mult", "matmul", "conv", "trunc", "drelu", "relu", "maxpool"),
     *("compare", "reciprocal", "exp", "sigmoid", "tanh", "rsqrt"),
 )
-WHERE = ("protocol", "parties", "threshold", "comparison", "opening", "truncation", "network")
+WHERE = (
+    "protocol",
+    "parties",
+    "threshold",
+    "comparison",
+    "opening",
+    "sharing",
+    "truncation",
+    "network",
+)
 """The arguments that say where a run takes place."""
 
 
@@ -198,7 +207,8 @@ def add_run_options(command: argparse.ArgumentParser) -> None:
     add("--threshold", type=positive, metavar="T", help="how many of them may be corrupt")
     add("--comparison", choices=("auto", "tree", "rot"), default="auto", help="how to take signs")
     add("--opening", choices=("auto", "king", "direct"), default="auto", help="how to open values")
-    add("--truncation", choices=("gap", "exact", "aby3"), default="gap")
+    add("--sharing", choices=("ubl", "rss"), default="ubl", help="how to share, in bicoptor")
+    add("--truncation", choices=("gap", "exact", "aby3", "secureml"), default="gap")
     numbers = command.add_mutually_exclusive_group()
     numbers.add_argument("--ring", type=int, choices=(32, 64), help="bits of the ring")
     numbers.add_argument("--field", type=int, choices=(31, 61), help="bits of the prime field")

@@ -113,6 +113,7 @@ def local(
     threshold: int | None = None,
     comparison: str = "auto",
     opening: str = "auto",
+    sharing: str = "ubl",
     truncation: str = "gap",
     network: str = "local",
     processes: bool = False,
@@ -123,8 +124,9 @@ def local(
     Parameters
     ----------
     protocol
-        `falcon` (three parties, at most one of them curious), or `clear` (no privacy: the same
-        fixed-point arithmetic by every party, as a reference).
+        `falcon` (three parties, at most one of them curious), `bicoptor` (the same in fewer
+        rounds), `shamir` (3 to 63 parties, fewer than half of them curious), or `clear` (no
+        privacy: the same fixed-point arithmetic by every party, as a reference).
     parties
         The number of parties; the fewest that the protocol runs between when not given.
     threshold
@@ -133,9 +135,13 @@ def local(
     comparison, opening
         `auto`, or for a protocol that lets them be chosen how signs are taken (`tree` or `rot`) and
         how values are opened (`king` or `direct`).
+    sharing
+        Of `bicoptor`: `ubl` (shares between two parties, the third assists) or `rss` (replicated
+        among all three).
     truncation
-        `gap` (the default: rounds down or up, never a large error), `exact` (rounds down) or
-        `aby3` (the paper's, whose large error has probability |x| / 2^ring).
+        `gap` (the default: rounds down or up, never a large error), `exact` (rounds down; only of
+        `falcon`), `aby3` or, without messages and only of `bicoptor`, `secureml`: these two have a
+        large error with probability |x| / 2^ring.
     network
         An emulated network: `local`, `lan`, `wan` or `RTTms,Mbps` such as `40ms,100Mbps`.
     processes
@@ -150,6 +156,7 @@ def local(
         "threshold": threshold,
         "comparison": comparison,
         "opening": opening,
+        "sharing": sharing,
         "truncation": truncation,
         "network": network,
         "timeout": timeout,

@@ -90,7 +90,11 @@ mod tests {
             let (z, x, t) = (prg.ring::<u32>(n), prg.ring::<u32>(n), prg.bits(n));
             let out = same_everywhere(|| unflip(&z, &x, &t));
             for i in 0..n {
-                let expected = if t.get(i) { x[i].wrapping_sub(z[i]) } else { z[i] };
+                let expected = if t.get(i) {
+                    x[i].wrapping_sub(z[i])
+                } else {
+                    z[i]
+                };
                 assert_eq!(out[i], expected, "{i} of {n}");
             }
         }

@@ -288,9 +288,17 @@ impl Setup<'_> {
                 instance.opening.name()
             );
         }
+        if protocol.sharings {
+            let sharing = instance.sharing.name();
+            text += &format!("sharing = \"{sharing}\"         # ubl or rss\n");
+        }
         if protocol.own_truncation.is_none() {
             let truncation = instance.truncation.name();
-            text += &format!("truncation = \"{truncation}\"      # gap, exact or aby3\n");
+            let names: Vec<_> = protocol.truncations.iter().map(|t| t.name()).collect();
+            text += &format!(
+                "truncation = \"{truncation}\"      # {}\n",
+                names.join(", ")
+            );
         }
         text
     }

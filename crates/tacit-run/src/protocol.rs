@@ -7,7 +7,7 @@ use tacit_nn::plan::{is_field, numbers};
 use tacit_protocols::Truncation;
 use tacit_protocols::shamir::{Comparison, Opening};
 
-use crate::settings::Named;
+use crate::settings::{Named, Sharing};
 use crate::{Error, Settings, protocols};
 
 /// A protocol, as users choose it.
@@ -31,6 +31,8 @@ pub struct Protocol {
     pub threshold: bool,
     /// Whether the comparison and the opening are chosen.
     pub variants: bool,
+    /// Whether the sharing is chosen.
+    pub sharings: bool,
 }
 
 /// A truncation that only one protocol has.
@@ -162,6 +164,7 @@ pub(crate) struct Instance {
     pub threshold: usize,
     pub comparison: Comparison,
     pub opening: Opening,
+    pub sharing: Sharing,
     /// The network, for a protocol that chooses by its latency.
     pub link: LinkModel,
 }
@@ -178,6 +181,9 @@ impl Instance {
         if !protocol.variants && settings.opening != Opening::Auto {
             return Err(protocol.without("opening"));
         }
+        if !protocol.sharings && settings.sharing != Sharing::Ubl {
+            return Err(protocol.without("sharing"));
+        }
         protocol.check_truncation(settings.truncation)?;
         Ok(Instance {
             protocol,
@@ -188,6 +194,7 @@ impl Instance {
             threshold: protocol.threshold(parties, settings.threshold)?,
             comparison: settings.comparison,
             opening: settings.opening,
+            sharing: settings.sharing,
             link: settings.network.link,
         })
     }
@@ -219,7 +226,7 @@ impl Instance {
             },
             None => Tolerance {
                 rounding: u64::from(self.truncation != Truncation::Exact),
-                large_errors: self.truncation == Truncation::Aby3,
+                large_errors: matches!(self.truncation, Truncation::Aby3 | Truncation::SecureMl),
             },
         }
     }
@@ -241,6 +248,7 @@ pub(crate) mod tests {
         }),
         threshold: true,
         variants: true,
+        sharings: false,
     };
 
     /// Settings of a protocol with everything to choose.

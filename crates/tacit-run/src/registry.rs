@@ -4,6 +4,9 @@ use tacit_algebra::Ring;
 use tacit_algebra::mersenne::{F31, F61};
 use tacit_net::Party;
 use tacit_protocols::Truncation;
+use tacit_protocols::bicoptor;
+use tacit_protocols::bicoptor::rss::{BicoptorRss, RssCost};
+use tacit_protocols::bicoptor::ubl::{Ubl, UblCost};
 use tacit_protocols::clear::{Clear, ClearCost};
 use tacit_protocols::falcon::{Falcon, FalconCost, PARTIES};
 use tacit_protocols::machine::{CostModel, Machine};
@@ -11,6 +14,7 @@ use tacit_protocols::shamir::{MAX_PARTIES, Options, Shamir, ShamirCost};
 
 use crate::Error;
 use crate::protocol::{Instance, OwnTruncation, Protocol};
+use crate::settings::Sharing;
 
 /// What a party does once its machine is there.
 pub(crate) trait Program {
@@ -79,6 +83,7 @@ impl RingSystem for FalconSystem {
         own_truncation: None,
         threshold: false,
         variants: false,
+        sharings: false,
     };
     type Machine<R: Ring> = Falcon<R>;
 
@@ -119,6 +124,7 @@ impl System for ShamirSystem {
         }),
         threshold: true,
         variants: true,
+        sharings: false,
     };
 
     fn start<P: Program>(
@@ -153,6 +159,55 @@ impl Instance {
     }
 }
 
+struct BicoptorSystem;
+
+impl System for BicoptorSystem {
+    const PROTOCOL: Protocol = Protocol {
+        name: "bicoptor",
+        parties: bicoptor::PARTIES..=bicoptor::PARTIES,
+        security: |_, _| "semi-honest, 1 of 3 corrupt".into(),
+        widths: &[32, 64],
+        truncations: &[Truncation::Gap, Truncation::Aby3, Truncation::SecureMl],
+        own_truncation: None,
+        threshold: false,
+        variants: false,
+        sharings: true,
+    };
+
+    fn start<P: Program>(
+        instance: &Instance,
+        party: Party,
+        program: P,
+    ) -> Result<P::Output, Error> {
+        let options = instance.bicoptor();
+        match (instance.sharing, instance.width) {
+            (Sharing::Ubl, 32) => program.run(&mut Ubl::<u32>::new(party, options)?),
+            (Sharing::Ubl, _) => program.run(&mut Ubl::<u64>::new(party, options)?),
+            (Sharing::Rss, 32) => program.run(&mut BicoptorRss::<u32>::new(party, options)?),
+            (Sharing::Rss, _) => program.run(&mut BicoptorRss::<u64>::new(party, options)?),
+        }
+    }
+
+    fn cost(instance: &Instance) -> Result<Box<dyn CostModel>, Error> {
+        let options = instance.bicoptor();
+        Ok(match (instance.sharing, instance.width) {
+            (Sharing::Ubl, 32) => Box::new(UblCost::new::<u32>(options)),
+            (Sharing::Ubl, _) => Box::new(UblCost::new::<u64>(options)),
+            (Sharing::Rss, 32) => Box::new(RssCost::new::<u32>(options)),
+            (Sharing::Rss, _) => Box::new(RssCost::new::<u64>(options)),
+        })
+    }
+}
+
+impl Instance {
+    fn bicoptor(&self) -> bicoptor::Options {
+        bicoptor::Options {
+            truncation: self.truncation,
+            form: bicoptor::Form::Mended,
+        }
+    }
+}
+
 struct ClearSystem;
 
 impl RingSystem for ClearSystem {
@@ -168,6 +223,7 @@ impl RingSystem for ClearSystem {
         }),
         threshold: false,
         variants: false,
+        sharings: false,
     };
     type Machine<R: Ring> = Clear<R>;
 
@@ -218,4 +274,4 @@ macro_rules! registry {
     };
 }
 
-registry!(FalconSystem, ShamirSystem, ClearSystem);
+registry!(FalconSystem, BicoptorSystem, ShamirSystem, ClearSystem);

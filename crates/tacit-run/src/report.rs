@@ -65,6 +65,9 @@ pub struct Report {
     /// How values were opened, for a protocol that lets it be chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opening: Option<String>,
+    /// How secrets were shared, for a protocol that lets it be chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sharing: Option<String>,
     /// What the protocol protects against.
     pub security: String,
     /// Bits of the ring or field.
@@ -144,6 +147,7 @@ impl Report {
             threshold: instance.protocol.threshold.then_some(instance.threshold),
             comparison: variants.then(|| instance.comparison.name().into()),
             opening: variants.then(|| instance.opening.name().into()),
+            sharing: (instance.protocol.sharings).then(|| instance.sharing.name().into()),
             security: instance.security(),
             ring: instance.width,
             numbers: numbers(instance.width),

@@ -98,6 +98,32 @@ impl Named for Opening {
     }
 }
 
+/// How secrets are shared, where the protocol lets it be chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// Between two parties; the third assists.
+    Ubl,
+    /// Replicated among three.
+    Rss,
+}
+
+impl Named for Sharing {
+    const WHAT: &'static str = "sharing";
+
+    fn known() -> impl Iterator<Item = (&'static str, Self)> {
+        [Sharing::Ubl, Sharing::Rss]
+            .into_iter()
+            .map(|kind| (kind.name(), kind))
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Sharing::Ubl => "ubl",
+            Sharing::Rss => "rss",
+        }
+    }
+}
+
 impl Named for Order {
     const WHAT: &'static str = "order";
 
@@ -162,7 +188,10 @@ pub struct Settings {
     /// How values are opened, where the protocol lets it be chosen: `auto`, `king` or `direct`.
     #[serde(deserialize_with = "named")]
     pub opening: Opening,
-    /// How products are brought back to their scale: `gap`, `exact` or `aby3`.
+    /// How secrets are shared, where the protocol lets it be chosen: `ubl` or `rss`.
+    #[serde(deserialize_with = "named")]
+    pub sharing: Sharing,
+    /// How products are brought back to their scale: `gap`, `exact`, `aby3` or `secureml`.
     #[serde(deserialize_with = "named")]
     pub truncation: Truncation,
     /// The network to emulate.
@@ -187,6 +216,7 @@ impl Default for Settings {
             threshold: None,
             comparison: Comparison::Auto,
             opening: Opening::Auto,
+            sharing: Sharing::Ubl,
             truncation: Truncation::Gap,
             network: Network {
                 name: "local".into(),
@@ -295,8 +325,8 @@ mod tests {
 
     #[test]
     fn unknown_things_are_refused_with_the_known() {
-        assert!(refused(r#"{"protocol": "falkon"}"#).contains("falcon, shamir, clear"));
-        assert!(refused(r#"{"truncation": "no"}"#).contains("gap, exact, aby3"));
+        assert!(refused(r#"{"protocol": "falkon"}"#).contains("falcon, bicoptor, shamir, clear"));
+        assert!(refused(r#"{"truncation": "no"}"#).contains("gap, exact, aby3, secureml"));
         assert!(refused(r#"{"comparison": "bush"}"#).contains("auto, tree, rot"));
         assert!(refused(r#"{"opening": "queen"}"#).contains("auto, king, direct"));
         assert!(refused(r#"{"network": "moon"}"#).contains("local, lan, wan"));

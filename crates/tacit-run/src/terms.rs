@@ -75,6 +75,9 @@ impl Terms {
             items.push(("comparison", instance.comparison.name().into()));
             items.push(("opening", instance.opening.name().into()));
         }
+        if instance.protocol.sharings {
+            items.push(("sharing", instance.sharing.name().into()));
+        }
         // The words for all of these: a difference is better named by its cause, so they come last.
         items.push(("security", instance.security()));
         items

@@ -136,27 +136,27 @@ fn masked<R: Ring, L: Lane>(
     out
 }
 
-/// What a holder sends the assistant for DReLU, packed to [`Window::wire_len`] bytes, and the
-/// bits `t` that flip its answer: Algorithm 7, steps 1 to 8, in the window's form.
+/// What a holder sends the assistant for DReLU, packed to [`Window::wire_len`] bytes, where the
+/// bits `t` flip its answer: Algorithm 7, steps 1 to 8, in the window's form.
 ///
-/// Both holders call it with generators in the same state, which t, the rotations, the `r_i` and
-/// the sharings of zero are drawn from; every strip of 512 elements draws its own. In the
+/// Both holders call it with the same `t` and with generators in the same state, which the
+/// rotations, the `r_i` and the sharings of zero are drawn from; every strip of 512 elements draws its own. In the
 /// message, strips follow each other; in a strip of `n` elements, position `q` of element `j` is
 /// entry `q n + j`, of [`Window::entry_bits`] bits.
 ///
 /// # Panics
-/// If the window was made for another ring.
+/// If the window was made for another ring, or `t` has another length.
 pub fn masked_entries<R: Ring>(
     window: &Window,
     holder: Holder,
     share: &[R],
+    t: &Bits,
     common: &mut Prg,
-) -> (Vec<u8>, Bits) {
+) -> Vec<u8> {
     assert!(window.is_over::<R>(), "the window is of another ring");
-    let t = common.bits(share.len());
+    assert_eq!(share.len(), t.len());
     let parts = common.parts();
-    let bytes = with_lane!(window.m(), L => masked::<R, L>(window, holder, share, &t, &parts));
-    (bytes, t)
+    with_lane!(window.m(), L => masked::<R, L>(window, holder, share, t, &parts))
 }
 
 /// The residues of [`masked_entries`] without rotation, masks and packing: `[i][element]`.

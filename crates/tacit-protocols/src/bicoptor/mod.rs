@@ -25,7 +25,8 @@ mod truncate;
 pub mod ubl;
 
 use tacit_algebra::Ring;
-use tacit_algebra::bicoptor::{Form, Window};
+pub use tacit_algebra::bicoptor::Form;
+use tacit_algebra::bicoptor::Window;
 
 use crate::machine::KeyBits;
 use crate::{Error, Truncation};

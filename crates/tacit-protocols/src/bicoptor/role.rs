@@ -121,7 +121,8 @@ pub(super) fn open<R: Ring>(
 ) -> Result<Vec<R>, Error> {
     let peer = other(party);
     send(party, peer, step, &own)?;
-    vec::add_assign(&mut own, &recv(party, peer, step, own.len())?);
+    let theirs = recv(party, peer, step, own.len())?;
+    vec::add_assign(&mut own, &theirs);
     Ok(own)
 }
 

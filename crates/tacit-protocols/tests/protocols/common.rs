@@ -7,6 +7,9 @@ use tacit_algebra::Ring;
 use tacit_algebra::mersenne::Field;
 use tacit_net::{LinkModel, Party, memory};
 use tacit_protocols::Error;
+use tacit_protocols::bicoptor;
+use tacit_protocols::bicoptor::rss::BicoptorRss;
+use tacit_protocols::bicoptor::ubl::Ubl;
 use tacit_protocols::clear::Clear;
 use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
 use tacit_protocols::machine::{Audience, Call, Machine};
@@ -24,6 +27,19 @@ pub trait Subject: Sync {
     /// The least and the greatest error of a truncation against the floor.
     fn rounding(&self) -> (i64, i64);
     fn machine(&self, party: Party) -> Result<Self::Machine, Error>;
+    /// Bits of magnitude that signs are exact within.
+    fn sign_bits(&self) -> u32 {
+        127 - (self.modulus() / 2).leading_zeros()
+    }
+
+    /// A value whose sign is exact.
+    fn signed(&self, v: i64) -> i64 {
+        let m = 1i128 << self.sign_bits();
+        match i128::from(v) {
+            v if -m <= v && v < m => v as i64,
+            v => (v % m) as i64,
+        }
+    }
 
     /// The residue nearest to 0.
     fn wrap(&self, v: i128) -> i64 {
@@ -130,6 +146,71 @@ impl<F: Field> Subject for ShamirOver<F> {
         Shamir::new(party, &self.options)
     }
 }
+
+/// Bicoptor over the ring `R`, shares between two parties.
+pub struct UblOver<R: Ring> {
+    pub options: bicoptor::Options,
+    pub ring: std::marker::PhantomData<fn() -> R>,
+}
+
+/// The same with replicated shares.
+pub struct RssOver<R: Ring> {
+    pub options: bicoptor::Options,
+    pub ring: std::marker::PhantomData<fn() -> R>,
+}
+
+/// Bicoptor's options with a kind of truncation.
+pub fn bicoptor_options(truncation: Truncation) -> bicoptor::Options {
+    bicoptor::Options {
+        truncation,
+        form: bicoptor::Form::Mended,
+    }
+}
+
+pub fn ubl_over<R: Ring>(truncation: Truncation) -> UblOver<R> {
+    UblOver {
+        options: bicoptor_options(truncation),
+        ring: Default::default(),
+    }
+}
+
+pub fn rss_over<R: Ring>(truncation: Truncation) -> RssOver<R> {
+    RssOver {
+        options: bicoptor_options(truncation),
+        ring: Default::default(),
+    }
+}
+
+macro_rules! bicoptor_subject {
+    ($subject:ident, $machine:ident) => {
+        impl<R: Ring> Subject for $subject<R> {
+            type Machine = $machine<R>;
+
+            fn name(&self) -> String {
+                let machine = stringify!($machine);
+                format!("{machine}, {} bits, {:?}", R::BITS, self.options)
+            }
+            fn parties(&self) -> usize {
+                bicoptor::PARTIES
+            }
+            fn modulus(&self) -> i128 {
+                1 << R::BITS
+            }
+            fn rounding(&self) -> (i64, i64) {
+                (0, 1)
+            }
+            fn sign_bits(&self) -> u32 {
+                bicoptor::sign_bits(R::BITS)
+            }
+            fn machine(&self, party: Party) -> Result<$machine<R>, Error> {
+                $machine::new(party, self.options)
+            }
+        }
+    };
+}
+
+bicoptor_subject!(UblOver, Ubl);
+bicoptor_subject!(RssOver, BicoptorRss);
 
 /// Clear text over the ring `R`.
 pub struct ClearOver<R: Ring> {

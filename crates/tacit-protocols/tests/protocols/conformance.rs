@@ -5,7 +5,9 @@ use crate::common::*;
 use tacit_algebra::mersenne::{F5, F7, F13, F31, F61};
 use tacit_protocols::Error;
 use tacit_protocols::falcon::Truncation;
-use tacit_protocols::machine::{Audience, Call, Conv2d, KeyBits, Machine, MatMul, Operand};
+use tacit_protocols::machine::{
+    Audience, Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand,
+};
 use tacit_protocols::shamir::{Comparison, Opening};
 
 /// Runs a generic check on every subject, each in a test of its own.
@@ -18,6 +20,18 @@ macro_rules! on_every_subject {
             super::$check(&falcon_over::<u32>());
             super::$check(&falcon_over::<u64>());
             super::$check(&FalconOver { truncation: Truncation::Exact, ..falcon_over::<u32>() });
+        })+
+    } mod bicoptor {
+        use super::*;
+        $(#[test] fn $check() {
+            super::$check(&ubl_over::<u8>(Truncation::Gap));
+            super::$check(&ubl_over::<u16>(Truncation::Gap));
+            super::$check(&ubl_over::<u32>(Truncation::Gap));
+            super::$check(&ubl_over::<u64>(Truncation::Gap));
+            super::$check(&rss_over::<u8>(Truncation::Gap));
+            super::$check(&rss_over::<u16>(Truncation::Gap));
+            super::$check(&rss_over::<u32>(Truncation::Gap));
+            super::$check(&rss_over::<u64>(Truncation::Gap));
         })+
     } mod shamir {
         use super::*;
@@ -85,7 +99,7 @@ fn values<S: Subject>(s: &S) -> Vec<i64> {
 }
 
 fn signs<S: Subject>(s: &S) {
-    let x = values(s);
+    let x: Vec<i64> = values(s).into_iter().map(|v| s.signed(v)).collect();
     let n = x.len();
     let relu = apply(s, &[Call::relu(n)], &x, |machine, x| {
         machine.relu(x, KeyBits::ALL)
@@ -171,7 +185,8 @@ fn linear_layers<S: Subject>(s: &S) {
         *out = s.wrap(i128::from(bias[col]) + (0..7).map(term).sum::<i128>());
     }
     for public in [false, true] {
-        let opened = apply(s, &linear_calls(public, want.len()), &x, |machine, x| {
+        let calls = linear_calls(public, Bilinear::MatMul(shape));
+        let opened = apply(s, &calls, &x, |machine, x| {
             let (w, bias) = operands(machine, public, &w, &bias)?;
             machine.matmul(x, &w, Some(&bias), shape, 0)
         });
@@ -199,7 +214,8 @@ fn linear_layers<S: Subject>(s: &S) {
     let x: Vec<i64> = x.into_iter().map(|v| v >> 20).collect();
     let want = naive_conv(s, &conv, &x, &w, &bias);
     for public in [false, true] {
-        let opened = apply(s, &linear_calls(public, want.len()), &x, |machine, x| {
+        let calls = linear_calls(public, Bilinear::Conv2d(conv));
+        let opened = apply(s, &calls, &x, |machine, x| {
             let (w, bias) = operands(machine, public, &w, &bias)?;
             machine.conv2d(x, &w, Some(&bias), &conv, 0)
         });
@@ -218,10 +234,11 @@ type Operands<M> = (
 );
 
 /// The calls of a product that is not truncated.
-fn linear_calls(public: bool, n: usize) -> Vec<Call> {
+fn linear_calls(public: bool, map: Bilinear) -> Vec<Call> {
+    let (fixed, trunc) = (None, 0);
     match public {
         true => vec![],
-        false => vec![Call::elementwise(n, 0)],
+        false => vec![Call::Product { map, fixed, trunc }],
     }
 }
 
@@ -267,10 +284,11 @@ fn naive_conv<S: Subject>(s: &S, shape: &Conv2d, x: &[i64], w: &[i64], bias: &[i
 fn maxpools<S: Subject>(s: &S) {
     for size in [1, 2, 3, 4, 5, 9] {
         let windows = 33;
-        let quarter = i64::try_from(s.modulus() / 4).expect("a quarter fits");
+        let half = (s.modulus() / 4).min(1 << (s.sign_bits() - 1));
+        let half = i64::try_from(half).expect("half the range fits");
         let x: Vec<i64> = noise(size as u64, windows * size)
             .into_iter()
-            .map(|v| v % quarter)
+            .map(|v| v % half)
             .collect();
         let max = apply(s, &[Call::maxpool(windows, size)], &x, |machine, x| {
             machine.maxpool(x, windows, size, KeyBits::ALL)

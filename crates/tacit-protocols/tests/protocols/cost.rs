@@ -5,8 +5,12 @@ use tacit_algebra::Ring;
 use tacit_algebra::mersenne::{F31, F61};
 use tacit_net::Phase;
 use tacit_protocols::Cost;
+use tacit_protocols::bicoptor::rss::RssCost;
+use tacit_protocols::bicoptor::ubl::UblCost;
 use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
-use tacit_protocols::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand};
+use tacit_protocols::machine::{
+    Audience, Bilinear, Call, CostModel, KeyBits, Machine, MatMul, Operand,
+};
 use tacit_protocols::shamir::{Comparison, Opening};
 
 /// Makes one call of the given size on values that everybody knows.
@@ -121,6 +125,12 @@ fn every_call(n: usize) -> Vec<Call> {
         },
         Call::elementwise(n, 0),
         Call::elementwise(n, 5),
+        Call::Fix { n },
+        Call::Product {
+            map: Bilinear::MatMul(MatMul { m: 3, k: n, n: 2 }),
+            fixed: None,
+            trunc: 4,
+        },
         Call::Truncate { n, trunc: 6 },
         Call::drelu(n),
         Call::relu(n),
@@ -155,6 +165,72 @@ fn declared_equals_metered_over_32_bits() {
 #[test]
 fn declared_equals_metered_over_64_bits() {
     all_truncations::<u64>();
+}
+
+/// Both settings of Bicoptor, with every truncation and with key bits.
+fn bicoptor<R: Ring>(keys: KeyBits) {
+    for truncation in [Truncation::Gap, Truncation::Aby3, Truncation::SecureMl] {
+        for n in [1, 7, 64, 700] {
+            let with_keys = [
+                Call::Input { owner: 0, n },
+                Call::Reveal {
+                    n,
+                    to: Audience::One(2),
+                },
+                Call::Drelu { n, keys },
+                Call::Relu { n, keys },
+            ];
+            for call in every_call(n).into_iter().chain(with_keys) {
+                declared_equals_metered(&ubl_over::<R>(truncation), call);
+                declared_equals_metered(&rss_over::<R>(truncation), call);
+            }
+        }
+    }
+}
+
+#[test]
+fn declared_equals_metered_in_both_settings_of_bicoptor() {
+    bicoptor::<u8>(KeyBits {
+        dropped: 2,
+        kept: 2,
+    });
+    bicoptor::<u32>(KeyBits {
+        dropped: 11,
+        kept: 7,
+    });
+    bicoptor::<u64>(KeyBits {
+        dropped: 24,
+        kept: 7,
+    });
+}
+
+/// The figures that the specification states, all parties together, at 7 key bits over 64 bits.
+#[test]
+fn a_relu_of_bicoptor_costs_what_is_published() {
+    let n = 1 << 16;
+    let keys = KeyBits {
+        dropped: 24,
+        kept: 7,
+    };
+    let relu = Call::Relu { n, keys };
+    let sum = |cost: Cost| cost.bytes.iter().sum::<u64>() as f64 / n as f64;
+    let options = bicoptor_options(Truncation::Gap);
+    let ubl = UblCost::new::<u64>(options);
+    assert_eq!(
+        (ubl.online(&relu).rounds, sum(ubl.online(&relu))),
+        (2, 54.5)
+    );
+    assert_eq!(sum(ubl.offline(&[relu])), 8.0);
+    assert_eq!(
+        ubl.online(&Call::Drelu { n, keys }).bytes[0],
+        n as u64 * 90 / 8
+    );
+    let rss = RssCost::new::<u64>(options);
+    assert_eq!(
+        (rss.online(&relu).rounds, sum(rss.online(&relu))),
+        (2, 46.75)
+    );
+    assert_eq!(sum(rss.offline(&[relu])), 24.0);
 }
 
 #[test]

@@ -66,6 +66,7 @@ static FIELDS: Protocol = Protocol {
     own_truncation: None,
     threshold: true,
     variants: true,
+    sharings: false,
 };
 
 #[test]

@@ -93,7 +93,10 @@ impl CostModel for RssCost {
 
     fn offline(&self, calls: &[Call]) -> Cost {
         let (mut signs, mut truncated) = (0, 0);
-        for want in calls.iter().flat_map(|call| wants_of(call, self.options.truncation)) {
+        for want in calls
+            .iter()
+            .flat_map(|call| wants_of(call, self.options.truncation))
+        {
             match want {
                 Want::Sign { n } => signs += n,
                 Want::Truncate { n, .. } => truncated += n,

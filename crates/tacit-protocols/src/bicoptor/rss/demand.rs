@@ -50,7 +50,9 @@ impl Want {
     pub fn describe(self) -> String {
         match self {
             Want::Sign { n } => format!("the sign of {n} elements"),
-            Want::Truncate { n, trunc } => format!("the truncation of {n} elements by {trunc} bits"),
+            Want::Truncate { n, trunc } => {
+                format!("the truncation of {n} elements by {trunc} bits")
+            }
         }
     }
 }
@@ -77,7 +79,9 @@ impl<R: Ring> BicoptorRss<R> {
     /// 2 hops; per sign the assistant and each holder send 1 element, per truncation the assistant
     /// 2.
     pub(super) fn preprocess(&mut self, calls: &[Call]) -> Result<(), Error> {
-        let wants = calls.iter().flat_map(|call| wants_of(call, self.options.truncation));
+        let wants = calls
+            .iter()
+            .flat_map(|call| wants_of(call, self.options.truncation));
         let wants: Vec<Want> = wants.collect();
         let signs = wants.iter().map(|want| match want {
             Want::Sign { n } => *n,

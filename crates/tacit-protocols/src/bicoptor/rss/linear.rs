@@ -6,7 +6,7 @@ use tacit_algebra::{Ring, vec};
 use super::BicoptorRss;
 use super::demand::{Material, Want};
 use crate::bicoptor::ASSISTANT;
-use crate::bicoptor::role::{Role, other};
+use crate::bicoptor::role::open;
 use crate::bicoptor::truncate::{Mask, check, offset, quotient, truncate_locally};
 use crate::machine::{Bilinear, Operand};
 use crate::replicated::{Rss, Words};
@@ -118,16 +118,11 @@ impl<R: Ring> BicoptorRss<R> {
     fn open_masked(&mut self, mut summand: Vec<R>, mask: &Mask<R>) -> Result<Vec<R>, Error> {
         vec::add_assign(&mut summand, &mask.summand);
         offset(self.options.truncation, self.role.carries(), &mut summand);
-        crate::bicoptor::role::open(&mut self.rss.party, OPEN_MASKED, summand)
+        open(&mut self.rss.party, OPEN_MASKED, summand)
     }
 
     /// From the opened masked value to the quotient.
-    fn finish(
-        &mut self,
-        opened: &[R],
-        mask: &Mask<R>,
-        trunc: u32,
-    ) -> Result<Rss<Vec<R>>, Error> {
+    fn finish(&mut self, opened: &[R], mask: &Mask<R>, trunc: u32) -> Result<Rss<Vec<R>>, Error> {
         let (kind, carries) = (self.options.truncation, self.role.carries());
         let share = quotient(kind, carries, opened, mask, trunc);
         self.replicate(REPLICATE, opened.len(), share)

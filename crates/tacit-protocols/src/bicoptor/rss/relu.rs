@@ -35,11 +35,7 @@ impl<R: Ring> BicoptorRss<R> {
 
     /// `max(x, 0)`: `DReLU'' x + (1 - 2 DReLU'') x sigma`.
     /// 2 hops; as DReLU, and every party sends 1 element.
-    pub(super) fn rectify(
-        &mut self,
-        x: &Rss<Vec<R>>,
-        keys: KeyBits,
-    ) -> Result<Rss<Vec<R>>, Error> {
+    pub(super) fn rectify(&mut self, x: &Rss<Vec<R>>, keys: KeyBits) -> Result<Rss<Vec<R>>, Error> {
         let Sign { flips, sigma } = self.take_sign(x.own.len())?;
         self.begin_sign(x, keys, &flips)?;
         let own = self.rss.begin_multiply::<Words<R>>(MULTIPLY, x, &sigma)?;
@@ -73,9 +69,7 @@ impl<R: Ring> BicoptorRss<R> {
         let mut signs = Vec::new();
         for part in parts(&window, n) {
             signs.push(match self.role {
-                Role::Holder { .. } => {
-                    self.rss.recv::<Booleans>(ASSISTANT, SIGN, part.len())?
-                }
+                Role::Holder { .. } => self.rss.recv::<Booleans>(ASSISTANT, SIGN, part.len())?,
                 Role::Assistant { .. } => {
                     let mut sign = recv_entries(&mut self.rss.party, &window, part.len())?;
                     sign.xor_assign(&choices.slice(part.start, part.len()));

@@ -43,7 +43,11 @@ impl UblCost {
     }
 
     fn entries(&self, keys: KeyBits, n: usize) -> u64 {
-        let len = |window: Window| parts(&window, n).map(|p| window.wire_len(p.len()) as u64).sum();
+        let len = |window: Window| {
+            parts(&window, n)
+                .map(|p| window.wire_len(p.len()) as u64)
+                .sum()
+        };
         (self.window)(keys, &self.options).map_or(0, len)
     }
 
@@ -98,7 +102,9 @@ impl CostModel for UblCost {
     }
 
     fn offline(&self, calls: &[Call]) -> Cost {
-        let wants = calls.iter().flat_map(|call| wants_of(call, self.options.truncation));
+        let wants = calls
+            .iter()
+            .flat_map(|call| wants_of(call, self.options.truncation));
         let dealt: u64 = wants
             .map(|want| match want {
                 Want::Product { trunc: 0, .. } | Want::Relu { .. } => self.words(want.outputs()),

@@ -56,9 +56,14 @@ impl Want {
     pub fn describe(self) -> String {
         match self {
             Want::Product { map, trunc, .. } => {
-                format!("a product of {} outputs, {trunc} bits truncated", map.outputs())
+                format!(
+                    "a product of {} outputs, {trunc} bits truncated",
+                    map.outputs()
+                )
             }
-            Want::Truncate { n, trunc } => format!("the truncation of {n} elements by {trunc} bits"),
+            Want::Truncate { n, trunc } => {
+                format!("the truncation of {n} elements by {trunc} bits")
+            }
             Want::Relu { n } => format!("the ReLU of {n} elements"),
         }
     }
@@ -104,7 +109,8 @@ pub(super) fn wants_of(call: &Call, kind: Truncation) -> Vec<Want> {
 impl<R: Ring> Ubl<R> {
     /// Makes the material of `calls` and queues it in their order.
     pub(super) fn preprocess(&mut self, calls: &[Call]) -> Result<(), Error> {
-        for want in calls.iter().flat_map(|call| wants_of(call, self.options.truncation)) {
+        let kind = self.options.truncation;
+        for want in calls.iter().flat_map(|call| wants_of(call, kind)) {
             let material = match want {
                 Want::Product { map, fixed, trunc } => self.triple(&map, fixed, trunc)?,
                 Want::Truncate { n, trunc } => {

@@ -9,7 +9,7 @@ use super::demand::{Material, Triple, Want};
 use super::{Share, Ubl};
 use crate::bicoptor::role::{other, recv, send};
 use crate::bicoptor::truncate::{check, truncate_locally, truncate_masked};
-use crate::machine::{Bilinear, Operand};
+use crate::machine::{Bilinear, Machine, Operand};
 use crate::{Error, Truncation};
 
 const OPEN_LEFT: &str = "bicoptor multiply: open left operand";
@@ -48,7 +48,7 @@ impl<R: Ring> Ubl<R> {
                     bias(&mut acc);
                     acc
                 });
-                return crate::machine::Machine::truncate(self, &z, trunc);
+                return self.truncate(&z, trunc);
             }
             Operand::Secret(w) => w,
         };
@@ -56,7 +56,11 @@ impl<R: Ring> Ubl<R> {
         let want = Want::Product {
             map: *map,
             fixed: w.fixed().map(|f| f.id),
-            trunc: if kind == Truncation::SecureMl { 0 } else { trunc },
+            trunc: if kind == Truncation::SecureMl {
+                0
+            } else {
+                trunc
+            },
         };
         let Material::Triple(triple) = self.take(want)? else {
             unreachable!("material lies with its want")
@@ -89,7 +93,8 @@ impl<R: Ring> Ubl<R> {
             opened = vec::sub(w.own(), &triple.b);
             send(&mut self.party, peer, OPEN_RIGHT, &opened)?;
         }
-        vec::add_assign(&mut d, &recv(&mut self.party, peer, OPEN_LEFT, d.len())?);
+        let theirs = recv(&mut self.party, peer, OPEN_LEFT, d.len())?;
+        vec::add_assign(&mut d, &theirs);
         let e = match w.fixed() {
             Some(fixed) => &fixed.known,
             None => {
@@ -115,7 +120,7 @@ impl<R: Ring> Ubl<R> {
     fn operand(&mut self, x: &Operand<Share<R>>) -> Share<R> {
         match x {
             Operand::Secret(share) => share.clone(),
-            Operand::Public(values) => crate::machine::Machine::constant(self, values),
+            Operand::Public(values) => self.constant(values),
         }
     }
 }

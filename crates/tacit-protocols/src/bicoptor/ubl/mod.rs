@@ -40,10 +40,7 @@ impl<R: Ring> Ubl<R> {
     pub fn new(mut party: Party, options: Options) -> Result<Self, Error> {
         options.check()?;
         if party.parties() != PARTIES {
-            let why = format!(
-                "Bicoptor runs between 3 parties, not {}",
-                party.parties()
-            );
+            let why = format!("Bicoptor runs between 3 parties, not {}", party.parties());
             return Err(Error::Invalid(why));
         }
         party.set_phase(Phase::Setup);
@@ -97,12 +94,7 @@ impl<R: Ring> Machine for Ubl<R> {
         Ok(())
     }
 
-    fn input(
-        &mut self,
-        owner: usize,
-        n: usize,
-        values: Option<&[i64]>,
-    ) -> Result<Share<R>, Error> {
+    fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Result<Share<R>, Error> {
         self.share_input(owner, n, values)
     }
 
@@ -151,12 +143,7 @@ impl<R: Ring> Machine for Ubl<R> {
         Share::concat(parts)
     }
 
-    fn mul(
-        &mut self,
-        x: &Share<R>,
-        y: &Operand<Share<R>>,
-        trunc: u32,
-    ) -> Result<Share<R>, Error> {
+    fn mul(&mut self, x: &Share<R>, y: &Operand<Share<R>>, trunc: u32) -> Result<Share<R>, Error> {
         self.linear(x, y, None, &Bilinear::Elementwise(x.len()), trunc)
     }
 
@@ -207,12 +194,7 @@ impl<R: Ring> Machine for Ubl<R> {
     }
 
     /// `x + bit (y - x)`: 1 product.
-    fn select(
-        &mut self,
-        bit: &Share<R>,
-        x: &Share<R>,
-        y: &Share<R>,
-    ) -> Result<Share<R>, Error> {
+    fn select(&mut self, bit: &Share<R>, x: &Share<R>, y: &Share<R>) -> Result<Share<R>, Error> {
         let difference = self.sub(y, x);
         let chosen = self.mul(&difference, &Operand::Secret(bit.clone()), 0)?;
         Ok(self.add(x, &chosen))

@@ -73,7 +73,10 @@ impl<R: Ring> Share<R> {
 
     pub(super) fn concat(parts: &[&Self]) -> Self {
         let n = parts.iter().map(|p| p.n).sum();
-        let own = parts.iter().map(|p| p.own.as_deref()).collect::<Option<Vec<_>>>();
+        let own = parts
+            .iter()
+            .map(|p| p.own.as_deref())
+            .collect::<Option<Vec<_>>>();
         Share::new(n, own.map(|own| own.concat()))
     }
 }
