@@ -21,7 +21,7 @@ pub(super) fn words_for<L: Lane>(entries: usize) -> Words {
     vec![0; entries.div_ceil(lanes::<L>())]
 }
 
-/// The low `bits` bits of both 32-bit halves, of which neighbours in halves of those move together.
+/// Moves the low `bits` bits of the lanes of a word together.
 #[inline(always)]
 fn close_up<L: Lane>(x: u64, bits: u32) -> u64 {
     const PAIRS: u64 = 0x0000_ffff_0000_ffff;
