@@ -14,8 +14,8 @@ fn flipped<R: Ring>(a: R, flip: u64, c: R) -> R {
 }
 
 simd! {
-    /// The bits that the holder's `u_i` are cut from, for P1 those of `-u_i`: of its share of x',
-    /// negated where t is set, or, as P1 cuts the negative of its share, of the negative of that.
+    /// What the holder's `u_i` are bits of: its share of x', negated where t is set. P1, which
+    /// truncates by negating, cutting and negating, has the negative of that, and so `-u_i`.
     fn bits_into<R: Ring, L: Lane>(
         out: &mut [L::Bits],
         share: &[R],
@@ -33,7 +33,7 @@ simd! {
                     Holder::Second => (share.neg(), 0),
                 };
                 *out = if mended {
-                    // x' is 2 y + 1 = -(2 (-1 - y) + 1) here, and there 2 y = -(2 (-y)).
+                    // -(2 y + 1) = 2 (-1 - y) + 1 for P0, and -(2 y) = 2 (-y) for P1.
                     let y = flipped(a.shr(k), t, R::from_i64(-(low as i64)));
                     L::bits(y.to_u64(), Some(low))
                 } else {
@@ -197,7 +197,7 @@ mod tests {
 
     /// `trc(a, k1, k2)` of a share in `Z_{2^l}` (Algorithm 5).
     fn trc(holder: Holder, a: u128, k1: u32, k2: u32, l: u32) -> u128 {
-        let cut = |a: u128| a % (1 << (l - k2)) >> k1;
+        let cut = |a: u128| (a % (1 << (l - k2))) >> k1;
         let out = match holder {
             Holder::First => cut(a),
             Holder::Second => cut(a.wrapping_neg() % (1 << l)).wrapping_neg(),
@@ -267,9 +267,13 @@ mod tests {
         }
         let mut prg = Prg::new([1; 16]);
         let (narrow, middle, wide) = (prg.ring::<u16>(99), prg.ring::<u32>(99), prg.ring(99));
-        [(0, 7), (1, 6), (9, 2)].map(|(k, kept)| bare(k, kept, Form::Mended, &narrow));
-        [(0, 14), (0, 15), (11, 7)].map(|(k, kept)| bare(k, kept, Form::Mended, &middle));
-        [(0, 16), (11, 7)].map(|(k, kept)| bare(k, kept, Form::Printed, &middle));
+        for (k, kept) in [(0, 7), (1, 6), (9, 2)] {
+            bare(k, kept, Form::Mended, &narrow);
+        }
+        for (k, kept) in [(0, 14), (0, 15), (11, 7)] {
+            bare(k, kept, Form::Mended, &middle);
+            bare(k, kept, Form::Printed, &middle);
+        }
         for kept in 1..=31 {
             for k in [0, 1, 62 - 2 * kept] {
                 if Window::new::<u64>(k, kept, Form::Mended).is_some() {

@@ -21,7 +21,7 @@ pub(super) fn words_for<L: Lane>(entries: usize) -> Words {
     vec![0; entries.div_ceil(lanes::<L>())]
 }
 
-/// The low `bits` bits of both 32-bit halves, of which neighbours in halves of those move together.
+/// Moves the low `bits` bits of the lanes of a word together.
 #[inline(always)]
 fn close_up<L: Lane>(x: u64, bits: u32) -> u64 {
     const PAIRS: u64 = 0x0000_ffff_0000_ffff;
@@ -67,10 +67,15 @@ simd! {
 pub(super) fn pack<L: Lane>(isa: Isa, out: &mut [u8], mut words: Words, bits: u32) {
     close_all::<L>(isa, &mut words, bits);
     let (width, mut fill, mut acc) = (bits * lanes::<L>() as u32, 0, 0);
-    let mut parts = out.chunks_mut(8);
-    let mut put = |acc: u64| {
-        if let Some(part) = parts.next() {
-            part.copy_from_slice(&acc.to_le_bytes()[..part.len()]);
+    let (whole, tail) = out.as_chunks_mut::<8>();
+    let (mut whole, mut tail) = (whole.iter_mut(), Some(tail));
+    let mut put = |acc: u64| match whole.next() {
+        Some(part) => *part = acc.to_le_bytes(),
+        // What else is put are the unused lanes of the last word.
+        None => {
+            if let Some(tail) = tail.take() {
+                tail.copy_from_slice(&acc.to_le_bytes()[..tail.len()]);
+            }
         }
     };
     for word in words {
@@ -92,11 +97,14 @@ pub(super) fn unpack<L: Lane>(isa: Isa, bytes: &[u8], entries: usize, bits: u32)
     let mut padded = vec![0; bytes.len() + 16];
     padded[..bytes.len()].copy_from_slice(bytes);
     let mut words = words_for::<L>(entries);
-    for (j, word) in words.iter_mut().enumerate() {
-        let at = j * width;
-        let mut wide = [0; 16];
-        wide.copy_from_slice(&padded[at / 8..][..16]);
-        *word = (u128::from_le_bytes(wide) >> (at % 8)) as u64 & ((1 << width) - 1);
+    let mut at = 0;
+    for word in &mut words {
+        // A word takes up to 62 bits, of 9 bytes.
+        let (low, high) = padded[at / 8..][..9].split_at(8);
+        let low = u64::from_le_bytes(low.try_into().unwrap_or_default()) >> (at % 8);
+        let high = (high[0] as u64) << 1 << (63 - at % 8);
+        *word = (low | high) & ((1 << width) - 1);
+        at += width;
     }
     open_all::<L>(isa, &mut words, bits);
     words

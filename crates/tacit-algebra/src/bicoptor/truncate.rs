@@ -156,7 +156,7 @@ mod tests {
                     },
                     &shares(x as u8),
                 );
-                let cut = x.abs() % (256 >> k2) >> k1;
+                let cut = (x.abs() % (256 >> k2)) >> k1;
                 let right = |v: u8, bit| (v as i32 - x.signum() * (cut + bit)) % modulus == 0;
                 let good = |v: &u8| right(*v, 0) || right(*v, 1);
                 assert!(out.iter().all(good), "{x}, {k1}, {k2}");

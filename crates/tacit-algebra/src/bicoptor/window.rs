@@ -100,7 +100,11 @@ mod tests {
 
     #[test]
     fn primes_are_the_smallest() {
-        let is_prime = |p: u64| (2..).take_while(|d| d * d <= p).all(|d| p % d != 0);
+        let is_prime = |p: u64| {
+            (2..)
+                .take_while(|d| d * d <= p)
+                .all(|d| !p.is_multiple_of(d))
+        };
         for (m, above) in ABOVE.into_iter().enumerate() {
             let found = (1u64..).find(|d| is_prime((1 << m) + d));
             assert_eq!(found, Some(above as u64), "m = {m}");

@@ -1,0 +1,74 @@
+//! Throughput of Bicoptor's DReLU and truncations: `cargo bench -p tacit-algebra --bench bicoptor`,
+//! with `RAYON_NUM_THREADS=1` per core. Items are elements.
+
+use divan::{Bencher, black_box, counter::ItemsCount};
+use tacit_algebra::Prg;
+use tacit_algebra::bicoptor::{
+    Form, Holder, Window, masked_entries, split_mask, truncate_share, zero_entries,
+};
+use tacit_algebra::isa::{self, Isa};
+
+fn main() {
+    divan::main();
+}
+
+const N: usize = 1 << 16;
+
+/// Dropped and key bits: of a network, of more precision, and of exact comparison.
+const BITS: [(u32, u32); 3] = [(24, 7), (17, 14), (0, 31)];
+
+fn window((dropped, kept): (u32, u32), form: Form) -> Window {
+    Window::new::<u64>(dropped, kept, form).expect("it fits 64 bits")
+}
+
+fn sample() -> Vec<u64> {
+    Prg::new([7; 16]).ring(N)
+}
+
+fn holder(bencher: Bencher, window: Window) {
+    let (share, mut common) = (sample(), Prg::new([8; 16]));
+    bencher
+        .counter(ItemsCount::new(N))
+        .bench_local(|| masked_entries(&window, Holder::First, black_box(&share), &mut common));
+}
+
+#[divan::bench(args = BITS)]
+fn masked(bencher: Bencher, bits: (u32, u32)) {
+    holder(bencher, window(bits, Form::Mended));
+}
+
+#[divan::bench(args = BITS)]
+fn masked_as_printed(bencher: Bencher, bits: (u32, u32)) {
+    holder(bencher, window(bits, Form::Printed));
+}
+
+#[divan::bench(args = Isa::available())]
+fn masked_7(bencher: Bencher, isa: Isa) {
+    isa::with(isa, || holder(bencher, window(BITS[0], Form::Mended)));
+}
+
+#[divan::bench(args = BITS)]
+fn zeros(bencher: Bencher, bits: (u32, u32)) {
+    let (window, share) = (window(bits, Form::Mended), sample());
+    let [first, second] = [Holder::First, Holder::Second]
+        .map(|holder| masked_entries(&window, holder, &share, &mut Prg::new([8; 16])).0);
+    bencher
+        .counter(ItemsCount::new(N))
+        .bench_local(|| zero_entries(&window, N, black_box(&first), &second));
+}
+
+#[divan::bench(args = [Holder::First, Holder::Second])]
+fn truncated(bencher: Bencher, holder: Holder) {
+    let share = sample();
+    bencher
+        .counter(ItemsCount::new(N))
+        .bench_local(|| truncate_share(holder, black_box(&share), 13));
+}
+
+#[divan::bench]
+fn masks_split(bencher: Bencher) {
+    let r = sample();
+    bencher
+        .counter(ItemsCount::new(N))
+        .bench_local(|| split_mask(black_box(&r), 13));
+}
