@@ -2,11 +2,11 @@
 //! with `RAYON_NUM_THREADS=1` per core. Items are elements.
 
 use divan::{Bencher, black_box, counter::ItemsCount};
-use tacit_algebra::Prg;
 use tacit_algebra::bicoptor::{
     Form, Holder, Window, masked_entries, split_mask, truncate_share, zero_entries,
 };
 use tacit_algebra::isa::{self, Isa};
+use tacit_algebra::{Bits, Prg};
 
 fn main() {
     divan::main();
@@ -21,15 +21,15 @@ fn window((dropped, kept): (u32, u32), form: Form) -> Window {
     Window::new::<u64>(dropped, kept, form).expect("it fits 64 bits")
 }
 
-fn sample() -> Vec<u64> {
-    Prg::new([7; 16]).ring(N)
+fn sample() -> (Vec<u64>, Bits) {
+    (Prg::new([7; 16]).ring(N), Prg::new([9; 16]).bits(N))
 }
 
 fn holder(bencher: Bencher, window: Window) {
-    let (share, mut common) = (sample(), Prg::new([8; 16]));
+    let ((share, t), mut common) = (sample(), Prg::new([8; 16]));
     bencher
         .counter(ItemsCount::new(N))
-        .bench_local(|| masked_entries(&window, Holder::First, black_box(&share), &mut common));
+        .bench_local(|| masked_entries(&window, Holder::First, black_box(&share), &t, &mut common));
 }
 
 #[divan::bench(args = BITS)]
@@ -49,9 +49,9 @@ fn masked_7(bencher: Bencher, isa: Isa) {
 
 #[divan::bench(args = BITS)]
 fn zeros(bencher: Bencher, bits: (u32, u32)) {
-    let (window, share) = (window(bits, Form::Mended), sample());
+    let (window, (share, t)) = (window(bits, Form::Mended), sample());
     let [first, second] = [Holder::First, Holder::Second]
-        .map(|holder| masked_entries(&window, holder, &share, &mut Prg::new([8; 16])).0);
+        .map(|holder| masked_entries(&window, holder, &share, &t, &mut Prg::new([8; 16])));
     bencher
         .counter(ItemsCount::new(N))
         .bench_local(|| zero_entries(&window, N, black_box(&first), &second));
@@ -59,7 +59,7 @@ fn zeros(bencher: Bencher, bits: (u32, u32)) {
 
 #[divan::bench(args = [Holder::First, Holder::Second])]
 fn truncated(bencher: Bencher, holder: Holder) {
-    let share = sample();
+    let (share, _) = sample();
     bencher
         .counter(ItemsCount::new(N))
         .bench_local(|| truncate_share(holder, black_box(&share), 13));
@@ -67,7 +67,7 @@ fn truncated(bencher: Bencher, holder: Holder) {
 
 #[divan::bench]
 fn masks_split(bencher: Bencher) {
-    let r = sample();
+    let (r, _) = sample();
     bencher
         .counter(ItemsCount::new(N))
         .bench_local(|| split_mask(black_box(&r), 13));

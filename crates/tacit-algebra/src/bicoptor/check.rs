@@ -99,11 +99,13 @@ fn share<R: Ring>(x: &[R]) -> [Vec<R>; 2] {
 /// Both messages and t.
 fn send<R: Ring>(window: &Window, x: &[R]) -> ([Vec<u8>; 2], Bits) {
     let shares = share(x);
-    let common = || Prg::new([2; 16]);
-    let (first, t) = masked_entries(window, Holder::First, &shares[0], &mut common());
-    let (second, same) = masked_entries(window, Holder::Second, &shares[1], &mut common());
-    assert!(t == same);
-    ([first, second], t)
+    let t = Prg::new([3; 16]).bits(x.len());
+    let send = |holder, share| masked_entries(window, holder, share, &t, &mut Prg::new([2; 16]));
+    let messages = [
+        send(Holder::First, &shares[0]),
+        send(Holder::Second, &shares[1]),
+    ];
+    (messages, t)
 }
 
 fn drelu<R: Ring>(window: &Window, x: &[R]) -> Bits {

@@ -301,13 +301,14 @@ mod tests {
         window: &Window,
         holder: Holder,
         share: &[R],
+        t: &Bits,
         common: &mut Prg,
-    ) -> (Vec<u8>, Bits) {
+    ) -> Vec<u8> {
         let (isa, entries, p) = (isa::current(), window.entries(), window.prime());
-        let (t, common) = (common.bits(share.len()), common.parts());
+        let common = common.parts();
         let lost = power(p, (1u128 << L::BITS) % p as u128, p - 2);
         let mut out = Bits::zeros(8 * window.wire_len(share.len()));
-        let (bare, mut at) = (bare_entries(window, holder, share, &t), 0);
+        let (bare, mut at) = (bare_entries(window, holder, share, t), 0);
         for start in (0..share.len()).step_by(STRIP) {
             let n = STRIP.min(share.len() - start);
             let mut prg = common.part(start / STRIP);
@@ -331,18 +332,18 @@ mod tests {
                 }
             }
         }
-        (out.to_bytes(), t)
+        out.to_bytes()
     }
 
     fn fused<R: Ring, L: Lane>(window: &Window, n: usize) {
-        let share = Prg::new([3; 16]).ring::<R>(n);
+        let (share, t) = (Prg::new([3; 16]).ring::<R>(n), Prg::new([5; 16]).bits(n));
         for holder in [Holder::First, Holder::Second] {
             let mut prg = Prg::new([4; 16]);
-            let expected = message::<R, L>(window, holder, &share, &mut prg);
+            let expected = message::<R, L>(window, holder, &share, &t, &mut prg);
             let draw = || {
                 let mut prg = Prg::new([4; 16]);
                 (
-                    masked_entries(window, holder, &share, &mut prg),
+                    masked_entries(window, holder, &share, &t, &mut prg),
                     prg.counter,
                 )
             };
@@ -370,7 +371,8 @@ mod tests {
             fused::<u64, u64>(&Window::new::<u64>(0, 31, Form::Mended).unwrap(), n);
         }
         let window = Window::new::<u32>(0, 7, Form::Mended).unwrap();
-        let (bytes, t) = masked_entries::<u32>(&window, Holder::First, &[], &mut Prg::new([4; 16]));
-        assert!(bytes.is_empty() && t.is_empty());
+        let (t, mut prg) = (Bits::zeros(0), Prg::new([4; 16]));
+        let bytes = masked_entries::<u32>(&window, Holder::First, &[], &t, &mut prg);
+        assert!(bytes.is_empty());
     }
 }

@@ -80,9 +80,9 @@ mod tests {
     use crate::isa::same_everywhere;
 
     fn messages(window: &Window, n: usize) -> [Vec<u8>; 2] {
-        let share = Prg::new([1; 16]).ring::<u64>(n);
+        let (share, t) = (Prg::new([1; 16]).ring::<u64>(n), Prg::new([3; 16]).bits(n));
         [Holder::First, Holder::Second]
-            .map(|holder| masked_entries(window, holder, &share, &mut Prg::new([2; 16])).0)
+            .map(|holder| masked_entries(window, holder, &share, &t, &mut Prg::new([2; 16])))
     }
 
     /// Overwrites the entry at a bit.
