@@ -14,11 +14,13 @@ from rich.markup import escape
 
 from . import _tacit
 from ._tacit import TacitError, __version__
+from .arguments import dimension, positive
 from .console import err, out, progress_bar
 from .data import INPUT_NAMES, LABEL_NAMES, load_array
 from .model import Model, compile
-from .report import Report, cost_table, paper_table
+from .report import Report, cost_table
 from .session import bench, local
+from .tables import add_tables
 
 OPERATIONS = (
     *("mult", "matmul", "conv", "trunc", "drelu", "relu", "maxpool"),
@@ -104,15 +106,6 @@ def measure(args: argparse.Namespace) -> None:
     show(report, args.json)
 
 
-def tables(args: argparse.Namespace) -> None:
-    """`tacit tables`: a paper's table beside what runs meter."""
-    table = json.loads(_tacit.tables_liu24(args.parties, args.field))
-    if args.json:
-        Path(args.json).write_text(json.dumps(table, indent=2))
-    out.print(paper_table(table))
-    out.print(table["note"])
-
-
 def party(args: argparse.Namespace) -> None:
     """`tacit party`: this organisation's part in a prediction."""
     # Waiting for peers runs no Python code that could notice Ctrl-C: let it end the process.
@@ -174,21 +167,6 @@ def show(report: Report, path: str | None) -> None:
     if path:
         report.save_json(path)
     out.print(report)
-
-
-def dimension(text: str) -> tuple[str, int]:
-    """Parses `name=value`."""
-    name, _, value = text.partition("=")
-    if not name or not value.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not name=value, such as seq=48")
-    return name, int(value)
-
-
-def positive(text: str) -> int:
-    """Parses a whole number of at least 1."""
-    if not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return int(text)
 
 
 def add_protocol_options(command: argparse.ArgumentParser) -> None:
@@ -290,18 +268,7 @@ def parser() -> argparse.ArgumentParser:
     add_run_options(made)
     add_execution_options(made)
 
-    made = command("tables", tables, "print a paper's table beside what runs of ours meter")
-    made.add_argument("paper", choices=("liu24",), help="liu24: Shamir between many parties")
-    made.add_argument(
-        "--parties",
-        type=positive,
-        nargs="+",
-        default=[3, 7, 31],
-        metavar="N",
-        help="to run between",
-    )
-    made.add_argument("--field", type=int, choices=(31, 61), default=31)
-    made.add_argument("--json", metavar="FILE", help="write the table here")
+    add_tables(command)
 
     made = command("party", party, "run this organisation's party from its config file")
     made.add_argument("--config", required=True, metavar="PARTY.toml")
