@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python lint bench bench-peers bench-liu24 accuracy clean
+.PHONY: help demo test test-rust test-python lint bench bench-peers bench-liu24 bench-bicoptor2 accuracy clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -37,6 +37,9 @@ bench-peers: $(VENV)/.test ## measure SecretFlow SPU beside this project, in an 
 
 bench-liu24: $(VENV)/.test ## many parties beside the paper's tables and, in $$HMMPC, its program (long)
 	$(BIN)/python scripts/bench_liu24.py
+
+bench-bicoptor2: $(VENV)/.test ## Bicoptor 2.0 beside Falcon and the paper's tables (long)
+	$(BIN)/python scripts/bench_bicoptor2.py
 
 accuracy: $(VENV)/.test ## predict whole test sets (long); fills docs/results.md
 	$(BIN)/python scripts/accuracy.py

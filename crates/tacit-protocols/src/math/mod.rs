@@ -9,6 +9,7 @@
 //! | file | what | hops beside a comparison and a selection |
 //! |---|---|---|
 //! | `compare.rs` | `x >= y`, `x < y` | no selection |
+//! | `argmax.rs` | the largest value and its place | `ceil(log2 n)` of both |
 //! | `reciprocal.rs` | `1 / x` and `x / y` of a positive divisor | 6 or 7 products; one more to divide |
 //! | `rsqrt.rs` | `1 / sqrt(x)` | 9 or 11 products |
 //! | `functions.rs`, `piecewise.rs` | exp, sigmoid, tanh by secret pieces of polynomials | 5 or 6 products |
@@ -32,6 +33,7 @@
 //! | sigmoid | 1.1 | 1.8 | 2.4 | 1.1 | 2.1 | 4.5 | 14 | 640 | 1334 |
 //! | tanh | 1.0 | 1.9 | 2.2 | 1.1 | 2.0 | 5.0 | 15 | 745 | 1565 |
 
+mod argmax;
 mod batch_norm;
 mod compare;
 mod functions;
@@ -42,6 +44,7 @@ mod reciprocal;
 mod rsqrt;
 mod steps;
 
+pub use argmax::{argmax, argmax_calls};
 pub use batch_norm::{BatchNorm, Channels, Statistics};
 pub use compare::{compare, compare_calls, less_than};
 pub use functions::{exp, sigmoid, tanh};

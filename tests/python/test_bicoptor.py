@@ -1,0 +1,77 @@
+"""Predictions with Bicoptor 2.0, in both settings."""
+
+import json
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.cli import main
+
+
+@pytest.fixture(scope="module")
+def compiled(digits_path, digits_samples):
+    """The model for either ring."""
+    return {
+        ring: tacit.compile(digits_path, samples=digits_samples, ring=ring) for ring in (32, 64)
+    }
+
+
+@pytest.mark.parametrize("sharing", ["ubl", "rss"])
+@pytest.mark.parametrize(
+    ("ring", "truncation"), [(32, "gap"), (64, "gap"), (64, "aby3"), (64, "secureml")]
+)
+def test_same_answers_as_in_clear_text(compiled, digits, sharing, ring, truncation):
+    x, y = (part[:60] for part in digits)
+    session = tacit.local("bicoptor", sharing=sharing, truncation=truncation)
+    report = session.predict(compiled[ring], x, y, check=True, batch=25).report
+    assert report.agreement == 1
+    assert report.max_abs_error < (0.1 if ring == 32 else 1e-2)
+    assert (report.protocol, report.sharing) == ("bicoptor", sharing)
+
+
+@pytest.mark.parametrize("sharing", ["ubl", "rss"])
+@pytest.mark.parametrize("batches", [1, 2])
+def test_what_is_counted_is_what_is_metered(compiled, digits, sharing, batches):
+    """The weights are opened under their masks once, not with every batch."""
+    model, where = compiled[64], {"protocol": "bicoptor", "sharing": sharing}
+    cost = model.predict_cost(3, **where)
+    report = tacit.local(**where).predict(model, digits[0][: 3 * batches], batch=3).report
+    for phase in ("offline", "online"):
+        metered = getattr(report, phase)
+        assert metered["rounds"] == batches * cost[phase]["rounds"]
+        assert metered["bytes_sent"] == [batches * sent for sent in cost[phase]["bytes_sent"]]
+    assert cost["online"]["rounds"] < model.predict_cost(3)["online"]["rounds"]
+
+
+@pytest.mark.parametrize("sharing", ["ubl", "rss"])
+def test_processes_give_the_same(compiled, digits, sharing):
+    here, there = (
+        tacit.local("bicoptor", sharing=sharing, processes=processes)
+        .predict(compiled[64], digits[0][:9])
+        .output
+        for processes in (False, True)
+    )
+    assert np.abs(here - there).max() < 1e-2
+
+
+def test_what_bicoptor_does_not_have_is_refused(compiled, digits):
+    for where, why in [
+        ({"protocol": "bicoptor", "truncation": "exact"}, "gap, aby3, secureml"),
+        ({"protocol": "falcon", "sharing": "rss"}, "sharing"),
+        ({"protocol": "bicoptor", "sharing": "none"}, "ubl, rss"),
+        ({"protocol": "bicoptor", "parties": 4}, "3 parties, not 4"),
+    ]:
+        with pytest.raises(tacit.TacitError, match=why):
+            tacit.local(**where).predict(compiled[64], digits[0][:1])
+
+
+def test_tables(tmp_path, capsys):
+    target = tmp_path / "table.json"
+    options = ["--networks", "lan1", "--sizes", "1000", "--repeat", "1", "--json", str(target)]
+    assert main(["tables", "bicoptor2", *options]) == 0
+    rows = json.loads(target.read_text())
+    assert [row["op"] for row in rows] == ["drelu", "relu"]
+    assert rows[0]["paper_falcon"] == pytest.approx(6586.94e-6)
+    assert all(row["bicoptor_sum"] > row["bicoptor_online"] > 0 for row in rows)
+    assert "lan1" in capsys.readouterr().out
