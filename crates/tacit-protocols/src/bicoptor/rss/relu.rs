@@ -39,8 +39,18 @@ impl<R: Ring> BicoptorRss<R> {
         let Sign { flips, sigma } = self.take_sign(x.own.len())?;
         self.begin_sign(x, keys, &flips)?;
         let own = self.rss.begin_multiply::<Words<R>>(MULTIPLY, x, &sigma)?;
-        let masked = self.finish_sign(x.own.len(), keys, &flips)?;
-        let z = self.rss.finish_multiply::<Words<R>>(MULTIPLY, own)?;
+        // In the order in which the assistant sends: summands first, which wait for nothing.
+        let n = x.own.len();
+        let (z, masked) = match self.role {
+            Role::Holder { .. } => {
+                let z = self.rss.finish_multiply::<Words<R>>(MULTIPLY, own)?;
+                (z, self.finish_sign(n, keys, &flips)?)
+            }
+            Role::Assistant { .. } => {
+                let masked = self.finish_sign(n, keys, &flips)?;
+                (self.rss.finish_multiply::<Words<R>>(MULTIPLY, own)?, masked)
+            }
+        };
         Ok(z.zip(x, |z, x| beaver::unflip(z, x, &masked)))
     }
 
