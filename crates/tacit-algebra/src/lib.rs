@@ -22,6 +22,7 @@ compile_error!("tacit-algebra casts buffers to little-endian bytes and needs suc
 pub mod bits;
 pub mod conv;
 pub mod falcon;
+mod fresh;
 mod gemm;
 pub mod isa;
 mod kernel;
