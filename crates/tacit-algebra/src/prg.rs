@@ -7,7 +7,8 @@ use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use zeroize::Zeroize;
 
-use crate::isa::{self, simd};
+use crate::fresh::build;
+use crate::isa::{self, Isa, simd};
 use crate::{BitRows, Bits, Ring, par};
 
 pub(crate) const BLOCK: usize = 16;
@@ -27,22 +28,29 @@ impl fmt::Debug for Prg {
     }
 }
 
+simd! {
+    /// Writes the numbers of the blocks from `first` on.
+    fn number(blocks: &mut [[u8; BLOCK]], first: u128) {
+        let (high, low) = ((first >> 64) as u64, first as u64);
+        for (block, i) in blocks.iter_mut().zip(0..) {
+            let (low, carry) = low.overflowing_add(i);
+            let words = [high.wrapping_add(carry as u64), low].map(u64::to_be);
+            block.copy_from_slice(bytemuck::bytes_of(&words));
+        }
+    }
+}
+
 /// Writes the blocks of the stream from `counter` on.
-pub(crate) fn keystream(cipher: &Aes128, counter: u128, out: &mut [u8]) {
-    let mut counter = counter;
-    let mut next = || {
-        let block = Array::from(counter.to_be_bytes());
-        counter = counter.wrapping_add(1);
-        block
-    };
-    let (blocks, tail) = Array::slice_as_chunks_mut(out);
+pub(crate) fn keystream(isa: Isa, cipher: &Aes128, counter: u128, out: &mut [u8]) {
+    let (blocks, tail) = out.as_chunks_mut();
     // The counters stay in the first-level cache until they are encrypted.
-    for blocks in blocks.chunks_mut(256) {
-        blocks.iter_mut().for_each(|block| *block = next());
-        cipher.encrypt_blocks(blocks);
+    for (blocks, i) in blocks.chunks_mut(256).zip(0..) {
+        number(isa, blocks, counter.wrapping_add(256 * i));
+        cipher.encrypt_blocks(Array::cast_slice_from_core_mut(blocks));
     }
     if !tail.is_empty() {
-        let mut last = next();
+        let last = counter.wrapping_add(blocks.len() as u128);
+        let mut last = Array::from(last.to_be_bytes());
         cipher.encrypt_block(&mut last);
         tail.copy_from_slice(&last[..tail.len()]);
     }
@@ -65,18 +73,23 @@ impl Prg {
 
     /// Fills `out`.
     pub fn fill(&mut self, out: &mut [u8]) {
+        let isa = isa::current();
         let first = self.take(out.len());
         let cipher = &self.cipher;
         par::for_each(out, |s, part| {
-            keystream(cipher, first + (s / BLOCK) as u128, part)
+            keystream(isa, cipher, first + (s / BLOCK) as u128, part)
         });
     }
 
     /// `n` uniform ring elements.
     pub fn ring<R: Ring>(&mut self, n: usize) -> Vec<R> {
-        let mut out = vec![R::ZERO; n];
-        self.fill(bytemuck::cast_slice_mut(&mut out));
-        out
+        let isa = isa::current();
+        let first = self.take(n * size_of::<R>());
+        let cipher = &self.cipher;
+        build(n, |s, part| {
+            let block = first + (s * size_of::<R>() / BLOCK) as u128;
+            keystream(isa, cipher, block, bytemuck::cast_slice_mut(part));
+        })
     }
 
     /// `n` uniform bits.
@@ -109,29 +122,23 @@ impl Prg {
         let first = self.take(2 * n);
         let cipher = &self.cipher;
         let refused = Mutex::new(Vec::new());
-        let mut out = vec![0; n];
-        par::for_each(&mut out, |start, part| {
-            let mut mine = Vec::new();
-            let mut draws = [0u16; STRIP];
+        let mut out = build(n, |start, part| {
+            let (mut draws, mut marks) = ([0u16; STRIP], [false; STRIP / 64]);
             for (strip, part) in part.chunks_mut(STRIP).enumerate() {
                 let start = start + strip * STRIP;
-                let draws = &mut draws[..part.len()];
                 let block = first + (2 * start / BLOCK) as u128;
-                keystream(cipher, block, bytemuck::cast_slice_mut(draws));
-                for (i, (part, draws)) in part.chunks_mut(64).zip(draws.chunks(64)).enumerate() {
-                    if scale_draws(isa, part, draws, bound, offset) {
-                        let places = draws
-                            .iter()
-                            .enumerate()
-                            .filter(|(_, r)| refuses(**r, bound));
-                        mine.extend(places.map(|(j, _)| start + 64 * i + j));
-                    }
+                let bytes = bytemuck::cast_slice_mut(&mut draws[..part.len()]);
+                keystream(isa, cipher, block, bytes);
+                if !scale_draws(isa, part, &draws, bound, offset, &mut marks) {
+                    continue;
+                }
+                let mut refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
+                for i in (0..part.len()).step_by(64).filter(|i| marks[i / 64]) {
+                    let places = i..part.len().min(i + 64);
+                    let places = places.filter(|&place| refuses(draws[place], bound));
+                    refused.extend(places.map(|place| start + place));
                 }
             }
-            refused
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .append(&mut mine);
         });
         let mut refused = refused.into_inner().unwrap_or_else(PoisonError::into_inner);
         refused.sort_unstable();
@@ -153,27 +160,55 @@ impl Prg {
 /// Draws that are expanded at once.
 const STRIP: usize = 2048;
 
-/// The value of a draw in `0..bound`.
+/// The value of a draw in `0..bound`, `floor(draw bound / 2^16)`, within words of 16 bits.
 #[inline(always)]
 fn scaled(draw: u16, bound: u8) -> u8 {
-    ((draw as u32 * bound as u32) >> 16) as u8
+    let (high, low, bound) = (draw >> 8, draw & 255, bound as u16);
+    ((high * bound + (low * bound >> 8)) >> 8) as u8
 }
 
 /// Whether a draw would make its value more likely than others.
 #[inline(always)]
 fn refuses(draw: u16, bound: u8) -> bool {
-    draw.wrapping_mul(bound as u16) < (65536 % bound as u32) as u16
+    draw.wrapping_mul(bound as u16) < least(bound)
+}
+
+/// The least remainder of a draw that counts.
+#[inline(always)]
+fn least(bound: u8) -> u16 {
+    (65536 % bound as u32) as u16
 }
 
 simd! {
-    /// Values from draws; tells whether one must be drawn again.
-    fn scale_draws(out: &mut [u8], draws: &[u16], bound: u8, offset: u8) -> bool {
-        let mut refused = 0;
-        for (out, &draw) in out.iter_mut().zip(draws) {
-            *out = offset + scaled(draw, bound);
-            refused |= refuses(draw, bound) as u16;
+    /// Values from draws; tells whether one may have to be drawn again, and marks every 64 with
+    /// such a one.
+    fn scale_draws(
+        out: &mut [u8],
+        draws: &[u16; STRIP],
+        bound: u8,
+        offset: u8,
+        marks: &mut [bool],
+    ) -> bool {
+        let least = least(bound);
+        let scale = |values: &mut [u8; 64], draws: &[u16; 64]| {
+            let mut refused = 0;
+            for (value, &draw) in values.iter_mut().zip(draws) {
+                *value = offset + scaled(draw, bound);
+                refused |= (draw.wrapping_mul(bound as u16) < least) as u16;
+            }
+            refused != 0
+        };
+        let draws = draws.as_chunks().0;
+        let (groups, rest) = out.as_chunks_mut();
+        for ((values, draws), mark) in groups.iter_mut().zip(draws).zip(&mut *marks) {
+            *mark = scale(values, draws);
         }
-        refused != 0
+        if !rest.is_empty() {
+            let mut values = [0; 64];
+            marks[groups.len()] = scale(&mut values, &draws[groups.len()]);
+            rest.copy_from_slice(&values[..rest.len()]);
+        }
+        marks[..out.len().div_ceil(64)].contains(&true)
     }
 }
 
