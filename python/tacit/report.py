@@ -92,8 +92,9 @@ class Report:
         truncation, order, public_model, network, images, batch`, `threshold` (of a protocol that
         lets it be chosen),
         `setup`, `offline` and `online` (each `seconds, rounds, bytes_sent`, one entry per party),
-        `layers` (each `name, op, shape, seconds, rounds, bytes`), `accuracy`, `agreement` and
-        `max_abs_error` (each `None` where it was not asked for).
+        `layers` (each `name, op, shape, seconds, rounds, bytes`), `batches` (each
+        `offline_seconds, online_seconds`), `accuracy`, `agreement` and `max_abs_error` (each
+        `None` where it was not asked for).
         """
         return json.loads(json.dumps(self.data))
 

@@ -64,6 +64,12 @@ def test_layers_add_up_to_the_online_phase(result):
     assert max(report["online"]["bytes_sent"]) <= total <= sum(report["online"]["bytes_sent"])
 
 
+def test_every_batch_has_its_times(digits_model, digits_samples):
+    report = tacit.local().predict(digits_model, digits_samples[:5], batch=2).report
+    assert len(report.batches) == 3
+    assert all(b["offline_seconds"] > 0 and b["online_seconds"] > 0 for b in report.batches)
+
+
 def test_report_prints_and_converts(result, tmp_path):
     report = result.report
     assert "fc1" in str(report)

@@ -1,8 +1,9 @@
 //! Local steps of a product from a multiplication triple, and of a ReLU from one
 //! (Bicoptor 2.0, Algorithm 8).
 
+use crate::fresh::build;
 use crate::isa::{self, simd};
-use crate::{Bits, Ring, vec};
+use crate::{Bits, Ring, par};
 
 simd! {
     fn product_into<R: Ring>(out: &mut [R], d: &[R], e: &[R], a: &[R], b: &[R], constant: bool) {
@@ -37,7 +38,7 @@ pub fn product<R: Ring>(
 ) -> Vec<R> {
     assert!([d, e, a, b].iter().all(|v| v.len() == c.len()));
     let isa = isa::current();
-    crate::par::for_each(&mut c, |s, out| {
+    par::for_each(&mut c, |s, out| {
         let at = s..s + out.len();
         let [d, e, a, b] = [d, e, a, b].map(|v| &v[at.clone()]);
         product_into(isa, out, d, e, a, b, constant)
@@ -49,7 +50,7 @@ pub fn product<R: Ring>(
 pub fn unflip<R: Ring>(z: &[R], x: &[R], flips: &Bits) -> Vec<R> {
     assert!(z.len() == x.len() && z.len() == flips.len());
     let isa = isa::current();
-    vec::build(z.len(), |s, out| {
+    build(z.len(), |s, out| {
         let e = s + out.len();
         unflip_into(isa, out, &z[s..e], &x[s..e], &flips.words()[s / 64..])
     })
@@ -58,8 +59,8 @@ pub fn unflip<R: Ring>(z: &[R], x: &[R], flips: &Bits) -> Vec<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Prg;
     use crate::isa::same_everywhere;
+    use crate::{Prg, vec};
 
     fn products<R: Ring>() {
         for n in [0, 1, 65, 40_001] {

@@ -3,12 +3,13 @@
 
 use std::fmt;
 
+use crate::fresh::build;
 use crate::isa;
 pub use crate::words::and_product_words;
 use crate::words::{
     and_to, clean_tail, expand_bytes_into, expand_ring_into, top_bits, words_for, xor_to,
 };
-use crate::{Ring, par, vec};
+use crate::{Ring, par};
 
 /// A vector of bits, one per element of some tensor.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -194,7 +195,7 @@ impl Bits {
     /// One byte, 0 or 1, per bit.
     pub fn expand(&self) -> Vec<u8> {
         let isa = isa::current();
-        vec::build(self.len, |s, out| {
+        build(self.len, |s, out| {
             expand_bytes_into(isa, out, &self.words[s / 64..])
         })
     }
@@ -202,7 +203,7 @@ impl Bits {
     /// One ring element, 0 or 1, per bit.
     pub fn expand_ring<R: Ring>(&self) -> Vec<R> {
         let isa = isa::current();
-        vec::build(self.len, |s, out| {
+        build(self.len, |s, out| {
             expand_ring_into(isa, out, &self.words[s / 64..])
         })
     }

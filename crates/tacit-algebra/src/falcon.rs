@@ -6,10 +6,11 @@ mod compare;
 
 pub use compare::compare_leaves;
 
+use crate::fresh::build;
 use crate::isa::{self, simd};
 use crate::prime::reduce_once;
 use crate::words::{expand_bytes_into, top_bits};
-use crate::{Bits, Ring, par, vec};
+use crate::{Bits, Ring, par};
 
 simd! {
     fn masked_add_into<R: Ring>(sum: &mut [R], a: &[R], x: &[R]) {
@@ -98,7 +99,7 @@ pub fn sum3<R: Ring>(a: &[R], b: &[R], c: &[R]) -> (Vec<R>, Bits) {
 pub fn flip_residues(p: u8, x: &[u8], b: &Bits, add_bit: bool) -> Vec<u8> {
     assert_eq!(x.len(), b.len());
     let isa = isa::current();
-    vec::build(x.len(), |s, out: &mut [u8]| {
+    build(x.len(), |s, out: &mut [u8]| {
         for (i, out) in out.chunks_mut(STRIP).enumerate() {
             let s = s + STRIP * i;
             expand_bytes_into(isa, out, &b.words()[s / 64..]);
@@ -111,7 +112,7 @@ pub fn flip_residues(p: u8, x: &[u8], b: &Bits, add_bit: bool) -> Vec<u8> {
 pub fn flip_ring<R: Ring>(x: &[R], b: &Bits, add_bit: bool) -> Vec<R> {
     assert_eq!(x.len(), b.len());
     let isa = isa::current();
-    vec::build(x.len(), |s, out| {
+    build(x.len(), |s, out| {
         flip_ring_into(
             isa,
             out,
@@ -125,8 +126,8 @@ pub fn flip_ring<R: Ring>(x: &[R], b: &Bits, add_bit: bool) -> Vec<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Prg;
     use crate::isa::same_everywhere;
+    use crate::{Prg, vec};
 
     /// Every pair of low parts and every sign: 2^15 elements at 8 bits.
     #[test]

@@ -24,6 +24,7 @@ pub mod bicoptor;
 pub mod bits;
 pub mod conv;
 pub mod falcon;
+mod fresh;
 mod gemm;
 pub mod isa;
 mod kernel;

@@ -12,7 +12,8 @@ pub(crate) use below::Residue;
 #[cfg(test)]
 pub(crate) use below::assert_uniform;
 
-use crate::isa;
+use crate::fresh::build;
+use crate::isa::{self, Isa, simd};
 use crate::{BitRows, Bits, Ring, par};
 
 pub(crate) const BLOCK: usize = 16;
@@ -32,22 +33,29 @@ impl fmt::Debug for Prg {
     }
 }
 
+simd! {
+    /// Writes the numbers of the blocks from `first` on.
+    fn number(blocks: &mut [[u8; BLOCK]], first: u128) {
+        let (high, low) = ((first >> 64) as u64, first as u64);
+        for (block, i) in blocks.iter_mut().zip(0..) {
+            let (low, carry) = low.overflowing_add(i);
+            let words = [high.wrapping_add(carry as u64), low].map(u64::to_be);
+            block.copy_from_slice(bytemuck::bytes_of(&words));
+        }
+    }
+}
+
 /// Writes the blocks of the stream from `counter` on.
-pub(crate) fn keystream(cipher: &Aes128, counter: u128, out: &mut [u8]) {
-    let mut counter = counter;
-    let mut next = || {
-        let block = Array::from(counter.to_be_bytes());
-        counter = counter.wrapping_add(1);
-        block
-    };
-    let (blocks, tail) = Array::slice_as_chunks_mut(out);
+pub(crate) fn keystream(isa: Isa, cipher: &Aes128, counter: u128, out: &mut [u8]) {
+    let (blocks, tail) = out.as_chunks_mut();
     // The counters stay in the first-level cache until they are encrypted.
-    for blocks in blocks.chunks_mut(256) {
-        blocks.iter_mut().for_each(|block| *block = next());
-        cipher.encrypt_blocks(blocks);
+    for (blocks, i) in blocks.chunks_mut(256).zip(0..) {
+        number(isa, blocks, counter.wrapping_add(256 * i));
+        cipher.encrypt_blocks(Array::cast_slice_from_core_mut(blocks));
     }
     if !tail.is_empty() {
-        let mut last = next();
+        let last = counter.wrapping_add(blocks.len() as u128);
+        let mut last = Array::from(last.to_be_bytes());
         cipher.encrypt_block(&mut last);
         tail.copy_from_slice(&last[..tail.len()]);
     }
@@ -79,18 +87,23 @@ impl Prg {
 
     /// Fills `out`.
     pub fn fill(&mut self, out: &mut [u8]) {
+        let isa = isa::current();
         let first = self.take(out.len());
         let cipher = &self.cipher;
         par::for_each(out, |s, part| {
-            keystream(cipher, first + (s / BLOCK) as u128, part)
+            keystream(isa, cipher, first + (s / BLOCK) as u128, part)
         });
     }
 
     /// `n` uniform ring elements.
     pub fn ring<R: Ring>(&mut self, n: usize) -> Vec<R> {
-        let mut out = vec![R::ZERO; n];
-        self.fill(bytemuck::cast_slice_mut(&mut out));
-        out
+        let isa = isa::current();
+        let first = self.take(n * size_of::<R>());
+        let cipher = &self.cipher;
+        build(n, |s, part| {
+            let block = first + (s * size_of::<R>() / BLOCK) as u128;
+            keystream(isa, cipher, block, bytemuck::cast_slice_mut(part));
+        })
     }
 
     /// `n` uniform bits.

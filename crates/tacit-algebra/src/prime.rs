@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::fresh::{build, build_units};
 use crate::isa::{self, simd};
 use crate::words::squeeze;
-use crate::{Bits, par, vec};
+use crate::{Bits, par};
 
 /// Subtracts `p` from a value below `2p` where it is not below `p`.
 #[inline(always)]
@@ -165,12 +166,10 @@ pub fn pack(p: u8, a: &[u8]) -> Vec<u8> {
         6 => pack_into::<6>,
         _ => pack_into::<7>,
     };
-    let mut out = vec![0; packed_len(p, a.len())];
-    par::for_each_unit(a.len(), &mut out, 8 * bits, |s, out| {
+    build_units(a.len(), packed_len(p, a.len()), 8 * bits, |s, out| {
         let e = a.len().min(s + out.len() * 8 / bits);
         pack_into(out, &a[s..e]);
-    });
-    out
+    })
 }
 
 /// The inverse of [`pack`] for `n` residues; `None` if the length is wrong, a residue is `p` or
@@ -187,7 +186,7 @@ pub fn unpack(p: u8, bytes: &[u8], n: usize) -> Option<Vec<u8>> {
         _ => unpack_into::<7>,
     };
     let good = AtomicBool::new(true);
-    let out = vec::build(n, |s, out| {
+    let out = build(n, |s, out| {
         let (from, to) = (s * bits / 8, ((s + out.len()) * bits).div_ceil(8));
         if !unpack_into(p, out, &bytes[from..to]) {
             good.store(false, Ordering::Relaxed);

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use crate::fresh::build;
 use crate::isa::{self, simd};
 use crate::words::{clean_tail, words_for};
-use crate::{Bits, Ring, par, vec};
+use crate::{Bits, Ring, par};
 
 /// `rows` vectors of `cols` bits; row `i` holds bit `i` of every element.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -117,7 +118,7 @@ impl BitRows {
     pub fn to_ring<R: Ring>(&self) -> Vec<R> {
         assert!(self.rows <= R::BITS as usize);
         let isa = isa::current();
-        vec::build(self.cols, |s, out| to_ring_into(isa, out, self, s / 64))
+        build(self.cols, |s, out| to_ring_into(isa, out, self, s / 64))
     }
 }
 

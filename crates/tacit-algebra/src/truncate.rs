@@ -4,8 +4,9 @@
 //! The mask is `r = low + 2^{l-1} msb`; `low_shifted` and `msb` are this component of sharings of
 //! `low >> d` and of the top bit over the ring. `constant`: this component carries public terms.
 
+use crate::Ring;
+use crate::fresh::build;
 use crate::isa::{self, simd};
-use crate::{Ring, vec};
 
 simd! {
     fn gap_into<R: Ring>(out: &mut [R], c: &[R], low: &[R], msb: &[R], d: u32, constant: bool) {
@@ -33,7 +34,7 @@ simd! {
 pub fn gap<R: Ring>(c: &[R], low_shifted: &[R], msb: &[R], d: u32, constant: bool) -> Vec<R> {
     assert!(c.len() == low_shifted.len() && c.len() == msb.len() && 0 < d && d <= R::BITS - 2);
     let isa = isa::current();
-    vec::build(c.len(), |s, out| {
+    build(c.len(), |s, out| {
         let e = s + out.len();
         gap_into(
             isa,
@@ -52,7 +53,7 @@ pub fn gap<R: Ring>(c: &[R], low_shifted: &[R], msb: &[R], d: u32, constant: boo
 pub fn aby3<R: Ring>(c: &[R], low_shifted: &[R], msb: &[R], d: u32, constant: bool) -> Vec<R> {
     assert!(c.len() == low_shifted.len() && c.len() == msb.len() && 0 < d && d < R::BITS);
     let isa = isa::current();
-    vec::build(c.len(), |s, out| {
+    build(c.len(), |s, out| {
         let e = s + out.len();
         aby3_into(
             isa,

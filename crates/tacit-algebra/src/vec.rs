@@ -2,6 +2,7 @@
 
 use bytemuck::Pod;
 
+use crate::fresh::build;
 use crate::isa::{self, simd};
 use crate::{Ring, par};
 
@@ -97,13 +98,6 @@ simd! {
             *o = v.to_i64();
         }
     }
-}
-
-/// A new buffer of `n` elements filled part by part by `f(start, part)`.
-pub(crate) fn build<T: Pod + Send>(n: usize, f: impl Fn(usize, &mut [T]) + Sync) -> Vec<T> {
-    let mut out = vec![T::zeroed(); n];
-    par::for_each(&mut out, f);
-    out
 }
 
 /// The part of `a` that goes with `part`, which starts at `start`.

@@ -12,7 +12,7 @@ use tacit_protocols::machine::{Call, Machine};
 
 use crate::registry::{self, Program};
 use crate::terms::Terms;
-use crate::totals::{Totals, exchange};
+use crate::totals::{Metered, Totals, exchange};
 use crate::{Error, Report, Tensor};
 
 /// Items of a batch unless told otherwise.
@@ -257,6 +257,7 @@ impl Program for Prediction<'_> {
         self.observe("setup", 0)?;
         let weights = share_weights(self.plan, machine, self.roles, self.weights)?;
         let mut revealed: Option<Vec<i64>> = None;
+        let (mut batches, mut before) = (Vec::new(), [0.0; 2]);
         for batch in 0..self.batches() {
             let first = batch * self.batch;
             let n = self.batch.min(self.inputs - first);
@@ -270,7 +271,7 @@ impl Program for Prediction<'_> {
             let item = self.plan.input_len();
             let values = self.values.map(|v| &v[first * item..(first + n) * item]);
             let x = share_input(self.plan, machine, self.roles, n, values)?;
-            let batches = self.batches();
+            let count = self.batches();
             let mut cancelled = false;
             let ran = execute(self.plan, machine, &weights, x, n, &mut |p| {
                 cancelled = !(self.observe)(Progress {
@@ -279,7 +280,7 @@ impl Program for Prediction<'_> {
                     index: p.index,
                     layers: p.layers,
                     batch,
-                    batches,
+                    batches: count,
                 });
                 let stop = || tacit_protocols::Error::Invalid("cancelled".into());
                 if cancelled { Err(stop()) } else { Ok(()) }
@@ -291,8 +292,12 @@ impl Program for Prediction<'_> {
             if let Some(values) = reveal_output(machine, self.roles, &y)? {
                 revealed.get_or_insert_default().extend(values);
             }
+            let phases = [Phase::Offline, Phase::Online];
+            let now = phases.map(|phase| Metered::phase(machine.party(), phase).seconds);
+            batches.push([now[0] - before[0], now[1] - before[1]]);
+            before = now;
         }
-        let own = Totals::of(machine.party());
+        let own = Totals::of(machine.party(), batches);
         Ok((revealed, exchange(machine.party(), own)?))
     }
 }

@@ -35,7 +35,7 @@ pub use party::run_party;
 pub use processes::run_processes;
 pub use protocol::{OwnTruncation, Protocol};
 pub use registry::protocols;
-pub use report::{LayerReport, PhaseReport, PredictedCost, Report};
+pub use report::{BatchReport, LayerReport, PhaseReport, PredictedCost, Report};
 pub use settings::{Network, Settings};
 
 /// A tensor of floats in row-major order, the batch axis first.

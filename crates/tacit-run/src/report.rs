@@ -36,6 +36,15 @@ pub struct LayerReport {
     pub bytes: u64,
 }
 
+/// The wall time of one batch, of the slowest party in each phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BatchReport {
+    /// Making its correlated randomness.
+    pub offline_seconds: f64,
+    /// From its inputs to its outputs.
+    pub online_seconds: f64,
+}
+
 /// What a run would cost, as its protocol declares.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PredictedCost {
@@ -96,6 +105,8 @@ pub struct Report {
     pub online: PhaseReport,
     /// The online phase layer by layer.
     pub layers: Vec<LayerReport>,
+    /// Each batch by itself; in the first, memory and caches are cold.
+    pub batches: Vec<BatchReport>,
     /// The share of items whose class is the label, where labels were given.
     pub accuracy: Option<f64>,
     /// The share of items of the same class as in clear text, where that was compared.
@@ -131,6 +142,9 @@ impl Report {
             offline: combine(totals.iter().map(|t| t.offline)),
             online,
             layers,
+            batches: (0..images.div_ceil(batch))
+                .map(|number| batch_report(number, totals))
+                .collect(),
             warnings: plan.warnings.clone(),
             ..Self::empty(terms)
         }
@@ -162,6 +176,7 @@ impl Report {
             offline: PhaseReport::default(),
             online: PhaseReport::default(),
             layers: Vec::new(),
+            batches: Vec::new(),
             accuracy: None,
             agreement: None,
             max_abs_error: None,
@@ -201,6 +216,17 @@ fn layer(name: &str, op: &str, shape: &[usize], totals: &[Totals]) -> LayerRepor
         seconds: sum.seconds,
         rounds: sum.rounds,
         bytes: sum.bytes_sent.into_iter().max().unwrap_or(0),
+    }
+}
+
+fn batch_report(number: usize, totals: &[Totals]) -> BatchReport {
+    let slowest = |phase: usize| {
+        let metered = totals.iter().filter_map(|t| t.batches.get(number));
+        metered.map(|seconds| seconds[phase]).fold(0.0, f64::max)
+    };
+    BatchReport {
+        offline_seconds: slowest(0),
+        online_seconds: slowest(1),
     }
 }
 

@@ -7,8 +7,8 @@ use crate::Error;
 use crate::report::PhaseReport;
 
 const STEP: &str = "totals";
-/// The most bytes of one party's totals.
-const MAX_BYTES: usize = 4 << 20;
+/// The most bytes by which another party's totals exceed twice our own.
+const SLACK: usize = 4 << 20;
 
 /// One party's meters.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -19,6 +19,8 @@ pub(crate) struct Totals {
     pub online: Metered,
     /// The layers of the online phase.
     pub layers: Vec<(String, Metered)>,
+    /// Seconds of each batch, offline and online.
+    pub batches: Vec<[f64; 2]>,
 }
 
 /// Wall time, hops and payload bytes sent.
@@ -55,7 +57,7 @@ impl Metered {
 }
 
 impl Totals {
-    pub(crate) fn of(party: &Party) -> Self {
+    pub(crate) fn of(party: &Party, batches: Vec<[f64; 2]>) -> Self {
         let layers = party.meter().layers(Phase::Online);
         Totals {
             setup: Metered::phase(party, Phase::Setup),
@@ -65,6 +67,7 @@ impl Totals {
                 .iter()
                 .map(|(name, traffic)| (name.clone(), Metered::of(traffic)))
                 .collect(),
+            batches,
         }
     }
 }
@@ -82,13 +85,14 @@ pub(crate) fn exchange<T: Serialize + for<'de> Deserialize<'de>>(
     for peer in (0..party.parties()).filter(|&peer| peer != us) {
         party.send(peer, STEP, bytes.clone())?;
     }
+    let most = SLACK + 2 * bytes.len();
     let mut own = Some(own);
     let mut all = Vec::new();
     for peer in 0..party.parties() {
         all.push(match own.take_if(|_| peer == us) {
             Some(own) => own,
             None => {
-                let theirs = party.recv_at_most(peer, STEP, MAX_BYTES)?;
+                let theirs = party.recv_at_most(peer, STEP, most)?;
                 serde_json::from_slice(&theirs).map_err(|_| malformed(peer))?
             }
         });

@@ -7,8 +7,9 @@
 use super::Holder;
 use super::lane::switch;
 use super::window::prime_above;
+use crate::Ring;
+use crate::fresh::build;
 use crate::isa::{self, simd};
-use crate::{Ring, vec};
 
 /// `f` of P0's share; of P1's, the negative of `f` of its negative.
 #[inline(always)]
@@ -57,7 +58,7 @@ simd! {
 pub fn truncate_share<R: Ring>(holder: Holder, share: &[R], k: u32) -> Vec<R> {
     assert!(k < R::BITS);
     let isa = isa::current();
-    vec::build(share.len(), |s, out| {
+    build(share.len(), |s, out| {
         truncate_into(isa, out, &share[s..s + out.len()], holder, k)
     })
 }
@@ -70,7 +71,7 @@ pub fn truncate_share<R: Ring>(holder: Holder, share: &[R], k: u32) -> Vec<R> {
 pub fn truncate_share_middle<R: Ring>(holder: Holder, share: &[R], k1: u32, k2: u32) -> Vec<R> {
     assert!(k1.checked_add(k2).is_some_and(|k| k < R::BITS));
     let isa = isa::current();
-    vec::build(share.len(), |s, out| {
+    build(share.len(), |s, out| {
         middle_into(isa, out, &share[s..s + out.len()], holder, k1, k2)
     })
 }
@@ -80,7 +81,7 @@ pub fn truncate_share_middle<R: Ring>(holder: Holder, share: &[R], k1: u32, k2: 
 pub fn modulo_switch<R: Ring>(holder: Holder, share: &[R], m: u32) -> Vec<u64> {
     assert!(m <= R::BITS);
     let isa = isa::current();
-    vec::build(share.len(), |s, out| {
+    build(share.len(), |s, out| {
         switch_into(isa, out, &share[s..s + out.len()], holder, m)
     })
 }
@@ -90,7 +91,7 @@ pub fn modulo_switch<R: Ring>(holder: Holder, share: &[R], m: u32) -> Vec<u64> {
 pub fn split_mask<R: Ring>(r: &[R], trunc: u32) -> (Vec<R>, Vec<R>) {
     assert!(trunc <= R::BITS - 2);
     let isa = isa::current();
-    let shifted = vec::build(r.len(), |s, out| {
+    let shifted = build(r.len(), |s, out| {
         split_into(isa, out, &r[s..s + out.len()], trunc)
     });
     (shifted, vec::shr(r, R::BITS - 1))

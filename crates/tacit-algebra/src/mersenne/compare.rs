@@ -3,9 +3,9 @@
 //! Rows of bits are laid out `[bit][element]`: row `i` starts at `i n`.
 
 use super::{Field, vec::at};
+use crate::fresh::build;
 use crate::isa::{self, simd};
 use crate::par;
-use crate::vec::build;
 
 /// Elements that are worked on at once.
 pub(super) const STRIP: usize = 256;

@@ -1,11 +1,11 @@
 //! Public linear maps of rows.
 
 use super::Field;
+use crate::fresh::build;
 use crate::gemm::pack_left;
 use crate::isa::{self, Isa, simd};
 use crate::kernel::{Kernel, Side};
 use crate::par;
-use crate::vec::build;
 
 /// A public matrix, row-major.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Powers with fixed exponents: inverses and roots of whole buffers.
 
 use super::{Field, vec::at};
+use crate::fresh::build;
 use crate::isa::{self, simd};
-use crate::vec::build;
 
 simd! {
     /// `out = (a out + 1) / 2`.

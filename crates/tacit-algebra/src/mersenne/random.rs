@@ -25,7 +25,7 @@ impl Prg {
             for (strip, part) in part.chunks_mut(STRIP).enumerate() {
                 let start = start + strip * STRIP;
                 let block = first + (start * F::BYTES / BLOCK) as u128;
-                keystream(cipher, block, bytemuck::cast_slice_mut(part));
+                keystream(isa, cipher, block, bytemuck::cast_slice_mut(part));
                 if mask(isa, part) {
                     let places = part.iter().enumerate();
                     let places = places.filter(|(_, v)| v.to_u64() == F::P);

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Field;
 use super::compare::STRIP;
+use crate::fresh::build;
 use crate::isa::{self, simd};
 use crate::par;
-use crate::vec::build;
 
 /// Positions of a rotation: the smallest power of two above `l`.
 pub const fn rot_size<F: Field>() -> usize {

@@ -2,8 +2,8 @@
 
 use super::compare::STRIP;
 use super::{Field, vec::at};
+use crate::fresh::build;
 use crate::isa::{self, simd};
-use crate::vec::build;
 
 /// `Trunc_d(c)`: toward zero, for the sign that bit `l - 1` is.
 #[inline(always)]

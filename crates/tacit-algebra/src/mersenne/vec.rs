@@ -1,9 +1,9 @@
 //! Element-wise kernels over fields. Operands have equal lengths, else these functions panic.
 
 use super::Field;
+use crate::fresh::build;
 use crate::isa::{self, simd};
 use crate::par;
-use crate::vec::build;
 
 pub use super::power::{inverse, inverse_sqrt};
 pub use crate::vec::{gather, tile};

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Field;
+use crate::fresh::build;
 use crate::isa::{self, simd};
-use crate::vec::build;
 
 simd! {
     /// Whether all words are below `p`.

@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use bytemuck::{Pod, Zeroable};
 
 use super::{BLOCK, Prg, keystream};
+use crate::fresh::build;
 use crate::isa::{Isa, simd};
-use crate::par;
 
 /// A word that holds residues, and how one is drawn.
 ///
@@ -25,13 +25,14 @@ pub(crate) trait Residue: Pod + Send + Sync {
 }
 
 macro_rules! residue {
-    ($word:ty, $draw:ty, $wide:ty) => {
+    ($word:ty, $draw:ty, $high:expr) => {
         impl Residue for $word {
             type Draw = $draw;
 
             #[inline(always)]
             fn scaled(draw: $draw, bound: $word, offset: $word) -> $word {
-                offset + ((draw as $wide * bound as $wide) >> <$draw>::BITS) as $word
+                let high: fn($draw, $word) -> $draw = $high;
+                offset + high(draw, bound) as $word
             }
             #[inline(always)]
             fn spare(bound: $word) -> $draw {
@@ -45,10 +46,15 @@ macro_rules! residue {
     };
 }
 
-residue!(u8, u16, u32);
-residue!(u16, u16, u32);
-residue!(u32, u32, u64);
-residue!(u64, u64, u128);
+// Within words of 16 bits, of which a register holds twice as many.
+residue!(u8, u16, |draw, bound| {
+    let (high, low, bound) = (draw >> 8, draw & 255, bound as u16);
+    (high * bound + (low * bound >> 8)) >> 8
+});
+residue!(u16, u16, |r, bound| (r as u32 * bound as u32 >> 16) as u16);
+residue!(u32, u32, |r, bound| (r as u64 * bound as u64 >> 32) as u32);
+residue!(u64, u64, |r, bound| (r as u128 * bound as u128 >> 64)
+    as u64);
 
 /// Draws that are expanded at once.
 const STRIP: usize = 2048;
@@ -65,30 +71,24 @@ impl Prg {
         let cipher = &self.cipher;
         let spare = T::spare(bound);
         let refused = Mutex::new(Vec::new());
-        let mut out = vec![T::zeroed(); n];
-        par::for_each(&mut out, |start, part| {
-            let mut mine = Vec::new();
+        let mut out = build(n, |start, part| {
             let mut draws = [T::Draw::zeroed(); STRIP];
+            let mut marks = [false; STRIP / GROUP];
             for (strip, part) in part.chunks_mut(STRIP).enumerate() {
                 let start = start + strip * STRIP;
-                let draws = &mut draws[..part.len()];
                 let block = first + (size * start / BLOCK) as u128;
-                keystream(cipher, block, bytemuck::cast_slice_mut(draws));
-                let groups = part.chunks_mut(GROUP).zip(draws.chunks(GROUP));
-                for (i, (part, draws)) in groups.enumerate() {
-                    if scale_draws(isa, part, draws, bound, offset, spare) {
-                        let places = draws
-                            .iter()
-                            .enumerate()
-                            .filter(|(_, r)| T::refuses(**r, bound, spare));
-                        mine.extend(places.map(|(j, _)| start + GROUP * i + j));
-                    }
+                let bytes = bytemuck::cast_slice_mut(&mut draws[..part.len()]);
+                keystream(isa, cipher, block, bytes);
+                if !scale_draws(isa, part, &draws, bound, offset, spare, &mut marks) {
+                    continue;
+                }
+                let mut refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
+                for i in (0..part.len()).step_by(GROUP).filter(|i| marks[i / GROUP]) {
+                    let places = i..part.len().min(i + GROUP);
+                    let places = places.filter(|&place| T::refuses(draws[place], bound, spare));
+                    refused.extend(places.map(|place| start + place));
                 }
             }
-            refused
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .append(&mut mine);
         });
         let mut refused = refused.into_inner().unwrap_or_else(PoisonError::into_inner);
         refused.sort_unstable();
@@ -109,20 +109,35 @@ impl Prg {
 }
 
 simd! {
-    /// Values from draws; tells whether one must be drawn again.
+    /// Values from draws; tells whether one may have to be drawn again, and marks every group with
+    /// such a one.
     fn scale_draws<T: Residue>(
         out: &mut [T],
-        draws: &[T::Draw],
+        draws: &[T::Draw; STRIP],
         bound: T,
         offset: T,
         spare: T::Draw,
+        marks: &mut [bool],
     ) -> bool {
-        let mut refused = 0;
-        for (out, &draw) in out.iter_mut().zip(draws) {
-            *out = T::scaled(draw, bound, offset);
-            refused |= T::refuses(draw, bound, spare) as u16;
+        let scale = |values: &mut [T; GROUP], draws: &[T::Draw; GROUP]| {
+            let mut refused = 0;
+            for (value, &draw) in values.iter_mut().zip(draws) {
+                *value = T::scaled(draw, bound, offset);
+                refused |= T::refuses(draw, bound, spare) as u16;
+            }
+            refused != 0
+        };
+        let draws = draws.as_chunks().0;
+        let (groups, rest) = out.as_chunks_mut();
+        for ((values, draws), mark) in groups.iter_mut().zip(draws).zip(&mut *marks) {
+            *mark = scale(values, draws);
         }
-        refused != 0
+        if !rest.is_empty() {
+            let mut values = [T::zeroed(); GROUP];
+            marks[groups.len()] = scale(&mut values, &draws[groups.len()]);
+            rest.copy_from_slice(&values[..rest.len()]);
+        }
+        marks[..out.len().div_ceil(GROUP)].contains(&true)
     }
 }
 

@@ -3,9 +3,9 @@
 //! A short message that nothing waits before and that is due at once does not take the way over
 //! the writing thread: its sender encrypts it and writes what the socket takes without waiting.
 //!
-//! The TLS state is locked for cryptography only, never while a socket is waited for; only who
-//! holds the outlet takes bytes out of it, so that records leave in the order in which they were
-//! made.
+//! The TLS state is locked for cryptography and for what the socket takes at once, never while a
+//! socket is waited for; only who holds the outlet takes bytes out of it, so that records leave in
+//! the order in which they were made.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use rustix::net::SendFlags;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use rustls::Connection;
 
 use super::connect::{Secured, spawn, system};
@@ -50,12 +51,34 @@ struct Shared {
     session: Session,
 }
 
-/// What goes out, in order: the number of the next frame, and records not yet written.
+/// The right to write, in order.
 #[derive(Default)]
 struct Outlet {
+    /// The number of the next frame.
     sequence: u64,
-    sealed: Vec<u8>,
-    written: usize,
+}
+
+/// A socket that takes what it has room for.
+struct Unwaiting<'a>(&'a TcpStream);
+
+impl Write for Unwaiting<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_vectored(&[IoSlice::new(bytes)])
+    }
+
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        Ok(sendmsg(
+            self.0,
+            parts,
+            &mut SendAncillaryBuffer::default(),
+            flags,
+        )?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Shared {
@@ -292,24 +315,12 @@ impl Shared {
             return None;
         }
         let mut outlet = self.outlet.try_lock().ok()?;
-        if outlet.written < outlet.sealed.len() {
+        if self.tls().wants_write() {
             return None;
         }
         // A failure is one that the reader sees too; nobody else asks for it.
         let _ = self.seal(&mut outlet, parcel, &parcel.payload, false);
-        let _ = self.collect(&mut outlet);
-        while outlet.written < outlet.sealed.len() {
-            let rest = &outlet.sealed[outlet.written..];
-            match rustix::net::send(
-                &self.stream,
-                rest,
-                SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
-            ) {
-                Ok(taken) => outlet.written += taken,
-                Err(_) => return Some(true),
-            }
-        }
-        Some(false)
+        Some(!self.offer(&mut outlet).unwrap_or(false))
     }
 
     /// Encrypts one frame.
@@ -334,24 +345,25 @@ impl Shared {
         }
     }
 
-    /// Takes what TLS has to say.
-    fn collect(&self, outlet: &mut Outlet) -> io::Result<()> {
-        if outlet.written == outlet.sealed.len() {
-            outlet.sealed.clear();
-            outlet.written = 0;
-        }
+    /// Writes what there is, as far as that needs no waiting; whether that was all.
+    fn offer(&self, _: &mut Outlet) -> io::Result<bool> {
         let mut tls = self.tls();
         while tls.wants_write() {
-            tls.write_tls(&mut outlet.sealed)?;
+            match tls.write_tls(&mut Unwaiting(&self.stream)) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                written => drop(written?),
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Writes all that there is.
     fn flush(&self, outlet: &mut Outlet) -> io::Result<()> {
-        self.collect(outlet)?;
-        (&self.stream).write_all(&outlet.sealed[outlet.written..])?;
-        outlet.written = outlet.sealed.len();
+        while !self.offer(outlet)? {
+            // Whatever ends the waiting, also a signal or a broken connection: the next try tells.
+            let _ = poll(&mut [PollFd::new(&self.stream, PollFlags::OUT)], None);
+        }
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::common::{CLASSES, compiled, distance, inputs, quiet};
-use tacit_run::{CompileOptions, Outcome, Protocol, Settings, Tensor, run_local};
+use tacit_run::{BatchReport, CompileOptions, Outcome, Protocol, Settings, Tensor, run_local};
 
 fn settings(json: &str) -> Settings {
     Settings::from_json(json).unwrap_or_else(|e| panic!("{e}"))
@@ -42,6 +42,19 @@ fn predict(model: &str, run: &str, n: usize, bound: f32) -> Outcome {
 fn clear_text_follows_float() {
     predict(r#"{"ring": 64}"#, r#"{"protocol": "clear"}"#, 9, 2e-4);
     predict(r#"{"ring": 32}"#, r#"{"protocol": "clear"}"#, 9, 0.02);
+}
+
+#[test]
+fn every_batch_is_timed() {
+    let report = predict("{}", r#"{"batch": 2}"#, 5, 0.02).report;
+    assert_eq!(report.batches.len(), 3);
+    let total = |seconds: fn(&BatchReport) -> f64| report.batches.iter().map(seconds).sum::<f64>();
+    let offline = (total(|b| b.offline_seconds), report.offline.seconds);
+    let online = (total(|b| b.online_seconds), report.online.seconds);
+    for (batches, phase) in [offline, online] {
+        // The slowest party need not be the same in every batch.
+        assert!(phase <= batches + 1e-9 && batches <= 3.0 * phase);
+    }
 }
 
 #[test]

@@ -63,10 +63,7 @@ impl<R: Ring> BicoptorRss<R> {
         };
         check::<R>(trunc)?;
         if self.options.truncation == Truncation::SecureMl {
-            let share = match self.role.carries() {
-                true => vec::add(unshared, common),
-                false => unshared.clone(),
-            };
+            let share = self.summand(x);
             let share = truncate_locally(&self.role, &share, trunc);
             return self.replicate(REPLICATE, n, share);
         }

@@ -8,6 +8,7 @@ mod relu;
 
 use std::ops::Range;
 
+use tacit_algebra::bicoptor::Holder;
 use tacit_algebra::{Conv2d, MatMul, Ring, vec};
 use tacit_net::{Party, Phase};
 
@@ -58,6 +59,19 @@ impl<R: Ring> BicoptorRss<R> {
         }
         let (_, material) = self.store.pop_front().expect("just seen");
         Ok(material)
+    }
+
+    /// A holder's summand of `x`, re-randomised: the assistant knows component 2, and components
+    /// may be public. Local.
+    fn summand(&mut self, x: &Rss<Vec<R>>) -> Vec<R> {
+        let Role::Holder { which, common, .. } = &mut self.role else {
+            return Vec::new();
+        };
+        let rho = common.ring(x.own.len());
+        match which {
+            Holder::First => vec::add3(&x.own, &x.next, &rho),
+            Holder::Second => vec::sub(&x.next, &rho),
+        }
     }
 
     /// Replicated shares of what the holders share between them: components 0 and 2 are drawn

@@ -4,7 +4,7 @@
 //! components; and ReLU multiplies `x` with the known mask `sigma` of the sign in the first hop, so
 //! that it takes no third one.
 
-use tacit_algebra::{Bits, Ring, beaver, vec};
+use tacit_algebra::{Bits, Ring, beaver};
 
 use super::BicoptorRss;
 use super::demand::{Material, Sign, Want};
@@ -57,14 +57,7 @@ impl<R: Ring> BicoptorRss<R> {
     /// The first hop: the holders send the entries of `x`, re-randomised, flipped by `t`.
     fn begin_sign(&mut self, x: &Rss<Vec<R>>, keys: KeyBits, flips: &Bits) -> Result<(), Error> {
         let window = window::<R>(keys, self.options.form)?;
-        let Role::Holder { common, .. } = &mut self.role else {
-            return Ok(());
-        };
-        let rho = common.ring(x.own.len());
-        let share = match self.rss.party.id() {
-            0 => vec::add3(&x.own, &x.next, &rho),
-            _ => vec::sub(&x.next, &rho),
-        };
+        let share = self.summand(x);
         for part in parts(&window, share.len()) {
             let t = flips.slice(part.start, part.len());
             let (party, role) = (&mut self.rss.party, &mut self.role);
