@@ -8,6 +8,7 @@ mod layers;
 mod ranges;
 mod scales;
 mod search;
+mod truncations;
 mod width;
 mod wire;
 
@@ -24,6 +25,7 @@ use layers::layer_op;
 pub use layers::{Layer, LayerOp, Plan};
 use ranges::Bound;
 use scales::{Limits, Scale};
+pub use truncations::Truncated;
 pub(crate) use width::widest;
 pub use width::{WIDTHS, is_field, numbers};
 pub use wire::WireError;
@@ -50,6 +52,9 @@ pub struct PlanOptions<'a> {
     pub public_model: bool,
     /// The order of product and truncation.
     pub order: Order,
+    /// Whether weights carry as many fraction bits as the values, as in most papers, rather than
+    /// as many as help and fit.
+    pub same_scale: bool,
     /// How many times larger than in the samples a value may be.
     pub margin: f64,
     /// Typical inputs, one item after the other, to see how large values become.
@@ -69,6 +74,7 @@ impl Default for PlanOptions<'_> {
             fraction_bits: None,
             public_model: false,
             order: Order::default(),
+            same_scale: false,
             margin: 2.0,
             samples: None,
             input_range: None,
@@ -116,11 +122,8 @@ pub enum PlanError {
 /// made-up inputs show, with a warning.
 pub fn plan(graph: &Graph, options: &PlanOptions) -> Result<Plan, PlanError> {
     check_options(options)?;
-    let limits = Limits {
-        ring_bits: options.ring_bits,
-        order: options.order,
-    };
-    let (bounds, trials, mut warnings) = bounds(graph, options, &limits)?;
+    let limits = limits(options);
+    let (bounds, trials, warnings) = bounds(graph, options, &limits)?;
     let f = match options.fraction_bits {
         Some(f) => f,
         None => {
@@ -128,9 +131,47 @@ pub fn plan(graph: &Graph, options: &PlanOptions) -> Result<Plan, PlanError> {
             for_narrow_comparisons(graph, options, &bounds, best)
         }
     };
-    let scales = limits.scales(graph, &bounds, f)?;
-    warnings.extend(unsafe_layer(graph, &bounds, &scales, &limits, f));
-    Ok(assemble(graph, options, &bounds, &scales, f, warnings))
+    at(graph, options, &bounds, warnings, f)
+}
+
+/// The plans for several numbers of fraction bits, made from one look at the values' ranges; each
+/// is refused on its own where its values would leave the ring or field.
+pub fn plan_each(
+    graph: &Graph,
+    options: &PlanOptions,
+    fraction_bits: &[u32],
+) -> Result<Vec<Result<Plan, PlanError>>, PlanError> {
+    for &f in fraction_bits {
+        check_options(&PlanOptions {
+            fraction_bits: Some(f),
+            ..options.clone()
+        })?;
+    }
+    let (bounds, _, warnings) = bounds(graph, options, &limits(options))?;
+    let plan = |&f: &u32| at(graph, options, &bounds, warnings.clone(), f);
+    Ok(fraction_bits.iter().map(plan).collect())
+}
+
+/// The plan at `f` fraction bits.
+fn at(
+    graph: &Graph,
+    options: &PlanOptions,
+    bounds: &[Bound],
+    mut warnings: Vec<String>,
+    f: u32,
+) -> Result<Plan, PlanError> {
+    let limits = limits(options);
+    let scales = limits.scales(graph, bounds, f)?;
+    warnings.extend(unsafe_layer(graph, bounds, &scales, &limits, f));
+    Ok(assemble(graph, options, bounds, &scales, f, warnings))
+}
+
+fn limits(options: &PlanOptions) -> Limits {
+    Limits {
+        ring_bits: options.ring_bits,
+        order: options.order,
+        same_scale: options.same_scale,
+    }
 }
 
 fn check_options(options: &PlanOptions) -> Result<(), PlanError> {
