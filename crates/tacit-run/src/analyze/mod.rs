@@ -109,6 +109,9 @@ impl Compiled {
             return Err(Error::setting("fraction bits", "none are given"));
         }
         check_shape("input", &self.graph, &x)?;
+        if x.values.is_empty() {
+            return Err(Error::setting("input", "it has no items; give at least 1"));
+        }
         if let Some(at) = x.values.iter().position(|v| !v.is_finite()) {
             let why = format!("element {at} is {}; give finite numbers", x.values[at]);
             return Err(Error::setting("input", why));
