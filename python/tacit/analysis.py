@@ -32,10 +32,10 @@ SHORT = {"multiply-then-truncate": "mult-then-trc", "truncate-then-multiply": "t
 SAMPLES = 64
 """Inputs that a module of torch is exported with."""
 NOTE = (
-    "f: fraction bits of values and weights. e1: the large error of ABY3's truncation. P(e1): its "
-    "probability for the largest truncated value under a random mask, 2^-(l - lx - 1). Predicted "
-    "as long as values are right; a wrong value gives more. A fixed mask is no mask: it only hides "
-    "e1."
+    "f: fraction bits of values and weights. (r): random masks. (f): a fixed mask, which is "
+    "insecure and hides e1, the large error of ABY3's truncation. right: the accuracy; same: the "
+    "float32 model's answer. P(e1): of the largest truncated value under a random mask, "
+    "2^-(l - lx - 1). The forecast of e1 holds while values are right; wrong ones make more."
 )
 
 
@@ -110,14 +110,13 @@ class Analysis:
         title = f"{d['ring']}-bit ring, {d['items']} items; the float32 model has "
         title += f"{100 * d['float_accuracy']:.2f} %"
         table = Table(title=title, box=box.SIMPLE, padding=0, pad_edge=False)
-        table.add_column("f", justify="right")
-        table.add_column("order")
-        table.add_column("masks")
-        for name in ("accuracy,\n%", "same\nanswer, %", "P(e1)\nup to"):
-            table.add_column(name, justify="right")
-        table.add_column("in layer", max_width=16)
-        for name in ("e1 per item,\npredicted", "\nmeasured"):
-            table.add_column(name, justify="right")
+        table.add_column("f", justify="right", no_wrap=True)
+        table.add_column("order and masks", no_wrap=True)
+        for name in ("right,\n%", "same,\n%", "P(e1)\nup to"):
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("in layer", no_wrap=True, max_width=16)
+        for name in ("e1/item,\nforecast", "\nmetered"):
+            table.add_column(name, justify="right", no_wrap=True)
         for row in self.rows:
             table.add_row(*_cells(row))
         return table
@@ -144,7 +143,7 @@ class Analysis:
 
 def _cells(row: dict[str, Any]) -> list[str]:
     """A row of the table."""
-    start = [str(row["fraction_bits"]), SHORT[row["order"]], row["masks"]]
+    start = [str(row["fraction_bits"]), f"{SHORT[row['order']]} ({row['masks'][0]})"]
     if row["refused"] is not None:
         return [*start, "refused"]
     shares = [f"{100 * row[name]:.2f}" for name in ("accuracy", "agreement")]
