@@ -72,6 +72,7 @@ fn masked<R: Ring>(x: &[R], r: &[R], trunc: u32) -> Vec<R> {
 }
 
 /// The mask of the programs that the paper examined, `2^26` of 64 bits, and its like of fewer.
+/// It hides the error of either sign, since their shifts are signed as those of the kernel.
 fn insecure_mask<R: Ring>() -> R {
     R::ONE.shl(R::BITS * 26 / 64)
 }

@@ -50,6 +50,14 @@ impl AnalysisOptions {
     pub fn from_json(text: &str) -> Result<Self, Error> {
         serde_json::from_str(text).map_err(|e| Error::setting("analysis options", e.to_string()))
     }
+
+    fn check(&self) -> Result<(), Error> {
+        asked_width(Some(self.ring), None)?;
+        if self.fraction_bits.is_empty() {
+            return Err(Error::setting("fraction bits", "none are given"));
+        }
+        Ok(())
+    }
 }
 
 /// An analysis. Serialises to its JSON report.
@@ -104,18 +112,8 @@ impl Compiled {
         labels: &[i64],
         observe: Observer,
     ) -> Result<Analysis, Error> {
-        asked_width(Some(options.ring), None)?;
-        if options.fraction_bits.is_empty() {
-            return Err(Error::setting("fraction bits", "none are given"));
-        }
-        check_shape("input", &self.graph, &x)?;
-        if x.values.is_empty() {
-            return Err(Error::setting("input", "it has no items; give at least 1"));
-        }
-        if let Some(at) = x.values.iter().position(|v| !v.is_finite()) {
-            let why = format!("element {at} is {}; give finite numbers", x.values[at]);
-            return Err(Error::setting("input", why));
-        }
+        options.check()?;
+        check_input(&self.graph, &x)?;
         let (float, magnitudes) = Magnitudes::of(&self.graph, x)?;
         let float_accuracy = accuracy(&self.plan, &float, labels)?;
         let mut analyst = Analyst {
@@ -179,96 +177,82 @@ impl<'a> Analyst<'a> {
         }
     }
 
-    /// The rows of all masks, refused where the plan or the weights leave the ring.
+    /// The rows of all masks.
     fn rows(
         &mut self,
         fraction_bits: u32,
         order: Order,
         plan: Result<Plan, PlanError>,
     ) -> Result<Vec<AnalysisRow>, Error> {
-        let row = AnalysisRow {
+        let rows = MASKS.map(|(masks, _)| AnalysisRow {
             fraction_bits,
             order: order.name(),
+            masks,
             ..AnalysisRow::default()
-        };
-        let fitting = match plan {
-            Ok(plan) => match plan.encode_weights(self.graph) {
-                Ok(weights) => Ok((plan, weights)),
-                Err(error @ EncodeError::Weight { .. }) => Err(error.to_string()),
-                Err(error) => return Err(error.into()),
-            },
-            Err(error @ PlanError::Range { .. }) => Err(error.to_string()),
-            Err(error) => return Err(error.into()),
-        };
-        let (plan, weights) = match fitting {
-            Ok(fitting) => fitting,
-            Err(why) => {
-                self.done += MASKS.len();
-                let refused = |(masks, _)| AnalysisRow {
-                    masks,
-                    refused: Some(why.clone()),
-                    ..row.clone()
+        });
+        let encoded = plan.map_err(Error::from).and_then(|plan| {
+            let weights = plan.encode_weights(self.graph)?;
+            Ok((plan, weights))
+        });
+        let rows = match encoded {
+            Ok((plan, weights)) => self.measured(&plan, &weights, rows)?,
+            Err(error) if leaves_the_ring(&error) => {
+                let refused = |row| AnalysisRow {
+                    refused: Some(error.to_string()),
+                    ..row
                 };
-                return Ok(MASKS.into_iter().map(refused).collect());
+                rows.map(refused).to_vec()
             }
+            Err(error) => return Err(error),
         };
-        let expected = LargeError::expected(&plan, &self.magnitudes);
-        let row = AnalysisRow {
-            e1_probability: expected.as_ref().map(|e| e.probability),
-            layer: expected.as_ref().map(|e| e.layer.clone()),
-            e1_per_item_predicted: expected.map(|e| e.per_item),
-            ..row
-        };
-        let mut rows = Vec::new();
-        for (masks, kind) in MASKS {
-            rows.push(self.measured(
-                &plan,
-                &weights,
-                kind,
-                AnalysisRow {
-                    masks,
-                    ..row.clone()
-                },
-            )?);
-            self.done += 1;
-        }
+        self.done += MASKS.len();
         Ok(rows)
     }
 
-    /// The row with what a run of it gives.
+    /// The rows with what runs of the plan give.
     fn measured(
         &mut self,
         plan: &Plan,
         weights: &[LayerWeights],
-        kind: Truncating,
-        row: AnalysisRow,
-    ) -> Result<AnalysisRow, Error> {
-        let (revealed, large_errors) = match plan.ring_bits {
-            32 => self.run::<u32>(plan, weights, kind, &row)?,
-            _ => self.run::<u64>(plan, weights, kind, &row)?,
-        };
-        let output = plan.finish(&revealed)?;
-        Ok(AnalysisRow {
-            accuracy: Some(accuracy(plan, &output, self.labels)?),
-            agreement: Some(share(&classes(plan, &output), &self.float)),
-            e1_per_item: Some(large_errors as f64 / self.x.shape[0] as f64),
-            ..row
-        })
+        rows: [AnalysisRow; MASKS.len()],
+    ) -> Result<Vec<AnalysisRow>, Error> {
+        let expected = LargeError::expected(plan, &self.magnitudes);
+        let mut measured = Vec::new();
+        for (row, (_, kind)) in rows.into_iter().zip(MASKS) {
+            let done = self.done + measured.len();
+            let (revealed, large_errors) = match plan.ring_bits {
+                32 => self.run::<u32>(plan, weights, kind, &row, done)?,
+                _ => self.run::<u64>(plan, weights, kind, &row, done)?,
+            };
+            let output = plan.finish(&revealed)?;
+            measured.push(AnalysisRow {
+                accuracy: Some(accuracy(plan, &output, self.labels)?),
+                agreement: Some(share(&classes(plan, &output), &self.float)),
+                e1_probability: expected.as_ref().map(|e| e.probability),
+                layer: expected.as_ref().map(|e| e.layer.clone()),
+                e1_per_item_predicted: expected.as_ref().map(|e| e.per_item),
+                e1_per_item: Some(large_errors as f64 / self.x.shape[0] as f64),
+                ..row
+            });
+        }
+        Ok(measured)
     }
 
-    /// Predicts everything in the clear: what is revealed, and the number of large errors.
+    /// Predicts everything in the clear, after `done` other rows: what is revealed, and the number
+    /// of large errors.
     fn run<R: Ring>(
         &mut self,
         plan: &Plan,
         weights: &[LayerWeights],
         kind: Truncating,
         row: &AnalysisRow,
+        done: usize,
     ) -> Result<(Vec<i64>, u64), Error> {
         let settings = Settings::default();
         let roles = settings.roles(1)?;
         let values = plan.encode_input(self.x.values, self.x.shape)?;
         let items = self.x.shape[0];
-        let (done, total) = (self.done, self.total);
+        let total = self.total;
         let mut observe = |progress: Progress| {
             let f = row.fraction_bits;
             let layer = format!("f = {f}, {}, {}: {}", row.order, row.masks, progress.layer);
@@ -296,4 +280,27 @@ impl<'a> Analyst<'a> {
         })?;
         Ok(ended.swap_remove(0))
     }
+}
+
+/// Refuses what is no batch of finite numbers.
+fn check_input(graph: &Graph, x: &Tensor) -> Result<(), Error> {
+    check_shape("input", graph, x)?;
+    if x.values.is_empty() {
+        return Err(Error::setting("input", "it has no items; give at least 1"));
+    }
+    match x.values.iter().position(|v| !v.is_finite()) {
+        None => Ok(()),
+        Some(at) => {
+            let why = format!("element {at} is {}; give finite numbers", x.values[at]);
+            Err(Error::setting("input", why))
+        }
+    }
+}
+
+/// Whether an error says that a value or a weight does not fit, and where.
+fn leaves_the_ring(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Plan(PlanError::Range { .. }) | Error::Encode(EncodeError::Weight { .. })
+    )
 }
