@@ -55,7 +55,7 @@ def test_random_masks_break_what_a_fixed_one_hides(analysis):
         assert hidden["accuracy"] >= good
         assert hidden["e1_per_item"] == 0
         assert row(analysis, 12, order, "random")["e1_per_item"] < 0.1
-    assert row(analysis, 12, ORDERS[0], "random")["agreement"] > 0.95
+    assert row(analysis, 12, ORDERS[0], "random")["agreement"] > 0.9
 
 
 def test_the_error_is_predicted(digits_path, digits):
@@ -69,6 +69,22 @@ def test_the_error_is_predicted(digits_path, digits):
     # The float32 model's largest logit, of 2 * 20 fraction bits.
     largest = np.abs(tacit.compile(digits_path).reference(x[:50])).max()
     assert few["e1_probability"] >= largest * 2.0 ** (40 - 64)
+
+
+def test_the_error_comes_as_often_as_predicted(save_onnx):
+    """One product, so that no wrong value is truncated again."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], "product")]
+    path = save_onnx(nodes, [4], [4], {"w": np.eye(4, dtype=np.float32)})
+    x = np.random.default_rng(1).uniform(-60, 60, (20_000, 4)).astype(np.float32)
+    made = tacit.analyze_truncation(path, x, x.argmax(1), ring=32, fraction_bits=[11])
+    found = row(made, 11, ORDERS[0], "random")
+    assert found["layer"] == "product"
+    # 2^-(32 - lx - 1) for 60 at 22 fraction bits, which has 28 bits.
+    assert found["e1_probability"] == 1 / 8
+    expected = float(np.abs(x).sum(1).mean()) * 2.0 ** (22 - 32)
+    assert found["e1_per_item_predicted"] == pytest.approx(expected, rel=1e-4)
+    assert found["e1_per_item"] == pytest.approx(expected, abs=6 * (expected / len(x)) ** 0.5)
+    assert row(made, 11, ORDERS[0], "fixed (insecure)")["e1_per_item"] == 0
 
 
 def test_it_is_a_table(analysis):
