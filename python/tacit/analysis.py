@@ -78,6 +78,7 @@ class Analysis:
         Needs `pip install tacit[plot]`.
         """
         check_plot(path)
+        from matplotlib import rc_context  # noqa: PLC0415
         from matplotlib.figure import Figure  # noqa: PLC0415
 
         figure = Figure(figsize=(7, 4.5), layout="constrained")
@@ -91,9 +92,10 @@ class Analysis:
         axes.set(xlabel="fraction bits", ylabel="accuracy, %", title=title, ylim=(0, 102))
         axes.legend(title=f"{self.data['ring']}-bit ring, order and masks", fontsize="small")
         axes.grid(alpha=0.3)
-        # Without a date, so that the same figures give the same file.
+        # Without a date or random names, so that the same figures give the same file.
         svg = Path(path).suffix == ".svg"
-        figure.savefig(path, metadata={"Date": None} if svg else None)
+        with rc_context({"svg.hashsalt": "tacit"}):
+            figure.savefig(path, metadata={"Date": None} if svg else None)
 
     def _lines(self) -> dict[str, list[dict[str, Any]]]:
         """The rows that have a result, by order and masks."""
