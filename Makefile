@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python lint bench bench-peers bench-liu24 bench-bicoptor2 accuracy clean
+.PHONY: help demo test test-rust test-python lint bench bench-peers bench-liu24 bench-bicoptor2 accuracy analyze-truncation clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -43,6 +43,9 @@ bench-bicoptor2: $(VENV)/.test ## Bicoptor 2.0 beside Falcon and the paper's tab
 
 accuracy: $(VENV)/.test ## predict whole test sets (long); fills docs/results.md
 	$(BIN)/python scripts/accuracy.py
+
+analyze-truncation: $(VENV)/.test ## what ABY3's truncation does to real models; fills docs/results.md
+	$(BIN)/python scripts/analyze_truncation.py
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) .bench target build

@@ -14,17 +14,20 @@ import os
 os.environ.setdefault("MIMALLOC_PURGE_DELAY", "10000")
 
 from ._tacit import TacitError, __version__
+from .analysis import Analysis, analyze_truncation
 from .model import Model, compile
 from .report import Report
 from .session import Result, Session, bench, local
 
 __all__ = [
+    "Analysis",
     "Model",
     "Report",
     "Result",
     "Session",
     "TacitError",
     "__version__",
+    "analyze_truncation",
     "bench",
     "compile",
     "local",

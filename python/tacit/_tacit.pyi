@@ -30,6 +30,15 @@ class Compiled:
     ) -> tuple[bytes, str]:
         """The outputs and the report; `command` starts a party when each is to be a process."""
 
+    def analyze_truncation(
+        self,
+        x: Array,
+        labels: list[int],
+        options: str,
+        progress: Progress | None,
+    ) -> str:
+        """What truncation does to the accuracy."""
+
 def bench(
     op: str,
     n: int,

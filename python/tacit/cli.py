@@ -14,7 +14,8 @@ from rich.markup import escape
 
 from . import _tacit
 from ._tacit import TacitError, __version__
-from .arguments import dimension, positive
+from .analysis import analyze_truncation, check_plot
+from .arguments import dimension, numbers, positive
 from .console import err, out, progress_bar
 from .data import INPUT_NAMES, LABEL_NAMES, load_array
 from .model import Model, compile
@@ -104,6 +105,29 @@ def measure(args: argparse.Namespace) -> None:
             progress=progress,
         )
     show(report, args.json)
+
+
+def analyze(args: argparse.Namespace) -> None:
+    """`tacit analyze truncation`: what probabilistic truncation does to a model's accuracy."""
+    if args.plot:
+        check_plot(args.plot)
+    x, labels = load_array(args.input, INPUT_NAMES), load_array(args.labels, LABEL_NAMES)
+    with progress_bar() as progress:
+        analysis = analyze_truncation(
+            args.model,
+            x,
+            labels,
+            fraction_bits=args.fraction_bits,
+            ring=args.ring,
+            items=args.items,
+            dims=dict(args.dim),
+            progress=progress,
+        )
+    if args.json:
+        analysis.save_json(args.json)
+    if args.plot:
+        analysis.save_plot(args.plot, Path(args.model).stem)
+    out.print(analysis)
 
 
 def party(args: argparse.Namespace) -> None:
@@ -223,7 +247,13 @@ def add_model_options(command: argparse.ArgumentParser) -> None:
     )
     add("--public-model", action="store_true", help="every party may know the weights")
     add("--input-range", type=float, metavar="R", help="refuse inputs beyond +-R")
-    add(
+    add_dimensions(command)
+    add("--batch", type=positive, metavar="B", help="items at a time")
+
+
+def add_dimensions(command: argparse.ArgumentParser) -> None:
+    """The option of a model that has symbolic dimensions."""
+    command.add_argument(
         "--dim",
         type=dimension,
         action="append",
@@ -231,7 +261,6 @@ def add_model_options(command: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="the value of a symbolic dimension",
     )
-    add("--batch", type=positive, metavar="B", help="items at a time")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -267,6 +296,23 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--repeat", type=positive, default=5, metavar="K", help="median of K runs")
     add_run_options(made)
     add_execution_options(made)
+
+    made = command("analyze", analyze, "measure what a choice does to a model's accuracy")
+    made.add_argument("what", choices=("truncation",), help="truncation: ABY3's, by fraction bits")
+    made.add_argument("model", metavar="MODEL.onnx")
+    made.add_argument("--input", required=True, metavar="X.npy", help=".npy, .npz or .npz:NAME")
+    made.add_argument("--labels", required=True, metavar="Y.npy", help="true classes")
+    made.add_argument(
+        "--fraction-bits",
+        type=numbers,
+        metavar="F",
+        help="such as 13, 4..30, 4..30:2 (in steps) or 8,13,26; default: 4 to 30 where they fit",
+    )
+    made.add_argument("--ring", type=int, choices=(32, 64), default=64, help="bits of the ring")
+    made.add_argument("--items", type=positive, metavar="N", help="use the first N inputs only")
+    add_dimensions(made)
+    made.add_argument("--json", metavar="FILE", help="write the analysis here")
+    made.add_argument("--plot", metavar="FILE.svg", help="draw it here, as .svg or .png")
 
     add_tables(command)
 

@@ -89,14 +89,15 @@ class Session:
             x=(values, shape),
             run=json.dumps({**self.settings, "batch": batch}),
             command=COMMAND if self.processes else None,
-            labels=None if labels is None else _labels(labels, shape[0]),
+            labels=None if labels is None else label_list(labels, shape[0]),
             check=check,
             progress=progress,
         )
         return Result(model.decode(output, shape[0]), Report(json.loads(report)))
 
 
-def _labels(labels: ArrayLike, n: int) -> list[int]:
+def label_list(labels: ArrayLike, n: int) -> list[int]:
+    """The classes of `n` items."""
     array = np.asarray(labels)
     if array.shape != (n,) or array.dtype.kind not in "iub":
         raise TacitError(

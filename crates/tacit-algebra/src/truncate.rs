@@ -27,6 +27,11 @@ simd! {
             *out = public.sub(*low).add(msb.shl(R::BITS - 1 - d));
         }
     }
+
+    fn count_large<R: Ring>(x: &[R], q: &[R], d: u32) -> usize {
+        let large = |(x, q): (&R, &R)| q.sub(x.sar(d)).shr(1) != R::ZERO;
+        x.iter().zip(q).map(|pair| usize::from(large(pair))).sum()
+    }
 }
 
 /// One-bit-gap truncation by `d` bits, `0 < d <= BITS - 2`, from `c = x + 2^{l-2} + r`:
@@ -65,6 +70,12 @@ pub fn aby3<R: Ring>(c: &[R], low_shifted: &[R], msb: &[R], d: u32, constant: bo
             constant,
         )
     })
+}
+
+/// How many of `q` are neither `x >> d` nor one more: truncations with the large error `e1`.
+pub fn large_errors<R: Ring>(x: &[R], q: &[R], d: u32) -> usize {
+    assert!(x.len() == q.len() && d < R::BITS);
+    count_large(isa::current(), x, q, d)
 }
 
 #[cfg(test)]
@@ -108,6 +119,8 @@ mod tests {
                     .filter(|q| ![0, 1].contains(&(**q as i8).wrapping_sub(x >> d)))
                     .count();
                 assert_eq!(large, usize::from(x.unsigned_abs()), "{x} >> {d}");
+                let counted = same_everywhere(|| large_errors(&[x as u8; 256], &out, d));
+                assert_eq!(counted, large, "{x} >> {d}");
             }
         }
     }

@@ -4,7 +4,9 @@ mod common;
 
 use common::*;
 use tacit_nn::encode::EncodeError;
-use tacit_nn::plan::{DEFAULT_INPUT_RANGE, Order, PlanError, PlanOptions, plan};
+use tacit_nn::plan::{
+    DEFAULT_INPUT_RANGE, Order, PlanError, PlanOptions, Truncated, plan, plan_each,
+};
 
 fn narrow<'a>() -> PlanOptions<'a> {
     PlanOptions {
@@ -34,6 +36,43 @@ fn bits_follow_the_ranges() {
     );
     assert_eq!((plan.layers[0].range, plan.input_range()), (200.0, 2.0));
     assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);
+}
+
+/// As in most papers: the weights carry the fraction bits of the values, and every number of them
+/// is accepted or refused on its own.
+#[test]
+fn weights_may_share_the_scale_of_the_values() {
+    let samples = [1.0, -1.0, 0.5, 0.25];
+    let options = PlanOptions {
+        samples: Some(&samples),
+        same_scale: true,
+        ..narrow()
+    };
+    let plans = plan_each(&two_layers(), &options, &[8, 11, 12]).expect("good options");
+    let plan = plans[0].as_ref().expect("8 integer + 2 * 8 bits");
+    assert_eq!((plan.fraction_bits, plan.layers[0].weight_bits), (8, 8));
+    let truncated = |layer| Truncated {
+        layer,
+        value: layer + 1,
+        fraction_bits: 16,
+    };
+    assert_eq!(plan.truncated(), [truncated(0), truncated(2)]);
+    assert!(plans[1].is_ok(), "8 integer + 2 * 11 bits");
+    let refused = plans[2].as_ref().expect_err("8 integer + 2 * 12 bits");
+    assert!(refused.to_string().contains("layer 'first'"), "{refused}");
+    let options = PlanOptions {
+        order: Order::TruncateThenMultiply,
+        ..options
+    };
+    let plans = plan_each(&two_layers(), &options, &[13]).expect("good options");
+    let truncated = |layer, value| Truncated {
+        layer,
+        value,
+        fraction_bits: 13,
+    };
+    let plan = plans[0].as_ref().expect("8 integer + 13 bits");
+    assert_eq!(plan.truncated(), [truncated(0, 0), truncated(2, 2)]);
+    assert!(plan_each(&two_layers(), &options, &[29]).is_err());
 }
 
 /// Signs are taken in 32 bits where the worst case, 100 |x| at 18 fraction bits, stays below 2^31

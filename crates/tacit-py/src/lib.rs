@@ -13,7 +13,8 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tacit_run::{
-    BenchOptions, CompileOptions, InitOptions, PartyConfig, PlanSummary, Settings, Tensor,
+    AnalysisOptions, BenchOptions, CompileOptions, InitOptions, PartyConfig, PlanSummary, Settings,
+    Tensor,
 };
 
 use crate::observe::{Callback, observed};
@@ -133,6 +134,26 @@ impl Compiled {
         })?;
         let output = outcome.output.unwrap_or_default();
         Ok((bytes(py, &output), outcome.report.to_json()))
+    }
+
+    fn analyze_truncation(
+        &self,
+        py: Python<'_>,
+        x: (Vec<u8>, Vec<usize>),
+        labels: Vec<i64>,
+        options: &str,
+        progress: Option<Callback>,
+    ) -> PyResult<String> {
+        let options = AnalysisOptions::from_json(options).map_err(error)?;
+        let (values, shape) = (floats(&x.0), x.1);
+        let x = Tensor {
+            values: &values,
+            shape: &shape,
+        };
+        let analysis = observed(py, progress, |observe| {
+            self.model.analyze_truncation(&options, x, &labels, observe)
+        })?;
+        json(&analysis)
     }
 }
 

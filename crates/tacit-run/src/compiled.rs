@@ -94,7 +94,7 @@ impl Compiled {
         let dims = options.dims.clone();
         let graph = onnx::load(path, &ImportOptions { dims })?.optimise();
         if let Some(samples) = samples {
-            check_samples(&graph, &samples)?;
+            check_shape("samples", &graph, &samples)?;
         }
         let source = Source {
             path: path.to_path_buf(),
@@ -212,19 +212,20 @@ impl Source {
     }
 }
 
-fn check_samples(graph: &Graph, samples: &Tensor) -> Result<(), Error> {
-    let refused = |why: String| Err(Error::setting("samples", why));
-    let items: usize = samples.shape.iter().product();
-    if samples.shape.is_empty() || samples.shape[1..] != graph.input_shape[..] {
+/// Refuses what is no batch of the model's inputs.
+pub(crate) fn check_shape(what: &str, graph: &Graph, given: &Tensor) -> Result<(), Error> {
+    let refused = |why: String| Err(Error::setting(what, why));
+    let items: usize = given.shape.iter().product();
+    if given.shape.is_empty() || given.shape[1..] != graph.input_shape[..] {
         return refused(format!(
             "they have the shape {:?}; items of shape {:?} are needed, stacked along a first axis",
-            samples.shape, graph.input_shape
+            given.shape, graph.input_shape
         ));
     }
-    if items != samples.values.len() {
+    if items != given.values.len() {
         return refused(format!(
             "they have {} numbers, their shape needs {items}",
-            samples.values.len()
+            given.values.len()
         ));
     }
     Ok(())

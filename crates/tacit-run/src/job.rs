@@ -240,14 +240,16 @@ fn default_batch(plan: &Plan, terms: &Terms, inputs: usize) -> Result<usize, Err
 }
 
 /// The prediction itself, once everything is agreed on.
-struct Prediction<'a> {
-    plan: &'a Plan,
-    roles: &'a Roles,
-    weights: Option<&'a [LayerWeights]>,
-    values: Option<&'a [i64]>,
-    inputs: usize,
-    batch: usize,
-    observe: Observer<'a>,
+pub(crate) struct Prediction<'a> {
+    pub plan: &'a Plan,
+    pub roles: &'a Roles,
+    /// Of the model's owner.
+    pub weights: Option<&'a [LayerWeights]>,
+    /// Of the data's owner.
+    pub values: Option<&'a [i64]>,
+    pub inputs: usize,
+    pub batch: usize,
+    pub observe: Observer<'a>,
 }
 
 impl Program for Prediction<'_> {

@@ -3,8 +3,10 @@
 //! A model is [`Compiled`] once, then predicts: by [`run_local`] with every party a thread of this
 //! process, by [`run_processes`] with every party a process joined by TLS on this machine, or by
 //! [`run_party`] as one organisation's party from its config file. Every party runs the same
-//! program (`job.rs`) and ends with a [`Report`]. [`bench()`] measures single operations.
+//! program (`job.rs`) and ends with a [`Report`]. [`bench()`] measures single operations;
+//! [`Compiled::analyze_truncation`] what the kind of truncation does to a model.
 
+mod analyze;
 mod bench;
 mod compiled;
 pub mod config;
@@ -24,6 +26,7 @@ pub mod tables;
 mod terms;
 mod totals;
 
+pub use analyze::{Analysis, AnalysisOptions, AnalysisRow};
 pub use bench::{BenchOptions, OPERATIONS, bench};
 pub use compiled::{CompileOptions, Compiled, PlanSummary};
 pub use config::PartyConfig;

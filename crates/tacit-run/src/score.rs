@@ -33,7 +33,7 @@ fn largest(item: &[f32]) -> usize {
 }
 
 /// The share of equal pairs.
-fn share(a: &[i64], b: &[i64]) -> f64 {
+pub(crate) fn share(a: &[i64], b: &[i64]) -> f64 {
     let equal = a.iter().zip(b).filter(|(a, b)| a == b).count();
     equal as f64 / a.len().max(1) as f64
 }

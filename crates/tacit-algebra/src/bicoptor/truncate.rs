@@ -7,9 +7,9 @@
 use super::Holder;
 use super::lane::switch;
 use super::window::prime_above;
-use crate::Ring;
 use crate::fresh::build;
 use crate::isa::{self, simd};
+use crate::{Ring, vec};
 
 /// `f` of P0's share; of P1's, the negative of `f` of its negative.
 #[inline(always)]

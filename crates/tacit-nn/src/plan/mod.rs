@@ -5,9 +5,11 @@
 
 mod calls;
 mod layers;
+mod options;
 mod ranges;
 mod scales;
 mod search;
+mod truncations;
 mod width;
 mod wire;
 
@@ -22,8 +24,11 @@ pub use calls::{LayerCalls, Roles};
 pub(crate) use layers::encode;
 use layers::layer_op;
 pub use layers::{Keys, Layer, LayerOp, Plan};
+use options::check_options;
+pub use options::{DEFAULT_INPUT_RANGE, PlanOptions};
 use ranges::Bound;
 use scales::{Limits, Scale};
+pub use truncations::Truncated;
 pub(crate) use width::widest;
 pub use width::{WIDTHS, is_field, numbers};
 pub use wire::WireError;
@@ -37,43 +42,6 @@ pub enum Order {
     /// Drop half of the fraction bits of each factor, then multiply: a longer fraction fits the
     /// ring, but each factor keeps half of it.
     TruncateThenMultiply,
-}
-
-/// What a plan is made for.
-#[derive(Clone, Debug)]
-pub struct PlanOptions<'a> {
-    /// Bits of the ring, 32 or 64, or of the prime field, 31 or 61.
-    pub ring_bits: u32,
-    /// Fraction bits of every value; chosen by the planner if not given.
-    pub fraction_bits: Option<u32>,
-    /// Whether every party may know the weights.
-    pub public_model: bool,
-    /// The order of product and truncation.
-    pub order: Order,
-    /// How many times larger than in the samples a value may be.
-    pub margin: f64,
-    /// Typical inputs, one item after the other, to see how large values become.
-    pub samples: Option<&'a [f32]>,
-    /// The largest magnitude of an input. By default `margin` times that of the samples, or
-    /// [`DEFAULT_INPUT_RANGE`] without samples.
-    pub input_range: Option<f64>,
-}
-
-/// The largest magnitude of an input where neither samples nor an option say.
-pub const DEFAULT_INPUT_RANGE: f64 = 8.0;
-
-impl Default for PlanOptions<'_> {
-    fn default() -> Self {
-        PlanOptions {
-            ring_bits: 64,
-            fraction_bits: None,
-            public_model: false,
-            order: Order::default(),
-            margin: 2.0,
-            samples: None,
-            input_range: None,
-        }
-    }
 }
 
 /// Why no plan was made.
@@ -116,11 +84,8 @@ pub enum PlanError {
 /// made-up inputs show, with a warning.
 pub fn plan(graph: &Graph, options: &PlanOptions) -> Result<Plan, PlanError> {
     check_options(options)?;
-    let limits = Limits {
-        ring_bits: options.ring_bits,
-        order: options.order,
-    };
-    let (bounds, trials, mut warnings) = bounds(graph, options, &limits)?;
+    let limits = limits(options);
+    let (bounds, trials, warnings) = bounds(graph, options, &limits)?;
     let f = match options.fraction_bits {
         Some(f) => f,
         None => {
@@ -128,53 +93,46 @@ pub fn plan(graph: &Graph, options: &PlanOptions) -> Result<Plan, PlanError> {
             for_narrow_comparisons(graph, options, &bounds, best)
         }
     };
-    let scales = limits.scales(graph, &bounds, f)?;
-    warnings.extend(unsafe_layer(graph, &bounds, &scales, &limits, f));
-    Ok(assemble(graph, options, &bounds, &scales, f, warnings))
+    at(graph, options, &bounds, warnings, f)
 }
 
-fn check_options(options: &PlanOptions) -> Result<(), PlanError> {
-    let fail = |why: String| Err(PlanError::Option(why));
-    if !WIDTHS.contains(&options.ring_bits) {
-        return fail(format!(
-            "rings of 32 and 64 bits and fields of 31 and 61 are supported, not {}",
-            options.ring_bits
-        ));
+/// The plans for several numbers of fraction bits, made from one look at the values' ranges; each
+/// is refused on its own where its values would leave the ring or field.
+pub fn plan_each(
+    graph: &Graph,
+    options: &PlanOptions,
+    fraction_bits: &[u32],
+) -> Result<Vec<Result<Plan, PlanError>>, PlanError> {
+    for &f in fraction_bits {
+        check_options(&PlanOptions {
+            fraction_bits: Some(f),
+            ..options.clone()
+        })?;
     }
-    if options
-        .fraction_bits
-        .is_some_and(|f| f < 2 || f > options.ring_bits - 4)
-    {
-        return fail(format!(
-            "fraction bits must lie in 2..={} for the {}",
-            options.ring_bits - 4,
-            numbers(options.ring_bits)
-        ));
-    }
-    if !(1.0..=1e6).contains(&options.margin) {
-        return fail(format!(
-            "the margin over the samples must lie in 1..=1000000, not {}",
-            options.margin
-        ));
-    }
-    if options
-        .input_range
-        .is_some_and(|r| !(r > 0.0 && r.is_finite()))
-    {
-        return fail("the input range must be a positive number".into());
-    }
-    let Some(samples) = options.samples else {
-        return Ok(());
-    };
-    if samples.is_empty() {
-        return fail("there are no samples".into());
-    }
-    match samples.iter().position(|v| !v.is_finite()) {
-        Some(at) => fail(format!(
-            "element {at} of the samples is {}; samples must be finite",
-            samples[at]
-        )),
-        None => Ok(()),
+    let (bounds, _, warnings) = bounds(graph, options, &limits(options))?;
+    let plan = |&f: &u32| at(graph, options, &bounds, warnings.clone(), f);
+    Ok(fraction_bits.iter().map(plan).collect())
+}
+
+/// The plan at `f` fraction bits.
+fn at(
+    graph: &Graph,
+    options: &PlanOptions,
+    bounds: &[Bound],
+    mut warnings: Vec<String>,
+    f: u32,
+) -> Result<Plan, PlanError> {
+    let limits = limits(options);
+    let scales = limits.scales(graph, bounds, f)?;
+    warnings.extend(unsafe_layer(graph, bounds, &scales, &limits, f));
+    Ok(assemble(graph, options, bounds, &scales, f, warnings))
+}
+
+fn limits(options: &PlanOptions) -> Limits {
+    Limits {
+        ring_bits: options.ring_bits,
+        order: options.order,
+        same_scale: options.same_scale,
     }
 }
 

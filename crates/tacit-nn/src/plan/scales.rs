@@ -20,6 +20,8 @@ pub(super) struct Scale {
 pub(super) struct Limits {
     pub ring_bits: u32,
     pub order: Order,
+    /// Whether weights carry the fraction bits of the values.
+    pub same_scale: bool,
 }
 
 /// The fewest fraction bits of a weight that are worth planning.
@@ -104,6 +106,14 @@ impl Limits {
                 input_trunc: half,
                 weight_bits: half,
                 trunc: 0,
+            });
+        }
+        if self.same_scale {
+            self.fits(name, bound, f, f)?;
+            return Ok(Scale {
+                input_trunc: 0,
+                weight_bits: f,
+                trunc: f,
             });
         }
         let most = if is_wide(self.ring_bits) {

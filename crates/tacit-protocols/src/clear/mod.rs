@@ -1,8 +1,10 @@
 //! The clear-text protocol: the same interface with no secrecy at all.
 //!
 //! Every party holds every value. It is the oracle that the protocols are compared with (its
-//! truncation is the floor, its arithmetic the ring's own) and the template for a new one: what a
+//! truncation is the floor unless an analysis asks for another, its arithmetic the ring's own) and the template for a new one: what a
 //! protocol must offer, without cryptography.
+
+mod truncation;
 
 use std::ops::Range;
 
@@ -11,6 +13,8 @@ use tacit_net::{Party, Phase};
 
 use crate::machine::{Audience, Call, CostModel, KeyBits, Machine, Operand};
 use crate::{Cost, Error};
+pub use truncation::Truncating;
+use truncation::Truncator;
 
 const INPUT: &str = "clear input";
 
@@ -18,6 +22,7 @@ const INPUT: &str = "clear input";
 pub struct Clear<R: Ring> {
     party: Party,
     cost: ClearCost,
+    truncator: Truncator,
     ring: std::marker::PhantomData<R>,
 }
 
@@ -28,12 +33,24 @@ impl<R: Ring> Clear<R> {
         Clear {
             party,
             cost,
+            truncator: Truncator::default(),
             ring: std::marker::PhantomData,
         }
     }
 
+    /// The same machine with another truncation than the floor.
+    pub fn truncating(mut self, kind: Truncating) -> Result<Self, Error> {
+        self.truncator = Truncator::new(kind)?;
+        Ok(self)
+    }
+
+    /// How many truncations had the large error `e1` so far.
+    pub fn large_errors(&self) -> u64 {
+        self.truncator.large_errors()
+    }
+
     fn linear(
-        &self,
+        &mut self,
         w: &Operand<Vec<R>>,
         bias: Option<&Operand<Vec<R>>>,
         spread: impl Fn(&[R]) -> Vec<R>,
@@ -46,7 +63,7 @@ impl<R: Ring> Clear<R> {
             None => vec![R::ZERO; outputs],
         };
         accumulate(&mut z, &values(w));
-        floor(z, trunc)
+        self.truncator.truncate(z, trunc)
     }
 }
 
@@ -56,11 +73,6 @@ fn values<R: Ring>(x: &Operand<Vec<R>>) -> Vec<R> {
         Operand::Secret(share) => share.clone(),
         Operand::Public(values) => vec::encode(values),
     }
-}
-
-/// `floor(x / 2^trunc)`.
-fn floor<R: Ring>(x: Vec<R>, trunc: u32) -> Vec<R> {
-    if trunc == 0 { x } else { vec::sar(&x, trunc) }
 }
 
 /// Refuses lengths that do not fit.
@@ -153,7 +165,7 @@ impl<R: Ring> Machine for Clear<R> {
     fn mul(&mut self, x: &Vec<R>, y: &Operand<Vec<R>>, trunc: u32) -> Result<Vec<R>, Error> {
         let y = values(y);
         expect("product", y.len(), x.len())?;
-        Ok(floor(vec::mul(x, &y), trunc))
+        Ok(self.truncator.truncate(vec::mul(x, &y), trunc))
     }
 
     fn matmul(
@@ -192,7 +204,7 @@ impl<R: Ring> Machine for Clear<R> {
     }
 
     fn truncate(&mut self, x: &Vec<R>, trunc: u32) -> Result<Vec<R>, Error> {
-        Ok(floor(x.clone(), trunc))
+        Ok(self.truncator.truncate(x.clone(), trunc))
     }
 
     fn drelu(&mut self, x: &Vec<R>, _keys: KeyBits) -> Result<Vec<bool>, Error> {

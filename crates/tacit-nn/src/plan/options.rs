@@ -1,0 +1,90 @@
+//! What a plan is made for.
+
+use super::{Order, PlanError, WIDTHS, numbers};
+
+/// What a plan is made for.
+#[derive(Clone, Debug)]
+pub struct PlanOptions<'a> {
+    /// Bits of the ring, 32 or 64, or of the prime field, 31 or 61.
+    pub ring_bits: u32,
+    /// Fraction bits of every value; chosen by the planner if not given.
+    pub fraction_bits: Option<u32>,
+    /// Whether every party may know the weights.
+    pub public_model: bool,
+    /// The order of product and truncation.
+    pub order: Order,
+    /// Whether weights carry as many fraction bits as the values, as in most papers, rather than
+    /// as many as help and fit.
+    pub same_scale: bool,
+    /// How many times larger than in the samples a value may be.
+    pub margin: f64,
+    /// Typical inputs, one item after the other, to see how large values become.
+    pub samples: Option<&'a [f32]>,
+    /// The largest magnitude of an input. By default `margin` times that of the samples, or
+    /// [`DEFAULT_INPUT_RANGE`] without samples.
+    pub input_range: Option<f64>,
+}
+
+/// The largest magnitude of an input where neither samples nor an option say.
+pub const DEFAULT_INPUT_RANGE: f64 = 8.0;
+
+impl Default for PlanOptions<'_> {
+    fn default() -> Self {
+        PlanOptions {
+            ring_bits: 64,
+            fraction_bits: None,
+            public_model: false,
+            order: Order::default(),
+            same_scale: false,
+            margin: 2.0,
+            samples: None,
+            input_range: None,
+        }
+    }
+}
+
+/// Refuses options that make no sense.
+pub(super) fn check_options(options: &PlanOptions) -> Result<(), PlanError> {
+    let fail = |why: String| Err(PlanError::Option(why));
+    if !WIDTHS.contains(&options.ring_bits) {
+        return fail(format!(
+            "rings of 32 and 64 bits and fields of 31 and 61 are supported, not {}",
+            options.ring_bits
+        ));
+    }
+    if options
+        .fraction_bits
+        .is_some_and(|f| f < 2 || f > options.ring_bits - 4)
+    {
+        return fail(format!(
+            "fraction bits must lie in 2..={} for the {}",
+            options.ring_bits - 4,
+            numbers(options.ring_bits)
+        ));
+    }
+    if !(1.0..=1e6).contains(&options.margin) {
+        return fail(format!(
+            "the margin over the samples must lie in 1..=1000000, not {}",
+            options.margin
+        ));
+    }
+    if options
+        .input_range
+        .is_some_and(|r| !(r > 0.0 && r.is_finite()))
+    {
+        return fail("the input range must be a positive number".into());
+    }
+    let Some(samples) = options.samples else {
+        return Ok(());
+    };
+    if samples.is_empty() {
+        return fail("there are no samples".into());
+    }
+    match samples.iter().position(|v| !v.is_finite()) {
+        Some(at) => fail(format!(
+            "element {at} of the samples is {}; samples must be finite",
+            samples[at]
+        )),
+        None => Ok(()),
+    }
+}

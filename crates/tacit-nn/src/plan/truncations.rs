@@ -1,0 +1,42 @@
+//! What a run of a plan truncates.
+
+use super::{LayerOp, Plan};
+use crate::graph::ValueId;
+
+/// A value that is truncated on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Truncated {
+    /// The layer that does it, from 0.
+    pub layer: usize,
+    /// The value.
+    pub value: ValueId,
+    /// Its fraction bits just before.
+    pub fraction_bits: u32,
+}
+
+impl Plan {
+    /// All truncations of a run, in order.
+    pub fn truncated(&self) -> Vec<Truncated> {
+        let mut all = Vec::new();
+        for (i, layer) in self.layers.iter().enumerate() {
+            let factors = match &layer.op {
+                LayerOp::Mul => self.factor_truncs(layer),
+                _ => [layer.input_trunc, 0],
+            };
+            let before = layer.inputs.iter().zip(factors).filter(|&(_, k)| k > 0);
+            all.extend(before.map(|(&value, _)| Truncated {
+                layer: i,
+                value,
+                fraction_bits: self.fraction_bits,
+            }));
+            if layer.trunc > 0 {
+                all.push(Truncated {
+                    layer: i,
+                    value: i + 1,
+                    fraction_bits: self.fraction_bits + layer.trunc,
+                });
+            }
+        }
+        all
+    }
+}

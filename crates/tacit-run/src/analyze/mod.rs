@@ -1,0 +1,306 @@
+//! What probabilistic truncation does to a model's accuracy (Bicoptor 2.0, Figure 2 and Table 3).
+//!
+//! For every number of fraction bits the model runs in the clear with ABY3's truncation, once with
+//! random masks and once with the fixed mask of public programs, with products truncated after or
+//! their factors before. As in the paper, weights carry the fraction bits of the values.
+
+mod large_error;
+
+use serde::{Deserialize, Serialize};
+use tacit_algebra::Ring;
+use tacit_net::{LinkModel, memory};
+use tacit_nn::encode::{EncodeError, LayerWeights};
+use tacit_nn::plan::{Order, PlanError, PlanOptions, plan_each};
+use tacit_nn::{Graph, Plan};
+use tacit_protocols::clear::{Clear, Truncating};
+
+use crate::compiled::check_shape;
+use crate::job::{Observer, Prediction};
+use crate::local::in_threads;
+use crate::registry::Program;
+use crate::score::{accuracy, classes, share};
+use crate::settings::{Named, asked_width};
+use crate::{Compiled, Error, Progress, Settings, Tensor};
+use large_error::{LargeError, Magnitudes};
+
+/// Items that run at a time, which bounds the memory.
+const BATCH: usize = 64;
+/// How many times larger than the largest number of the inputs one may be, so that rounding keeps
+/// it within the plan.
+const INPUT_MARGIN: f64 = 2.0;
+
+const ORDERS: [Order; 2] = [Order::MultiplyThenTruncate, Order::TruncateThenMultiply];
+const MASKS: [(&str, Truncating); 2] = [
+    ("random", Truncating::RandomMasks),
+    ("fixed (insecure)", Truncating::FixedMaskInsecure),
+];
+
+/// What is analysed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnalysisOptions {
+    /// The numbers of fraction bits, each a row of every kind.
+    pub fraction_bits: Vec<u32>,
+    /// Bits of the ring, 32 or 64.
+    pub ring: u32,
+}
+
+impl AnalysisOptions {
+    /// Reads JSON; see [`AnalysisOptions`].
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        serde_json::from_str(text).map_err(|e| Error::setting("analysis options", e.to_string()))
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        asked_width(Some(self.ring), None)?;
+        if self.fraction_bits.is_empty() {
+            return Err(Error::setting("fraction bits", "none are given"));
+        }
+        Ok(())
+    }
+}
+
+/// An analysis. Serialises to its JSON report.
+#[derive(Clone, Debug, Serialize)]
+pub struct Analysis {
+    /// The version of Tacit.
+    pub tacit: &'static str,
+    /// Bits of the ring.
+    pub ring: u32,
+    /// How many items were predicted.
+    pub items: usize,
+    /// The accuracy of the model in float32.
+    pub float_accuracy: f64,
+    /// By fraction bits, order and masks.
+    pub rows: Vec<AnalysisRow>,
+}
+
+/// One way to truncate at one number of fraction bits.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct AnalysisRow {
+    /// Fraction bits of the values and of the weights.
+    pub fraction_bits: u32,
+    /// Whether products are truncated after or their factors before.
+    pub order: &'static str,
+    /// `random`, or `fixed (insecure)`.
+    pub masks: &'static str,
+    /// The share of items whose class is the label.
+    pub accuracy: Option<f64>,
+    /// The share of items whose class is that of the float32 model.
+    pub agreement: Option<f64>,
+    /// The paper's bound of the probability of the large error `e1` of one truncation under a
+    /// random mask: `2^-(l - lx - 1)` for the largest value that is truncated, of `lx` bits.
+    pub e1_probability: Option<f64>,
+    /// The layer that truncates that value.
+    pub layer: Option<String>,
+    /// How many large errors random masks give per item, were all values right: the sum of
+    /// `|x| / 2^l` over all that is truncated.
+    pub e1_per_item_predicted: Option<f64>,
+    /// How many there were per item: more, where wrong values are truncated again.
+    pub e1_per_item: Option<f64>,
+    /// Why there is no result: what would leave the ring, and where.
+    pub refused: Option<String>,
+}
+
+impl Compiled {
+    /// Analyses what truncation does to the accuracy of the model on `x` with its labels. The plan
+    /// that the model was compiled with plays no part: values are planned for what `x` shows.
+    pub fn analyze_truncation(
+        &self,
+        options: &AnalysisOptions,
+        x: Tensor,
+        labels: &[i64],
+        observe: Observer,
+    ) -> Result<Analysis, Error> {
+        options.check()?;
+        check_input(&self.graph, &x)?;
+        let (float, magnitudes) = Magnitudes::of(&self.graph, x)?;
+        let float_accuracy = accuracy(&self.plan, &float, labels)?;
+        let mut analyst = Analyst {
+            graph: &self.graph,
+            x,
+            labels,
+            float: classes(&self.plan, &float),
+            magnitudes,
+            observe,
+            done: 0,
+            total: ORDERS.len() * MASKS.len() * options.fraction_bits.len(),
+        };
+        let mut rows = Vec::with_capacity(analyst.total);
+        for order in ORDERS {
+            let plans = plan_each(
+                &self.graph,
+                &analyst.plan_options(options.ring, order),
+                &options.fraction_bits,
+            )?;
+            for (&f, plan) in options.fraction_bits.iter().zip(plans) {
+                rows.extend(analyst.rows(f, order, plan)?);
+            }
+        }
+        rows.sort_by_key(|row| row.fraction_bits);
+        Ok(Analysis {
+            tacit: env!("CARGO_PKG_VERSION"),
+            ring: options.ring,
+            items: x.shape[0],
+            float_accuracy,
+            rows,
+        })
+    }
+}
+
+/// An analysis at work.
+struct Analyst<'a> {
+    graph: &'a Graph,
+    x: Tensor<'a>,
+    labels: &'a [i64],
+    /// The classes by the float32 model.
+    float: Vec<i64>,
+    magnitudes: Magnitudes,
+    observe: Observer<'a>,
+    /// Rows done, and rows in all.
+    done: usize,
+    total: usize,
+}
+
+impl<'a> Analyst<'a> {
+    /// Plans for what the inputs show and no more.
+    fn plan_options(&self, ring: u32, order: Order) -> PlanOptions<'a> {
+        let largest = self.magnitudes.largest[0];
+        PlanOptions {
+            ring_bits: ring,
+            order,
+            same_scale: true,
+            margin: 1.0,
+            samples: Some(self.x.values),
+            input_range: (largest > 0.0).then_some(INPUT_MARGIN * largest),
+            ..PlanOptions::default()
+        }
+    }
+
+    /// The rows of all masks.
+    fn rows(
+        &mut self,
+        fraction_bits: u32,
+        order: Order,
+        plan: Result<Plan, PlanError>,
+    ) -> Result<Vec<AnalysisRow>, Error> {
+        let rows = MASKS.map(|(masks, _)| AnalysisRow {
+            fraction_bits,
+            order: order.name(),
+            masks,
+            ..AnalysisRow::default()
+        });
+        let encoded = plan.map_err(Error::from).and_then(|plan| {
+            let weights = plan.encode_weights(self.graph)?;
+            Ok((plan, weights))
+        });
+        let rows = match encoded {
+            Ok((plan, weights)) => self.measured(&plan, &weights, rows)?,
+            Err(error) if leaves_the_ring(&error) => {
+                let refused = |row| AnalysisRow {
+                    refused: Some(error.to_string()),
+                    ..row
+                };
+                rows.map(refused).to_vec()
+            }
+            Err(error) => return Err(error),
+        };
+        self.done += MASKS.len();
+        Ok(rows)
+    }
+
+    /// The rows with what runs of the plan give.
+    fn measured(
+        &mut self,
+        plan: &Plan,
+        weights: &[LayerWeights],
+        rows: [AnalysisRow; MASKS.len()],
+    ) -> Result<Vec<AnalysisRow>, Error> {
+        let expected = LargeError::expected(plan, &self.magnitudes);
+        let mut measured = Vec::new();
+        for (row, (_, kind)) in rows.into_iter().zip(MASKS) {
+            let done = self.done + measured.len();
+            let (revealed, large_errors) = match plan.ring_bits {
+                32 => self.run::<u32>(plan, weights, kind, &row, done)?,
+                _ => self.run::<u64>(plan, weights, kind, &row, done)?,
+            };
+            let output = plan.finish(&revealed)?;
+            measured.push(AnalysisRow {
+                accuracy: Some(accuracy(plan, &output, self.labels)?),
+                agreement: Some(share(&classes(plan, &output), &self.float)),
+                e1_probability: expected.as_ref().map(|e| e.probability),
+                layer: expected.as_ref().map(|e| e.layer.clone()),
+                e1_per_item_predicted: expected.as_ref().map(|e| e.per_item),
+                e1_per_item: Some(large_errors as f64 / self.x.shape[0] as f64),
+                ..row
+            });
+        }
+        Ok(measured)
+    }
+
+    /// Predicts everything in the clear, after `done` other rows: what is revealed, and the number
+    /// of large errors.
+    fn run<R: Ring>(
+        &mut self,
+        plan: &Plan,
+        weights: &[LayerWeights],
+        kind: Truncating,
+        row: &AnalysisRow,
+        done: usize,
+    ) -> Result<(Vec<i64>, u64), Error> {
+        let settings = Settings::default();
+        let roles = settings.roles(1)?;
+        let values = plan.encode_input(self.x.values, self.x.shape)?;
+        let items = self.x.shape[0];
+        let total = self.total;
+        let mut observe = |progress: Progress| {
+            let f = row.fraction_bits;
+            let layer = format!("f = {f}, {}, {}: {}", row.order, row.masks, progress.layer);
+            (self.observe)(Progress {
+                layer: &layer,
+                batch: done * progress.batches + progress.batch,
+                batches: total * progress.batches,
+                ..progress
+            })
+        };
+        let alone = memory::mesh(1, &LinkModel::LOCAL, settings.timeout);
+        let mut ended = in_threads(alone, &mut observe, |party, observe| {
+            let mut machine = Clear::<R>::new(party).truncating(kind)?;
+            let prediction = Prediction {
+                plan,
+                roles: &roles,
+                weights: Some(weights),
+                values: Some(&values),
+                inputs: items,
+                batch: BATCH.min(items),
+                observe,
+            };
+            let (revealed, _) = prediction.run(&mut machine)?;
+            Ok((revealed.unwrap_or_default(), machine.large_errors()))
+        })?;
+        Ok(ended.swap_remove(0))
+    }
+}
+
+/// Refuses what is no batch of finite numbers.
+fn check_input(graph: &Graph, x: &Tensor) -> Result<(), Error> {
+    check_shape("input", graph, x)?;
+    if x.values.is_empty() {
+        return Err(Error::setting("input", "it has no items; give at least 1"));
+    }
+    match x.values.iter().position(|v| !v.is_finite()) {
+        None => Ok(()),
+        Some(at) => {
+            let why = format!("element {at} is {}; give finite numbers", x.values[at]);
+            Err(Error::setting("input", why))
+        }
+    }
+}
+
+/// Whether an error says that a value or a weight does not fit, and where.
+fn leaves_the_ring(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Plan(PlanError::Range { .. }) | Error::Encode(EncodeError::Weight { .. })
+    )
+}
