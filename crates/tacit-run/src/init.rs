@@ -317,6 +317,14 @@ impl Setup<'_> {
             if let Some(range) = plan.input_range {
                 text += &format!("input_range = {range:?}\n");
             }
+            if let Some(key_bits) = &plan.key_bits {
+                text += &format!("key_bits = {}\n", escaped(key_bits));
+            } else if protocol.key_bits {
+                text += "# key_bits = \"5.2\"  # what signs are taken from: full, auto, or bits before and after the point\n";
+            }
+            if let Some(loss) = plan.key_bits_loss {
+                text += &format!("key_bits_loss = {loss:?}\n");
+            }
             for (name, value) in &plan.dims {
                 text += &format!("dims.{} = {value}\n", escaped(name));
             }

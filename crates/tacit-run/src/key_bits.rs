@@ -56,7 +56,18 @@ mod tests {
 
     #[test]
     fn what_is_no_choice_is_refused() {
-        for text in ["", "5", "5.", ".2", "5.2.1", "+5.2", "5.-2", "all", "5,2", "99999999999.1"] {
+        for text in [
+            "",
+            "5",
+            "5.",
+            ".2",
+            "5.2.1",
+            "+5.2",
+            "5.-2",
+            "all",
+            "5,2",
+            "99999999999.1",
+        ] {
             let error = choice(Some(text), None).expect_err(text).to_string();
             assert!(error.contains("such as 5.2"), "{error}");
         }

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use tacit_net::LinkModel;
-use tacit_nn::plan::{is_field, numbers};
+use tacit_nn::plan::{KeyBitsChoice, is_field, numbers};
 use tacit_protocols::Truncation;
 use tacit_protocols::shamir::{Comparison, Opening};
 
@@ -31,6 +31,10 @@ pub struct Protocol {
     pub threshold: bool,
     /// Whether the comparison and the opening are chosen.
     pub variants: bool,
+    /// Whether signs cost less where they are taken from fewer bits.
+    pub key_bits: bool,
+    /// Bits of the magnitudes whose sign it takes right over numbers of so many bits.
+    pub sign_bits: fn(width: u32) -> u32,
 }
 
 /// A truncation that only one protocol has.
@@ -127,6 +131,18 @@ impl Protocol {
             format!("truncation '{}'", chosen.name()),
             why,
         ))
+    }
+
+    /// Refuses key bits where they would change nothing.
+    pub(crate) fn check_key_bits(&self, chosen: KeyBitsChoice) -> Result<(), Error> {
+        if self.key_bits || chosen == KeyBitsChoice::Full {
+            return Ok(());
+        }
+        let why = format!(
+            "{} takes every sign exactly and has no key bits; leave it out",
+            self.name
+        );
+        Err(Error::setting("key bits", why))
     }
 
     /// Refuses a choice that this protocol does not offer.
@@ -241,6 +257,8 @@ pub(crate) mod tests {
         }),
         threshold: true,
         variants: true,
+        key_bits: true,
+        sign_bits: |width| width / 2 - 1,
     };
 
     /// Settings of a protocol with everything to choose.

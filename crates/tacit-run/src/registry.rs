@@ -79,6 +79,8 @@ impl RingSystem for FalconSystem {
         own_truncation: None,
         threshold: false,
         variants: false,
+        key_bits: false,
+        sign_bits: |width| width - 1,
     };
     type Machine<R: Ring> = Falcon<R>;
 
@@ -119,6 +121,8 @@ impl System for ShamirSystem {
         }),
         threshold: true,
         variants: true,
+        key_bits: false,
+        sign_bits: |width| width - 1,
     };
 
     fn start<P: Program>(
@@ -168,6 +172,8 @@ impl RingSystem for ClearSystem {
         }),
         threshold: false,
         variants: false,
+        key_bits: false,
+        sign_bits: |width| width - 1,
     };
     type Machine<R: Ring> = Clear<R>;
 

@@ -128,7 +128,7 @@ impl Report {
             offline: combine(totals.iter().map(|t| t.offline)),
             online,
             layers,
-            warnings: plan.warnings.clone(),
+            warnings: plan.warnings_for(terms.instance.protocol.key_bits),
             ..Self::empty(terms)
         }
     }

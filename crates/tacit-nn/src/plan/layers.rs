@@ -253,6 +253,12 @@ impl Plan {
         self.input_limit as f64 / f64::from(self.fraction_bits).exp2()
     }
 
+    /// The warnings for a run, by a protocol with key bits or by one without.
+    pub fn warnings_for(&self, key_bits: bool) -> Vec<String> {
+        let of_keys = self.key_warnings.iter().filter(|_| key_bits);
+        self.warnings.iter().chain(of_keys).cloned().collect()
+    }
+
     /// How many numbers of weights the model's owner shares.
     pub fn parameters(&self) -> usize {
         self.layers

@@ -66,6 +66,8 @@ static FIELDS: Protocol = Protocol {
     own_truncation: None,
     threshold: true,
     variants: true,
+    key_bits: false,
+    sign_bits: |width| width - 1,
 };
 
 #[test]
