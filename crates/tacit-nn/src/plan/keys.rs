@@ -170,20 +170,23 @@ pub(super) fn choose(
 fn full(graph: &Graph, bounds: &[Bound], f: u32, ring_bits: u32) -> Chosen {
     let keys: Vec<Keys> = by_compared(graph, bounds, |compared| widest(compared, f, ring_bits));
     let unsure = |(node, keys): (&Node, &Keys)| {
-        let compared = compared_bound(node, bounds)?;
-        let worst = compared.worst.max(compared.planned);
-        (*keys != exact(worst, f)).then(|| {
-            let mut text = format!(
-                "layer '{}' takes signs of values up to {:.1}; in the worst case they could reach \
-                 {worst:.1}, which would give a wrong result without notice",
-                node.name,
+        let worst = compared_bound(node, bounds)?.worst;
+        let mut doubts = Vec::new();
+        if exact(worst, f).kept > keys.dropped + keys.kept {
+            doubts.push(format!(
+                "its signs are right only below {:.1}, but in the worst case it compares values up \
+                 to {worst:.1}, which would give a wrong result without notice",
                 keys.limit(f)
-            );
-            if keys.dropped > 0 {
-                text += &format!(", and negative ones above -{:.2e} may pass", keys.unit(f));
-            }
-            text
-        })
+            ));
+        }
+        if keys.dropped > 0 {
+            let unit = keys.unit(f);
+            doubts.push(format!(
+                "negative values above -{unit:.2e} may be taken for positive"
+            ));
+        }
+        let doubts = doubts.join("; ");
+        (!doubts.is_empty()).then(|| format!("layer '{}': {doubts}", node.name))
     };
     let warning = graph.nodes.iter().zip(&keys).find_map(unsure);
     (keys, warning.into_iter().collect())

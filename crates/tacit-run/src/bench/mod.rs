@@ -51,7 +51,8 @@ pub struct BenchOptions<'a> {
     pub ring: Option<u32>,
     /// Bits of the prime field, 31 or 61.
     pub field: Option<u32>,
-    /// Bits truncated, or fraction bits of a function or of key bits; by default 12 of at most 32 bits and 18 of more.
+    /// Bits truncated, or fraction bits of a function or of the operands that key bits are of; by
+    /// default 12 of at most 32 bits and 18 of more.
     pub fraction_bits: Option<u32>,
     /// The bits before and after the point that signs are taken from, such as `5.2`; all of them
     /// if not given.
