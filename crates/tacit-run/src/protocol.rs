@@ -324,5 +324,13 @@ pub(crate) mod tests {
         }
         let error = refused(Settings::default(), Some(61));
         assert!(error.contains("--ring 32|64"), "{error}");
+        let auto = KeyBitsChoice::Auto { loss: 0.1 };
+        let error = Settings::default().protocol.check_key_bits(auto);
+        let error = error.expect_err("refused").to_string();
+        assert_eq!(
+            error,
+            "key bits: falcon takes every sign exactly and has no key bits; leave it out"
+        );
+        assert!(CHOOSY.check_key_bits(auto).is_ok());
     }
 }
