@@ -117,7 +117,7 @@ fn as_many_as_are_asked_for() {
         "{:?}",
         plan.key_warnings
     );
-    assert_eq!(keys(&made(&two_layers(), &with(22, 2))), [(16, 24)]);
+    assert_eq!(keys(&made(&two_layers(), &with(21, 2))), [(16, 23)]);
     for (integer, fraction, part) in [
         (5, 19, "key bits 5.19: values have 18 fraction bits"),
         (0, 0, "key bits 0.0: no bit is left"),
@@ -218,5 +218,24 @@ fn what_cannot_be_searched() {
     for loss in [1.0, -0.1, f64::NAN] {
         let text = refused(&classes(), &wide(KeyBitsChoice::Auto { loss }));
         assert!(text.contains("from 0 to below 1"), "{text}");
+    }
+}
+
+#[test]
+fn real_models_need_few() {
+    let Some(folder) = models() else { return };
+    for name in ["lenet", "alexnet-cifar10"] {
+        let graph = real(&folder, name).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let x = samples(&folder, name, "x");
+        let options = PlanOptions {
+            samples: Some(&x),
+            ..wide(KeyBitsChoice::Auto { loss: 0.01 })
+        };
+        let plan = made(&graph.optimise(), &options);
+        for layer in plan.layers.iter().filter(|l| l.keys != ALL) {
+            let text = layer.keys.text(18).unwrap_or_default();
+            println!("{name} {}: {text}", layer.name);
+            assert!(layer.keys.kept <= 12, "{name} {}: {text}", layer.name);
+        }
     }
 }

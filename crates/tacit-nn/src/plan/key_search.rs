@@ -4,6 +4,8 @@
 //! the point as the samples need and few after it, then one less before it. Deterministic, so that
 //! every plan of one model is the same.
 
+use std::ops::RangeInclusive;
+
 use super::PlanError;
 use super::keys::{Chosen, Keys, bits, compared};
 use super::ranges::Random;
@@ -14,6 +16,8 @@ use crate::reference::{Evaluation, largest};
 
 /// Multiply-adds that one trial may cost: a loss shows only on many items.
 const WORK: usize = 4 * TRIAL_WORK;
+/// The fewest and the most items of a trial.
+const ITEMS: RangeInclusive<usize> = 16..=256;
 
 /// The narrowest key bits with which at most `loss` of the samples change their class.
 pub(super) fn search(
@@ -53,14 +57,12 @@ pub(super) fn search(
 
 /// As many samples as a trial can afford, from everywhere among them.
 fn spread(graph: &Graph, samples: &[f32]) -> Vec<f32> {
-    let item = len(&graph.input_shape).max(1);
-    let given = samples.len() / item;
-    let n = affordable(graph, WORK, 16..=256).min(given).max(1);
-    if !samples.len().is_multiple_of(item) {
-        return samples.to_vec(); // refused where they are evaluated
-    }
-    let from = |i: usize| &samples[i * given / n * item..][..item];
-    (0..n).flat_map(from).copied().collect()
+    let items: Vec<&[f32]> = samples.chunks(len(&graph.input_shape).max(1)).collect();
+    let n = affordable(graph, WORK, ITEMS).min(items.len());
+    (0..n)
+        .flat_map(|i| items[i * items.len() / n])
+        .copied()
+        .collect()
 }
 
 /// Key bits as they were tried out.
