@@ -45,6 +45,7 @@ def bench(
     ring: int | None,
     field: int | None,
     fraction_bits: int | None,
+    key_bits: str | None,
     repeat: int,
     run: str,
     progress: Progress | None,

@@ -100,6 +100,7 @@ def measure(args: argparse.Namespace) -> None:
             ring=args.ring,
             field=args.field,
             fraction_bits=args.fraction_bits,
+            key_bits=args.key_bits,
             timeout=args.timeout,
             repeat=args.repeat,
             progress=progress,
@@ -173,6 +174,8 @@ def planned(args: argparse.Namespace) -> Model:
         order=args.order,
         public_model=args.public_model,
         input_range=args.input_range,
+        key_bits=args.key_bits,
+        key_bits_loss=args.key_bits_loss,
         dims=dict(args.dim),
     )
     for warning in model.plan_for(args.protocol)["warnings"]:
@@ -216,6 +219,12 @@ def add_run_options(command: argparse.ArgumentParser) -> None:
     numbers.add_argument("--field", type=int, choices=(31, 61), help="bits of the prime field")
     add("--fraction-bits", type=int, metavar="F", help="default: the planner's choice")
     add(
+        "--key-bits",
+        metavar="I.F",
+        help="bits before and after the point that signs are taken from; full (the default), or "
+        "auto for a model: found on the samples",
+    )
+    add(
         "--network",
         default="local",
         metavar="NAME",
@@ -246,6 +255,12 @@ def add_model_options(command: argparse.ArgumentParser) -> None:
         default="multiply-then-truncate",
     )
     add("--public-model", action="store_true", help="every party may know the weights")
+    add(
+        "--key-bits-loss",
+        type=float,
+        metavar="L",
+        help="the share of samples whose class --key-bits auto may change (default: 0.005)",
+    )
     add("--input-range", type=float, metavar="R", help="refuse inputs beyond +-R")
     add_dimensions(command)
     add("--batch", type=positive, metavar="B", help="items at a time")

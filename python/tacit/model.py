@@ -27,8 +27,8 @@ class Model:
     ----------
     plan : dict
         What every party will know of the model: layers with their names, operations, shapes,
-        ranges and fixed-point scales; never its weights. Made for the ring or field that was asked
-        for, else for the default protocol's; see :meth:`plan_for`.
+        ranges, fixed-point scales and key bits; never its weights. Made for the ring or field
+        that was asked for, else for the default protocol's; see :meth:`plan_for`.
     input_shape, output_shape : tuple of int
         Of one item, without the batch axis.
     warnings : list of str
@@ -104,7 +104,10 @@ class Model:
         )
         for name in ("layer", "operation", "output"):
             table.add_column(name)
-        for name in ("range up to", "weight bits", "bits truncated"):
+        # Only of a protocol that has any.
+        keys = any(layer["key_bits"] for layer in p["layers"])
+        numbers = ("range up to", "weight bits", "bits truncated", *["key bits"] * keys)
+        for name in numbers:
             table.add_column(name, justify="right")
         for layer in p["layers"]:
             table.add_row(
@@ -114,6 +117,7 @@ class Model:
                 f"{layer['range']:.4g}",
                 str(layer["weight_bits"] or "-"),
                 str(layer["trunc"] or "-"),
+                *[layer["key_bits"] or "-"] * keys,
             )
         return table
 
@@ -138,6 +142,8 @@ def compile(
     order: str = "multiply-then-truncate",
     public_model: bool = False,
     input_range: float | None = None,
+    key_bits: str | None = None,
+    key_bits_loss: float | None = None,
     dims: Mapping[str, int] | None = None,
 ) -> Model:
     """Imports a model and plans its secure evaluation.
@@ -162,6 +168,12 @@ def compile(
     input_range
         The largest absolute value of an input; larger ones are refused at run time. Taken
         from the samples when not given.
+    key_bits
+        The bits that signs are taken from, for a protocol that gains by fewer: `full` (the
+        default), so many before and after the point for every layer (`5.2`), or `auto`, for each
+        layer the fewest that the samples need. Every party learns them.
+    key_bits_loss
+        The share of the samples whose class `auto` may change; 0.005 when not given.
     dims
         Values of the symbolic dimensions other than the batch axis.
 
@@ -177,6 +189,8 @@ def compile(
         "order": order,
         "public_model": public_model,
         "input_range": input_range,
+        "key_bits": key_bits,
+        "key_bits_loss": key_bits_loss,
         "dims": dict(dims or {}),
     }
     values = None if samples is None else _floats(samples)

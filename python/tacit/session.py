@@ -172,6 +172,7 @@ def bench(
     ring: int | None = None,
     field: int | None = None,
     fraction_bits: int | None = None,
+    key_bits: str | None = None,
     repeat: int = 5,
     progress: Progress | None = None,
     **where: Any,
@@ -192,8 +193,11 @@ def bench(
     ring, field
         As for :func:`tacit.compile`.
     fraction_bits
-        Bits truncated, or fraction bits of a function: 12 of at most 32 bits and 18 of more when
-        not given.
+        Bits truncated, or fraction bits of a function or of the operands that key bits are of:
+        12 of at most 32 bits and 18 of more when not given.
+    key_bits
+        Of `drelu`, `relu` and `maxpool`: the bits before and after the point that signs are taken
+        from (`5.2`); all of them when not given.
     repeat
         The number of runs.
     progress
@@ -207,6 +211,7 @@ def bench(
         ring=ring,
         field=field,
         fraction_bits=fraction_bits,
+        key_bits=key_bits,
         repeat=repeat,
         run=json.dumps(where),
         progress=progress,

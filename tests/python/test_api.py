@@ -43,6 +43,25 @@ def test_thirty_two_bits(digits_path, digits_samples, digits):
     assert report.agreement >= 0.99
 
 
+def test_key_bits_are_in_the_plan(digits_path, digits_samples, digits):
+    def shown(model):
+        return {la["name"]: la["key_bits"] for la in model.plan["layers"] if la["key_bits"]}
+
+    model = tacit.compile(digits_path, key_bits="5.2")
+    assert set(shown(model)) >= {"relu1", "relu2"}
+    assert set(shown(model).values()) == {"5.2"}
+    assert "key bits" in str(model)
+    assert "key bits" not in str(tacit.compile(digits_path))
+    with pytest.raises(tacit.TacitError, match="falcon takes every sign exactly"):
+        tacit.local().predict(model, digits[0][:1])
+    auto = {"samples": digits_samples, "key_bits": "auto", "key_bits_loss": 0.05}
+    found = tacit.compile(digits_path, **auto)
+    assert set(shown(found)) == set(shown(model))
+    for bits in shown(found).values():
+        assert sum(map(int, bits.split("."))) < 12
+    assert shown(tacit.compile(digits_path, **auto)) == shown(found)
+
+
 def test_report_has_the_promised_keys(result):
     report = result.report.to_dict()
     assert set(report) >= KEYS

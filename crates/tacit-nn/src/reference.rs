@@ -1,9 +1,13 @@
 //! The model in the clear, in float32: for calibration and for checking private results.
 
+use std::rc::Rc;
+
 use rayon::prelude::*;
 
-use crate::graph::{Conv, FILL, Graph, Linear, Node, Op, Pool, ValueId};
+use crate::graph::{Conv, FILL, Graph, Linear, Node, Op, Pool, ValueId, len};
 use crate::tail;
+
+pub(crate) mod signs;
 
 /// Items that are computed at a time, which bounds the memory.
 const CHUNK: usize = 64;
@@ -55,36 +59,106 @@ pub fn run(
     x: &[f32],
     mut visit: impl FnMut(ValueId, &mut [f32]),
 ) -> Result<Vec<f32>, ShapeError> {
-    let item = crate::graph::len(&graph.input_shape);
-    if item == 0 || !x.len().is_multiple_of(item) {
-        return Err(ShapeError {
-            found: x.len(),
-            item,
-        });
-    }
-    let last_use = last_uses(graph);
+    let items = items(graph, x)?;
+    let item = x.len() / items.max(1);
     let mut output = Vec::new();
-    for chunk in x.chunks(CHUNK * item) {
-        let mut values: Vec<Vec<f32>> = vec![chunk.to_vec()];
-        visit(0, &mut values[0]);
-        for (i, node) in graph.nodes.iter().enumerate() {
-            let inputs: Vec<&[f32]> = node
-                .inputs
-                .iter()
-                .map(|&id| values[id].as_slice())
-                .collect();
-            let mut value = evaluate(node, &inputs, chunk.len() / item);
-            visit(i + 1, &mut value);
-            for &id in &node.inputs {
-                if last_use[id] == i {
-                    values[id] = Vec::new();
-                }
-            }
-            values.push(value);
+    for chunk in x.chunks(CHUNK * item.max(1)) {
+        let mut input = chunk.to_vec();
+        visit(0, &mut input);
+        let mut evaluation = Evaluation::new(graph, input)?;
+        while evaluation.next().is_some() {
+            let mut value = evaluation.evaluate();
+            visit(evaluation.done(), &mut value);
+            evaluation.push(value);
         }
-        output.append(&mut values[graph.output]);
+        output.extend_from_slice(evaluation.output());
     }
     Ok(output)
+}
+
+fn items(graph: &Graph, x: &[f32]) -> Result<usize, ShapeError> {
+    let (found, item) = (x.len(), len(&graph.input_shape));
+    match item > 0 && found.is_multiple_of(item) {
+        true => Ok(found / item),
+        false => Err(ShapeError { found, item }),
+    }
+}
+
+/// The index of the first of the largest numbers.
+pub fn largest(item: &[f32]) -> usize {
+    let mut best = 0;
+    for (i, v) in item.iter().enumerate() {
+        if *v > item[best] {
+            best = i;
+        }
+    }
+    best
+}
+
+/// An evaluation of a batch under way. A copy shares the values so far and goes on by itself.
+#[derive(Clone)]
+pub(crate) struct Evaluation<'a> {
+    graph: &'a Graph,
+    last_use: Rc<[usize]>,
+    items: usize,
+    /// Empty where no later node reads them.
+    values: Vec<Rc<Vec<f32>>>,
+}
+
+impl<'a> Evaluation<'a> {
+    /// Before the first node.
+    pub(crate) fn new(graph: &'a Graph, x: Vec<f32>) -> Result<Self, ShapeError> {
+        Ok(Evaluation {
+            graph,
+            last_use: last_uses(graph).into(),
+            items: items(graph, &x)?,
+            values: vec![Rc::new(x)],
+        })
+    }
+
+    /// The value that the next node makes.
+    pub(crate) fn done(&self) -> ValueId {
+        self.values.len()
+    }
+
+    /// The node to come.
+    pub(crate) fn next(&self) -> Option<&'a Node> {
+        self.graph.nodes.get(self.done() - 1)
+    }
+
+    /// What the node to come reads first; empty after the last.
+    pub(crate) fn input(&self) -> &[f32] {
+        self.next().map_or(&[], |node| &self.values[node.inputs[0]])
+    }
+
+    /// The next value in float32; empty after the last.
+    pub(crate) fn evaluate(&self) -> Vec<f32> {
+        let Some(node) = self.next() else {
+            return Vec::new();
+        };
+        let inputs: Vec<&[f32]> = node
+            .inputs
+            .iter()
+            .map(|&id| self.values[id].as_slice())
+            .collect();
+        evaluate(node, &inputs, self.items)
+    }
+
+    /// Goes on with `value` as the next one.
+    pub(crate) fn push(&mut self, value: Vec<f32>) {
+        let node = self.done() - 1;
+        for &id in &self.graph.nodes[node].inputs {
+            if self.last_use[id] == node {
+                self.values[id] = Rc::default();
+            }
+        }
+        self.values.push(Rc::new(value));
+    }
+
+    /// The value that would be revealed, once all nodes are done.
+    pub(crate) fn output(&self) -> &[f32] {
+        self.values.get(self.graph.output).map_or(&[], |v| v)
+    }
 }
 
 /// The last node that reads each value; the output is kept.
@@ -152,18 +226,18 @@ fn concat(inputs: &[&[f32]], outer: usize) -> Vec<f32> {
         .collect()
 }
 
+/// The elements of every window.
+fn taps(pool: &Pool) -> Vec<Vec<usize>> {
+    let window = |e| (0..pool.window()).filter_map(move |tap| pool.tap(e, tap));
+    (0..pool.out_len()).map(|e| window(e).collect()).collect()
+}
+
 fn windows(
     pool: &Pool,
     x: &[f32],
     reduce: impl Fn(usize, &mut dyn Iterator<Item = f32>) -> f32 + Sync,
 ) -> Vec<f32> {
-    let taps: Vec<Vec<usize>> = (0..pool.out_len())
-        .map(|e| {
-            (0..pool.window())
-                .filter_map(|tap| pool.tap(e, tap))
-                .collect()
-        })
-        .collect();
+    let taps = taps(pool);
     let item = |x: &[f32]| -> Vec<f32> {
         taps.iter()
             .enumerate()

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use prost::Message;
 use tacit_nn::onnx::proto::*;
 use tacit_nn::onnx::{ImportError, ImportOptions, import, load};
-use tacit_nn::plan::{Plan, PlanOptions, plan};
+use tacit_nn::plan::{Keys, Plan, PlanOptions, plan};
 
 fn refused(model: &ModelProto) -> String {
     match imported(model) {
@@ -411,6 +411,21 @@ fn plans_that_lie() {
     with(&|p| p.layers[0].inputs = vec![], "0 inputs");
     with(&|p| p.layers[1].inputs = vec![2], "no earlier layer");
     with(&|p| p.layers[0].trunc = 70, "scales");
+    let keys = |layer: usize, dropped, kept| {
+        with(
+            &|p| p.layers[layer].keys = Keys { dropped, kept },
+            "it has the key bits",
+        );
+    };
+    keys(0, 0, 5); // a convolution takes no signs
+    keys(1, 0, 0);
+    keys(1, 0, 32);
+    keys(1, 60, 2);
+    keys(1, u32::MAX, u32::MAX - 1);
+    with(
+        &|p| (p.ring_bits, p.compare_bits) = (61, 61),
+        "it has the key bits",
+    );
     with(&|p| p.layers[0].name = "a\nb".into(), "a name");
     with(&|p| p.layers[0].shape = vec![3], "stands between");
     with(&|p| p.tail[0].size = 0, "out of bounds");

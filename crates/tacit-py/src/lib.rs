@@ -13,8 +13,7 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tacit_run::{
-    AnalysisOptions, BenchOptions, CompileOptions, InitOptions, PartyConfig, PlanSummary, Settings,
-    Tensor,
+    AnalysisOptions, BenchOptions, CompileOptions, InitOptions, PartyConfig, Settings, Tensor,
 };
 
 use crate::observe::{Callback, observed};
@@ -81,14 +80,8 @@ impl Compiled {
 
     #[pyo3(signature = (run=None))]
     fn plan(&self, run: Option<&str>) -> PyResult<String> {
-        let plan = match run {
-            None => self.model.plan(),
-            Some(run) => {
-                let protocol = settings(run)?.protocol;
-                self.model.plan_for(protocol).map_err(error)?
-            }
-        };
-        json(&PlanSummary::new(plan))
+        let protocol = run.map(|run| settings(run).map(|run| run.protocol));
+        json(&self.model.summary(protocol.transpose()?).map_err(error)?)
     }
 
     fn predict_cost(&self, run: &str, items: usize) -> PyResult<String> {
@@ -166,6 +159,7 @@ fn bench(
     ring: Option<u32>,
     field: Option<u32>,
     fraction_bits: Option<u32>,
+    key_bits: Option<&str>,
     repeat: usize,
     run: &str,
     progress: Option<Callback>,
@@ -176,6 +170,7 @@ fn bench(
         ring,
         field,
         fraction_bits,
+        key_bits,
         repeat,
     };
     let run = settings(run)?;

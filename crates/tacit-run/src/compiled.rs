@@ -6,17 +6,17 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use tacit_nn::onnx::{self, ImportOptions};
-use tacit_nn::plan::{LayerCalls, Order, PlanOptions, WIDTHS, numbers, plan};
+use tacit_nn::plan::{KeyBitsChoice, LayerCalls, Order, PlanOptions, WIDTHS, numbers, plan};
 use tacit_nn::{Graph, Plan, reference};
 use tacit_protocols::Cost;
 use tacit_protocols::machine::Call;
 
 use crate::job::Planned;
 use crate::protocol::Instance;
-use crate::registry;
 use crate::report::{PhaseReport, PredictedCost};
 use crate::settings::{Named, Settings, asked_width, named};
 use crate::{Error, Protocol, Tensor, protocols};
+use crate::{key_bits, registry};
 
 /// How a model is planned. Deserialises from a map with these keys, all of them optional.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -37,6 +37,11 @@ pub struct CompileOptions {
     pub public_model: bool,
     /// The largest magnitude of an input.
     pub input_range: Option<f64>,
+    /// The bits that signs are taken from, where the protocol gains by fewer: `full`, as if not
+    /// given; so many before and after the point, such as `5.2`; or `auto`, found on the samples.
+    pub key_bits: Option<String>,
+    /// The share of the samples whose class `auto` may change.
+    pub key_bits_loss: Option<f64>,
     /// Values of symbolic dimensions.
     pub dims: HashMap<String, usize>,
 }
@@ -50,6 +55,11 @@ impl CompileOptions {
     /// The width that is insisted on, if any.
     pub(crate) fn width(&self) -> Result<Option<u32>, Error> {
         asked_width(self.ring, self.field)
+    }
+
+    /// How the key bits are chosen.
+    pub(crate) fn key_bits(&self) -> Result<KeyBitsChoice, Error> {
+        key_bits::choice(self.key_bits.as_deref(), self.key_bits_loss)
     }
 }
 
@@ -117,7 +127,9 @@ impl Compiled {
     /// The plan that a run of the protocol follows: over the ring or field that the options insist
     /// on, or else the protocol's own, for which the model is planned again where need be.
     pub fn plan_for(&self, protocol: &Protocol) -> Result<&Plan, Error> {
-        let width = protocol.width(self.source.options.width()?)?;
+        let options = &self.source.options;
+        let width = protocol.width(options.width()?)?;
+        protocol.check_key_bits(options.key_bits()?)?;
         if width == self.plan.ring_bits {
             return Ok(&self.plan);
         }
@@ -133,6 +145,18 @@ impl Compiled {
         }
         let plan = self.source.plan(&self.graph, width)?;
         Ok(slot.get_or_init(|| plan))
+    }
+
+    /// The plan of a run of the protocol in short; without one, the plan that was made first, with
+    /// key bits if they were asked for.
+    pub fn summary(&self, protocol: Option<&Protocol>) -> Result<PlanSummary, Error> {
+        Ok(match protocol {
+            Some(protocol) => PlanSummary::new(self.plan_for(protocol)?, protocol.key_bits),
+            None => {
+                let asked = self.source.options.key_bits()? != KeyBitsChoice::Full;
+                PlanSummary::new(&self.plan, asked)
+            }
+        })
     }
 
     /// What the model's owner brings to a run of the protocol.
@@ -206,6 +230,7 @@ impl Source {
                 order: options.order,
                 samples: self.samples.as_ref().map(|(values, _)| values.as_slice()),
                 input_range: options.input_range,
+                key_bits: options.key_bits()?,
                 ..PlanOptions::default()
             },
         )?)
@@ -273,11 +298,14 @@ pub struct LayerSummary {
     pub weight_bits: u32,
     /// Bits dropped from the result.
     pub trunc: u32,
+    /// Bits before and after the point that its signs are taken from, such as `5.2`, if it takes
+    /// any and the protocol does not look at all.
+    pub key_bits: Option<String>,
 }
 
 impl PlanSummary {
-    /// The short form of a plan.
-    pub fn new(plan: &Plan) -> Self {
+    /// The short form of a plan, for a protocol with key bits or for one without.
+    fn new(plan: &Plan, key_bits: bool) -> Self {
         let layer = |l: &tacit_nn::plan::Layer| LayerSummary {
             name: l.name.clone(),
             op: l.op.kind(),
@@ -285,6 +313,7 @@ impl PlanSummary {
             range: l.range,
             weight_bits: l.weight_bits,
             trunc: l.trunc,
+            key_bits: l.keys.text(plan.fraction_bits).filter(|_| key_bits),
         };
         PlanSummary {
             ring: plan.ring_bits,
@@ -297,7 +326,7 @@ impl PlanSummary {
             output_shape: plan.output_shape.clone(),
             parameters: plan.parameters(),
             layers: plan.layers.iter().map(layer).collect(),
-            warnings: plan.warnings.clone(),
+            warnings: plan.warnings_for(key_bits),
         }
     }
 }

@@ -108,6 +108,7 @@ impl PartyConfig {
             ..self.run.clone()
         };
         let terms = Terms::new(&run, plan.width()?, plan.order, plan.public_model)?;
+        run.protocol.check_key_bits(plan.key_bits()?)?;
         if self.id >= parties {
             let why = format!("{} is not a party; they are 0 to {}", self.id, parties - 1);
             return Err(Error::setting("id", why));
@@ -139,6 +140,13 @@ impl PartyConfig {
                 false,
             ),
             (model, "plan.dims", !self.plan.dims.is_empty(), false),
+            (model, "plan.key_bits", self.plan.key_bits.is_some(), false),
+            (
+                model,
+                "plan.key_bits_loss",
+                self.plan.key_bits_loss.is_some(),
+                false,
+            ),
             (data, "input", self.input.is_some(), true),
             (data, "labels", self.labels.is_some(), false),
             (data, "output", self.output.is_some(), false),

@@ -325,6 +325,14 @@ impl Setup<'_> {
             if let Some(range) = plan.input_range {
                 text += &format!("input_range = {range:?}\n");
             }
+            if let Some(key_bits) = &plan.key_bits {
+                text += &format!("key_bits = {}\n", escaped(key_bits));
+            } else if protocol.key_bits {
+                text += "# key_bits = \"5.2\"  # what signs are taken from: full, auto, or bits before and after the point\n";
+            }
+            if let Some(loss) = plan.key_bits_loss {
+                text += &format!("key_bits_loss = {loss:?}\n");
+            }
             for (name, value) in &plan.dims {
                 text += &format!("dims.{} = {value}\n", escaped(name));
             }
@@ -375,6 +383,31 @@ mod tests {
         assert!(run.get("truncation").is_none(), "it has only its own");
         assert_eq!(table["plan"]["field"].as_integer(), Some(31));
         assert!(table["plan"].get("ring").is_none());
+        assert!(table["plan"].get("key_bits").is_none());
         assert_eq!(table["parties"].as_array().map(Vec::len), Some(5));
+    }
+
+    #[test]
+    fn key_bits_are_in_the_model_owners_file() {
+        let settings = choosy("{}");
+        let options = r#"{"key_bits": "auto", "key_bits_loss": 0.01}"#;
+        let setup = Setup {
+            settings: &settings,
+            options: &CompileOptions::from_json(options).expect("valid"),
+            instance: Instance::new(&settings, None).expect("valid"),
+            ports: (7100..7103).collect(),
+            connect_timeout: 1.0,
+            model: "m.onnx".into(),
+            samples: None,
+            input: "x.npy".into(),
+        };
+        let plan = |party| -> toml::Table {
+            let text = setup.config(party).expect("a config file");
+            let table: toml::Table = text.parse().expect("TOML");
+            table["plan"].as_table().expect("a table").clone()
+        };
+        assert_eq!(plan(0)["key_bits"].as_str(), Some("auto"));
+        assert_eq!(plan(0)["key_bits_loss"].as_float(), Some(0.01));
+        assert!(plan(1).keys().all(|key| !key.starts_with("key_bits")));
     }
 }

@@ -13,6 +13,7 @@ pub mod config;
 mod error;
 mod init;
 mod job;
+mod key_bits;
 mod local;
 pub mod npy;
 mod party;

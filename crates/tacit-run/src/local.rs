@@ -37,7 +37,7 @@ pub fn run_local(
     })?;
     let mut outcomes: Vec<Outcome> = outcomes.into_iter().map(|(outcome, _)| outcome).collect();
     let mut outcome = outcomes.swap_remove(roles.data_owner);
-    outcome.report.warnings = planned.plan.warnings.clone();
+    outcome.report.warnings = planned.plan.warnings_for(settings.protocol.key_bits);
     Ok(outcome)
 }
 

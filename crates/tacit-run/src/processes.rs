@@ -106,7 +106,7 @@ fn collect(dir: &Path, plan: &Plan, terms: &Terms) -> Result<Outcome, Error> {
         output_shape: plan.output_shape.clone(),
         report: Report {
             peak_memory_bytes,
-            warnings: plan.warnings.clone(),
+            warnings: plan.warnings_for(terms.instance.protocol.key_bits),
             ..own.swap_remove(data_owner)
         },
     })

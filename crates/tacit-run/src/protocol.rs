@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use tacit_net::LinkModel;
-use tacit_nn::plan::{is_field, numbers};
+use tacit_nn::plan::{KeyBitsChoice, is_field, numbers};
 use tacit_protocols::Truncation;
 use tacit_protocols::shamir::{Comparison, Opening};
 
@@ -33,6 +33,10 @@ pub struct Protocol {
     pub variants: bool,
     /// Whether the sharing is chosen.
     pub sharings: bool,
+    /// Whether signs cost less where they are taken from fewer bits.
+    pub key_bits: bool,
+    /// Bits of the magnitudes whose sign it takes right over numbers of so many bits.
+    pub sign_bits: fn(width: u32) -> u32,
 }
 
 /// A truncation that only one protocol has.
@@ -129,6 +133,18 @@ impl Protocol {
             format!("truncation '{}'", chosen.name()),
             why,
         ))
+    }
+
+    /// Refuses key bits where they would change nothing.
+    pub(crate) fn check_key_bits(&self, chosen: KeyBitsChoice) -> Result<(), Error> {
+        if self.key_bits || chosen == KeyBitsChoice::Full {
+            return Ok(());
+        }
+        let why = format!(
+            "{} takes every sign exactly and has no key bits; leave it out",
+            self.name
+        );
+        Err(Error::setting("key bits", why))
     }
 
     /// Refuses a choice that this protocol does not offer.
@@ -249,6 +265,8 @@ pub(crate) mod tests {
         threshold: true,
         variants: true,
         sharings: false,
+        key_bits: true,
+        sign_bits: |width| width / 2 - 1,
     };
 
     /// Settings of a protocol with everything to choose.
@@ -314,5 +332,13 @@ pub(crate) mod tests {
         }
         let error = refused(Settings::default(), Some(61));
         assert!(error.contains("--ring 32|64"), "{error}");
+        let auto = KeyBitsChoice::Auto { loss: 0.1 };
+        let error = Settings::default().protocol.check_key_bits(auto);
+        let error = error.expect_err("refused").to_string();
+        assert_eq!(
+            error,
+            "key bits: falcon takes every sign exactly and has no key bits; leave it out"
+        );
+        assert!(CHOOSY.check_key_bits(auto).is_ok());
     }
 }

@@ -84,6 +84,8 @@ impl RingSystem for FalconSystem {
         threshold: false,
         variants: false,
         sharings: false,
+        key_bits: false,
+        sign_bits: |width| width - 1,
     };
     type Machine<R: Ring> = Falcon<R>;
 
@@ -125,6 +127,8 @@ impl System for ShamirSystem {
         threshold: true,
         variants: true,
         sharings: false,
+        key_bits: false,
+        sign_bits: |width| width - 1,
     };
 
     fn start<P: Program>(
@@ -172,6 +176,8 @@ impl System for BicoptorSystem {
         threshold: false,
         variants: false,
         sharings: true,
+        key_bits: true,
+        sign_bits: bicoptor::sign_bits,
     };
 
     fn start<P: Program>(
@@ -224,6 +230,8 @@ impl RingSystem for ClearSystem {
         threshold: false,
         variants: false,
         sharings: false,
+        key_bits: false,
+        sign_bits: |width| width - 1,
     };
     type Machine<R: Ring> = Clear<R>;
 

@@ -145,7 +145,7 @@ impl Report {
             batches: (0..images.div_ceil(batch))
                 .map(|number| batch_report(number, totals))
                 .collect(),
-            warnings: plan.warnings.clone(),
+            warnings: plan.warnings_for(terms.instance.protocol.key_bits),
             ..Self::empty(terms)
         }
     }

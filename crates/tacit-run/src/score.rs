@@ -2,6 +2,7 @@
 
 use tacit_nn::Plan;
 use tacit_nn::graph::{TailFunction, len};
+use tacit_nn::reference::largest;
 
 use crate::{Compiled, Error, Outcome};
 
@@ -19,17 +20,6 @@ pub fn classes(plan: &Plan, output: &[f32]) -> Vec<i64> {
         .chunks(len(&plan.output_shape).max(1))
         .map(class)
         .collect()
-}
-
-/// The index of the first of the largest numbers.
-fn largest(item: &[f32]) -> usize {
-    let mut best = 0;
-    for (i, v) in item.iter().enumerate() {
-        if *v > item[best] {
-            best = i;
-        }
-    }
-    best
 }
 
 /// The share of equal pairs.

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use tacit_protocols::machine::{Bilinear, Conv2d, KeyBits, MatMul};
+use tacit_protocols::machine::{Bilinear, Conv2d, MatMul};
 
-use super::Order;
+use super::{Keys, Order};
 use crate::graph::{Affine, ConvGeometry, Node, Op, Pool, Tail, ValueId, len};
 
 /// A model's plan. It is public: the weights' owner sends it to the other parties.
@@ -42,29 +42,9 @@ pub struct Plan {
     /// What the planner could not be sure of. Stays with the planner: it may tell of the weights.
     #[serde(skip)]
     pub warnings: Vec<String>,
-}
-
-/// The bits of a value that its sign is taken from: a [`KeyBits`] on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Keys {
-    /// Low bits that are not looked at.
-    pub dropped: u32,
-    /// The bits above them.
-    pub kept: u32,
-}
-
-impl Keys {
-    /// All bits.
-    pub(crate) const ALL: Keys = Keys {
-        dropped: KeyBits::ALL.dropped,
-        kept: KeyBits::ALL.kept,
-    };
-}
-
-impl From<Keys> for KeyBits {
-    fn from(Keys { dropped, kept }: Keys) -> KeyBits {
-        KeyBits { dropped, kept }
-    }
+    /// The same of the key bits: of no concern to a protocol without them.
+    #[serde(skip)]
+    pub key_warnings: Vec<String>,
 }
 
 /// One layer of a [`Plan`].
@@ -193,6 +173,15 @@ impl LayerOp {
         }
     }
 
+    /// Whether it compares values that it computes.
+    pub(super) fn takes_signs(&self) -> bool {
+        match self {
+            LayerOp::Relu | LayerOp::Clip { .. } => true,
+            LayerOp::MaxPool(pool) => pool.window() > 1,
+            _ => false,
+        }
+    }
+
     /// The number of factors and of terms that the model's owner shares for the layer.
     pub fn weight_lens(&self) -> (usize, usize) {
         let given = |yes: bool, n: usize| if yes { n } else { 0 };
@@ -262,6 +251,12 @@ impl Plan {
     /// The largest magnitude of an input.
     pub fn input_range(&self) -> f64 {
         self.input_limit as f64 / f64::from(self.fraction_bits).exp2()
+    }
+
+    /// The warnings for a run, by a protocol with key bits or by one without.
+    pub fn warnings_for(&self, key_bits: bool) -> Vec<String> {
+        let of_keys = self.key_warnings.iter().filter(|_| key_bits);
+        self.warnings.iter().chain(of_keys).cloned().collect()
     }
 
     /// How many numbers of weights the model's owner shares.

@@ -4,6 +4,8 @@
 //! after the point. The weights of a layer carry `weight_bits`; its product is truncated once.
 
 mod calls;
+mod key_search;
+mod keys;
 mod layers;
 mod options;
 mod ranges;
@@ -17,13 +19,15 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::graph::{Graph, Op};
+use crate::graph::Graph;
 use crate::reference::ShapeError;
 pub(crate) use calls::{INPUT, OUTPUT, WEIGHTS};
 pub use calls::{LayerCalls, Roles};
+use keys::compare_bits;
+pub use keys::{DEFAULT_KEY_BITS_LOSS, KeyBitsChoice, Keys};
 pub(crate) use layers::encode;
 use layers::layer_op;
-pub use layers::{Keys, Layer, LayerOp, Plan};
+pub use layers::{Layer, LayerOp, Plan};
 use options::check_options;
 pub use options::{DEFAULT_INPUT_RANGE, PlanOptions};
 use ranges::Bound;
@@ -90,7 +94,7 @@ pub fn plan(graph: &Graph, options: &PlanOptions) -> Result<Plan, PlanError> {
         Some(f) => f,
         None => {
             let best = search::fraction_bits(graph, &bounds, &trials, &limits)?;
-            for_narrow_comparisons(graph, options, &bounds, best)
+            for_narrow_comparisons(graph, options.ring_bits, &bounds, best)
         }
     };
     at(graph, options, &bounds, warnings, f)
@@ -125,7 +129,25 @@ fn at(
     let limits = limits(options);
     let scales = limits.scales(graph, bounds, f)?;
     warnings.extend(unsafe_layer(graph, bounds, &scales, &limits, f));
-    Ok(assemble(graph, options, bounds, &scales, f, warnings))
+    let (keys, key_warnings) = keys::choose(graph, options, bounds, f)?;
+    Ok(Plan {
+        ring_bits: options.ring_bits,
+        fraction_bits: f,
+        compare_bits: compare_bits(graph, options.ring_bits, bounds, f),
+        public_model: options.public_model,
+        order: options.order,
+        input_name: wire::short(&graph.input_name),
+        input_shape: graph.input_shape.clone(),
+        input_limit: encode(bounds[0].planned, f),
+        layers: layers(graph, bounds, &scales, &keys, f),
+        output: graph.output,
+        output_name: wire::short(&graph.output_name),
+        revealed_shape: graph.revealed_shape.clone(),
+        tail: graph.tail.clone(),
+        output_shape: graph.output_shape.clone(),
+        warnings,
+        key_warnings,
+    })
 }
 
 fn limits(options: &PlanOptions) -> Limits {
@@ -229,64 +251,24 @@ fn unsafe_layer(
     ))
 }
 
-/// The narrowest width that holds every compared value in the worst case, so that a narrow
-/// comparison is never a guess: differences within a window are up to twice as large. In a field
-/// there are no narrow comparisons, since its low bits are no smaller field.
-fn compare_bits(graph: &Graph, options: &PlanOptions, bounds: &[Bound], f: u32) -> u32 {
-    if is_field(options.ring_bits) {
-        return options.ring_bits;
-    }
-    let largest = |node: &crate::graph::Node| {
-        let worst = bounds[node.inputs[0]].worst;
-        match &node.op {
-            Op::Relu => worst,
-            Op::MaxPool(_) => 2.0 * worst,
-            Op::Clip { low, high } => {
-                let far = low.unwrap_or(0.0).abs().max(high.unwrap_or(0.0).abs());
-                worst + f64::from(far)
-            }
-            _ => 0.0,
-        }
-    };
-    let largest = graph.nodes.iter().map(largest).fold(0.0, f64::max);
-    // A little room for rounding on the way.
-    if 1.01 * largest * f64::from(f).exp2() < 2f64.powi(31) {
-        32
-    } else {
-        options.ring_bits
-    }
-}
-
 /// `best`, or up to two fraction bits fewer where that lets all comparisons be narrow, which
 /// halves their cost.
-fn for_narrow_comparisons(
-    graph: &Graph,
-    options: &PlanOptions,
-    bounds: &[Bound],
-    best: u32,
-) -> u32 {
-    let narrow = |f: &u32| compare_bits(graph, options, bounds, *f) < options.ring_bits;
+fn for_narrow_comparisons(graph: &Graph, ring_bits: u32, bounds: &[Bound], best: u32) -> u32 {
+    let narrow = |f: &u32| compare_bits(graph, ring_bits, bounds, *f) < ring_bits;
     (best.saturating_sub(2).max(2)..=best)
         .rev()
         .find(narrow)
         .unwrap_or(best)
 }
 
-fn assemble(
-    graph: &Graph,
-    options: &PlanOptions,
-    bounds: &[Bound],
-    scales: &[Scale],
-    f: u32,
-    warnings: Vec<String>,
-) -> Plan {
+fn layers(graph: &Graph, bounds: &[Bound], scales: &[Scale], keys: &[Keys], f: u32) -> Vec<Layer> {
     let mut names = HashSet::from([WEIGHTS, INPUT, OUTPUT].map(String::from));
-    let layers = graph
+    let chosen = scales.iter().zip(keys).zip(&bounds[1..]);
+    graph
         .nodes
         .iter()
-        .zip(scales)
-        .zip(&bounds[1..])
-        .map(|((node, scale), bound)| Layer {
+        .zip(chosen)
+        .map(|(node, ((scale, keys), bound))| Layer {
             name: unique(&mut names, &node.name),
             op: layer_op(node, f),
             inputs: node.inputs.clone(),
@@ -294,26 +276,10 @@ fn assemble(
             input_trunc: scale.input_trunc,
             weight_bits: scale.weight_bits,
             trunc: scale.trunc,
-            keys: Keys::ALL,
+            keys: *keys,
             range: bound.planned,
-        });
-    Plan {
-        ring_bits: options.ring_bits,
-        fraction_bits: f,
-        compare_bits: compare_bits(graph, options, bounds, f),
-        public_model: options.public_model,
-        order: options.order,
-        input_name: wire::short(&graph.input_name),
-        input_shape: graph.input_shape.clone(),
-        input_limit: encode(bounds[0].planned, f),
-        layers: layers.collect(),
-        output: graph.output,
-        output_name: wire::short(&graph.output_name),
-        revealed_shape: graph.revealed_shape.clone(),
-        tail: graph.tail.clone(),
-        output_shape: graph.output_shape.clone(),
-        warnings,
-    }
+        })
+        .collect()
 }
 
 /// `name`, with a number where another step of a run has the same.

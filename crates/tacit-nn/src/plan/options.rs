@@ -1,6 +1,6 @@
 //! What a plan is made for.
 
-use super::{Order, PlanError, WIDTHS, numbers};
+use super::{KeyBitsChoice, Order, PlanError, WIDTHS, numbers};
 
 /// What a plan is made for.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub struct PlanOptions<'a> {
     /// The largest magnitude of an input. By default `margin` times that of the samples, or
     /// [`DEFAULT_INPUT_RANGE`] without samples.
     pub input_range: Option<f64>,
+    /// How many bits signs are taken from, by a protocol that gains by fewer.
+    pub key_bits: KeyBitsChoice,
 }
 
 /// The largest magnitude of an input where neither samples nor an option say.
@@ -39,6 +41,7 @@ impl Default for PlanOptions<'_> {
             margin: 2.0,
             samples: None,
             input_range: None,
+            key_bits: KeyBitsChoice::default(),
         }
     }
 }
@@ -73,6 +76,14 @@ pub(super) fn check_options(options: &PlanOptions) -> Result<(), PlanError> {
         .is_some_and(|r| !(r > 0.0 && r.is_finite()))
     {
         return fail("the input range must be a positive number".into());
+    }
+    match options.key_bits {
+        KeyBitsChoice::Auto { loss } if !(0.0..1.0).contains(&loss) => {
+            return fail(format!(
+                "the loss that key bits may cost is a share of the samples, from 0 to below 1, not {loss}"
+            ));
+        }
+        _ => {}
     }
     let Some(samples) = options.samples else {
         return Ok(());

@@ -1,5 +1,7 @@
 //! Chooses the fraction bits.
 
+use std::ops::RangeInclusive;
+
 use super::ranges::{Bound, Random};
 use super::scales::{Limits, Scale};
 use super::width::is_wide;
@@ -8,9 +10,9 @@ use crate::graph::{Graph, Op, ValueId, len};
 use crate::reference::run;
 
 /// Multiply-adds that one trial of a number of fraction bits may cost.
-const TRIAL_WORK: usize = 1_000_000_000;
-/// The most items of a trial.
-const TRIAL_ITEMS: usize = 64;
+pub(super) const TRIAL_WORK: usize = 1_000_000_000;
+/// The fewest and the most items of a trial.
+const TRIAL_ITEMS: RangeInclusive<usize> = 4..=64;
 
 /// The number of fraction bits to plan with. Over 64 or 61 bits there is room to spare, so
 /// the usual number or the next below that fits; over 32 or 31 bits the one whose rounding, tried
@@ -48,7 +50,8 @@ fn least_disturbing(
     limits: &Limits,
     candidates: impl Iterator<Item = (u32, Vec<Scale>)>,
 ) -> Result<Option<u32>, PlanError> {
-    let x = &trials[..trial_len(graph, trials)];
+    let items = affordable(graph, TRIAL_WORK, TRIAL_ITEMS);
+    let x = &trials[..trials.len().min(items * len(&graph.input_shape))];
     let exact = run(graph, x, |_, _| {})?;
     let mut best: Option<(u32, f64)> = None;
     for (f, scales) in candidates {
@@ -64,16 +67,15 @@ fn least_disturbing(
     Ok(best.map(|b| b.0))
 }
 
-/// As many of the trial inputs as one trial can afford.
-fn trial_len(graph: &Graph, trials: &[f32]) -> usize {
-    let work = |op: &Op| match op {
+/// The items of a trial that costs `work` multiply-adds, within bounds.
+pub(super) fn affordable(graph: &Graph, work: usize, bounds: RangeInclusive<usize>) -> usize {
+    let of_op = |op: &Op| match op {
         Op::Conv(c) => c.geometry.out_len() * c.geometry.taps(),
         Op::Linear(l) => l.rows * l.k * l.n,
         _ => 0,
     };
-    let per_item: usize = graph.nodes.iter().map(|n| work(&n.op)).sum();
-    let items = (TRIAL_WORK / per_item.max(1)).clamp(4, TRIAL_ITEMS);
-    trials.len().min(items * len(&graph.input_shape))
+    let per_item: usize = graph.nodes.iter().map(|n| of_op(&n.op)).sum();
+    (work / per_item.max(1)).clamp(*bounds.start(), *bounds.end())
 }
 
 /// The mean squared change of the revealed values when everything is rounded as planned.

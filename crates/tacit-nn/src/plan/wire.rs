@@ -1,6 +1,6 @@
 //! A plan as bytes. Those that come from another party are read as hostile.
 
-use super::{Layer, LayerOp, Order, Plan, WIDTHS, is_field};
+use super::{Keys, Layer, LayerOp, Order, Plan, WIDTHS, is_field};
 use crate::graph::{ConvGeometry, FILL, Pool, Tail, TailFunction, len};
 
 /// The longest plan that is read.
@@ -130,9 +130,11 @@ impl Plan {
             format!("it has the scales {bits:?}")
         })?;
         let keys = layer.keys;
-        ensure(keys.kept > 0 && keys.dropped < self.ring_bits, || {
-            format!("it has the key bits {keys:?}")
-        })?;
+        let chosen = layer.op.takes_signs() && !is_field(self.ring_bits);
+        ensure(
+            keys == Keys::ALL || chosen && keys.fit(self.ring_bits),
+            || format!("it has the key bits {keys:?}"),
+        )?;
         ensure(layer.input_trunc <= self.fraction_bits, || {
             "it drops more than the fraction".into()
         })?;

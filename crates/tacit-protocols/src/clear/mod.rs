@@ -1,8 +1,9 @@
 //! The clear-text protocol: the same interface with no secrecy at all.
 //!
 //! Every party holds every value. It is the oracle that the protocols are compared with (its
-//! truncation is the floor unless an analysis asks for another, its arithmetic the ring's own) and the template for a new one: what a
-//! protocol must offer, without cryptography.
+//! truncation is the floor unless an analysis asks for another, its arithmetic the ring's own, its
+//! signs exact whatever the key bits) and the template for a new one: what a protocol must offer,
+//! without cryptography.
 
 mod truncation;
 

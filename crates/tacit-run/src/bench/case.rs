@@ -1,15 +1,15 @@
 //! One operation with its size, its operands and its right result.
 
 use tacit_algebra::Prg;
-use tacit_nn::plan::numbers;
+use tacit_nn::plan::{KeyBitsChoice, Keys, numbers};
 use tacit_protocols::machine::{Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand};
 use tacit_protocols::math::{Function, compare, compare_calls};
 
 use super::function::Elementwise;
 use super::{BenchOptions, OPERATIONS};
-use crate::Error;
 use crate::protocol::Tolerance;
 use crate::settings::Named;
+use crate::{Error, key_bits};
 
 /// The most elements of a measured tensor.
 const MAX_ELEMENTS: usize = 1 << 28;
@@ -68,13 +68,27 @@ pub(super) struct Case {
     pub trunc: u32,
     /// The function that is computed, if it is one of one operand's elements.
     pub function: Option<Elementwise>,
+    /// Bits of the magnitudes whose sign is right.
+    sign_bits: u32,
+    /// Where the signs are.
+    keys: KeyBits,
+}
+
+/// What a result is held against.
+#[derive(Clone, Copy)]
+pub(super) struct Expected<'a> {
+    pub operands: &'a Operands,
+    /// The right result.
+    pub result: &'a [i64],
+    /// How far from it one may be.
+    pub tolerance: Tolerance,
 }
 
 /// The two operands; the second is empty for operations of one.
 pub(super) type Operands = [Vec<i64>; 2];
 
 impl Case {
-    pub(super) fn new(options: &BenchOptions, width: u32) -> Result<Self, Error> {
+    pub(super) fn new(options: &BenchOptions, width: u32, sign_bits: u32) -> Result<Self, Error> {
         let op = Op::parse(options.op)?;
         let exact = matches!(op, Op::Drelu | Op::Relu | Op::Maxpool | Op::Compare);
         let fraction = options
@@ -90,6 +104,8 @@ impl Case {
             width,
             trunc: if exact { 0 } else { fraction },
             function: Elementwise::new(op, width, fraction)?,
+            sign_bits,
+            keys: keys(op, options.key_bits, fraction, width)?,
         };
         let largest = case.lens().map(|lens| lens.into_iter().max().unwrap_or(0));
         match largest {
@@ -147,16 +163,28 @@ impl Case {
     }
 
     /// The magnitude of the operands: as large as the ring or field holds without a
-    /// wrong result.
+    /// wrong result, and as signs are right for.
     fn magnitude(&self) -> u64 {
         let room = 1u64 << (self.width - 2);
         let terms = match self.op {
             Op::Mult => 1,
             Op::MatMul => self.n,
             Op::Conv => 20 * 25,
+            Op::Drelu | Op::Relu => return self.signed().min(room - 1),
+            Op::Maxpool | Op::Compare => return (self.signed() / 2).min(room - 1),
             _ => return room - 1,
         };
         (room / terms as u64).isqrt().max(1) - 1
+    }
+
+    /// The largest magnitude whose sign is right.
+    fn signed(&self) -> u64 {
+        let KeyBits { dropped, kept } = self.keys;
+        match self.keys == KeyBits::ALL {
+            true => (1 << self.sign_bits) - 1,
+            false if dropped == 0 => (1 << kept) - 1,
+            false => (1 << (dropped + kept)) - (1 << dropped),
+        }
     }
 
     pub(super) fn operands(&self) -> Result<Operands, Error> {
@@ -177,7 +205,7 @@ impl Case {
     }
 
     pub(super) fn calls(&self) -> Vec<Call> {
-        let (n, trunc) = (self.lens().unwrap_or_default()[2], self.trunc);
+        let (n, trunc, keys) = (self.lens().unwrap_or_default()[2], self.trunc, self.keys);
         if let Some(function) = &self.function {
             return function.calls(n);
         }
@@ -188,9 +216,13 @@ impl Case {
         };
         vec![match self.op {
             Op::Trunc => Call::Truncate { n, trunc },
-            Op::Drelu => Call::drelu(n),
-            Op::Relu => Call::relu(n),
-            Op::Maxpool => Call::maxpool(n, 4),
+            Op::Drelu => Call::Drelu { n, keys },
+            Op::Relu => Call::Relu { n, keys },
+            Op::Maxpool => Call::Maxpool {
+                windows: n,
+                size: 4,
+                keys,
+            },
             Op::Compare => return compare_calls(n),
             Op::MatMul => product(Bilinear::MatMul(self.matmul())),
             Op::Conv => product(Bilinear::Conv2d(self.conv())),
@@ -208,28 +240,24 @@ impl Case {
             return Ok(Computed::Words(function.apply(machine, x)?));
         }
         let second = || Operand::Secret(y.clone());
-        let (n, trunc) = (self.n, self.trunc);
+        let (n, trunc, keys) = (self.n, self.trunc, self.keys);
         Ok(Computed::Words(match self.op {
             Op::Mult => machine.mul(x, &second(), trunc)?,
             Op::MatMul => machine.matmul(x, &second(), None, self.matmul(), trunc)?,
             Op::Conv => machine.conv2d(x, &second(), None, &self.conv(), trunc)?,
             Op::Compare => return Ok(Computed::Bits(compare(machine, x, y)?)),
-            Op::Drelu => return Ok(Computed::Bits(machine.drelu(x, KeyBits::ALL)?)),
-            Op::Relu => machine.relu(x, KeyBits::ALL)?,
-            Op::Maxpool => machine.maxpool(x, n, 4, KeyBits::ALL)?,
+            Op::Drelu => return Ok(Computed::Bits(machine.drelu(x, keys)?)),
+            Op::Relu => machine.relu(x, keys)?,
+            Op::Maxpool => machine.maxpool(x, n, 4, keys)?,
             _ => machine.truncate(x, trunc)?,
         }))
     }
 
     /// The number of large errors that the truncation is known for; any other wrong result is an
-    /// error. Without truncation the result is exact; a function is as exact as it states, and so
-    /// is what it is compared with.
-    pub(super) fn compare(
-        &self,
-        result: &[i64],
-        expected: &[i64],
-        tolerance: Tolerance,
-    ) -> Result<usize, Error> {
+    /// error. Without truncation the result is exact but for dropped key bits; a function is as
+    /// exact as it states, and so is what it is compared with.
+    pub(super) fn compare(&self, result: &[i64], right: Expected) -> Result<usize, Error> {
+        let tolerance = right.tolerance;
         let truncates = self.trunc > 0;
         let rounding = |expected: i64| match &self.function {
             Some(function) => function.twice_tolerance(expected),
@@ -238,11 +266,13 @@ impl Case {
         };
         let large = 1u64 << (self.width - self.trunc - 1);
         let mut large_errors = 0;
-        for (index, (&got, &expected)) in result.iter().zip(expected).enumerate() {
+        for (index, (&got, &expected)) in result.iter().zip(right.result).enumerate() {
             let error = got.abs_diff(expected);
             if truncates && tolerance.large_errors && error >= large {
                 large_errors += 1;
-            } else if error > rounding(expected) {
+            } else if error > rounding(expected)
+                && !self.for_dropped_bits(right.operands[0][index], got, expected)
+            {
                 let op = self.op.name().into();
                 return Err(Error::WrongResult {
                     op,
@@ -253,6 +283,38 @@ impl Case {
             }
         }
         Ok(large_errors)
+    }
+
+    /// Whether `got`, of the operand `x`, is an answer that dropped key bits allow: a negative
+    /// number that is lost with them may be taken for positive.
+    fn for_dropped_bits(&self, x: i64, got: i64, expected: i64) -> bool {
+        let lost = (1i64 << self.keys.dropped) - 1;
+        let passes = (-lost..0).contains(&x);
+        match self.op {
+            Op::Drelu => passes && got == 1,
+            Op::Relu => passes && got == x,
+            // A maximum of four comes of two comparisons.
+            Op::Maxpool => (0..=2 * lost).contains(&(expected - got)),
+            _ => false,
+        }
+    }
+}
+
+/// The key bits of an operation: as asked for, or all.
+fn keys(op: Op, asked: Option<&str>, fraction: u32, width: u32) -> Result<KeyBits, Error> {
+    let refused = |why: &str| Err(Error::setting("key bits", why));
+    match key_bits::choice(asked, None)? {
+        KeyBitsChoice::Full => Ok(KeyBits::ALL),
+        KeyBitsChoice::Fixed { .. } if !matches!(op, Op::Drelu | Op::Relu | Op::Maxpool) => {
+            refused("they are for drelu, relu and maxpool; leave them out")
+        }
+        KeyBitsChoice::Fixed {
+            integer,
+            fraction: kept,
+        } => Ok(Keys::fixed(integer, kept, fraction, width)?.into()),
+        KeyBitsChoice::Auto { .. } => {
+            refused("there are no samples to find them on; give those before and after the point")
+        }
     }
 }
 

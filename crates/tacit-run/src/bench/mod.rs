@@ -7,17 +7,17 @@ use tacit_net::{LinkModel, Phase, memory};
 use tacit_nn::plan::Order;
 use tacit_protocols::machine::{Audience, Call, Machine};
 
-use case::{Case, Computed, Operands};
+use case::{Case, Computed, Expected, Operands};
 
 use crate::job::level;
 use crate::local::in_threads;
-use crate::protocol::{Instance, Tolerance};
+use crate::protocol::Instance;
 use crate::registry::{self, Program};
 use crate::report::{LayerReport, PhaseReport};
 use crate::settings::{Named, asked_width};
 use crate::terms::Terms;
 use crate::totals::{Metered, combine, exchange};
-use crate::{Error, Progress, Protocol, Report, Settings};
+use crate::{Error, Progress, Protocol, Report, Settings, key_bits};
 
 /// The operations that [`bench()`] knows, each with what its size `n` means.
 pub const OPERATIONS: [(&str, &str); 13] = [
@@ -51,8 +51,12 @@ pub struct BenchOptions<'a> {
     pub ring: Option<u32>,
     /// Bits of the prime field, 31 or 61.
     pub field: Option<u32>,
-    /// Bits truncated, or fraction bits of a function; by default 12 of at most 32 bits and 18 of more.
+    /// Bits truncated, or fraction bits of a function or of the operands that key bits are of; by
+    /// default 12 of at most 32 bits and 18 of more.
     pub fraction_bits: Option<u32>,
+    /// The bits before and after the point that signs are taken from, such as `5.2`; all of them
+    /// if not given.
+    pub key_bits: Option<&'a str>,
     /// The number of runs.
     pub repeat: usize,
 }
@@ -68,7 +72,13 @@ pub fn bench(
     let asked = asked_width(options.ring, options.field)?;
     let terms = Terms::new(settings, asked, Order::default(), false)?;
     let instance = &terms.instance;
-    let case = Case::new(options, instance.width)?;
+    let protocol = instance.protocol;
+    protocol.check_key_bits(key_bits::choice(options.key_bits, None)?)?;
+    let case = Case::new(
+        options,
+        instance.width,
+        (protocol.sign_bits)(instance.width),
+    )?;
     if case.function.is_some() && instance.tolerance().large_errors {
         let why = format!(
             "{} truncates values near the ring's end, where the large errors of this one are frequent; choose gap or exact",
@@ -83,7 +93,11 @@ pub fn bench(
         let trial = Trial {
             case: &case,
             operands: (party.id() == 0).then_some(&operands),
-            expected: Some((&expected, instance.tolerance())),
+            expected: Some(Expected {
+                operands: &operands,
+                result: &expected,
+                tolerance: instance.tolerance(),
+            }),
             repeat: options.repeat.max(1),
             observe,
         };
@@ -159,8 +173,7 @@ fn report(case: &Case, terms: &Terms, runs: &[[PhaseReport; 2]], large_errors: u
 struct Trial<'a> {
     case: &'a Case,
     operands: Option<&'a Operands>,
-    /// The right result, and how far from it one may be.
-    expected: Option<(&'a [i64], Tolerance)>,
+    expected: Option<Expected<'a>>,
     repeat: usize,
     observe: &'a mut dyn FnMut(Progress) -> bool,
 }
@@ -212,8 +225,8 @@ impl Program for Trial<'_> {
             let online = Metered::phase(machine.party(), Phase::Online).since(before);
             own.push([offline, online]);
             result = open(machine, computed, expected_len)?;
-            if let Some((expected, tolerance)) = self.expected {
-                large_errors += case.compare(&result, expected, tolerance)?;
+            if let Some(expected) = self.expected {
+                large_errors += case.compare(&result, expected)?;
             }
         }
         let all = exchange(machine.party(), own)?;
@@ -250,32 +263,103 @@ fn open<M: Machine>(machine: &mut M, computed: Computed<M>, n: usize) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::Tolerance;
+
+    const EXACT: Tolerance = Tolerance {
+        rounding: 0,
+        large_errors: false,
+    };
+
+    fn options<'a>(op: &'a str, n: usize, key_bits: Option<&'a str>) -> BenchOptions<'a> {
+        BenchOptions {
+            op,
+            n,
+            ring: None,
+            field: None,
+            fraction_bits: None,
+            key_bits,
+            repeat: 1,
+        }
+    }
 
     #[test]
     fn the_oracle_of_a_field_does_not_overflow() {
         for (op, _) in OPERATIONS {
-            let options = BenchOptions {
-                op,
-                n: if op == "conv" { 1 } else { 20 },
-                ring: None,
-                field: None,
-                fraction_bits: None,
-                repeat: 1,
-            };
-            let narrow = Case::new(&options, 31).expect("a case");
+            let options = options(op, if op == "conv" { 1 } else { 20 }, None);
+            let narrow = Case::new(&options, 31, 30).expect("a case");
             let wide = narrow.over(64).expect("a case");
             let operands = narrow.operands().expect("operands");
             let clear = |case| in_the_clear(case, &operands).expect("a result");
-            let exact = Tolerance {
-                rounding: 0,
-                large_errors: false,
+            let right = Expected {
+                operands: &operands,
+                result: &clear(&wide),
+                tolerance: EXACT,
             };
-            let same = narrow.compare(&clear(&narrow), &clear(&wide), exact);
+            let same = narrow.compare(&clear(&narrow), right);
             assert!(same.is_ok(), "{op}: {same:?}");
-            let case = Case::new(&options, 61).expect("a case");
+            let case = Case::new(&options, 61, 60).expect("a case");
             let operands = case.operands().expect("operands");
             let result = in_the_clear(&case, &operands).expect("a result");
             assert!(result.iter().all(|v| v.unsigned_abs() < 1 << 60), "{op}");
         }
+    }
+
+    #[test]
+    fn operands_have_signs_that_can_be_taken() {
+        for (op, key_bits, sign_bits, largest) in [
+            ("relu", None, 31, (1 << 31) - 1),
+            ("maxpool", None, 31, ((1i64 << 31) - 1) / 2),
+            ("compare", None, 31, ((1i64 << 31) - 1) / 2),
+            ("drelu", None, 63, (1 << 62) - 1),
+            ("maxpool", None, 63, (1 << 62) - 1),
+            ("trunc", None, 31, (1 << 62) - 1),
+            ("relu", Some("5.2"), 31, (1 << 23) - (1 << 16)),
+            ("maxpool", Some("5.2"), 31, ((1i64 << 23) - (1 << 16)) / 2),
+            ("drelu", Some("5.18"), 31, (1 << 23) - 1),
+        ] {
+            let case = Case::new(&options(op, 1000, key_bits), 64, sign_bits).expect("a case");
+            let [x, _] = case.operands().expect("operands");
+            let seen = x.iter().map(|v| v.abs()).max().unwrap_or(0);
+            assert!(seen <= largest && seen > largest / 8 * 7, "{op}: {seen}");
+        }
+    }
+
+    /// With 5.2 key bits of 18 fraction bits, what is above -2^16 may pass.
+    #[test]
+    fn dropped_bits_allow_two_answers() {
+        let x = [-1, -65_535, -65_536, 3];
+        let accepts = |op: &str, expected: i64, x: i64, got: i64| {
+            let case = Case::new(&options(op, 1, Some("5.2")), 64, 31).expect("a case");
+            let right = Expected {
+                operands: &[vec![x], vec![]],
+                result: &[expected],
+                tolerance: EXACT,
+            };
+            case.compare(&[got], right).is_ok()
+        };
+        assert_eq!(
+            x.map(|x| accepts("drelu", 0, x, 1)),
+            [true, true, false, false]
+        );
+        assert_eq!(
+            x.map(|x| accepts("relu", 0, x, x)),
+            [true, true, false, false]
+        );
+        assert!(x.iter().all(|&x| accepts("relu", 0, x, 0)));
+        assert!(!accepts("relu", 0, -5, -4) && !accepts("drelu", 1, 3, 0));
+        assert!(accepts("maxpool", 9, 0, 9 - 2 * 65_535));
+        assert!(!accepts("maxpool", 9, 0, 8 - 2 * 65_535) && !accepts("maxpool", 9, 0, 10));
+    }
+
+    #[test]
+    fn key_bits_are_for_operations_with_signs() {
+        let refused = |op: &str, key_bits: &str| {
+            let case = Case::new(&options(op, 1, Some(key_bits)), 64, 31);
+            case.err().expect("refused").to_string()
+        };
+        assert!(refused("mult", "5.2").contains("drelu, relu and maxpool"));
+        assert!(refused("relu", "auto").contains("no samples"));
+        assert!(refused("relu", "5.19").contains("key bits 5.19: values have 18 fraction bits"));
+        assert!(refused("relu", "40.2").contains("may add up to 44"));
     }
 }

@@ -10,6 +10,7 @@ fn measure(op: &str, n: usize, ring: u32, run: &str) -> Report {
         ring: Some(ring),
         field: None,
         fraction_bits: None,
+        key_bits: None,
         repeat: 3,
     };
     let settings = Settings::from_json(run).unwrap_or_else(|e| panic!("{e}"));
@@ -46,6 +47,7 @@ fn functions_are_measured_over_fields_too() {
                 ring: None,
                 field: Some(field),
                 fraction_bits: None,
+                key_bits: None,
                 repeat: 1,
             };
             let settings = r#"{"protocol": "shamir", "parties": 5}"#;
@@ -93,6 +95,7 @@ fn numbers_are_the_protocols_own_unless_asked_for() {
         ring,
         field,
         fraction_bits: None,
+        key_bits: None,
         repeat: 1,
     };
     let ended = |ring, field| bench(&options(ring, field), &Settings::default(), &mut quiet);
@@ -125,6 +128,7 @@ fn what_cannot_be_measured_is_named() {
             ring: Some(ring),
             field: None,
             fraction_bits: Some(fraction_bits),
+            key_bits: None,
             repeat: 1,
         };
         let settings = Settings::from_json(run).unwrap_or_else(|e| panic!("{e}"));

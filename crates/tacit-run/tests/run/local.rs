@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use crate::common::{CLASSES, compiled, distance, inputs, quiet};
-use tacit_run::{BatchReport, CompileOptions, Outcome, Protocol, Settings, Tensor, run_local};
+use crate::common::{CLASSES, Folder, compiled, distance, inputs, quiet, write_network};
+use tacit_run::{
+    BatchReport, CompileOptions, Compiled, Outcome, Protocol, Settings, Tensor, run_local,
+};
 
 fn settings(json: &str) -> Settings {
     Settings::from_json(json).unwrap_or_else(|e| panic!("{e}"))
@@ -80,6 +82,8 @@ static FIELDS: Protocol = Protocol {
     threshold: true,
     variants: true,
     sharings: false,
+    key_bits: false,
+    sign_bits: |width| width - 1,
 };
 
 #[test]
@@ -115,6 +119,79 @@ fn numbers_that_a_protocol_does_not_have_are_refused() {
     let model = compiled(&options(r#"{"ring": 32}"#));
     let error = model.plan_for(&FIELDS).expect_err("refused").to_string();
     assert!(error.contains("--field 31|61"), "{error}");
+}
+
+/// One that gains by fewer bits of a sign.
+static KEYED: Protocol = Protocol {
+    name: "keyed",
+    parties: 3..=3,
+    widths: &[32, 64],
+    threshold: false,
+    variants: false,
+    key_bits: true,
+    sign_bits: |width| width / 2 - 1,
+    ..FIELDS
+};
+
+#[test]
+fn key_bits_are_planned_for_protocols_that_have_them() {
+    let model = compiled(&options(r#"{"key_bits": "5.2"}"#));
+    let shown = |protocol| -> Vec<(String, String)> {
+        let summary = model.summary(protocol).expect("a summary");
+        let shown = summary.layers.into_iter();
+        shown.filter_map(|l| Some((l.name, l.key_bits?))).collect()
+    };
+    let expected = ["pool1", "relu1", "clip"].map(|name| (name.into(), "5.2".into()));
+    assert_eq!(shown(Some(&KEYED)), expected);
+    assert_eq!(shown(None), expected);
+    let (x, shape) = inputs(1);
+    let input = Tensor {
+        values: &x,
+        shape: &shape,
+    };
+    for (protocol, field) in [
+        ("falcon", ""),
+        ("clear", ""),
+        ("shamir", r#""field": 61, "#),
+    ] {
+        let model = compiled(&options(&format!(r#"{{{field}"key_bits": "5.2"}}"#)));
+        let run = settings(&format!(r#"{{"protocol": "{protocol}"}}"#));
+        let ended = run_local(&model, &run, input, &mut quiet);
+        let error = ended.expect_err("refused").to_string();
+        assert!(error.starts_with("key bits: "), "{error}");
+        assert!(
+            error.contains(&format!("{protocol} takes every sign exactly")),
+            "{error}"
+        );
+        assert!(model.predict_cost(&run, 1).is_err());
+    }
+    // Nothing was asked for: all protocols plan alike, and only those with key bits show them.
+    let model = compiled(&CompileOptions::default());
+    let some = |protocol| {
+        let layers = model.summary(Some(protocol)).expect("a summary").layers;
+        layers.iter().filter(|l| l.key_bits.is_some()).count()
+    };
+    assert_eq!((some(&KEYED), some(Settings::default().protocol)), (3, 0));
+}
+
+#[test]
+fn key_bits_that_make_no_sense_are_refused_when_a_model_is_compiled() {
+    let folder = Folder::new("key-bits");
+    let path = write_network(&folder);
+    for (json, part) in [
+        (r#"{"key_bits": "5"}"#, "key bits '5': give full, auto"),
+        (r#"{"key_bits": "auto"}"#, "give samples"),
+        (r#"{"key_bits": "3.40"}"#, "key bits 3.40: values have"),
+        (r#"{"key_bits_loss": 0.1}"#, "key_bits_loss: it is for"),
+        (
+            r#"{"key_bits": "auto", "key_bits_loss": 2}"#,
+            "from 0 to below 1",
+        ),
+    ] {
+        let error = Compiled::from_file(&path, &options(json), None);
+        let error = error.expect_err("refused").to_string();
+        assert!(error.contains(part), "{error}");
+    }
 }
 
 #[test]

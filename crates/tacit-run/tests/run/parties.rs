@@ -265,6 +265,16 @@ fn config_errors_name_the_file_and_the_key() {
             "[run]\nthreshold = 1",
             "threshold: falcon has none",
         ),
+        (
+            "ring = 64",
+            "key_bits = \"5.2\"",
+            "key bits: falcon takes every sign exactly",
+        ),
+        (
+            "ring = 64",
+            "key_bits = \"5,2\"",
+            "key bits '5,2': give full, auto",
+        ),
         ("id = 0", "id = 3", "id: 3 is not a party"),
         (
             "id = 0",

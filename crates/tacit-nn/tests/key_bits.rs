@@ -1,0 +1,241 @@
+//! Which bits the planner has signs taken from.
+
+mod common;
+
+use common::*;
+use tacit_nn::plan::{KeyBitsChoice, Keys, Plan, PlanError, PlanOptions, plan};
+use tacit_nn::{Graph, reference};
+
+const ALL: Keys = Keys {
+    dropped: 0,
+    kept: u32::MAX,
+};
+
+fn wide<'a>(key_bits: KeyBitsChoice) -> PlanOptions<'a> {
+    PlanOptions {
+        fraction_bits: Some(18),
+        key_bits,
+        ..PlanOptions::default()
+    }
+}
+
+fn made(graph: &Graph, options: &PlanOptions) -> Plan {
+    plan(graph, options).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn refused(graph: &Graph, options: &PlanOptions) -> String {
+    let error = plan(graph, options).expect_err("refused");
+    assert!(matches!(error, PlanError::Option(_)), "{error}");
+    error.to_string()
+}
+
+fn keys(plan: &Plan) -> Vec<(u32, u32)> {
+    let signed = plan.layers.iter().map(|l| l.keys).filter(|k| *k != ALL);
+    signed.map(|k| (k.dropped, k.kept)).collect()
+}
+
+#[test]
+fn all_bits_of_the_worst_case() {
+    // 800 at 18 fraction bits.
+    let plan = made(&two_layers(), &wide(KeyBitsChoice::Full));
+    let all: Vec<Keys> = plan.layers.iter().map(|l| l.keys).collect();
+    let relu = Keys {
+        dropped: 0,
+        kept: 28,
+    };
+    assert_eq!(all, [ALL, relu, ALL]);
+    assert_eq!(relu.text(18).as_deref(), Some("10.18"));
+    assert_eq!(ALL.text(18), None);
+    assert_eq!(plan.key_warnings, [""; 0]);
+}
+
+/// A maximum over windows and a clip to 0..6 of inputs up to 8.
+#[test]
+fn differences_and_distances_are_larger_than_values() {
+    let tensors = vec![tensor("low", &[], &[0.0]), tensor("high", &[], &[6.0])];
+    let nodes = vec![
+        node("MaxPool", &["x"], "p", vec![list("kernel_shape", &[2, 2])]),
+        node("Clip", &["p", "low", "high"], "y", vec![]),
+    ];
+    let graph = imported(&model(&[1, 2, 2], nodes, tensors)).unwrap_or_else(|e| panic!("{e}"));
+    // 16 and 14, with room for rounding.
+    let plan = made(&graph, &wide(KeyBitsChoice::Full));
+    assert_eq!(keys(&plan), [(0, 23), (0, 22)]);
+}
+
+#[test]
+fn the_planned_range_where_the_worst_case_does_not_fit() {
+    let options = PlanOptions {
+        input_range: Some(1000.0),
+        samples: Some(&[1.0, -1.0]),
+        ..wide(KeyBitsChoice::Full)
+    };
+    let plan = made(&two_layers(), &options);
+    assert_eq!(keys(&plan), [(0, 26)], "200 at 18 fraction bits");
+    let warning = "layer 'the Relu': its signs are right only below 256.0, but in the worst case \
+                   it compares values up to 100000.0, which would give a wrong result";
+    assert!(
+        plan.key_warnings[0].starts_with(warning),
+        "{:?}",
+        plan.key_warnings
+    );
+    // A protocol without key bits need not hear of it.
+    assert!(!plan.warnings_for(false).iter().any(|w| w.contains("signs")));
+    assert!(plan.warnings_for(true).iter().any(|w| w.contains("signs")));
+    // 22 bits of magnitude leave 8 to look at.
+    let narrow = PlanOptions {
+        ring_bits: 32,
+        fraction_bits: Some(12),
+        ..PlanOptions::default()
+    };
+    let plan = made(&two_layers(), &narrow);
+    assert_eq!(keys(&plan), [(14, 8)]);
+    let warning = "layer 'the Relu': negative values above -4.00e0 may be taken for positive";
+    assert_eq!(plan.key_warnings, [warning]);
+    let field = PlanOptions {
+        ring_bits: 61,
+        ..wide(KeyBitsChoice::Fixed {
+            integer: 5,
+            fraction: 2,
+        })
+    };
+    assert_eq!(keys(&made(&two_layers(), &field)), []);
+}
+
+#[test]
+fn as_many_as_are_asked_for() {
+    let with = |integer, fraction| wide(KeyBitsChoice::Fixed { integer, fraction });
+    let plan = made(&two_layers(), &with(10, 2));
+    assert_eq!(keys(&plan), [(16, 12)]);
+    assert_eq!(plan.key_warnings, [""; 0]);
+    let plan = made(&two_layers(), &with(5, 2));
+    assert_eq!(keys(&plan), [(16, 7)]);
+    let warning = "layer 'the Relu' is planned to take signs of values up to 800.0, which are \
+                   right only below 32";
+    assert!(
+        plan.key_warnings[0].starts_with(warning),
+        "{:?}",
+        plan.key_warnings
+    );
+    assert_eq!(keys(&made(&two_layers(), &with(21, 2))), [(16, 23)]);
+    for (integer, fraction, part) in [
+        (5, 19, "key bits 5.19: values have 18 fraction bits"),
+        (0, 0, "key bits 0.0: no bit is left"),
+        (22, 3, "key bits 22.3: the 64-bit ring has no room"),
+        (u32::MAX, 1, "may add up to 44"),
+    ] {
+        let text = refused(&two_layers(), &with(integer, fraction));
+        assert!(text.contains(part), "'{text}' does not say '{part}'");
+    }
+}
+
+/// Three classes by the largest of three weighted sums of two ReLUs.
+fn classes() -> Graph {
+    let tensors = vec![
+        tensor("w", &[2, 2], &[1.0, -0.5, 0.25, 1.0]),
+        tensor("v", &[2, 3], &[1.0, -1.0, 0.1, -1.0, 1.0, 0.1]),
+        tensor("c", &[3], &[0.0, 0.0, 0.5]),
+    ];
+    let nodes = vec![
+        node("MatMul", &["x", "w"], "a", vec![]),
+        node("Relu", &["a"], "b", vec![]),
+        node("Gemm", &["b", "v", "c"], "d", vec![]),
+        node("Relu", &["d"], "y", vec![]),
+    ];
+    imported(&model(&[2], nodes, tensors)).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Points from -4 to 4.
+fn points(n: usize) -> Vec<f32> {
+    let point = |i: usize| [i * 7919 % 1009, i * 6007 % 997].map(|v| v as f32 / 125.0 - 4.0);
+    (0..n).flat_map(point).collect()
+}
+
+#[test]
+fn as_few_as_the_samples_allow() {
+    let x = points(200);
+    let with = |loss| PlanOptions {
+        samples: Some(&x),
+        ..wide(KeyBitsChoice::Auto { loss })
+    };
+    let kept = |loss| -> u32 {
+        let plan = made(&classes(), &with(loss));
+        let all = keys(&plan);
+        assert_eq!(all.len(), 2);
+        assert_eq!(made(&classes(), &with(loss)).to_bytes(), plan.to_bytes());
+        assert!(Plan::from_bytes(&plan.to_bytes()).is_ok());
+        all.iter().map(|(_, kept)| kept).sum()
+    };
+    let (none, few, many) = (kept(0.0), kept(0.02), kept(0.3));
+    assert!(none >= few && few > many, "{none} {few} {many}");
+    assert!(few <= 16 && many >= 2, "{none} {few} {many}");
+    assert_eq!(made(&classes(), &with(0.02)).key_warnings, [""; 0]);
+    // The search changes nothing but the key bits.
+    let full = made(&classes(), &with(0.02)).fraction_bits;
+    assert_eq!(full, 18);
+    assert_eq!(
+        reference::ranges(&classes(), &x).expect("fits").0.len(),
+        600
+    );
+}
+
+#[test]
+fn few_samples_show_little() {
+    let x = points(20);
+    let options = PlanOptions {
+        samples: Some(&x),
+        ..wide(KeyBitsChoice::Auto { loss: 0.01 })
+    };
+    let plan = made(&classes(), &options);
+    let warning = "the key bits were tried on 20 samples and change the class of none; a loss of \
+                   0.01 is seen only on 100 or more";
+    assert_eq!(plan.key_warnings, [warning]);
+}
+
+#[test]
+fn a_narrow_ring_says_when_it_has_no_room() {
+    // 100 at 14 fraction bits: of 32 bits only 8 before the point have room.
+    let x: Vec<f32> = points(200).iter().map(|v| v * 64.0).collect();
+    let options = PlanOptions {
+        ring_bits: 32,
+        fraction_bits: Some(14),
+        samples: Some(&x),
+        key_bits: KeyBitsChoice::Auto { loss: 0.0 },
+        ..PlanOptions::default()
+    };
+    let plan = made(&classes(), &options);
+    assert!(
+        plan.key_warnings[0].contains("use fewer fraction bits"),
+        "{:?}",
+        plan.key_warnings
+    );
+}
+
+#[test]
+fn what_cannot_be_searched() {
+    let text = refused(&classes(), &wide(KeyBitsChoice::Auto { loss: 0.01 }));
+    assert!(text.contains("give samples"), "{text}");
+    for loss in [1.0, -0.1, f64::NAN] {
+        let text = refused(&classes(), &wide(KeyBitsChoice::Auto { loss }));
+        assert!(text.contains("from 0 to below 1"), "{text}");
+    }
+}
+
+#[test]
+fn real_models_need_few() {
+    let Some(folder) = models() else { return };
+    for name in ["lenet", "alexnet-cifar10"] {
+        let graph = real(&folder, name).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let x = samples(&folder, name, "x");
+        let options = PlanOptions {
+            samples: Some(&x),
+            ..wide(KeyBitsChoice::Auto { loss: 0.01 })
+        };
+        let plan = made(&graph.optimise(), &options);
+        for layer in plan.layers.iter().filter(|l| l.keys != ALL) {
+            let text = layer.keys.text(18).unwrap_or_default();
+            println!("{name} {}: {text}", layer.name);
+            assert!(layer.keys.kept <= 12, "{name} {}: {text}", layer.name);
+        }
+    }
+}
