@@ -46,6 +46,7 @@ def bench(
     field: int | None,
     fraction_bits: int | None,
     key_bits: str | None,
+    as_printed_insecure: bool,
     repeat: int,
     run: str,
     progress: Progress | None,

@@ -101,6 +101,7 @@ def measure(args: argparse.Namespace) -> None:
             field=args.field,
             fraction_bits=args.fraction_bits,
             key_bits=args.key_bits,
+            as_printed_insecure=args.as_printed_insecure,
             timeout=args.timeout,
             repeat=args.repeat,
             progress=progress,
@@ -309,6 +310,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("op", choices=OPERATIONS)
     made.add_argument("--n", type=positive, required=True, help="size of the operation")
     made.add_argument("--repeat", type=positive, default=5, metavar="K", help="median of K runs")
+    made.add_argument(
+        "--as-printed-insecure",
+        action="store_true",
+        help="bicoptor's signs as in its paper, which errs and leaks: for the cost only",
+    )
     add_run_options(made)
     add_execution_options(made)
 

@@ -173,6 +173,7 @@ def bench(
     field: int | None = None,
     fraction_bits: int | None = None,
     key_bits: str | None = None,
+    as_printed_insecure: bool = False,
     repeat: int = 5,
     progress: Progress | None = None,
     **where: Any,
@@ -198,6 +199,9 @@ def bench(
     key_bits
         Of `drelu`, `relu` and `maxpool`: the bits before and after the point that signs are taken
         from (`5.2`); all of them when not given.
+    as_printed_insecure
+        Of `bicoptor`: whether signs are taken as its paper prints it, which errs and leaks. For
+        comparing the cost only; models never run so.
     repeat
         The number of runs.
     progress
@@ -212,6 +216,7 @@ def bench(
         field=field,
         fraction_bits=fraction_bits,
         key_bits=key_bits,
+        as_printed_insecure=as_printed_insecure,
         repeat=repeat,
         run=json.dumps(where),
         progress=progress,

@@ -75,3 +75,17 @@ def test_tables(tmp_path, capsys):
     assert rows[0]["paper_falcon"] == pytest.approx(6586.94e-6)
     assert all(row["bicoptor_sum"] > row["bicoptor_online"] > 0 for row in rows)
     assert "lan1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("sharing", ["ubl", "rss"])
+def test_the_printed_form_is_measured_under_its_name_only(sharing):
+    where = {"protocol": "bicoptor", "sharing": sharing, "key_bits": "5.2", "repeat": 1}
+    mended = tacit.bench("drelu", 4096, **where)
+    printed = tacit.bench("drelu", 4096, as_printed_insecure=True, **where)
+    # 9 entries of 10 bits, 8 of 8.
+    sent = [report.online["bytes_sent"][0] for report in (mended, printed)]
+    assert sent == [4096 * 90 // 8, 4096 * 64 // 8]
+    assert mended.data["warnings"] == []
+    assert any("leaks" in warning for warning in printed.data["warnings"])
+    with pytest.raises(tacit.TacitError, match="printed form"):
+        tacit.bench("drelu", 8, as_printed_insecure=True)

@@ -160,6 +160,7 @@ fn bench(
     field: Option<u32>,
     fraction_bits: Option<u32>,
     key_bits: Option<&str>,
+    as_printed_insecure: bool,
     repeat: usize,
     run: &str,
     progress: Option<Callback>,
@@ -171,6 +172,7 @@ fn bench(
         field,
         fraction_bits,
         key_bits,
+        as_printed_insecure,
         repeat,
     };
     let run = settings(run)?;

@@ -36,6 +36,7 @@ fn relu<const RING: u32>(bencher: Bencher, n: usize) {
         field: None,
         fraction_bits: None,
         key_bits: None,
+        as_printed_insecure: false,
         repeat: 1,
     };
     bencher

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use tacit_net::LinkModel;
 use tacit_nn::plan::{KeyBitsChoice, is_field, numbers};
 use tacit_protocols::Truncation;
+use tacit_protocols::bicoptor::Form;
 use tacit_protocols::shamir::{Comparison, Opening};
 
 use crate::settings::{Named, Sharing};
@@ -55,6 +56,8 @@ pub(crate) struct Tolerance {
     pub rounding: u64,
     /// Whether a rare large error is in the truncation's nature.
     pub large_errors: bool,
+    /// Whether signs may be wrong.
+    pub wrong_signs: bool,
 }
 
 impl Protocol {
@@ -181,6 +184,8 @@ pub(crate) struct Instance {
     pub comparison: Comparison,
     pub opening: Opening,
     pub sharing: Sharing,
+    /// Of a comparison that was printed in a form that leaks: which form.
+    pub form: Form,
     /// The network, for a protocol that chooses by its latency.
     pub link: LinkModel,
 }
@@ -211,6 +216,7 @@ impl Instance {
             comparison: settings.comparison,
             opening: settings.opening,
             sharing: settings.sharing,
+            form: Form::Mended,
             link: settings.network.link,
         })
     }
@@ -221,6 +227,15 @@ impl Instance {
             compare_bits,
             ..self
         }
+    }
+
+    /// The same with the comparison as it was printed, for a protocol of which that is measured.
+    pub(crate) fn as_printed_insecure(self) -> Result<Self, Error> {
+        if !self.protocol.sharings {
+            return Err(self.protocol.without("printed form"));
+        }
+        let form = Form::Printed;
+        Ok(Instance { form, ..self })
     }
 
     /// What it protects against, in words.
@@ -239,10 +254,12 @@ impl Instance {
             Some(own) => Tolerance {
                 rounding: own.error,
                 large_errors: false,
+                wrong_signs: false,
             },
             None => Tolerance {
                 rounding: u64::from(self.truncation != Truncation::Exact),
                 large_errors: matches!(self.truncation, Truncation::Aby3 | Truncation::SecureMl),
+                wrong_signs: self.form == Form::Printed,
             },
         }
     }

@@ -209,7 +209,7 @@ impl Instance {
     fn bicoptor(&self) -> bicoptor::Options {
         bicoptor::Options {
             truncation: self.truncation,
-            form: bicoptor::Form::Mended,
+            form: self.form,
         }
     }
 }

@@ -253,7 +253,8 @@ impl Case {
         }))
     }
 
-    /// The number of large errors that the truncation is known for; any other wrong result is an
+    /// The number of large errors that the truncation, or of wrong signs that the comparison as
+    /// printed is known for; any other wrong result is an
     /// error. Without truncation the result is exact but for dropped key bits; a function is as
     /// exact as it states, and so is what it is compared with.
     pub(super) fn compare(&self, result: &[i64], right: Expected) -> Result<usize, Error> {
@@ -268,7 +269,9 @@ impl Case {
         let mut large_errors = 0;
         for (index, (&got, &expected)) in result.iter().zip(right.result).enumerate() {
             let error = got.abs_diff(expected);
-            if truncates && tolerance.large_errors && error >= large {
+            let sign = matches!(self.op, Op::Drelu | Op::Relu | Op::Maxpool);
+            let wrong_sign = tolerance.wrong_signs && sign && error > 0;
+            if wrong_sign || truncates && tolerance.large_errors && error >= large {
                 large_errors += 1;
             } else if error > rounding(expected)
                 && !self.for_dropped_bits(right.operands[0][index], got, expected)

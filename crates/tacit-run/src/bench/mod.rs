@@ -5,6 +5,7 @@ mod function;
 
 use tacit_net::{LinkModel, Phase, memory};
 use tacit_nn::plan::Order;
+use tacit_protocols::bicoptor::Form;
 use tacit_protocols::machine::{Audience, Call, Machine};
 
 use case::{Case, Computed, Expected, Operands};
@@ -57,6 +58,8 @@ pub struct BenchOptions<'a> {
     /// The bits before and after the point that signs are taken from, such as `5.2`; all of them
     /// if not given.
     pub key_bits: Option<&'a str>,
+    /// Whether signs are taken as Bicoptor's paper prints it, which errs and leaks: for the cost.
+    pub as_printed_insecure: bool,
     /// The number of runs.
     pub repeat: usize,
 }
@@ -70,7 +73,10 @@ pub fn bench(
     observe: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Report, Error> {
     let asked = asked_width(options.ring, options.field)?;
-    let terms = Terms::new(settings, asked, Order::default(), false)?;
+    let mut terms = Terms::new(settings, asked, Order::default(), false)?;
+    if options.as_printed_insecure {
+        terms.instance = terms.instance.as_printed_insecure()?;
+    }
     let instance = &terms.instance;
     let protocol = instance.protocol;
     protocol.check_key_bits(key_bits::choice(options.key_bits, None)?)?;
@@ -156,7 +162,12 @@ fn report(case: &Case, terms: &Terms, runs: &[[PhaseReport; 2]], large_errors: u
         rounds: online.rounds,
         bytes: online.bytes_sent.iter().copied().max().unwrap_or(0),
     };
-    let warning = || format!("{large_errors} results have the large error of this truncation");
+    let warning = || match terms.instance.form {
+        Form::Mended => format!("{large_errors} results have the large error of this truncation"),
+        Form::Printed => format!("{large_errors} results are wrong: as printed, signs err"),
+    };
+    let insecure = "as printed the comparison leaks; this is for its cost only";
+    let insecure = (terms.instance.form == Form::Printed).then(|| insecure.into());
     Report {
         fraction_bits: case.trunc,
         images: runs.len(),
@@ -164,7 +175,11 @@ fn report(case: &Case, terms: &Terms, runs: &[[PhaseReport; 2]], large_errors: u
         offline,
         online,
         layers: vec![layer],
-        warnings: (large_errors > 0).then(warning).into_iter().collect(),
+        warnings: (large_errors > 0)
+            .then(warning)
+            .into_iter()
+            .chain(insecure)
+            .collect(),
         ..Report::empty(terms)
     }
 }
@@ -268,6 +283,7 @@ mod tests {
     const EXACT: Tolerance = Tolerance {
         rounding: 0,
         large_errors: false,
+        wrong_signs: false,
     };
 
     fn options<'a>(op: &'a str, n: usize, key_bits: Option<&'a str>) -> BenchOptions<'a> {
@@ -278,6 +294,7 @@ mod tests {
             field: None,
             fraction_bits: None,
             key_bits,
+            as_printed_insecure: false,
             repeat: 1,
         }
     }

@@ -11,6 +11,7 @@ fn measure(op: &str, n: usize, ring: u32, run: &str) -> Report {
         field: None,
         fraction_bits: None,
         key_bits: None,
+        as_printed_insecure: false,
         repeat: 3,
     };
     let settings = Settings::from_json(run).unwrap_or_else(|e| panic!("{e}"));
@@ -48,6 +49,7 @@ fn functions_are_measured_over_fields_too() {
                 field: Some(field),
                 fraction_bits: None,
                 key_bits: None,
+                as_printed_insecure: false,
                 repeat: 1,
             };
             let settings = r#"{"protocol": "shamir", "parties": 5}"#;
@@ -96,6 +98,7 @@ fn numbers_are_the_protocols_own_unless_asked_for() {
         field,
         fraction_bits: None,
         key_bits: None,
+        as_printed_insecure: false,
         repeat: 1,
     };
     let ended = |ring, field| bench(&options(ring, field), &Settings::default(), &mut quiet);
@@ -129,6 +132,7 @@ fn what_cannot_be_measured_is_named() {
             field: None,
             fraction_bits: Some(fraction_bits),
             key_bits: None,
+            as_printed_insecure: false,
             repeat: 1,
         };
         let settings = Settings::from_json(run).unwrap_or_else(|e| panic!("{e}"));
