@@ -2,7 +2,7 @@
 //! two runs, alone and jointly, by chi-square; what the assistant puts together also against its
 //! law.
 
-use super::views::{Program, Run, Seen};
+use super::views::{ENTRIES, Program, Run, Seen};
 use crate::histograms::{LIMIT, apart, from_law};
 use tacit_protocols::bicoptor::{Form, Options};
 use tacit_protocols::falcon::Truncation;
@@ -48,9 +48,23 @@ fn worst(a: &Seen, b: &Seen) -> (f64, String) {
         .expect("messages were seen")
 }
 
-/// Compares the runs of each input with that of the first.
+/// What is furthest from uniform of what must be: all but what the assistant puts together.
+fn least_uniform(seen: &Seen) -> (f64, String) {
+    let sums = |name: &str| name.starts_with("2: ") && name.contains(ENTRIES);
+    seen.counts
+        .iter()
+        .filter(|(name, _)| !name.contains(" with ") && !name.contains("place"))
+        .filter(|(name, _)| !(sums(name) && name.contains(" + ")))
+        .map(|(name, counts)| (from_law(counts, &vec![1.0; counts.len()]), name.clone()))
+        .max_by(|p, q| p.0.total_cmp(&q.0))
+        .expect("messages were seen")
+}
+
+/// Compares the runs of each input with that of the first, and with the uniform law.
 fn hides(run: Run, inputs: &[[i64; 4]]) {
     let first = run.observe(inputs[0]);
+    let (off, name) = least_uniform(&first);
+    assert!(off < LIMIT, "{off} from uniform in '{name}', {run:?}");
     for x in &inputs[1..] {
         let (off, name) = worst(&first, &run.observe(*x));
         let pair = format!("{:?} and {x:?}", inputs[0]);

@@ -10,7 +10,7 @@ use tacit_algebra::Bits;
 use tacit_algebra::bicoptor::Window;
 use tacit_net::testing::{Fate, Recorder, mesh_with};
 use tacit_protocols::Error;
-use tacit_protocols::bicoptor::{Options, PARTIES};
+use tacit_protocols::bicoptor::{Form, Options, PARTIES};
 use tacit_protocols::machine::{Audience, Bilinear, Call, KeyBits, Machine, Operand};
 
 /// Elements in a run, all of the same value; every one is a sample. They make one message.
@@ -18,7 +18,7 @@ pub const N: usize = 1 << 15;
 /// Elements whose entries lie together in a message, as documented at `masked_entries`.
 const STRIP: usize = 512;
 
-const ENTRIES: &str = "bicoptor drelu: masked entries";
+pub const ENTRIES: &str = "bicoptor drelu: masked entries";
 const SIGN_BITS: &str = "bicoptor drelu: masked sign";
 
 /// What is run on shares of `N` values.
@@ -111,7 +111,7 @@ impl Run {
             false => self.record(&ubl, &values),
             true => self.record(&rss, &values),
         };
-        self.seen(&recorder)
+        self.seen(&recorder, &values)
     }
 
     /// Runs the program on a sum of inputs of all parties, which has uniform shares, and then opens
@@ -144,7 +144,7 @@ impl Run {
         recorder
     }
 
-    fn seen(&self, recorder: &Recorder) -> Seen {
+    fn seen(&self, recorder: &Recorder, values: &[i64]) -> Seen {
         let mut sent: Vec<Vec<Message>> = (0..PARTIES).map(|to| messages(recorder, to)).collect();
         // The last that each party sends opens the input.
         let mut shares = BTreeMap::new();
@@ -158,6 +158,7 @@ impl Run {
             }
         }
         let mut seen = Seen::default();
+        let flips = self.flips(&sent[2], values);
         for party in 0..PARTIES {
             let held = match self.replicated {
                 true => vec![party, (party + 1) % PARTIES],
@@ -165,10 +166,24 @@ impl Run {
             };
             let own = held.iter().filter_map(|i| Some((*i, shares.get(i)?)));
             let own = own.map(|(i, share)| Row::of(format!("share {i}"), 256, share.clone()).key());
-            let rows = self.known(&sent, party, own.collect());
+            let mut rows = self.known(&sent, party, own.collect());
+            if party < 2 {
+                rows.extend(flips.clone());
+            }
             seen.tally(party, &rows);
         }
         seen
+    }
+
+    /// The holders' flips, which no message shows, from what the assistant sees and the signs.
+    fn flips(&self, assistant: &[Message], values: &[i64]) -> Option<Row> {
+        let exact = self.keys.dropped == 0 && self.options.form == Form::Mended;
+        let of_input = [Program::Relu, Program::Drelu].contains(&self.program);
+        let seen = self.reconstructed(assistant).into_iter().next();
+        let places = seen.filter(|_| exact && of_input)?.values;
+        let flip = |(place, x): (&u8, &i64)| u8::from((*place > 0) != (*x >= 0));
+        let flips = places.iter().zip(values).map(flip).collect();
+        Some(Row::of("flip".into(), 2, flips).key())
     }
 
     /// What a party knows: its shares, its messages, and what follows.
