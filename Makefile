@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python lint bench bench-peers bench-liu24 bench-bicoptor2 accuracy analyze-truncation clean
+.PHONY: help demo test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 accuracy analyze-truncation clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -21,6 +21,9 @@ test-rust:
 
 test-python: $(VENV)/.test
 	$(BIN)/python -m pytest
+
+test-long: ## the same claims about signs and truncations on ten times as many values (minutes)
+	cargo test --release --workspace --exclude tacit-py --test protocols -- --ignored
 
 lint: $(VENV)/.lint ## check formatting and lints, warnings denied
 	cargo fmt --check

@@ -9,11 +9,12 @@
 //! Differs from the paper: the assistant deals the mask, of which it sees no opening; after a
 //! product the mask also stands for the triple's `c`, so that no correction of `c` is sent.
 
-use tacit_algebra::bicoptor::{split_mask, truncate_share};
+use tacit_algebra::bicoptor::{Holder, split_mask, truncate_share};
 use tacit_algebra::{Ring, truncate as kernel, vec};
 use tacit_net::Party;
 
 use super::role::{Role, open};
+use crate::machine::Call;
 use crate::{Error, Truncation};
 
 const OPEN_MASKED: &str = "bicoptor truncate: open masked value";
@@ -61,6 +62,15 @@ pub(super) fn check<R: Ring>(trunc: u32) -> Result<(), Error> {
     Ok(())
 }
 
+/// Refuses a plan with such a truncation, before anything is sent.
+pub(super) fn check_plan<R: Ring>(calls: &[Call]) -> Result<(), Error> {
+    calls.iter().try_for_each(|call| match *call {
+        Call::Product { trunc: 0, .. } | Call::Truncate { trunc: 0, .. } => Ok(()),
+        Call::Product { trunc, .. } | Call::Truncate { trunc, .. } => check::<R>(trunc),
+        _ => Ok(()),
+    })
+}
+
 /// A holder's share of a value, already masked, before it is opened: moves those of the one-bit
 /// gap's range to non-negative ones.
 pub(super) fn offset<R: Ring>(kind: Truncation, carries: bool, share: &mut [R]) {
@@ -100,9 +110,19 @@ pub(super) fn truncate_masked<R: Ring>(
 }
 
 /// SecureML's truncation of a holder's share (Algorithm 1). Local.
-pub(super) fn truncate_locally<R: Ring>(role: &Role, share: &[R], trunc: u32) -> Vec<R> {
+///
+/// The shares are made anew: those of constants, and replicated ones of an input, are not random,
+/// and then the large error could be certain.
+pub(super) fn truncate_locally<R: Ring>(role: &mut Role, share: &[R], trunc: u32) -> Vec<R> {
     match role {
-        Role::Holder { which, .. } => truncate_share(*which, share, trunc),
+        Role::Holder { which, common, .. } => {
+            let rho = common.ring(share.len());
+            let share = match which {
+                Holder::First => vec::add(share, &rho),
+                Holder::Second => vec::sub(share, &rho),
+            };
+            truncate_share(*which, &share, trunc)
+        }
         Role::Assistant { .. } => Vec::new(),
     }
 }

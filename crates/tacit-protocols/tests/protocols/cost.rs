@@ -13,8 +13,13 @@ use tacit_protocols::machine::{
 };
 use tacit_protocols::shamir::{Comparison, Opening};
 
-/// Makes one call of the given size on values that everybody knows.
-fn perform<M: Machine>(machine: &mut M, call: &Call) -> Result<(), tacit_protocols::Error> {
+/// Makes one call of the given size on values that everybody knows, with the right operand that
+/// was fixed for it.
+fn perform<M: Machine>(
+    machine: &mut M,
+    call: &Call,
+    fixed: Option<M::Share>,
+) -> Result<(), tacit_protocols::Error> {
     let mut secret = |n: usize| machine.constant(&vec![1; n]);
     match *call {
         Call::Input { owner, n } => {
@@ -31,7 +36,11 @@ fn perform<M: Machine>(machine: &mut M, call: &Call) -> Result<(), tacit_protoco
             machine.fix(x).map(drop)
         }
         Call::Product { map, trunc, .. } => {
-            let (x, y) = (secret(map.left()), Operand::Secret(secret(map.right())));
+            let (x, y) = (
+                secret(map.left()),
+                fixed.unwrap_or_else(|| secret(map.right())),
+            );
+            let y = Operand::Secret(y);
             match map {
                 Bilinear::Elementwise(_) => machine.mul(&x, &y, trunc),
                 Bilinear::MatMul(shape) => machine.matmul(&x, &y, None, shape, trunc),
@@ -68,6 +77,26 @@ fn perform<M: Machine>(machine: &mut M, call: &Call) -> Result<(), tacit_protoco
     }
 }
 
+/// The operand that a product says is fixed, which is done before any material is made.
+fn fix<M: Machine>(
+    machine: &mut M,
+    call: &Call,
+) -> Result<Option<M::Share>, tacit_protocols::Error> {
+    let Call::Product {
+        map,
+        fixed: Some(_),
+        ..
+    } = call
+    else {
+        return Ok(None);
+    };
+    let n = map.right();
+    machine.prepare(&[Call::Fix { n }])?;
+    machine.party().set_layer("before");
+    let w = machine.constant(&vec![1; n]);
+    machine.fix(w).map(Some)
+}
+
 /// The cost that the meters saw: hops of the slowest party, bytes of each.
 fn combine(each: &[(u32, u64)]) -> Cost {
     Cost {
@@ -87,13 +116,14 @@ fn declared_equals_metered<S: Subject>(s: &S, call: Call) {
             machine.cost_model().offline(&calls),
             machine.cost_model().online(&call),
         );
+        let fixed = fix(machine, &call)?;
         machine.prepare(&calls)?;
         machine.party().set_layer(if calls.len() > 1 {
             "before"
         } else {
             "measured"
         });
-        perform(machine, &call)?;
+        perform(machine, &call, fixed)?;
         let meter = machine.party().meter();
         let offline = meter.total(Phase::Offline);
         let layer = meter
@@ -130,6 +160,16 @@ fn every_call(n: usize) -> Vec<Call> {
             map: Bilinear::MatMul(MatMul { m: 3, k: n, n: 2 }),
             fixed: None,
             trunc: 4,
+        },
+        Call::Product {
+            map: Bilinear::MatMul(MatMul { m: 3, k: n, n: 2 }),
+            fixed: Some(0),
+            trunc: 4,
+        },
+        Call::Product {
+            map: Bilinear::Elementwise(n),
+            fixed: Some(0),
+            trunc: 0,
         },
         Call::Truncate { n, trunc: 6 },
         Call::drelu(n),

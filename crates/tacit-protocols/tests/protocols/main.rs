@@ -1,8 +1,10 @@
 //! Tests of the protocols. One binary, so that their rings are compiled once.
 
+mod bicoptor;
 mod common;
 mod conformance;
 mod cost;
 mod falcon;
+mod histograms;
 mod math;
 mod shamir;

@@ -11,7 +11,7 @@ use tacit_algebra::{Bits, Ring, falcon};
 
 use super::BicoptorRss;
 use crate::bicoptor::role::Role;
-use crate::bicoptor::truncate::{Mask, deal_mask};
+use crate::bicoptor::truncate::{Mask, check_plan, deal_mask};
 use crate::machine::Call;
 use crate::replicated::Rss;
 use crate::{Error, Truncation, pool};
@@ -79,6 +79,7 @@ impl<R: Ring> BicoptorRss<R> {
     /// 2 hops; per sign the assistant and each holder send 1 element, per truncation the assistant
     /// 2.
     pub(super) fn preprocess(&mut self, calls: &[Call]) -> Result<(), Error> {
+        check_plan::<R>(calls)?;
         let wants = calls
             .iter()
             .flat_map(|call| wants_of(call, self.options.truncation));

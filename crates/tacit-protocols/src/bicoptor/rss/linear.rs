@@ -63,8 +63,11 @@ impl<R: Ring> BicoptorRss<R> {
         };
         check::<R>(trunc)?;
         if self.options.truncation == Truncation::SecureMl {
-            let share = self.summand(x);
-            let share = truncate_locally(&self.role, &share, trunc);
+            let share = match self.role.carries() {
+                true => vec::add(unshared, common),
+                false => unshared.clone(),
+            };
+            let share = truncate_locally(&mut self.role, &share, trunc);
             return self.replicate(REPLICATE, n, share);
         }
         let mask = self.take_mask(n, trunc)?;
@@ -92,7 +95,7 @@ impl<R: Ring> BicoptorRss<R> {
                 0 => vec::add(&z, &self.rss.recv::<Words<R>>(ASSISTANT, SUMMAND, n)?),
                 _ => z,
             };
-            let share = truncate_locally(&self.role, &share, trunc);
+            let share = truncate_locally(&mut self.role, &share, trunc);
             return self.replicate(REPLICATE, n, share);
         }
         let mask = self.take_mask(n, trunc)?;

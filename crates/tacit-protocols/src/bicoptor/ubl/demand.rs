@@ -10,7 +10,7 @@ use tacit_algebra::{Ring, vec};
 
 use super::Ubl;
 use crate::bicoptor::role::Role;
-use crate::bicoptor::truncate::{Mask, deal_mask};
+use crate::bicoptor::truncate::{Mask, check_plan, deal_mask};
 use crate::machine::{Bilinear, Call};
 use crate::{Error, Truncation, pool};
 
@@ -109,6 +109,8 @@ pub(super) fn wants_of(call: &Call, kind: Truncation) -> Vec<Want> {
 impl<R: Ring> Ubl<R> {
     /// Makes the material of `calls` and queues it in their order.
     pub(super) fn preprocess(&mut self, calls: &[Call]) -> Result<(), Error> {
+        check_plan::<R>(calls)?;
+        self.check_fixed(calls)?;
         let kind = self.options.truncation;
         for want in calls.iter().flat_map(|call| wants_of(call, kind)) {
             let material = match want {
@@ -121,6 +123,26 @@ impl<R: Ring> Ubl<R> {
                 Want::Relu { n } => self.triple(&Bilinear::Elementwise(n), None, 0)?,
             };
             self.store.push_back((want, material));
+        }
+        Ok(())
+    }
+
+    /// Refuses a plan with a right operand that was not fixed or that is of another size, at every
+    /// party alike.
+    fn check_fixed(&self, calls: &[Call]) -> Result<(), Error> {
+        for call in calls {
+            if let Call::Product {
+                map,
+                fixed: Some(id),
+                ..
+            } = call
+            {
+                let Some(operand) = self.fixed.get(*id) else {
+                    let call = format!("a product with operand {id}, which was not fixed,");
+                    return Err(Error::NotPrepared { call });
+                };
+                map.check(map.left(), operand.known.len(), None)?;
+            }
         }
         Ok(())
     }
@@ -139,7 +161,7 @@ impl<R: Ring> Ubl<R> {
             Some(_) => Vec::new(),
             None => self.role.random(map.right()),
         };
-        let product = self.product_of_masks(map, &a, &b, fixed)?;
+        let product = self.product_of_masks(map, &a, &b, fixed);
         let n = map.outputs();
         let (c, mask) = match trunc {
             0 => (self.role.deal(&mut self.party, TRIPLE, n, product)?, None),
@@ -164,29 +186,16 @@ impl<R: Ring> Ubl<R> {
     }
 
     /// `a * b` at the assistant, nothing at the holders.
-    fn product_of_masks(
-        &self,
-        map: &Bilinear,
-        a: &[R],
-        b: &[R],
-        fixed: Option<usize>,
-    ) -> Result<Vec<R>, Error> {
+    fn product_of_masks(&self, map: &Bilinear, a: &[R], b: &[R], fixed: Option<usize>) -> Vec<R> {
         if let Role::Holder { .. } = self.role {
-            return Ok(Vec::new());
+            return Vec::new();
         }
         let b = match fixed {
             None => b,
-            Some(id) => match self.fixed.get(id) {
-                Some(operand) => &operand.known,
-                None => {
-                    let call = format!("a product with operand {id}, which was not fixed,");
-                    return Err(Error::NotPrepared { call });
-                }
-            },
+            Some(id) => &self.fixed[id].known,
         };
-        map.check(a.len(), b.len(), None)?;
         let mut product = vec![R::ZERO; map.outputs()];
         map.accumulate(&mut product, a, b);
-        Ok(product)
+        product
     }
 }

@@ -70,7 +70,7 @@ impl<R: Ring> Ubl<R> {
             bias(&mut z);
             match &triple.mask {
                 Some(mask) => truncate_masked(&self.role, &mut self.party, kind, z, mask, trunc),
-                None if trunc > 0 => Ok(truncate_locally(&self.role, &z, trunc)),
+                None if trunc > 0 => Ok(truncate_locally(&mut self.role, &z, trunc)),
                 None => Ok(z),
             }
         })

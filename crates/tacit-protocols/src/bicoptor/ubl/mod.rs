@@ -176,7 +176,8 @@ impl<R: Ring> Machine for Ubl<R> {
         }
         check::<R>(trunc)?;
         if self.options.truncation == Truncation::SecureMl {
-            return Ok(x.map(x.len(), |own| truncate_locally(&self.role, own, trunc)));
+            let role = &mut self.role;
+            return Ok(x.map(x.len(), |own| truncate_locally(role, own, trunc)));
         }
         let n = x.len();
         let Material::Truncate(mask) = self.take(Want::Truncate { n, trunc })? else {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::common::{TIMEOUT, run_on};
+use crate::histograms::{LIMIT, apart_by_cell};
 use tacit_algebra::{Bits, Ring, prime};
 use tacit_net::testing::{Fate, Recorder, mesh_with};
 use tacit_protocols::Error;
@@ -118,26 +119,6 @@ fn joint(histograms: &mut Histograms, opened: &BTreeMap<(&str, usize), Vec<Vec<u
     }
 }
 
-/// The two-sample chi-square statistic in standard deviations from its mean.
-fn distance(a: &BTreeMap<u32, u64>, b: &BTreeMap<u32, u64>) -> f64 {
-    let (total_a, total_b) = (
-        a.values().sum::<u64>() as f64,
-        b.values().sum::<u64>() as f64,
-    );
-    let cells: std::collections::BTreeSet<_> = a.keys().chain(b.keys()).collect();
-    let statistic: f64 = cells
-        .iter()
-        .map(|cell| {
-            let count = |h: &BTreeMap<u32, u64>| h.get(cell).copied().unwrap_or(0) as f64;
-            let (in_a, in_b) = (count(a), count(b));
-            let scaled = in_a * (total_b / total_a).sqrt() - in_b * (total_a / total_b).sqrt();
-            scaled * scaled / (in_a + in_b)
-        })
-        .sum();
-    let freedom = (cells.len() as f64 - 1.0).max(1.0);
-    (statistic - freedom) / (2.0 * freedom).sqrt()
-}
-
 /// The stream whose distributions differ most between the two inputs.
 fn worst(x: i64, other: i64, calls: &[Call], program: Program) -> (f64, String) {
     let (a, b) = (observe(x, calls, program), observe(other, calls, program));
@@ -146,14 +127,10 @@ fn worst(x: i64, other: i64, calls: &[Call], program: Program) -> (f64, String) 
         "the same messages must flow"
     );
     a.iter()
-        .map(|(name, histogram)| (distance(histogram, &b[name]), name.clone()))
+        .map(|(name, histogram)| (apart_by_cell(histogram, &b[name]), name.clone()))
         .max_by(|p, q| p.0.total_cmp(&q.0))
         .expect("messages were seen")
 }
-
-/// Beyond this many standard deviations two histograms are different: by chance about once in a
-/// hundred million comparisons even for the skewed law of few cells.
-const LIMIT: f64 = 12.0;
 
 const PAIRS: [(i64, i64); 4] = [(0, -1), (5, -7), (127, -128), (1, 100)];
 

@@ -2,11 +2,9 @@
 //! of the shares that are opened together, what is opened and pairs of that, against the exact
 //! laws and between fixed inputs, by chi-square. The offline phase ends before any input comes.
 
-use super::views::{
-    FIND, LIMIT, MASKED, N, P, Program, ROOT, Row, Seen, apart, cell, count, couples, from_law,
-    observe, pairs,
-};
+use super::views::{FIND, MASKED, N, P, Program, ROOT, Row, Seen, cell, observe, pairs};
 use crate::common::{ShamirOver, Subject, shamir_over};
+use crate::histograms::{LIMIT, apart, count, couples, from_law};
 use tacit_algebra::mersenne::{F5, Field};
 use tacit_protocols::Error;
 use tacit_protocols::machine::{Audience, Call, KeyBits, Machine, Operand};

@@ -1,8 +1,9 @@
 //! How inputs and results are shared: any `t` shares are uniform, any `t + 1` have the value.
 
 use super::privacy::subjects;
-use super::views::{LIMIT, N, P, cell, count, from_law};
+use super::views::{N, P, cell};
 use crate::common::{Subject, run, shamir_over};
+use crate::histograms::{LIMIT, count, from_law};
 use tacit_algebra::mersenne::{F5, Field, Matrix, combine};
 use tacit_protocols::machine::{Call, KeyBits, Machine, Operand};
 use tacit_protocols::shamir::{Comparison, Opening};

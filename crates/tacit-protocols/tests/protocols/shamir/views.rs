@@ -1,11 +1,11 @@
-//! What the parties of a run see: its messages, put together to what was opened; and how far
-//! counts are from a law, by chi-square.
+//! What the parties of a run see: its messages, put together to what was opened.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::{ShamirOver, Subject, TIMEOUT, run_on};
+use crate::histograms::{count, couples};
 use tacit_algebra::mersenne::{F5, Field, Matrix, combine};
 use tacit_net::testing::{Fate, Recorder, mesh_with};
 use tacit_protocols::Error;
@@ -23,9 +23,6 @@ const INPUT: &str = "shamir input";
 pub const MASKED: &str = "shamir comparison: masked value";
 pub const ROOT: &str = "shamir tree: root";
 pub const FIND: &str = "shamir rotation: find";
-
-/// Beyond this many standard deviations a law is not kept: by chance below once in 10^10 tests.
-pub const LIMIT: f64 = 6.5;
 
 pub type Program = fn(&mut Shamir<F5>, &Vec<F5>) -> Result<(), Error>;
 
@@ -111,12 +108,6 @@ pub fn cell(v: F5) -> usize {
     v.to_u64() as usize
 }
 
-pub fn count(cells: impl Iterator<Item = usize>, kinds: usize) -> Vec<u64> {
-    let mut counts = vec![0; kinds];
-    cells.for_each(|cell| counts[cell] += 1);
-    counts
-}
-
 /// How often which pair of elements stands at the same place.
 pub fn pairs(a: &[F5], b: &[F5]) -> Vec<u64> {
     let cells = a.iter().zip(b).map(|(a, b)| cell(*a) * P + cell(*b));
@@ -193,10 +184,6 @@ fn by_kings(
     split(openings)
 }
 
-pub fn couples(n: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..n).flat_map(|a| (0..a).map(move |b| (a, b)))
-}
-
 /// Openings as rows of one element for each masked value before them.
 fn split(openings: Vec<(&'static str, Vec<F5>)>) -> Vec<Row> {
     let (mut rows, mut len) = (Vec::new(), N);
@@ -211,35 +198,4 @@ fn split(openings: Vec<(&'static str, Vec<F5>)>) -> Vec<Row> {
         }
     }
     rows
-}
-
-/// Wilson and Hilferty's normal deviate of a chi-square statistic.
-fn deviate(statistic: f64, freedom: f64) -> f64 {
-    let spread = 2.0 / (9.0 * freedom);
-    ((statistic / freedom).cbrt() - (1.0 - spread)) / spread.sqrt()
-}
-
-/// How far counts are from a law given by weights.
-pub fn from_law(counts: &[u64], law: &[f64]) -> f64 {
-    assert_eq!(counts.len(), law.len());
-    let total = counts.iter().sum::<u64>() as f64 / law.iter().sum::<f64>();
-    let term = |(&count, &weight): (&u64, &f64)| match weight > 0.0 {
-        true => (count as f64 - weight * total).powi(2) / (weight * total),
-        false if count > 0 => f64::INFINITY,
-        false => 0.0,
-    };
-    let kinds = law.iter().filter(|w| **w > 0.0).count();
-    deviate(counts.iter().zip(law).map(term).sum(), kinds as f64 - 1.0)
-}
-
-/// How far two histograms are from each other.
-pub fn apart(a: &[u64], b: &[u64]) -> f64 {
-    let (all_a, all_b) = (a.iter().sum::<u64>() as f64, b.iter().sum::<u64>() as f64);
-    let cells: Vec<_> = a.iter().zip(b).filter(|(a, b)| **a + **b > 0).collect();
-    let term = |(a, b): &(&u64, &u64)| {
-        let (a, b) = (**a as f64, **b as f64);
-        (a * (all_b / all_a).sqrt() - b * (all_a / all_b).sqrt()).powi(2) / (a + b)
-    };
-    let freedom = (cells.len() as f64 - 1.0).max(1.0);
-    deviate(cells.iter().map(term).sum(), freedom)
 }

@@ -1,0 +1,258 @@
+//! ReLU and DReLU against the sign in clear text: every value of the small ring by every window,
+//! random values and edges of the large ones; where the sign is not exact, its stated rate.
+
+use super::{settings, signs_of};
+use crate::common::{Subject, bicoptor_options, noise, run};
+use crate::histograms::keeps_to_rate;
+use tacit_algebra::Ring;
+use tacit_protocols::Error;
+use tacit_protocols::bicoptor::{Form, Options};
+use tacit_protocols::falcon::Truncation;
+use tacit_protocols::machine::{KeyBits, Machine};
+
+const MENDED: Options = Options {
+    truncation: Truncation::Gap,
+    form: Form::Mended,
+};
+const PRINTED: Options = Options {
+    form: Form::Printed,
+    ..MENDED
+};
+
+/// The values of which [`KeyBits`] promises a sign.
+fn range(keys: KeyBits) -> std::ops::RangeInclusive<i64> {
+    let end = 1i64 << (keys.dropped + keys.kept);
+    (1 << keys.dropped) - end..=end - 1
+}
+
+/// Every window of a ring of `bits` bits.
+fn windows(bits: u32) -> Vec<KeyBits> {
+    let all = (0..bits).flat_map(|dropped| (1..bits).map(move |kept| KeyBits { dropped, kept }));
+    all.filter(|k| k.dropped + 2 * k.kept + 2 <= bits).collect()
+}
+
+/// Checks signs of `x`: exact, but that small negative values may be let through.
+fn check<S, H>(subject: &S, keys: KeyBits, x: &[i64])
+where
+    S: Subject,
+    S::Machine: Machine<Share = H, Bits = H>,
+{
+    let [relu, drelu] = signs_of(subject, keys, x);
+    for ((&x, relu), drelu) in x.iter().zip(relu).zip(drelu) {
+        let name = || format!("{x} by {keys:?}, {}", subject.name());
+        if -(1i64 << keys.dropped) < x && x < 0 {
+            assert!([0, 1].contains(&drelu), "DReLU {drelu} of {}", name());
+            assert!([0, x].contains(&relu), "ReLU {relu} of {}", name());
+        } else {
+            assert_eq!(drelu, i64::from(x >= 0), "DReLU of {}", name());
+            assert_eq!(relu, x.max(0), "ReLU of {}", name());
+        }
+    }
+}
+
+fn every_value_by_every_window<S, H>(subject: &S)
+where
+    S: Subject,
+    S::Machine: Machine<Share = H, Bits = H>,
+{
+    let windows = windows(8);
+    assert_eq!(windows.len(), 9);
+    for keys in windows {
+        let x: Vec<i64> = range(keys).flat_map(|x| [x; 4096]).collect();
+        check(subject, keys, &x);
+    }
+}
+
+#[test]
+fn signs_of_every_8_bit_value_are_right_by_every_window() {
+    let (ubl, rss) = settings::<u8>(MENDED);
+    every_value_by_every_window(&ubl);
+    every_value_by_every_window(&rss);
+}
+
+/// Of `-2^k < x < 0` a share of `abs(x) / 2^k` is negative, and a ReLU of the same shares agrees
+/// where `same_shares` are compared: RSS makes them anew for each call.
+fn small_negative_values<S, H>(subject: &S, keys: KeyBits, x: i64, same_shares: bool)
+where
+    S: Subject,
+    S::Machine: Machine<Share = H, Bits = H>,
+{
+    let trials = 1 << 14;
+    let [relu, drelu] = signs_of(subject, keys, &vec![x; trials]);
+    let rate = x.unsigned_abs() as f64 / (1u64 << keys.dropped) as f64;
+    let negative = drelu.iter().filter(|d| **d == 0).count();
+    let cut = relu.iter().filter(|r| **r == 0).count();
+    for seen in [negative, cut] {
+        assert!(
+            keeps_to_rate(seen, trials, rate),
+            "{seen} of {trials} are negative of {x} by {keys:?}, {}",
+            subject.name()
+        );
+    }
+    assert!(relu.iter().all(|r| [0, x].contains(r)), "{x} by {keys:?}");
+    let agree = |(r, d): (&i64, &i64)| *r == x * d;
+    assert!(!same_shares || relu.iter().zip(&drelu).all(agree));
+}
+
+#[test]
+fn small_negative_values_are_let_through_at_the_stated_rate() {
+    let (ubl, rss) = settings::<u8>(MENDED);
+    for keys in windows(8) {
+        for x in 1 - (1 << keys.dropped)..0 {
+            small_negative_values(&ubl, keys, x, true);
+            small_negative_values(&rss, keys, x, false);
+        }
+    }
+    for (dropped, kept) in [(24, 7), (19, 12), (1, 30)] {
+        let (ubl, rss) = settings::<u64>(MENDED);
+        let keys = KeyBits { dropped, kept };
+        let unit = 1i64 << dropped;
+        for x in [-1, -unit / 3, -unit / 2, 1 - unit] {
+            if x > -unit && x < 0 {
+                small_negative_values(&ubl, keys, x, true);
+                small_negative_values(&rss, keys, x, false);
+            }
+        }
+    }
+}
+
+/// Values of a window of all magnitudes, and its edges.
+fn values(keys: KeyBits, seed: u64, n: usize) -> Vec<i64> {
+    let (least, most) = range(keys).into_inner();
+    let (unit, third) = (1i64 << keys.dropped, most / 3);
+    let edges = [0, 1, -1, most, most - 1, least, least + 1];
+    let inner = [unit - 1, unit, unit + 1, -unit, -unit - 1];
+    let band = (-2..=2).flat_map(|i| [2 * third + i * unit, -2 * third + i * unit]);
+    let mut x: Vec<i64> = edges.into_iter().chain(inner).chain(band).collect();
+    x.retain(|v| (least..=most).contains(v));
+    x = x.iter().flat_map(|v| [*v; 20]).collect();
+    let random = noise(seed, n).into_iter().enumerate();
+    // Half of them anywhere, half of them with fewer bits.
+    let magnitude = |(i, v): (usize, i64)| match i % 2 {
+        0 => v % most,
+        _ => v % (most >> (i as u32 % (keys.dropped + keys.kept)) | 1),
+    };
+    x.extend(random.map(magnitude).map(|v| v.clamp(least, most)));
+    x
+}
+
+/// Windows with few and with all key bits, with no bits dropped and with as many as there are.
+fn large_windows(bits: u32) -> Vec<KeyBits> {
+    let kept = 5..=bits / 2 - 1;
+    let both = |kept: u32| {
+        let most = bits - 2 * kept - 2;
+        [0, most.min(30)].map(|dropped| KeyBits { dropped, kept })
+    };
+    let mut all: Vec<KeyBits> = kept.flat_map(both).collect();
+    all.dedup();
+    all
+}
+
+/// `total` values in both settings, spread over the windows of `R`.
+fn random_values<R: Ring>(total: usize) {
+    let (ubl, rss) = settings::<R>(MENDED);
+    let windows = large_windows(R::BITS);
+    let each = total / windows.len() + 1;
+    for (i, keys) in windows.into_iter().enumerate() {
+        for start in (0..each).step_by(100_000) {
+            let n = (each - start).min(100_000);
+            let x = values(keys, (start + i) as u64, n);
+            check(&ubl, keys, &x);
+            check(&rss, keys, &x);
+        }
+    }
+}
+
+#[test]
+fn signs_of_a_million_random_values_are_right() {
+    random_values::<u32>(1_000_000);
+    random_values::<u64>(1_000_000);
+}
+
+#[test]
+#[ignore = "long"]
+fn signs_of_ten_million_random_values_are_right() {
+    random_values::<u32>(10_000_000);
+    random_values::<u64>(10_000_000);
+}
+
+/// The error of every sign by a window that does not fit.
+fn refusals<S, H>(subject: &S, keys: KeyBits) -> Vec<Error>
+where
+    S: Subject,
+    S::Machine: Machine<Share = H, Bits = H>,
+{
+    use tacit_protocols::machine::Call;
+    let refused = run(subject, |machine| {
+        let n = 2;
+        let maxpool = Call::Maxpool {
+            windows: 1,
+            size: 2,
+            keys,
+        };
+        machine.prepare(&[Call::Drelu { n, keys }])?;
+        let x = machine.constant(&[1, -1]);
+        let drelu = machine.drelu(&x, keys).err();
+        machine.prepare(&[Call::Relu { n, keys }, maxpool])?;
+        let relu = machine.relu(&x, keys).err();
+        let maxpool = machine.maxpool(&x, 1, 2, keys).err();
+        Ok([drelu, relu, maxpool])
+    });
+    let errors = refused.into_iter().flatten();
+    errors.map(|e| e.expect("it does not fit")).collect()
+}
+
+#[test]
+fn a_window_that_does_not_fit_is_named() {
+    let (ubl, rss) = settings::<u8>(MENDED);
+    let unfit = [(3, 2), (1, 3), (0, 4), (5, 1), (0, 0), (0, u32::MAX - 1)];
+    for (dropped, kept) in unfit.into_iter().chain([(u32::MAX, 1)]) {
+        let keys = KeyBits { dropped, kept };
+        for error in refusals(&ubl, keys).into_iter().chain(refusals(&rss, keys)) {
+            let words = error.to_string();
+            let named = words.contains(&format!("the sign of {kept} bits above {dropped} "));
+            assert!(named && words.contains("8-bit ring"), "{words}");
+        }
+    }
+}
+
+/// The share of wrong signs of `x`.
+fn wrong<S, H>(subject: &S, keys: KeyBits, x: i64) -> f64
+where
+    S: Subject,
+    S::Machine: Machine<Share = H, Bits = H>,
+{
+    let [_, drelu] = signs_of(subject, keys, &[x; 2000]);
+    let wrong = drelu.iter().filter(|d| **d != i64::from(x >= 0)).count();
+    wrong as f64 / 2000.0
+}
+
+/// The tests above bite: Algorithm 7 as printed fails them, in the band that the specification
+/// names, and at 0.
+#[test]
+fn the_printed_form_gives_wrong_signs() {
+    let (ubl, rss) = settings::<u64>(PRINTED);
+    for (kept, bad) in [(7, 85), (6, 42)] {
+        let keys = KeyBits { dropped: 0, kept };
+        for x in [bad, -bad] {
+            let (ubl, rss) = (wrong(&ubl, keys, x), wrong(&rss, keys, x));
+            assert!(ubl.max(rss) > 0.2 || x > 0, "{x}: {ubl} and {rss}");
+        }
+        let both = |x| wrong(&ubl, keys, x) + wrong(&rss, keys, x);
+        assert!(both(bad) + both(-bad) > 0.4, "{bad} is not wrong");
+        assert!((0.9..1.1).contains(&both(0)), "0 must get a random sign");
+        assert_eq!(both(bad / 2) + both(-bad / 2) + both(1) + both(-1), 0.0);
+    }
+    let (ubl, _) = settings::<u8>(PRINTED);
+    let keys = KeyBits {
+        dropped: 0,
+        kept: 4,
+    };
+    let band = (1..16).filter(|x| wrong(&ubl, keys, *x) + wrong(&ubl, keys, -x) > 0.0);
+    let band: Vec<i64> = band.collect();
+    assert!(
+        !band.is_empty() && band.iter().all(|x| (9..=12).contains(x)),
+        "{band:?}"
+    );
+    assert_eq!(bicoptor_options(Truncation::Gap), MENDED);
+}
