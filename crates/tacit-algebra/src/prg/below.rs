@@ -49,11 +49,13 @@ macro_rules! residue {
 // Within words of 16 bits, of which a register holds twice as many.
 residue!(u8, u16, |draw, bound| {
     let (high, low, bound) = (draw >> 8, draw & 255, bound as u16);
-    (high * bound + (low * bound >> 8)) >> 8
+    (high * bound + ((low * bound) >> 8)) >> 8
 });
-residue!(u16, u16, |r, bound| (r as u32 * bound as u32 >> 16) as u16);
-residue!(u32, u32, |r, bound| (r as u64 * bound as u64 >> 32) as u32);
-residue!(u64, u64, |r, bound| (r as u128 * bound as u128 >> 64)
+residue!(u16, u16, |r, bound| ((r as u32 * bound as u32) >> 16)
+    as u16);
+residue!(u32, u32, |r, bound| ((r as u64 * bound as u64) >> 32)
+    as u32);
+residue!(u64, u64, |r, bound| ((r as u128 * bound as u128) >> 64)
     as u64);
 
 /// Draws that are expanded at once.

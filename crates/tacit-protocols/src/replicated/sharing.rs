@@ -52,7 +52,7 @@ impl<T: Copy> Rss<Vec<T>> {
 }
 
 const INPUT: &str = "rss input";
-const REVEAL: &str = "rss reveal";
+const REVEAL: &str = "rss reveal: open";
 
 impl Replicated {
     /// The party before this one, who holds our own component as its next.

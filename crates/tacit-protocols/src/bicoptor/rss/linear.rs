@@ -79,30 +79,36 @@ impl<R: Ring> BicoptorRss<R> {
     /// The same for a 3-out-of-3 sum, masked by a sharing of 0, whose resharing it replaces.
     /// 2 hops, every party sends 2 elements; SecureML's: 1.
     fn truncate_sum(&mut self, z: Vec<R>, trunc: u32) -> Result<Rss<Vec<R>>, Error> {
-        let n = z.len();
-        let locally = self.options.truncation == Truncation::SecureMl;
-        let id = self.rss.party.id();
-        if id == ASSISTANT {
-            self.rss.send::<Words<R>>(0, SUMMAND, &z)?;
-            if !locally {
-                self.rss.send::<Words<R>>(1, SUMMAND, &z)?;
-            }
-            return self.assist_truncation(n, trunc);
-        }
         check::<R>(trunc)?;
-        if locally {
-            let share = match id {
-                0 => vec::add(&z, &self.rss.recv::<Words<R>>(ASSISTANT, SUMMAND, n)?),
-                _ => z,
-            };
-            let share = truncate_locally(&mut self.role, &share, trunc);
-            return self.replicate(REPLICATE, n, share);
+        if self.options.truncation == Truncation::SecureMl {
+            return self.truncate_sum_locally(z, trunc);
         }
+        let n = z.len();
         let mask = self.take_mask(n, trunc)?;
+        if self.rss.party.id() == ASSISTANT {
+            self.rss.send::<Words<R>>(0, SUMMAND, &z)?;
+            self.rss.send::<Words<R>>(1, SUMMAND, &z)?;
+            return self.replicate(REPLICATE, n, Vec::new());
+        }
         let mut opened = self.open_masked(z, &mask)?;
         let theirs = self.rss.recv::<Words<R>>(ASSISTANT, SUMMAND, n)?;
         vec::add_assign(&mut opened, &theirs);
         self.finish(&opened, &mask, trunc)
+    }
+
+    /// SecureML's: the assistant's summand goes to party 0.
+    fn truncate_sum_locally(&mut self, mut z: Vec<R>, trunc: u32) -> Result<Rss<Vec<R>>, Error> {
+        let n = z.len();
+        match self.rss.party.id() {
+            0 => {
+                let theirs = self.rss.recv::<Words<R>>(ASSISTANT, SUMMAND, n)?;
+                vec::add_assign(&mut z, &theirs);
+            }
+            ASSISTANT => self.rss.send::<Words<R>>(0, SUMMAND, &z)?,
+            _ => {}
+        }
+        let share = truncate_locally(&mut self.role, &z, trunc);
+        self.replicate(REPLICATE, n, share)
     }
 
     /// The assistant's part: it takes its material and its share of the result.

@@ -217,6 +217,13 @@ impl Run {
         for opened in rows.clone().iter().filter(|r| r.name.contains("opened")) {
             rows.extend(addends.iter().filter_map(|addend| opened.plus(addend, 256)));
         }
+        // A replicated value is opened by the one summand that a party lacks.
+        for revealed in rows.clone().iter().filter(|r| r.name.contains("reveal")) {
+            let sum = own
+                .iter()
+                .try_fold(revealed.clone(), |sum, own| sum.plus(own, 256));
+            rows.extend(sum.filter(|_| self.replicated));
+        }
         rows.extend(self.reconstructed(&sent[party]));
         rows.extend(own);
         rows
