@@ -3,6 +3,8 @@
 mod faults;
 mod fixed;
 mod privacy;
+mod refusals;
+mod rows;
 mod signs;
 mod truncation;
 mod views;
@@ -13,6 +15,20 @@ use crate::common::{RssOver, Subject, UblOver, apply};
 use tacit_algebra::Ring;
 use tacit_protocols::bicoptor::Options;
 use tacit_protocols::machine::{Call, KeyBits, Machine};
+
+/// Runs a check in both settings over 32 bits.
+macro_rules! in_both_settings {
+    (|$subject:ident| $check:expr) => {{
+        let (ubl, rss) = settings::<u32>(bicoptor_options(Truncation::Gap));
+        {
+            let $subject = &ubl;
+            $check;
+        }
+        let $subject = &rss;
+        $check;
+    }};
+}
+use in_both_settings;
 
 /// Both settings over the ring `R`.
 fn settings<R: Ring>(options: Options) -> (UblOver<R>, RssOver<R>) {

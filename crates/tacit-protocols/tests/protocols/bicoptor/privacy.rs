@@ -2,7 +2,8 @@
 //! two runs, alone and jointly, by chi-square; what the assistant puts together also against its
 //! law.
 
-use super::views::{ENTRIES, Program, Run, Seen};
+use super::rows::Seen;
+use super::views::{ENTRIES, Program, Run};
 use crate::histograms::{LIMIT, apart, from_law};
 use tacit_protocols::bicoptor::{Form, Options};
 use tacit_protocols::falcon::Truncation;
