@@ -3,6 +3,9 @@
 //! Layer by layer, with those of the layers before as they were chosen: first as many bits before
 //! the point as the samples need and few after it, then one less before it. Deterministic, so that
 //! every plan of one model is the same.
+//!
+//! What fits some samples need not fit others: a class counts as changed where twice the error
+//! would change it.
 
 use std::ops::RangeInclusive;
 
@@ -16,6 +19,8 @@ use crate::reference::{Evaluation, largest};
 
 /// Multiply-adds that one trial may cost: a loss shows only on many items.
 const WORK: usize = 4 * TRIAL_WORK;
+/// How many times the error of a trial is taken.
+const CAUTION: f32 = 2.0;
 /// The fewest and the most items of a trial.
 const ITEMS: RangeInclusive<usize> = 16..=256;
 
@@ -34,7 +39,7 @@ pub(super) fn search(
         f,
         ring_bits,
     };
-    trial.right = trial.classes(evaluation.clone());
+    trial.right = output(evaluation.clone());
     let takes_signs = |node: &Node| compared(node, 0.0).is_some();
     let layers = graph.nodes.iter().filter(|node| takes_signs(node)).count();
     let (mut keys, mut done, mut lost) = (Vec::new(), 0, 0);
@@ -74,10 +79,26 @@ struct Tried {
     lost: usize,
 }
 
+/// What is revealed once all signs to come were exact.
+fn output(mut evaluation: Evaluation) -> Vec<f32> {
+    while evaluation.next().is_some() {
+        evaluation.push(evaluation.evaluate());
+    }
+    evaluation.output().to_vec()
+}
+
+/// An item's class: the largest number, or the sign of a single one.
+fn class(item: &[f32]) -> usize {
+    match item {
+        [logit] => usize::from(*logit > 0.0),
+        item => largest(item),
+    }
+}
+
 /// What a trial is held against.
 struct Trial {
-    /// The classes with exact signs.
-    right: Vec<usize>,
+    /// The outputs with exact signs.
+    right: Vec<f32>,
     /// Numbers revealed of an item.
     item: usize,
     f: u32,
@@ -86,20 +107,18 @@ struct Trial {
 
 impl Trial {
     fn items(&self) -> f64 {
-        self.right.len() as f64
+        (self.right.len() / self.item) as f64
     }
 
-    /// The class of each item once all signs to come were exact: the largest number, or the sign
-    /// of a single one.
-    fn classes(&self, mut evaluation: Evaluation) -> Vec<usize> {
-        while evaluation.next().is_some() {
-            evaluation.push(evaluation.evaluate());
-        }
-        let class = |item: &[f32]| match item {
-            [logit] => usize::from(*logit > 0.0),
-            item => largest(item),
+    /// The items whose class an error like that of `found` changes.
+    fn lost(&self, found: &[f32]) -> usize {
+        let pairs = self.right.chunks(self.item).zip(found.chunks(self.item));
+        let changes = |(right, found): &(&[f32], &[f32])| {
+            let error = right.iter().zip(*found);
+            let far: Vec<f32> = error.map(|(r, f)| r + CAUTION * (f - r)).collect();
+            class(right) != class(&far)
         };
-        evaluation.output().chunks(self.item).map(class).collect()
+        pairs.filter(changes).count()
     }
 
     /// The narrowest key bits for `node`, which is next, that lose no more than `allowed`; or else
@@ -152,12 +171,7 @@ impl Trial {
         let value = signs::evaluate(node, evaluation.input(), window, || random.uniform());
         let mut rest = evaluation.clone();
         rest.push(value.clone());
-        let classes = self.classes(rest);
-        let lost = classes
-            .iter()
-            .zip(&self.right)
-            .filter(|(a, b)| a != b)
-            .count();
+        let lost = self.lost(&output(rest));
         Tried { keys, value, lost }
     }
 
