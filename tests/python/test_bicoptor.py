@@ -18,16 +18,24 @@ def compiled(digits_path, digits_samples):
 
 
 @pytest.mark.parametrize("sharing", ["ubl", "rss"])
-@pytest.mark.parametrize(
-    ("ring", "truncation"), [(32, "gap"), (64, "gap"), (64, "aby3"), (64, "secureml")]
-)
-def test_same_answers_as_in_clear_text(compiled, digits, sharing, ring, truncation):
+@pytest.mark.parametrize("ring", [32, 64])
+def test_same_answers_as_in_clear_text(compiled, digits, sharing, ring):
     x, y = (part[:60] for part in digits)
-    session = tacit.local("bicoptor", sharing=sharing, truncation=truncation)
+    session = tacit.local("bicoptor", sharing=sharing)
     report = session.predict(compiled[ring], x, y, check=True, batch=25).report
     assert report.agreement == 1
     assert report.max_abs_error < (0.1 if ring == 32 else 1e-2)
     assert (report.protocol, report.sharing) == ("bicoptor", sharing)
+
+
+@pytest.mark.parametrize("sharing", ["ubl", "rss"])
+@pytest.mark.parametrize("truncation", ["aby3", "secureml"])
+def test_truncations_with_large_errors(digits_path, digits_samples, digits, sharing, truncation):
+    # With so few fraction bits a large error is rarer than one run in a million.
+    model = tacit.compile(digits_path, samples=digits_samples, fraction_bits=10)
+    session = tacit.local("bicoptor", sharing=sharing, truncation=truncation)
+    report = session.predict(model, digits[0][:60], check=True, batch=25).report
+    assert report.max_abs_error < 0.1
 
 
 @pytest.mark.parametrize("sharing", ["ubl", "rss"])
