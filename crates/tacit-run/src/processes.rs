@@ -1,5 +1,6 @@
 //! All parties as processes of this machine, joined by TLS on the loopback.
 
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
 use std::net::TcpListener;
 use std::os::unix::fs::DirBuilderExt;
@@ -136,6 +137,16 @@ impl Drop for TemporaryFolder {
     }
 }
 
+/// Where rayon reads how many threads a process computes with.
+const THREADS: &str = "RAYON_NUM_THREADS";
+
+/// Threads of each of so many processes, which share this machine's cores: as its user says, or
+/// together about as many as there are cores.
+fn threads(parties: usize) -> OsString {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::env::var_os(THREADS).unwrap_or_else(|| (cores / parties).max(1).to_string().into())
+}
+
 /// The running parties; those still alive are killed when this is dropped.
 struct Processes {
     children: Vec<(Child, Option<ExitStatus>)>,
@@ -163,6 +174,7 @@ impl Processes {
             let words = File::create(&log).map_err(|e| Error::file(&log, e))?;
             let child = Command::new(program)
                 .args(arguments)
+                .env(THREADS, threads(parties))
                 .arg(folder.join("party.toml"))
                 .stdin(Stdio::null())
                 .stdout(words.try_clone().map_err(failed)?)
