@@ -18,9 +18,14 @@ use crate::replicated::blocks;
 
 const ENTRIES: &str = "bicoptor drelu: masked entries";
 
-/// The ranges of `n` elements that are worked on at once: sending overlaps computing.
+/// Elements from which on the usual parts are several.
+const MANY: usize = 1 << 15;
+
+/// The ranges of `n` elements that are worked on at once: sending overlaps computing, and so do
+/// the two hops. Of fewer elements the parts are smaller, for there to be several.
 pub(super) fn parts(window: &Window, n: usize) -> impl Iterator<Item = Range<usize>> + Clone {
-    blocks(n, window.entries())
+    let rows = window.entries();
+    blocks(n, if n < MANY { 4 * rows } else { rows })
 }
 
 /// A holder sends the masked entries of part of its shares, flipped by `flips`.
