@@ -11,6 +11,7 @@
 //! | `role.rs` | the pairs' generators, dealing by the assistant, exchange between the holders |
 //! | `drelu.rs` | DReLU up to the assistant's bit (Algorithms 4 to 7, mended) |
 //! | `truncate.rs` | truncation: one-bit gap (T1), ABY3's (Algorithm 2), SecureML's (Algorithm 1) |
+//! | `cost.rs` | what the costs of both settings are counted in |
 //! | `ubl/`, `rss/` | the two settings: sharing, products, ReLU (Algorithms 8 and 9), costs |
 //!
 //! Differs from the paper: Algorithm 7 gives wrong signs near `(2/3) 2^lx` and tells the
@@ -18,11 +19,14 @@
 //! `2 x + 1` (spec sections 5 and 9). The printed form is an option for comparing costs and for
 //! the tests that show its leak.
 
+mod cost;
 mod drelu;
 mod role;
 pub mod rss;
 mod truncate;
 pub mod ubl;
+
+use std::collections::VecDeque;
 
 use tacit_algebra::Ring;
 pub use tacit_algebra::bicoptor::Form;
@@ -79,4 +83,20 @@ fn window<R: Ring>(keys: KeyBits, form: Form) -> Result<Window, Error> {
             R::BITS
         ))
     })
+}
+
+/// The next material in store, which must be what is wanted.
+fn take<W: PartialEq + Copy, M>(
+    store: &mut VecDeque<(W, M)>,
+    want: W,
+    describe: fn(W) -> String,
+) -> Result<M, Error> {
+    let next = store.front().is_some_and(|(prepared, _)| *prepared == want);
+    let material = if next { store.pop_front() } else { None };
+    match material {
+        Some((_, material)) => Ok(material),
+        None => Err(Error::NotPrepared {
+            call: describe(want),
+        }),
+    }
 }

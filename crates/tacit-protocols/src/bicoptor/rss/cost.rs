@@ -7,87 +7,64 @@ use tacit_algebra::Ring;
 use tacit_algebra::bicoptor::Window;
 
 use super::demand::{Want, wants_of};
-use crate::bicoptor::drelu::parts;
-use crate::bicoptor::{ASSISTANT, Options, PARTIES, window};
+use crate::bicoptor::cost::{Sizes, cost};
+use crate::bicoptor::{Options, PARTIES};
 use crate::machine::{Call, CostModel, KeyBits};
 use crate::replicated::sharing_cost;
 use crate::{Cost, Truncation, pool};
 
 /// The RSS setting's declared cost.
 #[derive(Clone, Copy, Debug)]
-pub struct RssCost {
-    word: u64,
-    options: Options,
-    window: fn(KeyBits, &Options) -> Option<Window>,
-}
+pub struct RssCost(Sizes);
 
 impl RssCost {
     /// The cost over the ring `R`.
     pub fn new<R: Ring>(options: Options) -> Self {
-        RssCost {
-            word: u64::from(R::BITS / 8),
-            options,
-            window: |keys, options| window::<R>(keys, options.form).ok(),
-        }
-    }
-
-    fn words(&self, n: usize) -> u64 {
-        n as u64 * self.word
-    }
-
-    /// Hops, bytes that each holder sends, bytes that the assistant sends.
-    fn cost(&self, rounds: u32, holder: u64, assistant: u64) -> Cost {
-        let mut cost = Cost::each(PARTIES, rounds, holder);
-        cost.bytes[ASSISTANT] = assistant;
-        cost
+        RssCost(Sizes::new::<R>(options))
     }
 
     /// A sign, and in the same hops a product of `multiplied` elements.
     fn sign(&self, keys: KeyBits, n: usize, multiplied: usize) -> Cost {
-        let Some(window) = (self.window)(keys, &self.options) else {
-            return self.cost(0, 0, 0);
-        };
-        let sum = |f: &dyn Fn(usize) -> usize| parts(&window, n).map(|p| f(p.len()) as u64).sum();
-        let entries: u64 = sum(&|n| window.wire_len(n));
-        let bits: u64 = sum(&|n| n.div_ceil(8));
-        let words = self.words(multiplied);
-        self.cost(2, entries + words, 2 * bits + words)
+        let entries = self.0.messages(keys, n, Window::wire_len);
+        let bits = self.0.messages(keys, n, |_, n| n.div_ceil(8));
+        let words = self.0.words(multiplied);
+        cost(2, entries + words, 2 * bits + words)
     }
 
     fn truncation(&self, n: usize, product: bool) -> Cost {
-        let (words, summand) = (self.words(n), if product { self.words(n) } else { 0 });
-        match self.options.truncation {
-            Truncation::SecureMl => self.cost(1 + u32::from(product), words, summand),
-            _ => self.cost(2, 2 * words, 2 * summand),
+        let (words, summand) = (self.0.words(n), if product { self.0.words(n) } else { 0 });
+        match self.0.options.truncation {
+            Truncation::SecureMl => cost(1 + u32::from(product), words, summand),
+            _ => cost(2, 2 * words, 2 * summand),
         }
     }
 }
 
 impl CostModel for RssCost {
     fn online(&self, call: &Call) -> Cost {
-        if let Some(cost) = sharing_cost(call, self.word) {
+        if let Some(cost) = sharing_cost(call, self.0.word) {
             return cost;
         }
         match *call {
             Call::Input { .. }
             | Call::Reveal { .. }
             | Call::Fix { .. }
-            | Call::Truncate { trunc: 0, .. } => self.cost(0, 0, 0),
+            | Call::Truncate { trunc: 0, .. } => cost(0, 0, 0),
             Call::Product { map, trunc: 0, .. } => {
-                Cost::each(PARTIES, 1, self.words(map.outputs()))
+                Cost::each(PARTIES, 1, self.0.words(map.outputs()))
             }
             Call::Product { map, .. } => self.truncation(map.outputs(), true),
             Call::Truncate { n, .. } => self.truncation(n, false),
             Call::Drelu { n, keys } => self.sign(keys, n, 0),
             Call::Relu { n, keys } => self.sign(keys, n, n),
-            Call::Select { n } => Cost::each(PARTIES, 1, self.words(n)),
+            Call::Select { n } => Cost::each(PARTIES, 1, self.0.words(n)),
             Call::Maxpool {
                 windows,
                 size,
                 keys,
             } => pool::levels(size)
                 .map(|(pairs, _)| self.sign(keys, pairs * windows, pairs * windows))
-                .fold(self.cost(0, 0, 0), |sum, level| sum + &level),
+                .fold(cost(0, 0, 0), |sum, level| sum + &level),
         }
     }
 
@@ -95,7 +72,7 @@ impl CostModel for RssCost {
         let (mut signs, mut truncated) = (0, 0);
         for want in calls
             .iter()
-            .flat_map(|call| wants_of(call, self.options.truncation))
+            .flat_map(|call| wants_of(call, self.0.options.truncation))
         {
             match want {
                 Want::Sign { n } => signs += n,
@@ -107,15 +84,19 @@ impl CostModel for RssCost {
             (0, _) => 1,
             _ => 2,
         };
-        self.cost(rounds, self.words(signs), self.words(signs + 2 * truncated))
+        cost(
+            rounds,
+            self.0.words(signs),
+            self.0.words(signs + 2 * truncated),
+        )
     }
 
     fn stored(&self, call: &Call) -> u64 {
         let of = |want: Want| match want {
-            Want::Sign { n } => self.words(2 * n) + n as u64 / 8,
-            Want::Truncate { n, .. } => self.words(3 * n),
+            Want::Sign { n } => self.0.words(2 * n) + n as u64 / 8,
+            Want::Truncate { n, .. } => self.0.words(3 * n),
         };
-        let wants = wants_of(call, self.options.truncation);
+        let wants = wants_of(call, self.0.options.truncation);
         wants.into_iter().map(of).sum()
     }
 }

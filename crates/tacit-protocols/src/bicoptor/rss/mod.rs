@@ -12,8 +12,8 @@ use tacit_algebra::bicoptor::Holder;
 use tacit_algebra::{Conv2d, MatMul, Ring, vec};
 use tacit_net::{Party, Phase};
 
-use super::Options;
 use super::role::Role;
+use super::{Options, take};
 use crate::Error;
 use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand};
 use crate::replicated::{Replicated, Rss, Words};
@@ -50,15 +50,7 @@ impl<R: Ring> BicoptorRss<R> {
 
     /// The next material, which must be what is wanted.
     fn take(&mut self, want: Want) -> Result<Material<R>, Error> {
-        match self.store.front() {
-            Some((prepared, _)) if *prepared == want => {}
-            _ => {
-                let call = want.describe();
-                return Err(Error::NotPrepared { call });
-            }
-        }
-        let (_, material) = self.store.pop_front().expect("just seen");
-        Ok(material)
+        take(&mut self.store, want, Want::describe)
     }
 
     /// A holder's summand of `x`, re-randomised: the assistant knows component 2, and components

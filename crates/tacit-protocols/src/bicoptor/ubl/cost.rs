@@ -8,58 +8,34 @@ use tacit_algebra::Ring;
 use tacit_algebra::bicoptor::Window;
 
 use super::demand::{Want, wants_of};
-use crate::bicoptor::drelu::parts;
-use crate::bicoptor::{ASSISTANT, Options, PARTIES, window};
+use crate::bicoptor::cost::{Sizes, cost};
+use crate::bicoptor::{ASSISTANT, Options};
 use crate::machine::{Audience, Call, CostModel, KeyBits};
 use crate::{Cost, Truncation, pool};
 
 /// The UBL setting's declared cost.
 #[derive(Clone, Copy, Debug)]
-pub struct UblCost {
-    word: u64,
-    options: Options,
-    window: fn(KeyBits, &Options) -> Option<Window>,
-}
+pub struct UblCost(Sizes);
 
 impl UblCost {
     /// The cost over the ring `R`.
     pub fn new<R: Ring>(options: Options) -> Self {
-        UblCost {
-            word: u64::from(R::BITS / 8),
-            options,
-            window: |keys, options| window::<R>(keys, options.form).ok(),
-        }
-    }
-
-    fn words(&self, n: usize) -> u64 {
-        n as u64 * self.word
-    }
-
-    /// Hops, bytes that each holder sends, bytes that the assistant sends.
-    fn cost(&self, rounds: u32, holder: u64, assistant: u64) -> Cost {
-        let mut cost = Cost::each(PARTIES, rounds, holder);
-        cost.bytes[ASSISTANT] = assistant;
-        cost
+        UblCost(Sizes::new::<R>(options))
     }
 
     fn entries(&self, keys: KeyBits, n: usize) -> u64 {
-        let len = |window: Window| {
-            parts(&window, n)
-                .map(|p| window.wire_len(p.len()) as u64)
-                .sum()
-        };
-        (self.window)(keys, &self.options).map_or(0, len)
+        self.0.messages(keys, n, Window::wire_len)
     }
 
     fn relu(&self, keys: KeyBits, n: usize) -> Cost {
-        let words = self.words(n);
-        self.cost(2, self.entries(keys, n) + words, 2 * words)
+        let words = self.0.words(n);
+        cost(2, self.entries(keys, n) + words, 2 * words)
     }
 
     fn truncation(&self, n: usize, trunc: u32) -> Cost {
-        match (trunc, self.options.truncation) {
-            (0, _) | (_, Truncation::SecureMl) => self.cost(0, 0, 0),
-            _ => self.cost(1, self.words(n), 0),
+        match (trunc, self.0.options.truncation) {
+            (0, _) | (_, Truncation::SecureMl) => cost(0, 0, 0),
+            _ => cost(1, self.0.words(n), 0),
         }
     }
 }
@@ -67,51 +43,51 @@ impl UblCost {
 impl CostModel for UblCost {
     fn online(&self, call: &Call) -> Cost {
         match *call {
-            Call::Input { owner, n } if owner == ASSISTANT => self.cost(1, 0, self.words(n)),
-            Call::Input { .. } => self.cost(0, 0, 0),
+            Call::Input { owner, n } if owner == ASSISTANT => cost(1, 0, self.0.words(n)),
+            Call::Input { .. } => cost(0, 0, 0),
             Call::Reveal {
                 n,
                 to: Audience::All,
-            } => self.cost(1, 2 * self.words(n), 0),
+            } => cost(1, 2 * self.0.words(n), 0),
             Call::Reveal {
                 n,
                 to: Audience::One(to),
             } => {
-                let mut cost = self.cost(1, self.words(n), 0);
+                let mut cost = cost(1, self.0.words(n), 0);
                 cost.bytes[to] = 0;
                 cost
             }
-            Call::Fix { n } => self.cost(1, self.words(n), 0),
+            Call::Fix { n } => cost(1, self.0.words(n), 0),
             Call::Product { map, fixed, trunc } => {
                 let right = if fixed.is_some() { 0 } else { map.right() };
-                let opened = self.cost(1, self.words(map.left() + right), 0);
+                let opened = cost(1, self.0.words(map.left() + right), 0);
                 opened + &self.truncation(map.outputs(), trunc)
             }
             Call::Truncate { n, trunc } => self.truncation(n, trunc),
-            Call::Drelu { n, keys } => self.cost(2, self.entries(keys, n), self.words(n)),
+            Call::Drelu { n, keys } => cost(2, self.entries(keys, n), self.0.words(n)),
             Call::Relu { n, keys } => self.relu(keys, n),
-            Call::Select { n } => self.cost(1, self.words(2 * n), 0),
+            Call::Select { n } => cost(1, self.0.words(2 * n), 0),
             Call::Maxpool {
                 windows,
                 size,
                 keys,
             } => pool::levels(size)
                 .map(|(pairs, _)| self.relu(keys, pairs * windows))
-                .fold(self.cost(0, 0, 0), |sum, level| sum + &level),
+                .fold(cost(0, 0, 0), |sum, level| sum + &level),
         }
     }
 
     fn offline(&self, calls: &[Call]) -> Cost {
         let wants = calls
             .iter()
-            .flat_map(|call| wants_of(call, self.options.truncation));
+            .flat_map(|call| wants_of(call, self.0.options.truncation));
         let dealt: u64 = wants
             .map(|want| match want {
-                Want::Product { trunc: 0, .. } | Want::Relu { .. } => self.words(want.outputs()),
-                Want::Product { .. } | Want::Truncate { .. } => 2 * self.words(want.outputs()),
+                Want::Product { trunc: 0, .. } | Want::Relu { .. } => self.0.words(want.outputs()),
+                Want::Product { .. } | Want::Truncate { .. } => 2 * self.0.words(want.outputs()),
             })
             .sum();
-        self.cost(u32::from(dealt > 0), 0, dealt)
+        cost(u32::from(dealt > 0), 0, dealt)
     }
 
     fn stored(&self, call: &Call) -> u64 {
@@ -119,11 +95,11 @@ impl CostModel for UblCost {
             Want::Product { map, fixed, trunc } => {
                 let right = if fixed.is_some() { 0 } else { map.right() };
                 let masks = if trunc == 0 { 1 } else { 3 };
-                self.words(map.left() + right + masks * map.outputs())
+                self.0.words(map.left() + right + masks * map.outputs())
             }
-            Want::Truncate { n, .. } | Want::Relu { n } => self.words(3 * n),
+            Want::Truncate { n, .. } | Want::Relu { n } => self.0.words(3 * n),
         };
-        let wants = wants_of(call, self.options.truncation);
+        let wants = wants_of(call, self.0.options.truncation);
         wants.into_iter().map(of).sum()
     }
 }

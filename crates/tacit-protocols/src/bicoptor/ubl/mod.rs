@@ -14,7 +14,7 @@ use tacit_net::{Party, Phase};
 
 use super::role::Role;
 use super::truncate::{check, truncate_locally, truncate_masked};
-use super::{Options, PARTIES};
+use super::{Options, PARTIES, take};
 use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand};
 use crate::{Error, Truncation, keys};
 
@@ -59,15 +59,7 @@ impl<R: Ring> Ubl<R> {
 
     /// The next material, which must be what is wanted.
     fn take(&mut self, want: Want) -> Result<Material<R>, Error> {
-        match self.store.front() {
-            Some((prepared, _)) if *prepared == want => {}
-            _ => {
-                let call = want.describe();
-                return Err(Error::NotPrepared { call });
-            }
-        }
-        let (_, material) = self.store.pop_front().expect("just seen");
-        Ok(material)
+        take(&mut self.store, want, Want::describe)
     }
 }
 
