@@ -44,9 +44,13 @@ impl<T> Rss<T> {
 impl<T: Copy> Rss<Vec<T>> {
     /// The parts one after the other.
     pub fn concat(parts: &[&Self]) -> Self {
+        let joined = |component: fn(&Self) -> &[T]| {
+            let slices: Vec<_> = parts.iter().map(|part| component(part)).collect();
+            slices.concat()
+        };
         Rss {
-            own: parts.iter().flat_map(|p| p.own.iter().copied()).collect(),
-            next: parts.iter().flat_map(|p| p.next.iter().copied()).collect(),
+            own: joined(|part| &part.own),
+            next: joined(|part| &part.next),
         }
     }
 }

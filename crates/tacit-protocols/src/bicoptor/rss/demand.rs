@@ -13,11 +13,13 @@ use super::BicoptorRss;
 use crate::bicoptor::role::Role;
 use crate::bicoptor::truncate::{Mask, check_plan, deal_mask};
 use crate::machine::Call;
-use crate::replicated::Rss;
+use crate::replicated::{Rss, blocks};
 use crate::{Error, Truncation, pool};
 
 const CHOICE: &str = "bicoptor sign: deal the assistant's bit";
 const SIGMA: &str = "bicoptor sign: replicate the mask";
+/// What stands for a sign's elements on the way, to choose how many are worked on at once.
+const ROWS: usize = 32;
 
 /// Material for one step of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +91,6 @@ impl<R: Ring> BicoptorRss<R> {
             Want::Truncate { .. } => 0,
         });
         let mut masks = VecDeque::new();
-        let (flips, dealt) = self.deal_choices(signs.sum())?;
         for want in &wants {
             if let Want::Truncate { n, trunc } = *want {
                 let (role, party) = (&mut self.role, &mut self.rss.party);
@@ -97,7 +98,7 @@ impl<R: Ring> BicoptorRss<R> {
                 masks.push_back(deal_mask(role, party, summand, trunc)?);
             }
         }
-        let sigma = self.sigma(&flips, dealt)?;
+        let (flips, sigma) = self.sigma(signs.sum())?;
         let mut start = 0;
         for want in wants {
             let material = match want {
@@ -114,34 +115,45 @@ impl<R: Ring> BicoptorRss<R> {
         Ok(())
     }
 
-    /// `t` at the holders, `s` at the assistant, and the holders' shares of `s`.
-    fn deal_choices(&mut self, n: usize) -> Result<(Bits, Vec<R>), Error> {
+    /// `t` at the holders, `s` at the assistant; and `s ^ t = t + (1 - 2 t) s`, replicated.
+    /// 2 hops, which overlap: part by part what was dealt is replicated.
+    fn sigma(&mut self, n: usize) -> Result<(Bits, Rss<Vec<R>>), Error> {
         let secret = self.role.random_bits(n);
-        let (flips, values) = match &mut self.role {
+        let (flips, choices) = match &mut self.role {
             Role::Holder { common, .. } => (common.bits(n), Vec::new()),
             Role::Assistant { .. } => {
-                let values = secret.expand_ring();
-                (secret, values)
+                let choices = secret.expand_ring();
+                (secret, choices)
             }
         };
-        if n == 0 {
-            return Ok((flips, Vec::new()));
+        let mut begun = Vec::new();
+        for part in blocks(n, ROWS) {
+            let dealt = self.deal_choices(&choices, part.clone())?;
+            let share = match self.role {
+                Role::Holder { .. } => {
+                    let t = flips.slice(part.start, part.len());
+                    falcon::flip_ring(&dealt, &t, self.role.carries())
+                }
+                Role::Assistant { .. } => Vec::new(),
+            };
+            begun.push(self.begin_replicate(SIGMA, part.len(), share)?);
         }
-        let dealt = self.role.deal(&mut self.rss.party, CHOICE, n, values)?;
-        Ok((flips, dealt))
+        let mut sigma = Vec::new();
+        for begun in begun {
+            sigma.push(self.finish_replicate(SIGMA, begun)?);
+        }
+        let sigma = Rss::concat(&sigma.iter().collect::<Vec<_>>());
+        Ok((flips, sigma))
     }
 
-    /// `t + (1 - 2 t) s`, replicated.
-    fn sigma(&mut self, flips: &Bits, dealt: Vec<R>) -> Result<Rss<Vec<R>>, Error> {
-        let n = flips.len();
-        if n == 0 {
-            return Ok(Rss::default());
-        }
-        let share = match self.role {
-            Role::Holder { .. } => falcon::flip_ring(&dealt, flips, self.role.carries()),
-            Role::Assistant { .. } => Vec::new(),
+    /// The holders' shares of part of the assistant's bits.
+    fn deal_choices(&mut self, choices: &[R], part: Range<usize>) -> Result<Vec<R>, Error> {
+        let values = match self.role {
+            Role::Holder { .. } => Vec::new(),
+            Role::Assistant { .. } => choices[part.clone()].to_vec(),
         };
-        self.replicate(SIGMA, n, share)
+        self.role
+            .deal(&mut self.rss.party, CHOICE, part.len(), values)
     }
 }
 

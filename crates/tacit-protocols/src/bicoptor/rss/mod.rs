@@ -73,6 +73,17 @@ impl<R: Ring> BicoptorRss<R> {
         &mut self,
         step: &'static str,
         n: usize,
+        share: Vec<R>,
+    ) -> Result<Rss<Vec<R>>, Error> {
+        let begun = self.begin_replicate(step, n, share)?;
+        self.finish_replicate(step, begun)
+    }
+
+    /// Draws and sends; at a holder `share` is of `n` elements.
+    fn begin_replicate(
+        &mut self,
+        step: &'static str,
+        n: usize,
         mut share: Vec<R>,
     ) -> Result<Rss<Vec<R>>, Error> {
         let keys = &mut self.rss.keys;
@@ -88,7 +99,6 @@ impl<R: Ring> BicoptorRss<R> {
         };
         vec::sub_assign(&mut share, &drawn);
         self.rss.send::<Words<R>>(peer, step, &share)?;
-        vec::add_assign(&mut share, &self.rss.recv::<Words<R>>(peer, step, n)?);
         Ok(match peer {
             1 => Rss {
                 own: drawn,
@@ -99,6 +109,22 @@ impl<R: Ring> BicoptorRss<R> {
                 next: drawn,
             },
         })
+    }
+
+    /// Adds the other holder's summand.
+    fn finish_replicate(
+        &mut self,
+        step: &'static str,
+        mut begun: Rss<Vec<R>>,
+    ) -> Result<Rss<Vec<R>>, Error> {
+        let (peer, common) = match self.rss.party.id() {
+            0 => (1, &mut begun.next),
+            1 => (0, &mut begun.own),
+            _ => return Ok(begun),
+        };
+        let theirs = self.rss.recv::<Words<R>>(peer, step, common.len())?;
+        vec::add_assign(common, &theirs);
+        Ok(begun)
     }
 }
 
