@@ -43,25 +43,36 @@ impl Engine {
         }
     }
 
-    /// Opens a sum modulo `2^bits` to both parties. 1 hop; each sends `bits` per element.
+    /// Opens a sum modulo `2^bits` to one party, or to both; `None` for who does not learn it.
+    /// 1 hop; who does not learn it alone sends `bits` per element.
     pub fn open(
         &mut self,
         step: &'static str,
         bits: u32,
         values: &[u64],
-    ) -> Result<Vec<u64>, Error> {
+        receiver: Option<usize>,
+    ) -> Result<Option<Vec<u64>>, Error> {
         let (n, len) = (values.len(), pack::packed_len(values.len(), bits));
+        let learns = |party: usize| receiver.is_none_or(|receiver| receiver == party);
         match &mut self.0 {
-            _ if n == 0 => Ok(Vec::new()),
             Mode::Live(live) => {
-                live.send(step, pack::pack(values, bits))?;
-                let theirs = pack::unpack(&live.recv(step, len)?, bits, n);
+                let (id, peer) = (live.party.id(), live.peer());
+                if learns(peer) && n > 0 {
+                    live.send(step, pack::pack(values, bits))?;
+                }
+                if !learns(id) {
+                    return Ok(None);
+                }
+                let theirs = match n {
+                    0 => Vec::new(),
+                    _ => pack::unpack(&live.recv(step, len)?, bits, n),
+                };
                 let sum = tacit_algebra::vec::add(values, &theirs);
-                Ok(tacit_algebra::vec::low_bits(&sum, bits))
+                Ok(Some(tacit_algebra::vec::low_bits(&sum, bits)))
             }
             Mode::Counting(counter) => {
-                counter.exchange([Some(len); 2]);
-                Ok(vec![0; n])
+                counter.exchange([1, 0].map(|peer| (learns(peer) && n > 0).then_some(len)));
+                Ok(learns(0).then(|| vec![0; n]))
             }
         }
     }

@@ -118,6 +118,11 @@ impl Engine {
         }
     }
 
+    /// Whether this engine only counts.
+    pub fn counts(&self) -> bool {
+        matches!(self.0, Mode::Counting(_))
+    }
+
     /// The link of an engine that does not count.
     pub fn party(&mut self) -> Option<&mut Party> {
         match &mut self.0 {

@@ -11,6 +11,24 @@ pub struct Tally {
     pub cots: [usize; 2],
 }
 
+impl Tally {
+    /// What `steps` times the difference to `more` are beyond this, at the same hops.
+    pub fn extrapolated(&self, more: &Tally, steps: usize) -> Tally {
+        assert_eq!(self.online.rounds, more.online.rounds);
+        let along = |a: usize, b: usize| a + (b - a) * steps;
+        let bytes = self.online.bytes.iter().zip(&more.online.bytes);
+        Tally {
+            online: Cost {
+                rounds: self.online.rounds,
+                bytes: bytes
+                    .map(|(&a, &b)| along(a as usize, b as usize) as u64)
+                    .collect(),
+            },
+            cots: [0, 1].map(|i| along(self.cots[i], more.cots[i])),
+        }
+    }
+}
+
 /// Counts messages as the meters do: a message's hop is one more than its sender has seen.
 #[derive(Default)]
 pub(super) struct Counter {

@@ -103,11 +103,20 @@ fn ands_of_shared_bits() {
 }
 
 #[test]
-fn opened_values_are_sums() {
+fn opened_values_are_sums_for_those_who_learn_them() {
     for n in SIZES {
-        let opened = run(|engine| engine.open("test", 21, &numbers(1 + engine.id() as u8, 21, n)));
-        let expected = vec::low_bits(&vec::add(&numbers(1, 21, n), &numbers(2, 21, n)), 21);
-        assert!(opened[0] == expected && opened[1] == expected);
+        for receiver in [None, Some(0), Some(1)] {
+            let opened = run(|engine| {
+                let own = numbers(1 + engine.id() as u8, 21, n);
+                engine.open("test", 21, &own, receiver)
+            });
+            let sum = vec::add(&numbers(1, 21, n), &numbers(2, 21, n));
+            let expected = vec::low_bits(&sum, 21);
+            for (party, opened) in opened.into_iter().enumerate() {
+                let learns = receiver.is_none_or(|receiver| receiver == party);
+                assert!(opened == learns.then(|| expected.clone()));
+            }
+        }
     }
 }
 
