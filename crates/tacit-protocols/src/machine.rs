@@ -95,6 +95,8 @@ pub enum Call {
         map: Bilinear,
         /// The right operand's number among those fixed so far, if it is one of them.
         fixed: Option<usize>,
+        /// Who knows the right operand, if [`Machine::known`] was told.
+        known_to: Option<usize>,
         /// Bits truncated.
         trunc: u32,
     },
@@ -141,6 +143,7 @@ impl Call {
         Call::Product {
             map: Bilinear::Elementwise(n),
             fixed: None,
+            known_to: None,
             trunc,
         }
     }
@@ -216,6 +219,12 @@ pub trait Machine {
     /// maps of the result are no longer fixed.
     fn fix(&mut self, x: Self::Share) -> Result<Self::Share, Error> {
         Ok(x)
+    }
+
+    /// Says that `x` are weights that `owner` knows: products with `x` or a gather of it as their
+    /// right operand say so in their calls, and cost less in a protocol that makes use of it.
+    fn known(&mut self, x: Self::Share, _owner: usize) -> Self::Share {
+        x
     }
 
     /// The number of elements.

@@ -86,6 +86,7 @@ fn share_layer<M: Machine>(
         machine.gather(&shared, &first),
         machine.gather(&shared, &rest),
     );
+    first = machine.known(first, roles.model_owner);
     if layer.fixes_weights() {
         first = machine.fix(first)?;
     }

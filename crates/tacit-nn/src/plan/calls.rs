@@ -72,7 +72,10 @@ impl Plan {
         )];
         let mut fixed = 0;
         for layer in &self.layers {
-            all.push(of(&layer.name, self.layer_calls(layer, batch, fixed)));
+            all.push(of(
+                &layer.name,
+                self.layer_calls(layer, batch, roles, fixed),
+            ));
             fixed += usize::from(layer.fixes_weights());
         }
         let n = batch * self.revealed_len();
@@ -87,7 +90,7 @@ impl Plan {
     }
 
     /// The calls of a layer before which so many others have fixed weights.
-    fn layer_calls(&self, layer: &Layer, batch: usize, fixed: usize) -> Vec<Call> {
+    fn layer_calls(&self, layer: &Layer, batch: usize, roles: &Roles, fixed: usize) -> Vec<Call> {
         let (n, keys) = (batch * layer.out_len(), layer.keys.into());
         let mut calls = Vec::new();
         let mut truncate = |id: usize, trunc: u32| {
@@ -101,7 +104,7 @@ impl Plan {
         match &layer.op {
             LayerOp::Conv { .. } | LayerOp::Linear { .. } | LayerOp::Affine { scale: true, .. } => {
                 truncate(layer.inputs[0], layer.input_trunc);
-                calls.extend(self.product(layer, batch, fixed));
+                calls.extend(self.product(layer, batch, roles, fixed));
             }
             LayerOp::Mul => {
                 let [first, second] = self.factor_truncs(layer);
@@ -130,13 +133,14 @@ impl Plan {
     }
 
     /// The call of a product with weights.
-    fn product(&self, layer: &Layer, batch: usize, fixed: usize) -> Option<Call> {
+    fn product(&self, layer: &Layer, batch: usize, roles: &Roles, fixed: usize) -> Option<Call> {
         let (map, trunc) = (layer.bilinear(batch)?, layer.trunc);
         let n = map.outputs();
         match (self.public_model, trunc) {
             (false, trunc) => Some(Call::Product {
                 map,
                 fixed: layer.fixes_weights().then_some(fixed),
+                known_to: Some(roles.model_owner),
                 trunc,
             }),
             (true, 0) => None,

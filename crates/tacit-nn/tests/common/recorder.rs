@@ -76,6 +76,7 @@ fn unfixed(call: Call) -> Call {
         Call::Product { map, trunc, .. } => Call::Product {
             map,
             fixed: None,
+            known_to: None,
             trunc,
         },
         call => call,
@@ -91,7 +92,12 @@ impl<M: Machine> Recorder<M> {
     fn product(&mut self, map: Bilinear, y: &Operand<M::Share>, trunc: u32) {
         let (n, fixed) = (map.outputs(), None);
         match (y, trunc) {
-            (Operand::Secret(_), trunc) => self.calls.push(Call::Product { map, fixed, trunc }),
+            (Operand::Secret(_), trunc) => self.calls.push(Call::Product {
+                map,
+                fixed,
+                known_to: None,
+                trunc,
+            }),
             (Operand::Public(_), 0) => {}
             (Operand::Public(_), trunc) => self.calls.push(Call::Truncate { n, trunc }),
         }

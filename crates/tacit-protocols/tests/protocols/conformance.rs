@@ -240,7 +240,12 @@ fn linear_calls(public: bool, map: Bilinear) -> Vec<Call> {
     let (fixed, trunc) = (None, 0);
     match public {
         true => vec![],
-        false => vec![Call::Product { map, fixed, trunc }],
+        false => vec![Call::Product {
+            map,
+            fixed,
+            known_to: None,
+            trunc,
+        }],
     }
 }
 

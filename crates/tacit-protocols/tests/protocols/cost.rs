@@ -85,6 +85,7 @@ fn fix<M: Machine>(
     let Call::Product {
         map,
         fixed: Some(_),
+        known_to,
         ..
     } = call
     else {
@@ -93,7 +94,12 @@ fn fix<M: Machine>(
     let n = map.right();
     machine.prepare(&[Call::Fix { n }])?;
     machine.party().set_layer("before");
-    let w = machine.constant(&vec![1; n]);
+    let mut w = machine.constant(&vec![1; n]);
+    if let Some(owner) = *known_to {
+        let owns = machine.party().id() == owner;
+        w = machine.input(owner, n, owns.then_some(&vec![1; n]))?;
+        w = machine.known(w, owner);
+    }
     machine.fix(w).map(Some)
 }
 
@@ -159,16 +165,19 @@ fn every_call(n: usize) -> Vec<Call> {
         Call::Product {
             map: Bilinear::MatMul(MatMul { m: 3, k: n, n: 2 }),
             fixed: None,
+            known_to: None,
             trunc: 4,
         },
         Call::Product {
             map: Bilinear::MatMul(MatMul { m: 3, k: n, n: 2 }),
             fixed: Some(0),
+            known_to: Some(0),
             trunc: 4,
         },
         Call::Product {
             map: Bilinear::Elementwise(n),
             fixed: Some(0),
+            known_to: None,
             trunc: 0,
         },
         Call::Truncate { n, trunc: 6 },

@@ -212,6 +212,7 @@ impl Case {
         let product = |map| Call::Product {
             map,
             fixed: None,
+            known_to: None,
             trunc,
         };
         vec![match self.op {

@@ -58,7 +58,9 @@ impl CostModel for UblCost {
                 cost
             }
             Call::Fix { n } => cost(1, self.0.words(n), 0),
-            Call::Product { map, fixed, trunc } => {
+            Call::Product {
+                map, fixed, trunc, ..
+            } => {
                 let right = if fixed.is_some() { 0 } else { map.right() };
                 let opened = cost(1, self.0.words(map.left() + right), 0);
                 opened + &self.truncation(map.outputs(), trunc)

@@ -85,7 +85,9 @@ pub(super) fn wants_of(call: &Call, kind: Truncation) -> Vec<Want> {
     };
     match *call {
         Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } | Call::Drelu { .. } => vec![],
-        Call::Product { map, fixed, trunc } => vec![Want::Product {
+        Call::Product {
+            map, fixed, trunc, ..
+        } => vec![Want::Product {
             map,
             fixed,
             trunc: masked(trunc),
