@@ -5,10 +5,12 @@
 //! and every tensor has its own `bits`; a bit is the xor of its two shares.
 
 mod engine;
+mod machine;
 pub mod ot;
 mod shared;
 
 pub use engine::{Correlation, Engine, Gate, Tally};
+pub use machine::{Sirnn, SirnnCost, Tensor};
 pub use shared::Shared;
 
 /// The number of parties.
