@@ -3,7 +3,12 @@
 mod correlate;
 mod gate;
 mod hash;
+pub mod lpn;
+pub mod marks;
 pub mod pack;
+pub mod pprf;
+mod transpose;
+pub mod vole;
 
 pub use correlate::{Products, correlate, correlated};
 pub use gate::{Multiples, Table, choose, offer, taken};
