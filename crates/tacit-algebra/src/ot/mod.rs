@@ -1,0 +1,3 @@
+//! Local steps of oblivious transfer and of what is built on it.
+
+pub mod words;
