@@ -9,6 +9,7 @@ pub mod pack;
 pub mod pprf;
 mod transpose;
 pub mod vole;
+pub mod words;
 
 pub use correlate::{Products, correlate, correlated};
 pub use gate::{Multiples, Table, choose, offer, taken};

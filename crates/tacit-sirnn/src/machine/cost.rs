@@ -4,7 +4,7 @@
 //! bytes, and always the same.
 
 use tacit_algebra::Bits;
-use tacit_protocols::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand};
+use tacit_protocols::machine::{Bilinear, Call, CostModel, Machine, Operand};
 use tacit_protocols::{Cost, Error};
 
 use super::{Sirnn, Tensor};

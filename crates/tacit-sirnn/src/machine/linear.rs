@@ -5,9 +5,9 @@ use tacit_protocols::Error;
 use tacit_protocols::machine::{Bilinear, Operand};
 
 use super::{Sirnn, Tensor};
+use crate::Shared;
 use crate::convert::Msb;
 use crate::multiply::Factor;
-use crate::Shared;
 
 impl Sirnn {
     /// `(x * w + bias) >> trunc` for any bilinear product.

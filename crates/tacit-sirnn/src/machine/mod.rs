@@ -15,9 +15,7 @@ use std::ops::Range;
 use tacit_algebra::{Bits, Conv2d, MatMul, vec};
 use tacit_net::{Party, Phase};
 use tacit_protocols::Error;
-use tacit_protocols::machine::{
-    Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand,
-};
+use tacit_protocols::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand};
 
 use crate::convert::Msb;
 use crate::ot::{self, Kind};
@@ -118,7 +116,9 @@ impl Machine for Sirnn {
     }
 
     fn party(&mut self) -> &mut Party {
-        self.engine.party().expect("only a machine that runs is asked for its party")
+        self.engine
+            .party()
+            .expect("only a machine that runs is asked for its party")
     }
 
     fn cost_model(&self) -> &dyn CostModel {
@@ -136,12 +136,16 @@ impl Machine for Sirnn {
     /// Local: the owner keeps the values.
     fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Result<Tensor, Error> {
         if owner >= PARTIES || values.is_some_and(|v| v.len() != n) {
-            return Err(Error::Invalid(format!("party {owner} cannot own {n} inputs")));
+            return Err(Error::Invalid(format!(
+                "party {owner} cannot own {n} inputs"
+            )));
         }
         let summand = match (self.engine.id() == owner, values) {
             (true, Some(values)) => vec::low_bits(&vec::encode(values), self.bits),
             (true, None) => {
-                return Err(Error::Invalid(format!("party {owner} did not bring its input")));
+                return Err(Error::Invalid(format!(
+                    "party {owner} did not bring its input"
+                )));
             }
             _ => vec![0; n],
         };

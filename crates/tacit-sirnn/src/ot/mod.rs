@@ -79,6 +79,15 @@ impl Kind {
             Kind::Silent => Silent::setup_cost(),
         }
     }
+
+    /// What the first extension takes after which party `i` has sent `cots[i]`. Only of silent OT
+    /// do later ones take less, by what the first ones left over.
+    pub fn cost(self, cots: [usize; 2]) -> Cost {
+        match self {
+            Kind::SoftSpoken { k } => SoftSpoken::cost_of(k, cots),
+            Kind::Silent => Silent::first_cost(cots),
+        }
+    }
 }
 
 /// A source of OTs between this party and the other, both 0 or 1, which call it alike. Runs the

@@ -220,6 +220,22 @@ impl Silent {
         SoftSpoken::setup_cost(BOOTSTRAP)
     }
 
+    /// The cost of the first extension, after which party `i` has sent `cots[i]`.
+    pub fn first_cost(cots: [usize; 2]) -> Cost {
+        Silent::cost_of(cots.map(|demand| Plan::new(0, 0, demand)))
+    }
+
+    /// The cost of an extension by these plans, by sender.
+    fn cost_of(plans: [Plan; 2]) -> Cost {
+        let first = [0, 1].map(|i| plans[i].bootstrap);
+        let mut cost = SoftSpoken::cost_of(BOOTSTRAP, first);
+        cost.rounds = plans[0].rounds().max(plans[1].rounds());
+        for (bytes, plan) in cost.bytes.iter_mut().zip(&plans) {
+            *bytes += plan.bytes();
+        }
+        cost
+    }
+
     /// An iteration as the sender.
     fn deal(&mut self, party: &mut Party, set: &Set) -> Result<(), Error> {
         let (delta, shape) = (self.delta(), set.shape());
@@ -303,12 +319,6 @@ impl RandomCot for Silent {
             0 => [&self.sent, &self.received],
             _ => [&self.received, &self.sent],
         };
-        let plans = [0, 1].map(|i| stocks[i].plan(cots[i]));
-        let mut cost = self.bootstrap.cost([0, 1].map(|i| plans[i].bootstrap));
-        cost.rounds = plans[0].rounds().max(plans[1].rounds());
-        for (bytes, plan) in cost.bytes.iter_mut().zip(&plans) {
-            *bytes += plan.bytes();
-        }
-        cost
+        Silent::cost_of([0, 1].map(|i| stocks[i].plan(cots[i])))
     }
 }

@@ -62,6 +62,11 @@ fn shape(k: u32) -> Shape {
     }
 }
 
+/// The bytes of the corrections of `n` OTs.
+fn corrections_len(shape: Shape, n: usize) -> usize {
+    vole::corrections_len(shape.trees, n.next_multiple_of(vole::UNIT))
+}
+
 impl SoftSpoken {
     /// Runs the set-up for streams of `k` bits of `delta` each, 1 to 8.
     pub fn setup(party: &mut Party, k: u32) -> Result<Self, Error> {
@@ -99,9 +104,15 @@ impl SoftSpoken {
         base::cost(shape.ots()) + &Cost::each(PARTIES, 1, shape.bytes() as u64)
     }
 
-    /// The bytes of the corrections of `n` OTs.
-    fn corrections_len(&self, n: usize) -> usize {
-        vole::corrections_len(self.shape.trees, n.next_multiple_of(vole::UNIT))
+    /// The cost of an extension after which party `i` has sent `cots[i]`.
+    pub fn cost_of(k: u32, cots: [usize; 2]) -> Cost {
+        let received = [cots[1], cots[0]];
+        Cost {
+            rounds: received.iter().any(|n| *n > 0) as u32,
+            bytes: received
+                .map(|n| corrections_len(shape(k), n) as u64)
+                .to_vec(),
+        }
     }
 
     fn receive(&mut self, party: &mut Party, n: usize) -> Result<Received, Error> {
@@ -109,7 +120,7 @@ impl SoftSpoken {
         let mut choices = vec![0; blocks.len() / 64];
         let chunks = blocks.chunks_mut(CHUNK).zip(choices.chunks_mut(CHUNK / 64));
         for (blocks, choices) in chunks {
-            let mut corrections = vec![0; self.corrections_len(blocks.len())];
+            let mut corrections = vec![0; corrections_len(self.shape, blocks.len())];
             self.receiver.extend(blocks, choices, &mut corrections);
             party.send(peer_of(party), CORRECTIONS, corrections)?;
         }
@@ -122,7 +133,7 @@ impl SoftSpoken {
     fn send(&mut self, party: &mut Party, n: usize) -> Result<Vec<Block>, Error> {
         let mut blocks = vec![0; n.next_multiple_of(vole::UNIT)];
         for blocks in blocks.chunks_mut(CHUNK) {
-            let len = self.corrections_len(blocks.len());
+            let len = corrections_len(self.shape, blocks.len());
             let corrections = party.recv(peer_of(party), CORRECTIONS, len)?;
             self.sender.extend(&corrections, blocks);
         }
@@ -148,10 +159,6 @@ impl RandomCot for SoftSpoken {
     }
 
     fn cost(&self, cots: [usize; 2]) -> Cost {
-        let received = [cots[1], cots[0]];
-        Cost {
-            rounds: received.iter().any(|n| *n > 0) as u32,
-            bytes: received.map(|n| self.corrections_len(n) as u64).to_vec(),
-        }
+        SoftSpoken::cost_of(self.shape.depth, cots)
     }
 }
