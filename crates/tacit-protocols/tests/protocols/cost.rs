@@ -253,6 +253,29 @@ fn declared_equals_metered_in_both_settings_of_bicoptor() {
     });
 }
 
+/// Every width and kind of transfer, and lengths whose cost is extrapolated.
+#[test]
+fn declared_equals_metered_between_two_parties() {
+    use tacit_sirnn::ot::Kind;
+    let keys = KeyBits {
+        dropped: 2,
+        kept: 9,
+    };
+    for (bits, kind) in [
+        (16, Kind::SoftSpoken { k: 1 }),
+        (32, Kind::default()),
+        (64, Kind::SoftSpoken { k: 8 }),
+        (37, Kind::Silent),
+    ] {
+        for n in [1, 7, 64, 129, 1500, 5003] {
+            let with_keys = [Call::Drelu { n, keys }, Call::Relu { n, keys }];
+            for call in every_call(n).into_iter().chain(with_keys) {
+                declared_equals_metered(&SirnnOver { bits, kind }, call);
+            }
+        }
+    }
+}
+
 /// The figures that the specification states, all parties together, at 7 key bits over 64 bits.
 #[test]
 fn a_relu_of_bicoptor_costs_what_is_published() {

@@ -4,6 +4,7 @@ use tacit_algebra::vec;
 use tacit_protocols::Error;
 use tacit_protocols::machine::{Bilinear, Operand};
 
+use super::demand::Step;
 use super::{Sirnn, Tensor};
 use crate::Shared;
 use crate::convert::Msb;
@@ -47,6 +48,8 @@ impl Sirnn {
 
     /// The product modulo the ring's size.
     fn product(&mut self, x: &Tensor, w: &Tensor, map: &Bilinear) -> Result<Shared, Error> {
+        let (map, known_to) = (*map, w.owner);
+        self.step(Step::Product { map, known_to })?;
         let (x, shared) = (self.shared(x), self.shared(w));
         let x = Factor::unsigned(&x, &Msb::Unknown);
         let w = match w.owner {
@@ -56,7 +59,7 @@ impl Sirnn {
             }
             None => Factor::unsigned(&shared, &Msb::Unknown),
         };
-        match map {
+        match &map {
             Bilinear::Elementwise(_) => self.engine.multiply(&x, &w, self.bits),
             Bilinear::MatMul(shape) => self.engine.matmul(&x, &w, *shape, self.bits),
             Bilinear::Conv2d(shape) => self.engine.conv2d(&x, &w, shape, self.bits),

@@ -7,9 +7,11 @@
 //! width is computed.
 
 mod cost;
+mod demand;
 mod linear;
 mod tensor;
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use tacit_algebra::{Bits, Conv2d, MatMul, vec};
@@ -20,6 +22,7 @@ use tacit_protocols::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Mac
 use crate::convert::Msb;
 use crate::ot::{self, Kind};
 use crate::{Engine, PARTIES, Shared};
+use demand::{Plan, Step};
 
 pub use cost::SirnnCost;
 pub use tensor::Tensor;
@@ -30,6 +33,7 @@ const REVEAL: &str = "sirnn reveal";
 pub struct Sirnn {
     engine: Engine,
     bits: u32,
+    plan: Plan,
     cost: SirnnCost,
 }
 
@@ -47,6 +51,7 @@ impl Sirnn {
         Ok(Sirnn {
             engine: Engine::new(party, source)?,
             bits,
+            plan: Plan::Steps(VecDeque::new()),
             cost: SirnnCost::new(bits, kind),
         })
     }
@@ -56,6 +61,7 @@ impl Sirnn {
         Sirnn {
             engine: Engine::counting(),
             bits,
+            plan: Plan::Counting,
             cost: SirnnCost::new(bits, kind),
         }
     }
@@ -90,6 +96,13 @@ impl Sirnn {
         Shared::new(x.bits, &values)
     }
 
+    /// `bit x`.
+    fn choose(&mut self, bit: &Bits, x: &Tensor) -> Result<Tensor, Error> {
+        let n = x.summand.len();
+        self.step(Step::Select { n })?;
+        Ok(self.engine.mux(bit, &self.shared(x))?.into())
+    }
+
     /// `x >> trunc`, exactly the floor, for `x` below a quarter of the ring.
     fn shift(&mut self, x: &Shared, trunc: u32) -> Result<Shared, Error> {
         if trunc > self.bits - 2 {
@@ -98,6 +111,8 @@ impl Sirnn {
                 self.bits
             )));
         }
+        let n = x.len();
+        self.step(Step::Truncate { n, trunc })?;
         let quarter = 1 << (self.bits - 2);
         let above = self.add_public(x, quarter);
         let shifted = self
@@ -127,6 +142,7 @@ impl Machine for Sirnn {
 
     fn prepare(&mut self, calls: &[Call]) -> Result<(), Error> {
         let cots = self.cost.cots(calls);
+        self.plan.add(calls);
         self.party().set_phase(Phase::Offline);
         self.engine.prepare(cots)?;
         self.party().set_phase(Phase::Online);
@@ -234,6 +250,8 @@ impl Machine for Sirnn {
     }
 
     fn drelu(&mut self, x: &Tensor, keys: KeyBits) -> Result<Bits, Error> {
+        let n = x.summand.len();
+        self.step(Step::Sign { n, keys })?;
         let x = self.signed(x, keys);
         self.engine.drelu(&x)
     }
@@ -241,12 +259,12 @@ impl Machine for Sirnn {
     /// `x + bit (y - x)`.
     fn select(&mut self, bit: &Bits, x: &Tensor, y: &Tensor) -> Result<Tensor, Error> {
         let difference = self.sub(y, x);
-        let chosen = self.engine.mux(bit, &self.shared(&difference))?;
-        Ok(self.add(x, &chosen.into()))
+        let chosen = self.choose(bit, &difference)?;
+        Ok(self.add(x, &chosen))
     }
 
     fn relu(&mut self, x: &Tensor, keys: KeyBits) -> Result<Tensor, Error> {
         let positive = self.drelu(x, keys)?;
-        Ok(self.engine.mux(&positive, &self.shared(x))?.into())
+        self.choose(&positive, x)
     }
 }
