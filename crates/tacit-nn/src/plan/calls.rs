@@ -34,7 +34,7 @@ impl Plan {
     pub fn weight_calls(&self, roles: &Roles) -> LayerCalls {
         let mut calls = Vec::new();
         for layer in &self.layers {
-            let (factors, terms) = layer.op.weight_lens();
+            let (factors, terms) = layer.shared_lens();
             if factors + terms > 0 {
                 calls.push(Call::Input {
                     owner: roles.model_owner,
@@ -70,10 +70,8 @@ impl Plan {
                 n,
             }],
         )];
-        let mut fixed = 0;
-        for layer in &self.layers {
+        for (layer, fixed) in self.layers.iter().zip(self.fixed()) {
             all.push(of(&layer.name, self.layer_calls(layer, batch, fixed)));
-            fixed += usize::from(layer.fixes_weights());
         }
         let n = batch * self.revealed_len();
         all.push(of(
@@ -86,8 +84,22 @@ impl Plan {
         all
     }
 
-    /// The calls of a layer before which so many others have fixed weights.
-    fn layer_calls(&self, layer: &Layer, batch: usize, fixed: usize) -> Vec<Call> {
+    /// The number of the fixed weights that each layer meets.
+    fn fixed(&self) -> Vec<Option<usize>> {
+        let mut next = 0..;
+        let mut fixed: Vec<Option<usize>> = Vec::with_capacity(self.layers.len());
+        for layer in &self.layers {
+            fixed.push(match layer.weights_of {
+                Some(first) => fixed[first],
+                None if layer.fixes_weights() => next.next(),
+                None => None,
+            });
+        }
+        fixed
+    }
+
+    /// The calls of a layer that meets these fixed weights.
+    fn layer_calls(&self, layer: &Layer, batch: usize, fixed: Option<usize>) -> Vec<Call> {
         let (n, keys) = (batch * layer.out_len(), layer.keys.into());
         let mut calls = Vec::new();
         let mut truncate = |id: usize, trunc: u32| {
@@ -113,6 +125,11 @@ impl Plan {
                 n,
                 trunc: layer.trunc,
             }),
+            LayerOp::Function(function) => {
+                // Reading a plan and making one refuse those that are none.
+                let function = function.elementary(self.ring_bits, self.fraction_bits);
+                calls.extend(function.map(|function| Call::Function { n, function }));
+            }
             LayerOp::Relu => calls.push(Call::Relu { n, keys }),
             LayerOp::Clip { low, high } => {
                 let comparisons = usize::from(low.is_some()) + usize::from(high.is_some());
@@ -130,15 +147,11 @@ impl Plan {
     }
 
     /// The call of a product with weights.
-    fn product(&self, layer: &Layer, batch: usize, fixed: usize) -> Option<Call> {
+    fn product(&self, layer: &Layer, batch: usize, fixed: Option<usize>) -> Option<Call> {
         let (map, trunc) = (layer.bilinear(batch)?, layer.trunc);
         let n = map.outputs();
         match (self.public_model, trunc) {
-            (false, trunc) => Some(Call::Product {
-                map,
-                fixed: layer.fixes_weights().then_some(fixed),
-                trunc,
-            }),
+            (false, trunc) => Some(Call::Product { map, fixed, trunc }),
             (true, 0) => None,
             (true, trunc) => Some(Call::Truncate { n, trunc }),
         }
