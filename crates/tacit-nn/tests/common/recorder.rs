@@ -10,6 +10,7 @@ use tacit_nn::plan::{Plan, Roles};
 use tacit_protocols::Error;
 use tacit_protocols::clear::Clear;
 use tacit_protocols::machine::*;
+use tacit_protocols::math::Elementary;
 
 /// Everything is owned and learnt by the one party of these tests.
 pub const ROLES: Roles = Roles {
@@ -211,6 +212,11 @@ impl<M: Machine> Machine for Recorder<M> {
         let n = self.machine.len(x);
         self.calls.push(Call::Relu { n, keys });
         self.machine.relu(x, keys)
+    }
+    fn function(&mut self, function: &Elementary, x: &M::Share) -> Result<M::Share, Error> {
+        let (n, function) = (self.machine.len(x), *function);
+        self.calls.push(Call::Function { n, function });
+        self.machine.function(&function, x)
     }
     fn maxpool(
         &mut self,

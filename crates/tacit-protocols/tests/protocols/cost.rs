@@ -74,6 +74,10 @@ fn perform<M: Machine>(
             let x = secret(windows * size);
             machine.maxpool(&x, windows, size, keys).map(drop)
         }
+        Call::Function { n, function } => {
+            let x = secret(n);
+            machine.function(&function, &x).map(drop)
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! bytes, and always the same.
 
 use tacit_algebra::Bits;
-use tacit_protocols::machine::{Bilinear, Call, CostModel, Machine, Operand};
+use tacit_protocols::machine::{Bilinear, Call, CostModel, Machine, Operand, not_native};
 use tacit_protocols::{Cost, Error};
 
 use super::{Sirnn, Tensor};
@@ -68,6 +68,7 @@ impl SirnnCost {
                 size,
                 keys,
             }),
+            Call::Function { .. } => not_native(call),
         }
     }
 
@@ -129,6 +130,7 @@ fn play(machine: &mut Sirnn, call: &Call) -> Result<(), Error> {
         } => {
             machine.maxpool(&zeros(windows * size, None), windows, size, keys)?;
         }
+        Call::Function { .. } => not_native(call),
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use tacit_protocols::Error;
-use tacit_protocols::machine::{Bilinear, Call, KeyBits};
+use tacit_protocols::machine::{Bilinear, Call, KeyBits, not_native};
 
 use super::Sirnn;
 
@@ -72,6 +72,7 @@ fn steps_of(call: &Call) -> Vec<Step> {
         } => tacit_protocols::pool::levels(size)
             .flat_map(|(pairs, _)| relu(pairs * windows, keys))
             .collect(),
+        Call::Function { .. } => not_native(call),
     }
 }
 
