@@ -28,9 +28,6 @@ const STRIP: usize = 4096;
 /// Words of a strip's row.
 const WORDS: usize = STRIP / 64;
 
-/// Words that are folded at once: a register's.
-const FOLD: usize = 8;
-
 /// Leaves that are folded at once are at most `2^HEIGHT`.
 const HEIGHT: u32 = 4;
 
@@ -126,46 +123,30 @@ impl Scratch {
                     .encrypt_blocks_b2b(numbers, out)
                     .expect("equal lengths");
             }
-            fold_leaves(isa, &self.leaves, &mut self.sums[group], low_rows);
+            let leaves = &mut self.leaves[..1 << low];
+            fold_leaves(isa, leaves, low_rows);
+            self.sums[group] = leaves[0];
         }
-        if high > 0 {
-            // The sums of the groups are the leaves of what is left of the tree.
-            fold_leaves(isa, &self.sums, &mut self.leaves[0], high_rows);
-            return &self.leaves[0];
-        }
+        // The sums of the groups are the leaves of what is left of the tree.
+        fold_leaves(isa, &mut self.sums[..1 << high], high_rows);
         &self.sums[0]
     }
 }
 
-/// Replaces leaves by their sum; adds to row `j` those at places with bit `j`.
-#[inline(always)]
-fn fold_fixed<const N: usize>(leaves: &[Row], sum: &mut Row, rows: &mut [Row]) {
-    for w in 0..WORDS / FOLD {
-        let mut tile: [[u64; FOLD]; N] = std::array::from_fn(|i| leaves[i].as_chunks().0[w]);
-        let mut half = N / 2;
+simd! {
+    /// Replaces the first leaf by the sum of all `2^rows.len()`; adds to row `j` those at places
+    /// with bit `j`.
+    fn fold_leaves(leaves: &mut [Row], rows: &mut [Row]) {
+        let mut rest = leaves;
         for row in rows.iter_mut().rev() {
-            let row: &mut [u64; FOLD] = &mut row.as_chunks_mut().0[w];
-            let (lower, upper) = tile[..2 * half].split_at_mut(half);
+            let (lower, upper) = rest.split_at_mut(rest.len() / 2);
             for (lower, upper) in lower.iter_mut().zip(upper) {
                 for ((l, u), r) in lower.iter_mut().zip(upper).zip(&mut *row) {
                     *l ^= *u;
                     *r ^= *u;
                 }
             }
-            half /= 2;
-        }
-        sum.as_chunks_mut().0[w] = tile[0];
-    }
-}
-
-simd! {
-    /// The same for the first leaves, as many as the rows tell.
-    fn fold_leaves(leaves: &[Row; 1 << HEIGHT], sum: &mut Row, rows: &mut [Row]) {
-        match rows.len() {
-            1 => fold_fixed::<2>(leaves, sum, rows),
-            2 => fold_fixed::<4>(leaves, sum, rows),
-            3 => fold_fixed::<8>(leaves, sum, rows),
-            _ => fold_fixed::<16>(leaves, sum, rows),
+            rest = lower;
         }
     }
 
