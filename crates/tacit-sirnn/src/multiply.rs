@@ -198,7 +198,7 @@ impl Part {
 const OT: usize = 32;
 
 /// Products in memory at once.
-pub(crate) const LIMIT: usize = 1 << 24;
+pub(crate) const LIMIT: usize = 1 << 23;
 
 /// Bits of the cross terms whose choices are the bits of a left factor.
 fn cost(bits: u32, shape: Shape, out: u32) -> usize {
