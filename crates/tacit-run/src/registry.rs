@@ -11,7 +11,7 @@ use tacit_protocols::clear::{Clear, ClearCost};
 use tacit_protocols::falcon::{Falcon, FalconCost, PARTIES};
 use tacit_protocols::machine::{CostModel, Machine};
 use tacit_protocols::shamir::{MAX_PARTIES, Options, Shamir, ShamirCost};
-use tacit_sirnn::{Sirnn, SirnnCost};
+use tacit_sirnn::{self as sirnn, Sirnn, SirnnCost};
 
 use crate::Error;
 use crate::protocol::{Instance, OwnTruncation, Protocol};
@@ -223,7 +223,7 @@ struct SirnnSystem;
 impl System for SirnnSystem {
     const PROTOCOL: Protocol = Protocol {
         name: "sirnn",
-        parties: tacit_sirnn::PARTIES..=tacit_sirnn::PARTIES,
+        parties: sirnn::PARTIES..=sirnn::PARTIES,
         security: |_, _| "semi-honest, 1 of 2 corrupt".into(),
         widths: &[64, 32],
         truncations: &[],
@@ -235,7 +235,7 @@ impl System for SirnnSystem {
         variants: false,
         sharings: false,
         transfers: true,
-        key_bits: true,
+        key_bits: false,
         sign_bits: |width| width - 1,
     };
 
@@ -244,11 +244,21 @@ impl System for SirnnSystem {
         party: Party,
         program: P,
     ) -> Result<P::Output, Error> {
-        program.run(&mut Sirnn::new(party, instance.width, instance.ot)?)
+        program.run(&mut Sirnn::new(party, instance.sirnn())?)
     }
 
     fn cost(instance: &Instance) -> Result<Box<dyn CostModel>, Error> {
-        Ok(Box::new(SirnnCost::new(instance.width, instance.ot)))
+        Ok(Box::new(SirnnCost::new(instance.sirnn())))
+    }
+}
+
+impl Instance {
+    fn sirnn(&self) -> sirnn::Options {
+        sirnn::Options {
+            bits: self.width,
+            sign_bits: self.compare_bits,
+            kind: self.ot,
+        }
     }
 }
 

@@ -36,7 +36,7 @@ mod truncate;
 pub use convert::Msb;
 pub use digits::index_bits;
 pub use engine::{Correlation, Engine, Gate, Tally};
-pub use machine::{Sirnn, SirnnCost, Tensor};
+pub use machine::{Options, Sirnn, SirnnCost, Tensor};
 pub use matrix::product_bits;
 pub use multiply::Factor;
 pub use shared::Shared;

@@ -14,8 +14,8 @@ use tacit_protocols::clear::Clear;
 use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
 use tacit_protocols::machine::{Audience, Call, Machine};
 use tacit_protocols::shamir::{Comparison, Opening, Options, Shamir};
-use tacit_sirnn::Sirnn;
 use tacit_sirnn::ot::Kind;
+use tacit_sirnn::{self as sirnn, Sirnn};
 
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -150,33 +150,33 @@ impl<F: Field> Subject for ShamirOver<F> {
 }
 
 /// SiRnn over the ring of so many bits.
-pub struct SirnnOver {
-    pub bits: u32,
-    pub kind: Kind,
-}
+pub struct SirnnOver(pub sirnn::Options);
 
 pub fn sirnn_over(bits: u32) -> SirnnOver {
-    let kind = Kind::default();
-    SirnnOver { bits, kind }
+    SirnnOver(sirnn::Options {
+        bits,
+        sign_bits: bits,
+        kind: Kind::default(),
+    })
 }
 
 impl Subject for SirnnOver {
     type Machine = Sirnn;
 
     fn name(&self) -> String {
-        format!("SiRnn, {} bits, {:?}", self.bits, self.kind)
+        format!("SiRnn, {:?}", self.0)
     }
     fn parties(&self) -> usize {
-        tacit_sirnn::PARTIES
+        sirnn::PARTIES
     }
     fn modulus(&self) -> i128 {
-        1 << self.bits
+        1 << self.0.bits
     }
     fn rounding(&self) -> (i64, i64) {
         (0, 0)
     }
     fn machine(&self, party: Party) -> Result<Sirnn, Error> {
-        Sirnn::new(party, self.bits, self.kind)
+        Sirnn::new(party, self.0)
     }
 }
 

@@ -260,22 +260,21 @@ fn declared_equals_metered_in_both_settings_of_bicoptor() {
 /// Every width and kind of transfer, and lengths whose cost is extrapolated.
 #[test]
 fn declared_equals_metered_between_two_parties() {
+    use tacit_sirnn::Options;
     use tacit_sirnn::ot::Kind;
-    let keys = KeyBits {
-        dropped: 2,
-        kept: 9,
-    };
-    for (bits, kind) in [
-        (16, Kind::SoftSpoken { k: 1 }),
-        (32, Kind::default()),
-        (64, Kind::SoftSpoken { k: 8 }),
-        (37, Kind::Silent),
+    for (bits, sign_bits, kind) in [
+        (16, 16, Kind::SoftSpoken { k: 1 }),
+        (32, 11, Kind::default()),
+        (64, 32, Kind::SoftSpoken { k: 8 }),
+        (37, 37, Kind::Silent),
     ] {
-        for n in [1, 7, 64, 129, 1500, 5003] {
-            let with_keys = [Call::Drelu { n, keys }, Call::Relu { n, keys }];
-            for call in every_call(n).into_iter().chain(with_keys) {
-                declared_equals_metered(&SirnnOver { bits, kind }, call);
-            }
+        for call in [1, 7, 64, 129, 1500, 5003].into_iter().flat_map(every_call) {
+            let options = Options {
+                bits,
+                sign_bits,
+                kind,
+            };
+            declared_equals_metered(&SirnnOver(options), call);
         }
     }
 }

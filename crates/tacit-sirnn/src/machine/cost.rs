@@ -7,9 +7,8 @@ use tacit_algebra::Bits;
 use tacit_protocols::machine::{Bilinear, Call, CostModel, Machine, Operand, not_native};
 use tacit_protocols::{Cost, Error};
 
-use super::{Sirnn, Tensor};
+use super::{Options, Sirnn, Tensor};
 use crate::engine::Tally;
-use crate::ot::Kind;
 
 /// Elements after which 128 more always cost the same.
 const BASE: usize = 1024;
@@ -17,15 +16,12 @@ const STEP: usize = 128;
 
 /// The machine's declared cost.
 #[derive(Clone, Copy, Debug)]
-pub struct SirnnCost {
-    bits: u32,
-    kind: Kind,
-}
+pub struct SirnnCost(Options);
 
 impl SirnnCost {
-    /// The cost over `Z_2^bits` with OTs of a kind.
-    pub fn new(bits: u32, kind: Kind) -> Self {
-        SirnnCost { bits, kind }
+    /// The cost of a run.
+    pub fn new(options: Options) -> Self {
+        SirnnCost(options)
     }
 
     /// The OTs that the calls consume, by sender.
@@ -83,7 +79,7 @@ impl SirnnCost {
     }
 
     fn count(&self, call: &Call) -> Tally {
-        let mut machine = Sirnn::counting(self.bits, self.kind);
+        let mut machine = Sirnn::counting(self.0);
         play(&mut machine, call).expect("a call that is planned can be counted");
         machine.engine.tally()
     }
@@ -141,7 +137,7 @@ impl CostModel for SirnnCost {
     }
 
     fn offline(&self, calls: &[Call]) -> Cost {
-        self.kind.cost(self.cots(calls))
+        self.0.kind.cost(self.cots(calls))
     }
 
     /// A block of 16 bytes for each OT, and a bit for each that is received.

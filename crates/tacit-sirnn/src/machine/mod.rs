@@ -1,8 +1,8 @@
 //! SiRnn behind the seam to models: a tensor machine over `Z_2^bits` between a server and a client.
 //!
 //! Differs from the paper: whoever knows a tensor, as an input or as weights, keeps it, and the
-//! other's summand is 0; products with it take one cross term instead of two. Signs are taken of no
-//! more bits than the plan says that they need, and truncations use that a value is below a quarter
+//! other's summand is 0; products with it take one cross term instead of two. Signs are exact, of
+//! no more bits than hold every compared value, and truncations use that a value is below a quarter
 //! of the ring: `x + 2^(bits - 2)` has a known most significant bit, so that no wrap of the whole
 //! width is computed.
 
@@ -29,17 +29,32 @@ pub use tensor::Tensor;
 
 const REVEAL: &str = "sirnn reveal";
 
+/// What is chosen of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Bits of the ring, 3 to 64.
+    pub bits: u32,
+    /// Bits that hold every value whose sign is taken.
+    pub sign_bits: u32,
+    /// How transfers are made.
+    pub kind: Kind,
+}
+
 /// One party's end of SiRnn over `Z_2^bits`.
 pub struct Sirnn {
     engine: Engine,
     bits: u32,
+    sign_bits: u32,
     plan: Plan,
     cost: SirnnCost,
 }
 
 impl Sirnn {
-    /// Joins the other party: party 0 is the server, party 1 the client. `bits` is 3 to 64.
-    pub fn new(mut party: Party, bits: u32, kind: Kind) -> Result<Self, Error> {
+    /// Joins the other party: party 0 is the server, party 1 the client.
+    pub fn new(mut party: Party, options: Options) -> Result<Self, Error> {
+        let Options {
+            bits, sign_bits, ..
+        } = options;
         if party.parties() != PARTIES || !(3..=64).contains(&bits) {
             return Err(Error::Invalid(format!(
                 "SiRnn runs between 2 parties over 3 to 64 bits, not between {} over {bits}",
@@ -47,22 +62,27 @@ impl Sirnn {
             )));
         }
         party.set_phase(Phase::Setup);
-        let source = ot::source(&mut party, kind)?;
+        let source = ot::source(&mut party, options.kind)?;
         Ok(Sirnn {
             engine: Engine::new(party, source)?,
             bits,
+            sign_bits: sign_bits.clamp(1, bits),
             plan: Plan::Steps(VecDeque::new()),
-            cost: SirnnCost::new(bits, kind),
+            cost: SirnnCost::new(options),
         })
     }
 
     /// A machine that counts what calls take.
-    fn counting(bits: u32, kind: Kind) -> Self {
+    fn counting(options: Options) -> Self {
+        let Options {
+            bits, sign_bits, ..
+        } = options;
         Sirnn {
             engine: Engine::counting(),
             bits,
+            sign_bits: sign_bits.clamp(1, bits),
             plan: Plan::Counting,
-            cost: SirnnCost::new(bits, kind),
+            cost: SirnnCost::new(options),
         }
     }
 
@@ -71,12 +91,6 @@ impl Sirnn {
             bits: self.bits,
             values: x.summand.clone(),
         }
-    }
-
-    /// The low bits of `x` in which its sign is certain.
-    fn signed(&self, x: &Tensor, keys: KeyBits) -> Shared {
-        let needed = keys.dropped.saturating_add(keys.kept).saturating_add(1);
-        Shared::new(self.bits.min(needed).max(1), &x.summand)
     }
 
     /// This party's summand of what everyone knows.
@@ -252,8 +266,7 @@ impl Machine for Sirnn {
     fn drelu(&mut self, x: &Tensor, keys: KeyBits) -> Result<Bits, Error> {
         let n = x.summand.len();
         self.step(Step::Sign { n, keys })?;
-        let x = self.signed(x, keys);
-        self.engine.drelu(&x)
+        self.engine.drelu(&Shared::new(self.sign_bits, &x.summand))
     }
 
     /// `x + bit (y - x)`.
