@@ -63,7 +63,13 @@ fn functions_of_every_element() {
     let erf = tacit_protocols::math::error_function;
     let gelu = |v: f64| v * (1.0 + erf(v / 2f64.sqrt())) / 2.0;
     let bent = |v: f64| (0.797_884_56 * (v + 0.044_715 * v.powi(3))).tanh();
-    let cases: [(&str, Vec<AttributeProto>, &[f32], &dyn Fn(f64) -> f64); 8] = [
+    type Case<'a> = (
+        &'a str,
+        Vec<AttributeProto>,
+        &'a [f32],
+        &'a dyn Fn(f64) -> f64,
+    );
+    let cases: [Case; 8] = [
         ("Sigmoid", vec![], &x, &|v| 1.0 / (1.0 + (-v).exp())),
         ("Tanh", vec![], &x, &f64::tanh),
         ("Erf", vec![], &x, &erf),
