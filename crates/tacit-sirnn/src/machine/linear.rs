@@ -8,7 +8,7 @@ use super::demand::Step;
 use super::{Sirnn, Tensor};
 use crate::Shared;
 use crate::convert::Msb;
-use crate::multiply::Factor;
+use crate::Factor;
 
 impl Sirnn {
     /// `(x * w + bias) >> trunc` for any bilinear product.
