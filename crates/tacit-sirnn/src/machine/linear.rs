@@ -6,9 +6,9 @@ use tacit_protocols::machine::{Bilinear, Operand};
 
 use super::demand::Step;
 use super::{Sirnn, Tensor};
+use crate::Factor;
 use crate::Shared;
 use crate::convert::Msb;
-use crate::Factor;
 
 impl Sirnn {
     /// `(x * w + bias) >> trunc` for any bilinear product.
