@@ -240,10 +240,8 @@ mod tests {
             let mut nodes = roots[2 * i..2 * i + 2].to_vec();
             for level in 0..depth as usize {
                 let at = i * depth as usize + level;
-                for side in 0..2 {
-                    let sum = nodes.iter().skip(side).step_by(2).fold(0, |a, b| a ^ b);
-                    assert_eq!(sums[at][side], sum);
-                }
+                let sum = |side| nodes.iter().skip(side).step_by(2).fold(0, |a, b| a ^ b);
+                assert_eq!(sums[at], [0, 1].map(sum));
                 if level + 1 < depth as usize {
                     nodes = nodes.iter().flat_map(|node| pair(i, *node)).collect();
                 }

@@ -2,7 +2,7 @@
 //! Quieter OT Extension from Small-Field Silent VOLE in the Minicrypt Model", CRYPTO 2022).
 //!
 //! Every tree's `2^k` leaves are seeds of streams of bits `r_x`. Who has all of them, the receiver
-//! of the OTs, takes `u = sum r_x` and the `k` bits of `v = sum x r_x` (figure 3 there). Who lacks
+//! of the OTs, takes `u = sum r_x` and the `k` bits of `v = sum x r_x` (section 3.1 there). Who lacks
 //! the leaf of its secret `d` takes `w = sum (x ^ d) r_x`, in which the missing leaf has the factor
 //! 0, so `w = v ^ d u`. The first tree's `u` is the vector of choices `b`; the receiver sends
 //! `c = u ^ b` of the others, the sender adds `d c`, and then `w = v ^ d b` holds in all trees: side
@@ -288,7 +288,7 @@ mod tests {
     /// Both ends, of which the sender's lacks the leaves of `delta`.
     fn ends(depth: u32, delta: u128) -> (Full, Punctured) {
         let trees = 128usize.div_ceil(depth as usize);
-        let seeds: Vec<u64> = Prg::new([4; 16]).ring(2 * trees << depth);
+        let seeds: Vec<u64> = Prg::new([4; 16]).ring((2 * trees) << depth);
         let leaves: Vec<u128> = bytemuck::cast_slice(&seeds).to_vec();
         let mut moved = leaves.clone();
         for (i, tree) in moved.chunks_mut(1 << depth).enumerate() {
@@ -338,7 +338,7 @@ mod tests {
         let (mut full, _) = ends(depth, 0);
         let trees = full.0.trees();
         let streams: Vec<Vec<u64>> = Prg::new([4; 16])
-            .ring::<u64>(2 * trees << depth)
+            .ring::<u64>((2 * trees) << depth)
             .chunks(2)
             .map(|seed| Prg::new(bytemuck::cast_slice(seed).try_into().unwrap()).ring(n / 64))
             .collect();

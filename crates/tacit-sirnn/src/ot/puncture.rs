@@ -1,7 +1,7 @@
 //! Trees of which the one party grows all leaves and the other all but one.
 //!
 //! Goldreich-Goldwasser-Micali trees punctured by OTs, one per level (Schoppmann, Gascón, Reichert,
-//! Raykova: "Distributed vector-OLE", CCS 2019; figure 13 of SoftSpoken, SPCOT of Ferret). Of every
+//! Raykova: "Distributed vector-OLE", CCS 2019; SPCOT of Ferret). Of every
 //! level the dealer sends the sum of the left and that of the right children, each under a key of
 //! the level's OT; the taker's choice is the side that its path does *not* take. So the choice bits
 //! of random OTs, complemented, are the path, and nothing has to be sent about them.
@@ -49,7 +49,7 @@ impl Shape {
     /// The places of the missing leaves that complemented choice bits, 0 or 1, stand for.
     pub fn paths(&self, choices: &[u8]) -> Zeroizing<Vec<u64>> {
         let trees = choices.chunks_exact(self.depth as usize);
-        let path = |bits: &[u8]| bits.iter().fold(0, |path, bit| 2 * path | (bit ^ 1) as u64);
+        let path = |bits: &[u8]| bits.iter().fold(0, |path, bit| 2 * path + (bit ^ 1) as u64);
         Zeroizing::new(trees.map(path).collect())
     }
 }

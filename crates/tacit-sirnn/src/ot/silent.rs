@@ -3,10 +3,10 @@
 //!
 //! An iteration makes `n` OTs out of few, its seeds. A tree per block of `2^d` OTs gives the sender
 //! leaves `v` and the receiver `w = v ^ e delta`, where `e` has a single one, at a place that the
-//! sender does not know (SPCOT, figure 6 there; together regular noise, MPCOT of figure 7); a tree
+//! sender does not know (SPCOT there; together, in regular places, MPCOT); a tree
 //! takes `d` seeds. The other seeds `q`, `t = q ^ b delta` go through a public random `A` with ten
 //! ones per row, a local linear code: `q A ^ v` and `t A ^ w` are OTs with choices `b A ^ e`, random
-//! by the assumption of learning parity with noise (figure 8).
+//! by the assumption of learning parity with noise (the COT extension there).
 //!
 //! Differences from the paper: no consistency check, which only a malicious party needs. The
 //! receiver's path through a tree is made of the random choices of the tree's seeds, so nothing is
@@ -320,5 +320,37 @@ impl RandomCot for Silent {
             _ => [&self.received, &self.sent],
         };
         Silent::cost_of([0, 1].map(|i| stocks[i].plan(cots[i])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_demands_are_softspokens() {
+        let plan = Plan::new(5, 0, SETS[0].worth() + 4);
+        assert_eq!((plan.bootstrap, plan.rounds()), (SETS[0].worth() - 1, 1));
+        assert!(plan.sets.is_empty());
+        assert_eq!(Plan::new(500, 400, 100).rounds(), 0);
+    }
+
+    /// After an iteration the next one of the same set needs no bootstrap.
+    #[test]
+    fn seeds_of_the_next_iteration_are_kept_back() {
+        for set in &SETS {
+            let first = Plan::new(0, 0, set.worth());
+            assert_eq!(first.sets.last(), Some(&set));
+            assert_eq!((first.kept, first.rounds()), (set.seeds(), 2));
+            let have = first.sets.iter().fold(first.bootstrap, |have, set| {
+                assert!(have >= set.seeds());
+                have - set.seeds() + set.makes()
+            });
+            assert!(have >= set.worth() + first.kept);
+            // All but what is kept back is handed out.
+            let next = Plan::new(first.kept, first.kept, set.worth());
+            assert_eq!((next.bootstrap, next.rounds()), (0, 1));
+            assert_eq!(next.sets, [set]);
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! SoftSpoken OT extension (Roy: "SoftSpokenOT: Quieter OT Extension from Small-Field Silent VOLE
 //! in the Minicrypt Model", CRYPTO 2022), semi-honest.
 //!
-//! Set-up, for each direction: `ceil(128 / k)` trees of `2^k` leaves (figures 8 and 13 there), of
+//! Set-up, for each direction: `ceil(128 / k)` trees of `2^k` leaves, of
 //! which the OTs' receiver grows all and their sender all but the one at its `k` secret bits of
 //! `delta`; a tree takes `k` base OTs in which the roles are exchanged. Extension: small-field
-//! VOLEs out of the leaves' streams (figure 3), brought to one vector of choices by the repetition
-//! code (figure 7), and transposed: see [`tacit_algebra::ot::vole`]. `k = 1` is IKNP.
+//! VOLEs out of the leaves' streams (section 3.1 there), brought to one vector of choices by the repetition
+//! code (subspace VOLE, section 3.2), and transposed: see [`tacit_algebra::ot::vole`]. `k = 1` is IKNP.
 //!
 //! What the sender cannot know: of every tree it lacks one stream, which the receiver's sum `u`
 //! contains; so each correction `u ^ b` is uniform to it, and so is `b`, the first tree's sum. The
@@ -25,7 +25,7 @@ use tacit_algebra::Bits;
 use tacit_algebra::ot::{pprf, vole};
 use tacit_net::Party;
 use tacit_protocols::{Cost, Error};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::puncture::{self, Shape};
 use super::random::random;
@@ -77,11 +77,11 @@ impl SoftSpoken {
         choices[k as usize - 1] = 0;
         let base = base::exchange(party, &choices)?;
 
-        let mut full = vec![0; shape.leaves()];
+        let mut full = Zeroizing::new(vec![0; shape.leaves()]);
         let message = puncture::deal(shape, &base.sent, 0, &mut full)?;
         party.send(peer, TREES, message)?;
         let message = party.recv(peer, TREES, shape.bytes())?;
-        let mut punctured = vec![0; shape.leaves()];
+        let mut punctured = Zeroizing::new(vec![0; shape.leaves()]);
         puncture::take(shape, &message, &choices, &base.received, &mut punctured);
 
         let mut delta = 0;
@@ -93,8 +93,8 @@ impl SoftSpoken {
         Ok(SoftSpoken {
             shape,
             delta,
-            sender: vole::Punctured::new(k, punctured, delta),
-            receiver: vole::Full::new(k, full),
+            sender: vole::Punctured::new(k, std::mem::take(&mut *punctured), delta),
+            receiver: vole::Full::new(k, std::mem::take(&mut *full)),
         })
     }
 
