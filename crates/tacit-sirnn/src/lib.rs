@@ -5,6 +5,7 @@
 //! and every tensor has its own `bits`; a bit is the xor of its two shares.
 
 mod engine;
+pub mod functions;
 pub mod ot;
 mod shared;
 

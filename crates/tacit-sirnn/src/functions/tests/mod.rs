@@ -1,0 +1,4 @@
+//! Tests of the mathematics.
+
+mod errors;
+mod reference;
