@@ -1,0 +1,13 @@
+//! Local steps of oblivious transfer and of what is built on it.
+
+mod correlate;
+mod gate;
+mod hash;
+pub mod pack;
+
+pub use correlate::{Products, correlate, correlated};
+pub use gate::{Multiples, Table, choose, offer, taken};
+pub use hash::{Hash, bit_pads};
+
+/// 128 bits.
+pub type Block = u128;
