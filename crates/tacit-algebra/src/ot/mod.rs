@@ -4,6 +4,7 @@ mod correlate;
 mod gate;
 mod hash;
 pub mod pack;
+pub mod words;
 
 pub use correlate::{Products, correlate, correlated};
 pub use gate::{Multiples, Table, choose, offer, taken};
