@@ -3,13 +3,40 @@
 //!
 //! Party 0 is the server, party 1 the client. A value is the sum of its two shares modulo `2^bits`
 //! and every tensor has its own `bits`; a bit is the xor of its two shares.
+//!
+//! | file | what |
+//! |---|---|
+//! | `engine/` | a party's engine: OTs into gates, products, ANDs |
+//! | `compare.rs` | Millionaires', wraps, equality, signs |
+//! | `sum.rs` | sums of products whose factors lie at different parties |
+//! | `convert.rs` | B2A, MUX, look-ups, MSB-to-Wrap |
+//! | `extend.rs`, `truncate.rs` | other widths, shifts, divisions by powers of two |
+//! | `multiply.rs`, `matrix.rs` | products of factors of different widths |
+//! | `digits.rs` | digits, the most significant bit that is 1 |
+//! | `relu.rs` | ReLU, ReLU6, maxpool, argmax |
+//! | `functions/` | exponentials, reciprocals, roots and what is made of them |
 
+mod compare;
+mod convert;
+mod digits;
 mod engine;
+mod extend;
 pub mod functions;
+mod matrix;
+mod multiply;
 pub mod ot;
+mod relu;
 mod shared;
+mod sum;
+#[cfg(test)]
+mod tests;
+mod truncate;
 
+pub use convert::Msb;
+pub use digits::index_bits;
 pub use engine::{Correlation, Engine, Gate, Tally};
+pub use matrix::product_bits;
+pub use multiply::Factor;
 pub use shared::Shared;
 
 /// The number of parties.

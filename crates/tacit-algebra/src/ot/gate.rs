@@ -20,7 +20,9 @@ const STRIP: usize = 64;
 pub struct Table {
     index_bits: u32,
     output_bits: u32,
-    xor: bool,
+    /// The top bit of every field of the output: shares are added field by field, and fields of
+    /// one bit are shared by xor.
+    tops: u64,
     /// How the row of a party's number is found in `rows`.
     kind: Kind,
     /// By party.
@@ -48,19 +50,46 @@ impl Table {
             rows(&|own, other| f(own, other)),
             rows(&|own, other| f(other, own)),
         ];
-        Table::made(index_bits, output_bits, xor, Kind::Any, rows)
+        Table::made(index_bits, &fields(output_bits, xor), Kind::Any, rows)
     }
 
     /// `table[(u0 + u1) mod 2^index_bits]`, shared by xor or as a sum modulo `2^output_bits`.
     pub fn lookup(index_bits: u32, output_bits: u32, xor: bool, table: &[u64]) -> Self {
-        assert!((1..=8).contains(&index_bits), "{index_bits} index bits");
-        assert_eq!(table.len(), 1 << index_bits);
-        let rows = [table.to_vec(), table.to_vec()];
-        Table::made(index_bits, output_bits, xor, Kind::Rotated, rows)
+        Table::rotated(index_bits, &fields(output_bits, xor), table.to_vec())
     }
 
-    fn made(index_bits: u32, output_bits: u32, xor: bool, kind: Kind, rows: [Vec<u64>; 2]) -> Self {
-        assert!((1..=64).contains(&output_bits), "{output_bits} output bits");
+    /// Several tables looked up at one index: each has its width and is shared as a sum; the first
+    /// is in the lowest bits of the output.
+    pub fn lookups(index_bits: u32, tables: &[(u32, &[u64])]) -> Self {
+        let (mut row, mut at) = (vec![0; 1 << index_bits], 0);
+        for (bits, table) in tables {
+            assert_eq!(table.len(), row.len());
+            for (entry, value) in row.iter_mut().zip(*table) {
+                assert!(
+                    value.checked_shr(*bits).unwrap_or(0) == 0,
+                    "more than {bits} bits"
+                );
+                *entry |= value << at;
+            }
+            at += bits;
+        }
+        let widths: Vec<_> = tables.iter().map(|(bits, _)| *bits).collect();
+        Table::rotated(index_bits, &widths, row)
+    }
+
+    fn rotated(index_bits: u32, widths: &[u32], row: Vec<u64>) -> Self {
+        assert!((1..=8).contains(&index_bits), "{index_bits} index bits");
+        assert_eq!(row.len(), 1 << index_bits);
+        Table::made(index_bits, widths, Kind::Rotated, [row.clone(), row])
+    }
+
+    fn made(index_bits: u32, widths: &[u32], kind: Kind, rows: [Vec<u64>; 2]) -> Self {
+        let (mut output_bits, mut tops) = (0, 0);
+        for width in widths {
+            output_bits += width;
+            assert!((1..=64).contains(&output_bits), "{output_bits} output bits");
+            tops |= 1 << (output_bits - 1);
+        }
         let wide = |v: &u64| output_bits < 64 && v >> output_bits != 0;
         assert!(
             !rows[0].iter().any(wide),
@@ -69,7 +98,7 @@ impl Table {
         Table {
             index_bits,
             output_bits,
-            xor,
+            tops,
             kind,
             rows,
         }
@@ -98,6 +127,26 @@ impl Table {
     fn mask(&self) -> u64 {
         u64::MAX >> (64 - self.output_bits)
     }
+}
+
+/// The widths of the output's fields: of shares by xor every bit is one.
+fn fields(output_bits: u32, xor: bool) -> Vec<u32> {
+    match xor {
+        true => vec![1; output_bits as usize],
+        false => vec![output_bits],
+    }
+}
+
+/// `a + b` field by field; `tops` has each field's top bit.
+#[inline(always)]
+fn add_fields(a: u64, b: u64, tops: u64) -> u64 {
+    (a & !tops).wrapping_add(b & !tops) ^ ((a ^ b) & tops)
+}
+
+/// `a - b` field by field.
+#[inline(always)]
+fn sub_fields(a: u64, b: u64, tops: u64) -> u64 {
+    (a | tops).wrapping_sub(b & !tops) ^ ((a ^ !b) & tops)
 }
 
 simd! {
@@ -256,18 +305,11 @@ fn find_row(isa: Isa, table: &Table, party: usize, own: u64, row: &mut [u64]) {
 
 /// The messages of one instance, and the share that makes message 0 vanish.
 fn hide(table: &Table, row: &[u64], d: usize, pads: &[Block], messages: &mut [u64]) -> u64 {
-    let mask = table.mask();
-    if table.xor {
-        let share = (row[d] ^ pads[0] as u64) & mask;
-        for (p, message) in (1..).zip(messages) {
-            *message = (row[p ^ d] ^ pads[p] as u64 ^ share) & mask;
-        }
-        return share;
-    }
-    let share = row[d].wrapping_add(pads[0] as u64) & mask;
+    let (mask, tops) = (table.mask(), table.tops);
+    let share = add_fields(row[d], pads[0] as u64, tops) & mask;
     for (p, message) in (1..).zip(messages) {
-        let value = row[p ^ d].wrapping_sub(share);
-        *message = value.wrapping_add(pads[p] as u64) & mask;
+        let value = sub_fields(row[p ^ d], share, tops);
+        *message = add_fields(value, pads[p] as u64, tops) & mask;
     }
     share
 }
@@ -307,11 +349,7 @@ pub fn taken(
                 .zip(&random[s..])
             {
                 let message = pick(isa, messages, *random);
-                let pad = *pad as u64;
-                *share = match table.xor {
-                    true => message ^ pad,
-                    false => message.wrapping_sub(pad),
-                } & table.mask();
+                *share = sub_fields(message, *pad as u64, table.tops) & table.mask();
             }
         });
     shares
@@ -351,7 +389,7 @@ mod tests {
         let theirs = taken(table, &hash, (5, &random, &t), &wire);
         ours.iter()
             .zip(&theirs)
-            .map(|(a, b)| if table.xor { a ^ b } else { a.wrapping_add(*b) } & table.mask())
+            .map(|(a, b)| add_fields(*a, *b, table.tops) & table.mask())
             .collect()
     }
 
@@ -398,6 +436,46 @@ mod tests {
                 .collect();
             for sender in 0..2 {
                 assert!(same_everywhere(|| run(&table, sender, [&u, &v])) == expected);
+            }
+        }
+    }
+
+    #[test]
+    fn fields_are_sums_of_their_own() {
+        let widths = [1, 7, 20, 1, 35];
+        let mut prg = crate::Prg::new([3; 16]);
+        for _ in 0..1000 {
+            let (a, b) = (prg.ring::<u64>(1)[0], prg.ring::<u64>(1)[0]);
+            let table = Table::made(1, &widths, Kind::Rotated, [vec![0], vec![0]]);
+            let (sum, difference) = (add_fields(a, b, table.tops), sub_fields(a, b, table.tops));
+            let mut at = 0;
+            for width in widths {
+                let field = |v: u64| v >> at & ((1 << width) - 1);
+                assert_eq!(field(sum), field(a) + field(b) & ((1 << width) - 1));
+                let expected = field(a).wrapping_sub(field(b)) & ((1 << width) - 1);
+                assert_eq!(field(difference), expected);
+                at += width;
+            }
+        }
+    }
+
+    #[test]
+    fn several_look_ups_at_one_index() {
+        let tables = [(14, 3), (1, 5), (33, 7)]
+            .map(|(bits, k)| (bits, (0..32u64).map(|i| i * i * k % (1 << bits)).collect()));
+        let tables: &[(u32, Vec<u64>); 3] = &tables;
+        let table = Table::lookups(5, &tables.each_ref().map(|(bits, t)| (*bits, &t[..])));
+        assert_eq!(table.output_bits(), 48);
+        let [u, v] = pairs(5);
+        for sender in 0..2 {
+            let got = same_everywhere(|| run(&table, sender, [&u, &v]));
+            for ((got, u), v) in got.iter().zip(&u).zip(&v) {
+                let mut rest = *got;
+                for (bits, table) in tables {
+                    assert_eq!(rest % (1 << bits), table[((u + v) % 32) as usize]);
+                    rest >>= bits;
+                }
+                assert_eq!(rest, 0);
             }
         }
     }

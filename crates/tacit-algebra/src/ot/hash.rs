@@ -49,7 +49,12 @@ impl Hash {
 
 /// `k` vectors of bits: the low bits of the hash of every block under `delta`, whose numbers
 /// count from `first`.
-pub fn bit_pads(hash: &Hash, (first, blocks): (u64, &[Block]), delta: Block, k: usize) -> Vec<Bits> {
+pub fn bit_pads(
+    hash: &Hash,
+    (first, blocks): (u64, &[Block]),
+    delta: Block,
+    k: usize,
+) -> Vec<Bits> {
     let strips: Vec<[u64; 2]> = blocks
         .par_chunks(STRIP)
         .with_min_len(16)

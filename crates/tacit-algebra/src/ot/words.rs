@@ -226,7 +226,13 @@ mod tests {
 
     #[test]
     fn products_by_groups() {
-        for [m, g, k, n] in [[1, 9, 1, 1], [3, 1, 4, 5], [3, 4, 2, 5], [1, 7, 3, 1], [0, 2, 1, 3]] {
+        for [m, g, k, n] in [
+            [1, 9, 1, 1],
+            [3, 1, 4, 5],
+            [3, 4, 2, 5],
+            [1, 7, 3, 1],
+            [0, 2, 1, 3],
+        ] {
             let x = Prg::new([1; 16]).ring::<u64>(m * g * k);
             let y = Prg::new([2; 16]).ring::<u64>(g * k * n);
             let got = group_products(&x, &y, [m, g, k, n]);

@@ -39,6 +39,12 @@ impl Gate {
         Gate(Table::lookup(index_bits, output_bits, true, table))
     }
 
+    /// Several tables looked up at one index, each with its width, 64 bits together: the shares of
+    /// the first are the lowest bits, and each is a sum of its own.
+    pub fn lookups(index_bits: u32, tables: &[(u32, &[u64])]) -> Gate {
+        Gate(Table::lookups(index_bits, tables))
+    }
+
     fn index_bits(&self) -> usize {
         self.0.index_bits() as usize
     }
