@@ -88,6 +88,12 @@ impl Number {
         self.value >> (self.bits - 1) == 1
     }
 
+    /// `2 centre - x` if `bit`, else `x`.
+    pub fn reflect(self, bit: bool, centre: u64) -> Self {
+        let way = self.scale(u64::MAX).add_public(centre).select(bit);
+        self.add(way.scale(2))
+    }
+
     /// `x` if `bit`, else 0.
     pub fn select(self, bit: bool) -> Self {
         self.scale(bit.into())
@@ -104,14 +110,14 @@ impl Number {
         Number::new(bits, self.value.wrapping_mul(other.value))
     }
 
-    /// The same where the top bits of both are known to be 0.
-    pub fn multiply_positive(self, other: Self, bits: u32) -> Self {
-        self.positive().multiply(other.positive(), bits)
+    /// `floor(x y / 2^shift)` in `bits` bits, where the top bits of both are known to be 0.
+    pub fn multiply_shift(self, other: Self, shift: u32, bits: u32) -> Self {
+        let product = self.positive().multiply(other.positive(), bits + shift);
+        product.truncate_reduce(shift)
     }
 
     /// The product of signed numbers modulo `2^bits`.
     pub fn multiply_signed(self, other: Self, bits: u32) -> Self {
-        assert!(bits <= self.bits + other.bits);
         Number::new(bits, self.signed().wrapping_mul(other.signed()) as u64)
     }
 

@@ -63,15 +63,15 @@ fn exp_of_power(k: i32) -> Enclosed {
     }
 }
 
-/// `floor(2^scale exp(-u 2^exponent))` for all `u` of `bits` bits; `None` if one of them is too near
-/// to an integer to be told from it. `scale <= 60`.
-pub(super) fn exp_table(bits: u32, exponent: i32, scale: u32) -> Option<Vec<u64>> {
-    let powers: Vec<_> = (0..bits as i32)
+/// `floor(2^scale exp(-u step 2^exponent))` for all `u` of `bits` bits; `None` if one of them is too
+/// near to an integer to be told from it. `step < 2^20` and `scale <= 60`.
+pub(super) fn exp_table(bits: u32, step: u64, exponent: i32, scale: u32) -> Option<Vec<u64>> {
+    let powers: Vec<_> = (0..bits as i32 + 20)
         .map(|i| exp_of_power(exponent + i))
         .collect();
     (0..1u64 << bits)
         .map(|u| {
-            let factors = (0..bits as usize).filter(|i| u >> i & 1 == 1);
+            let factors = (0..powers.len()).filter(|i| u * step >> i & 1 == 1);
             factors
                 .fold(Enclosed::ONE, |product, i| product.mul(powers[i]))
                 .floor(scale)
@@ -103,4 +103,54 @@ fn ends(g: u32, i: u64) -> u128 {
 pub(super) fn inverse_root(g: u32, i: u64, odd: bool) -> u64 {
     let x = ((1 << g) + u128::from(i)) << u32::from(odd);
     ((1u128 << (3 * g + 4)) / x).isqrt() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exponentials_are_never_too_near_to_an_integer() {
+        for exponent in -64..64 {
+            for scale in 2..=30 {
+                let table = exp_table(8, 1, exponent, scale).expect("no integer is near");
+                for (u, entry) in table.iter().enumerate() {
+                    let real = (-(u as f64) * f64::from(exponent).exp2()).exp();
+                    let real = real * f64::from(scale).exp2();
+                    let entry = *entry as f64;
+                    assert!(entry - 1e-6 <= real && real < entry + 1.0 + 1e-6);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_integer_between_the_ends_is_refused() {
+        let (low, high) = ((ONE >> 1) - 1, ONE >> 1);
+        assert_eq!(Enclosed { low, high }.floor(4), None);
+        let low = high;
+        assert_eq!(Enclosed { low, high }.floor(4), Some(8));
+    }
+
+    #[test]
+    fn quotients_and_roots_are_rounded_down() {
+        for g in 1..=7 {
+            for i in 0..1 << g {
+                let n = ends(g, i);
+                let slope = u128::from(reciprocal_slope(g, i));
+                assert!(slope * n <= 1 << (3 * g + 3) && 1 << (3 * g + 3) < (slope + 1) * n);
+                let height = u128::from(reciprocal_intercept(g, i));
+                let square = |c: u128| (c * n - (1 << (3 * g + 1))).pow(2);
+                assert!(
+                    square(height) <= n << (6 * g + 4) && n << (6 * g + 4) < square(height + 1)
+                );
+                for odd in [false, true] {
+                    let x = ((1 << g) + u128::from(i)) << u32::from(odd);
+                    let root = u128::from(inverse_root(g, i, odd));
+                    let one = 1u128 << (3 * g + 4);
+                    assert!(root * root * x <= one && one < (root + 1).pow(2) * x);
+                }
+            }
+        }
+    }
 }

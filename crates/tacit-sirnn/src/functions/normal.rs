@@ -1,6 +1,9 @@
 //! Numbers of unknown size brought between 1 and 2, and powers of two that depend on their size.
 
-use super::clear::{Number, low};
+use tacit_protocols::Error;
+
+use super::clear::Number;
+use crate::{Engine, Msb, Shared, index_bits};
 
 /// `x 2^-k` for the position `k` of the highest bit of a positive `x`.
 #[derive(Clone, Debug)]
@@ -24,7 +27,7 @@ impl Normal {
 
     /// The width of `k`.
     pub fn position_bits(&self) -> u32 {
-        (self.bits - 1).next_power_of_two().ilog2()
+        index_bits(self.bits - 1)
     }
 
     /// A table indexed by `k`.
@@ -40,7 +43,28 @@ impl Normal {
         let x = x.reduce(self.bits - 1);
         let position = x.highest_bit(self.position_bits());
         let lift = position.lookup(&self.lifts, self.bits - 1);
-        let one = low(1 << (self.bits - 2), self.bits - 1);
-        (position, x.multiply(lift, self.bits - 1).add_public(one))
+        (
+            position,
+            x.multiply(lift, self.bits - 1)
+                .add_public(1 << (self.bits - 2)),
+        )
+    }
+
+    /// The fraction, and the entries of `tables` at `k`, of shares.
+    pub fn apply(
+        &self,
+        engine: &mut Engine,
+        x: &Shared,
+        tables: &[(u32, &[u64])],
+    ) -> Result<(Shared, Vec<Shared>), Error> {
+        let bits = self.bits - 1;
+        let x = x.reduce(bits);
+        let position = engine.msnzb_index(&x)?;
+        let all = [&[(bits, &self.lifts[..])], tables].concat();
+        let mut found = engine.lookups(&all, &position)?;
+        let lift = found.remove(0);
+        let unknown = Msb::Unknown;
+        let product = engine.multiply_unsigned(&x, &lift, bits, &unknown, &unknown)?;
+        Ok((engine.add_public(&product, 1 << (bits - 1)), found))
     }
 }

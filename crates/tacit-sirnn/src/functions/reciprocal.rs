@@ -8,11 +8,14 @@
 //! keep it away; the carry of the fraction that is cut off is not computed again as the wrap of
 //! what remains; the tables have the width of the result, which is thereby not extended.
 
+use tacit_algebra::ot::words;
 use tacit_protocols::Error;
 
 use super::clear::Number;
 use super::exp::MAX_SCALE;
-use super::{exact, require};
+use super::{POSITIVE, exact, multiply_shift, require, resize_positive, shift_up};
+use crate::sum::Sum;
+use crate::{Engine, Msb, Shared};
 
 /// Scales up to which the linear approximation is the answer: above, its table has more than 8
 /// index bits.
@@ -92,30 +95,67 @@ impl Reciprocal {
             return linear;
         }
         let scale = self.scale;
-        let product = 2 * scale + 2;
-        let error = linear
-            .multiply_positive(e, product)
-            .truncate_reduce(scale)
-            .add(linear);
+        let error = linear.multiply_shift(e, scale, scale + 2).add(linear);
         let correction = error.scale(u64::MAX).add_public(2 << scale);
         linear
-            .multiply_positive(correction, product)
-            .truncate_reduce(scale)
+            .multiply_shift(correction, scale, scale + 2)
             .resize_positive(self.bits)
     }
 
     fn clear_linear(&self, e: Number) -> Number {
-        let (scale, g) = (self.scale, self.g);
-        let rest = scale - g;
-        let whole = self.linear_bits() + g + 3;
-        let e = e.reduce(scale + 1);
+        let (g, rest, whole) = (self.g, self.rest(), self.whole());
+        let e = e.reduce(self.scale + 1);
         let (interval, inside) = (e.truncate_reduce(rest), e.reduce(rest));
         let slope = interval.lookup(&self.slopes, g + 4);
         let intercept = interval.lookup(&self.intercepts, whole - rest - 1);
-        let fall = slope.multiply(inside, scale + 4).extend_positive(whole);
-        intercept
-            .shift_up(rest + 1)
-            .sub(fall)
-            .truncate_reduce(g + 3)
+        let fall = slope.multiply(inside.zero_extend(whole), whole);
+        let height = intercept.shift_up(rest + 1);
+        height.sub(fall).truncate_reduce(g + 3)
+    }
+
+    /// `1 / (1 + e)`, of shares in two bits more than the scale, the first of which is 0.
+    pub fn apply(&self, engine: &mut Engine, e: &Shared) -> Result<Shared, Error> {
+        let linear = self.linear(engine, e)?;
+        if !self.iterates() {
+            return Ok(linear);
+        }
+        let scale = self.scale;
+        let error = multiply_shift(engine, &linear, e, scale, scale + 2)?.add(&linear);
+        let correction = engine.add_public(&error.scale(u64::MAX), 2 << scale);
+        let refined = multiply_shift(engine, &linear, &correction, scale, scale + 2)?;
+        resize_positive(engine, &refined, self.bits)
+    }
+
+    fn linear(&self, engine: &mut Engine, e: &Shared) -> Result<Shared, Error> {
+        let (g, rest, whole) = (self.g, self.rest(), self.whole());
+        let low = words::field(&e.values, 0, rest);
+        let high = words::field(&e.values, rest, g + 1);
+        let carry = engine.wrap(&low, rest)?;
+        let mut interval = Sum::new(engine, g + 1, high);
+        interval.bit(&carry, 1);
+        let mut inside = Sum::new(engine, whole, low);
+        inside.bit(&carry, (1u64 << rest).wrapping_neg());
+        let [interval, inside] = &engine.sums("sirnn: interval", vec![interval, inside])?[..]
+        else {
+            unreachable!("two sums");
+        };
+        let tables = [
+            (g + 4, &self.slopes[..]),
+            (whole - rest - 1, &self.intercepts[..]),
+        ];
+        let found = engine.lookups(&tables, interval)?;
+        let fall = engine.multiply_unsigned(&found[0], inside, whole, &POSITIVE, &Msb::Unknown)?;
+        let height = shift_up(&found[1], rest + 1);
+        engine.truncate_reduce(&height.sub(&fall), g + 3)
+    }
+
+    /// Fraction bits below those that choose an interval.
+    fn rest(&self) -> u32 {
+        self.scale - self.g
+    }
+
+    /// The width of the linear approximation before it is rounded to the scale.
+    fn whole(&self) -> u32 {
+        self.linear_bits() + self.g + 3
     }
 }

@@ -1,10 +1,15 @@
 //! Hyperbolic tangents (section V-B): `tanh(x) = 2 sigmoid(2 x) - 1`.
+//!
+//! The authors' program divides `1 - e` by `1 + e` instead, which takes a product more. Error: 3
+//! (int) and 2.05 (real) at 16 bits, where the paper states 4 and that program has 3.55; measured
+//! 3.2 at 32 bits with up to 28 fraction bits.
 
 use tacit_protocols::Error;
 
 use super::clear::Number;
 use super::logistic::Logistic;
-use super::{Format, require};
+use super::{Format, reflect, require};
+use crate::{Engine, Shared};
 
 /// `tanh(x)`.
 #[derive(Clone, Debug)]
@@ -38,8 +43,20 @@ impl Tanh {
     /// `tanh(x)`, in the clear.
     pub fn clear(&self, x: u64) -> u64 {
         let (negative, y) = self.logistic.clear(Number::new(self.input.bits, x));
-        let magnitude = y.add_public((1u64 << self.output.scale).wrapping_neg());
-        let half = magnitude.reduce(self.output.bits - 1).select(negative);
-        magnitude.sub(half.shift_up(1)).value
+        y.add_public(self.minus_one()).reflect(negative, 0).value
+    }
+
+    /// `tanh(x)`, of shares: a sign, a MUX, an exponential, a reciprocal, a MUX.
+    ///
+    /// At 16 bits, scales of 12 and digits of 8: 41 hops, 4208 bytes with OTs of 128 bits and 2252
+    /// with OTs of 32.
+    pub fn apply(&self, engine: &mut Engine, x: &Shared) -> Result<Shared, Error> {
+        let (negative, y) = self.logistic.apply(engine, x)?;
+        let magnitude = engine.add_public(&y, self.minus_one());
+        reflect(engine, &negative, &magnitude, 0)
+    }
+
+    fn minus_one(&self) -> u64 {
+        (1u64 << self.output.scale).wrapping_neg()
     }
 }

@@ -2,3 +2,7 @@
 
 mod errors;
 mod reference;
+mod secure;
+mod traffic;
+mod vectors;
+mod wide;
