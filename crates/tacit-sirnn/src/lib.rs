@@ -14,6 +14,7 @@
 //! | `factor.rs`, `multiply.rs`, `matrix.rs` | products of factors of different widths |
 //! | `digits.rs` | digits, the most significant bit that is 1 |
 //! | `relu.rs` | ReLU, ReLU6, maxpool, argmax |
+//! | `functions/` | exponentials, reciprocals, roots and what is made of them |
 //! | `machine/` | the seam to models |
 //! | `ot/` | where the OTs come from |
 
@@ -23,6 +24,7 @@ mod digits;
 mod engine;
 mod extend;
 mod factor;
+pub mod functions;
 mod machine;
 mod matrix;
 mod multiply;
