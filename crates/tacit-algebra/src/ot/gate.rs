@@ -420,7 +420,7 @@ mod tests {
             (4, 33, false),
         ] {
             let mask = u64::MAX >> (64 - bits);
-            let f = |u: u64, v: u64| (u * 7919 ^ v.wrapping_mul(0x9e37_79b9_7f4a_7c15)) & mask;
+            let f = |u: u64, v: u64| ((u * 7919) ^ v.wrapping_mul(0x9e37_79b9_7f4a_7c15)) & mask;
             let table = Table::new(m, bits, xor, f);
             let [u, v] = pairs(m);
             let expected: Vec<u64> = u.iter().zip(&v).map(|(u, v)| f(*u, *v)).collect();
@@ -461,7 +461,7 @@ mod tests {
             let mut at = 0;
             for width in widths {
                 let field = |v: u64| v >> at & ((1 << width) - 1);
-                assert_eq!(field(sum), field(a) + field(b) & ((1 << width) - 1));
+                assert_eq!(field(sum), (field(a) + field(b)) & ((1 << width) - 1));
                 let expected = field(a).wrapping_sub(field(b)) & ((1 << width) - 1);
                 assert_eq!(field(difference), expected);
                 at += width;

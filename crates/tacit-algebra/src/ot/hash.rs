@@ -104,7 +104,7 @@ mod tests {
             u128::from_le_bytes(block.into())
         };
         for n in [0usize, 1, 63, 64, 65, 300] {
-            let mut blocks: Vec<u128> = (0..n as u128).map(|i| i * i << 70 | i).collect();
+            let mut blocks: Vec<u128> = (0..n as u128).map(|i| (i * i) << 70 | i).collect();
             let expected: Vec<u128> = blocks
                 .iter()
                 .enumerate()

@@ -40,7 +40,7 @@ impl<S: Clone> Step<'_, S> {
             LayerOp::Function(function) => {
                 let plan = self.plan;
                 let function = function.elementary(plan.ring_bits, plan.fraction_bits)?;
-                machine.function(&function, x)
+                machine.function(&function.within(self.layer.argument_bits), x)
             }
             LayerOp::Relu => machine.relu(x, self.layer.keys.into()),
             LayerOp::Clip { low, high } => self.clip(machine, x, *low, *high),

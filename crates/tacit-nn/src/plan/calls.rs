@@ -134,7 +134,10 @@ impl Plan {
             LayerOp::Function(function) => {
                 // Reading a plan and making one refuse those that are none.
                 let function = function.elementary(self.ring_bits, self.fraction_bits);
-                calls.extend(function.map(|function| Call::Function { n, function }));
+                calls.extend(function.map(|function| Call::Function {
+                    n,
+                    function: function.within(layer.argument_bits),
+                }));
             }
             LayerOp::Relu => calls.push(Call::Relu { n, keys }),
             LayerOp::Clip { low, high } => {

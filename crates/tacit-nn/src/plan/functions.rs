@@ -87,10 +87,7 @@ impl PlannedFunction {
                 "its domain {parameters:?} is out of bounds"
             )));
         }
-        let elementary = Elementary {
-            format: Format::new(ring_bits, f)?,
-            kind,
-        };
+        let elementary = Elementary::new(Format::new(ring_bits, f)?, kind);
         elementary.check()?;
         Ok(elementary)
     }
@@ -136,6 +133,13 @@ fn exponents(function: Function, x: Interval, f: u32) -> Result<(i32, i32), Stri
     let low = (x.0 * 0.99).log2().floor().max(f64::from(least)) as i32;
     let high = (x.1 * 1.01).log2().floor().min(f64::from(MOST)) as i32 + 1;
     Ok((low, high.max(low + 1).max(2 + least)))
+}
+
+/// Bits that hold arguments of magnitudes up to `x` with `f` fraction bits, sign and rounding
+/// included.
+pub(super) fn argument_bits(x: f64, f: u32) -> u32 {
+    let integer = (x.max(1.0) * 1.01).log2().ceil() as u32;
+    integer.saturating_add(f + 2).min(64)
 }
 
 /// The largest magnitude of which a function takes a sign, for arguments up to `x`: those less the

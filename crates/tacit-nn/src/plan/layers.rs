@@ -68,6 +68,8 @@ pub struct Layer {
     pub trunc: u32,
     /// Where the signs that the layer takes are.
     pub keys: Keys,
+    /// Of an elementary function: bits that hold its arguments whatever the input.
+    pub argument_bits: u32,
     /// The magnitude planned for. Stays with the planner: it may tell of the weights.
     #[serde(skip)]
     pub range: f64,

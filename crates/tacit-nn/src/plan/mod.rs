@@ -25,6 +25,7 @@ use crate::reference::ShapeError;
 pub(crate) use calls::{INPUT, OUTPUT, WEIGHTS};
 pub use calls::{LayerCalls, Roles};
 pub use functions::PlannedFunction;
+use functions::argument_bits;
 use keys::compare_bits;
 pub use keys::{DEFAULT_KEY_BITS_LOSS, KeyBitsChoice, Keys};
 pub(crate) use layers::encode;
@@ -293,6 +294,8 @@ fn layers(graph: &Graph, bounds: &[Bound], scales: &[Scale], keys: &[Keys], f: u
             weight_bits: scale.weight_bits,
             trunc: scale.trunc,
             keys: *keys,
+            argument_bits: (scale.function)
+                .map_or(0, |_| argument_bits(bounds[node.inputs[0]].worst, f)),
             range: bound.planned,
         })
         .collect()

@@ -164,6 +164,10 @@ impl Plan {
         if let LayerOp::Function(function) = layer.op {
             let possible = function.elementary(self.ring_bits, self.fraction_bits);
             possible.map_err(|e| e.to_string())?;
+            let bits = layer.argument_bits;
+            ensure((1..=64).contains(&bits), || {
+                format!("its arguments have {bits} bits")
+            })?;
         }
         check_op(&layer.op, &inputs, n)?;
         Ok(n)

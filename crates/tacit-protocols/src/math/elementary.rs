@@ -15,6 +15,8 @@ pub struct Elementary {
     pub format: Format,
     /// Which function, with its domain.
     pub kind: Kind,
+    /// Bits that hold every argument, its sign included.
+    pub bits: u32,
 }
 
 /// The elementary functions. Of an argument outside the domain there is no meaningful result.
@@ -51,6 +53,21 @@ enum Algorithm {
 }
 
 impl Elementary {
+    /// The function of any numbers of the format.
+    pub fn new(format: Format, kind: Kind) -> Self {
+        Elementary {
+            format,
+            kind,
+            bits: format.bits(),
+        }
+    }
+
+    /// The same of arguments that so many bits hold, or the format's if these are fewer.
+    pub fn within(self, bits: u32) -> Self {
+        let bits = bits.clamp(1, self.format.bits());
+        Elementary { bits, ..self }
+    }
+
     /// Refuses a function that the algorithms of this folder do not compute in its format.
     pub fn check(&self) -> Result<(), Error> {
         self.algorithm().map(|_| ())

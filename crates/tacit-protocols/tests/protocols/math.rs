@@ -328,7 +328,7 @@ fn functions_by_name<S: Subject>(s: &S, fraction: u32) {
         (Kind::Reciprocal { span }, f64::recip),
         (Kind::InverseSqrt { span }, |x| 1.0 / x.sqrt()),
     ] {
-        let function = Elementary { format, kind };
+        let function = Elementary::new(format, kind);
         let sign = if kind == (Kind::Exp { high: 0 }) {
             -1
         } else {
@@ -388,7 +388,7 @@ fn native_functions_are_not_lowered() {
     let format = Format::new(64, 16).expect("a format that fits");
     let of = |kind| Call::Function {
         n: 7,
-        function: Elementary { format, kind },
+        function: Elementary::new(format, kind),
     };
     let calls = lowered(&[of(Kind::Sigmoid), of(Kind::Tanh)], &Native).expect("both fit");
     assert_eq!(calls[0], of(Kind::Sigmoid));

@@ -118,7 +118,7 @@ impl Live {
 
     /// The receiver's message.
     fn choose_bits(&mut self, step: &'static str, job: &Correlation) -> Result<Taken, Error> {
-        assert!(job.choices.len() == job.n && job.n % job.fold == 0);
+        assert!(job.choices.len() == job.n && job.n.is_multiple_of(job.fold));
         let ots = self.incoming.take(step, job.n)?;
         if job.n > 0 {
             let (_, random, _) = self.incoming.get(ots);
@@ -129,7 +129,7 @@ impl Live {
 
     /// The sender's messages, and its shares.
     fn correlate_all(&mut self, step: &'static str, job: &Correlation) -> Result<Vec<u64>, Error> {
-        assert!(job.n % job.fold == 0 && job.rows.len() % job.lanes == 0);
+        assert!(job.n.is_multiple_of(job.fold) && job.rows.len().is_multiple_of(job.lanes));
         let ots = self.outgoing.take(step, job.n)?;
         let mut sums = vec![0; job.outputs()];
         if job.n == 0 {

@@ -4,9 +4,11 @@
 //! bytes, and always the same.
 
 use tacit_algebra::Bits;
-use tacit_protocols::machine::{Bilinear, Call, CostModel, Machine, Operand, not_native};
+use tacit_protocols::machine::{Bilinear, Call, CostModel, Machine, Operand};
+use tacit_protocols::math::Elementary;
 use tacit_protocols::{Cost, Error};
 
+use super::native::Native;
 use super::{Options, Sirnn, Tensor};
 use crate::engine::Tally;
 
@@ -64,7 +66,7 @@ impl SirnnCost {
                 size,
                 keys,
             }),
-            Call::Function { .. } => not_native(call),
+            Call::Function { n, function } => self.along(n, |n| Call::Function { n, function }),
         }
     }
 
@@ -126,7 +128,9 @@ fn play(machine: &mut Sirnn, call: &Call) -> Result<(), Error> {
         } => {
             machine.maxpool(&zeros(windows * size, None), windows, size, keys)?;
         }
-        Call::Function { .. } => not_native(call),
+        Call::Function { n, function } => {
+            machine.function(&function, &zeros(n, None))?;
+        }
     }
     Ok(())
 }
@@ -138,6 +142,10 @@ impl CostModel for SirnnCost {
 
     fn offline(&self, calls: &[Call]) -> Cost {
         self.0.kind.cost(self.cots(calls))
+    }
+
+    fn native(&self, function: &Elementary) -> bool {
+        Native::of(function).is_some()
     }
 
     /// A block of 16 bytes for each OT, and a bit for each that is received.

@@ -4,7 +4,9 @@
 use std::collections::VecDeque;
 
 use tacit_protocols::Error;
-use tacit_protocols::machine::{Bilinear, Call, KeyBits, not_native};
+use tacit_protocols::machine::{Bilinear, Call, KeyBits};
+
+use tacit_protocols::math::Elementary;
 
 use super::Sirnn;
 
@@ -22,6 +24,8 @@ pub(super) enum Step {
     Sign { n: usize, keys: KeyBits },
     /// Choices between two tensors.
     Select { n: usize },
+    /// A function by its tables.
+    Function { n: usize, function: Elementary },
 }
 
 /// The steps that were planned and not yet made; a machine that counts has no plan.
@@ -39,6 +43,7 @@ impl Step {
             }
             Step::Sign { n, .. } => format!("the sign of {n} elements"),
             Step::Select { n } => format!("the selection of {n} elements"),
+            Step::Function { n, function } => format!("{:?} of {n} elements", function.kind),
         }
     }
 }
@@ -72,7 +77,7 @@ fn steps_of(call: &Call) -> Vec<Step> {
         } => tacit_protocols::pool::levels(size)
             .flat_map(|(pairs, _)| relu(pairs * windows, keys))
             .collect(),
-        Call::Function { .. } => not_native(call),
+        Call::Function { n, function } => vec![Step::Function { n, function }],
     }
 }
 

@@ -9,6 +9,7 @@
 mod cost;
 mod demand;
 mod linear;
+mod native;
 mod tensor;
 
 use std::collections::VecDeque;
@@ -18,11 +19,13 @@ use tacit_algebra::{Bits, Conv2d, MatMul, vec};
 use tacit_net::{Party, Phase};
 use tacit_protocols::Error;
 use tacit_protocols::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand};
+use tacit_protocols::math::Elementary;
 
 use crate::convert::Msb;
 use crate::ot::{self, Kind};
 use crate::{Engine, PARTIES, Shared};
 use demand::{Plan, Step};
+use native::Native;
 
 pub use cost::SirnnCost;
 pub use tensor::Tensor;
@@ -207,11 +210,11 @@ impl Machine for Sirnn {
     }
 
     fn add(&mut self, x: &Tensor, y: &Tensor) -> Tensor {
-        x.zip(y, self.bits, |a, b| vec::add(a, b))
+        x.zip(y, self.bits, vec::add)
     }
 
     fn sub(&mut self, x: &Tensor, y: &Tensor) -> Tensor {
-        x.zip(y, self.bits, |a, b| vec::sub(a, b))
+        x.zip(y, self.bits, vec::sub)
     }
 
     fn scale(&mut self, x: &Tensor, k: i64) -> Tensor {
@@ -274,6 +277,24 @@ impl Machine for Sirnn {
         let difference = self.sub(y, x);
         let chosen = self.choose(bit, &difference)?;
         Ok(self.add(x, &chosen))
+    }
+
+    /// By tables where the function and its format allow.
+    fn function(&mut self, function: &Elementary, x: &Tensor) -> Result<Tensor, Error> {
+        let Some(native) = Native::of(function) else {
+            return function.apply(self, x);
+        };
+        if function.format.bits() != self.bits {
+            return Err(Error::Invalid(format!(
+                "a function over {} bits was given a machine over {}",
+                function.format.bits(),
+                self.bits
+            )));
+        }
+        let (n, function) = (x.summand.len(), *function);
+        self.step(Step::Function { n, function })?;
+        let x = Shared::new(function.bits, &x.summand);
+        Ok(native.apply(&mut self.engine, &x)?.into())
     }
 
     fn relu(&mut self, x: &Tensor, keys: KeyBits) -> Result<Tensor, Error> {
