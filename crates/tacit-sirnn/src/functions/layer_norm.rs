@@ -1,5 +1,6 @@
 //! Layer normalisation, beyond the paper: with `c_j = len x_j - sum x`, the deviations from the mean
-//! without a division, the result is `sqrt(len) c / |c|`.
+//! without a division, the result is `sqrt(len) c / |c|`. Error: `sqrt(len)` times that of vectors
+//! over their lengths.
 
 use tacit_protocols::Error;
 

@@ -22,7 +22,7 @@ use crate::{Engine, Shared};
 /// Scales up to which one iteration is enough.
 const ONE_ITERATION: u32 = 14;
 /// The largest scale of a result: above, the table would have more than 8 index bits.
-const MAX_SCALE: u32 = 28;
+pub(super) const MAX_SCALE: u32 = 28;
 
 /// `1 / sqrt(x)`, or `sqrt(x)`, of `x > 0`.
 #[derive(Clone, Debug)]
@@ -118,7 +118,7 @@ impl SquareRoot {
         })
     }
 
-    /// The root, in the clear.
+    /// The root, in the clear. Of 0 there is none: it panics, and shares become random.
     pub fn clear(&self, x: u64) -> u64 {
         let x = Number::new(self.input.bits, x);
         let (position, fraction) = self.normal.clear(x);
@@ -171,6 +171,9 @@ impl SquareRoot {
     }
 
     /// The root, of shares.
+    ///
+    /// Of the inverse at 16 bits and scales of 12: 61 hops, 4508 bytes with OTs of 128 bits (the
+    /// authors' program: 5.7 to 6.2 KB) and 1676 with OTs of 32.
     pub fn apply(&self, engine: &mut Engine, x: &Shared) -> Result<Shared, Error> {
         let tables = [
             (self.g + 1, &self.parities[..]),

@@ -1,6 +1,9 @@
 //! Softmax, beyond the paper, from its parts: the largest number is subtracted, exponentials are
 //! summed, and each is multiplied with the reciprocal of the sum, which lies between 1 and the
 //! number of classes.
+//!
+//! Error: exponentials are rounded down, so their sum is too small by up to 3 units per class:
+//! measured 2.2, 5.5 and 10 units with 2, 10 and 33 classes.
 
 use tacit_protocols::Error;
 

@@ -41,19 +41,21 @@ fn softmax_of_columns() {
             }
         }
         println!("softmax of {classes}, {scale} -> {result}: {largest} ULP");
-        assert!(largest < 6.0, "{largest}");
+        assert!(largest < 3.0 + classes as f64 / 4.0, "{largest}");
     }
 }
 
 #[test]
 fn vectors_of_length_one() {
     for (len, bits, scale, result, shift) in
-        [(8, 12, 9, 11, 0), (30, 16, 12, 9, 6), (1, 10, 5, 6, 3)]
+        [(8, 12, 9, 11, 0), (30, 16, 12, 9, 6), (1, 10, 5, 6, 0)]
     {
         let (input, output) = (Format::new(bits, scale), Format::new(16, result));
         let normalise = Normalise::new(input, output, len, shift).unwrap();
         let columns = 100;
-        let x = numbers(len * columns, bits, bits);
+        let mut x = numbers(len * columns, bits, bits);
+        // No vector is 0.
+        x[..columns].iter_mut().for_each(|x| *x |= 1);
         let given = shares(bits, &x);
         let y = open(|engine| normalise.apply(engine, &given[engine.id()]));
         let mut largest = 0f64;
@@ -63,8 +65,7 @@ fn vectors_of_length_one() {
             let x: Vec<f64> = x.iter().map(|x| real(*x, input)).collect();
             let length = x.iter().map(|x| x * x).sum::<f64>().sqrt();
             for (x, y) in x.iter().zip(y) {
-                // The root's error counts as much as the vector is long.
-                let unit = f64::from(1 << result) / length.max(1.0);
+                let unit = f64::from(1 << result);
                 largest = largest.max((x / length - real(y, output)).abs() * unit);
             }
         }
