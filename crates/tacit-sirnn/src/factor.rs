@@ -107,7 +107,7 @@ impl Part {
             Held::Known { values, owner, .. } => {
                 let values = match values {
                     Some(values) if *owner == engine.id() => Cow::Borrowed(*values),
-                    None if *owner == engine.id() && engine.counts() => {
+                    None if *owner == engine.id() && !engine.counts() => {
                         return Err(Error::Invalid("a factor's owner must know it".into()));
                     }
                     _ => Cow::Owned(vec![0; n]),
