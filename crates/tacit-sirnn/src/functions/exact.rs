@@ -71,7 +71,7 @@ pub(super) fn exp_table(bits: u32, step: u64, exponent: i32, scale: u32) -> Opti
         .collect();
     (0..1u64 << bits)
         .map(|u| {
-            let factors = (0..powers.len()).filter(|i| (u * step) >> i & 1 == 1);
+            let factors = (0..powers.len()).filter(|i| ((u * step) >> i) & 1 == 1);
             factors
                 .fold(Enclosed::ONE, |product, i| product.mul(powers[i]))
                 .floor(scale)
