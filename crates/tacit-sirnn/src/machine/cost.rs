@@ -39,7 +39,7 @@ impl SirnnCost {
 
     fn tally(&self, call: &Call) -> Tally {
         match *call {
-            Call::Input { .. } | Call::Fix { .. } => Tally::default(),
+            Call::Input { .. } | Call::Fix { .. } => self.count(call),
             Call::Reveal { n, to } => self.along(n, |n| Call::Reveal { n, to }),
             Call::Product {
                 map: Bilinear::Elementwise(n),
