@@ -2,10 +2,9 @@
 
     TACIT_MODELS=... TACIT_DATA=... make bench-sirnn
 
-Fills two sections of docs/results.md. `sirnn-operations`: seconds and bytes of each instance, beside
-those that the paper states or its formulas give. `sirnn-models`: the networks of spoken digits, on
-recordings that are not among those that they were trained on. Both parties are threads of one
-process.
+Fills two sections of docs/results.md. `sirnn-operations`: seconds and bytes of each instance,
+beside those that the paper states or its formulas give. `sirnn-models`: the networks of spoken
+digits, on recordings that they were not trained on. Both parties are threads of one process.
 """
 
 import argparse
@@ -25,15 +24,16 @@ TRANSFERS = ("softspoken", "iknp", "silent")
 def operations(n, repeat):
     """Each operation over the 32-bit ring, functions with 12 fraction bits."""
     rows = []
-    for op in PAPER:
+    for op, paper in PAPER.items():
         for ot in TRANSFERS:
             bits = {} if op == "relu" else {"fraction_bits": 12}
             report = tacit.bench(op, n, protocol="sirnn", ring=32, ot=ot, repeat=repeat, **bits)
             offline, online = report.offline, report.online
             sent = [sum(phase["bytes_sent"]) / n for phase in (offline, online)]
             rows.append(
-                [op, ot, f"{n:,}", f"{offline['seconds']:.3f}", f"{online['seconds']:.3f}"]
-                + [f"{sent[0]:.1f}", f"{sent[1]:.1f}", f"{sum(sent):.0f}", PAPER[op]]
+                [op, ot, f"{n:,}"]
+                + [f"{phase['seconds']:.3f}" for phase in (offline, online)]
+                + [f"{sent[0]:.1f}", f"{sent[1]:.1f}", f"{sum(sent):.0f}", paper]
                 + [offline["rounds"] + online["rounds"]]
             )
             print(*rows[-1], sep=" | ", flush=True)
@@ -41,7 +41,7 @@ def operations(n, repeat):
         "operation", "transfers", "n", "offline, s", "online, s", "bytes each, offline", "online",
         "sum", "paper", "hops",
     ]  # fmt: skip
-    words = f"Medians of {repeat}, 32-bit ring; functions of arguments of 20 bits, 12 of them fraction."
+    words = f"Medians of {repeat}, 32-bit ring; functions of 20 bits, 12 of them fraction."
     return f"{words}\n\n{markdown(headings, rows)}"
 
 
