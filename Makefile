@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 accuracy analyze-truncation clean
+.PHONY: help demo test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-sirnn accuracy analyze-truncation clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -40,6 +40,9 @@ bench-peers: $(VENV)/.test ## measure SecretFlow SPU beside this project, in an 
 
 bench-liu24: $(VENV)/.test ## many parties beside the paper's tables and, in $$HMMPC, its program (long)
 	$(BIN)/python scripts/bench_liu24.py
+
+bench-sirnn: $(VENV)/.test ## SiRnn's operations beside the paper's, and recurrent networks
+	$(BIN)/python scripts/bench_sirnn.py
 
 bench-bicoptor2: $(VENV)/.test ## Bicoptor 2.0 beside Falcon and the paper's tables (long)
 	$(BIN)/python scripts/bench_bicoptor2.py

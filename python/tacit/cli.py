@@ -27,6 +27,7 @@ OPERATIONS = (
     *("mult", "matmul", "conv", "trunc", "drelu", "relu", "maxpool"),
     *("compare", "reciprocal", "exp", "sigmoid", "tanh", "rsqrt"),
 )
+TRANSFERS = ("softspoken", "softspoken2", "softspoken8", "iknp", "silent")
 WHERE = (
     "protocol",
     "parties",
@@ -34,6 +35,7 @@ WHERE = (
     "comparison",
     "opening",
     "sharing",
+    "ot",
     "truncation",
     "network",
 )
@@ -214,6 +216,7 @@ def add_run_options(command: argparse.ArgumentParser) -> None:
     add("--comparison", choices=("auto", "tree", "rot"), default="auto", help="how to take signs")
     add("--opening", choices=("auto", "king", "direct"), default="auto", help="how to open values")
     add("--sharing", choices=("ubl", "rss"), default="ubl", help="how to share, in bicoptor")
+    add("--ot", choices=TRANSFERS, default=TRANSFERS[0], help="how to make transfers, in sirnn")
     add("--truncation", choices=("gap", "exact", "aby3", "secureml"), default="gap")
     numbers = command.add_mutually_exclusive_group()
     numbers.add_argument("--ring", type=int, choices=(32, 64), help="bits of the ring")

@@ -115,6 +115,7 @@ def local(
     comparison: str = "auto",
     opening: str = "auto",
     sharing: str = "ubl",
+    ot: str = "softspoken",
     truncation: str = "gap",
     network: str = "local",
     processes: bool = False,
@@ -126,8 +127,9 @@ def local(
     ----------
     protocol
         `falcon` (three parties, at most one of them curious), `bicoptor` (the same in fewer
-        rounds), `shamir` (3 to 63 parties, fewer than half of them curious), or `clear` (no
-        privacy: the same fixed-point arithmetic by every party, as a reference).
+        rounds), `shamir` (3 to 63 parties, fewer than half of them curious), `sirnn` (two
+        parties and nobody else), or `clear` (no privacy: the same fixed-point arithmetic by every
+        party, as a reference).
     parties
         The number of parties; the fewest that the protocol runs between when not given.
     threshold
@@ -139,6 +141,10 @@ def local(
     sharing
         Of `bicoptor`: `ubl` (shares between two parties, the third assists) or `rss` (replicated
         among all three).
+    ot
+        How `sirnn` makes its oblivious transfers: `softspoken` (the default), `softspoken2` or
+        `softspoken8` (fewer bytes for more computing as the number grows from `iknp`, which is
+        1), or `silent` (far fewer bytes).
     truncation
         `gap` (the default: rounds down or up, never a large error), `exact` (rounds down; only of
         `falcon`), `aby3` or, without messages and only of `bicoptor`, `secureml`: these two have a
@@ -158,6 +164,7 @@ def local(
         "comparison": comparison,
         "opening": opening,
         "sharing": sharing,
+        "ot": ot,
         "truncation": truncation,
         "network": network,
         "timeout": timeout,

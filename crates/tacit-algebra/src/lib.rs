@@ -30,6 +30,7 @@ pub mod isa;
 mod kernel;
 pub mod matmul;
 pub mod mersenne;
+pub mod ot;
 mod par;
 mod patches;
 pub mod prg;

@@ -58,6 +58,11 @@ impl<'a, R: Kernels> Patches<'a, R> {
 }
 
 impl<R: Kernels> Patches<'_, R> {
+    /// Row `k`, for every position of every image.
+    pub(crate) fn row(&self, k: usize, out: &mut [R]) {
+        self.read(&self.cursor(0..out.len()), k, out);
+    }
+
     /// What tap `tap` meets along `run`, with zeros where that is outside the image.
     fn read_run(&self, run: &Run, tap: &Tap, out: &mut [R]) {
         let (height, width) = (self.shape.height as isize, self.shape.width as isize);

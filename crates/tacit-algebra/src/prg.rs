@@ -35,7 +35,7 @@ impl fmt::Debug for Prg {
 
 simd! {
     /// Writes the numbers of the blocks from `first` on.
-    fn number(blocks: &mut [[u8; BLOCK]], first: u128) {
+    pub(crate) fn number(blocks: &mut [[u8; BLOCK]], first: u128) {
         let (high, low) = ((first >> 64) as u64, first as u64);
         for (block, i) in blocks.iter_mut().zip(0..) {
             let (low, carry) = low.overflowing_add(i);

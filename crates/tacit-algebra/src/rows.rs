@@ -123,16 +123,16 @@ impl BitRows {
 }
 
 /// Words of a row that are transposed together, a lane each.
-const LANES: usize = 32;
+pub(crate) const LANES: usize = 32;
 
 /// `R::BITS` words of `LANES` lanes. Word `i` of a lane holds elements `i`, `i + BITS`, ... of
 /// its 64, side by side; transposed, it holds bit `i` of all of them.
-type Square = [u64; 64 * LANES];
+pub(crate) type Square = [u64; 64 * LANES];
 
 /// Swaps words and bits of every lane: exchanges ever smaller off-diagonal blocks. The words
 /// are the vectors' lanes, so nothing is shuffled within a vector.
 #[inline(always)]
-fn transpose<R: Ring>(square: &mut Square) {
+pub(crate) fn transpose<R: Ring>(square: &mut Square) {
     let mut block = R::BITS as usize / 2;
     let mut mask = u64::MAX / ((1 << block) + 1);
     while block > 0 {

@@ -116,17 +116,19 @@ impl Plan {
         self.layers
             .iter()
             .zip(&graph.nodes)
-            .map(|(layer, node)| self.layer_weights(layer, &node.op))
+            .map(|(layer, node)| match layer.weights_of {
+                Some(first) => same_weights(layer, &node.op, &graph.nodes[first].op),
+                None => self.layer_weights(layer, &node.op),
+            })
             .collect()
     }
 
     fn layer_weights(&self, layer: &Layer, op: &Op) -> Result<LayerWeights, EncodeError> {
         let product = self.fraction_bits - layer.input_trunc + layer.weight_bits;
-        let (factors, terms, term_bits): (&[f32], &[f32], u32) = match op {
-            Op::Conv(conv) => (&conv.weight, &conv.bias, product),
-            Op::Linear(linear) => (&linear.weight, &linear.bias, product),
-            Op::Affine(affine) => (&affine.scale, &affine.shift, self.fraction_bits),
-            _ => (&[], &[], 0),
+        let [factors, terms] = op.weights();
+        let term_bits = match op {
+            Op::Affine(_) => self.fraction_bits,
+            _ => product,
         };
         if layer.op.weight_lens() != (factors.len(), terms.len()) || layer.op.kind() != op.kind() {
             return Err(EncodeError::Model(format!(
@@ -174,4 +176,18 @@ impl Plan {
         tail::apply(&self.tail, &mut values);
         Ok(values)
     }
+}
+
+/// Of a layer that uses the weights of another: none, if the model's are the same too.
+fn same_weights(layer: &Layer, op: &Op, first: &Op) -> Result<LayerWeights, EncodeError> {
+    if op.weights() != first.weights() {
+        let name = &layer.name;
+        return Err(EncodeError::Model(format!(
+            "layer '{name}' has the weights of an earlier one there and others here"
+        )));
+    }
+    Ok(LayerWeights {
+        factors: vec![],
+        terms: vec![],
+    })
 }

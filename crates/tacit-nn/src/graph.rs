@@ -3,10 +3,20 @@
 //! Shapes are those of one item: the batch axis, always the first, is left out. Values are
 //! row-major and flat, so a reshape is no operation at all.
 
+mod function;
+
+use std::sync::{Arc, LazyLock};
+
 use serde::{Deserialize, Serialize};
+
+pub use function::Function;
 
 /// A value of the graph: 0 is the input, `i + 1` the output of node `i`.
 pub type ValueId = usize;
+
+/// Fixed numbers of a node. Nodes that hold the same allocation use the same weights: these are
+/// planned and shared once.
+pub type Weights = Arc<[f32]>;
 
 /// The index that [`Op::Rearrange`] answers with its fill value.
 pub const FILL: u32 = u32::MAX;
@@ -60,6 +70,13 @@ pub enum Op {
     Sub,
     /// Element-wise `x y`.
     Mul,
+    /// An elementary function.
+    Function {
+        /// Which one.
+        function: Function,
+        /// Where its arguments lie by construction; infinite where nothing is known.
+        domain: (f32, f32),
+    },
     /// `max(x, 0)`.
     Relu,
     /// `min(max(x, low), high)`.
@@ -73,6 +90,8 @@ pub enum Op {
     MaxPool(Pool),
     /// The mean of each window.
     AveragePool(Pool),
+    /// The sum of each window.
+    SumPool(Pool),
     /// `out[i] = x[index[i]]`, or `fill` where the index is [`FILL`]; per item.
     Rearrange {
         /// One index into the input item for each element of the output item.
@@ -97,12 +116,25 @@ impl Op {
             Op::Add => "Add",
             Op::Sub => "Sub",
             Op::Mul => "Mul",
+            Op::Function { function, .. } => function.name(),
             Op::Relu => "Relu",
             Op::Clip { .. } => "Clip",
             Op::MaxPool(_) => "MaxPool",
             Op::AveragePool(_) => "AveragePool",
+            Op::SumPool(_) => "SumPool",
             Op::Rearrange { .. } => "Rearrange",
             Op::Concat { .. } => "Concat",
+        }
+    }
+
+    /// The factors and the terms of the operation; empty where it has none.
+    pub fn weights(&self) -> [&Weights; 2] {
+        static NONE: LazyLock<Weights> = LazyLock::new(Weights::default);
+        match self {
+            Op::Conv(conv) => [&conv.weight, &conv.bias],
+            Op::Linear(linear) => [&linear.weight, &linear.bias],
+            Op::Affine(affine) => [&affine.scale, &affine.shift],
+            _ => [&NONE, &NONE],
         }
     }
 }
@@ -120,9 +152,9 @@ pub struct Conv {
     /// Shapes.
     pub geometry: ConvGeometry,
     /// OIHW, with I the channels of one group.
-    pub weight: Vec<f32>,
+    pub weight: Weights,
     /// One number per filter, or empty.
-    pub bias: Vec<f32>,
+    pub bias: Weights,
 }
 
 /// The shapes of a two-dimensional convolution over one item.
@@ -185,9 +217,9 @@ pub struct Linear {
     /// Columns of the output.
     pub n: usize,
     /// `k` x `n`, row-major.
-    pub weight: Vec<f32>,
+    pub weight: Weights,
     /// One number per column, or empty.
-    pub bias: Vec<f32>,
+    pub bias: Weights,
 }
 
 /// `x[e] * scale[c] + shift[c]` with `c = (e / inner) % channels` for element `e` of an item.
@@ -196,9 +228,9 @@ pub struct Affine {
     /// Neighbouring elements that share a number.
     pub inner: usize,
     /// One factor per channel, or empty for 1.
-    pub scale: Vec<f32>,
+    pub scale: Weights,
     /// One term per channel, or empty for 0.
-    pub shift: Vec<f32>,
+    pub shift: Weights,
 }
 
 impl Affine {
@@ -288,6 +320,13 @@ impl Pool {
         let y = at(0, row, tap / self.kernel[1], self.height)?;
         let x = at(1, column, tap % self.kernel[1], self.width)?;
         Some((channel * self.height + y) * self.width + x)
+    }
+
+    /// The elements under the window of output element `e`, without the padding.
+    pub fn taps(&self, e: usize) -> usize {
+        (0..self.window())
+            .filter(|&tap| self.tap(e, tap).is_some())
+            .count()
     }
 
     /// The number by which the sum of the window of output element `e` is divided for its mean.

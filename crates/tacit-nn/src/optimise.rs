@@ -1,6 +1,9 @@
 //! Rewrites of the graph that save work or communication and keep what it computes.
 
-use crate::graph::{Affine, Graph, Node, Op, ValueId, len};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::graph::{Affine, Graph, Node, Op, ValueId, Weights, len};
 
 impl Graph {
     /// Folds scales and shifts into neighbouring linear layers, and takes the maximum before the
@@ -25,34 +28,39 @@ struct Rewriter {
     graph: Graph,
     /// Nodes whose output is now that of their first input.
     dropped: Vec<bool>,
+    /// How many nodes read each value; the output of the model counts as one.
+    uses: Vec<usize>,
+    /// How many nodes hold the same factors.
+    holders: HashMap<*const f32, usize>,
+    /// Affine nodes that were joined, so that the same two always give the same weights.
+    joined: Vec<[Affine; 3]>,
 }
 
 impl Rewriter {
     fn new(graph: Graph) -> Self {
+        let mut uses = vec![0; graph.nodes.len() + 1];
+        let mut holders = HashMap::new();
+        uses[graph.output] = 1;
+        for node in &graph.nodes {
+            node.inputs.iter().for_each(|&id| uses[id] += 1);
+            let [factors, _] = node.op.weights();
+            *holders.entry(factors.as_ptr()).or_default() += 1;
+        }
         Rewriter {
             dropped: vec![false; graph.nodes.len()],
+            uses,
+            holders,
+            joined: vec![],
             graph,
         }
-    }
-
-    /// The node that makes `id`, if nothing but `reader` uses it.
-    fn only_producer(&self, id: ValueId, reader: usize) -> Option<usize> {
-        let nodes = self
-            .graph
-            .nodes
-            .iter()
-            .enumerate()
-            .filter(|&(j, _)| !self.dropped[j]);
-        let uses =
-            nodes.flat_map(|(j, node)| node.inputs.iter().filter(|&&i| i == id).map(move |_| j));
-        let alone = self.graph.output != id && uses.eq([reader]);
-        id.checked_sub(1).filter(|_| alone)
     }
 
     /// Removes node `i`: its readers read its input instead.
     fn drop(&mut self, i: usize) {
         self.dropped[i] = true;
         let input = self.graph.nodes[i].inputs[0];
+        self.uses[input] = self.uses[input] - 1 + self.uses[i + 1];
+        self.uses[i + 1] = 0;
         let redirect = |id: &mut ValueId| {
             if *id == i + 1 {
                 *id = input;
@@ -74,33 +82,73 @@ impl Rewriter {
         let [input] = self.graph.nodes[i].inputs[..] else {
             return None;
         };
-        let producer = self.only_producer(input, i)?;
+        let producer = input.checked_sub(1).filter(|_| self.uses[input] == 1)?;
         let (before, after) = self.graph.nodes.split_at_mut(i);
         Some((producer, &mut before[producer], &mut after[0]))
     }
 
+    /// Whether node `i` is a product with weights that other nodes hold too: another copy of them
+    /// would cost more than a fold saves.
+    fn shares_weights(&self, i: usize) -> bool {
+        let op = &self.graph.nodes[i].op;
+        let [factors, _] = op.weights();
+        let product = matches!(op, Op::Conv(_) | Op::Linear(_));
+        product && self.holders.get(&factors.as_ptr()).is_some_and(|&n| n > 1)
+    }
+
     fn fold_into_producer(&mut self, i: usize) -> bool {
-        let Some((_, producer, node)) = self.pair(i) else {
+        let Some((at, producer, node)) = self.pair(i) else {
             return false;
         };
         let Op::Affine(affine) = &node.op else {
             return false;
         };
-        let done = fold_after(affine, &mut producer.op, len(&node.shape));
+        let done = match &producer.op {
+            Op::Affine(first) => {
+                let pair = [first.clone(), affine.clone()];
+                self.join(at, pair)
+            }
+            _ => {
+                let affine = affine.clone();
+                !self.shares_weights(at) && {
+                    let node = &mut self.graph.nodes[at];
+                    fold_after(&affine, &mut node.op, len(&node.shape))
+                }
+            }
+        };
         if done {
             self.drop(i);
         }
         done
     }
 
+    /// Makes node `at` compute both, if they share the layout of their channels.
+    fn join(&mut self, at: usize, [first, second]: [Affine; 2]) -> bool {
+        let known = |[a, b, _]: &&[Affine; 3]| same(a, &first) && same(b, &second);
+        let joined = match self.joined.iter().find(known) {
+            Some([_, _, joined]) => joined.clone(),
+            None => {
+                let Some(joined) = join(&first, &second) else {
+                    return false;
+                };
+                self.joined.push([first, second, joined.clone()]);
+                joined
+            }
+        };
+        self.graph.nodes[at].op = Op::Affine(joined);
+        true
+    }
+
     fn fold_into_consumer(&mut self, i: usize) -> bool {
-        let Some((at, producer, node)) = self.pair(i) else {
+        let Some((at, producer, _)) = self.pair(i) else {
             return false;
         };
         let Op::Affine(affine) = &producer.op else {
             return false;
         };
-        let done = fold_before(affine, &mut node.op, len(&producer.shape));
+        let (affine, elements) = (affine.clone(), len(&producer.shape));
+        let done =
+            !self.shares_weights(i) && fold_before(&affine, &mut self.graph.nodes[i].op, elements);
         if done {
             self.drop(at);
         }
@@ -133,7 +181,16 @@ impl Rewriter {
         repeated
     }
 
+    /// Drops what the output does not depend on.
     fn finish(mut self) -> Graph {
+        let mut needed = vec![false; self.uses.len()];
+        needed[self.graph.output] = true;
+        for (i, node) in self.graph.nodes.iter().enumerate().rev() {
+            if needed[i + 1] {
+                node.inputs.iter().for_each(|&id| needed[id] = true);
+            }
+            self.dropped[i] |= !needed[i + 1];
+        }
         let mut renumbered = vec![0];
         let mut next = 0;
         for &dropped in &self.dropped {
@@ -182,10 +239,10 @@ fn fold_after(affine: &Affine, op: &mut Op, elements: usize) -> bool {
                 return false;
             };
             let taps = conv.geometry.taps();
-            conv.weight
-                .chunks_mut(taps)
-                .zip(&numbers)
-                .for_each(|(w, n)| w.iter_mut().for_each(|w| *w *= n.0));
+            let filters = conv.weight.chunks(taps).zip(&numbers);
+            conv.weight = filters
+                .flat_map(|(w, n)| w.iter().map(move |w| w * n.0))
+                .collect();
             scale_bias(&mut conv.bias, &numbers);
         }
         Op::Linear(linear) => {
@@ -193,53 +250,52 @@ fn fold_after(affine: &Affine, op: &mut Op, elements: usize) -> bool {
             let Some(numbers) = per_key(affine, elements, n, |e| e % n) else {
                 return false;
             };
-            linear
-                .weight
-                .chunks_mut(n)
-                .for_each(|row| row.iter_mut().zip(&numbers).for_each(|(w, n)| *w *= n.0));
+            let rows = linear.weight.chunks(n);
+            linear.weight = rows
+                .flat_map(|row| row.iter().zip(&numbers).map(|(w, n)| w * n.0))
+                .collect();
             scale_bias(&mut linear.bias, &numbers);
-        }
-        Op::Affine(first) => {
-            let fits = |a: &Affine| a.inner == first.inner && a.channels() == first.channels();
-            if !fits(affine) {
-                return false;
-            }
-            let channels = 0..first.channels();
-            let at =
-                |numbers: &[f32], c: usize, default| numbers.get(c).copied().unwrap_or(default);
-            let shift = |c| {
-                at(&first.shift, c, 0.0) * at(&affine.scale, c, 1.0) + at(&affine.shift, c, 0.0)
-            };
-            let scale = |c| at(&first.scale, c, 1.0) * at(&affine.scale, c, 1.0);
-            let scales = !first.scale.is_empty() || !affine.scale.is_empty();
-            let shifts = !first.shift.is_empty() || !affine.shift.is_empty();
-            let new = Affine {
-                inner: first.inner,
-                shift: if shifts {
-                    channels.clone().map(shift).collect()
-                } else {
-                    vec![]
-                },
-                scale: if scales {
-                    channels.map(scale).collect()
-                } else {
-                    vec![]
-                },
-            };
-            *first = new;
         }
         _ => return false,
     }
     true
 }
 
-fn scale_bias(bias: &mut Vec<f32>, numbers: &[(f32, f32)]) {
-    if bias.is_empty() && numbers.iter().any(|n| n.1 != 0.0) {
-        bias.resize(numbers.len(), 0.0);
+fn scale_bias(bias: &mut Weights, numbers: &[(f32, f32)]) {
+    if bias.is_empty() && numbers.iter().all(|n| n.1 == 0.0) {
+        return;
     }
-    bias.iter_mut()
-        .zip(numbers)
-        .for_each(|(b, n)| *b = *b * n.0 + n.1);
+    let old = bias.iter().copied().chain(std::iter::repeat(0.0));
+    *bias = old.zip(numbers).map(|(b, n)| b * n.0 + n.1).collect();
+}
+
+/// Whether both are the same numbers, not merely equal ones.
+fn same(a: &Affine, b: &Affine) -> bool {
+    let held = |a: &Weights, b: &Weights| Arc::ptr_eq(a, b) || a.is_empty() && b.is_empty();
+    a.inner == b.inner && held(&a.scale, &b.scale) && held(&a.shift, &b.shift)
+}
+
+/// `second(first(x))`, if they share the layout of their channels.
+fn join(first: &Affine, second: &Affine) -> Option<Affine> {
+    if first.inner != second.inner || first.channels() != second.channels() {
+        return None;
+    }
+    let channels = 0..first.channels();
+    let at = |numbers: &[f32], c: usize, default| numbers.get(c).copied().unwrap_or(default);
+    let shift =
+        |c| at(&first.shift, c, 0.0) * at(&second.scale, c, 1.0) + at(&second.shift, c, 0.0);
+    let scale = |c| at(&first.scale, c, 1.0) * at(&second.scale, c, 1.0);
+    let given = |numbers: [&Weights; 2], number: &dyn Fn(usize) -> f32| -> Weights {
+        match numbers.iter().all(|numbers| numbers.is_empty()) {
+            true => Weights::default(),
+            false => channels.clone().map(number).collect(),
+        }
+    };
+    Some(Affine {
+        inner: first.inner,
+        scale: given([&first.scale, &second.scale], &scale),
+        shift: given([&first.shift, &second.shift], &shift),
+    })
 }
 
 /// Makes `op` compute `op(affine(x))`, where it can.
@@ -258,10 +314,12 @@ fn fold_before(affine: &Affine, op: &mut Op, elements: usize) -> bool {
             let (window, per_group) = (g.kernel[0] * g.kernel[1], g.channels / g.groups);
             let filters_per_group = g.filters / g.groups;
             let mut added = vec![(1.0, 0.0); g.filters];
-            for (filter, weight) in conv.weight.chunks_mut(g.taps()).enumerate() {
+            let mut weights = conv.weight.to_vec();
+            for (filter, weight) in weights.chunks_mut(g.taps()).enumerate() {
                 let first = filter / filters_per_group * per_group;
                 added[filter].1 = absorb(weight, |tap| numbers[first + tap / window]);
             }
+            conv.weight = weights.into();
             scale_bias(&mut conv.bias, &added);
         }
         Op::Linear(linear) => {
@@ -270,13 +328,15 @@ fn fold_before(affine: &Affine, op: &mut Op, elements: usize) -> bool {
                 return false;
             };
             let mut added = vec![(1.0, 0.0); n];
-            for (row, weight) in linear.weight.chunks_mut(n).enumerate() {
+            let mut weights = linear.weight.to_vec();
+            for (row, weight) in weights.chunks_mut(n).enumerate() {
                 let (scale, shift) = numbers[row];
                 weight.iter_mut().zip(&mut added).for_each(|(w, added)| {
                     added.1 += *w * shift;
                     *w *= scale;
                 });
             }
+            linear.weight = weights.into();
             scale_bias(&mut linear.bias, &added);
         }
         _ => return false,

@@ -191,6 +191,7 @@ fn evaluate(node: &Node, inputs: &[&[f32]], batch: usize) -> Vec<f32> {
         Op::Add => both(|a, b| a + b),
         Op::Sub => both(|a, b| a - b),
         Op::Mul => both(|a, b| a * b),
+        Op::Function { function, .. } => each(&|v| function.of(v.into()) as f32),
         Op::Relu => each(&|v| v.max(0.0)),
         Op::Clip { low, high } => each(&|v| {
             let v = low.map_or(v, |low| v.max(low));
@@ -200,6 +201,7 @@ fn evaluate(node: &Node, inputs: &[&[f32]], batch: usize) -> Vec<f32> {
         Op::AveragePool(pool) => windows(pool, x, |e, taps| {
             taps.sum::<f32>() / pool.divisor(e) as f32
         }),
+        Op::SumPool(pool) => windows(pool, x, |_, taps| taps.sum()),
         Op::Rearrange { index, fill } => x
             .chunks(x.len() / batch)
             .flat_map(|x| {

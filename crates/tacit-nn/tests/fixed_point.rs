@@ -82,6 +82,8 @@ fn wide_ring_follows_float() {
         ("alexnet-cifar10", 5e-4),
         ("adult-mlp", 5e-4),
         ("pima-logreg", 1e-4),
+        ("gru-fsdd", 2e-3),
+        ("fastgrnn-fsdd", 5e-3),
     ] {
         check(name, with_samples(64), bound);
     }

@@ -1,12 +1,11 @@
-//! Every model of the shared folder: imported and run in float32, or refused with a full list.
+//! Every model of the shared folder: imported and run in float32.
 
 mod common;
 
 use common::{distance, models, real, samples};
-use tacit_nn::onnx::ImportError;
 use tacit_nn::reference;
 
-const FEED_FORWARD: [&str; 9] = [
+const MODELS: [&str; 11] = [
     "network-a",
     "network-b",
     "network-c",
@@ -16,12 +15,14 @@ const FEED_FORWARD: [&str; 9] = [
     "adult-logreg",
     "adult-mlp",
     "pima-logreg",
+    "gru-fsdd",
+    "fastgrnn-fsdd",
 ];
 
 #[test]
 fn reference_gives_the_stored_logits() {
     let Some(folder) = models() else { return };
-    for name in FEED_FORWARD {
+    for name in MODELS {
         let graph = real(&folder, name).unwrap_or_else(|e| panic!("{name}: {e}"));
         let (x, logits) = (
             samples(&folder, name, "x"),
@@ -36,23 +37,4 @@ fn reference_gives_the_stored_logits() {
         );
         assert!(error < 1e-4, "{name}: {error}");
     }
-}
-
-#[test]
-fn recurrent_models_list_what_is_not_supported() {
-    let Some(folder) = models() else { return };
-    let Err(ImportError::Unsupported(nodes)) = real(&folder, "gru-fsdd") else {
-        panic!("gru-fsdd must be refused")
-    };
-    let ops: Vec<_> = nodes.iter().map(|n| n.op.as_str()).collect();
-    assert_eq!(ops, ["Transpose", "GRU"]);
-    let Err(error @ ImportError::Unsupported(_)) = real(&folder, "fastgrnn-fsdd") else {
-        panic!("fastgrnn-fsdd must be refused")
-    };
-    let text = error.to_string();
-    assert!(
-        text.contains("(Tanh): not supported; the nearest that is: Clip, or Relu"),
-        "{text}"
-    );
-    assert!(text.matches("(Tanh)").count() == 48, "{text}");
 }

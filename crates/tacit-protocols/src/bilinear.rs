@@ -45,7 +45,7 @@ impl Bilinear {
     }
 
     /// Refuses operands whose sizes do not fit.
-    pub(crate) fn check(&self, x: usize, y: usize, bias: Option<usize>) -> Result<(), Error> {
+    pub fn check(&self, x: usize, y: usize, bias: Option<usize>) -> Result<(), Error> {
         let biases = match self {
             Bilinear::Elementwise(_) => 0,
             Bilinear::MatMul(s) => s.n,
@@ -64,7 +64,7 @@ impl Bilinear {
     }
 
     /// The bias, one per column or channel, spread over the outputs.
-    pub(crate) fn spread<T: Pod>(&self, bias: &[T]) -> Vec<T> {
+    pub fn spread<T: Pod>(&self, bias: &[T]) -> Vec<T> {
         match self {
             Bilinear::Elementwise(_) => Vec::new(),
             Bilinear::MatMul(s) => vec::tile(bias, 1, s.m),
@@ -73,7 +73,7 @@ impl Bilinear {
     }
 
     /// `acc += x * y` over a ring.
-    pub(crate) fn accumulate<R: Ring>(&self, acc: &mut [R], x: &[R], y: &[R]) {
+    pub fn accumulate<R: Ring>(&self, acc: &mut [R], x: &[R], y: &[R]) {
         match self {
             Bilinear::Elementwise(_) => vec::add_assign(acc, &vec::mul(x, y)),
             Bilinear::MatMul(shape) => matmul_acc(acc, x, y, *shape),

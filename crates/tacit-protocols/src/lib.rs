@@ -10,7 +10,7 @@ pub mod falcon;
 mod keys;
 pub mod machine;
 pub mod math;
-mod pool;
+pub mod pool;
 mod replicated;
 pub mod shamir;
 mod tree;

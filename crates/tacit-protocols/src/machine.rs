@@ -12,6 +12,7 @@ use std::ops::Range;
 use tacit_net::Party;
 
 pub use crate::bilinear::Bilinear;
+use crate::math::Elementary;
 use crate::{Cost, Error, pool};
 
 pub use tacit_algebra::{Conv2d, MatMul};
@@ -95,6 +96,8 @@ pub enum Call {
         map: Bilinear,
         /// The right operand's number among those fixed so far, if it is one of them.
         fixed: Option<usize>,
+        /// Who knows the right operand, if [`Machine::known`] was told.
+        known_to: Option<usize>,
         /// Bits truncated.
         trunc: u32,
     },
@@ -133,6 +136,15 @@ pub enum Call {
         /// Where the signs of differences within a window are.
         keys: KeyBits,
     },
+    /// `function`; only a cost model to which it is native sees it, see [`lowered`].
+    ///
+    /// [`lowered`]: crate::math::lowered
+    Function {
+        /// Elements.
+        n: usize,
+        /// The function.
+        function: Elementary,
+    },
 }
 
 impl Call {
@@ -141,6 +153,7 @@ impl Call {
         Call::Product {
             map: Bilinear::Elementwise(n),
             fixed: None,
+            known_to: None,
             trunc,
         }
     }
@@ -176,6 +189,15 @@ pub trait CostModel {
     fn offline(&self, calls: &[Call]) -> Cost;
     /// About how many bytes of material one party holds for a call between the phases.
     fn stored(&self, call: &Call) -> u64;
+    /// Whether the protocol computes the function in a way of its own, at a cost of its own.
+    fn native(&self, _function: &Elementary) -> bool {
+        false
+    }
+}
+
+/// The answer of a protocol without functions of its own, which never sees one.
+pub fn not_native(call: &Call) -> ! {
+    unreachable!("{call:?} must be lowered before it is counted or prepared")
 }
 
 /// A secure tensor machine: one party's end of a protocol over one ring.
@@ -216,6 +238,12 @@ pub trait Machine {
     /// maps of the result are no longer fixed.
     fn fix(&mut self, x: Self::Share) -> Result<Self::Share, Error> {
         Ok(x)
+    }
+
+    /// Says that `x` are weights that `owner` knows: products with `x` or a gather of it as their
+    /// right operand say so in their calls, and cost less in a protocol that makes use of it.
+    fn known(&mut self, x: Self::Share, _owner: usize) -> Self::Share {
+        x
     }
 
     /// The number of elements.
@@ -285,6 +313,14 @@ pub trait Machine {
         keys: KeyBits,
     ) -> Result<Self::Share, Error> {
         pool::maxpool(self, x, windows, size, keys)
+    }
+    /// The function of every element of `x`, whose numbers have the function's format and lie in
+    /// its domain.
+    fn function(&mut self, function: &Elementary, x: &Self::Share) -> Result<Self::Share, Error>
+    where
+        Self: Sized,
+    {
+        function.apply(self, x)
     }
 }
 

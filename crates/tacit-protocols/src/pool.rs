@@ -4,7 +4,7 @@ use crate::Error;
 use crate::machine::{KeyBits, Machine};
 
 /// The levels of a balanced tree over `size` leaves: (pairs, whether an odd one is carried).
-pub(crate) fn levels(size: usize) -> impl Iterator<Item = (usize, bool)> {
+pub fn levels(size: usize) -> impl Iterator<Item = (usize, bool)> {
     let mut left = size;
     std::iter::from_fn(move || {
         (left > 1).then(|| {

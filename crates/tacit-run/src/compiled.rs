@@ -10,6 +10,7 @@ use tacit_nn::plan::{KeyBitsChoice, LayerCalls, Order, PlanOptions, WIDTHS, numb
 use tacit_nn::{Graph, Plan, reference};
 use tacit_protocols::Cost;
 use tacit_protocols::machine::Call;
+use tacit_protocols::math::lowered;
 
 use crate::job::Planned;
 use crate::protocol::Instance;
@@ -211,6 +212,7 @@ fn declared(instance: &Instance, layers: &[LayerCalls]) -> Result<(Cost, Cost), 
         .iter()
         .flat_map(|l| l.calls.iter().copied())
         .collect();
+    let calls = lowered(&calls, &*model)?;
     let nothing = Cost::each(instance.parties, 0, 0);
     let mut online = nothing.clone();
     calls.iter().for_each(|call| online += &model.online(call));

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use tacit_net::certs::{self, CERTIFICATE_FILE, DEFAULT_VALIDITY, KEY_FILE};
 use tacit_nn::plan::is_field;
+use tacit_sirnn::ot::Kind;
 
 use crate::protocol::{Instance, Protocol};
 use crate::settings::{Named, named};
@@ -291,6 +292,11 @@ impl Setup<'_> {
         if protocol.sharings {
             let sharing = instance.sharing.name();
             text += &format!("sharing = \"{sharing}\"         # ubl or rss\n");
+        }
+        if protocol.transfers {
+            let ot = instance.ot.name();
+            let names: Vec<_> = Kind::known().map(|(name, _)| name).collect();
+            text += &format!("ot = \"{ot}\"       # {}\n", names.join(", "));
         }
         if protocol.own_truncation.is_none() {
             let truncation = instance.truncation.name();

@@ -9,6 +9,7 @@ use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
 use tacit_nn::plan::Roles;
 use tacit_nn::{Graph, Plan};
 use tacit_protocols::machine::{Call, Machine};
+use tacit_protocols::math::lowered;
 
 use crate::registry::{self, Program};
 use crate::terms::Terms;
@@ -231,8 +232,9 @@ fn tell(party: &mut Party, step: &'static str, bytes: &[u8]) -> Result<(), Error
 fn default_batch(plan: &Plan, terms: &Terms, inputs: usize) -> Result<usize, Error> {
     let cost = registry::cost(&terms.instance.comparing(plan.compare_bits))?;
     let layers = plan.calls(1, &terms.roles);
-    let calls = layers.iter().flat_map(|layer| &layer.calls);
-    let per_party: u64 = calls.map(|call| cost.stored(call)).sum();
+    let calls: Vec<Call> = layers.into_iter().flat_map(|layer| layer.calls).collect();
+    let calls = lowered(&calls, &*cost)?;
+    let per_party: u64 = calls.iter().map(|call| cost.stored(call)).sum();
     let per_item = per_party * terms.instance.parties as u64;
     let most = (DEFAULT_BATCH_BYTES / per_item.max(1)).clamp(1, DEFAULT_BATCH) as usize;
     // Even batches, so that the last is not much smaller than the others.
@@ -265,6 +267,7 @@ impl Program for Prediction<'_> {
             let n = self.batch.min(self.inputs - first);
             let calls = self.plan.calls(n, self.roles);
             let calls: Vec<Call> = calls.into_iter().flat_map(|layer| layer.calls).collect();
+            let calls = lowered(&calls, machine.cost_model())?;
             self.observe("offline", batch)?;
             level(machine.party())?;
             machine.prepare(&calls)?;

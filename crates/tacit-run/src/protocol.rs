@@ -7,6 +7,7 @@ use tacit_nn::plan::{KeyBitsChoice, is_field, numbers};
 use tacit_protocols::Truncation;
 use tacit_protocols::bicoptor::Form;
 use tacit_protocols::shamir::{Comparison, Opening};
+use tacit_sirnn::ot::Kind;
 
 use crate::settings::{Named, Sharing};
 use crate::{Error, Settings, protocols};
@@ -34,6 +35,8 @@ pub struct Protocol {
     pub variants: bool,
     /// Whether the sharing is chosen.
     pub sharings: bool,
+    /// Whether it is made of oblivious transfers, whose making is chosen.
+    pub transfers: bool,
     /// Whether signs cost less where they are taken from fewer bits.
     pub key_bits: bool,
     /// Bits of the magnitudes whose sign it takes right over numbers of so many bits.
@@ -184,6 +187,7 @@ pub(crate) struct Instance {
     pub comparison: Comparison,
     pub opening: Opening,
     pub sharing: Sharing,
+    pub ot: Kind,
     /// Of a comparison that was printed in a form that leaks: which form.
     pub form: Form,
     /// The network, for a protocol that chooses by its latency.
@@ -205,6 +209,9 @@ impl Instance {
         if !protocol.sharings && settings.sharing != Sharing::Ubl {
             return Err(protocol.without("sharing"));
         }
+        if !protocol.transfers && settings.ot != Settings::default().ot {
+            return Err(protocol.without("ot"));
+        }
         protocol.check_truncation(settings.truncation)?;
         Ok(Instance {
             protocol,
@@ -216,6 +223,7 @@ impl Instance {
             comparison: settings.comparison,
             opening: settings.opening,
             sharing: settings.sharing,
+            ot: settings.ot,
             form: Form::Mended,
             link: settings.network.link,
         })
@@ -282,6 +290,7 @@ pub(crate) mod tests {
         threshold: true,
         variants: true,
         sharings: false,
+        transfers: false,
         key_bits: true,
         sign_bits: |width| width / 2 - 1,
     };

@@ -11,6 +11,7 @@ use tacit_protocols::clear::{Clear, ClearCost};
 use tacit_protocols::falcon::{Falcon, FalconCost, PARTIES};
 use tacit_protocols::machine::{CostModel, Machine};
 use tacit_protocols::shamir::{MAX_PARTIES, Options, Shamir, ShamirCost};
+use tacit_sirnn::{self as sirnn, Sirnn, SirnnCost};
 
 use crate::Error;
 use crate::protocol::{Instance, OwnTruncation, Protocol};
@@ -84,6 +85,7 @@ impl RingSystem for FalconSystem {
         threshold: false,
         variants: false,
         sharings: false,
+        transfers: false,
         key_bits: false,
         sign_bits: |width| width - 1,
     };
@@ -127,6 +129,7 @@ impl System for ShamirSystem {
         threshold: true,
         variants: true,
         sharings: false,
+        transfers: false,
         key_bits: false,
         sign_bits: |width| width - 1,
     };
@@ -176,6 +179,7 @@ impl System for BicoptorSystem {
         threshold: false,
         variants: false,
         sharings: true,
+        transfers: false,
         key_bits: true,
         sign_bits: bicoptor::sign_bits,
     };
@@ -214,6 +218,50 @@ impl Instance {
     }
 }
 
+struct SirnnSystem;
+
+impl System for SirnnSystem {
+    const PROTOCOL: Protocol = Protocol {
+        name: "sirnn",
+        parties: sirnn::PARTIES..=sirnn::PARTIES,
+        security: |_, _| "semi-honest, 1 of 2 corrupt".into(),
+        widths: &[64, 32],
+        truncations: &[],
+        own_truncation: Some(OwnTruncation {
+            name: "floor",
+            error: 0,
+        }),
+        threshold: false,
+        variants: false,
+        sharings: false,
+        transfers: true,
+        key_bits: false,
+        sign_bits: |width| width - 1,
+    };
+
+    fn start<P: Program>(
+        instance: &Instance,
+        party: Party,
+        program: P,
+    ) -> Result<P::Output, Error> {
+        program.run(&mut Sirnn::new(party, instance.sirnn())?)
+    }
+
+    fn cost(instance: &Instance) -> Result<Box<dyn CostModel>, Error> {
+        Ok(Box::new(SirnnCost::new(instance.sirnn())))
+    }
+}
+
+impl Instance {
+    fn sirnn(&self) -> sirnn::Options {
+        sirnn::Options {
+            bits: self.width,
+            sign_bits: self.compare_bits,
+            kind: self.ot,
+        }
+    }
+}
+
 struct ClearSystem;
 
 impl RingSystem for ClearSystem {
@@ -230,6 +278,7 @@ impl RingSystem for ClearSystem {
         threshold: false,
         variants: false,
         sharings: false,
+        transfers: false,
         key_bits: false,
         sign_bits: |width| width - 1,
     };
@@ -282,4 +331,10 @@ macro_rules! registry {
     };
 }
 
-registry!(FalconSystem, BicoptorSystem, ShamirSystem, ClearSystem);
+registry!(
+    FalconSystem,
+    BicoptorSystem,
+    ShamirSystem,
+    SirnnSystem,
+    ClearSystem
+);

@@ -77,6 +77,9 @@ pub struct Report {
     /// How secrets were shared, for a protocol that lets it be chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharing: Option<String>,
+    /// How oblivious transfers were made, for a protocol that has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ot: Option<String>,
     /// What the protocol protects against.
     pub security: String,
     /// Bits of the ring or field.
@@ -162,6 +165,7 @@ impl Report {
             comparison: variants.then(|| instance.comparison.name().into()),
             opening: variants.then(|| instance.opening.name().into()),
             sharing: (instance.protocol.sharings).then(|| instance.sharing.name().into()),
+            ot: (instance.protocol.transfers).then(|| instance.ot.name().into()),
             security: instance.security(),
             ring: instance.width,
             numbers: numbers(instance.width),

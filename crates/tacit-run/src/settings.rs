@@ -9,6 +9,7 @@ use tacit_nn::plan::{Order, Roles, WIDTHS, is_field};
 use tacit_protocols::Truncation;
 use tacit_protocols::machine::Audience;
 use tacit_protocols::shamir::{Comparison, Opening};
+use tacit_sirnn::ot::Kind;
 
 use crate::{Error, Protocol, protocols};
 
@@ -124,6 +125,28 @@ impl Named for Sharing {
     }
 }
 
+/// The transfers that can be chosen; the first is the default.
+const TRANSFERS: [(&str, Kind); 5] = [
+    ("softspoken", Kind::SoftSpoken { k: 4 }),
+    ("softspoken2", Kind::SoftSpoken { k: 2 }),
+    ("softspoken8", Kind::SoftSpoken { k: 8 }),
+    ("iknp", Kind::SoftSpoken { k: 1 }),
+    ("silent", Kind::Silent),
+];
+
+impl Named for Kind {
+    const WHAT: &'static str = "ot";
+
+    fn known() -> impl Iterator<Item = (&'static str, Self)> {
+        TRANSFERS.into_iter()
+    }
+
+    fn name(self) -> &'static str {
+        let known = Self::known().find(|(_, kind)| *kind == self);
+        known.map_or("softspoken", |(name, _)| name)
+    }
+}
+
 impl Named for Order {
     const WHAT: &'static str = "order";
 
@@ -191,6 +214,10 @@ pub struct Settings {
     /// How secrets are shared, where the protocol lets it be chosen: `ubl` or `rss`.
     #[serde(deserialize_with = "named")]
     pub sharing: Sharing,
+    /// How oblivious transfers are made, where the protocol has any: `softspoken`, `softspoken2`,
+    /// `softspoken8`, `iknp` or `silent`.
+    #[serde(deserialize_with = "named")]
+    pub ot: Kind,
     /// How products are brought back to their scale: `gap`, `exact`, `aby3` or `secureml`.
     #[serde(deserialize_with = "named")]
     pub truncation: Truncation,
@@ -217,6 +244,7 @@ impl Default for Settings {
             comparison: Comparison::Auto,
             opening: Opening::Auto,
             sharing: Sharing::Ubl,
+            ot: TRANSFERS[0].1,
             truncation: Truncation::Gap,
             network: Network {
                 name: "local".into(),
@@ -325,7 +353,7 @@ mod tests {
 
     #[test]
     fn unknown_things_are_refused_with_the_known() {
-        assert!(refused(r#"{"protocol": "falkon"}"#).contains("falcon, bicoptor, shamir, clear"));
+        assert!(refused(r#"{"protocol": "falkon"}"#).contains("falcon, bicoptor, shamir, sirnn, clear"));
         assert!(refused(r#"{"truncation": "no"}"#).contains("gap, exact, aby3, secureml"));
         assert!(refused(r#"{"comparison": "bush"}"#).contains("auto, tree, rot"));
         assert!(refused(r#"{"opening": "queen"}"#).contains("auto, king, direct"));

@@ -78,6 +78,9 @@ impl Terms {
         if instance.protocol.sharings {
             items.push(("sharing", instance.sharing.name().into()));
         }
+        if instance.protocol.transfers {
+            items.push(("ot", instance.ot.name().into()));
+        }
         // The words for all of these: a difference is better named by its cause, so they come last.
         items.push(("security", instance.security()));
         items

@@ -23,7 +23,7 @@ pub struct Progress<'a> {
     pub layers: usize,
 }
 
-/// The shared weights of one layer.
+/// The shared weights of one layer; none where it uses those of another.
 #[derive(Clone)]
 pub struct Operands<S> {
     factors: Option<Operand<S>>,
@@ -57,7 +57,7 @@ fn share_layer<M: Machine>(
     layer: &Layer,
     weights: Option<&LayerWeights>,
 ) -> Result<Operands<M::Share>, Error> {
-    let (factors, terms) = layer.op.weight_lens();
+    let (factors, terms) = layer.shared_lens();
     let n = factors + terms;
     if n == 0 {
         return Ok(Operands {
@@ -86,6 +86,7 @@ fn share_layer<M: Machine>(
         machine.gather(&shared, &first),
         machine.gather(&shared, &rest),
     );
+    first = machine.known(first, roles.model_owner);
     if layer.fixes_weights() {
         first = machine.fix(first)?;
     }
@@ -164,7 +165,7 @@ pub fn execute<M: Machine>(
         let output = Step {
             plan,
             layer,
-            weights: &weights[i],
+            weights: &weights[layer.weights_of.unwrap_or(i)],
             batch,
         }
         .run(machine, &inputs)?;
@@ -178,14 +179,15 @@ pub fn execute<M: Machine>(
         .ok_or_else(|| Error::Invalid("the plan's output is no value of it".into()))
 }
 
+/// Copies of every element that a function makes at most: one for each power of a polynomial.
+const FUNCTION_COPIES: usize = 64;
+
 /// Indices of a batch must fit in the machine's 32 bits.
 fn check_batch(plan: &Plan, batch: usize) -> Result<(), Error> {
-    let windows = |l: &Layer| {
-        if let LayerOp::MaxPool(p) = &l.op {
-            p.window() * l.out_len()
-        } else {
-            2 * l.out_len()
-        }
+    let windows = |l: &Layer| match &l.op {
+        LayerOp::MaxPool(p) => p.window() * l.out_len(),
+        LayerOp::Function(_) => FUNCTION_COPIES * l.out_len(),
+        _ => 2 * l.out_len(),
     };
     let largest = plan
         .layers

@@ -37,10 +37,16 @@ impl<S: Clone> Step<'_, S> {
                 );
                 machine.mul(&x, &Operand::Secret(y), self.layer.trunc)
             }
+            LayerOp::Function(function) => {
+                let plan = self.plan;
+                let function = function.elementary(plan.ring_bits, plan.fraction_bits)?;
+                machine.function(&function.within(self.layer.argument_bits), x)
+            }
             LayerOp::Relu => machine.relu(x, self.layer.keys.into()),
             LayerOp::Clip { low, high } => self.clip(machine, x, *low, *high),
             LayerOp::MaxPool(pool) => self.max_pool(machine, x, pool),
             LayerOp::AveragePool(pool) => self.average_pool(machine, x, pool),
+            LayerOp::SumPool(pool) => self.sum_pool(machine, x, pool),
             LayerOp::Rearrange { index, fill } => Ok(self.rearrange(machine, x, index, *fill)),
             LayerOp::Concat { outer } => Ok(self.concat(machine, inputs, *outer)),
         }
@@ -158,7 +164,7 @@ impl<S: Clone> Step<'_, S> {
         }
     }
 
-    fn average_pool<M: Machine<Share = S>>(
+    fn sum_pool<M: Machine<Share = S>>(
         &self,
         machine: &mut M,
         x: &S,
@@ -173,9 +179,16 @@ impl<S: Clone> Step<'_, S> {
                 Some(sum) => machine.add(&sum, &elements),
             });
         }
-        let sum = sum.ok_or_else(|| {
-            Error::Invalid(format!("layer '{}' has empty windows", self.layer.name))
-        })?;
+        sum.ok_or_else(|| Error::Invalid(format!("layer '{}' has empty windows", self.layer.name)))
+    }
+
+    fn average_pool<M: Machine<Share = S>>(
+        &self,
+        machine: &mut M,
+        x: &S,
+        pool: &Pool,
+    ) -> Result<S, Error> {
+        let sum = self.sum_pool(machine, x, pool)?;
         let factor = |e: usize| encode(1.0 / pool.divisor(e) as f64, self.layer.weight_bits);
         let factors: Vec<i64> = (0..pool.out_len()).map(factor).collect();
         if factors.iter().all(|&v| v == 1) {

@@ -2,7 +2,7 @@
 
 use super::constant::{Constant, Data};
 use super::proto::{AttributeProto, NodeProto};
-use crate::graph::{Tail, ValueId};
+use crate::graph::{self, Tail, ValueId};
 
 /// Why a node cannot be taken over.
 #[derive(Debug)]
@@ -32,8 +32,12 @@ pub(super) fn bad<T>(why: impl Into<String>) -> Result<T, Fault> {
 pub(super) enum Value {
     /// Known before any input; its shape has no batch axis.
     Constant(Constant),
-    /// A value of the graph.
-    Secret { id: ValueId, shape: Vec<usize> },
+    /// A value of the graph; in the file its batch axis stands before axis `batch` of the item.
+    Secret {
+        id: ValueId,
+        shape: Vec<usize>,
+        batch: usize,
+    },
     /// A value that exists only in the clear, after the result is revealed.
     Clear {
         id: ValueId,
@@ -60,12 +64,14 @@ impl Value {
 }
 
 /// The shape and the values of weights.
-pub(super) type Weights<'a> = (&'a [usize], Vec<f32>);
+pub(super) type Weights<'a> = (&'a [usize], graph::Weights);
 
 /// A node with its inputs.
 pub(super) struct Call<'a> {
     pub node: &'a NodeProto,
     pub name: String,
+    /// Whether only nodes follow that the receiver of the result can compute.
+    pub last: bool,
     pub inputs: Vec<Option<&'a Value>>,
 }
 
@@ -79,10 +85,20 @@ impl<'a> Call<'a> {
             .ok_or_else(|| Fault::Bad(format!("its input {i} is missing")))
     }
 
-    /// Input `i` as a value of the graph with its item shape.
+    /// Input `i` as a value of the graph with its item shape; its batch must stand first.
     pub(super) fn secret(&self, i: usize) -> Result<(ValueId, &'a [usize]), Fault> {
+        match self.secret_at(i)? {
+            (id, shape, 0) => Ok((id, shape)),
+            (.., batch) => unsupported(format!(
+                "its input {i} has the batch as axis {batch}; here it must stand first: transpose it before"
+            )),
+        }
+    }
+
+    /// The same, and where the batch axis stands.
+    pub(super) fn secret_at(&self, i: usize) -> Result<(ValueId, &'a [usize], usize), Fault> {
         match self.required(i)? {
-            Value::Secret { id, shape } => Ok((*id, shape)),
+            Value::Secret { id, shape, batch } => Ok((*id, shape, *batch)),
             Value::Constant(_) => unsupported(format!("its input {i} is a constant")),
             _ => unsupported(
                 "it needs a value that exists only in the clear, at the end of the model",
@@ -209,12 +225,13 @@ pub(super) fn axis(axis: i64, rank: usize) -> Result<usize, Fault> {
         .ok_or_else(|| Fault::Bad(format!("axis {axis} is outside a tensor of {rank} axes")))
 }
 
-/// The same for an item of `rank` axes without the batch; the batch axis itself is refused.
-pub(super) fn item_axis(given: i64, rank: usize) -> Result<usize, Fault> {
+/// The same for an item of `rank` axes without the batch, which stands before axis `batch` of it;
+/// the batch axis itself is refused.
+pub(super) fn item_axis(given: i64, rank: usize, batch: usize) -> Result<usize, Fault> {
     match axis(given, rank + 1)? {
-        0 => unsupported(
+        a if a == batch => unsupported(
             "it works across the batch axis; items of a batch are predicted independently",
         ),
-        a => Ok(a - 1),
+        a => Ok(a - usize::from(a > batch)),
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::ImportError;
 use super::proto::{EXTERNAL, TensorProto, data_type};
-use crate::graph::FILL;
+use crate::graph::{FILL, Weights};
 
 /// Stands for the free batch size in shape arithmetic.
 pub(super) const BATCH: i64 = i64::MIN;
@@ -24,7 +24,7 @@ pub(super) struct Constant {
 /// Floats of any width as `f32`; integers and booleans as `i64`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Data {
-    Float(Vec<f32>),
+    Float(Weights),
     Int(Vec<i64>),
 }
 
@@ -38,7 +38,7 @@ impl Data {
 
     /// `out[i] = self[index[i]]`, or `fill`.
     pub(super) fn gather(&self, index: &[u32], fill: f32) -> Data {
-        fn pick<T: Copy>(v: &[T], index: &[u32], fill: T) -> Vec<T> {
+        fn pick<T: Copy, C: FromIterator<T>>(v: &[T], index: &[u32], fill: T) -> C {
             index
                 .iter()
                 .map(|&i| if i == FILL { fill } else { v[i as usize] })
@@ -213,9 +213,9 @@ fn decode_raw(raw: &[u8], kind: i32, n: usize) -> Result<Data, String> {
         chunks.iter().map(|&c| f(c)).collect()
     }
     Ok(match kind {
-        data_type::FLOAT => Data::Float(words(raw, f32::from_le_bytes)),
-        data_type::DOUBLE => Data::Float(words(raw, |b| f64::from_le_bytes(b) as f32)),
-        data_type::FLOAT16 => Data::Float(words(raw, |b| half(u16::from_le_bytes(b)))),
+        data_type::FLOAT => Data::Float(words(raw, f32::from_le_bytes).into()),
+        data_type::DOUBLE => Data::Float(words(raw, |b| f64::from_le_bytes(b) as f32).into()),
+        data_type::FLOAT16 => Data::Float(words(raw, |b| half(u16::from_le_bytes(b))).into()),
         data_type::INT64 => Data::Int(words(raw, i64::from_le_bytes)),
         data_type::INT32 => Data::Int(words(raw, |b| i32::from_le_bytes(b).into())),
         data_type::INT8 => Data::Int(words(raw, |[b]: [u8; 1]| (b as i8).into())),
@@ -225,7 +225,7 @@ fn decode_raw(raw: &[u8], kind: i32, n: usize) -> Result<Data, String> {
 
 fn decode_typed(tensor: &TensorProto, n: usize) -> Result<Data, String> {
     let data = match tensor.data_type {
-        data_type::FLOAT => Data::Float(tensor.float_data.clone()),
+        data_type::FLOAT => Data::Float(tensor.float_data.as_slice().into()),
         data_type::DOUBLE => Data::Float(tensor.double_data.iter().map(|&v| v as f32).collect()),
         data_type::FLOAT16 => {
             Data::Float(tensor.int32_data.iter().map(|&v| half(v as u16)).collect())

@@ -1,31 +1,42 @@
-//! Element-wise arithmetic, clipping, rearrangements of items, and the tail in the clear.
+//! Element-wise arithmetic, clipping and rearrangements of items.
 
 use super::call::{Call, Fault, Value, bad, item_axis, unsupported};
+use super::compose::Composer;
 use super::constant::{Constant, Data};
+use super::fold::select;
 use super::lower::Builder;
 use super::shape;
-use crate::graph::{Affine, Op, Tail, TailFunction, ValueId, len};
+use crate::graph::{Affine, Op, ValueId, Weights, len};
 use crate::index::{broadcast, common_shape, pick, transpose, whole};
 
 /// Add, Sub, Mul and Div with at least one computed factor.
 pub(super) fn arithmetic(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     match (call.required(0)?, call.required(1)?) {
-        (Value::Secret { .. }, Value::Constant(_)) => with_constant(call, builder, 0, 1),
-        (Value::Constant(_), Value::Secret { .. }) if call.node.op_type == "Div" => {
-            unsupported("it divides by a computed value; division by a constant is supported")
+        (Value::Secret { .. }, Value::Constant(_)) => {
+            let x = call.secret(0)?.0;
+            with_constant(call, builder, x, 0, 1)
         }
-        (Value::Constant(_), Value::Secret { .. }) => with_constant(call, builder, 1, 0),
+        (Value::Constant(_), Value::Secret { .. }) => {
+            let x = call.secret(1)?.0;
+            let x = match call.node.op_type.as_str() {
+                "Div" => Composer::new(call, builder).reciprocal(x)?,
+                _ => x,
+            };
+            with_constant(call, builder, x, 1, 0)
+        }
         _ => of_two(call, builder),
     }
 }
 
+/// The operation on input `secret` and a constant; of a divisor, `x` is the reciprocal already.
 fn with_constant(
     call: &Call,
     builder: &mut Builder,
+    x: ValueId,
     secret: usize,
     constant: usize,
 ) -> Result<Value, Fault> {
-    let (x, shape) = call.secret(secret)?;
+    let (_, shape) = call.secret(secret)?;
     let (constant_shape, values) = call.weights(constant)?;
     let mut fixed = constant_shape;
     if fixed.len() == shape.len() + 1 {
@@ -48,13 +59,18 @@ fn with_constant(
     let x = stretch(call, builder, x, shape, &out)?;
     let (inner, numbers) = channels(fixed, &values, &out)
         .ok_or_else(|| Fault::Bad("its constant cannot be stretched".into()))?;
-    let minus = || vec![-1.0; numbers.len()];
+    let mut number = |what: &str, f: fn(f32) -> f32| {
+        let how = format!("{what} {fixed:?} over {out:?}");
+        let numbers = || numbers.iter().copied().map(f).collect();
+        builder.derive(&values, how, numbers)
+    };
+    let none = Weights::default;
     let (scale, shift) = match (call.node.op_type.as_str(), secret) {
-        ("Add", _) => (vec![], numbers),
-        ("Sub", 0) => (vec![], numbers.iter().map(|v| -v).collect()),
-        ("Sub", _) => (minus(), numbers),
-        ("Mul", _) => (numbers, vec![]),
-        _ => (numbers.iter().map(|v| 1.0 / v).collect(), vec![]),
+        ("Add", _) => (none(), number("itself", |v| v)),
+        ("Sub", 0) => (none(), number("negative", |v| -v)),
+        ("Sub", _) => (number("-1", |_| -1.0), number("itself", |v| v)),
+        ("Mul", _) | ("Div", 1) => (number("itself", |v| v), none()),
+        _ => (number("reciprocal", |v| 1.0 / v), none()),
     };
     if scale.iter().any(|v: &f32| !v.is_finite()) {
         return bad("it divides by 0");
@@ -91,18 +107,17 @@ fn of_two(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let op = match call.node.op_type.as_str() {
         "Add" => Op::Add,
         "Sub" => Op::Sub,
-        "Mul" => Op::Mul,
-        _ => {
-            return unsupported(
-                "it divides by a computed value; division by a constant is supported",
-            );
-        }
+        _ => Op::Mul,
     };
     let out = common_shape(a, b).filter(|_| a.len() == b.len());
     let Some(out) = out else {
         return bad(format!(
             "the item shapes {a:?} and {b:?} do not fit together"
         ));
+    };
+    let y = match call.node.op_type.as_str() {
+        "Div" => Composer::new(call, builder).reciprocal(y)?,
+        _ => y,
     };
     let inputs = vec![
         stretch(call, builder, x, a, &out)?,
@@ -139,9 +154,12 @@ fn stretch(
     }
 }
 
-pub(super) fn relu(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    let (x, shape) = call.secret(0)?;
-    builder.push(call, Op::Relu, vec![x], shape.to_vec())
+/// An operation on every element by itself, wherever the batch axis stands.
+pub(super) fn unary(call: &Call, builder: &mut Builder, op: Op) -> Result<Value, Fault> {
+    let (x, shape, batch) = call.secret_at(0)?;
+    let id = builder.add(call.name.clone(), op, vec![x], shape.to_vec())?;
+    let shape = shape.to_vec();
+    Ok(Value::Secret { id, shape, batch })
 }
 
 pub(super) fn clip(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
@@ -172,16 +190,47 @@ pub(super) fn clip(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
 }
 
 pub(super) fn transposed(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    let (x, shape) = call.secret(0)?;
-    let order = shape::item_permutation(call, shape.len())?;
+    let (x, shape, batch) = call.secret_at(0)?;
+    let (order, batch) = shape::item_permutation(call, shape.len(), batch)?;
     let out = order.iter().map(|&a| shape[a]).collect();
-    rearrange(call, builder, x, transpose(shape, &order), out)
+    rearrange(call, builder, x, transpose(shape, &order), (out, batch))
 }
 
 pub(super) fn selected(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    let (x, shape) = call.secret(0)?;
-    let (out, index) = shape::item_selection(call, shape)?;
-    rearrange(call, builder, x, index, out)
+    let (x, shape, batch) = call.secret_at(0)?;
+    let (out, index, batch) = shape::item_selection(call, shape, batch)?;
+    rearrange(call, builder, x, index, (out, batch))
+}
+
+/// The parts of Split: as many as the node names outputs, equal unless their sizes are given.
+pub(super) fn split(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
+    let (x, shape, batch) = call.secret_at(0)?;
+    let along = item_axis(call.int("axis", 0), shape.len(), batch)?;
+    let (size, parts) = (shape[along], call.node.output.len());
+    let sizes = match call.optional_ints(1)? {
+        Some(given) => shape::sizes_of(given)?,
+        None => {
+            let most = size.div_ceil(parts.max(1));
+            (0..parts)
+                .map(|i| most.min(size.saturating_sub(i * most)))
+                .collect()
+        }
+    };
+    let sum = sizes.iter().try_fold(0usize, |sum, &s| sum.checked_add(s));
+    if sizes.len() != parts || sum != Some(size) || sizes.contains(&0) {
+        return bad(format!(
+            "its {parts} parts of the sizes {sizes:?} are not an axis of {size}"
+        ));
+    }
+    let mut start = 0;
+    let mut part = |size: usize| {
+        let picks = (start..start + size).collect();
+        start += size;
+        let mut out = shape.to_vec();
+        out[along] = size;
+        rearrange(call, builder, x, select(shape, along, picks), (out, batch))
+    };
+    sizes.into_iter().map(&mut part).collect()
 }
 
 fn rearrange(
@@ -189,12 +238,16 @@ fn rearrange(
     builder: &mut Builder,
     x: ValueId,
     index: Vec<u32>,
-    out: Vec<usize>,
+    (shape, batch): (Vec<usize>, usize),
 ) -> Result<Value, Fault> {
-    if index.iter().copied().eq(0..index.len() as u32) && index.len() == builder.len(x) {
-        return Ok(Value::Secret { id: x, shape: out });
-    }
-    builder.push(call, Op::Rearrange { index, fill: 0.0 }, vec![x], out)
+    let same = index.iter().copied().eq(0..index.len() as u32) && index.len() == builder.len(x);
+    let id = if same {
+        x
+    } else {
+        let op = Op::Rearrange { index, fill: 0.0 };
+        builder.add(call.name.clone(), op, vec![x], shape.clone())?
+    };
+    Ok(Value::Secret { id, shape, batch })
 }
 
 pub(super) fn pad(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
@@ -227,7 +280,7 @@ pub(super) fn pad(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         if (before, after) == (0, 0) {
             continue;
         }
-        let along = item_axis(axis, shape.len())?;
+        let along = item_axis(axis, shape.len(), 0)?;
         let size = shape[along] as i64;
         if !(-size..1 << 20).contains(&before) || !(-size..1 << 20).contains(&after) {
             return bad(format!(
@@ -258,7 +311,7 @@ pub(super) fn concat(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
     let Some(&(_, first)) = parts.first() else {
         return bad("it has no inputs");
     };
-    let along = item_axis(call.int("axis", 0), first.len())?;
+    let along = item_axis(call.int("axis", 0), first.len(), 0)?;
     let mut out = first.to_vec();
     out[along] = 0;
     for (_, shape) in &parts {
@@ -278,57 +331,4 @@ pub(super) fn concat(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
         parts.iter().map(|p| p.0).collect(),
         out,
     )
-}
-
-/// Softmax, LogSoftmax, ArgMax and Sigmoid: computed by the receiver of the result.
-pub(super) fn tail(call: &Call) -> Result<Value, Fault> {
-    let (id, revealed_shape, mut tail, shape) = match call.required(0)? {
-        Value::Secret { id, shape } => (*id, shape, vec![], shape),
-        Value::Clear {
-            id,
-            revealed_shape,
-            tail,
-            shape,
-        } => (*id, revealed_shape, tail.clone(), shape),
-        _ => return unsupported("its input is a constant"),
-    };
-    let op = call.node.op_type.as_str();
-    let mut out = shape.clone();
-    if op == "Sigmoid" {
-        tail.push(Tail {
-            function: TailFunction::Sigmoid,
-            outer: 1,
-            size: 1,
-            inner: len(shape),
-        });
-    } else {
-        let along = item_axis(
-            call.int("axis", if op == "ArgMax" { 0 } else { -1 }),
-            shape.len(),
-        )?;
-        let function = match (op, call.int("select_last_index", 0)) {
-            ("Softmax", _) => TailFunction::Softmax,
-            ("LogSoftmax", _) => TailFunction::LogSoftmax,
-            (_, 0) => TailFunction::ArgMax,
-            _ => TailFunction::ArgMaxLast,
-        };
-        tail.push(Tail {
-            function,
-            outer: len(&shape[..along]),
-            size: shape[along],
-            inner: len(&shape[along + 1..]),
-        });
-        if op == "ArgMax" {
-            out[along] = 1;
-            if call.int("keepdims", 1) == 0 {
-                out.remove(along);
-            }
-        }
-    }
-    Ok(Value::Clear {
-        id,
-        revealed_shape: revealed_shape.clone(),
-        tail,
-        shape: out,
-    })
 }

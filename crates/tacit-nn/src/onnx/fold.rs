@@ -67,9 +67,8 @@ fn rearranged(call: &Call, (shape, index): (Vec<usize>, Vec<u32>)) -> Result<Con
 fn shape_of(call: &Call) -> Result<Constant, Fault> {
     let full: Vec<i64> = match call.required(0)? {
         Value::Constant(c) => c.shape.iter().map(|&d| d as i64).collect(),
-        Value::Secret { shape, .. } | Value::Clear { shape, .. } => std::iter::once(BATCH)
-            .chain(shape.iter().map(|&d| d as i64))
-            .collect(),
+        Value::Secret { shape, batch, .. } => with_batch(shape, *batch),
+        Value::Clear { shape, .. } => with_batch(shape, 0),
         Value::Unknown => return bad("its input is unknown"),
     };
     let rank = full.len() as i64;
@@ -78,6 +77,13 @@ fn shape_of(call: &Call) -> Result<Constant, Fault> {
     Ok(Constant::ints(
         full.get(start..end).unwrap_or_default().to_vec(),
     ))
+}
+
+/// A shape as the file has it, with the batch axis.
+fn with_batch(shape: &[usize], batch: usize) -> Vec<i64> {
+    let mut full: Vec<i64> = shape.iter().map(|&d| d as i64).collect();
+    full.insert(batch, BATCH);
+    full
 }
 
 fn constant(call: &Call, reader: &Reader) -> Result<Constant, Fault> {
@@ -89,18 +95,18 @@ fn constant(call: &Call, reader: &Reader) -> Result<Constant, Fault> {
     else {
         return bad("it has no value");
     };
-    let floats = |shape: Vec<usize>, v: Vec<f32>| Constant {
+    let floats = |shape: Vec<usize>, v: &[f32]| Constant {
         shape,
-        data: Data::Float(v),
+        data: Data::Float(v.into()),
     };
     match (a.name.as_str(), &a.t, a.f, a.i) {
         ("value", Some(t), ..) => reader.read(t).map_err(|e| Fault::Bad(e.to_string())),
-        ("value_float", _, Some(f), _) => Ok(floats(vec![], vec![f])),
+        ("value_float", _, Some(f), _) => Ok(floats(vec![], &[f])),
         ("value_int", _, _, Some(i)) => Ok(Constant {
             shape: vec![],
             data: Data::Int(vec![i]),
         }),
-        ("value_floats", ..) => Ok(floats(vec![a.floats.len()], a.floats.clone())),
+        ("value_floats", ..) => Ok(floats(vec![a.floats.len()], &a.floats)),
         ("value_ints", ..) => Ok(Constant::ints(a.ints.clone())),
         (other, ..) => bad(format!(
             "its attribute '{other}' is not a tensor, number or list of numbers"
@@ -112,9 +118,9 @@ fn constant_of_shape(call: &Call, reader: &Reader) -> Result<Constant, Fault> {
     let shape = shape::sizes_of(call.ints(0)?)?;
     let n = bounded_len(&shape)?;
     let data = match call.attribute("value").and_then(|a| a.t.as_ref()) {
-        None => Data::Float(vec![0.0; n]),
+        None => Data::Float(vec![0.0; n].into()),
         Some(t) => match reader.read(t).map_err(|e| Fault::Bad(e.to_string()))?.data {
-            Data::Float(v) if v.len() == 1 => Data::Float(vec![v[0]; n]),
+            Data::Float(v) if v.len() == 1 => Data::Float(vec![v[0]; n].into()),
             Data::Int(v) if v.len() == 1 => Data::Int(vec![v[0]; n]),
             _ => return bad("its value must be one number"),
         },
@@ -162,7 +168,7 @@ fn arithmetic(call: &Call) -> Result<Constant, Fault> {
         match (stretch(a)?, stretch(b)?) {
             (Data::Float(x), Data::Float(y)) => Data::Float(
                 x.iter()
-                    .zip(&y)
+                    .zip(y.iter())
                     .map(|(x, y)| float_op(op, *x, *y))
                     .collect(),
             ),
@@ -206,7 +212,7 @@ fn unary(call: &Call) -> Result<Constant, Fault> {
     };
     Ok(Constant {
         shape: shape.to_vec(),
-        data: Data::Float(values.into_iter().map(f).collect()),
+        data: Data::Float(values.iter().copied().map(f).collect()),
     })
 }
 
@@ -253,7 +259,7 @@ fn concat(call: &Call, inputs: &[&Constant]) -> Result<Constant, Fault> {
         .iter()
         .map(|c| {
             if let Data::Float(v) = &c.data {
-                Some(v.as_slice())
+                Some(&v[..])
             } else {
                 None
             }
@@ -261,7 +267,7 @@ fn concat(call: &Call, inputs: &[&Constant]) -> Result<Constant, Fault> {
         .collect();
     let data = match (ints, floats) {
         (Some(parts), _) => Data::Int(join(outer, &parts)),
-        (_, Some(parts)) => Data::Float(join(outer, &parts)),
+        (_, Some(parts)) => Data::Float(join(outer, &parts).into()),
         _ => return bad("its inputs have different data types"),
     };
     Ok(Constant { shape, data })

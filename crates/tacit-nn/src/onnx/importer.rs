@@ -6,6 +6,7 @@ use super::call::{Call, Fault, Value};
 use super::constant::Reader;
 use super::lower::{self, Builder, SUPPORTED};
 use super::proto::{DimensionProto, GraphProto, NodeProto, ValueInfoProto, data_type};
+use super::tail::last_nodes;
 use super::{ImportError, ImportOptions, UnsupportedNode, fold};
 use crate::graph::Graph;
 
@@ -39,25 +40,33 @@ impl<'a> Importer<'a> {
             Value::Secret {
                 id: 0,
                 shape: input_shape.clone(),
+                batch: 0,
             },
         );
         let mut refused = Vec::new();
         let mut budget: usize = env.values().map(constant_len).sum();
+        let last = last_nodes(&order);
         for node in order {
-            let value = self.node(node, &env, &mut builder, &mut refused)?;
-            budget += constant_len(&value);
+            let last = last.contains(&std::ptr::from_ref(node));
+            let values = self.node(node, last, &env, &mut builder, &mut refused)?;
+            budget += values.iter().map(constant_len).sum::<usize>();
             if budget > MAX_CONSTANTS {
                 return Err(ImportError::File(format!(
                     "its constants have more than {MAX_CONSTANTS} elements"
                 )));
             }
-            self.define(&mut env, node, value, &used, &mut refused)?;
+            self.define(&mut env, node, values, &used, &mut refused)?;
         }
         if !refused.is_empty() {
             return Err(ImportError::Unsupported(refused));
         }
         let (revealed_shape, tail, output_shape, id) = match env.remove(output) {
-            Some(Value::Secret { id, shape }) => (shape.clone(), vec![], shape, id),
+            Some(Value::Secret { batch, .. }) if batch != 0 => {
+                return Err(ImportError::File(format!(
+                    "its output '{output}' has the batch as axis {batch}; it must stand first"
+                )));
+            }
+            Some(Value::Secret { id, shape, .. }) => (shape.clone(), vec![], shape, id),
             Some(Value::Clear {
                 id,
                 revealed_shape,
@@ -240,14 +249,15 @@ impl<'a> Importer<'a> {
         Ok(env)
     }
 
-    /// The first output of a node; what cannot be supported is collected.
+    /// The outputs of a node; what cannot be supported is collected.
     fn node(
         &self,
         node: &NodeProto,
+        last: bool,
         env: &HashMap<&str, Value>,
         builder: &mut Builder,
         refused: &mut Vec<UnsupportedNode>,
-    ) -> Result<Value, ImportError> {
+    ) -> Result<Vec<Value>, ImportError> {
         let mut inputs = Vec::new();
         for name in &node.input {
             let value = env.get(name.as_str());
@@ -264,59 +274,55 @@ impl<'a> Importer<'a> {
         let known = SUPPORTED.contains(&node.op_type.as_str())
             && (node.domain.is_empty() || node.domain == "ai.onnx");
         if known && inputs.iter().flatten().any(|v| matches!(v, Value::Unknown)) {
-            return Ok(Value::Unknown);
+            return Ok(unknown(node));
         }
         let call = Call {
             node,
             name: name_of(node).to_string(),
+            last,
             inputs,
         };
         let result = if known {
             match fold::fold(&call, &self.reader) {
-                Ok(Some(constant)) => Ok(Value::Constant(constant)),
+                Ok(Some(constant)) => Ok(vec![Value::Constant(constant)]),
                 Ok(None) => lower::lower(&call, builder),
                 Err(fault) => Err(fault),
             }
         } else {
-            lower::refuse(node)
+            lower::refuse(node).map(|value| vec![value])
         };
         match result {
-            Ok(value) => Ok(value),
+            Ok(values) => Ok(values),
             Err(Fault::Bad(why)) => Err(invalid(node, why)),
             Err(Fault::Unsupported(why)) => {
                 refused.push(unsupported(node, why));
-                Ok(Value::Unknown)
+                Ok(unknown(node))
             }
         }
     }
 
-    /// Names a node's outputs; all but the first exist only in training.
+    /// Names a node's outputs.
     fn define(
         &self,
         env: &mut HashMap<&'a str, Value>,
         node: &'a NodeProto,
-        value: Value,
+        values: Vec<Value>,
         used: &HashSet<&str>,
         refused: &mut Vec<UnsupportedNode>,
     ) -> Result<(), ImportError> {
-        let known = !matches!(value, Value::Unknown);
         for (i, name) in node
             .output
             .iter()
             .enumerate()
             .filter(|(_, n)| !n.is_empty())
         {
-            if i > 0 && known && used.contains(name.as_str()) {
+            if i >= values.len() && used.contains(name.as_str()) {
                 refused.push(unsupported(
                     node,
-                    format!("its output {i} ('{name}') is used; only the first is supported"),
+                    format!("its output {i} ('{name}') is used, which is not supported"),
                 ));
             }
-            let output = if i == 0 {
-                value.clone()
-            } else {
-                Value::Unknown
-            };
+            let output = values.get(i).cloned().unwrap_or(Value::Unknown);
             if env.insert(name, output).is_some() {
                 return Err(invalid(
                     node,
@@ -336,9 +342,15 @@ fn constant_len(value: &Value) -> usize {
     }
 }
 
+/// An unknown value for each output of a node.
+fn unknown(node: &NodeProto) -> Vec<Value> {
+    vec![Value::Unknown; node.output.len()]
+}
+
 fn name_of(node: &NodeProto) -> &str {
     if node.name.is_empty() {
-        node.output.first().map_or("?", String::as_str)
+        let named = node.output.iter().find(|name| !name.is_empty());
+        named.map_or("?", String::as_str)
     } else {
         &node.name
     }

@@ -3,7 +3,7 @@
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::lower::Builder;
 use super::pool::{Window, spatial};
-use crate::graph::{Affine, Conv, ConvGeometry, Linear, Op, len};
+use crate::graph::{Affine, Conv, ConvGeometry, Linear, Op, Weights, len};
 
 pub(super) fn conv(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape) = call.secret(0)?;
@@ -55,9 +55,9 @@ pub(super) fn conv(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     )
 }
 
-fn bias(given: Option<(&[usize], Vec<f32>)>, n: usize) -> Result<Vec<f32>, Fault> {
+fn bias(given: Option<(&[usize], Weights)>, n: usize) -> Result<Weights, Fault> {
     match given {
-        None => Ok(vec![]),
+        None => Ok(Weights::default()),
         Some((shape, values)) if shape == [n] => Ok(values),
         Some((shape, _)) => bad(format!(
             "its bias has the shape {shape:?}, {n} numbers are needed"
@@ -73,7 +73,7 @@ fn matrix(shape: &[usize]) -> Result<[usize; 2], Fault> {
     })
 }
 
-fn transposed(weight: &[f32], [rows, columns]: [usize; 2]) -> Vec<f32> {
+pub(super) fn transposed(weight: &[f32], [rows, columns]: [usize; 2]) -> Vec<f32> {
     (0..columns)
         .flat_map(|c| (0..rows).map(move |r| weight[r * columns + c]))
         .collect()
@@ -87,7 +87,9 @@ pub(super) fn gemm(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         return unsupported("its transA mixes the items of a batch");
     }
     if call.int("transB", 0) != 0 {
-        weight = transposed(&weight, dims);
+        weight = builder.derive(&weight, format!("{dims:?} transposed"), || {
+            transposed(&weight, dims)
+        });
         dims.reverse();
     }
     let [k, n] = dims;
@@ -97,15 +99,19 @@ pub(super) fn gemm(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         ));
     }
     let alpha = call.float("alpha", 1.0);
-    weight.iter_mut().for_each(|w| *w *= alpha);
+    weight = scaled(builder, weight, alpha);
     let beta = call.float("beta", 1.0);
     let bias = match call.optional_weights(2)? {
-        None => vec![],
+        None => Weights::default(),
         Some((shape, values)) => {
             let row = shape.iter().rev().skip(1).all(|&d| d == 1);
             match values.len() {
-                1 => vec![values[0] * beta; n],
-                count if count == n && row => values.iter().map(|v| v * beta).collect(),
+                1 => {
+                    let how = format!("{n} times");
+                    let all = builder.derive(&values, how, || vec![values[0]; n]);
+                    scaled(builder, all, beta)
+                }
+                count if count == n && row => scaled(builder, values, beta),
                 _ => {
                     return bad(format!(
                         "its third input has the shape {shape:?}, {n} numbers are needed"
@@ -128,6 +134,15 @@ pub(super) fn gemm(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     )
 }
 
+/// `weight` times a factor.
+fn scaled(builder: &mut Builder, weight: Weights, factor: f32) -> Weights {
+    if factor == 1.0 {
+        return weight;
+    }
+    let times = || weight.iter().map(|w| w * factor).collect();
+    builder.derive(&weight, format!("times {factor}"), times)
+}
+
 pub(super) fn matmul(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape) = call.secret(0)?;
     let (weight_shape, weight) = call.weights(1)?;
@@ -146,7 +161,7 @@ pub(super) fn matmul(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
             k: columns,
             n,
             weight,
-            bias: vec![],
+            bias: Weights::default(),
         }),
         vec![x],
         out,
@@ -172,10 +187,10 @@ pub(super) fn batch_norm(call: &Call, builder: &mut Builder) -> Result<Value, Fa
         numbers.push(values);
     }
     let epsilon = call.float("epsilon", 1e-5);
-    let scale: Vec<f32> = (0..channels)
+    let scale: Weights = (0..channels)
         .map(|c| numbers[0][c] / (numbers[3][c] + epsilon).sqrt())
         .collect();
-    let shift: Vec<f32> = (0..channels)
+    let shift: Weights = (0..channels)
         .map(|c| numbers[1][c] - numbers[2][c] * scale[c])
         .collect();
     if let Some(c) = (0..channels).find(|&c| !scale[c].is_finite() || !shift[c].is_finite()) {

@@ -1,9 +1,11 @@
 //! From ONNX nodes to the operations of [`Graph`](crate::graph::Graph).
 
+use std::collections::HashMap;
+
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::proto::{NodeProto, data_type};
-use super::{element, linear, pool, shape};
-use crate::graph::{Node, Op, ValueId};
+use super::{element, function, linear, pool, recurrent, shape, tail};
+use crate::graph::{Node, Op, ValueId, Weights, len};
 
 /// The operations that import takes over.
 pub const SUPPORTED: &[&str] = &[
@@ -19,19 +21,27 @@ pub const SUPPORTED: &[&str] = &[
     "Conv",
     "Div",
     "Dropout",
+    "Erf",
+    "Exp",
     "Expand",
     "Flatten",
+    "GRU",
     "Gather",
+    "Gelu",
     "Gemm",
     "GlobalAveragePool",
     "GlobalMaxPool",
     "Identity",
+    "LSTM",
+    "LayerNormalization",
     "LogSoftmax",
     "MatMul",
     "MaxPool",
     "Mul",
     "Neg",
     "Pad",
+    "Pow",
+    "RNN",
     "Reciprocal",
     "ReduceMean",
     "Relu",
@@ -40,9 +50,11 @@ pub const SUPPORTED: &[&str] = &[
     "Sigmoid",
     "Slice",
     "Softmax",
+    "Split",
     "Sqrt",
     "Squeeze",
     "Sub",
+    "Tanh",
     "Transpose",
     "Unsqueeze",
 ];
@@ -50,12 +62,12 @@ pub const SUPPORTED: &[&str] = &[
 /// What to use instead of an operation that is not supported.
 fn substitute(op: &str) -> Option<&'static str> {
     Some(match op {
-        "LeakyRelu" | "PRelu" | "Elu" | "Selu" | "Gelu" | "Softplus" | "Mish" | "HardSwish"
-        | "Celu" => "Relu",
-        "Tanh" | "HardSigmoid" | "Softsign" => "Clip, or Relu",
-        "GRU" | "LSTM" | "RNN" => "Conv over the time axis",
-        "LayerNormalization" | "InstanceNormalization" | "GroupNormalization" | "LRN" => {
-            "BatchNormalization"
+        "LeakyRelu" | "PRelu" | "Elu" | "Selu" | "Softplus" | "Mish" | "HardSwish" | "Celu" => {
+            "Relu"
+        }
+        "HardSigmoid" | "Softsign" => "Sigmoid, or Clip",
+        "InstanceNormalization" | "GroupNormalization" | "LRN" => {
+            "BatchNormalization, or LayerNormalization"
         }
         "ConvTranspose" => "Conv",
         "LpPool" => "AveragePool",
@@ -68,20 +80,46 @@ fn substitute(op: &str) -> Option<&'static str> {
 /// The most elements of all values of one item together.
 const MAX_VALUES: usize = 1 << 28;
 
+/// The most operations: a plan with more is not read.
+const MAX_NODES: usize = 10_000;
+
 /// The graph being built.
 #[derive(Default)]
 pub(super) struct Builder {
     pub nodes: Vec<Node>,
-    pub lens: Vec<usize>,
     /// The batch size in the file, where it gives one.
     pub batch: Option<i64>,
+    /// The value `1 / sqrt(x)` beside every value `sqrt(x)`.
+    pub inverse_roots: HashMap<ValueId, ValueId>,
+    /// The item shape of every value.
+    shapes: Vec<Vec<usize>>,
+    /// What was made of constants, by their address and how. The constants are kept beside, so that
+    /// no address is used again.
+    derived: HashMap<(*const f32, String), [Weights; 2]>,
     total: usize,
 }
 
 impl Builder {
     /// Elements of one item of a value.
     pub(super) fn len(&self, id: ValueId) -> usize {
-        self.lens[id]
+        len(&self.shapes[id])
+    }
+
+    /// The shape of one item of a value.
+    pub(super) fn shape(&self, id: ValueId) -> Vec<usize> {
+        self.shapes[id].clone()
+    }
+
+    /// What `make` makes of `source`: the same weights each time that `how` is the same.
+    pub(super) fn derive(
+        &mut self,
+        source: &Weights,
+        how: String,
+        make: impl FnOnce() -> Vec<f32>,
+    ) -> Weights {
+        let made = || [source.clone(), make().into()];
+        let entry = self.derived.entry((source.as_ptr(), how));
+        entry.or_insert_with(made)[1].clone()
     }
 
     /// Counts a value of the given item shape.
@@ -91,7 +129,7 @@ impl Builder {
             return Err(format!("the item shape {shape:?} has no elements"));
         }
         self.total += n;
-        self.lens.push(n);
+        self.shapes.push(shape.to_vec());
         if self.total > MAX_VALUES {
             return Err(format!(
                 "the model's values have more than {MAX_VALUES} elements for one item"
@@ -107,29 +145,54 @@ impl Builder {
         inputs: Vec<ValueId>,
         shape: Vec<usize>,
     ) -> Result<Value, Fault> {
+        let id = self.add(call.name.clone(), op, inputs, shape.clone())?;
+        Ok(Value::Secret {
+            id,
+            shape,
+            batch: 0,
+        })
+    }
+
+    /// Adds a node of any name.
+    pub(super) fn add(
+        &mut self,
+        name: String,
+        op: Op,
+        inputs: Vec<ValueId>,
+        shape: Vec<usize>,
+    ) -> Result<ValueId, Fault> {
         self.count(&shape)?;
+        if self.nodes.len() == MAX_NODES {
+            return bad(format!("the model has more than {MAX_NODES} operations"));
+        }
         self.nodes.push(Node {
-            name: call.name.clone(),
+            name,
             op,
             inputs,
-            shape: shape.clone(),
-        });
-        Ok(Value::Secret {
-            id: self.nodes.len(),
             shape,
-        })
+        });
+        Ok(self.nodes.len())
     }
 }
 
-/// The first output of a node.
-pub(super) fn lower(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+/// The outputs of a node; those that are left out exist only in training.
+pub(super) fn lower(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
+    match call.node.op_type.as_str() {
+        "GRU" | "LSTM" | "RNN" => recurrent::recurrent(call, builder),
+        "Split" => element::split(call, builder),
+        _ => Ok(vec![one(call, builder)?]),
+    }
+}
+
+/// The output of a node that has one.
+fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     match call.node.op_type.as_str() {
         "Conv" => linear::conv(call, builder),
         "Gemm" => linear::gemm(call, builder),
         "MatMul" => linear::matmul(call, builder),
         "BatchNormalization" => linear::batch_norm(call, builder),
         "Add" | "Sub" | "Mul" | "Div" => element::arithmetic(call, builder),
-        "Relu" => element::relu(call, builder),
+        "Relu" => element::unary(call, builder, Op::Relu),
         "Clip" => element::clip(call, builder),
         "MaxPool" | "AveragePool" => pool::pool(call, builder),
         "GlobalMaxPool" | "GlobalAveragePool" => pool::global(call, builder),
@@ -138,7 +201,16 @@ pub(super) fn lower(call: &Call, builder: &mut Builder) -> Result<Value, Fault> 
         "Gather" | "Slice" => element::selected(call, builder),
         "Pad" => element::pad(call, builder),
         "Concat" => element::concat(call, builder),
-        "Softmax" | "LogSoftmax" | "ArgMax" | "Sigmoid" => element::tail(call),
+        "Softmax" | "LogSoftmax" | "ArgMax" | "Sigmoid" if call.last => tail::tail(call),
+        "Sigmoid" | "Tanh" | "Exp" | "Erf" => function::elementary(call, builder),
+        "Sqrt" | "Reciprocal" => function::root_or_reciprocal(call, builder),
+        "Pow" => function::pow(call, builder),
+        "Gelu" => function::gelu(call, builder),
+        "Softmax" => function::softmax(call, builder),
+        "LayerNormalization" => function::layer_norm(call, builder),
+        "LogSoftmax" | "ArgMax" => unsupported(
+            "it is supported at the end of the model, where the receiver of the result computes it",
+        ),
         "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" => reshape(call, builder),
         "Identity" => Ok(call.required(0)?.clone()),
         "Dropout" => dropout(call),
@@ -161,9 +233,15 @@ pub(super) fn refuse(node: &NodeProto) -> Result<Value, Fault> {
 fn reshape(call: &Call, builder: &Builder) -> Result<Value, Fault> {
     let value = call.required(0)?;
     match value {
-        Value::Secret { shape, .. } | Value::Clear { shape, .. } => {
-            Ok(value.with_shape(shape::item_shape(call, shape, builder.batch)?))
+        Value::Secret { id, shape, batch } => {
+            let (shape, batch) = shape::item_shape(call, shape, *batch, builder.batch)?;
+            let id = *id;
+            Ok(Value::Secret { id, shape, batch })
         }
+        Value::Clear { shape, .. } => match shape::item_shape(call, shape, 0, builder.batch)? {
+            (shape, 0) => Ok(value.with_shape(shape)),
+            _ => unsupported("it moves the batch axis"),
+        },
         _ => bad("its shape is computed"),
     }
 }

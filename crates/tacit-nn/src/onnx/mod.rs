@@ -1,15 +1,19 @@
 //! Import of ONNX models: the file is read as hostile, resolved and reduced to a [`Graph`].
 
 mod call;
+mod compose;
 mod constant;
 mod element;
 mod fold;
+mod function;
 mod importer;
 mod linear;
 mod lower;
 mod pool;
 pub mod proto;
+mod recurrent;
 mod shape;
+mod tail;
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -141,7 +141,7 @@ pub(super) fn global(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
     )
 }
 
-/// ReduceMean over all axes after the channels, which is a global average.
+/// ReduceMean over the last axes, which is a global average.
 pub(super) fn reduce_mean(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape) = call.secret(0)?;
     let given = match (call.optional_ints(1)?, call.attribute("axes")) {
@@ -154,26 +154,29 @@ pub(super) fn reduce_mean(call: &Call, builder: &mut Builder) -> Result<Value, F
         .map(|&a| axis(a, shape.len() + 1))
         .collect::<Result<Vec<_>, _>>()?;
     axes.sort_unstable();
-    if shape.len() < 2 || !axes.iter().copied().eq(2..shape.len() + 1) {
-        return unsupported("it takes the mean over other axes than all those after the channels");
+    let first = (shape.len() + 1).saturating_sub(axes.len());
+    if axes.is_empty() || first == 0 || !axes.iter().copied().eq(first..shape.len() + 1) {
+        return unsupported("it takes the mean over other axes than the last ones of an item");
     }
+    let (kept, meant) = shape.split_at(first - 1);
     let mean = push(
         call,
         builder,
         x,
-        whole(shape[0], [1, len(&shape[1..])]),
+        whole(len(kept), [1, len(meant)]),
         1,
         false,
     )?;
-    let kept = if call.int("keepdims", 1) != 0 {
-        shape.len() - 1
+    let ones = if call.int("keepdims", 1) != 0 {
+        meant.len()
     } else {
         0
     };
-    Ok(mean.with_shape([vec![shape[0]], vec![1; kept]].concat()))
+    Ok(mean.with_shape([kept.to_vec(), vec![1; ones]].concat()))
 }
 
-fn whole(channels: usize, [height, width]: [usize; 2]) -> Pool {
+/// One window over each channel.
+pub(super) fn whole(channels: usize, [height, width]: [usize; 2]) -> Pool {
     Pool {
         channels,
         height,

@@ -3,21 +3,22 @@
 use super::call::{Call, Fault, axis, bad, item_axis, unsupported};
 use super::constant::{BATCH, bounded_len};
 use super::fold::select;
+use crate::graph::len;
 
 /// Which shape a node sees.
 #[derive(Clone, Copy)]
 enum Axes {
     /// All axes of a constant.
     All,
-    /// The axes of an item; the file counts the batch axis too.
-    Item,
+    /// The axes of an item; the file counts the batch axis too, which stands before this one.
+    Item(usize),
 }
 
 impl Axes {
     fn resolve(self, given: i64, rank: usize) -> Result<usize, Fault> {
         match self {
             Axes::All => axis(given, rank),
-            Axes::Item => item_axis(given, rank),
+            Axes::Item(batch) => item_axis(given, rank, batch),
         }
     }
 }
@@ -25,7 +26,8 @@ impl Axes {
 /// Integers as sizes.
 pub(super) fn sizes_of(ints: &[i64]) -> Result<Vec<usize>, Fault> {
     let size = |&v: &i64| match v {
-        BATCH => bad("it makes a tensor of the batch size, which is free"),
+        // A constant is the same for every item: one stands for all.
+        BATCH => Ok(1),
         v => usize::try_from(v).or_else(|_| bad(format!("{v} is not a size"))),
     };
     ints.iter().map(size).collect()
@@ -47,41 +49,74 @@ pub(super) fn constant_shape(call: &Call, shape: &[usize]) -> Result<Vec<usize>,
                 shape[at..].iter().product(),
             ])
         }
-        "Squeeze" => squeeze(call, shape, Axes::All),
-        _ => unsqueeze(call, shape, Axes::All),
+        "Squeeze" => {
+            let dropped = squeezed(call, shape, Axes::All)?;
+            Ok(without(shape, &dropped))
+        }
+        _ => {
+            let ones = unsqueezed(call, shape.len())?;
+            Ok(with_ones(shape, &ones))
+        }
     }
 }
 
-/// The new item shape of a value under the same nodes; `batch` is the file's own batch size.
+/// The new item shape of a value under the same nodes, and where its batch axis stands then; it
+/// stands before axis `batch` and in the file has the size `size`, where that is given.
 pub(super) fn item_shape(
     call: &Call,
     shape: &[usize],
-    batch: Option<i64>,
-) -> Result<Vec<usize>, Fault> {
+    batch: usize,
+    size: Option<i64>,
+) -> Result<(Vec<usize>, usize), Fault> {
     match call.node.op_type.as_str() {
-        "Reshape" => {
-            let target = call.ints(1)?;
-            let Some((&first, rest)) = target.split_first() else {
-                return unsupported("it drops the batch axis");
-            };
-            let keeps_batch = [BATCH, -1, 1].contains(&first)
-                || Some(first) == batch
-                || (first == 0 && call.int("allowzero", 0) == 0);
-            if !keeps_batch || (first == -1 && rest.contains(&-1)) {
-                return unsupported(format!(
-                    "its target shape starts with {first}; the first axis must stay the batch"
-                ));
-            }
-            resolve(call, rest, shape, shape.iter().product())
-        }
+        "Reshape" => Ok((reshaped(call, shape, batch, size)?, batch)),
         "Flatten" => match axis(call.int("axis", 1), shape.len() + 2)? {
-            1 => Ok(vec![shape.iter().product()]),
+            1 if batch == 0 => Ok((vec![shape.iter().product()], 0)),
             a => unsupported(format!(
-                "it flattens from axis {a}; only axis 1 keeps the batch apart"
+                "it flattens from axis {a}; only axis 1 keeps the batch apart, which must stand first"
             )),
         },
-        "Squeeze" => squeeze(call, shape, Axes::Item),
-        _ => unsqueeze(call, shape, Axes::Item),
+        "Squeeze" => {
+            let dropped = squeezed(call, shape, Axes::Item(batch))?;
+            let before = dropped.iter().filter(|&&axis| axis < batch).count();
+            Ok((without(shape, &dropped), batch - before))
+        }
+        _ => {
+            let ones = unsqueezed(call, shape.len() + 1)?;
+            let full = [&shape[..batch], &[0], &shape[batch..]].concat();
+            let mut new = with_ones(&full, &ones);
+            // No other axis of an item has the size 0.
+            let batch = new.iter().position(|&d| d == 0).unwrap_or_default();
+            new.remove(batch);
+            Ok((new, batch))
+        }
+    }
+}
+
+/// The item shape under Reshape, which must leave the batch axis where it stands.
+fn reshaped(
+    call: &Call,
+    shape: &[usize],
+    batch: usize,
+    size: Option<i64>,
+) -> Result<Vec<usize>, Fault> {
+    let mut target = call.ints(1)?.to_vec();
+    if target.len() <= batch {
+        return unsupported("it drops the batch axis");
+    }
+    let at = target.remove(batch);
+    let keeps_batch = [BATCH, -1, 1].contains(&at)
+        || Some(at) == size
+        || (at == 0 && call.int("allowzero", 0) == 0);
+    if !keeps_batch || (at == -1 && target.contains(&-1)) {
+        return unsupported(format!(
+            "its target shape has {at} as axis {batch}, which must stay the batch"
+        ));
+    }
+    let new = resolve(call, &target, shape, shape.iter().product())?;
+    match len(&new[..batch]) == len(&shape[..batch]) {
+        true => Ok(new),
+        false => unsupported("it moves elements across the batch axis"),
     }
 }
 
@@ -113,8 +148,9 @@ fn resolve(call: &Call, target: &[i64], from: &[usize], total: usize) -> Result<
     }
 }
 
-fn squeeze(call: &Call, shape: &[usize], axes: Axes) -> Result<Vec<usize>, Fault> {
-    let dropped = match call.optional_ints(1)? {
+/// The axes that Squeeze drops.
+fn squeezed(call: &Call, shape: &[usize], axes: Axes) -> Result<Vec<usize>, Fault> {
+    let dropped: Vec<usize> = match call.optional_ints(1)? {
         None => (0..shape.len()).filter(|&i| shape[i] == 1).collect(),
         Some(given) => given
             .iter()
@@ -123,35 +159,37 @@ fn squeeze(call: &Call, shape: &[usize], axes: Axes) -> Result<Vec<usize>, Fault
     };
     match dropped.iter().find(|&&a| shape[a] != 1) {
         Some(&a) => bad(format!("it squeezes an axis of size {}", shape[a])),
-        None => Ok((0..shape.len())
-            .filter(|i| !dropped.contains(i))
-            .map(|i| shape[i])
-            .collect()),
+        None => Ok(dropped),
     }
 }
 
-fn unsqueeze(call: &Call, shape: &[usize], axes: Axes) -> Result<Vec<usize>, Fault> {
+fn without(shape: &[usize], dropped: &[usize]) -> Vec<usize> {
+    let kept = (0..shape.len()).filter(|i| !dropped.contains(i));
+    kept.map(|i| shape[i]).collect()
+}
+
+/// The axes that Unsqueeze inserts into a tensor of `rank` axes, in order.
+fn unsqueezed(call: &Call, rank: usize) -> Result<Vec<usize>, Fault> {
     let given = call.ints(1)?;
-    let rank = shape.len() + given.len();
     let mut ones = given
         .iter()
-        .map(|&a| axes.resolve(a, rank))
+        .map(|&a| axis(a, rank + given.len()))
         .collect::<Result<Vec<_>, _>>()?;
     ones.sort_unstable();
     ones.dedup();
-    if ones.len() != given.len() {
-        return bad("it inserts one axis twice");
+    match ones.len() == given.len() {
+        true => Ok(ones),
+        false => bad("it inserts one axis twice"),
     }
+}
+
+fn with_ones(shape: &[usize], ones: &[usize]) -> Vec<usize> {
     let mut old = shape.iter();
-    Ok((0..rank)
-        .filter_map(|i| {
-            if ones.contains(&i) {
-                Some(1)
-            } else {
-                old.next().copied()
-            }
-        })
-        .collect())
+    let size = |i| match ones.contains(&i) {
+        true => Some(1),
+        false => old.next().copied(),
+    };
+    (0..shape.len() + ones.len()).filter_map(size).collect()
 }
 
 /// Transpose's order of axes for a constant.
@@ -169,13 +207,17 @@ pub(super) fn permutation(call: &Call, rank: usize) -> Result<Vec<usize>, Fault>
     }
 }
 
-/// The same for an item.
-pub(super) fn item_permutation(call: &Call, rank: usize) -> Result<Vec<usize>, Fault> {
+/// The same for an item, and where its batch axis stands then.
+pub(super) fn item_permutation(
+    call: &Call,
+    rank: usize,
+    batch: usize,
+) -> Result<(Vec<usize>, usize), Fault> {
     let order = permutation(call, rank + 1)?;
-    match order.split_first() {
-        Some((0, rest)) => Ok(rest.iter().map(|a| a - 1).collect()),
-        _ => unsupported("it moves the batch axis"),
-    }
+    let moved = order.iter().position(|&a| a == batch).unwrap_or_default();
+    let others = order.iter().filter(|&&a| a != batch);
+    let of_item = others.map(|&a| a - usize::from(a > batch)).collect();
+    Ok((of_item, moved))
 }
 
 /// The shape and index map of Gather or Slice on a constant.
@@ -183,12 +225,23 @@ pub(super) fn selection(call: &Call, shape: &[usize]) -> Result<(Vec<usize>, Vec
     choose(call, shape, Axes::All)
 }
 
-/// The same on an item.
+/// The same on an item, and where its batch axis stands then.
 pub(super) fn item_selection(
     call: &Call,
     shape: &[usize],
-) -> Result<(Vec<usize>, Vec<u32>), Fault> {
-    choose(call, shape, Axes::Item)
+    batch: usize,
+) -> Result<(Vec<usize>, Vec<u32>, usize), Fault> {
+    let axes = Axes::Item(batch);
+    let (out, index) = choose(call, shape, axes)?;
+    let gathers = call.node.op_type == "Gather";
+    let before = gathers && axes.resolve(call.int("axis", 0), shape.len())? < batch;
+    // A gathered axis becomes as many as the indices have.
+    let moved = if before {
+        batch + out.len() - shape.len()
+    } else {
+        batch
+    };
+    Ok((out, index, moved))
 }
 
 fn choose(call: &Call, shape: &[usize], axes: Axes) -> Result<(Vec<usize>, Vec<u32>), Fault> {

@@ -34,7 +34,7 @@ impl Plan {
     pub fn weight_calls(&self, roles: &Roles) -> LayerCalls {
         let mut calls = Vec::new();
         for layer in &self.layers {
-            let (factors, terms) = layer.op.weight_lens();
+            let (factors, terms) = layer.shared_lens();
             if factors + terms > 0 {
                 calls.push(Call::Input {
                     owner: roles.model_owner,
@@ -70,10 +70,9 @@ impl Plan {
                 n,
             }],
         )];
-        let mut fixed = 0;
-        for layer in &self.layers {
-            all.push(of(&layer.name, self.layer_calls(layer, batch, fixed)));
-            fixed += usize::from(layer.fixes_weights());
+        for (layer, fixed) in self.layers.iter().zip(self.fixed()) {
+            let weights = (fixed, roles.model_owner);
+            all.push(of(&layer.name, self.layer_calls(layer, batch, weights)));
         }
         let n = batch * self.revealed_len();
         all.push(of(
@@ -86,8 +85,27 @@ impl Plan {
         all
     }
 
-    /// The calls of a layer before which so many others have fixed weights.
-    fn layer_calls(&self, layer: &Layer, batch: usize, fixed: usize) -> Vec<Call> {
+    /// The number of the fixed weights that each layer meets.
+    fn fixed(&self) -> Vec<Option<usize>> {
+        let mut next = 0..;
+        let mut fixed: Vec<Option<usize>> = Vec::with_capacity(self.layers.len());
+        for layer in &self.layers {
+            fixed.push(match layer.weights_of {
+                Some(first) => fixed[first],
+                None if layer.fixes_weights() => next.next(),
+                None => None,
+            });
+        }
+        fixed
+    }
+
+    /// The calls of a layer that meets weights of this number, if fixed, and owner.
+    fn layer_calls(
+        &self,
+        layer: &Layer,
+        batch: usize,
+        weights: (Option<usize>, usize),
+    ) -> Vec<Call> {
         let (n, keys) = (batch * layer.out_len(), layer.keys.into());
         let mut calls = Vec::new();
         let mut truncate = |id: usize, trunc: u32| {
@@ -101,7 +119,7 @@ impl Plan {
         match &layer.op {
             LayerOp::Conv { .. } | LayerOp::Linear { .. } | LayerOp::Affine { scale: true, .. } => {
                 truncate(layer.inputs[0], layer.input_trunc);
-                calls.extend(self.product(layer, batch, fixed));
+                calls.extend(self.product(layer, batch, weights));
             }
             LayerOp::Mul => {
                 let [first, second] = self.factor_truncs(layer);
@@ -113,6 +131,14 @@ impl Plan {
                 n,
                 trunc: layer.trunc,
             }),
+            LayerOp::Function(function) => {
+                // Reading a plan and making one refuse those that are none.
+                let function = function.elementary(self.ring_bits, self.fraction_bits);
+                calls.extend(function.map(|function| Call::Function {
+                    n,
+                    function: function.within(layer.argument_bits),
+                }));
+            }
             LayerOp::Relu => calls.push(Call::Relu { n, keys }),
             LayerOp::Clip { low, high } => {
                 let comparisons = usize::from(low.is_some()) + usize::from(high.is_some());
@@ -130,13 +156,19 @@ impl Plan {
     }
 
     /// The call of a product with weights.
-    fn product(&self, layer: &Layer, batch: usize, fixed: usize) -> Option<Call> {
+    fn product(
+        &self,
+        layer: &Layer,
+        batch: usize,
+        (fixed, owner): (Option<usize>, usize),
+    ) -> Option<Call> {
         let (map, trunc) = (layer.bilinear(batch)?, layer.trunc);
         let n = map.outputs();
         match (self.public_model, trunc) {
             (false, trunc) => Some(Call::Product {
                 map,
-                fixed: layer.fixes_weights().then_some(fixed),
+                fixed,
+                known_to: Some(owner),
                 trunc,
             }),
             (true, 0) => None,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tacit_protocols::machine::KeyBits;
 
 use super::ranges::Bound;
-use super::{PlanError, PlanOptions, is_field, key_search, numbers};
+use super::{PlanError, PlanOptions, functions, is_field, key_search, numbers};
 use crate::graph::{Graph, Node, Op};
 
 /// How the key bits of the layers that take signs are chosen.
@@ -130,7 +130,13 @@ pub(super) fn bits(value: f64, f: u32) -> u32 {
 /// comparison is never a guess. In a field there are no narrow comparisons, since its low bits are
 /// no smaller field.
 pub(super) fn compare_bits(graph: &Graph, ring_bits: u32, bounds: &[Bound], f: u32) -> u32 {
-    let worst = |node: &Node| compared(node, bounds[node.inputs[0]].worst);
+    let worst = |node: &Node| {
+        let input = bounds[node.inputs[0]].worst;
+        match &node.op {
+            Op::Function { .. } => Some(functions::compared(input)),
+            _ => compared(node, input),
+        }
+    };
     let largest = graph.nodes.iter().filter_map(worst).fold(0.0, f64::max);
     match bits(largest, f) < 32 && !is_field(ring_bits) {
         true => 32,
@@ -210,7 +216,7 @@ fn fixed(graph: &Graph, bounds: &[Bound], f: u32, keys: Keys) -> Chosen {
 }
 
 /// What `choice` says for the nodes that take signs; all bits for the others.
-fn by_compared(graph: &Graph, bounds: &[Bound], choice: impl Fn(Bound) -> Keys) -> Vec<Keys> {
+fn by_compared(graph: &Graph, bounds: &[Bound], choice: impl Fn(Compared) -> Keys) -> Vec<Keys> {
     let keys = |node: &Node| {
         let compared = compared_bound(node, bounds);
         compared.map_or(Keys::ALL, &choice)
@@ -219,9 +225,14 @@ fn by_compared(graph: &Graph, bounds: &[Bound], choice: impl Fn(Bound) -> Keys) 
 }
 
 /// The size of the values of which a node takes the signs.
-fn compared_bound(node: &Node, bounds: &[Bound]) -> Option<Bound> {
+struct Compared {
+    planned: f64,
+    worst: f64,
+}
+
+fn compared_bound(node: &Node, bounds: &[Bound]) -> Option<Compared> {
     let input = bounds[node.inputs[0]];
-    Some(Bound {
+    Some(Compared {
         planned: compared(node, input.planned)?,
         worst: compared(node, input.worst)?,
     })
@@ -237,7 +248,7 @@ fn exact(value: f64, f: u32) -> Keys {
 
 /// The bits that the worst case needs; where they do not fit those of the planned range, without
 /// as many low ones as must be.
-fn widest(compared: Bound, f: u32, ring_bits: u32) -> Keys {
+fn widest(compared: Compared, f: u32, ring_bits: u32) -> Keys {
     let planned = exact(compared.planned, f);
     let fitting = [exact(compared.worst, f), planned];
     let dropping = || {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use tacit_protocols::machine::{Bilinear, Conv2d, MatMul};
 
-use super::{Keys, Order};
+use super::{Keys, Order, PlannedFunction};
 use crate::graph::{Affine, ConvGeometry, Node, Op, Pool, Tail, ValueId, len};
 
 /// A model's plan. It is public: the weights' owner sends it to the other parties.
@@ -54,6 +54,8 @@ pub struct Layer {
     pub name: String,
     /// What it computes.
     pub op: LayerOp,
+    /// The earlier layer whose weights it uses, which are shared but once.
+    pub weights_of: Option<usize>,
     /// The values it reads.
     pub inputs: Vec<ValueId>,
     /// The shape of one item of its output.
@@ -66,6 +68,8 @@ pub struct Layer {
     pub trunc: u32,
     /// Where the signs that the layer takes are.
     pub keys: Keys,
+    /// Of an elementary function: bits that hold its arguments whatever the input.
+    pub argument_bits: u32,
     /// The magnitude planned for. Stays with the planner: it may tell of the weights.
     #[serde(skip)]
     pub range: f64,
@@ -109,6 +113,8 @@ pub enum LayerOp {
     Sub,
     /// Element-wise `x y`.
     Mul,
+    /// An elementary function.
+    Function(PlannedFunction),
     /// `max(x, 0)`.
     Relu,
     /// `min(max(x, low), high)`, encoded.
@@ -122,6 +128,8 @@ pub enum LayerOp {
     MaxPool(Pool),
     /// The mean of each window.
     AveragePool(Pool),
+    /// The sum of each window.
+    SumPool(Pool),
     /// `out[i] = x[index[i]]`, or `fill` (encoded) where the index is the largest `u32`.
     Rearrange {
         /// One index into the input item for each element of the output item.
@@ -164,10 +172,12 @@ impl LayerOp {
             LayerOp::Add => "Add",
             LayerOp::Sub => "Sub",
             LayerOp::Mul => "Mul",
+            LayerOp::Function(function) => function.name(),
             LayerOp::Relu => "Relu",
             LayerOp::Clip { .. } => "Clip",
             LayerOp::MaxPool(_) => "MaxPool",
             LayerOp::AveragePool(_) => "AveragePool",
+            LayerOp::SumPool(_) => "SumPool",
             LayerOp::Rearrange { .. } => "Rearrange",
             LayerOp::Concat { .. } => "Concat",
         }
@@ -182,7 +192,7 @@ impl LayerOp {
         }
     }
 
-    /// The number of factors and of terms that the model's owner shares for the layer.
+    /// The number of factors and of terms that the layer uses.
     pub fn weight_lens(&self) -> (usize, usize) {
         let given = |yes: bool, n: usize| if yes { n } else { 0 };
         match *self {
@@ -220,9 +230,18 @@ impl Layer {
         }
     }
 
-    /// Whether every batch meets the same weights as the right operand.
+    /// The number of factors and of terms that the model's owner shares for this layer.
+    pub fn shared_lens(&self) -> (usize, usize) {
+        match self.weights_of {
+            Some(_) => (0, 0),
+            None => self.op.weight_lens(),
+        }
+    }
+
+    /// Whether every batch meets weights of its own as the right operand.
     pub(crate) fn fixes_weights(&self) -> bool {
-        matches!(self.op, LayerOp::Conv { .. } | LayerOp::Linear { .. })
+        let product = matches!(self.op, LayerOp::Conv { .. } | LayerOp::Linear { .. });
+        product && self.weights_of.is_none()
     }
 
     /// Elements of one output item.
@@ -263,7 +282,7 @@ impl Plan {
     pub fn parameters(&self) -> usize {
         self.layers
             .iter()
-            .map(|l| l.op.weight_lens())
+            .map(Layer::shared_lens)
             .map(|(w, b)| w + b)
             .sum()
     }
@@ -275,8 +294,12 @@ pub(crate) fn encode(value: f64, f: u32) -> i64 {
 }
 
 /// The layer that a node becomes at `f` fraction bits.
-pub(super) fn layer_op(node: &Node, f: u32) -> LayerOp {
+pub(super) fn layer_op(node: &Node, function: Option<PlannedFunction>, f: u32) -> LayerOp {
     match &node.op {
+        Op::Function { .. } => match function {
+            Some(function) => LayerOp::Function(function),
+            None => unreachable!("every function was planned with the scales"),
+        },
         Op::Conv(c) => LayerOp::Conv {
             geometry: c.geometry.clone(),
             bias: !c.bias.is_empty(),
@@ -301,6 +324,7 @@ pub(super) fn layer_op(node: &Node, f: u32) -> LayerOp {
         }
         Op::MaxPool(pool) => LayerOp::MaxPool(pool.clone()),
         Op::AveragePool(pool) => LayerOp::AveragePool(pool.clone()),
+        Op::SumPool(pool) => LayerOp::SumPool(pool.clone()),
         Op::Rearrange { index, fill } => LayerOp::Rearrange {
             index: index.clone(),
             fill: encode((*fill).into(), f),

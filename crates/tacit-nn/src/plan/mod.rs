@@ -4,6 +4,7 @@
 //! after the point. The weights of a layer carry `weight_bits`; its product is truncated once.
 
 mod calls;
+mod functions;
 mod key_search;
 mod keys;
 mod layers;
@@ -15,14 +16,16 @@ mod truncations;
 mod width;
 mod wire;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::graph::Graph;
+use crate::graph::{Graph, Node, Weights};
 use crate::reference::ShapeError;
 pub(crate) use calls::{INPUT, OUTPUT, WEIGHTS};
 pub use calls::{LayerCalls, Roles};
+pub use functions::PlannedFunction;
+use functions::argument_bits;
 use keys::compare_bits;
 pub use keys::{DEFAULT_KEY_BITS_LOSS, KeyBitsChoice, Keys};
 pub(crate) use layers::encode;
@@ -72,6 +75,14 @@ pub enum PlanError {
         ring_bits: u32,
         /// Bits of magnitude that it holds.
         room: i32,
+    },
+    /// An elementary function that its layer's values do not allow.
+    #[error("{layer}: {why}")]
+    Function {
+        /// The layer.
+        layer: String,
+        /// What stands in the way.
+        why: String,
     },
     /// An option that makes no sense.
     #[error("{0}")]
@@ -190,13 +201,7 @@ fn bounds<'a>(
     }
     let worst = ranges::worst_case(graph, input);
     let trials = ranges::trial_inputs(graph, options.samples, input);
-    let all_worst: Vec<Bound> = worst
-        .iter()
-        .map(|&w| Bound {
-            planned: w,
-            worst: w,
-        })
-        .collect();
+    let all_worst: Vec<Bound> = worst.iter().map(|&w| Bound::worst(w)).collect();
     if options.samples.is_none()
         && limits
             .scales(
@@ -218,10 +223,7 @@ fn bounds<'a>(
     let mut bounds: Vec<Bound> = observed
         .iter()
         .zip(&worst)
-        .map(|(&o, &w)| Bound {
-            planned: (o * margin).min(w),
-            worst: w,
-        })
+        .map(|(&seen, &worst)| Bound::observed(seen, worst, margin))
         .collect();
     bounds[0].planned = input;
     let guess = "planned from made-up inputs, since the worst case does not fit the ring at a good precision; give samples for a plan to rely on";
@@ -242,7 +244,19 @@ fn unsafe_layer(
     f: u32,
 ) -> Option<String> {
     let excess = |i: usize| bounds[i + 1].worst / limits.capacity(scales[i], f);
-    let first = (0..scales.len()).find(|&i| excess(i) > 1.0)?;
+    let misses = |i: usize| {
+        let x = bounds[graph.nodes[i].inputs[0]];
+        let function = scales[i].function;
+        function.is_some_and(|function| function.misses(x.within, x.worst_within))
+    };
+    let first = (0..scales.len()).find(|&i| excess(i) > 1.0 || misses(i))?;
+    if misses(first) {
+        let (low, high) = bounds[graph.nodes[first].inputs[0]].within;
+        return Some(format!(
+            "layer '{}' takes arguments from {low:.4} to {high:.4}; inputs unlike the samples could in the worst case exceed them, which would give a wrong result without notice",
+            graph.nodes[first].name,
+        ));
+    }
     Some(format!(
         "layer '{}' holds values up to {:.1}; inputs unlike the samples could in the worst case reach {:.1}, which would give a wrong result without notice",
         graph.nodes[first].name,
@@ -263,23 +277,52 @@ fn for_narrow_comparisons(graph: &Graph, ring_bits: u32, bounds: &[Bound], best:
 
 fn layers(graph: &Graph, bounds: &[Bound], scales: &[Scale], keys: &[Keys], f: u32) -> Vec<Layer> {
     let mut names = HashSet::from([WEIGHTS, INPUT, OUTPUT].map(String::from));
+    let reused = first_holders(graph);
     let chosen = scales.iter().zip(keys).zip(&bounds[1..]);
     graph
         .nodes
         .iter()
         .zip(chosen)
-        .map(|(node, ((scale, keys), bound))| Layer {
+        .enumerate()
+        .map(|(i, (node, ((scale, keys), bound)))| Layer {
             name: unique(&mut names, &node.name),
-            op: layer_op(node, f),
+            op: layer_op(node, scale.function, f),
+            weights_of: Some(reused[i]).filter(|&first| first != i),
             inputs: node.inputs.clone(),
             shape: node.shape.clone(),
             input_trunc: scale.input_trunc,
             weight_bits: scale.weight_bits,
             trunc: scale.trunc,
             keys: *keys,
+            argument_bits: (scale.function)
+                .map_or(0, |_| argument_bits(bounds[node.inputs[0]].worst, f)),
             range: bound.planned,
         })
         .collect()
+}
+
+/// Of every node the first that holds the same weights.
+fn first_holders(graph: &Graph) -> Vec<usize> {
+    let mut holders: HashMap<_, usize> = HashMap::new();
+    let first = |(i, node): (usize, &Node)| {
+        let [factors, terms] = node.op.weights();
+        if factors.is_empty() && terms.is_empty() {
+            return i;
+        }
+        let identity = (node.op.kind(), identity(factors), identity(terms));
+        *holders.entry(identity).or_insert(i)
+    };
+    graph.nodes.iter().enumerate().map(first).collect()
+}
+
+/// Tells weights that are held apart from others, equal ones included.
+fn identity(weights: &Weights) -> (*const f32, usize) {
+    let start = if weights.is_empty() {
+        std::ptr::null()
+    } else {
+        weights.as_ptr()
+    };
+    (start, weights.len())
 }
 
 /// `name`, with a number where another step of a run has the same.

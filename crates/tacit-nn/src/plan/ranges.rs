@@ -2,35 +2,77 @@
 
 use std::borrow::Cow;
 
-use crate::graph::{Affine, FILL, Graph, Node, Op, len};
+use crate::graph::{Affine, FILL, Function, Graph, Node, Op, len};
 use crate::reference::{ShapeError, ranges};
 
 /// What the planner assumes of the size of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bound {
-    /// What the plan provides for.
+    /// The largest magnitude that the plan provides for.
     pub planned: f64,
-    /// What no input within the input's range can exceed.
+    /// The magnitude that no input within the input's range can exceed.
     pub worst: f64,
+    /// The smallest and the largest value that the plan provides for.
+    pub within: Interval,
+    /// The same in the worst case.
+    pub worst_within: Interval,
 }
 
-type Interval = (f64, f64);
+impl Bound {
+    /// The same for the plan and for the worst case.
+    pub(super) fn worst(worst: Interval) -> Self {
+        Bound {
+            planned: magnitude(worst),
+            worst: magnitude(worst),
+            within: worst,
+            worst_within: worst,
+        }
+    }
+
+    /// `margin` times what was seen, away from 0 and towards it, but no more than the worst case.
+    pub(super) fn observed(seen: Interval, worst: Interval, margin: f64) -> Self {
+        let low = if seen.0 < 0.0 {
+            seen.0 * margin
+        } else {
+            seen.0 / margin
+        };
+        let high = if seen.1 > 0.0 {
+            seen.1 * margin
+        } else {
+            seen.1 / margin
+        };
+        Bound {
+            planned: (magnitude(seen) * margin).min(magnitude(worst)),
+            worst: magnitude(worst),
+            within: (low.max(worst.0), high.min(worst.1)),
+            worst_within: worst,
+        }
+    }
+}
+
+/// The smallest and the largest of some values.
+pub(super) type Interval = (f64, f64);
+
+fn magnitude((low, high): Interval) -> f64 {
+    low.abs().max(high.abs())
+}
+
+/// What an interval ends at, so that no arithmetic with its ends gives infinities or NaN.
+pub(super) const FAR: f64 = 1e150;
 
 fn hull(a: Interval, b: Interval) -> Interval {
     (a.0.min(b.0), a.1.max(b.1))
 }
 
-/// The largest magnitude that each value can take for inputs within `input` of 0.
-pub(super) fn worst_case(graph: &Graph, input: f64) -> Vec<f64> {
+/// What each value can be for inputs within `input` of 0.
+pub(super) fn worst_case(graph: &Graph, input: f64) -> Vec<Interval> {
     let mut intervals = vec![(-input, input)];
     for node in &graph.nodes {
         let inputs: Vec<Interval> = node.inputs.iter().map(|&id| intervals[id]).collect();
-        intervals.push(interval(node, &inputs));
+        let (low, high) = interval(node, &inputs);
+        intervals.push((low.clamp(-FAR, FAR), high.clamp(-FAR, FAR)));
     }
     intervals
-        .into_iter()
-        .map(|(low, high)| low.abs().max(high.abs()))
-        .collect()
 }
 
 fn interval(node: &Node, inputs: &[Interval]) -> Interval {
@@ -61,6 +103,15 @@ fn interval(node: &Node, inputs: &[Interval]) -> Interval {
         Op::Affine(affine) => scaled(affine, x, len(&node.shape)),
         Op::Add => (x.0 + inputs[1].0, x.1 + inputs[1].1),
         Op::Sub => (x.0 - inputs[1].1, x.1 - inputs[1].0),
+        Op::Mul if node.inputs[0] == node.inputs[1] => {
+            let squares = (x.0 * x.0, x.1 * x.1);
+            let least = if x.0 < 0.0 && x.1 > 0.0 {
+                0.0
+            } else {
+                squares.0.min(squares.1)
+            };
+            (least, squares.0.max(squares.1))
+        }
         Op::Mul => {
             let corners = [
                 x.0 * inputs[1].0,
@@ -73,6 +124,7 @@ fn interval(node: &Node, inputs: &[Interval]) -> Interval {
                 .map(|v| (v, v))
                 .fold((f64::INFINITY, f64::NEG_INFINITY), hull)
         }
+        Op::Function { function, domain } => image(*function, arguments(x, *domain)),
         Op::Relu => (x.0.max(0.0), x.1.max(0.0)),
         Op::Clip { low, high } => {
             let (low, high) = (
@@ -89,11 +141,34 @@ fn interval(node: &Node, inputs: &[Interval]) -> Interval {
                 x
             }
         }
+        Op::SumPool(pool) => {
+            let taps = (0..pool.out_len()).map(|e| pool.taps(e) as f64);
+            let sum = |n: f64| (x.0 * n, x.1 * n);
+            taps.map(sum).fold((f64::INFINITY, f64::NEG_INFINITY), hull)
+        }
         Op::Rearrange { index, fill } if index.contains(&FILL) => {
             hull(x, (f64::from(*fill), f64::from(*fill)))
         }
         Op::Rearrange { .. } => x,
         Op::Concat { .. } => inputs.iter().copied().fold(x, hull),
+    }
+}
+
+/// Arguments of a function within `x` that its domain allows.
+pub(super) fn arguments(x: Interval, domain: (f32, f32)) -> Interval {
+    let (low, high) = (f64::from(domain.0), f64::from(domain.1));
+    (x.0.clamp(low, high), x.1.clamp(low, high))
+}
+
+/// What a function makes of arguments: all are monotonic.
+fn image(function: Function, x: Interval) -> Interval {
+    match function {
+        // Beyond a pole there is no result; at one it is infinite.
+        Function::Reciprocal | Function::InverseSqrt => (
+            function.of(x.1.max(0.0)).min(FAR),
+            function.of(x.0.max(0.0)).min(FAR),
+        ),
+        _ => (function.of(x.0), function.of(x.1)),
     }
 }
 
@@ -127,13 +202,11 @@ fn scaled(affine: &Affine, x: Interval, elements: usize) -> Interval {
         .fold((f64::INFINITY, f64::NEG_INFINITY), hull)
 }
 
-/// The largest magnitude of each value over a batch.
-pub(super) fn observed(graph: &Graph, x: &[f32]) -> Result<Vec<f64>, ShapeError> {
+/// What each value was over a batch.
+pub(super) fn observed(graph: &Graph, x: &[f32]) -> Result<Vec<Interval>, ShapeError> {
     let (_, seen) = ranges(graph, x)?;
-    Ok(seen
-        .into_iter()
-        .map(|(low, high)| f64::from(low.abs().max(high.abs())))
-        .collect())
+    let wide = |(low, high): (f32, f32)| (f64::from(low), f64::from(high));
+    Ok(seen.into_iter().map(wide).collect())
 }
 
 /// Inputs to try a model on: the samples, or made-up ones within `range` of 0.
@@ -241,16 +314,16 @@ mod tests {
             (
                 Op::Conv(Conv {
                     geometry,
-                    weight,
-                    bias: vec![0.25, -4.0],
+                    weight: weight.into(),
+                    bias: vec![0.25, -4.0].into(),
                 }),
                 vec![2, 2, 1],
             ),
             (
                 Op::Affine(Affine {
                     inner: 2,
-                    scale: vec![-1.0, 0.5],
-                    shift: vec![],
+                    scale: vec![-1.0, 0.5].into(),
+                    shift: vec![].into(),
                 }),
                 vec![2, 2, 1],
             ),
@@ -268,7 +341,7 @@ mod tests {
     /// The largest magnitude of each value over the corners of the input, all within the worst
     /// case.
     fn corners(graph: &Graph) -> Vec<f64> {
-        let worst = worst_case(graph, 1.5);
+        let worst: Vec<f64> = worst_case(graph, 1.5).into_iter().map(magnitude).collect();
         let mut largest = vec![0f64; worst.len()];
         for corner in 0..16 {
             let sign = |i: i32| if corner >> i & 1 == 1 { 1.5 } else { -1.5 };
@@ -290,12 +363,13 @@ mod tests {
     fn no_corner_of_the_input_exceeds_the_worst_case() {
         // A linear layer reaches its bound in a corner: the bound is not merely large.
         let largest = corners(&mixed());
-        assert_eq!((largest[1], worst_case(&mixed(), 1.5)[1]), (10.75, 10.75));
+        let worst = magnitude(worst_case(&mixed(), 1.5)[1]);
+        assert_eq!((largest[1], worst), (10.75, 10.75));
         // Values away from 0, so that the zeros of the padding widen the range.
         let shift = Affine {
             inner: 4,
-            scale: vec![],
-            shift: vec![5.0],
+            scale: vec![].into(),
+            shift: vec![5.0].into(),
         };
         let mut nodes: Vec<_> = mixed().nodes.into_iter().map(|n| (n.op, n.shape)).collect();
         nodes.insert(0, (Op::Affine(shift), vec![1, 2, 2]));

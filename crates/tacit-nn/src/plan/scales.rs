@@ -1,9 +1,10 @@
 //! The fixed-point scale of every value and weight for a given number of fraction bits.
 
-use super::ranges::Bound;
+use super::functions::PlannedFunction;
+use super::ranges::{self, Bound, FAR};
 use super::width::is_wide;
-use super::{Order, PlanError};
-use crate::graph::{Graph, Op, Pool, len};
+use super::{Order, PlanError, first_holders};
+use crate::graph::{Function, Graph, Op, Pool, len};
 
 /// The scales of one layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -14,6 +15,8 @@ pub(super) struct Scale {
     pub weight_bits: u32,
     /// Bits dropped from the result.
     pub trunc: u32,
+    /// The elementary function that the layer computes, if it does.
+    pub function: Option<PlannedFunction>,
 }
 
 /// What the scales must hold.
@@ -31,7 +34,7 @@ const MOST_WEIGHT_BITS: i32 = 20;
 
 /// Bits before the point that hold `value`, with a little room for rounding.
 fn integer_bits(value: f64) -> i32 {
-    (value * 1.01).max(f64::MIN_POSITIVE).log2().ceil() as i32
+    (value * 1.01).clamp(f64::MIN_POSITIVE, FAR).log2().ceil() as i32
 }
 
 impl Limits {
@@ -68,6 +71,10 @@ impl Limits {
                         .fold(0.0, f64::max);
                     self.product(&name, bound + shift, f)
                 }
+                Op::Function { function, domain } => {
+                    let x = bounds[node.inputs[0]].within;
+                    self.function(&name, *function, ranges::arguments(x, *domain), f)
+                }
                 Op::Mul => self.square(&name, bound, f),
                 Op::AveragePool(pool) => self.mean(&name, pool, bound, f),
                 Op::Clip { low, high } => {
@@ -78,7 +85,20 @@ impl Limits {
                 _ => Ok(Scale::default()),
             }
         };
-        graph.nodes.iter().enumerate().map(layer).collect()
+        let mut scales: Vec<Scale> = graph
+            .nodes
+            .iter()
+            .enumerate()
+            .map(layer)
+            .collect::<Result<_, _>>()?;
+        // Weights have one scale wherever they are used: the one that fits everywhere.
+        let holders = first_holders(graph);
+        for (i, &first) in holders.iter().enumerate() {
+            if scales[i].weight_bits < scales[first].weight_bits {
+                scales[first] = scales[i];
+            }
+        }
+        Ok(holders.into_iter().map(|first| scales[first]).collect())
     }
 
     /// Whether `value` fits with `fraction` and `weight` bits after the point.
@@ -106,6 +126,7 @@ impl Limits {
                 input_trunc: half,
                 weight_bits: half,
                 trunc: 0,
+                ..Scale::default()
             });
         }
         if self.same_scale {
@@ -114,6 +135,7 @@ impl Limits {
                 input_trunc: 0,
                 weight_bits: f,
                 trunc: f,
+                ..Scale::default()
             });
         }
         let most = if is_wide(self.ring_bits) {
@@ -129,6 +151,7 @@ impl Limits {
             input_trunc: 0,
             weight_bits: bits as u32,
             trunc: bits as u32,
+            ..Scale::default()
         })
     }
 
@@ -140,6 +163,7 @@ impl Limits {
                 input_trunc: f / 2,
                 weight_bits: 0,
                 trunc: 0,
+                ..Scale::default()
             });
         }
         self.fits(name, bound, f, f)?;
@@ -147,6 +171,28 @@ impl Limits {
             input_trunc: 0,
             weight_bits: 0,
             trunc: f,
+            ..Scale::default()
+        })
+    }
+
+    /// An elementary function, by the way that every protocol has.
+    fn function(
+        &self,
+        name: &str,
+        function: Function,
+        x: ranges::Interval,
+        f: u32,
+    ) -> Result<Scale, PlanError> {
+        let refused = |why: String| PlanError::Function {
+            layer: name.into(),
+            why,
+        };
+        let planned = PlannedFunction::choose(function, x, f).map_err(refused)?;
+        let possible = planned.elementary(self.ring_bits, f);
+        possible.map_err(|e| refused(e.to_string()))?;
+        Ok(Scale {
+            function: Some(planned),
+            ..Scale::default()
         })
     }
 
@@ -161,6 +207,7 @@ impl Limits {
                 input_trunc: 0,
                 weight_bits: log,
                 trunc: log,
+                ..Scale::default()
             });
         }
         let room = self.room() - f as i32 - integer_bits(bound);
@@ -172,6 +219,7 @@ impl Limits {
             input_trunc: 0,
             weight_bits: bits as u32,
             trunc: bits as u32,
+            ..Scale::default()
         })
     }
 

@@ -6,7 +6,7 @@ use super::ranges::{Bound, Random};
 use super::scales::{Limits, Scale};
 use super::width::is_wide;
 use super::{Order, PlanError};
-use crate::graph::{Graph, Op, ValueId, len};
+use crate::graph::{Graph, Op, ValueId, Weights, len};
 use crate::reference::run;
 
 /// Multiply-adds that one trial of a number of fraction bits may cost.
@@ -124,10 +124,9 @@ fn rounded_weights(graph: &Graph, scales: &[Scale], f: u32) -> Graph {
     let mut graph = graph.clone();
     for (node, scale) in graph.nodes.iter_mut().zip(scales) {
         let unit = f64::from(scale.weight_bits).exp2();
-        let round = |values: &mut [f32], unit: f64| {
-            values
-                .iter_mut()
-                .for_each(|v| *v = ((f64::from(*v) * unit).round() / unit) as f32);
+        let round = |values: &mut Weights, unit: f64| {
+            let rounded = |v: &f32| ((f64::from(*v) * unit).round() / unit) as f32;
+            *values = values.iter().map(rounded).collect();
         };
         match &mut node.op {
             Op::Conv(c) => round(&mut c.weight, unit),

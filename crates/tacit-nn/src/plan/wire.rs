@@ -151,6 +151,7 @@ impl Plan {
             .map(|&id| lens.get(id).copied())
             .collect::<Option<Vec<_>>>();
         let inputs = inputs.ok_or("it reads a value that no earlier layer makes")?;
+        self.check_reuse(layer, lens.len() - 1)?;
         let n = shape(&layer.shape)?;
         let want = match layer.op {
             LayerOp::Add | LayerOp::Sub | LayerOp::Mul => 2,
@@ -160,8 +161,35 @@ impl Plan {
         ensure(inputs.len() == want, || {
             format!("it has {} inputs instead of {want}", inputs.len())
         })?;
+        if let LayerOp::Function(function) = layer.op {
+            let possible = function.elementary(self.ring_bits, self.fraction_bits);
+            possible.map_err(|e| e.to_string())?;
+            let bits = layer.argument_bits;
+            ensure((1..=64).contains(&bits), || {
+                format!("its arguments have {bits} bits")
+            })?;
+        }
         check_op(&layer.op, &inputs, n)?;
         Ok(n)
+    }
+
+    /// Whether layer `i` may use the weights that it says it does.
+    fn check_reuse(&self, layer: &Layer, i: usize) -> Check {
+        let Some(first) = layer.weights_of else {
+            return Ok(());
+        };
+        let scales = |layer: &Layer| (layer.input_trunc, layer.weight_bits);
+        let fits = |first: &Layer| {
+            let kinds = first.op.kind() == layer.op.kind() && first.weights_of.is_none();
+            let (factors, terms) = layer.op.weight_lens();
+            kinds
+                && factors + terms > 0
+                && first.op.weight_lens() == (factors, terms)
+                && scales(first) == scales(layer)
+        };
+        ensure(first < i && fits(&self.layers[first]), || {
+            format!("it cannot use the weights of layer {first}")
+        })
     }
 }
 
@@ -199,18 +227,14 @@ fn check_op(op: &LayerOp, inputs: &[usize], n: usize) -> Check {
                 "its inputs differ in size".into()
             })
         }
-        LayerOp::Relu => fits(n, n),
+        LayerOp::Relu | LayerOp::Function(_) => fits(n, n),
         LayerOp::Clip { low, high } => {
             ensure(low.is_some() || high.is_some(), || {
                 "it has no bounds".into()
             })?;
             fits(n, n)
         }
-        LayerOp::MaxPool(pool) => {
-            check_pool(pool)?;
-            fits(pool.in_len(), pool.out_len())
-        }
-        LayerOp::AveragePool(pool) => {
+        LayerOp::MaxPool(pool) | LayerOp::AveragePool(pool) | LayerOp::SumPool(pool) => {
             check_pool(pool)?;
             fits(pool.in_len(), pool.out_len())
         }

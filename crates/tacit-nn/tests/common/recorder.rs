@@ -10,6 +10,7 @@ use tacit_nn::plan::{Plan, Roles};
 use tacit_protocols::Error;
 use tacit_protocols::clear::Clear;
 use tacit_protocols::machine::*;
+use tacit_protocols::math::Elementary;
 
 /// Everything is owned and learnt by the one party of these tests.
 pub const ROLES: Roles = Roles {
@@ -76,6 +77,7 @@ fn unfixed(call: Call) -> Call {
         Call::Product { map, trunc, .. } => Call::Product {
             map,
             fixed: None,
+            known_to: None,
             trunc,
         },
         call => call,
@@ -91,7 +93,12 @@ impl<M: Machine> Recorder<M> {
     fn product(&mut self, map: Bilinear, y: &Operand<M::Share>, trunc: u32) {
         let (n, fixed) = (map.outputs(), None);
         match (y, trunc) {
-            (Operand::Secret(_), trunc) => self.calls.push(Call::Product { map, fixed, trunc }),
+            (Operand::Secret(_), trunc) => self.calls.push(Call::Product {
+                map,
+                fixed,
+                known_to: None,
+                trunc,
+            }),
             (Operand::Public(_), 0) => {}
             (Operand::Public(_), trunc) => self.calls.push(Call::Truncate { n, trunc }),
         }
@@ -205,6 +212,11 @@ impl<M: Machine> Machine for Recorder<M> {
         let n = self.machine.len(x);
         self.calls.push(Call::Relu { n, keys });
         self.machine.relu(x, keys)
+    }
+    fn function(&mut self, function: &Elementary, x: &M::Share) -> Result<M::Share, Error> {
+        let (n, function) = (self.machine.len(x), *function);
+        self.calls.push(Call::Function { n, function });
+        self.machine.function(&function, x)
     }
     fn maxpool(
         &mut self,

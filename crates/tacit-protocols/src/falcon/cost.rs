@@ -10,7 +10,7 @@ use tacit_algebra::prime::packed_len;
 use super::demand::{self, Want};
 use super::{PARTIES, Truncation};
 use crate::Cost;
-use crate::machine::{Call, CostModel};
+use crate::machine::{Call, CostModel, not_native};
 use crate::replicated::sharing_cost;
 use crate::{pool, tree};
 
@@ -117,6 +117,7 @@ impl CostModel for FalconCost {
             Call::Maxpool { windows, size, .. } => pool::levels(size)
                 .map(|(pairs, _)| self.relu(pairs * windows))
                 .fold((0, 0), |(rounds, bytes), (r, b)| (rounds + r, bytes + b)),
+            Call::Function { .. } => not_native(call),
         };
         Cost::each(PARTIES, rounds, bytes)
     }

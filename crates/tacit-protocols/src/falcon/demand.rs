@@ -1,6 +1,6 @@
 //! What each call consumes, counted before any data arrives, and grouped into batches.
 
-use crate::machine::Call;
+use crate::machine::{Call, not_native};
 use crate::{batches, pool};
 
 /// Material for one step of one call.
@@ -35,6 +35,7 @@ pub(super) fn wants_of(call: &Call) -> Vec<Want> {
         Call::Maxpool { windows, size, .. } => pool::levels(size)
             .flat_map(|(pairs, _)| [Want::Sign(pairs * windows), Want::Select(pairs * windows)])
             .collect(),
+        Call::Function { .. } => not_native(call),
     }
 }
 

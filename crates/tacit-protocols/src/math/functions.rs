@@ -68,6 +68,25 @@ pub fn tanh(format: Format) -> Result<Piecewise, Error> {
     )
 }
 
+/// The error function for every `x`; -1 or 1 where the difference is less than half of `2^-f`.
+///
+/// Pieces of width 2, symmetric about 0: `1 - erf x` is less than `e^(-x^2)`.
+pub fn erf(format: Format) -> Result<Piecewise, Error> {
+    let pieces = vanishing(format).sqrt().ceil() as i32;
+    Piecewise::fit(
+        format,
+        &Shape {
+            name: "erf",
+            function: public::error_function,
+            low: -pieces,
+            pieces,
+            width: 1,
+            below: -1.0,
+            above: Some(1.0),
+        },
+    )
+}
+
 /// Where `e^-x` is half of the last place.
 fn vanishing(format: Format) -> f64 {
     f64::from(format.fraction + 1) * LN_2

@@ -12,8 +12,9 @@
 //! | `argmax.rs` | the largest value and its place | `ceil(log2 n)` of both |
 //! | `reciprocal.rs` | `1 / x` and `x / y` of a positive divisor | 6 or 7 products; one more to divide |
 //! | `rsqrt.rs` | `1 / sqrt(x)` | 9 or 11 products |
-//! | `functions.rs`, `piecewise.rs` | exp, sigmoid, tanh by secret pieces of polynomials | 5 or 6 products |
+//! | `functions.rs`, `piecewise.rs` | exp, sigmoid, tanh, erf by secret pieces of polynomials | 5 or 6 products |
 //! | `batch_norm.rs` | `(x - mean) / sqrt(variance + eps) * gamma + beta` | as `rsqrt.rs`, and 2 products |
+//! | `elementary.rs` | the functions of one tensor by name, and their lowering to calls | |
 //! | `steps.rs`, `normal.rs` | secret choices among public values; scaling to `[1/4, 1)` | |
 //! | `public.rs` | elementary functions of public numbers | |
 //!
@@ -36,6 +37,7 @@
 mod argmax;
 mod batch_norm;
 mod compare;
+mod elementary;
 mod functions;
 mod normal;
 mod piecewise;
@@ -47,9 +49,11 @@ mod steps;
 pub use argmax::{argmax, argmax_calls};
 pub use batch_norm::{BatchNorm, Channels, Statistics};
 pub use compare::{compare, compare_calls, less_than};
-pub use functions::{exp, sigmoid, tanh};
+pub use elementary::{Elementary, Kind, lowered};
+pub use functions::{erf, exp, sigmoid, tanh};
 pub use normal::Span;
 pub use piecewise::Piecewise;
+pub use public::error_function;
 pub use reciprocal::{Division, Reciprocal};
 pub use rsqrt::InverseSqrt;
 
@@ -90,6 +94,11 @@ impl Format {
             )));
         }
         Ok(Format { bits, fraction })
+    }
+
+    /// Bits of the ring or field.
+    pub fn bits(&self) -> u32 {
+        self.bits
     }
 
     /// Fraction bits.

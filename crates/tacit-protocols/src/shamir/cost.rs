@@ -4,7 +4,7 @@ use tacit_algebra::mersenne::Field;
 
 use super::Options;
 use super::params::{Params, Reveal};
-use crate::machine::{Audience, Call, CostModel};
+use crate::machine::{Audience, Call, CostModel, not_native};
 use crate::{Cost, Error, pool};
 
 /// The declared cost between some parties over some field.
@@ -122,6 +122,7 @@ impl CostModel for ShamirCost {
             Call::Maxpool { windows, size, .. } => pool::levels(size)
                 .map(|(pairs, _)| self.relu(pairs * windows))
                 .fold(self.none(), |sum, cost| sum + &cost),
+            Call::Function { .. } => not_native(call),
         }
     }
 

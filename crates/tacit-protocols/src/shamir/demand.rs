@@ -2,7 +2,7 @@
 
 use super::deal::Demand;
 use super::params::{Params, Reveal};
-use crate::machine::Call;
+use crate::machine::{Call, not_native};
 use crate::{batches, pool};
 
 /// Material for one step of one call, for `n` elements.
@@ -98,6 +98,7 @@ impl Params {
             Call::Maxpool { windows, size, .. } => pool::levels(size)
                 .map(|(pairs, _)| sign(pairs * windows, true))
                 .collect(),
+            Call::Function { .. } => not_native(call),
         }
     }
 

@@ -14,6 +14,8 @@ use tacit_protocols::clear::Clear;
 use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
 use tacit_protocols::machine::{Audience, Call, Machine};
 use tacit_protocols::shamir::{Comparison, Opening, Options, Shamir};
+use tacit_sirnn::ot::Kind;
+use tacit_sirnn::{self as sirnn, Sirnn};
 
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -144,6 +146,37 @@ impl<F: Field> Subject for ShamirOver<F> {
     }
     fn machine(&self, party: Party) -> Result<Shamir<F>, Error> {
         Shamir::new(party, &self.options)
+    }
+}
+
+/// SiRnn over the ring of so many bits.
+pub struct SirnnOver(pub sirnn::Options);
+
+pub fn sirnn_over(bits: u32) -> SirnnOver {
+    SirnnOver(sirnn::Options {
+        bits,
+        sign_bits: bits,
+        kind: Kind::default(),
+    })
+}
+
+impl Subject for SirnnOver {
+    type Machine = Sirnn;
+
+    fn name(&self) -> String {
+        format!("SiRnn, {:?}", self.0)
+    }
+    fn parties(&self) -> usize {
+        sirnn::PARTIES
+    }
+    fn modulus(&self) -> i128 {
+        1 << self.0.bits
+    }
+    fn rounding(&self) -> (i64, i64) {
+        (0, 0)
+    }
+    fn machine(&self, party: Party) -> Result<Sirnn, Error> {
+        Sirnn::new(party, self.0)
     }
 }
 

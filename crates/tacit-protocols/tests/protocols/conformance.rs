@@ -51,6 +51,13 @@ macro_rules! on_every_subject {
                 super::$check(&few(Opening::Direct).with_threshold(2));
             }
         })+
+    } mod sirnn {
+        use super::*;
+        $(#[test] fn $check() {
+            for bits in [8, 13, 16, 32, 64] {
+                super::$check(&sirnn_over(bits));
+            }
+        })+
     } mod clear {
         use super::*;
         $(#[test] fn $check() {
@@ -240,7 +247,12 @@ fn linear_calls(public: bool, map: Bilinear) -> Vec<Call> {
     let (fixed, trunc) = (None, 0);
     match public {
         true => vec![],
-        false => vec![Call::Product { map, fixed, trunc }],
+        false => vec![Call::Product {
+            map,
+            fixed,
+            known_to: None,
+            trunc,
+        }],
     }
 }
 

@@ -74,6 +74,10 @@ fn perform<M: Machine>(
             let x = secret(windows * size);
             machine.maxpool(&x, windows, size, keys).map(drop)
         }
+        Call::Function { n, function } => {
+            let x = secret(n);
+            machine.function(&function, &x).map(drop)
+        }
     }
 }
 
@@ -85,6 +89,7 @@ fn fix<M: Machine>(
     let Call::Product {
         map,
         fixed: Some(_),
+        known_to,
         ..
     } = call
     else {
@@ -93,7 +98,12 @@ fn fix<M: Machine>(
     let n = map.right();
     machine.prepare(&[Call::Fix { n }])?;
     machine.party().set_layer("before");
-    let w = machine.constant(&vec![1; n]);
+    let mut w = machine.constant(&vec![1; n]);
+    if let Some(owner) = *known_to {
+        let owns = machine.party().id() == owner;
+        w = machine.input(owner, n, owns.then_some(&vec![1; n]))?;
+        w = machine.known(w, owner);
+    }
     machine.fix(w).map(Some)
 }
 
@@ -159,16 +169,19 @@ fn every_call(n: usize) -> Vec<Call> {
         Call::Product {
             map: Bilinear::MatMul(MatMul { m: 3, k: n, n: 2 }),
             fixed: None,
+            known_to: None,
             trunc: 4,
         },
         Call::Product {
             map: Bilinear::MatMul(MatMul { m: 3, k: n, n: 2 }),
             fixed: Some(0),
+            known_to: Some(0),
             trunc: 4,
         },
         Call::Product {
             map: Bilinear::Elementwise(n),
             fixed: Some(0),
+            known_to: None,
             trunc: 0,
         },
         Call::Truncate { n, trunc: 6 },
@@ -242,6 +255,37 @@ fn declared_equals_metered_in_both_settings_of_bicoptor() {
         dropped: 24,
         kept: 7,
     });
+}
+
+/// Every width and kind of transfer, and lengths whose cost is extrapolated.
+#[test]
+fn declared_equals_metered_between_two_parties() {
+    use tacit_sirnn::Options;
+    use tacit_sirnn::ot::Kind;
+    for (bits, sign_bits, kind) in [
+        (16, 16, Kind::SoftSpoken { k: 1 }),
+        (32, 11, Kind::default()),
+        (64, 32, Kind::SoftSpoken { k: 8 }),
+        (37, 37, Kind::Silent),
+    ] {
+        let calls = [1, 7, 64, 129, 1500, 5003].into_iter().flat_map(every_call);
+        let between_two = |call: &Call| match call {
+            Call::Input { owner: party, .. }
+            | Call::Reveal {
+                to: Audience::One(party),
+                ..
+            } => *party < 2,
+            _ => true,
+        };
+        for call in calls.filter(between_two) {
+            let options = Options {
+                bits,
+                sign_bits,
+                kind,
+            };
+            declared_equals_metered(&SirnnOver(options), call);
+        }
+    }
 }
 
 /// The figures that the specification states, all parties together, at 7 key bits over 64 bits.

@@ -5,7 +5,7 @@ use crate::common::*;
 use tacit_algebra::mersenne::{F31, F61};
 use tacit_net::Phase;
 use tacit_protocols::clear::Clear;
-use tacit_protocols::machine::{Audience, Call, Machine};
+use tacit_protocols::machine::{Audience, Call, CostModel, Machine};
 use tacit_protocols::math::*;
 use tacit_protocols::shamir::{Comparison, Opening};
 use tacit_protocols::{Cost, Error};
@@ -57,6 +57,8 @@ on_every_subject! {
     exponentials
     sigmoids
     hyperbolic_tangents
+    error_functions
+    functions_by_name
     batch_norms
     costs
 }
@@ -299,6 +301,100 @@ fn hyperbolic_tangents<S: Subject>(s: &S, fraction: u32) {
     let function = tanh(format(s, fraction)).expect("a format that fits");
     let x = around(s, -10.0, 10.0, fraction);
     holds(s, fraction, &function, &x, f64::tanh);
+}
+
+fn error_functions<S: Subject>(s: &S, fraction: u32) {
+    let function = erf(format(s, fraction)).expect("a format that fits");
+    let x = around(s, -6.0, 6.0, fraction);
+    holds(s, fraction, &function, &x, error_function);
+}
+
+/// What a program asks of a machine by name is lowered to exactly the calls that the machine makes,
+/// and stays within its own tolerance.
+fn functions_by_name<S: Subject>(s: &S, fraction: u32) {
+    let (format, span) = (format(s, fraction), Span { low: -2, high: 2 });
+    let one = format.one();
+    let x: Vec<i64> = (1..64)
+        .map(|i| (one * f64::from(i) / 16.0) as i64)
+        .collect();
+    for (kind, exact) in [
+        (
+            Kind::Sigmoid,
+            (|x| 1.0 / (1.0 + f64::exp(-x))) as fn(f64) -> f64,
+        ),
+        (Kind::Tanh, f64::tanh),
+        (Kind::Erf, error_function),
+        (Kind::Exp { high: 0 }, f64::exp),
+        (Kind::Reciprocal { span }, f64::recip),
+        (Kind::InverseSqrt { span }, |x| 1.0 / x.sqrt()),
+    ] {
+        let function = Elementary::new(format, kind);
+        let sign = if kind == (Kind::Exp { high: 0 }) {
+            -1
+        } else {
+            1
+        };
+        let x: Vec<i64> = x
+            .iter()
+            .map(|x| sign * x)
+            .filter(|x| x.abs() >= one as i64 / 4)
+            .collect();
+        let call = Call::Function {
+            n: x.len(),
+            function,
+        };
+        let calls = run(s, |machine| {
+            lowered(&[call, Call::relu(3)], machine.cost_model())
+        });
+        let calls = &calls[0];
+        assert_eq!(calls.last(), Some(&Call::relu(3)));
+        let calls = &calls[..calls.len() - 1];
+        assert_eq!(
+            calls,
+            function.calls(x.len()).expect("a function that fits")
+        );
+        let got = apply(s, calls, &x, |machine, x| machine.function(&function, x));
+        for (&x, &got) in x.iter().zip(&got) {
+            let value = exact(x as f64 / one);
+            let tolerance = function.tolerance(value).expect("a function that fits");
+            let error = (got as f64 - value * one).abs();
+            assert!(
+                error <= tolerance,
+                "{kind:?} of {x}: {error} > {tolerance}: {}",
+                s.name()
+            );
+        }
+    }
+}
+
+/// A protocol that computes sigmoids in a way of its own sees them, and no other function.
+#[test]
+fn native_functions_are_not_lowered() {
+    struct Native;
+    impl CostModel for Native {
+        fn online(&self, _call: &Call) -> Cost {
+            Cost::default()
+        }
+        fn offline(&self, _calls: &[Call]) -> Cost {
+            Cost::default()
+        }
+        fn stored(&self, _call: &Call) -> u64 {
+            0
+        }
+        fn native(&self, function: &Elementary) -> bool {
+            function.kind == Kind::Sigmoid
+        }
+    }
+    let format = Format::new(64, 16).expect("a format that fits");
+    let of = |kind| Call::Function {
+        n: 7,
+        function: Elementary::new(format, kind),
+    };
+    let calls = lowered(&[of(Kind::Sigmoid), of(Kind::Tanh)], &Native).expect("both fit");
+    assert_eq!(calls[0], of(Kind::Sigmoid));
+    assert_eq!(calls[1..], tanh(format).expect("it fits").calls(7));
+    let span = Span { low: -40, high: 2 };
+    assert!(lowered(&[of(Kind::Reciprocal { span })], &Native).is_err());
 }
 
 fn batch_norms<S: Subject>(s: &S, fraction: u32) {

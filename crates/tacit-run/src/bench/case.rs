@@ -3,7 +3,7 @@
 use tacit_algebra::Prg;
 use tacit_nn::plan::{KeyBitsChoice, Keys, numbers};
 use tacit_protocols::machine::{Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand};
-use tacit_protocols::math::{Function, compare, compare_calls};
+use tacit_protocols::math::{compare, compare_calls};
 
 use super::function::Elementwise;
 use super::{BenchOptions, OPERATIONS};
@@ -206,12 +206,13 @@ impl Case {
 
     pub(super) fn calls(&self) -> Vec<Call> {
         let (n, trunc, keys) = (self.lens().unwrap_or_default()[2], self.trunc, self.keys);
-        if let Some(function) = &self.function {
-            return function.calls(n);
+        if let Some(Elementwise(function)) = self.function {
+            return vec![Call::Function { n, function }];
         }
         let product = |map| Call::Product {
             map,
             fixed: None,
+            known_to: None,
             trunc,
         };
         vec![match self.op {
@@ -236,8 +237,8 @@ impl Case {
         operands: &[M::Share; 2],
     ) -> Result<Computed<M>, Error> {
         let [x, y] = operands;
-        if let Some(function) = &self.function {
-            return Ok(Computed::Words(function.apply(machine, x)?));
+        if let Some(Elementwise(function)) = &self.function {
+            return Ok(Computed::Words(machine.function(function, x)?));
         }
         let second = || Operand::Secret(y.clone());
         let (n, trunc, keys) = (self.n, self.trunc, self.keys);
@@ -261,7 +262,7 @@ impl Case {
         let tolerance = right.tolerance;
         let truncates = self.trunc > 0;
         let rounding = |expected: i64| match &self.function {
-            Some(function) => function.twice_tolerance(expected),
+            Some(function) => function.tolerance(expected),
             None if truncates => tolerance.rounding,
             None => 0,
         };

@@ -7,6 +7,7 @@ use tacit_net::{LinkModel, Phase, memory};
 use tacit_nn::plan::Order;
 use tacit_protocols::bicoptor::Form;
 use tacit_protocols::machine::{Audience, Call, Machine};
+use tacit_protocols::math::lowered;
 
 use case::{Case, Computed, Expected, Operands};
 
@@ -230,7 +231,8 @@ impl Program for Trial<'_> {
             }
             level(machine.party())?;
             let before = Metered::phase(machine.party(), Phase::Offline);
-            machine.prepare(&case.calls())?;
+            let calls = lowered(&case.calls(), machine.cost_model())?;
+            machine.prepare(&calls)?;
             let offline = Metered::phase(machine.party(), Phase::Offline).since(before);
             level(machine.party())?;
             machine.party().set_phase(Phase::Online);

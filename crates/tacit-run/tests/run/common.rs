@@ -51,20 +51,30 @@ impl Drop for Folder {
 
 /// The network's file in the folder.
 pub fn write_network(folder: &Folder) -> PathBuf {
+    write_model(folder, &network())
+}
+
+fn write_model(folder: &Folder, model: &ModelProto) -> PathBuf {
     let path = folder.path().join("network.onnx");
-    std::fs::write(&path, network().encode_to_vec()).expect("the model is written");
+    std::fs::write(&path, model.encode_to_vec()).expect("the model is written");
     path
 }
 
 /// The network, compiled.
 pub fn compiled(options: &CompileOptions) -> Compiled {
+    of_model(&network(), options)
+}
+
+/// A model with the same inputs, compiled.
+pub fn of_model(model: &ModelProto, options: &CompileOptions) -> Compiled {
     let folder = Folder::new(&format!("{:?}", std::thread::current().id()));
     let (x, shape) = inputs(32);
     let samples = Tensor {
         values: &x,
         shape: &shape,
     };
-    Compiled::from_file(&write_network(&folder), options, Some(samples)).expect("a plan")
+    let path = write_model(&folder, model);
+    Compiled::from_file(&path, options, Some(samples)).expect("a plan")
 }
 
 /// The largest difference.
@@ -86,18 +96,7 @@ pub fn quiet(_: Progress) -> bool {
 fn network() -> ModelProto {
     let mut weights = Vec::new();
     let mut tensor = |name: &str, dims: &[i64], scale: f32, shift: f32| {
-        let n = dims.iter().product::<i64>() as usize;
-        let values = noise(weights.len() as u64 + 1, n);
-        let values = values
-            .iter()
-            .flat_map(|v| (v * scale + shift).to_le_bytes());
-        weights.push(TensorProto {
-            name: name.into(),
-            dims: dims.into(),
-            data_type: data_type::FLOAT,
-            raw_data: Some(values.collect()),
-            ..Default::default()
-        });
+        weights.push(random(weights.len() as u64 + 1, name, dims, [scale, shift]));
     };
     tensor("w1", &[3, 1, 3, 3], 0.5, 0.0);
     tensor("b1", &[3], 0.2, 0.0);
@@ -153,7 +152,22 @@ fn network() -> ModelProto {
     model(nodes, weights)
 }
 
-fn node(
+/// A tensor of numbers around `shift` within `scale`.
+pub fn random(seed: u64, name: &str, dims: &[i64], [scale, shift]: [f32; 2]) -> TensorProto {
+    let values = noise(seed, dims.iter().product::<i64>() as usize);
+    let values = values
+        .iter()
+        .flat_map(|v| (v * scale + shift).to_le_bytes());
+    TensorProto {
+        name: name.into(),
+        dims: dims.into(),
+        data_type: data_type::FLOAT,
+        raw_data: Some(values.collect()),
+        ..Default::default()
+    }
+}
+
+pub fn node(
     op: &str,
     name: &str,
     inputs: &[&str],
@@ -170,7 +184,7 @@ fn node(
     }
 }
 
-fn int(name: &str, i: i64) -> AttributeProto {
+pub fn int(name: &str, i: i64) -> AttributeProto {
     AttributeProto {
         name: name.into(),
         i: Some(i),
@@ -178,7 +192,7 @@ fn int(name: &str, i: i64) -> AttributeProto {
     }
 }
 
-fn list(name: &str, ints: &[i64]) -> AttributeProto {
+pub fn list(name: &str, ints: &[i64]) -> AttributeProto {
     AttributeProto {
         name: name.into(),
         ints: ints.into(),
@@ -186,7 +200,7 @@ fn list(name: &str, ints: &[i64]) -> AttributeProto {
     }
 }
 
-fn model(node: Vec<NodeProto>, initializer: Vec<TensorProto>) -> ModelProto {
+pub fn model(node: Vec<NodeProto>, initializer: Vec<TensorProto>) -> ModelProto {
     let fixed = |&d: &usize| DimensionProto {
         dim_value: Some(d as i64),
         dim_param: None,

@@ -82,6 +82,7 @@ static FIELDS: Protocol = Protocol {
     threshold: true,
     variants: true,
     sharings: false,
+    transfers: false,
     key_bits: false,
     sign_bits: |width| width - 1,
 };

@@ -7,3 +7,4 @@ mod cost;
 mod local;
 mod parties;
 mod processes;
+mod recurrent;

@@ -242,7 +242,7 @@ fn config_errors_name_the_file_and_the_key() {
         (
             "\"falcon\"",
             "\"falkon\"",
-            "it is not known; choose one of falcon, bicoptor, shamir, clear",
+            "it is not known; choose one of falcon, bicoptor, shamir, sirnn, clear",
         ),
         (
             "truncation = \"gap\"",

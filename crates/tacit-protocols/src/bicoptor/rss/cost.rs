@@ -9,7 +9,7 @@ use tacit_algebra::bicoptor::Window;
 use super::demand::{Want, wants_of};
 use crate::bicoptor::cost::{Sizes, cost};
 use crate::bicoptor::{Options, PARTIES};
-use crate::machine::{Call, CostModel, KeyBits};
+use crate::machine::{Call, CostModel, KeyBits, not_native};
 use crate::replicated::sharing_cost;
 use crate::{Cost, Truncation, pool};
 
@@ -65,6 +65,7 @@ impl CostModel for RssCost {
             } => pool::levels(size)
                 .map(|(pairs, _)| self.sign(keys, pairs * windows, pairs * windows))
                 .fold(cost(0, 0, 0), |sum, level| sum + &level),
+            Call::Function { .. } => not_native(call),
         }
     }
 

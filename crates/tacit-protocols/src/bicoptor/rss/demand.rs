@@ -12,7 +12,7 @@ use tacit_algebra::{Bits, Ring, falcon};
 use super::BicoptorRss;
 use crate::bicoptor::role::Role;
 use crate::bicoptor::truncate::{Mask, check_plan, deal_mask};
-use crate::machine::Call;
+use crate::machine::{Call, not_native};
 use crate::replicated::{Rss, blocks};
 use crate::{Error, Truncation, pool};
 
@@ -73,6 +73,7 @@ pub(super) fn wants_of(call: &Call, kind: Truncation) -> Vec<Want> {
         Call::Maxpool { windows, size, .. } => pool::levels(size)
             .map(|(pairs, _)| Want::Sign { n: pairs * windows })
             .collect(),
+        Call::Function { .. } => not_native(call),
     }
 }
 

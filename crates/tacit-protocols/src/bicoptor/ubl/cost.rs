@@ -10,7 +10,7 @@ use tacit_algebra::bicoptor::Window;
 use super::demand::{Want, wants_of};
 use crate::bicoptor::cost::{Sizes, cost};
 use crate::bicoptor::{ASSISTANT, Options};
-use crate::machine::{Audience, Call, CostModel, KeyBits};
+use crate::machine::{Audience, Call, CostModel, KeyBits, not_native};
 use crate::{Cost, Truncation, pool};
 
 /// The UBL setting's declared cost.
@@ -58,7 +58,9 @@ impl CostModel for UblCost {
                 cost
             }
             Call::Fix { n } => cost(1, self.0.words(n), 0),
-            Call::Product { map, fixed, trunc } => {
+            Call::Product {
+                map, fixed, trunc, ..
+            } => {
                 let right = if fixed.is_some() { 0 } else { map.right() };
                 let opened = cost(1, self.0.words(map.left() + right), 0);
                 opened + &self.truncation(map.outputs(), trunc)
@@ -74,6 +76,7 @@ impl CostModel for UblCost {
             } => pool::levels(size)
                 .map(|(pairs, _)| self.relu(keys, pairs * windows))
                 .fold(cost(0, 0, 0), |sum, level| sum + &level),
+            Call::Function { .. } => not_native(call),
         }
     }
 

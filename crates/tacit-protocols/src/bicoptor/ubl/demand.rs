@@ -11,7 +11,7 @@ use tacit_algebra::{Ring, vec};
 use super::Ubl;
 use crate::bicoptor::role::Role;
 use crate::bicoptor::truncate::{Mask, check_plan, deal_mask};
-use crate::machine::{Bilinear, Call};
+use crate::machine::{Bilinear, Call, not_native};
 use crate::{Error, Truncation, pool};
 
 const TRIPLE: &str = "bicoptor triple: deal product";
@@ -85,7 +85,9 @@ pub(super) fn wants_of(call: &Call, kind: Truncation) -> Vec<Want> {
     };
     match *call {
         Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } | Call::Drelu { .. } => vec![],
-        Call::Product { map, fixed, trunc } => vec![Want::Product {
+        Call::Product {
+            map, fixed, trunc, ..
+        } => vec![Want::Product {
             map,
             fixed,
             trunc: masked(trunc),
@@ -103,6 +105,7 @@ pub(super) fn wants_of(call: &Call, kind: Truncation) -> Vec<Want> {
         Call::Maxpool { windows, size, .. } => pool::levels(size)
             .map(|(pairs, _)| Want::Relu { n: pairs * windows })
             .collect(),
+        Call::Function { .. } => not_native(call),
     }
 }
 

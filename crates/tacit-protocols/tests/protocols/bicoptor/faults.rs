@@ -28,6 +28,7 @@ fn everything<M: Machine>(m: &mut M) -> Result<(), Error> {
     let fixed = Call::Product {
         map,
         fixed: Some(0),
+        known_to: None,
         trunc: 0,
     };
     let id = m.party().id();

@@ -39,6 +39,7 @@ fn batches<S: Subject>(s: &S, trunc: u32) {
         let calls = rows.iter().enumerate().map(|(i, m)| Call::Product {
             map: Bilinear::MatMul(shape(*m)),
             fixed: Some(i % 2),
+            known_to: None,
             trunc,
         });
         machine.prepare(&calls.collect::<Vec<_>>())?;
@@ -105,6 +106,7 @@ fn fixed_filters_convolve_and_maps_of_them_are_not_fixed() {
         let call = |fixed| Call::Product {
             map,
             fixed,
+            known_to: None,
             trunc: 0,
         };
         let (x, w) = (noise(6, map.left()), noise(7, map.right()));

@@ -15,6 +15,7 @@ fn material_of_another_size_or_for_another_call_is_none() {
     let product = |n, fixed, trunc| Call::Product {
         map: Bilinear::Elementwise(n),
         fixed,
+        known_to: None,
         trunc,
     };
     let plans = [
@@ -57,6 +58,7 @@ fn an_operand_that_was_not_fixed_or_has_another_size_is_refused() {
         let plan = [Call::Product {
             map: Bilinear::Elementwise(n),
             fixed: Some(id),
+            known_to: None,
             trunc: 0,
         }];
         let refused = run(&ubl, |machine| {

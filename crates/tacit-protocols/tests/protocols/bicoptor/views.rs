@@ -38,7 +38,12 @@ pub enum Program {
 impl Program {
     fn run<M: Machine>(self, m: &mut M, x: M::Share, keys: KeyBits) -> Result<(), Error> {
         let map = Bilinear::Elementwise(N);
-        let product = |fixed, trunc| Call::Product { map, fixed, trunc };
+        let product = |fixed, trunc| Call::Product {
+            map,
+            fixed,
+            known_to: None,
+            trunc,
+        };
         let (windows, size) = (N / 4, 4);
         match self {
             Program::Relu | Program::Leak => {

@@ -1,0 +1,501 @@
+//! 1-of-2^m OT out of m random correlated OTs, carrying a public function of both parties' numbers.
+//!
+//! The blocks of `m` OTs with one `delta` are combined to `Q = sum a^i q_i` and `T = sum a^i t_i`
+//! over GF(2^128), `a` its generator, so that `T = Q ^ b(a) delta` for the random index `b`: the
+//! pad of message `p` is the hash of `Q ^ p(a) delta`, and the receiver has that of `b`. It sends
+//! `d = b ^ own`; the value for its number `v` travels as message `v ^ d`. Message 0 is not sent:
+//! the sender's share is such that it would be 0.
+
+use rayon::prelude::*;
+
+use super::pack::{pack_into, packed_len, unpack_into};
+use super::{Block, Hash};
+use crate::Bits;
+use crate::isa::{self, Isa, simd};
+
+/// Instances whose messages are made at once: whatever the width they are whole bytes.
+const STRIP: usize = 64;
+/// Pads that are hashed at once.
+const TOGETHER: usize = 256;
+
+/// A public function of two numbers below `2^index_bits`, one at each party.
+pub struct Table {
+    index_bits: u32,
+    output_bits: u32,
+    /// The top bit of every field of the output: shares are added field by field, and fields of
+    /// one bit are shared by xor.
+    tops: u64,
+    /// How the row of a party's number is found in `rows`.
+    kind: Kind,
+    /// By party.
+    rows: [Vec<u64>; 2],
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Row `u` is the numbers from `u 2^m` on.
+    Any,
+    /// Row `u` is the one row rotated by `u`.
+    Rotated,
+}
+
+impl Table {
+    /// `f(u0, u1)`, shared by xor or as a sum modulo `2^output_bits`.
+    pub fn new(index_bits: u32, output_bits: u32, xor: bool, f: impl Fn(u64, u64) -> u64) -> Self {
+        assert!((1..=4).contains(&index_bits), "{index_bits} index bits");
+        let size = 1 << index_bits;
+        let rows = |value: &dyn Fn(u64, u64) -> u64| -> Vec<u64> {
+            let all = (0..size).flat_map(|own| (0..size).map(move |other| (own, other)));
+            all.map(|(own, other)| value(own, other)).collect()
+        };
+        let rows = [
+            rows(&|own, other| f(own, other)),
+            rows(&|own, other| f(other, own)),
+        ];
+        Table::made(index_bits, &fields(output_bits, xor), Kind::Any, rows)
+    }
+
+    /// `table[(u0 + u1) mod 2^index_bits]`, shared by xor or as a sum modulo `2^output_bits`.
+    pub fn lookup(index_bits: u32, output_bits: u32, xor: bool, table: &[u64]) -> Self {
+        Table::rotated(index_bits, &fields(output_bits, xor), table.to_vec())
+    }
+
+    /// Several tables looked up at one index: each has its width and is shared as a sum; the first
+    /// is in the lowest bits of the output.
+    pub fn lookups(index_bits: u32, tables: &[(u32, &[u64])]) -> Self {
+        let (mut row, mut at) = (vec![0; 1 << index_bits], 0);
+        for (bits, table) in tables {
+            assert_eq!(table.len(), row.len());
+            for (entry, value) in row.iter_mut().zip(*table) {
+                assert!(
+                    value.checked_shr(*bits).unwrap_or(0) == 0,
+                    "more than {bits} bits"
+                );
+                *entry |= value << at;
+            }
+            at += bits;
+        }
+        let widths: Vec<_> = tables.iter().map(|(bits, _)| *bits).collect();
+        Table::rotated(index_bits, &widths, row)
+    }
+
+    fn rotated(index_bits: u32, widths: &[u32], row: Vec<u64>) -> Self {
+        assert!((1..=8).contains(&index_bits), "{index_bits} index bits");
+        assert_eq!(row.len(), 1 << index_bits);
+        Table::made(index_bits, widths, Kind::Rotated, [row.clone(), row])
+    }
+
+    fn made(index_bits: u32, widths: &[u32], kind: Kind, rows: [Vec<u64>; 2]) -> Self {
+        let (mut output_bits, mut tops) = (0, 0);
+        for width in widths {
+            output_bits += width;
+            assert!((1..=64).contains(&output_bits), "{output_bits} output bits");
+            tops |= 1 << (output_bits - 1);
+        }
+        let wide = |v: &u64| output_bits < 64 && v >> output_bits != 0;
+        assert!(
+            !rows[0].iter().any(wide),
+            "a value of more than {output_bits} bits"
+        );
+        Table {
+            index_bits,
+            output_bits,
+            tops,
+            kind,
+            rows,
+        }
+    }
+
+    /// Bits of either party's number, and OTs of an instance.
+    pub fn index_bits(&self) -> u32 {
+        self.index_bits
+    }
+
+    /// Bits of the shares of the result.
+    pub fn output_bits(&self) -> u32 {
+        self.output_bits
+    }
+
+    /// Messages that are sent of an instance.
+    fn messages(&self) -> usize {
+        (1 << self.index_bits) - 1
+    }
+
+    /// Bytes of the messages of `n` instances.
+    pub fn wire_len(&self, n: usize) -> usize {
+        packed_len(n * self.messages(), self.output_bits)
+    }
+
+    fn mask(&self) -> u64 {
+        u64::MAX >> (64 - self.output_bits)
+    }
+}
+
+/// The widths of the output's fields: of shares by xor every bit is one.
+fn fields(output_bits: u32, xor: bool) -> Vec<u32> {
+    match xor {
+        true => vec![1; output_bits as usize],
+        false => vec![output_bits],
+    }
+}
+
+/// `a + b` field by field; `tops` has each field's top bit.
+#[inline(always)]
+fn add_fields(a: u64, b: u64, tops: u64) -> u64 {
+    (a & !tops).wrapping_add(b & !tops) ^ ((a ^ b) & tops)
+}
+
+/// `a - b` field by field.
+#[inline(always)]
+fn sub_fields(a: u64, b: u64, tops: u64) -> u64 {
+    (a | tops).wrapping_sub(b & !tops) ^ ((a ^ !b) & tops)
+}
+
+simd! {
+    /// The row of `own`, without an address that depends on it.
+    fn any_row(rows: &[u64], own: u64, row: &mut [u64]) {
+        row.fill(0);
+        for (u, candidate) in rows.chunks_exact(row.len()).enumerate() {
+            let chosen = ((u as u64 == own) as u64).wrapping_neg();
+            for (r, c) in row.iter_mut().zip(candidate) {
+                *r |= c & chosen;
+            }
+        }
+    }
+
+    /// `table` rotated by `own`: by each power of two or not.
+    fn rotated_row(table: &[u64], own: u64, row: &mut [u64]) {
+        let size = row.len();
+        let mut other = [0u64; 256];
+        row.copy_from_slice(table);
+        let mut step = 1;
+        while step < size {
+            let chosen = ((own & step as u64 != 0) as u64).wrapping_neg();
+            let other = &mut other[..size];
+            other[..size - step].copy_from_slice(&row[step..]);
+            other[size - step..].copy_from_slice(&row[..step]);
+            for (r, o) in row.iter_mut().zip(other) {
+                *r ^= (*r ^ *o) & chosen;
+            }
+            step *= 2;
+        }
+    }
+
+    /// The entry `at` of `0, values...`, without an address that depends on it.
+    fn pick(values: &[u64], at: u64) -> u64 {
+        let mut picked = 0;
+        for (i, value) in (1..).zip(values) {
+            picked |= value & ((i == at) as u64).wrapping_neg();
+        }
+        picked
+    }
+}
+
+/// `x a` in GF(2^128) with `a^128 = a^7 + a^2 + a + 1`.
+#[inline(always)]
+fn times_a(x: Block) -> Block {
+    let carry = (x >> 127).wrapping_neg();
+    (x << 1) ^ (0x87 & carry)
+}
+
+/// `sum a^i blocks[i]`.
+#[inline(always)]
+fn combine(blocks: &[Block]) -> Block {
+    blocks
+        .iter()
+        .rev()
+        .fold(0, |sum, block| times_a(sum) ^ block)
+}
+
+/// `p(a) delta` for every `p` below 256. Secret.
+pub struct Multiples(Vec<Block>);
+
+impl Multiples {
+    /// Of a sender's `delta`.
+    pub fn new(delta: Block) -> Self {
+        let mut powers = [delta; 8];
+        for i in 1..8 {
+            powers[i] = times_a(powers[i - 1]);
+        }
+        let of = |p: u32| {
+            (0..8).fold(0, |sum, i| {
+                sum ^ powers[i] & ((p as u128 >> i & 1).wrapping_neg())
+            })
+        };
+        Multiples((0..256).map(of).collect())
+    }
+
+    /// `delta`.
+    pub(super) fn delta(&self) -> Block {
+        self.0[1]
+    }
+}
+
+impl Drop for Multiples {
+    fn drop(&mut self) {
+        zeroize::Zeroize::zeroize(&mut self.0);
+    }
+}
+
+/// The receiver's message for its numbers: their bits under the random choices.
+pub fn choose(own: &[u64], index_bits: u32, random: &Bits) -> Vec<u8> {
+    let packed = super::pack::pack(own, index_bits);
+    let bits = Bits::from_bytes(own.len() * index_bits as usize, &packed);
+    let mut bits = bits.expect("packed numbers below 2^index_bits");
+    bits.xor_assign(random);
+    bits.to_bytes()
+}
+
+/// The sender's messages for its numbers `own`, and its shares.
+///
+/// `party` is the sender's number, `first` that of the first OT of its direction, `q` its blocks,
+/// `corrections` what the receiver sent.
+pub fn offer(
+    table: &Table,
+    party: usize,
+    (hash, multiples): (&Hash, &Multiples),
+    (first, q): (u64, &[Block]),
+    own: &[u64],
+    corrections: &[u8],
+) -> (Vec<u8>, Vec<u64>) {
+    let isa = isa::current();
+    let (n, m) = (own.len(), table.index_bits as usize);
+    let corrections = super::pack::unpack(corrections, table.index_bits, n);
+    let mut wire = vec![0; table.wire_len(n)];
+    let mut shares = vec![0; n];
+    let strip = table.wire_len(STRIP);
+    wire.par_chunks_mut(strip)
+        .zip(shares.par_chunks_mut(STRIP))
+        .with_min_len(grain(m))
+        .enumerate()
+        .for_each(|(i, (wire, shares))| {
+            let mut row = vec![0; 1 << m];
+            let mut pads = vec![0; TOGETHER];
+            let mut messages = vec![0; shares.len() * table.messages()];
+            let groups = shares.chunks_mut(TOGETHER >> m);
+            let groups = groups.zip(messages.chunks_mut((TOGETHER >> m) * table.messages()));
+            for ((shares, messages), s) in groups.zip((i * STRIP..).step_by(TOGETHER >> m)) {
+                let pads = &mut pads[..shares.len() << m];
+                for (pads, q) in pads
+                    .chunks_exact_mut(1 << m)
+                    .zip(q[s * m..].chunks_exact(m))
+                {
+                    let base = combine(q);
+                    for (pad, multiple) in pads.iter_mut().zip(&multiples.0) {
+                        *pad = base ^ multiple;
+                    }
+                }
+                hash.all(pads, |p| Block::from(first) + ((s + (p >> m)) * m) as Block);
+                for (((share, messages), pads), j) in shares
+                    .iter_mut()
+                    .zip(messages.chunks_exact_mut(table.messages()))
+                    .zip(pads.chunks_exact(1 << m))
+                    .zip(s..)
+                {
+                    find_row(isa, table, party, own[j], &mut row);
+                    *share = hide(table, &row, corrections[j] as usize, pads, messages);
+                }
+            }
+            pack_into(isa, &messages, table.output_bits, wire);
+        });
+    (wire, shares)
+}
+
+/// Strips that are worth a task of their own.
+fn grain(index_bits: usize) -> usize {
+    (64 >> index_bits).max(1)
+}
+
+fn find_row(isa: Isa, table: &Table, party: usize, own: u64, row: &mut [u64]) {
+    match table.kind {
+        Kind::Any => any_row(isa, &table.rows[party], own, row),
+        Kind::Rotated => rotated_row(isa, &table.rows[party], own, row),
+    }
+}
+
+/// The messages of one instance, and the share that makes message 0 vanish.
+fn hide(table: &Table, row: &[u64], d: usize, pads: &[Block], messages: &mut [u64]) -> u64 {
+    let (mask, tops) = (table.mask(), table.tops);
+    let share = add_fields(row[d], pads[0] as u64, tops) & mask;
+    for (p, message) in (1..).zip(messages) {
+        let value = sub_fields(row[p ^ d], share, tops);
+        *message = add_fields(value, pads[p] as u64, tops) & mask;
+    }
+    share
+}
+
+/// The receiver's shares. `random` are its random choices, `t` its blocks, `wire` the sender's
+/// messages, of [`Table::wire_len`] bytes.
+pub fn taken(
+    table: &Table,
+    hash: &Hash,
+    (first, random, t): (u64, &Bits, &[Block]),
+    wire: &[u8],
+) -> Vec<u64> {
+    let isa = isa::current();
+    let m = table.index_bits as usize;
+    let n = t.len() / m;
+    let random = super::pack::unpack(&random.to_bytes(), table.index_bits, n);
+    let mut shares = vec![0; n];
+    shares
+        .par_chunks_mut(STRIP)
+        .zip(wire.par_chunks(table.wire_len(STRIP)))
+        .with_min_len(grain(m))
+        .enumerate()
+        .for_each(|(i, (shares, wire))| {
+            let s = i * STRIP;
+            let mut pads = [0; STRIP];
+            let pads = &mut pads[..shares.len()];
+            for (pad, t) in pads.iter_mut().zip(t[s * m..].chunks_exact(m)) {
+                *pad = combine(t);
+            }
+            hash.all(pads, |j| Block::from(first) + ((s + j) * m) as Block);
+            let mut messages = vec![0; shares.len() * table.messages()];
+            unpack_into(isa, wire, table.output_bits, &mut messages);
+            for (((share, messages), pad), random) in shares
+                .iter_mut()
+                .zip(messages.chunks_exact(table.messages()))
+                .zip(pads)
+                .zip(&random[s..])
+            {
+                let message = pick(isa, messages, *random);
+                *share = sub_fields(message, *pad as u64, table.tops) & table.mask();
+            }
+        });
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Prg;
+    use crate::isa::same_everywhere;
+
+    /// Shares of the function of both parties' numbers, party `sender` sending.
+    fn run(table: &Table, sender: usize, u: [&[u64]; 2]) -> Vec<u64> {
+        let (n, m) = (u[0].len(), table.index_bits as usize);
+        let mut prg = Prg::new([7; 16]);
+        let delta = prg.ring::<u64>(2);
+        let delta = Block::from(delta[0]) << 64 | Block::from(delta[1]);
+        let words = prg.ring::<u64>(2 * n * m);
+        let q: Vec<Block> = words
+            .chunks(2)
+            .map(|w| Block::from(w[0]) << 64 | Block::from(w[1]))
+            .collect();
+        let random = prg.bits(n * m);
+        let t: Vec<Block> = (0..n * m)
+            .map(|i| q[i] ^ if random.get(i) { delta } else { 0 })
+            .collect();
+        let (hash, multiples) = (Hash::new([1; 16]), Multiples::new(delta));
+        let corrections = choose(u[1 - sender], table.index_bits, &random);
+        let (wire, ours) = offer(
+            table,
+            sender,
+            (&hash, &multiples),
+            (5, &q),
+            u[sender],
+            &corrections,
+        );
+        let theirs = taken(table, &hash, (5, &random, &t), &wire);
+        ours.iter()
+            .zip(&theirs)
+            .map(|(a, b)| add_fields(*a, *b, table.tops) & table.mask())
+            .collect()
+    }
+
+    fn pairs(index_bits: u32) -> [Vec<u64>; 2] {
+        let size = 1u64 << index_bits;
+        let all = (0..size).flat_map(|u| (0..size).map(move |v| (u, v)));
+        let (u, v) = all.unzip();
+        [u, v]
+    }
+
+    #[test]
+    fn functions_of_all_pairs() {
+        for (m, bits, xor) in [
+            (1, 1, true),
+            (2, 5, false),
+            (3, 64, true),
+            (4, 2, true),
+            (4, 33, false),
+        ] {
+            let mask = u64::MAX >> (64 - bits);
+            let f = |u: u64, v: u64| ((u * 7919) ^ v.wrapping_mul(0x9e37_79b9_7f4a_7c15)) & mask;
+            let table = Table::new(m, bits, xor, f);
+            let [u, v] = pairs(m);
+            let expected: Vec<u64> = u.iter().zip(&v).map(|(u, v)| f(*u, *v)).collect();
+            for sender in 0..2 {
+                assert!(same_everywhere(|| run(&table, sender, [&u, &v])) == expected);
+            }
+        }
+    }
+
+    #[test]
+    fn look_ups_at_all_sums() {
+        for (m, bits, xor) in [(1, 3, false), (5, 22, false), (8, 14, false), (8, 64, true)] {
+            let mask = u64::MAX >> (64 - bits);
+            let entries: Vec<u64> = (0..1u64 << m)
+                .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) & mask)
+                .collect();
+            let table = Table::lookup(m, bits, xor, &entries);
+            let [u, v] = pairs(m);
+            let expected: Vec<u64> = u
+                .iter()
+                .zip(&v)
+                .map(|(u, v)| entries[((u + v) % (1 << m)) as usize])
+                .collect();
+            for sender in 0..2 {
+                assert!(same_everywhere(|| run(&table, sender, [&u, &v])) == expected);
+            }
+        }
+    }
+
+    #[test]
+    fn fields_are_sums_of_their_own() {
+        let widths = [1, 7, 20, 1, 35];
+        let mut prg = crate::Prg::new([3; 16]);
+        for _ in 0..1000 {
+            let (a, b) = (prg.ring::<u64>(1)[0], prg.ring::<u64>(1)[0]);
+            let table = Table::made(1, &widths, Kind::Rotated, [vec![0], vec![0]]);
+            let (sum, difference) = (add_fields(a, b, table.tops), sub_fields(a, b, table.tops));
+            let mut at = 0;
+            for width in widths {
+                let field = |v: u64| v >> at & ((1 << width) - 1);
+                assert_eq!(field(sum), (field(a) + field(b)) & ((1 << width) - 1));
+                let expected = field(a).wrapping_sub(field(b)) & ((1 << width) - 1);
+                assert_eq!(field(difference), expected);
+                at += width;
+            }
+        }
+    }
+
+    #[test]
+    fn several_look_ups_at_one_index() {
+        let tables = [(14, 3), (1, 5), (33, 7)]
+            .map(|(bits, k)| (bits, (0..32u64).map(|i| i * i * k % (1 << bits)).collect()));
+        let tables: &[(u32, Vec<u64>); 3] = &tables;
+        let table = Table::lookups(5, &tables.each_ref().map(|(bits, t)| (*bits, &t[..])));
+        assert_eq!(table.output_bits(), 48);
+        let [u, v] = pairs(5);
+        for sender in 0..2 {
+            let got = same_everywhere(|| run(&table, sender, [&u, &v]));
+            for ((got, u), v) in got.iter().zip(&u).zip(&v) {
+                let mut rest = *got;
+                for (bits, table) in tables {
+                    assert_eq!(rest % (1 << bits), table[((u + v) % 32) as usize]);
+                    rest >>= bits;
+                }
+                assert_eq!(rest, 0);
+            }
+        }
+    }
+
+    #[test]
+    fn multiples_are_those_of_the_field() {
+        let multiples = Multiples::new(1);
+        assert!((0..256).all(|p| multiples.0[p] == p as u128));
+        let multiples = Multiples::new(1 << 127);
+        assert_eq!(multiples.0[2], 0x87);
+        assert_eq!(multiples.0[3], 0x87 ^ 1 << 127);
+    }
+}

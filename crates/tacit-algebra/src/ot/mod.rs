@@ -1,0 +1,19 @@
+//! Local steps of oblivious transfer and of what is built on it.
+
+mod correlate;
+mod gate;
+mod hash;
+pub mod lpn;
+pub mod marks;
+pub mod pack;
+pub mod pprf;
+mod transpose;
+pub mod vole;
+pub mod words;
+
+pub use correlate::{Products, correlate, correlated};
+pub use gate::{Multiples, Table, choose, offer, taken};
+pub use hash::{Hash, bit_pads};
+
+/// 128 bits.
+pub type Block = u128;

@@ -1,0 +1,141 @@
+//! Elementary functions, and what is made of them: softmax, layer normalisation, GELU.
+
+use super::call::{Call, Fault, Value, bad, item_axis, unsupported};
+use super::compose::{ANY, Composer, value};
+use super::constant::bounded_len;
+use super::element::unary;
+use super::lower::Builder;
+use super::pool::whole;
+use crate::graph::{Affine, Function, Op, Pool, ValueId, len};
+
+/// Sigmoid, Tanh, Exp and Erf.
+pub(super) fn elementary(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let function = match call.node.op_type.as_str() {
+        "Sigmoid" => Function::Sigmoid,
+        "Tanh" => Function::Tanh,
+        "Exp" => Function::Exp,
+        _ => Function::Erf,
+    };
+    let domain = ANY;
+    unary(call, builder, Op::Function { function, domain })
+}
+
+/// Sqrt, as `x / sqrt(x)`, and Reciprocal.
+pub(super) fn root_or_reciprocal(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (x, shape) = call.secret(0)?;
+    let mut compose = Composer::new(call, builder);
+    let id = match call.node.op_type.as_str() {
+        "Sqrt" => root(&mut compose, x)?,
+        _ => compose.reciprocal(x)?,
+    };
+    Ok(value(id, shape.to_vec()))
+}
+
+/// `sqrt(x)`; `1 / sqrt(x)` is noted beside it.
+fn root(compose: &mut Composer, x: ValueId) -> Result<ValueId, Fault> {
+    let inverse = compose.function(Function::InverseSqrt, x, ANY)?;
+    let root = compose.each("root", Op::Mul, &[x, inverse])?;
+    compose.builder.inverse_roots.insert(root, inverse);
+    Ok(root)
+}
+
+/// Pow by a constant that takes a product or two.
+pub(super) fn pow(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (x, shape) = call.secret(0)?;
+    let (_, exponent) = call.weights(1)?;
+    let mut compose = Composer::new(call, builder);
+    let id = match exponent[..] {
+        [1.0] => x,
+        [2.0] => compose.each("square", Op::Mul, &[x, x])?,
+        [3.0] => cube(&mut compose, x)?,
+        [0.5] => root(&mut compose, x)?,
+        _ => return unsupported("its exponent is not one of 0.5, 1, 2 and 3"),
+    };
+    Ok(value(id, shape.to_vec()))
+}
+
+fn cube(compose: &mut Composer, x: ValueId) -> Result<ValueId, Fault> {
+    let square = compose.each("square", Op::Mul, &[x, x])?;
+    compose.each("cube", Op::Mul, &[square, x])
+}
+
+/// `x (1 + erf(x / sqrt 2)) / 2`, or its approximation by tanh where the node asks for that.
+pub(super) fn gelu(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (x, shape) = call.secret(0)?;
+    let mut compose = Composer::new(call, builder);
+    let bent = match call.text("approximate", "none").as_str() {
+        "none" => {
+            let inner = compose.affine("inner", x, std::f32::consts::FRAC_1_SQRT_2, 0.0)?;
+            compose.function(Function::Erf, inner, ANY)?
+        }
+        "tanh" => {
+            let factor = (2.0 / std::f32::consts::PI).sqrt();
+            let square = compose.each("square", Op::Mul, &[x, x])?;
+            let slope = compose.affine("slope", square, 0.044_715 * factor, factor)?;
+            let inner = compose.each("inner", Op::Mul, &[slope, x])?;
+            compose.function(Function::Tanh, inner, ANY)?
+        }
+        other => return bad(format!("its 'approximate' is '{other}'")),
+    };
+    let weight = compose.affine("weight", bent, 0.5, 0.5)?;
+    let id = compose.each("product", Op::Mul, &[weight, x])?;
+    Ok(value(id, shape.to_vec()))
+}
+
+/// `exp(x - max) / sum(exp(x - max))`: arguments up to 0, a sum from 1 to the number of terms.
+pub(super) fn softmax(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (x, shape) = call.secret(0)?;
+    let along = item_axis(call.int("axis", -1), shape.len(), 0)?;
+    let (outer, size, inner) = (len(&shape[..along]), shape[along], len(&shape[along + 1..]));
+    bounded_len(shape)?;
+    let pool = Pool {
+        kernel: [size, 1],
+        out: [1, inner],
+        ..whole(outer, [size, inner])
+    };
+    let line = |e: usize| e / (size * inner) * inner + e % inner;
+    let mut compose = Composer::new(call, builder);
+    let lines = vec![outer, inner];
+    let max = compose.node("max", Op::MaxPool(pool.clone()), &[x], lines.clone())?;
+    let max = compose.spread("max of all", max, shape.to_vec(), line)?;
+    let below = compose.each("below", Op::Sub, &[x, max])?;
+    let exp = compose.function(Function::Exp, below, (f32::NEG_INFINITY, 0.0))?;
+    let sum = compose.node("sum", Op::SumPool(pool), &[exp], lines)?;
+    let inverse = compose.function(Function::Reciprocal, sum, (1.0, size as f32))?;
+    let inverse = compose.spread("of all", inverse, shape.to_vec(), line)?;
+    let id = compose.each("share", Op::Mul, &[exp, inverse])?;
+    Ok(value(id, shape.to_vec()))
+}
+
+/// `(x - mean) / sqrt(variance + epsilon) * scale + bias` along the axes from `axis` on.
+pub(super) fn layer_norm(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (x, shape) = call.secret(0)?;
+    let along = item_axis(call.int("axis", -1), shape.len(), 0)?;
+    let (outer, size) = (len(&shape[..along]), len(&shape[along..]));
+    let numbers = |i: usize| match call.optional_weights(i)? {
+        None => Ok(vec![].into()),
+        Some((_, values)) if values.len() == size => Ok(values),
+        Some((given, _)) => bad(format!(
+            "its input {i} has the shape {given:?}, {size} numbers are needed"
+        )),
+    };
+    call.constant(1)?;
+    let (scale, shift) = (numbers(1)?, numbers(2)?);
+    let pool = whole(outer, [1, size]);
+    let mut compose = Composer::new(call, builder);
+    let mean = compose.node("mean", Op::AveragePool(pool.clone()), &[x], vec![outer])?;
+    let mean = compose.spread("mean of all", mean, shape.to_vec(), |e| e / size)?;
+    let centred = compose.each("centred", Op::Sub, &[x, mean])?;
+    let square = compose.each("square", Op::Mul, &[centred, centred])?;
+    let variance = compose.node("variance", Op::AveragePool(pool), &[square], vec![outer])?;
+    let variance = compose.affine("epsilon", variance, 1.0, call.float("epsilon", 1e-5))?;
+    let inverse = compose.function(Function::InverseSqrt, variance, ANY)?;
+    let inverse = compose.spread("of all", inverse, shape.to_vec(), |e| e / size)?;
+    let normal = compose.each("normal", Op::Mul, &[centred, inverse])?;
+    let affine = Affine {
+        inner: 1,
+        scale,
+        shift,
+    };
+    builder.push(call, Op::Affine(affine), vec![normal], shape.to_vec())
+}

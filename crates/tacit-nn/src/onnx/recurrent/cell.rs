@@ -1,0 +1,184 @@
+//! What happens at a time step, for each kind of node.
+
+use super::{Cell, Kind, State};
+use crate::graph::{Affine, Function, Op, ValueId, Weights};
+use crate::onnx::call::Fault;
+use crate::onnx::compose::{ANY, Composer};
+
+impl Cell {
+    /// The states after every time step, in the order of time.
+    pub(super) fn run(
+        &self,
+        compose: &mut Composer,
+        x: ValueId,
+        steps: usize,
+        backward: bool,
+    ) -> Result<Vec<State>, Fault> {
+        let base = compose.name.clone();
+        let width = compose.builder.len(x) / steps;
+        let rows = self.input.len() / width;
+        let sizes = [width, rows];
+        let (weight, bias) = (self.input.clone(), self.input_bias.clone());
+        let products = compose.linear("inputs", x, sizes, weight, bias)?;
+        let mut states = Vec::with_capacity(steps);
+        for step in 0..steps {
+            let t = if backward { steps - 1 - step } else { step };
+            compose.name = format!("{base}[{t}]");
+            let gates = compose.part("input", products, t * rows..(t + 1) * rows)?;
+            let before = states.last().copied();
+            states.push(match &self.kind {
+                Kind::Gru { .. } => self.gru(compose, gates, before)?,
+                Kind::Lstm => self.lstm(compose, gates, before)?,
+                Kind::Rnn(activation) => self.rnn(compose, gates, before, activation)?,
+            });
+        }
+        if backward {
+            states.reverse();
+        }
+        compose.name = base;
+        Ok(states)
+    }
+
+    /// A product of the state with part `i` of the weights.
+    fn product(&self, compose: &mut Composer, i: usize, x: ValueId) -> Result<ValueId, Fault> {
+        let weight = self.state[i].clone();
+        let bias = match i {
+            0 => self.state_bias.clone(),
+            _ => Weights::default(),
+        };
+        let n = weight.len() / self.hidden;
+        compose.linear("state", x, [self.hidden, n], weight, bias)
+    }
+
+    /// `gates` and, unless the state is 0, its product.
+    fn with_state(
+        &self,
+        compose: &mut Composer,
+        gates: ValueId,
+        before: Option<State>,
+    ) -> Result<ValueId, Fault> {
+        let Some(state) = before else {
+            return Ok(gates);
+        };
+        let product = self.product(compose, 0, state.hidden)?;
+        compose.each("gates", Op::Add, &[gates, product])
+    }
+
+    fn rnn(
+        &self,
+        compose: &mut Composer,
+        gates: ValueId,
+        before: Option<State>,
+        activation: &Op,
+    ) -> Result<State, Fault> {
+        let gates = self.with_state(compose, gates, before)?;
+        let hidden = compose.each("hidden", activation.clone(), &[gates])?;
+        Ok(State { hidden, cell: None })
+    }
+
+    /// `c' = f c + i g`, `h' = o tanh(c')`.
+    fn lstm(
+        &self,
+        compose: &mut Composer,
+        gates: ValueId,
+        before: Option<State>,
+    ) -> Result<State, Fault> {
+        let h = self.hidden;
+        let gates = self.with_state(compose, gates, before)?;
+        let open = compose.part("gates", gates, 0..3 * h)?;
+        let open = compose.function(Function::Sigmoid, open, ANY)?;
+        let new = compose.part("candidate", gates, 3 * h..4 * h)?;
+        let new = compose.function(Function::Tanh, new, ANY)?;
+        let input = compose.part("input gate", open, 0..h)?;
+        let mut cell = compose.each("taken in", Op::Mul, &[input, new])?;
+        if let Some(old) = before.and_then(|state| state.cell) {
+            let forget = compose.part("forget gate", open, 2 * h..3 * h)?;
+            let kept = compose.each("kept", Op::Mul, &[forget, old])?;
+            cell = compose.each("cell", Op::Add, &[kept, cell])?;
+        }
+        let output = compose.part("output gate", open, h..2 * h)?;
+        let shown = compose.function(Function::Tanh, cell, ANY)?;
+        let hidden = compose.each("hidden", Op::Mul, &[output, shown])?;
+        Ok(State {
+            hidden,
+            cell: Some(cell),
+        })
+    }
+
+    /// `h' = n + z (h - n)`, of a state of 0 `n - z n`.
+    fn gru(
+        &self,
+        compose: &mut Composer,
+        gates: ValueId,
+        before: Option<State>,
+    ) -> Result<State, Fault> {
+        let h = self.hidden;
+        let mut open = compose.part("gates", gates, 0..2 * h)?;
+        let fresh = compose.part("candidate", gates, 2 * h..3 * h)?;
+        let product = before
+            .map(|state| self.product(compose, 0, state.hidden))
+            .transpose()?;
+        if let Some(product) = product {
+            let product = compose.part("state gates", product, 0..2 * h)?;
+            open = compose.each("open", Op::Add, &[open, product])?;
+        }
+        let open = compose.function(Function::Sigmoid, open, ANY)?;
+        let [update, reset] = ["update", "reset"];
+        let reset = compose.part(reset, open, h..2 * h)?;
+        let reset = self.reset(compose, reset, product, before)?;
+        let new = match reset {
+            Some(reset) => compose.each("fresh", Op::Add, &[fresh, reset])?,
+            None => fresh,
+        };
+        let new = compose.function(Function::Tanh, new, ANY)?;
+        let update = compose.part(update, open, 0..h)?;
+        let hidden = match before {
+            Some(state) => {
+                let change = compose.each("change", Op::Sub, &[state.hidden, new])?;
+                let kept = compose.each("kept", Op::Mul, &[update, change])?;
+                compose.each("hidden", Op::Add, &[new, kept])?
+            }
+            None => {
+                let lost = compose.each("lost", Op::Mul, &[update, new])?;
+                compose.each("hidden", Op::Sub, &[new, lost])?
+            }
+        };
+        Ok(State { hidden, cell: None })
+    }
+
+    /// What a GRU's state adds to the candidate, behind the reset gate; `None` for 0.
+    fn reset(
+        &self,
+        compose: &mut Composer,
+        gate: ValueId,
+        product: Option<ValueId>,
+        before: Option<State>,
+    ) -> Result<Option<ValueId>, Fault> {
+        let h = self.hidden;
+        let reset_after = matches!(self.kind, Kind::Gru { reset_after: true });
+        match (before, product) {
+            (Some(_), Some(product)) if reset_after => {
+                let product = compose.part("state candidate", product, 2 * h..3 * h)?;
+                compose
+                    .each("reset state", Op::Mul, &[gate, product])
+                    .map(Some)
+            }
+            (Some(state), _) => {
+                let state = compose.each("reset state", Op::Mul, &[gate, state.hidden])?;
+                self.product(compose, 1, state).map(Some)
+            }
+            (None, _) if self.state_bias.is_empty() => Ok(None),
+            (None, _) => {
+                // The product with a state of 0 is its bias.
+                let scale = self.state_bias[2 * h..].into();
+                let shift = Weights::default();
+                let op = Op::Affine(Affine {
+                    inner: 1,
+                    scale,
+                    shift,
+                });
+                compose.each("reset bias", op, &[gate]).map(Some)
+            }
+        }
+    }
+}

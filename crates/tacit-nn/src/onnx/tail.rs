@@ -1,0 +1,95 @@
+//! The end of a model, which the receiver of the result computes in the clear.
+
+use std::collections::HashSet;
+
+use super::call::{Call, Fault, Value, item_axis, unsupported};
+use super::proto::NodeProto;
+use crate::graph::{Tail, TailFunction, len};
+
+/// The nodes after which the receiver of the result can compute all the rest: such
+/// as have nothing but functions of the tail and changes of shape behind them.
+pub(super) fn last_nodes(order: &[&NodeProto]) -> HashSet<*const NodeProto> {
+    const OPS: [&str; 11] = [
+        "ArgMax",
+        "Cast",
+        "Dropout",
+        "Flatten",
+        "Identity",
+        "LogSoftmax",
+        "Reshape",
+        "Sigmoid",
+        "Softmax",
+        "Squeeze",
+        "Unsqueeze",
+    ];
+    let mut last = HashSet::new();
+    // What some other node reads, or one of these beside its first input.
+    let mut computed_with = HashSet::new();
+    for node in order.iter().rev() {
+        let free = |name: &String| !computed_with.contains(name.as_str());
+        let ends = OPS.contains(&node.op_type.as_str()) && node.output.iter().all(free);
+        if ends {
+            last.insert(std::ptr::from_ref(*node));
+        }
+        let skipped = usize::from(ends || node.op_type == "Shape");
+        computed_with.extend(node.input.iter().skip(skipped).map(String::as_str));
+    }
+    last
+}
+
+/// Softmax, LogSoftmax, ArgMax and Sigmoid: computed by the receiver of the result.
+pub(super) fn tail(call: &Call) -> Result<Value, Fault> {
+    let (id, revealed_shape, mut tail, shape) = match call.required(0)? {
+        Value::Secret { .. } => {
+            let (id, shape) = call.secret(0)?;
+            (id, shape, vec![], shape)
+        }
+        Value::Clear {
+            id,
+            revealed_shape,
+            tail,
+            shape,
+        } => (*id, &revealed_shape[..], tail.clone(), &shape[..]),
+        _ => return unsupported("its input is a constant"),
+    };
+    let op = call.node.op_type.as_str();
+    let mut out = shape.to_vec();
+    if op == "Sigmoid" {
+        tail.push(Tail {
+            function: TailFunction::Sigmoid,
+            outer: 1,
+            size: 1,
+            inner: len(shape),
+        });
+    } else {
+        let along = item_axis(
+            call.int("axis", if op == "ArgMax" { 0 } else { -1 }),
+            shape.len(),
+            0,
+        )?;
+        let function = match (op, call.int("select_last_index", 0)) {
+            ("Softmax", _) => TailFunction::Softmax,
+            ("LogSoftmax", _) => TailFunction::LogSoftmax,
+            (_, 0) => TailFunction::ArgMax,
+            _ => TailFunction::ArgMaxLast,
+        };
+        tail.push(Tail {
+            function,
+            outer: len(&shape[..along]),
+            size: shape[along],
+            inner: len(&shape[along + 1..]),
+        });
+        if op == "ArgMax" {
+            out[along] = 1;
+            if call.int("keepdims", 1) == 0 {
+                out.remove(along);
+            }
+        }
+    }
+    Ok(Value::Clear {
+        id,
+        revealed_shape: revealed_shape.to_vec(),
+        tail,
+        shape: out,
+    })
+}

@@ -1,0 +1,147 @@
+//! Elementary functions by name: what a program asks of any machine, which computes them in its own
+//! way or by the algorithms of this folder.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use super::{Format, Function, InverseSqrt, Piecewise, Reciprocal, Span, erf, exp, sigmoid, tanh};
+use crate::Error;
+use crate::machine::{Call, CostModel, Machine};
+
+/// An elementary function of numbers of a format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Elementary {
+    /// How the numbers are written, arguments and results alike.
+    pub format: Format,
+    /// Which function, with its domain.
+    pub kind: Kind,
+    /// Bits that hold every argument, its sign included.
+    pub bits: u32,
+}
+
+/// The elementary functions. Of an argument outside the domain there is no meaningful result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// `1 / (1 + e^-x)` for every `x`.
+    Sigmoid,
+    /// The hyperbolic tangent for every `x`.
+    Tanh,
+    /// The error function for every `x`.
+    Erf,
+    /// `e^x`.
+    Exp {
+        /// `x` is at most this.
+        high: i32,
+    },
+    /// `1 / x`.
+    Reciprocal {
+        /// Where `x` lies.
+        span: Span,
+    },
+    /// `1 / sqrt(x)`.
+    InverseSqrt {
+        /// Where `x` lies.
+        span: Span,
+    },
+}
+
+/// The algorithm of this folder.
+enum Algorithm {
+    Piecewise(Arc<Piecewise>),
+    Reciprocal(Reciprocal),
+    InverseSqrt(InverseSqrt),
+}
+
+impl Elementary {
+    /// The function of any numbers of the format.
+    pub fn new(format: Format, kind: Kind) -> Self {
+        Elementary {
+            format,
+            kind,
+            bits: format.bits(),
+        }
+    }
+
+    /// The same of arguments that so many bits hold, or the format's if these are fewer.
+    pub fn within(self, bits: u32) -> Self {
+        let bits = bits.clamp(1, self.format.bits());
+        Elementary { bits, ..self }
+    }
+
+    /// Refuses a function that the algorithms of this folder do not compute in its format.
+    pub fn check(&self) -> Result<(), Error> {
+        self.algorithm().map(|_| ())
+    }
+
+    /// The calls of [`Elementary::apply`] for `n` elements.
+    pub fn calls(&self, n: usize) -> Result<Vec<Call>, Error> {
+        Ok(match self.algorithm()? {
+            Algorithm::Piecewise(function) => function.calls(n),
+            Algorithm::Reciprocal(function) => function.calls(n),
+            Algorithm::InverseSqrt(function) => function.calls(n),
+        })
+    }
+
+    /// The function of every element of `x`, by the algorithms of this folder.
+    pub fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
+        match self.algorithm()? {
+            Algorithm::Piecewise(function) => function.apply(machine, x),
+            Algorithm::Reciprocal(function) => function.apply(machine, x),
+            Algorithm::InverseSqrt(function) => function.apply(machine, x),
+        }
+    }
+
+    /// The largest error of [`Elementary::apply`] in a result whose exact value is `value`, in units
+    /// of `2^-f`.
+    pub fn tolerance(&self, value: f64) -> Result<f64, Error> {
+        Ok(match self.algorithm()? {
+            Algorithm::Piecewise(function) => function.tolerance(value),
+            Algorithm::Reciprocal(function) => function.tolerance(value),
+            Algorithm::InverseSqrt(function) => function.tolerance(value),
+        })
+    }
+
+    fn algorithm(&self) -> Result<Algorithm, Error> {
+        Ok(match self.kind {
+            Kind::Reciprocal { span } => Algorithm::Reciprocal(Reciprocal::new(self.format, span)?),
+            Kind::InverseSqrt { span } => {
+                Algorithm::InverseSqrt(InverseSqrt::new(self.format, span)?)
+            }
+            _ => Algorithm::Piecewise(self.piecewise()?),
+        })
+    }
+
+    /// The function by pieces. A recurrent network asks for the same few again and again, and a fit
+    /// takes a while: each is made once.
+    fn piecewise(&self) -> Result<Arc<Piecewise>, Error> {
+        static FITTED: OnceLock<Mutex<HashMap<Elementary, Arc<Piecewise>>>> = OnceLock::new();
+        let fitted = FITTED.get_or_init(Mutex::default);
+        let lock = || fitted.lock().unwrap_or_else(|broken| broken.into_inner());
+        if let Some(known) = lock().get(self) {
+            return Ok(known.clone());
+        }
+        let new = Arc::new(match self.kind {
+            Kind::Exp { high } => exp(self.format, high)?,
+            Kind::Tanh => tanh(self.format)?,
+            Kind::Erf => erf(self.format)?,
+            _ => sigmoid(self.format)?,
+        });
+        lock().insert(*self, new.clone());
+        Ok(new)
+    }
+}
+
+/// The calls that a protocol with this cost model makes for `calls`: functions that are not native
+/// to it are replaced by the calls of [`Elementary::calls`].
+pub fn lowered(calls: &[Call], model: &dyn CostModel) -> Result<Vec<Call>, Error> {
+    let mut all = Vec::with_capacity(calls.len());
+    for call in calls {
+        match call {
+            Call::Function { n, function } if !model.native(function) => {
+                all.extend(function.calls(*n)?);
+            }
+            call => all.push(*call),
+        }
+    }
+    Ok(all)
+}

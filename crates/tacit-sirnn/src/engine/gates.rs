@@ -1,0 +1,182 @@
+//! Shares of a public function of two small numbers, one at each party: comparisons of digits,
+//! look-up tables, and whatever else has few inputs.
+//!
+//! Differs from the paper (section II-D, 1-of-k OT of Kolesnikov and Kumaresan): `m` random
+//! correlated OTs serve as one 1-of-2^m OT, which costs fewer bits wherever an OT costs at most
+//! half of 128; and the first message is not sent.
+
+use std::ops::Range;
+
+use tacit_algebra::ot::{Table, choose, offer, taken};
+use tacit_protocols::Error;
+
+use super::stock::Taken;
+use super::{Engine, Live, Mode};
+
+/// A public function of two small numbers, one at each party, whose result is shared.
+pub struct Gate(Table);
+
+impl Gate {
+    /// `f(u0, u1)` of two numbers of `index_bits` (1 to 4), as `output_bits` (1 to 64) that are
+    /// shared by xor.
+    pub fn xor(index_bits: u32, output_bits: u32, f: impl Fn(u64, u64) -> u64) -> Gate {
+        Gate(Table::new(index_bits, output_bits, true, f))
+    }
+
+    /// The same shared as a sum modulo `2^output_bits`.
+    pub fn sum(index_bits: u32, output_bits: u32, f: impl Fn(u64, u64) -> u64) -> Gate {
+        Gate(Table::new(index_bits, output_bits, false, f))
+    }
+
+    /// `table[(u0 + u1) mod 2^index_bits]`, `index_bits` 1 to 8, shared as a sum modulo
+    /// `2^output_bits`.
+    pub fn lookup(index_bits: u32, output_bits: u32, table: &[u64]) -> Gate {
+        Gate(Table::lookup(index_bits, output_bits, false, table))
+    }
+
+    /// The same shared by xor.
+    pub fn lookup_xor(index_bits: u32, output_bits: u32, table: &[u64]) -> Gate {
+        Gate(Table::lookup(index_bits, output_bits, true, table))
+    }
+
+    /// Several tables looked up at one index, each with its width, 64 bits together: the shares of
+    /// the first are the lowest bits, and each is a sum of its own.
+    pub fn lookups(index_bits: u32, tables: &[(u32, &[u64])]) -> Gate {
+        Gate(Table::lookups(index_bits, tables))
+    }
+
+    fn index_bits(&self) -> usize {
+        self.0.index_bits() as usize
+    }
+
+    /// Bytes of the receiver's message for `n` instances.
+    fn choice_len(&self, n: usize) -> usize {
+        (n * self.index_bits()).div_ceil(8)
+    }
+
+    /// The ranges of `n` instances whose messages travel together: about a mebibyte.
+    fn blocks(&self, n: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+        let step = ((1 << 20) / self.0.wire_len(64)).max(1) * 64;
+        (0..n).step_by(step).map(move |s| s..(s + step).min(n))
+    }
+}
+
+/// The instances that each party sends.
+fn halves(n: usize) -> [Range<usize>; 2] {
+    let half = n.div_ceil(2);
+    [0..half, half..n]
+}
+
+impl Engine {
+    /// Shares of each gate's function of both parties' numbers; all gates in the same 2 hops.
+    ///
+    /// `own` are this party's numbers, one per instance and below `2^index_bits`. Of every gate
+    /// the first half of the instances is sent by party 0, the rest by party 1. Per instance:
+    /// `index_bits` OTs and as many bits from the receiver, `(2^index_bits - 1) output_bits` bits
+    /// from the sender.
+    pub fn gates(
+        &mut self,
+        step: &'static str,
+        gates: &[(&Gate, &[u64])],
+    ) -> Result<Vec<Vec<u64>>, Error> {
+        match &mut self.0 {
+            Mode::Live(live) => live.gates(step, gates),
+            Mode::Counting(counter) => {
+                let lens = |len: fn(&Gate, usize) -> usize, shift: usize| {
+                    [0, 1].map(|from: usize| {
+                        let sizes = gates
+                            .iter()
+                            .map(|(gate, own)| (gate, halves(own.len())[from ^ shift].len()));
+                        let some = sizes.clone().any(|(_, n)| n > 0);
+                        some.then(|| sizes.map(|(gate, n)| len(gate, n)).sum())
+                    })
+                };
+                counter.exchange(lens(Gate::choice_len, 1));
+                counter.exchange(lens(|gate, n| gate.0.wire_len(n), 0));
+                for (gate, own) in gates {
+                    for (sender, half) in halves(own.len()).iter().enumerate() {
+                        counter.cots(sender, half.len() * gate.index_bits());
+                    }
+                }
+                Ok(gates.iter().map(|(_, own)| vec![0; own.len()]).collect())
+            }
+        }
+    }
+}
+
+impl Live {
+    fn gates(
+        &mut self,
+        step: &'static str,
+        gates: &[(&Gate, &[u64])],
+    ) -> Result<Vec<Vec<u64>>, Error> {
+        let (id, peer) = (self.party.id(), self.peer());
+        let mut chosen = Vec::with_capacity(gates.len());
+        for (gate, own) in gates {
+            let mine = &own[halves(own.len())[peer].clone()];
+            chosen.push(self.choose_all(step, gate, mine)?);
+        }
+        let mut shares: Vec<[Vec<u64>; 2]> = gates.iter().map(|_| Default::default()).collect();
+        for ((gate, own), shares) in gates.iter().zip(&mut shares) {
+            shares[id] = self.offer_all(step, gate, &own[halves(own.len())[id].clone()])?;
+        }
+        for (((gate, _), chosen), shares) in gates.iter().zip(chosen).zip(&mut shares) {
+            shares[peer] = self.take_all(step, gate, chosen)?;
+        }
+        Ok(shares.into_iter().map(|halves| halves.concat()).collect())
+    }
+
+    /// The receiver's message.
+    fn choose_all(&mut self, step: &'static str, gate: &Gate, own: &[u64]) -> Result<Taken, Error> {
+        let taken = self.incoming.take(step, own.len() * gate.index_bits())?;
+        if !own.is_empty() {
+            let (_, random, _) = self.incoming.get(taken);
+            self.send(step, choose(own, gate.0.index_bits(), &random))?;
+        }
+        Ok(taken)
+    }
+
+    /// The sender's messages, and its shares.
+    fn offer_all(
+        &mut self,
+        step: &'static str,
+        gate: &Gate,
+        own: &[u64],
+    ) -> Result<Vec<u64>, Error> {
+        let m = gate.index_bits();
+        let ots = self.outgoing.take(step, own.len() * m)?;
+        if own.is_empty() {
+            return Ok(Vec::new());
+        }
+        let corrections = self.recv(step, gate.choice_len(own.len()))?;
+        let mut shares = Vec::with_capacity(own.len());
+        for block in gate.blocks(own.len()) {
+            let (wire, part) = offer(
+                &gate.0,
+                self.party.id(),
+                (&self.hash, &self.multiples),
+                self.outgoing
+                    .get(ots.part(block.start * m, block.len() * m)),
+                &own[block.clone()],
+                &corrections[gate.choice_len(block.start)..gate.choice_len(block.end)],
+            );
+            self.send(step, wire)?;
+            shares.extend(part);
+        }
+        Ok(shares)
+    }
+
+    /// The receiver's shares.
+    fn take_all(&mut self, step: &'static str, gate: &Gate, ots: Taken) -> Result<Vec<u64>, Error> {
+        let m = gate.index_bits();
+        let mut shares = Vec::with_capacity(ots.len() / m);
+        for block in gate.blocks(ots.len() / m) {
+            let wire = self.recv(step, gate.0.wire_len(block.len()))?;
+            let (first, random, blocks) = self
+                .incoming
+                .get(ots.part(block.start * m, block.len() * m));
+            shares.extend(taken(&gate.0, &self.hash, (first, &random, blocks), &wire));
+        }
+        Ok(shares)
+    }
+}

@@ -1,0 +1,144 @@
+//! One party's engine: what every building block is made of.
+//!
+//! Three primitives consume OTs and send messages: [`Engine::gates`], [`Engine::products`] and
+//! [`Engine::ands`]; [`Engine::open`] opens. An engine made by [`Engine::counting`] runs the same
+//! program without data or peers, and only counts what it would take.
+//!
+//! | file | what |
+//! |---|---|
+//! | `gates.rs` | 1-of-N OT that carries a function of both parties' numbers |
+//! | `products.rs` | correlated OT that carries products of bits and numbers |
+//! | `ands.rs` | AND of shared bits by triples out of correlated OTs; opening |
+//! | `stock.rs` | the OTs made ahead |
+//! | `tally.rs` | what a counting engine counts |
+
+mod ands;
+mod gates;
+mod products;
+mod stock;
+mod tally;
+#[cfg(test)]
+mod tests;
+
+use tacit_algebra::ot::{Hash, Multiples};
+use tacit_net::Party;
+use tacit_protocols::{Cost, Error};
+
+use crate::ot::RandomCot;
+pub use gates::Gate;
+pub use products::Correlation;
+use stock::{Incoming, Outgoing};
+use tally::Counter;
+pub use tally::Tally;
+
+const NONCE: &str = "sirnn: nonce of the session's hash";
+
+/// One party's engine.
+pub struct Engine(Mode);
+
+enum Mode {
+    Live(Box<Live>),
+    Counting(Counter),
+}
+
+/// An engine that runs.
+struct Live {
+    party: Party,
+    source: Box<dyn RandomCot>,
+    hash: Hash,
+    multiples: Multiples,
+    outgoing: Outgoing,
+    incoming: Incoming,
+}
+
+impl Live {
+    fn peer(&self) -> usize {
+        1 - self.party.id()
+    }
+
+    /// Waits for exactly `len` bytes of the peer.
+    fn recv(&mut self, step: &'static str, len: usize) -> Result<Vec<u8>, Error> {
+        let peer = self.peer();
+        Ok(self.party.recv(peer, step, len)?)
+    }
+
+    fn send(&mut self, step: &'static str, payload: Vec<u8>) -> Result<(), Error> {
+        let peer = self.peer();
+        Ok(self.party.send(peer, step, payload)?)
+    }
+}
+
+impl Engine {
+    /// An engine over a link to the other party and a source of OTs. 1 hop, 16 bytes each.
+    pub fn new(mut party: Party, source: Box<dyn RandomCot>) -> Result<Self, Error> {
+        let peer = 1 - party.id();
+        let mut nonce = [0; 16];
+        getrandom::fill(&mut nonce).map_err(|e| Error::Randomness(e.to_string()))?;
+        party.send(peer, NONCE, nonce.to_vec())?;
+        for (ours, theirs) in nonce.iter_mut().zip(party.recv(peer, NONCE, 16)?) {
+            *ours ^= theirs;
+        }
+        Ok(Engine(Mode::Live(Box::new(Live {
+            party,
+            hash: Hash::new(nonce),
+            multiples: Multiples::new(source.delta()),
+            source,
+            outgoing: Outgoing::default(),
+            incoming: Incoming::default(),
+        }))))
+    }
+
+    /// An engine that counts for both parties at once and computes with zeros. It stands for
+    /// party 0.
+    pub fn counting() -> Self {
+        Engine(Mode::Counting(Counter::default()))
+    }
+
+    /// What a counting engine has counted; of a real one, the OTs that it has consumed.
+    pub fn tally(&self) -> Tally {
+        match &self.0 {
+            Mode::Counting(counter) => counter.tally(),
+            Mode::Live(live) => {
+                let mut cots = [0; 2];
+                cots[live.party.id()] = live.outgoing.consumed();
+                cots[live.peer()] = live.incoming.consumed();
+                Tally {
+                    online: Cost::default(),
+                    cots,
+                }
+            }
+        }
+    }
+
+    /// This party's number: 0, the server, or 1, the client.
+    pub fn id(&self) -> usize {
+        match &self.0 {
+            Mode::Live(live) => live.party.id(),
+            Mode::Counting(_) => 0,
+        }
+    }
+
+    /// Whether this engine only counts.
+    pub fn counts(&self) -> bool {
+        matches!(self.0, Mode::Counting(_))
+    }
+
+    /// The link of an engine that does not count.
+    pub fn party(&mut self) -> Option<&mut Party> {
+        match &mut self.0 {
+            Mode::Live(live) => Some(&mut live.party),
+            Mode::Counting(_) => None,
+        }
+    }
+
+    /// Makes OTs, `cots[i]` that party `i` sends, to be consumed by later calls.
+    pub fn prepare(&mut self, cots: [usize; 2]) -> Result<(), Error> {
+        if let Mode::Live(live) = &mut self.0 {
+            let (send, recv) = (cots[live.party.id()], cots[live.peer()]);
+            let (sent, received) = live.source.extend(&mut live.party, send, recv)?;
+            live.outgoing.add(sent);
+            live.incoming.add(received);
+        }
+        Ok(())
+    }
+}

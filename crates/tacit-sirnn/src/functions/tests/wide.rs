@@ -1,0 +1,87 @@
+//! Errors at more than 16 bits, on random inputs, and formats that are refused.
+
+use tacit_algebra::Prg;
+
+use super::super::*;
+use super::reference::{self, Real, Reference};
+
+fn signed(bits: u32, y: u64) -> i64 {
+    let unused = 64 - bits;
+    ((y << unused) as i64) >> unused
+}
+
+/// The largest errors of exponentials, sigmoids and tanhs over magnitudes of all sizes.
+fn largest(input: Format, output: Format) -> [f64; 3] {
+    let mut reference = Reference::new();
+    let exp = Exp::new(input, output, DIGIT).unwrap();
+    let sigmoid = Sigmoid::new(input, output, DIGIT).unwrap();
+    let tanh = Tanh::new(input, output, DIGIT).unwrap();
+    let mut largest = [0f64; 3];
+    let mut meet = |i: usize, real: Real, y: i64| {
+        largest[i] = largest[i].max(real.errors(y, output.scale).1.abs());
+    };
+    for x in Prg::new([3; 16]).ring::<u64>(4000) {
+        // Where the functions are not constant: up to 32.
+        let z = x >> (64 - input.scale - 5) >> (x % 12);
+        let z = z & ((1 << (input.bits - 1)) - 1);
+        let minus = z.wrapping_neg() & (u64::MAX >> (64 - input.bits));
+        let [e, s, t] = reference.functions(z, input.scale);
+        let read = |y| signed(output.bits, y);
+        meet(0, e, read(exp.clear(minus)));
+        meet(1, s, read(sigmoid.clear(z)));
+        meet(1, s.complement(), read(sigmoid.clear(minus)));
+        meet(2, t, read(tanh.clear(z)));
+        meet(2, t, -read(tanh.clear(minus)));
+    }
+    largest
+}
+
+#[test]
+fn wide_formats_are_as_near() {
+    for (bits, scale, result) in [
+        (32, 24, 24),
+        (32, 16, 20),
+        (32, 25, 28),
+        (24, 12, 17),
+        (20, 10, 16),
+    ] {
+        let met = largest(Format::new(bits, scale), Format::new(32, result));
+        println!("{bits} bits, {scale} -> {result}: {met:?}");
+        assert!(met[0] < 8.0 && met[1] < 5.0 && met[2] < 5.0, "{met:?}");
+    }
+}
+
+#[test]
+fn wide_roots_are_as_near() {
+    for (bits, scale, result) in [(32, 16, 16), (32, 24, 24), (32, 20, 28), (24, 12, 14)] {
+        let root = SquareRoot::inverse(Format::new(bits, scale), Format::new(48, result)).unwrap();
+        let mut largest = 0f64;
+        for x in Prg::new([4; 16]).ring::<u64>(20_000) {
+            let x = (x >> (65 - bits) >> (x % u64::from(bits - 2))).max(1);
+            let (_, real) = reference::root(x, scale, result, true);
+            let unit = (real / (1u64 << result) as f64).max(1.0);
+            largest = largest.max((root.clear(x) as f64 - real).abs() / unit);
+        }
+        println!("{bits} bits, {scale} -> {result}: {largest}");
+        assert!(largest < 4.0, "{largest}");
+    }
+}
+
+#[test]
+fn formats_that_do_not_fit_are_refused() {
+    let f = Format::new;
+    assert!(Exp::new(f(16, 12), f(13, 12), 8).is_err());
+    assert!(Exp::new(f(16, 12), f(40, 31), 8).is_err());
+    assert!(Exp::new(f(16, 12), f(16, 12), 9).is_err());
+    assert!(Exp::new(f(0, 0), f(16, 12), 8).is_err());
+    assert!(Exp::new(f(16, 12), f(65, 12), 8).is_err());
+    assert!(Reciprocal::new(16, 3).is_err() && Reciprocal::new(8, 8).is_err());
+    assert!(Sigmoid::new(f(1, 0), f(16, 12), 8).is_err());
+    assert!(Sigmoid::new(f(16, 12), f(13, 12), 8).is_err());
+    assert!(Tanh::new(f(16, 0), f(16, 12), 8).is_err());
+    assert!(Tanh::new(f(16, 12), f(40, 30), 8).is_err());
+    assert!(SquareRoot::new(f(16, 15), f(16, 12)).is_err());
+    assert!(SquareRoot::new(f(16, 12), f(32, 15)).is_err());
+    assert!(SquareRoot::inverse(f(37, 12), f(16, 12)).is_err());
+    assert!(SquareRoot::inverse(f(32, 30), f(16, 12)).is_err());
+}

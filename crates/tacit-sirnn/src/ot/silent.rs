@@ -1,0 +1,356 @@
+//! Silent OT of Ferret's type (Yang, Weng, Lan, Zhang, Wang: "Ferret: Fast Extension for coRRElated
+//! oT with small communication", CCS 2020), semi-honest.
+//!
+//! An iteration makes `n` OTs out of few, its seeds. A tree per block of `2^d` OTs gives the sender
+//! leaves `v` and the receiver `w = v ^ e delta`, where `e` has a single one, at a place that the
+//! sender does not know (SPCOT there; together, in regular places, MPCOT); a tree
+//! takes `d` seeds. The other seeds `q`, `t = q ^ b delta` go through a public random `A` with ten
+//! ones per row, a local linear code: `q A ^ v` and `t A ^ w` are OTs with choices `b A ^ e`, random
+//! by the assumption of learning parity with noise (the COT extension there).
+//!
+//! Differences from the paper: no consistency check, which only a malicious party needs. The
+//! receiver's path through a tree is made of the random choices of the tree's seeds, so nothing is
+//! sent about it and an iteration is one message. Choices travel as the lowest bits of blocks,
+//! since `delta` is odd. `A` and the trees' permutations are new in every iteration. The parameters
+//! are not the paper's of 2020 but newer ones, see [`SETS`]. The first seeds come from SoftSpoken;
+//! every iteration keeps back those of the next.
+//!
+//! 1 hop, and 1 before it if seeds are missing; see [`Set::message_len`] for the bytes.
+
+use tacit_algebra::Bits;
+use tacit_algebra::ot::{lpn, marks};
+use tacit_net::Party;
+use tacit_protocols::{Cost, Error};
+use zeroize::Zeroizing;
+
+use super::puncture::{self, Shape};
+use super::random::random;
+use super::{Block, RandomCot, Received, SoftSpoken, peer_of};
+
+const ITERATION: &str = "silent OT: trees and code";
+const CONTEXT: &str = "tacit 2026 silent OT tree key";
+
+/// The `k` of the SoftSpoken OTs that iterations start from.
+const BOOTSTRAP: u32 = 4;
+
+/// The parameters of an iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Set {
+    /// The length of the secret of learning parity with noise.
+    secret: usize,
+    /// The number of ones of the noise.
+    trees: usize,
+    /// Each one is in a block of `2^depth`.
+    depth: u32,
+}
+
+/// From the least to the most: those of emp-ot 1.0 (2026), chosen with an estimator for 128 bits of
+/// security against the attacks known since the paper, on regular noise among them (Briaud and
+/// Øygarden, EUROCRYPT 2023; Esser and Santini, CRYPTO 2024).
+const SETS: [Set; 3] = [
+    Set {
+        secret: 1 << 16,
+        trees: 850,
+        depth: 10,
+    },
+    Set {
+        secret: 1 << 17,
+        trees: 1170,
+        depth: 11,
+    },
+    Set {
+        secret: 1 << 18,
+        trees: 1520,
+        depth: 12,
+    },
+];
+
+/// The bytes of a code's seed.
+const SEED: usize = 16;
+
+impl Set {
+    fn shape(&self) -> Shape {
+        Shape {
+            trees: self.trees,
+            depth: self.depth,
+            delta: true,
+        }
+    }
+
+    /// The OTs that an iteration takes.
+    fn seeds(&self) -> usize {
+        self.secret + self.shape().ots()
+    }
+
+    /// The OTs that an iteration makes.
+    fn makes(&self) -> usize {
+        self.shape().leaves()
+    }
+
+    /// Below this many OTs an iteration is not worth its time: half of what it makes.
+    fn worth(&self) -> usize {
+        self.makes() / 2
+    }
+
+    /// What the sender sends: a seed of the code, and trees.
+    fn message_len(&self) -> usize {
+        SEED + self.shape().bytes()
+    }
+}
+
+/// What an extension does in one direction.
+#[derive(Debug, PartialEq, Eq)]
+struct Plan {
+    /// OTs that SoftSpoken makes first.
+    bootstrap: usize,
+    /// The iterations, in order.
+    sets: Vec<&'static Set>,
+    /// OTs that are kept back from then on.
+    kept: usize,
+}
+
+impl Plan {
+    /// For a demand at which `have` OTs are in stock and `kept` of them are kept back.
+    ///
+    /// The largest set that is worth it runs again and again; a demand too small for the smallest,
+    /// below [`Set::worth`] or 435 200 OTs, is met by SoftSpoken.
+    fn new(mut have: usize, kept: usize, demand: usize) -> Plan {
+        let mut plan = Plan {
+            bootstrap: 0,
+            sets: Vec::new(),
+            kept,
+        };
+        while let Some(short @ 1..) = (demand + plan.kept).checked_sub(have) {
+            let Some(set) = SETS.iter().rfind(|set| short >= set.worth()) else {
+                plan.bootstrap += short;
+                break;
+            };
+            plan.run(set, &mut have);
+            plan.kept = plan.kept.max(set.seeds());
+        }
+        plan
+    }
+
+    /// Runs an iteration, and the smallest one before it if that is where its seeds come from.
+    fn run(&mut self, set: &'static Set, have: &mut usize) {
+        if *have < set.seeds() && *set != SETS[0] {
+            self.run(&SETS[0], have);
+        }
+        let missing = set.seeds().saturating_sub(*have);
+        self.bootstrap += missing;
+        *have += missing + set.makes() - set.seeds();
+        self.sets.push(set);
+    }
+
+    /// The bytes of the iterations, which the sender sends.
+    fn bytes(&self) -> u64 {
+        self.sets.iter().map(|set| set.message_len() as u64).sum()
+    }
+
+    fn rounds(&self) -> u32 {
+        (self.bootstrap > 0) as u32 + !self.sets.is_empty() as u32
+    }
+}
+
+/// OTs of one direction that were made and not yet handed out: `q` with a lowest bit of 0 at the
+/// sender, `t` with the choice as its lowest bit at the receiver.
+#[derive(Default)]
+struct Stock {
+    blocks: Zeroizing<Vec<Block>>,
+    kept: usize,
+    /// Iterations so far.
+    iterations: u64,
+}
+
+impl Stock {
+    fn plan(&self, demand: usize) -> Plan {
+        Plan::new(self.blocks.len(), self.kept, demand)
+    }
+
+    fn take(&mut self, n: usize) -> Zeroizing<Vec<Block>> {
+        let rest = self.blocks.len() - n;
+        Zeroizing::new(self.blocks.split_off(rest))
+    }
+
+    /// The keys of the seeds of the next iteration's trees, in which `H` is told the iteration.
+    fn keys(&mut self, sender: usize) -> TreeKeys {
+        let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
+        hasher.update(&(sender as u64).to_le_bytes());
+        hasher.update(&self.iterations.to_le_bytes());
+        self.iterations += 1;
+        TreeKeys(hasher)
+    }
+}
+
+/// Keys out of the seeds of trees.
+struct TreeKeys(blake3::Hasher);
+
+impl TreeKeys {
+    fn key(&self, index: u64, block: Block) -> Block {
+        let mut hasher = self.0.clone();
+        hasher.update(&index.to_le_bytes());
+        hasher.update(&block.to_le_bytes());
+        let mut key = [0; 16];
+        key.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        Block::from_le_bytes(key)
+    }
+}
+
+/// Both directions of silent OT between two parties.
+pub struct Silent {
+    id: usize,
+    bootstrap: SoftSpoken,
+    sent: Stock,
+    received: Stock,
+}
+
+impl Silent {
+    /// Runs the set-up, which is that of the SoftSpoken OTs it starts from.
+    pub fn setup(party: &mut Party) -> Result<Self, Error> {
+        Ok(Silent {
+            id: party.id(),
+            bootstrap: SoftSpoken::setup(party, BOOTSTRAP)?,
+            sent: Stock::default(),
+            received: Stock::default(),
+        })
+    }
+
+    /// The cost of the set-up.
+    pub fn setup_cost() -> Cost {
+        SoftSpoken::setup_cost(BOOTSTRAP)
+    }
+
+    /// The cost of the first extension, after which party `i` has sent `cots[i]`.
+    pub fn first_cost(cots: [usize; 2]) -> Cost {
+        Silent::cost_of(cots.map(|demand| Plan::new(0, 0, demand)))
+    }
+
+    /// The cost of an extension by these plans, by sender.
+    fn cost_of(plans: [Plan; 2]) -> Cost {
+        let first = [0, 1].map(|i| plans[i].bootstrap);
+        let mut cost = SoftSpoken::cost_of(BOOTSTRAP, first);
+        cost.rounds = plans[0].rounds().max(plans[1].rounds());
+        for (bytes, plan) in cost.bytes.iter_mut().zip(&plans) {
+            *bytes += plan.bytes();
+        }
+        cost
+    }
+
+    /// An iteration as the sender.
+    fn deal(&mut self, party: &mut Party, set: &Set) -> Result<(), Error> {
+        let (delta, shape) = (self.delta(), set.shape());
+        let hash = self.sent.keys(self.id);
+        let seeds = self.sent.take(set.seeds());
+        let (secret, seeds) = seeds.split_at(set.secret);
+        let keys = (0..).zip(seeds);
+        let keys = keys.map(|(i, q)| [*q, q ^ delta].map(|block| hash.key(i, block)));
+        let keys: Zeroizing<Vec<_>> = Zeroizing::new(keys.collect());
+        let mut blocks = vec![0; shape.leaves()];
+        let mut message = puncture::deal(shape, &keys, delta, &mut blocks)?;
+        let seed = random::<[u8; SEED]>(1)?[0];
+        message.extend_from_slice(&seed);
+        party.send(peer_of(party), ITERATION, message)?;
+        lpn::add_code(seed, secret, &mut blocks);
+        self.sent.blocks.append(&mut blocks);
+        Ok(())
+    }
+
+    /// An iteration as the receiver.
+    fn take(&mut self, party: &mut Party, set: &Set) -> Result<(), Error> {
+        let (peer, shape) = (peer_of(party), set.shape());
+        let hash = self.received.keys(peer);
+        let seeds = self.received.take(set.seeds());
+        let (secret, seeds) = seeds.split_at(set.secret);
+        let keys = (0..).zip(seeds).map(|(i, t)| hash.key(i, *t));
+        let keys: Zeroizing<Vec<_>> = Zeroizing::new(keys.collect());
+        let choices: Zeroizing<Vec<u8>> = Zeroizing::new(marks::get(seeds).expand());
+        let message = party.recv(peer, ITERATION, set.message_len())?;
+        let (trees, seed) = message.split_last_chunk().expect("its length was checked");
+        let mut blocks = vec![0; shape.leaves()];
+        puncture::take(shape, trees, &choices, &keys, &mut blocks);
+        lpn::add_code(*seed, secret, &mut blocks);
+        self.received.blocks.append(&mut blocks);
+        Ok(())
+    }
+
+    /// Makes the plans' first OTs by SoftSpoken.
+    fn start(&mut self, party: &mut Party, sent: &Plan, received: &Plan) -> Result<(), Error> {
+        let (mut q, mut r) = self
+            .bootstrap
+            .extend(party, sent.bootstrap, received.bootstrap)?;
+        marks::set(&mut q, &Bits::zeros(sent.bootstrap));
+        marks::set(&mut r.blocks, &r.choices);
+        self.sent.blocks.append(&mut q);
+        self.received.blocks.append(&mut r.blocks);
+        Ok(())
+    }
+}
+
+impl RandomCot for Silent {
+    fn delta(&self) -> Block {
+        self.bootstrap.delta()
+    }
+
+    fn extend(
+        &mut self,
+        party: &mut Party,
+        send: usize,
+        recv: usize,
+    ) -> Result<(Vec<Block>, Received), Error> {
+        let (sent, received) = (self.sent.plan(send), self.received.plan(recv));
+        self.start(party, &sent, &received)?;
+        // All messages are on their way before the first is waited for: 1 hop.
+        for set in &sent.sets {
+            self.deal(party, set)?;
+        }
+        for set in &received.sets {
+            self.take(party, set)?;
+        }
+        self.sent.kept = sent.kept;
+        self.received.kept = received.kept;
+        let blocks = std::mem::take(&mut *self.received.take(recv));
+        let choices = marks::get(&blocks);
+        let q = std::mem::take(&mut *self.sent.take(send));
+        Ok((q, Received { choices, blocks }))
+    }
+
+    fn cost(&self, cots: [usize; 2]) -> Cost {
+        let stocks = match self.id {
+            0 => [&self.sent, &self.received],
+            _ => [&self.received, &self.sent],
+        };
+        Silent::cost_of([0, 1].map(|i| stocks[i].plan(cots[i])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_demands_are_softspokens() {
+        let plan = Plan::new(5, 0, SETS[0].worth() + 4);
+        assert_eq!((plan.bootstrap, plan.rounds()), (SETS[0].worth() - 1, 1));
+        assert!(plan.sets.is_empty());
+        assert_eq!(Plan::new(500, 400, 100).rounds(), 0);
+    }
+
+    /// After an iteration the next one of the same set needs no bootstrap.
+    #[test]
+    fn seeds_of_the_next_iteration_are_kept_back() {
+        for set in &SETS {
+            let first = Plan::new(0, 0, set.worth());
+            assert_eq!(first.sets.last(), Some(&set));
+            assert_eq!((first.kept, first.rounds()), (set.seeds(), 2));
+            let have = first.sets.iter().fold(first.bootstrap, |have, set| {
+                assert!(have >= set.seeds());
+                have - set.seeds() + set.makes()
+            });
+            assert!(have >= set.worth() + first.kept);
+            // All but what is kept back is handed out.
+            let next = Plan::new(first.kept, first.kept, set.worth());
+            assert_eq!((next.bootstrap, next.rounds()), (0, 1));
+            assert_eq!(next.sets, [set]);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What is opened while digits are merged does not depend on the numbers.
+
+use std::time::Duration;
+
+use tacit_net::testing::{Fate, Recorder, mesh_with};
+
+use super::*;
+use crate::ot::ideal;
+
+/// Comparisons of one run.
+const N: usize = 1 << 14;
+/// Beyond this a chi-square of 7 degrees of freedom is once in `10^9` runs.
+const LIMIT: f64 = 56.0;
+
+/// What both parties see opened at the first merge of numbers of 16 bits: the masked `eq` of digit
+/// 3, and `lt` and `eq` of digit 2.
+fn opened(x: u64, y: u64) -> [Bits; 3] {
+    let mut counting = crate::Engine::counting();
+    counting.mill(&vec![0; N], 16).unwrap();
+    let recorder = Recorder::new();
+    let seen = recorder.clone();
+    let parties = mesh_with(2, Duration::from_secs(20), move |envelope| {
+        seen.record(&envelope);
+        Fate::Deliver
+    });
+    ideal::run(parties, counting.tally().cots, |engine| {
+        let own = vec![[x, y][engine.id()]; N];
+        engine.mill(&own, 16)
+    });
+    let [a, b] = [0, 1].map(|party| {
+        let view = recorder.view(party);
+        let merge = view
+            .iter()
+            .find(|seen| seen.step == "sirnn: merge")
+            .unwrap();
+        Bits::from_bytes(5 * N, &merge.payload).unwrap()
+    });
+    let all = a.xor(&b);
+    // Digits 0 and 1 are merged by one AND, which opens two values.
+    [2, 3, 4].map(|i| all.slice(i * N, N))
+}
+
+/// How far the joint values are from uniform.
+fn chi_square(opened: &[Bits; 3]) -> f64 {
+    let mut counts = [0; 8];
+    for i in 0..N {
+        let [a, b, c] = opened.each_ref().map(|bits| usize::from(bits.get(i)));
+        counts[a + 2 * b + 4 * c] += 1;
+    }
+    let expected = N as f64 / 8.0;
+    let terms = counts.map(|count| (f64::from(count) - expected).powi(2) / expected);
+    terms.iter().sum()
+}
+
+/// Two pairs of numbers: digit 2 is less and not equal, and neither.
+const INPUTS: [(u64, u64); 2] = [(0x5161, 0x5261), (0x5971, 0x5241)];
+
+#[test]
+fn opened_values_are_uniform_whatever_is_compared() {
+    for (x, y) in INPUTS {
+        let statistic = chi_square(&opened(x, y));
+        assert!(statistic < LIMIT, "{x:x} < {y:x}: {statistic}");
+    }
+}
+
+/// The triples as the authors' code has them, the common mask on `lt` and `eq`: they open
+/// `lt ^ eq`, which the same statistic finds.
+#[test]
+fn a_common_mask_on_both_operands_would_be_seen() {
+    for (x, y) in INPUTS {
+        let digit = |v: u64| v >> 8 & 15;
+        let [lt, eq] = [digit(x) < digit(y), digit(x) == digit(y)];
+        let (e, d) = (Prg::new([1; 16]).bits(N), Prg::new([2; 16]).bits(N));
+        let masked = |bit: bool| Bits::from_fn(N, |i| e.get(i) ^ bit);
+        let statistic = chi_square(&[d, masked(lt), masked(eq)]);
+        assert!(statistic > 20.0 * LIMIT, "{statistic}");
+    }
+}

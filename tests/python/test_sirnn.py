@@ -1,0 +1,64 @@
+"""Predictions with SiRnn, between two parties."""
+
+import numpy as np
+import pytest
+
+import tacit
+
+
+@pytest.fixture(scope="module")
+def compiled(digits_path, digits_samples):
+    """The model for either ring."""
+    return {
+        ring: tacit.compile(digits_path, samples=digits_samples, ring=ring) for ring in (32, 64)
+    }
+
+
+@pytest.mark.parametrize("ring", [32, 64])
+def test_results_are_those_of_clear_text_bit_by_bit(compiled, digits, ring):
+    x, y = (part[:12] for part in digits)
+    run = tacit.local("sirnn").predict(compiled[ring], x, y, check=True, batch=5)
+    clear = tacit.local("clear").predict(compiled[ring], x, y)
+    assert np.array_equal(run.output, clear.output)
+    assert run.report.agreement == 1
+    assert (run.report.protocol, run.report.parties, run.report.ot) == ("sirnn", 2, "softspoken")
+    assert run.report.security == "semi-honest, 1 of 2 corrupt"
+
+
+@pytest.mark.parametrize("ot", ["softspoken", "softspoken2", "softspoken8", "iknp", "silent"])
+def test_what_is_counted_is_what_is_metered(compiled, digits, ot):
+    model, where = compiled[32], {"protocol": "sirnn", "ot": ot}
+    cost = model.predict_cost(2, **where)
+    report = tacit.local(**where).predict(model, digits[0][:4], batch=2).report
+    for phase in ("offline", "online"):
+        metered = getattr(report, phase)
+        assert metered["rounds"] == 2 * cost[phase]["rounds"]
+        assert metered["bytes_sent"] == [2 * sent for sent in cost[phase]["bytes_sent"]]
+
+
+def test_processes_and_public_models_give_the_same(compiled, digits, digits_path, digits_samples):
+    here, there = (
+        tacit.local("sirnn", processes=processes).predict(compiled[32], digits[0][:3]).output
+        for processes in (False, True)
+    )
+    assert np.array_equal(here, there)
+    public = tacit.compile(digits_path, samples=digits_samples, ring=32, public_model=True)
+    assert np.array_equal(here, tacit.local("sirnn").predict(public, digits[0][:3]).output)
+
+
+def test_what_sirnn_does_not_have_is_refused(compiled, digits):
+    for where, why in [
+        ({"protocol": "sirnn", "parties": 3}, "2 parties, not 3"),
+        ({"protocol": "sirnn", "sharing": "rss"}, "sharing"),
+        ({"protocol": "sirnn", "ot": "dealer"}, "softspoken, softspoken2, softspoken8, iknp"),
+        ({"protocol": "falcon", "ot": "silent"}, "ot: falcon has none"),
+    ]:
+        with pytest.raises(tacit.TacitError, match=why):
+            tacit.local(**where).predict(compiled[32], digits[0][:1])
+
+
+@pytest.mark.parametrize("op", ["relu", "mult", "trunc", "maxpool", "matmul"])
+def test_operations_are_exact(op):
+    """A wrong result, if only by a unit in the last place, is an error."""
+    report = tacit.bench(op, 100, protocol="sirnn", ring=32)
+    assert (report.protocol, report.truncation) == ("sirnn", "floor")
