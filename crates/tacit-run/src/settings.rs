@@ -353,7 +353,9 @@ mod tests {
 
     #[test]
     fn unknown_things_are_refused_with_the_known() {
-        assert!(refused(r#"{"protocol": "falkon"}"#).contains("falcon, bicoptor, shamir, sirnn, clear"));
+        assert!(
+            refused(r#"{"protocol": "falkon"}"#).contains("falcon, bicoptor, shamir, sirnn, clear")
+        );
         assert!(refused(r#"{"truncation": "no"}"#).contains("gap, exact, aby3, secureml"));
         assert!(refused(r#"{"comparison": "bush"}"#).contains("auto, tree, rot"));
         assert!(refused(r#"{"opening": "queen"}"#).contains("auto, king, direct"));
