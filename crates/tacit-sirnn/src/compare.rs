@@ -243,7 +243,7 @@ impl Engine {
         Ok((answer.less, answer.equal))
     }
 
-    /// MSB: shares of the top bit of `x` (section 3.4): a wrap of the bits below it. Costs
+    /// MSB: shares of the top bit of `x`: a wrap of the bits below it. Costs
     /// [`Engine::mill`] of one bit less; free of 1 bit.
     pub fn msb(&mut self, x: &Shared) -> Result<Bits, Error> {
         Ok(self.msbs(&[x])?.remove(0))

@@ -11,7 +11,7 @@
 //! | `sum.rs` | sums of products whose factors lie at different parties |
 //! | `convert.rs` | B2A, MUX, look-ups, MSB-to-Wrap |
 //! | `extend.rs`, `truncate.rs` | other widths, shifts, divisions by powers of two |
-//! | `multiply.rs`, `matrix.rs` | products of factors of different widths |
+//! | `factor.rs`, `multiply.rs`, `matrix.rs` | products of factors of different widths |
 //! | `digits.rs` | digits, the most significant bit that is 1 |
 //! | `relu.rs` | ReLU, ReLU6, maxpool, argmax |
 //! | `functions/` | exponentials, reciprocals, roots and what is made of them |
@@ -21,6 +21,7 @@ mod convert;
 mod digits;
 mod engine;
 mod extend;
+mod factor;
 pub mod functions;
 mod matrix;
 mod multiply;
@@ -35,8 +36,8 @@ mod truncate;
 pub use convert::Msb;
 pub use digits::index_bits;
 pub use engine::{Correlation, Engine, Gate, Tally};
+pub use factor::Factor;
 pub use matrix::product_bits;
-pub use multiply::Factor;
 pub use shared::Shared;
 
 /// The number of parties.

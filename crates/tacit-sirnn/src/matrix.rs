@@ -13,7 +13,8 @@ use tacit_algebra::ot::words;
 use tacit_algebra::{Conv2d, MatMul};
 use tacit_protocols::Error;
 
-use crate::multiply::{Factor, LIMIT};
+use crate::factor::Factor;
+use crate::multiply::LIMIT;
 use crate::sum::Shape;
 use crate::{Engine, Shared};
 

@@ -11,194 +11,21 @@
 //! Differs from the paper: the cross terms run beside the choices, so wraps and 2 hops are all;
 //! and signs need no terms of their own, since `a` is part of a summand.
 
-use std::borrow::Cow;
-
-use tacit_algebra::Bits;
 use tacit_algebra::ot::words;
 use tacit_algebra::vec;
 use tacit_protocols::Error;
 
 use crate::convert::Msb;
+use crate::factor::{Factor, Part};
 use crate::sum::{Shape, Sum};
 use crate::{Engine, Shared};
-
-/// A factor of a product: how it is read, and who has it.
-#[derive(Clone)]
-pub struct Factor<'a> {
-    signed: bool,
-    held: Held<'a>,
-}
-
-#[derive(Clone)]
-enum Held<'a> {
-    Shared(&'a Shared, &'a Msb),
-    Known {
-        bits: u32,
-        values: Option<&'a [u64]>,
-        owner: usize,
-    },
-}
-
-impl<'a> Factor<'a> {
-    /// A shared unsigned factor with what is known of its top bit.
-    pub fn unsigned(x: &'a Shared, msb: &'a Msb) -> Self {
-        let held = Held::Shared(x, msb);
-        let signed = false;
-        Factor { signed, held }
-    }
-
-    /// A shared signed factor with what is known of its sign.
-    pub fn signed(x: &'a Shared, msb: &'a Msb) -> Self {
-        let held = Held::Shared(x, msb);
-        let signed = true;
-        Factor { signed, held }
-    }
-
-    /// A factor that party `owner` knows, modulo `2^bits`; `values` at that party.
-    pub fn known(signed: bool, bits: u32, values: Option<&'a [u64]>, owner: usize) -> Self {
-        let held = Held::Known {
-            bits,
-            values,
-            owner,
-        };
-        Factor { signed, held }
-    }
-
-    fn bits(&self) -> u32 {
-        match &self.held {
-            Held::Shared(x, _) => x.bits,
-            Held::Known { bits, .. } => *bits,
-        }
-    }
-
-    /// Elements, where this party can tell.
-    pub(crate) fn len(&self) -> Option<usize> {
-        match &self.held {
-            Held::Shared(x, _) => Some(x.len()),
-            Held::Known { values, .. } => values.map(<[u64]>::len),
-        }
-    }
-}
-
-/// One party's part of a factor: it is the sum of `own` over the parties, minus `2^bits` times the
-/// wrap, minus `offset`.
-pub(crate) struct Part {
-    bits: u32,
-    own: Vec<u64>,
-    offset: u64,
-    /// Who subtracts the offset from its summand.
-    lead: usize,
-    /// Whose summand is not 0.
-    holders: [bool; 2],
-    wrap: Option<Bits>,
-}
-
-impl Part {
-    /// The part without its wrap, as far as a product modulo `2^out` needs it, and the top bit of
-    /// the sum if that wrap is needed.
-    fn new(
-        engine: &Engine,
-        factor: &Factor,
-        n: usize,
-        out: u32,
-    ) -> Result<(Self, Option<Msb>), Error> {
-        let whole = factor.bits() >= out;
-        let bits = factor.bits().min(out);
-        let signed = factor.signed && !whole;
-        let offset = if signed { 1 << (bits - 1) } else { 0 };
-        let (values, lead, holders, msb) = match &factor.held {
-            Held::Shared(x, msb) => {
-                let msb = if signed {
-                    engine.not_msb(msb)
-                } else {
-                    (*msb).clone()
-                };
-                let msb = (!whole).then_some(msb);
-                (Cow::Borrowed(x.values.as_slice()), 0, [true; 2], msb)
-            }
-            Held::Known { values, owner, .. } => {
-                let values = match values {
-                    Some(values) if *owner == engine.id() => Cow::Borrowed(*values),
-                    None if *owner == engine.id() && !engine.counts() => {
-                        return Err(Error::Invalid("a factor's owner must know it".into()));
-                    }
-                    _ => Cow::Owned(vec![0; n]),
-                };
-                (values, *owner, [0, 1].map(|id| id == *owner), None)
-            }
-        };
-        assert_eq!(values.len(), n, "a factor's elements");
-        let part = Part {
-            bits,
-            own: Vec::new(),
-            offset,
-            lead,
-            holders,
-            wrap: None,
-        };
-        let own = part.shifted(engine.id(), values.into_owned());
-        Ok((Part { own, ..part }, msb))
-    }
-
-    /// This party's summand of the number, from that without the offset.
-    fn shifted(&self, id: usize, mut summand: Vec<u64>) -> Vec<u64> {
-        if id == self.lead && self.offset != 0 {
-            vec::add_scalar_assign(&mut summand, self.offset);
-        }
-        match self.holders[id] {
-            true => words::field(&summand, 0, self.bits),
-            false => summand,
-        }
-    }
-
-    /// This party's summand as a number.
-    fn summand(&self, id: usize) -> Cow<'_, [u64]> {
-        match id == self.lead && self.offset != 0 {
-            true => Cow::Owned(self.without_offset(0..self.own.len())),
-            false => Cow::Borrowed(&self.own),
-        }
-    }
-
-    /// A range of the summand minus the offset, at either party.
-    fn without_offset(&self, range: std::ops::Range<usize>) -> Vec<u64> {
-        let mut own = self.own[range].to_vec();
-        vec::add_scalar_assign(&mut own, self.offset.wrapping_neg());
-        own
-    }
-
-    /// The part of a tensor made of this one's elements and zeros: `arrange` is applied to the
-    /// numbers, `arrange_bits` to bits as bytes.
-    pub fn arranged(
-        &self,
-        id: usize,
-        arrange: impl Fn(&[u64]) -> Vec<u64>,
-        arrange_bits: impl Fn(&[u8]) -> Vec<u8>,
-    ) -> Part {
-        let bits = |wrap: &Bits| Bits::msb_of(&vec::shl(&arrange_bits(&wrap.expand()), 7));
-        Part {
-            own: self.shifted(id, arrange(&self.summand(id))),
-            wrap: self.wrap.as_ref().map(bits),
-            ..*self
-        }
-    }
-
-    /// The same as a matrix with rows and columns swapped.
-    fn transposed(&self, id: usize, rows: usize, cols: usize) -> Part {
-        let dims = [1, 1, rows, cols];
-        self.arranged(
-            id,
-            |v| words::permute(v, dims, [0, 1, 3, 2]),
-            |v| words::permute(v, dims, [0, 1, 3, 2]),
-        )
-    }
-}
 
 /// What an OT costs in bits, as the choice of its receiver weighs it: that of the sources which
 /// make them by sending.
 const OT: usize = 32;
 
 /// Products in memory at once.
-pub(crate) const LIMIT: usize = 1 << 24;
+pub(crate) const LIMIT: usize = 1 << 23;
 
 /// Bits of the cross terms whose choices are the bits of a left factor.
 fn cost(bits: u32, shape: Shape, out: u32) -> usize {
@@ -335,9 +162,9 @@ impl Engine {
         let wrapped = [shared(&both[0]), shared(&both[1])];
         let asked: Vec<_> = wrapped.iter().flatten().map(|(x, msb)| (x, msb)).collect();
         let mut wraps = self.wraps_of(&asked, Vec::new())?.0.into_iter();
-        Ok(both.map(|(part, msb)| Part {
-            wrap: msb.and_then(|_| wraps.next()),
-            ..part
+        Ok(both.map(|(mut part, msb)| {
+            part.wrap = msb.and_then(|_| wraps.next());
+            part
         }))
     }
 

@@ -1,4 +1,4 @@
-//! ReLU, ReLU6, maxpool and argmax (section 3.4 of CrypTFlow2's comparison; section III-A).
+//! ReLU, ReLU6, maxpool and argmax, from signs and choices.
 
 use tacit_algebra::{Bits, vec};
 use tacit_protocols::Error;

@@ -2,8 +2,8 @@
 //! correlated OTs is of this form, and all sums of one call travel in the same 2 hops.
 //!
 //! A sum has a width and collects terms: what a party computes by itself, a shared bit times a
-//! public number (B2A, section 3.5), a shared bit times a shared number (MUX, section 3.6), a
-//! number at one party times a number at the other (CrossTerm, section 7). Whatever is multiplied
+//! public number (B2A), a shared bit times a shared number (MUX), a number at one party times a
+//! number at the other (CrossTerm). Whatever is multiplied
 //! by `2^t` is needed modulo `2^(bits - t)` only, so terms shrink and vanish by themselves.
 
 use std::borrow::Cow;

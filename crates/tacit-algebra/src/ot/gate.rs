@@ -15,6 +15,8 @@ use crate::isa::{self, Isa, simd};
 
 /// Instances whose messages are made at once: whatever the width they are whole bytes.
 const STRIP: usize = 64;
+/// Pads that are hashed at once.
+const TOGETHER: usize = 256;
 
 /// A public function of two numbers below `2^index_bits`, one at each party.
 pub struct Table {
@@ -267,24 +269,32 @@ pub fn offer(
         .with_min_len(grain(m))
         .enumerate()
         .for_each(|(i, (wire, shares))| {
-            let s = i * STRIP;
-            let instances = s..s + shares.len();
             let mut row = vec![0; 1 << m];
-            let mut pads = vec![0; 1 << m];
+            let mut pads = vec![0; TOGETHER];
             let mut messages = vec![0; shares.len() * table.messages()];
-            for ((share, messages), j) in shares
-                .iter_mut()
-                .zip(messages.chunks_exact_mut(table.messages()))
-                .zip(instances)
-            {
-                let tweak = Block::from(first) + (j * m) as Block;
-                let base = combine(&q[j * m..(j + 1) * m]);
-                for (pad, multiple) in pads.iter_mut().zip(&multiples.0) {
-                    *pad = base ^ multiple;
+            let groups = shares.chunks_mut(TOGETHER >> m);
+            let groups = groups.zip(messages.chunks_mut((TOGETHER >> m) * table.messages()));
+            for ((shares, messages), s) in groups.zip((i * STRIP..).step_by(TOGETHER >> m)) {
+                let pads = &mut pads[..shares.len() << m];
+                for (pads, q) in pads
+                    .chunks_exact_mut(1 << m)
+                    .zip(q[s * m..].chunks_exact(m))
+                {
+                    let base = combine(q);
+                    for (pad, multiple) in pads.iter_mut().zip(&multiples.0) {
+                        *pad = base ^ multiple;
+                    }
                 }
-                hash.all(&mut pads, |_| tweak);
-                find_row(isa, table, party, own[j], &mut row);
-                *share = hide(table, &row, corrections[j] as usize, &pads, messages);
+                hash.all(pads, |p| Block::from(first) + ((s + (p >> m)) * m) as Block);
+                for (((share, messages), pads), j) in shares
+                    .iter_mut()
+                    .zip(messages.chunks_exact_mut(table.messages()))
+                    .zip(pads.chunks_exact(1 << m))
+                    .zip(s..)
+                {
+                    find_row(isa, table, party, own[j], &mut row);
+                    *share = hide(table, &row, corrections[j] as usize, pads, messages);
+                }
             }
             pack_into(isa, &messages, table.output_bits, wire);
         });

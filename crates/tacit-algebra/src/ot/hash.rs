@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::Block;
 use crate::Bits;
 
-/// Blocks that are hashed at once; they stay in the first-level cache.
+/// Blocks that are hashed at once: as many as the widest processors encrypt in parallel.
 const STRIP: usize = 64;
 
 /// `pi(pi(x) ^ i) ^ pi(x)` with AES under a session's key for `pi`: a tweakable circular
@@ -25,22 +25,33 @@ impl Hash {
     /// Replaces block `i` by its hash under `tweak(i)`.
     #[inline]
     pub(super) fn all(&self, blocks: &mut [Block], tweak: impl Fn(usize) -> Block) {
-        let mut once = [0; STRIP];
-        for (s, strip) in blocks.chunks_mut(STRIP).enumerate() {
-            self.permute(strip);
-            let once = &mut once[..strip.len()];
-            once.copy_from_slice(strip);
-            for (i, block) in strip.iter_mut().enumerate() {
-                *block ^= tweak(s * STRIP + i);
-            }
-            self.permute(strip);
-            for (block, once) in strip.iter_mut().zip(once) {
-                *block ^= *once;
-            }
+        let (strips, rest) = blocks.as_chunks_mut();
+        let whole = strips.len() * STRIP;
+        for (strip, s) in strips.iter_mut().zip((0..).step_by(STRIP)) {
+            self.strip(strip, |i| tweak(s + i));
+        }
+        if !rest.is_empty() {
+            let mut strip = [0; STRIP];
+            strip[..rest.len()].copy_from_slice(rest);
+            self.strip(&mut strip, |i| tweak(whole + i));
+            rest.copy_from_slice(&strip[..rest.len()]);
         }
     }
 
-    fn permute(&self, blocks: &mut [Block]) {
+    #[inline]
+    fn strip(&self, strip: &mut [Block; STRIP], tweak: impl Fn(usize) -> Block) {
+        self.permute(strip);
+        let once = *strip;
+        for (i, block) in strip.iter_mut().enumerate() {
+            *block ^= tweak(i);
+        }
+        self.permute(strip);
+        for (block, once) in strip.iter_mut().zip(once) {
+            *block ^= once;
+        }
+    }
+
+    fn permute(&self, blocks: &mut [Block; STRIP]) {
         let bytes: &mut [[u8; 16]] = bytemuck::cast_slice_mut(blocks);
         self.0
             .encrypt_blocks(Array::cast_slice_from_core_mut(bytes));
