@@ -8,7 +8,7 @@ use super::public::{cos, exp2, fixed};
 use super::steps::Steps;
 use super::{Format, Function, ROUNDING};
 use crate::Error;
-use crate::machine::{Call, Conv2d, Machine, Operand};
+use crate::machine::{Bilinear, Call, Conv2d, Machine, Operand};
 
 /// The largest degree of a piece.
 const MOST_DEGREE: usize = 24;
@@ -125,27 +125,35 @@ impl Piecewise {
         let (n, degree) = (machine.len(&constants), self.degree);
         let transposed = (0..n * degree).map(|at| (at % degree * n + at / degree) as u32);
         let powers = machine.gather(powers, &transposed.collect::<Vec<_>>());
-        let rows = Conv2d {
-            batch: 1,
-            channels: n,
-            height: 1,
-            width: degree,
-            filters: n,
-            kernel: [1, degree],
-            stride: [1, 1],
-            pad: [0; 4],
-            dilation: [1, 1],
-            groups: n,
-        };
-        let trunc = self.inner + self.places - self.format.fraction;
         let constants = Operand::Secret(constants);
         machine.conv2d(
             coefficients,
             &Operand::Secret(powers),
             Some(&constants),
-            &rows,
-            trunc,
+            &self.rows(n),
+            self.last_trunc(),
         )
+    }
+
+    /// `n` sums over the powers: a convolution of as many groups.
+    fn rows(&self, n: usize) -> Conv2d {
+        Conv2d {
+            batch: 1,
+            channels: n,
+            height: 1,
+            width: self.degree,
+            filters: n,
+            kernel: [1, self.degree],
+            stride: [1, 1],
+            pad: [0; 4],
+            dilation: [1, 1],
+            groups: n,
+        }
+    }
+
+    /// Bits dropped from these sums.
+    fn last_trunc(&self) -> u32 {
+        self.inner + self.places - self.format.fraction
     }
 }
 
@@ -155,7 +163,12 @@ impl Function for Piecewise {
         let mut calls = self.steps.calls(n).to_vec();
         calls.push(product(n, 0));
         calls.extend(doublings(self.degree).map(|(_, more)| product(more * n, self.inner)));
-        calls.push(product(n, self.inner + self.places - self.format.fraction));
+        calls.push(Call::Product {
+            map: Bilinear::Conv2d(self.rows(n)),
+            fixed: None,
+            known_to: None,
+            trunc: self.last_trunc(),
+        });
         calls
     }
 

@@ -55,7 +55,7 @@ fn every_batch_is_timed() {
     let online = (total(|b| b.online_seconds), report.online.seconds);
     for (batches, phase) in [offline, online] {
         // The slowest party need not be the same in every batch.
-        assert!(phase <= batches + 1e-9 && batches <= 3.0 * phase);
+        assert!(0.0 < phase && phase <= batches + 1e-9);
     }
 }
 

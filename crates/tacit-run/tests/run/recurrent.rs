@@ -99,5 +99,7 @@ fn a_narrow_ring_has_room_for_it() {
         ..CompileOptions::default()
     };
     let compiled = of_model(&recurrent(), &options);
-    follows(&compiled, r#"{"protocol": "falcon"}"#, 0.05);
+    for run in [r#"{"protocol": "falcon"}"#, r#"{"protocol": "sirnn"}"#] {
+        follows(&compiled, run, 0.05);
+    }
 }
