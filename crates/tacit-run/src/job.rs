@@ -297,6 +297,8 @@ impl Program for Prediction<'_> {
             if let Some(values) = reveal_output(machine, self.roles, &y)? {
                 revealed.get_or_insert_default().extend(values);
             }
+            // What follows is no part of the batch.
+            machine.party().set_phase(Phase::Setup);
             let phases = [Phase::Offline, Phase::Online];
             let now = phases.map(|phase| Metered::phase(machine.party(), phase).seconds);
             batches.push([now[0] - before[0], now[1] - before[1]]);
