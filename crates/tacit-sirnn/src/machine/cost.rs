@@ -27,17 +27,23 @@ impl SirnnCost {
     }
 
     /// The OTs that the calls consume, by sender.
-    pub(super) fn cots(&self, calls: &[Call]) -> [usize; 2] {
+    pub(super) fn cots(&self, calls: &[Call]) -> Result<[usize; 2], Error> {
         let mut sum = [0; 2];
         for call in calls {
-            let cots = self.tally(call).cots;
+            let cots = self.tally(call)?.cots;
             sum[0] += cots[0];
             sum[1] += cots[1];
         }
-        sum
+        Ok(sum)
     }
 
-    fn tally(&self, call: &Call) -> Tally {
+    /// The tally for what is declared: nothing for a call that preparing refuses, since the plan
+    /// may be a peer's.
+    fn declared(&self, call: &Call) -> Tally {
+        self.tally(call).unwrap_or_default()
+    }
+
+    fn tally(&self, call: &Call) -> Result<Tally, Error> {
         match *call {
             Call::Input { .. } | Call::Fix { .. } => self.count(call),
             Call::Reveal { n, to } => self.along(n, |n| Call::Reveal { n, to }),
@@ -71,19 +77,19 @@ impl SirnnCost {
     }
 
     /// The tally of a call of `n` elements, from short ones.
-    fn along(&self, n: usize, call: impl Fn(usize) -> Call) -> Tally {
+    fn along(&self, n: usize, call: impl Fn(usize) -> Call) -> Result<Tally, Error> {
         if n < BASE + 2 * STEP {
             return self.count(&call(n));
         }
         let start = BASE + n % STEP;
-        let (less, more) = (self.count(&call(start)), self.count(&call(start + STEP)));
-        less.extrapolated(&more, (n - start) / STEP)
+        let (less, more) = (self.count(&call(start))?, self.count(&call(start + STEP))?);
+        Ok(less.extrapolated(&more, (n - start) / STEP))
     }
 
-    fn count(&self, call: &Call) -> Tally {
+    fn count(&self, call: &Call) -> Result<Tally, Error> {
         let mut machine = Sirnn::counting(self.0);
-        play(&mut machine, call).expect("a call that is planned can be counted");
-        machine.engine.tally()
+        play(&mut machine, call)?;
+        Ok(machine.engine.tally())
     }
 }
 
@@ -137,11 +143,11 @@ fn play(machine: &mut Sirnn, call: &Call) -> Result<(), Error> {
 
 impl CostModel for SirnnCost {
     fn online(&self, call: &Call) -> Cost {
-        self.tally(call).online
+        self.declared(call).online
     }
 
     fn offline(&self, calls: &[Call]) -> Cost {
-        self.0.kind.cost(self.cots(calls))
+        self.0.kind.cost(self.cots(calls).unwrap_or_default())
     }
 
     fn native(&self, function: &Elementary) -> bool {
@@ -150,7 +156,7 @@ impl CostModel for SirnnCost {
 
     /// A block of 16 bytes for each OT, and a bit for each that is received.
     fn stored(&self, call: &Call) -> u64 {
-        let [forward, reverse] = self.tally(call).cots;
+        let [forward, reverse] = self.declared(call).cots;
         let each = |n: usize| 16 * n as u64 + n as u64 / 8;
         each(forward) + each(reverse)
     }

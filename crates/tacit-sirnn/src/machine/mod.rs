@@ -158,7 +158,7 @@ impl Machine for Sirnn {
     }
 
     fn prepare(&mut self, calls: &[Call]) -> Result<(), Error> {
-        let cots = self.cost.cots(calls);
+        let cots = self.cost.cots(calls)?;
         self.plan.add(calls);
         self.party().set_phase(Phase::Offline);
         self.engine.prepare(cots)?;
