@@ -1,9 +1,10 @@
 //! Blocked matrix products `C += A B`, where B and C may be views of images.
 
+use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use bytemuck::Zeroable;
+use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
 use crate::isa::{self, Isa, simd};
@@ -166,6 +167,35 @@ fn block<R: Kernels, B: Columns<R>>(
     }
 }
 
+thread_local! {
+    static PANELS: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The memory of a thread's packed panels, kept from task to task: fresh pages cost more than
+/// packing does.
+struct Panels(Vec<u64>);
+
+impl Panels {
+    fn take() -> Self {
+        Panels(PANELS.with(RefCell::take))
+    }
+
+    /// `n` words of any content.
+    fn words<W: Pod>(&mut self, n: usize) -> &mut [W] {
+        let longs = (n * size_of::<W>()).div_ceil(size_of::<u64>());
+        if self.0.len() < longs {
+            self.0.resize(longs, 0);
+        }
+        &mut bytemuck::cast_slice_mut(&mut self.0[..longs])[..n]
+    }
+}
+
+impl Drop for Panels {
+    fn drop(&mut self) {
+        PANELS.with(|kept| kept.swap(&RefCell::new(std::mem::take(&mut self.0))));
+    }
+}
+
 simd! {
     /// The rows and columns of one task, from packed panels.
     fn packed_block<K: Kernel, B: Columns<K::Word>>(
@@ -178,20 +208,23 @@ simd! {
     ) {
         const { assert!(K::ROWS <= MOST_ROWS && K::COLS <= MOST_COLS && K::STEP <= MOST_STEP && K::WIDTH <= MOST_WIDTH) };
         let words = k.min(DEPTH).div_ceil(K::STEP) * K::WIDTH;
-        let mut left = vec![K::Word::zeroed(); rows.len().next_multiple_of(K::ROWS) * words];
-        let mut right = vec![K::Word::zeroed(); cols.len().next_multiple_of(K::COLS) * words];
-        let mut tile = vec![K::Word::zeroed(); K::ROWS * K::COLS];
+        let left_len = rows.len().next_multiple_of(K::ROWS) * words;
+        let right_len = cols.len().next_multiple_of(K::COLS) * words;
+        let mut panels = Panels::take();
+        let all = panels.words::<K::Word>(left_len + right_len + K::ROWS * K::COLS);
+        let (left, rest) = all.split_at_mut(left_len);
+        let (right, tile) = rest.split_at_mut(right_len);
         for from in (0..k).step_by(DEPTH) {
             let depth = from..k.min(from + DEPTH);
             let words = depth.len().div_ceil(K::STEP) * K::WIDTH;
-            pack_left::<K>(a, k, rows.clone(), depth.clone(), &mut left);
-            pack_right::<K, B>(b, cols.clone(), depth, &mut right);
+            pack_left::<K>(a, k, rows.clone(), depth.clone(), left);
+            pack_right::<K, B>(b, cols.clone(), depth, right);
             for (j, right) in cols.clone().step_by(K::COLS).zip(right.chunks(words * K::COLS)) {
                 for (i, left) in rows.clone().step_by(K::ROWS).zip(left.chunks(words * K::ROWS)) {
-                    K::tile(left, right, &mut tile);
+                    K::tile(left, right, tile);
                     let size = (K::ROWS.min(rows.end - i), K::COLS.min(cols.end - j));
                     // SAFETY: tasks have disjoint rows and columns.
-                    unsafe { out.add((i, j), size, &tile, K::COLS) };
+                    unsafe { out.add((i, j), size, tile, K::COLS) };
                 }
             }
         }

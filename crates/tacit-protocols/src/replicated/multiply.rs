@@ -11,10 +11,15 @@ use crate::Error;
 use crate::bilinear::Bilinear;
 use crate::machine::Operand;
 
-/// `acc += x0 y0 + x1 y0 + x0 y1`, with two products instead of three.
+/// `acc += x0 y0 + x1 y0 + x0 y1`, with two products instead of three; the shorter operand's
+/// components are the ones that are added.
 fn accumulate_shares<R: Ring>(map: &Bilinear, acc: &mut [R], x: &Rss<Vec<R>>, y: &Rss<Vec<R>>) {
     match map {
         Bilinear::Elementwise(_) => vec::product_assign(acc, &x.own, &x.next, &y.own, &y.next),
+        _ if x.own.len() < y.own.len() => {
+            map.accumulate(acc, &vec::add(&x.own, &x.next), &y.own);
+            map.accumulate(acc, &x.own, &y.next);
+        }
         _ => {
             map.accumulate(acc, &x.own, &vec::add(&y.own, &y.next));
             map.accumulate(acc, &x.next, &y.own);
