@@ -10,6 +10,7 @@ pub mod falcon;
 mod keys;
 pub mod machine;
 pub mod math;
+pub mod mixed;
 pub mod pool;
 mod replicated;
 pub mod shamir;

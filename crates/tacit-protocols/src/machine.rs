@@ -13,6 +13,7 @@ use tacit_net::Party;
 
 pub use crate::bilinear::Bilinear;
 use crate::math::Elementary;
+use crate::mixed::{Between, Mixed};
 use crate::{Cost, Error, pool};
 
 pub use tacit_algebra::{Conv2d, MatMul};
@@ -138,13 +139,15 @@ pub enum Call {
     },
     /// `function`; only a cost model to which it is native sees it, see [`lowered`].
     ///
-    /// [`lowered`]: crate::math::lowered
+    /// [`lowered`]: crate::mixed::lowered
     Function {
         /// Elements.
         n: usize,
         /// The function.
         function: Elementary,
     },
+    /// A call on tensors with widths of their own, which only a cost model with these sees.
+    Mixed(Mixed),
 }
 
 impl Call {
@@ -193,9 +196,17 @@ pub trait CostModel {
     fn native(&self, _function: &Elementary) -> bool {
         false
     }
+    /// Whether tensors have widths of their own.
+    fn mixed(&self) -> bool {
+        false
+    }
+    /// The same as [`CostModel::native`] of a function between numbers of such widths.
+    fn native_between(&self, _function: &Between) -> bool {
+        false
+    }
 }
 
-/// The answer of a protocol without functions of its own, which never sees one.
+/// The answer of a protocol without the functions or widths of its own that a call asks for.
 pub fn not_native(call: &Call) -> ! {
     unreachable!("{call:?} must be lowered before it is counted or prepared")
 }
@@ -313,6 +324,40 @@ pub trait Machine {
         keys: KeyBits,
     ) -> Result<Self::Share, Error> {
         pool::maxpool(self, x, windows, size, keys)
+    }
+    /// `x >> trunc` in numbers of `bits` bits, which hold it; exactly the floor where tensors have
+    /// widths of their own. Local where nothing is dropped and `x` has as many bits or more.
+    fn resize(&mut self, x: &Self::Share, trunc: u32, _bits: u32) -> Result<Self::Share, Error> {
+        match trunc {
+            0 => Ok(x.clone()),
+            trunc => self.truncate(x, trunc),
+        }
+    }
+    /// `x w + bias`, of any kind of product, in numbers of `bits` bits, which hold it.
+    fn product(
+        &mut self,
+        x: &Self::Share,
+        w: &Operand<Self::Share>,
+        bias: Option<&Operand<Self::Share>>,
+        map: &Bilinear,
+        _bits: u32,
+    ) -> Result<Self::Share, Error> {
+        match map {
+            Bilinear::Elementwise(_) => self.mul(x, w, 0),
+            Bilinear::MatMul(shape) => self.matmul(x, w, bias, *shape, 0),
+            Bilinear::Conv2d(shape) => self.conv2d(x, w, bias, shape, 0),
+        }
+    }
+    /// A function between numbers of different widths, as [`Machine::function`].
+    fn function_between(
+        &mut self,
+        function: &Between,
+        x: &Self::Share,
+    ) -> Result<Self::Share, Error>
+    where
+        Self: Sized,
+    {
+        function.apply(self, x)
     }
     /// The function of every element of `x`, whose numbers have the function's format and lie in
     /// its domain.

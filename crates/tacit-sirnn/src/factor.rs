@@ -13,8 +13,17 @@ use crate::{Engine, Shared};
 /// A factor of a product: how it is read, and who has it.
 #[derive(Clone)]
 pub struct Factor<'a> {
-    signed: bool,
+    reading: Reading,
     held: Held<'a>,
+}
+
+/// What the bits of a factor mean.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    Unsigned,
+    Signed,
+    /// Signed and below a quarter of the range.
+    Small,
 }
 
 #[derive(Clone)]
@@ -31,15 +40,23 @@ impl<'a> Factor<'a> {
     /// A shared unsigned factor with what is known of its top bit.
     pub fn unsigned(x: &'a Shared, msb: &'a Msb) -> Self {
         let held = Held::Shared(x, msb);
-        let signed = false;
-        Factor { signed, held }
+        let reading = Reading::Unsigned;
+        Factor { reading, held }
     }
 
     /// A shared signed factor with what is known of its sign.
     pub fn signed(x: &'a Shared, msb: &'a Msb) -> Self {
         let held = Held::Shared(x, msb);
-        let signed = true;
-        Factor { signed, held }
+        let reading = Reading::Signed;
+        Factor { reading, held }
+    }
+
+    /// A shared signed factor of at least 2 bits, below a quarter of its range: with a quarter
+    /// added its top bit is known to be 0.
+    pub fn small(x: &'a Shared) -> Self {
+        let held = Held::Shared(x, &Msb::Public(false));
+        let reading = Reading::Small;
+        Factor { reading, held }
     }
 
     /// A factor that party `owner` knows, modulo `2^bits`; `values` at that party.
@@ -49,7 +66,11 @@ impl<'a> Factor<'a> {
             values,
             owner,
         };
-        Factor { signed, held }
+        let reading = match signed {
+            true => Reading::Signed,
+            false => Reading::Unsigned,
+        };
+        Factor { reading, held }
     }
 
     fn bits(&self) -> u32 {
@@ -92,14 +113,17 @@ impl Part {
     ) -> Result<(Self, Option<Msb>), Error> {
         let whole = factor.bits() >= out;
         let bits = factor.bits().min(out);
-        let signed = factor.signed && !whole;
-        let offset = if signed { 1 << (bits - 1) } else { 0 };
+        let offset = match factor.reading {
+            _ if whole => 0,
+            Reading::Unsigned => 0,
+            Reading::Signed => 1 << (bits - 1),
+            Reading::Small => 1 << (bits - 2),
+        };
         let (values, lead, holders, msb) = match &factor.held {
             Held::Shared(x, msb) => {
-                let msb = if signed {
-                    engine.not_msb(msb)
-                } else {
-                    (*msb).clone()
+                let msb = match factor.reading {
+                    Reading::Signed => engine.not_msb(msb),
+                    _ => (*msb).clone(),
                 };
                 let msb = (!whole).then_some(msb);
                 (Cow::Borrowed(x.values.as_slice()), 0, [true; 2], msb)

@@ -117,7 +117,7 @@ impl CostModel for FalconCost {
             Call::Maxpool { windows, size, .. } => pool::levels(size)
                 .map(|(pairs, _)| self.relu(pairs * windows))
                 .fold((0, 0), |(rounds, bytes), (r, b)| (rounds + r, bytes + b)),
-            Call::Function { .. } => not_native(call),
+            Call::Function { .. } | Call::Mixed(_) => not_native(call),
         };
         Cost::each(PARTIES, rounds, bytes)
     }

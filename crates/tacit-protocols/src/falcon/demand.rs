@@ -35,7 +35,7 @@ pub(super) fn wants_of(call: &Call) -> Vec<Want> {
         Call::Maxpool { windows, size, .. } => pool::levels(size)
             .flat_map(|(pairs, _)| [Want::Sign(pairs * windows), Want::Select(pairs * windows)])
             .collect(),
-        Call::Function { .. } => not_native(call),
+        Call::Function { .. } | Call::Mixed(_) => not_native(call),
     }
 }
 

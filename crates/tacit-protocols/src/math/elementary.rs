@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use super::{Format, Function, InverseSqrt, Piecewise, Reciprocal, Span, erf, exp, sigmoid, tanh};
 use crate::Error;
-use crate::machine::{Call, CostModel, Machine};
+use crate::machine::{Call, Machine};
 
 /// An elementary function of numbers of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -129,19 +129,4 @@ impl Elementary {
         lock().insert(*self, new.clone());
         Ok(new)
     }
-}
-
-/// The calls that a protocol with this cost model makes for `calls`: functions that are not native
-/// to it are replaced by the calls of [`Elementary::calls`].
-pub fn lowered(calls: &[Call], model: &dyn CostModel) -> Result<Vec<Call>, Error> {
-    let mut all = Vec::with_capacity(calls.len());
-    for call in calls {
-        match call {
-            Call::Function { n, function } if !model.native(function) => {
-                all.extend(function.calls(*n)?);
-            }
-            call => all.push(*call),
-        }
-    }
-    Ok(all)
 }

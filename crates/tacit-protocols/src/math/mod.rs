@@ -14,7 +14,7 @@
 //! | `rsqrt.rs` | `1 / sqrt(x)` | 9 or 11 products |
 //! | `functions.rs`, `piecewise.rs` | exp, sigmoid, tanh, erf by secret pieces of polynomials | 5 or 6 products |
 //! | `batch_norm.rs` | `(x - mean) / sqrt(variance + eps) * gamma + beta` | as `rsqrt.rs`, and 2 products |
-//! | `elementary.rs` | the functions of one tensor by name, and their lowering to calls | |
+//! | `elementary.rs` | the functions of one tensor by name | |
 //! | `steps.rs`, `normal.rs` | secret choices among public values; scaling to `[1/4, 1)` | |
 //! | `public.rs` | elementary functions of public numbers | |
 //!
@@ -49,7 +49,7 @@ mod steps;
 pub use argmax::{argmax, argmax_calls};
 pub use batch_norm::{BatchNorm, Channels, Statistics};
 pub use compare::{compare, compare_calls, less_than};
-pub use elementary::{Elementary, Kind, lowered};
+pub use elementary::{Elementary, Kind};
 pub use functions::{erf, exp, sigmoid, tanh};
 pub use normal::Span;
 pub use piecewise::Piecewise;

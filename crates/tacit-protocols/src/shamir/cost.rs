@@ -122,7 +122,7 @@ impl CostModel for ShamirCost {
             Call::Maxpool { windows, size, .. } => pool::levels(size)
                 .map(|(pairs, _)| self.relu(pairs * windows))
                 .fold(self.none(), |sum, cost| sum + &cost),
-            Call::Function { .. } => not_native(call),
+            Call::Function { .. } | Call::Mixed(_) => not_native(call),
         }
     }
 

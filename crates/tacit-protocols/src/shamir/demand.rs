@@ -98,7 +98,7 @@ impl Params {
             Call::Maxpool { windows, size, .. } => pool::levels(size)
                 .map(|(pairs, _)| sign(pairs * windows, true))
                 .collect(),
-            Call::Function { .. } => not_native(call),
+            Call::Function { .. } | Call::Mixed(_) => not_native(call),
         }
     }
 

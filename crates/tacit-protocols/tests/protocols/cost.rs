@@ -11,6 +11,7 @@ use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
 use tacit_protocols::machine::{
     Audience, Bilinear, Call, CostModel, KeyBits, Machine, MatMul, Operand,
 };
+use tacit_protocols::mixed::Mixed;
 use tacit_protocols::shamir::{Comparison, Opening};
 
 /// Makes one call of the given size on values that everybody knows, with the right operand that
@@ -78,6 +79,57 @@ fn perform<M: Machine>(
             let x = secret(n);
             machine.function(&function, &x).map(drop)
         }
+        Call::Mixed(mixed) => perform_mixed(machine, mixed, fixed),
+    }
+}
+
+/// The same of a call on numbers of fewer bits.
+fn perform_mixed<M: Machine>(
+    machine: &mut M,
+    call: Mixed,
+    fixed: Option<M::Share>,
+) -> Result<(), tacit_protocols::Error> {
+    let mut narrow = |n: usize, bits| {
+        let x = machine.constant(&vec![1; n]);
+        machine.resize(&x, 0, bits)
+    };
+    match call {
+        Mixed::Resize {
+            n,
+            from,
+            trunc,
+            bits,
+        } => {
+            let x = narrow(n, from)?;
+            machine.resize(&x, trunc, bits).map(drop)
+        }
+        Mixed::Product { map, bits, .. } => {
+            let [left, right, bits] = bits;
+            let x = narrow(map.left(), left)?;
+            let y = match fixed {
+                Some(y) => y,
+                None => narrow(map.right(), right)?,
+            };
+            let product = machine.product(&x, &Operand::Secret(y), None, &map, bits);
+            product.map(drop)
+        }
+        Mixed::Relu { n, keys, bits } => {
+            let x = narrow(n, bits)?;
+            machine.relu(&x, keys).map(drop)
+        }
+        Mixed::Maxpool {
+            windows,
+            size,
+            keys,
+            bits,
+        } => {
+            let x = narrow(windows * size, bits)?;
+            machine.maxpool(&x, windows, size, keys).map(drop)
+        }
+        Mixed::Function { n, function } => {
+            let x = narrow(n, function.from.bits)?;
+            machine.function_between(&function, &x).map(drop)
+        }
     }
 }
 
@@ -86,14 +138,20 @@ fn fix<M: Machine>(
     machine: &mut M,
     call: &Call,
 ) -> Result<Option<M::Share>, tacit_protocols::Error> {
-    let Call::Product {
-        map,
-        fixed: Some(_),
-        known_to,
-        ..
-    } = call
-    else {
-        return Ok(None);
+    let (map, known_to, bits) = match call {
+        Call::Product {
+            map,
+            fixed: Some(_),
+            known_to,
+            ..
+        } => (map, known_to, machine.ring_bits()),
+        Call::Mixed(Mixed::Product {
+            map,
+            fixed: Some(_),
+            known_to,
+            bits,
+        }) => (map, known_to, bits[1]),
+        _ => return Ok(None),
     };
     let n = map.right();
     machine.prepare(&[Call::Fix { n }])?;
@@ -102,6 +160,7 @@ fn fix<M: Machine>(
     if let Some(owner) = *known_to {
         let owns = machine.party().id() == owner;
         w = machine.input(owner, n, owns.then_some(&vec![1; n]))?;
+        w = machine.resize(&w, 0, bits)?;
         w = machine.known(w, owner);
     }
     machine.fix(w).map(Some)
@@ -115,7 +174,7 @@ fn combine(each: &[(u32, u64)]) -> Cost {
     }
 }
 
-fn declared_equals_metered<S: Subject>(s: &S, call: Call) {
+pub fn declared_equals_metered<S: Subject>(s: &S, call: Call) {
     // Selection needs a bit first, made in a layer of its own.
     let calls = match call {
         Call::Select { n } => vec![Call::drelu(n), call],

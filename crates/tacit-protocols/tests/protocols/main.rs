@@ -7,4 +7,5 @@ mod cost;
 mod falcon;
 mod histograms;
 mod math;
+mod mixed;
 mod shamir;

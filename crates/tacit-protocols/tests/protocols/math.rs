@@ -7,6 +7,7 @@ use tacit_net::Phase;
 use tacit_protocols::clear::Clear;
 use tacit_protocols::machine::{Audience, Call, CostModel, Machine};
 use tacit_protocols::math::*;
+use tacit_protocols::mixed::lowered;
 use tacit_protocols::shamir::{Comparison, Opening};
 use tacit_protocols::{Cost, Error};
 

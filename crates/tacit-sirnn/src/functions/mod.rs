@@ -17,6 +17,7 @@
 //! | `sigmoid.rs`, `tanh.rs` | these |
 //! | `normal.rs` | numbers brought between 1 and 2 |
 //! | `rsqrt.rs` | square roots and their inverses |
+//! | `inverse.rs` | `1 / x`, beyond the paper |
 //! | `normalise.rs` | vectors divided by their length |
 //! | `softmax.rs` | softmax, beyond the paper |
 //! | `gelu.rs`, `layer_norm.rs` | these, beyond the paper |
@@ -27,6 +28,7 @@ mod clear;
 mod exact;
 mod exp;
 mod gelu;
+mod inverse;
 mod layer_norm;
 mod logistic;
 mod normal;
@@ -48,6 +50,7 @@ use crate::{Engine, Msb, Shared};
 
 pub use exp::Exp;
 pub use gelu::Gelu;
+pub use inverse::Inverse;
 pub use layer_norm::LayerNorm;
 pub use normalise::Normalise;
 pub use reciprocal::Reciprocal;
@@ -63,7 +66,7 @@ const POSITIVE: Msb = Msb::Public(false);
 pub const DIGIT: u32 = 8;
 
 /// A fixed-point number: a real `r` is `floor(r 2^scale)` modulo `2^bits`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Format {
     /// The width.
     pub bits: u32,

@@ -6,6 +6,7 @@
 use tacit_algebra::Bits;
 use tacit_protocols::machine::{Bilinear, Call, CostModel, Machine, Operand};
 use tacit_protocols::math::Elementary;
+use tacit_protocols::mixed::{Between, Mixed};
 use tacit_protocols::{Cost, Error};
 
 use super::native::Native;
@@ -73,6 +74,10 @@ impl SirnnCost {
                 keys,
             }),
             Call::Function { n, function } => self.along(n, |n| Call::Function { n, function }),
+            Call::Mixed(mixed) => match mixed.elements() {
+                Some(n) => self.along(n, |n| Call::Mixed(mixed.of(n))),
+                None => self.count(call),
+            },
         }
     }
 
@@ -93,16 +98,20 @@ impl SirnnCost {
     }
 }
 
+/// Zeros of so many bits, known to a party or to none.
+fn zeros(n: usize, bits: u32, owner: Option<usize>) -> Tensor {
+    let tensor = Tensor::new(bits, vec![0; n]);
+    Tensor { owner, ..tensor }
+}
+
 /// Makes the call with zeros.
 fn play(machine: &mut Sirnn, call: &Call) -> Result<(), Error> {
-    let zeros = |n: usize, owner| Tensor {
-        summand: vec![0; n],
-        owner,
-    };
+    let bits = machine.bits;
+    let ring = |n| zeros(n, bits, None);
     match *call {
         Call::Input { .. } | Call::Fix { .. } => {}
         Call::Reveal { n, to } => {
-            machine.reveal(&zeros(n, None), to)?;
+            machine.reveal(&ring(n), to)?;
         }
         Call::Product {
             map,
@@ -110,32 +119,69 @@ fn play(machine: &mut Sirnn, call: &Call) -> Result<(), Error> {
             trunc,
             ..
         } => {
-            let x = zeros(map.left(), None);
-            let w = Operand::Secret(zeros(map.right(), known_to));
-            machine.linear(&x, &w, None, &map, trunc)?;
+            let w = Operand::Secret(zeros(map.right(), bits, known_to));
+            machine.linear(&ring(map.left()), &w, None, &map, trunc)?;
         }
         Call::Truncate { n, trunc } => {
-            machine.truncate(&zeros(n, None), trunc)?;
+            machine.truncate(&ring(n), trunc)?;
         }
         Call::Drelu { n, keys } => {
-            machine.drelu(&zeros(n, None), keys)?;
+            machine.drelu(&ring(n), keys)?;
         }
         Call::Relu { n, keys } => {
-            machine.relu(&zeros(n, None), keys)?;
+            machine.relu(&ring(n), keys)?;
         }
         Call::Select { n } => {
-            let x = zeros(n, None);
-            machine.select(&Bits::zeros(n), &x, &x)?;
+            machine.select(&Bits::zeros(n), &ring(n), &ring(n))?;
         }
         Call::Maxpool {
             windows,
             size,
             keys,
         } => {
-            machine.maxpool(&zeros(windows * size, None), windows, size, keys)?;
+            machine.maxpool(&ring(windows * size), windows, size, keys)?;
         }
         Call::Function { n, function } => {
-            machine.function(&function, &zeros(n, None))?;
+            machine.function(&function, &ring(n))?;
+        }
+        Call::Mixed(mixed) => play_mixed(machine, mixed)?,
+    }
+    Ok(())
+}
+
+fn play_mixed(machine: &mut Sirnn, call: Mixed) -> Result<(), Error> {
+    match call {
+        Mixed::Resize {
+            n,
+            from,
+            trunc,
+            bits,
+        } => {
+            machine.resize(&zeros(n, from, None), trunc, bits)?;
+        }
+        Mixed::Product {
+            map,
+            known_to,
+            bits: [left, right, bits],
+            ..
+        } => {
+            let x = zeros(map.left(), left, None);
+            let w = Operand::Secret(zeros(map.right(), right, known_to));
+            machine.product(&x, &w, None, &map, bits)?;
+        }
+        Mixed::Relu { n, keys, bits } => {
+            machine.relu(&zeros(n, bits, None), keys)?;
+        }
+        Mixed::Maxpool {
+            windows,
+            size,
+            keys,
+            bits,
+        } => {
+            machine.maxpool(&zeros(windows * size, bits, None), windows, size, keys)?;
+        }
+        Mixed::Function { n, function } => {
+            machine.function_between(&function, &zeros(n, function.from.bits, None))?;
         }
     }
     Ok(())
@@ -152,6 +198,14 @@ impl CostModel for SirnnCost {
 
     fn native(&self, function: &Elementary) -> bool {
         Native::of(function).is_some()
+    }
+
+    fn mixed(&self) -> bool {
+        true
+    }
+
+    fn native_between(&self, function: &Between) -> bool {
+        Native::between(function).is_some()
     }
 
     /// A block of 16 bytes for each OT, and a bit for each that is received.

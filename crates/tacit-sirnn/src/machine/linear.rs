@@ -11,7 +11,7 @@ use crate::Shared;
 use crate::convert::Msb;
 
 impl Sirnn {
-    /// `(x * w + bias) >> trunc` for any bilinear product.
+    /// `(x * w + bias) >> trunc` for any bilinear product over the ring.
     ///
     /// Hops: 2 for the product, and those of the truncation. A product with weights that a party
     /// knows takes one cross term, with others two; with public ones it is local.
@@ -23,46 +23,84 @@ impl Sirnn {
         map: &Bilinear,
         trunc: u32,
     ) -> Result<Tensor, Error> {
-        let (right, terms) = (operand_len(w), bias.map(operand_len));
-        map.check(x.summand.len(), right, terms)?;
-        let mut z = match w {
-            Operand::Public(values) => {
-                let mut sum = vec![0; map.outputs()];
-                map.accumulate(&mut sum, &x.summand, &vec::encode(values));
-                Shared::new(self.bits, &sum)
-            }
-            Operand::Secret(w) => self.product(x, w, map)?,
+        self.check_operands(x, w, bias, map)?;
+        let product = match w {
+            Operand::Public(values) => self.product_public(x, values, map),
+            Operand::Secret(w) => self.ring_product(x, w, map)?,
         };
-        if let Some(bias) = bias {
-            let own = match bias {
-                Operand::Public(values) => self.public(values),
-                Operand::Secret(bias) => bias.summand.clone(),
-            };
-            z = z.add(&Shared::new(self.bits, &map.spread(&own)));
-        }
+        let z = self.with_bias(product, bias, map);
         match trunc {
-            0 => Ok(z.into()),
-            trunc => Ok(self.shift(&z, trunc)?.into()),
+            0 => Ok(z),
+            trunc => self.shift(&z, trunc),
         }
     }
 
+    pub(super) fn check_operands(
+        &self,
+        x: &Tensor,
+        w: &Operand<Tensor>,
+        bias: Option<&Operand<Tensor>>,
+        map: &Bilinear,
+    ) -> Result<(), Error> {
+        let (right, terms) = (operand_len(w), bias.map(operand_len));
+        map.check(x.summand.len(), right, terms)
+    }
+
+    /// The product with what everyone knows. Local.
+    pub(super) fn product_public(&self, x: &Tensor, values: &[i64], map: &Bilinear) -> Tensor {
+        let mut sum = vec![0; map.outputs()];
+        map.accumulate(&mut sum, &x.summand, &vec::encode(values));
+        Tensor::new(x.bits, vec::low_bits(&sum, x.bits))
+    }
+
+    /// Local.
+    pub(super) fn with_bias(
+        &self,
+        product: Tensor,
+        bias: Option<&Operand<Tensor>>,
+        map: &Bilinear,
+    ) -> Tensor {
+        let own = match bias {
+            None => return product,
+            Some(Operand::Public(values)) => self.public(values),
+            Some(Operand::Secret(bias)) => bias.clone(),
+        };
+        let spread = own.pick(map.spread(&own.summand));
+        product.zip(&spread, vec::add)
+    }
+
     /// The product modulo the ring's size.
-    fn product(&mut self, x: &Tensor, w: &Tensor, map: &Bilinear) -> Result<Shared, Error> {
-        let (map, known_to) = (*map, w.owner);
-        self.step(Step::Product { map, known_to })?;
-        let (x, shared) = (self.shared(x), self.shared(w));
+    fn ring_product(&mut self, x: &Tensor, w: &Tensor, map: &Bilinear) -> Result<Tensor, Error> {
+        let bits = self.bits;
+        self.step(Step::Product {
+            map: *map,
+            known_to: w.owner,
+            bits: [bits; 3],
+        })?;
+        let (x, shared) = (x.shared(), w.shared());
         let x = Factor::unsigned(&x, &Msb::Unknown);
         let w = match w.owner {
             Some(owner) => {
                 let values = (self.engine.id() == owner).then_some(shared.values.as_slice());
-                Factor::known(false, self.bits, values, owner)
+                Factor::known(false, bits, values, owner)
             }
             None => Factor::unsigned(&shared, &Msb::Unknown),
         };
-        match &map {
-            Bilinear::Elementwise(_) => self.engine.multiply(&x, &w, self.bits),
-            Bilinear::MatMul(shape) => self.engine.matmul(&x, &w, *shape, self.bits),
-            Bilinear::Conv2d(shape) => self.engine.conv2d(&x, &w, shape, self.bits),
+        Ok(self.bilinear(&x, &w, map, bits)?.into())
+    }
+
+    /// The product of any kind modulo `2^bits`.
+    pub(super) fn bilinear(
+        &mut self,
+        x: &Factor,
+        w: &Factor,
+        map: &Bilinear,
+        bits: u32,
+    ) -> Result<Shared, Error> {
+        match map {
+            Bilinear::Elementwise(_) => self.engine.multiply(x, w, bits),
+            Bilinear::MatMul(shape) => self.engine.matmul(x, w, *shape, bits),
+            Bilinear::Conv2d(shape) => self.engine.conv2d(x, w, shape, bits),
         }
     }
 }

@@ -4,13 +4,14 @@
 //! other's summand is 0; products with it take one cross term instead of two. Signs are exact, of
 //! no more bits than hold every compared value, and truncations use that a value is below a quarter
 //! of the ring: `x + 2^(bits - 2)` has a known most significant bit, so that no wrap of the whole
-//! width is computed.
+//! width is computed. A tensor may also have fewer bits than the ring: `width.rs`.
 
 mod cost;
 mod demand;
 mod linear;
 mod native;
 mod tensor;
+mod width;
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -20,11 +21,12 @@ use tacit_net::{Party, Phase};
 use tacit_protocols::Error;
 use tacit_protocols::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand};
 use tacit_protocols::math::Elementary;
+use tacit_protocols::mixed::Between;
 
 use crate::convert::Msb;
 use crate::ot::{self, Kind};
-use crate::{Engine, PARTIES, Shared};
-use demand::{Plan, Step};
+use crate::{Engine, PARTIES};
+use demand::{Plan, Step, Widths};
 use native::Native;
 
 pub use cost::SirnnCost;
@@ -89,53 +91,39 @@ impl Sirnn {
         }
     }
 
-    fn shared(&self, x: &Tensor) -> Shared {
-        Shared {
-            bits: self.bits,
-            values: x.summand.clone(),
-        }
-    }
-
     /// This party's summand of what everyone knows.
-    fn public(&self, values: &[i64]) -> Vec<u64> {
-        match self.engine.id() {
+    fn public(&self, values: &[i64]) -> Tensor {
+        let summand = match self.engine.id() {
             0 => vec::low_bits(&vec::encode(values), self.bits),
             _ => vec![0; values.len()],
-        }
-    }
-
-    /// `x + k` for a public `k`. Local.
-    fn add_public(&self, x: &Shared, k: u64) -> Shared {
-        let mut values = x.values.clone();
-        if self.engine.id() == 0 {
-            vec::add_scalar_assign(&mut values, k);
-        }
-        Shared::new(x.bits, &values)
+        };
+        Tensor::new(self.bits, summand)
     }
 
     /// `bit x`.
     fn choose(&mut self, bit: &Bits, x: &Tensor) -> Result<Tensor, Error> {
-        let n = x.summand.len();
-        self.step(Step::Select { n })?;
-        Ok(self.engine.mux(bit, &self.shared(x))?.into())
+        let (n, bits) = (x.summand.len(), x.bits);
+        self.step(Step::Select { n, bits })?;
+        Ok(self.engine.mux(bit, &x.shared())?.into())
     }
 
-    /// `x >> trunc`, exactly the floor, for `x` below a quarter of the ring.
-    fn shift(&mut self, x: &Shared, trunc: u32) -> Result<Shared, Error> {
-        if trunc > self.bits - 2 {
+    /// `x >> trunc`, exactly the floor, for `x` below a quarter of its range.
+    fn shift(&mut self, x: &Tensor, trunc: u32) -> Result<Tensor, Error> {
+        if trunc + 2 > x.bits {
             return Err(Error::Invalid(format!(
                 "a truncation by {trunc} bits of values of {} bits",
-                self.bits
+                x.bits
             )));
         }
-        let n = x.len();
-        self.step(Step::Truncate { n, trunc })?;
-        let quarter = 1 << (self.bits - 2);
-        let above = self.add_public(x, quarter);
+        let (n, bits) = (x.summand.len(), x.bits);
+        self.step(Step::Truncate { n, trunc, bits })?;
+        let quarter = 1 << (bits - 2);
+        let above = self.engine.add_public(&x.shared(), quarter);
         let shifted = self
             .engine
             .shift_right_logical(&above, trunc, &Msb::Public(false))?;
-        Ok(self.add_public(&shifted, (quarter >> trunc).wrapping_neg()))
+        let back = (quarter >> trunc).wrapping_neg();
+        Ok(self.engine.add_public(&shifted, back).into())
     }
 }
 
@@ -159,7 +147,8 @@ impl Machine for Sirnn {
 
     fn prepare(&mut self, calls: &[Call]) -> Result<(), Error> {
         let cots = self.cost.cots(calls)?;
-        self.plan.add(calls);
+        let (ring, signs) = (self.bits, self.sign_bits);
+        self.plan.add(calls, Widths { ring, signs });
         self.party().set_phase(Phase::Offline);
         self.engine.prepare(cots)?;
         self.party().set_phase(Phase::Online);
@@ -182,21 +171,21 @@ impl Machine for Sirnn {
             }
             _ => vec![0; n],
         };
-        Ok(Tensor::new(summand))
+        Ok(Tensor::new(self.bits, summand))
     }
 
     fn constant(&mut self, values: &[i64]) -> Tensor {
-        Tensor::new(self.public(values))
+        self.public(values)
     }
 
-    /// 1 hop; `bits` per element from each party that does not learn alone.
+    /// 1 hop; the ring's bits per element from each party that does not learn alone.
     fn reveal(&mut self, x: &Tensor, to: Audience) -> Result<Option<Vec<i64>>, Error> {
         let receiver = match to {
             Audience::All => None,
             Audience::One(party) => Some(party),
         };
         let opened = self.engine.open(REVEAL, self.bits, &x.summand, receiver)?;
-        let unused = 64 - self.bits;
+        let unused = 64 - x.bits;
         Ok(opened.map(|values| vec::decode(&vec::sar(&vec::shl(&values, unused), unused))))
     }
 
@@ -210,15 +199,18 @@ impl Machine for Sirnn {
     }
 
     fn add(&mut self, x: &Tensor, y: &Tensor) -> Tensor {
-        x.zip(y, self.bits, vec::add)
+        x.zip(y, vec::add)
     }
 
     fn sub(&mut self, x: &Tensor, y: &Tensor) -> Tensor {
-        x.zip(y, self.bits, vec::sub)
+        x.zip(y, vec::sub)
     }
 
     fn scale(&mut self, x: &Tensor, k: i64) -> Tensor {
-        Tensor::new(vec::low_bits(&vec::scale(&x.summand, k as u64), self.bits))
+        Tensor::new(
+            x.bits,
+            vec::low_bits(&vec::scale(&x.summand, k as u64), x.bits),
+        )
     }
 
     fn gather(&mut self, x: &Tensor, index: &[u32]) -> Tensor {
@@ -262,14 +254,14 @@ impl Machine for Sirnn {
     fn truncate(&mut self, x: &Tensor, trunc: u32) -> Result<Tensor, Error> {
         match trunc {
             0 => Ok(x.clone()),
-            trunc => Ok(self.shift(&self.shared(x), trunc)?.into()),
+            trunc => self.shift(x, trunc),
         }
     }
 
     fn drelu(&mut self, x: &Tensor, keys: KeyBits) -> Result<Bits, Error> {
-        let n = x.summand.len();
-        self.step(Step::Sign { n, keys })?;
-        self.engine.drelu(&Shared::new(self.sign_bits, &x.summand))
+        let (n, bits) = (x.summand.len(), x.bits.min(self.sign_bits));
+        self.step(Step::Sign { n, keys, bits })?;
+        self.engine.drelu(&x.narrowed(bits).shared())
     }
 
     /// `x + bit (y - x)`.
@@ -291,10 +283,30 @@ impl Machine for Sirnn {
                 self.bits
             )));
         }
-        let (n, function) = (x.summand.len(), *function);
+        let (n, bits) = (x.summand.len(), function.bits);
+        let function = *function;
         self.step(Step::Function { n, function })?;
-        let x = Shared::new(function.bits, &x.summand);
+        let x = x.narrowed(bits).shared();
         Ok(native.apply(&mut self.engine, &x)?.into())
+    }
+
+    fn resize(&mut self, x: &Tensor, trunc: u32, bits: u32) -> Result<Tensor, Error> {
+        self.resized(x, trunc, bits)
+    }
+
+    fn product(
+        &mut self,
+        x: &Tensor,
+        w: &Operand<Tensor>,
+        bias: Option<&Operand<Tensor>>,
+        map: &Bilinear,
+        bits: u32,
+    ) -> Result<Tensor, Error> {
+        self.mixed_product(x, w, bias, map, bits)
+    }
+
+    fn function_between(&mut self, function: &Between, x: &Tensor) -> Result<Tensor, Error> {
+        self.mixed_function(function, x)
     }
 
     fn relu(&mut self, x: &Tensor, keys: KeyBits) -> Result<Tensor, Error> {

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use tacit_protocols::Error;
 use tacit_protocols::math::{Elementary, Kind};
+use tacit_protocols::mixed::Between;
 
-use crate::functions::{DIGIT, Exp, Format, Sigmoid, Tanh};
+use crate::functions::{DIGIT, Exp, Format, Inverse, Sigmoid, SquareRoot, Tanh};
 use crate::{Engine, Shared};
 
 /// A function with its tables.
@@ -14,27 +15,45 @@ pub(super) enum Native {
     Exp(Exp),
     Sigmoid(Sigmoid),
     Tanh(Tanh),
+    Inverse(Inverse),
+    Root(SquareRoot),
 }
 
-impl Native {
-    /// The function, if it is one of these in a format that they have. Its tables are made once.
-    pub fn of(function: &Elementary) -> Option<Arc<Native>> {
-        type Known = Mutex<HashMap<Elementary, Option<Arc<Native>>>>;
-        static MADE: OnceLock<Known> = OnceLock::new();
-        let made = MADE.get_or_init(Mutex::default);
-        let mut made = made.lock().unwrap_or_else(|broken| broken.into_inner());
-        let make = || Native::make(function).ok().flatten().map(Arc::new);
-        made.entry(*function).or_insert_with(make).clone()
-    }
+/// What a function is of, from and to which formats.
+type Key = (Kind, [Format; 2]);
 
-    fn make(function: &Elementary) -> Result<Option<Native>, Error> {
+impl Native {
+    /// The function over the ring, if it is one of these in a format that they have.
+    pub fn of(function: &Elementary) -> Option<Arc<Native>> {
         let scale = function.format.fraction();
         let input = Format::new(function.bits, scale);
         let output = Format::new(function.format.bits(), scale);
-        Ok(Some(match function.kind {
+        Native::get(function.kind, [input, output])
+    }
+
+    /// The function between numbers of two widths, if it is one of these in formats that they have.
+    pub fn between(function: &Between) -> Option<Arc<Native>> {
+        let formats = [function.from, function.to].map(|n| Format::new(n.bits, n.fraction));
+        Native::get(function.function.kind, formats)
+    }
+
+    /// Tables are made once.
+    fn get(kind: Kind, formats: [Format; 2]) -> Option<Arc<Native>> {
+        type Known = Mutex<HashMap<Key, Option<Arc<Native>>>>;
+        static MADE: OnceLock<Known> = OnceLock::new();
+        let made = MADE.get_or_init(Mutex::default);
+        let mut made = made.lock().unwrap_or_else(|broken| broken.into_inner());
+        let make = || Native::make(kind, formats).ok().flatten().map(Arc::new);
+        made.entry((kind, formats)).or_insert_with(make).clone()
+    }
+
+    fn make(kind: Kind, [input, output]: [Format; 2]) -> Result<Option<Native>, Error> {
+        Ok(Some(match kind {
             Kind::Sigmoid => Native::Sigmoid(Sigmoid::new(input, output, DIGIT)?),
             Kind::Tanh => Native::Tanh(Tanh::new(input, output, DIGIT)?),
             Kind::Exp { high } if high <= 0 => Native::Exp(Exp::new(input, output, DIGIT)?),
+            Kind::Reciprocal { span } => Native::Inverse(Inverse::new(input, output, span.low)?),
+            Kind::InverseSqrt { .. } => Native::Root(SquareRoot::inverse(input, output)?),
             _ => return Ok(None),
         }))
     }
@@ -45,6 +64,8 @@ impl Native {
             Native::Exp(exp) => exp.apply(engine, x),
             Native::Sigmoid(sigmoid) => sigmoid.apply(engine, x),
             Native::Tanh(tanh) => tanh.apply(engine, x),
+            Native::Inverse(inverse) => inverse.apply(engine, x),
+            Native::Root(root) => root.apply(engine, x),
         }
     }
 }

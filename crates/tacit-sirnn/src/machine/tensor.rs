@@ -4,9 +4,11 @@ use tacit_algebra::vec;
 
 use crate::Shared;
 
-/// One party's summand of a tensor over the machine's ring. Never shown.
+/// One party's summand of a tensor. Never shown.
 #[derive(Clone)]
 pub struct Tensor {
+    /// The width of every number.
+    pub(super) bits: u32,
     /// Below `2^bits`.
     pub(super) summand: Vec<u64>,
     /// Of weights: the party that knows them; the other's summand is 0.
@@ -15,40 +17,57 @@ pub struct Tensor {
 
 impl Tensor {
     /// What nobody is said to know.
-    pub(super) fn new(summand: Vec<u64>) -> Self {
+    pub(super) fn new(bits: u32, summand: Vec<u64>) -> Self {
         Tensor {
+            bits,
             summand,
             owner: None,
         }
     }
 
+    /// The summand as the building blocks take it.
+    pub(super) fn shared(&self) -> Shared {
+        Shared {
+            bits: self.bits,
+            values: self.summand.clone(),
+        }
+    }
+
+    /// The same modulo `2^bits` of fewer bits. Local.
+    pub(super) fn narrowed(&self, bits: u32) -> Self {
+        let bits = bits.min(self.bits);
+        self.pick(vec::low_bits(&self.summand, bits)).of(bits)
+    }
+
+    fn of(self, bits: u32) -> Self {
+        Tensor { bits, ..self }
+    }
+
     /// Elements of this one, known to whom this one is.
     pub(super) fn pick(&self, summand: Vec<u64>) -> Self {
         Tensor {
+            bits: self.bits,
             summand,
             owner: self.owner,
         }
     }
 
-    /// A local linear map of two tensors, modulo `2^bits`.
-    pub(super) fn zip(
-        &self,
-        other: &Self,
-        bits: u32,
-        f: impl FnOnce(&[u64], &[u64]) -> Vec<u64>,
-    ) -> Self {
-        Tensor::new(vec::low_bits(&f(&self.summand, &other.summand), bits))
+    /// A local linear map of two tensors, modulo the smaller of their sizes.
+    pub(super) fn zip(&self, other: &Self, f: impl FnOnce(&[u64], &[u64]) -> Vec<u64>) -> Self {
+        let bits = self.bits.min(other.bits);
+        Tensor::new(bits, vec::low_bits(&f(&self.summand, &other.summand), bits))
     }
 
-    /// The parts one after the other.
+    /// The parts one after the other, of as many bits as the narrowest.
     pub(super) fn concat(parts: &[&Self]) -> Self {
+        let bits = parts.iter().map(|part| part.bits).min().unwrap_or(1);
         let summands: Vec<_> = parts.iter().map(|part| part.summand.as_slice()).collect();
-        Tensor::new(summands.concat())
+        Tensor::new(bits, vec::low_bits(&summands.concat(), bits))
     }
 }
 
 impl From<Shared> for Tensor {
     fn from(shared: Shared) -> Self {
-        Tensor::new(shared.values)
+        Tensor::new(shared.bits, shared.values)
     }
 }

@@ -65,7 +65,7 @@ impl CostModel for RssCost {
             } => pool::levels(size)
                 .map(|(pairs, _)| self.sign(keys, pairs * windows, pairs * windows))
                 .fold(cost(0, 0, 0), |sum, level| sum + &level),
-            Call::Function { .. } => not_native(call),
+            Call::Function { .. } | Call::Mixed(_) => not_native(call),
         }
     }
 

@@ -73,7 +73,7 @@ pub(super) fn wants_of(call: &Call, kind: Truncation) -> Vec<Want> {
         Call::Maxpool { windows, size, .. } => pool::levels(size)
             .map(|(pairs, _)| Want::Sign { n: pairs * windows })
             .collect(),
-        Call::Function { .. } => not_native(call),
+        Call::Function { .. } | Call::Mixed(_) => not_native(call),
     }
 }
 

@@ -76,7 +76,7 @@ impl CostModel for UblCost {
             } => pool::levels(size)
                 .map(|(pairs, _)| self.relu(keys, pairs * windows))
                 .fold(cost(0, 0, 0), |sum, level| sum + &level),
-            Call::Function { .. } => not_native(call),
+            Call::Function { .. } | Call::Mixed(_) => not_native(call),
         }
     }
 

@@ -1,0 +1,273 @@
+//! Numbers with widths of their own: on SiRnn exactly what integers of these widths give, at its
+//! declared cost; on every other protocol what the ring gives.
+
+use crate::common::*;
+use crate::cost::declared_equals_metered;
+use tacit_algebra::MatMul;
+use tacit_protocols::machine::{Audience, Bilinear, Call, KeyBits, Machine, Operand};
+use tacit_protocols::math::{Elementary, Format, Kind, Span};
+use tacit_protocols::mixed::{Between, Mixed, Number, lowered};
+
+/// Signed numbers below a quarter of what `bits` bits hold, the ends among them.
+fn small(bits: u32, n: usize, seed: i64) -> Vec<i64> {
+    let end = 1i64 << (bits - 2);
+    let inner = (0..n as i64).map(|i| (i * 0x9e37_79b9 + seed * 77_777).rem_euclid(2 * end) - end);
+    [-end, end - 1, 0, -1]
+        .into_iter()
+        .chain(inner)
+        .take(n)
+        .collect()
+}
+
+/// Resizes `x` and opens it.
+fn resized<S: Subject>(s: &S, x: &[i64], (from, trunc, bits): (u32, u32, u32)) -> Vec<i64> {
+    let n = x.len();
+    let calls: Vec<Call> = [Call::Input { owner: 0, n }]
+        .into_iter()
+        .chain(Mixed::resize(n, from, trunc, bits).map(Call::Mixed))
+        .chain([Call::Reveal {
+            n,
+            to: Audience::All,
+        }])
+        .collect();
+    let opened = run(s, |machine| {
+        let calls = lowered(&calls, machine.cost_model())?;
+        machine.prepare(&calls)?;
+        let owns = machine.party().id() == 0;
+        let x = machine.input(0, n, owns.then_some(x))?;
+        let narrow = machine.resize(&x, 0, from)?;
+        let y = machine.resize(&narrow, trunc, bits)?;
+        machine.reveal(&y, Audience::All)
+    });
+    opened.into_iter().next().flatten().expect("opened to all")
+}
+
+#[test]
+fn resizing_between_two_parties_is_exact() {
+    for (from, trunc, bits) in [
+        (2, 0, 64),
+        (8, 0, 9),
+        (16, 0, 37),
+        (16, 5, 8),
+        (16, 3, 13),
+        (29, 13, 16),
+        (40, 12, 64),
+        (64, 17, 20),
+        (10, 2, 30),
+    ] {
+        let x = small(from.min(40), 67, 3);
+        // What is left may not fit the fewer bits: then it wraps.
+        let wrap = |v: i64| (v << (64 - bits)) >> (64 - bits);
+        let expected: Vec<i64> = x.iter().map(|v| wrap(v >> trunc)).collect();
+        assert_eq!(
+            resized(&sirnn_over(64), &x, (from, trunc, bits)),
+            expected,
+            "{from} >> {trunc} in {bits}"
+        );
+    }
+}
+
+#[test]
+fn resizing_over_a_ring_is_a_truncation() {
+    let x = small(24, 50, 1);
+    let y = resized(&falcon_over::<u64>(), &x, (24, 7, 17));
+    for (x, y) in x.iter().zip(y) {
+        assert!((y - (x >> 7)).abs() <= 1, "{x}: {y}");
+    }
+}
+
+/// `x w` for an `m x k` matrix and weights that party 0 knows, or else nobody.
+fn products<S: Subject>(s: &S, bits: [u32; 3], known_to: Option<usize>) {
+    let shape = MatMul { m: 3, k: 5, n: 4 };
+    let map = Bilinear::MatMul(shape);
+    let (x, w) = (
+        small(bits[0], map.left(), 1),
+        small(bits[1], map.right(), 2),
+    );
+    let encoded = |v: &[i64]| v.iter().map(|v| *v as u64).collect::<Vec<_>>();
+    let mut expected = vec![0u64; map.outputs()];
+    map.accumulate(&mut expected, &encoded(&x), &encoded(&w));
+    let expected: Vec<i64> = expected.into_iter().map(|v| v as i64).collect();
+    let product = Mixed::Product {
+        map,
+        fixed: None,
+        known_to,
+        bits,
+    };
+    let opened = run(s, |machine| {
+        let inputs = [map.left(), map.right()].map(|n| Call::Input { owner: 0, n });
+        let reveal = Call::Reveal {
+            n: map.outputs(),
+            to: Audience::All,
+        };
+        let calls = [inputs[0], inputs[1], Call::Mixed(product), reveal];
+        let calls = lowered(&calls, machine.cost_model())?;
+        machine.prepare(&calls)?;
+        let owns = machine.party().id() == 0;
+        let left = machine.input(0, map.left(), owns.then_some(&x))?;
+        let left = machine.resize(&left, 0, bits[0])?;
+        let right = machine.input(0, map.right(), owns.then_some(&w))?;
+        let right = machine.resize(&right, 0, bits[1])?;
+        let right = match known_to {
+            Some(owner) => machine.known(right, owner),
+            None => right,
+        };
+        let z = machine.product(&left, &Operand::Secret(right), None, &map, bits[2])?;
+        machine.reveal(&z, Audience::All)
+    });
+    let opened = opened.into_iter().next().flatten().expect("opened to all");
+    assert_eq!(opened, expected, "{bits:?} {known_to:?} {}", s.name());
+}
+
+#[test]
+fn products_of_different_widths_are_exact() {
+    for bits in [
+        [8, 8, 20],
+        [16, 16, 36],
+        [16, 9, 30],
+        [30, 20, 56],
+        [12, 16, 64],
+    ] {
+        for known_to in [None, Some(0)] {
+            products(&sirnn_over(64), bits, known_to);
+            products(&falcon_over::<u64>(), bits, known_to);
+        }
+    }
+}
+
+/// A function over the 64-bit ring between two kinds of numbers.
+fn between(kind: Kind, from: Number, to: Number) -> Between {
+    let fraction = from.fraction.max(to.fraction);
+    let format = Format::new(64, fraction).expect("a format that fits");
+    Between {
+        function: Elementary::new(format, kind),
+        from,
+        to,
+    }
+}
+
+const ARGUMENT: Number = Number {
+    bits: 16,
+    fraction: 11,
+};
+const RESULT: Number = Number {
+    bits: 17,
+    fraction: 13,
+};
+
+#[test]
+fn functions_between_widths_are_near() {
+    let span = Span { low: -3, high: 3 };
+    for (kind, exact, low) in [
+        (
+            Kind::Sigmoid,
+            (|x| 1.0 / (1.0 + f64::exp(-x))) as fn(f64) -> f64,
+            -7.0,
+        ),
+        (Kind::Tanh, f64::tanh, -7.0),
+        (Kind::Reciprocal { span }, f64::recip, 0.25),
+        (Kind::InverseSqrt { span }, |x| 1.0 / x.sqrt(), 0.25),
+        (Kind::Erf, error_function_of, -7.0),
+    ] {
+        let function = between(kind, ARGUMENT, RESULT);
+        let x: Vec<i64> = (0..97)
+            .map(|i| ((low + f64::from(i) * (7.0 - low) / 97.0) * 2048.0) as i64)
+            .collect();
+        near(&sirnn_over(64), function, &x, exact);
+        near(&falcon_over::<u64>(), function, &x, exact);
+    }
+}
+
+fn error_function_of(x: f64) -> f64 {
+    tacit_protocols::math::error_function(x)
+}
+
+fn near<S: Subject>(s: &S, function: Between, x: &[i64], exact: fn(f64) -> f64) {
+    let n = x.len();
+    let opened = run(s, |machine| {
+        let calls = [
+            Call::Input { owner: 0, n },
+            Call::Mixed(Mixed::Function { n, function }),
+            Call::Reveal {
+                n,
+                to: Audience::All,
+            },
+        ];
+        let calls = lowered(&calls, machine.cost_model())?;
+        machine.prepare(&calls)?;
+        let owns = machine.party().id() == 0;
+        let x = machine.input(0, n, owns.then_some(x))?;
+        let x = machine.resize(&x, 0, function.from.bits)?;
+        let y = machine.function_between(&function, &x)?;
+        machine.reveal(&y, Audience::All)
+    });
+    let opened = opened.into_iter().next().flatten().expect("opened to all");
+    for (&x, y) in x.iter().zip(opened) {
+        let value = exact(x as f64 / 2048.0) * 8192.0;
+        let allowed = 5.0 + value.abs() / 4096.0;
+        assert!(
+            (y as f64 - value).abs() <= allowed,
+            "{:?} of {x}: {y}, not {value}: {}",
+            function.function.kind,
+            s.name()
+        );
+    }
+}
+
+#[test]
+fn declared_equals_metered_of_every_width() {
+    let shape = MatMul { m: 2, k: 3, n: 4 };
+    let keys = KeyBits::ALL;
+    let span = Span { low: -3, high: 3 };
+    for n in [1, 129, 1500] {
+        let product = |map, known_to, fixed| Mixed::Product {
+            map,
+            fixed,
+            known_to,
+            bits: [16, 12, 30],
+        };
+        let functions = [
+            Kind::Sigmoid,
+            Kind::Reciprocal { span },
+            Kind::InverseSqrt { span },
+        ]
+        .map(|kind| Mixed::Function {
+            n,
+            function: between(kind, ARGUMENT, RESULT),
+        });
+        let mut calls = vec![
+            Mixed::Resize {
+                n,
+                from: 16,
+                trunc: 0,
+                bits: 30,
+            },
+            Mixed::Resize {
+                n,
+                from: 30,
+                trunc: 14,
+                bits: 16,
+            },
+            Mixed::Resize {
+                n,
+                from: 12,
+                trunc: 4,
+                bits: 20,
+            },
+            product(Bilinear::Elementwise(n), None, None),
+            product(Bilinear::MatMul(shape), None, None),
+            product(Bilinear::MatMul(shape), Some(0), Some(0)),
+            Mixed::Relu { n, keys, bits: 16 },
+            Mixed::Maxpool {
+                windows: n,
+                size: 4,
+                keys,
+                bits: 11,
+            },
+        ];
+        calls.extend(functions);
+        for call in calls {
+            declared_equals_metered(&sirnn_over(64), Call::Mixed(call));
+        }
+    }
+}
