@@ -87,12 +87,12 @@ impl Plan {
                 wanted,
             });
         }
-        let limit = self.input_range();
+        let (limit, fraction) = (self.input_range(), self.number(0).fraction);
         let one = |(index, &value): (usize, &f32)| {
             // Written so that NaN is refused too.
             let fits = f64::from(value.abs()) <= limit;
             if fits {
-                Ok(encode(value.into(), self.fraction_bits))
+                Ok(encode(value.into(), fraction))
             } else {
                 Err(EncodeError::Value {
                     index,
@@ -116,19 +116,26 @@ impl Plan {
         self.layers
             .iter()
             .zip(&graph.nodes)
-            .map(|(layer, node)| match layer.weights_of {
+            .enumerate()
+            .map(|(i, (layer, node))| match layer.weights_of {
                 Some(first) => same_weights(layer, &node.op, &graph.nodes[first].op),
-                None => self.layer_weights(layer, &node.op),
+                None => self.layer_weights(layer, self.number(i + 1).fraction, &node.op),
             })
             .collect()
     }
 
-    fn layer_weights(&self, layer: &Layer, op: &Op) -> Result<LayerWeights, EncodeError> {
-        let product = self.fraction_bits - layer.input_trunc + layer.weight_bits;
+    /// `fraction` bits are those of the layer's result.
+    fn layer_weights(
+        &self,
+        layer: &Layer,
+        fraction: u32,
+        op: &Op,
+    ) -> Result<LayerWeights, EncodeError> {
         let [factors, terms] = op.weights();
+        let width = layer.widths.map_or(self.ring_bits, |widths| widths.weights);
         let term_bits = match op {
-            Op::Affine(_) => self.fraction_bits,
-            _ => product,
+            Op::Affine(_) => fraction,
+            _ => fraction + layer.trunc,
         };
         if layer.op.weight_lens() != (factors.len(), terms.len()) || layer.op.kind() != op.kind() {
             return Err(EncodeError::Model(format!(
@@ -138,9 +145,8 @@ impl Plan {
                 op.kind()
             )));
         }
-        let bound = f64::from(self.ring_bits - 1).exp2();
-        let all = |values: &[f32], bits: u32| -> Result<Vec<i64>, EncodeError> {
-            let unit = f64::from(bits).exp2();
+        let all = |values: &[f32], bits: u32, width: u32| -> Result<Vec<i64>, EncodeError> {
+            let (unit, bound) = (f64::from(bits).exp2(), f64::from(width - 1).exp2());
             let one = |&v: &f32| {
                 let fits = (f64::from(v) * unit).round().abs() < bound;
                 let refused = || EncodeError::Weight {
@@ -156,8 +162,8 @@ impl Plan {
             values.iter().map(one).collect()
         };
         Ok(LayerWeights {
-            factors: all(factors, layer.weight_bits)?,
-            terms: all(terms, term_bits)?,
+            factors: all(factors, layer.weight_bits, width)?,
+            terms: all(terms, term_bits, self.ring_bits)?,
         })
     }
 
@@ -171,7 +177,7 @@ impl Plan {
                 item,
             });
         }
-        let unit = f64::from(self.fraction_bits).exp2();
+        let unit = f64::from(self.number(self.output).fraction).exp2();
         let mut values = revealed.iter().map(|&v| (v as f64 / unit) as f32).collect();
         tail::apply(&self.tail, &mut values);
         Ok(values)

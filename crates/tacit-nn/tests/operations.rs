@@ -32,16 +32,19 @@ fn check(
         distance(&after, expected) < 1e-5,
         "{after:?} instead of {expected:?} after optimisation"
     );
-    for (ring_bits, order, public_model, bound) in [
-        (64, Order::MultiplyThenTruncate, false, 1e-3),
-        (64, Order::MultiplyThenTruncate, true, 1e-3),
-        (64, Order::TruncateThenMultiply, false, 1e-2),
-        (32, Order::MultiplyThenTruncate, false, 0.1),
+    for (ring_bits, order, public_model, precision, bound) in [
+        (64, Order::MultiplyThenTruncate, false, None, 1e-3),
+        (64, Order::MultiplyThenTruncate, true, None, 1e-3),
+        (64, Order::TruncateThenMultiply, false, None, 1e-2),
+        (32, Order::MultiplyThenTruncate, false, None, 0.1),
+        (64, Order::MultiplyThenTruncate, false, Some(26), 1e-2),
+        (64, Order::MultiplyThenTruncate, true, Some(26), 1e-2),
     ] {
         let options = PlanOptions {
             ring_bits,
             order,
             public_model,
+            precision,
             samples: Some(x),
             ..PlanOptions::default()
         };

@@ -6,11 +6,13 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use tacit_nn::onnx::{self, ImportOptions};
-use tacit_nn::plan::{KeyBitsChoice, LayerCalls, Order, PlanOptions, WIDTHS, numbers, plan};
+use tacit_nn::plan::{
+    DEFAULT_PRECISION, KeyBitsChoice, LayerCalls, Order, PlanOptions, WIDTHS, numbers, plan,
+};
 use tacit_nn::{Graph, Plan, reference};
 use tacit_protocols::Cost;
 use tacit_protocols::machine::Call;
-use tacit_protocols::math::lowered;
+use tacit_protocols::mixed::lowered;
 
 use crate::job::Planned;
 use crate::protocol::Instance;
@@ -30,6 +32,9 @@ pub struct CompileOptions {
     pub field: Option<u32>,
     /// Fraction bits of every value; the planner's choice if not given.
     pub fraction_bits: Option<u32>,
+    /// Gives every tensor a width and a scale of its own, values that share a scale up to so many
+    /// bits. Where the protocol gains by it and neither a ring nor fraction bits are given it is 16.
+    pub precision: Option<u32>,
     /// Whether products are truncated after (`multiply-then-truncate`) or their factors before
     /// (`truncate-then-multiply`).
     #[serde(deserialize_with = "named")]
@@ -58,6 +63,14 @@ impl CompileOptions {
         asked_width(self.ring, self.field)
     }
 
+    /// Bits of values with widths of their own in a run of the protocol, if they have them there.
+    fn precision_for(&self, protocol: &Protocol) -> Option<u32> {
+        let asked = self.ring.is_some() || self.field.is_some() || self.fraction_bits.is_some();
+        let plain = !asked && self.order == Order::default();
+        let own = (protocol.mixed && plain).then_some(DEFAULT_PRECISION);
+        self.precision.or(own)
+    }
+
     /// How the key bits are chosen.
     pub(crate) fn key_bits(&self) -> Result<KeyBitsChoice, Error> {
         key_bits::choice(self.key_bits.as_deref(), self.key_bits_loss)
@@ -71,6 +84,8 @@ pub struct Compiled {
     pub(crate) plan: Plan,
     /// The plans for other widths, each made by the first run that needs it.
     others: [OnceLock<Plan>; WIDTHS.len()],
+    /// The plan in which every tensor has a width of its own.
+    mixed: OnceLock<Plan>,
     pub(crate) source: Source,
 }
 
@@ -113,8 +128,9 @@ impl Compiled {
             samples: samples.map(|s| (s.values.to_vec(), s.shape.to_vec())),
         };
         Ok(Compiled {
-            plan: source.plan(&graph, width)?,
+            plan: source.plan(&graph, width, options.precision)?,
             others: Default::default(),
+            mixed: OnceLock::new(),
             graph,
             source,
         })
@@ -131,20 +147,25 @@ impl Compiled {
         let options = &self.source.options;
         let width = protocol.width(options.width()?)?;
         protocol.check_key_bits(options.key_bits()?)?;
-        if width == self.plan.ring_bits {
+        let precision = options.precision_for(protocol);
+        let has_widths = self.plan.input_widths.is_some();
+        if width == self.plan.ring_bits && precision.is_some() == has_widths {
             return Ok(&self.plan);
         }
         let mut slots = WIDTHS.iter().zip(&self.others);
-        let Some((_, slot)) = slots.find(|(known, _)| **known == width) else {
-            return Err(Error::setting(
-                numbers(width),
-                "models cannot be planned for it",
-            ));
+        let of_width = slots.find(|(known, _)| **known == width);
+        let slot = match (precision, of_width) {
+            (Some(_), _) => &self.mixed,
+            (None, Some((_, slot))) => slot,
+            (None, None) => {
+                let why = "models cannot be planned for it";
+                return Err(Error::setting(numbers(width), why));
+            }
         };
         if let Some(plan) = slot.get() {
             return Ok(plan);
         }
-        let plan = self.source.plan(&self.graph, width)?;
+        let plan = self.source.plan(&self.graph, width, precision)?;
         Ok(slot.get_or_init(|| plan))
     }
 
@@ -220,14 +241,15 @@ fn declared(instance: &Instance, layers: &[LayerCalls]) -> Result<(Cost, Cost), 
 }
 
 impl Source {
-    /// Plans the model for so many bits.
-    fn plan(&self, graph: &Graph, width: u32) -> Result<Plan, Error> {
+    /// Plans the model for so many bits, and with widths of their own for so precise values.
+    fn plan(&self, graph: &Graph, width: u32, precision: Option<u32>) -> Result<Plan, Error> {
         let options = &self.options;
         Ok(plan(
             graph,
             &PlanOptions {
                 ring_bits: width,
                 fraction_bits: options.fraction_bits,
+                precision,
                 public_model: options.public_model,
                 order: options.order,
                 samples: self.samples.as_ref().map(|(values, _)| values.as_slice()),
@@ -265,8 +287,10 @@ pub struct PlanSummary {
     pub ring: u32,
     /// What it is called, such as `64-bit ring`.
     pub numbers: String,
-    /// Fraction bits of every value.
+    /// Fraction bits of every value; where every tensor has its own, of the result.
     pub fraction_bits: u32,
+    /// Bits of the input's numbers, where every tensor has its own.
+    pub input_bits: Option<u32>,
     /// Whether every party may know the weights.
     pub public_model: bool,
     /// The order of product and truncation.
@@ -296,6 +320,10 @@ pub struct LayerSummary {
     pub shape: Vec<usize>,
     /// The magnitude planned for.
     pub range: f64,
+    /// Bits of every result, where every tensor has its own.
+    pub bits: Option<u32>,
+    /// Fraction bits of every result.
+    pub fraction_bits: u32,
     /// Fraction bits of the weights, 0 where there are none.
     pub weight_bits: u32,
     /// Bits dropped from the result.
@@ -308,7 +336,9 @@ pub struct LayerSummary {
 impl PlanSummary {
     /// The short form of a plan, for a protocol with key bits or for one without.
     fn new(plan: &Plan, key_bits: bool) -> Self {
-        let layer = |l: &tacit_nn::plan::Layer| LayerSummary {
+        let layer = |(i, l): (usize, &tacit_nn::plan::Layer)| LayerSummary {
+            bits: l.widths.map(|widths| widths.bits),
+            fraction_bits: plan.number(i + 1).fraction,
             name: l.name.clone(),
             op: l.op.kind(),
             shape: l.shape.clone(),
@@ -321,13 +351,14 @@ impl PlanSummary {
             ring: plan.ring_bits,
             numbers: numbers(plan.ring_bits),
             fraction_bits: plan.fraction_bits,
+            input_bits: plan.input_widths.map(|widths| widths.bits),
             public_model: plan.public_model,
             order: plan.order.name(),
             input_shape: plan.input_shape.clone(),
             input_range: plan.input_range(),
             output_shape: plan.output_shape.clone(),
             parameters: plan.parameters(),
-            layers: plan.layers.iter().map(layer).collect(),
+            layers: plan.layers.iter().enumerate().map(layer).collect(),
             warnings: plan.warnings_for(key_bits),
         }
     }

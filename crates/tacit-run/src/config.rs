@@ -140,6 +140,12 @@ impl PartyConfig {
                 false,
             ),
             (model, "plan.dims", !self.plan.dims.is_empty(), false),
+            (
+                model,
+                "plan.precision",
+                self.plan.precision.is_some(),
+                false,
+            ),
             (model, "plan.key_bits", self.plan.key_bits.is_some(), false),
             (
                 model,

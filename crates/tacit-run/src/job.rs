@@ -9,7 +9,7 @@ use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
 use tacit_nn::plan::Roles;
 use tacit_nn::{Graph, Plan};
 use tacit_protocols::machine::{Call, Machine};
-use tacit_protocols::math::lowered;
+use tacit_protocols::mixed::lowered;
 
 use crate::registry::{self, Program};
 use crate::terms::Terms;

@@ -39,6 +39,8 @@ pub struct Protocol {
     pub transfers: bool,
     /// Whether signs cost less where they are taken from fewer bits.
     pub key_bits: bool,
+    /// Whether tensors cost less by having widths of their own.
+    pub mixed: bool,
     /// Bits of the magnitudes whose sign it takes right over numbers of so many bits.
     pub sign_bits: fn(width: u32) -> u32,
 }
@@ -292,6 +294,7 @@ pub(crate) mod tests {
         sharings: false,
         transfers: false,
         key_bits: true,
+        mixed: false,
         sign_bits: |width| width / 2 - 1,
     };
 

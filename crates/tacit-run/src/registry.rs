@@ -87,6 +87,7 @@ impl RingSystem for FalconSystem {
         sharings: false,
         transfers: false,
         key_bits: false,
+        mixed: false,
         sign_bits: |width| width - 1,
     };
     type Machine<R: Ring> = Falcon<R>;
@@ -131,6 +132,7 @@ impl System for ShamirSystem {
         sharings: false,
         transfers: false,
         key_bits: false,
+        mixed: false,
         sign_bits: |width| width - 1,
     };
 
@@ -181,6 +183,7 @@ impl System for BicoptorSystem {
         sharings: true,
         transfers: false,
         key_bits: true,
+        mixed: false,
         sign_bits: bicoptor::sign_bits,
     };
 
@@ -225,7 +228,7 @@ impl System for SirnnSystem {
         name: "sirnn",
         parties: sirnn::PARTIES..=sirnn::PARTIES,
         security: |_, _| "semi-honest, 1 of 2 corrupt".into(),
-        widths: &[64, 32],
+        widths: &[32, 64],
         truncations: &[],
         own_truncation: Some(OwnTruncation {
             name: "floor",
@@ -236,6 +239,7 @@ impl System for SirnnSystem {
         sharings: false,
         transfers: true,
         key_bits: false,
+        mixed: true,
         sign_bits: |width| width - 1,
     };
 
@@ -280,6 +284,7 @@ impl RingSystem for ClearSystem {
         sharings: false,
         transfers: false,
         key_bits: false,
+        mixed: false,
         sign_bits: |width| width - 1,
     };
     type Machine<R: Ring> = Clear<R>;

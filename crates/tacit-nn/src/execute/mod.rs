@@ -86,6 +86,9 @@ fn share_layer<M: Machine>(
         machine.gather(&shared, &first),
         machine.gather(&shared, &rest),
     );
+    if let Some(widths) = layer.widths {
+        first = machine.resize(&first, 0, widths.weights)?;
+    }
     first = machine.known(first, roles.model_owner);
     if layer.fixes_weights() {
         first = machine.fix(first)?;
@@ -106,7 +109,11 @@ pub fn share_input<M: Machine>(
 ) -> Result<M::Share, Error> {
     check_batch(plan, batch)?;
     machine.party().set_layer(INPUT);
-    machine.input(roles.data_owner, batch * plan.input_len(), values)
+    let input = machine.input(roles.data_owner, batch * plan.input_len(), values)?;
+    match plan.input_widths {
+        Some(widths) => machine.resize(&input, 0, widths.bits),
+        None => Ok(input),
+    }
 }
 
 /// Opens the result to its receiver; `None` for the others.

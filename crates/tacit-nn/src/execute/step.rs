@@ -5,7 +5,7 @@ use tacit_protocols::machine::{Bilinear, Machine, Operand, PAD};
 
 use super::Operands;
 use crate::graph::{FILL, Pool};
-use crate::plan::{Layer, LayerOp, Plan, encode};
+use crate::plan::{Layer, LayerOp, Plan, PlannedFunction, encode};
 
 /// One layer on one batch.
 pub(super) struct Step<'a, S> {
@@ -21,6 +21,15 @@ impl<S: Clone> Step<'_, S> {
         machine: &mut M,
         inputs: &[&S],
     ) -> Result<S, Error> {
+        let y = self.compute(machine, inputs)?;
+        match self.layer.widths {
+            // Local: what is made of sums may have fewer bits than they.
+            Some(widths) => machine.resize(&y, 0, widths.bits),
+            None => Ok(y),
+        }
+    }
+
+    fn compute<M: Machine<Share = S>>(&self, machine: &mut M, inputs: &[&S]) -> Result<S, Error> {
         let x = inputs[0];
         match &self.layer.op {
             LayerOp::Conv { .. } | LayerOp::Linear { .. } => self.linear(machine, x),
@@ -35,13 +44,10 @@ impl<S: Clone> Step<'_, S> {
                     truncated(machine, x, first)?,
                     truncated(machine, inputs[1], second)?,
                 );
-                machine.mul(&x, &Operand::Secret(y), self.layer.trunc)
+                let map = Bilinear::Elementwise(self.out_len());
+                self.product(machine, &x, &Operand::Secret(y), None, &map)
             }
-            LayerOp::Function(function) => {
-                let plan = self.plan;
-                let function = function.elementary(plan.ring_bits, plan.fraction_bits)?;
-                machine.function(&function.within(self.layer.argument_bits), x)
-            }
+            LayerOp::Function(function) => self.function(machine, x, *function),
             LayerOp::Relu => machine.relu(x, self.layer.keys.into()),
             LayerOp::Clip { low, high } => self.clip(machine, x, *low, *high),
             LayerOp::MaxPool(pool) => self.max_pool(machine, x, pool),
@@ -69,13 +75,47 @@ impl<S: Clone> Step<'_, S> {
     fn linear<M: Machine<Share = S>>(&self, machine: &mut M, x: &S) -> Result<S, Error> {
         let missing = || Error::Invalid(format!("layer '{}' has no weights", self.layer.name));
         let w = self.weights.factors.as_ref().ok_or_else(missing)?;
-        let (bias, trunc) = (self.weights.terms.as_ref(), self.layer.trunc);
+        let map = self.layer.bilinear(self.batch).ok_or_else(missing)?;
         let x = truncated(machine, x, self.layer.input_trunc)?;
-        match self.layer.bilinear(self.batch) {
-            Some(Bilinear::Conv2d(shape)) => machine.conv2d(&x, w, bias, &shape, trunc),
-            Some(Bilinear::MatMul(shape)) => machine.matmul(&x, w, bias, shape, trunc),
-            _ => Err(missing()),
+        self.product(machine, &x, w, self.weights.terms.as_ref(), &map)
+    }
+
+    /// `(x w + bias) >> trunc`, in the layer's widths if it has any.
+    fn product<M: Machine<Share = S>>(
+        &self,
+        machine: &mut M,
+        x: &S,
+        w: &Operand<S>,
+        bias: Option<&Operand<S>>,
+        map: &Bilinear,
+    ) -> Result<S, Error> {
+        let trunc = self.layer.trunc;
+        if let Some(widths) = self.layer.widths {
+            let product = machine.product(x, w, bias, map, widths.product)?;
+            return machine.resize(&product, trunc, widths.bits);
         }
+        match map {
+            Bilinear::Elementwise(_) => machine.mul(x, w, trunc),
+            Bilinear::MatMul(shape) => machine.matmul(x, w, bias, *shape, trunc),
+            Bilinear::Conv2d(shape) => machine.conv2d(x, w, bias, shape, trunc),
+        }
+    }
+
+    fn function<M: Machine<Share = S>>(
+        &self,
+        machine: &mut M,
+        x: &S,
+        function: PlannedFunction,
+    ) -> Result<S, Error> {
+        let (plan, arguments) = (self.plan, self.layer.argument_bits);
+        let Some(widths) = self.layer.widths else {
+            let function = function.elementary(plan.ring_bits, plan.fraction_bits)?;
+            return machine.function(&function.within(arguments), x);
+        };
+        let (from, to) = (plan.number(self.layer.inputs[0]), widths.number());
+        let missing = || Error::Invalid(format!("layer '{}' has no function", self.layer.name));
+        let between = function.between(plan.ring_bits, from, to, arguments);
+        machine.function_between(&between.ok_or_else(missing)?, x)
     }
 
     fn affine<M: Machine<Share = S>>(
@@ -93,7 +133,8 @@ impl<S: Clone> Step<'_, S> {
         if let Some(factors) = &self.weights.factors {
             let x = truncated(machine, x, self.layer.input_trunc)?;
             let factors = spread(machine, factors, &index);
-            y = machine.mul(&x, &factors, self.layer.trunc)?;
+            let map = Bilinear::Elementwise(self.out_len());
+            y = self.product(machine, &x, &factors, None, &map)?;
         }
         if let Some(terms) = &self.weights.terms {
             let terms = match spread(machine, terms, &index) {
@@ -188,14 +229,26 @@ impl<S: Clone> Step<'_, S> {
         x: &S,
         pool: &Pool,
     ) -> Result<S, Error> {
-        let sum = self.sum_pool(machine, x, pool)?;
+        let sum = match self.layer.widths {
+            Some(widths) => {
+                let x = machine.resize(x, 0, widths.product)?;
+                self.sum_pool(machine, &x, pool)?
+            }
+            None => self.sum_pool(machine, x, pool)?,
+        };
         let factor = |e: usize| encode(1.0 / pool.divisor(e) as f64, self.layer.weight_bits);
         let factors: Vec<i64> = (0..pool.out_len()).map(factor).collect();
-        if factors.iter().all(|&v| v == 1) {
-            return truncated(machine, &sum, self.layer.trunc);
-        }
+        let factors_are_one = factors.iter().all(|&v| v == 1);
         let factors = Operand::Public(factors.repeat(self.batch));
-        machine.mul(&sum, &factors, self.layer.trunc)
+        let trunc = self.layer.trunc;
+        match (factors_are_one, self.layer.widths) {
+            (true, None) => truncated(machine, &sum, trunc),
+            (true, Some(widths)) => machine.resize(&sum, trunc, widths.bits),
+            (false, _) => {
+                let map = Bilinear::Elementwise(self.out_len());
+                self.product(machine, &sum, &factors, None, &map)
+            }
+        }
     }
 
     fn rearrange<M: Machine<Share = S>>(

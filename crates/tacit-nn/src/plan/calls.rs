@@ -106,6 +106,9 @@ impl Plan {
         batch: usize,
         weights: (Option<usize>, usize),
     ) -> Vec<Call> {
+        if let Some(widths) = layer.widths {
+            return self.mixed_calls(layer, widths, batch, weights);
+        }
         let (n, keys) = (batch * layer.out_len(), layer.keys.into());
         let mut calls = Vec::new();
         let mut truncate = |id: usize, trunc: u32| {

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use tacit_protocols::machine::{Bilinear, Conv2d, MatMul};
+use tacit_protocols::mixed::Number;
 
-use super::{Keys, Order, PlannedFunction};
+use super::{Keys, Order, PlannedFunction, Widths};
 use crate::graph::{Affine, ConvGeometry, Node, Op, Pool, Tail, ValueId, len};
 
 /// A model's plan. It is public: the weights' owner sends it to the other parties.
@@ -12,7 +13,7 @@ use crate::graph::{Affine, ConvGeometry, Node, Op, Pool, Tail, ValueId, len};
 pub struct Plan {
     /// Bits of the ring, or of the prime field where there are 31 or 61.
     pub ring_bits: u32,
-    /// Fraction bits of every value.
+    /// Fraction bits of every value; where every tensor has its own, of the result.
     pub fraction_bits: u32,
     /// Bits in which the sign of every compared value is certain, whatever the input: 32, or all
     /// of the ring; always all of a field.
@@ -21,6 +22,8 @@ pub struct Plan {
     pub public_model: bool,
     /// The order of product and truncation.
     pub order: Order,
+    /// The widths of the input, where every tensor has its own.
+    pub input_widths: Option<Widths>,
     /// The name of the input.
     pub input_name: String,
     /// The shape of one input item.
@@ -70,6 +73,8 @@ pub struct Layer {
     pub keys: Keys,
     /// Of an elementary function: bits that hold its arguments whatever the input.
     pub argument_bits: u32,
+    /// The widths of its numbers, where every tensor has its own.
+    pub widths: Option<Widths>,
     /// The magnitude planned for. Stays with the planner: it may tell of the weights.
     #[serde(skip)]
     pub range: f64,
@@ -267,9 +272,24 @@ impl Plan {
             .map_or(self.input_len(), |layer| self.layers[layer].out_len())
     }
 
+    /// What the numbers of a value are.
+    pub fn number(&self, id: ValueId) -> Number {
+        let widths = match id.checked_sub(1) {
+            None => self.input_widths,
+            Some(layer) => self.layers[layer].widths,
+        };
+        widths.map_or(
+            Number {
+                bits: self.ring_bits,
+                fraction: self.fraction_bits,
+            },
+            Widths::number,
+        )
+    }
+
     /// The largest magnitude of an input.
     pub fn input_range(&self) -> f64 {
-        self.input_limit as f64 / f64::from(self.fraction_bits).exp2()
+        self.input_limit as f64 / f64::from(self.number(0).fraction).exp2()
     }
 
     /// The warnings for a run, by a protocol with key bits or by one without.
@@ -293,7 +313,7 @@ pub(crate) fn encode(value: f64, f: u32) -> i64 {
     (value * f64::from(f).exp2()).round() as i64
 }
 
-/// The layer that a node becomes at `f` fraction bits.
+/// The layer that a node becomes, its inputs having `f` fraction bits.
 pub(super) fn layer_op(node: &Node, function: Option<PlannedFunction>, f: u32) -> LayerOp {
     match &node.op {
         Op::Function { .. } => match function {

@@ -8,6 +8,8 @@ mod functions;
 mod key_search;
 mod keys;
 mod layers;
+mod mixed;
+mod mixed_calls;
 mod options;
 mod ranges;
 mod scales;
@@ -20,7 +22,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::graph::{Graph, Node, Weights};
+use crate::graph::{Graph, Node, ValueId, Weights};
 use crate::reference::ShapeError;
 pub(crate) use calls::{INPUT, OUTPUT, WEIGHTS};
 pub use calls::{LayerCalls, Roles};
@@ -31,6 +33,8 @@ pub use keys::{DEFAULT_KEY_BITS_LOSS, KeyBitsChoice, Keys};
 pub(crate) use layers::encode;
 use layers::layer_op;
 pub use layers::{Layer, LayerOp, Plan};
+use mixed::Assigned;
+pub use mixed::{DEFAULT_PRECISION, PRECISIONS, Widths};
 use options::check_options;
 pub use options::{DEFAULT_INPUT_RANGE, PlanOptions};
 use ranges::Bound;
@@ -101,6 +105,9 @@ pub fn plan(graph: &Graph, options: &PlanOptions) -> Result<Plan, PlanError> {
     check_options(options)?;
     let limits = limits(options);
     let (bounds, trials, warnings) = bounds(graph, options, &limits)?;
+    if let Some(precision) = options.precision {
+        return with_widths(graph, options, &bounds, warnings, precision);
+    }
     let f = match options.fraction_bits {
         Some(f) => f,
         None => {
@@ -139,26 +146,86 @@ fn at(
 ) -> Result<Plan, PlanError> {
     let limits = limits(options);
     let scales = limits.scales(graph, bounds, f)?;
-    warnings.extend(unsafe_layer(graph, bounds, &scales, &limits, f));
+    let capacity = |i: usize| limits.capacity(scales[i], f);
+    warnings.extend(unsafe_layer(graph, bounds, &scales, capacity));
     let (keys, key_warnings) = keys::choose(graph, options, bounds, f)?;
+    let layers = layers(graph, bounds, &scales, &keys, |_| f);
     Ok(Plan {
-        ring_bits: options.ring_bits,
-        fraction_bits: f,
         compare_bits: compare_bits(graph, options.ring_bits, bounds, f),
+        warnings,
+        key_warnings,
+        ..frame(graph, options, encode(bounds[0].planned, f), f, layers)
+    })
+}
+
+/// The plan in which every tensor has a width of its own.
+fn with_widths(
+    graph: &Graph,
+    options: &PlanOptions,
+    bounds: &[Bound],
+    mut warnings: Vec<String>,
+    precision: u32,
+) -> Result<Plan, PlanError> {
+    let Assigned {
+        scales,
+        widths,
+        input,
+    } = mixed::assign(graph, bounds, precision)?;
+    let capacity = |i: usize| {
+        let number = widths[i].number();
+        f64::from(number.bits as i32 - 2 - number.fraction as i32).exp2()
+    };
+    warnings.extend(unsafe_layer(graph, bounds, &scales, capacity));
+    let keys = vec![Keys::ALL; graph.nodes.len()];
+    let fraction = |id: ValueId| match id.checked_sub(1) {
+        None => input.fraction,
+        Some(layer) => widths[layer].fraction_bits,
+    };
+    let mut layers = layers(graph, bounds, &scales, &keys, fraction);
+    for (layer, &widths) in layers.iter_mut().zip(&widths) {
+        layer.widths = Some(widths);
+    }
+    let limit = encode(bounds[0].planned, input.fraction);
+    let input_widths = Widths {
+        bits: input.bits,
+        fraction_bits: input.fraction,
+        weights: 0,
+        product: input.bits,
+    };
+    Ok(Plan {
+        input_widths: Some(input_widths),
+        warnings,
+        ..frame(graph, options, limit, fraction(graph.output), layers)
+    })
+}
+
+/// A plan without warnings, over the whole ring.
+fn frame(
+    graph: &Graph,
+    options: &PlanOptions,
+    input_limit: i64,
+    fraction_bits: u32,
+    layers: Vec<Layer>,
+) -> Plan {
+    Plan {
+        ring_bits: options.ring_bits,
+        fraction_bits,
+        compare_bits: options.ring_bits,
         public_model: options.public_model,
         order: options.order,
+        input_widths: None,
         input_name: wire::short(&graph.input_name),
         input_shape: graph.input_shape.clone(),
-        input_limit: encode(bounds[0].planned, f),
-        layers: layers(graph, bounds, &scales, &keys, f),
+        input_limit,
+        layers,
         output: graph.output,
         output_name: wire::short(&graph.output_name),
         revealed_shape: graph.revealed_shape.clone(),
         tail: graph.tail.clone(),
         output_shape: graph.output_shape.clone(),
-        warnings,
-        key_warnings,
-    })
+        warnings: vec![],
+        key_warnings: vec![],
+    }
 }
 
 fn limits(options: &PlanOptions) -> Limits {
@@ -202,15 +269,12 @@ fn bounds<'a>(
     let worst = ranges::worst_case(graph, input);
     let trials = ranges::trial_inputs(graph, options.samples, input);
     let all_worst: Vec<Bound> = worst.iter().map(|&w| Bound::worst(w)).collect();
-    if options.samples.is_none()
-        && limits
-            .scales(
-                graph,
-                &all_worst,
-                options.fraction_bits.unwrap_or(good_fraction(limits)),
-            )
-            .is_ok()
-    {
+    let fraction = options.fraction_bits.unwrap_or(good_fraction(limits));
+    let worst_fits = || match options.precision {
+        Some(precision) => mixed::is_good(graph, &all_worst, precision),
+        None => limits.scales(graph, &all_worst, fraction).is_ok(),
+    };
+    if options.samples.is_none() && worst_fits() {
         return Ok((all_worst, trials, vec![]));
     }
     // Made-up inputs are no substitute for real ones: leave more room.
@@ -240,10 +304,9 @@ fn unsafe_layer(
     graph: &Graph,
     bounds: &[Bound],
     scales: &[Scale],
-    limits: &Limits,
-    f: u32,
+    capacity: impl Fn(usize) -> f64,
 ) -> Option<String> {
-    let excess = |i: usize| bounds[i + 1].worst / limits.capacity(scales[i], f);
+    let excess = |i: usize| bounds[i + 1].worst / capacity(i);
     let misses = |i: usize| {
         let x = bounds[graph.nodes[i].inputs[0]];
         let function = scales[i].function;
@@ -260,7 +323,7 @@ fn unsafe_layer(
     Some(format!(
         "layer '{}' holds values up to {:.1}; inputs unlike the samples could in the worst case reach {:.1}, which would give a wrong result without notice",
         graph.nodes[first].name,
-        limits.capacity(scales[first], f),
+        capacity(first),
         bounds[first + 1].worst
     ))
 }
@@ -275,7 +338,14 @@ fn for_narrow_comparisons(graph: &Graph, ring_bits: u32, bounds: &[Bound], best:
         .unwrap_or(best)
 }
 
-fn layers(graph: &Graph, bounds: &[Bound], scales: &[Scale], keys: &[Keys], f: u32) -> Vec<Layer> {
+/// `fraction` says the fraction bits of every value.
+fn layers(
+    graph: &Graph,
+    bounds: &[Bound],
+    scales: &[Scale],
+    keys: &[Keys],
+    fraction: impl Fn(ValueId) -> u32,
+) -> Vec<Layer> {
     let mut names = HashSet::from([WEIGHTS, INPUT, OUTPUT].map(String::from));
     let reused = first_holders(graph);
     let chosen = scales.iter().zip(keys).zip(&bounds[1..]);
@@ -286,7 +356,7 @@ fn layers(graph: &Graph, bounds: &[Bound], scales: &[Scale], keys: &[Keys], f: u
         .enumerate()
         .map(|(i, (node, ((scale, keys), bound)))| Layer {
             name: unique(&mut names, &node.name),
-            op: layer_op(node, scale.function, f),
+            op: layer_op(node, scale.function, fraction(node.inputs[0])),
             weights_of: Some(reused[i]).filter(|&first| first != i),
             inputs: node.inputs.clone(),
             shape: node.shape.clone(),
@@ -294,8 +364,10 @@ fn layers(graph: &Graph, bounds: &[Bound], scales: &[Scale], keys: &[Keys], f: u
             weight_bits: scale.weight_bits,
             trunc: scale.trunc,
             keys: *keys,
-            argument_bits: (scale.function)
-                .map_or(0, |_| argument_bits(bounds[node.inputs[0]].worst, f)),
+            argument_bits: scale.function.map_or(0, |_| {
+                argument_bits(bounds[node.inputs[0]].worst, fraction(node.inputs[0]))
+            }),
+            widths: None,
             range: bound.planned,
         })
         .collect()

@@ -1,6 +1,7 @@
 //! What a plan is made for.
 
-use super::{KeyBitsChoice, Order, PlanError, WIDTHS, numbers};
+use super::mixed::RING;
+use super::{KeyBitsChoice, Order, PRECISIONS, PlanError, WIDTHS, numbers};
 
 /// What a plan is made for.
 #[derive(Clone, Debug)]
@@ -9,6 +10,9 @@ pub struct PlanOptions<'a> {
     pub ring_bits: u32,
     /// Fraction bits of every value; chosen by the planner if not given.
     pub fraction_bits: Option<u32>,
+    /// Gives every tensor a width and a scale of its own: so many bits for the largest value of
+    /// those that share a scale. Over the 64-bit ring only.
+    pub precision: Option<u32>,
     /// Whether every party may know the weights.
     pub public_model: bool,
     /// The order of product and truncation.
@@ -35,6 +39,7 @@ impl Default for PlanOptions<'_> {
         PlanOptions {
             ring_bits: 64,
             fraction_bits: None,
+            precision: None,
             public_model: false,
             order: Order::default(),
             same_scale: false,
@@ -64,6 +69,9 @@ pub(super) fn check_options(options: &PlanOptions) -> Result<(), PlanError> {
             options.ring_bits - 4,
             numbers(options.ring_bits)
         ));
+    }
+    if let Some(precision) = options.precision {
+        check_precision(options, precision)?;
     }
     if !(1.0..=1e6).contains(&options.margin) {
         return fail(format!(
@@ -98,4 +106,25 @@ pub(super) fn check_options(options: &PlanOptions) -> Result<(), PlanError> {
         )),
         None => Ok(()),
     }
+}
+
+fn check_precision(options: &PlanOptions, precision: u32) -> Result<(), PlanError> {
+    let fail = |why: String| Err(PlanError::Option(why));
+    if !PRECISIONS.contains(&precision) {
+        return fail(format!(
+            "values of their own widths have {} to {} bits, not {precision}",
+            PRECISIONS.start(),
+            PRECISIONS.end()
+        ));
+    }
+    if options.ring_bits != RING || options.fraction_bits.is_some() {
+        return fail(format!(
+            "tensors have widths of their own over the {} and without a number of fraction bits for all; leave one of them out",
+            numbers(RING)
+        ));
+    }
+    if options.order != Order::MultiplyThenTruncate || options.same_scale {
+        return fail("tensors have widths of their own where products are truncated after".into());
+    }
+    Ok(())
 }

@@ -33,7 +33,7 @@ const FEWEST_WEIGHT_BITS: i32 = 5;
 const MOST_WEIGHT_BITS: i32 = 20;
 
 /// Bits before the point that hold `value`, with a little room for rounding.
-fn integer_bits(value: f64) -> i32 {
+pub(super) fn integer_bits(value: f64) -> i32 {
     (value * 1.01).clamp(f64::MIN_POSITIVE, FAR).log2().ceil() as i32
 }
 

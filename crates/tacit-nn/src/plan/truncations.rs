@@ -27,13 +27,13 @@ impl Plan {
             all.extend(before.map(|(&value, _)| Truncated {
                 layer: i,
                 value,
-                fraction_bits: self.fraction_bits,
+                fraction_bits: self.number(value).fraction,
             }));
             if layer.trunc > 0 {
                 all.push(Truncated {
                     layer: i,
                     value: i + 1,
-                    fraction_bits: self.fraction_bits + layer.trunc,
+                    fraction_bits: self.number(i + 1).fraction + layer.trunc,
                 });
             }
         }

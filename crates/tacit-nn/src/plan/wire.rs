@@ -1,7 +1,8 @@
 //! A plan as bytes. Those that come from another party are read as hostile.
 
-use super::{Keys, Layer, LayerOp, Order, Plan, WIDTHS, is_field};
-use crate::graph::{ConvGeometry, FILL, Pool, Tail, TailFunction, len};
+use super::mixed::RING;
+use super::{Keys, Layer, LayerOp, Order, Plan, WIDTHS, Widths, is_field};
+use crate::graph::{ConvGeometry, FILL, Pool, Tail, TailFunction, ValueId, len};
 
 /// The longest plan that is read.
 const MAX_BYTES: usize = 64 << 20;
@@ -100,6 +101,12 @@ impl Plan {
             self.input_limit > 0 && self.input_limit >> room == 0,
             || format!("its input limit is {}", self.input_limit),
         )?;
+        if let Some(widths) = self.input_widths {
+            let fits = widths.fits() && self.ring_bits == RING;
+            ensure(fits && self.order == Order::MultiplyThenTruncate, || {
+                format!("its input has the widths {widths:?}")
+            })?;
+        }
         name(&self.input_name)?;
         name(&self.output_name)?;
         ensure(self.layers.len() <= MAX_LAYERS, || {
@@ -162,15 +169,49 @@ impl Plan {
             format!("it has {} inputs instead of {want}", inputs.len())
         })?;
         if let LayerOp::Function(function) = layer.op {
-            let possible = function.elementary(self.ring_bits, self.fraction_bits);
+            let to = layer.widths.map_or(self.fraction_bits, |w| w.fraction_bits);
+            let fraction = self.number(layer.inputs[0]).fraction.max(to);
+            let possible = function.elementary(self.ring_bits, fraction);
             possible.map_err(|e| e.to_string())?;
             let bits = layer.argument_bits;
             ensure((1..=64).contains(&bits), || {
                 format!("its arguments have {bits} bits")
             })?;
         }
+        self.check_widths(layer)?;
         check_op(&layer.op, &inputs, n)?;
         Ok(n)
+    }
+
+    /// Whether the widths are those of a plan that has them, and hold what is made in them.
+    fn check_widths(&self, layer: &Layer) -> Check {
+        ensure(
+            layer.widths.is_some() == self.input_widths.is_some(),
+            || "it alone has widths of its own, or none".into(),
+        )?;
+        let Some(widths) = layer.widths else {
+            return Ok(());
+        };
+        let weighted = layer.op.weight_lens().0 > 0;
+        let fits = widths.fits()
+            && widths.product.checked_sub(layer.trunc) == Some(widths.bits)
+            && (widths.product == widths.bits || layer.trunc > 0)
+            && (!weighted || (2..=RING).contains(&widths.weights))
+            && layer.input_trunc == 0;
+        ensure(fits, || format!("it has the widths {widths:?}"))?;
+        let narrow = |&id: &ValueId| self.number(id).bits < widths.bits;
+        let sums = !matches!(
+            layer.op,
+            LayerOp::Conv { .. }
+                | LayerOp::Linear { .. }
+                | LayerOp::Affine { scale: true, .. }
+                | LayerOp::Mul
+                | LayerOp::Function(_)
+                | LayerOp::AveragePool(_)
+        );
+        ensure(!(sums && layer.inputs.iter().any(narrow)), || {
+            "it adds numbers narrower than their sum".into()
+        })
     }
 
     /// Whether layer `i` may use the weights that it says it does.
@@ -178,7 +219,10 @@ impl Plan {
         let Some(first) = layer.weights_of else {
             return Ok(());
         };
-        let scales = |layer: &Layer| (layer.input_trunc, layer.weight_bits);
+        let scales = |layer: &Layer| {
+            let weights = layer.widths.map(|widths| widths.weights);
+            (layer.input_trunc, layer.weight_bits, weights)
+        };
         let fits = |first: &Layer| {
             let kinds = first.op.kind() == layer.op.kind() && first.weights_of.is_none();
             let (factors, terms) = layer.op.weight_lens();
@@ -190,6 +234,15 @@ impl Plan {
         ensure(first < i && fits(&self.layers[first]), || {
             format!("it cannot use the weights of layer {first}")
         })
+    }
+}
+
+impl Widths {
+    /// Whether there are such numbers.
+    fn fits(self) -> bool {
+        (2..=RING).contains(&self.bits)
+            && (1..self.bits.min(30)).contains(&self.fraction_bits)
+            && (self.bits..=RING).contains(&self.product)
     }
 }
 

@@ -7,10 +7,11 @@ use tacit_net::{LinkModel, Party, memory};
 use tacit_nn::Graph;
 use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
 use tacit_nn::plan::{Plan, Roles};
-use tacit_protocols::Error;
 use tacit_protocols::clear::Clear;
 use tacit_protocols::machine::*;
 use tacit_protocols::math::Elementary;
+use tacit_protocols::mixed::lowered;
+use tacit_protocols::{Cost, Error};
 
 /// Everything is owned and learnt by the one party of these tests.
 pub const ROLES: Roles = Roles {
@@ -65,7 +66,10 @@ fn run_on<M: Machine>(plan: &Plan, graph: &Graph, x: &[f32], machine: M) -> Vec<
         .expect("output")
         .expect("revealed to all");
     let planned = plan.calls(batch, &ROLES).into_iter().flat_map(|l| l.calls);
-    let planned: Vec<Call> = planned.map(unfixed).collect();
+    let planned: Vec<Call> = planned.collect();
+    // What the clear-text machine makes of numbers with widths of their own.
+    let planned = lowered(&planned, &AllFunctions).expect("known calls");
+    let planned: Vec<Call> = planned.into_iter().map(unfixed).collect();
     assert_eq!(machine.calls, planned);
     assert!(seen.iter().eq(plan.layers.iter().map(|l| &l.name)));
     plan.finish(&revealed).expect("a whole batch")
@@ -84,13 +88,31 @@ fn unfixed(call: Call) -> Call {
     }
 }
 
+/// A protocol that computes every function in a way of its own.
+struct AllFunctions;
+
+impl CostModel for AllFunctions {
+    fn online(&self, _call: &Call) -> Cost {
+        Cost::default()
+    }
+    fn offline(&self, _calls: &[Call]) -> Cost {
+        Cost::default()
+    }
+    fn stored(&self, _call: &Call) -> u64 {
+        0
+    }
+    fn native(&self, _function: &Elementary) -> bool {
+        true
+    }
+}
+
 struct Recorder<M> {
     machine: M,
     calls: Vec<Call>,
 }
 
 impl<M: Machine> Recorder<M> {
-    fn product(&mut self, map: Bilinear, y: &Operand<M::Share>, trunc: u32) {
+    fn note(&mut self, map: Bilinear, y: &Operand<M::Share>, trunc: u32) {
         let (n, fixed) = (map.outputs(), None);
         match (y, trunc) {
             (Operand::Secret(_), trunc) => self.calls.push(Call::Product {
@@ -163,7 +185,7 @@ impl<M: Machine> Machine for Recorder<M> {
     }
     fn mul(&mut self, x: &M::Share, y: &Operand<M::Share>, trunc: u32) -> Result<M::Share, Error> {
         let z = self.machine.mul(x, y, trunc)?;
-        self.product(Bilinear::Elementwise(self.machine.len(x)), y, trunc);
+        self.note(Bilinear::Elementwise(self.machine.len(x)), y, trunc);
         Ok(z)
     }
     fn matmul(
@@ -175,7 +197,7 @@ impl<M: Machine> Machine for Recorder<M> {
         trunc: u32,
     ) -> Result<M::Share, Error> {
         let z = self.machine.matmul(x, w, bias, shape, trunc)?;
-        self.product(Bilinear::MatMul(shape), w, trunc);
+        self.note(Bilinear::MatMul(shape), w, trunc);
         Ok(z)
     }
     fn conv2d(
@@ -187,7 +209,7 @@ impl<M: Machine> Machine for Recorder<M> {
         trunc: u32,
     ) -> Result<M::Share, Error> {
         let z = self.machine.conv2d(x, w, bias, shape, trunc)?;
-        self.product(Bilinear::Conv2d(*shape), w, trunc);
+        self.note(Bilinear::Conv2d(*shape), w, trunc);
         Ok(z)
     }
     fn truncate(&mut self, x: &M::Share, trunc: u32) -> Result<M::Share, Error> {

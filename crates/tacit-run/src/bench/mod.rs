@@ -7,7 +7,7 @@ use tacit_net::{LinkModel, Phase, memory};
 use tacit_nn::plan::Order;
 use tacit_protocols::bicoptor::Form;
 use tacit_protocols::machine::{Audience, Call, Machine};
-use tacit_protocols::math::lowered;
+use tacit_protocols::mixed::lowered;
 
 use case::{Case, Computed, Expected, Operands};
 

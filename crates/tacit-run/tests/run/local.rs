@@ -84,6 +84,7 @@ static FIELDS: Protocol = Protocol {
     sharings: false,
     transfers: false,
     key_bits: false,
+    mixed: false,
     sign_bits: |width| width - 1,
 };
 
