@@ -45,6 +45,7 @@ def bench(
     ring: int | None,
     field: int | None,
     fraction_bits: int | None,
+    precision: int | None,
     key_bits: str | None,
     as_printed_insecure: bool,
     repeat: int,

@@ -102,6 +102,7 @@ def measure(args: argparse.Namespace) -> None:
             ring=args.ring,
             field=args.field,
             fraction_bits=args.fraction_bits,
+            precision=args.precision,
             key_bits=args.key_bits,
             as_printed_insecure=args.as_printed_insecure,
             timeout=args.timeout,
@@ -174,6 +175,7 @@ def planned(args: argparse.Namespace) -> Model:
         ring=args.ring,
         field=args.field,
         fraction_bits=args.fraction_bits,
+        precision=args.precision,
         order=args.order,
         public_model=args.public_model,
         input_range=args.input_range,
@@ -222,6 +224,13 @@ def add_run_options(command: argparse.ArgumentParser) -> None:
     numbers.add_argument("--ring", type=int, choices=(32, 64), help="bits of the ring")
     numbers.add_argument("--field", type=int, choices=(31, 61), help="bits of the prime field")
     add("--fraction-bits", type=int, metavar="F", help="default: the planner's choice")
+    add(
+        "--precision",
+        type=int,
+        metavar="BITS",
+        help="give every tensor a width of its own, of up to so many bits for its values; of a model "
+        "in sirnn 16 if neither --ring nor --fraction-bits is given",
+    )
     add(
         "--key-bits",
         metavar="I.F",

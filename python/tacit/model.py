@@ -98,16 +98,17 @@ class Model:
         """The plan as a table: `plan`, or that for a protocol."""
         p = self.plan if protocol is None else self.plan_for(protocol)
         owner = "public" if p["public_model"] else "secret"
-        table = Table(
-            title=f"{p['numbers']}, {p['fraction_bits']} fraction bits, "
-            f"{p['parameters']:,} {owner} parameters"
-        )
+        own = p["input_bits"] is not None
+        numbers = f"{p['numbers']}, {p['fraction_bits']} fraction bits"
+        if own:
+            numbers = f"every tensor of its own width, the input of {p['input_bits']} bits"
+        table = Table(title=f"{numbers}, {p['parameters']:,} {owner} parameters")
         for name in ("layer", "operation", "output"):
             table.add_column(name)
         # Only of a protocol that has any.
         keys = any(layer["key_bits"] for layer in p["layers"])
-        numbers = ("range up to", "weight bits", "bits truncated", *["key bits"] * keys)
-        for name in numbers:
+        columns = ("range up to", *["bits", "fraction bits"] * own, "weight bits", "bits truncated")
+        for name in (*columns, *["key bits"] * keys):
             table.add_column(name, justify="right")
         for layer in p["layers"]:
             table.add_row(
@@ -115,6 +116,7 @@ class Model:
                 layer["op"],
                 " x ".join(map(str, layer["shape"])),
                 f"{layer['range']:.4g}",
+                *[str(layer["bits"]), str(layer["fraction_bits"])] * own,
                 str(layer["weight_bits"] or "-"),
                 str(layer["trunc"] or "-"),
                 *[layer["key_bits"] or "-"] * keys,
@@ -139,6 +141,7 @@ def compile(
     ring: int | None = None,
     field: int | None = None,
     fraction_bits: int | None = None,
+    precision: int | None = None,
     order: str = "multiply-then-truncate",
     public_model: bool = False,
     input_range: float | None = None,
@@ -161,6 +164,10 @@ def compile(
         given each run computes in what its protocol has, the larger one.
     fraction_bits
         Fraction bits of the fixed-point numbers; chosen by the planner when not given.
+    precision
+        Gives every tensor a width and a scale of its own: up to so many bits, 8 to 32, for the
+        values that share a scale. SiRnn takes 16 when neither this nor `ring` nor `fraction_bits`
+        is given; the other protocols then compute the same program over the 64-bit ring.
     order
         `multiply-then-truncate` or `truncate-then-multiply`.
     public_model
@@ -186,6 +193,7 @@ def compile(
         "ring": ring,
         "field": field,
         "fraction_bits": fraction_bits,
+        "precision": precision,
         "order": order,
         "public_model": public_model,
         "input_range": input_range,

@@ -179,6 +179,7 @@ def bench(
     ring: int | None = None,
     field: int | None = None,
     fraction_bits: int | None = None,
+    precision: int | None = None,
     key_bits: str | None = None,
     as_printed_insecure: bool = False,
     repeat: int = 5,
@@ -203,6 +204,8 @@ def bench(
     fraction_bits
         Bits truncated, or fraction bits of a function or of the operands that key bits are of:
         12 of at most 32 bits and 18 of more when not given.
+    precision
+        Of a function: the bits of its arguments and results, where they are not the ring's.
     key_bits
         Of `drelu`, `relu` and `maxpool`: the bits before and after the point that signs are taken
         from (`5.2`); all of them when not given.
@@ -222,6 +225,7 @@ def bench(
         ring=ring,
         field=field,
         fraction_bits=fraction_bits,
+        precision=precision,
         key_bits=key_bits,
         as_printed_insecure=as_printed_insecure,
         repeat=repeat,

@@ -25,6 +25,43 @@ def test_results_are_those_of_clear_text_bit_by_bit(compiled, digits, ring):
     assert run.report.security == "semi-honest, 1 of 2 corrupt"
 
 
+def test_every_tensor_has_a_width_of_its_own(digits_path, digits_samples, digits):
+    """The default of SiRnn, and exactly the program that another protocol computes over a ring."""
+    x, y = (part[:12] for part in digits)
+    model = tacit.compile(digits_path, samples=digits_samples)
+    insisted = tacit.compile(digits_path, samples=digits_samples, precision=16)
+    run = tacit.local("sirnn").predict(model, x, y, check=True, batch=5)
+    clear = tacit.local("clear").predict(insisted, x, y)
+    assert np.array_equal(run.output, clear.output)
+    assert run.report.agreement == 1
+    widths = [
+        (layer["bits"], layer["fraction_bits"]) for layer in model.plan_for("sirnn")["layers"]
+    ]
+    assert all(8 <= bits <= 17 for bits, _ in widths) and len(set(widths)) > 1
+    assert "bits" in str(insisted) and "of its own width" in str(insisted)
+    cost = model.predict_cost(5, protocol="sirnn")
+    report = tacit.local("sirnn").predict(model, x[:5], batch=5).report
+    for phase in ("offline", "online"):
+        metered = getattr(report, phase)
+        assert metered["rounds"] == cost[phase]["rounds"]
+        assert metered["bytes_sent"] == cost[phase]["bytes_sent"]
+    public = tacit.compile(digits_path, samples=digits_samples, public_model=True)
+    assert np.array_equal(run.output, tacit.local("sirnn").predict(public, x).output)
+    falcon = tacit.local("falcon").predict(insisted, x[:2])
+    assert np.abs(falcon.output - run.output[:2]).max() < 0.1
+
+
+@pytest.mark.parametrize("op", ["exp", "sigmoid", "tanh", "rsqrt", "reciprocal"])
+def test_functions_of_sixteen_bits(op):
+    where = {"protocol": "sirnn", "fraction_bits": 12}
+    narrow, wide = (
+        sum(tacit.bench(op, 200, precision=bits, **where).online["bytes_sent"]) for bits in (16, 24)
+    )
+    assert narrow < wide
+    with pytest.raises(tacit.TacitError, match="at most 32"):
+        tacit.bench(op, 10, precision=40, **where)
+
+
 @pytest.mark.parametrize("ot", ["softspoken", "softspoken2", "softspoken8", "iknp", "silent"])
 def test_what_is_counted_is_what_is_metered(compiled, digits, ot):
     model, where = compiled[32], {"protocol": "sirnn", "ot": ot}

@@ -35,6 +35,7 @@ fn relu<const RING: u32>(bencher: Bencher, n: usize) {
         ring: Some(RING),
         field: None,
         fraction_bits: None,
+        precision: None,
         key_bits: None,
         as_printed_insecure: false,
         repeat: 1,

@@ -86,7 +86,7 @@ fn share_layer<M: Machine>(
         machine.gather(&shared, &first),
         machine.gather(&shared, &rest),
     );
-    if let Some(widths) = layer.widths {
+    if let Some(widths) = layer.widths.filter(|_| factors > 0) {
         first = machine.resize(&first, 0, widths.weights)?;
     }
     first = machine.known(first, roles.model_owner);

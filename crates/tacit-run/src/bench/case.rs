@@ -68,6 +68,8 @@ pub(super) struct Case {
     pub trunc: u32,
     /// The function that is computed, if it is one of one operand's elements.
     pub function: Option<Elementwise>,
+    /// Bits of a function's numbers, where they have a width of their own.
+    precision: Option<u32>,
     /// Bits of the magnitudes whose sign is right.
     sign_bits: u32,
     /// Where the signs are.
@@ -103,11 +105,16 @@ impl Case {
             n: options.n,
             width,
             trunc: if exact { 0 } else { fraction },
-            function: Elementwise::new(op, width, fraction)?,
+            function: Elementwise::new(op, width, fraction, options.precision)?,
+            precision: options.precision,
             sign_bits,
             keys: keys(op, options.key_bits, fraction, width)?,
         };
         let largest = case.lens().map(|lens| lens.into_iter().max().unwrap_or(0));
+        if case.function.is_none() && options.precision.is_some() {
+            let why = "it is for functions; leave it out, or ask for a ring";
+            return Err(Error::setting("precision", why));
+        }
         match largest {
             Some(len) if len > 0 && len <= MAX_ELEMENTS => Ok(case),
             _ => Err(Error::setting(
@@ -121,7 +128,7 @@ impl Case {
     pub(super) fn over(&self, width: u32) -> Result<Self, Error> {
         Ok(Case {
             width,
-            function: Elementwise::new(self.op, width, self.trunc)?,
+            function: Elementwise::new(self.op, width, self.trunc, self.precision)?,
             ..*self
         })
     }
@@ -206,8 +213,8 @@ impl Case {
 
     pub(super) fn calls(&self) -> Vec<Call> {
         let (n, trunc, keys) = (self.lens().unwrap_or_default()[2], self.trunc, self.keys);
-        if let Some(Elementwise(function)) = self.function {
-            return vec![Call::Function { n, function }];
+        if let Some(function) = &self.function {
+            return vec![function.call(n)];
         }
         let product = |map| Call::Product {
             map,
@@ -237,8 +244,8 @@ impl Case {
         operands: &[M::Share; 2],
     ) -> Result<Computed<M>, Error> {
         let [x, y] = operands;
-        if let Some(Elementwise(function)) = &self.function {
-            return Ok(Computed::Words(machine.function(function, x)?));
+        if let Some(function) = &self.function {
+            return Ok(Computed::Words(function.apply(machine, x)?));
         }
         let second = || Operand::Secret(y.clone());
         let (n, trunc, keys) = (self.n, self.trunc, self.keys);

@@ -1,6 +1,8 @@
 //! The functions of one operand among the measured operations, and what they are measured on.
 
+use tacit_protocols::machine::{Call, Machine};
 use tacit_protocols::math::{Elementary, Format, Kind, Span};
+use tacit_protocols::mixed::{Between, Mixed, Number};
 
 use super::case::Op;
 use crate::Error;
@@ -16,14 +18,25 @@ const NATIVE: f64 = 4.0;
 
 /// A function with the operands that it is measured on.
 #[derive(Clone, Copy)]
-pub(super) struct Elementwise(pub Elementary);
+pub(super) struct Elementwise {
+    function: Elementary,
+    /// Arguments and results, where they have a width of their own.
+    number: Option<Number>,
+}
 
 impl Elementwise {
-    /// The function of `op`, if it is one.
-    pub fn new(op: Op, bits: u32, fraction: u32) -> Result<Option<Self>, Error> {
+    /// The function of `op`, if it is one, over a ring or field of so many bits; with a precision
+    /// of numbers of so many bits.
+    pub fn new(
+        op: Op,
+        bits: u32,
+        fraction: u32,
+        precision: Option<u32>,
+    ) -> Result<Option<Self>, Error> {
+        let span = span(fraction, precision)?;
         let kind = match op {
-            Op::Reciprocal => Kind::Reciprocal { span: SPAN },
-            Op::Rsqrt => Kind::InverseSqrt { span: SPAN },
+            Op::Reciprocal => Kind::Reciprocal { span },
+            Op::Rsqrt => Kind::InverseSqrt { span },
             Op::Exp => Kind::Exp { high: 0 },
             Op::Sigmoid => Kind::Sigmoid,
             Op::Tanh => Kind::Tanh,
@@ -35,17 +48,52 @@ impl Elementwise {
         let function = Elementary::new(format, kind);
         function.check().map_err(refused)?;
         let most = REACH_BITS.max(SPAN.high as u32 + 2);
-        Ok(Some(Elementwise(function.within(fraction + most))))
+        Ok(Some(Elementwise {
+            function: function.within(precision.unwrap_or(fraction + most)),
+            number: precision.map(|bits| Number { bits, fraction }),
+        }))
+    }
+
+    /// Its call for `n` elements.
+    pub fn call(&self, n: usize) -> Call {
+        let function = self.function;
+        match self.between() {
+            Some(function) => Call::Mixed(Mixed::Function { n, function }),
+            None => Call::Function { n, function },
+        }
+    }
+
+    /// The function of every element of `x`.
+    pub fn apply<M: Machine>(
+        &self,
+        machine: &mut M,
+        x: &M::Share,
+    ) -> Result<M::Share, tacit_protocols::Error> {
+        let Some(between) = self.between() else {
+            return machine.function(&self.function, x);
+        };
+        // Local: the operands are shared with the ring's bits.
+        let narrow = machine.resize(x, 0, between.from.bits)?;
+        machine.function_between(&between, &narrow)
+    }
+
+    fn between(&self) -> Option<Between> {
+        self.number.map(|number| Between {
+            function: self.function,
+            from: number,
+            to: number,
+        })
     }
 
     /// An operand from 64 random bits: of a positive function one of every magnitude.
     pub fn operand(&self, random: u64) -> i64 {
-        let fraction = self.0.format.fraction();
-        let reach = REACH << fraction;
-        match self.0.kind {
-            Kind::Reciprocal { .. } | Kind::InverseSqrt { .. } => {
-                let width = (SPAN.high - SPAN.low) as u64;
-                let exponent = fraction as i32 + SPAN.low + (random % width) as i32;
+        let fraction = self.function.format.fraction();
+        let narrow = |number: Number| 1 << (number.bits - 1);
+        let reach = self.number.map_or(REACH << fraction, narrow);
+        match self.function.kind {
+            Kind::Reciprocal { span } | Kind::InverseSqrt { span } => {
+                let width = (span.high - span.low) as u64;
+                let exponent = fraction as i32 + span.low + (random % width) as i32;
                 let binade = 1u64 << exponent;
                 (binade + (random >> 8) % binade) as i64
             }
@@ -56,8 +104,24 @@ impl Elementwise {
 
     /// How far a result may be from one near `expected` of the algorithms that every protocol has.
     pub fn tolerance(&self, expected: i64) -> u64 {
-        let value = expected as f64 / self.0.format.one();
-        let one = self.0.tolerance(value).unwrap_or_default();
+        let value = expected as f64 / self.function.format.one();
+        let one = self.function.tolerance(value).unwrap_or_default();
         (one + one.max(NATIVE)).ceil() as u64
     }
+}
+
+/// The divisors and radicands: of numbers with a width of their own those whose results it holds.
+fn span(fraction: u32, precision: Option<u32>) -> Result<Span, Error> {
+    let Some(bits) = precision else {
+        return Ok(SPAN);
+    };
+    if !(fraction + 3..=32).contains(&bits) {
+        let why = format!("{bits} bits; numbers with {fraction} fraction bits have 3 bits more, and at most 32");
+        return Err(Error::setting("precision", why));
+    }
+    let whole = (bits - fraction) as i32;
+    Ok(Span {
+        low: SPAN.low.max(2 - whole),
+        high: SPAN.high.min(whole - 1),
+    })
 }

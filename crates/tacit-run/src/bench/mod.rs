@@ -56,6 +56,8 @@ pub struct BenchOptions<'a> {
     /// Bits truncated, or fraction bits of a function or of the operands that key bits are of; by
     /// default 12 of at most 32 bits and 18 of more.
     pub fraction_bits: Option<u32>,
+    /// Bits of a function's arguments and results, where they have a width of their own.
+    pub precision: Option<u32>,
     /// The bits before and after the point that signs are taken from, such as `5.2`; all of them
     /// if not given.
     pub key_bits: Option<&'a str>,
@@ -295,6 +297,7 @@ mod tests {
             ring: None,
             field: None,
             fraction_bits: None,
+            precision: None,
             key_bits,
             as_printed_insecure: false,
             repeat: 1,
