@@ -116,7 +116,9 @@ fn span(fraction: u32, precision: Option<u32>) -> Result<Span, Error> {
         return Ok(SPAN);
     };
     if !(fraction + 3..=32).contains(&bits) {
-        let why = format!("{bits} bits; numbers with {fraction} fraction bits have 3 bits more, and at most 32");
+        let why = format!(
+            "{bits} bits; numbers with {fraction} fraction bits have 3 bits more, and at most 32"
+        );
         return Err(Error::setting("precision", why));
     }
     let whole = (bits - fraction) as i32;
