@@ -112,3 +112,23 @@ fn roots_lose_as_much_as_they_are_large() {
     println!("{all:?}");
     assert!(all.real < 2.5, "{all:?}");
 }
+
+/// An inverse root's error grows with the result.
+#[test]
+fn inverses_lose_units_and_a_share_of_themselves() {
+    let mut largest = 0.0f64;
+    for (scale, result) in pairs() {
+        for low in [-3, 0] {
+            let (input, output) = (Format::new(BITS, scale), Format::new(20, result));
+            let inverse = Inverse::new(input, output, low).unwrap();
+            let first = (1u64 << scale) >> -low;
+            for x in first..1 << (BITS - 1) {
+                let exact = f64::exp2(f64::from(scale + result)) / x as f64;
+                let error = (inverse.clear(x) as f64 - exact).abs();
+                largest = largest.max(error - exact / 4096.0);
+            }
+        }
+    }
+    println!("{largest}");
+    assert!(largest < 1.5, "{largest}");
+}

@@ -84,6 +84,20 @@ fn roots_of_all_inputs() {
     }
 }
 
+#[test]
+fn inverses_of_all_inputs() {
+    for (scale, result) in PAIRS {
+        let inputs: Vec<u64> = ((1 << scale) / 4..1 << 15).collect();
+        let inverse = Inverse::new(format(scale), Format::new(20, result), -2).unwrap();
+        equal(
+            16,
+            &inputs,
+            |x| inverse.clear(x),
+            |e, x| inverse.apply(e, x),
+        );
+    }
+}
+
 /// The ends of the domain and random numbers within it.
 fn sample(bits: u32) -> Vec<u64> {
     let random = vec::low_bits(&Prg::new([5; 16]).ring(300), bits);
