@@ -90,7 +90,7 @@ class Report:
 
         Keys: `tacit` (its version), `protocol, parties, security, ring, numbers, fraction_bits,
         truncation, order, public_model, network, images, batch`, `threshold` (of a protocol that
-        lets it be chosen),
+        lets it be chosen), `roles` (of a protocol that has names for its parties),
         `setup`, `offline` and `online` (each `seconds, rounds, bytes_sent`, one entry per party),
         `layers` (each `name, op, shape, seconds, rounds, bytes`), `batches` (each
         `offline_seconds, online_seconds`), `accuracy`, `agreement` and `max_abs_error` (each
@@ -114,7 +114,7 @@ class Report:
         fraction = f", {d['fraction_bits']} fraction bits" if d["fraction_bits"] else ""
         rows = [
             ("protocol", f"{d['protocol']}, {d['security']}"),
-            ("parties", str(d["parties"])),
+            ("parties", ", ".join([str(d["parties"]), *d.get("roles", [])])),
             ("numbers", d["numbers"] + fraction),
             ("network", f"{d['network']}, batches of {d['batch']}"),
         ]

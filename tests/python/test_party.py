@@ -1,5 +1,6 @@
 """Three organisations, each with its own process, key and config."""
 
+import json
 import re
 import shutil
 import socket
@@ -16,12 +17,27 @@ LIMIT = 120
 
 
 @pytest.fixture
-def parties(tmp_path, digits_path, digits):
-    """Three ready parties on free ports."""
-    np.save(tmp_path / "x.npy", digits[0][:6])
-    folder = tmp_path / "parties"
-    files = ["--model", str(digits_path), "--input", str(tmp_path / "x.npy")]
-    assert main(["init", str(folder), "--parties", "3", *files]) == 0
+def make(tmp_path, digits_path, digits):
+    """Makes ready parties on free ports."""
+
+    def made(*options):
+        np.save(tmp_path / "x.npy", digits[0][:6])
+        folder = tmp_path / "parties"
+        files = ["--model", str(digits_path), "--input", str(tmp_path / "x.npy")]
+        assert main(["init", str(folder), *options, *files]) == 0
+        move_ports(folder)
+        return folder
+
+    return made
+
+
+@pytest.fixture
+def parties(make):
+    """Three ready parties."""
+    return make("--parties", "3")
+
+
+def move_ports(folder):
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
     ports = [str(s.getsockname()[1]) for s in sockets]
     for s in sockets:
@@ -29,18 +45,17 @@ def parties(tmp_path, digits_path, digits):
     for config in folder.glob("*/party.toml"):
         text = re.sub("710([012])", lambda m: ports[int(m[1])], config.read_text())
         config.write_text(text)
-    return folder
 
 
-def start(parties, ids=(0, 1, 2)):
+def start(parties, names=("party0", "party1", "party2")):
     return [
         subprocess.Popen(
-            [sys.executable, "-m", "tacit", "party", "--config", parties / f"party{i}/party.toml"],
+            [sys.executable, "-m", "tacit", "party", "--config", parties / name / "party.toml"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        for i in ids
+        for name in names
     ]
 
 
@@ -53,8 +68,9 @@ def finish(started):
 
 
 def edit(parties, party, pattern, text):
-    """Replaces the one line of a party's config that matches."""
-    config = parties / f"party{party}" / "party.toml"
+    """Replaces the one line of a party's config that matches; its folder or number is given."""
+    folder = party if isinstance(party, str) else f"party{party}"
+    config = parties / folder / "party.toml"
     changed, n = re.subn(pattern, text, config.read_text(), flags=re.MULTILINE)
     assert n == 1, config.read_text()
     config.write_text(changed)
@@ -114,7 +130,7 @@ def test_a_stranger_is_refused(parties, tmp_path):
 def test_one_party_with_the_key_of_another_is_refused(parties):
     for name in ("cert.pem", "key.pem"):
         shutil.copy(parties / "party0" / name, parties / "party2" / name)
-    ((_, error, code),) = finish(start(parties, (2,)))
+    ((_, error, code),) = finish(start(parties, ["party2"]))
     assert code == 2
     assert "parties 0 and 2" in error
 
@@ -122,14 +138,51 @@ def test_one_party_with_the_key_of_another_is_refused(parties):
 def test_an_absent_party_is_named(parties):
     for party in (0, 1):
         edit(parties, party, r"^connect_timeout = [\d.]+", "connect_timeout = 2")
-    for _, error, code in finish(start(parties, (0, 1))):
+    for _, error, code in finish(start(parties, ["party0", "party1"])):
         assert code == 2
         assert "party 2" in error
 
 
 def test_a_config_with_an_unknown_key(parties):
     edit(parties, 0, r"^ring = 64\b", "rign = 64")
-    ((_, error, code),) = finish(start(parties, (0,)))
+    ((_, error, code),) = finish(start(parties, ["party0"]))
     assert code == 2
     assert "rign" in error
     assert "party.toml" in error
+
+
+def test_a_server_and_a_client(make, digits_model, digits):
+    """Parties that have roles go by them; their numbers still stand for them."""
+    parties = make("--protocol", "sirnn")
+    edit(parties, "client", r'^id = "client"', "id = 1")
+    answers = finish(start(parties, ["server", "client"]))
+    assert [code for _, _, code in answers] == [0, 0], answers
+    expected = digits_model.reference(digits[0][:6])
+    np.testing.assert_allclose(np.load(parties / "client" / "output.npy"), expected, atol=0.1)
+    assert "2, server, client" in answers[0][0]
+    report = json.loads((parties / "server" / "report.json").read_text())
+    assert report["roles"] == ["server", "client"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "words"),
+    [
+        (r'^id = "server"', 'id = "sever"', ["id: 'sever'", "0 (server), 1 (client)"]),
+        (r'^id = "server"', "id = 2", ["id: 2", "0 (server), 1 (client)"]),
+        (r'^id = "server"', 'id = "client"', ["'model' belongs to party 0 (server)"]),
+        (r"^model = .*", "", ["'model' is missing: party 0 (server)"]),
+        (r'^data_owner = "client"', 'data_owner = "me"', ["data_owner: 'me'"]),
+    ],
+)
+def test_roles_that_do_not_fit_are_refused(make, capsys, pattern, text, words):
+    parties = make("--protocol", "sirnn")
+    edit(parties, "server", pattern, text)
+    assert main(["party", "--config", str(parties / "server" / "party.toml")]) == 2
+    error = capsys.readouterr().err
+    assert all(word in error for word in ["party.toml", *words])
+
+
+def test_parties_without_roles_have_numbers(parties, capsys):
+    edit(parties, 0, r"^id = 0", 'id = "server"')
+    assert main(["party", "--config", str(parties / "party0" / "party.toml")]) == 2
+    assert "id: 'server' is not a party; they are 0 to 2" in capsys.readouterr().err

@@ -8,14 +8,14 @@ use serde::Deserialize;
 
 use crate::settings::seconds;
 use crate::terms::Terms;
-use crate::{CompileOptions, Error, Settings};
+use crate::{CompileOptions, Error, Seat, Settings};
 
 /// One organisation's party.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartyConfig {
-    /// The number of this party.
-    pub id: usize,
+    /// This party.
+    pub id: Seat,
     /// Its private key.
     #[serde(default = "key")]
     pub key: PathBuf,
@@ -87,9 +87,9 @@ impl PartyConfig {
             )
         })?;
         let mut config: PartyConfig = toml::from_str(&text).map_err(|e| Error::file(path, e))?;
-        config.terms().map_err(|e| Error::file(path, e))?;
+        let terms = config.terms().map_err(|e| Error::file(path, e))?;
         config
-            .check_owners()
+            .check_owners(&terms)
             .map_err(|why| Error::file(path, why))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         config.paths().for_each(|p| *p = folder.join(&*p));
@@ -109,10 +109,7 @@ impl PartyConfig {
         };
         let terms = Terms::new(&run, plan.width()?, plan.order, plan.public_model)?;
         run.protocol.check_key_bits(plan.key_bits()?)?;
-        if self.id >= parties {
-            let why = format!("{} is not a party; they are 0 to {}", self.id, parties - 1);
-            return Err(Error::setting("id", why));
-        }
+        self.number()?;
         Ok(Terms {
             fraction_bits: plan.fraction_bits,
             inputs: self.inputs,
@@ -120,12 +117,15 @@ impl PartyConfig {
         })
     }
 
+    /// The number of this party.
+    pub(crate) fn number(&self) -> Result<usize, Error> {
+        (self.id).number("id", self.run.protocol, self.parties.len())
+    }
+
     /// Every owner must name what it owns, and nobody else may: it would be ignored.
-    fn check_owners(&self) -> Result<(), String> {
-        let roles = self
-            .run
-            .roles(self.parties.len())
-            .map_err(|e| e.to_string())?;
+    fn check_owners(&self, terms: &Terms) -> Result<(), String> {
+        let (id, roles) = (self.number().map_err(|e| e.to_string())?, &terms.roles);
+        let called = |party| self.run.protocol.party_words(party);
         let (model, data) = (
             (roles.model_owner, "model_owner"),
             (roles.data_owner, "data_owner"),
@@ -157,13 +157,14 @@ impl PartyConfig {
             (data, "labels", self.labels.is_some(), false),
             (data, "output", self.output.is_some(), false),
         ] {
-            if owner == self.id && needed && !given {
-                return Err(format!("'{key}' is missing: party {owner} is the {role}"));
+            if owner == id && needed && !given {
+                let owner = called(owner);
+                return Err(format!("'{key}' is missing: {owner} is the {role}"));
             }
-            if owner != self.id && given {
+            if owner != id && given {
+                let (owner, here) = (called(owner), called(id));
                 return Err(format!(
-                    "'{key}' belongs to party {owner}, the {role}; remove it here, at party {}",
-                    self.id
+                    "'{key}' belongs to {owner}, the {role}; remove it here, at {here}"
                 ));
             }
         }

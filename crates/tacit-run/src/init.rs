@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use tacit_net::certs::{self, CERTIFICATE_FILE, DEFAULT_VALIDITY, KEY_FILE};
-use tacit_nn::plan::is_field;
+use tacit_nn::plan::{Roles, is_field};
 use tacit_sirnn::ot::Kind;
 
 use crate::protocol::{Instance, Protocol};
@@ -49,8 +49,8 @@ impl InitOptions {
     }
 }
 
-/// Makes the folders `party0`, `party1`, ... in `dir`, all on this machine's loopback, and says
-/// what to do with them. Never overwrites any.
+/// Makes the parties' folders (`party0`, `party1`, ..., or named by their roles) in `dir`, all on
+/// this machine's loopback, and says what to do with them. Never overwrites any.
 pub fn init(dir: &Path, options: &InitOptions) -> Result<Vec<String>, Error> {
     let settings = Settings {
         protocol: options.protocol,
@@ -70,6 +70,7 @@ pub fn init(dir: &Path, options: &InitOptions) -> Result<Vec<String>, Error> {
         settings: &settings,
         options: &CompileOptions::default(),
         instance,
+        roles: settings.roles(instance.parties)?,
         ports,
         connect_timeout: 120.0,
         model: options.model.clone().unwrap_or("model.onnx".into()),
@@ -81,24 +82,25 @@ pub fn init(dir: &Path, options: &InitOptions) -> Result<Vec<String>, Error> {
 }
 
 fn instructions(dir: &Path, setup: &Setup) -> Vec<String> {
-    let shown = dir.display();
+    let (shown, protocol) = (dir.display(), setup.instance.protocol);
     let mut lines = vec![format!(
         "{shown} now holds the folders of {} parties.",
         setup.ports.len()
     )];
     for party in 0..setup.ports.len() {
-        lines.push(format!("  party{party}  {}", setup.role(party)));
+        let name = protocol.party_name(party);
+        lines.push(format!("  {name}  {}", setup.role(party)));
     }
+    let place = |owner, file: &Path| Path::new(&protocol.party_name(owner)).join(file);
     lines.push(format!(
-        "To try them on this machine: put the model at party{}/{} and the inputs at party{}/{}, then run each in a terminal of its own:",
-        setup.owner(Setup::is_model_owner),
-        setup.model.display(),
-        setup.owner(Setup::is_data_owner),
-        setup.input.display()
+        "To try them on this machine: put the model at {} and the inputs at {}, then run each in a terminal of its own:",
+        place(setup.roles.model_owner, &setup.model).display(),
+        place(setup.roles.data_owner, &setup.input).display()
     ));
     for party in 0..setup.ports.len() {
         lines.push(format!(
-            "  tacit party --config {shown}/party{party}/party.toml"
+            "  tacit party --config {shown}/{}/party.toml",
+            protocol.party_name(party)
         ));
     }
     lines.push(format!(
@@ -112,6 +114,8 @@ pub(crate) struct Setup<'a> {
     pub settings: &'a Settings,
     pub options: &'a CompileOptions,
     pub instance: Instance,
+    /// Who owns what.
+    pub roles: Roles,
     /// Where each party listens on the loopback.
     pub ports: Vec<u16>,
     pub connect_timeout: f64,
@@ -121,16 +125,15 @@ pub(crate) struct Setup<'a> {
 }
 
 impl Setup<'_> {
-    /// The folder of a party within `dir`.
-    pub(crate) fn folder(dir: &Path, party: usize) -> PathBuf {
-        dir.join(format!("party{party}"))
+    /// The folders of the parties within `dir`.
+    pub(crate) fn folders(dir: &Path, instance: &Instance) -> Vec<PathBuf> {
+        let name = |party| instance.protocol.party_name(party);
+        (0..instance.parties).map(|p| dir.join(name(p))).collect()
     }
 
     /// Makes all folders.
     pub(crate) fn write(&self, dir: &Path) -> Result<(), Error> {
-        let folders: Vec<PathBuf> = (0..self.ports.len())
-            .map(|p| Self::folder(dir, p))
-            .collect();
+        let folders = Self::folders(dir, &self.instance);
         if let Some(found) = folders.iter().find(|folder| folder.exists()) {
             let why =
                 "it exists already and is not overwritten; choose another folder or remove it";
@@ -147,7 +150,7 @@ impl Setup<'_> {
                 .enumerate()
                 .filter(|(peer, _)| *peer != party)
             {
-                let to = folder.join(certificate_of(peer));
+                let to = folder.join(self.certificate_of(peer));
                 fs::copy(from.join(CERTIFICATE_FILE), &to).map_err(|e| Error::file(&to, e))?;
             }
             let path = folder.join("party.toml");
@@ -157,21 +160,24 @@ impl Setup<'_> {
     }
 
     fn is_model_owner(&self, party: usize) -> bool {
-        self.settings.model_owner.unwrap_or(0) == party
+        self.roles.model_owner == party
     }
 
     fn is_data_owner(&self, party: usize) -> bool {
-        self.settings
-            .data_owner
-            .unwrap_or(self.ports.len().min(2) - 1)
-            == party
+        self.roles.data_owner == party
     }
 
-    /// The party of which `is` holds.
-    fn owner(&self, is: impl Fn(&Self, usize) -> bool) -> usize {
-        (0..self.ports.len())
-            .find(|&party| is(self, party))
-            .unwrap_or(0)
+    /// A party as a config file names it: its number, or its role in quotes.
+    fn seat(&self, party: usize) -> String {
+        match self.instance.protocol.roles.get(party) {
+            Some(role) => escaped(role),
+            None => party.to_string(),
+        }
+    }
+
+    /// The file of a peer's certificate.
+    fn certificate_of(&self, party: usize) -> String {
+        format!("{}.pem", self.instance.protocol.party_name(party))
     }
 
     fn role(&self, party: usize) -> &'static str {
@@ -184,6 +190,9 @@ impl Setup<'_> {
     }
 
     fn name(&self, party: usize) -> &'static str {
+        if let Some(role) = self.instance.protocol.roles.get(party) {
+            return role;
+        }
         match (self.is_model_owner(party), self.is_data_owner(party)) {
             (true, true) => "owner",
             (true, false) => "model-owner",
@@ -194,16 +203,19 @@ impl Setup<'_> {
 
     /// The text of a party's config file.
     fn config(&self, party: usize) -> Result<String, Error> {
+        let protocol = self.instance.protocol;
         let mut text = format!(
-            "# Party {party} of {}: {}. Start it with `tacit party --config` and this file's path.\n\
+            "# This is {} of {}: it {}. Start it with `tacit party --config` and this file's path.\n\
              # Paths are relative to this file's folder.\n\n\
-             id = {party}\n\
+             id = {}\n\
              key = \"{KEY_FILE}\"           # never leaves this folder\n\
              certificate = \"{CERTIFICATE_FILE}\"  # for the others to have\n\
              # listen = \"0.0.0.0:{}\"  # where to listen, if not at this party's address below\n\
              connect_timeout = {:?}    # seconds to wait for the others at the start\n\n",
+            protocol.party_words(party),
             self.ports.len(),
             self.role(party),
+            self.seat(party),
             self.ports[party],
             self.connect_timeout,
         );
@@ -218,7 +230,7 @@ impl Setup<'_> {
                 if peer == party {
                     CERTIFICATE_FILE.into()
                 } else {
-                    certificate_of(peer)
+                    self.certificate_of(peer)
                 },
             );
         }
@@ -266,8 +278,8 @@ impl Setup<'_> {
              timeout = {:?}         # seconds that a peer may be silent\n",
             run.protocol.name,
             self.protocol_lines(),
-            self.owner(Setup::is_model_owner),
-            self.owner(Setup::is_data_owner),
+            self.seat(self.roles.model_owner),
+            self.seat(self.roles.data_owner),
             run.network.name,
             run.timeout.as_secs_f64(),
         )
@@ -347,11 +359,6 @@ impl Setup<'_> {
     }
 }
 
-/// The file of a peer's certificate.
-fn certificate_of(party: usize) -> String {
-    format!("party{party}.pem")
-}
-
 fn quoted(path: &Path) -> Result<String, Error> {
     let text = path.to_str().map(escaped);
     text.ok_or_else(|| Error::file(path, "its name is not UTF-8, which a config file must be"))
@@ -374,6 +381,7 @@ mod tests {
             settings: &settings,
             options: &CompileOptions::default(),
             instance: Instance::new(&settings, Some(31)).expect("valid"),
+            roles: settings.roles(5).expect("valid"),
             ports: (7100..7105).collect(),
             connect_timeout: 1.0,
             model: "m.onnx".into(),
@@ -401,6 +409,7 @@ mod tests {
             settings: &settings,
             options: &CompileOptions::from_json(options).expect("valid"),
             instance: Instance::new(&settings, None).expect("valid"),
+            roles: settings.roles(3).expect("valid"),
             ports: (7100..7103).collect(),
             connect_timeout: 1.0,
             model: "m.onnx".into(),

@@ -22,6 +22,7 @@ mod protocol;
 mod registry;
 mod report;
 mod score;
+mod seat;
 mod settings;
 pub mod tables;
 mod terms;
@@ -40,6 +41,7 @@ pub use processes::run_processes;
 pub use protocol::{OwnTruncation, Protocol};
 pub use registry::protocols;
 pub use report::{BatchReport, LayerReport, PhaseReport, PredictedCost, Report};
+pub use seat::Seat;
 pub use settings::{Network, Settings};
 
 /// A tensor of floats in row-major order, the batch axis first.

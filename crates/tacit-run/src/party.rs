@@ -73,14 +73,15 @@ impl PartyConfig {
             .iter()
             .map(peer)
             .collect::<Result<Vec<_>, Error>>()?;
-        let listener = if self.id + 1 < parties.len() {
-            let address = self.listen.as_ref().unwrap_or(&parties[self.id].address);
+        let id = self.number()?;
+        let listener = if id + 1 < parties.len() {
+            let address = self.listen.as_ref().unwrap_or(&parties[id].address);
             Some(tcp::listen(address)?)
         } else {
             None
         };
         let config = TcpConfig {
-            id: self.id,
+            id,
             parties,
             identity,
             listener,

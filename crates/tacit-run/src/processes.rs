@@ -13,7 +13,6 @@ use tacit_nn::Plan;
 
 use crate::init::Setup;
 use crate::local::local_terms;
-use crate::protocol::Instance;
 use crate::terms::Terms;
 use crate::{Compiled, Error, Outcome, Progress, Report, Settings, Tensor, npy};
 
@@ -43,10 +42,11 @@ pub fn run_processes(
     let terms = local_terms(planned, settings)?;
     planned.plan.encode_input(x.values, x.shape)?;
     let folder = TemporaryFolder::new()?;
-    prepare(&folder.0, compiled, settings, x, terms.instance)?;
-    let mut processes = Processes::start(&folder.0, command, terms.instance.parties)?;
+    prepare(&folder.0, compiled, settings, x, &terms)?;
+    let folders = Setup::folders(&folder.0, &terms.instance);
+    let mut processes = Processes::start(&folders, command)?;
     processes.wait(settings.timeout, observe)?;
-    collect(&folder.0, planned.plan, &terms)
+    collect(&folders, planned.plan, &terms)
 }
 
 /// Writes everything that the parties need.
@@ -55,7 +55,7 @@ fn prepare(
     compiled: &Compiled,
     settings: &Settings,
     x: Tensor,
-    instance: Instance,
+    terms: &Terms,
 ) -> Result<(), Error> {
     let source = &compiled.source;
     let model = fs::canonicalize(&source.path)
@@ -68,8 +68,9 @@ fn prepare(
     let setup = Setup {
         settings,
         options: &source.options,
-        instance,
-        ports: free_ports(instance.parties)?,
+        instance: terms.instance,
+        roles: terms.roles,
+        ports: free_ports(terms.instance.parties)?,
         connect_timeout: CONNECT.max(settings.timeout).as_secs_f64(),
         model,
         samples: source.samples.is_some().then_some(samples),
@@ -91,16 +92,16 @@ fn free_ports(n: usize) -> Result<Vec<u16>, Error> {
 }
 
 /// The result, as the parties left it in their folders.
-fn collect(dir: &Path, plan: &Plan, terms: &Terms) -> Result<Outcome, Error> {
-    let (parties, data_owner) = (terms.instance.parties, terms.roles.data_owner);
-    let report = |party: usize| -> Result<Report, Error> {
-        let path = Setup::folder(dir, party).join("report.json");
+fn collect(folders: &[PathBuf], plan: &Plan, terms: &Terms) -> Result<Outcome, Error> {
+    let data_owner = terms.roles.data_owner;
+    let report = |folder: &PathBuf| -> Result<Report, Error> {
+        let path = folder.join("report.json");
         let text = fs::read_to_string(&path).map_err(|e| Error::file(&path, e))?;
         serde_json::from_str(&text).map_err(|e| Error::file(&path, e))
     };
-    let reports = (0..parties).map(report).collect::<Result<Vec<_>, _>>()?;
+    let reports = folders.iter().map(report).collect::<Result<Vec<_>, _>>()?;
     let peak_memory_bytes = reports.iter().filter_map(|r| r.peak_memory_bytes).max();
-    let (output, _) = npy::read_floats(&Setup::folder(dir, data_owner).join("output.npy"))?;
+    let (output, _) = npy::read_floats(&folders[data_owner].join("output.npy"))?;
     let mut own = reports;
     Ok(Outcome {
         output: Some(output),
@@ -154,7 +155,7 @@ struct Processes {
 }
 
 impl Processes {
-    fn start(dir: &Path, command: &[String], parties: usize) -> Result<Self, Error> {
+    fn start(folders: &[PathBuf], command: &[String]) -> Result<Self, Error> {
         let [program, arguments @ ..] = command else {
             return Err(Error::setting(
                 "command",
@@ -165,8 +166,7 @@ impl Processes {
             children: Vec::new(),
             logs: Vec::new(),
         };
-        for party in 0..parties {
-            let folder = Setup::folder(dir, party);
+        for folder in folders {
             let log = folder.join("log");
             let failed = |e: std::io::Error| {
                 Error::setting("command", format!("'{program}' cannot be started ({e})"))
@@ -174,7 +174,7 @@ impl Processes {
             let words = File::create(&log).map_err(|e| Error::file(&log, e))?;
             let child = Command::new(program)
                 .args(arguments)
-                .env(THREADS, threads(parties))
+                .env(THREADS, threads(folders.len()))
                 .arg(folder.join("party.toml"))
                 .stdin(Stdio::null())
                 .stdout(words.try_clone().map_err(failed)?)

@@ -19,6 +19,8 @@ pub struct Protocol {
     pub name: &'static str,
     /// How many parties may run it; the fewest are the default.
     pub parties: RangeInclusive<usize>,
+    /// What its parties are called, by their numbers; empty where they have numbers only.
+    pub roles: &'static [&'static str],
     /// What it protects against, in words, between so many parties of which at most a threshold
     /// is corrupt.
     pub security: fn(parties: usize, threshold: usize) -> String,
@@ -66,6 +68,22 @@ pub(crate) struct Tolerance {
 }
 
 impl Protocol {
+    /// A name for a party, also of its folder: its role, or `party3`.
+    pub(crate) fn party_name(&self, party: usize) -> String {
+        match self.roles.get(party) {
+            Some(role) => (*role).into(),
+            None => format!("party{party}"),
+        }
+    }
+
+    /// A party in a sentence: `party 1`, or `party 1 (client)`.
+    pub(crate) fn party_words(&self, party: usize) -> String {
+        match self.roles.get(party) {
+            Some(role) => format!("party {party} ({role})"),
+            None => format!("party {party}"),
+        }
+    }
+
     /// The name of the truncation that a run with the setting `chosen` uses.
     pub(crate) fn truncation(&self, chosen: Truncation) -> &'static str {
         self.own_truncation.map_or(chosen.name(), |own| own.name)
@@ -282,6 +300,7 @@ pub(crate) mod tests {
     static CHOOSY: Protocol = Protocol {
         name: "choosy",
         parties: 3..=63,
+        roles: &[],
         security: |parties, threshold| format!("up to {threshold} of {parties}"),
         widths: &[31, 61],
         truncations: &[],

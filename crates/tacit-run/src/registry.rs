@@ -78,6 +78,7 @@ impl RingSystem for FalconSystem {
     const PROTOCOL: Protocol = Protocol {
         name: "falcon",
         parties: PARTIES..=PARTIES,
+        roles: &[],
         security: |_, _| "semi-honest, 1 of 3 corrupt".into(),
         widths: &[32, 64],
         truncations: &[Truncation::Gap, Truncation::Exact, Truncation::Aby3],
@@ -118,6 +119,7 @@ impl System for ShamirSystem {
     const PROTOCOL: Protocol = Protocol {
         name: "shamir",
         parties: 3..=MAX_PARTIES,
+        roles: &[],
         security: |parties, threshold| {
             format!("semi-honest, up to {threshold} of {parties} corrupt")
         },
@@ -174,6 +176,7 @@ impl System for BicoptorSystem {
     const PROTOCOL: Protocol = Protocol {
         name: "bicoptor",
         parties: bicoptor::PARTIES..=bicoptor::PARTIES,
+        roles: &[],
         security: |_, _| "semi-honest, 1 of 3 corrupt".into(),
         widths: &[32, 64],
         truncations: &[Truncation::Gap, Truncation::Aby3, Truncation::SecureMl],
@@ -227,6 +230,7 @@ impl System for SirnnSystem {
     const PROTOCOL: Protocol = Protocol {
         name: "sirnn",
         parties: sirnn::PARTIES..=sirnn::PARTIES,
+        roles: &["server", "client"],
         security: |_, _| "semi-honest, 1 of 2 corrupt".into(),
         widths: &[32, 64],
         truncations: &[],
@@ -272,6 +276,7 @@ impl RingSystem for ClearSystem {
     const PROTOCOL: Protocol = Protocol {
         name: "clear",
         parties: 1..=16,
+        roles: &[],
         security: |_, _| "none: clear text".into(),
         widths: &[32, 64],
         truncations: &[],

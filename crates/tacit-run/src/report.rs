@@ -65,6 +65,9 @@ pub struct Report {
     pub protocol: String,
     /// The number of parties.
     pub parties: usize,
+    /// What they are called, for a protocol that has names for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<String>,
     /// How many of them may be corrupt, for a protocol that lets it be chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<usize>,
@@ -161,6 +164,12 @@ impl Report {
             tacit: env!("CARGO_PKG_VERSION").into(),
             protocol: instance.protocol.name.into(),
             parties: instance.parties,
+            roles: instance
+                .protocol
+                .roles
+                .iter()
+                .map(|&role| role.into())
+                .collect(),
             threshold: instance.protocol.threshold.then_some(instance.threshold),
             comparison: variants.then(|| instance.comparison.name().into()),
             opening: variants.then(|| instance.opening.name().into()),

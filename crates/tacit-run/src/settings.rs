@@ -11,7 +11,7 @@ use tacit_protocols::machine::Audience;
 use tacit_protocols::shamir::{Comparison, Opening};
 use tacit_sirnn::ot::Kind;
 
-use crate::{Error, Protocol, protocols};
+use crate::{Error, Protocol, Seat, protocols};
 
 /// One of a few things that are chosen by their names.
 pub(crate) trait Named: Copy + Sized + 'static {
@@ -230,9 +230,9 @@ pub struct Settings {
     #[serde(deserialize_with = "seconds")]
     pub timeout: Duration,
     /// The party that knows the weights; 0 if not given.
-    pub model_owner: Option<usize>,
+    pub model_owner: Option<Seat>,
     /// The party that knows the inputs and learns the outputs; 1 (0 if alone) if not given.
-    pub data_owner: Option<usize>,
+    pub data_owner: Option<Seat>,
 }
 
 impl Default for Settings {
@@ -266,20 +266,16 @@ impl Settings {
 
     /// Who owns what among so many parties.
     pub(crate) fn roles(&self, parties: usize) -> Result<Roles, Error> {
-        let check = |what: &str, party: usize| {
-            if party < parties {
-                return Ok(party);
-            }
-            let why = format!(
-                "{party} is not a party; they are 0 to {}",
-                parties.saturating_sub(1)
-            );
-            Err(Error::setting(what, why))
+        let number = |what: &str, seat: &Option<Seat>, default: usize| {
+            let chosen = seat.as_ref();
+            chosen.map_or(Ok(default), |seat| {
+                seat.number(what, self.protocol, parties)
+            })
         };
         let last = parties.saturating_sub(1);
-        let data_owner = check("data_owner", self.data_owner.unwrap_or(last.min(1)))?;
+        let data_owner = number("data_owner", &self.data_owner, last.min(1))?;
         Ok(Roles {
-            model_owner: check("model_owner", self.model_owner.unwrap_or(0))?,
+            model_owner: number("model_owner", &self.model_owner, 0)?,
             data_owner,
             receiver: Audience::One(data_owner),
         })
@@ -391,7 +387,7 @@ mod tests {
         let roles = Settings::default().roles(1).expect("one party");
         assert_eq!((roles.model_owner, roles.data_owner), (0, 0));
         let settings = Settings {
-            data_owner: Some(3),
+            data_owner: Some(Seat::Number(3)),
             ..Settings::default()
         };
         let error = settings.roles(3).expect_err("there is no party 3");

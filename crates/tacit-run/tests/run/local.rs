@@ -75,6 +75,7 @@ fn any_number_of_parties_follows_float() {
 static FIELDS: Protocol = Protocol {
     name: "fields",
     parties: 3..=63,
+    roles: &[],
     security: |parties, threshold| format!("{threshold} of {parties}"),
     widths: &[31, 61],
     truncations: &[],
