@@ -1,9 +1,12 @@
 """Predictions with SiRnn, between two parties."""
 
+import json
+
 import numpy as np
 import pytest
 
 import tacit
+from tacit.cli import main
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +102,23 @@ def test_operations_are_exact(op):
     """A wrong result, if only by a unit in the last place, is an error."""
     report = tacit.bench(op, 100, protocol="sirnn", ring=32)
     assert (report.protocol, report.truncation) == ("sirnn", "floor")
+
+
+def test_the_papers_table(tmp_path, capsys):
+    target = tmp_path / "table.json"
+    options = ["--ops", "trunc", "exp", "--n", "12000", "--json", str(target)]
+    assert main(["tables", "sirnn", *options]) == 0
+    assert "softspoken" in capsys.readouterr().out
+    rows = {(row["op"], row["transfers"]): row for row in json.loads(target.read_text())}
+    exact = {key: (row["paper"], row["formula"]) for key, row in rows.items()}
+    # Millionaires' of 12 bits 143, wrap and equality of 20 bits 319, an AND 18.5, conversions 37.5.
+    assert exact["trunc", "iknp"] == (None, 518)
+    assert exact["exp", "silent"] == (2120, 1945)
+    # A transfer of SoftSpoken with k = 4 takes a quarter of IKNP's, a silent one nearly nothing; of
+    # few, as trunc needs, silent ones are SoftSpoken's.
+    assert rows["exp", "softspoken"]["offline"] < 0.26 * rows["exp", "iknp"]["offline"]
+    assert rows["exp", "silent"]["offline"] < 0.5 * rows["exp", "softspoken"]["offline"]
+    assert rows["trunc", "silent"]["offline"] == rows["trunc", "softspoken"]["offline"]
+    for op in ("trunc", "exp"):
+        assert len({rows[op, ot]["online"] for ot in ("iknp", "softspoken", "silent")}) == 1
+    assert rows["trunc", "iknp"]["sum"] < 0.65 * 518
