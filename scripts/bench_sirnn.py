@@ -1,82 +1,166 @@
-"""Measures SiRnn: operations and functions by kind of transfer, and recurrent networks.
+"""Measures SiRnn: operations by kind of transfer, recurrent networks and networks of images.
 
     TACIT_MODELS=... TACIT_DATA=... make bench-sirnn
 
-Fills two sections of docs/results.md. `sirnn-operations`: seconds and bytes of each instance,
-beside those that the paper states or its formulas give. `sirnn-models`: the networks of spoken
-digits, on recordings that they were not trained on. Both parties are threads of one process.
+Fills sections of docs/results.md. `sirnn-operations`: seconds and bytes of each instance, beside
+the paper's. `sirnn-models`: the networks of spoken digits, on recordings that they were not trained
+on. `sirnn-papers`: the paper's networks with random weights. `sirnn-cnns`: MNIST's networks on test
+images. Both parties are threads of one process. A section whose data is missing is skipped.
 """
 
 import argparse
-import time
+import os
+import tempfile
+from itertools import product
+from pathlib import Path
 
 import numpy as np
 
+import recurrent_networks
 import tacit
-from accuracy import folder
+from accuracy import MNIST, folder, mnist
 from results import markdown, write_section
+from tacit.console import progress_bar
+from tacit.paper_sirnn import sirnn
 
-# Bytes of an instance in the paper, at 16 bits and 12 fraction bits; of the others by its formulas.
-PAPER = {"exp": "2120", "sigmoid": "< 5000", "tanh": "", "relu": "519", "trunc": "518"}
-TRANSFERS = ("softspoken", "iknp", "silent")
+OPERATIONS = ("exp", "sigmoid", "tanh", "relu", "trunc")
+TRANSFERS = ("softspoken", "silent")
+# Inputs that ranges are estimated from.
+SAMPLES = 64
+# Inputs predicted together, as many as fit into 4 GB.
+TOGETHER = {"industrial-72": 128, "google-30": 8, "deepsecure-b4": 2, "minionn-lstm": 32}
+# What the paper says of a network; the estimates are of its functions' traffic alone.
+PAPER = {
+    "industrial-72": "seconds; of 128, 0.1 s each; estimate 3.8 MB",
+    "google-30": "less than a minute; of 128, 1.1 s each; estimate 78 MB",
+    "deepsecure-b4": "figures not at hand",
+    "minionn-lstm": "figures not at hand",
+}
+COST = [
+    "fraction bits", "same answer, %", "largest error", "offline, s each", "online, s each",
+    "offline, MB each", "online, MB each", "peak memory, MB",
+]  # fmt: skip
 
 
-def operations(n, repeat):
+def operations(args):
     """Each operation over the 32-bit ring, functions with 12 fraction bits."""
-    rows = []
-    for op, paper in PAPER.items():
-        for ot in TRANSFERS:
-            bits = {} if op == "relu" else {"fraction_bits": 12}
-            report = tacit.bench(op, n, protocol="sirnn", ring=32, ot=ot, repeat=repeat, **bits)
-            offline, online = report.offline, report.online
-            sent = [sum(phase["bytes_sent"]) / n for phase in (offline, online)]
-            rows.append(
-                [op, ot, f"{n:,}"]
-                + [f"{phase['seconds']:.3f}" for phase in (offline, online)]
-                + [f"{sent[0]:.1f}", f"{sent[1]:.1f}", f"{sum(sent):.0f}", paper]
-                + [offline["rounds"] + online["rounds"]]
-            )
-            print(*rows[-1], sep=" | ", flush=True)
+
+    def line(row):
+        seconds = [f"{row[f'{phase}_seconds']:.3f}" for phase in ("offline", "online")]
+        sent = [f"{row[name]:.1f}" for name in ("offline", "online", "sum")]
+        paper = [f"{row[name]:.0f}" if row[name] else "" for name in ("paper", "formula")]
+        return [
+            row["op"],
+            row["transfers"],
+            f"{row['n']:,}",
+            *seconds,
+            *sent,
+            *paper,
+            row["rounds"],
+        ]
+
+    def show(row):
+        print(*line(row), sep=" | ", flush=True)
+
+    rows = sirnn(OPERATIONS, n=args.n, repeat=args.repeat, observe=show)
     headings = [
         "operation", "transfers", "n", "offline, s", "online, s", "bytes each, offline", "online",
-        "sum", "paper", "hops",
+        "sum", "paper", "by its formulas", "hops",
     ]  # fmt: skip
-    words = f"Medians of {repeat}, 32-bit ring; functions of 20 bits, 12 of them fraction."
-    return f"{words}\n\n{markdown(headings, rows)}"
+    words = f"Medians of {args.repeat}, 32-bit ring; functions of 20 bits, 12 of them fraction."
+    return f"{words}\n\n{markdown(headings, map(line, rows))}"
 
 
-def networks(count, batch):
+def predict(model, x, ot, batch, labels=None):
+    """A prediction's report and its columns of `COST`."""
+    # The report has the most memory of this process so far: forget that of earlier runs.
+    Path("/proc/self/clear_refs").write_text("5")
+    with progress_bar() as progress:
+        result = tacit.local("sirnn", ot=ot).predict(
+            model, x, labels, check=True, batch=batch, progress=progress
+        )
+    report, phases = result.report, (result.report.offline, result.report.online)
+    return report, [
+        report.fraction_bits,
+        f"{100 * report.agreement:.2f}",
+        f"{report.max_abs_error:.1e}",
+        *(f"{phase['seconds'] / len(x):.2f}" for phase in phases),
+        *(f"{sum(phase['bytes_sent']) / len(x) / 1e6:.1f}" for phase in phases),
+        f"{report.peak_memory_bytes / 1e6:.0f}",
+    ]
+
+
+def table(headings, lines):
+    """A table whose lines are shown as they are made."""
+    rows = []
+    for line in lines:
+        print(*line, sep=" | ", flush=True)
+        rows.append(line)
+    return markdown(headings, rows)
+
+
+def trained(names, samples, x, labels, batch):
+    """The table of networks that were trained, on inputs with labels."""
+
+    def line(name, ot):
+        path = folder("TACIT_MODELS") / f"{name}.onnx"
+        model = tacit.compile(path, samples=samples(name), ring=32)
+        inputs = x.reshape(len(x), *model.input_shape)
+        clear = (model.reference(inputs).argmax(1) == labels).mean()
+        report, cost = predict(model, inputs, ot, batch, labels)
+        accuracy = [f"{100 * share:.2f}" for share in (clear, report.accuracy)]
+        return [name, ot, len(x), report.batch, *accuracy, *cost]
+
+    headings = ["model", "transfers", "inputs", "batch", "float, %", "private, %", *COST]
+    return table(headings, (line(name, ot) for name, ot in product(names, TRANSFERS)))
+
+
+def recordings(args):
     """Recurrent networks on spoken digits."""
     data = np.load(folder("TACIT_DATA") / "fsdd" / "fsdd-logmel.npz")
-    chosen = np.linspace(0, len(data["x_test"]) - 1, count).astype(int)
-    x = (data["x_test"][chosen] / 127.5 - 1).astype(np.float32)
-    labels = data["y_test"][chosen]
-    samples = (data["x_train"][:64] / 127.5 - 1).astype(np.float32)
-    rows = []
-    for name in ("gru-fsdd", "fastgrnn-fsdd"):
-        path = folder("TACIT_MODELS") / f"{name}.onnx"
-        model = tacit.compile(path, samples=samples, ring=32)
-        reference = model.reference(x).argmax(1)
-        for ot in ("softspoken", "silent"):
-            start = time.perf_counter()
-            session = tacit.local("sirnn", ot=ot)
-            report = session.predict(model, x, labels=labels, check=True, batch=batch).report
-            offline, online = report.offline, report.online
-            sent = [sum(phase["bytes_sent"]) / count / 1e6 for phase in (offline, online)]
-            rows.append(
-                [name, ot, count, batch, report.fraction_bits]
-                + [f"{100 * np.mean(reference == labels):.2f}", f"{100 * report.accuracy:.2f}"]
-                + [f"{100 * report.agreement:.2f}", f"{report.max_abs_error:.3f}"]
-                + [f"{phase['seconds'] / count:.2f}" for phase in (offline, online)]
-                + [f"{sent[0]:.1f}", f"{sent[1]:.1f}", f"{time.perf_counter() - start:.0f}"]
-            )
-            print(*rows[-1], sep=" | ", flush=True)
-    headings = [
-        "model", "transfers", "recordings", "batch", "fraction bits", "float, %", "private, %",
-        "same answer, %", "largest error", "offline, s each", "online, s each", "offline, MB each",
-        "online, MB each", "in all, s",
-    ]  # fmt: skip
-    return markdown(headings, rows)
+    chosen = np.linspace(0, len(data["x_test"]) - 1, args.recordings).astype(int)
+    x, samples = (
+        (part / 127.5 - 1).astype(np.float32)
+        for part in (data["x_test"][chosen], data["x_train"][:SAMPLES])
+    )
+    names = ("gru-fsdd", "fastgrnn-fsdd")
+    return trained(names, lambda name: samples, x, data["y_test"][chosen], args.batch)
+
+
+def cnns(args):
+    """MNIST's networks on test images."""
+    x, labels = (part[: args.images] for part in mnist(folder("TACIT_DATA")))
+
+    def samples(name):
+        return np.load(folder("TACIT_MODELS") / f"{name}.samples.npz")["x"]
+
+    return trained(MNIST, samples, x, labels, args.batch)
+
+
+def papers(args):
+    """The paper's networks, of one input and of several together."""
+
+    def lines(name, temporary):
+        path, x = recurrent_networks.save_onnx(name, temporary, SAMPLES + TOGETHER[name])
+        model = tacit.compile(path, samples=x[:SAMPLES], ring=32)
+        x = x[SAMPLES:]
+        largest = np.abs(model.reference(x)).max()
+        for ot, n in product(TRANSFERS, (1, len(x))):
+            report, cost = predict(model, x[:n], ot, batch=n)
+            functions = [
+                sum(np.prod(layer["shape"]) for layer in report.layers if layer["op"] == op)
+                for op in ("Sigmoid", "Tanh")
+            ]
+            yield [name, ot, n, *functions, f"{largest:.2f}", *cost, PAPER[name]]
+
+    headings = ["model", "transfers", "inputs", "sigmoids", "tanhs", "largest output", *COST]
+    with tempfile.TemporaryDirectory() as temporary:
+        every = (line for name in args.networks for line in lines(name, temporary))
+        return table([*headings, "paper"], every)
+
+
+SECTIONS = {"operations": operations, "models": recordings, "papers": papers, "cnns": cnns}
+NEEDED = {"models": ("TACIT_MODELS", "TACIT_DATA"), "cnns": ("TACIT_MODELS", "TACIT_DATA")}
 
 
 def main():
@@ -84,13 +168,17 @@ def main():
     options.add_argument("--n", type=int, default=100_000)
     options.add_argument("--repeat", type=int, default=3)
     options.add_argument("--recordings", type=int, default=300)
-    options.add_argument("--batch", type=int, default=10)
-    options.add_argument("--only", choices=("operations", "models"))
+    options.add_argument("--images", type=int, default=100)
+    options.add_argument("--batch", type=int, default=10, help="of trained networks")
+    options.add_argument("--networks", nargs="+", choices=TOGETHER, default=[*TOGETHER])
+    options.add_argument("--only", choices=SECTIONS)
     args = options.parse_args()
-    if args.only != "models":
-        write_section("sirnn-operations", operations(args.n, args.repeat))
-    if args.only != "operations":
-        write_section("sirnn-models", networks(args.recordings, args.batch))
+    for name in [args.only] if args.only else SECTIONS:
+        missing = [variable for variable in NEEDED.get(name, ()) if not os.environ.get(variable)]
+        if missing:
+            print(f"skipped '{name}': {' and '.join(missing)} must name the folders of the data")
+        else:
+            write_section(f"sirnn-{name}", SECTIONS[name](args))
 
 
 if __name__ == "__main__":

@@ -79,29 +79,35 @@ def weights(name):
 
 def save_onnx(name, folder):
     """Writes the network as `folder/name.onnx` and returns the path."""
-    import onnx
-    from onnx import TensorProto, helper, numpy_helper
+    from onnx import helper
 
-    nodes, constants, parameters = [], [], iter(weights(name))
+    nodes, constants, parameters = [], {}, iter(weights(name))
     value = "input"
     for i, layer in enumerate(NETWORKS[name]):
         inputs, made = [value], f"{layer[0]}{i}"
         if layer[0] in ("conv", "fc"):
             for part, array in zip(("weight", "bias"), next(parameters), strict=True):
-                constants.append(numpy_helper.from_array(array, f"{made}.{part}"))
+                constants[f"{made}.{part}"] = array
                 inputs.append(f"{made}.{part}")
         kind, attributes = _onnx_operation(layer)
         nodes.append(helper.make_node(kind, inputs, [made], made, **attributes))
         value = made
-    graph = helper.make_graph(
-        nodes,
-        name,
-        [helper.make_tensor_value_info("input", TensorProto.FLOAT, ["N", 1, 28, 28])],
-        [helper.make_tensor_value_info(value, TensorProto.FLOAT, ["N", 10])],
-        constants,
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     path = Path(folder) / f"{name}.onnx"
+    return write_onnx(path, nodes, constants, ("input", [1, 28, 28]), (value, [10]))
+
+
+def write_onnx(path, nodes, constants, given, result):
+    """Writes a model of one input and one output, each a name and an item's shape."""
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    ends = [
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", *shape])]
+        for name, shape in (given, result)
+    ]
+    arrays = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, path.stem, *ends, arrays)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(model, path)
     return path
 

@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "examples" / "digits"))
+sys.path[:0] = [str(ROOT / "examples" / "digits"), str(ROOT / "scripts")]
 
 import data  # noqa: E402
 import tacit  # noqa: E402

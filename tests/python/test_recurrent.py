@@ -5,6 +5,7 @@ import onnxruntime
 import pytest
 from onnx import helper
 
+import recurrent_networks
 import tacit
 
 RNG = np.random.default_rng(1)
@@ -16,12 +17,13 @@ def floats(*shape, scale=1.0):
     return RNG.uniform(-scale, scale, shape).astype(np.float32)
 
 
-def compare(path, x, bound=5e-4):
+def compare(path, x, bound=5e-4, protocol="falcon", ring=None):
     """The model in float32 and as predicted privately, beside onnxruntime."""
-    expected = onnxruntime.InferenceSession(str(path)).run(None, {"x": x})[0]
-    model = tacit.compile(path, samples=x)
+    session = onnxruntime.InferenceSession(str(path))
+    expected = session.run(None, {session.get_inputs()[0].name: x})[0]
+    model = tacit.compile(path, samples=x, ring=ring)
     np.testing.assert_allclose(model.reference(x), expected, atol=1e-5)
-    output = tacit.local().predict(model, x).output
+    output = tacit.local(protocol).predict(model, x).output
     assert output.shape == expected.shape
     np.testing.assert_allclose(output, expected, atol=bound)
 
@@ -77,3 +79,40 @@ def test_reference_model(name, protocol, items, models):
     output = tacit.local(protocol).predict(model, x[32 : 32 + items]).output
     np.testing.assert_allclose(output, logits[32 : 32 + items], atol=0.02)
     assert (output.argmax(1) == logits[32 : 32 + items].argmax(1)).all()
+
+
+GRNN = {"steps": 3, "inputs": 5, "hidden": 8, "classes": 4, "zeta": 0.9, "nu": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("build", "sizes"),
+    [
+        (recurrent_networks.fastgrnn, GRNN),
+        (recurrent_networks.fastgrnn, {**GRNN, "ranks": (3, 4)}),
+        (recurrent_networks.lstm, {"steps": 2, "inputs": 5, "hidden": 8, "layers": 2}),
+        (recurrent_networks.tanh_network, {"sizes": [12, 8, 8, 4]}),
+    ],
+)
+def test_the_papers_networks_between_two_parties(build, sizes, tmp_path):
+    """Over 32 bits, as they are measured, in a small size."""
+    path = tmp_path / "network.onnx"
+    x = recurrent_networks.save(path, 20, build, **sizes)
+    compare(path, x, 2e-3, "sirnn", 32)
+
+
+@pytest.mark.parametrize(
+    ("name", "sigmoids", "tanhs"),
+    [
+        ("industrial-72", 7 * 64, 7 * 64),
+        ("google-30", 99 * 100, 99 * 100),
+        ("minionn-lstm", 2 * 600, 2 * 400),
+    ],
+)
+def test_the_papers_networks_have_the_papers_functions(name, sigmoids, tanhs, tmp_path):
+    path, x = recurrent_networks.save_onnx(name, tmp_path, 2)
+    layers = tacit.compile(path, samples=x, ring=32).plan_for("sirnn")["layers"]
+    found = {
+        op: sum(np.prod(layer["shape"]) for layer in layers if layer["op"] == op)
+        for op in ("Sigmoid", "Tanh")
+    }
+    assert found == {"Sigmoid": sigmoids, "Tanh": tanhs}
