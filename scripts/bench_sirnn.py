@@ -43,7 +43,7 @@ COST = [
 
 
 def operations(args):
-    """Each operation over the 32-bit ring, functions with 12 fraction bits."""
+    """Each operation over the 32-bit ring, functions of 16 bits."""
 
     def line(row):
         seconds = [f"{row[f'{phase}_seconds']:.3f}" for phase in ("offline", "online")]
@@ -67,7 +67,7 @@ def operations(args):
         "operation", "transfers", "n", "offline, s", "online, s", "bytes each, offline", "online",
         "sum", "paper", "by its formulas", "hops",
     ]  # fmt: skip
-    words = f"Medians of {args.repeat}, 32-bit ring; functions of 20 bits, 12 of them fraction."
+    words = f"Medians of {args.repeat}, 32-bit ring; functions of 16 bits, 12 of them fraction."
     return f"{words}\n\n{markdown(headings, map(line, rows))}"
 
 
@@ -104,7 +104,7 @@ def trained(names, samples, x, labels, batch):
 
     def line(name, ot):
         path = folder("TACIT_MODELS") / f"{name}.onnx"
-        model = tacit.compile(path, samples=samples(name), ring=32)
+        model = tacit.compile(path, samples=samples(name))
         inputs = x.reshape(len(x), *model.input_shape)
         clear = (model.reference(inputs).argmax(1) == labels).mean()
         report, cost = predict(model, inputs, ot, batch, labels)
@@ -142,7 +142,7 @@ def papers(args):
 
     def lines(name, temporary):
         path, x = recurrent_networks.save_onnx(name, temporary, SAMPLES + TOGETHER[name])
-        model = tacit.compile(path, samples=x[:SAMPLES], ring=32)
+        model = tacit.compile(path, samples=x[:SAMPLES])
         x = x[SAMPLES:]
         largest = np.abs(model.reference(x)).max()
         for ot, n in product(TRANSFERS, (1, len(x))):

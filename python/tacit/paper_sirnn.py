@@ -9,6 +9,9 @@ from .session import bench
 
 TRANSFERS = ("softspoken", "iknp", "silent")
 RING = 32
+PRECISION = 16
+"""Bits of a function's argument and result, as in the paper."""
+FUNCTIONS = ("exp", "sigmoid", "tanh", "reciprocal", "rsqrt")
 TRUNCATED = 12
 """Bits that a shift drops; also the fraction bits of functions."""
 SECURITY = 128
@@ -82,7 +85,7 @@ def sirnn(
     repeat: int = 1,
     observe: Callable[[dict[str, Any]], None] = lambda row: None,
 ) -> list[dict[str, Any]]:
-    """Operations under SiRnn over the 32-bit ring, functions of 20 bits of which 12 are fraction.
+    """Operations under SiRnn over the 32-bit ring, functions of 16 bits of which 12 are fraction.
 
     Bytes that both parties together send for an instance, as metered over `n` of them, beside the
     paper's; seconds of all instances, medians of `repeat` runs in this process. An instance of
@@ -100,8 +103,10 @@ def _row(op: str, ot: str, n: int, repeat: int) -> dict[str, Any]:
     instances = {"matmul": 1, "conv": 1}.get(op, n)
     size = SIDE if op == "matmul" else instances
     signs = op in ("drelu", "relu", "maxpool", "compare")
-    bits = {} if signs else {"fraction_bits": TRUNCATED}
-    report = bench(op, size, protocol="sirnn", ring=RING, ot=ot, repeat=repeat, **bits)
+    numbers = {"ring": RING} if signs else {"ring": RING, "fraction_bits": TRUNCATED}
+    if op in FUNCTIONS:
+        numbers = {"precision": PRECISION, "fraction_bits": TRUNCATED}
+    report = bench(op, size, protocol="sirnn", ot=ot, repeat=repeat, **numbers)
     paper, formula = SIRNN[op]
     phases = {"offline": report.offline, "online": report.online}
     bytes_each = {name: sum(phase["bytes_sent"]) / instances for name, phase in phases.items()}

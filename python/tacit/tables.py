@@ -105,7 +105,7 @@ def traffic(args: argparse.Namespace) -> None:
     out.print(traffic_table(rows))
     out.print(
         "Bytes that both parties together send for an instance, metered, over the 32-bit ring; "
-        "functions of 20 bits, 12 of them fraction. The paper's are stated or by the formulas of "
+        "functions of 16 bits, 12 of them fraction. The paper's are stated or by the formulas of "
         "its building blocks, with 128 bits a transfer as iknp has them; its functions have 16 "
         f"bits. matmul: two matrices of {SIDE} x {SIDE}; conv: an image. Of few transfers silent "
         "ones are softspoken's, which cost less."

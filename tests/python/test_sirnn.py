@@ -50,6 +50,8 @@ def test_every_tensor_has_a_width_of_its_own(digits_path, digits_samples, digits
         assert metered["bytes_sent"] == cost[phase]["bytes_sent"]
     public = tacit.compile(digits_path, samples=digits_samples, public_model=True)
     assert np.array_equal(run.output, tacit.local("sirnn").predict(public, x).output)
+    apart = tacit.local("sirnn", processes=True).predict(model, x)
+    assert np.array_equal(run.output, apart.output)
     falcon = tacit.local("falcon").predict(insisted, x[:2])
     assert np.abs(falcon.output - run.output[:2]).max() < 0.1
 

@@ -64,7 +64,7 @@ impl CompileOptions {
     }
 
     /// Bits of values with widths of their own in a run of the protocol, if they have them there.
-    fn precision_for(&self, protocol: &Protocol) -> Option<u32> {
+    pub(crate) fn precision_for(&self, protocol: &Protocol) -> Option<u32> {
         let asked = self.ring.is_some() || self.field.is_some() || self.fraction_bits.is_some();
         let plain = !asked && self.order == Order::default();
         let own = (protocol.mixed && plain).then_some(DEFAULT_PRECISION);

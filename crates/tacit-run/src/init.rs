@@ -335,11 +335,18 @@ impl Setup<'_> {
             plan.order.name(),
             plan.public_model,
         );
+        let precision = plan.precision_for(protocol);
         text += &match plan.fraction_bits {
             Some(bits) => format!("fraction_bits = {bits}\n"),
+            None if precision.is_some() => String::new(),
             None => "# fraction_bits = 18  # the planner's choice if not given\n".into(),
         };
         if self.is_model_owner(party) {
+            if let Some(bits) = precision {
+                text += &format!(
+                    "precision = {bits}  # every tensor has a width of its own, values up to so many bits\n"
+                );
+            }
             if let Some(range) = plan.input_range {
                 text += &format!("input_range = {range:?}\n");
             }
