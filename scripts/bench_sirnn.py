@@ -1,15 +1,31 @@
-"""Measures SiRnn: operations by kind of transfer, recurrent networks and networks of images.
+r"""Measures SiRnn: operations by kind of transfer, recurrent networks and networks of images.
 
-    TACIT_MODELS=... TACIT_DATA=... make bench-sirnn
+    TACIT_MODELS=... TACIT_DATA=... SCI=... make bench-sirnn
 
 Fills sections of docs/results.md. `sirnn-operations`: seconds and bytes of each instance, beside
 the paper's. `sirnn-models`: the networks of spoken digits, on recordings that they were not trained
 on. `sirnn-papers`: the paper's networks with random weights. `sirnn-cnns`: MNIST's networks on test
 images. Both parties are threads of one process. A section whose data is missing is skipped.
+
+`sirnn-peers`, where `SCI` is the folder of the authors' programs: theirs and ours in turn on this
+machine. They are the tests `sigmoid`, `tanh`, `exp`, `sqrt` (of which it is the inverse) and `relu`
+of github.com/mpc-msri/EzPC, folder SCI, built with optimization, say
+
+    g++ -std=c++17 -O3 -pthread -fopenmp -maes -msse4.1 -mavx2 -mrdseed -faligned-new \
+        -Isrc -IEIGEN tests/test_ring_sigmoid.cpp src/Math/math-functions.cpp \
+        src/LinearOT/linear-ot.cpp src/BuildingBlocks/{aux*,trunc*,value*}.cpp \
+        src/GC/{emp-tool,halfgate_gen,halfgate_eva}.cpp -lssl -lcrypto -lgmp -o sigmoid
+
+Their parties are processes of two threads on loopback over plain TCP, ours two threads of one
+process. Of both it is the time after the base transfers, and of ours the sum of both phases. Both
+have 16-bit numbers of which 12 are fraction (relu: 32).
 """
 
 import argparse
 import os
+import re
+import statistics
+import subprocess
 import tempfile
 from itertools import product
 from pathlib import Path
@@ -21,10 +37,14 @@ import tacit
 from accuracy import MNIST, folder, mnist
 from results import markdown, write_section
 from tacit.console import progress_bar
-from tacit.paper_sirnn import sirnn
+from tacit.paper_sirnn import measure, sirnn
 
 OPERATIONS = ("exp", "sigmoid", "tanh", "relu", "trunc")
 TRANSFERS = ("softspoken", "silent")
+# Our operations and the authors' programs of the same.
+PEERS = {"relu": "relu", "exp": "exp", "sigmoid": "sigmoid", "tanh": "tanh", "rsqrt": "sqrt"}
+# They listen on this port, the next, and those by 50 and 100 higher.
+PORT = 32000
 # Inputs that ranges are estimated from.
 SAMPLES = 64
 # Inputs predicted together, as many as fit into 4 GB.
@@ -137,6 +157,51 @@ def cnns(args):
     return trained(MNIST, samples, x, labels, args.batch)
 
 
+def their_run(program, n):
+    """Seconds and bytes of the authors' program."""
+    command = [program, f"N={n}", "nt=2", f"p={PORT}"]
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    with subprocess.Popen([*command, "r=1"], **options) as server:
+        subprocess.run([*command, "r=2"], check=True, timeout=600, **options)
+        printed = server.communicate(timeout=60)[0]
+    seconds = float(re.search(r"Time\s+([\d.]+) ms", printed)[1]) / 1000
+    return seconds, int(re.search(r"Bytes Sent\s+(\d+)", printed)[1])
+
+
+def our_run(op, n, ot):
+    """Seconds offline, online and together, and bytes."""
+    report = measure(op, n, ot, repeat=1)
+    phases = (report.offline, report.online)
+    seconds = [phase["seconds"] for phase in phases]
+    return *seconds, sum(seconds), sum(sum(phase["bytes_sent"]) for phase in phases)
+
+
+def peers(args):
+    """Operations beside the authors' programs."""
+    programs = folder("SCI")
+
+    def line(op, name, n):
+        theirs, ours = [], {ot: [] for ot in TRANSFERS}
+        for _ in range(args.repeat):
+            theirs.append(their_run(programs / name, n))
+            for ot, runs in ours.items():
+                runs.append(our_run(op, n, ot))
+        their_seconds, their_bytes = map(statistics.median, zip(*theirs, strict=True))
+        for ot, runs in ours.items():
+            *seconds, sent = map(statistics.median, zip(*runs, strict=True))
+            times = [f"{v:.2f}" for v in (their_seconds, *seconds, seconds[-1] / their_seconds)]
+            sizes = [f"{their_bytes / n:.0f}", f"{sent / n:.0f}", f"{sent / their_bytes:.2f}"]
+            yield [op, f"{n:,}", ot, *times, *sizes]
+
+    headings = [
+        "operation", "n", "our transfers", "theirs, s", "ours offline, s", "online", "sum",
+        "ours / theirs", "their bytes each", "ours", "ours / theirs",
+    ]  # fmt: skip
+    cases = product(PEERS.items(), (10_000, 100_000))
+    rows = table(headings, (row for (op, name), n in cases for row in line(op, name, n)))
+    return f"Medians of {args.repeat}, in turn.\n\n{rows}"
+
+
 def papers(args):
     """The paper's networks, of one input and of several together."""
 
@@ -159,8 +224,18 @@ def papers(args):
         return table([*headings, "paper"], every)
 
 
-SECTIONS = {"operations": operations, "models": recordings, "papers": papers, "cnns": cnns}
-NEEDED = {"models": ("TACIT_MODELS", "TACIT_DATA"), "cnns": ("TACIT_MODELS", "TACIT_DATA")}
+SECTIONS = {
+    "operations": operations,
+    "peers": peers,
+    "models": recordings,
+    "papers": papers,
+    "cnns": cnns,
+}
+NEEDED = {
+    "peers": ("SCI",),
+    "models": ("TACIT_MODELS", "TACIT_DATA"),
+    "cnns": ("TACIT_MODELS", "TACIT_DATA"),
+}
 
 
 def main():
@@ -176,7 +251,7 @@ def main():
     for name in [args.only] if args.only else SECTIONS:
         missing = [variable for variable in NEEDED.get(name, ()) if not os.environ.get(variable)]
         if missing:
-            print(f"skipped '{name}': {' and '.join(missing)} must name the folders of the data")
+            print(f"skipped '{name}': {' and '.join(missing)} must name folders, see above")
         else:
             write_section(f"sirnn-{name}", SECTIONS[name](args))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .report import Report
 from .session import bench
 
 TRANSFERS = ("softspoken", "iknp", "silent")
@@ -99,14 +100,20 @@ def sirnn(
     return rows
 
 
+def measure(op: str, n: int, ot: str, repeat: int) -> Report:
+    """An operation under SiRnn, with numbers as wide as the paper's."""
+    numbers = {"ring": RING, "fraction_bits": TRUNCATED}
+    if op in FUNCTIONS:
+        numbers = {"precision": PRECISION, "fraction_bits": TRUNCATED}
+    elif op in ("drelu", "relu", "maxpool", "compare"):
+        numbers = {"ring": RING}
+    return bench(op, n, protocol="sirnn", ot=ot, repeat=repeat, **numbers)
+
+
 def _row(op: str, ot: str, n: int, repeat: int) -> dict[str, Any]:
     instances = {"matmul": 1, "conv": 1}.get(op, n)
     size = SIDE if op == "matmul" else instances
-    signs = op in ("drelu", "relu", "maxpool", "compare")
-    numbers = {"ring": RING} if signs else {"ring": RING, "fraction_bits": TRUNCATED}
-    if op in FUNCTIONS:
-        numbers = {"precision": PRECISION, "fraction_bits": TRUNCATED}
-    report = bench(op, size, protocol="sirnn", ot=ot, repeat=repeat, **numbers)
+    report = measure(op, size, ot, repeat)
     paper, formula = SIRNN[op]
     phases = {"offline": report.offline, "online": report.online}
     bytes_each = {name: sum(phase["bytes_sent"]) / instances for name, phase in phases.items()}
