@@ -228,8 +228,8 @@ def add_run_options(command: argparse.ArgumentParser) -> None:
         "--precision",
         type=int,
         metavar="BITS",
-        help="give every tensor a width of its own, up to so many bits; models in sirnn: 16 if "
-        "neither --ring nor --fraction-bits is given",
+        help="give every tensor a width of its own, up to so many bits; models in sirnn: 16 or as "
+        "many as they need if neither --ring nor --fraction-bits is given",
     )
     add(
         "--key-bits",

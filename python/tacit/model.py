@@ -166,8 +166,9 @@ def compile(
         Fraction bits of the fixed-point numbers; chosen by the planner when not given.
     precision
         Gives every tensor a width and a scale of its own: up to so many bits, 8 to 32, for the
-        values that share a scale. SiRnn takes 16 when neither this nor `ring` nor `fraction_bits`
-        is given; the other protocols then compute the same program over the 64-bit ring.
+        values that share a scale. SiRnn does so unasked when neither `ring` nor `fraction_bits` is
+        given, with 16 bits or as many more as the ranges need. Asked for, every protocol with a
+        64-bit ring computes that program.
     order
         `multiply-then-truncate` or `truncate-then-multiply`.
     public_model

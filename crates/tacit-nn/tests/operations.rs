@@ -8,7 +8,7 @@ mod recorder;
 use common::*;
 use recorder::run_fixed;
 use tacit_nn::onnx::proto::*;
-use tacit_nn::plan::{Order, PlanOptions, plan};
+use tacit_nn::plan::{Order, PlanOptions, Precision, plan};
 use tacit_nn::reference;
 
 /// The model's float32 output must be `expected`; every kind of plan must follow it.
@@ -32,7 +32,7 @@ fn check(
         distance(&after, expected) < 1e-5,
         "{after:?} instead of {expected:?} after optimisation"
     );
-    for (ring_bits, order, public_model, precision, bound) in [
+    for (ring_bits, order, public_model, bits, bound) in [
         (64, Order::MultiplyThenTruncate, false, None, 1e-3),
         (64, Order::MultiplyThenTruncate, true, None, 1e-3),
         (64, Order::TruncateThenMultiply, false, None, 1e-2),
@@ -44,7 +44,7 @@ fn check(
             ring_bits,
             order,
             public_model,
-            precision,
+            precision: bits.map(Precision::Bits),
             samples: Some(x),
             ..PlanOptions::default()
         };

@@ -7,7 +7,7 @@ mod recorder;
 use common::*;
 use recorder::run_fixed;
 use tacit_nn::Graph;
-use tacit_nn::plan::{Plan, PlanError, PlanOptions, plan};
+use tacit_nn::plan::{Layer, Plan, PlanError, PlanOptions, Precision, plan};
 use tacit_nn::reference;
 
 fn noise(seed: usize, n: usize, reach: f32) -> Vec<f32> {
@@ -40,7 +40,7 @@ fn planned(graph: &Graph, precision: u32, samples: &[f32]) -> Result<Plan, PlanE
     plan(
         graph,
         &PlanOptions {
-            precision: Some(precision),
+            precision: Some(Precision::Bits(precision)),
             samples: Some(samples),
             ..PlanOptions::default()
         },
@@ -109,7 +109,7 @@ fn what_makes_no_sense_is_refused() {
             ..PlanOptions::default()
         },
     ] {
-        let precision = Some(16);
+        let precision = Some(Precision::Bits(16));
         let options = PlanOptions {
             precision,
             ..options
@@ -164,5 +164,32 @@ fn hostile_widths_are_refused() {
     ] {
         let error = refused(change);
         assert!(error.contains(why), "{error} without {why}");
+    }
+}
+
+/// Without samples the ranges are wider, so that more bits are asked for half of them to be fraction.
+#[test]
+fn the_precision_is_what_the_ranges_need() {
+    let (graph, x) = (gated(), noise(9, 60, 2.0));
+    let of = |samples| {
+        let options = PlanOptions {
+            precision: Some(Precision::Auto),
+            samples,
+            ..PlanOptions::default()
+        };
+        plan(&graph, &options).expect("it fits")
+    };
+    let widest = |plan: &Plan| {
+        plan.layers
+            .iter()
+            .filter_map(|l| l.widths.map(|w| w.bits))
+            .max()
+    };
+    let (seen, unseen) = (of(Some(&x)), of(None));
+    assert!(widest(&seen) < widest(&unseen), "{:?}", widest(&seen));
+    assert!(unseen.warnings.is_empty(), "{:?}", unseen.warnings);
+    for plan in [seen, unseen] {
+        let half = |layer: &Layer| layer.widths.is_some_and(|w| w.fraction_bits >= 8);
+        assert!(plan.layers.iter().all(half));
     }
 }

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 use tacit_nn::onnx::{self, ImportOptions};
 use tacit_nn::plan::{
-    DEFAULT_PRECISION, KeyBitsChoice, LayerCalls, Order, PlanOptions, WIDTHS, numbers, plan,
+    KeyBitsChoice, LayerCalls, Order, PlanOptions, Precision, WIDTHS, numbers, plan,
 };
 use tacit_nn::{Graph, Plan, reference};
 use tacit_protocols::Cost;
@@ -33,7 +33,8 @@ pub struct CompileOptions {
     /// Fraction bits of every value; the planner's choice if not given.
     pub fraction_bits: Option<u32>,
     /// Gives every tensor a width and a scale of its own, values that share a scale up to so many
-    /// bits. Where the protocol gains by it and neither a ring nor fraction bits are given it is 16.
+    /// bits. A protocol that gains by it does so unasked where neither a ring nor fraction bits are
+    /// given, with 16 bits or as many more as the values' ranges need.
     pub precision: Option<u32>,
     /// Whether products are truncated after (`multiply-then-truncate`) or their factors before
     /// (`truncate-then-multiply`).
@@ -64,11 +65,11 @@ impl CompileOptions {
     }
 
     /// Bits of values with widths of their own in a run of the protocol, if they have them there.
-    pub(crate) fn precision_for(&self, protocol: &Protocol) -> Option<u32> {
+    pub(crate) fn precision_for(&self, protocol: &Protocol) -> Option<Precision> {
         let asked = self.ring.is_some() || self.field.is_some() || self.fraction_bits.is_some();
         let plain = !asked && self.order == Order::default();
-        let own = (protocol.mixed && plain).then_some(DEFAULT_PRECISION);
-        self.precision.or(own)
+        let own = (protocol.mixed && plain).then_some(Precision::Auto);
+        self.precision.map(Precision::Bits).or(own)
     }
 
     /// How the key bits are chosen.
@@ -128,7 +129,7 @@ impl Compiled {
             samples: samples.map(|s| (s.values.to_vec(), s.shape.to_vec())),
         };
         Ok(Compiled {
-            plan: source.plan(&graph, width, options.precision)?,
+            plan: source.plan(&graph, width, options.precision.map(Precision::Bits))?,
             others: Default::default(),
             mixed: OnceLock::new(),
             graph,
@@ -242,7 +243,7 @@ fn declared(instance: &Instance, layers: &[LayerCalls]) -> Result<(Cost, Cost), 
 
 impl Source {
     /// Plans the model for so many bits, and with widths of their own for so precise values.
-    fn plan(&self, graph: &Graph, width: u32, precision: Option<u32>) -> Result<Plan, Error> {
+    fn plan(&self, graph: &Graph, width: u32, precision: Option<Precision>) -> Result<Plan, Error> {
         let options = &self.options;
         Ok(plan(
             graph,

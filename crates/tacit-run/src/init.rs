@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use tacit_net::certs::{self, CERTIFICATE_FILE, DEFAULT_VALIDITY, KEY_FILE};
-use tacit_nn::plan::{Roles, is_field};
+use tacit_nn::plan::{Precision, Roles, is_field};
 use tacit_sirnn::ot::Kind;
 
 use crate::protocol::{Instance, Protocol};
@@ -326,27 +326,36 @@ impl Setup<'_> {
         let (width, protocol) = (self.instance.width, self.instance.protocol);
         let kind = if is_field(width) { "field" } else { "ring" };
         let widths: Vec<_> = protocol.widths.iter().map(u32::to_string).collect();
+        let precision = plan.precision_for(protocol);
+        // A ring that is insisted on has all tensors of one width.
+        let open = if precision == Some(Precision::Auto) {
+            "# "
+        } else {
+            ""
+        };
         let mut text = format!(
             "\n[plan]  # the same at every party\n\
-             {kind} = {width}             # {} bits\n\
+             {open}{kind} = {width}             # {} bits\n\
              order = \"{}\"\n\
              public_model = {}  # whether every party may know the weights\n",
             widths.join(" or "),
             plan.order.name(),
             plan.public_model,
         );
-        let precision = plan.precision_for(protocol);
         text += &match plan.fraction_bits {
             Some(bits) => format!("fraction_bits = {bits}\n"),
             None if precision.is_some() => String::new(),
             None => "# fraction_bits = 18  # the planner's choice if not given\n".into(),
         };
         if self.is_model_owner(party) {
-            if let Some(bits) = precision {
-                text += &format!(
-                    "precision = {bits}  # every tensor has a width of its own, values up to so many bits\n"
-                );
-            }
+            text += &match precision {
+                Some(Precision::Bits(bits)) => format!("precision = {bits}\n"),
+                Some(Precision::Auto) => {
+                    "# precision = 16  # bits of values; each tensor has a width of its own\n"
+                        .into()
+                }
+                None => String::new(),
+            };
             if let Some(range) = plan.input_range {
                 text += &format!("input_range = {range:?}\n");
             }

@@ -20,14 +20,39 @@ use crate::graph::{Graph, Node, Op, ValueId, Weights, len};
 
 /// The precisions that can be asked for.
 pub const PRECISIONS: RangeInclusive<u32> = 8..=32;
-/// The precision of the paper's programs.
-pub const DEFAULT_PRECISION: u32 = 16;
+/// What is tried where none is asked for: first that of the paper's programs.
+const TRIED: [u32; 5] = [16, 20, 24, 28, 32];
 /// The widest numbers: bits of the ring that the plan is for.
 pub(super) const RING: u32 = 64;
 /// Bits of a value at least.
 const FEWEST_BITS: u32 = 8;
 /// Fraction bits that functions have tables for.
 const FRACTIONS: RangeInclusive<i32> = 4..=24;
+
+/// The width of the largest value of those that share a scale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// The first of 16, 20, 24, 28 and 32 bits of which half can be fraction everywhere.
+    Auto,
+    /// So many bits.
+    Bits(u32),
+}
+
+impl Precision {
+    /// The bits for values of these bounds.
+    pub(super) fn bits(self, graph: &Graph, bounds: &[Bound]) -> u32 {
+        let good = |bits: &u32| is_good(graph, bounds, *bits);
+        match self {
+            Precision::Auto => TRIED.into_iter().find(good).unwrap_or(TRIED[4]),
+            Precision::Bits(bits) => bits,
+        }
+    }
+
+    /// Whether values of these bounds are held well.
+    pub(super) fn is_good(self, graph: &Graph, bounds: &[Bound]) -> bool {
+        is_good(graph, bounds, self.bits(graph, bounds))
+    }
+}
 
 /// The widths of a layer in a plan whose tensors have widths of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,7 +121,7 @@ pub(super) fn assign(
 }
 
 /// Whether all values keep at least half of the precision for what is behind the point.
-pub(super) fn is_good(graph: &Graph, bounds: &[Bound], precision: u32) -> bool {
+fn is_good(graph: &Graph, bounds: &[Bound], precision: u32) -> bool {
     assign(graph, bounds, precision).is_ok_and(|assigned| {
         let half = |widths: &Widths| widths.fraction_bits >= precision / 2;
         assigned.input.fraction >= precision / 2 && assigned.widths.iter().all(half)

@@ -34,7 +34,7 @@ pub(crate) use layers::encode;
 use layers::layer_op;
 pub use layers::{Layer, LayerOp, Plan};
 use mixed::Assigned;
-pub use mixed::{DEFAULT_PRECISION, PRECISIONS, Widths};
+pub use mixed::{PRECISIONS, Precision, Widths};
 use options::check_options;
 pub use options::{DEFAULT_INPUT_RANGE, PlanOptions};
 use ranges::Bound;
@@ -106,7 +106,8 @@ pub fn plan(graph: &Graph, options: &PlanOptions) -> Result<Plan, PlanError> {
     let limits = limits(options);
     let (bounds, trials, warnings) = bounds(graph, options, &limits)?;
     if let Some(precision) = options.precision {
-        return with_widths(graph, options, &bounds, warnings, precision);
+        let bits = precision.bits(graph, &bounds);
+        return with_widths(graph, options, &bounds, warnings, bits);
     }
     let f = match options.fraction_bits {
         Some(f) => f,
@@ -271,7 +272,7 @@ fn bounds<'a>(
     let all_worst: Vec<Bound> = worst.iter().map(|&w| Bound::worst(w)).collect();
     let fraction = options.fraction_bits.unwrap_or(good_fraction(limits));
     let worst_fits = || match options.precision {
-        Some(precision) => mixed::is_good(graph, &all_worst, precision),
+        Some(precision) => precision.is_good(graph, &all_worst),
         None => limits.scales(graph, &all_worst, fraction).is_ok(),
     };
     if options.samples.is_none() && worst_fits() {

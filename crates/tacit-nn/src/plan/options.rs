@@ -1,7 +1,7 @@
 //! What a plan is made for.
 
 use super::mixed::RING;
-use super::{KeyBitsChoice, Order, PRECISIONS, PlanError, WIDTHS, numbers};
+use super::{KeyBitsChoice, Order, PRECISIONS, PlanError, Precision, WIDTHS, numbers};
 
 /// What a plan is made for.
 #[derive(Clone, Debug)]
@@ -10,9 +10,8 @@ pub struct PlanOptions<'a> {
     pub ring_bits: u32,
     /// Fraction bits of every value; chosen by the planner if not given.
     pub fraction_bits: Option<u32>,
-    /// Gives every tensor a width and a scale of its own: so many bits for the largest value of
-    /// those that share a scale. Over the 64-bit ring only.
-    pub precision: Option<u32>,
+    /// Gives every tensor a width and a scale of its own. Over the 64-bit ring only.
+    pub precision: Option<Precision>,
     /// Whether every party may know the weights.
     pub public_model: bool,
     /// The order of product and truncation.
@@ -108,14 +107,17 @@ pub(super) fn check_options(options: &PlanOptions) -> Result<(), PlanError> {
     }
 }
 
-fn check_precision(options: &PlanOptions, precision: u32) -> Result<(), PlanError> {
+fn check_precision(options: &PlanOptions, precision: Precision) -> Result<(), PlanError> {
     let fail = |why: String| Err(PlanError::Option(why));
-    if !PRECISIONS.contains(&precision) {
-        return fail(format!(
-            "values of their own widths have {} to {} bits, not {precision}",
-            PRECISIONS.start(),
-            PRECISIONS.end()
-        ));
+    match precision {
+        Precision::Bits(bits) if !PRECISIONS.contains(&bits) => {
+            return fail(format!(
+                "values of their own widths have {} to {} bits, not {bits}",
+                PRECISIONS.start(),
+                PRECISIONS.end()
+            ));
+        }
+        _ => {}
     }
     if options.ring_bits != RING || options.fraction_bits.is_some() {
         return fail(format!(

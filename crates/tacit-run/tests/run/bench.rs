@@ -134,6 +134,7 @@ fn what_cannot_be_measured_is_named() {
             ring: Some(ring),
             field: None,
             fraction_bits: Some(fraction_bits),
+            precision: None,
             key_bits: None,
             as_printed_insecure: false,
             repeat: 1,
