@@ -4,6 +4,7 @@
 //! after the point. The weights of a layer carry `weight_bits`; its product is truncated once.
 
 mod calls;
+mod error;
 mod functions;
 mod key_search;
 mod keys;
@@ -23,9 +24,9 @@ use std::collections::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use crate::graph::{Graph, Node, ValueId, Weights};
-use crate::reference::ShapeError;
 pub(crate) use calls::{INPUT, OUTPUT, WEIGHTS};
 pub use calls::{LayerCalls, Roles};
+pub use error::PlanError;
 pub use functions::PlannedFunction;
 use functions::argument_bits;
 use keys::compare_bits;
@@ -53,47 +54,6 @@ pub enum Order {
     /// Drop half of the fraction bits of each factor, then multiply: a longer fraction fits the
     /// ring, but each factor keeps half of it.
     TruncateThenMultiply,
-}
-
-/// Why no plan was made.
-#[derive(Debug, thiserror::Error)]
-pub enum PlanError {
-    /// A value would leave the ring.
-    #[error(
-        "{layer}: values up to {value:.4} need {integer_bits} integer + {fraction_bits} fraction + {weight_bits} weight bits, \
-         but the {} holds {room}: use fewer fraction bits, the {}, or smaller inputs",
-        numbers(*.ring_bits), widest(*.ring_bits)
-    )]
-    Range {
-        /// The layer, or the input.
-        layer: String,
-        /// The largest magnitude that is planned for.
-        value: f64,
-        /// Bits before the point.
-        integer_bits: i32,
-        /// Fraction bits of the value.
-        fraction_bits: u32,
-        /// Fraction bits of the weights it is multiplied with.
-        weight_bits: u32,
-        /// Bits of the ring or the field.
-        ring_bits: u32,
-        /// Bits of magnitude that it holds.
-        room: i32,
-    },
-    /// An elementary function that its layer's values do not allow.
-    #[error("{layer}: {why}")]
-    Function {
-        /// The layer.
-        layer: String,
-        /// What stands in the way.
-        why: String,
-    },
-    /// An option that makes no sense.
-    #[error("{0}")]
-    Option(String),
-    /// The samples do not have the shape of the model's input.
-    #[error("the samples do not fit the model: {0}")]
-    Samples(#[from] ShapeError),
 }
 
 /// Plans `graph` in fixed point, or says which layer does not fit the ring or field.

@@ -1,0 +1,45 @@
+//! Why a model cannot be planned.
+
+use super::{numbers, widest};
+use crate::reference::ShapeError;
+
+/// Why no plan was made.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// A value would leave the ring.
+    #[error(
+        "{layer}: values up to {value:.4} need {integer_bits} integer + {fraction_bits} fraction + {weight_bits} weight bits, \
+         but the {} holds {room}: use fewer fraction bits, the {}, or smaller inputs",
+        numbers(*.ring_bits), widest(*.ring_bits)
+    )]
+    Range {
+        /// The layer, or the input.
+        layer: String,
+        /// The largest magnitude that is planned for.
+        value: f64,
+        /// Bits before the point.
+        integer_bits: i32,
+        /// Fraction bits of the value.
+        fraction_bits: u32,
+        /// Fraction bits of the weights it is multiplied with.
+        weight_bits: u32,
+        /// Bits of the ring or the field.
+        ring_bits: u32,
+        /// Bits of magnitude that it holds.
+        room: i32,
+    },
+    /// An elementary function that its layer's values do not allow.
+    #[error("{layer}: {why}")]
+    Function {
+        /// The layer.
+        layer: String,
+        /// What stands in the way.
+        why: String,
+    },
+    /// An option that makes no sense.
+    #[error("{0}")]
+    Option(String),
+    /// The samples do not have the shape of the model's input.
+    #[error("the samples do not fit the model: {0}")]
+    Samples(#[from] ShapeError),
+}
