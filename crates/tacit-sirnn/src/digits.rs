@@ -8,8 +8,13 @@ use crate::compare::Question;
 use crate::sum::{Shape, Sum};
 use crate::{Engine, Gate, Shared};
 
-/// Bits of the digits in which the most significant bit is looked up.
-const DIGIT: u32 = 8;
+/// Bits of the digits in which the most significant bit is looked up, at most.
+const DIGIT: u32 = 6;
+
+/// The width of digits that are at most `most` bits wide, and as few and as equal as they can be.
+pub(crate) fn digit_bits(bits: u32, most: u32) -> u32 {
+    bits.div_ceil(bits.div_ceil(most))
+}
 
 /// `ceil(log2 bits)`, and 1 for one bit: the width of a bit's index.
 pub fn index_bits(bits: u32) -> u32 {
@@ -72,16 +77,18 @@ impl Engine {
     /// MSNZB: the index of the most significant bit of `x` that is 1, and 0 for `x` = 0; modulo
     /// `2^b` with `b =` [`index_bits`]`(x.bits)`.
     ///
-    /// [`Engine::digits`] of 8 bits; a look-up of each digit's top bit and, but of digit 0, of
-    /// whether it is 0, in one message of `255 (b + 1)` bits (2 hops); for `c` digits `c - 2` ANDs
-    /// one after the other; the choice of a digit's index, 2 OTs and `2 b + 2` bits each (2 hops).
-    /// Differs from the paper: the flag of digit 0 is not looked up, and digits' indices have their
-    /// full width at once. Every output of every look-up has its own mask.
+    /// [`Engine::digits`] of at most 6 bits `d`; a look-up of each digit's top bit and, but of digit 0,
+    /// of whether it is 0, in one message of `(2^d - 1) (b + 1)` bits (2 hops); for `c` digits
+    /// `c - 2` ANDs one after the other; the choice of a digit's index, 2 OTs and `2 b + 2` bits each
+    /// (2 hops). Differs from the paper: digits are shorter, since its look-ups are most of the bits;
+    /// the flag of digit 0 is not looked up, and digits' indices have their full width at once. Every
+    /// output of every look-up has its own mask.
     pub fn msnzb_index(&mut self, x: &Shared) -> Result<Shared, Error> {
         let bits = index_bits(x.bits);
-        let digits = self.digits(x, DIGIT)?;
+        let width = digit_bits(x.bits, DIGIT);
+        let digits = self.digits(x, width)?;
         let gates: Vec<_> = (0..x.bits)
-            .step_by(DIGIT as usize)
+            .step_by(width as usize)
             .zip(&digits)
             .map(|(from, digit)| top_bit(digit.bits, from, bits))
             .collect();

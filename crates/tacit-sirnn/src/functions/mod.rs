@@ -62,8 +62,9 @@ pub use tanh::Tanh;
 /// What is known of most numbers in between.
 const POSITIVE: Msb = Msb::Public(false);
 
-/// The paper's width of the digits that index tables.
-pub const DIGIT: u32 = 8;
+/// Bits of the digits that index tables, at most. With the paper's 8, numbers of 16 bits take a
+/// product less, which is worth its larger tables only where an OT costs 128 bits.
+pub const DIGIT: u32 = 7;
 
 /// A fixed-point number: a real `r` is `floor(r 2^scale)` modulo `2^bits`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -172,8 +172,8 @@ impl SquareRoot {
 
     /// The root, of shares.
     ///
-    /// Of the inverse at 16 bits and scales of 12: 61 hops, 4508 bytes with OTs of 128 bits (the
-    /// authors' program: 5.7 to 6.2 KB) and 1676 with OTs of 32.
+    /// Of the inverse at 16 bits and scales of 12: 64 hops, 4535 bytes with OTs of 128 bits (the
+    /// authors' program: 5.7 to 6.2 KB) and 1571 with OTs of 32.
     pub fn apply(&self, engine: &mut Engine, x: &Shared) -> Result<Shared, Error> {
         let tables = [
             (self.g + 1, &self.parities[..]),

@@ -179,7 +179,7 @@ fn lines() -> Vec<Line> {
         e.digits(&x(32), 8).map(drop)
     });
     let top = digits(2, 8) + 2 * (2 * LAMBDA + 256 * 5) + 2 * mux(4) + 2 * LAMBDA + 16 * 16;
-    add("MSNZB 16", 11, top, &|e| e.msnzb(&x(16)).map(drop));
+    add("MSNZB 16", 13, top, &|e| e.msnzb(&x(16)).map(drop));
     add("ReLU 32", 7, mill(31) + mux(32), &|e| {
         e.relu(&x(32)).map(drop)
     });

@@ -23,34 +23,35 @@ fn traffic(
     ([with(128), with(32)], tally.online.rounds)
 }
 
+/// Digits are those of the functions, and the paper's, with which an OT of 128 bits costs least.
 #[test]
 fn functions_take_less_than_the_papers() {
     let f = Format::new(16, 12);
-    for digit in 4..=8 {
+    for (digit, most) in [
+        (
+            DIGIT,
+            [[2690.0, 1020.0], [4160.0, 1600.0], [4700.0, 1950.0]],
+        ),
+        (8, [[2270.0, 1330.0], [3750.0, 1920.0], [4250.0, 2280.0]]),
+    ] {
         let exp = Exp::new(f, f, digit).unwrap();
-        let (bytes, hops) = traffic(16, |e, x| exp.apply(e, x));
-        println!("exp, d = {digit}: {bytes:.0?} bytes, {hops} hops");
-        assert!(
-            digit < 8 || bytes[0] < 2270.0 && bytes[1] < 1330.0,
-            "{bytes:?}"
-        );
         let sigmoid = Sigmoid::new(f, f, digit).unwrap();
-        let (bytes, hops) = traffic(16, |e, x| sigmoid.apply(e, x));
-        println!("sigmoid, d = {digit}: {bytes:.0?} bytes, {hops} hops");
-        assert!(
-            digit < 8 || bytes[0] < 3750.0 && bytes[1] < 1920.0,
-            "{bytes:?}"
-        );
         let tanh = Tanh::new(f, f, digit).unwrap();
-        let (bytes, hops) = traffic(16, |e, x| tanh.apply(e, x));
-        println!("tanh, d = {digit}: {bytes:.0?} bytes, {hops} hops");
-        assert!(
-            digit < 8 || bytes[0] < 4250.0 && bytes[1] < 2280.0,
-            "{bytes:?}"
-        );
+        let taken = [
+            traffic(16, |e, x| exp.apply(e, x)),
+            traffic(16, |e, x| sigmoid.apply(e, x)),
+            traffic(16, |e, x| tanh.apply(e, x)),
+        ];
+        for (name, ((bytes, hops), most)) in ["exp", "sigmoid", "tanh"]
+            .iter()
+            .zip(taken.into_iter().zip(most))
+        {
+            println!("{name}, d = {digit}: {bytes:.0?} bytes, {hops} hops");
+            assert!(bytes[0] < most[0] && bytes[1] < most[1], "{bytes:?}");
+        }
     }
     let root = SquareRoot::inverse(f, f).unwrap();
     let (bytes, hops) = traffic(16, |e, x| root.apply(e, x));
     println!("rsqrt: {bytes:.0?} bytes, {hops} hops");
-    assert!(bytes[0] < 4550.0 && bytes[1] < 1700.0, "{bytes:?}");
+    assert!(bytes[0] < 4550.0 && bytes[1] < 1600.0, "{bytes:?}");
 }
