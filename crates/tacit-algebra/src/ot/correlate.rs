@@ -4,6 +4,7 @@
 //! the sender sends `k0 + number - k1` and keeps `-k0`, the receiver with `c` gets `k0 + c number`.
 //! A hash gives pads for several neighbouring lanes.
 
+use std::iter::repeat_n;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -12,7 +13,7 @@ use super::gate::Multiples;
 use super::pack::{pack_into, packed_len, unpack_into};
 use super::{Block, Hash};
 use crate::Bits;
-use crate::isa::{self, simd};
+use crate::isa::{self, Isa, simd};
 
 /// The sizes of a batch of products (see [`correlate`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +26,10 @@ pub struct Products {
     pub fold: usize,
 }
 
-/// Choices that are worked on at once: whatever the width their messages are whole bytes.
-const STRIP: usize = 64;
+/// Choices of which messages are whole bytes, whatever the width.
+const WORD: usize = 64;
+/// Pads that are worked on at once, so that they stay in the first-level cache.
+const TOGETHER: usize = 256;
 
 impl Products {
     /// Bytes of the messages of `n` choices.
@@ -39,24 +42,32 @@ impl Products {
         (128 / self.bits.next_power_of_two().max(8)) as usize
     }
 
-    fn blocks(&self) -> usize {
-        self.lanes.div_ceil(self.per_block())
-    }
-
     /// The pads of every choice: block `b` of choice `j` is the hash of `blocks[j]` under
     /// `first + j` and `b`.
-    fn pads(&self, hash: &Hash, first: u64, blocks: impl Iterator<Item = Block>, out: &mut [u64]) {
-        let per_choice = self.blocks();
-        let mut hashed: Vec<Block> = blocks
-            .flat_map(|x| std::iter::repeat_n(x, per_choice))
-            .collect();
-        hash.all(&mut hashed, |i| {
-            Block::from(first + (i / per_choice) as u64) | ((i % per_choice) as Block) << 64
-        });
-        let (each, width) = (self.per_block(), 128 / self.per_block() as u32);
+    fn pads(&self, (isa, hash): (Isa, &Hash), first: u64, blocks: &[Block], scratch: &mut Pads) {
+        let out = &mut scratch.out[..blocks.len() * self.lanes];
+        let each = self.per_block();
+        let per_choice = self.lanes.div_ceil(each);
+        scratch.hashed.clear();
+        if per_choice == 1 {
+            scratch.hashed.extend_from_slice(blocks);
+            hash.all(&mut scratch.hashed, |j| Block::from(first + j as u64));
+        } else {
+            let repeated = blocks.iter().flat_map(|x| repeat_n(*x, per_choice));
+            scratch.hashed.extend(repeated);
+            // Divisions of 32 bits take a fraction of the time.
+            hash.all(&mut scratch.hashed, |i| {
+                let (i, per_choice) = (i as u32, per_choice as u32);
+                Block::from(first + u64::from(i / per_choice)) | Block::from(i % per_choice) << 64
+            });
+        }
+        if self.lanes == 1 {
+            return low_words(isa, &scratch.hashed, out);
+        }
+        let width = 128 / each as u32;
         for (out, hashed) in out
             .chunks_exact_mut(self.lanes)
-            .zip(hashed.chunks_exact(per_choice))
+            .zip(scratch.hashed.chunks_exact(per_choice))
         {
             for (out, block) in out.chunks_mut(each).zip(hashed) {
                 for (i, pad) in (0..).zip(out) {
@@ -68,7 +79,12 @@ impl Products {
 
     /// Choices for one task: whole strips.
     fn task(&self) -> usize {
-        ((1 << 14) / (self.lanes * STRIP)).max(1) * STRIP
+        ((1 << 14) / (self.lanes * self.strip())).max(1) * self.strip()
+    }
+
+    /// Choices that are worked on at once.
+    fn strip(&self) -> usize {
+        (TOGETHER / (self.lanes * WORD)).max(1) * WORD
     }
 
     /// The outputs that choices contribute to.
@@ -76,19 +92,69 @@ impl Products {
         choices.start / self.fold * self.lanes..choices.end.div_ceil(self.fold) * self.lanes
     }
 
-    /// `sums[output of choice j] += values[j]`.
-    fn add_up(&self, choices: &Range<usize>, values: &[u64], sums: &mut [u64]) {
-        let origin = choices.start / self.fold;
-        for (j, values) in choices.clone().zip(values.chunks_exact(self.lanes)) {
-            let at = (j / self.fold - origin) * self.lanes;
-            for (sum, value) in sums[at..at + self.lanes].iter_mut().zip(values) {
-                *sum = sum.wrapping_add(*value);
+    /// Adds the values of choices to the sums of the outputs of `all` that they contribute to.
+    fn add_up(
+        &self,
+        isa: Isa,
+        (all, choices): (&Range<usize>, Range<usize>),
+        values: &[u64],
+        sums: &mut [u64],
+    ) {
+        let origin = self.outputs(all).start;
+        let sums = &mut sums[self.outputs(&choices).start - origin..];
+        if self.fold == 1 {
+            return add_to(isa, &mut sums[..values.len()], values);
+        }
+        // The first output may have had choices before these.
+        let first = (self.fold - choices.start % self.fold).min(choices.len()) * self.lanes;
+        let (first, rest) = values.split_at(first);
+        let outputs = std::iter::once(first).chain(rest.chunks(self.fold * self.lanes));
+        for (values, sums) in outputs.zip(sums.chunks_exact_mut(self.lanes)) {
+            for values in values.chunks_exact(self.lanes) {
+                add_to(isa, sums, values);
             }
         }
     }
 }
 
+/// The pads of a strip, and the blocks that they are hashed in.
+struct Pads {
+    hashed: Vec<Block>,
+    out: Vec<u64>,
+}
+
+impl Pads {
+    fn new(sizes: &Products) -> Self {
+        Pads {
+            hashed: Vec::new(),
+            out: vec![0; sizes.strip() * sizes.lanes],
+        }
+    }
+}
+
 simd! {
+    /// `q`, plus `delta` where `bits` has a 1.
+    fn flip(q: &[Block], bits: &[u64], delta: Block, out: &mut [Block]) {
+        for ((q, out), word) in q.chunks(WORD).zip(out.chunks_mut(WORD)).zip(bits) {
+            for ((q, out), i) in q.iter().zip(out).zip(0..) {
+                *out = q ^ (delta & Block::from(word >> i & 1).wrapping_neg());
+            }
+        }
+    }
+
+    /// The low halves of blocks.
+    fn low_words(blocks: &[Block], out: &mut [u64]) {
+        for (out, block) in out.iter_mut().zip(blocks) {
+            *out = *block as u64;
+        }
+    }
+
+    fn add_to(sums: &mut [u64], values: &[u64]) {
+        for (sum, value) in sums.iter_mut().zip(values) {
+            *sum = sum.wrapping_add(*value);
+        }
+    }
+
     /// `k0 + number - k1` in the place of `k1`, and `-k0` in the place of `k0`.
     fn hide(numbers: &[u64], k0: &mut [u64], k1: &mut [u64], mask: u64) {
         for ((number, k0), k1) in numbers.iter().zip(k0).zip(k1) {
@@ -97,11 +163,23 @@ simd! {
         }
     }
 
-    /// `pad + c message` in the place of `pad`.
-    fn reveal(messages: &[u64], c: u64, pad: &mut [u64]) {
-        let chosen = c.wrapping_neg();
-        for (message, pad) in messages.iter().zip(pad) {
-            *pad = pad.wrapping_add(*message & chosen);
+    /// `pad + c message` in the place of `pad`, `c` the bit of the choice.
+    fn reveal(messages: &[u64], choices: &[u64], lanes: usize, pads: &mut [u64]) {
+        let strips = messages.chunks(WORD * lanes).zip(pads.chunks_mut(WORD * lanes));
+        for ((messages, pads), word) in strips.zip(choices) {
+            if lanes == 1 {
+                for ((message, pad), i) in messages.iter().zip(pads).zip(0..) {
+                    *pad = pad.wrapping_add(message & (word >> i & 1).wrapping_neg());
+                }
+                continue;
+            }
+            let strips = messages.chunks_exact(lanes).zip(pads.chunks_exact_mut(lanes));
+            for ((messages, pads), i) in strips.zip(0..) {
+                let chosen = (word >> i & 1).wrapping_neg();
+                for (message, pad) in messages.iter().zip(pads) {
+                    *pad = pad.wrapping_add(message & chosen);
+                }
+            }
         }
     }
 }
@@ -117,45 +195,47 @@ pub fn correlate(
     (start, rows): (usize, &[u64]),
     corrections: &Bits,
 ) -> (Vec<u8>, Vec<u64>) {
-    let isa = isa::current();
+    let (isa, delta) = (isa::current(), multiples.delta());
     let mask = u64::MAX >> (64 - sizes.bits);
-    let delta = multiples.delta();
     let (lanes, count) = (sizes.lanes, rows.len() / sizes.lanes);
     let mut wire = vec![0; sizes.wire_len(q.len())];
-    let task = sizes.task();
+    let (task, strip) = (sizes.task(), sizes.strip());
     let parts: Vec<_> = wire
         .par_chunks_mut(sizes.wire_len(task))
         .zip(q.par_chunks(task))
         .enumerate()
         .map(|(i, (wire, q))| {
-            let s = i * task;
-            let flips =
-                (s..s + q.len()).map(|j| (corrections.get(j) as u128).wrapping_neg() & delta);
-            let zero: Vec<Block> = q.iter().zip(flips).map(|(q, flip)| q ^ flip).collect();
-            let first = first + s as u64;
-            let mut k0 = vec![0; q.len() * lanes];
-            let mut k1 = k0.clone();
-            sizes.pads(hash, first, zero.iter().copied(), &mut k0);
-            sizes.pads(hash, first, zero.iter().map(|x| x ^ delta), &mut k1);
-            let choices = start + s..start + s + q.len();
-            for ((k0, k1), j) in k0
-                .chunks_exact_mut(lanes)
-                .zip(k1.chunks_exact_mut(lanes))
-                .zip(choices.clone())
-            {
-                let row = j % count * lanes;
-                hide(isa, &rows[row..row + lanes], k0, k1, mask);
+            let all = start + i * task..start + i * task + q.len();
+            let mut sums = vec![0; sizes.outputs(&all).len()];
+            let (mut pads, mut blocks) = ([(); 2].map(|()| Pads::new(sizes)), vec![0; strip]);
+            let strips = wire.chunks_mut(sizes.wire_len(strip)).zip(q.chunks(strip));
+            for ((wire, q), s) in strips.zip((i * task..).step_by(strip)) {
+                let [k0, k1] = &mut pads;
+                let (first, blocks) = (first + s as u64, &mut blocks[..q.len()]);
+                flip(isa, q, &corrections.words()[s / WORD..], delta, blocks);
+                sizes.pads((isa, hash), first, blocks, k0);
+                blocks.iter_mut().for_each(|block| *block ^= delta);
+                sizes.pads((isa, hash), first, blocks, k1);
+                let [k0, k1] = [k0, k1].map(|pads| &mut pads.out[..q.len() * lanes]);
+                let (mut at, mut row) = (0, (start + s) % count);
+                while at < q.len() {
+                    let run = (count - row).min(q.len() - at);
+                    let places = at * lanes..(at + run) * lanes;
+                    let numbers = &rows[row * lanes..(row + run) * lanes];
+                    hide(isa, numbers, &mut k0[places.clone()], &mut k1[places], mask);
+                    (at, row) = (at + run, 0);
+                }
+                pack_into(isa, k1, sizes.bits, wire);
+                sizes.add_up(isa, (&all, start + s..start + s + q.len()), k0, &mut sums);
             }
-            pack_into(isa, &k1, sizes.bits, wire);
-            let mut sums = vec![0; sizes.outputs(&choices).len()];
-            sizes.add_up(&choices, &k0, &mut sums);
-            (choices, sums)
+            (all, sums)
         })
         .collect();
     (wire, sizes.join(start..start + q.len(), parts))
 }
 
-/// The receiver's shares for the choices from number `start` on, as of [`correlate`].
+/// The receiver's shares for the choices from number `start` on, a multiple of 64, as of
+/// [`correlate`].
 pub fn correlated(
     sizes: &Products,
     hash: &Hash,
@@ -165,28 +245,26 @@ pub fn correlated(
 ) -> Vec<u64> {
     let isa = isa::current();
     let lanes = sizes.lanes;
-    let task = sizes.task();
+    let (task, strip) = (sizes.task(), sizes.strip());
     let parts: Vec<_> = t
         .par_chunks(task)
         .zip(wire.par_chunks(sizes.wire_len(task)))
         .enumerate()
         .map(|(i, (t, wire))| {
-            let s = i * task;
-            let mut pads = vec![0; t.len() * lanes];
-            sizes.pads(hash, first + s as u64, t.iter().copied(), &mut pads);
-            let mut messages = vec![0; t.len() * lanes];
-            unpack_into(isa, wire, sizes.bits, &mut messages);
-            for ((pads, messages), j) in pads
-                .chunks_exact_mut(lanes)
-                .zip(messages.chunks_exact(lanes))
-                .zip(s..)
-            {
-                reveal(isa, messages, choices.get(start + j) as u64, pads);
+            let all = start + i * task..start + i * task + t.len();
+            let mut sums = vec![0; sizes.outputs(&all).len()];
+            let (mut pads, mut messages) = (Pads::new(sizes), vec![0; strip * lanes]);
+            let strips = wire.chunks(sizes.wire_len(strip)).zip(t.chunks(strip));
+            for ((wire, t), s) in strips.zip((i * task..).step_by(strip)) {
+                sizes.pads((isa, hash), first + s as u64, t, &mut pads);
+                let pads = &mut pads.out[..t.len() * lanes];
+                let messages = &mut messages[..t.len() * lanes];
+                unpack_into(isa, wire, sizes.bits, messages);
+                let choices = &choices.words()[(start + s) / WORD..];
+                reveal(isa, messages, choices, lanes, pads);
+                sizes.add_up(isa, (&all, start + s..start + s + t.len()), pads, &mut sums);
             }
-            let range = start + s..start + s + t.len();
-            let mut sums = vec![0; sizes.outputs(&range).len()];
-            sizes.add_up(&range, &pads, &mut sums);
-            (range, sums)
+            (all, sums)
         })
         .collect();
     sizes.join(start..start + t.len(), parts)

@@ -8,15 +8,18 @@
 
 use rayon::prelude::*;
 
-use super::pack::{pack_into, packed_len, unpack_into};
+mod packed;
+#[cfg(test)]
+mod tests;
+mod wide;
+
+use super::pack::packed_len;
 use super::{Block, Hash};
 use crate::Bits;
-use crate::isa::{self, Isa, simd};
+use crate::isa::{self, Isa};
 
 /// Instances whose messages are made at once: whatever the width they are whole bytes.
 const STRIP: usize = 64;
-/// Pads that are hashed at once.
-const TOGETHER: usize = 256;
 
 /// A public function of two numbers below `2^index_bits`, one at each party.
 pub struct Table {
@@ -37,6 +40,8 @@ enum Kind {
     Any,
     /// Row `u` is the one row rotated by `u`.
     Rotated,
+    /// Row `u` is word `u`, see [`packed`].
+    Packed,
 }
 
 impl Table {
@@ -52,7 +57,11 @@ impl Table {
             rows(&|own, other| f(own, other)),
             rows(&|own, other| f(other, own)),
         ];
-        Table::made(index_bits, &fields(output_bits, xor), Kind::Any, rows)
+        let table = Table::made(index_bits, &fields(output_bits, xor), Kind::Any, rows);
+        match xor && output_bits << index_bits <= u64::BITS {
+            true => table.packed(),
+            false => table,
+        }
     }
 
     /// `table[(u0 + u1) mod 2^index_bits]`, shared by xor or as a sum modulo `2^output_bits`.
@@ -151,46 +160,6 @@ fn sub_fields(a: u64, b: u64, tops: u64) -> u64 {
     (a | tops).wrapping_sub(b & !tops) ^ ((a ^ !b) & tops)
 }
 
-simd! {
-    /// The row of `own`, without an address that depends on it.
-    fn any_row(rows: &[u64], own: u64, row: &mut [u64]) {
-        row.fill(0);
-        for (u, candidate) in rows.chunks_exact(row.len()).enumerate() {
-            let chosen = ((u as u64 == own) as u64).wrapping_neg();
-            for (r, c) in row.iter_mut().zip(candidate) {
-                *r |= c & chosen;
-            }
-        }
-    }
-
-    /// `table` rotated by `own`: by each power of two or not.
-    fn rotated_row(table: &[u64], own: u64, row: &mut [u64]) {
-        let size = row.len();
-        let mut other = [0u64; 256];
-        row.copy_from_slice(table);
-        let mut step = 1;
-        while step < size {
-            let chosen = ((own & step as u64 != 0) as u64).wrapping_neg();
-            let other = &mut other[..size];
-            other[..size - step].copy_from_slice(&row[step..]);
-            other[size - step..].copy_from_slice(&row[..step]);
-            for (r, o) in row.iter_mut().zip(other) {
-                *r ^= (*r ^ *o) & chosen;
-            }
-            step *= 2;
-        }
-    }
-
-    /// The entry `at` of `0, values...`, without an address that depends on it.
-    fn pick(values: &[u64], at: u64) -> u64 {
-        let mut picked = 0;
-        for (i, value) in (1..).zip(values) {
-            picked |= value & ((i == at) as u64).wrapping_neg();
-        }
-        picked
-    }
-}
-
 /// `x a` in GF(2^128) with `a^128 = a^7 + a^2 + a + 1`.
 #[inline(always)]
 fn times_a(x: Block) -> Block {
@@ -269,59 +238,42 @@ pub fn offer(
         .with_min_len(grain(m))
         .enumerate()
         .for_each(|(i, (wire, shares))| {
-            let mut row = vec![0; 1 << m];
-            let mut pads = vec![0; TOGETHER];
-            let mut messages = vec![0; shares.len() * table.messages()];
-            let groups = shares.chunks_mut(TOGETHER >> m);
-            let groups = groups.zip(messages.chunks_mut((TOGETHER >> m) * table.messages()));
-            for ((shares, messages), s) in groups.zip((i * STRIP..).step_by(TOGETHER >> m)) {
-                let pads = &mut pads[..shares.len() << m];
-                for (pads, q) in pads
-                    .chunks_exact_mut(1 << m)
-                    .zip(q[s * m..].chunks_exact(m))
-                {
-                    let base = combine(q);
-                    for (pad, multiple) in pads.iter_mut().zip(&multiples.0) {
-                        *pad = base ^ multiple;
-                    }
-                }
-                hash.all(pads, |p| Block::from(first) + ((s + (p >> m)) * m) as Block);
-                for (((share, messages), pads), j) in shares
-                    .iter_mut()
-                    .zip(messages.chunks_exact_mut(table.messages()))
-                    .zip(pads.chunks_exact(1 << m))
-                    .zip(s..)
-                {
-                    find_row(isa, table, party, own[j], &mut row);
-                    *share = hide(table, &row, corrections[j] as usize, pads, messages);
-                }
+            let (s, len) = (i * STRIP, shares.len());
+            let strip = Offered {
+                isa,
+                table,
+                party,
+                hash,
+                multiples: &multiples.0[..1 << m],
+                first: first + (s * m) as u64,
+                q: &q[s * m..(s + len) * m],
+                own: &own[s..s + len],
+                corrections: &corrections[s..s + len],
+            };
+            match table.kind {
+                Kind::Packed => strip.packed(wire, shares),
+                _ => strip.wide(wire, shares),
             }
-            pack_into(isa, &messages, table.output_bits, wire);
         });
     (wire, shares)
+}
+
+/// What the sender's messages of one strip are made of.
+struct Offered<'a> {
+    isa: Isa,
+    table: &'a Table,
+    party: usize,
+    hash: &'a Hash,
+    multiples: &'a [Block],
+    first: u64,
+    q: &'a [Block],
+    own: &'a [u64],
+    corrections: &'a [u64],
 }
 
 /// Strips that are worth a task of their own.
 fn grain(index_bits: usize) -> usize {
     (64 >> index_bits).max(1)
-}
-
-fn find_row(isa: Isa, table: &Table, party: usize, own: u64, row: &mut [u64]) {
-    match table.kind {
-        Kind::Any => any_row(isa, &table.rows[party], own, row),
-        Kind::Rotated => rotated_row(isa, &table.rows[party], own, row),
-    }
-}
-
-/// The messages of one instance, and the share that makes message 0 vanish.
-fn hide(table: &Table, row: &[u64], d: usize, pads: &[Block], messages: &mut [u64]) -> u64 {
-    let (mask, tops) = (table.mask(), table.tops);
-    let share = add_fields(row[d], pads[0] as u64, tops) & mask;
-    for (p, message) in (1..).zip(messages) {
-        let value = sub_fields(row[p ^ d], share, tops);
-        *message = add_fields(value, pads[p] as u64, tops) & mask;
-    }
-    share
 }
 
 /// The receiver's shares. `random` are its random choices, `t` its blocks, `wire` the sender's
@@ -349,21 +301,12 @@ pub fn taken(
             for (pad, t) in pads.iter_mut().zip(t[s * m..].chunks_exact(m)) {
                 *pad = combine(t);
             }
-            hash.all(pads, |j| Block::from(first) + ((s + j) * m) as Block);
-            let mut messages = vec![0; shares.len() * table.messages()];
-            unpack_into(isa, wire, table.output_bits, &mut messages);
-            for (((share, messages), pad), random) in shares
-                .iter_mut()
-                .zip(messages.chunks_exact(table.messages()))
-                .zip(pads)
-                .zip(&random[s..])
-            {
-                let message = pick(isa, messages, *random);
-                *share = sub_fields(message, *pad as u64, table.tops) & table.mask();
+            hash.all(pads, |j| Block::from(first + ((s + j) * m) as u64));
+            let numbers = (&random[s..], &*pads);
+            match table.kind {
+                Kind::Packed => packed::taken(isa, table, numbers, wire, shares),
+                _ => wide::taken(isa, table, numbers, wire, shares),
             }
         });
     shares
 }
-
-#[cfg(test)]
-mod tests;

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::Block;
 use crate::Bits;
+use crate::isa::{self, simd};
 
 /// Blocks that are hashed at once: as many as the widest processors encrypt in parallel.
 const STRIP: usize = 64;
@@ -58,6 +59,18 @@ impl Hash {
     }
 }
 
+simd! {
+    /// The two lowest bits of up to 64 blocks, as two words.
+    fn low_bits(blocks: &[Block]) -> [u64; 2] {
+        let mut words = [0; 2];
+        for (block, i) in blocks.iter().zip(0..) {
+            words[0] |= (*block as u64 & 1) << i;
+            words[1] |= (*block as u64 >> 1 & 1) << i;
+        }
+        words
+    }
+}
+
 /// `k` vectors of bits: the low bits of the hash of every block under `delta`, whose numbers
 /// count from `first`.
 pub fn bit_pads(
@@ -66,6 +79,7 @@ pub fn bit_pads(
     delta: Block,
     k: usize,
 ) -> Vec<Bits> {
+    let isa = isa::current();
     let strips: Vec<[u64; 2]> = blocks
         .par_chunks(STRIP)
         .with_min_len(16)
@@ -76,12 +90,8 @@ pub fn bit_pads(
             for (hashed, block) in hashed.iter_mut().zip(strip) {
                 *hashed = block ^ delta;
             }
-            hash.all(hashed, |i| Block::from(first) + (s * STRIP + i) as Block);
-            let word = |bit: u32| {
-                let bits = hashed.iter().zip(0..);
-                bits.fold(0, |word, (x, i)| word | ((x >> bit) as u64 & 1) << i)
-            };
-            [word(0), word(1)]
+            hash.all(hashed, |i| Block::from(first + (s * STRIP + i) as u64));
+            low_bits(isa, hashed)
         })
         .collect();
     assert!(k <= 2);

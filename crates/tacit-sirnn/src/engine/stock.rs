@@ -50,6 +50,15 @@ impl Taken {
     }
 }
 
+/// What is left, and after it what was made.
+fn joined(mut rest: Vec<Block>, made: Vec<Block>) -> Vec<Block> {
+    if rest.is_empty() {
+        return made;
+    }
+    rest.extend(made);
+    rest
+}
+
 fn take(
     step: &'static str,
     len: usize,
@@ -70,16 +79,10 @@ impl Outgoing {
     /// Adds what was made and forgets what was consumed.
     pub fn add(&mut self, made: Vec<Block>) {
         self.origin += self.at as u64;
-        let mut rest = self.blocks.split_off(self.at);
+        let rest = self.blocks.split_off(self.at);
         self.blocks.zeroize();
         self.at = 0;
-        self.blocks = match rest.is_empty() {
-            true => made,
-            false => {
-                rest.extend(made);
-                rest
-            }
-        };
+        self.blocks = joined(rest, made);
     }
 
     /// Takes the next `n` for the step.
@@ -106,12 +109,11 @@ impl Incoming {
     pub fn add(&mut self, made: Received) {
         self.origin += self.at as u64;
         let left = self.blocks.len() - self.at;
-        let mut rest = self.blocks.split_off(self.at);
+        let rest = self.blocks.split_off(self.at);
         self.blocks.zeroize();
         let choices = self.choices.slice(self.at, left);
         self.at = 0;
-        rest.extend(made.blocks);
-        self.blocks = rest;
+        self.blocks = joined(rest, made.blocks);
         self.choices = Bits::concat(&[&choices, &made.choices]);
     }
 

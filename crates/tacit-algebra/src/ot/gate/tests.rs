@@ -47,9 +47,13 @@ fn pairs(index_bits: u32) -> [Vec<u64>; 2] {
 fn functions_of_all_pairs() {
     for (m, bits, xor) in [
         (1, 1, true),
+        (1, 32, true),
+        (2, 5, true),
         (2, 5, false),
+        (3, 8, true),
         (3, 64, true),
         (4, 2, true),
+        (4, 4, true),
         (4, 33, false),
     ] {
         let mask = u64::MAX >> (64 - bits);
