@@ -19,6 +19,10 @@ pub(super) enum Native {
     Root(SquareRoot),
 }
 
+/// Results whose roots and reciprocals are taken by tables; of wider ones those that every protocol
+/// has are nearer for small numbers.
+const ROOT_BITS: u32 = 32;
+
 /// What a function is of, from and to which formats.
 type Key = (Kind, [Format; 2]);
 
@@ -52,8 +56,12 @@ impl Native {
             Kind::Sigmoid => Native::Sigmoid(Sigmoid::new(input, output, DIGIT)?),
             Kind::Tanh => Native::Tanh(Tanh::new(input, output, DIGIT)?),
             Kind::Exp { high } if high <= 0 => Native::Exp(Exp::new(input, output, DIGIT)?),
-            Kind::Reciprocal { span } => Native::Inverse(Inverse::new(input, output, span.low)?),
-            Kind::InverseSqrt { .. } => Native::Root(SquareRoot::inverse(input, output)?),
+            Kind::Reciprocal { span } if output.bits <= ROOT_BITS => {
+                Native::Inverse(Inverse::new(input, output, span.low)?)
+            }
+            Kind::InverseSqrt { .. } if output.bits <= ROOT_BITS => {
+                Native::Root(SquareRoot::inverse(input, output)?)
+            }
             _ => return Ok(None),
         }))
     }
