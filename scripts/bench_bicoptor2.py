@@ -140,8 +140,8 @@ def models_section(models, digits, batches, repeat):
         "online, s", "offline, s", "MB an image, all parties", "faster online", "with offline",
     ]  # fmt: skip
     words = (
-        f"Medians of {repeat} in turn (wan: one), one batch, 64 bits, key bits 5.2 (paper: 1650, 240 "
-        "images)."
+        f"Medians of {repeat} in turn (wan: one), one batch, 64 bits, key bits 5.2 "
+        "(paper: 1650, 240 images)."
     )
     return f"{words}\n\n{markdown(headings, rows)}"
 
