@@ -119,7 +119,7 @@ def table(headings, lines):
     return markdown(headings, rows)
 
 
-def trained(names, samples, x, labels, batch):
+def trained(names, samples, x, labels, batch, transfers):
     """The table of networks that were trained, on inputs with labels."""
 
     def line(name, ot):
@@ -132,7 +132,7 @@ def trained(names, samples, x, labels, batch):
         return [name, ot, len(x), report.batch, *accuracy, *cost]
 
     headings = ["model", "transfers", "inputs", "batch", "float, %", "private, %", *COST]
-    return table(headings, (line(name, ot) for name, ot in product(names, TRANSFERS)))
+    return table(headings, (line(name, ot) for name, ot in product(names, transfers)))
 
 
 def recordings(args):
@@ -144,7 +144,7 @@ def recordings(args):
         for part in (data["x_test"][chosen], data["x_train"][:SAMPLES])
     )
     names = ("gru-fsdd", "fastgrnn-fsdd")
-    return trained(names, lambda name: samples, x, data["y_test"][chosen], args.batch)
+    return trained(names, lambda name: samples, x, data["y_test"][chosen], args.batch, args.ot)
 
 
 def cnns(args):
@@ -154,18 +154,19 @@ def cnns(args):
     def samples(name):
         return np.load(folder("TACIT_MODELS") / f"{name}.samples.npz")["x"]
 
-    return trained(MNIST, samples, x, labels, args.batch)
+    return trained(MNIST, samples, x, labels, args.batch, args.ot)
 
 
 def their_run(program, n):
-    """Seconds and bytes of the authors' program."""
-    command = [program, f"N={n}", "nt=2", f"p={PORT}"]
+    """Seconds of the authors' program, and the bytes that both of its parties say they sent."""
+    command = [program, f"N={n}", "nt=2", f"p={PORT}", *["six=0"] * (program.name == "relu")]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     with subprocess.Popen([*command, "r=1"], **options) as server:
-        subprocess.run([*command, "r=2"], check=True, timeout=600, **options)
+        client = subprocess.run([*command, "r=2"], check=True, timeout=600, **options).stdout
         printed = server.communicate(timeout=60)[0]
     seconds = float(re.search(r"Time\s+([\d.]+) ms", printed)[1]) / 1000
-    return seconds, int(re.search(r"Bytes Sent\s+(\d+)", printed)[1])
+    sent = [int(re.search(r"Bytes Sent\s+(\d+)", text)[1]) for text in (printed, client)]
+    return seconds, sum(sent)
 
 
 def our_run(op, n, ot):
@@ -210,7 +211,7 @@ def papers(args):
         model = tacit.compile(path, samples=x[:SAMPLES])
         x = x[SAMPLES:]
         largest = np.abs(model.reference(x)).max()
-        for ot, n in product(TRANSFERS, (1, len(x))):
+        for ot, n in product(args.ot, (1, len(x))):
             report, cost = predict(model, x[:n], ot, batch=n)
             functions = [
                 sum(np.prod(layer["shape"]) for layer in report.layers if layer["op"] == op)
@@ -244,7 +245,8 @@ def main():
     options.add_argument("--repeat", type=int, default=3)
     options.add_argument("--recordings", type=int, default=300)
     options.add_argument("--images", type=int, default=100)
-    options.add_argument("--batch", type=int, default=10, help="of trained networks")
+    options.add_argument("--batch", type=int, default=25, help="of trained networks")
+    options.add_argument("--ot", nargs="+", default=TRANSFERS, help="of networks")
     options.add_argument("--networks", nargs="+", choices=TOGETHER, default=[*TOGETHER])
     options.add_argument("--only", choices=SECTIONS)
     args = options.parse_args()
