@@ -119,7 +119,7 @@ def table(headings, lines):
     return markdown(headings, rows)
 
 
-def trained(names, samples, x, labels, batch, transfers):
+def trained(names, samples, x, labels, args):
     """The table of networks that were trained, on inputs with labels."""
 
     def line(name, ot):
@@ -127,12 +127,12 @@ def trained(names, samples, x, labels, batch, transfers):
         model = tacit.compile(path, samples=samples(name))
         inputs = x.reshape(len(x), *model.input_shape)
         clear = (model.reference(inputs).argmax(1) == labels).mean()
-        report, cost = predict(model, inputs, ot, batch, labels)
+        report, cost = predict(model, inputs, ot, args.batch, labels)
         accuracy = [f"{100 * share:.2f}" for share in (clear, report.accuracy)]
         return [name, ot, len(x), report.batch, *accuracy, *cost]
 
     headings = ["model", "transfers", "inputs", "batch", "float, %", "private, %", *COST]
-    return table(headings, (line(name, ot) for name, ot in product(names, transfers)))
+    return table(headings, (line(name, ot) for name, ot in product(names, args.ot)))
 
 
 def recordings(args):
@@ -144,7 +144,7 @@ def recordings(args):
         for part in (data["x_test"][chosen], data["x_train"][:SAMPLES])
     )
     names = ("gru-fsdd", "fastgrnn-fsdd")
-    return trained(names, lambda name: samples, x, data["y_test"][chosen], args.batch, args.ot)
+    return trained(names, lambda name: samples, x, data["y_test"][chosen], args)
 
 
 def cnns(args):
@@ -154,7 +154,7 @@ def cnns(args):
     def samples(name):
         return np.load(folder("TACIT_MODELS") / f"{name}.samples.npz")["x"]
 
-    return trained(MNIST, samples, x, labels, args.batch, args.ot)
+    return trained(MNIST, samples, x, labels, args)
 
 
 def their_run(program, n):

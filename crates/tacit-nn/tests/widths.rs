@@ -92,6 +92,23 @@ fn widths_hold_what_is_planned_and_sums_extend_nothing() {
     assert_eq!(again.to_bytes(), plan.to_bytes());
 }
 
+/// Numbers far below 1 have more fraction bits than bits.
+#[test]
+fn small_values_have_plans_that_others_accept() {
+    let nodes = vec![
+        node("Mul", &["x", "x"], "s", vec![]),
+        node("Mul", &["s", "s"], "y", vec![]),
+    ];
+    let graph = imported(&model(&[6], nodes, vec![])).unwrap_or_else(|e| panic!("{e}"));
+    let x = noise(5, 60, 0.2);
+    let plan = planned(&graph, 16, &x).expect("it fits");
+    let last = plan.number(2);
+    assert!(last.fraction > last.bits, "{last:?}");
+    Plan::from_bytes(&plan.to_bytes()).expect("a valid plan");
+    let exact = reference::predict(&graph, &x).expect("a fitting input");
+    assert!(distance(&run_fixed(&plan, &graph, &x), &exact) < 1e-3);
+}
+
 #[test]
 fn what_makes_no_sense_is_refused() {
     let (graph, x) = (gated(), noise(9, 60, 2.0));

@@ -241,7 +241,7 @@ impl Widths {
     /// Whether there are such numbers.
     fn fits(self) -> bool {
         (2..=RING).contains(&self.bits)
-            && (1..self.bits.min(30)).contains(&self.fraction_bits)
+            && (1..RING / 2 - 2).contains(&self.fraction_bits)
             && (self.bits..=RING).contains(&self.product)
     }
 }
