@@ -13,7 +13,7 @@ const SPAN: Span = Span { low: -6, high: 6 };
 const REACH: u64 = 8;
 const REACH_BITS: u32 = 5;
 /// The largest error of a function that a protocol computes in a way of its own, in units of the
-/// last place.
+/// last place; of a result above 1 as many times more as it is large, as inverse roots state.
 const NATIVE: f64 = 4.0;
 
 /// A function with the operands that it is measured on.
@@ -106,7 +106,7 @@ impl Elementwise {
     pub fn tolerance(&self, expected: i64) -> u64 {
         let value = expected as f64 / self.function.format.one();
         let one = self.function.tolerance(value).unwrap_or_default();
-        (one + one.max(NATIVE)).ceil() as u64
+        (one + one.max(NATIVE * value.abs().max(1.0))).ceil() as u64
     }
 }
 
