@@ -146,7 +146,7 @@ impl Plan {
             )));
         }
         let all = |values: &[f32], bits: u32, width: u32| -> Result<Vec<i64>, EncodeError> {
-            let (unit, bound) = (f64::from(bits).exp2(), f64::from(width - 1).exp2());
+            let (unit, bound) = (f64::from(bits).exp2(), f64::from(width).exp2() / 2.0);
             let one = |&v: &f32| {
                 let fits = (f64::from(v) * unit).round().abs() < bound;
                 let refused = || EncodeError::Weight {

@@ -92,6 +92,29 @@ fn widths_hold_what_is_planned_and_sums_extend_nothing() {
     assert_eq!(again.to_bytes(), plan.to_bytes());
 }
 
+/// Where half of no precision can be fraction, products keep what the ring has room for.
+#[test]
+fn wide_ranges_have_plans_too() {
+    let attributes = vec![list("kernel_shape", &[3, 3]), list("strides", &[1, 1])];
+    let nodes = vec![
+        node("AveragePool", &["x"], "a", attributes),
+        node("Flatten", &["a"], "f", vec![]),
+        node("Gemm", &["f", "w"], "y", vec![]),
+    ];
+    let tensors = vec![tensor("w", &[4, 3], &noise(2, 12, 90_000.0))];
+    let graph = imported(&model(&[1, 4, 4], nodes, tensors)).unwrap_or_else(|e| panic!("{e}"));
+    let x = noise(5, 32, 8.0);
+    let exact = reference::predict(&graph, &x).expect("a fitting input");
+    for precision in [Precision::Auto, Precision::Bits(32)] {
+        let options = PlanOptions {
+            precision: Some(precision),
+            ..PlanOptions::default()
+        };
+        let plan = plan(&graph, &options).unwrap_or_else(|e| panic!("{e}"));
+        assert!(distance(&run_fixed(&plan, &graph, &x), &exact) < 10.0);
+    }
+}
+
 /// Numbers far below 1 have more fraction bits than bits.
 #[test]
 fn small_values_have_plans_that_others_accept() {

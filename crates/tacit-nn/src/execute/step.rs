@@ -238,13 +238,12 @@ impl<S: Clone> Step<'_, S> {
         };
         let factor = |e: usize| encode(1.0 / pool.divisor(e) as f64, self.layer.weight_bits);
         let factors: Vec<i64> = (0..pool.out_len()).map(factor).collect();
-        let factors_are_one = factors.iter().all(|&v| v == 1);
-        let factors = Operand::Public(factors.repeat(self.batch));
         let trunc = self.layer.trunc;
-        match (factors_are_one, self.layer.widths) {
+        match (factors.iter().all(|&v| v == 1), self.layer.widths) {
             (true, None) => truncated(machine, &sum, trunc),
             (true, Some(widths)) => machine.resize(&sum, trunc, widths.bits),
             (false, _) => {
+                let factors = Operand::Public(factors.repeat(self.batch));
                 let map = Bilinear::Elementwise(self.out_len());
                 self.product(machine, &sum, &factors, None, &map)
             }

@@ -32,7 +32,8 @@ const FRACTIONS: RangeInclusive<i32> = 4..=24;
 /// The width of the largest value of those that share a scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
-    /// The first of 16, 20, 24, 28 and 32 bits of which half can be fraction everywhere.
+    /// The first of 16, 20, 24, 28 and 32 bits of which half can be fraction everywhere; or else the
+    /// most of them whose products fit.
     Auto,
     /// So many bits.
     Bits(u32),
@@ -43,7 +44,15 @@ impl Precision {
     pub(super) fn bits(self, graph: &Graph, bounds: &[Bound]) -> u32 {
         let good = |bits: &u32| is_good(graph, bounds, *bits);
         match self {
-            Precision::Auto => TRIED.into_iter().find(good).unwrap_or(TRIED[4]),
+            Precision::Auto => {
+                let fits = |bits: &u32| assign(graph, bounds, *bits).is_ok();
+                let most = || TRIED.into_iter().rev().find(fits);
+                TRIED
+                    .into_iter()
+                    .find(good)
+                    .or_else(most)
+                    .unwrap_or(TRIED[0])
+            }
             Precision::Bits(bits) => bits,
         }
     }
@@ -335,14 +344,20 @@ impl Planned<'_> {
         }
     }
 
-    /// A product with weights: of as many bits as values, and no fewer fraction bits than the result
-    /// asks for.
+    /// Bits that a product may lose, so that it fits the ring before.
+    fn room(&self) -> u32 {
+        RING.saturating_sub(self.to.bits)
+    }
+
+    /// A product with weights: of as many bits as values and as the product has room for, and no fewer
+    /// fraction bits than the result asks for.
     fn weighted(&self, given: Option<(&Scale, u32)>) -> (Scale, u32) {
         let [factors, _] = self.node.op.weights();
         let integer = integer_bits(largest(factors));
         let missing = self.to.fraction as i32 - self.from().fraction as i32;
-        let most = *FRACTIONS.end();
-        let own = (self.precision as i32 - 1 - integer).clamp(missing.max(1), most.max(missing));
+        let most = (*FRACTIONS.end()).min(self.room() as i32 + missing);
+        let least = missing.max(1);
+        let own = (self.precision as i32 - 1 - integer).clamp(least, most.max(least));
         let weight_bits = given.map_or(own as u32, |(scale, _)| scale.weight_bits);
         let width = (weight_bits as i32 + integer + 1).clamp(2, 64) as u32;
         let trunc = self.from().fraction + weight_bits - self.to.fraction;
@@ -360,7 +375,10 @@ impl Planned<'_> {
         let largest = sizes.iter().copied().max().unwrap_or(1);
         let log = largest.ilog2();
         let exact = largest.is_power_of_two() && sizes.iter().all(|&size| size == largest);
-        let bits = if exact { log } else { log + self.precision };
+        let bits = match exact {
+            true => log,
+            false => (log + self.precision).min(self.room()),
+        };
         Scale {
             weight_bits: bits,
             trunc: bits,
