@@ -1,4 +1,4 @@
-//! Random correlated OTs: one direction, two parties as threads. `RAYON_NUM_THREADS=1` gives each
+//! Random OTs: one direction, two parties as threads. `RAYON_NUM_THREADS=1` gives each
 //! party one core.
 
 use std::sync::{Barrier, mpsc};
@@ -8,7 +8,7 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use tacit_net::{LinkModel, Party, Phase, memory, testing};
 use tacit_sirnn::PARTIES;
-use tacit_sirnn::ot::{Kind, RandomCot, source};
+use tacit_sirnn::ot::{Demand, Kind, RandomOt, source};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -23,7 +23,7 @@ fn main() {
 }
 
 /// Calls `f` at both parties between two barriers, as often as the bench wants.
-fn timed(bencher: Bencher, kind: Kind, f: impl Fn(&mut Party, &mut dyn RandomCot) + Sync) {
+fn timed(bencher: Bencher, kind: Kind, f: impl Fn(&mut Party, &mut dyn RandomOt) + Sync) {
     let mesh = memory::mesh(PARTIES, &LinkModel::LOCAL, PATIENCE);
     let (f, barrier) = (&f, Barrier::new(PARTIES + 1));
     std::thread::scope(|scope| {
@@ -54,16 +54,25 @@ fn timed(bencher: Bencher, kind: Kind, f: impl Fn(&mut Party, &mut dyn RandomCot
     });
 }
 
-/// `n` OTs that party 0 sends.
-fn one_way(bencher: Bencher, kind: Kind, n: usize) {
+/// OTs that party 0 sends.
+fn one_way(bencher: Bencher, kind: Kind, (index_bits, n): (u32, usize)) {
+    let ots = Demand::of(index_bits, n);
     timed(
         bencher.counter(ItemsCount::new(n)),
         kind,
         |party, source| {
-            let [send, recv] = if party.id() == 0 { [n, 0] } else { [0, n] };
-            source.extend(party, send, recv).expect("OTs");
+            let [send, recv] = both(party, ots);
+            source.extend(party, &send, &recv).expect("OTs");
         },
     );
+}
+
+/// What a party sends and receives if party 0 sends all.
+fn both(party: &Party, ots: Demand) -> [Demand; 2] {
+    match party.id() {
+        0 => [ots, Demand::default()],
+        _ => [Demand::default(), ots],
+    }
 }
 
 /// Bits that both parties send per silent OT, over four extensions by `n`. SoftSpoken's are
@@ -72,10 +81,10 @@ fn silent_bits(n: usize) -> f64 {
     let mesh = memory::mesh(PARTIES, &LinkModel::LOCAL, PATIENCE);
     let sent = testing::run(mesh, |mut party| {
         let mut source = source(&mut party, Kind::Silent).expect("set-up");
-        let [send, recv] = if party.id() == 0 { [n, 0] } else { [0, n] };
+        let [send, recv] = both(&party, Demand::cots(n));
         party.set_phase(Phase::Offline);
         for _ in 0..4 {
-            source.extend(&mut party, send, recv).expect("OTs");
+            source.extend(&mut party, &send, &recv).expect("OTs");
         }
         party.meter().total(Phase::Offline).bytes_sent
     });
@@ -84,12 +93,18 @@ fn silent_bits(n: usize) -> f64 {
 
 #[divan::bench(consts = [1, 2, 4, 8], args = [1_000_000, 10_000_000], sample_count = 5, sample_size = 1)]
 fn softspoken<const K: u32>(bencher: Bencher, n: usize) {
-    one_way(bencher, Kind::SoftSpoken { k: K }, n);
+    one_way(bencher, Kind::SoftSpoken { k: K }, (1, n));
+}
+
+/// 1-of-16 OTs.
+#[divan::bench(consts = [1, 4], args = [1_000_000], sample_count = 5, sample_size = 1)]
+fn one_of_16<const K: u32>(bencher: Bencher, n: usize) {
+    one_way(bencher, Kind::SoftSpoken { k: K }, (4, n));
 }
 
 #[divan::bench(args = [1_000_000, 10_000_000], sample_count = 10, sample_size = 1)]
 fn silent(bencher: Bencher, n: usize) {
-    one_way(bencher, Kind::Silent, n);
+    one_way(bencher, Kind::Silent, (1, n));
 }
 
 #[divan::bench(consts = [1, 2, 4, 8], sample_count = 5, sample_size = 1)]

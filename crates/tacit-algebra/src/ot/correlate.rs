@@ -9,7 +9,6 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::gate::Multiples;
 use super::pack::{pack_into, packed_len, unpack_into};
 use super::{Block, Hash};
 use crate::Bits;
@@ -190,12 +189,12 @@ simd! {
 /// `corrections` what the receiver sent for these choices.
 pub fn correlate(
     sizes: &Products,
-    (hash, multiples): (&Hash, &Multiples),
+    (hash, delta): (&Hash, Block),
     (first, q): (u64, &[Block]),
     (start, rows): (usize, &[u64]),
     corrections: &Bits,
 ) -> (Vec<u8>, Vec<u64>) {
-    let (isa, delta) = (isa::current(), multiples.delta());
+    let isa = isa::current();
     let mask = u64::MAX >> (64 - sizes.bits);
     let (lanes, count) = (sizes.lanes, rows.len() / sizes.lanes);
     let mut wire = vec![0; sizes.wire_len(q.len())];
@@ -315,16 +314,11 @@ mod tests {
                 .collect();
             let mask = u64::MAX >> (64 - bits);
             let rows: Vec<u64> = prg.ring(count * lanes);
-            let (hash, multiples) = (Hash::new([1; 16]), Multiples::new(delta));
+            let hash = Hash::new([1; 16]);
             let corrections = random.xor(&choices);
             let shares = same_everywhere(|| {
-                let (wire, ours) = correlate(
-                    &sizes,
-                    (&hash, &multiples),
-                    (3, &q),
-                    (0, &rows),
-                    &corrections,
-                );
+                let (wire, ours) =
+                    correlate(&sizes, (&hash, delta), (3, &q), (0, &rows), &corrections);
                 (
                     correlated(&sizes, &hash, (3, &t), (0, &choices), &wire),
                     ours,

@@ -1,10 +1,13 @@
-//! 1-of-2^m OT out of m random correlated OTs, carrying a public function of both parties' numbers.
+//! 1-of-2^m OT that carries a public function of both parties' numbers.
 //!
-//! The blocks of `m` OTs with one `delta` are combined to `Q = sum a^i q_i` and `T = sum a^i t_i`
-//! over GF(2^128), `a` its generator, so that `T = Q ^ b(a) delta` for the random index `b`: the
-//! pad of message `p` is the hash of `Q ^ p(a) delta`, and the receiver has that of `b`. It sends
-//! `d = b ^ own`; the value for its number `v` travels as message `v ^ d`. Message 0 is not sent:
-//! the sender's share is such that it would be 0.
+//! A random one has a block `q` at its sender and a random index `b` and `t = q ^ offset[b]` at its
+//! receiver, with the same offsets, linear in the index, for all of a direction. The pad of message
+//! `p` is the hash of `q ^ offset[p]`, and the receiver has that of `b`. It sends `d = b ^ own`; the
+//! value for its number `v` travels as message `v ^ d`. Message 0 is not sent: the sender's share is
+//! such that it would be 0.
+//!
+//! Where there are correlated OTs only, `m` of them with one `delta` make such an OT, see
+//! [`combined`].
 
 use rayon::prelude::*;
 
@@ -14,7 +17,7 @@ mod tests;
 mod wide;
 
 use super::pack::packed_len;
-use super::{Block, Hash};
+use super::{Block, Code, Hash};
 use crate::Bits;
 use crate::isa::{self, Isa};
 
@@ -115,7 +118,7 @@ impl Table {
         }
     }
 
-    /// Bits of either party's number, and OTs of an instance.
+    /// Bits of either party's number.
     pub fn index_bits(&self) -> u32 {
         self.index_bits
     }
@@ -167,21 +170,29 @@ fn times_a(x: Block) -> Block {
     (x << 1) ^ (0x87 & carry)
 }
 
-/// `sum a^i blocks[i]`.
-#[inline(always)]
-fn combine(blocks: &[Block]) -> Block {
-    blocks
-        .iter()
-        .rev()
-        .fold(0, |sum, block| times_a(sum) ^ block)
+/// The blocks of 1-of-2^m OTs out of those of `m` correlated OTs each: `sum a^i q_i` over GF(2^128),
+/// `a` its generator, whose offsets are [`Offsets::combined`].
+pub fn combined(blocks: &[Block], index_bits: u32) -> Vec<Block> {
+    let m = index_bits as usize;
+    crate::fresh::build(blocks.len() / m, |s, out| {
+        for (out, blocks) in out.iter_mut().zip(blocks[s * m..].chunks_exact(m)) {
+            let rest = blocks.iter().rev();
+            *out = rest.fold(0, |sum, block| times_a(sum) ^ block);
+        }
+    })
 }
 
-/// `p(a) delta` for every `p` below 256. Secret.
-pub struct Multiples(Vec<Block>);
+/// What relates the block of an index to that of index 0, by index. Secret.
+pub struct Offsets(Vec<Block>);
 
-impl Multiples {
-    /// Of a sender's `delta`.
-    pub fn new(delta: Block) -> Self {
+impl Offsets {
+    /// Of a code over trees of `depth` secret bits each.
+    pub fn of_code(code: &Code, depth: u32, secrets: &[u64]) -> Self {
+        Offsets(code.offsets(depth, secrets))
+    }
+
+    /// Of [`combined`] OTs with this `delta`: `p(a) delta`.
+    pub fn combined(delta: Block, index_bits: u32) -> Self {
         let mut powers = [delta; 8];
         for i in 1..8 {
             powers[i] = times_a(powers[i - 1]);
@@ -191,16 +202,21 @@ impl Multiples {
                 sum ^ powers[i] & ((p as u128 >> i & 1).wrapping_neg())
             })
         };
-        Multiples((0..256).map(of).collect())
+        Offsets((0..1 << index_bits).map(of).collect())
     }
 
-    /// `delta`.
-    pub(super) fn delta(&self) -> Block {
+    /// The offset of index 1, by which blocks of correlated OTs differ.
+    pub fn delta(&self) -> Block {
         self.0[1]
+    }
+
+    /// The offset of an index.
+    pub fn get(&self, index: usize) -> Block {
+        self.0[index]
     }
 }
 
-impl Drop for Multiples {
+impl Drop for Offsets {
     fn drop(&mut self) {
         zeroize::Zeroize::zeroize(&mut self.0);
     }
@@ -217,25 +233,26 @@ pub fn choose(own: &[u64], index_bits: u32, random: &Bits) -> Vec<u8> {
 
 /// The sender's messages for its numbers `own`, and its shares.
 ///
-/// `party` is the sender's number, `first` that of the first OT of its direction, `q` its blocks,
-/// `corrections` what the receiver sent.
+/// `party` is the sender's number, `first` that of the first OT of its direction and kind, `q` their
+/// blocks, `corrections` what the receiver sent.
 pub fn offer(
     table: &Table,
     party: usize,
-    (hash, multiples): (&Hash, &Multiples),
+    (hash, offsets): (&Hash, &Offsets),
     (first, q): (u64, &[Block]),
     own: &[u64],
     corrections: &[u8],
 ) -> (Vec<u8>, Vec<u64>) {
     let isa = isa::current();
-    let (n, m) = (own.len(), table.index_bits as usize);
+    let n = own.len();
+    assert_eq!(offsets.0.len(), 1 << table.index_bits);
     let corrections = super::pack::unpack(corrections, table.index_bits, n);
     let mut wire = vec![0; table.wire_len(n)];
     let mut shares = vec![0; n];
     let strip = table.wire_len(STRIP);
     wire.par_chunks_mut(strip)
         .zip(shares.par_chunks_mut(STRIP))
-        .with_min_len(grain(m))
+        .with_min_len(grain(table.index_bits))
         .enumerate()
         .for_each(|(i, (wire, shares))| {
             let (s, len) = (i * STRIP, shares.len());
@@ -244,9 +261,9 @@ pub fn offer(
                 table,
                 party,
                 hash,
-                multiples: &multiples.0[..1 << m],
-                first: first + (s * m) as u64,
-                q: &q[s * m..(s + len) * m],
+                offsets: &offsets.0,
+                first: first + s as u64,
+                q: &q[s..s + len],
                 own: &own[s..s + len],
                 corrections: &corrections[s..s + len],
             };
@@ -264,7 +281,7 @@ struct Offered<'a> {
     table: &'a Table,
     party: usize,
     hash: &'a Hash,
-    multiples: &'a [Block],
+    offsets: &'a [Block],
     first: u64,
     q: &'a [Block],
     own: &'a [u64],
@@ -272,7 +289,7 @@ struct Offered<'a> {
 }
 
 /// Strips that are worth a task of their own.
-fn grain(index_bits: usize) -> usize {
+fn grain(index_bits: u32) -> usize {
     (64 >> index_bits).max(1)
 }
 
@@ -285,23 +302,20 @@ pub fn taken(
     wire: &[u8],
 ) -> Vec<u64> {
     let isa = isa::current();
-    let m = table.index_bits as usize;
-    let n = t.len() / m;
+    let n = t.len();
     let random = super::pack::unpack(&random.to_bytes(), table.index_bits, n);
     let mut shares = vec![0; n];
     shares
         .par_chunks_mut(STRIP)
         .zip(wire.par_chunks(table.wire_len(STRIP)))
-        .with_min_len(grain(m))
+        .with_min_len(grain(table.index_bits))
         .enumerate()
         .for_each(|(i, (shares, wire))| {
             let s = i * STRIP;
             let mut pads = [0; STRIP];
             let pads = &mut pads[..shares.len()];
-            for (pad, t) in pads.iter_mut().zip(t[s * m..].chunks_exact(m)) {
-                *pad = combine(t);
-            }
-            hash.all(pads, |j| Block::from(first + ((s + j) * m) as u64));
+            pads.copy_from_slice(&t[s..s + pads.len()]);
+            hash.all(pads, |j| Block::from(first + (s + j) as u64));
             let numbers = (&random[s..], &*pads);
             match table.kind {
                 Kind::Packed => packed::taken(isa, table, numbers, wire, shares),

@@ -1,5 +1,6 @@
 //! Local steps of oblivious transfer and of what is built on it.
 
+mod code;
 mod correlate;
 mod gate;
 mod hash;
@@ -11,8 +12,9 @@ mod transpose;
 pub mod vole;
 pub mod words;
 
+pub use code::{Code, WIDEST};
 pub use correlate::{Products, correlate, correlated};
-pub use gate::{Multiples, Table, choose, offer, taken};
+pub use gate::{Offsets, Table, choose, combined, offer, taken};
 pub use hash::{Hash, bit_pads};
 
 /// 128 bits.

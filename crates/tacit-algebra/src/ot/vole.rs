@@ -1,12 +1,13 @@
-//! Correlated OTs from small-field VOLEs: the local work of SoftSpoken OT (Roy: "SoftSpokenOT:
+//! OTs from small-field VOLEs: the local work of SoftSpoken OT (Roy: "SoftSpokenOT:
 //! Quieter OT Extension from Small-Field Silent VOLE in the Minicrypt Model", CRYPTO 2022).
 //!
 //! Every tree's `2^k` leaves are seeds of streams of bits `r_x`. Who has all of them, the receiver
 //! of the OTs, takes `u = sum r_x` and the `k` bits of `v = sum x r_x` (section 3.1 there). Who lacks
 //! the leaf of its secret `d` takes `w = sum (x ^ d) r_x`, in which the missing leaf has the factor
-//! 0, so `w = v ^ d u`. The first tree's `u` is the vector of choices `b`; the receiver sends
-//! `c = u ^ b` of the others, the sender adds `d c`, and then `w = v ^ d b` holds in all trees: side
-//! by side, 128 bits of `q = t ^ b delta`.
+//! 0, so `w = v ^ d u`. The first `m` trees' `u` are the bits of the random index `b`; the receiver
+//! sends `c = u ^ C(b)` of the others, `C` a [`Code`], the sender adds `d c`, and then
+//! `w = v ^ d C(b)` holds in all trees: side by side, brought to 128 bits, `q = t ^ offset[b]`. Of
+//! the repetition code, `m` = 1, these are correlated OTs, `q = t ^ b delta`.
 //!
 //! All streams advance together, by whole blocks of 128 OTs; they have no seek and no copy.
 
@@ -14,6 +15,8 @@ use aes::Aes128Enc;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use zeroize::Zeroize;
 
+use super::code::{Code, added, mix};
+use super::pack::pack_into;
 use super::transpose::{ROWS, columns};
 use crate::isa::{self, Isa, simd};
 use crate::par;
@@ -33,9 +36,9 @@ const HEIGHT: u32 = 4;
 
 type Row = [u64; WORDS];
 
-/// The bytes of the corrections of `n` OTs, a multiple of [`UNIT`], over `trees` trees.
-pub fn corrections_len(trees: usize, n: usize) -> usize {
-    (trees - 1) * n / 8
+/// The bytes of the corrections of `n` OTs, a multiple of [`UNIT`].
+pub fn corrections_len(code: &Code, n: usize) -> usize {
+    code.sent() * n / 8
 }
 
 /// The streams of all trees' leaves, at one position.
@@ -59,10 +62,6 @@ impl Streams {
         streams
     }
 
-    fn trees(&self) -> usize {
-        self.leaves.len() >> self.depth
-    }
-
     /// Takes the blocks of `n` OTs out of every stream.
     fn take(&mut self, n: usize) -> u128 {
         assert!(n.is_multiple_of(UNIT));
@@ -83,13 +82,13 @@ struct Scratch {
 }
 
 impl Scratch {
-    fn new(isa: Isa, streams: &Streams, first: u128) -> Box<Self> {
+    fn new(isa: Isa, streams: &Streams, code: &Code, first: u128) -> Box<Self> {
         let zero = [0; WORDS];
         let mut scratch = Box::new(Scratch {
             numbers: [[0; BLOCK]; STRIP / UNIT],
             leaves: [zero; 1 << HEIGHT],
             sums: [zero; 1 << HEIGHT],
-            rows: vec![zero; ROWS.max(streams.trees() * streams.depth as usize)],
+            rows: vec![zero; ROWS.max(code.len() * streams.depth as usize)],
         });
         number(isa, &mut scratch.numbers, first);
         scratch
@@ -131,6 +130,16 @@ impl Scratch {
         fold_leaves(isa, &mut self.sums[..1 << high], high_rows);
         &self.sums[0]
     }
+
+    /// The rows of all trees as blocks.
+    fn blocks(&mut self, isa: Isa, code: &Code, blocks: &mut [u128]) {
+        let rest = self.rows.len() - ROWS;
+        let rows = self.rows.as_flattened_mut();
+        if code.mixes() {
+            mix(isa, rows, WORDS, &added(rest));
+        }
+        columns(isa, blocks, rows, WORDS);
+    }
 }
 
 simd! {
@@ -147,6 +156,18 @@ simd! {
                 }
             }
             rest = lower;
+        }
+    }
+
+    /// Numbers whose bits lie in rows.
+    fn gather_indices(rows: &[Row], numbers: &mut [u64]) {
+        for (w, numbers) in numbers.chunks_mut(64).enumerate() {
+            for (i, number) in numbers.iter_mut().enumerate() {
+                *number = 0;
+                for (j, row) in rows.iter().enumerate() {
+                    *number |= (row[w] >> i & 1) << j;
+                }
+            }
         }
     }
 
@@ -169,20 +190,27 @@ struct FullStrip<'a> {
 }
 
 impl Full {
-    /// Of seeds, `2^depth` for every tree; `depth` is 1 to 8 and the trees have 128 rows or more.
+    /// Of seeds, `2^depth` for every tree; `depth` is 1 to 8.
     pub fn new(depth: u32, leaves: Vec<u128>) -> Self {
         Full(Streams::new(depth, leaves))
     }
 
-    /// The next `blocks.len()` OTs: their blocks `t`, their choices, 64 per word, and what is to be
-    /// sent of the other trees.
-    pub fn extend(&mut self, blocks: &mut [u128], choices: &mut [u64], corrections: &mut [u8]) {
-        let (isa, trees) = (isa::current(), self.0.trees());
+    /// The next `blocks.len()` OTs: their blocks `t`, their indices one after the other, and what is
+    /// to be sent.
+    pub fn extend(
+        &mut self,
+        code: &Code,
+        blocks: &mut [u128],
+        choices: &mut [u64],
+        corrections: &mut [u8],
+    ) {
+        let isa = isa::current();
         let first = self.0.take(blocks.len());
-        assert_eq!(choices.len(), blocks.len() / 64);
-        assert_eq!(corrections.len(), corrections_len(trees, blocks.len()));
-        let outputs = (blocks.chunks_mut(STRIP).zip(choices.chunks_mut(WORDS)))
-            .zip(corrections.chunks_mut(corrections_len(trees, STRIP)));
+        let m = code.index_bits() as usize;
+        assert_eq!(choices.len(), blocks.len() / 64 * m);
+        assert_eq!(corrections.len(), corrections_len(code, blocks.len()));
+        let outputs = (blocks.chunks_mut(STRIP).zip(choices.chunks_mut(WORDS * m)))
+            .zip(corrections.chunks_mut(corrections_len(code, STRIP)));
         let mut strips: Vec<_> = outputs
             .map(|((blocks, choices), corrections)| FullStrip {
                 blocks,
@@ -191,141 +219,174 @@ impl Full {
             })
             .collect();
         let streams = &self.0;
-        par::for_each_strip(&mut strips, 1, STRIP * trees, |i, strip| {
-            full_strip(
-                isa,
-                streams,
-                first + (i * STRIP / UNIT) as u128,
-                &mut strip[0],
-            );
+        par::for_each_strip(&mut strips, 1, STRIP * code.len(), |i, strip| {
+            let first = first + (i * STRIP / UNIT) as u128;
+            full_strip(isa, streams, code, first, &mut strip[0]);
         });
     }
 }
 
-fn full_strip(isa: Isa, streams: &Streams, first: u128, strip: &mut FullStrip) {
-    let mut scratch = Scratch::new(isa, streams, first);
-    let (units, words) = (strip.blocks.len() / UNIT, strip.choices.len());
-    let sum = scratch.fold(isa, streams, 0, false, units);
-    strip.choices.copy_from_slice(&sum[..words]);
-    for (tree, out) in (1..).zip(strip.corrections.chunks_exact_mut(8 * words)) {
+fn full_strip(isa: Isa, streams: &Streams, code: &Code, first: u128, strip: &mut FullStrip) {
+    let mut scratch = Scratch::new(isa, streams, code, first);
+    let (units, words) = (strip.blocks.len() / UNIT, strip.blocks.len() / 64);
+    let mut indices = vec![[0; WORDS]; code.index_bits() as usize];
+    for (tree, index) in indices.iter_mut().enumerate() {
+        *index = *scratch.fold(isa, streams, tree, false, units);
+    }
+    let sent = strip.corrections.chunks_exact_mut(8 * words);
+    let trees = code.columns().iter().enumerate().skip(indices.len());
+    for ((tree, column), out) in trees.zip(sent) {
         let mut sum = *scratch.fold(isa, streams, tree, false, units);
-        add_masked(isa, &mut sum, strip.choices, u64::MAX);
+        for (j, index) in indices.iter().enumerate() {
+            let mask = u64::from(column >> j & 1).wrapping_neg();
+            add_masked(isa, &mut sum, index, mask);
+        }
         out.copy_from_slice(bytemuck::cast_slice(&sum[..words]));
     }
-    columns(isa, strip.blocks, scratch.rows.as_flattened(), WORDS);
+    interleave(isa, &indices, strip.choices);
+    scratch.blocks(isa, code, strip.blocks);
+}
+
+/// Indices one after the other, from a row of bits for each of theirs.
+fn interleave(isa: Isa, indices: &[Row], choices: &mut [u64]) {
+    if let [only] = indices {
+        choices.copy_from_slice(&only[..choices.len()]);
+        return;
+    }
+    let mut numbers = [0; STRIP];
+    let numbers = &mut numbers[..choices.len() * 64 / indices.len()];
+    gather_indices(isa, indices, numbers);
+    let bytes = bytemuck::cast_slice_mut(choices);
+    pack_into(isa, numbers, indices.len() as u32, bytes);
 }
 
 /// The sender's end: all leaves but one of every tree.
 pub struct Punctured {
     streams: Streams,
-    delta: u128,
+    /// By tree, `depth` bits each: its missing leaf.
+    secrets: Vec<u64>,
 }
 
 impl Drop for Punctured {
     fn drop(&mut self) {
-        self.delta.zeroize();
+        self.secrets.zeroize();
     }
 }
 
 impl Punctured {
-    /// Of seeds, that of leaf `x` of tree `i` at place `x ^ delta_i`, where `delta_i` is bits
-    /// `i depth..` of `delta`; the entry at place 0 is not used.
-    pub fn new(depth: u32, leaves: Vec<u128>, delta: u128) -> Self {
+    /// Of seeds, that of leaf `x` of tree `i` at place `x ^ secrets[i]`; the entry at place 0 is
+    /// not used.
+    pub fn new(depth: u32, leaves: Vec<u128>, secrets: Vec<u64>) -> Self {
         Punctured {
             streams: Streams::new(depth, leaves),
-            delta,
+            secrets,
         }
     }
 
     /// The next `blocks.len()` OTs: their blocks `q`, from what the receiver sent.
-    pub fn extend(&mut self, corrections: &[u8], blocks: &mut [u128]) {
-        let (isa, trees) = (isa::current(), self.streams.trees());
+    pub fn extend(&mut self, code: &Code, corrections: &[u8], blocks: &mut [u128]) {
+        let isa = isa::current();
         let first = self.streams.take(blocks.len());
-        assert_eq!(corrections.len(), corrections_len(trees, blocks.len()));
-        let (streams, delta) = (&self.streams, self.delta);
+        assert_eq!(corrections.len(), corrections_len(code, blocks.len()));
         let mut strips: Vec<_> = blocks.chunks_mut(STRIP).collect();
-        let len = corrections_len(trees, STRIP);
-        par::for_each_strip(&mut strips, 1, STRIP * trees, |i, strip| {
-            let corrections = &corrections[i * len..][..corrections_len(trees, strip[0].len())];
+        let len = corrections_len(code, STRIP);
+        let this = &*self;
+        par::for_each_strip(&mut strips, 1, STRIP * code.len(), |i, strip| {
+            let corrections = &corrections[i * len..][..corrections_len(code, strip[0].len())];
             let first = first + (i * STRIP / UNIT) as u128;
-            punctured_strip(isa, streams, first, delta, corrections, strip[0]);
+            this.strip(isa, code, first, corrections, strip[0]);
         });
     }
-}
 
-fn punctured_strip(
-    isa: Isa,
-    streams: &Streams,
-    first: u128,
-    delta: u128,
-    corrections: &[u8],
-    blocks: &mut [u128],
-) {
-    let mut scratch = Scratch::new(isa, streams, first);
-    let (units, words) = (blocks.len() / UNIT, blocks.len() / 64);
-    for tree in 0..streams.trees() {
-        scratch.fold(isa, streams, tree, true, units);
-    }
-    let mut correction = [0; WORDS];
-    for (tree, sent) in (1..).zip(corrections.chunks_exact(8 * words)) {
-        bytemuck::cast_slice_mut(&mut correction[..words]).copy_from_slice(sent);
-        let first = tree * streams.depth as usize;
-        for row in first..ROWS.min(first + streams.depth as usize) {
-            let mask = ((delta >> row & 1) as u64).wrapping_neg();
-            add_masked(isa, &mut scratch.rows[row], &correction, mask);
+    fn strip(&self, isa: Isa, code: &Code, first: u128, corrections: &[u8], blocks: &mut [u128]) {
+        let mut scratch = Scratch::new(isa, &self.streams, code, first);
+        let (units, words) = (blocks.len() / UNIT, blocks.len() / 64);
+        for tree in 0..code.len() {
+            scratch.fold(isa, &self.streams, tree, true, units);
         }
+        let depth = self.streams.depth as usize;
+        let known = code.index_bits() as usize;
+        let rows = scratch.rows.chunks_exact_mut(depth).zip(&self.secrets);
+        let mut correction = [0; WORDS];
+        for ((rows, secret), sent) in rows.skip(known).zip(corrections.chunks_exact(8 * words)) {
+            bytemuck::cast_slice_mut(&mut correction[..words]).copy_from_slice(sent);
+            for (j, row) in rows.iter_mut().enumerate() {
+                let mask = (secret >> j & 1).wrapping_neg();
+                add_masked(isa, row, &correction, mask);
+            }
+        }
+        scratch.blocks(isa, code, blocks);
     }
-    columns(isa, blocks, scratch.rows.as_flattened(), WORDS);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Prg;
     use crate::isa::same_everywhere;
+    use crate::ot::code::WIDEST;
+    use crate::ot::pack::unpack;
     use crate::ot::pprf::relabel;
-    use crate::{Bits, Prg};
 
-    /// Both ends, of which the sender's lacks the leaves of `delta`.
-    fn ends(depth: u32, delta: u128) -> (Full, Punctured) {
-        let trees = 128usize.div_ceil(depth as usize);
-        let seeds: Vec<u64> = Prg::new([4; 16]).ring((2 * trees) << depth);
+    const SECRET: u64 = 0x0123_4567_89ab_cdef;
+
+    /// The secret of tree `i`.
+    fn secrets(depth: u32) -> Vec<u64> {
+        let of = |i: u32| SECRET.rotate_left(7 * i) & ((1 << depth) - 1);
+        (0..WIDEST as u32 / depth).map(of).collect()
+    }
+
+    /// Both ends, of which the sender's lacks the leaves of `secrets`.
+    fn ends(depth: u32) -> (Full, Punctured) {
+        let secrets = secrets(depth);
+        let seeds: Vec<u64> = Prg::new([4; 16]).ring((2 * secrets.len()) << depth);
         let leaves: Vec<u128> = bytemuck::cast_slice(&seeds).to_vec();
         let mut moved = leaves.clone();
-        for (i, tree) in moved.chunks_mut(1 << depth).enumerate() {
-            let path = (delta >> (i as u32 * depth)) as u64 & ((1 << depth) - 1);
-            relabel(tree, path);
+        for (tree, secret) in moved.chunks_mut(1 << depth).zip(&secrets) {
+            relabel(tree, *secret);
             tree[0] = 0;
         }
         (
             Full::new(depth, leaves),
-            Punctured::new(depth, moved, delta),
+            Punctured::new(depth, moved, secrets),
         )
+    }
+
+    fn code(depth: u32, index_bits: u32) -> Code {
+        Code::new(index_bits, ROWS.div_ceil(depth as usize))
     }
 
     type Ots = (Vec<u128>, Vec<u64>, Vec<u128>);
 
-    fn ots(full: &mut Full, punctured: &mut Punctured, n: usize) -> Ots {
-        let (mut t, mut b, mut q) = (vec![0; n], vec![0; n / 64], vec![0; n]);
-        let mut corrections = vec![0; corrections_len(full.0.trees(), n)];
-        full.extend(&mut t, &mut b, &mut corrections);
-        punctured.extend(&corrections, &mut q);
+    fn ots(full: &mut Full, punctured: &mut Punctured, code: &Code, n: usize) -> Ots {
+        let m = code.index_bits() as usize;
+        let (mut t, mut b, mut q) = (vec![0; n], vec![0; n * m / 64], vec![0; n]);
+        let mut corrections = vec![0; corrections_len(code, n)];
+        full.extend(code, &mut t, &mut b, &mut corrections);
+        punctured.extend(code, &corrections, &mut q);
         (t, b, q)
     }
 
     #[test]
-    fn blocks_differ_by_delta_where_the_choice_is_one() {
-        let delta = 0x0123_4567_89ab_cdef_1111_2222_3333_4445;
+    fn blocks_differ_by_the_offset_of_the_index() {
         for depth in 1..=8 {
-            for n in [128, 4096, 4096 + 640, 3 * 4096] {
-                let (t, b, q) = same_everywhere(|| {
-                    let (mut full, mut punctured) = ends(depth, delta);
-                    ots(&mut full, &mut punctured, 256);
-                    ots(&mut full, &mut punctured, n)
-                });
-                let bits = Bits::from_words(n, b);
-                for i in 0..n {
-                    let expected = q[i] ^ if bits.get(i) { delta } else { 0 };
-                    assert!(t[i] == expected, "depth {depth}: OT {i} of {n}");
+            for index_bits in 1..=8 {
+                let code = code(depth, index_bits);
+                if code.len() * depth as usize > WIDEST {
+                    continue;
+                }
+                let offsets = code.offsets(depth, &secrets(depth));
+                for n in [128, 4096 + 640] {
+                    let (t, b, q) = same_everywhere(|| {
+                        let (mut full, mut punctured) = ends(depth);
+                        ots(&mut full, &mut punctured, &code, 256);
+                        ots(&mut full, &mut punctured, &code, n)
+                    });
+                    let indices = unpack(bytemuck::cast_slice(&b), index_bits, n);
+                    for i in 0..n {
+                        let expected = q[i] ^ offsets[indices[i] as usize];
+                        assert!(t[i] == expected, "depth {depth}: OT {i} of {n}");
+                    }
                 }
             }
         }
@@ -335,15 +396,15 @@ mod tests {
     #[test]
     fn the_receivers_ends_are_their_definition() {
         let (depth, n) = (6, 256);
-        let (mut full, _) = ends(depth, 0);
-        let trees = full.0.trees();
+        let (mut full, _) = ends(depth);
+        let code = code(depth, 1);
         let streams: Vec<Vec<u64>> = Prg::new([4; 16])
-            .ring::<u64>((2 * trees) << depth)
+            .ring::<u64>((2 * code.len()) << depth)
             .chunks(2)
             .map(|seed| Prg::new(bytemuck::cast_slice(seed).try_into().unwrap()).ring(n / 64))
             .collect();
         let (mut t, mut b, mut sent) = (vec![0; n], vec![0; n / 64], vec![0; 21 * n / 8]);
-        full.extend(&mut t, &mut b, &mut sent);
+        full.extend(&code, &mut t, &mut b, &mut sent);
         let sent: Vec<u64> = bytemuck::pod_collect_to_vec(&sent);
         for i in 0..n {
             let bit = |words: &[u64]| words[i / 64] >> (i % 64) & 1;
@@ -369,10 +430,11 @@ mod tests {
 
     #[test]
     fn streams_do_not_restart() {
-        let (mut full, mut punctured) = ends(4, 5);
-        let (first, ..) = ots(&mut full, &mut punctured, 4096);
-        let (second, ..) = ots(&mut full, &mut punctured, 4096);
-        let all: std::collections::HashSet<_> = first.iter().chain(&second).collect();
-        assert_eq!(all.len(), 2 * 4096);
+        let (mut full, mut punctured) = ends(4);
+        let (first, ..) = ots(&mut full, &mut punctured, &code(4, 1), 4096);
+        let (second, ..) = ots(&mut full, &mut punctured, &code(4, 4), 4096);
+        let (third, ..) = ots(&mut full, &mut punctured, &code(4, 1), 4096);
+        let all: std::collections::HashSet<_> = first.iter().chain(&second).chain(&third).collect();
+        assert_eq!(all.len(), 3 * 4096);
     }
 }

@@ -1,13 +1,12 @@
 //! Shares of a public function of two small numbers, one at each party: comparisons of digits,
 //! look-up tables, and whatever else has few inputs.
 //!
-//! Differs from the paper (section II-D, 1-of-k OT of Kolesnikov and Kumaresan): `m` random
-//! correlated OTs serve as one 1-of-2^m OT, which costs fewer bits wherever an OT costs at most
-//! half of 128; and the first message is not sent.
+//! Differs from the paper (section II-D, 1-of-k OT of Kolesnikov and Kumaresan): the OTs are random
+//! and made ahead, over any of the sources of [`crate::ot`]; and the first message is not sent.
 
 use std::ops::Range;
 
-use tacit_algebra::ot::{Table, choose, offer, taken};
+use tacit_algebra::ot::{Table, choose, offer, pack, taken};
 use tacit_protocols::Error;
 
 use super::stock::Taken;
@@ -45,13 +44,23 @@ impl Gate {
         Gate(Table::lookups(index_bits, tables))
     }
 
-    fn index_bits(&self) -> usize {
-        self.0.index_bits() as usize
+    pub(super) fn index_bits(&self) -> u32 {
+        self.0.index_bits()
+    }
+
+    /// The stock that its OTs are in.
+    pub(super) fn kind(&self) -> usize {
+        self.index_bits() as usize - 1
+    }
+
+    /// Bytes of the sender's messages for `n` instances.
+    pub(super) fn wire_len(&self, n: usize) -> usize {
+        self.0.wire_len(n)
     }
 
     /// Bytes of the receiver's message for `n` instances.
     fn choice_len(&self, n: usize) -> usize {
-        (n * self.index_bits()).div_ceil(8)
+        pack::packed_len(n, self.index_bits())
     }
 
     /// The ranges of `n` instances whose messages travel together: about a mebibyte.
@@ -62,7 +71,7 @@ impl Gate {
 }
 
 /// The instances that each party sends.
-fn halves(n: usize) -> [Range<usize>; 2] {
+pub(super) fn halves(n: usize) -> [Range<usize>; 2] {
     let half = n.div_ceil(2);
     [0..half, half..n]
 }
@@ -72,8 +81,8 @@ impl Engine {
     ///
     /// `own` are this party's numbers, one per instance and below `2^index_bits`. Of every gate
     /// the first half of the instances is sent by party 0, the rest by party 1. Per instance:
-    /// `index_bits` OTs and as many bits from the receiver, `(2^index_bits - 1) output_bits` bits
-    /// from the sender.
+    /// a 1-of-2^index_bits OT, `index_bits` bits from the receiver,
+    /// `(2^index_bits - 1) output_bits` bits from the sender.
     pub fn gates(
         &mut self,
         step: &'static str,
@@ -95,7 +104,7 @@ impl Engine {
                 counter.exchange(lens(|gate, n| gate.0.wire_len(n), 0));
                 for (gate, own) in gates {
                     for (sender, half) in halves(own.len()).iter().enumerate() {
-                        counter.cots(sender, half.len() * gate.index_bits());
+                        counter.ots(sender, gate.index_bits(), half.len());
                     }
                 }
                 Ok(gates.iter().map(|(_, own)| vec![0; own.len()]).collect())
@@ -128,10 +137,11 @@ impl Live {
 
     /// The receiver's message.
     fn choose_all(&mut self, step: &'static str, gate: &Gate, own: &[u64]) -> Result<Taken, Error> {
-        let taken = self.incoming.take(step, own.len() * gate.index_bits())?;
+        let stock = &mut self.incoming[gate.kind()];
+        let taken = stock.take(step, own.len())?;
         if !own.is_empty() {
-            let (_, random, _) = self.incoming.get(taken);
-            self.send(step, choose(own, gate.0.index_bits(), &random))?;
+            let (_, random, _) = stock.get(taken);
+            self.send(step, choose(own, gate.index_bits(), &random))?;
         }
         Ok(taken)
     }
@@ -143,20 +153,39 @@ impl Live {
         gate: &Gate,
         own: &[u64],
     ) -> Result<Vec<u64>, Error> {
-        let m = gate.index_bits();
-        let ots = self.outgoing.take(step, own.len() * m)?;
         if own.is_empty() {
             return Ok(Vec::new());
         }
         let corrections = self.recv(step, gate.choice_len(own.len()))?;
+        self.offer_corrected(step, gate, own, &corrections)
+    }
+
+    /// The same for a receiver whose numbers are its random indices.
+    pub(super) fn offer_chosen(
+        &mut self,
+        step: &'static str,
+        gate: &Gate,
+        own: &[u64],
+    ) -> Result<Vec<u64>, Error> {
+        self.offer_corrected(step, gate, own, &vec![0; gate.choice_len(own.len())])
+    }
+
+    fn offer_corrected(
+        &mut self,
+        step: &'static str,
+        gate: &Gate,
+        own: &[u64],
+        corrections: &[u8],
+    ) -> Result<Vec<u64>, Error> {
+        let kind = gate.kind();
+        let ots = self.outgoing[kind].take(step, own.len())?;
         let mut shares = Vec::with_capacity(own.len());
         for block in gate.blocks(own.len()) {
             let (wire, part) = offer(
                 &gate.0,
                 self.party.id(),
-                (&self.hash, &self.multiples),
-                self.outgoing
-                    .get(ots.part(block.start * m, block.len() * m)),
+                (&self.hash, &self.offsets[kind]),
+                self.outgoing[kind].get(ots.part(block.start, block.len())),
                 &own[block.clone()],
                 &corrections[gate.choice_len(block.start)..gate.choice_len(block.end)],
             );
@@ -167,14 +196,17 @@ impl Live {
     }
 
     /// The receiver's shares.
-    fn take_all(&mut self, step: &'static str, gate: &Gate, ots: Taken) -> Result<Vec<u64>, Error> {
-        let m = gate.index_bits();
-        let mut shares = Vec::with_capacity(ots.len() / m);
-        for block in gate.blocks(ots.len() / m) {
+    pub(super) fn take_all(
+        &mut self,
+        step: &'static str,
+        gate: &Gate,
+        ots: Taken,
+    ) -> Result<Vec<u64>, Error> {
+        let mut shares = Vec::with_capacity(ots.len());
+        for block in gate.blocks(ots.len()) {
             let wire = self.recv(step, gate.0.wire_len(block.len()))?;
-            let (first, random, blocks) = self
-                .incoming
-                .get(ots.part(block.start * m, block.len() * m));
+            let stock = &self.incoming[gate.kind()];
+            let (first, random, blocks) = stock.get(ots.part(block.start, block.len()));
             shares.extend(taken(&gate.0, &self.hash, (first, &random, blocks), &wire));
         }
         Ok(shares)

@@ -20,16 +20,19 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
-use tacit_algebra::ot::{Hash, Multiples};
+use tacit_algebra::ot::{Hash, Offsets};
 use tacit_net::Party;
 use tacit_protocols::{Cost, Error};
 
-use crate::ot::RandomCot;
+use crate::ot::{Block, Demand, KINDS, RandomOt};
 pub use gates::Gate;
 pub use products::Correlation;
 use stock::{Incoming, Outgoing};
 use tally::Counter;
 pub use tally::Tally;
+
+/// The stock of correlated OTs.
+const COT: usize = 0;
 
 const NONCE: &str = "sirnn: nonce of the session's hash";
 
@@ -44,16 +47,22 @@ enum Mode {
 /// An engine that runs.
 struct Live {
     party: Party,
-    source: Box<dyn RandomCot>,
+    source: Box<dyn RandomOt>,
     hash: Hash,
-    multiples: Multiples,
-    outgoing: Outgoing,
-    incoming: Incoming,
+    /// By kind of OT, as the stocks.
+    offsets: Vec<Offsets>,
+    outgoing: Vec<Outgoing>,
+    incoming: Vec<Incoming>,
 }
 
 impl Live {
     fn peer(&self) -> usize {
         1 - self.party.id()
+    }
+
+    /// By what the two blocks of a correlated OT that this party sends differ.
+    fn delta(&self) -> Block {
+        self.offsets[COT].delta()
     }
 
     /// Waits for exactly `len` bytes of the peer.
@@ -68,9 +77,14 @@ impl Live {
     }
 }
 
+/// The kinds of OTs, as bits of an index.
+fn kinds() -> impl Iterator<Item = u32> {
+    1..=KINDS as u32
+}
+
 impl Engine {
     /// An engine over a link to the other party and a source of OTs. 1 hop, 16 bytes each.
-    pub fn new(mut party: Party, source: Box<dyn RandomCot>) -> Result<Self, Error> {
+    pub fn new(mut party: Party, source: Box<dyn RandomOt>) -> Result<Self, Error> {
         let peer = 1 - party.id();
         let mut nonce = [0; 16];
         getrandom::fill(&mut nonce).map_err(|e| Error::Randomness(e.to_string()))?;
@@ -81,10 +95,10 @@ impl Engine {
         Ok(Engine(Mode::Live(Box::new(Live {
             party,
             hash: Hash::new(nonce),
-            multiples: Multiples::new(source.delta()),
+            offsets: kinds().map(|m| source.offsets(m)).collect(),
             source,
-            outgoing: Outgoing::default(),
-            incoming: Incoming::default(),
+            outgoing: kinds().map(Outgoing::new).collect(),
+            incoming: kinds().map(Incoming::new).collect(),
         }))))
     }
 
@@ -99,12 +113,15 @@ impl Engine {
         match &self.0 {
             Mode::Counting(counter) => counter.tally(),
             Mode::Live(live) => {
-                let mut cots = [0; 2];
-                cots[live.party.id()] = live.outgoing.consumed();
-                cots[live.peer()] = live.incoming.consumed();
+                let mut ots = [Demand::default(); 2];
+                let stocks = kinds().zip(&live.outgoing).zip(&live.incoming);
+                for ((m, outgoing), incoming) in stocks {
+                    ots[live.party.id()] += Demand::of(m, outgoing.consumed());
+                    ots[live.peer()] += Demand::of(m, incoming.consumed());
+                }
                 Tally {
                     online: Cost::default(),
-                    cots,
+                    ots,
                 }
             }
         }
@@ -131,13 +148,17 @@ impl Engine {
         }
     }
 
-    /// Makes OTs, `cots[i]` that party `i` sends, to be consumed by later calls.
-    pub fn prepare(&mut self, cots: [usize; 2]) -> Result<(), Error> {
+    /// Makes OTs, `ots[i]` that party `i` sends, to be consumed by later calls.
+    pub fn prepare(&mut self, ots: [Demand; 2]) -> Result<(), Error> {
         if let Mode::Live(live) = &mut self.0 {
-            let (send, recv) = (cots[live.party.id()], cots[live.peer()]);
-            let (sent, received) = live.source.extend(&mut live.party, send, recv)?;
-            live.outgoing.add(sent);
-            live.incoming.add(received);
+            let (send, recv) = (ots[live.party.id()], ots[live.peer()]);
+            let made = live.source.extend(&mut live.party, &send, &recv)?;
+            for (stock, sent) in live.outgoing.iter_mut().zip(made.sent) {
+                stock.add(sent);
+            }
+            for (stock, received) in live.incoming.iter_mut().zip(made.received) {
+                stock.add(received);
+            }
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use tacit_algebra::ot::{Products, correlate, correlated};
 use tacit_protocols::Error;
 
 use super::stock::Taken;
-use super::{Engine, Live, Mode};
+use super::{COT, Engine, Live, Mode};
 
 /// Products of bits that the one party knows with numbers that the other knows.
 ///
@@ -86,7 +86,7 @@ impl Engine {
                 counter.exchange(lens(|job| job.n.div_ceil(8), 1));
                 counter.exchange(lens(|job| job.sizes().wire_len(job.n), 0));
                 for (sender, jobs) in sides.iter().enumerate() {
-                    counter.cots(sender, jobs.iter().map(|job| job.n).sum());
+                    counter.ots(sender, 1, jobs.iter().map(|job| job.n).sum());
                 }
                 let all = send.iter().chain(recv);
                 Ok(all.map(|job| vec![0; job.outputs()]).collect())
@@ -119,9 +119,9 @@ impl Live {
     /// The receiver's message.
     fn choose_bits(&mut self, step: &'static str, job: &Correlation) -> Result<Taken, Error> {
         assert!(job.choices.len() == job.n && job.n.is_multiple_of(job.fold));
-        let ots = self.incoming.take(step, job.n)?;
+        let ots = self.incoming[COT].take(step, job.n)?;
         if job.n > 0 {
-            let (_, random, _) = self.incoming.get(ots);
+            let (_, random, _) = self.incoming[COT].get(ots);
             self.send(step, random.xor(job.choices).to_bytes())?;
         }
         Ok(ots)
@@ -130,7 +130,7 @@ impl Live {
     /// The sender's messages, and its shares.
     fn correlate_all(&mut self, step: &'static str, job: &Correlation) -> Result<Vec<u64>, Error> {
         assert!(job.n.is_multiple_of(job.fold) && job.rows.len().is_multiple_of(job.lanes));
-        let ots = self.outgoing.take(step, job.n)?;
+        let ots = self.outgoing[COT].take(step, job.n)?;
         let mut sums = vec![0; job.outputs()];
         if job.n == 0 {
             return Ok(sums);
@@ -139,8 +139,8 @@ impl Live {
         for block in job.blocks() {
             let (wire, part) = correlate(
                 &job.sizes(),
-                (&self.hash, &self.multiples),
-                self.outgoing.get(ots.part(block.start, block.len())),
+                (&self.hash, self.delta()),
+                self.outgoing[COT].get(ots.part(block.start, block.len())),
                 (block.start, job.rows),
                 &corrections.slice(block.start, block.len()),
             );
@@ -160,7 +160,7 @@ impl Live {
         let mut sums = vec![0; job.outputs()];
         for block in job.blocks() {
             let wire = self.recv(step, job.sizes().wire_len(block.len()))?;
-            let (first, _, blocks) = self.incoming.get(ots.part(block.start, block.len()));
+            let (first, _, blocks) = self.incoming[COT].get(ots.part(block.start, block.len()));
             let choices = (block.start, job.choices);
             let part = correlated(&job.sizes(), &self.hash, (first, blocks), choices, &wire);
             job.add(&mut sums, &block, &part);

@@ -1,4 +1,5 @@
-//! OTs made ahead. Each is handed out once, under a number that no other OT of its direction has.
+//! OTs made ahead, one stock for each kind. Each is handed out once, under a number that no other OT
+//! of its direction has, of whatever kind.
 
 use tacit_algebra::Bits;
 use tacit_protocols::Error;
@@ -6,18 +7,18 @@ use zeroize::Zeroize;
 
 use crate::ot::{Block, Received};
 
-/// OTs that this party sends.
-#[derive(Default)]
+/// 1-of-2^m OTs that this party sends.
 pub(super) struct Outgoing {
+    index_bits: u32,
     blocks: Vec<Block>,
     at: usize,
-    /// The number of the first of `blocks`.
+    /// How many there were before the first of `blocks`.
     origin: u64,
 }
 
-/// OTs that this party receives.
-#[derive(Default)]
+/// 1-of-2^m OTs that this party receives.
 pub(super) struct Incoming {
+    index_bits: u32,
     choices: Bits,
     blocks: Vec<Block>,
     at: usize,
@@ -59,11 +60,11 @@ fn joined(mut rest: Vec<Block>, made: Vec<Block>) -> Vec<Block> {
     rest
 }
 
+/// Takes `n` of the `len` of a stock, of which `at` are taken.
 fn take(
     step: &'static str,
-    len: usize,
-    at: &mut usize,
-    origin: u64,
+    (len, at): (usize, &mut usize),
+    (index_bits, origin): (u32, u64),
     n: usize,
 ) -> Result<Taken, Error> {
     if len - *at < n {
@@ -71,11 +72,22 @@ fn take(
     }
     let start = *at;
     *at += n;
-    let first = origin + start as u64;
+    // The top byte of a number is the kind.
+    let first = u64::from(index_bits) << 56 | (origin + start as u64);
     Ok(Taken { start, n, first })
 }
 
 impl Outgoing {
+    /// An empty stock.
+    pub fn new(index_bits: u32) -> Self {
+        Outgoing {
+            index_bits,
+            blocks: Vec::new(),
+            at: 0,
+            origin: 0,
+        }
+    }
+
     /// Adds what was made and forgets what was consumed.
     pub fn add(&mut self, made: Vec<Block>) {
         self.origin += self.at as u64;
@@ -87,7 +99,8 @@ impl Outgoing {
 
     /// Takes the next `n` for the step.
     pub fn take(&mut self, step: &'static str, n: usize) -> Result<Taken, Error> {
-        take(step, self.blocks.len(), &mut self.at, self.origin, n)
+        let stock = (self.blocks.len(), &mut self.at);
+        take(step, stock, (self.index_bits, self.origin), n)
     }
 
     /// The number of the first, and the blocks.
@@ -105,13 +118,30 @@ impl Outgoing {
 }
 
 impl Incoming {
+    /// An empty stock.
+    pub fn new(index_bits: u32) -> Self {
+        Incoming {
+            index_bits,
+            choices: Bits::default(),
+            blocks: Vec::new(),
+            at: 0,
+            origin: 0,
+        }
+    }
+
+    /// The range of the choices of some of its OTs.
+    fn choices(&self, start: usize, n: usize) -> Bits {
+        let m = self.index_bits as usize;
+        self.choices.slice(start * m, n * m)
+    }
+
     /// Adds what was made and forgets what was consumed.
     pub fn add(&mut self, made: Received) {
         self.origin += self.at as u64;
         let left = self.blocks.len() - self.at;
         let rest = self.blocks.split_off(self.at);
         self.blocks.zeroize();
-        let choices = self.choices.slice(self.at, left);
+        let choices = self.choices(self.at, left);
         self.at = 0;
         self.blocks = joined(rest, made.blocks);
         self.choices = Bits::concat(&[&choices, &made.choices]);
@@ -119,14 +149,15 @@ impl Incoming {
 
     /// Takes the next `n` for the step.
     pub fn take(&mut self, step: &'static str, n: usize) -> Result<Taken, Error> {
-        take(step, self.blocks.len(), &mut self.at, self.origin, n)
+        let stock = (self.blocks.len(), &mut self.at);
+        take(step, stock, (self.index_bits, self.origin), n)
     }
 
-    /// The number of the first, the random choices and the blocks.
+    /// The number of the first, the random choices, one after the other, and the blocks.
     pub fn get(&self, taken: Taken) -> (u64, Bits, &[Block]) {
         (
             taken.first,
-            self.choices.slice(taken.start, taken.n),
+            self.choices(taken.start, taken.n),
             &self.blocks[taken.start..taken.start + taken.n],
         )
     }

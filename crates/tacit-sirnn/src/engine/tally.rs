@@ -2,13 +2,15 @@
 
 use tacit_protocols::Cost;
 
+use crate::ot::Demand;
+
 /// What a program takes: bytes and hops online, and OTs to be made before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Hops and bytes sent by each party.
     pub online: Cost,
-    /// Random correlated OTs that each party sends.
-    pub cots: [usize; 2],
+    /// Random OTs that each party sends.
+    pub ots: [Demand; 2],
 }
 
 impl Tally {
@@ -24,7 +26,7 @@ impl Tally {
                     .map(|(&a, &b)| along(a as usize, b as usize) as u64)
                     .collect(),
             },
-            cots: [0, 1].map(|i| along(self.cots[i], more.cots[i])),
+            ots: [0, 1].map(|i| self.ots[i].with(more.ots[i], along)),
         }
     }
 }
@@ -34,7 +36,7 @@ impl Tally {
 pub(super) struct Counter {
     seen: [u32; 2],
     bytes: [u64; 2],
-    cots: [usize; 2],
+    ots: [Demand; 2],
 }
 
 impl Counter {
@@ -44,13 +46,13 @@ impl Counter {
                 rounds: self.seen[0].max(self.seen[1]),
                 bytes: self.bytes.to_vec(),
             },
-            cots: self.cots,
+            ots: self.ots,
         }
     }
 
-    /// OTs that party `sender` sends.
-    pub fn cots(&mut self, sender: usize, n: usize) {
-        self.cots[sender] += n;
+    /// 1-of-2^m OTs that party `sender` sends, `m = index_bits`.
+    pub fn ots(&mut self, sender: usize, index_bits: u32, n: usize) {
+        self.ots[sender] += Demand::of(index_bits, n);
     }
 
     /// Messages of both parties at once, by sender: `None` where there is none.

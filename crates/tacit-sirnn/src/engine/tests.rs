@@ -124,7 +124,7 @@ fn opened_values_are_sums_for_those_who_learn_them() {
 fn ots_are_made_before_they_are_used_and_used_once() {
     let parties = mesh(2, &LinkModel::LOCAL, Duration::from_secs(20));
     let gate = Gate::xor(2, 1, |x, y| x & y & 1);
-    let out = ideal::run(parties, [4, 4], |engine| {
+    let out = ideal::run(parties, [Demand::of(2, 2); 2], |engine| {
         let first = engine.gates("first", &[(&gate, &[1, 2, 3, 0])]);
         let second = engine.gates("second", &[(&gate, &[1, 2])]);
         Ok((first.is_ok(), second.map(|_| ())))

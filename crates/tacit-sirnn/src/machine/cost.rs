@@ -12,6 +12,7 @@ use tacit_protocols::{Cost, Error};
 use super::native::Native;
 use super::{Options, Sirnn, Tensor};
 use crate::engine::Tally;
+use crate::ot::Demand;
 
 /// Elements after which 128 more always cost the same.
 const BASE: usize = 1024;
@@ -28,12 +29,12 @@ impl SirnnCost {
     }
 
     /// The OTs that the calls consume, by sender.
-    pub(super) fn cots(&self, calls: &[Call]) -> Result<[usize; 2], Error> {
-        let mut sum = [0; 2];
+    pub(super) fn ots(&self, calls: &[Call]) -> Result<[Demand; 2], Error> {
+        let mut sum = [Demand::default(); 2];
         for call in calls {
-            let cots = self.tally(call)?.cots;
-            sum[0] += cots[0];
-            sum[1] += cots[1];
+            for (sum, ots) in sum.iter_mut().zip(self.tally(call)?.ots) {
+                *sum += ots;
+            }
         }
         Ok(sum)
     }
@@ -193,7 +194,7 @@ impl CostModel for SirnnCost {
     }
 
     fn offline(&self, calls: &[Call]) -> Cost {
-        self.0.kind.cost(self.cots(calls).unwrap_or_default())
+        self.0.kind.cost(self.ots(calls).unwrap_or_default())
     }
 
     fn native(&self, function: &Elementary) -> bool {
@@ -208,10 +209,10 @@ impl CostModel for SirnnCost {
         Native::between(function).is_some()
     }
 
-    /// A block of 16 bytes for each OT, and a bit for each that is received.
+    /// A block of 16 bytes for each OT, and the bits of an index for each that is received.
     fn stored(&self, call: &Call) -> u64 {
-        let [forward, reverse] = self.declared(call).cots;
-        let each = |n: usize| 16 * n as u64 + n as u64 / 8;
-        each(forward) + each(reverse)
+        let of = |(m, n): (u32, usize)| 16 * n as u64 + (n as u64 * u64::from(m)) / 8;
+        let ots = self.declared(call).ots;
+        ots.iter().flat_map(Demand::iter).map(of).sum()
     }
 }

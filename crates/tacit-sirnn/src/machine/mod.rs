@@ -146,11 +146,11 @@ impl Machine for Sirnn {
     }
 
     fn prepare(&mut self, calls: &[Call]) -> Result<(), Error> {
-        let cots = self.cost.cots(calls)?;
+        let ots = self.cost.ots(calls)?;
         let (ring, signs) = (self.bits, self.sign_bits);
         self.plan.add(calls, Widths { ring, signs });
         self.party().set_phase(Phase::Offline);
-        self.engine.prepare(cots)?;
+        self.engine.prepare(ots)?;
         self.party().set_phase(Phase::Online);
         Ok(())
     }

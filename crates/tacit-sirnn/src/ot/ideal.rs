@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use tacit_algebra::Prg;
+use tacit_algebra::ot::Offsets;
 use tacit_net::memory::mesh;
 use tacit_net::{LinkModel, Party, Phase};
 use tacit_protocols::{Cost, Error};
 
-use super::{Block, RandomCot, Received};
+use super::{Block, Demand, Made, RandomOt, Received};
 use crate::Engine;
 
 const DEAL: &str = "ideal OT: everything";
@@ -45,18 +46,13 @@ fn blocks(prg: &mut Prg, n: usize) -> Vec<Block> {
     blocks
 }
 
-impl RandomCot for Ideal {
-    fn delta(&self) -> Block {
-        self.deltas[self.id]
+impl RandomOt for Ideal {
+    fn offsets(&self, index_bits: u32) -> Offsets {
+        Offsets::combined(self.deltas[self.id], index_bits)
     }
 
-    fn extend(
-        &mut self,
-        _party: &mut Party,
-        send: usize,
-        recv: usize,
-    ) -> Result<(Vec<Block>, Received), Error> {
-        let mut all = [send, recv];
+    fn extend(&mut self, _party: &mut Party, send: &Demand, recv: &Demand) -> Result<Made, Error> {
+        let mut all = [send, recv].map(Demand::index_bits);
         all.rotate_right(self.id);
         let [forward, reverse] = all.map(|n| (blocks(&mut self.prg, n), self.prg.bits(n)));
         let (sent, (mut blocks, choices)) = match self.id {
@@ -67,24 +63,26 @@ impl RandomCot for Ideal {
         for (block, choice) in blocks.iter_mut().zip(choices.expand()) {
             *block ^= Block::from(choice).wrapping_neg() & delta;
         }
-        Ok((sent, Received { choices, blocks }))
+        let mut made = Made::new();
+        made.combine(send, recv, &sent, &Received { choices, blocks });
+        Ok(made)
     }
 
-    fn cost(&self, _cots: [usize; 2]) -> Cost {
+    fn cost(&self, _ots: [Demand; 2]) -> Cost {
         Cost::default()
     }
 }
 
-/// Runs the program at both parties' engines over ideal OTs, `cots[i]` of them sent by party `i`.
+/// Runs the program at both parties' engines over ideal OTs, `ots[i]` sent by party `i`.
 pub(crate) fn run<T: Send>(
     parties: Vec<Party>,
-    cots: [usize; 2],
+    ots: [Demand; 2],
     program: impl Fn(&mut Engine) -> Result<T, Error> + Sync,
 ) -> Vec<T> {
     tacit_net::testing::run(parties, |mut party| {
         let ideal = Ideal::new(&mut party).expect("set-up");
         let mut engine = Engine::new(party, Box::new(ideal)).expect("set-up");
-        engine.prepare(cots).expect("OTs");
+        engine.prepare(ots).expect("OTs");
         if let Some(party) = engine.party() {
             party.set_phase(Phase::Online);
             party.set_layer("test");
@@ -99,15 +97,15 @@ pub(crate) fn counted<T: Send>(program: impl Fn(&mut Engine) -> Result<T, Error>
     program(&mut counting).expect("counts");
     let declared = counting.tally();
     let parties = mesh(2, &LinkModel::LOCAL, Duration::from_secs(20));
-    let out = run(parties, declared.cots, |engine| {
+    let out = run(parties, declared.ots, |engine| {
         let out = program(engine)?;
         let id = engine.id();
         let online = engine.party().expect("runs").meter().total(Phase::Online);
-        Ok((out, online, id, engine.tally().cots))
+        Ok((out, online, id, engine.tally().ots))
     });
     let mut rounds = 0;
-    for (_, online, id, cots) in &out {
-        assert_eq!(*cots, declared.cots);
+    for (_, online, id, ots) in &out {
+        assert_eq!(*ots, declared.ots);
         rounds = rounds.max(online.rounds);
         let declared = declared.online.bytes.get(*id).copied().unwrap_or(0);
         assert_eq!(online.bytes_sent, declared, "party {id}");

@@ -1,9 +1,13 @@
 //! Oblivious transfer: where random correlated OTs come from.
 //!
-//! Everything above consumes one thing: a random correlated OT. Its sender has a block `q`, its
-//! receiver a random bit `b` and `t = q ^ b delta`, with one `delta` for all OTs of a direction.
+//! Everything above consumes random 1-of-2^m OTs, `m` 1 to 8. The sender of one has a block `q`, its
+//! receiver a random index `b` of `m` bits and `t = q ^ offset[b]`, with the same offsets for all OTs
+//! of a direction and an `m`. With `m` = 1 these are random correlated OTs, `t = q ^ b delta`.
+
+use std::ops::AddAssign;
 
 use tacit_algebra::Bits;
+use tacit_algebra::ot::{Offsets, combined};
 use tacit_net::Party;
 use tacit_protocols::{Cost, Error};
 
@@ -13,7 +17,7 @@ mod base;
 #[cfg(test)]
 pub(crate) mod ideal;
 mod puncture;
-mod random;
+pub(crate) mod random;
 mod silent;
 mod softspoken;
 #[cfg(test)]
@@ -25,38 +29,133 @@ pub use softspoken::SoftSpoken;
 /// 128 bits.
 pub type Block = u128;
 
-/// The receiver's end of random correlated OTs.
-#[derive(Default)]
+/// The kinds of OTs: 1-of-2^m for `m` from 1 to this.
+pub const KINDS: usize = 8;
+
+/// How many OTs of each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Demand([usize; KINDS]);
+
+impl Demand {
+    /// Correlated OTs only.
+    pub fn cots(n: usize) -> Self {
+        Demand::of(1, n)
+    }
+
+    /// 1-of-2^m OTs only, `m = index_bits`.
+    pub fn of(index_bits: u32, n: usize) -> Self {
+        let mut demand = Demand::default();
+        demand.0[index_bits as usize - 1] = n;
+        demand
+    }
+
+    /// How many 1-of-2^m OTs.
+    pub fn get(&self, index_bits: u32) -> usize {
+        self.0[index_bits as usize - 1]
+    }
+
+    /// The kinds, as bits of an index, with how many of each.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, usize)> + use<> {
+        (1..).zip(self.0)
+    }
+
+    /// The numbers of both, kind by kind.
+    pub fn with(self, other: Demand, f: impl Fn(usize, usize) -> usize) -> Demand {
+        Demand(std::array::from_fn(|i| f(self.0[i], other.0[i])))
+    }
+
+    /// Bits of the indices of all, and correlated OTs that they can be made of.
+    fn index_bits(&self) -> usize {
+        self.iter().map(|(m, n)| m as usize * n).sum()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|n| *n == 0)
+    }
+}
+
+impl AddAssign for Demand {
+    fn add_assign(&mut self, other: Demand) {
+        *self = self.with(other, |a, b| a + b);
+    }
+}
+
+/// The receiver's end of random OTs of one kind.
+#[derive(Clone, Default)]
 pub struct Received {
-    /// The random choices.
+    /// The random indices, one after the other.
     pub choices: Bits,
-    /// `q ^ b delta`.
+    /// `q ^ offset[b]`.
     pub blocks: Vec<Block>,
 }
 
-/// A source of random correlated OTs between two parties, in both directions.
-pub trait RandomCot: Send {
-    /// What relates the two blocks of every OT that this party sends; secret, from the operating
-    /// system's randomness.
-    fn delta(&self) -> Block;
+impl Received {
+    /// Takes the last `n` correlated OTs.
+    fn split_off(&mut self, n: usize) -> Received {
+        let rest = self.blocks.len() - n;
+        let taken = Received {
+            choices: self.choices.slice(rest, n),
+            blocks: self.blocks.split_off(rest),
+        };
+        self.choices = self.choices.slice(0, rest);
+        taken
+    }
+}
 
-    /// Makes `send` OTs that this party sends, of which it gets the blocks `q`, and `recv` that it
-    /// receives. The peer calls it with the numbers swapped.
-    fn extend(
-        &mut self,
-        party: &mut Party,
-        send: usize,
-        recv: usize,
-    ) -> Result<(Vec<Block>, Received), Error>;
+/// What an extension made, by kind: blocks of OTs that this party sends, and OTs that it receives.
+pub struct Made {
+    /// The blocks `q`.
+    pub sent: [Vec<Block>; KINDS],
+    /// What was received.
+    pub received: [Received; KINDS],
+}
 
-    /// The declared cost of an `extend` after which party `i` has sent `cots[i]`.
-    fn cost(&self, cots: [usize; 2]) -> Cost;
+impl Made {
+    fn new() -> Self {
+        Made {
+            sent: Default::default(),
+            received: Default::default(),
+        }
+    }
+
+    /// Makes OTs of the kinds of `send` and `recv` of correlated ones, as many as they take.
+    fn combine(&mut self, send: &Demand, recv: &Demand, mut q: &[Block], cots: &Received) {
+        for (m, n) in send.iter().filter(|(_, n)| *n > 0) {
+            let (these, rest) = q.split_at(n * m as usize);
+            self.sent[m as usize - 1] = combined(these, m);
+            q = rest;
+        }
+        let mut at = 0;
+        for (m, n) in recv.iter().filter(|(_, n)| *n > 0) {
+            let len = n * m as usize;
+            self.received[m as usize - 1] = Received {
+                choices: cots.choices.slice(at, len),
+                blocks: combined(&cots.blocks[at..at + len], m),
+            };
+            at += len;
+        }
+    }
+}
+
+/// A source of random OTs between two parties, in both directions.
+pub trait RandomOt: Send {
+    /// What relates the blocks of every OT of a kind that this party sends; secret, from the
+    /// operating system's randomness.
+    fn offsets(&self, index_bits: u32) -> Offsets;
+
+    /// Makes OTs that this party sends and OTs that it receives. The peer calls it with the two
+    /// swapped.
+    fn extend(&mut self, party: &mut Party, send: &Demand, recv: &Demand) -> Result<Made, Error>;
+
+    /// The declared cost of an `extend` after which party `i` has sent `ots[i]`.
+    fn cost(&self, ots: [Demand; 2]) -> Cost;
 }
 
 /// Which OTs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// SoftSpoken OT, whose receiver sends `ceil(128 / k) - 1` bits per OT.
+    /// SoftSpoken OT, whose receiver sends `ceil(128 / k) - 1` bits per correlated OT, and less
+    /// than twice that for a 1-of-2^m OT.
     SoftSpoken {
         /// 1 to 8: the higher, the less is sent and the more is computed.
         k: u32,
@@ -75,24 +174,24 @@ impl Kind {
     /// What the set-up takes.
     pub fn setup_cost(self) -> Cost {
         match self {
-            Kind::SoftSpoken { k } => SoftSpoken::setup_cost(k),
+            Kind::SoftSpoken { k } => SoftSpoken::setup_cost(k, KINDS as u32),
             Kind::Silent => Silent::setup_cost(),
         }
     }
 
-    /// What the first extension takes after which party `i` has sent `cots[i]`. Only of silent OT
+    /// What the first extension takes after which party `i` has sent `ots[i]`. Only of silent OT
     /// do later ones take less, by what the first ones left over.
-    pub fn cost(self, cots: [usize; 2]) -> Cost {
+    pub fn cost(self, ots: [Demand; 2]) -> Cost {
         match self {
-            Kind::SoftSpoken { k } => SoftSpoken::cost_of(k, cots),
-            Kind::Silent => Silent::first_cost(cots),
+            Kind::SoftSpoken { k } => SoftSpoken::cost_of(k, ots),
+            Kind::Silent => Silent::first_cost(ots),
         }
     }
 }
 
 /// A source of OTs between this party and the other, both 0 or 1, which call it alike. Runs the
 /// set-up; both directions have secrets of their own, new in every session.
-pub fn source(party: &mut Party, kind: Kind) -> Result<Box<dyn RandomCot>, Error> {
+pub fn source(party: &mut Party, kind: Kind) -> Result<Box<dyn RandomOt>, Error> {
     if party.parties() != PARTIES {
         let parties = party.parties();
         return Err(Error::Invalid(format!(
@@ -103,7 +202,7 @@ pub fn source(party: &mut Party, kind: Kind) -> Result<Box<dyn RandomCot>, Error
         Kind::SoftSpoken { k } if !(1..=8).contains(&k) => {
             return Err(Error::Invalid(format!("SoftSpoken's k is 1 to 8, not {k}")));
         }
-        Kind::SoftSpoken { k } => Box::new(SoftSpoken::setup(party, k)?),
+        Kind::SoftSpoken { k } => Box::new(SoftSpoken::setup(party, k, KINDS as u32)?),
         Kind::Silent => Box::new(Silent::setup(party)?),
     })
 }

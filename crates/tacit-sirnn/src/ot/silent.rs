@@ -11,21 +11,21 @@
 //! Differences from the paper: no consistency check, which only a malicious party needs. The
 //! receiver's path through a tree is made of the random choices of the tree's seeds, so nothing is
 //! sent about it and an iteration is one message. Choices travel as the lowest bits of blocks,
-//! since `delta` is odd. `A` and the trees' permutations are new in every iteration. The parameters
+//! since `delta` is odd. 1-of-2^m OTs are combined of `m`. `A` and the trees' permutations are new in every iteration. The parameters
 //! are not the paper's of 2020 but newer ones, see [`SETS`]. The first seeds come from SoftSpoken;
 //! every iteration keeps back those of the next.
 //!
 //! 1 hop, and 1 before it if seeds are missing; see [`Set::message_len`] for the bytes.
 
 use tacit_algebra::Bits;
-use tacit_algebra::ot::{lpn, marks};
+use tacit_algebra::ot::{Offsets, lpn, marks};
 use tacit_net::Party;
 use tacit_protocols::{Cost, Error};
 use zeroize::Zeroizing;
 
 use super::puncture::{self, Shape};
 use super::random::random;
-use super::{Block, RandomCot, Received, SoftSpoken, peer_of};
+use super::{Block, Demand, Made, RandomOt, Received, SoftSpoken, peer_of};
 
 const ITERATION: &str = "silent OT: trees and code";
 const CONTEXT: &str = "tacit 2026 silent OT tree key";
@@ -199,6 +199,7 @@ impl TreeKeys {
 /// Both directions of silent OT between two parties.
 pub struct Silent {
     id: usize,
+    delta: Zeroizing<Block>,
     bootstrap: SoftSpoken,
     sent: Stock,
     received: Stock,
@@ -207,9 +208,11 @@ pub struct Silent {
 impl Silent {
     /// Runs the set-up, which is that of the SoftSpoken OTs it starts from.
     pub fn setup(party: &mut Party) -> Result<Self, Error> {
+        let bootstrap = SoftSpoken::setup(party, BOOTSTRAP, 1)?;
         Ok(Silent {
             id: party.id(),
-            bootstrap: SoftSpoken::setup(party, BOOTSTRAP)?,
+            delta: Zeroizing::new(bootstrap.offsets(1).delta()),
+            bootstrap,
             sent: Stock::default(),
             received: Stock::default(),
         })
@@ -217,17 +220,17 @@ impl Silent {
 
     /// The cost of the set-up.
     pub fn setup_cost() -> Cost {
-        SoftSpoken::setup_cost(BOOTSTRAP)
+        SoftSpoken::setup_cost(BOOTSTRAP, 1)
     }
 
-    /// The cost of the first extension, after which party `i` has sent `cots[i]`.
-    pub fn first_cost(cots: [usize; 2]) -> Cost {
-        Silent::cost_of(cots.map(|demand| Plan::new(0, 0, demand)))
+    /// The cost of the first extension, after which party `i` has sent `ots[i]`.
+    pub fn first_cost(ots: [Demand; 2]) -> Cost {
+        Silent::cost_of(ots.map(|ots| Plan::new(0, 0, ots.index_bits())))
     }
 
     /// The cost of an extension by these plans, by sender.
     fn cost_of(plans: [Plan; 2]) -> Cost {
-        let first = [0, 1].map(|i| plans[i].bootstrap);
+        let first = [0, 1].map(|i| Demand::cots(plans[i].bootstrap));
         let mut cost = SoftSpoken::cost_of(BOOTSTRAP, first);
         cost.rounds = plans[0].rounds().max(plans[1].rounds());
         for (bytes, plan) in cost.bytes.iter_mut().zip(&plans) {
@@ -238,7 +241,7 @@ impl Silent {
 
     /// An iteration as the sender.
     fn deal(&mut self, party: &mut Party, set: &Set) -> Result<(), Error> {
-        let (delta, shape) = (self.delta(), set.shape());
+        let (delta, shape) = (*self.delta, set.shape());
         let hash = self.sent.keys(self.id);
         let seeds = self.sent.take(set.seeds());
         let (secret, seeds) = seeds.split_at(set.secret);
@@ -275,29 +278,25 @@ impl Silent {
 
     /// Makes the plans' first OTs by SoftSpoken.
     fn start(&mut self, party: &mut Party, sent: &Plan, received: &Plan) -> Result<(), Error> {
-        let (mut q, mut r) = self
-            .bootstrap
-            .extend(party, sent.bootstrap, received.bootstrap)?;
-        marks::set(&mut q, &Bits::zeros(sent.bootstrap));
+        let [send, recv] = [sent, received].map(|plan| Demand::cots(plan.bootstrap));
+        let mut made = self.bootstrap.extend(party, &send, &recv)?;
+        let (q, r) = (&mut made.sent[0], &mut made.received[0]);
+        marks::set(q, &Bits::zeros(sent.bootstrap));
         marks::set(&mut r.blocks, &r.choices);
-        self.sent.blocks.append(&mut q);
+        self.sent.blocks.append(q);
         self.received.blocks.append(&mut r.blocks);
         Ok(())
     }
 }
 
-impl RandomCot for Silent {
-    fn delta(&self) -> Block {
-        self.bootstrap.delta()
+impl RandomOt for Silent {
+    fn offsets(&self, index_bits: u32) -> Offsets {
+        Offsets::combined(*self.delta, index_bits)
     }
 
-    fn extend(
-        &mut self,
-        party: &mut Party,
-        send: usize,
-        recv: usize,
-    ) -> Result<(Vec<Block>, Received), Error> {
-        let (sent, received) = (self.sent.plan(send), self.received.plan(recv));
+    fn extend(&mut self, party: &mut Party, send: &Demand, recv: &Demand) -> Result<Made, Error> {
+        let [cots_sent, cots_received] = [send, recv].map(Demand::index_bits);
+        let (sent, received) = (self.sent.plan(cots_sent), self.received.plan(cots_received));
         self.start(party, &sent, &received)?;
         // All messages are on their way before the first is waited for: 1 hop.
         for set in &sent.sets {
@@ -308,18 +307,20 @@ impl RandomCot for Silent {
         }
         self.sent.kept = sent.kept;
         self.received.kept = received.kept;
-        let blocks = std::mem::take(&mut *self.received.take(recv));
+        let blocks = std::mem::take(&mut *self.received.take(cots_received));
         let choices = marks::get(&blocks);
-        let q = std::mem::take(&mut *self.sent.take(send));
-        Ok((q, Received { choices, blocks }))
+        let q = self.sent.take(cots_sent);
+        let mut made = Made::new();
+        made.combine(send, recv, &q, &Received { choices, blocks });
+        Ok(made)
     }
 
-    fn cost(&self, cots: [usize; 2]) -> Cost {
+    fn cost(&self, ots: [Demand; 2]) -> Cost {
         let stocks = match self.id {
             0 => [&self.sent, &self.received],
             _ => [&self.received, &self.sent],
         };
-        Silent::cost_of([0, 1].map(|i| stocks[i].plan(cots[i])))
+        Silent::cost_of([0, 1].map(|i| stocks[i].plan(ots[i].index_bits())))
     }
 }
 

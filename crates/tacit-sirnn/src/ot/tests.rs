@@ -9,7 +9,7 @@ use tacit_net::{LinkModel, Phase, memory};
 use super::*;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
-const KINDS: [Kind; 9] = [
+const KINDS_OF_SOURCES: [Kind; 9] = [
     Kind::SoftSpoken { k: 1 },
     Kind::SoftSpoken { k: 2 },
     Kind::SoftSpoken { k: 3 },
@@ -23,34 +23,44 @@ const KINDS: [Kind; 9] = [
 
 /// One party's view of its extensions.
 struct End {
-    delta: Block,
-    extensions: Vec<(Vec<Block>, Received)>,
+    offsets: Vec<Offsets>,
+    extensions: Vec<Made>,
 }
 
-/// Both parties' ends of extensions after which party `i` has sent `cots[i]` each; every declared
+/// So many correlated OTs of each party.
+fn cots(sizes: &[[usize; 2]]) -> Vec<[Demand; 2]> {
+    sizes.iter().map(|sizes| sizes.map(Demand::cots)).collect()
+}
+
+/// Both parties' ends of extensions after which party `i` has sent `ots[i]` each; every declared
 /// cost is held against the meters.
-fn extend(parties: Vec<Party>, kind: Kind, extensions: &[[usize; 2]]) -> Vec<End> {
+fn extend(parties: Vec<Party>, kind: Kind, extensions: &[[Demand; 2]]) -> Vec<End> {
     testing::run(parties, |mut party| {
         let id = party.id();
         let mut source = source(&mut party, kind).unwrap();
         check_cost(&party, Phase::Setup, "-", &kind.setup_cost());
         party.set_phase(Phase::Offline);
-        let extensions = extensions.iter().enumerate().map(|(i, cots)| {
+        let extensions = extensions.iter().enumerate().map(|(i, ots)| {
             let layer = format!("extension {i}");
             party.set_layer(&layer);
-            let declared = source.cost(*cots);
+            let declared = source.cost(*ots);
             let made = source
-                .extend(&mut party, cots[id], cots[1 - id])
+                .extend(&mut party, &ots[id], &ots[1 - id])
                 .unwrap_or_else(|error| panic!("{kind:?}: {error}"));
             check_cost(&party, Phase::Offline, &layer, &declared);
-            assert_eq!(made.0.len(), cots[id]);
-            assert_eq!(made.1.blocks.len(), cots[1 - id]);
-            assert_eq!(made.1.choices.len(), cots[1 - id]);
+            for (m, n) in ots[id].iter() {
+                assert_eq!(made.sent[m as usize - 1].len(), n);
+            }
+            for (m, n) in ots[1 - id].iter() {
+                let received = &made.received[m as usize - 1];
+                assert_eq!(received.blocks.len(), n);
+                assert_eq!(received.choices.len(), n * m as usize);
+            }
             made
         });
         End {
             extensions: extensions.collect(),
-            delta: source.delta(),
+            offsets: (1..=KINDS as u32).map(|m| source.offsets(m)).collect(),
         }
     })
 }
@@ -78,35 +88,49 @@ fn mesh() -> Vec<Party> {
     memory::mesh(PARTIES, &LinkModel::LOCAL, TIMEOUT)
 }
 
-/// Every OT of both directions is one, choices are balanced and no block occurs twice.
+/// Every OT of both directions is one, indices are balanced and no block occurs twice.
 fn check(ends: &[End], kind: Kind) {
     for (sender, receiver) in [(&ends[0], &ends[1]), (&ends[1], &ends[0])] {
         let mut seen = HashSet::new();
         let (mut ones, mut n) = (0, 0);
-        for ((q, _), (_, received)) in sender.extensions.iter().zip(&receiver.extensions) {
-            for (i, (q, t)) in q.iter().zip(&received.blocks).enumerate() {
-                let choice = received.choices.get(i);
-                let expected = q ^ if choice { sender.delta } else { 0 };
-                assert!(
-                    *t == expected,
-                    "{kind:?}: OT {i} of {}",
-                    received.blocks.len()
-                );
-                assert!(seen.insert(*q >> 1), "{kind:?}: a block occurs twice");
+        for (sent, received) in sender.extensions.iter().zip(&receiver.extensions) {
+            let kinds = sent.sent.iter().zip(&received.received);
+            for ((q, received), offsets) in kinds.zip(&sender.offsets) {
+                check_kind((q, received), offsets, kind);
+                for q in q {
+                    assert!(seen.insert(*q >> 1), "{kind:?}: a block occurs twice");
+                }
+                ones += received.choices.count_ones();
+                n += received.choices.len();
             }
-            ones += received.choices.count_ones();
-            n += received.choices.len();
         }
         let deviation = (2 * ones).abs_diff(n) as f64 / (n as f64).sqrt();
         assert!(deviation < 6.0, "{kind:?}: {ones} ones among {n}");
-        assert_eq!(sender.delta & 1, 1);
+        assert_eq!(delta(sender) & 1, 1);
     }
-    assert_ne!(ends[0].delta, ends[1].delta);
+    assert_ne!(delta(&ends[0]), delta(&ends[1]));
+}
+
+fn delta(end: &End) -> Block {
+    end.offsets[0].delta()
+}
+
+fn check_kind((q, received): (&[Block], &Received), offsets: &Offsets, kind: Kind) {
+    let m = received.choices.len() / q.len().max(1);
+    for (i, (q, t)) in q.iter().zip(&received.blocks).enumerate() {
+        let bit = |j: usize| usize::from(received.choices.get(i * m + j)) << j;
+        let index: usize = (0..m).map(bit).sum();
+        let n = received.blocks.len();
+        assert!(
+            *t == q ^ offsets.get(index),
+            "{kind:?}: OT {i} of {n}, 1-of-2^{m}"
+        );
+    }
 }
 
 #[test]
 fn blocks_differ_by_delta_where_the_choice_is_one() {
-    for kind in KINDS {
+    for kind in KINDS_OF_SOURCES {
         let extensions = [
             [0, 0],
             [1, 0],
@@ -115,8 +139,47 @@ fn blocks_differ_by_delta_where_the_choice_is_one() {
             [128, 129],
             [140_000, 3],
         ];
+        check(&extend(mesh(), kind, &cots(&extensions)), kind);
+    }
+}
+
+#[test]
+fn blocks_differ_by_the_offset_of_the_index() {
+    let all = |n: usize| {
+        let mut all = Demand::default();
+        for (m, _) in Demand::default().iter() {
+            all += Demand::of(m, n + 300 * m as usize);
+        }
+        all
+    };
+    for kind in KINDS_OF_SOURCES {
+        let extensions = [
+            [Demand::of(4, 1000), Demand::default()],
+            [all(0), Demand::of(8, 1)],
+            [all(1000), all(77)],
+            [Demand::of(7, 64), all(1)],
+        ];
         check(&extend(mesh(), kind, &extensions), kind);
     }
+}
+
+/// What a 1-of-2^m OT costs beside the `m` correlated ones that would make it.
+#[test]
+fn codes_send_less_than_their_correlated_ots() {
+    let n = 1 << 10;
+    let sent = |k: u32, ots: Demand| {
+        let cost = Kind::SoftSpoken { k }.cost([ots, Demand::default()]);
+        8 * cost.bytes[1] as usize / n
+    };
+    for k in 1..=8 {
+        for m in 2..=KINDS as u32 {
+            let combined = sent(k, Demand::cots(n * m as usize));
+            assert!(sent(k, Demand::of(m, n)) <= combined);
+        }
+    }
+    // Kolesnikov and Kumaresan's 1-of-16 OT has 2 * 128 bits.
+    assert_eq!(sent(1, Demand::of(4, n)), 236);
+    assert_eq!(sent(4, Demand::of(4, n)), 56);
 }
 
 #[test]
@@ -129,16 +192,21 @@ fn silent_iterations_make_ots_and_keep_back_the_next_ones_seeds() {
         [1_300_000, 600_000],
         [30, 400_000],
     ];
-    check(&extend(mesh(), Kind::Silent, &extensions), Kind::Silent);
+    let ends = extend(mesh(), Kind::Silent, &cots(&extensions));
+    check(&ends, Kind::Silent);
 }
 
 #[test]
 fn two_sessions_have_nothing_in_common() {
     for kind in [Kind::default(), Kind::Silent] {
-        let [a, b] = [(), ()].map(|()| extend(mesh(), kind, &[[500, 500]]));
+        let [a, b] = [(), ()].map(|()| extend(mesh(), kind, &cots(&[[500, 500]])));
         for (a, b) in a.iter().zip(&b) {
-            assert_ne!(a.delta, b.delta);
-            let ((q, r), (p, s)) = (&a.extensions[0], &b.extensions[0]);
+            assert_ne!(delta(a), delta(b));
+            let first = |end: &End| {
+                let made = &end.extensions[0];
+                (made.sent[0].clone(), made.received[0].clone())
+            };
+            let ((q, r), (p, s)) = (first(a), first(b));
             assert!(q.iter().all(|block| !p.contains(block)));
             assert!(r.blocks.iter().all(|block| !s.blocks.contains(block)));
             assert!(r.choices != s.choices);
@@ -171,12 +239,12 @@ fn messages_look_like_randomness() {
             hook.record(&message);
             Fate::Deliver
         });
-        let ends = extend(parties, kind, &[[n, n], [n, n]]);
+        let ends = extend(parties, kind, &cots(&[[n, n], [n, n]]));
         for (id, end) in ends.iter().enumerate() {
             let mut steps = HashSet::new();
             for seen in recorder.view(id) {
-                // The encoding of a point is not uniform.
-                if seen.payload.len() > 6000 {
+                // The encodings of points, 8192 bytes, are not uniform.
+                if seen.payload.len() > 9000 {
                     assert_uniform(&seen.payload, seen.step);
                     steps.insert(seen.step);
                 }
@@ -186,7 +254,8 @@ fn messages_look_like_randomness() {
                 1 + (kind == Kind::Silent) as usize,
                 "{steps:?}"
             );
-            let (blocks, received) = &end.extensions[1];
+            let made = &end.extensions[1];
+            let (blocks, received) = (&made.sent[0], &made.received[0]);
             assert_uniform(bytemuck::cast_slice(received.choices.words()), "choices");
             let upper: Vec<u128> = blocks.iter().map(|block| block >> 8).collect();
             let upper: Vec<u8> = upper
@@ -230,7 +299,8 @@ fn a_message_cut_short_is_an_error_at_its_step() {
         });
         let errors = testing::run(parties, |mut party| {
             let mut source = source(&mut party, kind)?;
-            source.extend(&mut party, 450_000, 450_000).map(drop)
+            let ots = Demand::cots(450_000);
+            source.extend(&mut party, &ots, &ots).map(drop)
         });
         let error = errors[0].as_ref().unwrap_err().to_string();
         assert!(error.contains(step), "{error}");

@@ -209,7 +209,7 @@ fn an_owner_without_its_factor_is_told() {
         &tacit_net::LinkModel::LOCAL,
         std::time::Duration::from_secs(20),
     );
-    crate::ot::ideal::run(parties, [0; 2], |engine| {
+    crate::ot::ideal::run(parties, Default::default(), |engine| {
         let x = Shared::new(8, &[1]);
         let y = Factor::known(true, 8, None, engine.id());
         let got = engine.multiply(&Factor::signed(&x, &Msb::Unknown), &y, 16);

@@ -23,15 +23,17 @@ fn opened(x: u64, y: u64) -> [Bits; 3] {
         seen.record(&envelope);
         Fate::Deliver
     });
-    ideal::run(parties, counting.tally().cots, |engine| {
+    ideal::run(parties, counting.tally().ots, |engine| {
         let own = vec![[x, y][engine.id()]; N];
         engine.mill(&own, 16)
     });
     let [a, b] = [0, 1].map(|party| {
         let view = recorder.view(party);
+        // The step's first messages are those of the triples.
         let merge = view
             .iter()
-            .find(|seen| seen.step == "sirnn: merge")
+            .filter(|seen| seen.step == "sirnn: merge")
+            .find(|seen| seen.payload.len() == 5 * N / 8)
             .unwrap();
         Bits::from_bytes(5 * N, &merge.payload).unwrap()
     });

@@ -2,7 +2,7 @@
 //! sender have at most 64 bits together. Field `p` of a row's word is the value for `p`. Instances
 //! lie in lanes, and all that depends on their numbers is masks and shifts.
 
-use super::{Block, Isa, Kind, Offered, STRIP, Table, combine};
+use super::{Block, Isa, Kind, Offered, STRIP, Table};
 use crate::isa::simd;
 use crate::ot::pack::{pack_into, unpack_into};
 
@@ -88,16 +88,14 @@ impl Offered<'_> {
         let (isa, table, n) = (self.isa, self.table, shares.len());
         let (m, width) = (table.index_bits, table.output_bits);
         let mut bases = [0; STRIP];
-        for (base, q) in bases.iter_mut().zip(self.q.chunks_exact(m as usize)) {
-            *base = combine(q);
-        }
+        bases[..n].copy_from_slice(self.q);
         let (mut words, mut padded) = ([0; STRIP], [0; STRIP]);
         let [words, padded] = [&mut words, &mut padded].map(|words| &mut words[..n]);
         find_rows(isa, &table.rows[self.party], self.own, words);
         move_fields(isa, words, self.corrections, m, width);
-        for (multiple, at) in self.multiples.iter().zip((0..).step_by(width as usize)) {
-            let mut pads = bases.map(|base| base ^ multiple);
-            let number = |j: usize| Block::from(self.first + (j * m as usize) as u64);
+        for (offset, at) in self.offsets.iter().zip((0..).step_by(width as usize)) {
+            let mut pads = bases.map(|base| base ^ offset);
+            let number = |j: usize| Block::from(self.first + j as u64);
             self.hash.all(&mut pads[..n], number);
             put_field(isa, padded, &pads, at, table.mask());
         }

@@ -19,12 +19,16 @@ fn run(table: &Table, sender: usize, u: [&[u64]; 2]) -> Vec<u64> {
     let t: Vec<Block> = (0..n * m)
         .map(|i| q[i] ^ if random.get(i) { delta } else { 0 })
         .collect();
-    let (hash, multiples) = (Hash::new([1; 16]), Multiples::new(delta));
+    let (hash, offsets) = (
+        Hash::new([1; 16]),
+        Offsets::combined(delta, table.index_bits),
+    );
+    let [q, t] = [q, t].map(|blocks| combined(&blocks, table.index_bits));
     let corrections = choose(u[1 - sender], table.index_bits, &random);
     let (wire, ours) = offer(
         table,
         sender,
-        (&hash, &multiples),
+        (&hash, &offsets),
         (5, &q),
         u[sender],
         &corrections,
@@ -128,10 +132,10 @@ fn several_look_ups_at_one_index() {
 }
 
 #[test]
-fn multiples_are_those_of_the_field() {
-    let multiples = Multiples::new(1);
-    assert!((0..256).all(|p| multiples.0[p] == p as u128));
-    let multiples = Multiples::new(1 << 127);
-    assert_eq!(multiples.0[2], 0x87);
-    assert_eq!(multiples.0[3], 0x87 ^ 1 << 127);
+fn offsets_of_combined_ots_are_multiples_in_the_field() {
+    let offsets = Offsets::combined(1, 8);
+    assert!((0..256).all(|p| offsets.get(p) == p as u128));
+    let offsets = Offsets::combined(1 << 127, 2);
+    assert_eq!(offsets.get(2), 0x87);
+    assert_eq!(offsets.get(3), 0x87 ^ 1 << 127);
 }

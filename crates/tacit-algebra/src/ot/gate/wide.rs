@@ -1,6 +1,6 @@
 //! Gates of any width: the messages of one instance after the other.
 
-use super::{Block, Isa, Kind, Offered, Table, add_fields, combine, sub_fields};
+use super::{Block, Isa, Kind, Offered, Table, add_fields, sub_fields};
 use crate::isa::simd;
 use crate::ot::pack::{pack_into, unpack_into};
 
@@ -78,13 +78,12 @@ impl Offered<'_> {
         let groups = groups.zip(wire.chunks_mut(table.wire_len(together)));
         for ((shares, wire), s) in groups.zip((0..).step_by(together)) {
             let pads = &mut pads[..shares.len() << m];
-            for (pads, q) in (pads.chunks_exact_mut(1 << m)).zip(self.q[s * m..].chunks_exact(m)) {
-                let base = combine(q);
-                for (pad, multiple) in pads.iter_mut().zip(self.multiples) {
-                    *pad = base ^ multiple;
+            for (pads, q) in (pads.chunks_exact_mut(1 << m)).zip(&self.q[s..]) {
+                for (pad, offset) in pads.iter_mut().zip(self.offsets) {
+                    *pad = q ^ offset;
                 }
             }
-            let number = |p: usize| self.first + ((s + (p >> m)) * m) as u64;
+            let number = |p: usize| self.first + (s + (p >> m)) as u64;
             self.hash.all(pads, |p| Block::from(number(p)));
             let messages = &mut messages[..shares.len() * table.messages()];
             for (((share, messages), pads), j) in shares
