@@ -1,0 +1,186 @@
+//! Batch normalisation with learnt `gamma` and `beta` (Falcon, section 3.7 and Algorithm 7).
+//!
+//! Differs from the paper: the variance's magnitude is not opened (`math::InverseSqrt`); the backward
+//! pass needs `1 / sqrt(variance + eps)` and the normalised values only, so nothing is divided.
+//! With `c = x - mean`, `s = 1 / sqrt(variance + eps)` and `n = c s`: `y = gamma n + beta`,
+//! `dgamma = sum dy n`, `dbeta = sum dy`, `dx = gamma s (dy - dbeta / m - n dgamma / m)` for the `m`
+//! elements of a channel.
+
+use tacit_protocols::machine::{Conv2d, Machine, Operand};
+use tacit_protocols::math::{Elementary, Kind, Span};
+
+use super::{Gradients, Mode, Saved, channel_sums, spread};
+use crate::{Error, Fixed};
+
+/// What is added to variances.
+const EPSILON: f64 = 1.0 / 1024.0;
+/// Variances plus `EPSILON` lie here.
+const SPAN: Span = Span { low: -10, high: 10 };
+/// How much of a batch's statistics goes into the running ones.
+const MOMENTUM: f64 = 0.1;
+
+/// What the backward pass needs.
+pub(crate) struct Normal<S> {
+    /// The normalised values.
+    values: S,
+    /// By channel, `1 / sqrt(variance + eps)`.
+    scale: S,
+}
+
+/// `y` of `batch` x `channels` x `plane`; the parameters are gamma, beta and the running mean and
+/// variance, which a training pass moves.
+///
+/// Training: for every element a product for the variance, one for `n` and one for `y`; for every
+/// channel an inverse square root and five truncations. Prediction: for every element one product.
+pub(super) fn forward<M: Machine>(
+    machine: &mut M,
+    fixed: Fixed,
+    x: &M::Share,
+    parameters: &mut [M::Share],
+    shape: [usize; 3],
+    mode: Mode,
+) -> Result<(M::Share, Saved<M>), Error> {
+    let f = fixed.fraction;
+    let (mean, variance) = match mode {
+        Mode::Predict => (parameters[2].clone(), parameters[3].clone()),
+        Mode::Train => {
+            let mean = means(machine, fixed, x, shape)?;
+            let wide = spread(machine, &mean, shape);
+            let centred = machine.sub(x, &wide);
+            let variance = variances(machine, fixed, &centred, shape)?;
+            for (running, batch) in parameters[2..].iter_mut().zip([&mean, &variance]) {
+                *running = followed(machine, fixed, running, batch)?;
+            }
+            (mean, variance)
+        }
+    };
+    let epsilon = machine.constant(&vec![fixed.encode(EPSILON); shape[1]]);
+    let shifted = machine.add(&variance, &epsilon);
+    let kind = Kind::InverseSqrt { span: SPAN };
+    let scale = machine.function(&Elementary::new(fixed.format()?, kind), &shifted)?;
+    let wide = spread(machine, &mean, shape);
+    let centred = machine.sub(x, &wide);
+    let gamma = Operand::Secret(parameters[0].clone());
+    let beta = spread(machine, &parameters[1], shape);
+    if mode == Mode::Predict {
+        let factor = machine.mul(&scale, &gamma, f)?;
+        let factor = Operand::Secret(spread(machine, &factor, shape));
+        let y = machine.mul(&centred, &factor, f)?;
+        return Ok((machine.add(&y, &beta), Saved::Nothing));
+    }
+    let wide = Operand::Secret(spread(machine, &scale, shape));
+    let values = machine.mul(&centred, &wide, f)?;
+    let gamma = Operand::Secret(spread(machine, &parameters[0], shape));
+    let y = machine.mul(&values, &gamma, f)?;
+    let y = machine.add(&y, &beta);
+    Ok((y, Saved::Normal(Normal { values, scale })))
+}
+
+/// `dx`, and the gradients of gamma and beta. For every element three products.
+pub(super) fn backward<M: Machine>(
+    machine: &mut M,
+    fixed: Fixed,
+    (normal, dy): (Normal<M::Share>, &M::Share),
+    gamma: &M::Share,
+    shape: [usize; 3],
+) -> Result<Gradients<M::Share>, Error> {
+    let (f, m) = (fixed.fraction, shape[0] * shape[2]);
+    let dgamma = channel_products(machine, &normal.values, dy, shape)?;
+    let dbeta = channel_sums(machine, dy, shape);
+    let along = machine.truncate(&dgamma, f)?;
+    let [along, across] = [along, dbeta.clone()].map(|sum| (sum, m));
+    let along = mean_of(machine, fixed, along)?;
+    let across = mean_of(machine, fixed, across)?;
+    let along = Operand::Secret(spread(machine, &along, shape));
+    let projected = machine.mul(&normal.values, &along, f)?;
+    let across = spread(machine, &across, shape);
+    let rest = machine.sub(dy, &across);
+    let rest = machine.sub(&rest, &projected);
+    let factor = machine.mul(gamma, &Operand::Secret(normal.scale), f)?;
+    let factor = Operand::Secret(spread(machine, &factor, shape));
+    let dx = machine.mul(&rest, &factor, f)?;
+    let dbeta = machine.scale(&dbeta, 1 << f);
+    Ok((Some(dx), vec![dgamma, dbeta]))
+}
+
+/// The mean of every channel.
+fn means<M: Machine>(
+    machine: &mut M,
+    fixed: Fixed,
+    x: &M::Share,
+    shape: [usize; 3],
+) -> Result<M::Share, Error> {
+    let sum = channel_sums(machine, x, shape);
+    mean_of(machine, fixed, (sum, shape[0] * shape[2]))
+}
+
+/// A sum over `m`, by `round(2^f / m)`, with as many bits more as `m` has. 1 truncation.
+fn mean_of<M: Machine>(
+    machine: &mut M,
+    fixed: Fixed,
+    (sum, m): (M::Share, usize),
+) -> Result<M::Share, Error> {
+    let trunc = fixed.fraction.min(20) + m.ilog2().min(fixed.bits / 4);
+    let factor = (f64::from(trunc).exp2() / m as f64).round() as i64;
+    let scaled = machine.scale(&sum, factor);
+    Ok(machine.truncate(&scaled, trunc)?)
+}
+
+/// The mean of the squares of centred values. The sum keeps `2 f` fraction bits.
+fn variances<M: Machine>(
+    machine: &mut M,
+    fixed: Fixed,
+    centred: &M::Share,
+    shape: [usize; 3],
+) -> Result<M::Share, Error> {
+    let sum = channel_products(machine, centred, centred, shape)?;
+    let sum = machine.truncate(&sum, fixed.fraction)?;
+    mean_of(machine, fixed, (sum, shape[0] * shape[2]))
+}
+
+/// For every channel the sum of products, with `2 f` fraction bits: a convolution in as many groups
+/// as there are channels, so that one element of each is sent.
+fn channel_products<M: Machine>(
+    machine: &mut M,
+    x: &M::Share,
+    y: &M::Share,
+    [batch, channels, plane]: [usize; 3],
+) -> Result<M::Share, Error> {
+    let rows = |c: usize| (0..batch).map(move |i| (i * channels + c) * plane);
+    let order = (0..channels).flat_map(rows);
+    let order: Vec<u32> = order
+        .flat_map(|first| first as u32..(first + plane) as u32)
+        .collect();
+    let [x, y] = [x, y].map(|v| machine.gather(v, &order));
+    let shape = Conv2d {
+        batch: 1,
+        channels,
+        height: 1,
+        width: batch * plane,
+        filters: channels,
+        kernel: [1, batch * plane],
+        stride: [1; 2],
+        pad: [0; 4],
+        dilation: [1; 2],
+        groups: channels,
+    };
+    Ok(machine.conv2d(&x, &Operand::Secret(y), None, &shape, 0)?)
+}
+
+/// A running statistic, moved towards the batch's. 1 truncation.
+fn followed<M: Machine>(
+    machine: &mut M,
+    fixed: Fixed,
+    running: &M::Share,
+    batch: &M::Share,
+) -> Result<M::Share, Error> {
+    let difference = machine.sub(batch, running);
+    let part = machine.scale(&difference, fixed.encode(MOMENTUM));
+    let part = machine.truncate(&part, fixed.fraction)?;
+    Ok(machine.add(running, &part))
+}
+
+/// The constants that the float reference shares.
+pub(crate) fn constants() -> (f32, f32) {
+    (EPSILON as f32, MOMENTUM as f32)
+}

@@ -1,0 +1,179 @@
+//! Convolutions and their gradients, which are convolutions too.
+//!
+//! `dx` is that of `dy`, with `stride - 1` zeros between its elements, with the kernel turned around;
+//! `dw` is that of the input with `dy`, whose taps are `stride` apart, items and channels exchanged.
+
+use tacit_nn::graph::ConvGeometry;
+use tacit_protocols::machine::{Conv2d, Machine, Operand, PAD};
+
+use super::linear::operands;
+use super::{Gradients, channel_sums};
+use crate::{Error, Fixed};
+
+/// `(conv(x, w) + b) >> f`.
+pub(super) fn forward<M: Machine>(
+    machine: &mut M,
+    fixed: Fixed,
+    x: &M::Share,
+    parameters: &[M::Share],
+    geometry: &ConvGeometry,
+    batch: usize,
+) -> Result<M::Share, Error> {
+    let (w, bias) = operands(machine, fixed, parameters);
+    let shape = of(geometry, batch);
+    Ok(machine.conv2d(x, &w, bias.as_ref(), &shape, fixed.fraction)?)
+}
+
+/// The gradients; that of the input where there is a `w` for it.
+pub(super) fn backward<M: Machine>(
+    machine: &mut M,
+    fixed: Fixed,
+    (x, dy): (&M::Share, &M::Share),
+    w: Option<&M::Share>,
+    geometry: &ConvGeometry,
+    batch: usize,
+    bias: bool,
+) -> Result<Gradients<M::Share>, Error> {
+    let dx = match w {
+        Some(w) => Some(of_input(machine, fixed, dy, w, geometry, batch)?),
+        None => None,
+    };
+    let mut gradients = vec![of_weights(machine, x, dy, geometry, batch)?];
+    if bias {
+        let [rows, columns] = geometry.out();
+        let sum = channel_sums(machine, dy, [batch, geometry.filters, rows * columns]);
+        gradients.push(machine.scale(&sum, 1 << fixed.fraction));
+    }
+    Ok((dx, gradients))
+}
+
+fn of(geometry: &ConvGeometry, batch: usize) -> Conv2d {
+    Conv2d {
+        batch,
+        channels: geometry.channels,
+        height: geometry.height,
+        width: geometry.width,
+        filters: geometry.filters,
+        kernel: geometry.kernel,
+        stride: geometry.stride,
+        pad: geometry.pad,
+        dilation: geometry.dilation,
+        groups: geometry.groups,
+    }
+}
+
+/// `dx`. 1 convolution.
+fn of_input<M: Machine>(
+    machine: &mut M,
+    fixed: Fixed,
+    dy: &M::Share,
+    w: &M::Share,
+    geometry: &ConvGeometry,
+    batch: usize,
+) -> Result<M::Share, Error> {
+    let (out, kernel, stride) = (geometry.out(), geometry.kernel, geometry.stride);
+    let apart = [0, 1].map(|d| (out[d] - 1) * stride[d] + 1);
+    let dy = match stride {
+        [1, 1] => dy.clone(),
+        _ => machine.gather(dy, &dilated(batch * geometry.filters, out, apart, stride)),
+    };
+    let before = [0, 1].map(|d| kernel[d] - 1 - geometry.pad[d]);
+    let size = [geometry.height, geometry.width];
+    let after = [0, 1].map(|d| size[d] + kernel[d] - 1 - apart[d] - before[d]);
+    let shape = Conv2d {
+        batch,
+        channels: geometry.filters,
+        height: apart[0],
+        width: apart[1],
+        filters: geometry.channels,
+        kernel,
+        stride: [1; 2],
+        pad: [before[0], before[1], after[0], after[1]],
+        dilation: [1; 2],
+        groups: 1,
+    };
+    let turned = Operand::Secret(machine.gather(w, &turned(geometry)));
+    Ok(machine.conv2d(&dy, &turned, None, &shape, fixed.fraction)?)
+}
+
+/// Planes of `out` with zeros between their elements.
+fn dilated(planes: usize, out: [usize; 2], apart: [usize; 2], stride: [usize; 2]) -> Vec<u32> {
+    let mut index = vec![PAD; planes * apart[0] * apart[1]];
+    for (plane, to) in index.chunks_exact_mut(apart[0] * apart[1]).enumerate() {
+        for (row, to) in to.chunks_mut(apart[1]).step_by(stride[0]).enumerate() {
+            for (column, to) in to.iter_mut().step_by(stride[1]).enumerate() {
+                *to = ((plane * out[0] + row) * out[1] + column) as u32;
+            }
+        }
+    }
+    index
+}
+
+/// The weights turned around, input channels first.
+fn turned(geometry: &ConvGeometry) -> Vec<u32> {
+    let (channels, taps) = (geometry.channels, geometry.kernel[0] * geometry.kernel[1]);
+    let mut index = Vec::with_capacity(geometry.filters * channels * taps);
+    for channel in 0..channels {
+        for filter in 0..geometry.filters {
+            let first = (filter * channels + channel) * taps;
+            index.extend((first..first + taps).rev().map(|i| i as u32));
+        }
+    }
+    index
+}
+
+/// `dw`, a sum over the batch with `2 f` fraction bits. 1 convolution.
+fn of_weights<M: Machine>(
+    machine: &mut M,
+    x: &M::Share,
+    dy: &M::Share,
+    geometry: &ConvGeometry,
+    batch: usize,
+) -> Result<M::Share, Error> {
+    let (out, size) = (geometry.out(), [geometry.height, geometry.width]);
+    let shape = Conv2d {
+        batch: geometry.channels,
+        channels: batch,
+        height: size[0],
+        width: size[1],
+        filters: geometry.filters,
+        kernel: out,
+        stride: [1; 2],
+        pad: geometry.pad,
+        dilation: geometry.stride,
+        groups: 1,
+    };
+    let x = machine.gather(x, &exchanged(batch, geometry.channels, size[0] * size[1]));
+    let dy = machine.gather(dy, &exchanged(batch, geometry.filters, out[0] * out[1]));
+    let dw = machine.conv2d(&x, &Operand::Secret(dy), None, &shape, 0)?;
+    let made = [shape.out_height(), shape.out_width()];
+    Ok(machine.gather(&dw, &cropped(geometry, made)))
+}
+
+/// Items and channels exchanged.
+fn exchanged(batch: usize, channels: usize, plane: usize) -> Vec<u32> {
+    let mut index = Vec::with_capacity(batch * channels * plane);
+    for channel in 0..channels {
+        for item in 0..batch {
+            let first = (item * channels + channel) * plane;
+            index.extend((first..first + plane).map(|i| i as u32));
+        }
+    }
+    index
+}
+
+/// From channels x filters x `made` the weights in their order: what the strides do not reach may
+/// make more places than the kernel has.
+fn cropped(geometry: &ConvGeometry, made: [usize; 2]) -> Vec<u32> {
+    let mut index = Vec::with_capacity(geometry.filters * geometry.taps());
+    for filter in 0..geometry.filters {
+        for channel in 0..geometry.channels {
+            let plane = channel * geometry.filters + filter;
+            for row in 0..geometry.kernel[0] {
+                let first = (plane * made[0] + row) * made[1];
+                index.extend((first..first + geometry.kernel[1]).map(|i| i as u32));
+            }
+        }
+    }
+    index
+}

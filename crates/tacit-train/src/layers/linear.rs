@@ -1,0 +1,61 @@
+//! `y = x w + b` and its gradients `dx = dy w^T`, `dw = x^T dy`, `db = sum dy`.
+
+use tacit_protocols::machine::{Machine, MatMul, Operand};
+
+use super::Gradients;
+use super::sums::{row_sums, transposed};
+use crate::{Error, Fixed};
+
+/// `(x w + b) >> f` of `batch` x `inputs` items and weights of `inputs` x `outputs`.
+pub(super) fn forward<M: Machine>(
+    machine: &mut M,
+    fixed: Fixed,
+    x: &M::Share,
+    parameters: &[M::Share],
+    [m, k, n]: [usize; 3],
+) -> Result<M::Share, Error> {
+    let (w, bias) = operands(machine, fixed, parameters);
+    let shape = MatMul { m, k, n };
+    Ok(machine.matmul(x, &w, bias.as_ref(), shape, fixed.fraction)?)
+}
+
+/// Weights, and a bias at the scale of a product.
+pub(super) fn operands<M: Machine>(
+    machine: &mut M,
+    fixed: Fixed,
+    parameters: &[M::Share],
+) -> (Operand<M::Share>, Option<Operand<M::Share>>) {
+    let bias = parameters
+        .get(1)
+        .map(|b| machine.scale(b, 1 << fixed.fraction));
+    (
+        Operand::Secret(parameters[0].clone()),
+        bias.map(Operand::Secret),
+    )
+}
+
+/// The gradients; that of the input where there is a `w` for it.
+pub(super) fn backward<M: Machine>(
+    machine: &mut M,
+    fixed: Fixed,
+    (x, dy): (&M::Share, &M::Share),
+    w: Option<&M::Share>,
+    [m, k, n]: [usize; 3],
+    bias: bool,
+) -> Result<Gradients<M::Share>, Error> {
+    let mut dx = None;
+    if let Some(w) = w {
+        let w = Operand::Secret(machine.gather(w, &transposed(k, n)));
+        let shape = MatMul { m, k: n, n: k };
+        dx = Some(machine.matmul(dy, &w, None, shape, fixed.fraction)?);
+    }
+    let columns = machine.gather(x, &transposed(m, k));
+    let shape = MatMul { m: k, k: m, n };
+    let mut gradients =
+        vec![machine.matmul(&columns, &Operand::Secret(dy.clone()), None, shape, 0)?];
+    if bias {
+        let sum = row_sums(machine, dy, m, n);
+        gradients.push(machine.scale(&sum, 1 << fixed.fraction));
+    }
+    Ok((dx, gradients))
+}

@@ -1,0 +1,31 @@
+//! ReLU and its derivative: the sign is taken once and serves both passes (Falcon, section 3.4).
+
+use tacit_protocols::machine::{KeyBits, Machine};
+
+use super::{Mode, Saved};
+use crate::Error;
+
+/// `max(x, 0)`.
+pub(super) fn forward<M: Machine>(
+    machine: &mut M,
+    x: &M::Share,
+    mode: Mode,
+) -> Result<(M::Share, Saved<M>), Error> {
+    if mode == Mode::Predict {
+        return Ok((machine.relu(x, KeyBits::ALL)?, Saved::Nothing));
+    }
+    let signs = machine.drelu(x, KeyBits::ALL)?;
+    let y = backward(machine, &signs, x)?;
+    Ok((y, Saved::Signs(signs)))
+}
+
+/// `dy` where the input was not negative, else 0.
+pub(super) fn backward<M: Machine>(
+    machine: &mut M,
+    signs: &M::Bits,
+    dy: &M::Share,
+) -> Result<M::Share, Error> {
+    let n = machine.len(dy);
+    let zero = machine.constant(&vec![0; n]);
+    Ok(machine.select(signs, &zero, dy)?)
+}

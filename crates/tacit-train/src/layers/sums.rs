@@ -1,0 +1,59 @@
+//! Sums along axes and their opposite, all of them local.
+
+use tacit_protocols::machine::Machine;
+
+/// The sums of the columns of `rows` x `columns`: halves are added again and again.
+pub(crate) fn row_sums<M: Machine>(
+    machine: &mut M,
+    x: &M::Share,
+    mut rows: usize,
+    columns: usize,
+) -> M::Share {
+    let mut x = x.clone();
+    while rows > 1 {
+        let half = rows / 2 * columns;
+        let (a, b) = (
+            machine.slice(&x, 0..half),
+            machine.slice(&x, half..2 * half),
+        );
+        let mut sum = machine.add(&a, &b);
+        if rows % 2 == 1 {
+            let last = machine.slice(&x, 2 * half..2 * half + columns);
+            sum = machine.concat(&[&sum, &last]);
+        }
+        x = sum;
+        rows = rows.div_ceil(2);
+    }
+    x
+}
+
+/// The sums of every channel of `batch` x `channels` x `plane`.
+pub(crate) fn channel_sums<M: Machine>(
+    machine: &mut M,
+    x: &M::Share,
+    [batch, channels, plane]: [usize; 3],
+) -> M::Share {
+    if plane == 1 {
+        return row_sums(machine, x, batch, channels);
+    }
+    let items = row_sums(machine, x, batch, channels * plane);
+    let last = machine.gather(&items, &transposed(channels, plane));
+    row_sums(machine, &last, plane, channels)
+}
+
+/// One value for each channel at all its elements of `batch` x `channels` x `plane`.
+pub(crate) fn spread<M: Machine>(
+    machine: &mut M,
+    x: &M::Share,
+    [batch, channels, plane]: [usize; 3],
+) -> M::Share {
+    let item = (0..channels as u32).flat_map(|c| std::iter::repeat_n(c, plane));
+    let item: Vec<u32> = item.collect();
+    machine.gather(x, &item.repeat(batch))
+}
+
+/// The index that gathers `rows` x `columns` in the order of its columns.
+pub(crate) fn transposed(rows: usize, columns: usize) -> Vec<u32> {
+    let column = |c: usize| (0..rows).map(move |r| (r * columns + c) as u32);
+    (0..columns).flat_map(column).collect()
+}

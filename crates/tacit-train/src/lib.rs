@@ -1,0 +1,40 @@
+//! Training of networks on shared data: forward, backward and the optimiser's step as programs over
+//! [`tacit_protocols::machine::Machine`], so that every protocol trains.
+//!
+//! | file | what |
+//! |---|---|
+//! | `network.rs`, `spec.rs` | a network as a list of layers, its parameters |
+//! | `layers/` | each layer's forward and backward pass |
+//! | `loss.rs` | softmax with cross-entropy, mean squared error |
+//! | `sgd.rs` | momentum, weight decay, the learning rate's schedule |
+//! | `step.rs` | one mini-batch, and the evaluation of one |
+//! | `record.rs` | a machine that only lists the calls of a program: what a step demands |
+//! | `reference.rs` | the same training in float32, in the clear |
+//! | `order.rs` | the order of the items in every epoch |
+//!
+//! Numbers have `f` fraction bits over the machine's ring. A product of two has `2 f`; it is
+//! truncated once. Gradients of parameters are sums over the mini-batch, kept at `2 f` until the
+//! optimiser truncates.
+
+mod error;
+mod fixed;
+mod layers;
+mod loss;
+mod network;
+mod order;
+mod record;
+mod reference;
+mod sgd;
+mod spec;
+mod step;
+
+pub use error::Error;
+pub use fixed::Fixed;
+pub use loss::Loss;
+pub use network::{Layer, Network, Parameter, Role};
+pub use order::{Order, uniform};
+pub use record::{Recorder, calls_of};
+pub use reference::Reference;
+pub use sgd::{Schedule, Sgd};
+pub use spec::{LayerSpec, named, names};
+pub use step::{State, Training};

@@ -1,0 +1,132 @@
+//! The same training in float32, in the clear: what a private one is compared with.
+
+mod layers;
+
+use crate::{Layer, Loss, Network, Sgd};
+use layers::Kept;
+
+/// A network with its numbers in float32.
+#[derive(Clone)]
+pub struct Reference<'a> {
+    network: &'a Network,
+    loss: Loss,
+    sgd: &'a Sgd,
+    /// The parameters, as [`Network::parameters`] lists them.
+    pub parameters: Vec<Vec<f32>>,
+    velocity: Vec<Vec<f32>>,
+}
+
+impl<'a> Reference<'a> {
+    /// From these parameters on.
+    pub fn new(network: &'a Network, loss: Loss, sgd: &'a Sgd, parameters: Vec<Vec<f32>>) -> Self {
+        let velocity = parameters.iter().map(|p| vec![0.0; p.len()]).collect();
+        Reference {
+            network,
+            loss,
+            sgd,
+            parameters,
+            velocity,
+        }
+    }
+
+    /// One step on a mini-batch at `rate`, the learning rate over the batch's size. Returns the mean
+    /// loss before it.
+    pub fn step(&mut self, x: &[f32], target: &[f32], rate: f64) -> f64 {
+        let batch = x.len() / self.network.inputs();
+        let (z, kept) = self.forward(x, true);
+        let (mut dy, loss) = gradient(self.loss, &z, target, batch);
+        let mut end = self.parameters.len();
+        let mut gradients = Vec::new();
+        for (i, (layer, kept)) in self.network.layers.iter().zip(kept).enumerate().rev() {
+            let start = end - parameters_of(layer);
+            let (dx, made) =
+                layers::backward(layer, kept, &dy, &self.parameters[start..end], i > 0);
+            gradients.push((start, made));
+            (dy, end) = (dx, start);
+        }
+        let (momentum, decay) = (
+            self.sgd.momentum as f32,
+            (self.sgd.weight_decay * batch as f64) as f32,
+        );
+        for (start, made) in gradients {
+            for (i, g) in (start..).zip(made) {
+                let moved = self.parameters[i].iter_mut().zip(&mut self.velocity[i]);
+                for ((w, v), g) in moved.zip(g) {
+                    *v = momentum * *v + g + decay * *w;
+                    *w -= rate as f32 * *v;
+                }
+            }
+        }
+        loss
+    }
+
+    /// The outputs of some items.
+    pub fn predict(&self, x: &[f32]) -> Vec<f32> {
+        self.clone().forward(x, false).0
+    }
+
+    /// The share of items whose largest output is at the largest of their target.
+    pub fn accuracy(&self, x: &[f32], target: &[f32]) -> f64 {
+        let (item, classes) = (self.network.inputs(), self.network.outputs());
+        let (mut hits, mut n) = (0, 0);
+        for (x, target) in x.chunks(item * 500).zip(target.chunks(classes * 500)) {
+            let z = self.predict(x);
+            for (z, target) in z.chunks(classes).zip(target.chunks(classes)) {
+                hits += usize::from(largest(z) == largest(target));
+                n += 1;
+            }
+        }
+        hits as f64 / f64::from(n.max(1))
+    }
+
+    fn forward(&mut self, x: &[f32], train: bool) -> (Vec<f32>, Vec<Kept>) {
+        let (mut x, mut kept, mut start) = (x.to_vec(), Vec::new(), 0);
+        for layer in &self.network.layers {
+            let end = start + parameters_of(layer);
+            let parameters = &mut self.parameters[start..end];
+            let (y, keep) = layers::forward(layer, x, parameters, train);
+            kept.push(keep);
+            (x, start) = (y, end);
+        }
+        (x, kept)
+    }
+}
+
+fn largest(values: &[f32]) -> usize {
+    let larger = |best: usize, i: usize| if values[i] > values[best] { i } else { best };
+    (0..values.len()).fold(0, larger)
+}
+
+fn parameters_of(layer: &Layer) -> usize {
+    match layer {
+        Layer::Linear { bias, .. } | Layer::Conv { bias, .. } => 1 + usize::from(*bias),
+        Layer::BatchNorm { .. } => 4,
+        _ => 0,
+    }
+}
+
+/// The gradient of every item's loss, and the mean loss.
+fn gradient(loss: Loss, z: &[f32], target: &[f32], batch: usize) -> (Vec<f32>, f64) {
+    let classes = z.len() / batch;
+    let (mut gradient, mut sum) = (Vec::with_capacity(z.len()), 0.0);
+    for (z, target) in z.chunks(classes).zip(target.chunks(classes)) {
+        match loss {
+            Loss::CrossEntropy => {
+                let most = z.iter().copied().fold(f32::MIN, f32::max);
+                let e: Vec<f32> = z.iter().map(|v| (v - most).exp()).collect();
+                let total: f32 = e.iter().sum();
+                for (e, y) in e.iter().zip(target) {
+                    gradient.push(e / total - y);
+                    sum -= f64::from(*y) * f64::from((e / total).max(1e-30)).ln();
+                }
+            }
+            Loss::MeanSquaredError => {
+                for (z, y) in z.iter().zip(target) {
+                    gradient.push(z - y);
+                    sum += f64::from((z - y) * (z - y)) / 2.0;
+                }
+            }
+        }
+    }
+    (gradient, sum / batch as f64)
+}

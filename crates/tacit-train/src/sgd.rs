@@ -1,0 +1,196 @@
+//! Stochastic gradient descent.
+
+use serde::{Deserialize, Serialize};
+use tacit_protocols::machine::Machine;
+
+use crate::{Error, Fixed};
+
+/// The optimiser (as PyTorch's `SGD`): `v = momentum v + g + decay w`, `w -= rate v`, with `g` the
+/// mean gradient of a mini-batch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Sgd {
+    /// The learning rate of the first epoch.
+    pub learning_rate: f64,
+    /// How much of the last step is kept.
+    pub momentum: f64,
+    /// How much weights are drawn to 0.
+    pub weight_decay: f64,
+    /// How the learning rate changes.
+    pub schedule: Schedule,
+}
+
+impl Default for Sgd {
+    fn default() -> Self {
+        Sgd {
+            learning_rate: 0.05,
+            momentum: 0.0,
+            weight_decay: 0.0,
+            schedule: Schedule::Constant,
+        }
+    }
+}
+
+/// How the learning rate changes from epoch to epoch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Schedule {
+    /// Not at all.
+    #[default]
+    Constant,
+    /// By a factor every so many epochs.
+    Step {
+        /// The epochs.
+        every: usize,
+        /// The factor.
+        factor: f64,
+    },
+    /// Down to 0 along half a cosine.
+    Cosine {
+        /// Over so many epochs.
+        epochs: usize,
+    },
+}
+
+/// The learning rate over the batch's size, as a factor and a truncation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rate {
+    factor: i64,
+    trunc: u32,
+}
+
+/// Bits of the factor: with as many, a rate is wrong by 0.1 % at most.
+const RATE_BITS: i32 = 10;
+
+impl Sgd {
+    /// Refuses what cannot be.
+    pub fn check(&self) -> Result<(), Error> {
+        let unit = |what, value: f64, most: f64| match (0.0..most).contains(&value) {
+            true => Ok(()),
+            false => Err(Error::setting(
+                what,
+                format!("{value} is not between 0 and {most}"),
+            )),
+        };
+        unit("learning_rate", self.learning_rate, 16.0)?;
+        unit("momentum", self.momentum, 1.0)?;
+        unit("weight_decay", self.weight_decay, 1.0)?;
+        match self.schedule {
+            Schedule::Step { every: 0, .. } => Err(Error::setting("schedule", "every 0 epochs")),
+            Schedule::Step { factor, .. } => unit("schedule factor", factor, 16.0),
+            Schedule::Cosine { epochs: 0 } => Err(Error::setting("schedule", "over 0 epochs")),
+            Schedule::Cosine { .. } | Schedule::Constant => Ok(()),
+        }
+    }
+
+    /// The learning rate of an epoch, from 0.
+    pub fn rate(&self, epoch: usize) -> f64 {
+        self.learning_rate
+            * match self.schedule {
+                Schedule::Constant => 1.0,
+                Schedule::Step { every, factor } => factor.powi((epoch / every) as i32),
+                Schedule::Cosine { epochs } => {
+                    let part = epoch.min(epochs) as f64 / epochs as f64;
+                    (1.0 + (std::f64::consts::PI * part).cos()) / 2.0
+                }
+            }
+    }
+
+    /// The rate of an epoch over a batch's size, in so few bits that the step stays in the ring.
+    pub(crate) fn step_rate(&self, fixed: Fixed, epoch: usize, batch: usize) -> Rate {
+        let rate = self.rate(epoch) / batch as f64;
+        let most = (fixed.bits - 4 - fixed.fraction) as i32;
+        let trunc = (RATE_BITS - rate.log2().ceil() as i32).clamp(0, most);
+        Rate {
+            factor: (rate * f64::from(trunc).exp2()).round() as i64,
+            trunc: trunc as u32,
+        }
+    }
+
+    /// One step of a parameter from the sum `g` of its gradients over the batch, of `2 f` fraction
+    /// bits. Two truncations; one without momentum and weight decay too, which are 0 then.
+    pub(crate) fn update<M: Machine>(
+        &self,
+        machine: &mut M,
+        fixed: Fixed,
+        (weight, velocity): (&mut M::Share, &mut M::Share),
+        g: &M::Share,
+        (rate, batch): (Rate, usize),
+    ) -> Result<(), Error> {
+        let mut sum = g.clone();
+        for (part, of) in [
+            (self.momentum, &*velocity),
+            (self.weight_decay * batch as f64, &*weight),
+        ] {
+            if part != 0.0 {
+                let scaled = machine.scale(of, fixed.encode(part));
+                sum = machine.add(&sum, &scaled);
+            }
+        }
+        *velocity = machine.truncate(&sum, fixed.fraction)?;
+        let step = machine.scale(velocity, rate.factor);
+        let step = machine.truncate(&step, rate.trunc)?;
+        *weight = machine.sub(weight, &step);
+        Ok(())
+    }
+}
+
+impl Rate {
+    /// The rate over the batch's size that is really used.
+    pub(crate) fn value(self) -> f64 {
+        self.factor as f64 / f64::from(self.trunc).exp2()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedules_change_the_rate() {
+        let sgd = |schedule| Sgd {
+            learning_rate: 0.4,
+            schedule,
+            ..Sgd::default()
+        };
+        let rates = |sgd: &Sgd| [0, 1, 2, 4].map(|epoch| sgd.rate(epoch));
+        assert_eq!(rates(&sgd(Schedule::Constant)), [0.4; 4]);
+        let step = Schedule::Step {
+            every: 2,
+            factor: 0.5,
+        };
+        assert_eq!(rates(&sgd(step)), [0.4, 0.4, 0.2, 0.1]);
+        let cosine = rates(&sgd(Schedule::Cosine { epochs: 4 }));
+        assert!((cosine[2] - 0.2).abs() < 1e-12 && cosine[3].abs() < 1e-12);
+    }
+
+    #[test]
+    fn rates_are_kept_to_a_thousandth() {
+        let fixed = Fixed::new(64, 20).expect("valid");
+        for rate in [1e-4, 0.01, 0.05, 0.3, 1.0] {
+            for batch in [1, 100, 128] {
+                let sgd = Sgd {
+                    learning_rate: rate,
+                    ..Sgd::default()
+                };
+                let used = sgd.step_rate(fixed, 0, batch).value() * batch as f64;
+                assert!((used / rate - 1.0).abs() < 1e-3, "{rate}: {used}");
+            }
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for (json, why) in [
+            (r#"{"learning_rate": -1}"#, "learning_rate: -1"),
+            (r#"{"momentum": 1}"#, "momentum: 1"),
+            (
+                r#"{"schedule": {"type": "step", "every": 0, "factor": 0.5}}"#,
+                "every 0",
+            ),
+        ] {
+            let sgd: Sgd = serde_json::from_str(json).expect("reads");
+            assert!(sgd.check().expect_err("refused").to_string().contains(why));
+        }
+    }
+}

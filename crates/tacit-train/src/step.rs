@@ -1,0 +1,160 @@
+//! One mini-batch.
+
+use tacit_protocols::machine::{Machine, Operand};
+
+use crate::layers::{self, Mode, Saved};
+use crate::loss::hits;
+use crate::sgd::Rate;
+use crate::{Error, Fixed, Loss, Network, Sgd};
+
+/// What a training changes: one party's shares.
+#[derive(Clone)]
+pub struct State<S> {
+    /// The parameters, as [`Network::parameters`] lists them.
+    pub parameters: Vec<S>,
+    /// The last step of each that is learnt, of the others nothing of meaning.
+    pub velocity: Vec<S>,
+}
+
+/// What a step needs to know beside the state.
+#[derive(Clone, Copy)]
+pub struct Training<'a> {
+    /// The network.
+    pub network: &'a Network,
+    /// How numbers are written.
+    pub fixed: Fixed,
+    /// What is made small.
+    pub loss: Loss,
+    /// The optimiser.
+    pub sgd: &'a Sgd,
+}
+
+impl Training<'_> {
+    /// The ranges of the parameters of every layer.
+    fn ranges(&self) -> Vec<std::ops::Range<usize>> {
+        let all = self.network.parameters();
+        let of = |layer| {
+            let start = all.partition_point(|p| p.layer < layer);
+            start..all.partition_point(|p| p.layer <= layer)
+        };
+        (0..self.network.layers.len()).map(of).collect()
+    }
+
+    fn forward<M: Machine>(
+        &self,
+        machine: &mut M,
+        parameters: &mut [M::Share],
+        x: M::Share,
+        batch: usize,
+        mode: Mode,
+    ) -> Result<(M::Share, Vec<Saved<M>>), Error> {
+        let mut x = x;
+        let mut tape = Vec::with_capacity(self.network.layers.len());
+        for (layer, range) in self.network.layers.iter().zip(self.ranges()) {
+            let parameters = &mut parameters[range];
+            let (y, saved) =
+                layers::forward(machine, layer, self.fixed, (x, batch), parameters, mode)?;
+            tape.push(saved);
+            x = y;
+        }
+        Ok((x, tape))
+    }
+
+    /// The gradients of all parameters, in their order; nothing for those that are not learnt.
+    fn backward<M: Machine>(
+        &self,
+        machine: &mut M,
+        parameters: &[M::Share],
+        tape: Vec<Saved<M>>,
+        dy: M::Share,
+        batch: usize,
+    ) -> Result<Vec<Option<M::Share>>, Error> {
+        let mut gradients: Vec<Option<M::Share>> = parameters.iter().map(|_| None).collect();
+        let mut dy = Some(dy);
+        let layers = self.network.layers.iter().zip(self.ranges());
+        for ((i, (layer, range)), saved) in layers.enumerate().zip(tape).rev() {
+            let Some(given) = dy.take() else { break };
+            let wants = i > 0;
+            let made = layers::backward(
+                machine,
+                layer,
+                self.fixed,
+                (saved, given, batch),
+                &parameters[range.clone()],
+                wants,
+            )?;
+            for (gradient, made) in gradients[range].iter_mut().zip(made.1) {
+                *gradient = Some(made);
+            }
+            dy = made.0.filter(|_| wants);
+        }
+        Ok(gradients)
+    }
+
+    /// The rate of an epoch over a batch's size that is really used.
+    pub fn rate(&self, epoch: usize, batch: usize) -> f64 {
+        self.step_rate(epoch, batch).value()
+    }
+
+    fn step_rate(&self, epoch: usize, batch: usize) -> Rate {
+        self.sgd.step_rate(self.fixed, epoch, batch)
+    }
+
+    /// One step on `batch` items `x` with their targets, of an epoch from 0.
+    pub fn step<M: Machine>(
+        &self,
+        machine: &mut M,
+        state: &mut State<M::Share>,
+        (x, target): (M::Share, &M::Share),
+        (epoch, batch): (usize, usize),
+    ) -> Result<(), Error> {
+        let (z, tape) = self.forward(machine, &mut state.parameters, x, batch, Mode::Train)?;
+        let sizes = [batch, self.network.outputs()];
+        let dz = self.loss.gradient(machine, self.fixed, &z, target, sizes)?;
+        let gradients = self.backward(machine, &state.parameters, tape, dz, batch)?;
+        let rate = self.step_rate(epoch, batch);
+        let moved = state.parameters.iter_mut().zip(&mut state.velocity);
+        for (moved, gradient) in moved.zip(gradients) {
+            if let Some(g) = gradient {
+                let rate = (rate, batch);
+                self.sgd.update(machine, self.fixed, moved, &g, rate)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The network's outputs for `batch` items.
+    pub fn predict<M: Machine>(
+        &self,
+        machine: &mut M,
+        state: &State<M::Share>,
+        x: M::Share,
+        batch: usize,
+    ) -> Result<M::Share, Error> {
+        let mut parameters = state.parameters.clone();
+        let (z, _) = self.forward(machine, &mut parameters, x, batch, Mode::Predict)?;
+        Ok(z)
+    }
+
+    /// How good the network is on `batch` items: for cross-entropy how many it classifies right, as
+    /// an integer; else the sum of the squared errors of all outputs, with `f` fraction bits.
+    pub fn evaluate<M: Machine>(
+        &self,
+        machine: &mut M,
+        state: &State<M::Share>,
+        (x, target): (M::Share, &M::Share),
+        batch: usize,
+    ) -> Result<M::Share, Error> {
+        let z = self.predict(machine, state, x, batch)?;
+        let sizes = [batch, self.network.outputs()];
+        match self.loss {
+            Loss::CrossEntropy => hits(machine, &z, target, self.fixed, sizes),
+            Loss::MeanSquaredError => {
+                let error = machine.sub(&z, target);
+                let again = Operand::Secret(error.clone());
+                let squares = machine.mul(&error, &again, self.fixed.fraction)?;
+                Ok(layers::row_sums(machine, &squares, sizes[0] * sizes[1], 1))
+            }
+        }
+    }
+}

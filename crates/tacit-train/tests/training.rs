@@ -1,0 +1,377 @@
+//! Training in fixed point against float32, on the clear-text machine and on Falcon.
+
+use std::time::Duration;
+
+use tacit_algebra::Ring;
+use tacit_net::{LinkModel, Phase, memory};
+use tacit_protocols::clear::Clear;
+use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
+use tacit_protocols::machine::{Audience, Call, Machine};
+use tacit_protocols::mixed::lowered;
+use tacit_train::{
+    Error, Fixed, LayerSpec, Loss, Network, Order, Recorder, Reference, Sgd, State, Training,
+    calls_of, uniform,
+};
+
+const BATCH: usize = 6;
+
+fn conv(filters: usize, kernel: usize, stride: usize, pad: usize) -> LayerSpec {
+    LayerSpec::Conv {
+        filters,
+        kernel,
+        stride,
+        pad,
+        bias: true,
+    }
+}
+
+fn linear(outputs: usize) -> LayerSpec {
+    LayerSpec::Linear {
+        outputs,
+        bias: true,
+    }
+}
+
+fn max_pool(kernel: usize, stride: usize) -> LayerSpec {
+    LayerSpec::MaxPool {
+        kernel,
+        stride: Some(stride),
+    }
+}
+
+/// Small networks with every layer, stride, padding and overlap.
+fn networks() -> Vec<(&'static str, Network)> {
+    use LayerSpec::{AvgPool, BatchNorm, Relu};
+    let mean = AvgPool {
+        kernel: 2,
+        stride: None,
+    };
+    let all: [(&str, &[usize], Vec<LayerSpec>); 6] = [
+        ("linear", &[7], vec![linear(5), Relu, linear(3)]),
+        (
+            "convolutions",
+            &[2, 7, 6],
+            vec![conv(3, 3, 1, 1), Relu, conv(2, 3, 2, 0), Relu, linear(3)],
+        ),
+        (
+            "strides",
+            &[1, 8, 9],
+            vec![conv(3, 5, 2, 2), Relu, linear(4)],
+        ),
+        (
+            "pooling",
+            &[1, 8, 8],
+            vec![conv(3, 3, 1, 0), max_pool(2, 2), Relu, mean, linear(3)],
+        ),
+        (
+            "overlapping pooling",
+            &[2, 7, 7],
+            vec![max_pool(3, 2), conv(2, 2, 1, 1), max_pool(2, 1), linear(3)],
+        ),
+        (
+            "normalisation",
+            &[1, 5, 5],
+            vec![
+                conv(3, 2, 1, 0),
+                BatchNorm,
+                Relu,
+                linear(4),
+                BatchNorm,
+                linear(2),
+            ],
+        ),
+    ];
+    all.into_iter()
+        .map(|(name, input, specs)| (name, Network::new(input, &specs).expect("fits")))
+        .collect()
+}
+
+/// Inputs, one-hot targets and starting parameters.
+struct Case {
+    x: Vec<f32>,
+    target: Vec<f32>,
+    start: Vec<Vec<f32>>,
+}
+
+fn case(network: &Network, seed: u64) -> Case {
+    let mut draw = uniform(seed);
+    let x = (0..BATCH * network.inputs()).map(|_| (2.0 * draw() - 1.0) as f32);
+    let x = x.collect();
+    let classes = network.outputs();
+    let mut target = vec![0.0; BATCH * classes];
+    for (i, item) in target.chunks_mut(classes).enumerate() {
+        item[i % classes] = 1.0;
+    }
+    let start = network.initial(&mut draw);
+    Case { x, target, start }
+}
+
+fn sgd() -> Sgd {
+    Sgd {
+        learning_rate: 0.2,
+        momentum: 0.5,
+        weight_decay: 0.01,
+        ..Sgd::default()
+    }
+}
+
+/// Shares the parameters, makes `steps` steps and opens them.
+fn train<M: Machine>(
+    machine: &mut M,
+    training: &Training,
+    case: &Case,
+    steps: usize,
+) -> Result<Vec<Vec<i64>>, Error> {
+    let fixed = training.fixed;
+    let mut share = |values: &[f32]| {
+        let own = machine.party().id() == 0;
+        let values = fixed.encode_all(values);
+        machine.input(0, values.len(), own.then_some(&values[..]))
+    };
+    let parameters = case
+        .start
+        .iter()
+        .map(|p| share(p))
+        .collect::<Result<Vec<_>, _>>()?;
+    let (x, target) = (share(&case.x)?, share(&case.target)?);
+    let velocity = case
+        .start
+        .iter()
+        .map(|p| machine.constant(&vec![0; p.len()]))
+        .collect();
+    let mut state = State {
+        parameters,
+        velocity,
+    };
+    let calls = step_calls(training)?;
+    for _ in 0..steps {
+        let calls = lowered(&calls, machine.cost_model())?;
+        machine.prepare(&calls)?;
+        training.step(machine, &mut state, (x.clone(), &target), (0, BATCH))?;
+    }
+    let open = |p: &M::Share| {
+        let opened = machine.reveal(p, Audience::All)?;
+        Ok(opened.unwrap_or_default())
+    };
+    state.parameters.iter().map(open).collect()
+}
+
+fn recorded(training: &Training) -> State<usize> {
+    let lens = training.network.parameters().into_iter().map(|p| p.len);
+    State {
+        parameters: lens.clone().collect(),
+        velocity: lens.collect(),
+    }
+}
+
+/// What a step demands.
+fn step_calls(training: &Training) -> Result<Vec<Call>, Error> {
+    let (items, classes) = (
+        BATCH * training.network.inputs(),
+        training.network.outputs(),
+    );
+    calls_of(training.fixed.bits, |machine: &mut Recorder| {
+        let mut state = recorded(training);
+        training.step(machine, &mut state, (items, &(BATCH * classes)), (0, BATCH))
+    })
+}
+
+fn training<'a>(network: &'a Network, sgd: &'a Sgd, loss: Loss) -> Training<'a> {
+    Training {
+        network,
+        fixed: Fixed::new(64, 20).expect("valid"),
+        loss,
+        sgd,
+    }
+}
+
+/// On the clear-text machine.
+fn in_the_clear(training: &Training, case: &Case, steps: usize) -> Vec<Vec<i64>> {
+    let mut mesh = memory::mesh(1, &LinkModel::LOCAL, Duration::from_secs(1));
+    let mut machine = Clear::<u64>::new(mesh.pop().expect("one party"));
+    train(&mut machine, training, case, steps).expect("trains")
+}
+
+fn largest_difference(fixed: Fixed, got: &[Vec<i64>], expected: &[Vec<f32>]) -> f32 {
+    let pairs = got.iter().flatten().zip(expected.iter().flatten());
+    pairs
+        .map(|(got, expected)| (fixed.decode(*got) - expected).abs())
+        .fold(0.0, f32::max)
+}
+
+#[test]
+fn fixed_point_steps_are_those_in_float() {
+    let sgd = sgd();
+    for (name, network) in networks() {
+        for loss in [Loss::CrossEntropy, Loss::MeanSquaredError] {
+            let training = training(&network, &sgd, loss);
+            let case = case(&network, 7);
+            let mut reference = Reference::new(&network, loss, &sgd, case.start.clone());
+            let rate = training.rate(0, BATCH);
+            for _ in 0..5 {
+                reference.step(&case.x, &case.target, rate);
+            }
+            let got = in_the_clear(&training, &case, 5);
+            let wrong = largest_difference(training.fixed, &got, &reference.parameters);
+            let moved = largest_difference(training.fixed, &got, &case.start);
+            println!("{name}, {loss:?}: moved {moved}, off by {wrong}");
+            assert!(wrong < 3e-4 && moved > 100.0 * wrong, "{name}: {wrong}");
+        }
+    }
+}
+
+/// Falcon's truncations err by a unit, those of the clear-text machine do not.
+#[test]
+fn falcon_trains_as_the_clear_text_machine_does() {
+    let sgd = sgd();
+    for (name, network) in networks() {
+        let training = training(&network, &sgd, Loss::CrossEntropy);
+        let case = case(&network, 8);
+        let expected = in_the_clear(&training, &case, 2);
+        let mesh = memory::mesh(PARTIES, &LinkModel::LOCAL, Duration::from_secs(60));
+        let got = tacit_net::testing::run(mesh, |party| {
+            let mut machine = Falcon::<u64>::new(party, Truncation::Gap).expect("set-up");
+            train(&mut machine, &training, &case, 2).expect("trains")
+        });
+        let difference = |got: &Vec<Vec<i64>>| {
+            let pairs = got.iter().flatten().zip(expected.iter().flatten());
+            pairs.map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0)
+        };
+        let most = got.iter().map(difference).max().expect("three parties");
+        println!("{name}: {most} units");
+        assert!(got[0] == got[1] && most < 200, "{name}: {most} units");
+    }
+}
+
+#[test]
+fn what_a_step_demands_is_what_it_takes() {
+    let sgd = sgd();
+    for (name, network) in networks() {
+        let training = training(&network, &sgd, Loss::CrossEntropy);
+        let case = case(&network, 9);
+        let calls = step_calls(&training).expect("records");
+        let mesh = memory::mesh(PARTIES, &LinkModel::LOCAL, Duration::from_secs(60));
+        let declared = tacit_net::testing::run(mesh, |party| {
+            let mut machine = Falcon::<u64>::new(party, Truncation::Gap).expect("set-up");
+            train(&mut machine, &training, &case, 1).expect("trains");
+            let model = machine.cost_model();
+            let calls = lowered(&calls, model).expect("lowers");
+            let online: u64 = calls.iter().map(|call| model.online(call).bytes[0]).sum();
+            let offline = model.offline(&calls).bytes[0];
+            let id = machine.party().id();
+            let meter = machine.party().meter();
+            let sent = [Phase::Offline, Phase::Online].map(|p| meter.total(p).bytes_sent);
+            (id, [offline, online], sent)
+        });
+        let (_, declared, sent) = declared
+            .into_iter()
+            .find(|end| end.0 == 0)
+            .expect("party 0");
+        assert_eq!(sent[0], declared[0], "{name}, offline");
+        // Opening the parameters is not part of the step.
+        let opened: usize = case
+            .start
+            .iter()
+            .map(|p| p.len() * u64::BITS as usize / 8)
+            .sum();
+        assert_eq!(sent[1] - opened as u64, declared[1], "{name}, online");
+    }
+}
+
+/// The gradients by finite differences: a step of rate 1 without momentum is minus the gradient.
+#[test]
+fn the_references_gradients_are_slopes_of_the_loss() {
+    let plain = Sgd::default();
+    for (name, network) in networks() {
+        let case = case(&network, 10);
+        let loss_at = |parameters: Vec<Vec<f32>>| {
+            let mut reference = Reference::new(&network, Loss::CrossEntropy, &plain, parameters);
+            reference.step(&case.x, &case.target, 0.0)
+        };
+        let mut reference =
+            Reference::new(&network, Loss::CrossEntropy, &plain, case.start.clone());
+        reference.step(&case.x, &case.target, 1.0 / BATCH as f64);
+        for (i, parameter) in network.parameters().iter().enumerate() {
+            if !parameter.is_learnt() {
+                continue;
+            }
+            for at in [0, parameter.len / 2, parameter.len - 1] {
+                let gradient = case.start[i][at] - reference.parameters[i][at];
+                let moved = |by: f32| {
+                    let mut parameters = case.start.clone();
+                    parameters[i][at] += by;
+                    loss_at(parameters)
+                };
+                let slope = (moved(3e-4) - moved(-3e-4)) / 6e-4;
+                let off = (f64::from(gradient) - slope).abs();
+                assert!(
+                    off < 5e-3,
+                    "{name}, {parameter:?} {at}: {gradient} for {slope}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_small_network_learns() {
+    let specs = [linear(16), LayerSpec::Relu, linear(3)];
+    let network = Network::new(&[2], &specs).expect("fits");
+    let sgd = Sgd {
+        learning_rate: 0.3,
+        momentum: 0.9,
+        ..Sgd::default()
+    };
+    let training = training(&network, &sgd, Loss::CrossEntropy);
+    let mut draw = uniform(3);
+    let (mut x, mut target) = (Vec::new(), Vec::new());
+    for i in 0..60 {
+        let angle = std::f64::consts::TAU * (i % 3) as f64 / 3.0;
+        x.extend([angle.cos(), angle.sin()].map(|c| (c + 0.6 * (draw() - 0.5)) as f32));
+        target.extend((0..3).map(|c| if c == i % 3 { 1.0 } else { 0.0 }));
+    }
+    let mut mesh = memory::mesh(1, &LinkModel::LOCAL, Duration::from_secs(1));
+    let mut machine = Clear::<u64>::new(mesh.pop().expect("one party"));
+    let fixed = training.fixed;
+    let share =
+        |machine: &mut Clear<u64>, values: &[f32]| machine.constant(&fixed.encode_all(values));
+    let start = network.initial(&mut draw);
+    let parameters: Vec<_> = start.iter().map(|p| share(&mut machine, p)).collect();
+    let velocity = parameters
+        .iter()
+        .map(|p| vec![u64::ZERO; p.len()])
+        .collect();
+    let mut state = State {
+        parameters,
+        velocity,
+    };
+    let (x, target) = (share(&mut machine, &x), share(&mut machine, &target));
+    let right = |machine: &mut Clear<u64>, state: &State<_>| {
+        let hits = training.evaluate(machine, state, (x.clone(), &target), 60);
+        machine
+            .reveal(&hits.expect("evaluates"), Audience::All)
+            .expect("opens")
+    };
+    let order = Order {
+        seed: 1,
+        items: 60,
+        batch: 20,
+    };
+    for epoch in 0..10 {
+        for items in order.epoch(epoch) {
+            let n = items.len();
+            let spread = |width: u32| -> Vec<u32> {
+                items
+                    .iter()
+                    .flat_map(|i| i * width..(i + 1) * width)
+                    .collect()
+            };
+            let batch = machine.gather(&x, &spread(2));
+            let wanted = machine.gather(&target, &spread(3));
+            let step = training.step(&mut machine, &mut state, (batch, &wanted), (epoch, n));
+            step.expect("steps");
+        }
+    }
+    let hits = right(&mut machine, &state).expect("opened")[0];
+    assert!(hits >= 58, "{hits} of 60");
+}
