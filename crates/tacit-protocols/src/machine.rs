@@ -257,6 +257,11 @@ pub trait Machine {
         x
     }
 
+    /// This party's part of `x` as bytes, for a checkpoint. As secret as the share.
+    fn save(&self, x: &Self::Share) -> Vec<u8>;
+    /// A share of `n` elements that [`Machine::save`] made bytes of; others are refused.
+    fn load(&mut self, n: usize, bytes: &[u8]) -> Result<Self::Share, Error>;
+
     /// The number of elements.
     fn len(&self, x: &Self::Share) -> usize;
     /// `x + y`. Local.
@@ -367,6 +372,11 @@ pub trait Machine {
     {
         function.apply(self, x)
     }
+}
+
+/// The refusal of bytes that are no saved share of `n` elements.
+pub fn not_saved(n: usize) -> Error {
+    Error::Invalid(format!("the bytes are no saved share of {n} elements"))
 }
 
 /// The index that [`Machine::gather`] answers with a sharing of 0.

@@ -12,7 +12,7 @@ use std::ops::Range;
 use tacit_algebra::{Conv2d, MatMul, Ring, conv2d_acc, matmul_acc, vec};
 use tacit_net::{Party, Phase};
 
-use crate::machine::{Audience, Call, CostModel, KeyBits, Machine, Operand};
+use crate::machine::{Audience, Call, CostModel, KeyBits, Machine, Operand, not_saved};
 use crate::{Cost, Error};
 pub use truncation::Truncating;
 use truncation::Truncator;
@@ -133,6 +133,17 @@ impl<R: Ring> Machine for Clear<R> {
             Audience::One(receiver) => receiver == self.party.id(),
         };
         Ok(hears.then(|| vec::decode(x)))
+    }
+
+    fn save(&self, x: &Vec<R>) -> Vec<u8> {
+        bytemuck::cast_slice(x).to_vec()
+    }
+
+    fn load(&mut self, n: usize, bytes: &[u8]) -> Result<Vec<R>, Error> {
+        match bytes.len() == n * size_of::<R>() {
+            true => Ok(bytemuck::pod_collect_to_vec(bytes)),
+            false => Err(not_saved(n)),
+        }
     }
 
     fn len(&self, x: &Vec<R>) -> usize {

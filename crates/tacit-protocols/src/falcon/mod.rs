@@ -38,7 +38,7 @@ pub use cost::FalconCost;
 
 use crate::Error;
 use crate::bilinear::Bilinear;
-use crate::machine::{Audience, Call, CostModel, KeyBits, Machine, Operand};
+use crate::machine::{Audience, Call, CostModel, KeyBits, Machine, Operand, not_saved};
 use crate::replicated::Replicated;
 use material::Store;
 
@@ -123,6 +123,14 @@ impl<R: Ring> Machine for Falcon<R> {
 
     fn reveal(&mut self, x: &Self::Share, to: Audience) -> Result<Option<Vec<i64>>, Error> {
         self.rss.reveal_to(x, to)
+    }
+
+    fn save(&self, x: &Self::Share) -> Vec<u8> {
+        x.to_bytes()
+    }
+
+    fn load(&mut self, n: usize, bytes: &[u8]) -> Result<Self::Share, Error> {
+        Rss::from_bytes(n, bytes).ok_or_else(|| not_saved(n))
     }
 
     fn len(&self, x: &Self::Share) -> usize {

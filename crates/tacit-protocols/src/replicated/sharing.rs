@@ -55,6 +55,24 @@ impl<T: Copy> Rss<Vec<T>> {
     }
 }
 
+impl<R: Ring> Rss<Vec<R>> {
+    /// Both components as bytes.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        [&self.own, &self.next]
+            .map(|component| bytemuck::cast_slice(component))
+            .concat()
+    }
+
+    /// A sharing of `n` elements from such bytes.
+    pub(crate) fn from_bytes(n: usize, bytes: &[u8]) -> Option<Self> {
+        let (own, next) = bytes.split_at_checked(n * size_of::<R>())?;
+        (own.len() == next.len()).then(|| Rss {
+            own: bytemuck::pod_collect_to_vec(own),
+            next: bytemuck::pod_collect_to_vec(next),
+        })
+    }
+}
+
 const INPUT: &str = "rss input";
 const REVEAL: &str = "rss reveal: open";
 

@@ -41,7 +41,7 @@ mod truncate;
 use std::ops::Range;
 use std::sync::Arc;
 
-use tacit_algebra::mersenne::{Field, Matrix, combine, to_wire, vec};
+use tacit_algebra::mersenne::{Field, Matrix, combine, from_wire, to_wire, vec};
 use tacit_algebra::{Conv2d, MatMul};
 use tacit_net::{Party, Phase};
 
@@ -52,7 +52,7 @@ pub use relu::TwoLayer;
 
 use crate::Error;
 use crate::bilinear::Bilinear;
-use crate::machine::{Audience, Call, CostModel, KeyBits, Machine, Operand};
+use crate::machine::{Audience, Call, CostModel, KeyBits, Machine, Operand, not_saved};
 use deal::{Dealing, Streams};
 use demand::Want;
 use material::{Material, Store};
@@ -226,6 +226,14 @@ impl<F: Field> Machine for Shamir<F> {
                 Ok(Some(vec::decode(&opened)))
             }
         }
+    }
+
+    fn save(&self, x: &Vec<F>) -> Vec<u8> {
+        to_wire(x)
+    }
+
+    fn load(&mut self, n: usize, bytes: &[u8]) -> Result<Vec<F>, Error> {
+        from_wire(bytes, n).ok_or_else(|| not_saved(n))
     }
 
     fn len(&self, x: &Vec<F>) -> usize {

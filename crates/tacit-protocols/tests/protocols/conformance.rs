@@ -78,6 +78,7 @@ on_every_subject! {
     argmaxes
     openings
     local_operations
+    saved_shares
     material_is_planned
 }
 
@@ -105,6 +106,26 @@ fn values<S: Subject>(s: &S) -> Vec<i64> {
     values.extend(noise(3, 10_000).into_iter().map(|v| s.wrap(v.into())));
     values.extend(noise(7, 3_000).into_iter().map(|v| v % 100));
     values
+}
+
+fn saved_shares<S: Subject>(s: &S) {
+    let x = values(s);
+    let opened = apply(s, &[], &x, |machine, share| {
+        let bytes = machine.save(share);
+        for (n, bytes) in [
+            (x.len() + 1, &bytes[..]),
+            (x.len(), &bytes[1.min(bytes.len())..]),
+        ] {
+            // Bicoptor's assistant has no bytes to be wrong.
+            assert!(
+                bytes.is_empty() || machine.load(n, bytes).is_err(),
+                "{}",
+                s.name()
+            );
+        }
+        machine.load(x.len(), &bytes)
+    });
+    assert_eq!(opened, x, "{}", s.name());
 }
 
 fn signs<S: Subject>(s: &S) {

@@ -19,7 +19,9 @@ use std::ops::Range;
 use tacit_algebra::{Bits, Conv2d, MatMul, vec};
 use tacit_net::{Party, Phase};
 use tacit_protocols::Error;
-use tacit_protocols::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand};
+use tacit_protocols::machine::{
+    Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand, not_saved,
+};
 use tacit_protocols::math::Elementary;
 use tacit_protocols::mixed::Between;
 
@@ -192,6 +194,23 @@ impl Machine for Sirnn {
     fn known(&mut self, x: Tensor, owner: usize) -> Tensor {
         let owner = Some(owner);
         Tensor { owner, ..x }
+    }
+
+    /// The width, and every number as 8 bytes.
+    fn save(&self, x: &Tensor) -> Vec<u8> {
+        let mut bytes = vec![x.bits as u8];
+        bytes.extend_from_slice(bytemuck::cast_slice(&x.summand));
+        bytes
+    }
+
+    fn load(&mut self, n: usize, bytes: &[u8]) -> Result<Tensor, Error> {
+        let (bits, words) = bytes.split_first().ok_or_else(|| not_saved(n))?;
+        let bits = u32::from(*bits);
+        if words.len() != n * size_of::<u64>() || !(1..=64).contains(&bits) {
+            return Err(not_saved(n));
+        }
+        let summand: Vec<u64> = bytemuck::pod_collect_to_vec(words);
+        Ok(Tensor::new(bits, vec::low_bits(&summand, bits)))
     }
 
     fn len(&self, x: &Tensor) -> usize {

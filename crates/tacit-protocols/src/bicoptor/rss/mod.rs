@@ -15,7 +15,7 @@ use tacit_net::{Party, Phase};
 use super::role::Role;
 use super::{Options, take};
 use crate::Error;
-use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand};
+use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand, not_saved};
 use crate::replicated::{Replicated, Rss, Words};
 
 pub use cost::RssCost;
@@ -167,6 +167,14 @@ impl<R: Ring> Machine for BicoptorRss<R> {
 
     fn reveal(&mut self, x: &Self::Share, to: Audience) -> Result<Option<Vec<i64>>, Error> {
         self.rss.reveal_to(x, to)
+    }
+
+    fn save(&self, x: &Self::Share) -> Vec<u8> {
+        x.to_bytes()
+    }
+
+    fn load(&mut self, n: usize, bytes: &[u8]) -> Result<Self::Share, Error> {
+        Rss::from_bytes(n, bytes).ok_or_else(|| not_saved(n))
     }
 
     fn len(&self, x: &Self::Share) -> usize {

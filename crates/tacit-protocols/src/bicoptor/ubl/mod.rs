@@ -14,8 +14,8 @@ use tacit_net::{Party, Phase};
 
 use super::role::Role;
 use super::truncate::{check, truncate_locally, truncate_masked};
-use super::{Options, PARTIES, take};
-use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand};
+use super::{ASSISTANT, Options, PARTIES, take};
+use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand, not_saved};
 use crate::{Error, Truncation, keys};
 
 pub use cost::UblCost;
@@ -105,6 +105,21 @@ impl<R: Ring> Machine for Ubl<R> {
 
     fn fix(&mut self, x: Share<R>) -> Result<Share<R>, Error> {
         self.fix_operand(x)
+    }
+
+    fn save(&self, x: &Share<R>) -> Vec<u8> {
+        bytemuck::cast_slice(x.own()).to_vec()
+    }
+
+    fn load(&mut self, n: usize, bytes: &[u8]) -> Result<Share<R>, Error> {
+        let holds = self.party.id() != ASSISTANT;
+        match bytes.len() == if holds { n * size_of::<R>() } else { 0 } {
+            true => Ok(Share::new(
+                n,
+                holds.then(|| bytemuck::pod_collect_to_vec(bytes)),
+            )),
+            false => Err(not_saved(n)),
+        }
     }
 
     fn len(&self, x: &Share<R>) -> usize {
