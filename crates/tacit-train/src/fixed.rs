@@ -25,12 +25,7 @@ impl Fixed {
             return Err(Error::setting(
                 "fraction_bits",
                 format!(
-                    "{fraction} over {bits} bits; a training needs 8 to {most}, so that a product keeps {HEADROOM} bits before the point{}",
-                    if most < 8 {
-                        ": take the 64-bit ring"
-                    } else {
-                        ""
-                    }
+                    "{fraction} over {bits} bits; a training needs 8 to {most}, so that a product keeps {HEADROOM} bits before the point (the 64-bit ring has room for 26)"
                 ),
             ));
         }

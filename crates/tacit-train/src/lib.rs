@@ -10,6 +10,7 @@
 //! | `step.rs` | one mini-batch, and the evaluation of one |
 //! | `record.rs` | a machine that only lists the calls of a program: what a step demands |
 //! | `reference.rs` | the same training in float32, in the clear |
+//! | `export.rs` | networks as ONNX files, and out of them |
 //! | `order.rs` | the order of the items in every epoch |
 //!
 //! Numbers have `f` fraction bits over the machine's ring. A product of two has `2 f`; it is
@@ -17,6 +18,7 @@
 //! optimiser truncates.
 
 mod error;
+mod export;
 mod fixed;
 mod layers;
 mod loss;
@@ -29,6 +31,7 @@ mod spec;
 mod step;
 
 pub use error::Error;
+pub use export::{from_graph, to_onnx};
 pub use fixed::Fixed;
 pub use loss::Loss;
 pub use network::{Layer, Network, Parameter, Role};

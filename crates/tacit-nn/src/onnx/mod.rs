@@ -1,4 +1,5 @@
-//! Import of ONNX models: the file is read as hostile, resolved and reduced to a [`Graph`].
+//! Import of ONNX models: the file is read as hostile, resolved and reduced to a [`Graph`]; and files
+//! of trained networks.
 
 mod call;
 mod compose;
@@ -14,6 +15,7 @@ pub mod proto;
 mod recurrent;
 mod shape;
 mod tail;
+mod write;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -27,6 +29,7 @@ use constant::Reader;
 use importer::Importer;
 pub use lower::SUPPORTED;
 use proto::ModelProto;
+pub use write::{Attribute, Writer};
 
 /// The operator sets that import knows.
 const OPSETS: std::ops::RangeInclusive<i64> = 13..=21;

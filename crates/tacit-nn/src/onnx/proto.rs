@@ -1,4 +1,4 @@
-//! The ONNX messages that import reads, by the field numbers of `onnx.proto`.
+//! The ONNX messages that are read and written, by the field numbers of `onnx.proto`.
 #![allow(missing_docs)]
 
 /// The data types of `TensorProto` that import reads.
@@ -82,6 +82,8 @@ pub struct AttributeProto {
     pub ints: Vec<i64>,
     #[prost(bytes = "vec", repeated, tag = "9")]
     pub strings: Vec<Vec<u8>>,
+    #[prost(int32, tag = "20")]
+    pub r#type: i32,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
