@@ -95,6 +95,16 @@ impl From<NetError> for Error {
     }
 }
 
+impl From<tacit_train::Error> for Error {
+    fn from(error: tacit_train::Error) -> Self {
+        match error {
+            tacit_train::Error::Protocol(error) => error.into(),
+            tacit_train::Error::Network { what, why } => Error::setting(what, why),
+            tacit_train::Error::Setting { what, why } => Error::setting(what, why),
+        }
+    }
+}
+
 impl From<tacit_protocols::Error> for Error {
     fn from(error: tacit_protocols::Error) -> Self {
         match error {

@@ -27,6 +27,7 @@ mod settings;
 pub mod tables;
 mod terms;
 mod totals;
+mod train;
 
 pub use analyze::{Analysis, AnalysisOptions, AnalysisRow};
 pub use bench::{BenchOptions, OPERATIONS, bench};
@@ -43,6 +44,10 @@ pub use registry::protocols;
 pub use report::{BatchReport, LayerReport, PhaseReport, PredictedCost, Report};
 pub use seat::Seat;
 pub use settings::{Network, Settings};
+pub use train::{
+    CheckpointOptions, Dataset, EpochReport, Material, ModelOptions, TrainOptions, TrainReport,
+    Trained, train_local,
+};
 
 /// A tensor of floats in row-major order, the batch axis first.
 #[derive(Clone, Copy, Debug)]

@@ -244,7 +244,7 @@ fn batch_report(number: usize, totals: &[Totals]) -> BatchReport {
 }
 
 /// The high-water mark of this process's memory, from Linux's `/proc`.
-fn peak_memory() -> Option<u64> {
+pub(crate) fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;

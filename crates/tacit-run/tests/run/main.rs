@@ -8,3 +8,4 @@ mod local;
 mod parties;
 mod processes;
 mod recurrent;
+mod train;

@@ -1,0 +1,322 @@
+//! A training's state on disk: each party's shares in files of its own, encrypted with a key that it
+//! holds, written whole or not at all.
+//!
+//! A file is a line that says what it is, a nonce, and what AES-256-GCM makes of a header (JSON, its
+//! length before it) and the shares (each with its length before it). The two newest are kept: parties
+//! that were stopped at different moments have one in common.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::{CheckpointOptions, EpochReport};
+use crate::Error;
+
+const MAGIC: &[u8] = b"tacit checkpoint 1\n";
+const KEY_BYTES: usize = 32;
+const KEPT: usize = 2;
+
+/// Where in which training a state is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Position {
+    /// Random, of the training's first run.
+    pub run: String,
+    /// A digest of everything that the training depends on.
+    pub training: String,
+    /// The party.
+    pub party: usize,
+    /// Mini-batches that are done.
+    pub done: usize,
+    /// The epochs that are done.
+    pub epochs: Vec<EpochReport>,
+}
+
+/// A party's checkpoints.
+pub(super) struct Keeper {
+    folder: PathBuf,
+    party: usize,
+    training: String,
+    key: LessSafeKey,
+    pub every: usize,
+}
+
+impl Keeper {
+    /// The checkpoints of a party of a training; makes folder and key if they are not there.
+    pub fn open(
+        options: &CheckpointOptions,
+        party: usize,
+        training: String,
+    ) -> Result<Self, Error> {
+        let keys = options.keys.as_ref().unwrap_or(&options.folder);
+        for folder in [&options.folder, keys] {
+            fs::create_dir_all(folder).map_err(|e| Error::file(folder, e))?;
+        }
+        let bytes = key(&keys.join(format!("party{party}.key")))?;
+        let unbound = UnboundKey::new(&AES_256_GCM, &*bytes);
+        let unbound = unbound.map_err(|_| Error::file(keys, "the key cannot be used"))?;
+        Ok(Keeper {
+            folder: options.folder.clone(),
+            party,
+            training,
+            key: LessSafeKey::new(unbound),
+            every: options.every,
+        })
+    }
+
+    /// The digest of everything that the training depends on.
+    pub fn training(&self) -> &str {
+        &self.training
+    }
+
+    /// Where the files of this training are, the newest first.
+    pub fn positions(&self) -> Result<Vec<Position>, Error> {
+        let mut found = Vec::new();
+        for (_, path) in self.files()? {
+            let (position, _) = self.read(&path)?;
+            if position.training != self.training || position.party != self.party {
+                let why = "it is of another training: the network, the data's sizes, the options or the parties differ. Give a folder of its own, or remove it";
+                return Err(Error::file(&path, why));
+            }
+            found.push(position);
+        }
+        Ok(found)
+    }
+
+    /// The shares of a position.
+    pub fn load(&self, done: usize) -> Result<Vec<Vec<u8>>, Error> {
+        Ok(self.read(&self.path(done))?.1)
+    }
+
+    /// Writes a state, and removes all but the newest two.
+    pub fn save(&self, position: &Position, shares: &[Vec<u8>]) -> Result<(), Error> {
+        let path = self.path(position.done);
+        let sealed = self.seal(position, shares).ok_or_else(|| {
+            Error::file(
+                &path,
+                "it cannot be encrypted: more than 64 GiB, or no randomness",
+            )
+        })?;
+        write_whole(&path, &sealed).map_err(|e| Error::file(&path, e))?;
+        for (_, old) in self.files()?.into_iter().skip(KEPT) {
+            fs::remove_file(&old).map_err(|e| Error::file(&old, e))?;
+        }
+        Ok(())
+    }
+
+    fn path(&self, done: usize) -> PathBuf {
+        let name = format!("party{}-{done:08}.checkpoint", self.party);
+        self.folder.join(name)
+    }
+
+    /// This party's files with their numbers of mini-batches, the newest first.
+    fn files(&self) -> Result<Vec<(usize, PathBuf)>, Error> {
+        let prefix = format!("party{}-", self.party);
+        let number = |path: &Path| -> Option<usize> {
+            let name = path.file_name()?.to_str()?;
+            let number = name.strip_prefix(&prefix)?.strip_suffix(".checkpoint")?;
+            number.parse().ok()
+        };
+        let failed = |e: std::io::Error| Error::file(&self.folder, e);
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&self.folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            files.extend(number(&path).map(|number| (number, path)));
+        }
+        files.sort_unstable_by(|a, b| b.cmp(a));
+        Ok(files)
+    }
+
+    fn seal(&self, position: &Position, shares: &[Vec<u8>]) -> Option<Vec<u8>> {
+        let header = serde_json::to_vec(position).ok()?;
+        let mut nonce = [0; NONCE_LEN];
+        getrandom::fill(&mut nonce).ok()?;
+        let mut inner = Vec::new();
+        for part in std::iter::once(&header).chain(shares) {
+            inner.extend_from_slice(&(part.len() as u64).to_le_bytes());
+            inner.extend_from_slice(part);
+        }
+        let of = Nonce::assume_unique_for_key(nonce);
+        self.key
+            .seal_in_place_append_tag(of, Aad::from(MAGIC), &mut inner)
+            .ok()?;
+        Some([MAGIC, &nonce, &inner].concat())
+    }
+
+    fn read(&self, path: &Path) -> Result<(Position, Vec<Vec<u8>>), Error> {
+        let bytes = fs::read(path).map_err(|e| Error::file(path, e))?;
+        let other = || Error::file(path, "it is no checkpoint of this version; remove it");
+        let rest = bytes.strip_prefix(MAGIC).ok_or_else(other)?;
+        let (nonce, sealed) = rest.split_first_chunk().ok_or_else(other)?;
+        let mut inner = Zeroizing::new(sealed.to_vec());
+        let nonce = Nonce::assume_unique_for_key(*nonce);
+        let opened = self.key.open_in_place(nonce, Aad::from(MAGIC), &mut inner);
+        let mut opened: &[u8] = opened.map_err(|_| {
+            let why = "it was damaged or changed, or the key is another's. Restore it, or remove it to go on from an older one";
+            Error::file(path, why)
+        })?;
+        let mut parts = Vec::new();
+        while !opened.is_empty() {
+            let (len, rest) = opened.split_first_chunk().ok_or_else(other)?;
+            let len = usize::try_from(u64::from_le_bytes(*len)).map_err(|_| other())?;
+            let (part, rest) = rest.split_at_checked(len).ok_or_else(other)?;
+            parts.push(part.to_vec());
+            opened = rest;
+        }
+        let shares = parts.split_off(1.min(parts.len()));
+        let header = parts.first().ok_or_else(other)?;
+        let position = serde_json::from_slice(header).map_err(|_| other())?;
+        Ok((position, shares))
+    }
+}
+
+/// The key of a file, made if there is none.
+fn key(path: &Path) -> Result<Zeroizing<[u8; KEY_BYTES]>, Error> {
+    let mut key = Zeroizing::new([0; KEY_BYTES]);
+    match fs::read(path) {
+        Ok(bytes) => {
+            let bytes = Zeroizing::new(bytes);
+            if bytes.len() != KEY_BYTES {
+                let why = format!(
+                    "a checkpoint key has {KEY_BYTES} bytes, not {}",
+                    bytes.len()
+                );
+                return Err(Error::file(path, why));
+            }
+            key.copy_from_slice(&bytes);
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            let failed = |e: getrandom::Error| tacit_protocols::Error::Randomness(e.to_string());
+            getrandom::fill(&mut *key).map_err(failed)?;
+            write_whole(path, &*key).map_err(|e| Error::file(path, e))?;
+        }
+        Err(e) => return Err(Error::file(path, e)),
+    }
+    Ok(key)
+}
+
+/// Writes a file that only its owner reads, so that there is the old one or the new one whole.
+fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let partial = path.with_extension("partial");
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(&partial)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&partial, path)?;
+    if let Some(folder) = path.parent() {
+        fs::File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let name = format!("tacit-checkpoint-{name}-{}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            let _ = fs::remove_dir_all(&path);
+            Folder(path)
+        }
+
+        fn keeper(&self, training: &str) -> Keeper {
+            let options = CheckpointOptions {
+                folder: self.0.clone(),
+                keys: Some(self.0.join("keys")),
+                every: 1,
+            };
+            Keeper::open(&options, 2, training.into()).expect("opens")
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn position(done: usize) -> Position {
+        Position {
+            run: "r".into(),
+            training: "t".into(),
+            party: 2,
+            done,
+            epochs: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_newest_two_come_back() {
+        let folder = Folder::new("newest");
+        let keeper = folder.keeper("t");
+        let shares = |done: usize| vec![vec![done as u8; 100], Vec::new(), vec![7; 3]];
+        for done in [9, 10, 200] {
+            keeper.save(&position(done), &shares(done)).expect("saves");
+        }
+        let found = folder.keeper("t").positions().expect("reads");
+        assert_eq!(found, [position(200), position(10)]);
+        assert_eq!(keeper.load(10).expect("reads"), shares(10));
+        assert!(keeper.load(9).is_err());
+    }
+
+    #[test]
+    fn files_are_unreadable_and_changes_are_noticed() {
+        let folder = Folder::new("changes");
+        let keeper = folder.keeper("t");
+        let secret = b"a share that nobody may read";
+        keeper
+            .save(&position(1), &[secret.to_vec()])
+            .expect("saves");
+        let path = keeper.path(1);
+        let whole = fs::read(&path).expect("there");
+        assert!(!whole.windows(secret.len()).any(|part| part == secret));
+        for (at, why) in [(0, "no checkpoint"), (25, "damaged"), (60, "damaged")] {
+            let mut changed = whole.clone();
+            changed[at] ^= 1;
+            fs::write(&path, &changed).expect("writes");
+            let error = keeper.positions().expect_err("refused").to_string();
+            assert!(
+                error.contains(why) && error.contains("party2-00000001"),
+                "{error}"
+            );
+        }
+        for len in [0, 10, 20, 40, whole.len() - 1] {
+            fs::write(&path, &whole[..len]).expect("writes");
+            assert!(keeper.positions().is_err());
+        }
+        fs::write(&path, &whole).expect("writes");
+        assert!(keeper.positions().is_ok());
+        let error = folder.keeper("u").positions().expect_err("refused");
+        assert!(error.to_string().contains("another training"), "{error}");
+        fs::write(folder.0.join("keys/party2.key"), [1; 32]).expect("writes");
+        let error = folder.keeper("t").positions().expect_err("refused");
+        assert!(
+            error.to_string().contains("the key is another's"),
+            "{error}"
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_owner_may_read_keys_and_checkpoints() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = Folder::new("modes");
+        let keeper = folder.keeper("t");
+        keeper.save(&position(1), &[]).expect("saves");
+        for path in [keeper.path(1), folder.0.join("keys/party2.key")] {
+            let mode = fs::metadata(&path).expect("there").permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{}", path.display());
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Shared items, in pieces so that no vector holds all of them twice.
+
+use tacit_protocols::machine::Machine;
+use tacit_train::Fixed;
+
+use super::Dataset;
+use crate::Error;
+
+/// Elements of a piece.
+const PIECE: usize = 1 << 22;
+
+/// Items of all owners, one set after the other.
+pub(super) struct Items<S> {
+    pieces: Vec<S>,
+    /// Of each piece the number of its first item.
+    starts: Vec<usize>,
+    /// Elements of an item.
+    width: usize,
+    /// How many there are.
+    pub len: usize,
+}
+
+impl<S: Clone> Items<S> {
+    /// Shares the sets, of which each owner knows its own; `of` picks items or targets.
+    pub fn share<M: Machine<Share = S>>(
+        machine: &mut M,
+        fixed: Fixed,
+        sets: &[Dataset],
+        width: usize,
+        of: impl for<'a> Fn(&Dataset<'a>) -> &'a [f32],
+    ) -> Result<Self, Error> {
+        let mut items = Items {
+            pieces: Vec::new(),
+            starts: Vec::new(),
+            width,
+            len: 0,
+        };
+        let together = (PIECE / width).max(1) * width;
+        for set in sets {
+            for values in of(set).chunks(together) {
+                let own = (machine.party().id() == set.owner).then(|| fixed.encode_all(values));
+                items.starts.push(items.len);
+                let piece = machine.input(set.owner, values.len(), own.as_deref())?;
+                items.pieces.push(piece);
+                items.len += values.len() / width;
+            }
+        }
+        Ok(items)
+    }
+
+    /// Some items, one after the other. Local.
+    pub fn pick<M: Machine<Share = S>>(&self, machine: &mut M, numbers: &[u32]) -> S {
+        let item = |number: &u32| {
+            let number = *number as usize;
+            let piece = self.starts.partition_point(|start| *start <= number) - 1;
+            let at = (number - self.starts[piece]) * self.width;
+            (piece, at..at + self.width)
+        };
+        let parts: Vec<S> = numbers
+            .iter()
+            .map(item)
+            .map(|(piece, range)| machine.slice(&self.pieces[piece], range))
+            .collect();
+        machine.concat(&parts.iter().collect::<Vec<_>>())
+    }
+}

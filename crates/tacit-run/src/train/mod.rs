@@ -1,0 +1,159 @@
+//! Training: the owners share their data, all parties train, the model's owner learns the weights.
+
+mod checkpoint;
+mod items;
+mod options;
+mod program;
+mod report;
+
+use tacit_net::memory;
+use tacit_train::{Network, Training, uniform};
+
+pub use options::{CheckpointOptions, ModelOptions, TrainOptions};
+pub use report::{EpochReport, TrainReport};
+
+use crate::local::in_threads;
+use crate::registry;
+use crate::terms::Terms;
+use crate::{Error, Progress, Settings};
+use program::{Job, Outcome};
+
+/// Data that one party owns: items and their targets, one-hot or values.
+#[derive(Clone, Copy, Debug)]
+pub struct Dataset<'a> {
+    /// The party.
+    pub owner: usize,
+    /// The items one after the other.
+    pub x: &'a [f32],
+    /// Their targets one after the other.
+    pub target: &'a [f32],
+}
+
+/// What a training ends with.
+#[derive(Clone, Debug)]
+pub struct Trained {
+    /// The network's parameters, as [`Network::parameters`] lists them; none for a party that is
+    /// not the model's owner.
+    pub parameters: Option<Vec<Vec<f32>>>,
+    /// What the training cost.
+    pub report: TrainReport,
+}
+
+/// Everything that a training needs.
+#[derive(Clone, Copy)]
+pub struct Material<'a> {
+    /// The network.
+    pub network: &'a Network,
+    /// What is trained on; several owners may bring some.
+    pub train: &'a [Dataset<'a>],
+    /// What the network is tried on after every epoch.
+    pub test: &'a [Dataset<'a>],
+    /// The parameters to start from; random ones if not given.
+    pub start: Option<&'a [Vec<f32>]>,
+}
+
+/// Trains with all parties in this process, joined by memory links: a simulation, as
+/// [`crate::run_local`].
+pub fn train_local(
+    options: &TrainOptions,
+    settings: &Settings,
+    material: Material,
+    observe: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Trained, Error> {
+    let width = options.width()?;
+    let mut terms = Terms::new(settings, width, Default::default(), false)?;
+    terms.instance.compare_bits = options.sign_bits(terms.instance.width)?;
+    material.check(terms.instance.parties)?;
+    let fixed = options.fixed(terms.instance.width)?;
+    options.sgd.check()?;
+    let training = Training {
+        network: material.network,
+        fixed,
+        loss: options.loss,
+        sgd: &options.sgd,
+    };
+    let mesh = memory::mesh(
+        terms.instance.parties,
+        &terms.instance.link,
+        settings.timeout,
+    );
+    let outcomes = in_threads(mesh, observe, |party, observe| {
+        let job = Job {
+            options,
+            training,
+            material,
+            receiver: terms.roles.model_owner,
+            observe,
+        };
+        registry::start(&terms.instance, party, job)
+    })?;
+    let mut parameters = None;
+    let mut report = None;
+    for outcome in outcomes {
+        let Outcome {
+            parameters: own,
+            totals,
+            epochs,
+        } = outcome;
+        parameters = parameters.or(own);
+        report.get_or_insert_with(|| TrainReport::new(&terms, options, &training, &totals, epochs));
+    }
+    let report = report.ok_or_else(|| Error::setting("parties", "there are none"))?;
+    Ok(Trained { parameters, report })
+}
+
+impl Material<'_> {
+    /// Refuses data that does not fit the network.
+    fn check(&self, parties: usize) -> Result<(), Error> {
+        let (inputs, outputs) = (self.network.inputs(), self.network.outputs());
+        for (what, sets) in [("training data", self.train), ("test data", self.test)] {
+            for set in sets {
+                let items = set.x.len() / inputs;
+                if set.owner >= parties {
+                    let why = format!("party {} owns some, there are {parties}", set.owner);
+                    return Err(Error::setting(what, why));
+                }
+                if items == 0 || set.x.len() != items * inputs {
+                    let why = format!(
+                        "{} numbers are no whole items of {inputs}, the network's inputs",
+                        set.x.len()
+                    );
+                    return Err(Error::setting(what, why));
+                }
+                if set.target.len() != items * outputs {
+                    let why = format!(
+                        "{items} items have {} targets; each needs {outputs}, the network's outputs",
+                        set.target.len()
+                    );
+                    return Err(Error::setting(what, why));
+                }
+                if !set.x.iter().chain(set.target).all(|v| v.abs() < LARGEST) {
+                    let why = format!("a number is not finite or not below {LARGEST}");
+                    return Err(Error::setting(what, why));
+                }
+            }
+        }
+        if self.train.is_empty() {
+            return Err(Error::setting("training data", "nobody brings any"));
+        }
+        let lens = self.network.parameters().into_iter().map(|p| p.len);
+        match self.start {
+            Some(start) if !lens.eq(start.iter().map(Vec::len)) => Err(Error::setting(
+                "starting weights",
+                "they are not those of the network",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Inputs and targets are below this.
+const LARGEST: f32 = 1024.0;
+
+impl TrainOptions {
+    /// The parameters that a training with these options starts from if none are given: the same for
+    /// everybody who knows the seed.
+    pub fn initial(&self, network: &Network) -> Vec<Vec<f32>> {
+        network.initial(uniform(self.seed ^ 0x5eed))
+    }
+}

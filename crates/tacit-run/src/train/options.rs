@@ -1,0 +1,141 @@
+//! How a training is carried out.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use tacit_train::{Fixed, LayerSpec, Loss, Network, Sgd, named, names};
+
+use crate::Error;
+
+/// The options of a training. Deserialises from a map with these keys, all of them optional;
+/// unknown keys are errors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrainOptions {
+    /// How often every item is seen.
+    pub epochs: usize,
+    /// Items of a mini-batch.
+    pub batch: usize,
+    /// What is made small: `cross-entropy` or `mean-squared-error`.
+    pub loss: Loss,
+    /// The optimiser.
+    pub sgd: Sgd,
+    /// The public seed of the items' order and of the starting weights.
+    pub seed: u64,
+    /// Bits of the ring or field; the protocol's own if not given.
+    pub ring: Option<u32>,
+    /// Fraction bits of every number.
+    pub fraction_bits: u32,
+    /// Bits in which signs are taken: 32 costs half, and is right as long as every value whose sign is
+    /// taken stays below `2^(31 - fraction_bits)`. All bits of the ring if not given.
+    pub sign_bits: Option<u32>,
+    /// Whether every party may learn how good the network is on the test data after every epoch.
+    pub reveal_curve: bool,
+    /// Where the state is kept.
+    pub checkpoint: Option<CheckpointOptions>,
+    /// Stop after so many mini-batches, counted from the beginning of the training.
+    pub stop_after: Option<usize>,
+}
+
+impl Default for TrainOptions {
+    fn default() -> Self {
+        TrainOptions {
+            epochs: 1,
+            batch: 128,
+            loss: Loss::default(),
+            sgd: Sgd::default(),
+            seed: 1,
+            ring: None,
+            fraction_bits: 20,
+            sign_bits: None,
+            reveal_curve: false,
+            checkpoint: None,
+            stop_after: None,
+        }
+    }
+}
+
+/// Checkpoints of a training.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckpointOptions {
+    /// The folder of this party's files; with all parties in one process each has one inside.
+    pub folder: PathBuf,
+    /// The folder of the key that they are encrypted with; made if it is not there. The same folder
+    /// if not given, which protects nothing from who can read it.
+    #[serde(default)]
+    pub keys: Option<PathBuf>,
+    /// Mini-batches between two checkpoints.
+    #[serde(default = "every")]
+    pub every: usize,
+}
+
+fn every() -> usize {
+    50
+}
+
+/// A network as it is written in a config.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelOptions {
+    /// The shape of an input item: `[elements]` or `[channels, height, width]`.
+    pub input: Vec<usize>,
+    /// The name of a network.
+    #[serde(default)]
+    pub network: Option<String>,
+    /// The outputs of a network that has a name.
+    #[serde(default)]
+    pub outputs: Option<usize>,
+    /// The layers of one that has none.
+    #[serde(default)]
+    pub layers: Vec<LayerSpec>,
+}
+
+impl ModelOptions {
+    /// The network.
+    pub fn build(&self) -> Result<Network, Error> {
+        let specs = match (&self.network, self.layers.is_empty()) {
+            (Some(name), true) => named(name, self.outputs.unwrap_or(10)).ok_or_else(|| {
+                let why = format!("it is not known; choose one of {}", names().join(", "));
+                Error::setting(format!("network '{}'", name.escape_debug()), why)
+            })?,
+            (None, false) => self.layers.clone(),
+            _ => {
+                let why = "give a network's name or a list of layers";
+                return Err(Error::setting("model", why));
+            }
+        };
+        Ok(Network::new(&self.input, &specs)?)
+    }
+}
+
+impl TrainOptions {
+    /// The width that is asked for.
+    pub(crate) fn width(&self) -> Result<Option<u32>, Error> {
+        for (what, n) in [("epochs", self.epochs), ("batch", self.batch)] {
+            if n == 0 {
+                return Err(Error::setting(what, "it must be at least 1"));
+            }
+        }
+        if self.checkpoint.as_ref().is_some_and(|c| c.every == 0) {
+            return Err(Error::setting("checkpoint.every", "it must be at least 1"));
+        }
+        Ok(self.ring)
+    }
+
+    pub(crate) fn fixed(&self, width: u32) -> Result<Fixed, Error> {
+        Ok(Fixed::new(width, self.fraction_bits)?)
+    }
+
+    /// Bits in which signs are taken over numbers of `width` bits.
+    pub(crate) fn sign_bits(&self, width: u32) -> Result<u32, Error> {
+        match self.sign_bits {
+            None => Ok(width),
+            Some(bits) if bits == width || (bits == 32 && width > 32) => Ok(bits),
+            Some(bits) => {
+                let why = format!("{bits} is neither 32 nor the {width} bits of the numbers");
+                Err(Error::setting("sign_bits", why))
+            }
+        }
+    }
+}

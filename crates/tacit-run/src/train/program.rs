@@ -1,0 +1,425 @@
+//! The program that every party of a training runs.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use tacit_net::Phase;
+use tacit_protocols::machine::{Audience, Call, Machine};
+use tacit_protocols::mixed::lowered;
+use tacit_train::{Loss, Order, State, Training, calls_of};
+
+use super::checkpoint::{Keeper, Position};
+use super::items::Items;
+use super::{Dataset, EpochReport, Material, TrainOptions};
+use crate::job::{Observer, level};
+use crate::registry::Program;
+use crate::totals::{Metered, Totals, exchange};
+use crate::{Error, Progress};
+
+/// Items that the network is tried on together.
+const TRIED_TOGETHER: usize = 250;
+
+/// One party's part.
+pub(super) struct Job<'a> {
+    pub options: &'a TrainOptions,
+    pub training: Training<'a>,
+    pub material: Material<'a>,
+    /// Who learns the weights.
+    pub receiver: usize,
+    pub observe: Observer<'a>,
+}
+
+/// What it ends with.
+pub(super) struct Outcome {
+    /// At the receiver.
+    pub parameters: Option<Vec<Vec<f32>>>,
+    pub totals: Vec<Totals>,
+    pub epochs: Vec<EpochReport>,
+}
+
+/// Shared items and targets.
+struct Pairs<S> {
+    x: Items<S>,
+    target: Items<S>,
+}
+
+impl<S: Clone> Pairs<S> {
+    fn share<M: Machine<Share = S>>(
+        machine: &mut M,
+        training: &Training,
+        sets: &[Dataset],
+    ) -> Result<Self, Error> {
+        let (network, fixed) = (training.network, training.fixed);
+        Ok(Pairs {
+            x: Items::share(machine, fixed, sets, network.inputs(), |set| set.x)?,
+            target: Items::share(machine, fixed, sets, network.outputs(), |set| set.target)?,
+        })
+    }
+}
+
+impl Program for Job<'_> {
+    type Output = Outcome;
+
+    fn run<M: Machine>(mut self, machine: &mut M) -> Result<Outcome, Error> {
+        machine.party().set_phase(Phase::Setup);
+        machine.party().set_layer("agreement");
+        let keeper = self.keeper(machine)?;
+        let (mut state, mut position) = self.begin(machine, keeper.as_ref())?;
+        self.tell("setup", &position, 0)?;
+        machine.party().set_layer("data");
+        let train = Pairs::share(machine, &self.training, self.material.train)?;
+        let test = Pairs::share(machine, &self.training, self.material.test)?;
+        let order = self.order();
+        let (mut seconds, mut known) = (Vec::new(), HashMap::new());
+        let mut started = Instant::now();
+        while position.done < self.last(&order) {
+            let (epoch, number) = (
+                position.done / order.batches(),
+                position.done % order.batches(),
+            );
+            for items in order.epoch(epoch).into_iter().skip(number) {
+                if position.done == self.last(&order) {
+                    break;
+                }
+                let calls = self.step_calls(&mut known, epoch, items.len())?;
+                seconds.push(self.step(
+                    machine,
+                    &mut state,
+                    &train,
+                    (epoch, &items),
+                    &calls,
+                    &position,
+                )?);
+                position.done += 1;
+                if position.done.is_multiple_of(order.batches()) {
+                    let mut report = self.try_out(machine, &state, &test)?;
+                    report.epoch = epoch + 1;
+                    report.seconds = started.elapsed().as_secs_f64();
+                    started = Instant::now();
+                    position.epochs.push(report);
+                }
+                if let Some(keeper) = &keeper
+                    && (position.done.is_multiple_of(keeper.every)
+                        || position.done == self.last(&order))
+                {
+                    keep(machine, keeper, &state, &position)?;
+                }
+            }
+        }
+        machine.party().set_phase(Phase::Setup);
+        machine.party().set_layer("weights");
+        let parameters = self.reveal(machine, &state)?;
+        let own = Totals::of(machine.party(), seconds);
+        Ok(Outcome {
+            parameters,
+            totals: exchange(machine.party(), own)?,
+            epochs: position.epochs,
+        })
+    }
+}
+
+impl Job<'_> {
+    fn order(&self) -> Order {
+        let items = |set: &Dataset| set.x.len() / self.training.network.inputs();
+        Order {
+            seed: self.options.seed,
+            items: self.material.train.iter().map(items).sum(),
+            batch: self.options.batch,
+        }
+    }
+
+    /// The number of mini-batches after which the run ends.
+    fn last(&self, order: &Order) -> usize {
+        let all = self.options.epochs * order.batches();
+        self.options.stop_after.map_or(all, |most| most.min(all))
+    }
+
+    /// The checkpoints, if they are wanted. Parties of different trainings have none in common.
+    fn keeper<M: Machine>(&self, machine: &mut M) -> Result<Option<Keeper>, Error> {
+        let Some(options) = &self.options.checkpoint else {
+            return Ok(None);
+        };
+        let party = machine.party();
+        let lens = |sets: &[Dataset]| -> Vec<_> {
+            sets.iter().map(|set| (set.owner, set.x.len())).collect()
+        };
+        // How long it lasts, and where its files are, may change.
+        let same = TrainOptions {
+            epochs: 0,
+            checkpoint: None,
+            stop_after: None,
+            ..self.options.clone()
+        };
+        let all = format!(
+            "{:?} {:?} {same:?} {:?} {:?} {}",
+            self.training.network,
+            self.training.fixed,
+            lens(self.material.train),
+            lens(self.material.test),
+            party.parties(),
+        );
+        let digest = blake3::hash(all.as_bytes()).to_hex().to_string();
+        Keeper::open(options, party.id(), digest).map(Some)
+    }
+
+    /// The state of the newest checkpoint that all parties have, or a new one.
+    fn begin<M: Machine>(
+        &mut self,
+        machine: &mut M,
+        keeper: Option<&Keeper>,
+    ) -> Result<(State<M::Share>, Position), Error> {
+        let found = keeper
+            .map(Keeper::positions)
+            .transpose()?
+            .unwrap_or_default();
+        let own: Vec<(String, usize)> = found.iter().map(|p| (p.run.clone(), p.done)).collect();
+        let all = exchange(machine.party(), own)?;
+        machine.party().set_layer("weights");
+        let common = found.into_iter().find(|p| {
+            all.iter()
+                .all(|other| other.contains(&(p.run.clone(), p.done)))
+        });
+        match (common, keeper) {
+            (Some(position), Some(keeper)) => {
+                let shares = keeper.load(position.done)?;
+                Ok((self.restored(machine, &shares)?, position))
+            }
+            _ if all.iter().any(|positions| !positions.is_empty()) => {
+                let why = "the parties have no checkpoint of one moment in common; give a folder that all others' fit, or empty folders to begin anew";
+                Err(Error::setting("checkpoint", why))
+            }
+            _ => {
+                let mut run = [0u8; 16];
+                let failed =
+                    |e: getrandom::Error| tacit_protocols::Error::Randomness(e.to_string());
+                getrandom::fill(&mut run).map_err(failed)?;
+                let names = exchange(machine.party(), blake3::hash(&run).to_hex().to_string())?;
+                let position = Position {
+                    run: names.into_iter().next().unwrap_or_default(),
+                    training: keeper.map(|k| k.training().into()).unwrap_or_default(),
+                    party: machine.party().id(),
+                    done: 0,
+                    epochs: Vec::new(),
+                };
+                machine.party().set_layer("weights");
+                Ok((self.fresh(machine)?, position))
+            }
+        }
+    }
+
+    /// The starting weights, shared by the model's owner.
+    fn fresh<M: Machine>(&self, machine: &mut M) -> Result<State<M::Share>, Error> {
+        let owns = machine.party().id() == self.receiver;
+        let start = match (owns, self.material.start) {
+            (true, Some(start)) => Some(start.to_vec()),
+            (true, None) => Some(self.options.initial(self.training.network)),
+            (false, _) => None,
+        };
+        let (mut parameters, mut velocity) = (Vec::new(), Vec::new());
+        for (i, parameter) in self.training.network.parameters().iter().enumerate() {
+            let values = start
+                .as_ref()
+                .map(|s| self.training.fixed.encode_all(&s[i]));
+            let share = machine.input(self.receiver, parameter.len, values.as_deref())?;
+            parameters.push(share);
+            velocity.push(machine.constant(&vec![0; parameter.len]));
+        }
+        Ok(State {
+            parameters,
+            velocity,
+        })
+    }
+
+    fn restored<M: Machine>(
+        &self,
+        machine: &mut M,
+        shares: &[Vec<u8>],
+    ) -> Result<State<M::Share>, Error> {
+        let all = self.training.network.parameters();
+        if shares.len() != 2 * all.len() {
+            let why = "the checkpoint has another number of tensors than the network";
+            return Err(Error::setting("checkpoint", why));
+        }
+        let (first, second) = shares.split_at(all.len());
+        let mut load = |bytes: &[Vec<u8>]| -> Result<Vec<M::Share>, Error> {
+            let pairs = all.iter().zip(bytes);
+            pairs
+                .map(|(p, bytes)| Ok(machine.load(p.len, bytes)?))
+                .collect()
+        };
+        Ok(State {
+            parameters: load(first)?,
+            velocity: load(second)?,
+        })
+    }
+
+    /// The calls of a step on `n` items of an epoch, which are the same for all its mini-batches.
+    fn step_calls(
+        &self,
+        known: &mut HashMap<(usize, usize), Vec<Call>>,
+        epoch: usize,
+        n: usize,
+    ) -> Result<Vec<Call>, Error> {
+        if let Some(calls) = known.get(&(epoch, n)) {
+            return Ok(calls.clone());
+        }
+        let network = self.training.network;
+        let lens = network.parameters().into_iter().map(|p| p.len);
+        let mut state = State {
+            parameters: lens.clone().collect(),
+            velocity: lens.collect(),
+        };
+        let calls = calls_of(self.training.fixed.bits, |machine| {
+            let (x, target) = (n * network.inputs(), n * network.outputs());
+            self.training
+                .step(machine, &mut state, (x, &target), (epoch, n))
+        })?;
+        known.insert((epoch, n), calls.clone());
+        Ok(calls)
+    }
+
+    /// One mini-batch; its seconds, offline and online.
+    fn step<M: Machine>(
+        &mut self,
+        machine: &mut M,
+        state: &mut State<M::Share>,
+        train: &Pairs<M::Share>,
+        (epoch, items): (usize, &[u32]),
+        calls: &[Call],
+        position: &Position,
+    ) -> Result<[f64; 2], Error> {
+        let phases = [Phase::Offline, Phase::Online];
+        let before = phases.map(|phase| Metered::phase(machine.party(), phase).seconds);
+        let traffic = phases.map(|phase| Metered::phase(machine.party(), phase).bytes);
+        self.tell("offline", position, traffic.iter().sum())?;
+        prepare(machine, calls)?;
+        machine.party().set_layer("step");
+        self.tell("online", position, traffic.iter().sum())?;
+        let x = train.x.pick(machine, items);
+        let target = train.target.pick(machine, items);
+        self.training
+            .step(machine, state, (x, &target), (epoch, items.len()))?;
+        machine.party().set_phase(Phase::Setup);
+        let after = phases.map(|phase| Metered::phase(machine.party(), phase).seconds);
+        Ok([after[0] - before[0], after[1] - before[1]])
+    }
+
+    /// How good the network is on the test data, if everybody may know.
+    fn try_out<M: Machine>(
+        &mut self,
+        machine: &mut M,
+        state: &State<M::Share>,
+        test: &Pairs<M::Share>,
+    ) -> Result<EpochReport, Error> {
+        let (mut report, items) = (EpochReport::default(), test.x.len);
+        if !self.options.reveal_curve || items == 0 {
+            return Ok(report);
+        }
+        let mut sum: Option<M::Share> = None;
+        for first in (0..items).step_by(TRIED_TOGETHER) {
+            let numbers: Vec<u32> = (first..items.min(first + TRIED_TOGETHER))
+                .map(|i| i as u32)
+                .collect();
+            let n = numbers.len();
+            let calls = self.trial_calls(n)?;
+            prepare(machine, &calls)?;
+            machine.party().set_layer("evaluation");
+            let (x, target) = (
+                test.x.pick(machine, &numbers),
+                test.target.pick(machine, &numbers),
+            );
+            let part = self.training.evaluate(machine, state, (x, &target), n)?;
+            sum = Some(match sum {
+                Some(sum) => machine.add(&sum, &part),
+                None => part,
+            });
+        }
+        let Some(sum) = sum else { return Ok(report) };
+        let opened = machine.reveal(&sum, Audience::All)?.unwrap_or_default();
+        let opened = opened.first().copied().unwrap_or_default();
+        machine.party().set_phase(Phase::Setup);
+        match self.training.loss {
+            Loss::CrossEntropy => report.accuracy = Some(opened as f64 / items as f64),
+            Loss::MeanSquaredError => {
+                let outputs = (items * self.training.network.outputs()) as f64;
+                report.error = Some(f64::from(self.training.fixed.decode(opened)) / outputs);
+            }
+        }
+        Ok(report)
+    }
+
+    fn trial_calls(&self, n: usize) -> Result<Vec<Call>, Error> {
+        let network = self.training.network;
+        let lens = network.parameters().into_iter().map(|p| p.len);
+        let state = State {
+            parameters: lens.clone().collect(),
+            velocity: lens.collect(),
+        };
+        Ok(calls_of(self.training.fixed.bits, |machine| {
+            let (x, target) = (n * network.inputs(), n * network.outputs());
+            self.training
+                .evaluate(machine, &state, (x, &target), n)
+                .map(drop)
+        })?)
+    }
+
+    /// The weights, to the receiver alone.
+    fn reveal<M: Machine>(
+        &self,
+        machine: &mut M,
+        state: &State<M::Share>,
+    ) -> Result<Option<Vec<Vec<f32>>>, Error> {
+        let mut all = Vec::new();
+        for parameter in &state.parameters {
+            let opened = machine.reveal(parameter, Audience::One(self.receiver))?;
+            let decode = |v: i64| self.training.fixed.decode(v);
+            all.extend(opened.map(|values| values.into_iter().map(decode).collect()));
+        }
+        Ok((machine.party().id() == self.receiver).then_some(all))
+    }
+
+    fn tell(&mut self, phase: &'static str, position: &Position, bytes: u64) -> Result<(), Error> {
+        let order = self.order();
+        let (batches, done) = (order.batches(), position.done);
+        let layer = format!(
+            "epoch {} of {}, batch {} of {batches}, {:.0} MB sent",
+            done / batches + 1,
+            self.options.epochs,
+            done % batches + 1,
+            bytes as f64 / 1e6,
+        );
+        let progress = Progress {
+            phase,
+            layer: &layer,
+            index: 0,
+            layers: 1,
+            batch: done,
+            batches: self.last(&order),
+        };
+        match (self.observe)(progress) {
+            true => Ok(()),
+            false => Err(Error::Cancelled),
+        }
+    }
+}
+
+/// Makes the correlated randomness of calls; afterwards it is the online phase.
+fn prepare<M: Machine>(machine: &mut M, calls: &[Call]) -> Result<(), Error> {
+    let calls = lowered(calls, machine.cost_model())?;
+    level(machine.party())?;
+    machine.prepare(&calls)?;
+    level(machine.party())?;
+    machine.party().set_phase(Phase::Online);
+    Ok(())
+}
+
+fn keep<M: Machine>(
+    machine: &mut M,
+    keeper: &Keeper,
+    state: &State<M::Share>,
+    position: &Position,
+) -> Result<(), Error> {
+    let all = state.parameters.iter().chain(&state.velocity);
+    let shares: Vec<Vec<u8>> = all.map(|share| machine.save(share)).collect();
+    keeper.save(position, &shares)
+}

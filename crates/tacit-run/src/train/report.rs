@@ -1,0 +1,97 @@
+//! What a training cost.
+
+use serde::{Deserialize, Serialize};
+use tacit_nn::plan::numbers;
+use tacit_train::Training;
+
+use super::TrainOptions;
+use crate::report::PhaseReport;
+use crate::terms::Terms;
+use crate::totals::{Totals, combine};
+
+/// What a training cost. Serialises to the project's JSON report.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TrainReport {
+    /// The version of Tacit.
+    pub tacit: String,
+    /// The protocol's name.
+    pub protocol: String,
+    /// What it protects against.
+    pub security: String,
+    /// The number of parties.
+    pub parties: usize,
+    /// What the numbers are, such as `64-bit ring`.
+    pub numbers: String,
+    /// Fraction bits of every number.
+    pub fraction_bits: u32,
+    /// The kind of truncation.
+    pub truncation: String,
+    /// The emulated network.
+    pub network: String,
+    /// Numbers that the training changes.
+    pub parameters: usize,
+    /// Items of a mini-batch.
+    pub batch: usize,
+    /// Mini-batches of this run; one that went on from a checkpoint does not count those before.
+    pub batches: usize,
+    /// Agreement, keys, and sharing data and weights.
+    pub setup: PhaseReport,
+    /// Correlated randomness.
+    pub offline: PhaseReport,
+    /// The steps and the evaluations.
+    pub online: PhaseReport,
+    /// Epoch by epoch.
+    pub epochs: Vec<EpochReport>,
+    /// The most memory that this process ever had, where the system tells.
+    pub peak_memory_bytes: Option<u64>,
+}
+
+/// One epoch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EpochReport {
+    /// Its number, from 1.
+    pub epoch: usize,
+    /// Wall time at party 0, evaluation included.
+    pub seconds: f64,
+    /// The share of test items classified right, where it was revealed.
+    pub accuracy: Option<f64>,
+    /// The mean squared error of a test item, where it was revealed.
+    pub error: Option<f64>,
+}
+
+impl TrainReport {
+    pub(super) fn new(
+        terms: &Terms,
+        options: &TrainOptions,
+        training: &Training,
+        totals: &[Totals],
+        epochs: Vec<EpochReport>,
+    ) -> Self {
+        let instance = &terms.instance;
+        let parameters = training.network.parameters();
+        TrainReport {
+            tacit: env!("CARGO_PKG_VERSION").into(),
+            protocol: instance.protocol.name.into(),
+            security: instance.security(),
+            parties: instance.parties,
+            numbers: numbers(instance.width),
+            fraction_bits: training.fixed.fraction,
+            truncation: instance.truncation_name().into(),
+            network: terms.network.name.clone(),
+            parameters: parameters.iter().map(|p| p.len).sum(),
+            batch: options.batch,
+            batches: totals.first().map_or(0, |t| t.batches.len()),
+            setup: combine(totals.iter().map(|t| t.setup)),
+            offline: combine(totals.iter().map(|t| t.offline)),
+            online: combine(totals.iter().map(|t| t.online)),
+            epochs,
+            peak_memory_bytes: crate::report::peak_memory(),
+        }
+    }
+
+    /// The report as JSON.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+}

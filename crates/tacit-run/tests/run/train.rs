@@ -1,0 +1,241 @@
+//! Training between parties in one process.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+
+use tacit_run::{
+    CheckpointOptions, Dataset, Error, Material, ModelOptions, Settings, TrainOptions, Trained,
+    train_local,
+};
+use tacit_train::{Network, uniform};
+
+const ITEMS: usize = 40;
+
+fn network() -> Network {
+    let model = r#"{"input": [1, 4, 4], "layers": [
+        {"type": "conv", "filters": 2, "kernel": 3}, {"type": "relu"}, {"type": "linear", "outputs": 3}
+    ]}"#;
+    let model: ModelOptions = serde_json::from_str(model).expect("reads");
+    model.build().expect("fits")
+}
+
+/// Images with a bright row or two, and which.
+fn images(n: usize, seed: u64) -> (Vec<f32>, Vec<f32>) {
+    let mut draw = uniform(seed);
+    let (mut x, mut target) = (Vec::new(), Vec::new());
+    for i in 0..n {
+        for row in 0..4 {
+            let bright = if row == i % 3 { 1.0 } else { 0.0 };
+            x.extend((0..4).map(|_| (bright + 0.3 * draw()) as f32));
+        }
+        target.extend((0..3).map(|c| if c == i % 3 { 1.0 } else { 0.0 }));
+    }
+    (x, target)
+}
+
+fn options(json: &str) -> TrainOptions {
+    serde_json::from_str(json).expect("reads")
+}
+
+fn settings(json: &str) -> Settings {
+    Settings::from_json(json).expect("valid")
+}
+
+fn train(options: &TrainOptions, settings: &Settings) -> Result<Trained, Error> {
+    watched(options, settings, &mut |_| true)
+}
+
+fn watched(
+    options: &TrainOptions,
+    settings: &Settings,
+    observe: &mut dyn FnMut(tacit_run::Progress) -> bool,
+) -> Result<Trained, Error> {
+    let (network, (x, target), (tx, ttarget)) = (network(), images(ITEMS, 1), images(30, 2));
+    let half = ITEMS / 2;
+    let part = |owner, items: std::ops::Range<usize>| Dataset {
+        owner,
+        x: &x[items.start * 16..items.end * 16],
+        target: &target[items.start * 3..items.end * 3],
+    };
+    let test = [Dataset {
+        owner: 0,
+        x: &tx,
+        target: &ttarget,
+    }];
+    let material = Material {
+        network: &network,
+        train: &[part(0, 0..half), part(2, half..ITEMS)],
+        test: &test,
+        start: None,
+    };
+    train_local(options, settings, material, observe)
+}
+
+const SHORT: &str = r#"{"epochs": 3, "batch": 8, "reveal_curve": true,
+    "sgd": {"learning_rate": 0.3, "momentum": 0.9}}"#;
+
+#[test]
+fn two_owners_train_a_network_that_classifies() {
+    let mut seen = Vec::new();
+    let trained = watched(&options(SHORT), &settings("{}"), &mut |p| {
+        seen.push((p.steps(), p.layer.to_owned()));
+        true
+    })
+    .expect("trains");
+    let report = &trained.report;
+    assert_eq!((report.batches, report.epochs.len()), (15, 3));
+    assert!(
+        report.epochs[2].accuracy.expect("revealed") > 0.9,
+        "{report:?}"
+    );
+    assert!(report.offline.bytes_sent.iter().all(|sent| *sent > 0));
+    assert_eq!(
+        trained
+            .parameters
+            .expect("the model's owner learns them")
+            .len(),
+        4
+    );
+    assert!(seen.windows(2).all(|pair| pair[0].0.0 <= pair[1].0.0));
+    let (last, words) = seen.last().expect("told");
+    assert!(
+        last.0 < last.1 && words.contains("epoch 3 of 3, batch 5 of 5"),
+        "{words}"
+    );
+}
+
+#[test]
+fn every_protocol_trains() {
+    let short = options(r#"{"epochs": 1, "batch": 20, "stop_after": 1, "fraction_bits": 18}"#);
+    let clear = train(&short, &settings(r#"{"protocol": "clear", "parties": 3}"#));
+    let clear = clear.expect("trains").parameters.expect("all learn");
+    for protocol in [
+        r#"{"protocol": "falcon"}"#,
+        r#"{"protocol": "bicoptor"}"#,
+        r#"{"protocol": "bicoptor", "sharing": "rss"}"#,
+        r#"{"protocol": "shamir"}"#,
+    ] {
+        let trained = train(&short, &settings(protocol)).expect("trains");
+        let own = trained.parameters.expect("learnt");
+        let pairs = own.iter().flatten().zip(clear.iter().flatten());
+        let off = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(off < 1e-3, "{protocol}: {off}");
+    }
+}
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tacit-train-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        Folder(path)
+    }
+
+    fn options(&self, json: &str, every: usize) -> TrainOptions {
+        TrainOptions {
+            checkpoint: Some(CheckpointOptions {
+                folder: self.0.clone(),
+                keys: None,
+                every,
+            }),
+            ..options(json)
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// With the exact truncation a training has one result.
+#[test]
+fn a_training_goes_on_where_it_was_stopped() {
+    let exact = settings(r#"{"truncation": "exact"}"#);
+    let short = r#"{"epochs": 2, "batch": 16, "reveal_curve": true}"#;
+    let whole = train(&options(short), &exact).expect("trains");
+    let folder = Folder::new("resume");
+    let options = folder.options(short, 1);
+    for stop_at in [2, 4] {
+        let seen = RefCell::new(0);
+        let stopped = watched(&options, &exact, &mut |p| {
+            *seen.borrow_mut() += 1;
+            !(p.phase == "online" && p.batch == stop_at)
+        });
+        assert!(matches!(stopped, Err(Error::Cancelled)), "{stopped:?}");
+    }
+    let resumed = train(&options, &exact).expect("goes on");
+    assert_eq!(resumed.parameters, whole.parameters);
+    assert_eq!(resumed.report.batches, 2);
+    let curve = |trained: &Trained| -> Vec<_> {
+        trained.report.epochs.iter().map(|e| e.accuracy).collect()
+    };
+    assert_eq!(curve(&resumed), curve(&whole));
+    // Once it is done there is nothing left to do.
+    let again = train(&options, &exact).expect("is done");
+    assert_eq!(
+        (again.report.batches, again.parameters),
+        (0, whole.parameters)
+    );
+}
+
+#[test]
+fn checkpoints_of_other_trainings_and_moments_are_refused() {
+    let folder = Folder::new("other");
+    let local = settings("{}");
+    train(
+        &folder.options(r#"{"batch": 8, "stop_after": 2}"#, 1),
+        &local,
+    )
+    .expect("trains");
+    let refused = |json: &str| {
+        let result = train(&folder.options(json, 1), &local);
+        result.expect_err("refused").to_string()
+    };
+    assert!(refused(r#"{"batch": 9}"#).contains("another training"));
+    for file in ["party1-00000001.checkpoint", "party1-00000002.checkpoint"] {
+        std::fs::remove_file(folder.0.join(file)).expect("there");
+    }
+    let error = refused(r#"{"batch": 8}"#);
+    assert!(
+        error.contains("no checkpoint of one moment in common"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_cannot_be_trained_is_refused_with_a_reason() {
+    for (json, why) in [
+        (r#"{"epochs": 0}"#, "epochs: it must be at least 1"),
+        (r#"{"ring": 32}"#, "a training needs 8 to 10"),
+        (r#"{"fraction_bits": 40}"#, "fraction_bits: 40"),
+        (r#"{"sign_bits": 16}"#, "sign_bits: 16"),
+        (r#"{"sgd": {"momentum": 2}}"#, "momentum: 2"),
+    ] {
+        let error = train(&options(json), &settings("{}")).expect_err("refused");
+        assert!(error.to_string().contains(why), "{error}");
+    }
+    let network = network();
+    let refused = |x: &[f32], target: &[f32], owner| {
+        let train = [Dataset { owner, x, target }];
+        let material = Material {
+            network: &network,
+            train: &train,
+            test: &[],
+            start: None,
+        };
+        let result = train_local(
+            &TrainOptions::default(),
+            &settings("{}"),
+            material,
+            &mut |_| true,
+        );
+        result.expect_err("refused").to_string()
+    };
+    assert!(refused(&[0.0; 15], &[0.0; 3], 0).contains("no whole items of 16"));
+    assert!(refused(&[0.0; 16], &[0.0; 4], 0).contains("each needs 3"));
+    assert!(refused(&[f32::NAN; 16], &[0.0; 3], 0).contains("not finite"));
+    assert!(refused(&[0.0; 16], &[0.0; 3], 7).contains("party 7"));
+}
