@@ -132,7 +132,11 @@ pub(crate) fn product<R: Kernels, B: Columns<R>>(
     let tasks = |rows, cols| m.div_ceil(rows) * n.div_ceil(cols);
     while threads > 1 && tasks(rows, cols) < 4 * threads && rows * cols * k > TASK {
         let longer = if cols >= rows { &mut cols } else { &mut rows };
-        *longer = longer.div_ceil(2).next_multiple_of(32);
+        let half = longer.div_ceil(2).next_multiple_of(32);
+        if half >= *longer {
+            break;
+        }
+        *longer = half;
     }
     let across = n.div_ceil(cols);
     let task = |t: usize| {

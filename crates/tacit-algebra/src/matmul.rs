@@ -94,6 +94,8 @@ mod tests {
             (1, 513, 2100),
             (3, 300, 1025),
             (70, 511, 129),
+            // Long sums of few elements: no task is short enough.
+            (20, 40_000, 25),
             (600, 257, 33),
             (5, 64, 5000),
         ] {
