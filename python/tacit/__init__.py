@@ -18,6 +18,8 @@ from .analysis import Analysis, analyze_truncation
 from .model import Model, compile
 from .report import Report
 from .session import Result, Session, bench, local
+from .training import Trained, Trainer
+from .training_report import TrainingReport
 
 __all__ = [
     "Analysis",
@@ -26,6 +28,9 @@ __all__ = [
     "Result",
     "Session",
     "TacitError",
+    "Trained",
+    "Trainer",
+    "TrainingReport",
     "__version__",
     "analyze_truncation",
     "bench",

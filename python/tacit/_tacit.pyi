@@ -69,3 +69,30 @@ def party(
 
 def init(folder: str, options: str) -> list[str]:
     """Makes keys, certificates and config files; what to do with them, in words."""
+
+Owned = tuple[int, bytes, bytes]
+
+def train(
+    model: str,
+    options: str,
+    run: str,
+    train: list[Owned],
+    test: list[Owned],
+    progress: Progress | None = None,
+) -> tuple[bytes, str]:
+    """The trained network as an ONNX file, and the report."""
+
+def train_reference(
+    model: str,
+    options: str,
+    train: list[Owned],
+    test: list[Owned],
+    progress: Progress | None = None,
+) -> tuple[bytes, list[float]]:
+    """The same in float32 in the clear, with the accuracy after every epoch."""
+
+def train_outputs(model: str) -> tuple[list[int], int]:
+    """The shape of an input item, and the number of outputs."""
+
+def train_config(path: str) -> str:
+    """A config file, checked."""

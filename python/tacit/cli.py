@@ -22,6 +22,7 @@ from .model import Model, compile
 from .report import Report, cost_table
 from .session import bench, local
 from .tables import add_tables
+from .train import add_train
 
 OPERATIONS = (
     *("mult", "matmul", "conv", "trunc", "drelu", "relu", "maxpool"),
@@ -346,6 +347,8 @@ def parser() -> argparse.ArgumentParser:
     add_dimensions(made)
     made.add_argument("--json", metavar="FILE", help="write the analysis here")
     made.add_argument("--plot", metavar="FILE.svg", help="draw it here, as .svg or .png")
+
+    add_train(command)
 
     add_tables(command)
 

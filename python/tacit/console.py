@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from .session import Progress as Callback
 
@@ -15,8 +21,11 @@ err = Console(stderr=True, highlight=False)
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callback | None]:
-    """A callback that moves a progress bar; `None` where stderr is not a terminal."""
+def progress_bar(*, remaining: bool = False) -> Iterator[Callback | None]:
+    """A callback that moves a progress bar; `None` where stderr is not a terminal.
+
+    `remaining` shows the time left beside that which went by.
+    """
     if not err.is_terminal:
         yield None
         return
@@ -25,6 +34,7 @@ def progress_bar() -> Iterator[Callback | None]:
         BarColumn(),
         TextColumn("{task.percentage:3.0f} %"),
         TimeElapsedColumn(),
+        *[TextColumn("left"), TimeRemainingColumn()] * remaining,
         TextColumn("{task.fields[layer]}"),
     )
     with Progress(*columns, console=err, transient=True) as bar:

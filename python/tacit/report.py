@@ -162,11 +162,11 @@ class Report:
         facts = "".join(
             f"<tr><th>{html.escape(k)}</th><td>{html.escape(v)}</td></tr>" for k, v in self.facts()
         )
-        tables = "".join(map(_html, (cost_table(self.data), self.layer_table())))
+        tables = "".join(map(html_table, (cost_table(self.data), self.layer_table())))
         return f"<table>{facts}</table>{tables}"
 
 
-def _html(table: Table) -> str:
+def html_table(table: Table) -> str:
     """A rich table of plain strings as an HTML table."""
     columns = [[html.escape(str(cell)) for cell in column.cells] for column in table.columns]
     head = "".join(f"<th>{html.escape(str(column.header))}</th>" for column in table.columns)

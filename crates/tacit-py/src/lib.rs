@@ -5,6 +5,7 @@
 //! Ctrl-C whenever they report progress.
 
 mod observe;
+mod train;
 
 use std::path::PathBuf;
 
@@ -234,6 +235,8 @@ mod _tacit {
 
     #[pymodule_export]
     use super::{Compiled, TacitError, bench, init, party, protocols, tables_liu24};
+    #[pymodule_export]
+    use crate::train::{train, train_config, train_outputs, train_reference};
 
     #[pymodule_init]
     fn version(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -4,7 +4,7 @@
 //! process, by [`run_processes`] with every party a process joined by TLS on this machine, or by
 //! [`run_party`] as one organisation's party from its config file. Every party runs the same
 //! program (`job.rs`) and ends with a [`Report`]. [`bench()`] measures single operations;
-//! [`Compiled::analyze_truncation`] what the kind of truncation does to a model.
+//! [`Compiled::analyze_truncation`] what the kind of truncation does to a model. [`train_local`] trains.
 
 mod analyze;
 mod bench;
@@ -44,9 +44,10 @@ pub use registry::protocols;
 pub use report::{BatchReport, LayerReport, PhaseReport, PredictedCost, Report};
 pub use seat::Seat;
 pub use settings::{Network, Settings};
+pub use tacit_train::to_onnx;
 pub use train::{
-    CheckpointOptions, Dataset, EpochReport, Material, ModelOptions, TrainOptions, TrainReport,
-    Trained, train_local,
+    CheckpointOptions, DataTable, Dataset, EpochReport, Material, ModelOptions, ModelTable,
+    OutputTable, TrainConfig, TrainOptions, TrainReport, Trained, train_local, train_reference,
 };
 
 /// A tensor of floats in row-major order, the batch axis first.

@@ -1,14 +1,17 @@
 //! Training: the owners share their data, all parties train, the model's owner learns the weights.
 
 mod checkpoint;
+mod config;
 mod items;
 mod options;
 mod program;
 mod report;
 
 use tacit_net::memory;
-use tacit_train::{Network, Training, uniform};
+use tacit_nn::onnx::{self, ImportOptions};
+use tacit_train::{Network, Order, Reference, Training, from_graph, uniform};
 
+pub use config::{DataTable, ModelTable, OutputTable, TrainConfig};
 pub use options::{CheckpointOptions, ModelOptions, TrainOptions};
 pub use report::{EpochReport, TrainReport};
 
@@ -100,6 +103,81 @@ pub fn train_local(
     }
     let report = report.ok_or_else(|| Error::setting("parties", "there are none"))?;
     Ok(Trained { parameters, report })
+}
+
+/// A network, and what it starts from where that is given.
+pub type Start = (Network, Option<Vec<Vec<f32>>>);
+
+impl ModelTable {
+    /// The network, with the weights of its file if it has one.
+    pub fn build(&self) -> Result<Start, Error> {
+        match self {
+            ModelTable::File { file } => {
+                let graph = onnx::load(file, &ImportOptions::default())?;
+                let (network, start) = from_graph(&graph)?;
+                Ok((network, Some(start)))
+            }
+            ModelTable::Layers(options) => Ok((options.build()?, None)),
+        }
+    }
+}
+
+/// The same training in float32 in the clear, in the same order from the same start: the share of
+/// test items classified right after every epoch, and the parameters.
+pub fn train_reference(
+    options: &TrainOptions,
+    material: Material,
+    observe: &mut dyn FnMut(Progress) -> bool,
+) -> Result<(Vec<f64>, Vec<Vec<f32>>), Error> {
+    material.check(usize::MAX)?;
+    let network = material.network;
+    let joined = |sets: &[Dataset]| -> (Vec<f32>, Vec<f32>) {
+        let x = sets.iter().flat_map(|set| set.x);
+        let target = sets.iter().flat_map(|set| set.target);
+        (x.copied().collect(), target.copied().collect())
+    };
+    let ((x, target), test) = (joined(material.train), joined(material.test));
+    let fixed = options.fixed(64)?;
+    let training = Training {
+        network,
+        fixed,
+        loss: options.loss,
+        sgd: &options.sgd,
+    };
+    let start = material
+        .start
+        .map_or_else(|| options.initial(network), <[_]>::to_vec);
+    let mut reference = Reference::new(network, options.loss, &options.sgd, start);
+    let order = Order {
+        seed: options.seed,
+        items: x.len() / network.inputs(),
+        batch: options.batch,
+    };
+    let rows = |values: &[f32], width: usize, items: &[u32]| -> Vec<f32> {
+        let row = |i: &u32| &values[*i as usize * width..][..width];
+        items.iter().flat_map(row).copied().collect()
+    };
+    let mut curve = Vec::new();
+    for epoch in 0..options.epochs {
+        for (number, items) in order.epoch(epoch).into_iter().enumerate() {
+            let progress = Progress {
+                phase: "online",
+                layer: "float32",
+                index: 0,
+                layers: 1,
+                batch: epoch * order.batches() + number,
+                batches: options.epochs * order.batches(),
+            };
+            if !observe(progress) {
+                return Err(Error::Cancelled);
+            }
+            let x = rows(&x, network.inputs(), &items);
+            let target = rows(&target, network.outputs(), &items);
+            reference.step(&x, &target, training.rate(epoch, items.len()));
+        }
+        curve.push(reference.accuracy(&test.0, &test.1));
+    }
+    Ok((curve, reference.parameters))
 }
 
 impl Material<'_> {

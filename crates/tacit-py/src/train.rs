@@ -1,0 +1,113 @@
+//! Training from Python.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use tacit_run::{Dataset, Material, ModelTable, TrainConfig, TrainOptions};
+
+use crate::observe::{Callback, observed};
+use crate::{error, floats, json, settings};
+
+/// An owner's data: its number, items and targets.
+type Owned = (usize, Vec<u8>, Vec<u8>);
+
+struct Sets(Vec<(usize, Vec<f32>, Vec<f32>)>);
+
+impl Sets {
+    fn new(owned: Vec<Owned>) -> Self {
+        let set = |(owner, x, target): Owned| (owner, floats(&x), floats(&target));
+        Sets(owned.into_iter().map(set).collect())
+    }
+
+    fn datasets(&self) -> Vec<Dataset<'_>> {
+        let sets = self.0.iter().map(|(owner, x, target)| Dataset {
+            owner: *owner,
+            x,
+            target,
+        });
+        sets.collect()
+    }
+}
+
+fn model(text: &str) -> PyResult<ModelTable> {
+    serde_json::from_str(text).map_err(|e| {
+        crate::TacitError::new_err(format!(
+            "model: {e}; give an ONNX file, or an input shape with layers or a network's name"
+        ))
+    })
+}
+
+fn options(text: &str) -> PyResult<TrainOptions> {
+    serde_json::from_str(text).map_err(|e| crate::TacitError::new_err(format!("training: {e}")))
+}
+
+/// Trains; the ONNX file and the report.
+#[pyfunction]
+#[pyo3(signature = (model, options, run, train, test, progress=None))]
+pub(crate) fn train<'py>(
+    py: Python<'py>,
+    model: &str,
+    options: &str,
+    run: &str,
+    train: Vec<Owned>,
+    test: Vec<Owned>,
+    progress: Option<Callback>,
+) -> PyResult<(Bound<'py, PyBytes>, String)> {
+    let (table, options) = (self::model(model)?, self::options(options)?);
+    let run = settings(run)?;
+    let (train, test) = (Sets::new(train), Sets::new(test));
+    let (file, report) = observed(py, progress, |observe| {
+        let (network, start) = table.build()?;
+        let material = Material {
+            network: &network,
+            train: &train.datasets(),
+            test: &test.datasets(),
+            start: start.as_deref(),
+        };
+        let trained = tacit_run::train_local(&options, &run, material, observe)?;
+        let parameters = trained.parameters.unwrap_or_default();
+        Ok((tacit_run::to_onnx(&network, &parameters), trained.report))
+    })?;
+    Ok((PyBytes::new(py, &file), report.to_json()))
+}
+
+/// The same in float32 in the clear: the ONNX file and the accuracy after every epoch.
+#[pyfunction]
+#[pyo3(signature = (model, options, train, test, progress=None))]
+pub(crate) fn train_reference<'py>(
+    py: Python<'py>,
+    model: &str,
+    options: &str,
+    train: Vec<Owned>,
+    test: Vec<Owned>,
+    progress: Option<Callback>,
+) -> PyResult<(Bound<'py, PyBytes>, Vec<f64>)> {
+    let (table, options) = (self::model(model)?, self::options(options)?);
+    let (train, test) = (Sets::new(train), Sets::new(test));
+    let (file, curve) = observed(py, progress, |observe| {
+        let (network, start) = table.build()?;
+        let material = Material {
+            network: &network,
+            train: &train.datasets(),
+            test: &test.datasets(),
+            start: start.as_deref(),
+        };
+        let (curve, parameters) = tacit_run::train_reference(&options, material, observe)?;
+        Ok((tacit_run::to_onnx(&network, &parameters), curve))
+    })?;
+    Ok((PyBytes::new(py, &file), curve))
+}
+
+/// The outputs of a network, which tell how many classes there are.
+#[pyfunction]
+pub(crate) fn train_outputs(model: &str) -> PyResult<(Vec<usize>, usize)> {
+    let (network, _) = self::model(model)?.build().map_err(error)?;
+    Ok((network.input.clone(), network.outputs()))
+}
+
+/// A config file as JSON, checked.
+#[pyfunction]
+pub(crate) fn train_config(path: PathBuf) -> PyResult<String> {
+    json(&TrainConfig::load(&path).map_err(error)?)
+}

@@ -1,0 +1,187 @@
+//! The config file of `tacit train`: read and checked once, with every path made absolute by the
+//! file's folder.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{ModelOptions, TrainOptions};
+use crate::{Error, Settings};
+
+/// A training with all parties on this machine.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainConfig {
+    /// The network.
+    pub model: ModelTable,
+    /// Who brings which data.
+    pub data: Vec<DataTable>,
+    /// How it is trained.
+    #[serde(default)]
+    pub training: TrainOptions,
+    /// On which protocol, as in a party's config.
+    #[serde(default)]
+    pub run: Value,
+    /// What is written at the end.
+    #[serde(default)]
+    pub output: OutputTable,
+}
+
+/// A network: an ONNX file, or what [`ModelOptions`] say.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ModelTable {
+    /// An ONNX file; its weights are where the training starts.
+    File {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Layers, or the name of a network.
+    Layers(ModelOptions),
+}
+
+/// The data of one owner.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataTable {
+    /// The party that owns it.
+    pub owner: usize,
+    /// What is trained on, such as `mnist:FOLDER`.
+    #[serde(default)]
+    pub train: Option<String>,
+    /// What the network is tried on.
+    #[serde(default)]
+    pub test: Option<String>,
+    /// The first of the items that are used.
+    #[serde(default)]
+    pub first: usize,
+    /// How many are used; all that there are if not given.
+    #[serde(default)]
+    pub items: Option<usize>,
+}
+
+/// What a training writes at its end.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutputTable {
+    /// The trained network as an ONNX file, of the model's owner.
+    pub model: Option<PathBuf>,
+    /// The report as JSON.
+    pub report: Option<PathBuf>,
+    /// The report as a page with the curve as a picture.
+    pub page: Option<PathBuf>,
+}
+
+impl TrainConfig {
+    /// Reads and checks a file. Errors name the file and the key.
+    pub fn load(path: &Path) -> Result<Self, Error> {
+        let text = std::fs::read_to_string(path).map_err(|e| Error::file(path, e))?;
+        let mut config: TrainConfig = toml::from_str(&text).map_err(|e| Error::file(path, e))?;
+        config.check().map_err(|e| Error::file(path, e))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        config.paths().for_each(|p| *p = folder.join(&*p));
+        Ok(config)
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
+        if self.run.is_null() {
+            self.run = Value::Object(Default::default());
+        }
+        let settings = Settings::from_json(&self.run.to_string())?;
+        let parties = settings
+            .parties
+            .unwrap_or(*settings.protocol.parties.start());
+        if let ModelTable::Layers(options) = &self.model {
+            options.build()?;
+        }
+        if self.data.iter().all(|data| data.train.is_none()) {
+            let why = "no [[data]] has 'train': somebody must bring what is trained on";
+            return Err(Error::setting("data", why));
+        }
+        match self.data.iter().find(|data| data.owner >= parties) {
+            Some(data) => {
+                let why = format!(
+                    "party {} owns some; there are {parties} parties",
+                    data.owner
+                );
+                Err(Error::setting("data", why))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        let model = match &mut self.model {
+            ModelTable::File { file } => Some(file),
+            ModelTable::Layers(_) => None,
+        };
+        let checkpoint = self.training.checkpoint.as_mut();
+        let folders = checkpoint.map(|c| [Some(&mut c.folder), c.keys.as_mut()]);
+        let output = &mut self.output;
+        let files = [&mut output.model, &mut output.report, &mut output.page];
+        model
+            .into_iter()
+            .chain(folders.into_iter().flatten().flatten())
+            .chain(files.into_iter().flatten())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(text: &str) -> Result<TrainConfig, Error> {
+        let name = format!("tacit-train-{}-{}.toml", std::process::id(), text.len());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, text).expect("writes");
+        let config = TrainConfig::load(&path);
+        std::fs::remove_file(&path).expect("there");
+        config
+    }
+
+    const MODEL: &str = "[model]\ninput = [4]\nlayers = [{type = 'linear', outputs = 2}]\n";
+    const DATA: &str = "[[data]]\nowner = 1\ntrain = 'csv:a.csv'\n";
+
+    #[test]
+    fn paths_are_those_of_the_files_folder() {
+        let rest = "[training]\ncheckpoint = {folder = 'state'}\n[output]\nmodel = 'out.onnx'\n";
+        let config = load(&format!("{MODEL}{DATA}{rest}")).expect("valid");
+        let folder = std::env::temp_dir();
+        let checkpoint = config.training.checkpoint.expect("given");
+        assert_eq!(checkpoint.folder, folder.join("state"));
+        assert_eq!(checkpoint.every, 50);
+        assert_eq!(config.output.model, Some(folder.join("out.onnx")));
+        assert!(load(&format!("[model]\nfile = 'm.onnx'\n{DATA}")).is_ok());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, why) in [
+            (MODEL.to_owned(), "missing field `data`"),
+            (
+                format!("{MODEL}[[data]]\nowner = 1\n"),
+                "no [[data]] has 'train'",
+            ),
+            (
+                format!("{MODEL}[[data]]\nowner = 3\ntrain = 'a'\n"),
+                "party 3 owns some",
+            ),
+            (
+                format!("{MODEL}{DATA}[training]\nepoch = 2\n"),
+                "unknown field `epoch`",
+            ),
+            (
+                format!("{MODEL}{DATA}[run]\nprotocol = 'no'\n"),
+                "choose one of falcon",
+            ),
+            (
+                format!("[model]\ninput = [4]\nnetwork = 'lenet'\n{DATA}"),
+                "channels, height and width",
+            ),
+        ] {
+            let error = load(&text).expect_err("refused").to_string();
+            assert!(error.contains(why) && error.contains(".toml"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,225 @@
+"""Private training."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import _tacit
+from ._tacit import TacitError
+from .session import Progress
+from .training_report import TrainingReport
+
+Owned = tuple[int, ArrayLike, ArrayLike]
+"""A party's data: its number, items, and classes or values."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained network.
+
+    Attributes
+    ----------
+    onnx : bytes
+        The network as an ONNX file.
+    report : TrainingReport
+        What the training cost, and how good the network was after each epoch.
+    """
+
+    onnx: bytes
+    report: TrainingReport
+
+    def save(self, path: str | Path) -> None:
+        """Writes the ONNX file."""
+        Path(path).write_bytes(self.onnx)
+
+
+class Trainer:
+    """Trains a network between parties of which none sees the data or the weights of another.
+
+    All parties are on this machine: a simulation, as :func:`tacit.local`.
+
+    Parameters
+    ----------
+    model
+        The path of an ONNX file, whose weights are where the training starts; or a mapping with
+        `input` (the shape of an item) and either `network` (`network-a`, `network-b`, `network-c`,
+        `lenet`, `alexnet`, `alexnet-bn` or `vgg16`) with `outputs`, or `layers`: a list of mappings
+        with `type` (`linear`, `conv`, `relu`, `max-pool`, `avg-pool`, `batch-norm`).
+    epochs, batch
+        How often every item is seen, and the items of a mini-batch.
+    loss
+        `cross-entropy` (of softmax) or `mean-squared-error`.
+    learning_rate, momentum, weight_decay
+        Of stochastic gradient descent, as PyTorch's `SGD` has them.
+    schedule
+        How the learning rate changes: `{"type": "step", "every": 5, "factor": 0.1}` or
+        `{"type": "cosine", "epochs": 20}`.
+    seed
+        The public seed of the items' order and of starting weights that no file gives.
+    ring, fraction_bits
+        Bits of the ring or field, and fraction bits of every number.
+    sign_bits
+        32: signs are taken in 32 bits, which costs half. Right as long as no value whose sign is
+        taken reaches `2^(31 - fraction_bits)`, 2048 by default: nothing checks it.
+    reveal_curve
+        Whether every party learns how good the network is on the test data after every epoch.
+    checkpoint
+        `{"folder": ..., "keys": ..., "every": 50}`: where every party keeps its encrypted shares,
+        and the keys, so that a training that was stopped goes on.
+    where
+        All that :func:`tacit.local` takes except `processes`.
+    """
+
+    def __init__(
+        self,
+        model: str | Path | Mapping[str, Any],
+        *,
+        epochs: int = 1,
+        batch: int = 128,
+        loss: str = "cross-entropy",
+        learning_rate: float = 0.05,
+        momentum: float = 0.0,
+        weight_decay: float = 0.0,
+        schedule: Mapping[str, Any] | None = None,
+        seed: int = 1,
+        ring: int | None = None,
+        fraction_bits: int = 20,
+        sign_bits: int | None = None,
+        reveal_curve: bool = False,
+        checkpoint: Mapping[str, Any] | None = None,
+        stop_after: int | None = None,
+        **where: Any,
+    ):
+        path = isinstance(model, (str, os.PathLike))
+        self.model = {"file": os.fspath(model)} if path else dict(model)
+        sgd = {
+            "learning_rate": learning_rate,
+            "momentum": momentum,
+            "weight_decay": weight_decay,
+            "schedule": dict(schedule or {"type": "constant"}),
+        }
+        self.options = {
+            "epochs": epochs,
+            "batch": batch,
+            "loss": loss,
+            "sgd": sgd,
+            "seed": seed,
+            "ring": ring,
+            "fraction_bits": fraction_bits,
+            "sign_bits": sign_bits,
+            "reveal_curve": reveal_curve,
+            "checkpoint": None if checkpoint is None else _paths(checkpoint),
+            "stop_after": stop_after,
+        }
+        self.where = where
+
+    @classmethod
+    def of_config(cls, config: Mapping[str, Any]) -> Trainer:
+        """The trainer of a config file, as the extension module reads it."""
+        trainer = cls(config["model"], **config["run"])
+        trainer.model = config["model"]
+        trainer.options = config["training"]
+        return trainer
+
+    def fit(
+        self,
+        train: tuple[ArrayLike, ArrayLike] | Sequence[Owned],
+        test: tuple[ArrayLike, ArrayLike] | Sequence[Owned] = (),
+        *,
+        progress: Progress | None = None,
+    ) -> Trained:
+        """Trains.
+
+        Parameters
+        ----------
+        train
+            Items and their classes (integers) or values: `(x, y)` of party 1, or a list of
+            `(owner, x, y)`.
+        test
+            What the network is tried on after every epoch if the curve may be revealed.
+        progress
+            Called as `progress(phase, words, done, total)`.
+        """
+        file, report = _tacit.train(
+            model=json.dumps(self.model),
+            options=json.dumps(self.options),
+            run=json.dumps(self.where),
+            train=self._sets(train),
+            test=self._sets(test),
+            progress=progress,
+        )
+        return Trained(file, TrainingReport(json.loads(report)))
+
+    def reference(
+        self,
+        train: tuple[ArrayLike, ArrayLike] | Sequence[Owned],
+        test: tuple[ArrayLike, ArrayLike] | Sequence[Owned] = (),
+        *,
+        progress: Progress | None = None,
+    ) -> tuple[bytes, list[float]]:
+        """The same training in the clear in float32, from the same start in the same order.
+
+        Returns the ONNX file and the accuracy on the test data after every epoch.
+        """
+        return _tacit.train_reference(
+            model=json.dumps(self.model),
+            options=json.dumps(self.options),
+            train=self._sets(train),
+            test=self._sets(test),
+            progress=progress,
+        )
+
+    def _sets(self, data: Any) -> list[tuple[int, bytes, bytes]]:
+        """The float32 bytes of all owners' data."""
+        if len(data) == 2 and not isinstance(data[0], tuple):
+            data = [(1, *data)]
+        shape, outputs = _tacit.train_outputs(json.dumps(self.model))
+        return [
+            (int(owner), _items(x, shape), _targets(y, len(np.asarray(x)), outputs))
+            for owner, x, y in data
+        ]
+
+
+def _paths(checkpoint: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of checkpoints with paths as texts."""
+    names = ("folder", "keys")
+    return {k: os.fspath(v) if k in names and v else v for k, v in checkpoint.items()}
+
+
+def _items(x: ArrayLike, shape: Sequence[int]) -> bytes:
+    """The bytes of items of a shape, or of as many elements."""
+    array = np.asarray(x)
+    if array.dtype.kind not in "fiub":
+        raise TacitError(f"the items hold {array.dtype} values; give real numbers, such as float32")
+    if array.ndim < 2 or array[0].size != np.prod(shape):
+        wanted = ", ".join(map(str, ("n", *shape)))
+        raise TacitError(
+            f"the items have shape {array.shape}, the network takes ({wanted}); reshape the array"
+        )
+    return np.ascontiguousarray(array, dtype="<f4").tobytes()
+
+
+def _targets(y: ArrayLike, n: int, outputs: int) -> bytes:
+    """The bytes of one-hot classes, or of values."""
+    array = np.asarray(y)
+    if array.shape == (n,) and array.dtype.kind in "iub":
+        if n and not 0 <= array.min() <= array.max() < outputs:
+            raise TacitError(
+                f"the classes are {array.min()} to {array.max()}; the network has {outputs} "
+                f"outputs, for classes 0 to {outputs - 1}"
+            )
+        return np.eye(outputs, dtype="<f4")[array.astype(np.int64)].tobytes()
+    if array.size == n * outputs and array.dtype.kind in "fiub":
+        return np.ascontiguousarray(array, dtype="<f4").tobytes()
+    raise TacitError(
+        f"the targets are {array.dtype} of shape {array.shape}; give {n} integer classes, "
+        f"or ({n}, {outputs}) values"
+    )

@@ -1,0 +1,139 @@
+"""What a private training cost, and how the network became better."""
+
+from __future__ import annotations
+
+import html
+import json
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+
+from .report import cost_table, html_table, render
+
+WIDTH, HEIGHT, MARGIN = 480, 240, 40
+"""The size of the curve's picture, in pixels."""
+
+
+class TrainingReport:
+    """The cost of a training, and its curve where that was revealed.
+
+    Attributes
+    ----------
+    data : dict
+        The content, JSON-serialisable: `tacit` (its version), `protocol, security, parties, numbers,
+        fraction_bits, truncation, network, parameters, batch, batches`, `setup`, `offline` and
+        `online` (each `seconds, rounds, bytes_sent`, one entry per party), `epochs` (each
+        `epoch, seconds, accuracy, error`) and `peak_memory_bytes`.
+    """
+
+    def __init__(self, data: dict[str, Any]):
+        self.data = data
+
+    @property
+    def epochs(self) -> list[dict[str, Any]]:
+        """One entry for each epoch; `accuracy` and `error` are `None` where nothing was revealed."""
+        return self.data["epochs"]
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The settings and the result in words, as (name, value)."""
+        d = self.data
+        rows = [
+            ("protocol", f"{d['protocol']}, {d['security']}"),
+            ("parties", str(d["parties"])),
+            ("numbers", f"{d['numbers']}, {d['fraction_bits']} fraction bits"),
+            ("network", f"{d['network']}, mini-batches of {d['batch']}"),
+            ("trained", f"{d['parameters']:,} parameters in {d['batches']} mini-batches"),
+        ]
+        if d["batches"]:
+            phases = (d["offline"]["seconds"], d["online"]["seconds"])
+            offline, online = (seconds / d["batches"] for seconds in phases)
+            rows.append(("a mini-batch", f"{offline:.2f} s offline, {online:.2f} s online"))
+        return rows
+
+    def epoch_table(self) -> Table:
+        """The table of the epochs."""
+        table = Table(title="Epochs")
+        for name in ("epoch", "seconds", "accuracy, %", "mean squared error"):
+            table.add_column(name, justify="right")
+        for epoch in self.epochs:
+            accuracy, error = epoch["accuracy"], epoch["error"]
+            table.add_row(
+                str(epoch["epoch"]),
+                f"{epoch['seconds']:.1f}",
+                "not revealed" if accuracy is None and error is None else _percent(accuracy),
+                "" if error is None else f"{error:.4g}",
+            )
+        return table
+
+    def picture(self) -> str:
+        """The curve as SVG; empty where nothing was revealed."""
+        name = "error" if any(e["error"] is not None for e in self.epochs) else "accuracy"
+        points = [(e["epoch"], e[name]) for e in self.epochs if e[name] is not None]
+        return _curve(name, points) if points else ""
+
+    def save_json(self, path: str | Path) -> None:
+        """Writes the content to `path`."""
+        Path(path).write_text(json.dumps(self.data, indent=2) + "\n")
+
+    def save_html(self, path: str | Path) -> None:
+        """Writes a page with the tables and the curve to `path`."""
+        head = '<!doctype html><meta charset="utf-8"><title>Private training</title>'
+        style = "<style>body{font-family:sans-serif} td,th{padding:0 1em;text-align:left}</style>"
+        Path(path).write_text(f"{head}{style}{self._repr_html_()}\n")
+
+    def __rich__(self) -> Group:
+        facts = Table.grid(padding=(0, 2))
+        for name, value in self.facts():
+            facts.add_row(f"[bold]{name}", value)
+        return Group(facts, "", cost_table(self.data), self.epoch_table())
+
+    def __str__(self) -> str:
+        return render(self)
+
+    def __repr__(self) -> str:
+        return f"<TrainingReport {self.data['protocol']}, {self.data['batches']} mini-batches>"
+
+    def _repr_html_(self) -> str:
+        facts = "".join(
+            f"<tr><th>{html.escape(k)}</th><td>{html.escape(v)}</td></tr>" for k, v in self.facts()
+        )
+        tables = "".join(map(html_table, (cost_table(self.data), self.epoch_table())))
+        return f"<table>{facts}</table>{tables}{self.picture()}"
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.2f}"
+
+
+def _curve(name: str, points: list[tuple[int, float]]) -> str:
+    """An SVG line through (epoch, value), the axes with their ends named."""
+    last = max(epoch for epoch, _ in points)
+    most = 1.0 if name == "accuracy" else max(value for _, value in points) or 1.0
+
+    def place(epoch: int, value: float) -> tuple[float, float]:
+        across = (epoch - 1) / max(last - 1, 1)
+        return (
+            MARGIN + across * (WIDTH - 2 * MARGIN),
+            HEIGHT - MARGIN - value / most * (HEIGHT - 2 * MARGIN),
+        )
+
+    places = [place(*point) for point in points]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in places)
+    low, right, top = HEIGHT - MARGIN, WIDTH - MARGIN, MARGIN
+    words = [
+        (MARGIN, top - 10, f"{name} on the test data"),
+        (4, top + 4, f"{most:.3g}"),
+        (4, low + 4, "0"),
+        (MARGIN, low + 18, "epoch 1"),
+        (right - 50, low + 18, f"epoch {last}"),
+    ]
+    texts = "".join(f'<text x="{x}" y="{y}">{html.escape(text)}</text>' for x, y, text in words)
+    axes = f'<path d="M{MARGIN},{top}V{low}H{right}" fill="none" stroke="gray"/>'
+    path = f'<polyline points="{line}" fill="none" stroke="steelblue" stroke-width="2"/>'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
+        f'font-size="12" font-family="sans-serif">{axes}{path}{dots}{texts}</svg>'
+    )

@@ -1,0 +1,204 @@
+"""Training between parties, from Python and from the command line."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import tacit
+
+CONFIG = """
+[model]
+input = [1, 4, 4]
+layers = [
+    {{ type = "conv", filters = 2, kernel = 3 }},
+    {{ type = "relu" }},
+    {{ type = "linear", outputs = 3 }},
+]
+
+[[data]]
+owner = 0
+train = "npz:{folder}/train.npz"
+items = 20
+
+[[data]]
+owner = 2
+train = "npz:{folder}/train.npz"
+test = "npz:{folder}/test.npz"
+first = 20
+
+[training]
+epochs = {epochs}
+batch = 4
+reveal_curve = true
+sgd = {{ learning_rate = 0.2, momentum = 0.5 }}
+checkpoint = {{ folder = "state", keys = "keys", every = 1 }}
+
+[run]
+truncation = "exact"
+
+[output]
+model = "trained.onnx"
+report = "report.json"
+page = "report.html"
+"""
+
+
+def images(n, seed):
+    """Images with a bright row, and which."""
+    rng = np.random.default_rng(seed)
+    x, y = 0.3 * rng.random((n, 1, 4, 4), np.float32), np.arange(n) % 3
+    x[np.arange(n), 0, y] += 1
+    return x, y
+
+
+LAYERS = {
+    "input": [1, 4, 4],
+    "layers": [
+        {"type": "conv", "filters": 2, "kernel": 3},
+        {"type": "relu"},
+        {"type": "linear", "outputs": 3},
+    ],
+}
+
+
+def test_a_network_learns_and_its_file_predicts(tmp_path):
+    trainer = tacit.Trainer(
+        LAYERS, epochs=4, batch=8, learning_rate=0.3, momentum=0.9, reveal_curve=True
+    )
+    test = images(30, 2)
+    steps = []
+    trained = trainer.fit(images(40, 1), test, progress=lambda *step: steps.append(step))
+    curve = [epoch["accuracy"] for epoch in trained.report.epochs]
+    assert len(curve) == 4 and curve[-1] > 0.9
+    assert steps[-1][1].startswith("epoch 4 of 4, batch 5 of 5") and steps[-1][3] > 0
+    path = tmp_path / "trained.onnx"
+    trained.save(path)
+    session = onnxruntime.InferenceSession(path)
+    z = session.run(None, {session.get_inputs()[0].name: test[0]})[0]
+    assert (z.argmax(1) == test[1]).mean() == curve[-1]
+    private = tacit.local().predict(tacit.compile(path, samples=test[0]), test[0], test[1])
+    assert private.report.accuracy == curve[-1]
+
+
+def test_private_training_is_that_in_float():
+    trainer = tacit.Trainer(LAYERS, epochs=2, batch=10, learning_rate=0.2, reveal_curve=True)
+    train, test = images(40, 1), images(30, 2)
+    trained = trainer.fit([(0, train[0][:15], train[1][:15]), (1, train[0][15:], train[1][15:])])
+    file, _ = trainer.reference(train, test)
+
+    def outputs(file):
+        session = onnxruntime.InferenceSession(file)
+        return session.run(None, {session.get_inputs()[0].name: test[0]})[0]
+
+    np.testing.assert_allclose(outputs(trained.onnx), outputs(file), atol=2e-3)
+    assert trained.report.epochs[0]["accuracy"] is None
+    assert "not revealed" in str(trained.report)
+
+
+def test_values_are_learnt_too():
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((64, 3)).astype(np.float32)
+    y = x @ np.array([[0.5], [-1], [0.25]], np.float32) + 0.1
+    trainer = tacit.Trainer(
+        {"input": [3], "layers": [{"type": "linear", "outputs": 1}]},
+        loss="mean-squared-error",
+        epochs=4,
+        batch=16,
+        learning_rate=0.3,
+        reveal_curve=True,
+    )
+    trained = trainer.fit((x, y), (x, y))
+    errors = [epoch["error"] for epoch in trained.report.epochs]
+    assert errors[0] > errors[-1] and errors[-1] < 1e-2
+    assert "<svg" in trained.report._repr_html_()
+
+
+def test_a_training_starts_from_a_file(tmp_path):
+    first = tacit.Trainer(LAYERS, stop_after=1, batch=8).fit(images(16, 1))
+    path = tmp_path / "first.onnx"
+    first.save(path)
+    again = tacit.Trainer(path, batch=8, learning_rate=1e-6, stop_after=1).fit(images(16, 1))
+    models = [tacit.compile(path), None]
+    second = tmp_path / "second.onnx"
+    again.save(second)
+    models[1] = tacit.compile(second)
+    x = images(5, 4)[0]
+    np.testing.assert_allclose(*(model.reference(x) for model in models), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"model": {"input": [4]}}, "give an ONNX file"),
+        ({"model": {"input": [4], "network": "resnet"}}, "choose one of network-a"),
+        ({"epochs": 0}, "epochs"),
+        ({"schedule": {"type": "step"}}, "missing field"),
+        ({"protocol": "no"}, "choose one of falcon"),
+    ],
+)
+def test_what_cannot_be_trained_is_named(change, why):
+    arguments = {"model": LAYERS, **change}
+    with pytest.raises(tacit.TacitError, match=why):
+        tacit.Trainer(arguments.pop("model"), **arguments).fit(images(8, 1))
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "why"),
+    [
+        (np.zeros((4, 5)), np.zeros(4, int), "the network takes"),
+        (np.zeros((4, 16)), np.full(4, 3), "classes 0 to 2"),
+        (np.zeros((4, 16)), np.zeros(5, int), "4 integer classes"),
+        (np.array([["a"] * 16]), [0], "real numbers"),
+    ],
+)
+def test_data_that_does_not_fit_is_named(x, y, why):
+    with pytest.raises(tacit.TacitError, match=why):
+        tacit.Trainer(LAYERS).fit((x, y))
+
+
+def config(folder, epochs):
+    folder.mkdir()
+    for name, data in (("train", images(40, 1)), ("test", images(30, 2))):
+        np.savez(folder / f"{name}.npz", x=data[0], y=data[1])
+    path = folder / "train.toml"
+    path.write_text(CONFIG.format(folder=folder, epochs=epochs))
+    return path
+
+
+def command(path):
+    return subprocess.Popen(
+        [sys.executable, "-m", "tacit", "train", str(path)], stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_a_killed_training_goes_on_with_the_same_result(tmp_path):
+    paths = [config(tmp_path / name, 12) for name in ("whole", "killed")]
+    assert command(paths[0]).wait(300) == 0
+    rng, state = random.Random(5), paths[1].parent / "state"
+    for _ in range(3):
+        process = command(paths[1])
+        done = len(list(state.glob("*"))) if state.exists() else 0
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and process.poll() is None:
+            if state.exists() and len(list(state.glob("*"))) >= max(done, 3):
+                break
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0, 0.3))
+        process.send_signal(signal.SIGKILL)
+        process.wait(60)
+    last = command(paths[1])
+    assert last.wait(300) == 0, last.stderr.read()
+    files = [(path.parent / "trained.onnx").read_bytes() for path in paths]
+    assert files[0] == files[1]
+    reports = [json.loads((path.parent / "report.json").read_text()) for path in paths]
+    curves = [[epoch["accuracy"] for epoch in report["epochs"]] for report in reports]
+    assert curves[0] == curves[1] and len(curves[0]) == 12
+    assert reports[1]["batches"] < reports[0]["batches"] == 120
+    assert "<svg" in (paths[1].parent / "report.html").read_text()
