@@ -151,6 +151,9 @@ impl Engine {
     /// Makes OTs, `ots[i]` that party `i` sends, to be consumed by later calls.
     pub fn prepare(&mut self, ots: [Demand; 2]) -> Result<(), Error> {
         if let Mode::Live(live) = &mut self.0 {
+            // First, so that old and new ones do not take memory together.
+            live.outgoing.iter_mut().for_each(Outgoing::forget);
+            live.incoming.iter_mut().for_each(Incoming::forget);
             let (send, recv) = (ots[live.party.id()], ots[live.peer()]);
             let made = live.source.extend(&mut live.party, &send, &recv)?;
             for (stock, sent) in live.outgoing.iter_mut().zip(made.sent) {

@@ -51,13 +51,21 @@ impl Taken {
     }
 }
 
+/// Leaves what was not consumed, in memory of its own; nothing stays of the rest.
+fn rest(blocks: &mut Vec<Block>, at: &mut usize, origin: &mut u64) {
+    let left = blocks.split_off(*at);
+    blocks.zeroize();
+    *origin += *at as u64;
+    *at = 0;
+    *blocks = left;
+}
+
 /// What is left, and after it what was made.
-fn joined(mut rest: Vec<Block>, made: Vec<Block>) -> Vec<Block> {
-    if rest.is_empty() {
-        return made;
+fn join(left: &mut Vec<Block>, made: Vec<Block>) {
+    match left.is_empty() {
+        true => *left = made,
+        false => left.extend(made),
     }
-    rest.extend(made);
-    rest
 }
 
 /// Takes `n` of the `len` of a stock, of which `at` are taken.
@@ -88,13 +96,14 @@ impl Outgoing {
         }
     }
 
-    /// Adds what was made and forgets what was consumed.
+    /// Forgets what was consumed.
+    pub fn forget(&mut self) {
+        rest(&mut self.blocks, &mut self.at, &mut self.origin);
+    }
+
+    /// Adds what was made.
     pub fn add(&mut self, made: Vec<Block>) {
-        self.origin += self.at as u64;
-        let rest = self.blocks.split_off(self.at);
-        self.blocks.zeroize();
-        self.at = 0;
-        self.blocks = joined(rest, made);
+        join(&mut self.blocks, made);
     }
 
     /// Takes the next `n` for the step.
@@ -129,22 +138,23 @@ impl Incoming {
         }
     }
 
-    /// The range of the choices of some of its OTs.
+    /// The choices of some of its OTs.
     fn choices(&self, start: usize, n: usize) -> Bits {
         let m = self.index_bits as usize;
         self.choices.slice(start * m, n * m)
     }
 
-    /// Adds what was made and forgets what was consumed.
-    pub fn add(&mut self, made: Received) {
-        self.origin += self.at as u64;
+    /// Forgets what was consumed.
+    pub fn forget(&mut self) {
         let left = self.blocks.len() - self.at;
-        let rest = self.blocks.split_off(self.at);
-        self.blocks.zeroize();
-        let choices = self.choices(self.at, left);
-        self.at = 0;
-        self.blocks = joined(rest, made.blocks);
-        self.choices = Bits::concat(&[&choices, &made.choices]);
+        self.choices = self.choices(self.at, left);
+        rest(&mut self.blocks, &mut self.at, &mut self.origin);
+    }
+
+    /// Adds what was made.
+    pub fn add(&mut self, made: Received) {
+        join(&mut self.blocks, made.blocks);
+        self.choices = Bits::concat(&[&self.choices, &made.choices]);
     }
 
     /// Takes the next `n` for the step.
@@ -177,5 +187,41 @@ impl Drop for Outgoing {
 impl Drop for Incoming {
     fn drop(&mut self) {
         self.blocks.zeroize();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_consumed_keeps_its_number_when_the_rest_is_forgotten() {
+        let (mut sent, mut received) = (Outgoing::new(1), Incoming::new(1));
+        let mut number = 0;
+        for made in [10_usize, 7, 0, 9] {
+            let blocks: Vec<Block> = (0..made).map(|i| (number + i) as Block).collect();
+            let choices = Bits::from_fn(made, |i| blocks[i] % 2 == 1);
+            number += made;
+            sent.forget();
+            received.forget();
+            sent.add(blocks.clone());
+            received.add(Received { choices, blocks });
+            let taken = [sent.take("a", 4), received.take("a", 4)];
+            let [out, of] = taken.map(|taken| taken.expect("there are as many"));
+            let (first, blocks) = sent.get(out);
+            // The top byte is the kind.
+            let number_of = |first: u64| first & ((1 << 56) - 1);
+            assert!(
+                (blocks.iter())
+                    .zip(number_of(first)..)
+                    .all(|(b, i)| *b == i.into())
+            );
+            let (same, choices, same_blocks) = received.get(of);
+            assert_eq!((first, blocks), (same, same_blocks));
+            assert!((0..4).all(|i| choices.get(i) == ((first as usize + i) % 2 == 1)));
+        }
+        assert_eq!((sent.consumed(), received.consumed()), (16, 16));
+        sent.forget();
+        assert_eq!(sent.blocks.len(), 10);
     }
 }
