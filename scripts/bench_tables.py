@@ -45,7 +45,7 @@ def sent(phase):
 def relu(n, ring, repeat):
     """One line of the table of ReLUs."""
     before = peak()
-    r = tacit.bench("relu", n, ring=ring, repeat=repeat)
+    r = tacit.bench("relu", n, chunk=n, ring=ring, repeat=repeat)
     return [
         f"{n:,}", ring, f"{r.online['seconds']:.4f}", f"{r.offline['seconds']:.4f}",
         r.online["rounds"], f"{sent(r.online) / n:.2f}", f"{sent(r.offline) / n:.2f}",

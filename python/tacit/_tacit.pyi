@@ -42,6 +42,7 @@ class Compiled:
 def bench(
     op: str,
     n: int,
+    chunk: int | None,
     ring: int | None,
     field: int | None,
     fraction_bits: int | None,

@@ -101,13 +101,13 @@ def sirnn(
 
 
 def measure(op: str, n: int, ot: str, repeat: int) -> Report:
-    """An operation under SiRnn, with numbers as wide as the paper's."""
+    """An operation under SiRnn, whole, with numbers as wide as the paper's."""
     numbers = {"ring": RING, "fraction_bits": TRUNCATED}
     if op in FUNCTIONS:
         numbers = {"precision": PRECISION, "fraction_bits": TRUNCATED}
     elif op in ("drelu", "relu", "maxpool", "compare"):
         numbers = {"ring": RING}
-    return bench(op, n, protocol="sirnn", ot=ot, repeat=repeat, **numbers)
+    return bench(op, n, chunk=n, protocol="sirnn", ot=ot, repeat=repeat, **numbers)
 
 
 def _row(op: str, ot: str, n: int, repeat: int) -> dict[str, Any]:

@@ -56,7 +56,8 @@ def bicoptor2(
 
 
 def _row(op: str, network: str, n: int, sharing: str, repeat: int) -> dict[str, Any]:
-    where = {"network": NETWORKS[network], "ring": 64, "repeat": repeat}
+    # Whole, since a chunk has hops of its own.
+    where = {"network": NETWORKS[network], "ring": 64, "repeat": repeat, "chunk": n}
     keys = {"key_bits": KEY_BITS, "fraction_bits": FRACTION_BITS}
     falcon = bench(op, n, protocol="falcon", **where)
     bicoptor = bench(op, n, protocol="bicoptor", sharing=sharing, **keys, **where)

@@ -176,6 +176,7 @@ def bench(
     op: str,
     n: int,
     *,
+    chunk: int | None = None,
     ring: int | None = None,
     field: int | None = None,
     fraction_bits: int | None = None,
@@ -188,8 +189,9 @@ def bench(
 ) -> Report:
     """Measures one operation on random data, all parties in this process.
 
-    The figures are medians; a wrong result is an error. Sharing the operands and opening the
-    result are not counted.
+    A large operation is prepared, run and checked in chunks, so that its memory is theirs; it
+    costs what they cost one after the other. The figures are medians; a wrong result is an error.
+    Sharing the operands and opening the result are not counted.
 
     Parameters
     ----------
@@ -199,6 +201,9 @@ def bench(
         images through LeNet's second convolution; `maxpool`: `n` windows of 2 x 2.
     n
         The operation's size.
+    chunk
+        As much of `n` as runs at a time: when not given, as much as all parties together hold in
+        about 256 MiB. `matmul` is never cut.
     ring, field
         As for :func:`tacit.compile`.
     fraction_bits
@@ -222,6 +227,7 @@ def bench(
     report = _tacit.bench(
         op=op,
         n=n,
+        chunk=chunk,
         ring=ring,
         field=field,
         fraction_bits=fraction_bits,

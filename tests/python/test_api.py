@@ -210,6 +210,37 @@ def test_bench(op):
     assert report.online["seconds"] > 0
 
 
+def test_bench_in_chunks():
+    """What they cost adds up, and the callback hears of each."""
+    told = []
+
+    def listen(*step):
+        told.append(step)
+
+    where = {"ring": 32, "repeat": 1}
+    cut = tacit.bench("relu", 100, chunk=40, progress=listen, **where)
+    parts = [tacit.bench("relu", n, **where) for n in (40, 40, 20)]
+    for phase in ("offline", "online"):
+        costs = [getattr(part, phase) for part in parts]
+        metered = getattr(cut, phase)
+        assert metered["rounds"] == sum(cost["rounds"] for cost in costs)
+        sent = zip(*(cost["bytes_sent"] for cost in costs), strict=True)
+        assert metered["bytes_sent"] == [sum(each) for each in sent]
+    words = [f"relu, chunk {i} of 3" for i in (1, 1, 2, 2, 3, 3)]
+    assert told == list(zip(["offline", "online"] * 3, words, range(6), [6] * 6, strict=True))
+    assert cut.batch == 40 and "batches of 40" in str(cut)
+    whole = [tacit.bench("relu", 100, chunk=chunk, **where) for chunk in (None, 100, 10**6)]
+    assert [report.batch for report in whole] == [100] * 3
+    assert len({tuple(report.online["bytes_sent"]) for report in whole}) == 1
+
+
+def test_chunks_that_cannot_be_are_refused():
+    with pytest.raises(tacit.TacitError, match="chunk 0: give at least 1"):
+        tacit.bench("relu", 10, chunk=0)
+    with pytest.raises(tacit.TacitError, match="'matmul' is not cut; leave it out"):
+        tacit.bench("matmul", 10, chunk=5)
+
+
 def test_bench_between_several_parties():
     report = tacit.bench("relu", 16, protocol="clear", parties=4)
     assert (report.parties, report.ring) == (4, 64)

@@ -157,6 +157,7 @@ fn bench(
     py: Python<'_>,
     op: &str,
     n: usize,
+    chunk: Option<usize>,
     ring: Option<u32>,
     field: Option<u32>,
     fraction_bits: Option<u32>,
@@ -170,6 +171,7 @@ fn bench(
     let options = BenchOptions {
         op,
         n,
+        chunk,
         ring,
         field,
         fraction_bits,

@@ -32,13 +32,9 @@ fn relu<const RING: u32>(bencher: Bencher, n: usize) {
     let options = BenchOptions {
         op: "relu",
         n,
+        chunk: Some(n),
         ring: Some(RING),
-        field: None,
-        fraction_bits: None,
-        precision: None,
-        key_bits: None,
-        as_printed_insecure: false,
-        repeat: 1,
+        ..BenchOptions::default()
     };
     bencher
         .counter(ItemsCount::new(n))

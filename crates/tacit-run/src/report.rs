@@ -1,5 +1,7 @@
 //! What a run cost, and how good its result is.
 
+use std::iter::Sum;
+
 use serde::{Deserialize, Serialize};
 use tacit_nn::Plan;
 use tacit_nn::plan::numbers;
@@ -17,6 +19,21 @@ pub struct PhaseReport {
     pub rounds: u32,
     /// Payload bytes sent by party 0, 1, ...
     pub bytes_sent: Vec<u64>,
+}
+
+/// One after the other: everything adds up.
+impl Sum for PhaseReport {
+    fn sum<I: Iterator<Item = Self>>(phases: I) -> Self {
+        let sum = phases.reduce(|mut sum, phase| {
+            sum.seconds += phase.seconds;
+            sum.rounds += phase.rounds;
+            for (sum, bytes) in sum.bytes_sent.iter_mut().zip(phase.bytes_sent) {
+                *sum += bytes;
+            }
+            sum
+        });
+        sum.unwrap_or_default()
+    }
 }
 
 /// The cost of one layer in the online phase, all batches together.

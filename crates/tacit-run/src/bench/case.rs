@@ -1,5 +1,7 @@
 //! One operation with its size, its operands and its right result.
 
+use std::ops::Range;
+
 use tacit_algebra::Prg;
 use tacit_nn::plan::{KeyBitsChoice, Keys, numbers};
 use tacit_protocols::machine::{Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand};
@@ -133,6 +135,11 @@ impl Case {
         })
     }
 
+    /// The same of another size.
+    pub(super) fn of(&self, n: usize) -> Self {
+        Case { n, ..*self }
+    }
+
     fn matmul(&self) -> MatMul {
         let n = self.n;
         MatMul { m: n, k: n, n }
@@ -167,6 +174,28 @@ impl Case {
             Op::Maxpool => [n.checked_mul(4)?, 0, n],
             _ => [n, 0, n],
         })
+    }
+
+    /// The first element of the result in a chunk that starts at `first`.
+    pub(super) fn result_start(&self, first: usize) -> usize {
+        self.lens().unwrap_or_default()[2] / self.n * first
+    }
+
+    /// Where the elements of an operand lie that a chunk needs.
+    pub(super) fn parts(
+        &self,
+        which: usize,
+        chunk: &Range<usize>,
+    ) -> impl Iterator<Item = Range<usize>> {
+        let (n, len) = (self.n, self.lens().unwrap_or_default()[which]);
+        let (count, each, chunk) = match (self.op, which) {
+            // Every image meets all weights.
+            (Op::Conv, 1) => (1, len, 0..1),
+            // Element j of window i is number j n + i.
+            (Op::Maxpool, 0) => (4, 1, chunk.clone()),
+            _ => (1, len / n, chunk.clone()),
+        };
+        (0..count).map(move |j| (j * n + chunk.start) * each..(j * n + chunk.end) * each)
     }
 
     /// The magnitude of the operands: as large as the ring or field holds without a
@@ -262,10 +291,15 @@ impl Case {
     }
 
     /// The number of large errors that the truncation, or of wrong signs that the comparison as
-    /// printed is known for; any other wrong result is an
+    /// printed is known for in a part of the result from `first` on; any other wrong result is an
     /// error. Without truncation the result is exact but for dropped key bits; a function is as
     /// exact as it states, and so is what it is compared with.
-    pub(super) fn compare(&self, result: &[i64], right: Expected) -> Result<usize, Error> {
+    pub(super) fn compare(
+        &self,
+        result: &[i64],
+        first: usize,
+        right: Expected,
+    ) -> Result<usize, Error> {
         let tolerance = right.tolerance;
         let truncates = self.trunc > 0;
         let rounding = |expected: i64| match &self.function {
@@ -275,14 +309,14 @@ impl Case {
         };
         let large = 1u64 << (self.width - self.trunc - 1);
         let mut large_errors = 0;
-        for (index, (&got, &expected)) in result.iter().zip(right.result).enumerate() {
+        for (index, (&got, &expected)) in (first..).zip(result.iter().zip(&right.result[first..])) {
             let error = got.abs_diff(expected);
             let sign = matches!(self.op, Op::Drelu | Op::Relu | Op::Maxpool);
             let wrong_sign = tolerance.wrong_signs && sign && error > 0;
             if wrong_sign || truncates && tolerance.large_errors && error >= large {
                 large_errors += 1;
             } else if error > rounding(expected)
-                && !self.for_dropped_bits(right.operands[0][index], got, expected)
+                && !self.for_dropped_bits(right.operands[0].get(index), got, expected)
             {
                 let op = self.op.name().into();
                 return Err(Error::WrongResult {
@@ -298,12 +332,12 @@ impl Case {
 
     /// Whether `got`, of the operand `x`, is an answer that dropped key bits allow: a negative
     /// number that is lost with them may be taken for positive.
-    fn for_dropped_bits(&self, x: i64, got: i64, expected: i64) -> bool {
+    fn for_dropped_bits(&self, x: Option<&i64>, got: i64, expected: i64) -> bool {
         let lost = (1i64 << self.keys.dropped) - 1;
-        let passes = (-lost..0).contains(&x);
+        let passes = x.filter(|x| (-lost..0).contains(*x));
         match self.op {
-            Op::Drelu => passes && got == 1,
-            Op::Relu => passes && got == x,
+            Op::Drelu => passes.is_some() && got == 1,
+            Op::Relu => passes == Some(&got),
             // A maximum of four comes of two comparisons.
             Op::Maxpool => (0..=2 * lost).contains(&(expected - got)),
             _ => false,

@@ -1,24 +1,24 @@
 //! Single operations, measured on random values and checked against clear text.
 
 mod case;
+mod chunks;
 mod function;
+mod trial;
 
-use tacit_net::{LinkModel, Phase, memory};
+use tacit_net::{LinkModel, memory};
 use tacit_nn::plan::Order;
 use tacit_protocols::bicoptor::Form;
-use tacit_protocols::machine::{Audience, Call, Machine};
-use tacit_protocols::mixed::lowered;
 
-use case::{Case, Computed, Expected, Operands};
+use case::{Case, Expected, Operands};
+use chunks::Chunks;
+use trial::Trial;
 
-use crate::job::level;
 use crate::local::in_threads;
 use crate::protocol::Instance;
-use crate::registry::{self, Program};
+use crate::registry;
 use crate::report::{LayerReport, PhaseReport};
 use crate::settings::{Named, asked_width};
 use crate::terms::Terms;
-use crate::totals::{Metered, combine, exchange};
 use crate::{Error, Progress, Protocol, Report, Settings, key_bits};
 
 /// The operations that [`bench()`] knows, each with what its size `n` means.
@@ -42,12 +42,15 @@ pub const OPERATIONS: [(&str, &str); 13] = [
 ];
 
 /// What is measured.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct BenchOptions<'a> {
     /// One of [`OPERATIONS`].
     pub op: &'a str,
     /// Its size.
     pub n: usize,
+    /// As much of the size as is prepared, run and checked at a time, all but `matmul`; by default
+    /// as much as all parties together hold in about 256 MiB.
+    pub chunk: Option<usize>,
     /// Bits of the ring, 32 or 64; what the protocol computes in by default if neither this nor
     /// `field` is given.
     pub ring: Option<u32>,
@@ -63,13 +66,14 @@ pub struct BenchOptions<'a> {
     pub key_bits: Option<&'a str>,
     /// Whether signs are taken as Bicoptor's paper prints it, which errs and leaks: for the cost.
     pub as_printed_insecure: bool,
-    /// The number of runs.
+    /// The number of runs, at least one.
     pub repeat: usize,
 }
 
 /// Measures one operation `repeat` times between parties in this process, each time with fresh
-/// correlated randomness. The report has the median of the times; a wrong result is an error.
-/// Sharing the operands and opening the result is not part of the figures.
+/// correlated randomness, and in chunks if it is large. A run costs what its chunks cost one after
+/// the other; the report has the median of the runs. A wrong result is an error. Sharing the
+/// operands and opening the result is not part of the figures.
 pub fn bench(
     options: &BenchOptions,
     settings: &Settings,
@@ -95,12 +99,14 @@ pub fn bench(
         );
         return Err(Error::setting("truncation", why));
     }
+    let chunks = Chunks::new(&case, options.chunk, instance)?;
     let operands = case.operands()?;
-    let expected = in_the_clear(&case, &operands)?;
+    let expected = in_the_clear(&case, chunks, &operands)?;
     let mesh = memory::mesh(instance.parties, &instance.link, settings.timeout);
     let ends = in_threads(mesh, observe, |party, observe| {
         let trial = Trial {
             case: &case,
+            chunks,
             operands: (party.id() == 0).then_some(&operands),
             expected: Some(Expected {
                 operands: &operands,
@@ -118,13 +124,13 @@ pub fn bench(
         .next()
         .map(|end| end.runs)
         .unwrap_or_default();
-    Ok(report(&case, &terms, &runs, large))
+    Ok(report(&case, chunks, &terms, &runs, large))
 }
 
 /// What the case gives in the clear, by the protocol that is the oracle of the others. For a field
 /// it computes in the next larger ring, which is the same as long as nothing overflows, and for a
 /// function within its tolerance.
-fn in_the_clear(case: &Case, operands: &Operands) -> Result<Vec<i64>, Error> {
+fn in_the_clear(case: &Case, chunks: Chunks, operands: &Operands) -> Result<Vec<i64>, Error> {
     let settings = Settings {
         protocol: <&Protocol>::parse("clear")?,
         ..Settings::default()
@@ -133,6 +139,7 @@ fn in_the_clear(case: &Case, operands: &Operands) -> Result<Vec<i64>, Error> {
     let instance = Instance::new(&settings, Some(case.width))?;
     let trial = Trial {
         case: &case,
+        chunks,
         operands: Some(operands),
         expected: None,
         repeat: 1,
@@ -146,7 +153,13 @@ fn in_the_clear(case: &Case, operands: &Operands) -> Result<Vec<i64>, Error> {
 }
 
 /// The medians of the runs.
-fn report(case: &Case, terms: &Terms, runs: &[[PhaseReport; 2]], large_errors: usize) -> Report {
+fn report(
+    case: &Case,
+    chunks: Chunks,
+    terms: &Terms,
+    runs: &[[PhaseReport; 2]],
+    large_errors: usize,
+) -> Report {
     let median = |phase: usize| {
         let mut runs: Vec<&PhaseReport> = runs.iter().map(|run| &run[phase]).collect();
         runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
@@ -174,7 +187,7 @@ fn report(case: &Case, terms: &Terms, runs: &[[PhaseReport; 2]], large_errors: u
     Report {
         fraction_bits: case.trunc,
         images: runs.len(),
-        batch: case.n,
+        batch: chunks.size,
         offline,
         online,
         layers: vec![layer],
@@ -185,98 +198,6 @@ fn report(case: &Case, terms: &Terms, runs: &[[PhaseReport; 2]], large_errors: u
             .collect(),
         ..Report::empty(terms)
     }
-}
-
-/// One party's runs of a case.
-struct Trial<'a> {
-    case: &'a Case,
-    operands: Option<&'a Operands>,
-    expected: Option<Expected<'a>>,
-    repeat: usize,
-    observe: &'a mut dyn FnMut(Progress) -> bool,
-}
-
-/// What a trial ends with.
-struct Ending {
-    /// The offline and online cost of every run.
-    runs: Vec<[PhaseReport; 2]>,
-    result: Vec<i64>,
-    large_errors: usize,
-}
-
-impl Program for Trial<'_> {
-    type Output = Ending;
-
-    fn run<M: Machine>(self, machine: &mut M) -> Result<Ending, Error> {
-        let case = self.case;
-        machine.party().set_phase(Phase::Setup);
-        machine.party().set_layer("operands");
-        let share = |machine: &mut M, which: usize| {
-            let n = case.lens().unwrap_or_default()[which];
-            machine.input(0, n, self.operands.map(|o| o[which].as_slice()))
-        };
-        let operands = [share(machine, 0)?, share(machine, 1)?];
-        let mut own: Vec<[Metered; 2]> = Vec::new();
-        let (mut result, mut large_errors) = (Vec::new(), 0);
-        let expected_len = case.lens().unwrap_or_default()[2];
-        for batch in 0..self.repeat {
-            let progress = Progress {
-                phase: "online",
-                layer: case.op.name(),
-                index: 0,
-                layers: 1,
-                batch,
-                batches: self.repeat,
-            };
-            if !(self.observe)(progress) {
-                return Err(Error::Cancelled);
-            }
-            level(machine.party())?;
-            let before = Metered::phase(machine.party(), Phase::Offline);
-            let calls = lowered(&case.calls(), machine.cost_model())?;
-            machine.prepare(&calls)?;
-            let offline = Metered::phase(machine.party(), Phase::Offline).since(before);
-            level(machine.party())?;
-            machine.party().set_phase(Phase::Online);
-            machine.party().set_layer(case.op.name());
-            let before = Metered::phase(machine.party(), Phase::Online);
-            let computed = case.run(machine, &operands)?;
-            let online = Metered::phase(machine.party(), Phase::Online).since(before);
-            own.push([offline, online]);
-            result = open(machine, computed, expected_len)?;
-            if let Some(expected) = self.expected {
-                large_errors += case.compare(&result, expected)?;
-            }
-        }
-        let all = exchange(machine.party(), own)?;
-        let run = |i: usize, phase: usize| {
-            combine(
-                all.iter()
-                    .map(|runs| runs.get(i).map(|run| run[phase]).unwrap_or_default()),
-            )
-        };
-        Ok(Ending {
-            runs: (0..self.repeat).map(|i| [run(i, 0), run(i, 1)]).collect(),
-            result,
-            large_errors,
-        })
-    }
-}
-
-/// Opens a result to all, outside the figures.
-fn open<M: Machine>(machine: &mut M, computed: Computed<M>, n: usize) -> Result<Vec<i64>, Error> {
-    let words = match computed {
-        Computed::Words(words) => words,
-        Computed::Bits(bits) => {
-            machine.prepare(&[Call::Select { n }])?;
-            let (zeros, ones) = (machine.constant(&vec![0; n]), machine.constant(&vec![1; n]));
-            machine.select(&bits, &zeros, &ones)?
-        }
-    };
-    machine.party().set_phase(Phase::Setup);
-    machine.party().set_layer("result");
-    let opened = machine.reveal(&words, Audience::All)?;
-    Ok(opened.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -294,14 +215,14 @@ mod tests {
         BenchOptions {
             op,
             n,
-            ring: None,
-            field: None,
-            fraction_bits: None,
-            precision: None,
             key_bits,
-            as_printed_insecure: false,
-            repeat: 1,
+            ..BenchOptions::default()
         }
+    }
+
+    fn whole(case: &Case) -> Chunks {
+        let (n, size) = (case.n, case.n);
+        Chunks { n, size }
     }
 
     #[test]
@@ -311,17 +232,17 @@ mod tests {
             let narrow = Case::new(&options, 31, 30).expect("a case");
             let wide = narrow.over(64).expect("a case");
             let operands = narrow.operands().expect("operands");
-            let clear = |case| in_the_clear(case, &operands).expect("a result");
+            let clear = |case| in_the_clear(case, whole(case), &operands).expect("a result");
             let right = Expected {
                 operands: &operands,
                 result: &clear(&wide),
                 tolerance: EXACT,
             };
-            let same = narrow.compare(&clear(&narrow), right);
+            let same = narrow.compare(&clear(&narrow), 0, right);
             assert!(same.is_ok(), "{op}: {same:?}");
             let case = Case::new(&options, 61, 60).expect("a case");
             let operands = case.operands().expect("operands");
-            let result = in_the_clear(&case, &operands).expect("a result");
+            let result = in_the_clear(&case, whole(&case), &operands).expect("a result");
             assert!(result.iter().all(|v| v.unsigned_abs() < 1 << 60), "{op}");
         }
     }
@@ -357,7 +278,7 @@ mod tests {
                 result: &[expected],
                 tolerance: EXACT,
             };
-            case.compare(&[got], right).is_ok()
+            case.compare(&[got], 0, right).is_ok()
         };
         assert_eq!(
             x.map(|x| accepts("drelu", 0, x, 1)),
@@ -371,6 +292,31 @@ mod tests {
         assert!(!accepts("relu", 0, -5, -4) && !accepts("drelu", 1, 3, 0));
         assert!(accepts("maxpool", 9, 0, 9 - 2 * 65_535));
         assert!(!accepts("maxpool", 9, 0, 8 - 2 * 65_535) && !accepts("maxpool", 9, 0, 10));
+    }
+
+    /// Of a convolution, whose results are more than its operands; the element is the whole's.
+    #[test]
+    fn a_wrong_element_of_a_chunk_is_named() {
+        let case = Case::new(&options("conv", 2, None), 64, 63).expect("a case");
+        let operands = case.operands().expect("operands");
+        let right = Expected {
+            operands: &operands,
+            result: &vec![0; 6400],
+            tolerance: EXACT,
+        };
+        let result = [vec![0; 3199], vec![7]].concat();
+        let error = case.compare(&result, case.result_start(1), right);
+        assert!(
+            matches!(
+                error,
+                Err(Error::WrongResult {
+                    index: 6399,
+                    got: 7,
+                    ..
+                })
+            ),
+            "{error:?}"
+        );
     }
 
     #[test]

@@ -1,19 +1,15 @@
 //! Single operations are measured, and their results checked.
 
 use crate::common::quiet;
-use tacit_run::{BenchOptions, OPERATIONS, Report, Settings, bench};
+use tacit_run::{BenchOptions, Error, OPERATIONS, Report, Settings, bench};
 
 fn measure(op: &str, n: usize, ring: u32, run: &str) -> Report {
     let options = BenchOptions {
         op,
         n,
         ring: Some(ring),
-        field: None,
-        fraction_bits: None,
-        precision: None,
-        key_bits: None,
-        as_printed_insecure: false,
         repeat: 3,
+        ..BenchOptions::default()
     };
     let settings = Settings::from_json(run).unwrap_or_else(|e| panic!("{e}"));
     bench(&options, &settings, &mut quiet).unwrap_or_else(|e| panic!("{op}: {e}"))
@@ -46,13 +42,8 @@ fn functions_are_measured_over_fields_too() {
             let options = BenchOptions {
                 op,
                 n: 300,
-                ring: None,
                 field: Some(field),
-                fraction_bits: None,
-                precision: None,
-                key_bits: None,
-                as_printed_insecure: false,
-                repeat: 1,
+                ..BenchOptions::default()
             };
             let settings = r#"{"protocol": "shamir", "parties": 5}"#;
             let settings = Settings::from_json(settings).unwrap_or_else(|e| panic!("{e}"));
@@ -80,6 +71,55 @@ fn figures_are_of_one_run_and_of_the_operation_alone() {
 }
 
 #[test]
+fn every_chunk_of_every_run_is_told() {
+    let options = BenchOptions {
+        op: "relu",
+        n: 10,
+        chunk: Some(4),
+        repeat: 2,
+        ..BenchOptions::default()
+    };
+    let mut told = Vec::new();
+    let report = bench(&options, &Settings::default(), &mut |p| {
+        assert_eq!(p.batches, 6);
+        told.push((p.batch, p.phase, p.layer.to_string(), p.steps()));
+        true
+    });
+    assert_eq!(report.expect("a report").batch, 4);
+    for (batch, of_batch) in told.chunks(2).enumerate() {
+        let words = format!(
+            "relu, chunk {} of 3, run {} of 2",
+            batch % 3 + 1,
+            batch / 3 + 1
+        );
+        for (step, (phase, (index, told, layer, steps))) in
+            ["offline", "online"].into_iter().zip(of_batch).enumerate()
+        {
+            assert_eq!((*index, *told, layer), (batch, phase, &words));
+            assert_eq!(*steps, (2 * batch + step, 12));
+        }
+    }
+    assert_eq!(told.len(), 12);
+}
+
+#[test]
+fn a_run_is_cancelled_between_chunks() {
+    let options = BenchOptions {
+        op: "sigmoid",
+        n: 10,
+        chunk: Some(4),
+        ..BenchOptions::default()
+    };
+    let mut seen = 0;
+    let ended = bench(&options, &Settings::default(), &mut |p| {
+        seen = p.batch;
+        p.batch < 1
+    });
+    let error = ended.expect_err("cancelled");
+    assert_eq!((seen, error.to_string()), (1, Error::Cancelled.to_string()));
+}
+
+#[test]
 fn large_errors_of_aby3_are_counted_and_not_hidden() {
     let report = measure("trunc", 2000, 32, r#"{"truncation": "aby3"}"#);
     assert!(
@@ -98,11 +138,7 @@ fn numbers_are_the_protocols_own_unless_asked_for() {
         n: 3,
         ring,
         field,
-        fraction_bits: None,
-        precision: None,
-        key_bits: None,
-        as_printed_insecure: false,
-        repeat: 1,
+        ..BenchOptions::default()
     };
     let ended = |ring, field| bench(&options(ring, field), &Settings::default(), &mut quiet);
     let report = ended(None, None).expect("a report");
@@ -132,12 +168,8 @@ fn what_cannot_be_measured_is_named() {
             op,
             n,
             ring: Some(ring),
-            field: None,
             fraction_bits: Some(fraction_bits),
-            precision: None,
-            key_bits: None,
-            as_printed_insecure: false,
-            repeat: 1,
+            ..BenchOptions::default()
         };
         let settings = Settings::from_json(run).unwrap_or_else(|e| panic!("{e}"));
         bench(&options, &settings, &mut quiet)
@@ -153,4 +185,15 @@ fn what_cannot_be_measured_is_named() {
     assert!(refused("matmul", usize::MAX, 32).contains("no tensor may"));
     assert!(refused("relu", 1, 16).contains("ring of 16 bits"));
     assert!(refused("relu", 1, 8).contains("8 bits"));
+    let options = BenchOptions {
+        op: "relu",
+        n: 3,
+        chunk: Some(0),
+        ..BenchOptions::default()
+    };
+    let zero = bench(&options, &Settings::default(), &mut quiet).expect_err("refused");
+    assert!(
+        zero.to_string().contains("chunk 0: give at least 1"),
+        "{zero}"
+    );
 }

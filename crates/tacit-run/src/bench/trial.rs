@@ -1,0 +1,246 @@
+//! One party's runs of a case, chunk after chunk.
+
+use std::ops::Range;
+
+use tacit_net::Phase;
+use tacit_protocols::machine::{Audience, Call, Machine};
+use tacit_protocols::mixed::lowered;
+
+use super::case::{Case, Computed, Expected, Operands};
+use super::chunks::Chunks;
+use crate::job::{Observer, level};
+use crate::registry::Program;
+use crate::report::PhaseReport;
+use crate::settings::Named;
+use crate::totals::{Metered, combine, exchange};
+use crate::{Error, Progress};
+
+/// One party's runs of a case.
+pub(super) struct Trial<'a> {
+    pub case: &'a Case,
+    pub chunks: Chunks,
+    /// Of the party that shares them.
+    pub operands: Option<&'a Operands>,
+    /// What results are held against; without it they are kept.
+    pub expected: Option<Expected<'a>>,
+    pub repeat: usize,
+    pub observe: Observer<'a>,
+}
+
+/// What a trial ends with.
+pub(super) struct Ending {
+    /// The offline and online cost of every run.
+    pub runs: Vec<[PhaseReport; 2]>,
+    /// The results of all runs, if there is nothing to hold them against.
+    pub result: Vec<i64>,
+    pub large_errors: usize,
+}
+
+/// The offline and online cost of a chunk at one party.
+type Costs = [Metered; 2];
+
+impl Program for Trial<'_> {
+    type Output = Ending;
+
+    fn run<M: Machine>(mut self, machine: &mut M) -> Result<Ending, Error> {
+        let operands = self.share(machine)?;
+        let mut own: Vec<Costs> = Vec::new();
+        let (mut result, mut large_errors) = (Vec::new(), 0);
+        for run in 0..self.repeat {
+            for (number, chunk) in self.chunks.ranges().enumerate() {
+                let first = self.case.result_start(chunk.start);
+                let (costs, values) = self.chunk(machine, &operands, [run, number], chunk)?;
+                own.push(costs);
+                match self.expected {
+                    Some(right) => large_errors += self.case.compare(&values, first, right)?,
+                    None => result.extend(values),
+                }
+            }
+        }
+        let all = exchange(machine.party(), own)?;
+        let cost = |index: usize, phase: usize| {
+            let of_party = |costs: &Vec<Costs>| costs.get(index).map(|costs| costs[phase]);
+            combine(all.iter().map(|costs| of_party(costs).unwrap_or_default()))
+        };
+        let count = self.chunks.count();
+        let sum = |run: usize, phase| (0..count).map(|i| cost(run * count + i, phase)).sum();
+        Ok(Ending {
+            runs: (0..self.repeat)
+                .map(|run| [sum(run, 0), sum(run, 1)])
+                .collect(),
+            result,
+            large_errors,
+        })
+    }
+}
+
+impl Trial<'_> {
+    /// Shares the operands whole, outside the figures.
+    fn share<M: Machine>(&self, machine: &mut M) -> Result<[M::Share; 2], Error> {
+        machine.party().set_phase(Phase::Setup);
+        machine.party().set_layer("operands");
+        let lens = self.case.lens().unwrap_or_default();
+        let mut share = |which: usize| {
+            let values = self.operands.map(|operands| operands[which].as_slice());
+            machine.input(0, lens[which], values)
+        };
+        Ok([share(0)?, share(1)?])
+    }
+
+    /// Prepares, runs and opens a chunk, of which `at` is the run's number and its own.
+    fn chunk<M: Machine>(
+        &mut self,
+        machine: &mut M,
+        operands: &[M::Share; 2],
+        at: [usize; 2],
+        chunk: Range<usize>,
+    ) -> Result<(Costs, Vec<i64>), Error> {
+        let case = self.case.of(chunk.len());
+        let cut;
+        let operands = match self.chunks.count() {
+            1 => operands,
+            _ => {
+                cut = self.cut(machine, operands, &chunk);
+                &cut
+            }
+        };
+        self.tell("offline", at)?;
+        level(machine.party())?;
+        let before = Metered::phase(machine.party(), Phase::Offline);
+        let calls = lowered(&case.calls(), machine.cost_model())?;
+        machine.prepare(&calls)?;
+        let offline = Metered::phase(machine.party(), Phase::Offline).since(before);
+        self.tell("online", at)?;
+        level(machine.party())?;
+        machine.party().set_phase(Phase::Online);
+        machine.party().set_layer(case.op.name());
+        let before = Metered::phase(machine.party(), Phase::Online);
+        let computed = case.run(machine, operands)?;
+        let online = Metered::phase(machine.party(), Phase::Online).since(before);
+        let result = open(machine, computed, case.lens().unwrap_or_default()[2])?;
+        Ok(([offline, online], result))
+    }
+
+    /// What a chunk needs of the operands. Local.
+    fn cut<M: Machine>(
+        &self,
+        machine: &mut M,
+        operands: &[M::Share; 2],
+        chunk: &Range<usize>,
+    ) -> [M::Share; 2] {
+        [0, 1].map(|which| {
+            let parts: Vec<M::Share> = (self.case.parts(which, chunk))
+                .map(|part| machine.slice(&operands[which], part))
+                .collect();
+            machine.concat(&parts.iter().collect::<Vec<_>>())
+        })
+    }
+
+    fn tell(&mut self, phase: &'static str, [run, chunk]: [usize; 2]) -> Result<(), Error> {
+        let (chunks, repeat) = (self.chunks.count(), self.repeat);
+        let of_several = |what: &str, number: usize, count: usize| match count {
+            1 => String::new(),
+            _ => format!(", {what} {} of {count}", number + 1),
+        };
+        let layer = [
+            self.case.op.name(),
+            &of_several("chunk", chunk, chunks),
+            &of_several("run", run, repeat),
+        ]
+        .concat();
+        let progress = Progress {
+            phase,
+            layer: &layer,
+            index: 0,
+            layers: 1,
+            batch: run * chunks + chunk,
+            batches: repeat * chunks,
+        };
+        match (self.observe)(progress) {
+            true => Ok(()),
+            false => Err(Error::Cancelled),
+        }
+    }
+}
+
+/// Opens a result to all, outside the figures.
+fn open<M: Machine>(machine: &mut M, computed: Computed<M>, n: usize) -> Result<Vec<i64>, Error> {
+    let words = match computed {
+        Computed::Words(words) => words,
+        Computed::Bits(bits) => {
+            machine.prepare(&[Call::Select { n }])?;
+            let (zeros, ones) = (machine.constant(&vec![0; n]), machine.constant(&vec![1; n]));
+            machine.select(&bits, &zeros, &ones)?
+        }
+    };
+    machine.party().set_phase(Phase::Setup);
+    machine.party().set_layer("result");
+    let opened = machine.reveal(&words, Audience::All)?;
+    Ok(opened.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use tacit_protocols::Cost;
+
+    use super::*;
+    use crate::bench::{BenchOptions, OPERATIONS, bench};
+    use crate::protocol::Instance;
+    use crate::{Settings, registry};
+
+    /// Rounds and bytes of each phase, as declared for these chunks one after the other.
+    fn declared(case: &Case, chunks: Chunks, instance: &Instance) -> [Cost; 2] {
+        let model = registry::cost(instance).expect("a cost");
+        let mut sum = [0; 2].map(|_| Cost::each(instance.parties, 0, 0));
+        for chunk in chunks.ranges() {
+            let calls = lowered(&case.of(chunk.len()).calls(), &*model).expect("calls");
+            sum[0] += &model.offline(&calls);
+            calls.iter().for_each(|call| sum[1] += &model.online(call));
+        }
+        sum
+    }
+
+    /// The results are checked by the run itself.
+    #[test]
+    fn a_run_in_chunks_is_right_and_costs_what_they_declare() {
+        for run in [
+            "{}",
+            r#"{"truncation": "exact"}"#,
+            r#"{"protocol": "bicoptor"}"#,
+            r#"{"protocol": "bicoptor", "sharing": "rss"}"#,
+            r#"{"protocol": "shamir"}"#,
+            r#"{"protocol": "sirnn"}"#,
+            r#"{"protocol": "clear", "parties": 2}"#,
+        ] {
+            let settings = Settings::from_json(run).expect("settings");
+            let instance = Instance::new(&settings, None).expect("an instance");
+            let sirnn = instance.protocol.name == "sirnn";
+            for (op, _) in OPERATIONS {
+                // One is never cut, and SiRnn's convolutions of this size take minutes.
+                if op == "matmul" || sirnn && op == "conv" {
+                    continue;
+                }
+                let (n, chunk) = if op == "conv" { (3, 2) } else { (31, 9) };
+                let options = BenchOptions {
+                    op,
+                    n,
+                    chunk: Some(chunk),
+                    repeat: 2,
+                    ..BenchOptions::default()
+                };
+                let report = bench(&options, &settings, &mut |_| true);
+                let report = report.unwrap_or_else(|e| panic!("{run}: {op}: {e}"));
+                let signs = (instance.protocol.sign_bits)(instance.width);
+                let case = Case::new(&options, instance.width, signs).expect("a case");
+                let costs = declared(&case, Chunks { n, size: chunk }, &instance);
+                for (metered, cost) in [&report.offline, &report.online].into_iter().zip(costs) {
+                    assert_eq!(metered.bytes_sent, cost.bytes, "{run}: {op}");
+                    // Of several calls the longest path may be shorter than all of theirs.
+                    let rounds = cost.rounds / 2..=cost.rounds;
+                    assert!(rounds.contains(&metered.rounds), "{run}: {op}: {metered:?}");
+                }
+                assert_eq!(report.batch, chunk);
+            }
+        }
+    }
+}
