@@ -99,6 +99,7 @@ def measure(args: argparse.Namespace) -> None:
         report = bench(
             args.op,
             args.n,
+            chunk=args.chunk,
             **where(args),
             ring=args.ring,
             field=args.field,
@@ -322,6 +323,12 @@ def parser() -> argparse.ArgumentParser:
     made = command("bench", measure, "measure one operation on random data")
     made.add_argument("op", choices=OPERATIONS)
     made.add_argument("--n", type=positive, required=True, help="size of the operation")
+    made.add_argument(
+        "--chunk",
+        type=positive,
+        metavar="N",
+        help="run so much of it at a time (default: as much as takes about 256 MiB)",
+    )
     made.add_argument("--repeat", type=positive, default=5, metavar="K", help="median of K runs")
     made.add_argument(
         "--as-printed-insecure",

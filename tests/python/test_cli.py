@@ -4,8 +4,10 @@ import sys
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import tacit
+from tacit import console
 from tacit.cli import main
 
 
@@ -100,6 +102,17 @@ def test_bench_writes_a_report(tmp_path):
     assert report["online"]["rounds"] <= 9
 
 
+def test_bench_in_chunks(monkeypatch, capsys):
+    """The bar names the chunk, and the report its size."""
+    monkeypatch.setattr(console, "err", Console(stderr=True, force_terminal=True, width=100))
+    line = ["bench", "sigmoid", "--n", "1000", "--chunk", "400", "--repeat", "2"]
+    numbers = ["--precision", "16", "--fraction-bits", "12"]
+    assert main([*line, "--protocol", "sirnn", *numbers]) == 0
+    shown = capsys.readouterr()
+    assert "sigmoid, chunk 3 of 3, run 2 of 2" in shown.err
+    assert "batches of 400" in shown.out
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -122,6 +135,7 @@ def test_bench_writes_a_report(tmp_path):
         (["plan", "MODEL", "--key-bits-loss", "0.1"], ["key_bits_loss", "ask for auto"]),
         (["bench", "relu", "--n", "1", "--key-bits", "5.2"], ["falcon", "leave it out"]),
         (["bench", "relu", "--n", "1", "--field", "31"], ["31-bit field", "--ring 32|64"]),
+        (["bench", "matmul", "--n", "4", "--chunk", "2"], ["chunk 2", "'matmul' is not cut"]),
         (["init", "new", "--protocol", "clear", "--parties", "17"], ["clear", "1 to 16"]),
         (["run", "y.npy", "--input", "x.npy"], ["ONNX"]),
         (["run", "MODEL", "--input", "x.npy", "--output", "no/such/out.npy"], ["no/such/out.npy"]),
@@ -151,6 +165,7 @@ def test_errors_are_one_message_and_exit_code_two(line, words, digits_path, file
         ["run", "m.onnx", "--input", "x.npy", "--batch", "0"],
         ["run", "m.onnx", "--input", "x.npy", "--dim", "seq"],
         ["bench", "sine", "--n", "3"],
+        ["bench", "relu", "--n", "3", "--chunk", "0"],
     ],
 )
 def test_bad_arguments_are_refused(line, capsys):
