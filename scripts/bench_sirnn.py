@@ -4,8 +4,9 @@ r"""Measures SiRnn: operations by kind of transfer, recurrent networks and netwo
 
 Fills sections of docs/results.md. `sirnn-operations`: seconds and bytes of each instance, beside
 the paper's. `sirnn-models`: the networks of spoken digits, on recordings that they were not trained
-on. `sirnn-papers`: the paper's networks with random weights. `sirnn-cnns`: MNIST's networks on test
-images. Both parties are threads of one process. A section whose data is missing is skipped.
+on. `sirnn-papers`: the paper's networks with random weights. `sirnn-heads`: the functions of its
+largest, layer by layer. `sirnn-cnns`: MNIST's networks on test images. Both parties are threads of
+one process. A section whose data is missing is skipped.
 
 `sirnn-peers`, where `SCI` is the folder of the authors' programs: theirs and ours in turn on this
 machine. They are the tests `sigmoid`, `tanh`, `exp`, `sqrt` (of which it is the inverse) and `relu`
@@ -35,6 +36,7 @@ import numpy as np
 import recurrent_networks
 import tacit
 from accuracy import MNIST, folder, mnist
+from bench_tables import measured
 from results import markdown, write_section
 from tacit.console import progress_bar
 from tacit.paper_sirnn import measure, sirnn
@@ -56,6 +58,15 @@ PAPER = {
     "deepsecure-b4": "figures not at hand",
     "minionn-lstm": "figures not at hand",
 }
+# The layers of Heads: instances, fraction bits of their arguments, and how many there are of
+# sigmoids; there are as many of tanhs.
+HEADS = ((18_096, 11, 128), (72_384, 13, 8))
+HEADS_OPS = ("sigmoid", "tanh")
+# The paper's network, 377 MB/s.
+LAN = "0.8ms,3016Mbps"
+PAPER_HEADS = (
+    "all of Heads: less than 7 minutes, about half in functions; derived: 27 GB in functions"
+)
 COST = [
     "fraction bits", "same answer, %", "largest error", "offline, s each", "online, s each",
     "offline, MB each", "online, MB each", "peak memory, MB",
@@ -225,11 +236,50 @@ def papers(args):
         return table([*headings, "paper"], every)
 
 
+def heads_layer(op, n, fraction_bits, repeat, where):
+    """One layer of functions, in a process of its own."""
+    numbers = {"precision": 16, "fraction_bits": fraction_bits, "protocol": "sirnn"}
+    report = tacit.bench(op, n, repeat=repeat, **numbers, **where)
+    phases = (report.offline, report.online)
+    return [
+        op, n, report.batch,
+        *(round(phase["seconds"], 3) for phase in phases),
+        *(round(sum(phase["bytes_sent"]) / 1e6, 1) for phase in phases),
+        sum(phase["rounds"] for phase in phases),
+        round(report.peak_memory_bytes / 1e6),
+    ]  # fmt: skip
+
+
+def heads(args):
+    """The functions of the paper's largest network, in chunks."""
+    layers, rows = list(product(HEADS, HEADS_OPS)), []
+    for network, ot in product(("local", LAN), args.ot):
+        where = {"network": network, "ot": ot}
+        run = measured((heads_layer, op, *layer[:2], args.repeat, where) for layer, op in layers)
+        counted = [(count, row) for ((*_, count), _), row in zip(layers, run, strict=True)]
+        rows += [[network, ot, count, *row, ""] for count, row in counted]
+        # Seconds and MB, in columns 3 to 6, of layers one after the other.
+        sums = [f"{sum(count * row[i] for count, row in counted):.0f}" for i in range(3, 7)]
+        label = [network, ot, sum(count for count, _ in counted), "**extrapolated**", "", ""]
+        rows.append([*label, *sums, "", max(row[-1] for row in run), PAPER_HEADS])
+    n, fraction_bits, _ = HEADS[-1]
+    for ot in args.ot:
+        where = {"network": "local", "ot": ot, "chunk": n}
+        (row,) = measured([(heads_layer, "sigmoid", n, fraction_bits, args.repeat, where)])
+        rows.append(["local", ot, "", *row, "not cut"])
+    headings = [
+        "network", "transfers", "layers", "operation", "n", "chunk", "offline, s", "online, s",
+        "offline, MB", "online, MB", "hops", "peak memory, MB", "paper",
+    ]  # fmt: skip
+    return f"Medians of {args.repeat}.\n\n{markdown(headings, rows)}"
+
+
 SECTIONS = {
     "operations": operations,
     "peers": peers,
     "models": recordings,
     "papers": papers,
+    "heads": heads,
     "cnns": cnns,
 }
 NEEDED = {
