@@ -22,10 +22,10 @@ class TrainingReport:
     Attributes
     ----------
     data : dict
-        The content, JSON-serialisable: `tacit` (its version), `protocol, security, parties, numbers,
-        fraction_bits, truncation, network, parameters, batch, batches`, `setup`, `offline` and
-        `online` (each `seconds, rounds, bytes_sent`, one entry per party), `epochs` (each
-        `epoch, seconds, accuracy, error`) and `peak_memory_bytes`.
+        The content, JSON-serialisable: `tacit` (its version), `protocol, security, parties`,
+        `numbers, fraction_bits, truncation, network, parameters, batch, batches`, `setup`,
+        `offline` and `online` (each `seconds, rounds, bytes_sent`, one entry per party), `epochs`
+        (each `epoch, seconds, accuracy, error`) and `peak_memory_bytes`.
     """
 
     def __init__(self, data: dict[str, Any]):
@@ -33,7 +33,7 @@ class TrainingReport:
 
     @property
     def epochs(self) -> list[dict[str, Any]]:
-        """One entry for each epoch; `accuracy` and `error` are `None` where nothing was revealed."""
+        """One entry for each epoch; what was not revealed in it is `None`."""
         return self.data["epochs"]
 
     def facts(self) -> list[tuple[str, str]]:
