@@ -50,6 +50,9 @@ bench-bicoptor2: $(VENV)/.test ## Bicoptor 2.0 beside Falcon and the paper's tab
 accuracy: $(VENV)/.test ## predict whole test sets (long); fills docs/results.md
 	$(BIN)/python scripts/accuracy.py
 
+training: $(VENV)/.test ## train networks on MNIST privately and in float32 (long); fills docs/results.md
+	$(BIN)/python scripts/training.py
+
 analyze-truncation: $(VENV)/.test ## what ABY3's truncation does to real models; fills docs/results.md
 	$(BIN)/python scripts/analyze_truncation.py
 

@@ -136,7 +136,7 @@ def test_a_training_starts_from_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"model": {"input": [4]}}, "give an ONNX file"),
+        ({"model": {"input": [4]}}, "a network's name or a list of layers"),
         ({"model": {"input": [4], "network": "resnet"}}, "choose one of network-a"),
         ({"epochs": 0}, "epochs"),
         ({"schedule": {"type": "step"}}, "missing field"),
