@@ -13,7 +13,7 @@
 //! split over rayon's threads. All paths give the same results, bit by bit.
 //!
 //! Lengths are the caller's business: a mismatch is a bug of the protocol and panics. Only
-//! [`prime::unpack`], [`mersenne::from_wire`], [`mersenne::rot_zero`], [`bicoptor::zero_entries`]
+//! [`prime::unpack`], [`mersenne::from_wire`], [`extension::Extension::from_wire`], [`mersenne::rot_zero`], [`bicoptor::zero_entries`]
 //! and [`Bits::from_bytes`] read what a peer sent, and they refuse it with `None`.
 
 #[cfg(target_endian = "big")]
@@ -23,6 +23,7 @@ pub mod beaver;
 pub mod bicoptor;
 pub mod bits;
 pub mod conv;
+pub mod extension;
 pub mod falcon;
 mod fresh;
 mod gemm;

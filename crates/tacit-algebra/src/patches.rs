@@ -135,6 +135,24 @@ impl<R: Kernels> Columns<R> for Patches<'_, R> {
     }
 }
 
+/// The rows `taps` of the patches of one group, one after the other.
+pub(crate) fn patch_matrix<R: Kernels>(
+    x: &[R],
+    shape: &Conv2d,
+    group: usize,
+    taps: Range<usize>,
+) -> Vec<R> {
+    let channels = shape.channels / shape.groups;
+    let patches = Patches::new(x, shape, group * channels, channels);
+    let columns = shape.batch * patches.plane;
+    let mut out = vec![R::zeroed(); taps.len() * columns];
+    if columns > 0 {
+        let rows = out.chunks_mut(columns).zip(taps);
+        rows.for_each(|(row, tap)| patches.row(tap, row));
+    }
+    out
+}
+
 /// Copies the first elements of `from`, in pieces that need no call: runs are often as short as
 /// eight.
 #[inline(always)]

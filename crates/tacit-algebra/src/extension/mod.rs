@@ -1,0 +1,243 @@
+//! Large extensions of the small domains that protocols share in, from which coins for checks
+//! are drawn: GF(2^64) over bits, F_{p^d} over small primes, Galois rings over `Z_2^l`.
+//!
+//! Every extension has a set of at least 2^48 *points* whose differences are units. A polynomial
+//! of degree `k` that is not zero has at most `k` roots among the points, and a sum of terms that
+//! are not all zero, each times a uniformly random point, is zero with probability at most one in
+//! the number of points.
+
+mod binary;
+mod galois;
+mod tower;
+
+use std::ops::Range;
+
+pub use binary::Binary;
+pub use galois::{DEGREE, Galois, product_side};
+pub use tower::{F11, F19, F37, F67, Prime, Tower};
+
+use crate::Prg;
+
+/// An element of an extension; vectors of them are plain slices.
+///
+/// The kernels that take elements of the base read them as they are stored by the protocols; all
+/// lengths must fit, else they panic.
+pub trait Extension: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static {
+    /// A vector of elements of the base.
+    type Base: Clone;
+    /// Random points as [`Extension::weighted_sum`] wants them.
+    type Weights;
+    /// The neutral element of addition.
+    const ZERO: Self;
+    /// The neutral element of multiplication.
+    const ONE: Self;
+    /// Parts of vectors over the base begin at multiples of this.
+    const ALIGN: usize = 1;
+
+    /// `self + o`.
+    fn add(self, o: Self) -> Self;
+    /// `self - o`.
+    fn sub(self, o: Self) -> Self;
+    /// `self * o`.
+    fn mul(self, o: Self) -> Self;
+
+    /// Parts that a vector of `n` elements of the base is folded from; even.
+    fn base_radix(n: usize) -> usize;
+    /// Parts that a vector of `n` elements is folded from.
+    fn radix(n: usize) -> usize;
+
+    /// `n` uniform elements.
+    fn random(prg: &mut Prg, n: usize) -> Vec<Self>;
+    /// `n` uniform points.
+    fn points(prg: &mut Prg, n: usize) -> Vec<Self>;
+    /// `n` uniform points as weights.
+    fn weights(prg: &mut Prg, n: usize) -> Self::Weights;
+
+    /// The number of elements.
+    fn base_len(x: &Self::Base) -> usize;
+    /// The elements of `range`, and zeros where there are none.
+    fn base_part(x: &Self::Base, range: Range<usize>) -> Self::Base;
+    /// Products, element by element.
+    fn base_product(x: &Self::Base, y: &Self::Base) -> Self::Base;
+    /// `sum w_g x_g`.
+    fn weighted_sum(w: &Self::Weights, x: &Self::Base) -> Self;
+    /// `sum_j c_j x_j`, element by element of the vectors `x_j`.
+    fn combine(c: &[Self], x: &[Self::Base]) -> Vec<Self>;
+    /// `u_g = w_g u_g`.
+    fn weigh(u: &mut [Self], w: &Self::Weights);
+
+    /// `sum a_g b_g`.
+    fn dot(a: &[Self], b: &[Self]) -> Self;
+    /// `acc = point acc + x`; `x` may be shorter than `acc` by zeros.
+    fn times_plus(acc: &mut [Self], point: Self, x: &[Self]);
+
+    /// Bytes of `n` elements on the wire.
+    fn wire_len(n: usize) -> usize;
+    /// The elements as bytes.
+    fn to_wire(x: &[Self]) -> Vec<u8>;
+    /// The inverse; `None` if the bytes are not `n` elements.
+    fn from_wire(bytes: &[u8], n: usize) -> Option<Vec<Self>>;
+
+    /// A uniform point other than 0.
+    fn point(prg: &mut Prg) -> Self {
+        loop {
+            let point = Self::points(prg, 1)[0];
+            if point != Self::ZERO {
+                return point;
+            }
+        }
+    }
+
+    /// The powers from the 0th on.
+    fn powers(self, n: usize) -> Vec<Self> {
+        std::iter::successors(Some(Self::ONE), |power| Some(power.mul(self)))
+            .take(n)
+            .collect()
+    }
+
+    /// `u_0 + u_1 X + ...` at a point, for the parts `u_j` of `len` elements of `u`.
+    fn fold(u: &[Self], len: usize, point: Self) -> Vec<Self> {
+        Self::horner(u.chunks(len).rev(), len, point)
+    }
+
+    /// `u_0 X^{r-1} + u_1 X^{r-2} + ...` at a point, for `r` parts, missing ones zero.
+    fn fold_reversed(u: &[Self], len: usize, radix: usize, point: Self) -> Vec<Self> {
+        let missing = radix - u.len().div_ceil(len);
+        let none: &[Self] = &[];
+        let parts = u.chunks(len).chain(std::iter::repeat_n(none, missing));
+        Self::horner(parts, len, point)
+    }
+
+    /// The last of `parts` plus `point` times the one before and so on.
+    fn horner<'a>(parts: impl Iterator<Item = &'a [Self]>, len: usize, point: Self) -> Vec<Self> {
+        let mut acc = vec![Self::ZERO; len];
+        parts.for_each(|part| Self::times_plus(&mut acc, point, part));
+        acc
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::same_everywhere;
+
+    /// The laws of a commutative ring on random elements, and what the kernels compute, from
+    /// their definitions; `base` draws elements of the base and `lift` takes them into the
+    /// extension.
+    fn laws<E: Extension>(
+        base: impl Fn(&mut Prg, usize) -> E::Base,
+        lift: impl Fn(&E::Base) -> Vec<E>,
+    ) {
+        let mut prg = Prg::new([3; 16]);
+        for _ in 0..50 {
+            let x = E::random(&mut prg, 3);
+            let [a, b, c] = [x[0], x[1], x[2]];
+            assert_eq!(a.add(b).sub(b), a);
+            assert_eq!(a.mul(b), b.mul(a));
+            assert_eq!(a.mul(b).mul(c), a.mul(b.mul(c)));
+            assert_eq!(a.add(b).mul(c), a.mul(c).add(b.mul(c)));
+            assert_eq!(a.mul(E::ONE), a);
+            assert_eq!(a.mul(E::ZERO), E::ZERO);
+        }
+        for n in [1usize, 2, 63, 64, 65, 200] {
+            let n = n.next_multiple_of(E::ALIGN);
+            let (x, y) = (base(&mut prg, n), base(&mut prg, n));
+            let (lx, ly) = (lift(&x), lift(&y));
+            assert_eq!((E::base_len(&x), lx.len()), (n, n));
+            let product = lift(&E::base_product(&x, &y));
+            assert!((0..n).all(|i| product[i] == lx[i].mul(ly[i])));
+            let part = lift(&E::base_part(&x, 0..n + E::ALIGN));
+            assert!(part[..n] == lx[..] && part[n..].iter().all(|v| *v == E::ZERO));
+
+            let weights = E::weights(&mut prg, n);
+            let mut w = vec![E::ONE; n];
+            E::weigh(&mut w, &weights);
+            let sum =
+                |a: &[E], b: &[E]| a.iter().zip(b).fold(E::ZERO, |s, (a, b)| s.add(a.mul(*b)));
+            assert_eq!(
+                same_everywhere(|| E::weighted_sum(&weights, &x)),
+                sum(&w, &lx)
+            );
+            let c = E::random(&mut prg, 16);
+            let parts: Vec<_> = (0..16).map(|_| base(&mut prg, n)).collect();
+            let combined = same_everywhere(|| E::combine(&c, &parts));
+            let lifted: Vec<Vec<E>> = parts.iter().map(&lift).collect();
+            for i in 0..n {
+                let column: Vec<E> = lifted.iter().map(|part| part[i]).collect();
+                assert_eq!(combined[i], sum(&c, &column));
+            }
+            let (u, v) = (E::random(&mut prg, n), E::random(&mut prg, n));
+            assert_eq!(same_everywhere(|| E::dot(&u, &v)), sum(&u, &v));
+            let mut weighed = u.clone();
+            E::weigh(&mut weighed, &weights);
+            assert!((0..n).all(|i| weighed[i] == u[i].mul(w[i])));
+            folds(&u, E::point(&mut prg));
+            let wire = E::to_wire(&u);
+            assert_eq!(wire.len(), E::wire_len(n));
+            assert!(E::from_wire(&wire, n).as_deref() == Some(&u));
+            assert!(E::from_wire(&wire[1..], n).is_none());
+        }
+        let points = E::points(&mut prg, 100);
+        assert!((1..100).all(|i| points[i] != points[0]), "points repeat");
+    }
+
+    fn folds<E: Extension>(u: &[E], point: E) {
+        for radix in [2, 3, 16] {
+            let len = u.len().div_ceil(radix);
+            let powers = point.powers(radix);
+            let at = |j: usize, i: usize| {
+                u.get(j * len + i)
+                    .filter(|_| i < len)
+                    .copied()
+                    .unwrap_or(E::ZERO)
+            };
+            let (folded, reversed) = same_everywhere(|| {
+                (
+                    E::fold(u, len, point),
+                    E::fold_reversed(u, len, radix, point),
+                )
+            });
+            for i in 0..len {
+                let sum = |power: &dyn Fn(usize) -> usize| {
+                    (0..radix).fold(E::ZERO, |s, j| s.add(at(j, i).mul(powers[power(j)])))
+                };
+                assert_eq!(folded[i], sum(&|j| j));
+                assert_eq!(reversed[i], sum(&|j| radix - 1 - j));
+            }
+        }
+    }
+
+    fn lift_residues<F: Prime>(x: &Vec<u8>) -> Vec<Tower<F>> {
+        x.iter().map(|&v| Tower::embed(v)).collect()
+    }
+
+    #[test]
+    fn bits_extend_to_a_field() {
+        laws::<Binary>(
+            |prg, n| prg.bits(n),
+            |x| (0..x.len()).map(|i| Binary(u64::from(x.get(i)))).collect(),
+        );
+    }
+
+    #[test]
+    fn residues_extend_to_fields() {
+        laws::<Tower<F11>>(|prg, n| prg.prime(11, n), lift_residues);
+        laws::<Tower<F19>>(|prg, n| prg.prime(19, n), lift_residues);
+        laws::<Tower<F37>>(|prg, n| prg.prime(37, n), lift_residues);
+        laws::<Tower<F67>>(|prg, n| prg.prime(67, n), lift_residues);
+    }
+
+    #[test]
+    fn words_extend_to_galois_rings() {
+        fn check<R: crate::Ring>() {
+            laws::<Galois<R>>(
+                |prg, n| prg.ring(n),
+                |x| x.iter().map(|&v| Galois::embed(v)).collect(),
+            );
+        }
+        check::<u8>();
+        check::<u16>();
+        check::<u32>();
+        check::<u64>();
+    }
+}
