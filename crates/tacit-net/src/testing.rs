@@ -53,6 +53,8 @@ pub enum Fate {
     Drop,
     /// It arrives later.
     Delay(Duration),
+    /// It arrives after the next one of its link, if there is one.
+    Hold,
     /// It is lost, and so is the link in this direction.
     Cut,
 }
@@ -71,6 +73,7 @@ pub fn mesh_with(
             from,
             to,
             out: Some(out),
+            held: None,
             hook: hook.clone(),
         })
     })
@@ -80,6 +83,7 @@ struct Tapped {
     from: usize,
     to: usize,
     out: Option<Box<dyn Outbound>>,
+    held: Option<Parcel>,
     hook: Hook,
 }
 
@@ -96,7 +100,14 @@ impl Outbound for Tapped {
             payload: &mut parcel.payload,
         });
         match fate {
-            Fate::Deliver => out.send(parcel),
+            Fate::Deliver => {
+                out.send(parcel)?;
+                self.held.take().map_or(Ok(()), |held| out.send(held))
+            }
+            Fate::Hold => {
+                self.held = Some(parcel);
+                Ok(())
+            }
             Fate::Drop => Ok(()),
             Fate::Delay(by) => {
                 let slot = parcel.slot.delayed(by);
