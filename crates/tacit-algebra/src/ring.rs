@@ -1,5 +1,6 @@
 //! Rings `Z_2^k` as machine words.
 
+use crate::extension::{F11, F19, F37, F67, Prime};
 use crate::kernel::Kernels;
 
 /// The ring of integers modulo `2^BITS`.
@@ -16,6 +17,8 @@ pub trait Ring:
     const ONE: Self;
     /// The smallest prime that holds every value of Falcon's comparison, `BITS + 2` or more.
     const PRIME: u8;
+    /// The field of that prime, for its extension.
+    type Field: Prime;
 
     /// `self + o`, wrapping.
     fn add(self, o: Self) -> Self;
@@ -42,12 +45,13 @@ pub trait Ring:
 }
 
 macro_rules! ring {
-    ($word:ty, $signed:ty, $prime:literal) => {
+    ($word:ty, $signed:ty, $field:ty) => {
         impl Ring for $word {
             const BITS: u32 = <$word>::BITS;
             const ZERO: Self = 0;
             const ONE: Self = 1;
-            const PRIME: u8 = $prime;
+            const PRIME: u8 = <$field>::P;
+            type Field = $field;
 
             #[inline(always)]
             fn add(self, o: Self) -> Self {
@@ -97,10 +101,10 @@ macro_rules! ring {
     };
 }
 
-ring!(u8, i8, 11);
-ring!(u16, i16, 19);
-ring!(u32, i32, 37);
-ring!(u64, i64, 67);
+ring!(u8, i8, F11);
+ring!(u16, i16, F19);
+ring!(u32, i32, F37);
+ring!(u64, i64, F67);
 
 #[cfg(test)]
 mod tests {

@@ -23,6 +23,16 @@ pub enum Error {
         /// What was wrong with the message.
         what: String,
     },
+    /// A check against cheating failed.
+    #[error(
+        "the check '{step}' of what party {party} sent failed: it, or the party that vouched for it, broke the protocol; nothing was given out, and this run cannot go on"
+    )]
+    Cheating {
+        /// The party whose messages were checked.
+        party: usize,
+        /// The step of the check.
+        step: &'static str,
+    },
     /// An online call consumes correlated randomness that the plan did not demand.
     #[error(
         "'{call}' needs correlated randomness that was not prepared; the calls of the online phase must be those of the plan"

@@ -146,6 +146,14 @@ pub enum Call {
         /// The function.
         function: Elementary,
     },
+    /// A checkpoint of what waits to be verified, which the machine makes by itself; only
+    /// [`CostModel::checked`] adds it to the calls of a plan.
+    Verify {
+        /// Element-wise products of the ring.
+        gates: usize,
+        /// Entries that matrix products and convolutions come down to.
+        entries: usize,
+    },
     /// A call on tensors with widths of their own, which only a cost model with these sees.
     Mixed(Mixed),
 }
@@ -199,6 +207,10 @@ pub trait CostModel {
     /// Whether tensors have widths of their own.
     fn mixed(&self) -> bool {
         false
+    }
+    /// The calls with the checkpoints that the machine makes among them.
+    fn checked(&self, calls: Vec<Call>) -> Vec<Call> {
+        calls
     }
     /// The same as [`CostModel::native`] of a function between numbers of such widths.
     fn native_between(&self, _function: &Between) -> bool {

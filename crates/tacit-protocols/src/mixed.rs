@@ -194,13 +194,14 @@ impl Between {
 }
 
 /// The calls that a protocol with this cost model makes for `calls`: what it has no way of its own
-/// for is replaced, a function by the calls of [`Elementary::calls`].
+/// for is replaced, a function by the calls of [`Elementary::calls`], and what the machine does by
+/// itself is added.
 pub fn lowered(calls: &[Call], model: &dyn CostModel) -> Result<Vec<Call>, Error> {
     let mut all = Vec::with_capacity(calls.len());
     for call in calls {
         lower(call, model, &mut all)?;
     }
-    Ok(all)
+    Ok(model.checked(all))
 }
 
 fn lower(call: &Call, model: &dyn CostModel, all: &mut Vec<Call>) -> Result<(), Error> {

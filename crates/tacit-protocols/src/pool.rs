@@ -24,6 +24,19 @@ pub(crate) fn maxpool<M: Machine + ?Sized>(
     size: usize,
     keys: KeyBits,
 ) -> Result<M::Share, Error> {
+    maxpool_by(machine, x, windows, size, &mut |machine, x| {
+        machine.relu(x, keys)
+    })
+}
+
+/// The same with a ReLU of the caller's.
+pub(crate) fn maxpool_by<M: Machine + ?Sized>(
+    machine: &mut M,
+    x: &M::Share,
+    windows: usize,
+    size: usize,
+    relu: &mut dyn FnMut(&mut M, &M::Share) -> Result<M::Share, Error>,
+) -> Result<M::Share, Error> {
     let given = machine.len(x);
     if given != windows * size || size == 0 {
         return Err(Error::Invalid(format!(
@@ -38,7 +51,7 @@ pub(crate) fn maxpool<M: Machine + ?Sized>(
             machine.slice(&level, half..2 * half),
         );
         let difference = machine.sub(&a, &b);
-        let excess = machine.relu(&difference, keys)?;
+        let excess = relu(machine, &difference)?;
         let larger = machine.add(&b, &excess);
         level = match odd {
             true => {

@@ -8,9 +8,10 @@ use tacit_algebra::Ring;
 use tacit_algebra::prime::packed_len;
 
 use super::demand::{self, Want};
-use super::{PARTIES, Truncation};
+use super::malicious::cost::{COPY, Checkpoint, checked};
+use super::{PARTIES, Security, Truncation};
 use crate::Cost;
-use crate::machine::{Call, CostModel, not_native};
+use crate::machine::{Audience, Call, CostModel, not_native};
 use crate::replicated::sharing_cost;
 use crate::{pool, tree};
 
@@ -22,6 +23,7 @@ pub struct FalconCost {
     truncation: Truncation,
     compare_bits: u32,
     compare_prime: u8,
+    security: Security,
 }
 
 impl FalconCost {
@@ -33,7 +35,17 @@ impl FalconCost {
             truncation,
             compare_bits: bits,
             compare_prime: prime,
+            security: Security::SemiHonest,
         }
+    }
+
+    /// The cost with the security of choice.
+    pub fn with_security(self, security: Security) -> Self {
+        FalconCost { security, ..self }
+    }
+
+    fn malicious(&self) -> bool {
+        self.security == Security::Malicious
     }
 
     /// The cost of [`super::Falcon::with_narrow_signs`].
@@ -59,7 +71,12 @@ impl FalconCost {
             .iter()
             .map(|pairs| residues(prime, pairs * n))
             .sum::<u64>();
-        (levels.len() as u32 + 1, bytes + 2 * residues(prime, n))
+        let (rounds, bytes) = (levels.len() as u32 + 1, bytes + 2 * residues(prime, n));
+        if !self.malicious() {
+            return (rounds, bytes);
+        }
+        let (hops, more) = Checkpoint::default().residues(prime, rows * n).cost();
+        (rounds + hops + 1, bytes + more)
     }
 
     fn sign(&self, n: usize) -> (u32, u64) {
@@ -97,7 +114,10 @@ fn bit_bytes(n: usize) -> u64 {
 
 impl CostModel for FalconCost {
     fn online(&self, call: &Call) -> Cost {
-        if let Some(cost) = sharing_cost(call, self.words(1)) {
+        if let Some(mut cost) = sharing_cost(call, self.words(1)) {
+            if let (true, Call::Reveal { to, .. }) = (self.malicious(), call) {
+                vouch(&mut cost, *to);
+            }
             return cost;
         }
         let (rounds, bytes) = match *call {
@@ -108,7 +128,9 @@ impl CostModel for FalconCost {
             Call::Product { map, trunc: 0, .. } => (1, self.words(map.outputs())),
             Call::Product { map, trunc, .. } => {
                 let n = map.outputs();
-                self.truncation(n, trunc, 2 * self.words(n))
+                let (rounds, bytes) = self.truncation(n, trunc, 2 * self.words(n));
+                // A sum that is opened at once could not be verified.
+                (rounds + u32::from(self.malicious()), bytes)
             }
             Call::Truncate { n, trunc } => self.truncation(n, trunc, self.words(n)),
             Call::Drelu { n, .. } => self.sign(n),
@@ -117,6 +139,10 @@ impl CostModel for FalconCost {
             Call::Maxpool { windows, size, .. } => pool::levels(size)
                 .map(|(pairs, _)| self.relu(pairs * windows))
                 .fold((0, 0), |(rounds, bytes), (r, b)| (rounds + r, bytes + b)),
+            Call::Verify { gates, entries } => {
+                let checkpoint = Checkpoint::default();
+                checkpoint.words(self.bits, gates, entries).cost()
+            }
             Call::Function { .. } | Call::Mixed(_) => not_native(call),
         };
         Cost::each(PARTIES, rounds, bytes)
@@ -139,13 +165,32 @@ impl CostModel for FalconCost {
 
     fn offline(&self, calls: &[Call]) -> Cost {
         let mut path = Path::default();
-        for batch in demand::batches(calls) {
-            self.batch(&batch, &mut path);
+        for batch in demand::batches(calls, self.security) {
+            match self.security {
+                Security::SemiHonest => self.batch(&batch, &mut path),
+                Security::Malicious => self.checked_batch(&batch, &mut path),
+            }
         }
         Cost {
             rounds: path.depth.into_iter().max().unwrap_or(0),
             bytes: path.bytes.to_vec(),
         }
+    }
+
+    fn checked(&self, calls: Vec<Call>) -> Vec<Call> {
+        if self.malicious() {
+            checked(calls)
+        } else {
+            calls
+        }
+    }
+}
+
+/// What the other holder of a revealed component sends.
+fn vouch(cost: &mut Cost, to: Audience) {
+    let hears = |party: &usize| to == Audience::All || to == Audience::One(*party);
+    for receiver in (0..PARTIES).filter(hears) {
+        cost.bytes[(receiver + 1) % PARTIES] += COPY;
     }
 }
 
@@ -185,14 +230,11 @@ impl Path {
 impl FalconCost {
     /// One batch, in the order of `preprocess.rs`.
     fn batch(&self, wants: &[Want], path: &mut Path) {
-        let (mut signs, mut selects, mut truncations) = (0, 0, Vec::new());
-        for want in wants {
-            match *want {
-                Want::Sign(n) => signs += n,
-                Want::Select(n) => selects += n,
-                Want::Truncate(n, d) => truncations.push((n, d as usize)),
-            }
-        }
+        let Totals {
+            signs,
+            selects,
+            truncations,
+        } = Totals::of(wants);
         let truncated: usize = truncations.iter().map(|(n, _)| n).sum();
         let narrow = if self.compare_bits < self.bits {
             signs
@@ -228,6 +270,109 @@ impl FalconCost {
     fn prepare_signs(&self, n: usize, path: &mut Path) {
         prepare_compare(self.compare_prime, self.compare_bits as usize - 1, n, path);
     }
+
+    /// The same batch under malicious security, with its checkpoint.
+    fn checked_batch(&self, wants: &[Want], path: &mut Path) {
+        let Totals {
+            signs,
+            selects,
+            truncations,
+        } = Totals::of(wants);
+        let truncated: usize = truncations.iter().map(|(n, _)| n).sum();
+        let narrow = self.compare_bits < self.bits;
+        let mut made = Made::default();
+        if narrow && signs > 0 {
+            made.add_components(self.compare_bits, signs, path);
+            self.prepare_checked_signs(signs, &mut made.narrow, path);
+        }
+        let wide = if narrow { 0 } else { signs };
+        if wide + truncated > 0 {
+            made.add_components(self.bits, wide + truncated, path);
+        }
+        if wide > 0 {
+            self.prepare_checked_signs(wide, &mut made.residues, path);
+        }
+        if truncated > 0 {
+            self.inject_words(5 * truncated, &mut made, path);
+        }
+        if self.truncation == Truncation::Exact {
+            for (n, d) in truncations {
+                prepare_checked_compare(self.prime, d, n, &mut made.residues, path);
+                self.inject_words(n, &mut made, path);
+            }
+        }
+        if selects > 0 {
+            self.inject_words(selects, &mut made, path);
+        }
+        let checkpoint = Checkpoint::default()
+            .bits(made.bits)
+            .residues(self.prime, made.residues)
+            .residues(self.compare_prime, made.narrow)
+            .words(self.bits, made.words, 0);
+        let (rounds, bytes) = checkpoint.cost();
+        path.depth = path.depth.map(|depth| depth + rounds);
+        path.bytes.iter_mut().for_each(|sent| *sent += bytes);
+    }
+
+    fn prepare_checked_signs(&self, n: usize, gates: &mut usize, path: &mut Path) {
+        let rows = self.compare_bits as usize - 1;
+        prepare_checked_compare(self.compare_prime, rows, n, gates, path);
+    }
+
+    fn inject_words(&self, n: usize, made: &mut Made, path: &mut Path) {
+        path.reshare(self.words(n), 2);
+        made.words += 2 * n;
+    }
+}
+
+/// What a batch is to hold.
+#[derive(Default)]
+struct Totals {
+    signs: usize,
+    selects: usize,
+    /// Elements and bits of each.
+    truncations: Vec<(usize, usize)>,
+}
+
+impl Totals {
+    fn of(wants: &[Want]) -> Self {
+        let mut totals = Totals::default();
+        for want in wants {
+            match *want {
+                Want::Sign(n) => totals.signs += n,
+                Want::Select(n) => totals.selects += n,
+                Want::Truncate(n, d) => totals.truncations.push((n, d as usize)),
+            }
+        }
+        totals
+    }
+}
+
+/// Products of a batch that wait for its checkpoint.
+#[derive(Default)]
+struct Made {
+    bits: usize,
+    residues: usize,
+    narrow: usize,
+    words: usize,
+}
+
+impl Made {
+    /// Carries saved, then rippled.
+    fn add_components(&mut self, bits: u32, n: usize, path: &mut Path) {
+        let rows = bits as usize - 1;
+        path.reshare(bit_bytes(rows * n), 1);
+        path.reshare(bit_bytes(n), rows);
+        self.bits += 2 * rows * n;
+    }
+}
+
+/// Bits and `beta` injected, their products, and a factor that is not zero.
+fn prepare_checked_compare(prime: u8, rows: usize, n: usize, gates: &mut usize, path: &mut Path) {
+    path.reshare(residues(prime, (rows + 1) * n), 2);
+    path.reshare(residues(prime, rows * n), 1);
+    path.reshare(residues(prime, n), 2);
+    *gates += (2 * (rows + 1) + rows + 2) * n;
 }
 
 fn add_components(bits: u32, n: usize, path: &mut Path) {

@@ -1,5 +1,6 @@
 //! What each call consumes, counted before any data arrives, and grouped into batches.
 
+use super::Security;
 use crate::machine::{Call, not_native};
 use crate::{batches, pool};
 
@@ -26,6 +27,7 @@ impl Want {
 pub(super) fn wants_of(call: &Call) -> Vec<Want> {
     match *call {
         Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } => vec![],
+        Call::Verify { .. } => vec![],
         Call::Product { trunc: 0, .. } | Call::Truncate { trunc: 0, .. } => vec![],
         Call::Product { map, trunc, .. } => vec![Want::Truncate(map.outputs(), trunc)],
         Call::Truncate { n, trunc } => vec![Want::Truncate(n, trunc)],
@@ -39,10 +41,17 @@ pub(super) fn wants_of(call: &Call) -> Vec<Want> {
     }
 }
 
-/// The most elements in a batch, unless one step alone has more.
-const BATCH: usize = 1 << 19;
+/// The most elements in a batch, unless one step alone has more. What malicious security has yet
+/// to verify takes more memory than the material.
+const fn batch(security: Security) -> usize {
+    match security {
+        Security::SemiHonest => 1 << 19,
+        Security::Malicious => 1 << 15,
+    }
+}
 
 /// The wants of `calls` in batches.
-pub(super) fn batches(calls: &[Call]) -> Vec<Vec<Want>> {
-    batches::group(calls.iter().flat_map(wants_of), |want| want.len(), BATCH)
+pub(super) fn batches(calls: &[Call], security: Security) -> Vec<Vec<Want>> {
+    let wants = calls.iter().flat_map(wants_of);
+    batches::group(wants, |want| want.len(), batch(security))
 }

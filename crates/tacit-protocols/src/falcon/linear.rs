@@ -15,7 +15,8 @@ const MULTIPLY: &str = "falcon multiply";
 impl<R: Ring> Falcon<R> {
     /// `(x * w + bias) >> trunc` for any bilinear product.
     ///
-    /// Secret `w`: 1 hop; every party sends 1 element per output (`trunc` = 0) or 2.
+    /// Secret `w`: 1 hop; every party sends 1 element per output (`trunc` = 0) or 2. Malicious: a
+    /// sum that is opened at once could not be verified first, so a truncation takes a hop more.
     /// Public `w`: local, then a plain truncation (1 hop, 1 element) unless `trunc` is 0.
     pub(super) fn linear(
         &mut self,
@@ -34,6 +35,13 @@ impl<R: Ring> Falcon<R> {
                 }
             }
             Operand::Secret(w) => {
+                if let Some(checks) = &mut self.checks {
+                    let z = checks.product(&mut self.rss, MULTIPLY, map, [x, w], bias)?;
+                    return match trunc {
+                        0 => Ok(z),
+                        trunc => self.truncate_shared(z, trunc),
+                    };
+                }
                 let z = self.rss.product_sum(map, x, w, bias)?;
                 match trunc {
                     0 => self.rss.reshare::<Words<R>>(MULTIPLY, z),

@@ -1,30 +1,33 @@
-//! Falcon: three parties, replicated sharing, semi-honest (Wagh, Tople, Benhamouda, Kushilevitz,
+//! Falcon: three parties, replicated sharing, semi-honest or malicious with abort (Wagh, Tople, Benhamouda, Kushilevitz,
 //! Mittal, Rabin: "Falcon: Honest-Majority Maliciously Secure Framework for Private Deep
 //! Learning", PETS 2021), in the mended form of the project's specification.
 //!
-//! At most one of the three parties is corrupt, and it follows the protocol. Each file holds one
-//! of the paper's subjects and names what differs from the paper.
+//! At most one of the three parties is corrupt; it follows the protocol, or, under malicious
+//! security, does what it likes. Each file holds one of the paper's subjects and names what differs
+//! from the paper.
 //!
 //! | file | what |
 //! |---|---|
 //! | `../replicated/` | replicated sharing, input, opening, resharing, products |
 //! | `linear.rs` | products, matrix products, convolutions |
 //! | `truncate.rs` | fixed-point truncation, three kinds |
-//! | `compare.rs` | private compare, wrap3, DReLU |
+//! | `compare.rs` | wrap3, DReLU, the leaves of private compare |
 //! | `relu.rs` | selection, ReLU |
-//! | `preprocess.rs` | the offline phase, from `adder.rs` and `inject.rs` |
+//! | `preprocess.rs` | the offline phase |
+//! | `semi_honest/`, `malicious/` | the steps in which the two differ; `security.rs` chooses |
 //! | `cost.rs`, `demand.rs` | what a call costs and consumes |
 
-mod adder;
 mod compare;
 mod cost;
 mod demand;
 mod domain;
-mod inject;
 mod linear;
+mod malicious;
 mod material;
 mod preprocess;
 mod relu;
+mod security;
+mod semi_honest;
 mod truncate;
 
 use std::ops::Range;
@@ -35,11 +38,14 @@ use tacit_net::{Party, Phase};
 pub use crate::replicated::{PARTIES, Rss};
 pub use crate::truncation::Truncation;
 pub use cost::FalconCost;
+pub use security::Security;
 
 use crate::Error;
 use crate::bilinear::Bilinear;
 use crate::machine::{Audience, Call, CostModel, KeyBits, Machine, Operand, not_saved};
+use crate::pool;
 use crate::replicated::Replicated;
+use malicious::Checks;
 use material::Store;
 
 /// One party's end of Falcon over the ring `R`.
@@ -49,26 +55,58 @@ pub struct Falcon<R: Ring> {
     /// Bits of the ring in which signs are taken.
     compare_bits: u32,
     store: Store<R>,
+    /// What malicious security adds.
+    checks: Option<Checks<R>>,
     cost: FalconCost,
 }
 
 impl<R: Ring> Falcon<R> {
-    /// Joins the two other parties and agrees on keys with them (2 hops, 128 bytes each).
-    pub fn new(mut party: Party, truncation: Truncation) -> Result<Self, Error> {
+    /// Joins the two other parties and agrees on keys with them (2 hops, 128 bytes each); secure
+    /// against one party that is curious.
+    pub fn new(party: Party, truncation: Truncation) -> Result<Self, Error> {
+        Falcon::with_security(party, truncation, Security::SemiHonest)
+    }
+
+    /// The same, secure against one party that deviates from the protocol: then the run ends with
+    /// an error at the others before they give anything out.
+    pub fn malicious(party: Party, truncation: Truncation) -> Result<Self, Error> {
+        Falcon::with_security(party, truncation, Security::Malicious)
+    }
+
+    /// The same with the security of choice.
+    pub fn with_security(
+        mut party: Party,
+        truncation: Truncation,
+        security: Security,
+    ) -> Result<Self, Error> {
         if truncation == Truncation::SecureMl {
             let why = "Falcon's truncations are gap, exact and aby3";
             return Err(Error::Invalid(why.into()));
         }
         party.set_phase(Phase::Setup);
-        let (rss, _) = Replicated::new(party, "falcon")?;
-        let cost = FalconCost::new(R::BITS, R::PRIME, truncation);
+        let (rss, pairs) = Replicated::new(party, "falcon")?;
+        let cost = FalconCost::new(R::BITS, R::PRIME, truncation).with_security(security);
         Ok(Falcon {
             rss,
             truncation,
             compare_bits: R::BITS,
             store: Store::new(),
+            checks: (security == Security::Malicious).then(|| Checks::new(&pairs)),
             cost,
         })
+    }
+
+    fn security(&self) -> Security {
+        match self.checks {
+            None => Security::SemiHonest,
+            Some(_) => Security::Malicious,
+        }
+    }
+
+    /// Ends a call that may have left products to verify.
+    fn settled<T>(&mut self, result: T) -> Result<T, Error> {
+        self.settle_many()?;
+        Ok(result)
     }
 }
 
@@ -122,7 +160,10 @@ impl<R: Ring> Machine for Falcon<R> {
     }
 
     fn reveal(&mut self, x: &Self::Share, to: Audience) -> Result<Option<Vec<i64>>, Error> {
-        self.rss.reveal_to(x, to)
+        match self.checks {
+            None => self.rss.reveal_to(x, to),
+            Some(_) => self.reveal_checked(x, to),
+        }
     }
 
     fn save(&self, x: &Self::Share) -> Vec<u8> {
@@ -167,7 +208,8 @@ impl<R: Ring> Machine for Falcon<R> {
         y: &Operand<Self::Share>,
         trunc: u32,
     ) -> Result<Self::Share, Error> {
-        self.linear(x, y, None, &Bilinear::Elementwise(x.own.len()), trunc)
+        let z = self.linear(x, y, None, &Bilinear::Elementwise(x.own.len()), trunc)?;
+        self.settled(z)
     }
 
     fn matmul(
@@ -178,7 +220,8 @@ impl<R: Ring> Machine for Falcon<R> {
         shape: MatMul,
         trunc: u32,
     ) -> Result<Self::Share, Error> {
-        self.linear(x, w, bias, &Bilinear::MatMul(shape), trunc)
+        let z = self.linear(x, w, bias, &Bilinear::MatMul(shape), trunc)?;
+        self.settled(z)
     }
 
     fn conv2d(
@@ -189,7 +232,8 @@ impl<R: Ring> Machine for Falcon<R> {
         shape: &Conv2d,
         trunc: u32,
     ) -> Result<Self::Share, Error> {
-        self.linear(x, w, bias, &Bilinear::Conv2d(*shape), trunc)
+        let z = self.linear(x, w, bias, &Bilinear::Conv2d(*shape), trunc)?;
+        self.settled(z)
     }
 
     fn truncate(&mut self, x: &Self::Share, trunc: u32) -> Result<Self::Share, Error> {
@@ -210,10 +254,25 @@ impl<R: Ring> Machine for Falcon<R> {
         x: &Self::Share,
         y: &Self::Share,
     ) -> Result<Self::Share, Error> {
-        self.select_shares(bit, x, y)
+        let z = self.select_shares(bit, x, y)?;
+        self.settled(z)
     }
 
     fn relu(&mut self, x: &Self::Share, _keys: KeyBits) -> Result<Self::Share, Error> {
-        self.rectify(x)
+        let y = self.rectify(x)?;
+        self.settled(y)
+    }
+
+    fn maxpool(
+        &mut self,
+        x: &Self::Share,
+        windows: usize,
+        size: usize,
+        keys: KeyBits,
+    ) -> Result<Self::Share, Error> {
+        // One call, however many levels it has, ends with at most one checkpoint.
+        let y = pool::maxpool_by(self, x, windows, size, &mut |this, x| this.rectify(x))?;
+        let _ = keys;
+        self.settled(y)
     }
 }

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use tacit_algebra::{Bits, Ring, prime, vec};
 
-use super::adder::Sum;
 use super::demand::{self, Want};
 use super::domain::Residues;
 use super::material::{CompareBatch, ExactBatch, SelectBatch, SignBatch, TruncateBatch, View};
@@ -19,13 +18,45 @@ use crate::machine::Call;
 use crate::replicated::{Booleans, Rss, Words};
 
 const PRODUCTS: &str = "falcon preprocess: beta times bits";
-const SHIFTED: &str = "falcon preprocess: shifted mask";
+
+/// The sum of three numbers below `2^m`, bit by bit, each row over all elements.
+pub(super) struct Sum<R> {
+    /// The `m` bits of the sum, lowest first.
+    pub bits: Vec<Rss<Bits>>,
+    /// The carry *into* bit `i` of the last addition, for `i` in `0 ..= m`.
+    pub carries: Vec<Rss<Bits>>,
+    /// With the last carry: the parity of the wraps of the sum.
+    pub first_wrap: Rss<Bits>,
+    /// `(x_0 + x_1) mod 2^m` at party 0, who knows both, where it adds these
+    /// two by itself; else empty.
+    pub known: Vec<R>,
+    /// Majorities of the components' bits, where the addition is of three summands; else empty.
+    pub saves: Vec<Rss<Bits>>,
+}
+
+impl<R> Sum<R> {
+    /// The carry out of the last addition.
+    pub fn last_carry(&self) -> &Rss<Bits> {
+        self.carries.last().expect("an addition has a last carry")
+    }
+}
+
+/// The material of truncations that is made of the shifted sum.
+pub(super) struct LowPart<R> {
+    /// `low >> d` over Z_L.
+    pub shifted: Rss<Vec<R>>,
+    /// The top bit of the mask over Z_L.
+    pub msb: Rss<Vec<R>>,
+}
 
 impl<R: Ring> Falcon<R> {
     /// Makes the material of `calls` and queues it in their order.
     pub(super) fn preprocess(&mut self, calls: &[Call]) -> Result<(), Error> {
-        for wants in demand::batches(calls) {
+        let security = self.security();
+        for wants in demand::batches(calls, security) {
             self.preprocess_batch(&wants)?;
+            // What is online built on this material must not depend on errors in it.
+            self.settle()?;
         }
         Ok(())
     }
@@ -80,8 +111,8 @@ impl<R: Ring> Falcon<R> {
     fn sign_batch<S: Ring>(&mut self, x: Rss<Vec<S>>, sum: &Sum<S>) -> Result<SignBatch<S>, Error> {
         let n = x.own.len();
         let rows: Vec<_> = sum.bits.iter().map(|row| columns(row, 0, n)).collect();
-        let last = sum.carries.last().expect("an addition has a last carry");
-        let alpha = columns(&sum.first_wrap, 0, n).zip(&columns(last, 0, n), Bits::xor);
+        let last = columns(sum.last_carry(), 0, n);
+        let alpha = columns(&sum.first_wrap, 0, n).zip(&last, Bits::xor);
         let compare = self.prepare_compare::<S>(&rows, n)?;
         Ok(SignBatch { x, alpha, compare })
     }
@@ -125,6 +156,10 @@ impl<R: Ring> Falcon<R> {
         rows: usize,
     ) -> Result<Rss<Vec<u8>>, Error> {
         let n = beta.own.len();
+        if self.checks.is_some() {
+            let all = beta.map(|beta| vec::tile(beta, 1, rows));
+            return self.multiply::<Residues<S>>(PRODUCTS, bits.clone(), all);
+        }
         let empty = || Vec::with_capacity(rows * n);
         let mut products = Rss {
             own: empty(),
@@ -165,10 +200,8 @@ impl<R: Ring> Falcon<R> {
 
     /// Truncations: the columns of the addition from `start`.
     ///
-    /// With `low = A + B - 2^{l-1} carry_{l-1}` for the `A` of party 0 and the `B` of parties 1
-    /// and 2: `low >> d = (A >> d) + (B >> d) + carry_d - 2^{l-1-d} carry_{l-1}`. The top bit of
-    /// `r` is a fresh random bit. The summands of `low`, added over Z_L, exceed it by `2^{l-1}`
-    /// times their wraps; and `2^{l-1}` times a bit needs only the bit's Z_2 sharing.
+    /// The top bit of `r` is a fresh random bit. The summands of `low`, added over Z_L, exceed it
+    /// by `2^{l-1}` times their wraps; and `2^{l-1}` times a bit needs only the bit's Z_2 sharing.
     fn store_truncations(
         &mut self,
         wants: &[Want],
@@ -187,30 +220,9 @@ impl<R: Ring> Falcon<R> {
                 }
             })
             .collect();
-        let last = columns(
-            sum.carries.last().expect("an addition has a last carry"),
-            start,
-            n,
-        );
+        let last = columns(sum.last_carry(), start, n);
         let msb_bit = self.rss.random::<Booleans>(n);
-        let carry_d = groups_of(&groups, start, |d, at, len| {
-            columns(&sum.carries[d as usize], at, len)
-        });
-
-        let injected = {
-            let parts = [&carry_d, &last, &msb_bit];
-            let own = Bits::concat(&parts.map(|p| &p.own));
-            let next = Bits::concat(&parts.map(|p| &p.next));
-            self.inject::<Words<R>>(&Rss { own, next })?
-        };
-        let third = |k: usize| injected.map(|c| c[k * n..(k + 1) * n].to_vec());
-        let (carry_word, wrap_word, msb) = (third(0), third(1), third(2));
-
-        let shifted = self.shift_summands(&groups, &low, &sum.known)?;
-        let low_shifted = Rss {
-            own: combine(&groups, &shifted.own, &carry_word.own, &wrap_word.own),
-            next: combine(&groups, &shifted.next, &carry_word.next, &wrap_word.next),
-        };
+        let LowPart { shifted, msb } = self.shift_low(&groups, &low, sum, start, &msb_bit)?;
         let wraps = last.zip(&columns(&sum.first_wrap, start, n), Bits::xor);
         let r = low.zip(&wraps.zip(&msb_bit, Bits::xor), |low, top| {
             let mut r = vec::shl(&top.expand_ring::<R>(), R::BITS - 1);
@@ -236,7 +248,7 @@ impl<R: Ring> Falcon<R> {
             };
             let batch = TruncateBatch {
                 r: part(&r),
-                low_shifted: part(&low_shifted),
+                low_shifted: part(&shifted),
                 msb: part(&msb),
                 exact,
             };
@@ -251,43 +263,15 @@ impl<R: Ring> Falcon<R> {
         }
         Ok(())
     }
-
-    /// A sharing of `(A >> d) + (B >> d)`, where party 0 knows `A` and parties 1 and 2 `B`.
-    /// 1 hop; party 0 sends one element each.
-    fn shift_summands(
-        &mut self,
-        groups: &[(usize, u32)],
-        low: &Rss<Vec<R>>,
-        known: &[R],
-    ) -> Result<Rss<Vec<R>>, Error> {
-        let shift = |v: &[R]| {
-            let mut at = 0;
-            let mut out = Vec::with_capacity(v.len());
-            for &(len, d) in groups {
-                out.extend_from_slice(&vec::shr(&v[at..at + len], d));
-                at += len;
-            }
-            out
-        };
-        let n = low.own.len();
-        let value = (self.rss.party.id() == 0).then(|| shift(known));
-        let mut shared = self.rss.share_input::<Words<R>>(SHIFTED, 0, n, value)?;
-        match self.rss.party.id() {
-            0 => {}
-            1 => shared.next = shift(&low.next),
-            _ => shared.own = shift(&low.own),
-        }
-        Ok(shared)
-    }
 }
 
 /// Some columns of one row of bits.
-fn columns(row: &Rss<Bits>, start: usize, n: usize) -> Rss<Bits> {
+pub(super) fn columns(row: &Rss<Bits>, start: usize, n: usize) -> Rss<Bits> {
     row.map(|component| component.slice(start, n))
 }
 
 /// Joins what `pick` gives for each group of `(elements, bits)`, whose columns begin at `start`.
-fn groups_of(
+pub(super) fn groups_of(
     groups: &[(usize, u32)],
     start: usize,
     pick: impl Fn(u32, usize, usize) -> Rss<Bits>,
@@ -307,16 +291,12 @@ fn groups_of(
     }
 }
 
-/// One component of `shifted + carry_d - 2^{l-1-d} carry_{l-1}`.
-fn combine<R: Ring>(groups: &[(usize, u32)], shifted: &[R], carry: &[R], wrap: &[R]) -> Vec<R> {
-    let mut out = vec::add(shifted, carry);
+/// Every group of `(elements, bits)` shifted by its bits.
+pub(super) fn shift_groups<R: Ring>(groups: &[(usize, u32)], v: &[R]) -> Vec<R> {
     let mut at = 0;
+    let mut out = Vec::with_capacity(v.len());
     for &(len, d) in groups {
-        let range = at..at + len;
-        vec::sub_assign(
-            &mut out[range.clone()],
-            &vec::shl(&wrap[range], R::BITS - 1 - d),
-        );
+        out.extend_from_slice(&vec::shr(&v[at..at + len], d));
         at += len;
     }
     out

@@ -26,15 +26,13 @@ impl<R: Ring> Falcon<R> {
     ) -> Result<Rss<Vec<R>>, Error> {
         let view = self.take_select(x.own.len())?;
         let masked = bit.zip(&view.bits(&view.batch.bit), Bits::xor);
-        let e = self.rss.open::<Booleans>(OPEN_CHOICE, &masked)?;
+        let e = self.open::<Booleans>(OPEN_CHOICE, &masked)?;
         let d = flip_word(
             &view.slice(&view.batch.word),
             &e,
             self.rss.constant_component(),
         );
-        let z = self
-            .rss
-            .multiply::<Words<R>>(SELECT, &difference(y, x), &d)?;
+        let z = self.choose(difference(y, x), d)?;
         Ok(x.zip(&z, |a, b| vec::add(a, b)))
     }
 
@@ -50,7 +48,15 @@ impl<R: Ring> Falcon<R> {
             &e,
             self.rss.constant_component(),
         );
-        self.rss.multiply::<Words<R>>(SELECT, a, &d)
+        self.choose(a.clone(), d)
+    }
+
+    /// `x` where the bit `d` is 1, else 0.
+    fn choose(&mut self, x: Rss<Vec<R>>, d: Rss<Vec<R>>) -> Result<Rss<Vec<R>>, Error> {
+        if let Some(checks) = &mut self.checks {
+            checks.waiting += 3 * d.own.len();
+        }
+        self.multiply::<Words<R>>(SELECT, x, d)
     }
 
     fn take_select(&mut self, n: usize) -> Result<View<SelectBatch<R>>, Error> {

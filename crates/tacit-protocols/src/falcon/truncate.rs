@@ -37,7 +37,7 @@ impl<R: Ring> Falcon<R> {
         if self.truncation != Truncation::Aby3 {
             self.rss.add_public(&mut x, offset());
         }
-        let c = self.rss.open::<Words<R>>(OPEN_MASKED, &x)?;
+        let c = self.open::<Words<R>>(OPEN_MASKED, &x)?;
         self.finish_truncation(&view, c, trunc)
     }
 

@@ -9,6 +9,7 @@ use tacit_algebra::Prg;
 use tacit_net::Party;
 
 pub(crate) use domain::{Booleans, Domain, Words, blocks};
+pub(crate) use multiply::accumulate_shares;
 pub use sharing::Rss;
 pub(crate) use sharing::flip_word;
 

@@ -13,7 +13,12 @@ use crate::machine::Operand;
 
 /// `acc += x0 y0 + x1 y0 + x0 y1`, with two products instead of three; the shorter operand's
 /// components are the ones that are added.
-fn accumulate_shares<R: Ring>(map: &Bilinear, acc: &mut [R], x: &Rss<Vec<R>>, y: &Rss<Vec<R>>) {
+pub(crate) fn accumulate_shares<R: Ring>(
+    map: &Bilinear,
+    acc: &mut [R],
+    x: &Rss<Vec<R>>,
+    y: &Rss<Vec<R>>,
+) {
     match map {
         Bilinear::Elementwise(_) => vec::product_assign(acc, &x.own, &x.next, &y.own, &y.next),
         _ if x.own.len() < y.own.len() => {
@@ -115,7 +120,7 @@ impl Replicated {
     }
 
     /// An operand as a sharing.
-    fn operand<R: Ring>(&self, x: &Operand<Rss<Vec<R>>>) -> Rss<Vec<R>> {
+    pub(crate) fn operand<R: Ring>(&self, x: &Operand<Rss<Vec<R>>>) -> Rss<Vec<R>> {
         match x {
             Operand::Secret(share) => share.clone(),
             Operand::Public(values) => self.public(&vec::encode(values)),

@@ -109,7 +109,7 @@ impl CostModel for ShamirCost {
                 degree: p.threshold,
                 dealt: false,
             }),
-            Call::Fix { .. } | Call::Truncate { trunc: 0, .. } => self.none(),
+            Call::Fix { .. } | Call::Verify { .. } | Call::Truncate { trunc: 0, .. } => self.none(),
             Call::Truncate { n, .. } => self.reveal(&Reveal {
                 len: n,
                 degree: p.threshold,

@@ -80,6 +80,7 @@ impl Params {
             Call::Input { .. }
             | Call::Reveal { .. }
             | Call::Fix { .. }
+            | Call::Verify { .. }
             | Call::Truncate { trunc: 0, .. } => vec![],
             Call::Select { n } => vec![Want::Product { n }],
             Call::Product { map, trunc: 0, .. } => vec![Want::Product { n: map.outputs() }],

@@ -11,7 +11,7 @@ use tacit_protocols::bicoptor;
 use tacit_protocols::bicoptor::rss::BicoptorRss;
 use tacit_protocols::bicoptor::ubl::Ubl;
 use tacit_protocols::clear::Clear;
-use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
+use tacit_protocols::falcon::{Falcon, PARTIES, Security, Truncation};
 use tacit_protocols::machine::{Audience, Call, Machine};
 use tacit_protocols::shamir::{Comparison, Opening, Options, Shamir};
 use tacit_sirnn::ot::Kind;
@@ -54,13 +54,23 @@ pub trait Subject: Sync {
 /// Falcon over the ring `R`.
 pub struct FalconOver<R: Ring> {
     pub truncation: Truncation,
+    pub security: Security,
     pub configure: fn(Falcon<R>) -> Falcon<R>,
 }
 
 pub fn falcon_over<R: Ring>() -> FalconOver<R> {
     FalconOver {
         truncation: Truncation::Gap,
+        security: Security::SemiHonest,
         configure: |machine| machine,
+    }
+}
+
+/// The same, secure against a party that deviates.
+pub fn malicious_over<R: Ring>() -> FalconOver<R> {
+    FalconOver {
+        security: Security::Malicious,
+        ..falcon_over()
     }
 }
 
@@ -68,7 +78,12 @@ impl<R: Ring> Subject for FalconOver<R> {
     type Machine = Falcon<R>;
 
     fn name(&self) -> String {
-        format!("Falcon, {} bits, {:?}", R::BITS, self.truncation)
+        format!(
+            "Falcon, {} bits, {:?}, {:?}",
+            R::BITS,
+            self.truncation,
+            self.security
+        )
     }
     fn parties(&self) -> usize {
         PARTIES
@@ -87,7 +102,7 @@ impl<R: Ring> Subject for FalconOver<R> {
         )
     }
     fn machine(&self, party: Party) -> Result<Falcon<R>, Error> {
-        Falcon::new(party, self.truncation).map(self.configure)
+        Falcon::with_security(party, self.truncation, self.security).map(self.configure)
     }
 }
 

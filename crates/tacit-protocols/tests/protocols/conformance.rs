@@ -22,6 +22,15 @@ macro_rules! on_every_subject {
             super::$check(&falcon_over::<u64>());
             super::$check(&FalconOver { truncation: Truncation::Exact, ..falcon_over::<u32>() });
         })+
+    } mod falcon_malicious {
+        use super::*;
+        $(#[test] fn $check() {
+            super::$check(&malicious_over::<u8>());
+            super::$check(&malicious_over::<u16>());
+            super::$check(&malicious_over::<u32>());
+            super::$check(&malicious_over::<u64>());
+            super::$check(&FalconOver { truncation: Truncation::Exact, ..malicious_over::<u32>() });
+        })+
     } mod bicoptor {
         use super::*;
         $(#[test] fn $check() {

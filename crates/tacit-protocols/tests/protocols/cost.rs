@@ -11,7 +11,7 @@ use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
 use tacit_protocols::machine::{
     Audience, Bilinear, Call, CostModel, KeyBits, Machine, MatMul, Operand,
 };
-use tacit_protocols::mixed::Mixed;
+use tacit_protocols::mixed::{Mixed, lowered};
 use tacit_protocols::shamir::{Comparison, Opening};
 
 /// Makes one call of the given size on values that everybody knows, with the right operand that
@@ -79,6 +79,7 @@ fn perform<M: Machine>(
             let x = secret(n);
             machine.function(&function, &x).map(drop)
         }
+        Call::Verify { .. } => Ok(()),
         Call::Mixed(mixed) => perform_mixed(machine, mixed, fixed),
     }
 }
@@ -279,6 +280,154 @@ fn declared_equals_metered_over_64_bits() {
     all_truncations::<u64>();
 }
 
+/// A call, and the checkpoint and the opening of a result after it.
+fn declared_equals_metered_with_a_checkpoint<R: Ring>(s: &FalconOver<R>, call: Call) {
+    let reveal = Call::Reveal {
+        n: 5,
+        to: Audience::All,
+    };
+    let measured = run(s, |machine| {
+        let calls = lowered(&[call, reveal], machine.cost_model())?;
+        let sum = |calls: &[Call]| {
+            let costs = calls.iter().map(|call| machine.cost_model().online(call));
+            costs.fold(Cost::each(PARTIES, 0, 0), |sum, cost| sum + &cost)
+        };
+        let (before, after) = (sum(&calls[..1]), sum(&calls[1..]));
+        machine.prepare(&calls)?;
+        machine.party().set_layer("call");
+        perform(machine, &call, None)?;
+        machine.party().set_layer("reveal");
+        perform(machine, &reveal, None)?;
+        let layers = machine.party().meter().layers(Phase::Online);
+        let of = |name: &str| {
+            let layer = layers.iter().find(|(layer, _)| layer == name);
+            layer.map_or((0, 0), |(_, t)| (t.rounds, t.bytes_sent))
+        };
+        Ok((before, after, of("call"), of("reveal")))
+    });
+    let metered = |pick: fn(&(Cost, Cost, (u32, u64), (u32, u64))) -> (u32, u64)| {
+        combine(&measured.iter().map(pick).collect::<Vec<_>>())
+    };
+    let (before, after, ..) = &measured[0];
+    assert_eq!(&metered(|m| m.2), before, "{call:?}, {}", s.name());
+    assert_eq!(
+        &metered(|m| m.3),
+        after,
+        "checkpoint, {call:?}, {}",
+        s.name()
+    );
+}
+
+fn malicious<R: Ring>() {
+    for truncation in [Truncation::Gap, Truncation::Exact] {
+        for configure in [|machine| machine, Falcon::<R>::with_narrow_signs] {
+            let subject = FalconOver {
+                truncation,
+                configure,
+                ..malicious_over::<R>()
+            };
+            for n in [1, 7, 64, 129] {
+                for call in every_call(n) {
+                    declared_equals_metered(&subject, call);
+                }
+                for call in every_call(n)
+                    .into_iter()
+                    .filter(|call| !matches!(call, Call::Select { .. }))
+                {
+                    declared_equals_metered_with_a_checkpoint(&subject, call);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn declared_equals_metered_against_a_malicious_party() {
+    malicious::<u8>();
+    malicious::<u16>();
+    malicious::<u32>();
+    malicious::<u64>();
+}
+
+/// Several chunks and batches.
+#[test]
+fn declared_equals_metered_of_many_elements_against_a_malicious_party() {
+    let subject = malicious_over::<u32>();
+    for call in [Call::relu(50_000), Call::elementwise(70_000, 9)] {
+        declared_equals_metered(&subject, call);
+        declared_equals_metered_with_a_checkpoint(&subject, call);
+    }
+}
+
+/// The prediction of a network of three layers: what the checks add to the traffic.
+#[test]
+fn checks_at_most_double_the_traffic_of_a_small_network() {
+    use tacit_protocols::falcon::{FalconCost, Security};
+    let layers = [(784, 128), (128, 128), (128, 10)];
+    let bytes = |security, batch: usize| {
+        let cost = FalconCost::new(64, 67, Truncation::Gap).with_narrow_signs();
+        let cost = cost.with_security(security);
+        let mut calls = vec![Call::Input {
+            owner: 1,
+            n: 784 * batch,
+        }];
+        for (i, (k, n)) in layers.into_iter().enumerate() {
+            let map = Bilinear::MatMul(MatMul { m: batch, k, n });
+            calls.push(Call::Product {
+                map,
+                fixed: None,
+                known_to: None,
+                trunc: 13,
+            });
+            calls.extend((i < 2).then_some(Call::relu(batch * n)));
+        }
+        calls.push(Call::Reveal {
+            n: 10 * batch,
+            to: Audience::One(1),
+        });
+        let calls = lowered(&calls, &cost).expect("plain calls");
+        let costs: Vec<Cost> = calls.iter().map(|call| cost.online(call)).collect();
+        let rounds: u32 = costs.iter().map(|cost| cost.rounds).sum();
+        (
+            costs.iter().flat_map(|cost| &cost.bytes).sum::<u64>(),
+            rounds,
+        )
+    };
+    for batch in [1, 16, 128] {
+        let [(plain, hops), (checked, more)] =
+            [Security::SemiHonest, Security::Malicious].map(|security| bytes(security, batch));
+        let ratio = checked as f64 / plain as f64;
+        println!(
+            "784-128-128-10, batch {batch}: {plain} bytes in {hops} hops, malicious {checked} in {more}: {ratio:.2} times"
+        );
+        assert!(ratio <= 2.0, "batch {batch}: {ratio}");
+    }
+}
+
+/// A call that leaves more to verify than may wait verifies it at once.
+#[test]
+fn what_waits_is_bounded() {
+    let call = Call::elementwise(400_000, 0);
+    let measured = run(&malicious_over::<u32>(), |machine| {
+        let calls = lowered(&[call, call], machine.cost_model())?;
+        assert!(matches!(
+            calls[..],
+            [_, Call::Verify { .. }, _, Call::Verify { .. }]
+        ));
+        machine.party().set_layer("measured");
+        perform(machine, &call, None)?;
+        let layers = machine.party().meter().layers(Phase::Online);
+        let model = machine.cost_model();
+        let (_, traffic) = layers.last().expect("a layer was named");
+        Ok((
+            model.online(&calls[0]) + &model.online(&calls[1]),
+            (traffic.rounds, traffic.bytes_sent),
+        ))
+    });
+    let metered = combine(&measured.iter().map(|m| m.1).collect::<Vec<_>>());
+    assert_eq!(metered, measured[0].0);
+}
+
 /// Both settings of Bicoptor, with every truncation and with key bits.
 fn bicoptor<R: Ring>(keys: KeyBits) {
     for truncation in [Truncation::Gap, Truncation::Aby3, Truncation::SecureMl] {
@@ -384,6 +533,7 @@ fn declared_equals_metered_with_narrow_signs() {
             &FalconOver {
                 truncation: Truncation::Exact,
                 configure,
+                ..falcon_over()
             },
             call,
         );

@@ -9,3 +9,4 @@ mod histograms;
 mod math;
 mod mixed;
 mod shamir;
+mod tampering;

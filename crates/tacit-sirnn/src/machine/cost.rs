@@ -47,7 +47,7 @@ impl SirnnCost {
 
     fn tally(&self, call: &Call) -> Result<Tally, Error> {
         match *call {
-            Call::Input { .. } | Call::Fix { .. } => self.count(call),
+            Call::Input { .. } | Call::Fix { .. } | Call::Verify { .. } => self.count(call),
             Call::Reveal { n, to } => self.along(n, |n| Call::Reveal { n, to }),
             Call::Product {
                 map: Bilinear::Elementwise(n),
@@ -110,7 +110,7 @@ fn play(machine: &mut Sirnn, call: &Call) -> Result<(), Error> {
     let bits = machine.bits;
     let ring = |n| zeros(n, bits, None);
     match *call {
-        Call::Input { .. } | Call::Fix { .. } => {}
+        Call::Input { .. } | Call::Fix { .. } | Call::Verify { .. } => {}
         Call::Reveal { n, to } => {
             machine.reveal(&ring(n), to)?;
         }

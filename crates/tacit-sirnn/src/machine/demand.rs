@@ -84,6 +84,7 @@ impl Widths {
         };
         match *call {
             Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } => vec![],
+            Call::Verify { .. } => vec![],
             Call::Product {
                 map,
                 known_to,

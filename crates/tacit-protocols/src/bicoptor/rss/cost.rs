@@ -49,6 +49,7 @@ impl CostModel for RssCost {
             Call::Input { .. }
             | Call::Reveal { .. }
             | Call::Fix { .. }
+            | Call::Verify { .. }
             | Call::Truncate { trunc: 0, .. } => cost(0, 0, 0),
             Call::Product { map, trunc: 0, .. } => {
                 Cost::each(PARTIES, 1, self.0.words(map.outputs()))

@@ -67,6 +67,7 @@ pub(super) fn wants_of(call: &Call, kind: Truncation) -> Vec<Want> {
     };
     match *call {
         Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } | Call::Select { .. } => vec![],
+        Call::Verify { .. } => vec![],
         Call::Product { map, trunc, .. } => truncate(map.outputs(), trunc),
         Call::Truncate { n, trunc } => truncate(n, trunc),
         Call::Drelu { n, .. } | Call::Relu { n, .. } => vec![Want::Sign { n }],

@@ -85,6 +85,7 @@ pub(super) fn wants_of(call: &Call, kind: Truncation) -> Vec<Want> {
     };
     match *call {
         Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } | Call::Drelu { .. } => vec![],
+        Call::Verify { .. } => vec![],
         Call::Product {
             map, fixed, trunc, ..
         } => vec![Want::Product {

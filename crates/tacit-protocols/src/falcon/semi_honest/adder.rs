@@ -6,30 +6,22 @@
 
 use tacit_algebra::{BitRows, Bits, Ring, falcon as kernel};
 
-use super::{Falcon, PARTIES};
+use super::super::preprocess::Sum;
+use super::super::{Falcon, PARTIES};
 use crate::Error;
 use crate::replicated::{Booleans, Domain, Rss};
 
 const BITS: &str = "falcon adder: bits of two components";
 const CARRY: &str = "falcon adder: carry";
 
-/// The sum of three numbers below `2^m`, bit by bit, each row over all elements.
-pub(super) struct Sum<R> {
-    /// The `m` bits of the sum, lowest first.
-    pub bits: Vec<Rss<Bits>>,
-    /// The carry *into* bit `i` of the second addition, for `i` in `0 ..= m`.
-    pub carries: Vec<Rss<Bits>>,
-    /// Whether components 0 and 1 alone reach `2^m`.
-    pub first_wrap: Rss<Bits>,
-    /// `(x_0 + x_1) mod 2^m` at party 0, who knows both; empty elsewhere.
-    pub known: Vec<R>,
-}
-
 impl<R: Ring> Falcon<R> {
     /// Adds the components of `x`, each below `2^m` with `m = l - 1`.
     ///
     /// `1 + m` hops; party 0 sends `m + 1` bits and every party `m` bits per element.
-    pub(super) fn add_components<S: Ring>(&mut self, x: &Rss<Vec<S>>) -> Result<Sum<S>, Error> {
+    pub(in crate::falcon) fn add_components_unchecked<S: Ring>(
+        &mut self,
+        x: &Rss<Vec<S>>,
+    ) -> Result<Sum<S>, Error> {
         let n = x.own.len();
         let m = S::BITS as usize - 1;
         let (known, wrap) = match self.rss.party.id() {
@@ -59,6 +51,7 @@ impl<R: Ring> Falcon<R> {
             carries,
             first_wrap,
             known,
+            saves: Vec::new(),
         })
     }
 

@@ -14,8 +14,8 @@ use std::ops::Range;
 
 use tacit_algebra::{Bits, Ring, prime};
 
-use super::Falcon;
-use super::domain::{Residues, Wide};
+use super::super::Falcon;
+use super::super::domain::{Residues, Wide};
 use crate::Error;
 use crate::replicated::{Domain, Rss, blocks};
 
@@ -34,7 +34,10 @@ enum Part<A, F> {
 impl<R: Ring> Falcon<R> {
     /// Carries shared bits into a wider domain.
     /// 2 hops; every party sends one element per bit.
-    pub(super) fn inject<D: Wide>(&mut self, bits: &Rss<Bits>) -> Result<Rss<D::Vec>, Error> {
+    pub(in crate::falcon) fn inject_unchecked<D: Wide>(
+        &mut self,
+        bits: &Rss<Bits>,
+    ) -> Result<Rss<D::Vec>, Error> {
         let n = bits.own.len();
         let id = self.rss.party.id();
         let part = if id == 0 {
@@ -53,7 +56,10 @@ impl<R: Ring> Falcon<R> {
 
     /// Random residues, none of them 0, uniform to every party.
     /// 2 hops; every party sends `n` residues.
-    pub(super) fn random_nonzero<S: Ring>(&mut self, n: usize) -> Result<Rss<Vec<u8>>, Error> {
+    pub(in crate::falcon) fn random_nonzero_unchecked<S: Ring>(
+        &mut self,
+        n: usize,
+    ) -> Result<Rss<Vec<u8>>, Error> {
         let own = self.rss.keys.own.prime_nonzero(S::PRIME, n);
         let next = self.rss.keys.next.prime_nonzero(S::PRIME, n);
         let times = |u: &[u8], v: &[u8]| {

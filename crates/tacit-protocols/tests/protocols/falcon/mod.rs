@@ -1,17 +1,23 @@
 //! What only Falcon promises.
 
 mod faults;
+mod malicious;
 mod privacy;
 mod truncation;
 
 use crate::common::{FalconOver, falcon_over, noise, run};
-use tacit_protocols::falcon::Falcon;
+use tacit_protocols::falcon::{Falcon, Security};
 use tacit_protocols::machine::{Audience, Call, KeyBits, Machine};
 
 /// Narrow signs are exact over their whole range, and beyond it they are those of the low word:
 /// what the planner must keep values from.
 #[test]
 fn narrow_signs_are_exact_within_32_bits() {
+    narrow_signs_are_exact(Security::SemiHonest);
+    narrow_signs_are_exact(Security::Malicious);
+}
+
+fn narrow_signs_are_exact(security: Security) {
     let edge = 1i64 << 31;
     let mut x = vec![
         0,
@@ -28,6 +34,7 @@ fn narrow_signs_are_exact_within_32_bits() {
     let n = x.len();
     let subject = FalconOver {
         configure: Falcon::with_narrow_signs,
+        security,
         ..falcon_over::<u64>()
     };
     let opened = run(&subject, |machine| {

@@ -8,7 +8,7 @@ use crate::histograms::{LIMIT, apart_by_cell};
 use tacit_algebra::{Bits, Ring, prime};
 use tacit_net::testing::{Fate, Recorder, mesh_with};
 use tacit_protocols::Error;
-use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
+use tacit_protocols::falcon::{Falcon, PARTIES, Security, Truncation};
 use tacit_protocols::machine::{Call, KeyBits, Machine, Operand};
 
 /// Elements in a run, all of the same value; every one is a sample.
@@ -26,7 +26,7 @@ fn numbers(step: &str, payload: &[u8]) -> Vec<u32> {
         let bits = Bits::from_bytes(n, payload).expect("packed bits");
         (0..n).map(|i| u32::from(bits.get(i))).collect()
     };
-    if step.contains("masked bit") || step.contains("adder: carry") {
+    if step.contains("masked bit") || step.contains("adder: carr") {
         bits(payload.len() * 8)
     } else if step.contains("compare") || step.contains("residue") {
         let n = payload.len() * 8 / prime::packed_bits(u8::PRIME) as usize;
@@ -38,7 +38,7 @@ fn numbers(step: &str, payload: &[u8]) -> Vec<u32> {
 }
 
 /// Runs `program` on `N` copies of `x`, shared by party 0, and counts what everybody saw.
-fn observe(x: i64, calls: &[Call], program: Program) -> Histograms {
+fn observe(security: Security, x: i64, calls: &[Call], program: Program) -> Histograms {
     let recorder = Recorder::new();
     let tap = recorder.clone();
     let mesh = mesh_with(PARTIES, TIMEOUT, move |envelope| {
@@ -46,7 +46,8 @@ fn observe(x: i64, calls: &[Call], program: Program) -> Histograms {
         Fate::Deliver
     });
     run_on(mesh, |party| {
-        let mut machine = Falcon::<u8>::new(party, Truncation::Gap).expect("keys are agreed");
+        let machine = Falcon::<u8>::with_security(party, Truncation::Gap, security);
+        let mut machine = machine.expect("keys are agreed");
         machine.prepare(calls).expect("material is made");
         let own = (machine.party().id() == 0).then(|| vec![x; N]);
         let share = machine
@@ -120,8 +121,14 @@ fn joint(histograms: &mut Histograms, opened: &BTreeMap<(&str, usize), Vec<Vec<u
 }
 
 /// The stream whose distributions differ most between the two inputs.
-fn worst(x: i64, other: i64, calls: &[Call], program: Program) -> (f64, String) {
-    let (a, b) = (observe(x, calls, program), observe(other, calls, program));
+fn worst(
+    security: Security,
+    [x, other]: [i64; 2],
+    calls: &[Call],
+    program: Program,
+) -> (f64, String) {
+    let observe = |x| observe(security, x, calls, program);
+    let (a, b) = (observe(x), observe(other));
     assert!(
         a.len() > 3 && a.keys().eq(b.keys()),
         "the same messages must flow"
@@ -157,9 +164,11 @@ fn maxpool(machine: &mut Falcon<u8>, x: &Share) -> Result<(), Error> {
 
 #[test]
 fn no_message_of_relu_depends_on_the_input() {
-    for (x, other) in PAIRS {
-        let (off, name) = worst(x, other, &[Call::relu(N)], relu);
-        assert!(off < LIMIT, "{x} and {other} are {off} apart in '{name}'");
+    for security in [Security::SemiHonest, Security::Malicious] {
+        for (x, other) in PAIRS {
+            let (off, name) = worst(security, [x, other], &[Call::relu(N)], relu);
+            assert!(off < LIMIT, "{x} and {other} are {off} apart in '{name}'");
+        }
     }
 }
 
@@ -176,8 +185,10 @@ fn no_message_of_other_layers_depends_on_the_input() {
             (&[Call::elementwise(N, 0)][..], square as Program),
             (&maxpool_calls[..], maxpool as Program),
         ] {
-            let (off, name) = worst(x, other, calls, program);
-            assert!(off < LIMIT, "{x} and {other} are {off} apart in '{name}'");
+            for security in [Security::SemiHonest, Security::Malicious] {
+                let (off, name) = worst(security, [x, other], calls, program);
+                assert!(off < LIMIT, "{x} and {other} are {off} apart in '{name}'");
+            }
         }
     }
 }
@@ -191,6 +202,8 @@ fn a_leak_is_noticed() {
             .reveal(x, tacit_protocols::machine::Audience::All)
             .map(drop)
     }
-    let (off, name) = worst(5, -7, &[Call::relu(N)], leaky);
-    assert!(off > LIMIT && name.contains("opened"), "{off} in '{name}'");
+    for security in [Security::SemiHonest, Security::Malicious] {
+        let (off, name) = worst(security, [5, -7], &[Call::relu(N)], leaky);
+        assert!(off > LIMIT && name.contains("opened"), "{off} in '{name}'");
+    }
 }

@@ -1,0 +1,76 @@
+//! The bits of a random number given as three components (spec section 4, preprocessing, step 2):
+//! a carry-save step makes two summands of the three, a ripple-carry addition one of the two.
+//! Every step is an AND of shared bits, and every AND is verified.
+
+use tacit_algebra::{BitRows, Bits, Ring};
+
+use super::super::Falcon;
+use super::super::preprocess::Sum;
+use super::inject::alone;
+use crate::Error;
+use crate::replicated::{Booleans, Rss};
+
+const SAVE: &str = "falcon adder: carries of three";
+const CARRY: &str = "falcon adder: carry";
+
+impl<R: Ring> Falcon<R> {
+    /// Adds the components of `x`, each below `2^m` with `m = l - 1`.
+    /// `1 + m` hops; every party sends `2 m` bits per element.
+    pub(in crate::falcon) fn add_components_checked<S: Ring>(
+        &mut self,
+        x: &Rss<Vec<S>>,
+    ) -> Result<Sum<S>, Error> {
+        let (n, m) = (x.own.len(), S::BITS as usize - 1);
+        let (sums, saves) = self.save_carries(x, n, m)?;
+        let zeros = Rss {
+            own: Bits::zeros(n),
+            next: Bits::zeros(n),
+        };
+        // The second summand is that of the saved carries, one place up.
+        let shifted = std::iter::once(&zeros).chain(&saves);
+        let mut carry = zeros.clone();
+        let (mut bits, mut carries) = (Vec::with_capacity(m), vec![carry.clone()]);
+        for (a, b) in sums.iter().zip(shifted) {
+            let left = a.zip(&carry, Bits::xor);
+            let right = b.zip(&carry, Bits::xor);
+            bits.push(left.zip(b, Bits::xor));
+            // carry' = ((a ^ carry)(b ^ carry)) ^ carry
+            let both = self.multiply::<Booleans>(CARRY, left, right)?;
+            carry = both.zip(&carry, Bits::xor);
+            carries.push(carry.clone());
+        }
+        Ok(Sum {
+            bits,
+            carries,
+            first_wrap: saves[m - 1].clone(),
+            known: Vec::new(),
+            saves,
+        })
+    }
+
+    /// The xor and the majority of the components' bits, row by row: with `a`, `b`, `c` for them,
+    /// `maj = ((a ^ c)(b ^ c)) ^ c`. 1 hop; every party sends `m` bits per element.
+    #[allow(clippy::type_complexity)]
+    fn save_carries<S: Ring>(
+        &mut self,
+        x: &Rss<Vec<S>>,
+        n: usize,
+        m: usize,
+    ) -> Result<(Vec<Rss<Bits>>, Vec<Rss<Bits>>), Error> {
+        let rows = x.map(|component| BitRows::from_ring(component, m as u32));
+        let sums: Vec<Rss<Bits>> = (0..m).map(|i| rows.map(|rows| rows.row_bits(i))).collect();
+        let join = |pick: fn(&Rss<Bits>) -> &Bits| {
+            Bits::concat(&sums.iter().map(pick).collect::<Vec<_>>())
+        };
+        let all = Rss {
+            own: join(|row| &row.own),
+            next: join(|row| &row.next),
+        };
+        let (id, zeros) = (self.rss.party.id(), Bits::zeros(m * n));
+        let [a, b, c] = [0, 1, 2].map(|j| alone(id, j, &all, &zeros));
+        let both = self.multiply::<Booleans>(SAVE, a.zip(&c, Bits::xor), b.zip(&c, Bits::xor))?;
+        let majority = both.zip(&c, Bits::xor);
+        let rows = (0..m).map(|i| majority.map(|bits| bits.slice(i * n, n)));
+        Ok((sums, rows.collect()))
+    }
+}

@@ -1,0 +1,49 @@
+//! The product tree of private compare with every product verified before its root is opened:
+//! a wrong factor would make the root zero, or not, by what the secret is.
+
+use std::ops::Range;
+
+use tacit_algebra::{Bits, Ring, prime};
+
+use super::super::Falcon;
+use super::super::domain::Residues;
+use super::super::material::CompareBatch;
+use crate::Error;
+use crate::replicated::Rss;
+
+const TREE: &str = "falcon compare: product";
+const ROOT: &str = "falcon compare: open product";
+
+impl<R: Ring> Falcon<R> {
+    /// What is opened of `[x > r]`, as in [`Falcon::private_compare`], with a checkpoint before
+    /// the root is opened.
+    /// `ceil(log2(rows + 1))` hops for the tree, the checkpoint and 1.
+    pub(in crate::falcon) fn compare_checked<S: Ring>(
+        &mut self,
+        batch: &CompareBatch,
+        range: Range<usize>,
+        rows: usize,
+        r: &[S],
+    ) -> Result<Bits, Error> {
+        let n = r.len();
+        let mut level = self.leaves(batch, range, rows, r);
+        let mut left = rows + 1;
+        while left > 1 {
+            let half = left / 2 * n;
+            let part = |range: Range<usize>| level.map(|c| c[range.clone()].to_vec());
+            let (x, y, odd) = (
+                part(0..half),
+                part(half..2 * half),
+                part(2 * half..left * n),
+            );
+            let products = self.multiply::<Residues<S>>(TREE, x, y)?;
+            level = Rss::concat(&[&products, &odd]);
+            left -= left / 2;
+        }
+        if let Some(checks) = &mut self.checks {
+            checks.verify_residues::<S>(&mut self.rss)?;
+        }
+        let d = self.open::<Residues<S>>(ROOT, &level)?;
+        Ok(prime::is_nonzero(&d))
+    }
+}

@@ -1,0 +1,272 @@
+//! What the parties have multiplied and not yet verified.
+//!
+//! Of `z_j = x_j y_j + x_{j+1} y_j + x_j y_{j+1} + F(K_{j+1}) - F(K_j)`, which party `j` sends to
+//! party `j - 1`, each of the two others knows a part: the one before `z_j`, `x_j y_j` and
+//! `F(K_j)`, the one after `F(K_{j+1})`. What they know adds up to `x_{j+1} y_j + x_j y_{j+1}`
+//! exactly if the message was right.
+
+use tacit_algebra::extension::{Binary, Extension, Galois, Tower, product_side};
+use tacit_algebra::{Bits, Prg, Ring, vec};
+
+use super::super::domain::Residues;
+use crate::bilinear::Bilinear;
+use crate::replicated::{Booleans, Domain, Rss, Words};
+
+/// A party's place in the proof of one party's messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Role {
+    /// Sent the messages.
+    Prover,
+    /// The party before the prover, who received them.
+    Left,
+    /// The party after the prover.
+    Right,
+}
+
+impl Role {
+    /// Of the components of `x`, the one that this role knows and the proof is about.
+    pub fn component<T>(self, x: &Rss<T>) -> &T {
+        match self {
+            Role::Left => &x.next,
+            Role::Prover | Role::Right => &x.own,
+        }
+    }
+}
+
+/// Products element by element: operands, and what this party adds to the claims.
+#[derive(Clone)]
+pub(in crate::falcon) struct Gates<V> {
+    pub x: Rss<V>,
+    pub y: Rss<V>,
+    /// `z_j - x_j y_j + F(K_j)` for the next party's messages.
+    pub left: V,
+    /// `-F(K_{j+1})` for the previous party's messages.
+    pub right: V,
+}
+
+impl<V> Gates<V> {
+    /// Every vector through a map.
+    pub fn map<U>(&self, mut f: impl FnMut(&V) -> U) -> Gates<U> {
+        Gates {
+            x: self.x.map(&mut f),
+            y: self.y.map(&mut f),
+            left: f(&self.left),
+            right: f(&self.right),
+        }
+    }
+}
+
+/// A domain whose products can be verified over an extension.
+pub(in crate::falcon) trait Verified<R: Ring>: Domain {
+    /// The extension.
+    type Over: Extension<Base = Self::Vec>;
+
+    /// Where the products of this domain wait.
+    fn ledger(pending: &mut Pending<R>) -> &mut Vec<Gates<Self::Vec>>;
+    /// The parts one after the other.
+    fn concat(parts: &[&Self::Vec]) -> Self::Vec;
+
+    /// Both sides' claims on `z` from the components of operands and masks `F(K_i), F(K_{i+1})`.
+    fn gates(
+        x: Rss<Self::Vec>,
+        y: Rss<Self::Vec>,
+        received: &Self::Vec,
+        masks: &Rss<Self::Vec>,
+    ) -> Gates<Self::Vec> {
+        let mut left = received.clone();
+        Self::add_assign(&mut left, &masks.next);
+        Self::sub_assign(&mut left, &Self::Over::base_product(&x.next, &y.next));
+        Gates {
+            right: negated::<Self>(&masks.own),
+            x,
+            y,
+            left,
+        }
+    }
+}
+
+/// `-v`.
+fn negated<D: Domain + ?Sized>(v: &D::Vec) -> D::Vec {
+    let mut out = D::zeros(D::len(v));
+    D::sub_assign(&mut out, v);
+    out
+}
+
+impl<R: Ring> Verified<R> for Words<R> {
+    type Over = Galois<R>;
+
+    fn ledger(pending: &mut Pending<R>) -> &mut Vec<Gates<Vec<R>>> {
+        &mut pending.words
+    }
+    fn concat(parts: &[&Vec<R>]) -> Vec<R> {
+        parts.iter().flat_map(|part| part.iter()).copied().collect()
+    }
+}
+
+impl<R: Ring> Verified<R> for Booleans {
+    type Over = Binary;
+
+    fn ledger(pending: &mut Pending<R>) -> &mut Vec<Gates<Bits>> {
+        &mut pending.bits
+    }
+    fn concat(parts: &[&Bits]) -> Bits {
+        Bits::concat(parts)
+    }
+}
+
+impl<R: Ring, S: Ring> Verified<R> for Residues<S> {
+    type Over = Tower<S::Field>;
+
+    fn ledger(pending: &mut Pending<R>) -> &mut Vec<Gates<Vec<u8>>> {
+        if S::PRIME == R::PRIME {
+            &mut pending.residues
+        } else {
+            &mut pending.narrow_residues
+        }
+    }
+    fn concat(parts: &[&Vec<u8>]) -> Vec<u8> {
+        parts.iter().flat_map(|part| part.iter()).copied().collect()
+    }
+}
+
+/// A matrix product or a convolution of ring elements, without its bias.
+pub(in crate::falcon) struct Product<R> {
+    map: Bilinear,
+    x: Rss<Vec<R>>,
+    w: Rss<Vec<R>>,
+    left: Vec<R>,
+    right: Vec<R>,
+}
+
+impl<R: Ring> Product<R> {
+    /// From the operands, the message received and the masks `F(K_i), F(K_{i+1})`.
+    pub fn new(
+        map: Bilinear,
+        x: Rss<Vec<R>>,
+        w: Rss<Vec<R>>,
+        received: &[R],
+        masks: &Rss<Vec<R>>,
+    ) -> Self {
+        let mut product = vec![R::ZERO; map.outputs()];
+        map.accumulate(&mut product, &x.next, &w.next);
+        let mut left = vec::add(received, &masks.next);
+        vec::sub_assign(&mut left, &product);
+        let right = vec::neg(&masks.own);
+        Product {
+            map,
+            x,
+            w,
+            left,
+            right,
+        }
+    }
+
+    /// Entries that the product adds to each vector of a proof.
+    pub fn size(&self) -> usize {
+        entries(&self.map)
+    }
+}
+
+/// Entries that a product adds to each vector of a proof; element-wise ones are gates instead.
+pub(super) fn entries(map: &Bilinear) -> usize {
+    match map {
+        Bilinear::Elementwise(_) => 0,
+        Bilinear::MatMul(shape) => 2 * shape.k,
+        Bilinear::Conv2d(shape) => 2 * shape.groups * (map.right() / shape.filters.max(1)),
+    }
+}
+
+/// What all outputs of a product come down to: a claim, and the two vectors of whose inner
+/// product it is one; a role has only those that it knows.
+pub(super) struct Compressed<K> {
+    pub claim: K,
+    pub u: Vec<K>,
+    pub v: Vec<K>,
+}
+
+/// Something that coins compress to an inner product over `K`.
+pub(super) trait Compress<K> {
+    fn compress(&self, prg: &mut Prg, role: Role) -> Compressed<K>;
+}
+
+impl<R: Ring> Compress<Galois<R>> for Product<R> {
+    /// With coins `a_o` over rows or filters and `b_p` over columns or positions:
+    /// `sum a_o b_p (x_{j+1} w_j + x_j w_{j+1})_{o,p} = <a^T x_{j+1}, w_j b> + <w_{j+1} b, a^T x_j>`.
+    fn compress(&self, prg: &mut Prg, role: Role) -> Compressed<Galois<R>> {
+        let claimed = match role {
+            Role::Prover => None,
+            Role::Left => Some(&self.left),
+            Role::Right => Some(&self.right),
+        };
+        let claim = |sum: &dyn Fn(&[R]) -> Galois<R>| claimed.map_or(Galois::ZERO, |z| sum(z));
+        // Of one component: both operands compressed, that with the coins `a` first.
+        type Sides<R> = [Vec<Galois<R>>; 2];
+        let (claim, sides): (_, Box<dyn Fn(&[R], &[R]) -> Sides<R>>) = match self.map {
+            Bilinear::Elementwise(_) => unreachable!("element-wise products are gates"),
+            Bilinear::MatMul(shape) => {
+                let (a, b) = (Galois::points(prg, shape.m), Galois::points(prg, shape.n));
+                let claim = claim(&|z| product_side::outputs(&a, &b, z));
+                let sides = move |x: &[R], w: &[R]| {
+                    [
+                        product_side::left(&a, x, shape),
+                        product_side::right(&b, w, shape),
+                    ]
+                };
+                (claim, Box::new(sides))
+            }
+            Bilinear::Conv2d(shape) => {
+                let plane = shape.out_height() * shape.out_width();
+                let a = Galois::points(prg, shape.filters);
+                let b = Galois::points(prg, shape.batch * plane);
+                let claim = claim(&|z| product_side::planes(&a, &b, z, plane));
+                let sides = move |x: &[R], w: &[R]| {
+                    [
+                        product_side::filters(&a, w, &shape),
+                        product_side::patches(&b, x, &shape),
+                    ]
+                };
+                (claim, Box::new(sides))
+            }
+        };
+        let mut out = Compressed {
+            claim,
+            u: Vec::new(),
+            v: Vec::new(),
+        };
+        if role != Role::Left {
+            let (x, w) = match role {
+                Role::Prover => (&self.x.next, &self.w.next),
+                _ => (&self.x.own, &self.w.own),
+            };
+            out.u = sides(x, w).concat();
+        }
+        if role != Role::Right {
+            let (x, w): (&Vec<R>, &Vec<R>) = (role.component(&self.x), role.component(&self.w));
+            let [a, b] = sides(x, w);
+            out.v = [b, a].concat();
+        }
+        out
+    }
+}
+
+/// All products that wait to be verified.
+pub(in crate::falcon) struct Pending<R> {
+    pub bits: Vec<Gates<Bits>>,
+    pub residues: Vec<Gates<Vec<u8>>>,
+    /// Residues of signs that are narrower than the ring.
+    pub narrow_residues: Vec<Gates<Vec<u8>>>,
+    pub words: Vec<Gates<Vec<R>>>,
+    pub products: Vec<Product<R>>,
+}
+
+impl<R: Ring> Pending<R> {
+    pub fn new() -> Self {
+        Pending {
+            bits: Vec::new(),
+            residues: Vec::new(),
+            narrow_residues: Vec::new(),
+            words: Vec::new(),
+            products: Vec::new(),
+        }
+    }
+}

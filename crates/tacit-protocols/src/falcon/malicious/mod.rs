@@ -1,0 +1,66 @@
+//! Security against one party that deviates from the protocol in any way: the run then ends with
+//! an error, and nobody is given a wrong or an undeserved result (spec section 8).
+//!
+//! A party can cheat in three ways. It can send another summand of a product than that of its
+//! shares: every product is recorded and later verified by an inner-product proof. It can send
+//! another component in an opening than the one that it holds: the other holder's copy is
+//! compared by a hash. It can send what is no message: that was always refused. What it inputs is
+//! its own choice: whichever component an owner sends, one other party holds it and it is a
+//! sharing of some value.
+//!
+//! | file | what |
+//! |---|---|
+//! | `gates.rs` | what is recorded of products |
+//! | `proof.rs` | one inner-product proof |
+//! | `verify.rs` | all that wait, side by side: the checkpoint |
+//! | `coins.rs` | the verifiers' coins and the generators of pairs |
+//! | `open.rs` | products and openings that leave a record |
+//! | `compare.rs` | the product tree of private compare |
+//! | `adder.rs`, `inject.rs`, `truncate.rs` | the offline phase where it differs |
+//! | `cost.rs` | what a checkpoint costs |
+
+mod adder;
+mod coins;
+mod compare;
+pub(super) mod cost;
+pub(super) mod gates;
+mod inject;
+mod open;
+mod proof;
+mod truncate;
+mod verify;
+
+use tacit_algebra::Ring;
+
+use coins::Generators;
+use gates::Pending;
+use open::Transcripts;
+
+use crate::keys::Pair;
+
+/// Elements that wait to be verified before a machine call ends with a checkpoint.
+pub(super) const LIMIT: usize = 1 << 20;
+
+/// What malicious security adds to a party's end of the protocol.
+pub(super) struct Checks<R> {
+    pub pending: Pending<R>,
+    transcripts: Transcripts,
+    generators: Generators,
+    /// Whether something was opened or multiplied since the last checkpoint of all domains.
+    pub dirty: bool,
+    /// Elements of the ring products that wait; public, for it depends on sizes only.
+    pub waiting: usize,
+}
+
+impl<R: Ring> Checks<R> {
+    /// From the secrets with the party before and the party after.
+    pub fn new(pairs: &[Pair]) -> Self {
+        Checks {
+            pending: Pending::new(),
+            transcripts: Transcripts::new(),
+            generators: Generators::new(&pairs[0], &pairs[1]),
+            dirty: false,
+            waiting: 0,
+        }
+    }
+}

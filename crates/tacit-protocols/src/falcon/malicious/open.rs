@@ -1,0 +1,151 @@
+//! Products and openings that leave a record, and results that are given out.
+//!
+//! In an opening party `i` learns component `i - 1` from its owner, party `i - 1`; party `i + 1`
+//! holds it too. Party `i` hashes what it hears, party `i + 1` what should have been said. At a
+//! checkpoint party `i` sends its hash to party `i + 1`, which compares. The hashes go to the one
+//! who holds the component, never the other way: a party that was lied to computes on with wrong
+//! public values, and the hash of a component that is then not what it should be, given to one
+//! who can guess it, might tell what it depends on.
+
+use tacit_algebra::{Ring, vec};
+
+use super::super::Falcon;
+use super::gates::Verified;
+use super::{Checks, gates::Product};
+use crate::Error;
+use crate::bilinear::Bilinear;
+use crate::machine::{Audience, Operand};
+use crate::replicated::{Domain, Replicated, Rss, Words, accumulate_shares};
+
+const REVEAL: &str = "falcon reveal: open";
+const REVEAL_COPY: &str = "falcon reveal: second copy";
+const CONTEXT: &str = "tacit 2026 falcon openings";
+
+/// Bytes of a hash.
+pub(super) const DIGEST: usize = 32;
+
+/// What was heard in openings and what should have been, since the last checkpoint.
+pub(super) struct Transcripts {
+    heard: blake3::Hasher,
+    vouched: blake3::Hasher,
+}
+
+impl Transcripts {
+    pub fn new() -> Self {
+        let hasher = || blake3::Hasher::new_derive_key(CONTEXT);
+        Transcripts {
+            heard: hasher(),
+            vouched: hasher(),
+        }
+    }
+
+    /// An opening: this party heard `heard` and holds `held`, which the party before should have
+    /// heard.
+    fn record(&mut self, heard: &[u8], held: &[u8]) {
+        for (hasher, bytes) in [(&mut self.heard, heard), (&mut self.vouched, held)] {
+            hasher.update(&(bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
+        }
+    }
+
+    /// The hashes of what was heard and of what the party before should have heard; begins anew.
+    pub fn take(&mut self) -> [[u8; DIGEST]; 2] {
+        let transcripts = std::mem::replace(self, Transcripts::new());
+        [transcripts.heard, transcripts.vouched].map(|hasher| *hasher.finalize().as_bytes())
+    }
+}
+
+impl<R: Ring> Checks<R> {
+    /// Keeps an opening of `x` in which this party heard `heard`.
+    pub fn opened<D: Domain>(&mut self, x: &Rss<D::Vec>, heard: &D::Vec) {
+        self.dirty = true;
+        let (heard, held) = (D::to_wire(heard), D::to_wire(&x.next));
+        self.transcripts.record(&heard, &held);
+    }
+
+    /// `x y` element by element, recorded. 1 hop; every party sends `n` elements.
+    pub fn multiply<D: Verified<R>>(
+        &mut self,
+        rss: &mut Replicated,
+        step: &'static str,
+        x: Rss<D::Vec>,
+        y: Rss<D::Vec>,
+    ) -> Result<Rss<D::Vec>, Error> {
+        let n = D::len(&x.own);
+        let masks = rss.random::<D>(n);
+        let mut own = masks.next.clone();
+        D::sub_assign(&mut own, &masks.own);
+        D::product_assign(&mut own, &x, &y, 0..n);
+        let z = rss.reshare::<D>(step, own)?;
+        let gates = D::gates(x, y, &z.next, &masks);
+        D::ledger(&mut self.pending).push(gates);
+        self.dirty = true;
+        Ok(z)
+    }
+
+    /// `x * w + bias`, recorded. 1 hop; every party sends one element per output.
+    pub fn product(
+        &mut self,
+        rss: &mut Replicated,
+        step: &'static str,
+        map: &Bilinear,
+        [x, w]: [&Rss<Vec<R>>; 2],
+        bias: Option<&Operand<Rss<Vec<R>>>>,
+    ) -> Result<Rss<Vec<R>>, Error> {
+        let bias = bias.map(|b| rss.operand(b));
+        map.check(x.own.len(), w.own.len(), bias.as_ref().map(|b| b.own.len()))?;
+        self.waiting += map.left() + map.right() + map.outputs();
+        if let Bilinear::Elementwise(_) = map {
+            return self.multiply::<Words<R>>(rss, step, x.clone(), w.clone());
+        }
+        let masks = rss.random::<Words<R>>(map.outputs());
+        let mut own = vec::sub(&masks.next, &masks.own);
+        accumulate_shares(map, &mut own, x, w);
+        let mut z = rss.reshare::<Words<R>>(step, own)?;
+        let product = Product::new(*map, x.clone(), w.clone(), &z.next, &masks);
+        self.pending.products.push(product);
+        self.dirty = true;
+        if let Some(bias) = &bias {
+            z = z.zip(bias, |z, bias| vec::add(z, &map.spread(bias)));
+        }
+        Ok(z)
+    }
+}
+
+impl<R: Ring> Falcon<R> {
+    /// Opens a result: after a checkpoint, so that every product and opening behind it is right
+    /// and all parties hold the same. The owner of the missing component sends it, its other
+    /// holder a hash of it, and nothing is given out unless they agree.
+    /// 1 hop after the checkpoint; 32 bytes more than without.
+    pub(in crate::falcon) fn reveal_checked(
+        &mut self,
+        x: &Rss<Vec<R>>,
+        to: Audience,
+    ) -> Result<Option<Vec<i64>>, Error> {
+        self.settle()?;
+        let hears = |party| to == Audience::All || to == Audience::One(party);
+        let rss = &mut self.rss;
+        let (me, prev, next) = (rss.party.id(), rss.prev_party(), rss.next_party());
+        let digest = |v: &Vec<R>| blake3::derive_key(CONTEXT, &Words::<R>::to_wire(v));
+        if hears(next) {
+            rss.send::<Words<R>>(next, REVEAL, &x.own)?;
+        }
+        if hears(prev) {
+            rss.party
+                .send(prev, REVEAL_COPY, digest(&x.next).to_vec())?;
+        }
+        if !hears(me) {
+            return Ok(None);
+        }
+        let missing = rss.recv::<Words<R>>(prev, REVEAL, x.own.len())?;
+        let copy = rss.party.recv(next, REVEAL_COPY, DIGEST)?;
+        if copy != digest(&missing) {
+            return Err(Error::Cheating {
+                party: prev,
+                step: REVEAL,
+            });
+        }
+        let values = vec::add3(&missing, &x.own, &x.next);
+        Ok(Some(vec::decode(&values)))
+    }
+}

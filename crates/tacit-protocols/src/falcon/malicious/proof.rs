@@ -1,0 +1,360 @@
+//! One inner-product proof (spec section 8, V2; Boneh, Boyle, Corrigan-Gibbs, Gilboa, Ishai,
+//! "Zero-Knowledge Proofs on Secret-Shared Data via Fully Linear PCPs", CRYPTO 2019), as one of
+//! its three parties sees it.
+//!
+//! The prover's messages are right exactly if two numbers that its verifiers know add up to
+//! `x_{j+1} y_j + x_j y_{j+1}`, element by element. With coins `theta` that is the claim
+//! `<u, v>` with `u = (theta x_{j+1} | theta y_{j+1})`, known to the right verifier, and
+//! `v = (y_j | x_j)`, known to the left one; the prover knows both. A fold cuts `u` and `v` into
+//! `r` parts, `u(X) = sum u_j X^j` and `v(X) = sum v_j X^{r-1-j}`: the claim is coefficient
+//! `r - 1` of `<u(X), v(X)>`. The prover deals additive shares of the `2 r - 2` others, and at a
+//! point that it learns afterwards `u`, `v` and the claim are evaluated. When one element is left
+//! the verifiers tell each other what they have.
+//!
+//! Differs from the spec: theta is a product `a_q b_c` of coins, so that the first fold
+//! works on elements of the base; and the random entries that hide the last `u` and `v` are
+//! `(u*, 0)` and `(0, v*)`, for which nothing need be dealt. A prover that dealt `u* v*` after it
+//! learnt theta could add to it whatever its messages are off by.
+//!
+//! Error: a sum of wrong messages vanishes under theta with probability at most `2 / P` for `P`
+//! points, a fold of radix `r` saves a wrong claim with `(2 r - 2) / (P - 1)`: a polynomial of
+//! degree `2 r - 2` that is not 0 has no more roots. See docs/threat-model.md for the sum.
+
+use std::rc::Rc;
+
+use tacit_algebra::Prg;
+use tacit_algebra::extension::Extension;
+
+use super::gates::{Compress, Gates, Role};
+
+/// What a proof is about.
+pub(super) struct Statement<K: Extension> {
+    pub gates: Option<Gates<K::Base>>,
+    pub products: Vec<Box<dyn Compress<K>>>,
+    /// Entries that the products add to the vectors.
+    pub entries: usize,
+}
+
+/// A fold into `radix` parts of `len` elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fold {
+    pub radix: usize,
+    pub len: usize,
+}
+
+impl Fold {
+    /// Elements that the prover deals.
+    pub fn dealt(self) -> usize {
+        2 * self.radix - 2
+    }
+}
+
+/// The folds of a proof about so many gates and entries of products, the last one first.
+pub(super) fn schedule<K: Extension>(gates: usize, entries: usize) -> Vec<Fold> {
+    let mut folds = Vec::new();
+    let mut n = 2 + entries;
+    if gates > 0 {
+        let blocks = K::base_radix(2 * gates) / 2;
+        let len = gates.div_ceil(blocks).next_multiple_of(K::ALIGN);
+        let radix = 2 * gates.div_ceil(len);
+        folds.push(Fold { radix, len });
+        n += len;
+    }
+    while n > 1 {
+        let len = n.div_ceil(K::radix(n));
+        let radix = n.div_ceil(len);
+        folds.push(Fold { radix, len });
+        n = len;
+    }
+    folds.reverse();
+    folds
+}
+
+/// A proof whatever its extension, for those that share hops. The calls of one proof are
+/// `begin`, then `deal` or `take` and `fold` until nothing is left, then `last` and `check`.
+pub(super) trait Run {
+    /// Draws theta.
+    fn begin(&mut self, seed: [u8; 16]);
+    /// Folds that are left.
+    fn folds(&self) -> usize;
+    /// The prover's message to the left verifier.
+    fn deal(&mut self) -> Vec<u8>;
+    /// Bytes of that message.
+    fn dealt_len(&self) -> usize;
+    /// The shares of a verifier: the left one's from the message. `None` if it is none.
+    fn take(&mut self, message: Option<&[u8]>) -> Option<()>;
+    /// Folds at a point drawn from `coins`.
+    fn fold(&mut self, coins: &mut Prg);
+    /// A verifier's last element and its share of the last claim.
+    fn last(&self) -> Vec<u8>;
+    /// Bytes of that.
+    fn last_len(&self) -> usize;
+    /// Whether the other verifier's last message fits; `None` if it is no message.
+    fn check(&self, message: &[u8]) -> Option<bool>;
+}
+
+/// The generators that a proof takes from pairs of its parties; each lacks one of them.
+pub(super) struct Sources {
+    /// Common to the prover and the left verifier.
+    pub left: Option<Prg>,
+    /// Common to the prover and the right verifier.
+    pub right: Option<Prg>,
+}
+
+/// The coins of the first fold: theta of gate `q len + c` is `blocks[q] columns[c]`.
+struct Theta<K: Extension> {
+    blocks: Vec<K>,
+    columns: K::Weights,
+}
+
+/// One party's end of a proof.
+pub(super) struct Proof<K: Extension> {
+    role: Role,
+    statement: Rc<Statement<K>>,
+    sources: Sources,
+    /// What is left to fold, the next one last.
+    folds: Vec<Fold>,
+    theta: Option<Theta<K>>,
+    /// What a role does not know is empty.
+    u: Vec<K>,
+    v: Vec<K>,
+    /// A verifier's share.
+    claim: K,
+    /// The same of the products' claims, which join after the first fold.
+    later: K,
+    /// A verifier's shares of the coefficients of the fold at hand.
+    coefficients: Vec<K>,
+}
+
+impl<K: Extension> Proof<K> {
+    pub fn new(role: Role, statement: &Rc<Statement<K>>, sources: Sources) -> Self {
+        let gates = statement.gates.as_ref().map_or(0, |g| K::base_len(&g.left));
+        Proof {
+            role,
+            statement: statement.clone(),
+            sources,
+            folds: schedule::<K>(gates, statement.entries),
+            theta: None,
+            u: Vec::new(),
+            v: Vec::new(),
+            claim: K::ZERO,
+            later: K::ZERO,
+            coefficients: Vec::new(),
+        }
+    }
+
+    fn next(&self) -> Option<Fold> {
+        self.folds.last().copied()
+    }
+
+    fn knows_u(&self) -> bool {
+        self.role != Role::Left
+    }
+
+    fn knows_v(&self) -> bool {
+        self.role != Role::Right
+    }
+
+    /// The parts of `u` without theta, or those of `v`, over the base.
+    fn base_parts(&self, gates: &Gates<K::Base>, fold: Fold) -> [Vec<K::Base>; 2] {
+        let parts = |first: &K::Base, second: &K::Base| {
+            let blocks = (0..fold.radix / 2).map(|q| q * fold.len..(q + 1) * fold.len);
+            let both = [first, second].into_iter();
+            both.flat_map(|x| blocks.clone().map(|block| K::base_part(x, block)))
+                .collect()
+        };
+        let (x, y) = (&gates.x, &gates.y);
+        let u = match self.role {
+            Role::Prover => parts(&x.next, &y.next),
+            Role::Right => parts(&x.own, &y.own),
+            Role::Left => Vec::new(),
+        };
+        let v = match self.knows_v() {
+            true => parts(self.role.component(y), self.role.component(x)),
+            false => Vec::new(),
+        };
+        [u, v]
+    }
+
+    /// The coefficients of `<u(X), v(X)>` but that of the claim, given the inner products of the
+    /// parts.
+    fn coefficients(fold: Fold, product: impl Fn(usize, usize) -> K) -> Vec<K> {
+        let middle = fold.radix - 1;
+        let mut all = vec![K::ZERO; 2 * fold.radix - 1];
+        for j in 0..fold.radix {
+            for k in (0..fold.radix).filter(|k| *k != j) {
+                let at = j + middle - k;
+                all[at] = all[at].add(product(j, k));
+            }
+        }
+        all.remove(middle);
+        all
+    }
+
+    /// The fold at hand by the prover.
+    fn products(&self, fold: Fold) -> Vec<K> {
+        if let (Some(theta), Some(gates)) = (&self.theta, &self.statement.gates) {
+            let [u, v] = self.base_parts(gates, fold);
+            let blocks = fold.radix / 2;
+            return Self::coefficients(fold, |j, k| {
+                let both = K::base_product(&u[j], &v[k]);
+                theta.blocks[j % blocks].mul(K::weighted_sum(&theta.columns, &both))
+            });
+        }
+        let part = |x: &[K], j: usize| {
+            let end = x.len().min((j + 1) * fold.len);
+            j * fold.len..end
+        };
+        Self::coefficients(fold, |j, k| {
+            let (u, v) = (&self.u[part(&self.u, j)], &self.v[part(&self.v, k)]);
+            let common = u.len().min(v.len());
+            K::dot(&u[..common], &v[..common])
+        })
+    }
+
+    /// The vectors over the base at a point, followed by the entries of the products and those
+    /// that hide the last ones.
+    fn fold_base(&mut self, fold: Fold, theta: &Theta<K>, powers: &[K]) {
+        let statement = self.statement.clone();
+        let gates = statement.gates.as_ref().expect("theta is drawn for gates");
+        let [u, v] = self.base_parts(gates, fold);
+        if self.knows_u() {
+            let blocks = theta.blocks.iter().cycle();
+            let factors: Vec<K> = powers.iter().zip(blocks).map(|(p, a)| p.mul(*a)).collect();
+            let mut folded = K::combine(&factors, &u);
+            K::weigh(&mut folded, &theta.columns);
+            self.u.splice(0..0, folded);
+        }
+        if self.knows_v() {
+            let factors: Vec<K> = powers.iter().rev().copied().collect();
+            self.v.splice(0..0, K::combine(&factors, &v));
+        }
+    }
+
+    /// The entries `(u*, 0)` and `(0, v*)`.
+    fn hide(&mut self) {
+        let star = |source: &mut Option<Prg>| source.as_mut().map(|prg| K::random(prg, 1)[0]);
+        if self.knows_u() {
+            let star = star(&mut self.sources.right).expect("this role has the source");
+            self.u.extend([star, K::ZERO]);
+        }
+        if self.knows_v() {
+            let star = star(&mut self.sources.left).expect("this role has the source");
+            self.v.extend([K::ZERO, star]);
+        }
+    }
+
+    /// The last elements: `u` of the right verifier, `v` of the left one.
+    fn end(&self) -> K {
+        match self.role {
+            Role::Left => self.v[0],
+            _ => self.u[0],
+        }
+    }
+}
+
+impl<K: Extension> Run for Proof<K> {
+    fn begin(&mut self, seed: [u8; 16]) {
+        let mut coins = Prg::new(seed);
+        let statement = self.statement.clone();
+        if let Some(gates) = &statement.gates {
+            let fold = *self.folds.last().expect("gates are folded");
+            let blocks = K::points(&mut coins, fold.radix / 2);
+            let columns = K::weights(&mut coins, fold.len);
+            let claimed = match self.role {
+                Role::Left => Some(&gates.left),
+                Role::Right => Some(&gates.right),
+                Role::Prover => None,
+            };
+            for (q, a) in blocks.iter().enumerate() {
+                let part = claimed.map(|c| K::base_part(c, q * fold.len..(q + 1) * fold.len));
+                let sum = part.map_or(K::ZERO, |part| K::weighted_sum(&columns, &part));
+                self.claim = self.claim.add(a.mul(sum));
+            }
+            self.theta = Some(Theta { blocks, columns });
+        }
+        for product in &statement.products {
+            let compressed = product.compress(&mut coins, self.role);
+            self.later = self.later.add(compressed.claim);
+            self.u.extend(compressed.u);
+            self.v.extend(compressed.v);
+        }
+        if self.theta.is_none() {
+            self.claim = self.later;
+            self.hide();
+        }
+    }
+
+    fn folds(&self) -> usize {
+        self.folds.len()
+    }
+
+    fn deal(&mut self) -> Vec<u8> {
+        let fold = self.next().expect("there is a fold to deal for");
+        let right = self
+            .sources
+            .right
+            .as_mut()
+            .expect("the prover has the source");
+        let masks = K::random(right, fold.dealt());
+        let products = self.products(fold);
+        let shares: Vec<K> = products.iter().zip(masks).map(|(p, m)| p.sub(m)).collect();
+        K::to_wire(&shares)
+    }
+
+    fn dealt_len(&self) -> usize {
+        self.next().map_or(0, |fold| K::wire_len(fold.dealt()))
+    }
+
+    fn take(&mut self, message: Option<&[u8]>) -> Option<()> {
+        let dealt = self.next()?.dealt();
+        let shares = match message {
+            Some(bytes) => K::from_wire(bytes, dealt)?,
+            None => K::random(self.sources.right.as_mut()?, dealt),
+        };
+        self.coefficients.extend(shares);
+        Some(())
+    }
+
+    fn fold(&mut self, coins: &mut Prg) {
+        let fold = self.folds.pop().expect("there is a fold");
+        let point = K::point(coins);
+        let powers = point.powers(2 * fold.radix - 1);
+        if self.role != Role::Prover {
+            let mut dealt = std::mem::take(&mut self.coefficients);
+            dealt.insert(fold.radix - 1, self.claim);
+            self.claim = K::dot(&dealt, &powers);
+        }
+        match self.theta.take() {
+            Some(theta) => {
+                self.fold_base(fold, &theta, &powers[..fold.radix]);
+                self.claim = self.claim.add(self.later);
+                self.hide();
+            }
+            None => {
+                self.u = match self.knows_u() {
+                    true => K::fold(&self.u, fold.len, point),
+                    false => Vec::new(),
+                };
+                self.v = match self.knows_v() {
+                    true => K::fold_reversed(&self.v, fold.len, fold.radix, point),
+                    false => Vec::new(),
+                };
+            }
+        }
+    }
+
+    fn last(&self) -> Vec<u8> {
+        K::to_wire(&[self.end(), self.claim])
+    }
+
+    fn last_len(&self) -> usize {
+        K::wire_len(2)
+    }
+
+    fn check(&self, message: &[u8]) -> Option<bool> {
+        let theirs = K::from_wire(message, 2)?;
+        let product = self.end().mul(theirs[0]);
+        Some(product == self.claim.add(theirs[1]))
+    }
+}

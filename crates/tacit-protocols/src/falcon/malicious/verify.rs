@@ -1,0 +1,301 @@
+//! The checkpoint: openings compared and products verified, those of all domains and of all three
+//! parties side by side, so that they share hops.
+//!
+//! What must come before what, and why:
+//! - the hashes of openings come first, and a party says nothing else before it has compared the
+//!   one that it is sent: what follows could tell something of shares that are not what they
+//!   should be;
+//! - the left verifier draws a coin only after the message that the coin is about;
+//! - the verifiers' last messages come when every coin is known.
+//!
+//! Either verifier compares for itself, so both honest parties know that a proof failed, unless
+//! it is the other verifier who cheats; then the prover finds that its peer has left before it
+//! gives anything out, for every result takes a message from each of the others.
+
+use std::rc::Rc;
+
+use tacit_algebra::extension::{Extension, Galois};
+use tacit_algebra::{Prg, Ring};
+
+use super::super::Falcon;
+use super::super::domain::Residues;
+use super::coins::{COIN, Coin, hash};
+use super::gates::{Compress, Gates, Pending, Product, Role, Verified};
+use super::open::DIGEST;
+use super::proof::{Proof, Run, Statement};
+use super::{Checks, LIMIT};
+use crate::Error;
+use crate::replicated::{Booleans, Replicated, Rss, Words};
+
+const OPENINGS: &str = "falcon verify: hash of what was heard";
+const COIN_HASHES: &str = "falcon verify: hashes of coins";
+const COINS: &str = "falcon verify: coin";
+const SHARES: &str = "falcon verify: coefficients";
+const LAST: &str = "falcon verify: last elements";
+
+/// The most gates of one proof: what is in memory beside the gates is a few times as many
+/// elements of the extension. A multiple of 64, and small enough for four folds by 16.
+pub(super) const CHUNK: usize = 32_256;
+
+/// The proofs of the three parties in the same order.
+#[derive(Default)]
+struct Proofs {
+    own: Vec<Box<dyn Run>>,
+    next: Vec<Box<dyn Run>>,
+    prev: Vec<Box<dyn Run>>,
+}
+
+impl<R: Ring> Falcon<R> {
+    /// Verifies all that waits, if there is anything.
+    pub(in crate::falcon) fn settle(&mut self) -> Result<(), Error> {
+        let Falcon { rss, checks, .. } = self;
+        match checks {
+            Some(checks) if checks.dirty => checks.verify_all(rss),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same if more than [`LIMIT`] elements of ring products wait.
+    pub(in crate::falcon) fn settle_many(&mut self) -> Result<(), Error> {
+        match &self.checks {
+            Some(checks) if checks.waiting > LIMIT => self.settle(),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<R: Ring> Checks<R> {
+    /// A checkpoint of every domain.
+    fn verify_all(&mut self, rss: &mut Replicated) -> Result<(), Error> {
+        let pending = std::mem::replace(&mut self.pending, Pending::new());
+        let mut proofs = Proofs::default();
+        let entries = pending.products.iter().map(Product::size).sum();
+        let boxed = |product| Box::new(product) as Box<dyn Compress<Galois<R>>>;
+        let products = pending.products.into_iter().map(boxed).collect();
+        self.queue::<Booleans>(&mut proofs, pending.bits, Vec::new(), 0);
+        self.queue::<Residues<R>>(&mut proofs, pending.residues, Vec::new(), 0);
+        self.queue::<Residues<u32>>(&mut proofs, pending.narrow_residues, Vec::new(), 0);
+        self.queue::<Words<R>>(&mut proofs, pending.words, products, entries);
+        (self.dirty, self.waiting) = (false, 0);
+        self.verify(rss, proofs)
+    }
+
+    /// A checkpoint of the residues of one prime: what comes before a comparison's root is opened.
+    pub fn verify_residues<S: Ring>(&mut self, rss: &mut Replicated) -> Result<(), Error> {
+        let gates = std::mem::take(<Residues<S> as Verified<R>>::ledger(&mut self.pending));
+        let mut proofs = Proofs::default();
+        self.queue::<Residues<S>>(&mut proofs, gates, Vec::new(), 0);
+        self.verify(rss, proofs)
+    }
+
+    /// Makes the proofs for what was multiplied in one domain. `products` go with the first, and
+    /// add `entries` to its vectors.
+    fn queue<D: Verified<R>>(
+        &mut self,
+        proofs: &mut Proofs,
+        gates: Vec<Gates<D::Vec>>,
+        products: Vec<Box<dyn Compress<D::Over>>>,
+        entries: usize,
+    ) {
+        let mut chunks = chunks::<R, D>(gates).map(Some).collect::<Vec<_>>();
+        if chunks.is_empty() && !products.is_empty() {
+            chunks.push(None);
+        }
+        let mut products = Some((products, entries));
+        for gates in chunks {
+            let (products, entries) = products.take().unwrap_or_default();
+            let statement = Rc::new(Statement {
+                gates,
+                products,
+                entries,
+            });
+            let proof = |role, sources| Box::new(Proof::new(role, &statement, sources));
+            proofs
+                .own
+                .push(proof(Role::Prover, self.generators.prover()));
+            proofs.next.push(proof(Role::Left, self.generators.left()));
+            proofs
+                .prev
+                .push(proof(Role::Right, self.generators.right()));
+        }
+    }
+
+    /// Compares what was opened and runs all proofs. See [`super::cost`] for hops and bytes.
+    fn verify(&mut self, rss: &mut Replicated, proofs: Proofs) -> Result<(), Error> {
+        let (prev, next) = (rss.prev_party(), rss.next_party());
+        let hops = proofs.own.iter().map(|p| p.folds()).max().unwrap_or(0);
+        let [heard, vouched] = self.transcripts.take();
+        rss.party.send(next, OPENINGS, heard.to_vec())?;
+        // One more than there are folds; the last is for the verifiers only.
+        let left_coins = self.generators.left_coins(hops + 1);
+        let right_coins = self.generators.right_coins(hops + 1);
+        if hops > 0 {
+            rss.party.send(next, COINS, left_coins[0].to_vec())?;
+        }
+        if rss.party.recv(prev, OPENINGS, DIGEST)? != vouched {
+            return Err(cheating(prev, OPENINGS));
+        }
+        let hashes = right_coins[..hops].iter().flat_map(hash).collect();
+        rss.party.send(prev, COIN_HASHES, hashes)?;
+        let hashes = rss.party.recv(next, COIN_HASHES, hops * COIN)?;
+        let mut sides = Sides {
+            rss,
+            proofs,
+            hashes,
+        };
+        if hops > 0 {
+            sides.begin(&left_coins[0], &right_coins[0])?;
+        }
+        for hop in 1..=hops {
+            let last = hop == hops;
+            sides.fold(hop, last, &left_coins[hop], &right_coins[hop])?;
+        }
+        sides.end()
+    }
+}
+
+/// The proofs of a checkpoint on their way.
+struct Sides<'a> {
+    rss: &'a mut Replicated,
+    proofs: Proofs,
+    /// What the coins of this party's own proofs must hash to.
+    hashes: Vec<u8>,
+}
+
+impl Sides<'_> {
+    /// The next coin of this party's own proofs, from the left verifier.
+    fn coin(&mut self, number: usize) -> Result<Prg, Error> {
+        let prev = self.rss.prev_party();
+        let mut coin = Coin::default();
+        coin.copy_from_slice(&self.rss.party.recv(prev, COINS, COIN)?);
+        match self.hashes.chunks(COIN).nth(number) {
+            Some(expected) if *expected == hash(&coin) => Ok(Prg::new(coin)),
+            _ => Err(cheating(prev, COINS)),
+        }
+    }
+
+    /// Draws theta of every proof.
+    fn begin(&mut self, left: &Coin, right: &Coin) -> Result<(), Error> {
+        let own = self.coin(0)?;
+        let proofs = &mut self.proofs;
+        let (left, right) = (Prg::new(*left), Prg::new(*right));
+        for (proofs, mut coins) in [
+            (&mut proofs.own, own),
+            (&mut proofs.next, left),
+            (&mut proofs.prev, right),
+        ] {
+            for proof in proofs {
+                let mut seed = Coin::default();
+                coins.fill(&mut seed);
+                proof.begin(seed);
+            }
+        }
+        Ok(())
+    }
+
+    /// One fold of every proof that has one left; the `hop`-th.
+    fn fold(&mut self, hop: usize, last: bool, left: &Coin, right: &Coin) -> Result<(), Error> {
+        let (prev, next) = (self.rss.prev_party(), self.rss.next_party());
+        let shares = active(&mut self.proofs.own)
+            .flat_map(|p| p.deal())
+            .collect();
+        self.rss.party.send(prev, SHARES, shares)?;
+        for proof in active(&mut self.proofs.prev) {
+            proof.take(None).ok_or_else(|| no_share(prev))?;
+        }
+        let len = active(&mut self.proofs.next).map(|p| p.dealt_len()).sum();
+        let message = self.rss.party.recv(next, SHARES, len)?;
+        let mut rest = message.as_slice();
+        for proof in active(&mut self.proofs.next) {
+            let (shares, others) = rest.split_at(proof.dealt_len());
+            proof.take(Some(shares)).ok_or_else(|| no_share(next))?;
+            rest = others;
+        }
+        if !last {
+            self.rss.party.send(next, COINS, left.to_vec())?;
+        }
+        fold_all(&mut self.proofs.prev, Prg::new(*right));
+        fold_all(&mut self.proofs.next, Prg::new(*left));
+        if !last {
+            let coins = self.coin(hop)?;
+            fold_all(&mut self.proofs.own, coins);
+        }
+        Ok(())
+    }
+
+    /// The verifiers show each other what is left.
+    fn end(self) -> Result<(), Error> {
+        let Sides { rss, proofs, .. } = self;
+        let (prev, next) = (rss.prev_party(), rss.next_party());
+        if proofs.own.is_empty() {
+            return Ok(());
+        }
+        // The other verifier of the next party's proofs is the party before, and so around.
+        for (other, verified) in [(prev, &proofs.next), (next, &proofs.prev)] {
+            let last = verified.iter().flat_map(|p| p.last()).collect();
+            rss.party.send(other, LAST, last)?;
+        }
+        for (prover, other, verified) in [(next, prev, &proofs.next), (prev, next, &proofs.prev)] {
+            let len = verified.iter().map(|p| p.last_len()).sum();
+            let message = rss.party.recv(other, LAST, len)?;
+            let mut rest = message.as_slice();
+            for proof in verified {
+                let (theirs, others) = rest.split_at(proof.last_len());
+                match proof.check(theirs) {
+                    Some(true) => rest = others,
+                    Some(false) => return Err(cheating(prover, LAST)),
+                    None => return Err(no_share(other)),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The proofs with a fold left.
+fn active(proofs: &mut [Box<dyn Run>]) -> impl Iterator<Item = &mut Box<dyn Run>> {
+    proofs.iter_mut().filter(|proof| proof.folds() > 0)
+}
+
+fn fold_all(proofs: &mut [Box<dyn Run>], mut coins: Prg) {
+    active(proofs).for_each(|proof| proof.fold(&mut coins));
+}
+
+fn cheating(party: usize, step: &'static str) -> Error {
+    Error::Cheating { party, step }
+}
+
+fn no_share(party: usize) -> Error {
+    Error::Peer {
+        party,
+        step: SHARES,
+        what: "the message does not hold elements of the proof's domain".into(),
+    }
+}
+
+/// All gates of a domain in chunks of [`CHUNK`].
+fn chunks<R: Ring, D: Verified<R>>(
+    gates: Vec<Gates<D::Vec>>,
+) -> impl Iterator<Item = Gates<D::Vec>> {
+    let join = |pick: fn(&Gates<D::Vec>) -> &D::Vec| {
+        D::concat(&gates.iter().map(pick).collect::<Vec<_>>())
+    };
+    let all = Gates {
+        x: Rss {
+            own: join(|g| &g.x.own),
+            next: join(|g| &g.x.next),
+        },
+        y: Rss {
+            own: join(|g| &g.y.own),
+            next: join(|g| &g.y.next),
+        },
+        left: join(|g| &g.left),
+        right: join(|g| &g.right),
+    };
+    drop(gates);
+    let n = D::len(&all.left);
+    (0..n).step_by(CHUNK).map(move |start| {
+        let range = start..n.min(start + CHUNK);
+        all.map(|v| D::Over::base_part(v, range.clone()))
+    })
+}

@@ -1,0 +1,104 @@
+//! The product tree of private compare (spec section 3, step 4), its root opened in the hop of the
+//! last product.
+
+use std::ops::Range;
+
+use tacit_algebra::{Bits, Ring, prime};
+
+use super::super::Falcon;
+use super::super::domain::Residues;
+use super::super::material::CompareBatch;
+use crate::replicated::{Rss, blocks};
+use crate::{Error, tree};
+
+const TREE: &str = "falcon compare: product";
+const ROOT: &str = "falcon compare: open product";
+
+impl<R: Ring> Falcon<R> {
+    /// See [`Falcon::private_compare`]. Every product is sent as it is made, the last ones to both
+    /// others at once.
+    /// `ceil(log2(rows + 1))` hops; see [`tree::levels`] for the bytes.
+    pub(in crate::falcon) fn compare_unchecked<S: Ring>(
+        &mut self,
+        batch: &CompareBatch,
+        range: Range<usize>,
+        rows: usize,
+        r: &[S],
+    ) -> Result<Bits, Error> {
+        let blocks: Vec<Range<usize>> = blocks(r.len(), rows + 1).collect();
+        let mut levels: Vec<Option<Rss<Vec<u8>>>> = vec![None; blocks.len()];
+        let leaves = |this: &Self, block: &Range<usize>| {
+            let columns = range.start + block.start..range.start + block.end;
+            this.leaves(batch, columns, rows, &r[block.clone()])
+        };
+        let mut left = rows + 1;
+        for pairs in tree::levels(rows + 1) {
+            for (level, block) in levels.iter_mut().zip(&blocks) {
+                let factors = level.take().unwrap_or_else(|| leaves(self, block));
+                let half = pairs * block.len();
+                let mut own = self.product_of_halves::<S>(&factors, half);
+                self.rss
+                    .send::<Residues<S>>(self.rss.prev_party(), TREE, &own)?;
+                // An odd row stays as it is; the products' next component is still to come.
+                own.extend_from_slice(&factors.own[2 * half..]);
+                let next = factors.next[2 * half..].to_vec();
+                *level = Some(Rss { own, next });
+            }
+            for (level, block) in levels.iter_mut().flatten().zip(&blocks) {
+                let half = pairs * block.len();
+                let mut next = self
+                    .rss
+                    .recv::<Residues<S>>(self.rss.next_party(), TREE, half)?;
+                next.append(&mut level.next);
+                level.next = next;
+            }
+            left -= pairs;
+        }
+        debug_assert_eq!(left, 2, "the last product is opened");
+        self.open_products::<S>(&blocks, levels, leaves)
+    }
+
+    /// This party's summand of the first `half` residues times the second.
+    fn product_of_halves<S: Ring>(&mut self, factors: &Rss<Vec<u8>>, half: usize) -> Vec<u8> {
+        let mut z = self.rss.zero::<Residues<S>>(half);
+        let (own, next) = (&factors.own, &factors.next);
+        let (x, y) = (0..half, half..2 * half);
+        prime::product_assign(
+            S::PRIME,
+            &mut z,
+            &own[x.clone()],
+            &next[x],
+            &own[y.clone()],
+            &next[y],
+        );
+        z
+    }
+
+    /// The last products, opened at once: whether each is non-zero.
+    fn open_products<S: Ring>(
+        &mut self,
+        blocks: &[Range<usize>],
+        levels: Vec<Option<Rss<Vec<u8>>>>,
+        leaves: impl Fn(&Self, &Range<usize>) -> Rss<Vec<u8>>,
+    ) -> Result<Bits, Error> {
+        let mut sums = Vec::new();
+        for (level, block) in levels.into_iter().zip(blocks) {
+            let factors = level.unwrap_or_else(|| leaves(self, block));
+            let z = self.product_of_halves::<S>(&factors, block.len());
+            self.rss
+                .send::<Residues<S>>(self.rss.prev_party(), ROOT, &z)?;
+            self.rss
+                .send::<Residues<S>>(self.rss.next_party(), ROOT, &z)?;
+            sums.push(z);
+        }
+        let mut nonzero = Vec::new();
+        for mut sum in sums {
+            for peer in [self.rss.prev_party(), self.rss.next_party()] {
+                let summand = self.rss.recv::<Residues<S>>(peer, ROOT, sum.len())?;
+                prime::add_assign(S::PRIME, &mut sum, &summand);
+            }
+            nonzero.push(prime::is_nonzero(&sum));
+        }
+        Ok(Bits::concat(&nonzero.iter().collect::<Vec<_>>()))
+    }
+}
