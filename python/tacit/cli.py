@@ -37,6 +37,7 @@ WHERE = (
     "opening",
     "sharing",
     "ot",
+    "security",
     "truncation",
     "network",
 )
@@ -221,6 +222,12 @@ def add_run_options(command: argparse.ArgumentParser) -> None:
     add("--opening", choices=("auto", "king", "direct"), default="auto", help="how to open values")
     add("--sharing", choices=("ubl", "rss"), default="ubl", help="how to share, in bicoptor")
     add("--ot", choices=TRANSFERS, default=TRANSFERS[0], help="how to make transfers, in sirnn")
+    add(
+        "--security",
+        choices=("semi-honest", "malicious"),
+        default="semi-honest",
+        help="malicious, in falcon: a party that deviates is noticed before anything is given out",
+    )
     add("--truncation", choices=("gap", "exact", "aby3", "secureml"), default="gap")
     numbers = command.add_mutually_exclusive_group()
     numbers.add_argument("--ring", type=int, choices=(32, 64), help="bits of the ring")

@@ -116,6 +116,7 @@ def local(
     opening: str = "auto",
     sharing: str = "ubl",
     ot: str = "softspoken",
+    security: str = "semi-honest",
     truncation: str = "gap",
     network: str = "local",
     processes: bool = False,
@@ -145,6 +146,10 @@ def local(
         How `sirnn` makes its oblivious transfers: `softspoken` (the default), `softspoken2` or
         `softspoken8` (fewer bytes for more computing as the number grows from `iknp`, which is
         1), or `silent` (far fewer bytes).
+    security
+        What corrupt parties may do: `semi-honest` (follow the protocol and look at what they see)
+        or, of `falcon`, `malicious` (deviate as they like: the others notice and stop before
+        anything is given out).
     truncation
         `gap` (the default: rounds down or up, never a large error), `exact` (rounds down; only of
         `falcon`), `aby3` or, without messages and only of `bicoptor`, `secureml`: these two have a
@@ -165,6 +170,7 @@ def local(
         "opening": opening,
         "sharing": sharing,
         "ot": ot,
+        "security": security,
         "truncation": truncation,
         "network": network,
         "timeout": timeout,

@@ -6,6 +6,7 @@ use tacit_net::LinkModel;
 use tacit_nn::plan::{KeyBitsChoice, is_field, numbers};
 use tacit_protocols::Truncation;
 use tacit_protocols::bicoptor::Form;
+use tacit_protocols::falcon::Security;
 use tacit_protocols::shamir::{Comparison, Opening};
 use tacit_sirnn::ot::Kind;
 
@@ -24,6 +25,8 @@ pub struct Protocol {
     /// What it protects against, in words, between so many parties of which at most a threshold
     /// is corrupt.
     pub security: fn(parties: usize, threshold: usize) -> String,
+    /// What it protects against when it is secure against parties that deviate, where it can be.
+    pub malicious: Option<&'static str>,
     /// The rings of 32 and 64 bits and the prime fields of 31 and 61 that it computes in; the last
     /// is the default.
     pub widths: &'static [u32],
@@ -210,6 +213,8 @@ pub(crate) struct Instance {
     pub ot: Kind,
     /// Of a comparison that was printed in a form that leaks: which form.
     pub form: Form,
+    /// What corrupt parties may do.
+    pub security: Security,
     /// The network, for a protocol that chooses by its latency.
     pub link: LinkModel,
 }
@@ -232,6 +237,13 @@ impl Instance {
         if !protocol.transfers && settings.ot != Settings::default().ot {
             return Err(protocol.without("ot"));
         }
+        if protocol.malicious.is_none() && settings.security != Security::SemiHonest {
+            let why = format!(
+                "{} protects against parties that follow the protocol only; choose falcon, or semi-honest",
+                protocol.name
+            );
+            return Err(Error::setting("security 'malicious'", why));
+        }
         protocol.check_truncation(settings.truncation)?;
         Ok(Instance {
             protocol,
@@ -245,6 +257,7 @@ impl Instance {
             sharing: settings.sharing,
             ot: settings.ot,
             form: Form::Mended,
+            security: settings.security,
             link: settings.network.link,
         })
     }
@@ -268,7 +281,10 @@ impl Instance {
 
     /// What it protects against, in words.
     pub(crate) fn security(&self) -> String {
-        (self.protocol.security)(self.parties, self.threshold)
+        match (self.security, self.protocol.malicious) {
+            (Security::Malicious, Some(words)) => words.into(),
+            _ => (self.protocol.security)(self.parties, self.threshold),
+        }
     }
 
     /// The name of its truncation.
@@ -302,6 +318,7 @@ pub(crate) mod tests {
         parties: 3..=63,
         roles: &[],
         security: |parties, threshold| format!("up to {threshold} of {parties}"),
+        malicious: None,
         widths: &[31, 61],
         truncations: &[],
         own_truncation: Some(OwnTruncation {

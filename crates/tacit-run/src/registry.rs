@@ -80,6 +80,7 @@ impl RingSystem for FalconSystem {
         parties: PARTIES..=PARTIES,
         roles: &[],
         security: |_, _| "semi-honest, 1 of 3 corrupt".into(),
+        malicious: Some("malicious with abort, 1 of 3 corrupt"),
         widths: &[32, 64],
         truncations: &[Truncation::Gap, Truncation::Exact, Truncation::Aby3],
         own_truncation: None,
@@ -97,7 +98,7 @@ impl RingSystem for FalconSystem {
         party: Party,
         instance: &Instance,
     ) -> Result<Falcon<R>, tacit_protocols::Error> {
-        let falcon = Falcon::new(party, instance.truncation)?;
+        let falcon = Falcon::with_security(party, instance.truncation, instance.security)?;
         Ok(match instance.compare_bits < R::BITS {
             true => falcon.with_narrow_signs(),
             false => falcon,
@@ -105,7 +106,8 @@ impl RingSystem for FalconSystem {
     }
 
     fn cost<R: Ring>(instance: &Instance) -> Box<dyn CostModel> {
-        let cost = FalconCost::new(R::BITS, R::PRIME, instance.truncation);
+        let cost = FalconCost::new(R::BITS, R::PRIME, instance.truncation)
+            .with_security(instance.security);
         Box::new(match instance.compare_bits < R::BITS {
             true => cost.with_narrow_signs(),
             false => cost,
@@ -123,6 +125,7 @@ impl System for ShamirSystem {
         security: |parties, threshold| {
             format!("semi-honest, up to {threshold} of {parties} corrupt")
         },
+        malicious: None,
         widths: &[31, 61],
         truncations: &[],
         own_truncation: Some(OwnTruncation {
@@ -178,6 +181,7 @@ impl System for BicoptorSystem {
         parties: bicoptor::PARTIES..=bicoptor::PARTIES,
         roles: &[],
         security: |_, _| "semi-honest, 1 of 3 corrupt".into(),
+        malicious: None,
         widths: &[32, 64],
         truncations: &[Truncation::Gap, Truncation::Aby3, Truncation::SecureMl],
         own_truncation: None,
@@ -232,6 +236,7 @@ impl System for SirnnSystem {
         parties: sirnn::PARTIES..=sirnn::PARTIES,
         roles: &["server", "client"],
         security: |_, _| "semi-honest, 1 of 2 corrupt".into(),
+        malicious: None,
         widths: &[32, 64],
         truncations: &[],
         own_truncation: Some(OwnTruncation {
@@ -278,6 +283,7 @@ impl RingSystem for ClearSystem {
         parties: 1..=16,
         roles: &[],
         security: |_, _| "none: clear text".into(),
+        malicious: None,
         widths: &[32, 64],
         truncations: &[],
         own_truncation: Some(OwnTruncation {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, de};
 use tacit_net::LinkModel;
 use tacit_nn::plan::{Order, Roles, WIDTHS, is_field};
 use tacit_protocols::Truncation;
+use tacit_protocols::falcon::Security;
 use tacit_protocols::machine::Audience;
 use tacit_protocols::shamir::{Comparison, Opening};
 use tacit_sirnn::ot::Kind;
@@ -125,6 +126,23 @@ impl Named for Sharing {
     }
 }
 
+impl Named for Security {
+    const WHAT: &'static str = "security";
+
+    fn known() -> impl Iterator<Item = (&'static str, Self)> {
+        [Security::SemiHonest, Security::Malicious]
+            .into_iter()
+            .map(|kind| (kind.name(), kind))
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Security::SemiHonest => "semi-honest",
+            Security::Malicious => "malicious",
+        }
+    }
+}
+
 /// The transfers that can be chosen; the first is the default.
 const TRANSFERS: [(&str, Kind); 5] = [
     ("softspoken", Kind::SoftSpoken { k: 4 }),
@@ -218,6 +236,10 @@ pub struct Settings {
     /// `softspoken8`, `iknp` or `silent`.
     #[serde(deserialize_with = "named")]
     pub ot: Kind,
+    /// What corrupt parties may do, where the protocol lets it be chosen: `semi-honest`, they follow
+    /// the protocol, or `malicious`, they may deviate and are noticed.
+    #[serde(deserialize_with = "named")]
+    pub security: Security,
     /// How products are brought back to their scale: `gap`, `exact`, `aby3` or `secureml`.
     #[serde(deserialize_with = "named")]
     pub truncation: Truncation,
@@ -245,6 +267,7 @@ impl Default for Settings {
             opening: Opening::Auto,
             sharing: Sharing::Ubl,
             ot: TRANSFERS[0].1,
+            security: Security::SemiHonest,
             truncation: Truncation::Gap,
             network: Network {
                 name: "local".into(),

@@ -157,6 +157,12 @@ impl<M: Machine> Machine for Recorder<M> {
         });
         self.machine.reveal(x, to)
     }
+    fn save(&self, x: &M::Share) -> Vec<u8> {
+        self.machine.save(x)
+    }
+    fn load(&mut self, n: usize, bytes: &[u8]) -> Result<M::Share, Error> {
+        self.machine.load(n, bytes)
+    }
     fn fix(&mut self, x: M::Share) -> Result<M::Share, Error> {
         let n = self.machine.len(&x);
         self.calls.push(Call::Fix { n });

@@ -171,7 +171,11 @@ impl<R: Ring> Machine for Falcon<R> {
     }
 
     fn load(&mut self, n: usize, bytes: &[u8]) -> Result<Self::Share, Error> {
-        Rss::from_bytes(n, bytes).ok_or_else(|| not_saved(n))
+        let share = Rss::from_bytes(n, bytes).ok_or_else(|| not_saved(n))?;
+        if let Some(checks) = &mut self.checks {
+            checks.loaded(&share);
+        }
+        Ok(share)
     }
 
     fn len(&self, x: &Self::Share) -> usize {

@@ -126,7 +126,11 @@ fn run_changed<S: Subject, T: Send>(
         let mut log = log.lock().expect("no party panicked");
         log.0.push(message);
         if let Some((there, Change::Swap)) = target
-            && message == (Message { index: there.index + 1, ..there })
+            && message
+                == (Message {
+                    index: there.index + 1,
+                    ..there
+                })
         {
             // Two messages of one step that are equal may change places.
             log.1 = before != link.1;

@@ -213,6 +213,10 @@ impl Setup<'_> {
             let names: Vec<_> = Kind::known().map(|(name, _)| name).collect();
             text += &format!("ot = \"{ot}\"       # {}\n", names.join(", "));
         }
+        if protocol.malicious.is_some() {
+            let security = instance.security.name();
+            text += &format!("security = \"{security}\"  # semi-honest or malicious\n");
+        }
         if protocol.own_truncation.is_none() {
             let truncation = instance.truncation.name();
             let names: Vec<_> = protocol.truncations.iter().map(|t| t.name()).collect();

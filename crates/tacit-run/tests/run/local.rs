@@ -77,6 +77,7 @@ static FIELDS: Protocol = Protocol {
     parties: 3..=63,
     roles: &[],
     security: |parties, threshold| format!("{threshold} of {parties}"),
+    malicious: None,
     widths: &[31, 61],
     truncations: &[],
     own_truncation: None,
@@ -386,4 +387,38 @@ fn time_limits_hold() {
     let outcome = run_local(&compiled, &slow, input, &mut quiet).expect("a result");
     let least = f64::from(outcome.report.online.rounds) * 0.005;
     assert!(outcome.report.online.seconds >= least);
+}
+
+#[test]
+fn malicious_security_gives_the_same_answers() {
+    let of = |security: &str| {
+        let run = format!(r#"{{"security": "{security}"}}"#);
+        predict("{}", &run, 9, 2e-3).report
+    };
+    let [honest, malicious] = ["semi-honest", "malicious"].map(of);
+    assert_eq!(malicious.security, "malicious with abort, 1 of 3 corrupt");
+    let most = |report: &tacit_run::Report| report.online.bytes_sent.iter().copied().max();
+    let (honest, malicious) = (most(&honest), most(&malicious));
+    println!("{honest:?} bytes semi-honest, {malicious:?} malicious");
+    assert!(malicious < honest.map(|bytes| 3 * bytes), "a tiny network");
+}
+
+#[test]
+fn who_protects_against_followers_only_says_so() {
+    for protocol in ["bicoptor", "shamir", "sirnn", "clear"] {
+        let (x, shape) = inputs(1);
+        let input = Tensor {
+            values: &x,
+            shape: &shape,
+        };
+        let run = format!(r#"{{"protocol": "{protocol}", "security": "malicious"}}"#);
+        let refused = run_local(
+            &compiled(&options("{}")),
+            &settings(&run),
+            input,
+            &mut quiet,
+        );
+        let error = refused.expect_err("refused").to_string();
+        assert!(error.contains("choose falcon, or semi-honest"), "{error}");
+    }
 }

@@ -63,6 +63,14 @@ impl<R: Ring> Checks<R> {
         self.transcripts.record(&heard, &held);
     }
 
+    /// Keeps a share out of a file: the holders of each component must have the same of it, as if
+    /// the party before had been told the component that both hold.
+    pub fn loaded(&mut self, x: &Rss<Vec<R>>) {
+        self.dirty = true;
+        let (heard, held) = (Words::<R>::to_wire(&x.next), Words::<R>::to_wire(&x.own));
+        self.transcripts.record(&heard, &held);
+    }
+
     /// `x y` element by element, recorded. 1 hop; every party sends `n` elements.
     pub fn multiply<D: Verified<R>>(
         &mut self,
