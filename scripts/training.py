@@ -20,7 +20,13 @@ from results import markdown, write_section
 from tacit.console import progress_bar
 
 STATE = Path(".bench/training")
-OPTIONS = {"batch": 128, "learning_rate": 0.05, "momentum": 0.9, "sign_bits": 32}
+OPTIONS = {
+    "batch": 128,
+    "learning_rate": 0.05,
+    "momentum": 0.9,
+    "sign_bits": 32,
+    "timeout": 1200,
+}
 IMAGES = {"mnist": [1, 28, 28], "cifar": [3, 32, 32], "tiny": [3, 64, 64]}
 STEPS = (
     *(("network-a", "mnist", 10), ("network-b", "mnist", 10), ("network-c", "mnist", 10)),
