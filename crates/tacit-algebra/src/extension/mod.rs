@@ -66,6 +66,30 @@ pub trait Extension: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static 
     /// `u_g = w_g u_g`.
     fn weigh(u: &mut [Self], w: &Self::Weights);
 
+    /// `sum_g w_g u_j[g] v_k[g]` of all pairs of vectors, `k` running fastest.
+    fn weighted_products(w: &Self::Weights, u: &[Self::Base], v: &[Self::Base]) -> Vec<Self> {
+        let pairs = u.iter().flat_map(|u| v.iter().map(move |v| (u, v)));
+        pairs
+            .map(|(u, v)| Self::weighted_sum(w, &Self::base_product(u, v)))
+            .collect()
+    }
+
+    /// `sum_g u_j[g] v_k[g]` of all pairs of `radix` parts of `len` elements, missing ones zero, `k`
+    /// running fastest.
+    fn products(u: &[Self], v: &[Self], radix: usize, len: usize) -> Vec<Self> {
+        let part = |x: &[Self], j: usize| {
+            let [start, end] = [j * len, (j + 1) * len].map(|at| at.min(x.len()));
+            start..end
+        };
+        let pairs = (0..radix).flat_map(|j| (0..radix).map(move |k| (j, k)));
+        let product = |(j, k)| {
+            let (u, v) = (&u[part(u, j)], &v[part(v, k)]);
+            let common = u.len().min(v.len());
+            Self::dot(&u[..common], &v[..common])
+        };
+        pairs.map(product).collect()
+    }
+
     /// `sum a_g b_g`.
     fn dot(a: &[Self], b: &[Self]) -> Self;
     /// `acc = point acc + x`; `x` may be shorter than `acc` by zeros.
@@ -166,8 +190,28 @@ mod tests {
                 let column: Vec<E> = lifted.iter().map(|part| part[i]).collect();
                 assert_eq!(combined[i], sum(&c, &column));
             }
+            let products =
+                same_everywhere(|| E::weighted_products(&weights, &parts[..3], &parts[3..5]));
+            for (at, product) in products.iter().enumerate() {
+                let (u, v) = (&lifted[at / 2], &lifted[3 + at % 2]);
+                let weighed: Vec<E> = w.iter().zip(u).map(|(w, u)| w.mul(*u)).collect();
+                assert_eq!(*product, sum(&weighed, v));
+            }
             let (u, v) = (E::random(&mut prg, n), E::random(&mut prg, n));
             assert_eq!(same_everywhere(|| E::dot(&u, &v)), sum(&u, &v));
+            for radix in [1, 2, 5] {
+                // The second vector is shorter than its parts.
+                let (len, short) = (n.div_ceil(radix), n - n / 3);
+                let products = same_everywhere(|| E::products(&u, &v[..short], radix, len));
+                for (at, product) in products.iter().enumerate() {
+                    let of = |x: &[E], j: usize, i: usize| {
+                        x.get(j * len + i).copied().unwrap_or(E::ZERO)
+                    };
+                    let terms =
+                        (0..len).map(|i| of(&u, at / radix, i).mul(of(&v[..short], at % radix, i)));
+                    assert_eq!(*product, terms.fold(E::ZERO, E::add));
+                }
+            }
             let mut weighed = u.clone();
             E::weigh(&mut weighed, &weights);
             assert!((0..n).all(|i| weighed[i] == u[i].mul(w[i])));

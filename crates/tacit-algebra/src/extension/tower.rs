@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::Extension;
 use crate::isa::{self, simd};
-use crate::{Prg, prime};
+use crate::{MatMul, Prg, matmul_acc, prime};
 
 /// Coefficients with room for the largest degree; those from the degree on are zero.
 type Lanes = [u16; LANES];
@@ -110,6 +110,36 @@ fn reduce<F: Prime>(wide: &[u64]) -> Lanes {
     out
 }
 
+/// The product of two matrices of residues, whose sums are exact.
+fn sums_of<F: Prime>(left: &[u32], right: &[u32], [m, k, n]: [usize; 3]) -> Vec<u64> {
+    let mut sums = vec![0u64; m * n];
+    for start in (0..k).step_by(STRIP) {
+        let k_strip = STRIP.min(k - start);
+        let mut part = vec![0u32; m * n];
+        let shape = MatMul { m, k: k_strip, n };
+        let rows: Vec<u32> = match k_strip == k {
+            true => Vec::new(),
+            false => (left.chunks_exact(k))
+                .flat_map(|row| row[start..start + k_strip].iter().copied())
+                .collect(),
+        };
+        let left = if k_strip == k { left } else { &rows };
+        matmul_acc(
+            &mut part,
+            left,
+            &right[start * n..(start + k_strip) * n],
+            shape,
+        );
+        for (sum, part) in sums.iter_mut().zip(part) {
+            *sum += u64::from(part);
+        }
+    }
+    sums
+}
+
+/// Products that can be added to a residue below 2^16: each is below 2^13 and so is that.
+const LAZY: usize = 7;
+
 /// Products whose sum fits 32 bits: all are below 2^13.
 const STRIP: usize = 1 << 18;
 
@@ -124,12 +154,23 @@ simd! {
         sum.map(|v| (v % F::P as u32) as u16)
     }
 
-    /// `out += c x` modulo `p`.
-    fn add_scaled<F: Prime>(out: &mut [Tower<F>], c: &Lanes, x: &[u8]) {
-        for (out, x) in out.iter_mut().zip(x) {
-            for (out, c) in out.0.iter_mut().zip(c) {
-                *out = (*out + c * *x as u16) % F::P as u16;
+    /// `out += sum_j c_j x_j` modulo `p`, of at most [`LAZY`] vectors.
+    fn add_scaled<F: Prime>(out: &mut [Tower<F>], c: &[Tower<F>], x: &[Vec<u8>]) {
+        for (g, out) in out.iter_mut().enumerate() {
+            let mut sum = out.0;
+            for (c, x) in c.iter().zip(x) {
+                for (sum, c) in sum.iter_mut().zip(&c.0) {
+                    *sum += c * x[g] as u16;
+                }
             }
+            out.0 = sum.map(|v| v % F::P as u16);
+        }
+    }
+
+    /// Lane `i` of `w_g x_g`.
+    fn weigh_row<F: Prime>(row: &mut [u32], w: &[Tower<F>], i: usize, x: &[u8]) {
+        for ((to, w), x) in row.iter_mut().zip(w).zip(x) {
+            *to = (w.0[i] * *x as u16 % F::P as u16) as u32;
         }
     }
 
@@ -226,11 +267,69 @@ impl<F: Prime> Extension for Tower<F> {
     fn combine(c: &[Self], x: &[Vec<u8>]) -> Vec<Self> {
         let isa = isa::current();
         let mut out = vec![Self::ZERO; x.first().map_or(0, Vec::len)];
-        for (c, x) in c.iter().zip(x) {
-            assert_eq!(x.len(), out.len());
-            add_scaled(isa, &mut out, &c.0, x);
+        for (c, x) in c.chunks(LAZY).zip(x.chunks(LAZY)) {
+            assert!(c.len() == x.len() && x.iter().all(|x| x.len() == out.len()));
+            add_scaled(isa, &mut out, c, x);
         }
         out
+    }
+    fn weighted_products(w: &Vec<Self>, u: &[Vec<u8>], v: &[Vec<u8>]) -> Vec<Self> {
+        let (isa, n) = (isa::current(), w.len());
+        // Row `j D + i` is lane `i` of `w_g u_j[g]`.
+        let mut left = vec![0; u.len() * F::D * n];
+        for (rows, u) in left.chunks_exact_mut(F::D * n).zip(u) {
+            assert_eq!(u.len(), n);
+            for (i, row) in rows.chunks_exact_mut(n).enumerate() {
+                weigh_row::<F>(isa, row, w, i, u);
+            }
+        }
+        let columns = v.len();
+        let mut right = vec![0; n * columns];
+        for (k, v) in v.iter().enumerate() {
+            assert_eq!(v.len(), n);
+            for (to, v) in right[k..].iter_mut().step_by(columns).zip(v) {
+                *to = u32::from(*v);
+            }
+        }
+        let sums = sums_of::<F>(&left, &right, [u.len() * F::D, n, v.len()]);
+        let lane = |j: usize, k: usize, i: usize| sums[(j * F::D + i) * v.len() + k];
+        let pairs = (0..u.len()).flat_map(|j| (0..v.len()).map(move |k| (j, k)));
+        let element = |(j, k)| {
+            let mut lanes = [0; LANES];
+            (0..F::D).for_each(|i| lanes[i] = (lane(j, k, i) % u64::from(F::P)) as u16);
+            Tower::new(lanes)
+        };
+        pairs.map(element).collect()
+    }
+    fn products(u: &[Self], v: &[Self], radix: usize, len: usize) -> Vec<Self> {
+        let (d, side) = (F::D, radix * F::D);
+        // Row `j D + i` of the left side and column `k D + i` of the right one is lane `i` of a part.
+        let mut left = vec![0; side * len];
+        for (at, u) in u.iter().enumerate() {
+            for (i, lane) in u.0[..d].iter().enumerate() {
+                left[(at / len * d + i) * len + at % len] = u32::from(*lane);
+            }
+        }
+        let mut right = vec![0; len * side];
+        for (at, v) in v.iter().enumerate() {
+            let row = &mut right[at % len * side + at / len * d..][..d];
+            for (to, lane) in row.iter_mut().zip(&v.0) {
+                *to = u32::from(*lane);
+            }
+        }
+        let sums = sums_of::<F>(&left, &right, [side, len, side]);
+        let pairs = (0..radix).flat_map(|j| (0..radix).map(move |k| (j, k)));
+        let element = |(j, k): (usize, usize)| {
+            let mut wide = [0; 2 * LANES];
+            for i in 0..d {
+                let row = &sums[(j * d + i) * side + k * d..][..d];
+                for (to, sum) in wide[i..].iter_mut().zip(row) {
+                    *to += sum;
+                }
+            }
+            Tower::new(reduce::<F>(&wide))
+        };
+        pairs.map(element).collect()
     }
     fn weigh(u: &mut [Self], w: &Vec<Self>) {
         assert_eq!(u.len(), w.len());

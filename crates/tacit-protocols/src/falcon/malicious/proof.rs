@@ -176,15 +176,15 @@ impl<K: Extension> Proof<K> {
         [u, v]
     }
 
-    /// The coefficients of `<u(X), v(X)>` but that of the claim, given the inner products of the
-    /// parts.
-    fn coefficients(fold: Fold, product: impl Fn(usize, usize) -> K) -> Vec<K> {
+    /// The coefficients of `<u(X), v(X)>` but that of the claim, from the inner products of all pairs
+    /// of parts.
+    fn coefficients(fold: Fold, products: &[K]) -> Vec<K> {
         let middle = fold.radix - 1;
         let mut all = vec![K::ZERO; 2 * fold.radix - 1];
-        for j in 0..fold.radix {
-            for k in (0..fold.radix).filter(|k| *k != j) {
+        for (j, row) in products.chunks_exact(fold.radix).enumerate() {
+            for (k, product) in row.iter().enumerate() {
                 let at = j + middle - k;
-                all[at] = all[at].add(product(j, k));
+                all[at] = all[at].add(*product);
             }
         }
         all.remove(middle);
@@ -193,23 +193,18 @@ impl<K: Extension> Proof<K> {
 
     /// The fold at hand by the prover.
     fn products(&self, fold: Fold) -> Vec<K> {
-        if let (Some(theta), Some(gates)) = (&self.theta, &self.statement.gates) {
-            let [u, v] = self.base_parts(gates, fold);
-            let blocks = fold.radix / 2;
-            return Self::coefficients(fold, |j, k| {
-                let both = K::base_product(&u[j], &v[k]);
-                theta.blocks[j % blocks].mul(K::weighted_sum(&theta.columns, &both))
-            });
-        }
-        let part = |x: &[K], j: usize| {
-            let end = x.len().min((j + 1) * fold.len);
-            j * fold.len..end
+        let (Some(theta), Some(gates)) = (&self.theta, &self.statement.gates) else {
+            let products = K::products(&self.u, &self.v, fold.radix, fold.len);
+            return Self::coefficients(fold, &products);
         };
-        Self::coefficients(fold, |j, k| {
-            let (u, v) = (&self.u[part(&self.u, j)], &self.v[part(&self.v, k)]);
-            let common = u.len().min(v.len());
-            K::dot(&u[..common], &v[..common])
-        })
+        let [u, v] = self.base_parts(gates, fold);
+        let mut products = K::weighted_products(&theta.columns, &u, &v);
+        let blocks = theta.blocks.iter().cycle();
+        for (row, block) in products.chunks_exact_mut(fold.radix).zip(blocks) {
+            row.iter_mut()
+                .for_each(|product| *product = block.mul(*product));
+        }
+        Self::coefficients(fold, &products)
     }
 
     /// The vectors over the base at a point, followed by the entries of the products and those
