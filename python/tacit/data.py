@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 from pathlib import Path
+from typing import IO
 
 import numpy as np
+from numpy.lib import format as npy
 
 from ._tacit import TacitError
 
 INPUT_NAMES = ("x", "input", "images")
 LABEL_NAMES = ("label", "labels", "y")
+
+LIMIT = 4 << 30
+"""Bytes that no file may unpack to, unless it is as large itself."""
+
+
+def room(file: Path) -> int:
+    """The bytes that `file` may unpack to: real data shrink to a hundredth at best, bombs more."""
+    size = file.stat().st_size
+    return max(size, min(LIMIT, (64 << 20) + 100 * size))
 
 
 def load_array(source: str, names: tuple[str, ...]) -> np.ndarray:
@@ -24,15 +36,23 @@ def load_array(source: str, names: tuple[str, ...]) -> np.ndarray:
     if not file.is_file():
         raise TacitError(f"{file}: no such file")
     try:
-        loaded = np.load(file, allow_pickle=False)
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+        with file.open("rb") as stream:
+            zipped = stream.read(2) == b"PK"
+            stream.seek(0)
+            if not zipped:
+                _check_size(stream, file.stat().st_size)
+                stream.seek(0)
+                return np.load(stream, allow_pickle=False)
+            with np.load(stream, allow_pickle=False) as loaded:
+                chosen = _choose(file, loaded.files, name, names)
+                _check_member(file, loaded.zip, chosen)
+                return loaded[chosen]
+    except TacitError:
+        raise
+    except Exception as error:  # numpy's and zipfile's are of a dozen kinds
         raise TacitError(
             f"{file} is not an .npy or .npz file of numbers ({error}); write it with numpy.save"
         ) from None
-    if isinstance(loaded, np.ndarray):
-        return loaded
-    with loaded:
-        return loaded[_choose(file, loaded.files, name, names)]
 
 
 def _choose(file: Path, held: list[str], name: str, names: tuple[str, ...]) -> str:
@@ -42,3 +62,25 @@ def _choose(file: Path, held: list[str], name: str, names: tuple[str, ...]) -> s
         return wanted[0]
     what = f"no array {name!r}" if name else "several arrays and none of " + ", ".join(names)
     raise TacitError(f"{file} holds {what}: choose with {file}:NAME out of {', '.join(held)}")
+
+
+def _check_member(file: Path, archive: zipfile.ZipFile, name: str) -> None:
+    """Refuses an array of an .npz file that would unpack to far more than the file holds."""
+    member = name if name in archive.namelist() else f"{name}.npy"
+    size = archive.getinfo(member).file_size
+    if size > room(file):
+        raise ValueError(f"array {name!r} unpacks to {size:,} bytes")
+    with archive.open(member) as stream:
+        _check_size(stream, size)
+
+
+def _check_size(stream: IO[bytes], size: int) -> None:
+    """Holds an .npy header against the bytes there are, before memory is taken by it."""
+    readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    version = npy.read_magic(stream)
+    if version not in readers:
+        raise ValueError(f"version {version} of the format is not for plain numbers")
+    shape, _, dtype = readers[version](stream)
+    promised = stream.tell() + math.prod(shape) * dtype.itemsize
+    if not dtype.hasobject and promised != size:
+        raise ValueError(f"its header promises {promised:,} bytes, there are {size:,}")
