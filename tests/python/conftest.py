@@ -12,6 +12,7 @@ sys.path[:0] = [str(ROOT / "examples" / "digits"), str(ROOT / "scripts")]
 
 import data  # noqa: E402
 import tacit  # noqa: E402
+from tacit import datasets  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -43,6 +44,21 @@ def models():
     if not os.environ.get("TACIT_MODELS"):
         pytest.skip("TACIT_MODELS is not set")
     return Path(os.environ["TACIT_MODELS"])
+
+
+@pytest.fixture
+def real_set():
+    """Loads a data set of `$TACIT_DATA`."""
+    if not os.environ.get("TACIT_DATA"):
+        pytest.skip("TACIT_DATA is not set")
+
+    def there(source, what):
+        path = Path(os.environ["TACIT_DATA"]) / source.split(":")[1]
+        if not path.exists():
+            pytest.skip(f"{path} is not there")
+        return datasets.load(source, what)
+
+    return there
 
 
 @pytest.fixture

@@ -1,0 +1,48 @@
+"""Data sets to train and test on, from files of the usual formats.
+
+>>> from tacit import datasets
+>>> train = datasets.load("mnist:data/mnist", "train")
+>>> train.x.shape, train.classes
+((60000, 1, 28, 28), 10)
+"""
+
+from __future__ import annotations
+
+from .._tacit import TacitError
+from . import arrays, images
+from .dataset import Dataset
+from .source import Source
+
+__all__ = ["Dataset", "load"]
+
+KINDS = {**images.KINDS, **arrays.KINDS}
+
+
+def load(source: str, what: str) -> Dataset:
+    """Reads a data set.
+
+    Parameters
+    ----------
+    source
+        `KIND:PATH` or `KIND:PATH:key=value,...`; a relative PATH that is not there from the working
+        directory is looked for in `$TACIT_DATA`. The kinds:
+
+        - `mnist`: a folder of IDX files with the official names (or `test8k-...`), gzipped or not;
+        - `idx:IMAGES,LABELS`: any two IDX files of bytes;
+        - `cifar10`: a folder with the binary version, the pack `train50k-jpeg.npz` or IDX files;
+        - `tiny-imagenet`: the folder of tiny-imagenet-200, or of the pack of ten classes;
+        - `npz`: a file of arrays `x` and `y`, or `x_train`, `y_train`, `x_test` and `y_test`.
+
+        Images are normalised by the train set with `normalise=yes`, or by numbers that are given.
+    what
+        `train` or `test`: which files of a folder or arrays of a file to read.
+
+    Raises
+    ------
+    TacitError
+        If a file is not there or is not what it should be: which one, where, and what to do.
+    """
+    if what not in ("train", "test"):
+        raise TacitError(f"{what!r} is no part of a data set: train or test")
+    parsed = Source.parse(source, {kind: options for kind, (_, options) in KINDS.items()})
+    return KINDS[parsed.kind][0](parsed, what)
