@@ -166,14 +166,17 @@ def test_folders_without_the_files(tmp_path, mnist):
         ("mnist:", "names no file or folder"),
         ("mnist:x:scale=2", "'scale' is no option of mnist: normalise"),
         ("mnist:x:normalise=", "'normalise' has no value"),
+        ("csv:x:label=a,header", "'header' has no value"),
     ],
 )
 def test_sources_that_cannot_be_read(source, words):
     refuses(source, words)
 
 
-def test_parts_that_do_not_exist(mnist):
+def test_parts_and_schemas_that_do_not_exist(mnist):
     refuses(f"mnist:{mnist}", "train or test", "val")
+    with pytest.raises(TacitError, match="a schema is for tables"):
+        load(f"mnist:{mnist}", "test", schema=object())
 
 
 def test_npz(tmp_path):

@@ -9,16 +9,17 @@
 from __future__ import annotations
 
 from .._tacit import TacitError
-from . import arrays, images
+from . import arrays, images, tables
 from .dataset import Dataset
+from .schema import Column, Schema
 from .source import Source
 
-__all__ = ["Dataset", "load"]
+__all__ = ["Column", "Dataset", "Schema", "load"]
 
-KINDS = {**images.KINDS, **arrays.KINDS}
+KINDS = {**images.KINDS, **arrays.KINDS, **tables.KINDS}
 
 
-def load(source: str, what: str) -> Dataset:
+def load(source: str, what: str, *, schema: Schema | None = None) -> Dataset:
     """Reads a data set.
 
     Parameters
@@ -31,11 +32,15 @@ def load(source: str, what: str) -> Dataset:
         - `idx:IMAGES,LABELS`: any two IDX files of bytes;
         - `cifar10`: a folder with the binary version, the pack `train50k-jpeg.npz` or IDX files;
         - `tiny-imagenet`: the folder of tiny-imagenet-200, or of the pack of ten classes;
+        - `csv`, `parquet`: a table, of which `label=` names a column;
         - `npz`: a file of arrays `x` and `y`, or `x_train`, `y_train`, `x_test` and `y_test`.
 
-        Images are normalised by the train set with `normalise=yes`, or by numbers that are given.
+        `docs/data.md` has the options of each.
     what
-        `train` or `test`: which files of a folder or arrays of a file to read.
+        `train` or `test`: which files of a folder or arrays of a file to read, and for a table
+        whether to learn its columns or to encode it as the train file was.
+    schema
+        Of a test table: the `schema` of the data set that its train file gave.
 
     Raises
     ------
@@ -45,4 +50,9 @@ def load(source: str, what: str) -> Dataset:
     if what not in ("train", "test"):
         raise TacitError(f"{what!r} is no part of a data set: train or test")
     parsed = Source.parse(source, {kind: options for kind, (_, options) in KINDS.items()})
-    return KINDS[parsed.kind][0](parsed, what)
+    read = KINDS[parsed.kind][0]
+    if parsed.kind in tables.KINDS:
+        return read(parsed, what, schema)
+    if schema is not None:
+        raise TacitError(f"a schema is for tables ({', '.join(tables.KINDS)}), not {parsed.kind}")
+    return read(parsed, what)

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from .._tacit import TacitError
+from .schema import Schema
 
 MOST_CLASSES = 1000
-"""Of a label, more are a mistake, and one-hot a lot of memory."""
+"""Of a label, and categories of a column: more are a mistake, and one-hot a lot of memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,12 +28,15 @@ class Dataset:
         How many classes there are; None for a regression.
     names : list of str or None
         What the classes are called.
+    schema : Schema or None
+        How a table was encoded, for :func:`tacit.datasets.load` of its test file.
     """
 
     x: np.ndarray
     y: np.ndarray
     classes: int | None = None
     names: list[str] | None = None
+    schema: Schema | None = None
 
     def __len__(self) -> int:
         return len(self.y)

@@ -25,7 +25,7 @@ class Source:
         """Takes a source apart; `kinds` has the names of each kind's options."""
         kind, _, path = text.partition(":")
         if kind not in kinds:
-            raise TacitError(f"{kind!r} is no kind of data: {', '.join(kinds)}, as in mnist:FOLDER")
+            raise TacitError(f"{kind!r} is no kind of data: {', '.join(kinds)}, as in csv:FILE")
         before, _, after = path.rpartition(":")
         options: dict[str, str] = {}
         if before and "=" in after:
