@@ -7,7 +7,6 @@ files of MNIST's and CIFAR-10's test images. Fills the section `accuracy` of doc
 """
 
 import argparse
-import gzip
 import os
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import numpy as np
 
 import tacit
 from results import markdown, write_section
+from tacit import datasets
 from tacit.console import progress_bar
 
 MNIST = ("network-a", "network-b", "network-c", "lenet")
@@ -34,24 +34,21 @@ def folder(variable):
     return path
 
 
-def read_idx(path):
-    """The unsigned bytes of a gzipped IDX file."""
-    content = gzip.decompress(path.read_bytes())
-    axes = content[3]
-    shape = np.frombuffer(content, ">i4", axes, 4)
-    return np.frombuffer(content, np.uint8, offset=4 + 4 * axes).reshape(shape)
+def read_pair(files, axes):
+    """The images of two IDX files, with values in [0, 1], and their labels."""
+    source = f"idx:{files}-images-idx{axes}-ubyte.gz,{files}-labels-idx1-ubyte.gz"
+    test = datasets.load(source, "test")
+    return test.x, test.y
 
 
 def mnist(data):
     """MNIST's test images as the models take them, and their labels."""
-    x = read_idx(data / "mnist" / "test8k-images-idx3-ubyte.gz")[:, None].astype(np.float32) / 255
-    return x, read_idx(data / "mnist" / "test8k-labels-idx1-ubyte.gz")
+    return read_pair(data / "mnist" / "test8k", 3)
 
 
 def cifar10(data):
     """CIFAR-10's test images as the models take them, and their labels."""
-    x = read_idx(data / "cifar10" / "test9k-images-idx4-ubyte.gz").astype(np.float32) / 255
-    y = read_idx(data / "cifar10" / "test9k-labels-idx1-ubyte.gz")
+    x, y = read_pair(data / "cifar10" / "test9k", 4)
     return (x - CIFAR_MEAN) / CIFAR_STD, y
 
 

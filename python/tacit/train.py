@@ -26,9 +26,9 @@ def train(args: argparse.Namespace) -> None:
     """Trains with all parties on this machine."""
     config = json.loads(_tacit.train_config(args.config))
     trainer = Trainer.of_config(config)
-    sets = {what: owned(config["data"], what) for what in ("train", "test")}
+    sets = owned(config["data"])
     with progress_bar(remaining=True) as progress:
-        trained = trainer.fit(sets["train"], sets["test"], progress=progress)
+        trained = trainer.fit(*sets, progress=progress)
     output = config["output"]
     if output["model"]:
         trained.save(output["model"])
@@ -39,18 +39,25 @@ def train(args: argparse.Namespace) -> None:
     out.print(trained.report)
 
 
-def owned(tables: list[Mapping[str, Any]], what: str) -> list[Owned]:
-    """The training or test data of all owners."""
-    found = []
+def owned(tables: list[Mapping[str, Any]]) -> tuple[list[Owned], list[Owned]]:
+    """The training and the test data of all owners."""
+    train, test = [], []
     for table in tables:
-        if not table[what]:
-            continue
-        data = load(table[what], what)
-        first, items = table["first"], table["items"]
-        last = len(data.x) if items is None else first + items
-        if not 0 <= first < last <= len(data.x):
-            raise TacitError(
-                f"{table[what]} has {len(data.x)} items, not the {first} to {last} asked for"
-            )
-        found.append((table["owner"], data.x[first:last], data.targets()[first:last]))
-    return found
+        schema = None
+        if table["train"]:
+            data = load(table["train"], "train")
+            schema = data.schema
+            part = items(table["train"], len(data.x), table["first"], table["items"])
+            train.append((table["owner"], data.x[part], data.targets()[part]))
+        if table["test"]:
+            data = load(table["test"], "test", schema=schema)
+            test.append((table["owner"], data.x, data.targets()))
+    return train, test
+
+
+def items(source: str, count: int, first: int, items: int | None) -> slice:
+    """Which of the items of a source are used."""
+    last = count if items is None else first + items
+    if not 0 <= first < last <= count:
+        raise TacitError(f"{source} has {count} items, not the {first} to {last} asked for")
+    return slice(first, last)

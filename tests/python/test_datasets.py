@@ -1,15 +1,20 @@
 """Data sets from IDX files and arrays, and what is wrong with wrong ones."""
 
 import gzip
+import re
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sets import LABELS, PIXELS, idx, refuses
 
 from tacit import TacitError
-from tacit.datasets import Dataset, load
+from tacit.datasets import KINDS, Dataset, load
 from tacit.datasets.images import moments
+from tacit.datasets.source import Source
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "data.md"
 
 
 @pytest.fixture
@@ -207,6 +212,12 @@ def test_npz(tmp_path):
 def test_wrong_npz_files(arrays, words, tmp_path):
     np.savez(tmp_path / "set.npz", **{"x": np.eye(3), "y": np.arange(3), **arrays})
     refuses(f"npz:{tmp_path / 'set.npz'}", words)
+
+
+def test_the_documented_sources_can_be_read():
+    kinds = {kind: options for kind, (_, options) in KINDS.items()}
+    sources = re.findall(r'load\(\s*"([^"]+)"', DOCUMENT.read_text())
+    assert {Source.parse(source, kinds).kind for source in sources} == set(KINDS)
 
 
 def test_real_mnist(real_set):
