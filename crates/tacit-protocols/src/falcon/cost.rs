@@ -160,7 +160,9 @@ impl CostModel for FalconCost {
                 _ => n as u64 * 6 * word,
             },
         };
-        demand::wants_of(call).into_iter().map(of).sum()
+        let made: u64 = demand::wants_of(call).into_iter().map(of).sum();
+        // What waits to be verified while it is made.
+        made * if self.malicious() { 8 } else { 1 }
     }
 
     fn offline(&self, calls: &[Call]) -> Cost {
