@@ -8,7 +8,7 @@ use divan::counter::ItemsCount;
 use tacit_algebra::Ring;
 use tacit_net::{LinkModel, Phase, memory};
 use tacit_protocols::Error;
-use tacit_protocols::falcon::{Falcon, PARTIES, Rss, Truncation};
+use tacit_protocols::falcon::{Falcon, PARTIES, Rss, Security, Truncation};
 use tacit_protocols::machine::{Call, KeyBits, Machine};
 
 #[global_allocator]
@@ -22,6 +22,18 @@ type Online<R> = fn(&mut Falcon<R>, &Rss<Vec<R>>) -> Result<(), Error>;
 
 /// Times one phase of a call at three parties that stay connected; the other phase runs untimed.
 fn phases<R: Ring>(bencher: Bencher, timed: Phase, call: Call, n: usize, online: Online<R>) {
+    phases_under(Security::SemiHonest, bencher, timed, call, n, online)
+}
+
+/// The same under either kind of security.
+fn phases_under<R: Ring>(
+    security: Security,
+    bencher: Bencher,
+    timed: Phase,
+    call: Call,
+    n: usize,
+    online: Online<R>,
+) {
     let mesh = memory::mesh(PARTIES, &LinkModel::LOCAL, Duration::from_secs(60));
     let barrier = Barrier::new(PARTIES + 1);
     std::thread::scope(|scope| {
@@ -31,7 +43,8 @@ fn phases<R: Ring>(bencher: Bencher, timed: Phase, call: Call, n: usize, online:
             stops.push(stop);
             let barrier = &barrier;
             scope.spawn(move || {
-                let mut machine = Falcon::<R>::new(party, Truncation::Gap).expect("keys");
+                let machine = Falcon::<R>::with_security(party, Truncation::Gap, security);
+                let mut machine = machine.expect("keys");
                 let x = machine.constant(&vec![-5; n]);
                 while rounds.recv().is_ok() {
                     if timed == Phase::Offline {
@@ -97,5 +110,30 @@ fn truncation_offline<R: Ring>(bencher: Bencher, n: usize) {
         Call::Truncate { n, trunc: 12 },
         n,
         truncate,
+    );
+}
+
+/// With the checkpoint before the comparison's root; the ring products wait for a result.
+#[divan::bench(types = [u32, u64], args = [100_000], sample_count = 5)]
+fn relu_online_malicious<R: Ring>(bencher: Bencher, n: usize) {
+    phases_under::<R>(
+        Security::Malicious,
+        bencher,
+        Phase::Online,
+        Call::relu(n),
+        n,
+        relu,
+    );
+}
+
+#[divan::bench(types = [u32, u64], args = [100_000], sample_count = 5)]
+fn relu_offline_malicious<R: Ring>(bencher: Bencher, n: usize) {
+    phases_under::<R>(
+        Security::Malicious,
+        bencher,
+        Phase::Offline,
+        Call::relu(n),
+        n,
+        relu,
     );
 }

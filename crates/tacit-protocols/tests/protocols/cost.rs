@@ -414,6 +414,7 @@ fn what_waits_is_bounded() {
             calls[..],
             [_, Call::Verify { .. }, _, Call::Verify { .. }]
         ));
+        machine.prepare(&calls)?;
         machine.party().set_layer("measured");
         perform(machine, &call, None)?;
         let layers = machine.party().meter().layers(Phase::Online);

@@ -1,10 +1,13 @@
 //! Falcon against a party that changes what it sends: no honest party is given a wrong answer.
 
-use crate::common::{FalconOver, Subject, falcon_over, malicious_over};
+use std::sync::{Arc, Mutex};
+
+use crate::common::{FalconOver, Subject, TIMEOUT, falcon_over, malicious_over, run_on};
 use crate::tampering::{Totals, tamper};
 use tacit_algebra::Ring;
+use tacit_net::testing::{Fate, mesh_with};
 use tacit_protocols::Error;
-use tacit_protocols::falcon::{Falcon, Truncation};
+use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
 use tacit_protocols::machine::{
     Audience, Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand,
 };
@@ -159,4 +162,78 @@ fn semi_honest_security_does_not_catch_them() {
         println!("tampering, {}: {totals}", subject.name());
         assert!(!totals.wrong.is_empty(), "{totals}");
     }
+}
+
+/// Runs a ReLU and reveals it, with the first message of `step` from party 1 changed. Returns the
+/// errors, and whether party 1 was sent a message of the step `opening`.
+fn cheats(step: &'static str, opening: &'static str) -> (Vec<Option<Error>>, bool) {
+    let (mut changed, told) = (false, Arc::new(Mutex::new(false)));
+    let log = told.clone();
+    let mesh = mesh_with(PARTIES, TIMEOUT, move |envelope| {
+        if envelope.from == 1 && envelope.step == step && !changed {
+            changed = true;
+            envelope.payload[0] ^= 1;
+        }
+        let mut told = log.lock().expect("no party panicked");
+        *told |= changed && envelope.to == 1 && envelope.step == opening;
+        Fate::Deliver
+    });
+    let errors = run_on(mesh, |party| {
+        let relu = |party| {
+            let mut machine = Falcon::<u32>::malicious(party, Truncation::Gap)?;
+            machine.prepare(&[Call::relu(100)])?;
+            let x = machine.constant(&[7; 100]);
+            let y = machine.relu(&x, KeyBits::ALL)?;
+            machine.reveal(&y, Audience::All)
+        };
+        relu(party).err()
+    });
+    let told = *told.lock().expect("no party panicked");
+    (errors, told)
+}
+
+const ROOT: &str = "falcon compare: open product";
+const REVEAL: &str = "falcon reveal: open";
+
+/// What is not masked is opened to nobody before everything behind it is verified.
+#[test]
+fn a_cheater_is_told_nothing() {
+    for (step, opening) in [
+        ("falcon adder: carry", "falcon wrap3: open masked value"),
+        (
+            "falcon inject: second product",
+            "falcon wrap3: open masked value",
+        ),
+        ("falcon wrap3: open masked value", ROOT),
+        ("falcon compare: product", ROOT),
+        (ROOT, REVEAL),
+        ("falcon select: open masked bit", ROOT),
+        ("falcon select: multiply", REVEAL),
+    ] {
+        let (errors, told) = cheats(step, opening);
+        assert!(!told, "after '{step}' party 1 was sent '{opening}'");
+        let honest = [&errors[0], &errors[2]];
+        assert!(
+            honest.iter().all(|error| error.is_some()),
+            "{step}: {errors:?}"
+        );
+        let named = |error: &&Option<Error>| matches!(error, Some(Error::Cheating { .. }));
+        assert!(honest.iter().any(named), "{step}: {errors:?}");
+    }
+}
+
+/// Both verifiers of a proof see for themselves that it fails, and say whose it was.
+#[test]
+fn a_wrong_product_is_named_by_both_verifiers() {
+    let (errors, _) = cheats("falcon select: multiply", REVEAL);
+    for honest in [&errors[0], &errors[2]] {
+        let named =
+            matches!(honest, Some(Error::Cheating { party: 1, step }) if step.contains("verify"));
+        assert!(named, "{errors:?}");
+    }
+    let words = errors[0].as_ref().map(Error::to_string).unwrap_or_default();
+    assert!(
+        words.contains("party 1") && words.contains("nothing was given out"),
+        "{words}"
+    );
 }
