@@ -111,6 +111,7 @@ fn every_protocol_trains() {
     let clear = clear.expect("trains").parameters.expect("all learn");
     for protocol in [
         r#"{"protocol": "falcon"}"#,
+        r#"{"protocol": "falcon", "security": "malicious"}"#,
         r#"{"protocol": "bicoptor"}"#,
         r#"{"protocol": "bicoptor", "sharing": "rss"}"#,
         r#"{"protocol": "shamir"}"#,
