@@ -29,13 +29,17 @@ pub(crate) fn maxpool<M: Machine + ?Sized>(
     })
 }
 
+/// A ReLU of the caller's.
+type Relu<'a, M> =
+    &'a mut dyn FnMut(&mut M, &<M as Machine>::Share) -> Result<<M as Machine>::Share, Error>;
+
 /// The same with a ReLU of the caller's.
 pub(crate) fn maxpool_by<M: Machine + ?Sized>(
     machine: &mut M,
     x: &M::Share,
     windows: usize,
     size: usize,
-    relu: &mut dyn FnMut(&mut M, &M::Share) -> Result<M::Share, Error>,
+    relu: Relu<M>,
 ) -> Result<M::Share, Error> {
     let given = machine.len(x);
     if given != windows * size || size == 0 {

@@ -251,7 +251,7 @@ mod tests {
         }
     }
 
-    fn lift_residues<F: Prime>(x: &Vec<u8>) -> Vec<Tower<F>> {
+    fn lift_residues<F: Prime>(x: &[u8]) -> Vec<Tower<F>> {
         x.iter().map(|&v| Tower::embed(v)).collect()
     }
 
@@ -265,10 +265,10 @@ mod tests {
 
     #[test]
     fn residues_extend_to_fields() {
-        laws::<Tower<F11>>(|prg, n| prg.prime(11, n), lift_residues);
-        laws::<Tower<F19>>(|prg, n| prg.prime(19, n), lift_residues);
-        laws::<Tower<F37>>(|prg, n| prg.prime(37, n), lift_residues);
-        laws::<Tower<F67>>(|prg, n| prg.prime(67, n), lift_residues);
+        laws::<Tower<F11>>(|prg, n| prg.prime(11, n), |x| lift_residues(x));
+        laws::<Tower<F19>>(|prg, n| prg.prime(19, n), |x| lift_residues(x));
+        laws::<Tower<F37>>(|prg, n| prg.prime(37, n), |x| lift_residues(x));
+        laws::<Tower<F67>>(|prg, n| prg.prime(67, n), |x| lift_residues(x));
     }
 
     #[test]

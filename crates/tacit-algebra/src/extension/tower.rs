@@ -111,7 +111,7 @@ fn reduce<F: Prime>(wide: &[u64]) -> Lanes {
 }
 
 /// The product of two matrices of residues, whose sums are exact.
-fn sums_of<F: Prime>(left: &[u32], right: &[u32], [m, k, n]: [usize; 3]) -> Vec<u64> {
+fn sums_of(left: &[u32], right: &[u32], [m, k, n]: [usize; 3]) -> Vec<u64> {
     let mut sums = vec![0u64; m * n];
     for start in (0..k).step_by(STRIP) {
         let k_strip = STRIP.min(k - start);
@@ -291,7 +291,7 @@ impl<F: Prime> Extension for Tower<F> {
                 *to = u32::from(*v);
             }
         }
-        let sums = sums_of::<F>(&left, &right, [u.len() * F::D, n, v.len()]);
+        let sums = sums_of(&left, &right, [u.len() * F::D, n, v.len()]);
         let lane = |j: usize, k: usize, i: usize| sums[(j * F::D + i) * v.len() + k];
         let pairs = (0..u.len()).flat_map(|j| (0..v.len()).map(move |k| (j, k)));
         let element = |(j, k)| {
@@ -317,7 +317,7 @@ impl<F: Prime> Extension for Tower<F> {
                 *to = u32::from(*lane);
             }
         }
-        let sums = sums_of::<F>(&left, &right, [side, len, side]);
+        let sums = sums_of(&left, &right, [side, len, side]);
         let pairs = (0..radix).flat_map(|j| (0..radix).map(move |k| (j, k)));
         let element = |(j, k): (usize, usize)| {
             let mut wide = [0; 2 * LANES];

@@ -176,6 +176,9 @@ pub(super) fn entries(map: &Bilinear) -> usize {
     }
 }
 
+/// Of one component: both operands compressed, that with the coins of rows or filters first.
+type Sides<R> = Box<dyn Fn(&[R], &[R]) -> [Vec<Galois<R>>; 2]>;
+
 /// What all outputs of a product come down to: a claim, and the two vectors of whose inner
 /// product it is one; a role has only those that it knows.
 pub(super) struct Compressed<K> {
@@ -199,9 +202,7 @@ impl<R: Ring> Compress<Galois<R>> for Product<R> {
             Role::Right => Some(&self.right),
         };
         let claim = |sum: &dyn Fn(&[R]) -> Galois<R>| claimed.map_or(Galois::ZERO, |z| sum(z));
-        // Of one component: both operands compressed, that with the coins `a` first.
-        type Sides<R> = [Vec<Galois<R>>; 2];
-        let (claim, sides): (_, Box<dyn Fn(&[R], &[R]) -> Sides<R>>) = match self.map {
+        let (claim, sides): (_, Sides<R>) = match self.map {
             Bilinear::Elementwise(_) => unreachable!("element-wise products are gates"),
             Bilinear::MatMul(shape) => {
                 let (a, b) = (Galois::points(prg, shape.m), Galois::points(prg, shape.n));
