@@ -20,6 +20,9 @@
 //! points, a fold of radix `r` saves a wrong claim with `(2 r - 2) / (P - 1)`: a polynomial of
 //! degree `2 r - 2` that is not 0 has no more roots. See docs/threat-model.md for the sum.
 
+#[cfg(test)]
+mod tests;
+
 use std::rc::Rc;
 
 use tacit_algebra::Prg;

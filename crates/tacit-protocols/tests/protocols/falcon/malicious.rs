@@ -209,6 +209,8 @@ fn a_cheater_is_told_nothing() {
         (ROOT, REVEAL),
         ("falcon select: open masked bit", ROOT),
         ("falcon select: multiply", REVEAL),
+        // An honest prover answers to no coin but that of both verifiers.
+        ("falcon verify: coin", "falcon verify: coefficients"),
     ] {
         let (errors, told) = cheats(step, opening);
         assert!(!told, "after '{step}' party 1 was sent '{opening}'");

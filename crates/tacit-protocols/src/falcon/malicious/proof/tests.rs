@@ -1,0 +1,179 @@
+//! One proof by its three roles, without links.
+
+use super::*;
+use crate::replicated::Rss;
+use tacit_algebra::extension::{Binary, F11, F19, F37, F67, Galois, Tower};
+use tacit_algebra::{Bits, Ring, prime, vec};
+
+/// Runs a proof about `n` gates of which `change` may spoil the claims and the prover's
+/// messages; returns whether each verifier accepts, and their last elements.
+fn prove<K: Extension>(
+    gates: &Gates<K::Base>,
+    star: u8,
+    spoil: impl Fn(usize, &mut Vec<u8>),
+) -> ([Option<bool>; 2], [Vec<u8>; 2]) {
+    // The parties' components: what each role reads of `Gates`.
+    let statement = |x: Rss<K::Base>, y: Rss<K::Base>| {
+        Rc::new(Statement::<K> {
+            gates: Some(Gates {
+                x,
+                y,
+                left: gates.left.clone(),
+                right: gates.right.clone(),
+            }),
+            products: Vec::new(),
+            entries: 0,
+        })
+    };
+    let own = statement(gates.x.clone(), gates.y.clone());
+    let swapped = |v: &Rss<K::Base>| Rss {
+        own: v.next.clone(),
+        next: v.own.clone(),
+    };
+    let others = statement(swapped(&gates.x), swapped(&gates.y));
+    let source = |seed: u8| Some(Prg::new([seed; 16]));
+    let sources = |left, right| Sources { left, right };
+    let (l, r) = (star, 100 + star);
+    let mut prover = Proof::new(Role::Prover, &own, sources(source(l), source(r)));
+    let mut left = Proof::new(Role::Left, &others, sources(source(l), None));
+    let mut right = Proof::new(Role::Right, &others, sources(None, source(r)));
+    let roles: [&mut dyn Run; 3] = [&mut prover, &mut left, &mut right];
+    roles.into_iter().for_each(|role| role.begin([7; 16]));
+    let mut hop = 0;
+    while left.folds() > 0 {
+        let mut message = prover.deal();
+        assert_eq!(message.len(), left.dealt_len());
+        spoil(hop, &mut message);
+        if left.take(Some(&message)).is_none() {
+            return ([None; 2], Default::default());
+        }
+        right.take(None).expect("shares are drawn");
+        let roles: [&mut dyn Run; 3] = [&mut prover, &mut left, &mut right];
+        let point = || Prg::new([hop as u8 + 8; 16]);
+        roles.into_iter().for_each(|role| role.fold(&mut point()));
+        hop += 1;
+    }
+    let lasts = [left.last(), right.last()];
+    ([left.check(&lasts[1]), right.check(&lasts[0])], lasts)
+}
+
+/// Honest proofs hold; with any one claim or message changed none does; and what the verifiers
+/// show each other at the end depends on nothing but what hides it.
+fn check<K: Extension>(
+    draw: impl Fn(&mut Prg, usize) -> K::Base,
+    sub: impl Fn(&K::Base, &K::Base) -> K::Base,
+    one_at: impl Fn(usize, usize) -> K::Base,
+) {
+    let mut prg = Prg::new([1; 16]);
+    for n in [1, 2, 7, 64, 65, 130, 5000] {
+        let mut base = || draw(&mut prg, n);
+        let (x, y) = (
+            Rss {
+                own: base(),
+                next: base(),
+            },
+            Rss {
+                own: base(),
+                next: base(),
+            },
+        );
+        let right = base();
+        // left = x_{j+1} y_j + x_j y_{j+1} - right
+        let zero = sub(&right, &right);
+        let first = sub(&zero, &K::base_product(&x.next, &y.own));
+        let second = sub(&first, &K::base_product(&x.own, &y.next));
+        let left = sub(&sub(&zero, &second), &right);
+        let gates = Gates { x, y, left, right };
+        let honest = prove::<K>(&gates, 3, |_, _| ());
+        assert_eq!(honest.0, [Some(true); 2], "{n} gates");
+        let hidden = prove::<K>(&gates, 4, |_, _| ());
+        assert!(
+            (0..2).all(|i| honest.1[i] != hidden.1[i]),
+            "{n} gates are not hidden"
+        );
+        for at in [0, n / 2, n - 1] {
+            let wrong = Gates {
+                left: sub(&gates.left, &one_at(n, at)),
+                ..gates.clone()
+            };
+            assert_eq!(
+                prove::<K>(&wrong, 3, |_, _| ()).0,
+                [Some(false); 2],
+                "{at} of {n}"
+            );
+        }
+        let hops = schedule::<K>(n, 0).len();
+        for (hop, place) in (0..hops).flat_map(|hop| [(hop, 0.0), (hop, 0.5)]) {
+            let spoiled = prove::<K>(&gates, 3, |now, message| {
+                let at = (message.len() as f64 * place) as usize;
+                message[at] ^= u8::from(now == hop);
+            });
+            assert_ne!(spoiled.0[0], Some(true), "hop {hop} of {n} gates");
+            assert_ne!(spoiled.0[1], Some(true), "hop {hop} of {n} gates");
+        }
+    }
+}
+
+#[test]
+fn proofs_about_bits() {
+    let one_at = |n, at| Bits::from_fn(n, |i| i == at);
+    check::<Binary>(|prg, n| prg.bits(n), |a, b| a.xor(b), one_at);
+}
+
+#[test]
+fn proofs_about_residues() {
+    fn residues<F: tacit_algebra::extension::Prime>() {
+        check::<Tower<F>>(
+            |prg, n| prg.prime(F::P, n),
+            |a, b| prime::sub(F::P, a, b),
+            |n, at| (0..n).map(|i| u8::from(i == at)).collect(),
+        );
+    }
+    residues::<F11>();
+    residues::<F19>();
+    residues::<F37>();
+    residues::<F67>();
+}
+
+/// The highest bit is the error that is the hardest to see: twice it is nothing.
+#[test]
+fn proofs_about_words() {
+    fn words<R: Ring>() {
+        let top = R::ONE.shl(R::BITS - 1);
+        check::<Galois<R>>(
+            |prg, n| prg.ring(n),
+            |a, b| vec::sub(a, b),
+            |n, at| {
+                (0..n)
+                    .map(|i| if i == at { top } else { R::ZERO })
+                    .collect()
+            },
+        );
+    }
+    words::<u8>();
+    words::<u64>();
+}
+
+/// The sums of docs/threat-model.md: twice the error of theta, and the folds' degrees.
+#[test]
+fn the_error_is_below_two_to_the_minus_40() {
+    fn degrees<K: Extension>(gates: usize, entries: usize) -> f64 {
+        let folds = schedule::<K>(gates, entries);
+        let degrees: usize = folds.iter().map(|fold| fold.dealt()).sum();
+        (degrees + 2) as f64
+    }
+    let chunk = super::super::verify::CHUNK;
+    let tower = (48.4f64).exp2() - 1.0;
+    for gates in [1, 2, 100, 5000, chunk - 1, chunk] {
+        let bound = (-40f64).exp2();
+        assert!(degrees::<Binary>(gates, 0) / (64f64).exp2() < bound);
+        assert!(degrees::<Tower<F11>>(gates, 0) / tower < bound);
+        for entries in [0, 1, 5000, 1 << 40, usize::MAX / 4] {
+            let sum = degrees::<Galois<u64>>(gates, entries);
+            assert!(
+                sum / ((48f64).exp2() - 1.0) < bound,
+                "{gates}, {entries}: {sum}"
+            );
+        }
+    }
+}
