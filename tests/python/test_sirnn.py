@@ -117,10 +117,10 @@ def test_the_papers_table(tmp_path, capsys):
     assert exact["trunc", "iknp"] == (None, 518)
     assert exact["exp", "silent"] == (2120, 1945)
     # A transfer of SoftSpoken with k = 4 takes a quarter of IKNP's, a silent one nearly nothing; of
-    # few, as trunc needs, silent ones are SoftSpoken's.
+    # few, as trunc needs, silent ones are SoftSpoken's correlated ones, several for one of many.
     assert rows["exp", "softspoken"]["offline"] < 0.26 * rows["exp", "iknp"]["offline"]
     assert rows["exp", "silent"]["offline"] < 0.5 * rows["exp", "softspoken"]["offline"]
-    assert rows["trunc", "silent"]["offline"] == rows["trunc", "softspoken"]["offline"]
+    assert 1 < rows["trunc", "silent"]["offline"] / rows["trunc", "softspoken"]["offline"] < 2
     for op in ("trunc", "exp"):
         assert len({rows[op, ot]["online"] for ot in ("iknp", "softspoken", "silent")}) == 1
     assert rows["trunc", "iknp"]["sum"] < 0.65 * 518
