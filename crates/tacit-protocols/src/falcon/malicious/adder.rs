@@ -21,7 +21,7 @@ impl<R: Ring> Falcon<R> {
         x: &Rss<Vec<S>>,
     ) -> Result<Sum<S>, Error> {
         let (n, m) = (x.own.len(), S::BITS as usize - 1);
-        let (sums, saves) = self.save_carries(x, n, m)?;
+        let [sums, saves] = self.save_carries(x, n, m)?;
         let zeros = Rss {
             own: Bits::zeros(n),
             next: Bits::zeros(n),
@@ -50,13 +50,12 @@ impl<R: Ring> Falcon<R> {
 
     /// The xor and the majority of the components' bits, row by row: with `a`, `b`, `c` for them,
     /// `maj = ((a ^ c)(b ^ c)) ^ c`. 1 hop; every party sends `m` bits per element.
-    #[allow(clippy::type_complexity)]
     fn save_carries<S: Ring>(
         &mut self,
         x: &Rss<Vec<S>>,
         n: usize,
         m: usize,
-    ) -> Result<(Vec<Rss<Bits>>, Vec<Rss<Bits>>), Error> {
+    ) -> Result<[Vec<Rss<Bits>>; 2], Error> {
         let rows = x.map(|component| BitRows::from_ring(component, m as u32));
         let sums: Vec<Rss<Bits>> = (0..m).map(|i| rows.map(|rows| rows.row_bits(i))).collect();
         let join = |pick: fn(&Rss<Bits>) -> &Bits| {
@@ -71,6 +70,6 @@ impl<R: Ring> Falcon<R> {
         let both = self.multiply::<Booleans>(SAVE, a.zip(&c, Bits::xor), b.zip(&c, Bits::xor))?;
         let majority = both.zip(&c, Bits::xor);
         let rows = (0..m).map(|i| majority.map(|bits| bits.slice(i * n, n)));
-        Ok((sums, rows.collect()))
+        Ok([sums, rows.collect()])
     }
 }
