@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import tacit
-from accuracy import folder, read_idx
+from accuracy import folder, read_pair
 from results import markdown, write_section
 from tacit.console import progress_bar
 
@@ -36,9 +36,7 @@ STEPS = (
 
 
 def digits(name):
-    kinds = ("images-idx3-ubyte.gz", "labels-idx1-ubyte.gz")
-    images, labels = (read_idx(folder("TACIT_DATA") / "mnist" / f"{name}-{k}") for k in kinds)
-    return images[:, None] / np.float32(255), labels.astype(int)
+    return read_pair(folder("TACIT_DATA") / "mnist" / name, 3)
 
 
 def whole(args):
