@@ -151,9 +151,13 @@ impl Extension for Binary {
     fn base_product(x: &Bits, y: &Bits) -> Bits {
         x.and(y)
     }
-    fn weighted_sum((rows, _): &Self::Weights, x: &Bits) -> Self {
-        assert_eq!(rows.cols(), x.len());
-        Binary(parities(isa::current(), rows, x.words()))
+    fn weighted_sums((rows, _): &Self::Weights, x: &[Bits]) -> Vec<Self> {
+        let isa = isa::current();
+        let sum = |x: &Bits| {
+            assert_eq!(rows.cols(), x.len());
+            Binary(parities(isa, rows, x.words()))
+        };
+        x.iter().map(sum).collect()
     }
     fn combine(c: &[Self], x: &[Bits]) -> Vec<Self> {
         let isa = isa::current();

@@ -25,7 +25,7 @@ use crate::Prg;
 pub trait Extension: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     /// A vector of elements of the base.
     type Base: Clone;
-    /// Random points as [`Extension::weighted_sum`] wants them.
+    /// Random points as [`Extension::weighted_sums`] wants them.
     type Weights;
     /// The neutral element of addition.
     const ZERO: Self;
@@ -59,8 +59,8 @@ pub trait Extension: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static 
     fn base_part(x: &Self::Base, range: Range<usize>) -> Self::Base;
     /// Products, element by element.
     fn base_product(x: &Self::Base, y: &Self::Base) -> Self::Base;
-    /// `sum w_g x_g`.
-    fn weighted_sum(w: &Self::Weights, x: &Self::Base) -> Self;
+    /// `sum w_g x_j[g]` of every vector.
+    fn weighted_sums(w: &Self::Weights, x: &[Self::Base]) -> Vec<Self>;
     /// `sum_j c_j x_j`, element by element of the vectors `x_j`.
     fn combine(c: &[Self], x: &[Self::Base]) -> Vec<Self>;
     /// `u_g = w_g u_g`.
@@ -69,9 +69,8 @@ pub trait Extension: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static 
     /// `sum_g w_g u_j[g] v_k[g]` of all pairs of vectors, `k` running fastest.
     fn weighted_products(w: &Self::Weights, u: &[Self::Base], v: &[Self::Base]) -> Vec<Self> {
         let pairs = u.iter().flat_map(|u| v.iter().map(move |v| (u, v)));
-        pairs
-            .map(|(u, v)| Self::weighted_sum(w, &Self::base_product(u, v)))
-            .collect()
+        let products: Vec<_> = pairs.map(|(u, v)| Self::base_product(u, v)).collect();
+        Self::weighted_sums(w, &products)
     }
 
     /// `sum_g u_j[g] v_k[g]` of all pairs of `radix` parts of `len` elements, missing ones zero, `k`
@@ -179,8 +178,8 @@ mod tests {
             let sum =
                 |a: &[E], b: &[E]| a.iter().zip(b).fold(E::ZERO, |s, (a, b)| s.add(a.mul(*b)));
             assert_eq!(
-                same_everywhere(|| E::weighted_sum(&weights, &x)),
-                sum(&w, &lx)
+                same_everywhere(|| E::weighted_sums(&weights, &[x.clone(), y.clone()])),
+                [sum(&w, &lx), sum(&w, &ly)]
             );
             let c = E::random(&mut prg, 16);
             let parts: Vec<_> = (0..16).map(|_| base(&mut prg, n)).collect();

@@ -1,11 +1,13 @@
 //! F_{p^d} over the primes of Falcon's comparisons, as polynomials modulo a trinomial.
 
+mod kernels;
+
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use self::kernels::{BLOCK, LAZY, multiples, product, shift};
 use super::Extension;
-use crate::isa::{self, simd};
-use crate::{MatMul, Prg, matmul_acc, prime};
+use crate::{Prg, isa, prime};
 
 /// Coefficients with room for the largest degree; those from the degree on are zero.
 type Lanes = [u16; LANES];
@@ -63,41 +65,6 @@ impl<F: Prime> Tower<F> {
     }
 }
 
-/// `X a`.
-#[inline(always)]
-fn shift<F: Prime>(a: &Lanes) -> Lanes {
-    let p = F::P as u16;
-    let top = a[F::D - 1];
-    let mut out = [0; LANES];
-    out[1..F::D].copy_from_slice(&a[..F::D - 1]);
-    out[0] = top * (p - F::CONSTANT) % p;
-    out[F::TERM] = (out[F::TERM] + top * (p - F::LINEAR)) % p;
-    out
-}
-
-/// `a, X a, X^2 a, ...`.
-#[inline(always)]
-fn multiples<F: Prime>(a: &Lanes) -> [Lanes; LANES] {
-    let mut rows = [*a; LANES];
-    for i in 1..F::D {
-        rows[i] = shift::<F>(&rows[i - 1]);
-    }
-    rows
-}
-
-/// `a` times the element of which `rows` are the multiples, plus `b`.
-#[inline(always)]
-fn product<F: Prime>(a: &Lanes, rows: &[Lanes; LANES], b: &Lanes) -> Lanes {
-    // Below D p^2 + p < 2^16 for each of the primes.
-    let mut sum = *b;
-    for (a, row) in a[..F::D].iter().zip(rows) {
-        for (sum, row) in sum.iter_mut().zip(row) {
-            *sum += a * row;
-        }
-    }
-    sum.map(|v| v % F::P as u16)
-}
-
 /// The remainder of `sum_k wide[k] X^k`.
 fn reduce<F: Prime>(wide: &[u64]) -> Lanes {
     let p = u64::from(F::P);
@@ -110,107 +77,42 @@ fn reduce<F: Prime>(wide: &[u64]) -> Lanes {
     out
 }
 
-/// The product of two matrices of residues, whose sums are exact.
-fn sums_of(left: &[u32], right: &[u32], [m, k, n]: [usize; 3]) -> Vec<u64> {
-    let mut sums = vec![0u64; m * n];
-    for start in (0..k).step_by(STRIP) {
-        let k_strip = STRIP.min(k - start);
-        let mut part = vec![0u32; m * n];
-        let shape = MatMul { m, k: k_strip, n };
-        let rows: Vec<u32> = match k_strip == k {
-            true => Vec::new(),
-            false => (left.chunks_exact(k))
-                .flat_map(|row| row[start..start + k_strip].iter().copied())
-                .collect(),
-        };
-        let left = if k_strip == k { left } else { &rows };
-        matmul_acc(
-            &mut part,
-            left,
-            &right[start * n..(start + k_strip) * n],
-            shape,
-        );
-        for (sum, part) in sums.iter_mut().zip(part) {
-            *sum += u64::from(part);
+/// Points as factors of vectors.
+pub struct Weights<F> {
+    /// Lane by lane.
+    rows: Vec<i16>,
+    points: Vec<Tower<F>>,
+}
+
+fn to_i16(x: &[u8]) -> Vec<i16> {
+    x.iter().map(|v| i16::from(*v)).collect()
+}
+
+/// `sums[r][c]` of the products of rows with columns of `n` elements. `row(r, range, to)` writes
+/// a part of a row.
+fn grams(
+    n: usize,
+    rows: usize,
+    columns: &[Vec<i16>],
+    mut row: impl FnMut(usize, Range<usize>, &mut [i16]),
+) -> Vec<u64> {
+    let (isa, each) = (isa::current(), columns.len());
+    let mut sums = vec![0; rows * each];
+    let mut buffer = [0; BLOCK];
+    for start in (0..n).step_by(BLOCK) {
+        let len = BLOCK.min(n - start);
+        let part = &mut buffer[..len];
+        for (r, sums) in sums.chunks_exact_mut(each.max(1)).enumerate() {
+            row(r, start..start + len, part);
+            kernels::gram(isa, sums, part, columns, len, start);
         }
     }
     sums
 }
 
-/// Products that can be added to a residue below 2^16: each is below 2^13 and so is that.
-const LAZY: usize = 7;
-
-/// Products whose sum fits 32 bits: all are below 2^13.
-const STRIP: usize = 1 << 18;
-
-simd! {
-    fn weighted<F: Prime>(w: &[Tower<F>], x: &[u8]) -> Lanes {
-        let mut sum = [0u32; LANES];
-        for (w, x) in w.iter().zip(x) {
-            for (sum, w) in sum.iter_mut().zip(&w.0) {
-                *sum += (w * *x as u16) as u32;
-            }
-        }
-        sum.map(|v| (v % F::P as u32) as u16)
-    }
-
-    /// `out += sum_j c_j x_j` modulo `p`, of at most [`LAZY`] vectors.
-    fn add_scaled<F: Prime>(out: &mut [Tower<F>], c: &[Tower<F>], x: &[Vec<u8>]) {
-        for (g, out) in out.iter_mut().enumerate() {
-            let mut sum = out.0;
-            for (c, x) in c.iter().zip(x) {
-                for (sum, c) in sum.iter_mut().zip(&c.0) {
-                    *sum += c * x[g] as u16;
-                }
-            }
-            out.0 = sum.map(|v| v % F::P as u16);
-        }
-    }
-
-    /// Lane `i` of `w_g x_g`.
-    fn weigh_row<F: Prime>(row: &mut [u32], w: &[Tower<F>], i: usize, x: &[u8]) {
-        for ((to, w), x) in row.iter_mut().zip(w).zip(x) {
-            *to = (w.0[i] * *x as u16 % F::P as u16) as u32;
-        }
-    }
-
-    /// `sum[i + j] += sum_g a_g[i] b_g[j]`.
-    fn dot_into<F: Prime>(sum: &mut [u64], a: &[Tower<F>], b: &[Tower<F>]) {
-        let mut square = [[0u32; LANES]; LANES];
-        for (a, b) in a.iter().zip(b) {
-            for (a, row) in a.0[..F::D].iter().zip(&mut square) {
-                for (row, b) in row.iter_mut().zip(&b.0) {
-                    *row += (a * b) as u32;
-                }
-            }
-        }
-        for (i, row) in square[..F::D].iter().enumerate() {
-            for (sum, v) in sum[i..].iter_mut().zip(&row[..F::D]) {
-                *sum += *v as u64;
-            }
-        }
-    }
-
-    fn times_plus_to<F: Prime>(acc: &mut [Tower<F>], rows: &[Lanes; LANES], x: &[Tower<F>]) {
-        let (with, without) = acc.split_at_mut(x.len());
-        for (acc, x) in with.iter_mut().zip(x) {
-            acc.0 = product::<F>(&acc.0, rows, &x.0);
-        }
-        for acc in without {
-            acc.0 = product::<F>(&acc.0, rows, &[0; LANES]);
-        }
-    }
-
-    fn weigh_to<F: Prime>(u: &mut [Tower<F>], w: &[Tower<F>]) {
-        for (u, w) in u.iter_mut().zip(w) {
-            u.0 = product::<F>(&u.0, &multiples::<F>(&w.0), &[0; LANES]);
-        }
-    }
-}
-
 impl<F: Prime> Extension for Tower<F> {
     type Base = Vec<u8>;
-    type Weights = Vec<Self>;
+    type Weights = Weights<F>;
     const ZERO: Self = Tower::new([0; LANES]);
     const ONE: Self = Tower::embed(1);
 
@@ -243,8 +145,15 @@ impl<F: Prime> Extension for Tower<F> {
     fn points(prg: &mut Prg, n: usize) -> Vec<Self> {
         Self::random(prg, n)
     }
-    fn weights(prg: &mut Prg, n: usize) -> Vec<Self> {
-        Self::random(prg, n)
+    fn weights(prg: &mut Prg, n: usize) -> Weights<F> {
+        let rows = prg.prime(F::P, n * F::D);
+        let mut points = vec![Self::ZERO; n];
+        for (i, row) in rows.chunks_exact(n.max(1)).enumerate() {
+            let pairs = points.iter_mut().zip(row);
+            pairs.for_each(|(point, v)| point.0[i] = u16::from(*v));
+        }
+        let rows = to_i16(&rows);
+        Weights { rows, points }
     }
     fn base_len(x: &Vec<u8>) -> usize {
         x.len()
@@ -257,67 +166,54 @@ impl<F: Prime> Extension for Tower<F> {
         prime::product_assign(F::P, &mut out, x, &zeros, y, &zeros);
         out
     }
-    fn weighted_sum(w: &Vec<Self>, x: &Vec<u8>) -> Self {
-        assert_eq!(w.len(), x.len());
-        let isa = isa::current();
-        let strips = w.chunks(STRIP).zip(x.chunks(STRIP));
-        let sums = strips.map(|(w, x)| Tower::new(weighted(isa, w, x)));
-        sums.fold(Self::ZERO, Self::add)
+    fn weighted_sums(w: &Self::Weights, x: &[Vec<u8>]) -> Vec<Self> {
+        let n = w.points.len();
+        assert!(x.iter().all(|x| x.len() == n));
+        let columns: Vec<_> = x.iter().map(|x| to_i16(x)).collect();
+        let sums = grams(n, F::D, &columns, |i, range, to| {
+            to.copy_from_slice(&w.rows[i * n..][range]);
+        });
+        let element = |c| Self::from_lanes(|i| sums[i * x.len() + c]);
+        (0..x.len()).map(element).collect()
     }
     fn combine(c: &[Self], x: &[Vec<u8>]) -> Vec<Self> {
         let isa = isa::current();
         let mut out = vec![Self::ZERO; x.first().map_or(0, Vec::len)];
         for (c, x) in c.chunks(LAZY).zip(x.chunks(LAZY)) {
             assert!(c.len() == x.len() && x.iter().all(|x| x.len() == out.len()));
-            add_scaled(isa, &mut out, c, x);
+            kernels::add_scaled(isa, &mut out, c, x);
         }
         out
     }
-    fn weighted_products(w: &Vec<Self>, u: &[Vec<u8>], v: &[Vec<u8>]) -> Vec<Self> {
-        let (isa, n) = (isa::current(), w.len());
+    fn weighted_products(w: &Self::Weights, u: &[Vec<u8>], v: &[Vec<u8>]) -> Vec<Self> {
+        let (isa, n) = (isa::current(), w.points.len());
+        assert!(u.iter().chain(v).all(|x| x.len() == n));
+        let columns: Vec<_> = v.iter().map(|v| to_i16(v)).collect();
         // Row `j D + i` is lane `i` of `w_g u_j[g]`.
-        let mut left = vec![0; u.len() * F::D * n];
-        for (rows, u) in left.chunks_exact_mut(F::D * n).zip(u) {
-            assert_eq!(u.len(), n);
-            for (i, row) in rows.chunks_exact_mut(n).enumerate() {
-                weigh_row::<F>(isa, row, w, i, u);
-            }
-        }
-        let columns = v.len();
-        let mut right = vec![0; n * columns];
-        for (k, v) in v.iter().enumerate() {
-            assert_eq!(v.len(), n);
-            for (to, v) in right[k..].iter_mut().step_by(columns).zip(v) {
-                *to = u32::from(*v);
-            }
-        }
-        let sums = sums_of(&left, &right, [u.len() * F::D, n, v.len()]);
-        let lane = |j: usize, k: usize, i: usize| sums[(j * F::D + i) * v.len() + k];
+        let sums = grams(n, u.len() * F::D, &columns, |row, range, to| {
+            let weights = &w.rows[row % F::D * n..][range.clone()];
+            kernels::scale::<F>(isa, to, weights, &u[row / F::D][range]);
+        });
         let pairs = (0..u.len()).flat_map(|j| (0..v.len()).map(move |k| (j, k)));
-        let element = |(j, k)| {
-            let mut lanes = [0; LANES];
-            (0..F::D).for_each(|i| lanes[i] = (lane(j, k, i) % u64::from(F::P)) as u16);
-            Tower::new(lanes)
-        };
+        let element = |(j, k)| Self::from_lanes(|i| sums[(j * F::D + i) * v.len() + k]);
         pairs.map(element).collect()
     }
     fn products(u: &[Self], v: &[Self], radix: usize, len: usize) -> Vec<Self> {
         let (d, side) = (F::D, radix * F::D);
-        // Row `j D + i` of the left side and column `k D + i` of the right one is lane `i` of a part.
-        let mut left = vec![0; side * len];
-        for (at, u) in u.iter().enumerate() {
-            for (i, lane) in u.0[..d].iter().enumerate() {
-                left[(at / len * d + i) * len + at % len] = u32::from(*lane);
+        // Row and column `j D + i` are lane `i` of a part.
+        let [rows, columns] = [u, v].map(|x| {
+            let mut lanes = vec![vec![0; len]; side];
+            for (j, part) in x.chunks(len).enumerate() {
+                for (i, lane) in lanes[j * d..][..d].iter_mut().enumerate() {
+                    let pairs = lane.iter_mut().zip(part);
+                    pairs.for_each(|(to, x)| *to = x.0[i] as i16);
+                }
             }
-        }
-        let mut right = vec![0; len * side];
-        for (at, v) in v.iter().enumerate() {
-            let row = &mut right[at % len * side + at / len * d..][..d];
-            for (to, lane) in row.iter_mut().zip(&v.0) {
-                *to = u32::from(*lane);
-            }
-        }
-        let sums = sums_of(&left, &right, [side, len, side]);
+            lanes
+        });
+        let sums = grams(len, side, &columns, |row, range, to| {
+            to.copy_from_slice(&rows[row][range]);
+        });
         let pairs = (0..radix).flat_map(|j| (0..radix).map(move |k| (j, k)));
         let element = |(j, k): (usize, usize)| {
             let mut wide = [0; 2 * LANES];
@@ -331,21 +227,16 @@ impl<F: Prime> Extension for Tower<F> {
         };
         pairs.map(element).collect()
     }
-    fn weigh(u: &mut [Self], w: &Vec<Self>) {
-        assert_eq!(u.len(), w.len());
-        weigh_to(isa::current(), u, w);
+    fn weigh(u: &mut [Self], w: &Self::Weights) {
+        assert_eq!(u.len(), w.points.len());
+        kernels::multiply(isa::current(), u, &w.points);
     }
     fn dot(a: &[Self], b: &[Self]) -> Self {
         assert_eq!(a.len(), b.len());
-        let isa = isa::current();
-        let mut sum = [0; 2 * LANES];
-        for (a, b) in a.chunks(STRIP).zip(b.chunks(STRIP)) {
-            dot_into(isa, &mut sum, a, b);
-        }
-        Tower::new(reduce::<F>(&sum))
+        Self::products(a, b, 1, a.len().max(1))[0]
     }
     fn times_plus(acc: &mut [Self], point: Self, x: &[Self]) {
-        times_plus_to(isa::current(), acc, &multiples::<F>(&point.0), x);
+        kernels::times_plus_to(isa::current(), acc, &multiples::<F>(&point.0), x);
     }
     fn wire_len(n: usize) -> usize {
         prime::packed_len(F::P, n * F::D)
@@ -361,6 +252,13 @@ impl<F: Prime> Extension for Tower<F> {
 }
 
 impl<F: Prime> Tower<F> {
+    /// The element whose lanes are these, modulo `p`.
+    fn from_lanes(lane: impl Fn(usize) -> u64) -> Self {
+        let mut lanes = [0; LANES];
+        (0..F::D).for_each(|i| lanes[i] = (lane(i) % u64::from(F::P)) as u16);
+        Tower::new(lanes)
+    }
+
     fn from_residues(residues: &[u8]) -> Vec<Self> {
         let element = |residues: &[u8]| {
             let mut lanes = [0; LANES];
@@ -424,12 +322,14 @@ mod tests {
     fn the_largest_sums_are_right() {
         fn check<F: Prime>() {
             let most = Tower::<F>::from_residues(&vec![F::P - 1; F::D])[0];
-            let n = STRIP + 3;
+            let n = BLOCK + 3;
             let one = most.mul(most);
             let (many, mut sum) = (vec![most; n], Tower::ZERO);
             (0..n % usize::from(F::P)).for_each(|_| sum = sum.add(one));
             assert_eq!(Tower::dot(&many, &many), sum);
-            let scaled = Tower::<F>::weighted_sum(&many, &vec![F::P - 1; n]);
+            let rows = vec![i16::from(F::P) - 1; n * F::D];
+            let weights = Weights { rows, points: many };
+            let scaled = Tower::<F>::weighted_sums(&weights, &[vec![F::P - 1; n]])[0];
             let minus = Tower::ZERO.sub(most);
             let mut expected = Tower::ZERO;
             (0..n % usize::from(F::P)).for_each(|_| expected = expected.add(minus));

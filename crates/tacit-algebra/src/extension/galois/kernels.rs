@@ -1,0 +1,136 @@
+//! The loops over elements of Galois rings.
+
+use super::{DEGREE, Galois, TERMS, WIDE};
+use crate::Ring;
+use crate::isa::simd;
+
+/// The remainder of a polynomial of degree below `WIDE`.
+#[inline(always)]
+pub(super) fn reduce<R: Ring>(wide: &[R; WIDE]) -> [R; DEGREE] {
+    // The high half times the polynomial's lower terms, of degree below DEGREE + 5.
+    let mut high = [R::ZERO; DEGREE + 2 * BLOCK];
+    high[BLOCK..BLOCK + DEGREE].copy_from_slice(&wide[DEGREE..]);
+    let mut folded = [R::ZERO; DEGREE + BLOCK];
+    for term in TERMS {
+        for (folded, v) in folded.iter_mut().zip(&high[BLOCK - term..]) {
+            *folded = folded.add(*v);
+        }
+    }
+    let mut out = [R::ZERO; DEGREE];
+    for ((out, low), folded) in out.iter_mut().zip(&wide[..]).zip(&folded) {
+        *out = low.sub(*folded);
+    }
+    // What is left beyond the degree, once more.
+    for (i, v) in folded[DEGREE..].iter().take(TERMS[3]).enumerate() {
+        for term in TERMS {
+            out[i + term] = out[i + term].add(*v);
+        }
+    }
+    out
+}
+
+/// Coefficients of a product that are summed at once.
+const BLOCK: usize = 16;
+
+/// `wide += a b`. Sums are taken block by block of the result, so that they stay in registers.
+#[inline(always)]
+fn multiply_into<R: Ring>(wide: &mut [R; WIDE], a: &[R; DEGREE], b: &[R; DEGREE]) {
+    let mut padded = [R::ZERO; 3 * DEGREE];
+    padded[DEGREE..2 * DEGREE].copy_from_slice(b);
+    for (block, wide) in wide.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
+        let mut sum = *wide;
+        for (i, a) in a.iter().enumerate() {
+            let from = &padded[DEGREE + block * BLOCK - i..][..BLOCK];
+            for (sum, b) in sum.iter_mut().zip(from) {
+                *sum = sum.add(a.mul(*b));
+            }
+        }
+        *wide = sum;
+    }
+}
+
+/// `a` times a point, which is public by the time that it is used.
+#[inline(always)]
+fn times_point<R: Ring>(a: &[R; DEGREE], point: u64) -> [R; DEGREE] {
+    let mut padded = [R::ZERO; 3 * DEGREE];
+    padded[DEGREE..2 * DEGREE].copy_from_slice(a);
+    let mut wide = [R::ZERO; WIDE];
+    for (block, wide) in wide.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
+        let (mut sum, mut left) = (*wide, point);
+        while left != 0 {
+            let i = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let from = &padded[DEGREE + block * BLOCK - i..][..BLOCK];
+            for (sum, a) in sum.iter_mut().zip(from) {
+                *sum = sum.add(*a);
+            }
+        }
+        *wide = sum;
+    }
+    reduce(&wide)
+}
+
+/// Columns that are summed side by side.
+pub(super) const COLUMNS: usize = 32;
+pub(super) type Row<R> = [R; COLUMNS];
+/// The coefficients of a point are looked at four at a time.
+pub(super) const GROUPS: usize = DEGREE / 4;
+/// For each group and each value of its coefficients the sum of some rows.
+pub(super) type Buckets<R> = [[Row<R>; 16]; GROUPS];
+
+simd! {
+    /// Adds the rows `u_g v_g` to the buckets of the points `w_g`, which are public by then.
+    pub(super) fn fill<R: Ring>(buckets: &mut Buckets<R>, w: &[u64], u: &[R], v: &[Row<R>]) {
+        for ((w, u), v) in w.iter().zip(u).zip(v) {
+            let mut row = *v;
+            for v in &mut row {
+                *v = v.mul(*u);
+            }
+            for (group, buckets) in buckets.iter_mut().enumerate() {
+                let bucket = &mut buckets[(w >> (4 * group) & 15) as usize];
+                for (sum, v) in bucket.iter_mut().zip(&row) {
+                    *sum = sum.add(*v);
+                }
+            }
+        }
+    }
+
+    /// `out = sum_j c_j x_j`.
+    pub(super) fn combine_into<R: Ring>(out: &mut [Galois<R>], c: &[Galois<R>], x: &[Vec<R>]) {
+        for (g, out) in out.iter_mut().enumerate() {
+            for (block, out) in out.0.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
+                let mut sum = [R::ZERO; BLOCK];
+                for (c, x) in c.iter().zip(x) {
+                    let (c, x) = (&c.0.as_chunks::<BLOCK>().0[block], x[g]);
+                    for (sum, c) in sum.iter_mut().zip(c) {
+                        *sum = sum.add(c.mul(x));
+                    }
+                }
+                *out = sum;
+            }
+        }
+    }
+
+    pub(super) fn product<R: Ring>(a: &Galois<R>, b: &Galois<R>) -> Galois<R> {
+        let mut wide = [R::ZERO; WIDE];
+        multiply_into(&mut wide, &a.0, &b.0);
+        Galois(reduce(&wide))
+    }
+
+    pub(super) fn weigh_to<R: Ring>(u: &mut [Galois<R>], w: &[u64]) {
+        for (u, w) in u.iter_mut().zip(w) {
+            u.0 = times_point(&u.0, *w);
+        }
+    }
+
+    pub(super) fn times_plus_to<R: Ring>(acc: &mut [Galois<R>], point: u64, x: &[Galois<R>]) {
+        let zero = Galois([R::ZERO; DEGREE]);
+        let x = x.iter().chain(std::iter::repeat(&zero));
+        for (acc, x) in acc.iter_mut().zip(x) {
+            acc.0 = times_point(&acc.0, point);
+            for (acc, x) in acc.0.iter_mut().zip(&x.0) {
+                *acc = acc.add(*x);
+            }
+        }
+    }
+}
