@@ -8,7 +8,7 @@ use tacit_algebra::Ring;
 use tacit_algebra::prime::packed_len;
 
 use super::demand::{self, Want};
-use super::malicious::cost::{COPY, Checkpoint, checked};
+use super::malicious::cost::{COPY, Checkpoint, Waits, checked};
 use super::{PARTIES, Security, Truncation};
 use crate::Cost;
 use crate::machine::{Audience, Call, CostModel, not_native};
@@ -75,7 +75,8 @@ impl FalconCost {
         if !self.malicious() {
             return (rounds, bytes);
         }
-        let (hops, more) = Checkpoint::default().residues(prime, rows * n).cost();
+        let gates = Waits::of_both(rows * n);
+        let (hops, more) = Checkpoint::default().residues(prime, gates).cost();
         (rounds + hops + 1, bytes + more)
     }
 
@@ -141,7 +142,9 @@ impl CostModel for FalconCost {
                 .fold((0, 0), |(rounds, bytes), (r, b)| (rounds + r, bytes + b)),
             Call::Verify { gates, entries } => {
                 let checkpoint = Checkpoint::default();
-                checkpoint.words(self.bits, gates, entries).cost()
+                checkpoint
+                    .words(self.bits, Waits::of_both(gates), entries)
+                    .cost()
             }
             Call::Function { .. } | Call::Mixed(_) => not_native(call),
         };
@@ -217,6 +220,15 @@ impl Path {
             self.depth = [a.max(b + 1), b.max(c + 1), c.max(a + 1)];
             self.bytes.iter_mut().for_each(|sent| *sent += bytes);
         }
+    }
+
+    /// What is made of a product of each party's own: party 0 sends to party 2, then both others to
+    /// the one before.
+    fn pairs(&mut self, bytes: u64) {
+        let [a, b, c] = self.depth;
+        let c = c.max(a + 1);
+        self.depth = [a.max(b + 1), b.max(c + 1), c];
+        self.bytes.iter_mut().for_each(|sent| *sent += bytes);
     }
 
     /// An injection: party 0 to party 1, then parties 1 and 2 to each other.
@@ -316,14 +328,14 @@ impl FalconCost {
         path.bytes.iter_mut().for_each(|sent| *sent += bytes);
     }
 
-    fn prepare_checked_signs(&self, n: usize, gates: &mut usize, path: &mut Path) {
+    fn prepare_checked_signs(&self, n: usize, gates: &mut Waits, path: &mut Path) {
         let rows = self.compare_bits as usize - 1;
         prepare_checked_compare(self.compare_prime, rows, n, gates, path);
     }
 
     fn inject_words(&self, n: usize, made: &mut Made, path: &mut Path) {
-        path.reshare(self.words(n), 2);
-        made.words += 2 * n;
+        path.pairs(self.words(n));
+        made.words.one += n;
     }
 }
 
@@ -353,10 +365,10 @@ impl Totals {
 /// Products of a batch that wait for its checkpoint.
 #[derive(Default)]
 struct Made {
-    bits: usize,
-    residues: usize,
-    narrow: usize,
-    words: usize,
+    bits: Waits,
+    residues: Waits,
+    narrow: Waits,
+    words: Waits,
 }
 
 impl Made {
@@ -365,16 +377,18 @@ impl Made {
         let rows = bits as usize - 1;
         path.reshare(bit_bytes(rows * n), 1);
         path.reshare(bit_bytes(n), rows);
-        self.bits += 2 * rows * n;
+        self.bits.one += rows * n;
+        self.bits.both += rows * n;
     }
 }
 
 /// Bits and `beta` injected, their products, and a factor that is not zero.
-fn prepare_checked_compare(prime: u8, rows: usize, n: usize, gates: &mut usize, path: &mut Path) {
-    path.reshare(residues(prime, (rows + 1) * n), 2);
+fn prepare_checked_compare(prime: u8, rows: usize, n: usize, gates: &mut Waits, path: &mut Path) {
+    path.pairs(residues(prime, (rows + 1) * n));
     path.reshare(residues(prime, rows * n), 1);
-    path.reshare(residues(prime, n), 2);
-    *gates += (2 * (rows + 1) + rows + 2) * n;
+    path.pairs(residues(prime, n));
+    gates.both += rows * n;
+    gates.one += (rows + 2) * n;
 }
 
 fn add_components(bits: u32, n: usize, path: &mut Path) {

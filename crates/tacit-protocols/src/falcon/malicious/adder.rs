@@ -6,7 +6,7 @@ use tacit_algebra::{BitRows, Bits, Ring};
 
 use super::super::Falcon;
 use super::super::preprocess::Sum;
-use super::inject::alone;
+use super::Checks;
 use crate::Error;
 use crate::replicated::{Booleans, Rss};
 
@@ -48,8 +48,9 @@ impl<R: Ring> Falcon<R> {
         })
     }
 
-    /// The xor and the majority of the components' bits, row by row: with `a`, `b`, `c` for them,
-    /// `maj = ((a ^ c)(b ^ c)) ^ c`. 1 hop; every party sends `m` bits per element.
+    /// The xor and the majority of the components' bits, row by row:
+    /// `maj = x_0 x_1 ^ x_1 x_2 ^ x_2 x_0`, of which every party multiplies the two that it has.
+    /// 1 hop; every party sends `m` bits per element.
     fn save_carries<S: Ring>(
         &mut self,
         x: &Rss<Vec<S>>,
@@ -65,10 +66,10 @@ impl<R: Ring> Falcon<R> {
             own: join(|row| &row.own),
             next: join(|row| &row.next),
         };
-        let (id, zeros) = (self.rss.party.id(), Bits::zeros(m * n));
-        let [a, b, c] = [0, 1, 2].map(|j| alone(id, j, &all, &zeros));
-        let both = self.multiply::<Booleans>(SAVE, a.zip(&c, Bits::xor), b.zip(&c, Bits::xor))?;
-        let majority = both.zip(&c, Bits::xor);
+        let made =
+            Checks::<R>::multiply_alone::<Booleans>(&mut self.rss, SAVE, [&all, &all], &[0, 1, 2])?;
+        let majority = made.product.clone();
+        self.record_alone::<Booleans>([all.clone(), all], [made.left, made.right]);
         let rows = (0..m).map(|i| majority.map(|bits| bits.slice(i * n, n)));
         Ok([sums, rows.collect()])
     }

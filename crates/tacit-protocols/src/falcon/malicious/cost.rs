@@ -4,15 +4,29 @@ use tacit_algebra::extension::{Binary, Extension, F11, F19, F37, F67, Galois, To
 
 use super::LIMIT;
 use super::coins::COIN;
-use super::gates::entries;
+use super::gates::{Terms, entries};
 use super::open::DIGEST;
 use super::proof::schedule;
-use super::verify::CHUNK;
+use super::verify::chunk;
 use crate::machine::{Bilinear, Call};
 use crate::pool;
 
 /// Bytes of a hash that stands for the second copy of an opening.
 pub(in crate::falcon) const COPY: u64 = DIGEST as u64;
+
+/// Gates of a domain that wait to be verified, by their terms.
+#[derive(Clone, Copy, Default)]
+pub(in crate::falcon) struct Waits {
+    pub both: usize,
+    pub one: usize,
+}
+
+impl Waits {
+    /// Products of what is shared.
+    pub fn of_both(both: usize) -> Self {
+        Waits { both, one: 0 }
+    }
+}
 
 /// The proofs of one checkpoint: for each the bytes that the prover deals fold by fold, and those
 /// of a verifier's last message.
@@ -20,28 +34,32 @@ pub(in crate::falcon) const COPY: u64 = DIGEST as u64;
 pub(in crate::falcon) struct Checkpoint(Vec<(Vec<u64>, u64)>);
 
 impl Checkpoint {
-    fn prove<K: Extension>(&mut self, gates: usize, entries: usize) {
-        let starts = (0..gates).step_by(CHUNK);
-        let mut chunks: Vec<usize> = starts.map(|start| CHUNK.min(gates - start)).collect();
-        if chunks.is_empty() && entries > 0 {
-            chunks.push(0);
+    fn prove<K: Extension>(&mut self, gates: Waits, entries: usize) {
+        let chunks = |terms: Terms, gates: usize| {
+            let starts = (0..gates).step_by(chunk(terms));
+            starts.map(move |start| (terms, chunk(terms).min(gates - start)))
+        };
+        let one = chunks(Terms::One, gates.one);
+        let mut all: Vec<_> = chunks(Terms::Both, gates.both).chain(one).collect();
+        if all.is_empty() && entries > 0 {
+            all.push((Terms::Both, 0));
         }
-        for (i, gates) in chunks.into_iter().enumerate() {
+        for (i, (terms, gates)) in all.into_iter().enumerate() {
             let entries = if i == 0 { entries } else { 0 };
-            let folds = schedule::<K>(gates, entries).into_iter().rev();
+            let folds = schedule::<K>(terms, gates, entries).into_iter().rev();
             let dealt = folds.map(|fold| K::wire_len(fold.dealt()) as u64);
             self.0.push((dealt.collect(), K::wire_len(2) as u64));
         }
     }
 
     /// ANDs.
-    pub fn bits(mut self, gates: usize) -> Self {
+    pub fn bits(mut self, gates: Waits) -> Self {
         self.prove::<Binary>(gates, 0);
         self
     }
 
     /// Products modulo a comparison prime.
-    pub fn residues(mut self, prime: u8, gates: usize) -> Self {
+    pub fn residues(mut self, prime: u8, gates: Waits) -> Self {
         match prime {
             11 => self.prove::<Tower<F11>>(gates, 0),
             19 => self.prove::<Tower<F19>>(gates, 0),
@@ -52,7 +70,7 @@ impl Checkpoint {
     }
 
     /// Products over the ring of so many bits.
-    pub fn words(mut self, bits: u32, gates: usize, entries: usize) -> Self {
+    pub fn words(mut self, bits: u32, gates: Waits, entries: usize) -> Self {
         match bits {
             8 => self.prove::<Galois<u8>>(gates, entries),
             16 => self.prove::<Galois<u16>>(gates, entries),

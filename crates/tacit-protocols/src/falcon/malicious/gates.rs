@@ -4,6 +4,9 @@
 //! party `j - 1`, each of the two others knows a part: the one before `z_j`, `x_j y_j` and
 //! `F(K_j)`, the one after `F(K_{j+1})`. What they know adds up to `x_{j+1} y_j + x_j y_{j+1}`
 //! exactly if the message was right.
+//!
+//! What one party can multiply alone is checked the same way with one term less: of
+//! `z_j = x_{j+1} y_j - F(K_{j+1})` the one before knows `z_j`, the one after `F(K_{j+1})`.
 
 use tacit_algebra::extension::{Binary, Extension, Galois, Tower, product_side};
 use tacit_algebra::{Bits, Prg, Ring, vec};
@@ -33,14 +36,34 @@ impl Role {
     }
 }
 
+/// What a message is a sum of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::falcon) enum Terms {
+    /// `x_{j+1} y_j + x_j y_{j+1}`.
+    Both,
+    /// `x_{j+1} y_j`.
+    One,
+}
+
+impl Terms {
+    /// Entries of a gate in the vectors of a proof.
+    pub const fn entries(self) -> usize {
+        match self {
+            Terms::Both => 2,
+            Terms::One => 1,
+        }
+    }
+}
+
 /// Products element by element: operands, and what this party adds to the claims.
 #[derive(Clone)]
 pub(in crate::falcon) struct Gates<V> {
+    pub terms: Terms,
     pub x: Rss<V>,
     pub y: Rss<V>,
-    /// `z_j - x_j y_j + F(K_j)` for the next party's messages.
+    /// `z_j - x_j y_j + F(K_j)` for the next party's messages; of one term `z_j`.
     pub left: V,
-    /// `-F(K_{j+1})` for the previous party's messages.
+    /// `-F(K_{j+1})` for the previous party's messages; of one term `F(K_{j+1})`.
     pub right: V,
 }
 
@@ -48,6 +71,7 @@ impl<V> Gates<V> {
     /// Every vector through a map.
     pub fn map<U>(&self, mut f: impl FnMut(&V) -> U) -> Gates<U> {
         Gates {
+            terms: self.terms,
             x: self.x.map(&mut f),
             y: self.y.map(&mut f),
             left: f(&self.left),
@@ -77,12 +101,18 @@ pub(in crate::falcon) trait Verified<R: Ring>: Domain {
         Self::add_assign(&mut left, &masks.next);
         Self::sub_assign(&mut left, &Self::Over::base_product(&x.next, &y.next));
         Gates {
+            terms: Terms::Both,
             right: negated::<Self>(&masks.own),
             x,
             y,
             left,
         }
     }
+}
+
+fn joined<T: Copy>(parts: &[&Vec<T>]) -> Vec<T> {
+    let slices: Vec<&[T]> = parts.iter().map(|part| part.as_slice()).collect();
+    slices.concat()
 }
 
 /// `-v`.
@@ -99,7 +129,7 @@ impl<R: Ring> Verified<R> for Words<R> {
         &mut pending.words
     }
     fn concat(parts: &[&Vec<R>]) -> Vec<R> {
-        parts.iter().flat_map(|part| part.iter()).copied().collect()
+        joined(parts)
     }
 }
 
@@ -125,7 +155,7 @@ impl<R: Ring, S: Ring> Verified<R> for Residues<S> {
         }
     }
     fn concat(parts: &[&Vec<u8>]) -> Vec<u8> {
-        parts.iter().flat_map(|part| part.iter()).copied().collect()
+        joined(parts)
     }
 }
 

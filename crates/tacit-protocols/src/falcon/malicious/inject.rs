@@ -1,62 +1,60 @@
-//! Bits of Z_2 carried into Z_p and Z_L, and random non-zero residues, by products of what each
-//! pair of parties knows (spec section 2): every step is a product, and every product is verified.
+//! Bits of Z_2 carried into Z_p and Z_L, and random non-zero residues, by products of what single
+//! parties know (spec section 2): every step is a product, and every product is verified.
 //!
 //! Differs from the spec: the factor `m` is a product of three non-zero residues, each known to a
 //! pair of parties, and so non-zero without opening anything or drawing again.
+//!
+//! `c_0 c_1 c_2` of three components: party 0 knows `c_0` and `c_1`, and shares their product as
+//! `a_0 + a_1` in the two components that it holds; party 2 knows `a_0` and `c_2`, party 1 `a_1` and
+//! `c_2`. So each multiplies once.
 
 use tacit_algebra::{Bits, Ring};
 
 use super::super::Falcon;
 use super::super::domain::{Residues, Wide};
-use super::gates::Verified;
+use super::Checks;
+use super::gates::{Gates, Terms, Verified};
 use crate::Error;
-use crate::replicated::{Domain, PARTIES, Rss};
+use crate::replicated::{PARTIES, Rss};
 
 const FIRST: &str = "falcon inject: first product";
 const SECOND: &str = "falcon inject: second product";
 
-/// Component `j` of `x` as a sharing by itself: its two holders know it, the others are 0.
-pub(super) fn alone<T: Clone>(id: usize, j: usize, x: &Rss<T>, zeros: &T) -> Rss<T> {
-    let pick = |component: &T, holds: bool| if holds { component } else { zeros }.clone();
+/// The components of `x`, but that at place `j` of `a`.
+fn with<T: Clone>(id: usize, j: usize, a: &Rss<T>, x: &Rss<T>) -> Rss<T> {
+    let pick = |a: &T, x: &T, at| if at == j { a } else { x }.clone();
     Rss {
-        own: pick(&x.own, id == j),
-        next: pick(&x.next, (id + 1) % PARTIES == j),
+        own: pick(&a.own, &x.own, id),
+        next: pick(&a.next, &x.next, (id + 1) % PARTIES),
     }
 }
 
 impl<R: Ring> Falcon<R> {
     /// The bits `b = b_0 ^ b_1 ^ b_2` of a wider domain: `a = b_0 + b_1 - 2 b_0 b_1`, then
-    /// `b = a + b_2 - 2 a b_2`. 2 hops; every party sends two elements per bit.
+    /// `b = a + b_2 - 2 a b_2`. 2 hops; every party sends an element per bit.
     pub(in crate::falcon) fn inject_checked<D: Wide + Verified<R>>(
         &mut self,
         bits: &Rss<Bits>,
     ) -> Result<Rss<D::Vec>, Error> {
-        let (id, zeros) = (self.rss.party.id(), D::zeros(bits.own.len()));
         let wide = bits.map(D::expand);
-        let [b_0, b_1, b_2] = [0, 1, 2].map(|j| alone(id, j, &wide, &zeros));
-        let a = self.exclusive_or::<D>(FIRST, b_0, b_1)?;
-        self.exclusive_or::<D>(SECOND, a, b_2)
-    }
-
-    /// `x + y - 2 x y`.
-    fn exclusive_or<D: Verified<R>>(
-        &mut self,
-        step: &'static str,
-        x: Rss<D::Vec>,
-        y: Rss<D::Vec>,
-    ) -> Result<Rss<D::Vec>, Error> {
-        let mut sum = x.clone();
-        add::<D>(&mut sum, &y);
-        let both = self.multiply::<D>(step, x, y)?;
-        for _ in 0..2 {
-            D::sub_assign(&mut sum.own, &both.own);
-            D::sub_assign(&mut sum.next, &both.next);
-        }
+        let exclusive_or = |sum: &mut Rss<D::Vec>, product: &Rss<D::Vec>| {
+            for _ in 0..2 {
+                D::sub_assign(&mut sum.own, &product.own);
+                D::sub_assign(&mut sum.next, &product.next);
+            }
+        };
+        let mut sum = wide.clone();
+        // The first product has nothing of component 2, which stays b_2.
+        let second = self.multiply_components::<D>(&wide, |first| {
+            exclusive_or(&mut sum, first);
+            sum.clone()
+        })?;
+        exclusive_or(&mut sum, &second);
         Ok(sum)
     }
 
     /// Random residues, none of them 0, uniform to every party: the product of three, each drawn
-    /// from the key of a pair. 2 hops; every party sends `2 n` residues.
+    /// from the key of a pair. 2 hops; every party sends `n` residues.
     pub(in crate::falcon) fn random_nonzero_checked<S: Ring>(
         &mut self,
         n: usize,
@@ -65,15 +63,47 @@ impl<R: Ring> Falcon<R> {
             own: self.rss.keys.own.prime_nonzero(S::PRIME, n),
             next: self.rss.keys.next.prime_nonzero(S::PRIME, n),
         };
-        let (id, zeros) = (self.rss.party.id(), vec![0; n]);
-        let [u_0, u_1, u_2] = [0, 1, 2].map(|j| alone(id, j, &u, &zeros));
-        let product = self.multiply::<Residues<S>>(FIRST, u_0, u_1)?;
-        self.multiply::<Residues<S>>(SECOND, product, u_2)
+        self.multiply_components::<Residues<S>>(&u, Rss::clone)
     }
-}
 
-/// `x += y`.
-fn add<D: Domain>(x: &mut Rss<D::Vec>, y: &Rss<D::Vec>) {
-    D::add_assign(&mut x.own, &y.own);
-    D::add_assign(&mut x.next, &y.next);
+    /// `(a_0 + a_1) c_2` for the components `c` and what `sum` makes of the sharing of `c_0 c_1`, of
+    /// which components 0 and 1 are taken. 2 hops; every party sends `n` elements.
+    fn multiply_components<D: Verified<R>>(
+        &mut self,
+        c: &Rss<D::Vec>,
+        sum: impl FnOnce(&Rss<D::Vec>) -> Rss<D::Vec>,
+    ) -> Result<Rss<D::Vec>, Error> {
+        let id = self.rss.party.id();
+        let alone = Checks::<R>::multiply_alone::<D>;
+        let first = alone(&mut self.rss, FIRST, [c, c], &[0])?;
+        let a = sum(&first.product);
+        // x_0 y_2 = a_0 c_2 and x_2 y_1 = c_2 a_1, beside x_1 y_0 = c_1 c_0.
+        let (x, y) = (with(id, 0, &a, c), with(id, 1, &a, c));
+        let second = alone(&mut self.rss, SECOND, [&x, &y], &[1, 2])?;
+        let claims = [first.left.or(second.left), first.right.or(second.right)];
+        self.record_alone::<D>([x, y], claims);
+        Ok(second.product)
+    }
+
+    /// Keeps what every party multiplied alone.
+    pub(super) fn record_alone<D: Verified<R>>(
+        &mut self,
+        [x, y]: [Rss<D::Vec>; 2],
+        claims: [Option<D::Vec>; 2],
+    ) {
+        let [left, right] = claims.map(|v| v.expect("every party is a prover once"));
+        let checks = self
+            .checks
+            .as_mut()
+            .expect("only malicious security records");
+        let gates = Gates {
+            terms: Terms::One,
+            x,
+            y,
+            left,
+            right,
+        };
+        D::ledger(&mut checks.pending).push(gates);
+        checks.dirty = true;
+    }
 }

@@ -7,6 +7,7 @@
 //! public values, and the hash of a component that is then not what it should be, given to one
 //! who can guess it, might tell what it depends on.
 
+use tacit_algebra::extension::Extension;
 use tacit_algebra::{Ring, vec};
 
 use super::super::Falcon;
@@ -55,6 +56,14 @@ impl Transcripts {
     }
 }
 
+/// A product of what its provers know alone, and what this party adds to the claims about those
+/// that it verifies.
+pub(super) struct Alone<V> {
+    pub product: Rss<V>,
+    pub left: Option<V>,
+    pub right: Option<V>,
+}
+
 impl<R: Ring> Checks<R> {
     /// Keeps an opening of `x` in which this party heard `heard`.
     pub fn opened<D: Domain>(&mut self, x: &Rss<D::Vec>, heard: &D::Vec) {
@@ -89,6 +98,45 @@ impl<R: Ring> Checks<R> {
         D::ledger(&mut self.pending).push(gates);
         self.dirty = true;
         Ok(z)
+    }
+
+    /// What some parties multiply alone: of `provers` party `j` knows `x_{j+1}` and `y_j` and sends
+    /// `z_j = x_{j+1} y_j - F(K_{j+1})`, `n` elements, to the party before. 1 hop. The caller
+    /// records it.
+    pub(super) fn multiply_alone<D: Verified<R>>(
+        rss: &mut Replicated,
+        step: &'static str,
+        [x, y]: [&Rss<D::Vec>; 2],
+        provers: &[usize],
+    ) -> Result<Alone<D::Vec>, Error> {
+        let n = D::len(&x.own);
+        let (prev, next) = (rss.prev_party(), rss.next_party());
+        let mut product = Rss {
+            own: D::zeros(n),
+            next: D::zeros(n),
+        };
+        let (mut left, mut right) = (None, None);
+        if provers.contains(&prev) {
+            product.own = D::draw(&mut rss.keys.own, n);
+            right = Some(product.own.clone());
+        }
+        if provers.contains(&rss.party.id()) {
+            let mut z = <D::Over as Extension>::base_product(&x.next, &y.own);
+            product.next = D::draw(&mut rss.keys.next, n);
+            D::sub_assign(&mut z, &product.next);
+            rss.send::<D>(prev, step, &z)?;
+            D::add_assign(&mut product.own, &z);
+        }
+        if provers.contains(&next) {
+            let z = rss.recv::<D>(next, step, n)?;
+            D::add_assign(&mut product.next, &z);
+            left = Some(z);
+        }
+        Ok(Alone {
+            product,
+            left,
+            right,
+        })
     }
 
     /// `x * w + bias`, recorded. 1 hop; every party sends one element per output.

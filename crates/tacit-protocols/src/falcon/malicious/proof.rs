@@ -5,7 +5,8 @@
 //! The prover's messages are right exactly if two numbers that its verifiers know add up to
 //! `x_{j+1} y_j + x_j y_{j+1}`, element by element. With coins `theta` that is the claim
 //! `<u, v>` with `u = (theta x_{j+1} | theta y_{j+1})`, known to the right verifier, and
-//! `v = (y_j | x_j)`, known to the left one; the prover knows both. A fold cuts `u` and `v` into
+//! `v = (y_j | x_j)`, known to the left one; the prover knows both. Of gates of one term the second
+//! halves are missing. A fold cuts `u` and `v` into
 //! `r` parts, `u(X) = sum u_j X^j` and `v(X) = sum v_j X^{r-1-j}`: the claim is coefficient
 //! `r - 1` of `<u(X), v(X)>`. The prover deals additive shares of the `2 r - 2` others, and at a
 //! point that it learns afterwards `u`, `v` and the claim are evaluated. When one element is left
@@ -28,7 +29,7 @@ use std::rc::Rc;
 use tacit_algebra::Prg;
 use tacit_algebra::extension::Extension;
 
-use super::gates::{Compress, Gates, Role};
+use super::gates::{Compress, Gates, Role, Terms};
 
 /// What a proof is about.
 pub(super) struct Statement<K: Extension> {
@@ -53,13 +54,14 @@ impl Fold {
 }
 
 /// The folds of a proof about so many gates and entries of products, the last one first.
-pub(super) fn schedule<K: Extension>(gates: usize, entries: usize) -> Vec<Fold> {
+pub(super) fn schedule<K: Extension>(terms: Terms, gates: usize, entries: usize) -> Vec<Fold> {
     let mut folds = Vec::new();
     let mut n = 2 + entries;
     if gates > 0 {
-        let blocks = K::base_radix(2 * gates) / 2;
+        let halves = terms.entries();
+        let blocks = K::base_radix(halves * gates) / halves;
         let len = gates.div_ceil(blocks).next_multiple_of(K::ALIGN);
-        let radix = 2 * gates.div_ceil(len);
+        let radix = halves * gates.div_ceil(len);
         folds.push(Fold { radix, len });
         n += len;
     }
@@ -131,12 +133,13 @@ pub(super) struct Proof<K: Extension> {
 
 impl<K: Extension> Proof<K> {
     pub fn new(role: Role, statement: &Rc<Statement<K>>, sources: Sources) -> Self {
-        let gates = statement.gates.as_ref().map_or(0, |g| K::base_len(&g.left));
+        let gates = statement.gates.as_ref();
+        let (terms, n) = gates.map_or((Terms::Both, 0), |g| (g.terms, K::base_len(&g.left)));
         Proof {
             role,
             statement: statement.clone(),
             sources,
-            folds: schedule::<K>(gates, statement.entries),
+            folds: schedule::<K>(terms, n, statement.entries),
             theta: None,
             u: Vec::new(),
             v: Vec::new(),
@@ -160,9 +163,10 @@ impl<K: Extension> Proof<K> {
 
     /// The parts of `u` without theta, or those of `v`, over the base.
     fn base_parts(&self, gates: &Gates<K::Base>, fold: Fold) -> [Vec<K::Base>; 2] {
+        let halves = gates.terms.entries();
         let parts = |first: &K::Base, second: &K::Base| {
-            let blocks = (0..fold.radix / 2).map(|q| q * fold.len..(q + 1) * fold.len);
-            let both = [first, second].into_iter();
+            let blocks = (0..fold.radix / halves).map(|q| q * fold.len..(q + 1) * fold.len);
+            let both = [first, second].into_iter().take(halves);
             both.flat_map(|x| blocks.clone().map(|block| K::base_part(x, block)))
                 .collect()
         };
@@ -204,8 +208,7 @@ impl<K: Extension> Proof<K> {
         let mut products = K::weighted_products(&theta.columns, &u, &v);
         let blocks = theta.blocks.iter().cycle();
         for (row, block) in products.chunks_exact_mut(fold.radix).zip(blocks) {
-            row.iter_mut()
-                .for_each(|product| *product = block.mul(*product));
+            K::times_plus(row, *block, &[]);
         }
         Self::coefficients(fold, &products)
     }
@@ -257,17 +260,17 @@ impl<K: Extension> Run for Proof<K> {
         let statement = self.statement.clone();
         if let Some(gates) = &statement.gates {
             let fold = *self.folds.last().expect("gates are folded");
-            let blocks = K::points(&mut coins, fold.radix / 2);
+            let blocks = K::points(&mut coins, fold.radix / gates.terms.entries());
             let columns = K::weights(&mut coins, fold.len);
             let claimed = match self.role {
                 Role::Left => Some(&gates.left),
                 Role::Right => Some(&gates.right),
                 Role::Prover => None,
             };
-            for (q, a) in blocks.iter().enumerate() {
-                let part = claimed.map(|c| K::base_part(c, q * fold.len..(q + 1) * fold.len));
-                let sum = part.map_or(K::ZERO, |part| K::weighted_sum(&columns, &part));
-                self.claim = self.claim.add(a.mul(sum));
+            if let Some(claimed) = claimed {
+                let part = |q| K::base_part(claimed, q * fold.len..(q + 1) * fold.len);
+                let parts: Vec<_> = (0..blocks.len()).map(part).collect();
+                self.claim = K::dot(&blocks, &K::weighted_sums(&columns, &parts));
             }
             self.theta = Some(Theta { blocks, columns });
         }

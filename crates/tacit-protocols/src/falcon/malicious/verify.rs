@@ -20,7 +20,7 @@ use tacit_algebra::{Prg, Ring};
 use super::super::Falcon;
 use super::super::domain::Residues;
 use super::coins::{COIN, Coin, hash};
-use super::gates::{Compress, Gates, Pending, Product, Role, Verified};
+use super::gates::{Compress, Gates, Pending, Product, Role, Terms, Verified};
 use super::open::DIGEST;
 use super::proof::{Proof, Run, Statement};
 use super::{Checks, LIMIT};
@@ -33,9 +33,14 @@ const COINS: &str = "falcon verify: coin";
 const SHARES: &str = "falcon verify: coefficients";
 const LAST: &str = "falcon verify: last elements";
 
-/// The most gates of one proof: what is in memory beside the gates is a few times as many
-/// elements of the extension. A multiple of 64, and small enough for four folds by 16.
-pub(super) const CHUNK: usize = 32_256;
+/// The most entries of the vectors of one proof: what is in memory beside the gates is a few times
+/// as many elements of the extension. Small enough for four folds by 16.
+const ENTRIES: usize = 64_512;
+
+/// The most gates of one proof; a multiple of 64.
+pub(super) const fn chunk(terms: Terms) -> usize {
+    ENTRIES / terms.entries()
+}
 
 /// The proofs of the three parties in the same order.
 #[derive(Default)]
@@ -97,7 +102,9 @@ impl<R: Ring> Checks<R> {
         products: Vec<Box<dyn Compress<D::Over>>>,
         entries: usize,
     ) {
-        let mut chunks = chunks::<R, D>(gates).map(Some).collect::<Vec<_>>();
+        let (both, one): (Vec<_>, Vec<_>) = gates.into_iter().partition(|g| g.terms == Terms::Both);
+        let all = [both, one].into_iter().flat_map(chunks::<R, D>);
+        let mut chunks = all.map(Some).collect::<Vec<_>>();
         if chunks.is_empty() && !products.is_empty() {
             chunks.push(None);
         }
@@ -273,14 +280,16 @@ fn no_share(party: usize) -> Error {
     }
 }
 
-/// All gates of a domain in chunks of [`CHUNK`].
-fn chunks<R: Ring, D: Verified<R>>(
-    gates: Vec<Gates<D::Vec>>,
-) -> impl Iterator<Item = Gates<D::Vec>> {
+/// Gates of the same terms in chunks of as many as a proof may have.
+fn chunks<R: Ring, D: Verified<R>>(gates: Vec<Gates<D::Vec>>) -> Vec<Gates<D::Vec>> {
+    let Some(terms) = gates.first().map(|g| g.terms) else {
+        return Vec::new();
+    };
     let join = |pick: fn(&Gates<D::Vec>) -> &D::Vec| {
         D::concat(&gates.iter().map(pick).collect::<Vec<_>>())
     };
     let all = Gates {
+        terms,
         x: Rss {
             own: join(|g| &g.x.own),
             next: join(|g| &g.x.next),
@@ -294,8 +303,10 @@ fn chunks<R: Ring, D: Verified<R>>(
     };
     drop(gates);
     let n = D::len(&all.left);
-    (0..n).step_by(CHUNK).map(move |start| {
-        let range = start..n.min(start + CHUNK);
-        all.map(|v| D::Over::base_part(v, range.clone()))
-    })
+    let ranges = (0..n)
+        .step_by(chunk(terms))
+        .map(|start| start..n.min(start + chunk(terms)));
+    ranges
+        .map(|range| all.map(|v| D::Over::base_part(v, range.clone())))
+        .collect()
 }

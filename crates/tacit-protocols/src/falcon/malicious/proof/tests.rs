@@ -16,6 +16,7 @@ fn prove<K: Extension>(
     let statement = |x: Rss<K::Base>, y: Rss<K::Base>| {
         Rc::new(Statement::<K> {
             gates: Some(Gates {
+                terms: gates.terms,
                 x,
                 y,
                 left: gates.left.clone(),
@@ -65,7 +66,9 @@ fn check<K: Extension>(
     one_at: impl Fn(usize, usize) -> K::Base,
 ) {
     let mut prg = Prg::new([1; 16]);
-    for n in [1, 2, 7, 64, 65, 130, 5000] {
+    let sizes = [1, 2, 7, 64, 65, 130, 5000];
+    let both = sizes.map(|n| (Terms::Both, n));
+    for (terms, n) in both.into_iter().chain(sizes.map(|n| (Terms::One, n))) {
         let mut base = || draw(&mut prg, n);
         let (x, y) = (
             Rss {
@@ -78,12 +81,20 @@ fn check<K: Extension>(
             },
         );
         let right = base();
-        // left = x_{j+1} y_j + x_j y_{j+1} - right
+        // left = x_{j+1} y_j - right, and the other term if there is one
         let zero = sub(&right, &right);
-        let first = sub(&zero, &K::base_product(&x.next, &y.own));
-        let second = sub(&first, &K::base_product(&x.own, &y.next));
-        let left = sub(&sub(&zero, &second), &right);
-        let gates = Gates { x, y, left, right };
+        let mut minus = sub(&zero, &K::base_product(&x.next, &y.own));
+        if terms == Terms::Both {
+            minus = sub(&minus, &K::base_product(&x.own, &y.next));
+        }
+        let left = sub(&sub(&zero, &minus), &right);
+        let gates = Gates {
+            terms,
+            x,
+            y,
+            left,
+            right,
+        };
         let honest = prove::<K>(&gates, 3, |_, _| ());
         assert_eq!(honest.0, [Some(true); 2], "{n} gates");
         let hidden = prove::<K>(&gates, 4, |_, _| ());
@@ -102,7 +113,7 @@ fn check<K: Extension>(
                 "{at} of {n}"
             );
         }
-        let hops = schedule::<K>(n, 0).len();
+        let hops = schedule::<K>(terms, n, 0).len();
         for (hop, place) in (0..hops).flat_map(|hop| [(hop, 0.0), (hop, 0.5)]) {
             let spoiled = prove::<K>(&gates, 3, |now, message| {
                 let at = (message.len() as f64 * place) as usize;
@@ -157,19 +168,23 @@ fn proofs_about_words() {
 /// The sums of docs/threat-model.md: twice the error of theta, and the folds' degrees.
 #[test]
 fn the_error_is_below_two_to_the_minus_40() {
-    fn degrees<K: Extension>(gates: usize, entries: usize) -> f64 {
-        let folds = schedule::<K>(gates, entries);
+    fn degrees<K: Extension>(terms: Terms, gates: usize, entries: usize) -> f64 {
+        let folds = schedule::<K>(terms, gates, entries);
         let degrees: usize = folds.iter().map(|fold| fold.dealt()).sum();
         (degrees + 2) as f64
     }
-    let chunk = super::super::verify::CHUNK;
+    let chunk = super::super::verify::chunk;
     let tower = (48.4f64).exp2() - 1.0;
-    for gates in [1, 2, 100, 5000, chunk - 1, chunk] {
+    let sizes = |terms| {
+        let most = chunk(terms);
+        [1, 2, 100, 5000, most - 1, most].map(|gates| (terms, gates))
+    };
+    for (terms, gates) in [Terms::Both, Terms::One].into_iter().flat_map(sizes) {
         let bound = (-40f64).exp2();
-        assert!(degrees::<Binary>(gates, 0) / (64f64).exp2() < bound);
-        assert!(degrees::<Tower<F11>>(gates, 0) / tower < bound);
+        assert!(degrees::<Binary>(terms, gates, 0) / (64f64).exp2() < bound);
+        assert!(degrees::<Tower<F11>>(terms, gates, 0) / tower < bound);
         for entries in [0, 1, 5000, 1 << 40, usize::MAX / 4] {
-            let sum = degrees::<Galois<u64>>(gates, entries);
+            let sum = degrees::<Galois<u64>>(terms, gates, entries);
             assert!(
                 sum / ((48f64).exp2() - 1.0) < bound,
                 "{gates}, {entries}: {sum}"
