@@ -3,12 +3,16 @@ r"""Trains networks privately on real images, beside the same training in float3
     TACIT_DATA=... make training
 
 Fills sections of docs/results.md. `training-mnist`: whole epochs of MNIST's 60,000 images, from
-the same start in the same order. `training-steps`: a mini-batch of every network. All parties are
-threads of one process. Trainings keep checkpoints in `.bench/`, so one that was stopped goes on.
+the same start in the same order. `training-steps`: a mini-batch of every network.
+`training-curves`: AlexNet with and without batch normalisation on CIFAR-10, the loss after every
+mini-batch; the weights are exported each time and the loss computed from them in the clear. All
+parties are threads of one process. Trainings keep checkpoints in `.bench/`, so one that was stopped
+goes on.
 """
 
 import argparse
 import json
+import tempfile
 import time
 from pathlib import Path
 
@@ -17,6 +21,7 @@ import numpy as np
 import tacit
 from accuracy import folder, read_pair
 from results import markdown, write_section
+from tacit import datasets
 from tacit.console import progress_bar
 
 STATE = Path(".bench/training")
@@ -28,6 +33,7 @@ OPTIONS = {
     "timeout": 1200,
 }
 IMAGES = {"mnist": [1, 28, 28], "cifar": [3, 32, 32], "tiny": [3, 64, 64]}
+CURVES = ("alexnet", "alexnet-bn")
 STEPS = (
     *(("network-a", "mnist", 10), ("network-b", "mnist", 10), ("network-c", "mnist", 10)),
     *(("lenet", "mnist", 10), ("alexnet", "cifar", 10), ("alexnet-bn", "cifar", 10)),
@@ -109,20 +115,64 @@ def steps(args):
     return markdown(headings, rows)
 
 
+def loss(file, x, y):
+    """The cross-entropy of an ONNX file's network on labelled items, and how many it gets right."""
+    with tempfile.NamedTemporaryFile(suffix=".onnx") as kept:
+        kept.write(file)
+        kept.flush()
+        z = tacit.compile(kept.name).reference(x).astype(np.float64)
+    z -= z.max(axis=1, keepdims=True)
+    each = np.log(np.exp(z).sum(axis=1)) - z[np.arange(len(y)), y]
+    return each.mean(), np.mean(z.argmax(axis=1) == y)
+
+
+def curves(args):
+    """The loss after every mini-batch, privately and in float32."""
+    cifar = f"cifar10:{folder('TACIT_DATA') / 'cifar10'}"
+    train, test = (datasets.load(cifar, what) for what in ("train", "test"))
+    many = args.curve_batch * args.iterations
+    x, y = train.x[:many].astype(np.float32), train.y[:many]
+    tried = test.x[:500].astype(np.float32), test.y[:500]
+    columns = {}
+    for name in CURVES:
+        model = {"input": IMAGES["cifar"], "network": name, "outputs": 10}
+        state = STATE / f"curve-{name}"
+        kept = {"folder": state, "keys": state / "keys", "every": 1}
+        options = {**OPTIONS, "batch": args.curve_batch, "learning_rate": 0.02}
+        points = []
+        for done in range(1, args.iterations + 1):
+            stop = {**options, "stop_after": done}
+            private = tacit.Trainer(model, checkpoint=kept, **stop).fit((x, y)).onnx
+            clear, _ = tacit.Trainer(model, **stop).reference((x, y))
+            points.append([loss(file, *tried) for file in (clear, private)])
+            print(name, done, points[-1], flush=True)
+        columns[name] = points
+    rows = []
+    for done in range(args.iterations):
+        cells = [pair for name in CURVES for pair in columns[name][done]]
+        rows.append([done + 1, *(f"{value:.4f}, {100 * share:.1f}" for value, share in cells)])
+    headings = ["mini-batches"]
+    headings += [f"{name}, {how}" for name in CURVES for how in ("float32", "private")]
+    return markdown(headings, rows)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", choices=("whole", "steps"))
+    parser.add_argument("--only", choices=("whole", "steps", "curves"))
     parser.add_argument("--networks", nargs="*", default=["network-a", "lenet"])
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--stop-after", type=int, help="mini-batches, to go on later")
+    parser.add_argument("--iterations", type=int, default=15, help="mini-batches of the curves")
+    parser.add_argument("--curve-batch", type=int, default=64)
     args = parser.parse_args()
-    if args.only != "steps":
-        write_section("training-mnist", whole(args))
-    if args.only != "whole":
-        write_section("training-steps", steps(args))
+    for section, measure in SECTIONS.items():
+        if args.only in (None, measure.__name__):
+            write_section(section, measure(args))
 
+
+SECTIONS = {"training-mnist": whole, "training-steps": steps, "training-curves": curves}
 
 if __name__ == "__main__":
     main()

@@ -63,6 +63,18 @@ impl<R: Kernels> Patches<'_, R> {
         self.read(&self.cursor(0..out.len()), k, out);
     }
 
+    /// The rows `taps`, one after the other.
+    pub(crate) fn rows(&self, taps: Range<usize>) -> Vec<R> {
+        let columns = self.shape.batch * self.plane;
+        let mut out = vec![R::zeroed(); taps.len() * columns];
+        if columns > 0 {
+            let runs = self.cursor(0..columns);
+            let rows = out.chunks_mut(columns).zip(taps);
+            rows.for_each(|(row, tap)| self.read(&runs, tap, row));
+        }
+        out
+    }
+
     /// What tap `tap` meets along `run`, with zeros where that is outside the image.
     fn read_run(&self, run: &Run, tap: &Tap, out: &mut [R]) {
         let (height, width) = (self.shape.height as isize, self.shape.width as isize);
@@ -133,24 +145,6 @@ impl<R: Kernels> Columns<R> for Patches<'_, R> {
             }
         }
     }
-}
-
-/// The rows `taps` of the patches of one group, one after the other.
-pub(crate) fn patch_matrix<R: Kernels>(
-    x: &[R],
-    shape: &Conv2d,
-    group: usize,
-    taps: Range<usize>,
-) -> Vec<R> {
-    let channels = shape.channels / shape.groups;
-    let patches = Patches::new(x, shape, group * channels, channels);
-    let columns = shape.batch * patches.plane;
-    let mut out = vec![R::zeroed(); taps.len() * columns];
-    if columns > 0 {
-        let rows = out.chunks_mut(columns).zip(taps);
-        rows.for_each(|(row, tap)| patches.row(tap, row));
-    }
-    out
 }
 
 /// Copies the first elements of `from`, in pieces that need no call: runs are often as short as

@@ -146,8 +146,8 @@ pub enum Call {
         /// The function.
         function: Elementary,
     },
-    /// A checkpoint of what waits to be verified, which the machine makes by itself; only
-    /// [`CostModel::checked`] adds it to the calls of a plan.
+    /// A checkpoint of what waits to be verified: [`Machine::settle`], or one that the machine makes
+    /// by itself and [`CostModel::checked`] adds to the calls; it also fills in what waits.
     Verify {
         /// Element-wise products of the ring.
         gates: usize,
@@ -243,6 +243,12 @@ pub trait Machine {
     /// Makes the correlated randomness that `calls`, in this order, will consume. An online
     /// call that finds its material missing is an error, never a stand-in value.
     fn prepare(&mut self, calls: &[Call]) -> Result<(), Error>;
+
+    /// Verifies all that waits for it, in protocols that verify (`Call::Verify`). What is given out
+    /// is verified without; this says when, and in which phase.
+    fn settle(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Shares `n` values known to `owner`; the others pass `None`.
     fn input(

@@ -19,7 +19,7 @@ use crate::{Error, Report, Tensor};
 /// Items of a batch unless told otherwise.
 const DEFAULT_BATCH: u64 = 128;
 /// The correlated randomness of a batch, of all parties together, unless told otherwise.
-const DEFAULT_BATCH_BYTES: u64 = 3 << 29;
+pub(crate) const MATERIAL_BYTES: u64 = 3 << 29;
 /// The longest plan, as it is read.
 const MAX_PLAN_BYTES: usize = 64 << 20;
 
@@ -220,7 +220,7 @@ fn own<T>(party: &Party, owner: usize, what: &str, brings: Option<T>) -> Result<
     brings.map(Some).ok_or_else(|| Error::setting(what, why))
 }
 
-fn tell(party: &mut Party, step: &'static str, bytes: &[u8]) -> Result<(), Error> {
+fn tell(party: &mut Party, step: &'static str, bytes: &[u8]) -> Result<(), tacit_protocols::Error> {
     let us = party.id();
     for peer in (0..party.parties()).filter(|&peer| peer != us) {
         party.send(peer, step, bytes.to_vec())?;
@@ -236,7 +236,7 @@ fn default_batch(plan: &Plan, terms: &Terms, inputs: usize) -> Result<usize, Err
     let calls = lowered(&calls, &*cost)?;
     let per_party: u64 = calls.iter().map(|call| cost.stored(call)).sum();
     let per_item = per_party * terms.instance.parties as u64;
-    let most = (DEFAULT_BATCH_BYTES / per_item.max(1)).clamp(1, DEFAULT_BATCH) as usize;
+    let most = (MATERIAL_BYTES / per_item.max(1)).clamp(1, DEFAULT_BATCH) as usize;
     // Even batches, so that the last is not much smaller than the others.
     Ok(inputs.div_ceil(inputs.div_ceil(most)))
 }
@@ -332,7 +332,7 @@ impl Prediction<'_> {
 }
 
 /// Waits until every party is here, so that no phase is charged for another's stragglers.
-pub(crate) fn level(party: &mut Party) -> Result<(), Error> {
+pub(crate) fn level(party: &mut Party) -> Result<(), tacit_protocols::Error> {
     const STEP: &str = "level";
     party.set_phase(Phase::Setup);
     party.set_layer(STEP);

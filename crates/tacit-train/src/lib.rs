@@ -36,7 +36,7 @@ pub use fixed::Fixed;
 pub use loss::Loss;
 pub use network::{Layer, Network, Parameter, Role};
 pub use order::{Order, uniform};
-pub use record::{Recorder, calls_of};
+pub use record::{Recorder, Stage, stages_of};
 pub use reference::Reference;
 pub use sgd::{Schedule, Sgd};
 pub use spec::{LayerSpec, named, names};

@@ -13,24 +13,32 @@ use tacit_protocols::{Cost, Error};
 /// The machine; its shares are numbers of elements.
 pub struct Recorder {
     bits: u32,
-    calls: Vec<Call>,
+    /// Stage by stage.
+    stages: Vec<Vec<Call>>,
     party: Party,
 }
 
-/// The calls that a program makes on a machine over `bits` bits.
-pub fn calls_of<E: From<Error>>(
+/// Is told when a program begins another stage: a layer's pass, the loss, an update. What it does on
+/// the machine comes before the stage's calls.
+pub type Stage<'a, M> = &'a mut dyn FnMut(&mut M) -> Result<(), crate::Error>;
+
+/// The calls that a program makes on a machine over `bits` bits, stage by stage.
+pub fn stages_of<E: From<Error>>(
     bits: u32,
-    program: impl FnOnce(&mut Recorder) -> Result<(), E>,
-) -> Result<Vec<Call>, E> {
+    program: impl FnOnce(&mut Recorder, Stage<Recorder>) -> Result<(), E>,
+) -> Result<Vec<Vec<Call>>, E> {
     let alone = memory::mesh(1, &LinkModel::LOCAL, Duration::from_secs(1)).pop();
     let party = alone.ok_or_else(|| Error::Invalid("a mesh of one party is empty".into()))?;
     let mut recorder = Recorder {
         bits,
-        calls: Vec::new(),
+        stages: Vec::new(),
         party,
     };
-    program(&mut recorder)?;
-    Ok(recorder.calls)
+    program(&mut recorder, &mut |recorder| {
+        recorder.stages.push(Vec::new());
+        Ok(())
+    })?;
+    Ok(recorder.stages)
 }
 
 /// Nothing costs anything, and functions stay what they are.
@@ -52,9 +60,16 @@ impl CostModel for Free {
 }
 
 impl Recorder {
+    fn push(&mut self, call: Call) {
+        match self.stages.last_mut() {
+            Some(calls) => calls.push(call),
+            None => self.stages.push(vec![call]),
+        }
+    }
+
     fn linear(&mut self, w: &Operand<usize>, map: Bilinear, trunc: u32) -> usize {
         match w {
-            Operand::Secret(_) => self.calls.push(Call::Product {
+            Operand::Secret(_) => self.push(Call::Product {
                 map,
                 fixed: None,
                 known_to: None,
@@ -67,7 +82,7 @@ impl Recorder {
 
     fn drop_bits(&mut self, n: usize, trunc: u32) {
         if trunc > 0 {
-            self.calls.push(Call::Truncate { n, trunc });
+            self.push(Call::Truncate { n, trunc });
         }
     }
 }
@@ -88,15 +103,20 @@ impl Machine for Recorder {
     fn prepare(&mut self, _calls: &[Call]) -> Result<(), Error> {
         Ok(())
     }
+    fn settle(&mut self) -> Result<(), Error> {
+        let (gates, entries) = (0, 0);
+        self.push(Call::Verify { gates, entries });
+        Ok(())
+    }
     fn input(&mut self, owner: usize, n: usize, _: Option<&[i64]>) -> Result<usize, Error> {
-        self.calls.push(Call::Input { owner, n });
+        self.push(Call::Input { owner, n });
         Ok(n)
     }
     fn constant(&mut self, values: &[i64]) -> usize {
         values.len()
     }
     fn reveal(&mut self, x: &usize, to: Audience) -> Result<Option<Vec<i64>>, Error> {
-        self.calls.push(Call::Reveal { n: *x, to });
+        self.push(Call::Reveal { n: *x, to });
         Ok(None)
     }
     fn save(&self, _x: &usize) -> Vec<u8> {
@@ -156,15 +176,15 @@ impl Machine for Recorder {
         Ok(*x)
     }
     fn drelu(&mut self, x: &usize, keys: KeyBits) -> Result<usize, Error> {
-        self.calls.push(Call::Drelu { n: *x, keys });
+        self.push(Call::Drelu { n: *x, keys });
         Ok(*x)
     }
     fn select(&mut self, bit: &usize, _x: &usize, _y: &usize) -> Result<usize, Error> {
-        self.calls.push(Call::Select { n: *bit });
+        self.push(Call::Select { n: *bit });
         Ok(*bit)
     }
     fn relu(&mut self, x: &usize, keys: KeyBits) -> Result<usize, Error> {
-        self.calls.push(Call::Relu { n: *x, keys });
+        self.push(Call::Relu { n: *x, keys });
         Ok(*x)
     }
     fn maxpool(
@@ -174,7 +194,7 @@ impl Machine for Recorder {
         size: usize,
         keys: KeyBits,
     ) -> Result<usize, Error> {
-        self.calls.push(Call::Maxpool {
+        self.push(Call::Maxpool {
             windows,
             size,
             keys,
@@ -183,7 +203,7 @@ impl Machine for Recorder {
     }
     fn function(&mut self, function: &Elementary, x: &usize) -> Result<usize, Error> {
         let function = *function;
-        self.calls.push(Call::Function { n: *x, function });
+        self.push(Call::Function { n: *x, function });
         Ok(*x)
     }
 }

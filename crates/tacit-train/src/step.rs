@@ -4,6 +4,7 @@ use tacit_protocols::machine::{Machine, Operand};
 
 use crate::layers::{self, Mode, Saved};
 use crate::loss::hits;
+use crate::record::Stage;
 use crate::sgd::Rate;
 use crate::{Error, Fixed, Loss, Network, Sgd};
 
@@ -44,13 +45,14 @@ impl Training<'_> {
         &self,
         machine: &mut M,
         parameters: &mut [M::Share],
-        x: M::Share,
-        batch: usize,
+        (x, batch): (M::Share, usize),
         mode: Mode,
+        stage: Stage<M>,
     ) -> Result<(M::Share, Vec<Saved<M>>), Error> {
         let mut x = x;
         let mut tape = Vec::with_capacity(self.network.layers.len());
         for (layer, range) in self.network.layers.iter().zip(self.ranges()) {
+            stage(machine)?;
             let parameters = &mut parameters[range];
             let (y, saved) =
                 layers::forward(machine, layer, self.fixed, (x, batch), parameters, mode)?;
@@ -66,8 +68,8 @@ impl Training<'_> {
         machine: &mut M,
         parameters: &[M::Share],
         tape: Vec<Saved<M>>,
-        dy: M::Share,
-        batch: usize,
+        (dy, batch): (M::Share, usize),
+        stage: Stage<M>,
     ) -> Result<Vec<Option<M::Share>>, Error> {
         let mut gradients: Vec<Option<M::Share>> = parameters.iter().map(|_| None).collect();
         let mut dy = Some(dy);
@@ -75,6 +77,7 @@ impl Training<'_> {
         for ((i, (layer, range)), saved) in layers.enumerate().zip(tape).rev() {
             let Some(given) = dy.take() else { break };
             let wants = i > 0;
+            stage(machine)?;
             let made = layers::backward(
                 machine,
                 layer,
@@ -107,20 +110,24 @@ impl Training<'_> {
         state: &mut State<M::Share>,
         (x, target): (M::Share, &M::Share),
         (epoch, batch): (usize, usize),
+        stage: Stage<M>,
     ) -> Result<(), Error> {
-        let (z, tape) = self.forward(machine, &mut state.parameters, x, batch, Mode::Train)?;
+        let parameters = &mut state.parameters;
+        let (z, tape) = self.forward(machine, parameters, (x, batch), Mode::Train, stage)?;
+        stage(machine)?;
         let sizes = [batch, self.network.outputs()];
         let dz = self.loss.gradient(machine, self.fixed, &z, target, sizes)?;
-        let gradients = self.backward(machine, &state.parameters, tape, dz, batch)?;
+        let gradients = self.backward(machine, &state.parameters, tape, (dz, batch), stage)?;
         let rate = self.step_rate(epoch, batch);
         let moved = state.parameters.iter_mut().zip(&mut state.velocity);
         for (moved, gradient) in moved.zip(gradients) {
             if let Some(g) = gradient {
+                stage(machine)?;
                 let rate = (rate, batch);
                 self.sgd.update(machine, self.fixed, moved, &g, rate)?;
             }
         }
-        Ok(())
+        Ok(machine.settle()?)
     }
 
     /// The network's outputs for `batch` items.
@@ -130,9 +137,10 @@ impl Training<'_> {
         state: &State<M::Share>,
         x: M::Share,
         batch: usize,
+        stage: Stage<M>,
     ) -> Result<M::Share, Error> {
         let mut parameters = state.parameters.clone();
-        let (z, _) = self.forward(machine, &mut parameters, x, batch, Mode::Predict)?;
+        let (z, _) = self.forward(machine, &mut parameters, (x, batch), Mode::Predict, stage)?;
         Ok(z)
     }
 
@@ -144,17 +152,21 @@ impl Training<'_> {
         state: &State<M::Share>,
         (x, target): (M::Share, &M::Share),
         batch: usize,
+        stage: Stage<M>,
     ) -> Result<M::Share, Error> {
-        let z = self.predict(machine, state, x, batch)?;
+        let z = self.predict(machine, state, x, batch, stage)?;
+        stage(machine)?;
         let sizes = [batch, self.network.outputs()];
-        match self.loss {
-            Loss::CrossEntropy => hits(machine, &z, target, self.fixed, sizes),
+        let good = match self.loss {
+            Loss::CrossEntropy => hits(machine, &z, target, self.fixed, sizes)?,
             Loss::MeanSquaredError => {
                 let error = machine.sub(&z, target);
                 let again = Operand::Secret(error.clone());
                 let squares = machine.mul(&error, &again, self.fixed.fraction)?;
-                Ok(layers::row_sums(machine, &squares, sizes[0] * sizes[1], 1))
+                layers::row_sums(machine, &squares, sizes[0] * sizes[1], 1)
             }
-        }
+        };
+        machine.settle()?;
+        Ok(good)
     }
 }

@@ -10,7 +10,7 @@ use tacit_protocols::machine::{Audience, Call, Machine};
 use tacit_protocols::mixed::lowered;
 use tacit_train::{
     Error, Fixed, LayerSpec, Loss, Network, Order, Recorder, Reference, Sgd, State, Training,
-    calls_of, uniform,
+    stages_of, uniform,
 };
 
 const BATCH: usize = 6;
@@ -147,7 +147,8 @@ fn train<M: Machine>(
     for _ in 0..steps {
         let calls = lowered(&calls, machine.cost_model())?;
         machine.prepare(&calls)?;
-        training.step(machine, &mut state, (x.clone(), &target), (0, BATCH))?;
+        let pair = (x.clone(), &target);
+        training.step(machine, &mut state, pair, (0, BATCH), &mut |_| Ok(()))?;
     }
     let open = |p: &M::Share| {
         let opened = machine.reveal(p, Audience::All)?;
@@ -170,10 +171,12 @@ fn step_calls(training: &Training) -> Result<Vec<Call>, Error> {
         BATCH * training.network.inputs(),
         training.network.outputs(),
     );
-    calls_of(training.fixed.bits, |machine: &mut Recorder| {
+    let stages = stages_of(training.fixed.bits, |machine: &mut Recorder, stage| {
         let mut state = recorded(training);
-        training.step(machine, &mut state, (items, &(BATCH * classes)), (0, BATCH))
-    })
+        let pair = (items, &(BATCH * classes));
+        training.step(machine, &mut state, pair, (0, BATCH), stage)
+    })?;
+    Ok(stages.concat())
 }
 
 fn training<'a>(network: &'a Network, sgd: &'a Sgd, loss: Loss) -> Training<'a> {
@@ -347,7 +350,8 @@ fn a_small_network_learns() {
     };
     let (x, target) = (share(&mut machine, &x), share(&mut machine, &target));
     let right = |machine: &mut Clear<u64>, state: &State<_>| {
-        let hits = training.evaluate(machine, state, (x.clone(), &target), 60);
+        let pair = (x.clone(), &target);
+        let hits = training.evaluate(machine, state, pair, 60, &mut |_| Ok(()));
         machine
             .reveal(&hits.expect("evaluates"), Audience::All)
             .expect("opens")
@@ -368,7 +372,8 @@ fn a_small_network_learns() {
             };
             let batch = machine.gather(&x, &spread(2));
             let wanted = machine.gather(&target, &spread(3));
-            let step = training.step(&mut machine, &mut state, (batch, &wanted), (epoch, n));
+            let pair = (batch, &wanted);
+            let step = training.step(&mut machine, &mut state, pair, (epoch, n), &mut |_| Ok(()));
             step.expect("steps");
         }
     }

@@ -146,6 +146,10 @@ impl<R: Ring> Machine for Falcon<R> {
         Ok(())
     }
 
+    fn settle(&mut self) -> Result<(), Error> {
+        self.verify_waiting()
+    }
+
     fn input(
         &mut self,
         owner: usize,

@@ -56,7 +56,7 @@ impl<R: Ring> Falcon<R> {
         for wants in demand::batches(calls, security) {
             self.preprocess_batch(&wants)?;
             // What is online built on this material must not depend on errors in it.
-            self.settle()?;
+            self.verify_waiting()?;
         }
         Ok(())
     }

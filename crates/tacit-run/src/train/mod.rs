@@ -4,6 +4,7 @@ mod checkpoint;
 mod config;
 mod items;
 mod options;
+mod portions;
 mod program;
 mod report;
 

@@ -1,17 +1,18 @@
 //! The program that every party of a training runs.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::time::Instant;
 
 use tacit_net::Phase;
 use tacit_protocols::machine::{Audience, Call, Machine};
-use tacit_protocols::mixed::lowered;
-use tacit_train::{Loss, Order, State, Training, calls_of};
+use tacit_train::{Loss, Order, State, Training, stages_of};
 
 use super::checkpoint::{Keeper, Position};
 use super::items::Items;
+use super::portions::Portions;
 use super::{Dataset, EpochReport, Material, TrainOptions};
-use crate::job::{Observer, level};
+use crate::job::Observer;
 use crate::registry::Program;
 use crate::totals::{Metered, Totals, exchange};
 use crate::{Error, Progress};
@@ -81,15 +82,10 @@ impl Program for Job<'_> {
                 if position.done == self.last(&order) {
                     break;
                 }
-                let calls = self.step_calls(&mut known, epoch, items.len())?;
-                seconds.push(self.step(
-                    machine,
-                    &mut state,
-                    &train,
-                    (epoch, &items),
-                    &calls,
-                    &position,
-                )?);
+                let demand = self.step_demand(machine, &mut known, epoch, items.len())?;
+                let items = (epoch, items.as_slice());
+                let took = self.step(machine, &mut state, &train, items, &demand, &position)?;
+                seconds.push(took);
                 position.done += 1;
                 if position.done.is_multiple_of(order.batches()) {
                     let mut report = self.try_out(machine, &state, &test)?;
@@ -253,29 +249,40 @@ impl Job<'_> {
         })
     }
 
-    /// The calls of a step on `n` items of an epoch, which are the same for all its mini-batches.
-    fn step_calls(
+    /// What a step on `n` items of an epoch demands, the same for all its mini-batches.
+    fn step_demand<M: Machine>(
         &self,
-        known: &mut HashMap<(usize, usize), Vec<Call>>,
+        machine: &mut M,
+        known: &mut HashMap<(usize, usize), Rc<Portions>>,
         epoch: usize,
         n: usize,
-    ) -> Result<Vec<Call>, Error> {
-        if let Some(calls) = known.get(&(epoch, n)) {
-            return Ok(calls.clone());
+    ) -> Result<Rc<Portions>, Error> {
+        if let Some(demand) = known.get(&(epoch, n)) {
+            return Ok(demand.clone());
         }
-        let network = self.training.network;
-        let lens = network.parameters().into_iter().map(|p| p.len);
-        let mut state = State {
+        let (network, mut state) = (self.training.network, self.recorded());
+        let stages = stages_of(self.training.fixed.bits, |recorder, stage| {
+            let pair = (n * network.inputs(), &(n * network.outputs()));
+            self.training
+                .step(recorder, &mut state, pair, (epoch, n), stage)
+        })?;
+        let demand = Rc::new(demand(machine, &stages)?);
+        known.insert((epoch, n), demand.clone());
+        Ok(demand)
+    }
+
+    /// A state for a machine that lists calls.
+    fn recorded(&self) -> State<usize> {
+        let lens = self
+            .training
+            .network
+            .parameters()
+            .into_iter()
+            .map(|p| p.len);
+        State {
             parameters: lens.clone().collect(),
             velocity: lens.collect(),
-        };
-        let calls = calls_of(self.training.fixed.bits, |machine| {
-            let (x, target) = (n * network.inputs(), n * network.outputs());
-            self.training
-                .step(machine, &mut state, (x, &target), (epoch, n))
-        })?;
-        known.insert((epoch, n), calls.clone());
-        Ok(calls)
+        }
     }
 
     /// One mini-batch; its seconds, offline and online.
@@ -285,20 +292,20 @@ impl Job<'_> {
         state: &mut State<M::Share>,
         train: &Pairs<M::Share>,
         (epoch, items): (usize, &[u32]),
-        calls: &[Call],
+        demand: &Portions,
         position: &Position,
     ) -> Result<[f64; 2], Error> {
         let phases = [Phase::Offline, Phase::Online];
         let before = phases.map(|phase| Metered::phase(machine.party(), phase).seconds);
         let traffic = phases.map(|phase| Metered::phase(machine.party(), phase).bytes);
-        self.tell("offline", position, traffic.iter().sum())?;
-        prepare(machine, calls)?;
-        machine.party().set_layer("step");
-        self.tell("online", position, traffic.iter().sum())?;
+        self.tell("step", position, traffic.iter().sum())?;
+        let (training, mut ahead) = (self.training, demand.begin("step"));
         let x = train.x.pick(machine, items);
         let target = train.target.pick(machine, items);
-        self.training
-            .step(machine, state, (x, &target), (epoch, items.len()))?;
+        let sizes = (epoch, items.len());
+        training.step(machine, state, (x, &target), sizes, &mut |machine| {
+            Ok(ahead.stage(machine)?)
+        })?;
         machine.party().set_phase(Phase::Setup);
         let after = phases.map(|phase| Metered::phase(machine.party(), phase).seconds);
         Ok([after[0] - before[0], after[1] - before[1]])
@@ -321,14 +328,18 @@ impl Job<'_> {
                 .map(|i| i as u32)
                 .collect();
             let n = numbers.len();
-            let calls = self.trial_calls(n)?;
-            prepare(machine, &calls)?;
-            machine.party().set_layer("evaluation");
+            let demand = self.trial_demand(machine, n)?;
+            let mut ahead = demand.begin("evaluation");
             let (x, target) = (
                 test.x.pick(machine, &numbers),
                 test.target.pick(machine, &numbers),
             );
-            let part = self.training.evaluate(machine, state, (x, &target), n)?;
+            let pair = (x, &target);
+            let part = self
+                .training
+                .evaluate(machine, state, pair, n, &mut |machine| {
+                    Ok(ahead.stage(machine)?)
+                })?;
             sum = Some(match sum {
                 Some(sum) => machine.add(&sum, &part),
                 None => part,
@@ -348,19 +359,15 @@ impl Job<'_> {
         Ok(report)
     }
 
-    fn trial_calls(&self, n: usize) -> Result<Vec<Call>, Error> {
-        let network = self.training.network;
-        let lens = network.parameters().into_iter().map(|p| p.len);
-        let state = State {
-            parameters: lens.clone().collect(),
-            velocity: lens.collect(),
-        };
-        Ok(calls_of(self.training.fixed.bits, |machine| {
-            let (x, target) = (n * network.inputs(), n * network.outputs());
+    fn trial_demand<M: Machine>(&self, machine: &mut M, n: usize) -> Result<Portions, Error> {
+        let (network, state) = (self.training.network, self.recorded());
+        let stages = stages_of(self.training.fixed.bits, |recorder, stage| {
+            let pair = (n * network.inputs(), &(n * network.outputs()));
             self.training
-                .evaluate(machine, &state, (x, &target), n)
+                .evaluate(recorder, &state, pair, n, stage)
                 .map(drop)
-        })?)
+        })?;
+        demand(machine, &stages)
     }
 
     /// The weights, to the receiver alone.
@@ -403,14 +410,9 @@ impl Job<'_> {
     }
 }
 
-/// Makes the correlated randomness of calls; afterwards it is the online phase.
-fn prepare<M: Machine>(machine: &mut M, calls: &[Call]) -> Result<(), Error> {
-    let calls = lowered(calls, machine.cost_model())?;
-    level(machine.party())?;
-    machine.prepare(&calls)?;
-    level(machine.party())?;
-    machine.party().set_phase(Phase::Online);
-    Ok(())
+fn demand<M: Machine>(machine: &mut M, stages: &[Vec<Call>]) -> Result<Portions, Error> {
+    let parties = machine.party().parties();
+    Portions::new(stages, machine.cost_model(), parties)
 }
 
 fn keep<M: Machine>(

@@ -2,8 +2,11 @@
 
 use super::{DEGREE, Galois};
 use crate::extension::Extension;
-use crate::patches::patch_matrix;
+use crate::patches::Patches;
 use crate::{Conv2d, MatMul, Ring, matmul_acc};
+
+/// Elements of patches that are stored at once.
+const BLOCK: usize = 1 << 17;
 
 /// The points as the columns of a matrix of bits, a row of `DEGREE` for each.
 fn rows_of<R: Ring>(points: &[Galois<R>]) -> Vec<R> {
@@ -64,14 +67,19 @@ pub fn filters<R: Ring>(a: &[Galois<R>], w: &[R], shape: &Conv2d) -> Vec<Galois<
 /// times its point of `b`.
 pub fn patches<R: Ring>(b: &[Galois<R>], x: &[R], shape: &Conv2d) -> Vec<Galois<R>> {
     assert!(x.len() == shape.input_len());
-    let taps = shape.weight_len() / shape.filters;
+    let (taps, channels) = (
+        shape.weight_len() / shape.filters,
+        shape.channels / shape.groups,
+    );
+    // Some taps at a time: the patches of all are many times the image.
+    let each = (BLOCK / b.len().max(1)).max(1);
     let mut out = Vec::with_capacity(shape.groups * taps);
     for group in 0..shape.groups {
-        // Few taps at a time: the patches of all are many times the image.
-        for first in (0..taps).step_by(16) {
-            let some = first..taps.min(first + 16);
+        let patches = Patches::new(x, shape, group * channels, channels);
+        for first in (0..taps).step_by(each) {
+            let some = first..taps.min(first + each);
             let rows = some.len();
-            out.extend(row_sums(b, &patch_matrix(x, shape, group, some), rows));
+            out.extend(row_sums(b, &patches.rows(some), rows));
         }
     }
     out

@@ -140,18 +140,21 @@ impl Waiting {
     }
 }
 
-/// The calls with the checkpoints of the machine: before each result is given out, and where more
-/// than [`LIMIT`] elements wait.
+/// The calls with the checkpoints of the machine: before each result is given out, where more than
+/// [`LIMIT`] elements wait, and where the calls have one.
 pub(in crate::falcon) fn checked(calls: Vec<Call>) -> Vec<Call> {
     let mut all = Vec::with_capacity(calls.len());
     let mut waiting = Waiting::default();
     for call in calls {
         match call {
-            Call::Verify { .. } => continue,
-            Call::Reveal { .. } if waiting.dirty => all.push(waiting.verify()),
+            Call::Verify { .. } | Call::Reveal { .. } if waiting.dirty => {
+                all.push(waiting.verify())
+            }
             _ => waiting.add(&call),
         }
-        all.push(call);
+        if !matches!(call, Call::Verify { .. }) {
+            all.push(call);
+        }
         if waiting.elements > LIMIT {
             all.push(waiting.verify());
         }

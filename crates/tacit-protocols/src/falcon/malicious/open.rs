@@ -178,7 +178,7 @@ impl<R: Ring> Falcon<R> {
         x: &Rss<Vec<R>>,
         to: Audience,
     ) -> Result<Option<Vec<i64>>, Error> {
-        self.settle()?;
+        self.verify_waiting()?;
         let hears = |party| to == Audience::All || to == Audience::One(party);
         let rss = &mut self.rss;
         let (me, prev, next) = (rss.party.id(), rss.prev_party(), rss.next_party());

@@ -52,7 +52,7 @@ struct Proofs {
 
 impl<R: Ring> Falcon<R> {
     /// Verifies all that waits, if there is anything.
-    pub(in crate::falcon) fn settle(&mut self) -> Result<(), Error> {
+    pub(in crate::falcon) fn verify_waiting(&mut self) -> Result<(), Error> {
         let Falcon { rss, checks, .. } = self;
         match checks {
             Some(checks) if checks.dirty => checks.verify_all(rss),
@@ -63,7 +63,7 @@ impl<R: Ring> Falcon<R> {
     /// The same if more than [`LIMIT`] elements of ring products wait.
     pub(in crate::falcon) fn settle_many(&mut self) -> Result<(), Error> {
         match &self.checks {
-            Some(checks) if checks.waiting > LIMIT => self.settle(),
+            Some(checks) if checks.waiting > LIMIT => self.verify_waiting(),
             _ => Ok(()),
         }
     }
