@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-sirnn accuracy analyze-truncation clean
+.PHONY: help demo test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-sirnn accuracy training tampering analyze-truncation clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -23,7 +23,7 @@ test-python: $(VENV)/.test
 	$(BIN)/python -m pytest
 
 test-long: ## the same claims about signs and truncations on ten times as many values (minutes)
-	cargo test --release --workspace --exclude tacit-py --test protocols -- --ignored
+	cargo test --release --workspace --exclude tacit-py --test protocols -- --ignored --skip tampering
 
 lint: $(VENV)/.lint ## check formatting and lints, warnings denied
 	cargo fmt --check
@@ -52,6 +52,9 @@ accuracy: $(VENV)/.test ## predict whole test sets (long); fills docs/results.md
 
 training: $(VENV)/.test ## train networks on MNIST privately and in float32 (long); fills docs/results.md
 	$(BIN)/python scripts/training.py
+
+tampering: $(VENV)/.test ## change every message of whole programs (long); fills docs/results.md
+	$(BIN)/python scripts/tampering.py
 
 analyze-truncation: $(VENV)/.test ## what ABY3's truncation does to real models; fills docs/results.md
 	$(BIN)/python scripts/analyze_truncation.py

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use tacit_net::testing::tampering::{Extent, Tampered};
 use tacit_net::testing::{Envelope, Fate, Recorder, Seen, mesh_with, run};
 use tacit_net::{NetError, Party};
 
@@ -158,4 +159,29 @@ fn a_cut_link_is_seen_at_both_ends() {
         matches!(outcomes[1], Err(NetError::PeerLost { party: 0, .. })),
         "{outcomes:?}"
     );
+}
+
+/// Of what nobody checks three of six changes give a wrong answer; the others end in an error, of a
+/// message that is missing, empty or of another step.
+#[test]
+fn every_change_of_every_message_is_judged() {
+    let honest: Vec<_> = (outcomes(PATIENT, |_| Fate::Deliver).into_iter())
+        .map(|outcome| outcome.expect("nothing is changed"))
+        .collect();
+    let tampered = Tampered {
+        parties: 3,
+        chosen: &["reshare"],
+        program: |mut party: Party| program(&mut party),
+    };
+    for (extent, runs) in [(Extent::Sample, 6), (Extent::Ends, 36), (Extent::All, 36)] {
+        let totals = tampered.tamper(extent, |answer| honest.contains(answer));
+        let half = runs / 2;
+        assert_eq!((totals.messages, totals.runs), (6, runs), "{totals}");
+        assert_eq!(
+            (totals.wrong.len(), totals.aborts),
+            (half, half),
+            "{totals}"
+        );
+        assert_eq!(totals.unnoticed, totals.wrong, "{totals}");
+    }
 }

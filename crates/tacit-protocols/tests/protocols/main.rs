@@ -9,4 +9,3 @@ mod histograms;
 mod math;
 mod mixed;
 mod shamir;
-mod tampering;

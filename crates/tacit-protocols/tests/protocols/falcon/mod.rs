@@ -3,6 +3,7 @@
 mod faults;
 mod malicious;
 mod privacy;
+mod tampering;
 mod truncation;
 
 use crate::common::{FalconOver, falcon_over, noise, run};

@@ -1,0 +1,266 @@
+//! Falcon against a party that changes what it sends: no honest party is given a wrong answer.
+//!
+//! A sample of the messages here; every one in the ignored tests, which `make tampering` runs.
+
+use crate::common::{FalconOver, Subject, falcon_over, malicious_over};
+use tacit_algebra::Ring;
+use tacit_net::Party;
+use tacit_net::testing::tampering::{Extent, Tampered, Totals};
+use tacit_protocols::Error;
+use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
+use tacit_protocols::machine::{
+    Audience, Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand,
+};
+use tacit_protocols::math::{BatchNorm, Channels, Division, Format, Span, Statistics};
+
+/// The step in which an owner says what its input is: whatever it sends is one.
+const CHOSEN: [&str; 1] = ["rss input"];
+
+type Share<R> = <Falcon<R> as Machine>::Share;
+
+/// A subject with how much of a program is changed.
+type Trial<'a, R> = (&'a FalconOver<R>, Extent);
+
+/// Shares `x` by party 0 and opens what `op` makes of it to all.
+fn tampered<R: Ring>(
+    (subject, extent): Trial<R>,
+    calls: &[Call],
+    x: &[i64],
+    op: impl Fn(&mut Falcon<R>, &Share<R>) -> Result<Share<R>, Error> + Sync,
+    right: impl Fn(&[i64]) -> bool + Sync,
+) -> Totals {
+    let program = |party: Party| {
+        let mut machine = subject.machine(party)?;
+        machine.prepare(calls)?;
+        let own = (machine.party().id() == 0).then_some(x);
+        let share = machine.input(0, x.len(), own)?;
+        let y = op(&mut machine, &share)?;
+        machine.reveal(&y, Audience::All)
+    };
+    let tampered = Tampered {
+        parties: PARTIES,
+        chosen: &CHOSEN,
+        program,
+    };
+    tampered.tamper(extent, |answer| {
+        right(answer.as_deref().unwrap_or_default())
+    })
+}
+
+const X: [i64; 3] = [5, -7, 0];
+
+fn relu<R: Ring>(trial: Trial<R>) -> Totals {
+    let relu = |machine: &mut Falcon<R>, x: &Share<R>| machine.relu(x, KeyBits::ALL);
+    tampered(trial, &[Call::relu(3)], &X, relu, |y| y == [5, 0, 0])
+}
+
+fn truncation<R: Ring>(trial: Trial<R>) -> Totals {
+    let calls = [Call::Truncate { n: 3, trunc: 2 }];
+    let near = |y: &[i64]| {
+        let errors = y.iter().zip(X).map(|(y, x)| y - (x >> 2));
+        y.len() == 3 && errors.into_iter().all(|e| (0..=1).contains(&e))
+    };
+    tampered(trial, &calls, &X, |machine, x| machine.truncate(x, 2), near)
+}
+
+fn select<R: Ring>(trial: Trial<R>) -> Totals {
+    let calls = [Call::drelu(3), Call::Select { n: 3 }];
+    let select = |machine: &mut Falcon<R>, x: &Share<R>| {
+        let bit = machine.drelu(x, KeyBits::ALL)?;
+        let minus = machine.scale(x, -1);
+        machine.select(&bit, &minus, x)
+    };
+    tampered(trial, &calls, &X, select, |y| y == [5, 7, 0])
+}
+
+fn maxpool<R: Ring>(trial: Trial<R>) -> Totals {
+    let maxpool = |machine: &mut Falcon<R>, x: &Share<R>| machine.maxpool(x, 1, 3, KeyBits::ALL);
+    tampered(trial, &[Call::maxpool(1, 3)], &X, maxpool, |y| y == [5])
+}
+
+/// A matrix product, a convolution and an element-wise product, all verified at the end.
+fn linear<R: Ring>(trial: Trial<R>) -> Totals {
+    let shape = MatMul { m: 2, k: 2, n: 1 };
+    let conv = Conv2d {
+        batch: 1,
+        channels: 1,
+        height: 2,
+        width: 2,
+        filters: 1,
+        kernel: [2, 1],
+        stride: [1, 1],
+        pad: [0; 4],
+        dilation: [1, 1],
+        groups: 1,
+    };
+    let product = |map| Call::Product {
+        map,
+        fixed: None,
+        known_to: None,
+        trunc: 0,
+    };
+    let calls = [
+        Bilinear::MatMul(shape),
+        Bilinear::Conv2d(conv),
+        Bilinear::Elementwise(4),
+    ];
+    tampered(
+        trial,
+        &calls.map(product),
+        &[1, -2, 3, 4],
+        |machine, x| {
+            let w = machine.slice(x, 0..2);
+            let y = machine.matmul(x, &Operand::Secret(w.clone()), None, shape, 0)?;
+            let z = machine.conv2d(x, &Operand::Secret(w), None, &conv, 0)?;
+            let squares = machine.mul(x, &Operand::Secret(x.clone()), 0)?;
+            Ok(machine.concat(&[&y, &z, &squares]))
+        },
+        |y| y == [5, -5, -5, -10, 1, 4, 9, 16],
+    )
+}
+
+/// Two quotients and their divisors: of both signs and of different magnitudes.
+fn division<R: Ring>(trial: Trial<R>) -> Totals {
+    let format = Format::new(R::BITS, fraction::<R>()).expect("it fits");
+    let span = Span { low: -1, high: 2 };
+    let division = Division::new(format, span, 2).expect("a span that fits");
+    let (x, y, one) = ([2.5, -0.75], [0.75, 3.0], format.one());
+    let operands = x.into_iter().chain(y).map(|v| (v * one) as i64);
+    tampered(
+        trial,
+        &division.calls(2),
+        &operands.collect::<Vec<_>>(),
+        |machine, operands| {
+            let (x, y) = (machine.slice(operands, 0..2), machine.slice(operands, 2..4));
+            division.apply(machine, &x, &y)
+        },
+        |got| {
+            let near = |i: usize| {
+                (got[i] as f64 - x[i] / y[i] * one).abs() <= division.tolerance(x[i], y[i])
+            };
+            got.len() == 2 && near(0) && near(1)
+        },
+    )
+}
+
+/// Two elements of a channel, everything secret.
+fn batch_norm<R: Ring>(trial: Trial<R>) -> Totals {
+    let format = Format::new(R::BITS, fraction::<R>()).expect("it fits");
+    let span = Span { low: -1, high: 2 };
+    let norm = BatchNorm::new(format, 1.0 / 64.0, span, 2).expect("a span that fits");
+    let shape = Channels {
+        batch: 1,
+        channels: 1,
+        plane: 2,
+    };
+    let (x, [mean, variance, gamma, beta], one) =
+        ([1.5, -2.0], [0.25, 2.5, 0.5, -1.0], format.one());
+    let operands = x.into_iter().chain([mean, variance, gamma, beta]);
+    let operands: Vec<i64> = operands.map(|v| (v * one) as i64).collect();
+    tampered(
+        trial,
+        &norm.calls(shape),
+        &operands,
+        |machine, operands| {
+            let x = machine.slice(operands, 0..2);
+            let [mean, variance, gamma, beta] =
+                [2, 3, 4, 5].map(|i| machine.slice(operands, i..i + 1));
+            let of = Statistics {
+                mean,
+                variance,
+                gamma,
+                beta,
+            };
+            norm.apply(machine, &x, shape, &of)
+        },
+        |got| {
+            let near = |(&got, x): (&i64, f64)| {
+                let normal = (x - mean) / (variance + 1.0 / 64.0).sqrt() * gamma + beta;
+                (got as f64 - normal * one).abs() <= norm.tolerance(x - mean, gamma, variance)
+            };
+            got.len() == 2 && got.iter().zip(x).all(near)
+        },
+    )
+}
+
+/// Fraction bits that suit a ring.
+fn fraction<R: Ring>() -> u32 {
+    if R::BITS == 64 { 16 } else { 10 }
+}
+
+fn over_8_bits(extent: Extent) {
+    let subject = malicious_over::<u8>();
+    let trial = (&subject, extent);
+    relu(trial).assert_caught("relu, 8 bits");
+    truncation(trial).assert_caught("truncation, 8 bits");
+    select(trial).assert_caught("select, 8 bits");
+    maxpool(trial).assert_caught("maxpool, 8 bits");
+    linear(trial).assert_caught("linear layers, 8 bits");
+}
+
+fn over_32_bits(extent: Extent) {
+    let subject = malicious_over::<u32>();
+    let trial = (&subject, extent);
+    relu(trial).assert_caught("relu, 32 bits");
+    select(trial).assert_caught("select, 32 bits");
+    let exact = FalconOver {
+        truncation: Truncation::Exact,
+        ..malicious_over::<u32>()
+    };
+    truncation((&exact, extent)).assert_caught("exact truncation, 32 bits");
+}
+
+fn with_narrow_signs(extent: Extent) {
+    let subject = FalconOver {
+        configure: Falcon::with_narrow_signs,
+        ..malicious_over::<u64>()
+    };
+    let trial = (&subject, extent);
+    relu(trial).assert_caught("relu, 64 bits with narrow signs");
+    linear(trial).assert_caught("linear layers, 64 bits");
+}
+
+fn functions(extent: Extent) {
+    let (narrow, wide) = (malicious_over::<u32>(), malicious_over::<u64>());
+    division((&narrow, extent)).assert_caught("division, 32 bits");
+    division((&wide, extent)).assert_caught("division, 64 bits");
+    batch_norm((&narrow, extent)).assert_caught("batch norm, 32 bits");
+    batch_norm((&wide, extent)).assert_caught("batch norm, 64 bits");
+}
+
+/// The harness bites: without checks there are wrong answers.
+fn semi_honest(extent: Extent) {
+    let subject = falcon_over::<u8>();
+    let trial = (&subject, extent);
+    relu(trial).assert_fooled("relu, 8 bits, semi-honest");
+    truncation(trial).assert_fooled("truncation, 8 bits, semi-honest");
+    select(trial).assert_fooled("select, 8 bits, semi-honest");
+    linear(trial).assert_fooled("linear layers, 8 bits, semi-honest");
+    let subject = falcon_over::<u32>();
+    division((&subject, extent)).assert_fooled("division, 32 bits, semi-honest");
+    batch_norm((&subject, extent)).assert_fooled("batch norm, 32 bits, semi-honest");
+}
+
+macro_rules! sampled_and_whole {
+    ($($program:ident)+) => {
+        $(#[test] fn $program() {
+            super::$program(Extent::Sample);
+        })+
+        mod every_message {
+            use super::*;
+            $(#[test] #[ignore = "minutes: make tampering"] fn $program() {
+                super::super::$program(Extent::All);
+            })+
+        }
+    };
+}
+
+mod changes_are_caught {
+    use super::*;
+    sampled_and_whole! { over_8_bits over_32_bits with_narrow_signs functions }
+}
+
+mod changes_are_not_caught {
+    use super::*;
+    sampled_and_whole! { semi_honest }
+}
