@@ -10,6 +10,7 @@
 //! |---|---|---|
 //! | `compare.rs` | `x >= y`, `x < y` | no selection |
 //! | `argmax.rs` | the largest value and its place | `ceil(log2 n)` of both |
+//! | `maxpool.rs` | the largest value and its derivative, the one-hot of its place | `ceil(log2 n)` of both and of a product |
 //! | `reciprocal.rs` | `1 / x` and `x / y` of a positive divisor | 6 or 7 products; one more to divide |
 //! | `rsqrt.rs` | `1 / sqrt(x)` | 9 or 11 products |
 //! | `functions.rs`, `piecewise.rs` | exp, sigmoid, tanh, erf by secret pieces of polynomials | 5 or 6 products |
@@ -39,6 +40,7 @@ mod batch_norm;
 mod compare;
 mod elementary;
 mod functions;
+mod maxpool;
 mod normal;
 mod piecewise;
 mod public;
@@ -51,6 +53,7 @@ pub use batch_norm::{BatchNorm, Channels, Statistics};
 pub use compare::{compare, compare_calls, less_than};
 pub use elementary::{Elementary, Kind};
 pub use functions::{erf, exp, sigmoid, tanh};
+pub use maxpool::{maxpool_with_derivative, maxpool_with_derivative_calls};
 pub use normal::Span;
 pub use piecewise::Piecewise;
 pub use public::error_function;

@@ -19,8 +19,7 @@ pub(super) struct Reached<S> {
 impl Steps {
     /// The calls of [`Steps::reached`].
     pub fn calls(&self, n: usize) -> [Call; 2] {
-        let n = n * self.0.len();
-        [Call::drelu(n), Call::Select { n }]
+        sign_calls(n * self.0.len(), KeyBits::ALL)
     }
 
     /// Compares every element with every threshold.
@@ -36,15 +35,29 @@ impl Steps {
         let elements = machine.gather(x, &index);
         let thresholds = machine.constant(&self.0.repeat(n));
         let excess = machine.sub(&elements, &thresholds);
-        let bits = machine.drelu(&excess, KeyBits::ALL)?;
-        let (zeros, ones) = (vec![0; n * levels], vec![1; n * levels]);
-        let (zeros, ones) = (machine.constant(&zeros), machine.constant(&ones));
         Ok(Reached {
-            bits: machine.select(&bits, &zeros, &ones)?,
+            bits: sign(machine, &excess, KeyBits::ALL)?,
             n,
             levels,
         })
     }
+}
+
+/// 1 where `x >= 0`, else 0, in the ring.
+pub(super) fn sign<M: Machine>(
+    machine: &mut M,
+    x: &M::Share,
+    keys: KeyBits,
+) -> Result<M::Share, Error> {
+    let n = machine.len(x);
+    let bits = machine.drelu(x, keys)?;
+    let (zeros, ones) = (machine.constant(&vec![0; n]), machine.constant(&vec![1; n]));
+    machine.select(&bits, &zeros, &ones)
+}
+
+/// The calls of [`sign`] for `n` elements.
+pub(super) fn sign_calls(n: usize, keys: KeyBits) -> [Call; 2] {
+    [Call::Drelu { n, keys }, Call::Select { n }]
 }
 
 impl<S: Clone> Reached<S> {

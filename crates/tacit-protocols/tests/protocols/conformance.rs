@@ -8,7 +8,9 @@ use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{
     Audience, Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand,
 };
-use tacit_protocols::math::{argmax, argmax_calls};
+use tacit_protocols::math::{
+    argmax, argmax_calls, maxpool_with_derivative, maxpool_with_derivative_calls,
+};
 use tacit_protocols::shamir::{Comparison, Opening};
 
 /// Runs a generic check on every subject, each in a test of its own.
@@ -85,6 +87,7 @@ on_every_subject! {
     truncations
     maxpools
     argmaxes
+    maxpools_with_derivatives
     openings
     local_operations
     saved_shares
@@ -366,6 +369,49 @@ fn argmaxes<S: Subject>(s: &S) {
             let place = usize::try_from(opened[windows + i]).expect("a place");
             let named = Some(x[place * windows + i]);
             assert_eq!((Some(opened[i]), named), (max, max), "{}", s.name());
+        }
+    }
+}
+
+/// Of a small ring all pairs whose difference has a sign; of every ring larger windows, in which
+/// values are few, so that many are equal.
+fn maxpools_with_derivatives<S: Subject>(s: &S) {
+    if s.modulus() <= 256 {
+        let half = 1i64 << (s.sign_bits() - 1);
+        let all = || -half..half;
+        let x = all().flat_map(|a| all().map(move |_| a));
+        let x: Vec<i64> = x.chain(all().flat_map(|_| all())).collect();
+        maxpool_with_its_derivative(s, x.len() / 2, 2, &x);
+    }
+    for size in [1, 3, 4, 7] {
+        let windows = 40;
+        let x = noise(size as u64, windows * size)
+            .into_iter()
+            .map(|v| v % 4);
+        maxpool_with_its_derivative(s, windows, size, &x.collect::<Vec<_>>());
+    }
+}
+
+fn maxpool_with_its_derivative<S: Subject>(s: &S, windows: usize, size: usize, x: &[i64]) {
+    let calls = maxpool_with_derivative_calls(windows, size, KeyBits::ALL);
+    let opened = apply(s, &calls, x, |machine, x| {
+        let [max, places] = maxpool_with_derivative(machine, x, windows, size, KeyBits::ALL)?;
+        Ok(machine.concat(&[&max, &places]))
+    });
+    for i in 0..windows {
+        let window: Vec<i64> = (0..size).map(|j| x[j * windows + i]).collect();
+        let max = window.iter().copied().max();
+        assert_eq!(Some(opened[i]), max, "{window:?}, {}", s.name());
+        // The earliest of equal values.
+        let first = window.iter().position(|&v| Some(v) == max);
+        for j in 0..size {
+            let place = opened[windows + j * windows + i];
+            assert_eq!(
+                place,
+                i64::from(Some(j) == first),
+                "{window:?}, {}",
+                s.name()
+            );
         }
     }
 }
