@@ -26,7 +26,7 @@ from .train import add_train
 
 OPERATIONS = (
     *("mult", "matmul", "conv", "trunc", "drelu", "relu", "maxpool"),
-    *("compare", "reciprocal", "exp", "sigmoid", "tanh", "rsqrt"),
+    *("compare", "reciprocal", "exp", "sigmoid", "tanh", "rsqrt", "pow", "division", "batchnorm"),
 )
 TRANSFERS = ("softspoken", "softspoken2", "softspoken8", "iknp", "silent")
 WHERE = (
@@ -108,6 +108,7 @@ def measure(args: argparse.Namespace) -> None:
             precision=args.precision,
             key_bits=args.key_bits,
             as_printed_insecure=args.as_printed_insecure,
+            paper_leakage=args.paper_leakage,
             timeout=args.timeout,
             repeat=args.repeat,
             progress=progress,
@@ -341,6 +342,12 @@ def parser() -> argparse.ArgumentParser:
         "--as-printed-insecure",
         action="store_true",
         help="bicoptor's signs as in its paper, which errs and leaks: for the cost only",
+    )
+    made.add_argument(
+        "--paper-leakage",
+        action="store_true",
+        help="falcon's pow, reciprocal and rsqrt as in its paper, which opens magnitudes: for the "
+        "cost only",
     )
     add_run_options(made)
     add_execution_options(made)

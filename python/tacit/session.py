@@ -189,6 +189,7 @@ def bench(
     precision: int | None = None,
     key_bits: str | None = None,
     as_printed_insecure: bool = False,
+    paper_leakage: bool = False,
     repeat: int = 5,
     progress: Progress | None = None,
     **where: Any,
@@ -203,8 +204,9 @@ def bench(
     ----------
     op
         `mult`, `trunc`, `drelu`, `relu`, `compare`, `reciprocal`, `exp`, `sigmoid`, `tanh`,
-        `rsqrt` (inverse square root): `n` elements; `matmul`: two `n` x `n` matrices; `conv`: `n`
-        images through LeNet's second convolution; `maxpool`: `n` windows of 2 x 2.
+        `rsqrt` (inverse square root), `pow` (the `e` of `2^e <= x < 2^(e+1)`), `division`: `n`
+        elements; `matmul`: two `n` x `n` matrices; `conv`: `n` images through LeNet's second
+        convolution; `maxpool`: `n` windows of 2 x 2; `batchnorm`: `n` channels of 8 x 8.
     n
         The operation's size.
     chunk
@@ -223,6 +225,9 @@ def bench(
     as_printed_insecure
         Of `bicoptor`: whether signs are taken as its paper prints it, which errs and leaks. For
         comparing the cost only; models never run so.
+    paper_leakage
+        Of `pow`, `reciprocal` and `rsqrt` in `falcon`: whether every party learns the magnitude of
+        every operand, as in its paper. For comparing the cost only; models never run so.
     repeat
         The number of runs.
     progress
@@ -240,6 +245,7 @@ def bench(
         precision=precision,
         key_bits=key_bits,
         as_printed_insecure=as_printed_insecure,
+        paper_leakage=paper_leakage,
         repeat=repeat,
         run=json.dumps(where),
         progress=progress,

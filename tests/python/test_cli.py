@@ -102,6 +102,15 @@ def test_bench_writes_a_report(tmp_path):
     assert report["online"]["rounds"] <= 9
 
 
+def test_bench_measures_the_paper_s_leakage_under_its_name_only(capsys):
+    line = ["bench", "pow", "--n", "100", "--repeat", "1"]
+    assert main(line) == 0
+    assert "magnitude" not in capsys.readouterr().out
+    assert main([*line, "--paper-leakage"]) == 0
+    assert "learns the magnitude" in " ".join(capsys.readouterr().out.split())
+    assert main([*line, "--paper-leakage", "--protocol", "shamir"]) == 2
+
+
 def test_bench_in_chunks(monkeypatch, capsys):
     """The bar names the chunk, and the report its size."""
     monkeypatch.setattr(console, "err", Console(stderr=True, force_terminal=True, width=100))

@@ -164,6 +164,7 @@ fn bench(
     precision: Option<u32>,
     key_bits: Option<&str>,
     as_printed_insecure: bool,
+    paper_leakage: bool,
     repeat: usize,
     run: &str,
     progress: Option<Callback>,
@@ -178,6 +179,7 @@ fn bench(
         precision,
         key_bits,
         as_printed_insecure,
+        paper_leakage,
         repeat,
     };
     let run = settings(run)?;

@@ -176,6 +176,14 @@ impl Protocol {
         Err(Error::setting("key bits", why))
     }
 
+    /// Refuses what Falcon's paper opens where the protocol is another.
+    pub(crate) fn check_paper_leakage(&self) -> Result<(), Error> {
+        match self.malicious {
+            Some(_) => Ok(()),
+            None => Err(self.without("paper's leakage")),
+        }
+    }
+
     /// Refuses a choice that this protocol does not offer.
     fn without(&self, what: &str) -> Error {
         let why = format!("{} has none to choose; leave it out", self.name);

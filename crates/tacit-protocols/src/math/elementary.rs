@@ -4,7 +4,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::{Format, Function, InverseSqrt, Piecewise, Reciprocal, Span, erf, exp, sigmoid, tanh};
+use super::{
+    Format, Function, InverseSqrt, Leakage, Piecewise, Power, Reciprocal, Span, erf, exp, sigmoid,
+    tanh,
+};
 use crate::Error;
 use crate::machine::{Call, Machine};
 
@@ -17,6 +20,8 @@ pub struct Elementary {
     pub kind: Kind,
     /// Bits that hold every argument, its sign included.
     pub bits: u32,
+    /// What becomes known of the arguments. No plan of a model has a name for anything but nothing.
+    pub leakage: Leakage,
 }
 
 /// The elementary functions. Of an argument outside the domain there is no meaningful result.
@@ -43,6 +48,11 @@ pub enum Kind {
         /// Where `x` lies.
         span: Span,
     },
+    /// The `e` of `2^e <= x < 2^(e+1)`.
+    Power {
+        /// Where `x` lies.
+        span: Span,
+    },
 }
 
 /// The algorithm of this folder.
@@ -50,6 +60,7 @@ enum Algorithm {
     Piecewise(Arc<Piecewise>),
     Reciprocal(Reciprocal),
     InverseSqrt(InverseSqrt),
+    Power(Power),
 }
 
 impl Elementary {
@@ -59,7 +70,15 @@ impl Elementary {
             format,
             kind,
             bits: format.bits(),
+            leakage: Leakage::Nothing,
         }
+    }
+
+    /// The same as Falcon's paper has it, where it leaks: of reciprocals, inverse square roots and
+    /// bounding powers. For measuring only.
+    pub fn with_paper_leakage(self) -> Self {
+        let leakage = Leakage::Magnitude;
+        Elementary { leakage, ..self }
     }
 
     /// The same of arguments that so many bits hold, or the format's if these are fewer.
@@ -79,6 +98,7 @@ impl Elementary {
             Algorithm::Piecewise(function) => function.calls(n),
             Algorithm::Reciprocal(function) => function.calls(n),
             Algorithm::InverseSqrt(function) => function.calls(n),
+            Algorithm::Power(function) => function.calls(n),
         })
     }
 
@@ -88,6 +108,7 @@ impl Elementary {
             Algorithm::Piecewise(function) => function.apply(machine, x),
             Algorithm::Reciprocal(function) => function.apply(machine, x),
             Algorithm::InverseSqrt(function) => function.apply(machine, x),
+            Algorithm::Power(function) => function.apply(machine, x),
         }
     }
 
@@ -98,15 +119,26 @@ impl Elementary {
             Algorithm::Piecewise(function) => function.tolerance(value),
             Algorithm::Reciprocal(function) => function.tolerance(value),
             Algorithm::InverseSqrt(function) => function.tolerance(value),
+            Algorithm::Power(function) => function.tolerance(value),
         })
     }
 
     fn algorithm(&self) -> Result<Algorithm, Error> {
-        Ok(match self.kind {
-            Kind::Reciprocal { span } => Algorithm::Reciprocal(Reciprocal::new(self.format, span)?),
-            Kind::InverseSqrt { span } => {
-                Algorithm::InverseSqrt(InverseSqrt::new(self.format, span)?)
+        let format = self.format;
+        Ok(match (self.kind, self.leakage) {
+            (Kind::Reciprocal { span }, Leakage::Nothing) => {
+                Algorithm::Reciprocal(Reciprocal::new(format, span)?)
             }
+            (Kind::Reciprocal { span }, Leakage::Magnitude) => {
+                Algorithm::Reciprocal(Reciprocal::with_paper_leakage(format, span)?)
+            }
+            (Kind::InverseSqrt { span }, Leakage::Nothing) => {
+                Algorithm::InverseSqrt(InverseSqrt::new(format, span)?)
+            }
+            (Kind::InverseSqrt { span }, Leakage::Magnitude) => {
+                Algorithm::InverseSqrt(InverseSqrt::with_paper_leakage(format, span)?)
+            }
+            (Kind::Power { span }, leakage) => Algorithm::Power(Power::new(format, span, leakage)?),
             _ => Algorithm::Piecewise(self.piecewise()?),
         })
     }

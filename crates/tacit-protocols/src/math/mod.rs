@@ -4,13 +4,15 @@
 //! works and within which error. It lists its [`Call`]s for any number of elements, so that their
 //! material can be demanded and their cost declared: hops and bytes are the sum of the calls.
 //! Nothing about a secret is opened, its magnitude included, and no secret decides which calls are
-//! made.
+//! made. Falcon's paper opens magnitudes; its way is kept for measuring, under the name of
+//! [`Leakage::Magnitude`].
 //!
 //! | file | what | hops beside a comparison and a selection |
 //! |---|---|---|
 //! | `compare.rs` | `x >= y`, `x < y` | no selection |
 //! | `argmax.rs` | the largest value and its place | `ceil(log2 n)` of both |
 //! | `maxpool.rs` | the largest value and its derivative, the one-hot of its place | `ceil(log2 n)` of both and of a product |
+//! | `power.rs` | the `e` of `2^e <= x < 2^(e+1)` | none |
 //! | `reciprocal.rs` | `1 / x` and `x / y` of a positive divisor | 6 or 7 products; one more to divide |
 //! | `rsqrt.rs` | `1 / sqrt(x)` | 9 or 11 products |
 //! | `functions.rs`, `piecewise.rs` | exp, sigmoid, tanh, erf by secret pieces of polynomials | 5 or 6 products |
@@ -43,6 +45,7 @@ mod functions;
 mod maxpool;
 mod normal;
 mod piecewise;
+mod power;
 mod public;
 mod reciprocal;
 mod rsqrt;
@@ -56,6 +59,7 @@ pub use functions::{erf, exp, sigmoid, tanh};
 pub use maxpool::{maxpool_with_derivative, maxpool_with_derivative_calls};
 pub use normal::Span;
 pub use piecewise::Piecewise;
+pub use power::{Leakage, Power};
 pub use public::error_function;
 pub use reciprocal::{Division, Reciprocal};
 pub use rsqrt::InverseSqrt;

@@ -4,15 +4,20 @@
 //! `1 / v = y (1 + e) (1 + e^2) (1 + e^4) ...`: the next factor and the next square are one
 //! product. Where `f` is 12 of 32 bits, three factors are left with an error of `2^-17`; else four
 //! with one of `2^-34`.
+//!
+//! With the paper's leakage this is its Algorithm 6 at a fixed precision inside (spec section 7): `v`
+//! in `[1/2, 1)`, `y = 2.9142 - 2 v`, and one factor less for errors of `2^-14` and `2^-28`.
 
 use super::normal::{Normal, Powers};
-use super::{Format, Function, ROUNDING, Span, constant_minus, exp2, fixed};
+use super::{Format, Function, Leakage, ROUNDING, Span, constant_minus, exp2, fixed};
 use crate::Error;
 use crate::machine::{Call, Machine, Operand};
 
-/// The first approximation is `START - SLOPE v`.
-const START: f64 = 3.836;
-const SLOPE: i64 = 3;
+/// The first approximation is `start - slope v`: on `[1/4, 1)` and, in the paper, on `[1/2, 1)`.
+const LINE: (f64, i64) = (3.836, 3);
+const PAPERS_LINE: (f64, i64) = (2.9142, 2);
+/// The powers of two of an interval, and the bits by which a reciprocal changes from one to the next.
+const WIDTH: u32 = 2;
 /// Inner fraction bits up to which three factors are enough.
 const THREE_FACTORS: u32 = 16;
 /// The largest relative error inside, in units of the last place: 9 of the errors of `e`, 8 of
@@ -37,15 +42,29 @@ pub struct Reciprocal {
 impl Reciprocal {
     /// The reciprocal of numbers in `span`.
     pub fn new(format: Format, span: Span) -> Result<Self, Error> {
-        Self::with_result(format, span, format.fraction)
+        Self::with_result(format, span, format.fraction, Leakage::Nothing)
+    }
+
+    /// The paper's, which opens the bounding power of every divisor. For measuring only.
+    pub fn with_paper_leakage(format: Format, span: Span) -> Result<Self, Error> {
+        Self::with_result(format, span, format.fraction, Leakage::Magnitude)
     }
 
     /// The same with `result` fraction bits in the result.
-    fn with_result(format: Format, span: Span, result: u32) -> Result<Self, Error> {
-        let normal = Normal::new(format, span, 2)?;
+    fn with_result(
+        format: Format,
+        span: Span,
+        result: u32,
+        leakage: Leakage,
+    ) -> Result<Self, Error> {
+        let width = match leakage {
+            Leakage::Nothing => WIDTH,
+            Leakage::Magnitude => 1,
+        };
+        let normal = Normal::new(format, span, [width; 2], leakage)?;
         let inner = normal.inner as i32;
         let back = normal.powers(|top| (format.fraction + result) as i32 - inner - top);
-        if !back.fit(format, normal.inner + 2) {
+        if !back.fit(format, normal.inner + width) {
             return Err(Error::Invalid(format!(
                 "reciprocals from 2^{} to 2^{} with {result} fraction bits do not fit {} bits",
                 -span.high, -span.low, format.bits
@@ -60,18 +79,26 @@ impl Reciprocal {
     }
 
     fn factors(&self) -> u32 {
-        if self.normal.inner <= THREE_FACTORS {
+        let factors = if self.normal.inner <= THREE_FACTORS {
             3
         } else {
             4
+        };
+        match self.normal.leakage {
+            Leakage::Nothing => factors,
+            Leakage::Magnitude => factors - 1,
         }
     }
 
     /// `1 / v` of a normalised `v`.
     fn iterate<M: Machine>(&self, machine: &mut M, v: &M::Share) -> Result<M::Share, Error> {
         let (n, inner) = (machine.len(v), self.normal.inner);
-        let slope = machine.scale(v, SLOPE);
-        let mut y = constant_minus(machine, fixed(START, inner), &slope);
+        let (start, slope) = match self.normal.leakage {
+            Leakage::Nothing => LINE,
+            Leakage::Magnitude => PAPERS_LINE,
+        };
+        let falling = machine.scale(v, slope);
+        let mut y = constant_minus(machine, fixed(start, inner), &falling);
         let product = machine.mul(v, &Operand::Secret(y.clone()), inner)?;
         let mut e = constant_minus(machine, 1 << inner, &product);
         for _ in 1..self.factors() {
@@ -94,15 +121,16 @@ impl Function for Reciprocal {
         let mut calls = self.normal.calls(n);
         calls.push(single);
         calls.extend((1..self.factors()).map(|_| double));
-        calls.extend([single, self.back.call(n)]);
+        calls.push(single);
+        calls.extend(self.back.call(n, self.normal.leakage));
         calls
     }
 
     fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
         self.format.check(machine)?;
-        let (reached, v) = self.normal.apply(machine, x)?;
+        let (intervals, v) = self.normal.apply(machine, x)?;
         let y = self.iterate(machine, &v)?;
-        self.back.scale(machine, &reached, &y)
+        self.back.scale(machine, &intervals, &y)
     }
 
     fn tolerance(&self, value: f64) -> f64 {
@@ -127,7 +155,7 @@ impl Division {
         let (room, fraction) = (format.room() as i32, format.fraction as i32);
         // An interval reaches one binade below the span where the span's width is odd.
         let largest = room - 1 + span.low;
-        let inner = Normal::new(format, span, 2)?.inner as i32;
+        let inner = Normal::new(format, span, [WIDTH; 2], Leakage::Nothing)?.inner as i32;
         let bits = (room - fraction - quotient).min(largest).min(inner);
         if bits < fraction {
             return Err(Error::Invalid(format!(
@@ -137,7 +165,7 @@ impl Division {
         }
         Ok(Division {
             format,
-            reciprocal: Reciprocal::with_result(format, span, bits as u32)?,
+            reciprocal: Reciprocal::with_result(format, span, bits as u32, Leakage::Nothing)?,
         })
     }
 

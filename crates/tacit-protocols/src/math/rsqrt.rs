@@ -3,9 +3,14 @@
 //! With `v` in `[1/4, 1)`, `y = 2.018 - v` is within 12 % of `1 / sqrt(v)`, and `x = v y` within
 //! as much of `sqrt(v)`. The step `r = (1 - x y) / 2`, `x += x r`, `y += y r` squares the error and
 //! takes two products one after the other. After three steps `2^-20` is left, after four `2^-40`.
+//!
+//! With the paper's leakage this is its Algorithm 7, mended (spec section 7): a first approximation
+//! from the opened power `a` of `v`, `2^-(a/2 + 1/4)` instead of `2^-(a/2)`, which may diverge, and
+//! Newton's step, `y (3 - v y^2) / 2`: that above with `x = v y` anew, so of three products. After
+//! three steps `2^-14` is left, after four `2^-29`.
 
-use super::normal::{Normal, Powers};
-use super::{Format, Function, Span, constant_minus, fixed};
+use super::normal::{Intervals, Normal, Powers};
+use super::{Format, Function, Leakage, Span, constant_minus, fixed};
 use crate::Error;
 use crate::machine::{Call, Machine, Operand};
 
@@ -21,7 +26,8 @@ const UNITS: f64 = 22.0;
 ///
 /// The error is at most `2 + 22 (1/sqrt(x)) 2^(f-F)` units of `2^-f`, where `F`, the fraction bits
 /// inside, is 30, 29, 14 and 14 of 64, 61, 32 and 31 bits, or what a wide span of `w` powers of
-/// two leaves of `bits - 3 - w/2`. What lies outside the span has no meaningful result.
+/// two leaves of `bits - 3 - w/2`. What lies outside the span has no meaningful result. A square
+/// root is `x` times this, with 2 units more than `x` times this error.
 #[derive(Clone, Debug)]
 pub struct InverseSqrt {
     format: Format,
@@ -37,11 +43,25 @@ impl InverseSqrt {
         Self::with_result(format, span, format.fraction)
     }
 
-    /// The same with `result` fraction bits in the result.
+    /// The paper's, which opens the bounding power of every number. For measuring only.
+    pub fn with_paper_leakage(format: Format, span: Span) -> Result<Self, Error> {
+        Self::with_leakage(format, span, format.fraction, Leakage::Magnitude)
+    }
+
+    /// [`InverseSqrt::new`] with `result` fraction bits in the result.
     pub(super) fn with_result(format: Format, span: Span, result: u32) -> Result<Self, Error> {
+        Self::with_leakage(format, span, result, Leakage::Nothing)
+    }
+
+    fn with_leakage(
+        format: Format,
+        span: Span,
+        result: u32,
+        leakage: Leakage,
+    ) -> Result<Self, Error> {
         // The root of the power of two above an interval must be one too.
         let high = span.high + (span.high & 1);
-        let normal = Normal::new(format, Span { high, ..span }, 1)?;
+        let normal = Normal::new(format, Span { high, ..span }, [2, 1], leakage)?;
         let (inner, fraction) = (normal.inner as i32, format.fraction as i32);
         let back = normal.powers(|top| result as i32 - inner + (fraction - top) / 2);
         if !back.fit(format, normal.inner + 1) {
@@ -72,7 +92,7 @@ impl InverseSqrt {
         let mut y = constant_minus(machine, fixed(START, inner), v);
         let mut x = machine.mul(v, &Operand::Secret(y.clone()), inner)?;
         for _ in 1..self.steps() {
-            let r = self.residue(machine, &x, &y)?;
+            let r = self.residue(machine, &x, &Operand::Secret(y.clone()))?;
             let (both, twice) = (machine.concat(&[&x, &y]), machine.concat(&[&r, &r]));
             let products = machine.mul(&both, &Operand::Secret(twice), inner)?;
             let better = machine.add(&both, &products);
@@ -81,9 +101,38 @@ impl InverseSqrt {
                 machine.slice(&better, n..2 * n),
             );
         }
-        let r = self.residue(machine, &x, &y)?;
+        let r = self.residue(machine, &x, &Operand::Secret(y.clone()))?;
         let correction = machine.mul(&y, &Operand::Secret(r), inner)?;
         Ok(machine.add(&y, &correction))
+    }
+
+    /// The same as in the paper, from public first approximations.
+    fn newton<M: Machine>(
+        &self,
+        machine: &mut M,
+        v: &M::Share,
+        first: Vec<i64>,
+    ) -> Result<M::Share, Error> {
+        let mut y = machine.constant(&first);
+        let mut factor = Operand::Public(first);
+        for _ in 0..self.steps() {
+            let x = machine.mul(v, &factor, self.normal.inner)?;
+            let r = self.residue(machine, &x, &factor)?;
+            let correction = machine.mul(&r, &factor, self.normal.inner)?;
+            y = machine.add(&y, &correction);
+            factor = Operand::Secret(y.clone());
+        }
+        Ok(y)
+    }
+
+    /// `2^-(a/2 + 1/4)` of each element, `2^a` being its bounding power in `[1/4, 1)`.
+    fn first(&self, rows: &[usize], powers: &[u32]) -> Vec<i64> {
+        let inside = |(&row, &power)| self.normal.power_inside(row, power);
+        let near = |a| match a {
+            -1 => fixed(std::f64::consts::SQRT_2.sqrt(), self.normal.inner),
+            _ => fixed((2.0 * std::f64::consts::SQRT_2).sqrt(), self.normal.inner),
+        };
+        rows.iter().zip(powers).map(inside).map(near).collect()
     }
 
     /// `(1 - x y) / 2`.
@@ -91,10 +140,10 @@ impl InverseSqrt {
         &self,
         machine: &mut M,
         x: &M::Share,
-        y: &M::Share,
+        y: &Operand<M::Share>,
     ) -> Result<M::Share, Error> {
         let inner = self.normal.inner;
-        let half = machine.mul(x, &Operand::Secret(y.clone()), inner + 1)?;
+        let half = machine.mul(x, y, inner + 1)?;
         Ok(constant_minus(machine, 1 << (inner - 1), &half))
     }
 }
@@ -104,18 +153,33 @@ impl Function for InverseSqrt {
         let inner = self.normal.inner;
         let product = Call::elementwise;
         let mut calls = self.normal.calls(n);
-        calls.push(product(n, inner));
-        let step = |_| [product(n, inner + 1), product(2 * n, inner)];
-        calls.extend((1..self.steps()).flat_map(step));
-        calls.extend([product(n, inner + 1), product(n, inner), self.back.call(n)]);
+        match self.normal.leakage {
+            Leakage::Nothing => {
+                calls.push(product(n, inner));
+                let step = |_| [product(n, inner + 1), product(2 * n, inner)];
+                calls.extend((1..self.steps()).flat_map(step));
+                calls.extend([product(n, inner + 1), product(n, inner)]);
+            }
+            Leakage::Magnitude => {
+                let step = [inner, inner + 1, inner];
+                calls.extend(step.map(|trunc| Call::Truncate { n, trunc }));
+                calls.extend((1..self.steps()).flat_map(|_| step.map(|trunc| product(n, trunc))));
+            }
+        }
+        calls.extend(self.back.call(n, self.normal.leakage));
         calls
     }
 
     fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
         self.format.check(machine)?;
-        let (reached, v) = self.normal.apply(machine, x)?;
-        let y = self.iterate(machine, &v)?;
-        self.back.scale(machine, &reached, &y)
+        let (intervals, v) = self.normal.apply(machine, x)?;
+        let y = match &intervals {
+            Intervals::Shared(_) => self.iterate(machine, &v)?,
+            Intervals::Opened { rows, powers } => {
+                self.newton(machine, &v, self.first(rows, powers))?
+            }
+        };
+        self.back.scale(machine, &intervals, &y)
     }
 
     fn tolerance(&self, value: f64) -> f64 {

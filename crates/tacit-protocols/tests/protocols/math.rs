@@ -5,7 +5,7 @@ use crate::common::*;
 use tacit_algebra::mersenne::{F31, F61};
 use tacit_net::Phase;
 use tacit_protocols::clear::Clear;
-use tacit_protocols::machine::{Audience, Call, CostModel, Machine};
+use tacit_protocols::machine::{Audience, Call, CostModel, Machine, Operand};
 use tacit_protocols::math::*;
 use tacit_protocols::mixed::lowered;
 use tacit_protocols::shamir::{Comparison, Opening};
@@ -55,6 +55,8 @@ on_every_subject! {
     reciprocals
     quotients
     inverse_square_roots
+    square_roots
+    bounding_powers
     exponentials
     sigmoids
     hyperbolic_tangents
@@ -112,6 +114,13 @@ fn costs<S: Subject>(s: &S, fraction: u32) {
     let fits = "a span that fits";
     metered(s, "reciprocal", &Reciprocal::new(format, span).expect(fits));
     metered(s, "rsqrt", &InverseSqrt::new(format, span).expect(fits));
+    let papers = Reciprocal::with_paper_leakage(format, span).expect(fits);
+    metered(s, "the paper's reciprocal", &papers);
+    let papers = InverseSqrt::with_paper_leakage(format, span).expect(fits);
+    metered(s, "the paper's rsqrt", &papers);
+    for leakage in [Leakage::Nothing, Leakage::Magnitude] {
+        metered(s, "pow", &Power::new(format, span, leakage).expect(fits));
+    }
     metered(s, "exp", &exp(format, 0).expect(fits));
     metered(s, "sigmoid", &sigmoid(format).expect(fits));
     metered(s, "tanh", &tanh(format).expect(fits));
@@ -212,29 +221,83 @@ fn comparisons<S: Subject>(s: &S, fraction: u32) {
 fn reciprocals<S: Subject>(s: &S, fraction: u32) {
     let narrow = Span { low: -2, high: 3 };
     for span in [span(s, fraction), narrow] {
-        let function = Reciprocal::new(format(s, fraction), span).expect("a span that fits");
-        holds(
-            s,
-            fraction,
-            &function,
-            &positive(span, fraction),
-            f64::recip,
-        );
+        for make in [Reciprocal::new, Reciprocal::with_paper_leakage] {
+            let function = make(format(s, fraction), span).expect("a span that fits");
+            let x = positive(span, fraction);
+            holds(s, fraction, &function, &x, f64::recip);
+        }
     }
 }
 
 fn inverse_square_roots<S: Subject>(s: &S, fraction: u32) {
     let narrow = Span { low: -2, high: 3 };
     for span in [span(s, fraction), narrow] {
-        let function = InverseSqrt::new(format(s, fraction), span).expect("a span that fits");
-        holds(s, fraction, &function, &positive(span, fraction), |x| {
-            x.sqrt().recip()
-        });
+        for make in [InverseSqrt::new, InverseSqrt::with_paper_leakage] {
+            let function = make(format(s, fraction), span).expect("a span that fits");
+            let x = positive(span, fraction);
+            holds(s, fraction, &function, &x, |x| x.sqrt().recip());
+        }
+    }
+}
+
+/// `x / sqrt(x)`, as models compute roots.
+fn square_roots<S: Subject>(s: &S, fraction: u32) {
+    let high = span(s, fraction).high.min(4);
+    let span = Span {
+        high,
+        ..span(s, fraction)
+    };
+    let format = format(s, fraction);
+    let function = InverseSqrt::new(format, span).expect("a span that fits");
+    let x = positive(span, fraction);
+    let calls = [
+        function.calls(x.len()),
+        vec![Call::elementwise(x.len(), fraction)],
+    ]
+    .concat();
+    let got = apply(s, &calls, &x, |machine, x| {
+        let inverse = function.apply(machine, x)?;
+        machine.mul(x, &Operand::Secret(inverse), fraction)
+    });
+    for (&x, &got) in x.iter().zip(&got) {
+        let value = x as f64 / format.one();
+        let error = (got as f64 - value.sqrt() * format.one()).abs();
+        let tolerance = 2.0 + value * function.tolerance(value.sqrt().recip());
+        assert!(
+            error <= tolerance,
+            "{x}: {error} > {tolerance}: {}",
+            s.name()
+        );
+    }
+}
+
+/// Exact, with nothing opened and as in the paper.
+fn bounding_powers<S: Subject>(s: &S, fraction: u32) {
+    let exponent = |x: f64| ((x.to_bits() >> 52) as i32 - 1023).into();
+    for leakage in [Leakage::Nothing, Leakage::Magnitude] {
+        for span in [span(s, fraction), Span { low: 0, high: 1 }] {
+            let power = Power::new(format(s, fraction), span, leakage);
+            let power = power.expect("a span that fits");
+            assert_eq!(power.tolerance(1.0), 0.0);
+            let x = positive(span, fraction);
+            let calls = power.calls(x.len());
+            let got = apply(s, &calls, &x, |machine, x| power.apply(machine, x));
+            let one = format(s, fraction).one();
+            let want = x.iter().map(|&x| exponent(x as f64 / one));
+            let got = got.into_iter().map(|got| got as f64 / one);
+            assert!(got.eq(want), "{leakage:?}, {}", s.name());
+        }
     }
 }
 
 fn quotients<S: Subject>(s: &S, fraction: u32) {
-    let (span, quotient) = (Span { low: -1, high: 3 }, 2);
+    for span in [span(s, fraction), Span { low: -1, high: 3 }] {
+        quotients_of(s, fraction, span, 2);
+    }
+}
+
+/// Quotients below `2^quotient` of all divisors in a span.
+fn quotients_of<S: Subject>(s: &S, fraction: u32, span: Span, quotient: i32) {
     let format = format(s, fraction);
     let division = Division::new(format, span, quotient).expect("a span that fits");
     let y = positive(span, fraction);
@@ -402,18 +465,25 @@ fn batch_norms<S: Subject>(s: &S, fraction: u32) {
     let (format, span) = (format(s, fraction), Span { low: -2, high: 4 });
     let epsilon = 1.0 / 256.0;
     let norm = BatchNorm::new(format, epsilon, span, 3).expect("a span that fits");
+    let one = format.one();
+    // With epsilon all of the span.
+    let epsilon_here = (epsilon * one) as i64;
+    let variance: Vec<i64> = (positive(span, fraction).into_iter().step_by(11))
+        .map(|sum| sum - epsilon_here)
+        .collect();
+    let (c, plane) = (variance.len(), 10);
     let shape = Channels {
         batch: 3,
-        channels: 9,
-        plane: 20,
+        channels: c,
+        plane,
     };
-    let (n, c, one) = (3 * 9 * 20, 9, format.one());
+    let n = 3 * c * plane;
     let draw = |seed: u64, n: usize, low: f64, high: f64| -> Vec<i64> {
         let unit = |v: i64| (v as u64) as f64 / u64::MAX as f64;
         let value = |v| ((low + (high - low) * unit(v)) * one) as i64;
         noise(seed, n).into_iter().map(value).collect()
     };
-    let (mean, variance) = (draw(1, c, -2.0, 2.0), draw(2, c, 0.25, 12.0));
+    let mean = draw(1, c, -2.0, 2.0);
     let (gamma, beta) = (draw(3, c, -0.75, 0.75), draw(4, c, -1.0, 1.0));
     let x = draw(5, n, -3.0, 3.0);
     let operands = [&x[..], &mean, &variance, &gamma, &beta].concat();
@@ -435,7 +505,7 @@ fn batch_norms<S: Subject>(s: &S, fraction: u32) {
         )
     });
     for (i, (&x, &got)) in x.iter().zip(&got).enumerate() {
-        let channel = i / 20 % 9;
+        let channel = i / plane % c;
         let [mean, variance, gamma, beta] =
             [&mean, &variance, &gamma, &beta].map(|v| v[channel] as f64 / one);
         let centred = x as f64 / one - mean;
@@ -506,11 +576,25 @@ fn no_call_reveals() {
         InverseSqrt::new(format, span)
             .expect("a span that fits")
             .calls(3),
+        Power::new(format, span, Leakage::Nothing)
+            .expect("a span that fits")
+            .calls(3),
         exp(format, 0).expect("a format that fits").calls(3),
     ]
     .concat();
     let opens = |call: &Call| matches!(call, Call::Reveal { .. } | Call::Input { .. });
     assert!(!calls.iter().any(opens));
+    // The paper's way is only taken where it is asked for.
+    for kind in [
+        Kind::Reciprocal { span },
+        Kind::InverseSqrt { span },
+        Kind::Power { span },
+    ] {
+        let function = Elementary::new(format, kind);
+        let calls = |function: Elementary| function.calls(3).expect("it fits");
+        assert!(!calls(function).iter().any(opens));
+        assert!(calls(function.with_paper_leakage()).iter().any(opens));
+    }
     let heard = run(
         &ClearOver::<u64> {
             parties: 1,

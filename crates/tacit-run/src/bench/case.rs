@@ -7,6 +7,7 @@ use tacit_nn::plan::{KeyBitsChoice, Keys, numbers};
 use tacit_protocols::machine::{Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand};
 use tacit_protocols::math::{compare, compare_calls};
 
+use super::compound::{Compound, PLANE, STATISTICS};
 use super::function::Elementwise;
 use super::{BenchOptions, OPERATIONS};
 use crate::protocol::Tolerance;
@@ -31,6 +32,9 @@ pub(super) enum Op {
     Sigmoid,
     Tanh,
     Rsqrt,
+    Pow,
+    Division,
+    BatchNorm,
 }
 
 impl Named for Op {
@@ -51,6 +55,9 @@ impl Named for Op {
             Op::Sigmoid,
             Op::Tanh,
             Op::Rsqrt,
+            Op::Pow,
+            Op::Division,
+            Op::BatchNorm,
         ];
         ops.into_iter().map(|op| (op.name(), op))
     }
@@ -61,6 +68,7 @@ impl Named for Op {
 }
 
 /// One operation with its size.
+#[derive(Clone)]
 pub(super) struct Case {
     pub op: Op,
     pub n: usize,
@@ -70,8 +78,8 @@ pub(super) struct Case {
     pub trunc: u32,
     /// The function that is computed, if it is one of one operand's elements.
     pub function: Option<Elementwise>,
-    /// Bits of a function's numbers, where they have a width of their own.
-    precision: Option<u32>,
+    /// The function that is computed, if it is one of several tensors.
+    compound: Option<Compound>,
     /// Bits of the magnitudes whose sign is right.
     sign_bits: u32,
     /// Where the signs are.
@@ -102,13 +110,17 @@ impl Case {
             let why = format!("{fraction} do not fit the {}", numbers(width));
             return Err(Error::setting("fraction bits", why));
         }
+        if options.paper_leakage && !matches!(op, Op::Pow | Op::Reciprocal | Op::Rsqrt) {
+            let why = "it is of pow, reciprocal and rsqrt; leave it out";
+            return Err(Error::setting("paper's leakage", why));
+        }
         let case = Case {
             op,
             n: options.n,
             width,
             trunc: if exact { 0 } else { fraction },
-            function: Elementwise::new(op, width, fraction, options.precision)?,
-            precision: options.precision,
+            function: Elementwise::new(op, width, fraction, options)?,
+            compound: Compound::new(op, width, fraction)?,
             sign_bits,
             keys: keys(op, options.key_bits, fraction, width)?,
         };
@@ -128,16 +140,23 @@ impl Case {
 
     /// The same in the ring of so many bits.
     pub(super) fn over(&self, width: u32) -> Result<Self, Error> {
+        let function = self.function.map(|function| function.over(width));
         Ok(Case {
             width,
-            function: Elementwise::new(self.op, width, self.trunc, self.precision)?,
-            ..*self
+            function: function.transpose()?,
+            compound: Compound::new(self.op, width, self.trunc)?,
+            ..self.clone()
         })
+    }
+
+    /// Whether it computes near the ring's end.
+    pub(super) fn is_function(&self) -> bool {
+        self.function.is_some() || self.compound.is_some()
     }
 
     /// The same of another size.
     pub(super) fn of(&self, n: usize) -> Self {
-        Case { n, ..*self }
+        Case { n, ..self.clone() }
     }
 
     fn matmul(&self) -> MatMul {
@@ -164,7 +183,11 @@ impl Case {
     pub(super) fn lens(&self) -> Option<[usize; 3]> {
         let n = self.n;
         Some(match self.op {
-            Op::Mult | Op::Compare => [n, n, n],
+            Op::Mult | Op::Compare | Op::Division => [n, n, n],
+            Op::BatchNorm => {
+                let elements = n.checked_mul(PLANE)?;
+                [elements, n.checked_mul(STATISTICS)?, elements]
+            }
             Op::MatMul => [n.checked_mul(n)?; 3],
             Op::Conv => [
                 n.checked_mul(20 * 144)?,
@@ -193,6 +216,7 @@ impl Case {
             (Op::Conv, 1) => (1, len, 0..1),
             // Element j of window i is number j n + i.
             (Op::Maxpool, 0) => (4, 1, chunk.clone()),
+            (Op::BatchNorm, 1) => (STATISTICS, 1, chunk.clone()),
             _ => (1, len / n, chunk.clone()),
         };
         (0..count).map(move |j| (j * n + chunk.start) * each..(j * n + chunk.end) * each)
@@ -228,6 +252,9 @@ impl Case {
         getrandom::fill(&mut seed)
             .map_err(|e| tacit_protocols::Error::Randomness(e.to_string()))?;
         let mut prg = Prg::new(seed);
+        if let Some(compound) = &self.compound {
+            return Ok(compound.operands(self.n, &mut prg));
+        }
         let magnitude = self.magnitude();
         let mut values = |len| -> Vec<i64> {
             let within = |v: u64| match &self.function {
@@ -244,6 +271,9 @@ impl Case {
         let (n, trunc, keys) = (self.lens().unwrap_or_default()[2], self.trunc, self.keys);
         if let Some(function) = &self.function {
             return vec![function.call(n)];
+        }
+        if let Some(compound) = &self.compound {
+            return compound.calls(self.n);
         }
         let product = |map| Call::Product {
             map,
@@ -276,6 +306,9 @@ impl Case {
         if let Some(function) = &self.function {
             return Ok(Computed::Words(function.apply(machine, x)?));
         }
+        if let Some(compound) = &self.compound {
+            return Ok(Computed::Words(compound.apply(machine, operands)?));
+        }
         let second = || Operand::Secret(y.clone());
         let (n, trunc, keys) = (self.n, self.trunc, self.keys);
         Ok(Computed::Words(match self.op {
@@ -302,10 +335,11 @@ impl Case {
     ) -> Result<usize, Error> {
         let tolerance = right.tolerance;
         let truncates = self.trunc > 0;
-        let rounding = |expected: i64| match &self.function {
-            Some(function) => function.tolerance(expected),
-            None if truncates => tolerance.rounding,
-            None => 0,
+        let rounding = |index: usize, expected: i64| match (&self.function, &self.compound) {
+            (Some(function), _) => function.tolerance(expected),
+            (_, Some(compound)) => compound.tolerance(right.operands, index),
+            _ if truncates => tolerance.rounding,
+            _ => 0,
         };
         let large = 1u64 << (self.width - self.trunc - 1);
         let mut large_errors = 0;
@@ -315,7 +349,7 @@ impl Case {
             let wrong_sign = tolerance.wrong_signs && sign && error > 0;
             if wrong_sign || truncates && tolerance.large_errors && error >= large {
                 large_errors += 1;
-            } else if error > rounding(expected)
+            } else if error > rounding(index, expected)
                 && !self.for_dropped_bits(right.operands[0].get(index), got, expected)
             {
                 let op = self.op.name().into();

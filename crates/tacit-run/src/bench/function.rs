@@ -1,14 +1,15 @@
 //! The functions of one operand among the measured operations, and what they are measured on.
 
 use tacit_protocols::machine::{Call, Machine};
-use tacit_protocols::math::{Elementary, Format, Kind, Span};
+use tacit_protocols::math::{Elementary, Format, Kind, Leakage, Span};
 use tacit_protocols::mixed::{Between, Mixed, Number};
 
+use super::BenchOptions;
 use super::case::Op;
 use crate::Error;
 
 /// The divisors and radicands.
-const SPAN: Span = Span { low: -6, high: 6 };
+pub(super) const SPAN: Span = Span { low: -6, high: 6 };
 /// The largest magnitude of the other functions' operands, and bits that hold it with a sign.
 const REACH: u64 = 8;
 const REACH_BITS: u32 = 5;
@@ -31,8 +32,9 @@ impl Elementwise {
         op: Op,
         bits: u32,
         fraction: u32,
-        precision: Option<u32>,
+        options: &BenchOptions,
     ) -> Result<Option<Self>, Error> {
+        let precision = options.precision;
         let span = span(fraction, precision)?;
         let kind = match op {
             Op::Reciprocal => Kind::Reciprocal { span },
@@ -40,18 +42,34 @@ impl Elementwise {
             Op::Exp => Kind::Exp { high: 0 },
             Op::Sigmoid => Kind::Sigmoid,
             Op::Tanh => Kind::Tanh,
+            Op::Pow => Kind::Power { span },
             _ => return Ok(None),
         };
-        let refused =
-            |error: tacit_protocols::Error| Error::setting("fraction bits", error.to_string());
         let format = Format::new(bits, fraction).map_err(refused)?;
         let function = Elementary::new(format, kind);
+        let function = match options.paper_leakage {
+            true => function.with_paper_leakage(),
+            false => function,
+        };
         function.check().map_err(refused)?;
         let most = REACH_BITS.max(SPAN.high as u32 + 2);
         Ok(Some(Elementwise {
             function: function.within(precision.unwrap_or(fraction + most)),
             number: precision.map(|bits| Number { bits, fraction }),
         }))
+    }
+
+    /// The same over a ring of so many bits.
+    pub fn over(mut self, bits: u32) -> Result<Self, Error> {
+        let fraction = self.function.format.fraction();
+        self.function.format = Format::new(bits, fraction).map_err(refused)?;
+        self.function.check().map_err(refused)?;
+        Ok(self)
+    }
+
+    /// Whether the magnitudes of its operands are opened.
+    pub fn leaks(&self) -> bool {
+        self.function.leakage == Leakage::Magnitude
     }
 
     /// Its call for `n` elements.
@@ -91,7 +109,7 @@ impl Elementwise {
         let narrow = |number: Number| 1 << (number.bits - 1);
         let reach = self.number.map_or(REACH << fraction, narrow);
         match self.function.kind {
-            Kind::Reciprocal { span } | Kind::InverseSqrt { span } => {
+            Kind::Reciprocal { span } | Kind::InverseSqrt { span } | Kind::Power { span } => {
                 let width = (span.high - span.low) as u64;
                 let exponent = fraction as i32 + span.low + (random % width) as i32;
                 let binade = 1u64 << exponent;
@@ -104,10 +122,17 @@ impl Elementwise {
 
     /// How far a result may be from one near `expected` of the algorithms that every protocol has.
     pub fn tolerance(&self, expected: i64) -> u64 {
+        if let Kind::Power { .. } = self.function.kind {
+            return 0;
+        }
         let value = expected as f64 / self.function.format.one();
         let one = self.function.tolerance(value).unwrap_or_default();
         (one + one.max(NATIVE * value.abs().max(1.0))).ceil() as u64
     }
+}
+
+fn refused(error: tacit_protocols::Error) -> Error {
+    Error::setting("fraction bits", error.to_string())
 }
 
 /// The divisors and radicands: of numbers with a width of their own those whose results it holds.

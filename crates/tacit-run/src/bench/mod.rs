@@ -2,6 +2,7 @@
 
 mod case;
 mod chunks;
+mod compound;
 mod function;
 mod trial;
 
@@ -22,7 +23,7 @@ use crate::terms::Terms;
 use crate::{Error, Progress, Protocol, Report, Settings, key_bits};
 
 /// The operations that [`bench()`] knows, each with what its size `n` means.
-pub const OPERATIONS: [(&str, &str); 13] = [
+pub const OPERATIONS: [(&str, &str); 16] = [
     ("mult", "n products, truncated"),
     ("matmul", "the product of two n x n matrices, truncated"),
     (
@@ -39,6 +40,12 @@ pub const OPERATIONS: [(&str, &str); 13] = [
     ("sigmoid", "n sigmoids"),
     ("tanh", "n hyperbolic tangents"),
     ("rsqrt", "n inverse square roots of numbers from 1/64 to 64"),
+    ("pow", "n bounding powers of numbers from 1/64 to 64"),
+    ("division", "n quotients of divisors from 1/64 to 64"),
+    (
+        "batchnorm",
+        "n channels of 8x8, normalised by secret statistics",
+    ),
 ];
 
 /// What is measured.
@@ -66,6 +73,8 @@ pub struct BenchOptions<'a> {
     pub key_bits: Option<&'a str>,
     /// Whether signs are taken as Bicoptor's paper prints it, which errs and leaks: for the cost.
     pub as_printed_insecure: bool,
+    /// Whether `pow`, `reciprocal` and `rsqrt` open magnitudes as in Falcon's paper: for the cost.
+    pub paper_leakage: bool,
     /// The number of runs, at least one.
     pub repeat: usize,
 }
@@ -86,13 +95,16 @@ pub fn bench(
     }
     let instance = &terms.instance;
     let protocol = instance.protocol;
+    if options.paper_leakage {
+        protocol.check_paper_leakage()?;
+    }
     protocol.check_key_bits(key_bits::choice(options.key_bits, None)?)?;
     let case = Case::new(
         options,
         instance.width,
         (protocol.sign_bits)(instance.width),
     )?;
-    if case.function.is_some() && instance.tolerance().large_errors {
+    if case.is_function() && instance.tolerance().large_errors {
         let why = format!(
             "{} truncates values near the ring's end, where the large errors of this one are frequent; choose gap or exact",
             options.op
@@ -182,8 +194,17 @@ fn report(
         Form::Mended => format!("{large_errors} results have the large error of this truncation"),
         Form::Printed => format!("{large_errors} results are wrong: as printed, signs err"),
     };
-    let insecure = "as printed the comparison leaks; this is for its cost only";
-    let insecure = (terms.instance.form == Form::Printed).then(|| insecure.into());
+    let insecure = [
+        (
+            terms.instance.form == Form::Printed,
+            "as printed the comparison leaks; this is for its cost only",
+        ),
+        (
+            case.function.is_some_and(|function| function.leaks()),
+            "as in the paper every party learns the magnitude of every element; this is for its cost only",
+        ),
+    ];
+    let insecure = insecure.into_iter().filter(|(leaks, _)| *leaks);
     Report {
         fraction_bits: case.trunc,
         images: runs.len(),
@@ -194,7 +215,7 @@ fn report(
         warnings: (large_errors > 0)
             .then(warning)
             .into_iter()
-            .chain(insecure)
+            .chain(insecure.map(|(_, words)| words.into()))
             .collect(),
         ..Report::empty(terms)
     }

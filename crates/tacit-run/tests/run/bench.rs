@@ -15,6 +15,18 @@ fn measure(op: &str, n: usize, ring: u32, run: &str) -> Report {
     bench(&options, &settings, &mut quiet).unwrap_or_else(|e| panic!("{op}: {e}"))
 }
 
+/// The operations whose intermediate values come near the ring's end.
+const FUNCTIONS: [&str; 8] = [
+    "reciprocal",
+    "exp",
+    "sigmoid",
+    "tanh",
+    "rsqrt",
+    "pow",
+    "division",
+    "batchnorm",
+];
+
 #[test]
 fn every_operation_on_every_ring() {
     for (op, _) in OPERATIONS {
@@ -23,7 +35,7 @@ fn every_operation_on_every_ring() {
             let report = measure(op, n, ring, r#"{"protocol": "clear", "parties": 5}"#);
             assert_eq!(report.parties, 5);
             assert_eq!(report.online.bytes_sent, vec![0; 5], "{op}");
-            let function = ["reciprocal", "exp", "sigmoid", "tanh", "rsqrt"].contains(&op);
+            let function = FUNCTIONS.contains(&op);
             let truncations = ["gap", "exact", "aby3"];
             for truncation in &truncations[..if function { 2 } else { 3 }] {
                 let report = measure(op, n, ring, &format!(r#"{{"truncation": "{truncation}"}}"#));
@@ -37,7 +49,7 @@ fn every_operation_on_every_ring() {
 
 #[test]
 fn functions_are_measured_over_fields_too() {
-    for op in ["compare", "reciprocal", "exp", "sigmoid", "tanh", "rsqrt"] {
+    for op in ["compare"].into_iter().chain(FUNCTIONS) {
         for field in [31, 61] {
             let options = BenchOptions {
                 op,
@@ -51,6 +63,50 @@ fn functions_are_measured_over_fields_too() {
             let report = report.unwrap_or_else(|e| panic!("{op}: {e}"));
             assert!(report.online.rounds > 0, "{op}");
         }
+    }
+}
+
+/// The results are checked by the run; the leakage is named, and is of these operations of Falcon
+/// only.
+#[test]
+fn the_paper_s_leakage_is_measured_under_its_name_only() {
+    let measured = |op: &str, ring, run: &str, paper_leakage| {
+        let options = BenchOptions {
+            op,
+            n: 40,
+            ring,
+            paper_leakage,
+            ..BenchOptions::default()
+        };
+        let settings = Settings::from_json(run).unwrap_or_else(|e| panic!("{e}"));
+        bench(&options, &settings, &mut quiet)
+    };
+    for op in ["pow", "reciprocal", "rsqrt"] {
+        for ring in [32, 64] {
+            for run in ["{}", r#"{"security": "malicious"}"#] {
+                let report = |leaks| measured(op, Some(ring), run, leaks).expect(op);
+                let [kept, told] = [false, true].map(report);
+                assert!(kept.warnings.is_empty(), "{:?}", kept.warnings);
+                assert!(told.warnings[0].contains("learns the magnitude"));
+                // One comparison after the other instead of all at once.
+                assert!(told.online.rounds > kept.online.rounds, "{op}");
+                let fewer = told.online.bytes_sent[0] < kept.online.bytes_sent[0];
+                assert_eq!(fewer, op == "pow", "{op}");
+            }
+        }
+    }
+    for (op, run, why) in [
+        ("division", "{}", "of pow, reciprocal and rsqrt"),
+        (
+            "pow",
+            r#"{"protocol": "bicoptor"}"#,
+            "paper's leakage: bicoptor has none",
+        ),
+    ] {
+        let error = measured(op, None, run, true)
+            .expect_err("refused")
+            .to_string();
+        assert!(error.contains(why), "{error}");
     }
 }
 

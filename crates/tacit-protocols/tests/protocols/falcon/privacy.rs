@@ -10,6 +10,7 @@ use tacit_net::testing::{Fate, Recorder, mesh_with};
 use tacit_protocols::Error;
 use tacit_protocols::falcon::{Falcon, PARTIES, Security, Truncation};
 use tacit_protocols::machine::{Call, KeyBits, Machine, Operand};
+use tacit_protocols::math::{Format, Function, Leakage, Power, Span};
 
 /// Elements in a run, all of the same value; every one is a sample.
 const N: usize = 1 << 15;
@@ -190,6 +191,29 @@ fn no_message_of_other_layers_depends_on_the_input() {
                 assert!(off < LIMIT, "{x} and {other} are {off} apart in '{name}'");
             }
         }
+    }
+}
+
+/// The bounding power of numbers from 1/2 to 16, with one fraction bit.
+fn power(leakage: Leakage) -> Power {
+    let format = Format::new(8, 1).expect("it fits");
+    Power::new(format, Span { low: -1, high: 4 }, leakage).expect("a span that fits")
+}
+
+/// Falcon's paper opens the magnitude of a divisor; here nobody learns it.
+#[test]
+fn only_the_paper_s_leakage_tells_magnitudes() {
+    let calls = |leakage| power(leakage).calls(N);
+    let kept: Program = |machine, x| power(Leakage::Nothing).apply(machine, x).map(drop);
+    let told: Program = |machine, x| power(Leakage::Magnitude).apply(machine, x).map(drop);
+    for security in [Security::SemiHonest, Security::Malicious] {
+        let (off, name) = worst(security, [3, 24], &calls(Leakage::Nothing), kept);
+        assert!(off < LIMIT, "3 and 24 are {off} apart in '{name}'");
+        let (off, name) = worst(security, [3, 24], &calls(Leakage::Magnitude), told);
+        assert!(off > LIMIT && name.contains("reveal"), "{off} in '{name}'");
+        // It tells nothing else: of one magnitude there is no difference.
+        let (off, name) = worst(security, [16, 31], &calls(Leakage::Magnitude), told);
+        assert!(off < LIMIT, "16 and 31 are {off} apart in '{name}'");
     }
 }
 

@@ -1,0 +1,124 @@
+//! The bounding power of a positive secret: the `e` of `2^e <= x < 2^(e+1)` (Falcon, Algorithm 5).
+//!
+//! Differs from the paper, which finds `e` bit by bit and opens each bit to all parties: here every
+//! power is compared at once, nothing is opened, and `e` is a secret like any other. The paper's way
+//! is [`Leakage::Magnitude`], for measuring what secrecy costs: it takes `log2` of the number of bits
+//! comparisons of an element, one after the other, instead of one for each power in the span.
+//! (The paper's loop would compare with `2^(2^31)`; its exponents are of `log2 l` bits, spec
+//! section 9.)
+
+use super::normal::{Span, exponents};
+use super::steps::{Steps, sign, sign_calls};
+use super::{Format, Function};
+use crate::Error;
+use crate::machine::{Audience, Call, KeyBits, Machine};
+
+/// What every party learns of an argument.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Leakage {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The bounding power of every element, as in Falcon's paper. For measuring only.
+    Magnitude,
+}
+
+/// The exponent `e` of `2^e <= x < 2^(e+1)`, itself a number of the format.
+///
+/// Exact for every `x` in the span; what lies outside has no meaningful result.
+#[derive(Clone, Debug)]
+pub struct Power {
+    format: Format,
+    leakage: Leakage,
+    /// The exponents, ascending.
+    exponents: Vec<i32>,
+    /// The powers from the second exponent on, as integers.
+    steps: Steps,
+}
+
+impl Power {
+    /// The bounding power of numbers in `span`.
+    pub fn new(format: Format, span: Span, leakage: Leakage) -> Result<Self, Error> {
+        let [low, high] = exponents(format, span)?;
+        let fraction = format.fraction as i32;
+        // Steps have one threshold at least.
+        let low = low.min(high - 2);
+        Ok(Power {
+            format,
+            leakage,
+            exponents: (low..high).map(|e| e - fraction).collect(),
+            steps: Steps((low + 1..high).map(|e| 1 << e).collect()),
+        })
+    }
+}
+
+impl Function for Power {
+    fn calls(&self, n: usize) -> Vec<Call> {
+        match self.leakage {
+            Leakage::Nothing => self.steps.calls(n).to_vec(),
+            Leakage::Magnitude => opened_calls(self.format, n),
+        }
+    }
+
+    fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
+        self.format.check(machine)?;
+        let fraction = self.format.fraction;
+        if self.leakage == Leakage::Magnitude {
+            let opened = opened(self.format, machine, x)?;
+            let number = |&e: &u32| (i64::from(e) - i64::from(fraction)) << fraction;
+            let numbers: Vec<i64> = opened.iter().map(number).collect();
+            return Ok(machine.constant(&numbers));
+        }
+        let reached = self.steps.reached(machine, x)?;
+        let row = |&e: &i32| vec![i64::from(e) << fraction];
+        let rows: Vec<Vec<i64>> = self.exponents.iter().map(row).collect();
+        reached.pick(machine, &rows)
+    }
+
+    fn tolerance(&self, _value: f64) -> f64 {
+        0.0
+    }
+}
+
+/// The bits of an exponent, from the highest.
+fn bits(format: Format) -> impl Iterator<Item = u32> {
+    (0..u32::BITS - format.room().leading_zeros()).rev()
+}
+
+/// Algorithm 5 as in the paper: the exponents of integers from 1 to below `2^room`, each bit of
+/// which is opened to all parties.
+pub(super) fn opened<M: Machine>(
+    format: Format,
+    machine: &mut M,
+    x: &M::Share,
+) -> Result<Vec<u32>, Error> {
+    let mut exponents = vec![0; machine.len(x)];
+    for bit in bits(format) {
+        // Nothing reaches 2^room.
+        let threshold = |&e: &u32| 1i64 << (e + (1 << bit)).min(format.room());
+        let thresholds: Vec<i64> = exponents.iter().map(threshold).collect();
+        let thresholds = machine.constant(&thresholds);
+        let excess = machine.sub(x, &thresholds);
+        let reached = sign(machine, &excess, KeyBits::ALL)?;
+        let opened = machine.reveal(&reached, Audience::All)?.unwrap_or_default();
+        if opened.len() != exponents.len() || !opened.iter().all(|reached| (0..2).contains(reached))
+        {
+            let why = "a comparison was opened that is neither 0 nor 1: a party broke the protocol";
+            return Err(Error::Invalid(why.into()));
+        }
+        for (exponent, reached) in exponents.iter_mut().zip(opened) {
+            *exponent += (reached as u32) << bit;
+        }
+    }
+    Ok(exponents)
+}
+
+/// The calls of [`opened`].
+pub(super) fn opened_calls(format: Format, n: usize) -> Vec<Call> {
+    let reveal = Call::Reveal {
+        n,
+        to: Audience::All,
+    };
+    let step = |_| sign_calls(n, KeyBits::ALL).into_iter().chain([reveal]);
+    bits(format).flat_map(step).collect()
+}
