@@ -240,7 +240,9 @@ mod _tacit {
     #[pymodule_export]
     use super::{Compiled, TacitError, bench, init, party, protocols, tables_liu24};
     #[pymodule_export]
-    use crate::train::{train, train_config, train_outputs, train_reference};
+    use crate::train::{
+        train, train_config, train_cost, train_outputs, train_reference, train_start,
+    };
 
     #[pymodule_init]
     fn version(module: &Bound<'_, PyModule>) -> PyResult<()> {

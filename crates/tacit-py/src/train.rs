@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use tacit_run::{Dataset, Material, ModelTable, TrainConfig, TrainOptions};
+use tacit_run::{Dataset, Material, ModelTable, TrainConfig, TrainCost, TrainOptions};
 
 use crate::observe::{Callback, observed};
 use crate::{error, floats, json, settings};
@@ -97,6 +97,36 @@ pub(crate) fn train_reference<'py>(
         Ok((tacit_run::to_onnx(&network, &parameters), curve))
     })?;
     Ok((PyBytes::new(py, &file), curve))
+}
+
+/// What a training on so many items will cost.
+#[pyfunction]
+pub(crate) fn train_cost(
+    py: Python<'_>,
+    model: &str,
+    options: &str,
+    run: &str,
+    items: usize,
+) -> PyResult<String> {
+    let (table, options, run) = (self::model(model)?, self::options(options)?, settings(run)?);
+    let cost = py.detach(|| {
+        let (network, _) = table.build()?;
+        TrainCost::new(&network, &options, &run, items)
+    });
+    json(&cost.map_err(error)?)
+}
+
+/// What a training starts from, as an ONNX file.
+#[pyfunction]
+pub(crate) fn train_start<'py>(
+    py: Python<'py>,
+    model: &str,
+    options: &str,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (table, options) = (self::model(model)?, self::options(options)?);
+    let (network, start) = table.build().map_err(error)?;
+    let start = start.unwrap_or_else(|| options.initial(&network));
+    Ok(PyBytes::new(py, &tacit_run::to_onnx(&network, &start)))
 }
 
 /// The outputs of a network, which tell how many classes there are.

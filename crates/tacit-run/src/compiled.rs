@@ -6,20 +6,17 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use tacit_nn::onnx::{self, ImportOptions};
-use tacit_nn::plan::{
-    KeyBitsChoice, LayerCalls, Order, PlanOptions, Precision, WIDTHS, numbers, plan,
-};
+use tacit_nn::plan::{KeyBitsChoice, Order, PlanOptions, Precision, WIDTHS, numbers, plan};
 use tacit_nn::{Graph, Plan, reference};
-use tacit_protocols::Cost;
 use tacit_protocols::machine::Call;
-use tacit_protocols::mixed::lowered;
 
 use crate::job::Planned;
+use crate::key_bits;
+use crate::predict::predicted;
 use crate::protocol::Instance;
-use crate::report::{PhaseReport, PredictedCost};
+use crate::report::PredictedCost;
 use crate::settings::{Named, Settings, asked_width, named};
 use crate::{Error, Protocol, Tensor, protocols};
-use crate::{key_bits, registry};
 
 /// How a model is planned. Deserialises from a map with these keys, all of them optional.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -210,35 +207,9 @@ impl Compiled {
         let plan = self.plan_for(settings.protocol)?;
         let instance = Instance::new(settings, Some(plan.ring_bits))?.comparing(plan.compare_bits);
         let layers = plan.calls(items, &settings.roles(instance.parties)?);
-        let (offline, online) = declared(&instance, &layers)?;
-        let phase = |cost: Cost| {
-            let busiest = cost.bytes.iter().copied().max().unwrap_or(0);
-            PhaseReport {
-                seconds: settings.network.seconds(cost.rounds, busiest),
-                rounds: cost.rounds,
-                bytes_sent: cost.bytes,
-            }
-        };
-        Ok(PredictedCost {
-            offline: phase(offline),
-            online: phase(online),
-            note: "seconds are the network's alone: rounds x rtt / 2 + bytes / rate, without local computation".into(),
-        })
+        let calls: Vec<Call> = layers.into_iter().flat_map(|l| l.calls).collect();
+        predicted(&instance, &settings.network, &calls)
     }
-}
-
-/// The declared offline and online cost of one batch.
-fn declared(instance: &Instance, layers: &[LayerCalls]) -> Result<(Cost, Cost), Error> {
-    let model = registry::cost(instance)?;
-    let calls: Vec<Call> = layers
-        .iter()
-        .flat_map(|l| l.calls.iter().copied())
-        .collect();
-    let calls = lowered(&calls, &*model)?;
-    let nothing = Cost::each(instance.parties, 0, 0);
-    let mut online = nothing.clone();
-    calls.iter().for_each(|call| online += &model.online(call));
-    Ok((nothing + &model.offline(&calls), online))
 }
 
 impl Source {

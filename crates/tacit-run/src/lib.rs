@@ -17,6 +17,7 @@ mod key_bits;
 mod local;
 pub mod npy;
 mod party;
+mod predict;
 mod processes;
 mod protocol;
 mod registry;
@@ -47,7 +48,8 @@ pub use settings::{Network, Settings};
 pub use tacit_train::to_onnx;
 pub use train::{
     CheckpointOptions, DataTable, Dataset, EpochReport, Material, ModelOptions, ModelTable,
-    OutputTable, TrainConfig, TrainOptions, TrainReport, Trained, train_local, train_reference,
+    OutputTable, TrainConfig, TrainCost, TrainOptions, TrainReport, Trained, train_local,
+    train_reference,
 };
 
 /// A tensor of floats in row-major order, the batch axis first.

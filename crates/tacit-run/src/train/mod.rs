@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod config;
+mod cost;
 mod items;
 mod options;
 mod portions;
@@ -10,9 +11,10 @@ mod report;
 
 use tacit_net::memory;
 use tacit_nn::onnx::{self, ImportOptions};
-use tacit_train::{Network, Order, Reference, Training, from_graph, uniform};
+use tacit_train::{Fixed, Network, Order, Reference, Training, from_graph, uniform};
 
 pub use config::{DataTable, ModelTable, OutputTable, TrainConfig};
+pub use cost::TrainCost;
 pub use options::{CheckpointOptions, ModelOptions, TrainOptions};
 pub use report::{EpochReport, TrainReport};
 
@@ -64,18 +66,9 @@ pub fn train_local(
     material: Material,
     observe: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Trained, Error> {
-    let width = options.width()?;
-    let mut terms = Terms::new(settings, width, Default::default(), false)?;
-    terms.instance.compare_bits = options.sign_bits(terms.instance.width)?;
+    let (terms, fixed) = options.terms(settings)?;
     material.check(terms.instance.parties)?;
-    let fixed = options.fixed(terms.instance.width)?;
-    options.sgd.check()?;
-    let training = Training {
-        network: material.network,
-        fixed,
-        loss: options.loss,
-        sgd: &options.sgd,
-    };
+    let training = options.training(material.network, fixed);
     let mesh = memory::mesh(
         terms.instance.parties,
         &terms.instance.link,
@@ -138,13 +131,7 @@ pub fn train_reference(
         (x.copied().collect(), target.copied().collect())
     };
     let ((x, target), test) = (joined(material.train), joined(material.test));
-    let fixed = options.fixed(64)?;
-    let training = Training {
-        network,
-        fixed,
-        loss: options.loss,
-        sgd: &options.sgd,
-    };
+    let training = options.training(network, options.fixed(64)?);
     let start = material
         .start
         .map_or_else(|| options.initial(network), <[_]>::to_vec);
@@ -234,5 +221,23 @@ impl TrainOptions {
     /// everybody who knows the seed.
     pub fn initial(&self, network: &Network) -> Vec<Vec<f32>> {
         network.initial(uniform(self.seed ^ 0x5eed))
+    }
+
+    /// The terms of a training with these settings, and how its numbers are written.
+    fn terms(&self, settings: &Settings) -> Result<(Terms, Fixed), Error> {
+        let mut terms = Terms::new(settings, self.width()?, Default::default(), false)?;
+        terms.instance.compare_bits = self.sign_bits(terms.instance.width)?;
+        self.sgd.check()?;
+        let fixed = self.fixed(terms.instance.width)?;
+        Ok((terms, fixed))
+    }
+
+    fn training<'a>(&'a self, network: &'a Network, fixed: Fixed) -> Training<'a> {
+        Training {
+            network,
+            fixed,
+            loss: self.loss,
+            sgd: &self.sgd,
+        }
     }
 }

@@ -44,6 +44,11 @@ impl Portions {
         Ok(Portions(portions))
     }
 
+    /// The calls of every portion.
+    pub fn calls(&self) -> impl Iterator<Item = &[Call]> {
+        self.0.iter().map(|portion| portion.calls.as_slice())
+    }
+
     /// What a running program has before it.
     pub fn begin<'a>(&'a self, layer: &'a str) -> Ahead<'a> {
         let Portions(portions) = self;

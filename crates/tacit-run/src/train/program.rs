@@ -9,6 +9,7 @@ use tacit_protocols::machine::{Audience, Call, Machine};
 use tacit_train::{Loss, Order, State, Training, stages_of};
 
 use super::checkpoint::{Keeper, Position};
+use super::cost::{listed, step_stages};
 use super::items::Items;
 use super::portions::Portions;
 use super::{Dataset, EpochReport, Material, TrainOptions};
@@ -260,29 +261,10 @@ impl Job<'_> {
         if let Some(demand) = known.get(&(epoch, n)) {
             return Ok(demand.clone());
         }
-        let (network, mut state) = (self.training.network, self.recorded());
-        let stages = stages_of(self.training.fixed.bits, |recorder, stage| {
-            let pair = (n * network.inputs(), &(n * network.outputs()));
-            self.training
-                .step(recorder, &mut state, pair, (epoch, n), stage)
-        })?;
+        let stages = step_stages(&self.training, epoch, n)?;
         let demand = Rc::new(demand(machine, &stages)?);
         known.insert((epoch, n), demand.clone());
         Ok(demand)
-    }
-
-    /// A state for a machine that lists calls.
-    fn recorded(&self) -> State<usize> {
-        let lens = self
-            .training
-            .network
-            .parameters()
-            .into_iter()
-            .map(|p| p.len);
-        State {
-            parameters: lens.clone().collect(),
-            velocity: lens.collect(),
-        }
     }
 
     /// One mini-batch; its seconds, offline and online.
@@ -360,7 +342,7 @@ impl Job<'_> {
     }
 
     fn trial_demand<M: Machine>(&self, machine: &mut M, n: usize) -> Result<Portions, Error> {
-        let (network, state) = (self.training.network, self.recorded());
+        let (network, state) = (self.training.network, listed(&self.training));
         let stages = stages_of(self.training.fixed.bits, |recorder, stage| {
             let pair = (n * network.inputs(), &(n * network.outputs()));
             self.training

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 
 use tacit_run::{
-    CheckpointOptions, Dataset, Error, Material, ModelOptions, Settings, TrainOptions, Trained,
-    train_local,
+    CheckpointOptions, Dataset, Error, Material, ModelOptions, Settings, TrainCost, TrainOptions,
+    Trained, train_local,
 };
 use tacit_train::{Network, uniform};
 
@@ -239,4 +239,44 @@ fn what_cannot_be_trained_is_refused_with_a_reason() {
     assert!(refused(&[0.0; 16], &[0.0; 4], 0).contains("each needs 3"));
     assert!(refused(&[f32::NAN; 16], &[0.0; 3], 0).contains("not finite"));
     assert!(refused(&[0.0; 16], &[0.0; 3], 7).contains("party 7"));
+}
+
+/// A step, and an epoch of steps on 16, 16 and 8 items; signs in 64 and in 32 bits.
+#[test]
+fn a_training_costs_what_it_declares() {
+    for security in ["semi-honest", "malicious"] {
+        for sign_bits in [32, 64] {
+            let sgd = r#"{"momentum": 0.9, "weight_decay": 0.01}"#;
+            let whole = options(&format!(
+                r#"{{"batch": 16, "sign_bits": {sign_bits}, "sgd": {sgd}}}"#
+            ));
+            let first = TrainOptions {
+                stop_after: Some(1),
+                ..whole.clone()
+            };
+            let run = settings(&format!(r#"{{"security": "{security}"}}"#));
+            let cost = TrainCost::new(&network(), &whole, &run, ITEMS).expect("is counted");
+            let what = format!("{security}, {sign_bits}");
+            let report = train(&first, &run).expect("trains").report;
+            assert_eq!((cost.batches, cost.parameters), (3, report.parameters));
+            for (metered, declared) in [
+                (&report.offline, &cost.step.offline),
+                (&report.online, &cost.step.online),
+            ] {
+                assert_eq!(metered.bytes_sent, declared.bytes_sent, "{what}");
+                assert_eq!(metered.rounds, declared.rounds, "{what}");
+            }
+            let report = train(&whole, &run).expect("trains").report;
+            assert_eq!(report.online.bytes_sent, cost.epoch.online.bytes_sent);
+            // What a step leaves to verify goes with the material of the next.
+            let sent = report.offline.bytes_sent.iter();
+            for (metered, declared) in sent.zip(&cost.epoch.offline.bytes_sent) {
+                let most = match security {
+                    "malicious" => declared + declared / 100,
+                    _ => *declared,
+                };
+                assert!((*declared..=most).contains(metered), "{what}: {metered}");
+            }
+        }
+    }
 }

@@ -1,0 +1,61 @@
+//! What a program costs before it runs, as its protocol declares.
+
+use tacit_protocols::Cost;
+use tacit_protocols::machine::Call;
+use tacit_protocols::mixed::lowered;
+
+use crate::protocol::Instance;
+use crate::report::{PhaseReport, PredictedCost};
+use crate::settings::Network;
+use crate::{Error, registry};
+
+const NOTE: &str =
+    "seconds are the network's alone: rounds x rtt / 2 + bytes / rate, without local computation";
+
+/// The declared cost on a network of calls whose material is made together.
+pub(crate) fn predicted(
+    instance: &Instance,
+    network: &Network,
+    calls: &[Call],
+) -> Result<PredictedCost, Error> {
+    let model = registry::cost(instance)?;
+    let calls = lowered(calls, &*model)?;
+    let nothing = Cost::each(instance.parties, 0, 0);
+    let mut online = nothing.clone();
+    calls.iter().for_each(|call| online += &model.online(call));
+    let phase = |cost: Cost| {
+        let busiest = cost.bytes.iter().copied().max().unwrap_or(0);
+        PhaseReport {
+            seconds: network.seconds(cost.rounds, busiest),
+            rounds: cost.rounds,
+            bytes_sent: cost.bytes,
+        }
+    };
+    Ok(PredictedCost {
+        offline: phase(nothing + &model.offline(&calls)),
+        online: phase(online),
+        note: NOTE.into(),
+    })
+}
+
+/// What so many of each cost one after the other.
+pub(crate) fn in_turn(costs: &[(usize, &PredictedCost)]) -> PredictedCost {
+    let sum = |phase: fn(&PredictedCost) -> &PhaseReport| {
+        let of = |(n, cost): &(usize, &PredictedCost)| times(*n, phase(cost));
+        costs.iter().map(of).sum()
+    };
+    PredictedCost {
+        offline: sum(|cost| &cost.offline),
+        online: sum(|cost| &cost.online),
+        note: NOTE.into(),
+    }
+}
+
+fn times(n: usize, phase: &PhaseReport) -> PhaseReport {
+    let bytes = |sent: &u64| sent.saturating_mul(n as u64);
+    PhaseReport {
+        seconds: n as f64 * phase.seconds,
+        rounds: u32::try_from(n).map_or(u32::MAX, |n| phase.rounds.saturating_mul(n)),
+        bytes_sent: phase.bytes_sent.iter().map(bytes).collect(),
+    }
+}

@@ -1,0 +1,88 @@
+//! What a training will cost: the calls of its steps, counted.
+
+use serde::Serialize;
+use tacit_protocols::machine::Call;
+use tacit_train::{Network, State, Training, stages_of};
+
+use super::TrainOptions;
+use super::portions::Portions;
+use crate::predict::{in_turn, predicted};
+use crate::report::PredictedCost;
+use crate::{Error, Settings, registry};
+
+/// What a training will cost, as its protocol declares.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TrainCost {
+    /// Items of a mini-batch.
+    pub batch: usize,
+    /// Mini-batches of an epoch.
+    pub batches: usize,
+    /// Numbers that the training changes.
+    pub parameters: usize,
+    /// A mini-batch.
+    pub step: PredictedCost,
+    /// The mini-batches of the first epoch; sharing the data and trying the network are not counted.
+    pub epoch: PredictedCost,
+}
+
+impl TrainCost {
+    /// The declared cost of training on so many items, without running anything.
+    pub fn new(
+        network: &Network,
+        options: &TrainOptions,
+        settings: &Settings,
+        items: usize,
+    ) -> Result<Self, Error> {
+        let (terms, fixed) = options.terms(settings)?;
+        if items == 0 {
+            return Err(Error::setting("items", "it must be at least 1"));
+        }
+        let training = options.training(network, fixed);
+        let model = registry::cost(&terms.instance)?;
+        let step = |n| {
+            let stages = step_stages(&training, 0, n)?;
+            let portions = Portions::new(&stages, &*model, terms.instance.parties)?;
+            let cost = |calls| predicted(&terms.instance, &terms.network, calls);
+            let costs = portions.calls().map(cost).collect::<Result<Vec<_>, _>>()?;
+            Ok::<_, Error>(in_turn(
+                &costs.iter().map(|cost| (1, cost)).collect::<Vec<_>>(),
+            ))
+        };
+        let (whole, rest) = (items / options.batch, items % options.batch);
+        let first = step(options.batch.min(items))?;
+        let mut epoch = in_turn(&[(whole, &first)]);
+        if rest > 0 {
+            epoch = in_turn(&[(whole, &first), (1, &step(rest)?)]);
+        }
+        Ok(TrainCost {
+            batch: options.batch,
+            batches: items.div_ceil(options.batch),
+            parameters: network.parameters().iter().map(|p| p.len).sum(),
+            step: first,
+            epoch,
+        })
+    }
+}
+
+/// The calls of a step on `n` items of an epoch, which are the same for all its mini-batches, stage by
+/// stage.
+pub(super) fn step_stages(
+    training: &Training,
+    epoch: usize,
+    n: usize,
+) -> Result<Vec<Vec<Call>>, Error> {
+    let (network, mut state) = (training.network, listed(training));
+    Ok(stages_of(training.fixed.bits, |machine, stage| {
+        let (x, target) = (n * network.inputs(), n * network.outputs());
+        training.step(machine, &mut state, (x, &target), (epoch, n), stage)
+    })?)
+}
+
+/// A state for a machine that lists calls.
+pub(super) fn listed(training: &Training) -> State<usize> {
+    let lens = training.network.parameters().into_iter().map(|p| p.len);
+    State {
+        parameters: lens.clone().collect(),
+        velocity: lens.collect(),
+    }
+}
