@@ -74,6 +74,9 @@ class Trainer:
     checkpoint
         `{"folder": ..., "keys": ..., "every": 50}`: where every party keeps its encrypted shares,
         and the keys, so that a training that was stopped goes on.
+    material_mb
+        The correlated randomness that all parties together hold at once, about; what a mini-batch
+        needs beyond is made when it has come so far. 1610 when not given.
     where
         All that :func:`tacit.local` takes except `processes`.
     """
@@ -95,6 +98,7 @@ class Trainer:
         sign_bits: int | None = None,
         reveal_curve: bool = False,
         checkpoint: Mapping[str, Any] | None = None,
+        material_mb: int | None = None,
         stop_after: int | None = None,
         **where: Any,
     ):
@@ -117,6 +121,7 @@ class Trainer:
             "sign_bits": sign_bits,
             "reveal_curve": reveal_curve,
             "checkpoint": None if checkpoint is None else _paths(checkpoint),
+            "material_mb": material_mb,
             "stop_after": stop_after,
         }
         self.where = where

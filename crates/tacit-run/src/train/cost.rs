@@ -41,7 +41,8 @@ impl TrainCost {
         let model = registry::cost(&terms.instance)?;
         let step = |n| {
             let stages = step_stages(&training, 0, n)?;
-            let portions = Portions::new(&stages, &*model, terms.instance.parties)?;
+            let portions =
+                Portions::new(&stages, &*model, options.material(terms.instance.parties))?;
             let cost = |calls| predicted(&terms.instance, &terms.network, calls);
             let costs = portions.calls().map(cost).collect::<Result<Vec<_>, _>>()?;
             Ok::<_, Error>(in_turn(

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use tacit_train::{Fixed, LayerSpec, Loss, Network, Sgd, named, names};
 
 use crate::Error;
+use crate::job::MATERIAL_BYTES;
 
 /// The options of a training. Deserialises from a map with these keys, all of them optional;
 /// unknown keys are errors.
@@ -33,6 +34,9 @@ pub struct TrainOptions {
     pub reveal_curve: bool,
     /// Where the state is kept.
     pub checkpoint: Option<CheckpointOptions>,
+    /// The megabytes of correlated randomness that all parties together hold at once, about: what a
+    /// mini-batch needs beyond is made when it has come so far. 1610 if not given.
+    pub material_mb: Option<u64>,
     /// Stop after so many mini-batches, counted from the beginning of the training.
     pub stop_after: Option<usize>,
 }
@@ -50,8 +54,17 @@ impl Default for TrainOptions {
             sign_bits: None,
             reveal_curve: false,
             checkpoint: None,
+            material_mb: None,
             stop_after: None,
         }
+    }
+}
+
+impl TrainOptions {
+    /// The same in bytes, of one party.
+    pub(super) fn material(&self, parties: usize) -> u64 {
+        let bytes = |mb: u64| mb.saturating_mul(1_000_000);
+        self.material_mb.map_or(MATERIAL_BYTES, bytes) / parties.max(1) as u64
     }
 }
 

@@ -6,7 +6,7 @@ use tacit_protocols::machine::{Call, CostModel, Machine};
 use tacit_protocols::mixed::lowered;
 
 use crate::Error;
-use crate::job::{MATERIAL_BYTES, level};
+use crate::job::level;
 
 /// What a program demands.
 pub(super) struct Portions(Vec<Portion>);
@@ -19,9 +19,8 @@ struct Portion {
 }
 
 impl Portions {
-    /// As few as fit, of the calls of every stage, between so many parties in one memory.
-    pub fn new(stages: &[Vec<Call>], model: &dyn CostModel, parties: usize) -> Result<Self, Error> {
-        let most = MATERIAL_BYTES / parties as u64;
+    /// As few as a party can hold in `most` bytes, of the calls of every stage.
+    pub fn new(stages: &[Vec<Call>], model: &dyn CostModel, most: u64) -> Result<Self, Error> {
         let mut portions: Vec<Portion> = Vec::new();
         let mut held = u64::MAX;
         for (stage, calls) in stages.iter().enumerate() {

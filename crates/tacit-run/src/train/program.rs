@@ -144,6 +144,7 @@ impl Job<'_> {
         let same = TrainOptions {
             epochs: 0,
             checkpoint: None,
+            material_mb: None,
             stop_after: None,
             ..self.options.clone()
         };
@@ -262,9 +263,14 @@ impl Job<'_> {
             return Ok(demand.clone());
         }
         let stages = step_stages(&self.training, epoch, n)?;
-        let demand = Rc::new(demand(machine, &stages)?);
+        let demand = Rc::new(self.demand(machine, &stages)?);
         known.insert((epoch, n), demand.clone());
         Ok(demand)
+    }
+
+    fn demand<M: Machine>(&self, machine: &mut M, stages: &[Vec<Call>]) -> Result<Portions, Error> {
+        let most = self.options.material(machine.party().parties());
+        Portions::new(stages, machine.cost_model(), most)
     }
 
     /// One mini-batch; its seconds, offline and online.
@@ -349,7 +355,7 @@ impl Job<'_> {
                 .evaluate(recorder, &state, pair, n, stage)
                 .map(drop)
         })?;
-        demand(machine, &stages)
+        self.demand(machine, &stages)
     }
 
     /// The weights, to the receiver alone.
@@ -390,11 +396,6 @@ impl Job<'_> {
             false => Err(Error::Cancelled),
         }
     }
-}
-
-fn demand<M: Machine>(machine: &mut M, stages: &[Vec<Call>]) -> Result<Portions, Error> {
-    let parties = machine.party().parties();
-    Portions::new(stages, machine.cost_model(), parties)
 }
 
 fn keep<M: Machine>(
