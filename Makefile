@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-sirnn accuracy training tampering analyze-truncation clean
+.PHONY: help demo test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn accuracy training tampering analyze-truncation clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -46,6 +46,9 @@ bench-sirnn: $(VENV)/.test ## SiRnn's operations beside the paper's, and recurre
 
 bench-bicoptor2: $(VENV)/.test ## Bicoptor 2.0 beside Falcon and the paper's tables (long)
 	$(BIN)/python scripts/bench_bicoptor2.py
+
+bench-falcon: $(VENV)/.test ## Falcon's predictions and training steps beside the paper's tables (long)
+	$(BIN)/python scripts/bench_falcon.py
 
 accuracy: $(VENV)/.test ## predict whole test sets (long); fills docs/results.md
 	$(BIN)/python scripts/accuracy.py

@@ -92,6 +92,12 @@ def train_reference(
 ) -> tuple[bytes, list[float]]:
     """The same in float32 in the clear, with the accuracy after every epoch."""
 
+def train_cost(model: str, options: str, run: str, items: int) -> str:
+    """What a training on so many items will cost."""
+
+def train_start(model: str, options: str) -> bytes:
+    """What a training starts from, as an ONNX file."""
+
 def train_outputs(model: str) -> tuple[list[int], int]:
     """The shape of an input item, and the number of outputs."""
 

@@ -30,9 +30,9 @@ def render(item: RenderableType) -> str:
     return capture.get().rstrip()
 
 
-def cost_table(cost: dict[str, Any]) -> Table:
+def cost_table(cost: dict[str, Any], title: str = "Phases") -> Table:
     """The table of the phases of a report, or of a predicted cost."""
-    table = Table(title="Phases")
+    table = Table(title=title)
     table.add_column("phase")
     for name in ("seconds", "rounds", "average sent, MB", "busiest party sent, MB"):
         table.add_column(name, justify="right")

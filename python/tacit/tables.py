@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from rich.table import Table
 from . import _tacit
 from .arguments import positive
 from .console import out
+from .paper_falcon import ACCURACY, CASES, LINKS, PHASES, SECURITY, accuracy, falcon, missing
 from .paper_sirnn import SIDE, SIRNN, TRANSFERS, sirnn
 from .papers import NETWORKS, SIZES, bicoptor2
 from .report import paper_table
@@ -29,6 +31,26 @@ def add_tables(command: Callable[..., argparse.ArgumentParser]) -> None:
     made.add_argument("--sizes", type=positive, nargs="+", default=[*SIZES], metavar="N")
     made.add_argument("--sharing", choices=("ubl", "rss"), default="ubl")
     made.add_argument("--repeat", type=positive, default=3, metavar="K", help="median of K runs")
+    made.add_argument("--json", metavar="FILE", help="write the table here")
+    made = papers.add_parser("falcon", help="Falcon: seconds and MB of predictions and trainings")
+    made.set_defaults(action=networks)
+    made.add_argument("--networks", nargs="+", choices=CASES, default=[*CASES])
+    made.add_argument("--phases", nargs="+", choices=PHASES, default=[*PHASES])
+    made.add_argument("--security", nargs="+", choices=SECURITY, default=[*SECURITY])
+    made.add_argument("--links", nargs="+", choices=LINKS, default=[*LINKS])
+    made.add_argument(
+        "--limit",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="count, and do not run, what is expected to take more than S seconds (default: 60)",
+    )
+    made.add_argument(
+        "--accuracy",
+        type=positive,
+        metavar="N",
+        help="instead: predict N test images of $TACIT_DATA with the networks of $TACIT_MODELS",
+    )
     made.add_argument("--json", metavar="FILE", help="write the table here")
     made = papers.add_parser("liu24", help="Shamir between many parties: rounds and elements")
     made.set_defaults(action=liu24)
@@ -86,9 +108,97 @@ def times_table(rows: list[dict[str, Any]]) -> Table:
     for row in rows:
         pairs = [("paper_falcon", "paper_bicoptor")]
         pairs += [(f"{name}_online", f"{name}_sum") for name in ("falcon", "bicoptor")]
-        cells = [" / ".join(_seconds(row[key]) for key in pair) for pair in pairs]
+        cells = [" / ".join(_figure(row[key]) for key in pair) for pair in pairs]
         faster = f"{row['online_ratio']:.1f} / {row['sum_ratio']:.1f}"
         table.add_row(row["op"], row["network"], f"{row['n']:,}", *cells, faster)
+    return table
+
+
+def networks(args: argparse.Namespace) -> None:
+    """`tacit tables falcon`: a paper's predictions and trainings beside ours."""
+    if args.accuracy:
+        tried(args)
+        return
+    rows = falcon(
+        args.networks,
+        args.phases,
+        args.security,
+        args.links,
+        limit=args.limit,
+        observe=lambda row: out.print(*_case(row), sep=", ", style="dim"),
+    )
+    if args.json:
+        Path(args.json).write_text(json.dumps(rows, indent=2))
+    for phase, security in product(args.phases, args.security):
+        wanted = [row for row in rows if (row["phase"], row["security"]) == (phase, security)]
+        out.print(networks_table(wanted, f"Falcon: {phase}, {security}"))
+    out.print(FALCON_NOTE)
+
+
+FALCON_NOTE = (
+    "Seconds, and MB that the busiest party sends; 64-bit ring, all parties on this machine, on "
+    "emulated networks. The paper's ring has 32 bits; it does not say whether its figures have the "
+    "offline phase, or whether MB are those of all parties.\n"
+    "Prediction: one image. The paper's AlexNets and VGG16s are parts of batches, but not VGG16 on "
+    "Tiny ImageNet under malicious security.\n"
+    "Training: one step on 128 items. The paper's hours and TB of a training are divided by its "
+    "steps: 15 epochs of MNIST's 60,000 items; 90 of AlexNet and 25 of VGG16, of CIFAR-10's 50,000 "
+    "and Tiny ImageNet's 100,000.\n"
+    "counted: not run. MB and hops are those declared, seconds those of the network alone."
+)
+
+
+def networks_table(rows: list[dict[str, Any]], title: str) -> Table:
+    """Seconds and MB on paper and here."""
+    table = Table(title=title, box=box.SIMPLE, padding=0, pad_edge=False)
+    for column in ("network", "link"):
+        table.add_column(column)
+    pairs = [(phase, unit) for unit in ("s", "MB") for phase in ("paper", "offline", "online")]
+    for phase, unit in pairs:
+        table.add_column(f"{phase}\n{unit}", justify="right", min_width=6)
+    table.add_column("hops", justify="right")
+    table.add_column("")
+    units = {"s": "seconds", "MB": "mb"}
+    for row in rows:
+        figures = (_figure(row[f"{phase}_{units[unit]}"]) for phase, unit in pairs)
+        hops = f"{row['offline_hops'] + row['online_hops']:,}"
+        how = "" if row["measured"] else "counted"
+        table.add_row(row["network"], row["link"], *figures, hops, how)
+    return table
+
+
+def _case(row: dict[str, Any]) -> list[str]:
+    how = "measured" if row["measured"] else "counted"
+    return [*(row[name] for name in ("phase", "network", "security", "link")), how]
+
+
+def tried(args: argparse.Namespace) -> None:
+    """`tacit tables falcon --accuracy`: a paper's accuracies beside ours."""
+    rows = []
+    for name in filter(ACCURACY.get, args.networks):
+        why = missing(name)
+        if why:
+            out.print(f"skipped {name}: {why}")
+        else:
+            rows.append(accuracy(name, args.accuracy))
+    if args.json:
+        Path(args.json).write_text(json.dumps(rows, indent=2))
+    if rows:
+        out.print(accuracy_table(rows))
+
+
+def accuracy_table(rows: list[dict[str, Any]]) -> Table:
+    """Per cent of images right and the relative error, on paper and here."""
+    table = Table(title="Falcon: accuracy, %", box=box.SIMPLE, padding=0, pad_edge=False)
+    table.add_column("network")
+    names = ("float", "private", "error")
+    for column in (f"{name}\n{whose}" for name in names for whose in ("paper", "ours")):
+        table.add_column(column, justify="right", min_width=7)
+    table.add_column("images", justify="right", min_width=7)
+    for row in rows:
+        pairs = ((row[whose][name], name) for name in names for whose in ("paper", "ours"))
+        cells = (f"{value:.3f}" if name == "error" else f"{value:.2f}" for value, name in pairs)
+        table.add_row(row["network"], *cells, str(row["images"]))
     return table
 
 
@@ -126,5 +236,7 @@ def traffic_table(rows: list[dict[str, Any]]) -> Table:
     return table
 
 
-def _seconds(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}"
+def _figure(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from . import _tacit
 from ._tacit import TacitError
 from .console import out, progress_bar
 from .datasets import load
+from .report import cost_table
 from .training import Owned, Trainer
 
 
@@ -20,6 +22,12 @@ def add_train(command: Callable[..., argparse.ArgumentParser]) -> None:
     made.add_argument("config", metavar="CONFIG.toml", help="see docs/training.md")
     made.add_argument("--json", metavar="FILE", help="write the report here")
     made.add_argument("--html", metavar="FILE", help="write the report as a page here")
+    made.add_argument(
+        "--plan", action="store_true", help="show what it will cost, and do not train"
+    )
+    made.add_argument(
+        "--network", metavar="NAME", help="with --plan: on this one, such as wan or 40ms,100Mbps"
+    )
 
 
 def train(args: argparse.Namespace) -> None:
@@ -27,6 +35,10 @@ def train(args: argparse.Namespace) -> None:
     config = json.loads(_tacit.train_config(args.config))
     trainer = Trainer.of_config(config)
     sets = owned(config["data"])
+    if args.plan:
+        where = {"network": args.network} if args.network else {}
+        plan(trainer.cost(sum(len(x) for _, x, _ in sets[0]), **where), args.json)
+        return
     with progress_bar(remaining=True) as progress:
         trained = trainer.fit(*sets, progress=progress)
     output = config["output"]
@@ -37,6 +49,15 @@ def train(args: argparse.Namespace) -> None:
     for path in filter(None, (output["page"], args.html)):
         trained.report.save_html(path)
     out.print(trained.report)
+
+
+def plan(cost: Mapping[str, Any], path: str | None) -> None:
+    """Shows what a training will cost."""
+    if path:
+        Path(path).write_text(json.dumps(cost, indent=2) + "\n")
+    out.print(cost_table(cost["step"], f"A mini-batch of {cost['batch']}"))
+    out.print(cost_table(cost["epoch"], f"An epoch of {cost['batches']} mini-batches"))
+    out.print(cost["epoch"]["note"])
 
 
 def owned(tables: list[Mapping[str, Any]]) -> tuple[list[Owned], list[Owned]]:

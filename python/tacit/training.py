@@ -182,6 +182,35 @@ class Trainer:
             progress=progress,
         )
 
+    def cost(self, items: int | None = None, **where: Any) -> dict[str, Any]:
+        """What a training will cost, as its protocol declares, before any run.
+
+        Parameters
+        ----------
+        items
+            The items of an epoch; those of a mini-batch when not given.
+        where
+            Replaces what the trainer was made with, such as `network="wan"`.
+
+        Returns
+        -------
+        dict
+            `step` (a mini-batch) and `epoch` (the first, without sharing the data and trying the
+            network), each `offline`, `online` and `note` as of :meth:`Model.predict_cost`;
+            `batch`, `batches` (of an epoch) and `parameters`.
+        """
+        cost = _tacit.train_cost(
+            model=json.dumps(self.model),
+            options=json.dumps(self.options),
+            run=json.dumps({**self.where, **where}),
+            items=self.options["batch"] if items is None else items,
+        )
+        return json.loads(cost)
+
+    def start(self) -> bytes:
+        """The network with the weights that a training starts from, as an ONNX file."""
+        return _tacit.train_start(model=json.dumps(self.model), options=json.dumps(self.options))
+
     def _sets(self, data: Any) -> list[tuple[int, bytes, bytes]]:
         """The float32 bytes of all owners' data."""
         if len(data) == 2 and not isinstance(data[0], tuple):

@@ -12,6 +12,7 @@ import onnxruntime
 import pytest
 
 import tacit
+from tacit.cli import main
 
 CONFIG = """
 [model]
@@ -202,3 +203,43 @@ def test_a_killed_training_goes_on_with_the_same_result(tmp_path):
     assert curves[0] == curves[1] and len(curves[0]) == 12
     assert reports[1]["batches"] < reports[0]["batches"] == 120
     assert "<svg" in (paths[1].parent / "report.html").read_text()
+
+
+def test_what_a_training_will_cost():
+    trainer = tacit.Trainer(LAYERS, batch=8, stop_after=1)
+    cost = trainer.cost(20, network="0.2ms,80Mbps")
+    report = trainer.fit(images(20, 1)).report.data
+    for phase in ("offline", "online"):
+        step = cost["step"][phase]
+        assert step["bytes_sent"] == report[phase]["bytes_sent"]
+        assert step["rounds"] == report[phase]["rounds"]
+        network = step["rounds"] * 1e-4 + max(step["bytes_sent"]) / 1e7
+        assert step["seconds"] == pytest.approx(network)
+        whole = tacit.Trainer(LAYERS, batch=8).fit(images(20, 1)).report.data[phase]
+        assert cost["epoch"][phase]["bytes_sent"] == whole["bytes_sent"]
+    assert cost["batches"] == 3
+    assert trainer.cost()["batches"] == 1
+    with pytest.raises(tacit.TacitError, match="items"):
+        trainer.cost(0)
+
+
+def test_a_training_can_be_planned(tmp_path, capsys):
+    path, target = config(tmp_path / "plan", 2), tmp_path / "cost.json"
+    options = ["--plan", "--network", "wan", "--json", str(target)]
+    assert main(["train", str(path), *options]) == 0
+    cost = json.loads(target.read_text())
+    assert (cost["batch"], cost["batches"]) == (4, 10)
+    assert "An epoch of 10 mini-batches" in capsys.readouterr().out
+    assert not (path.parent / "state").exists()
+
+
+def test_what_a_training_starts_from(tmp_path):
+    """The same as for the float reference, whose first step of nearly no size changes nothing."""
+    x, y = images(8, 1)
+    trainer = tacit.Trainer(LAYERS, batch=8, learning_rate=1e-9)
+    outputs = []
+    for name, file in (("start", trainer.start()), ("after", trainer.reference((x, y))[0])):
+        path = tmp_path / f"{name}.onnx"
+        path.write_bytes(file)
+        outputs.append(tacit.compile(path).reference(x))
+    np.testing.assert_allclose(*outputs, atol=1e-6)
