@@ -125,8 +125,8 @@ def falcon(
     Seconds and MB that the busiest party sends, offline and online, with random weights and images
     over the 64-bit ring and all parties in this process. What is expected to take more than `limit`
     seconds does not run: its MB and hops are those that the protocol declares, its seconds those of
-    the network alone. Expected are the network's seconds, and for every declared MB what a MB of a
-    small step took on this machine (:func:`pace`); of a prediction, those of one.
+    the network alone. Expected are the network's seconds, and for every declared MB what a MB of 32
+    small predictions took on this machine (:func:`pace`); of a prediction, those of one.
     """
     rows = []
     kinds = {"prediction": _Prediction, "training": _Step}
@@ -211,8 +211,10 @@ def _cost(work: _Prediction | _Step, where: dict[str, Any], limit: float) -> dic
 
 @cache
 def pace(security: str) -> float:
-    """Seconds for each MB of a party's that a small step takes here, without a network."""
-    report = _Step(CASES["network-b"], 8).run({"security": security})
+    """Seconds for each MB of a party's that small predictions take here, without a network."""
+    case = CASES["network-b"]
+    session = local(security=security, timeout=TIMEOUT)
+    report = session.predict(_Prediction(case, BATCH).model, case.images(32)).report.data
     seconds = sum(report[phase]["seconds"] for phase in ("offline", "online"))
     return seconds / _megabytes(report)
 
