@@ -206,7 +206,7 @@ def compile(
     if isinstance(model, (str, os.PathLike)):
         return Model(Compiled(os.fspath(model), json.dumps(options), values))
     folder = tempfile.TemporaryDirectory(prefix="tacit-")
-    path = _export(model, samples, Path(folder.name) / "model.onnx")
+    path = export(model, samples, Path(folder.name) / "model.onnx")
     made = Model(Compiled(str(path), json.dumps(options), values))
     made.exported = folder  # processes read the file again
     return made
@@ -218,7 +218,7 @@ def _floats(samples: ArrayLike) -> tuple[bytes, list[int]]:
     return array.tobytes(), list(array.shape)
 
 
-def _export(module: Any, samples: ArrayLike | None, path: Path) -> Path:
+def export(module: Any, samples: ArrayLike | None, path: Path) -> Path:
     """Writes a `torch.nn.Module` as ONNX with a free batch axis."""
     if importlib.util.find_spec("torch") is None:
         raise TacitError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from . import _tacit
 from ._tacit import TacitError
+from .model import export
 from .session import Progress
 from .training_report import TrainingReport
 
@@ -52,7 +54,9 @@ class Trainer:
         The path of an ONNX file, whose weights are where the training starts; or a mapping with
         `input` (the shape of an item) and either `network` (`network-a`, `network-b`, `network-c`,
         `lenet`, `alexnet`, `alexnet-bn` or `vgg16`) with `outputs`, or `layers`: a list of mappings
-        with `type` (`linear`, `conv`, `relu`, `max-pool`, `avg-pool`, `batch-norm`).
+        with `type` (`linear`, `conv`, `relu`, `max-pool`, `avg-pool`, `batch-norm`). Or a
+        `torch.nn.Module` without batch normalisation, for which `samples` is required. The batch
+        normalisations of a file become part of the layers before them: name the layers instead.
     epochs, batch
         How often every item is seen, and the items of a mini-batch.
     loss
@@ -77,13 +81,15 @@ class Trainer:
     material_mb
         The correlated randomness that all parties together hold at once, about; what a mini-batch
         needs beyond is made when it has come so far. 1610 when not given.
+    samples
+        A few items, to export a `torch.nn.Module` with.
     where
         All that :func:`tacit.local` takes except `processes`.
     """
 
     def __init__(
         self,
-        model: str | Path | Mapping[str, Any],
+        model: str | Path | Mapping[str, Any] | Any,
         *,
         epochs: int = 1,
         batch: int = 128,
@@ -100,8 +106,12 @@ class Trainer:
         checkpoint: Mapping[str, Any] | None = None,
         material_mb: int | None = None,
         stop_after: int | None = None,
+        samples: ArrayLike | None = None,
         **where: Any,
     ):
+        if not isinstance(model, (str, os.PathLike, Mapping)):
+            self._exported = tempfile.TemporaryDirectory(prefix="tacit-")
+            model = _module(model, samples, Path(self._exported.name) / "model.onnx")
         path = isinstance(model, (str, os.PathLike))
         self.model = {"file": os.fspath(model)} if path else dict(model)
         sgd = {
@@ -220,6 +230,17 @@ class Trainer:
             (int(owner), _items(x, shape), _targets(y, len(np.asarray(x)), outputs))
             for owner, x, y in data
         ]
+
+
+def _module(module: Any, samples: ArrayLike | None, path: Path) -> Path:
+    """A `torch.nn.Module` as an ONNX file."""
+    parts = module.modules() if hasattr(module, "modules") else ()
+    if any("BatchNorm" in type(part).__name__ for part in parts):
+        raise TacitError(
+            "the module normalises batches, which its file would not keep; give the layers as a "
+            "mapping, with batch-norm among them"
+        )
+    return export(module, samples, path)
 
 
 def _paths(checkpoint: Mapping[str, Any]) -> dict[str, Any]:
