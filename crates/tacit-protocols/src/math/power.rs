@@ -4,6 +4,7 @@
 //! power is compared at once, nothing is opened, and `e` is a secret like any other. The paper's way
 //! is [`Leakage::Magnitude`], for measuring what secrecy costs: it takes `log2` of the number of bits
 //! comparisons of an element, one after the other, instead of one for each power in the span.
+//! Under malicious security each of its openings is verified first, and it sends more than this.
 //! (The paper's loop would compare with `2^(2^31)`; its exponents are of `log2 l` bits, spec
 //! section 9.)
 

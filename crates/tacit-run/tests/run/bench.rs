@@ -90,12 +90,6 @@ fn the_paper_s_leakage_is_measured_under_its_name_only() {
                 assert!(told.warnings[0].contains("learns the magnitude"));
                 // One comparison after the other instead of all at once.
                 assert!(told.online.rounds > kept.online.rounds, "{op}");
-                let bytes = |report: &Report| report.online.bytes_sent[0];
-                println!(
-                    "{op}, {ring} bits, {run}: {} and {} bytes",
-                    bytes(&kept),
-                    bytes(&told)
-                );
             }
         }
     }
