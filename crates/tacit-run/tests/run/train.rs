@@ -163,7 +163,7 @@ fn a_training_goes_on_where_it_was_stopped() {
         let seen = RefCell::new(0);
         let stopped = watched(&options, &exact, &mut |p| {
             *seen.borrow_mut() += 1;
-            !(p.phase == "online" && p.batch == stop_at)
+            !(p.phase == "step" && p.batch == stop_at)
         });
         assert!(matches!(stopped, Err(Error::Cancelled)), "{stopped:?}");
     }
