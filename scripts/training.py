@@ -13,7 +13,7 @@ goes on.
 import argparse
 import json
 import tempfile
-import time
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +33,9 @@ OPTIONS = {
     "timeout": 1200,
 }
 IMAGES = {"mnist": [1, 28, 28], "cifar": [3, 32, 32], "tiny": [3, 64, 64]}
+SMALL = (2, 8)
+"""Images of the mini-batches from which those that take too long are extrapolated."""
+PHASES = ("offline", "online")
 CURVES = ("alexnet", "alexnet-bn")
 STEPS = (
     *(("network-a", "mnist", 10), ("network-b", "mnist", 10), ("network-c", "mnist", 10)),
@@ -49,7 +52,7 @@ def whole(args):
     """Whole epochs of MNIST."""
     train, test = digits("train"), digits("test8k")
     rows = []
-    for name in args.networks:
+    for name in args.networks or ["network-a", "lenet"]:
         state = STATE / name
         model = {"input": IMAGES["mnist"], "network": name, "outputs": 10}
         checkpoint = {"folder": state, "keys": state / "keys", "every": 20}
@@ -91,28 +94,53 @@ def seconds(state, report):
 
 def steps(args):
     """One mini-batch of every network, on random images."""
-    rng = np.random.default_rng(1)
     rows = []
-    for name, data, classes in STEPS:
+    for (name, data, classes), security in product(STEPS, args.security):
         if args.networks and name not in args.networks:
             continue
         model = {"input": IMAGES[data], "network": name, "outputs": classes}
-        x = rng.random((args.batch, *IMAGES[data]), np.float32)
-        y = rng.integers(0, classes, args.batch)
-        options = {**OPTIONS, "batch": args.batch, "stop_after": args.repeat, "epochs": args.repeat}
-        begun = time.time()
-        report = tacit.Trainer(model, **options).fit((x, y)).report.data
-        phases = [report[phase] for phase in ("offline", "online")]
-        row = [name, data, args.batch, f"{report['parameters']:,}"]
-        row += [f"{phase['seconds'] / args.repeat:.2f}" for phase in phases]
-        row += [f"{max(phase['bytes_sent']) / args.repeat / 1e6:.1f}" for phase in phases]
-        rows.append([*row, f"{report['peak_memory_bytes'] / 1e9:.1f}"])
-        print(*rows[-1], f"{time.time() - begun:.0f} s", sep=" | ", flush=True)
+
+        def trainer(batch, model=model, security=security):
+            return tacit.Trainer(model, **{**OPTIONS, "batch": batch}, security=security)
+
+        small = {n: step(trainer(n), n, IMAGES[data], classes) for n in SMALL}
+        seconds = extrapolated(small, args.batch)
+        report, measured = small[SMALL[-1]], sum(seconds) <= args.limit
+        if measured:
+            report = step(trainer(args.batch), args.batch, IMAGES[data], classes)
+            seconds = [report[phase]["seconds"] for phase in PHASES]
+        declared = trainer(args.batch).cost()["step"]
+        sent = [max(declared[phase]["bytes_sent"]) / 1e6 for phase in PHASES]
+        rows.append([
+            name, data, security, f"{report['parameters']:,}",
+            "" if measured else "from {} and {} images".format(*SMALL),
+            *(f"{value:.1f}" for value in (*seconds, *sent)),
+            f"{report['peak_memory_bytes'] / 1e9:.1f}",
+        ])  # fmt: skip
+        print(*rows[-1], sep=" | ", flush=True)
     headings = [
-        "network", "images", "batch", "parameters", "offline, s", "online, s",
-        "offline, MB per party", "online, MB", "peak memory of the process, GB",
+        "network", "images", "security", "parameters", "extrapolated", "offline, s", "online, s",
+        "offline, MB per party", "online, MB", "peak memory so far, GB",
     ]  # fmt: skip
     return markdown(headings, rows)
+
+
+def step(trainer, batch, shape, classes):
+    """The report of a mini-batch of random images."""
+    rng = np.random.default_rng(1)
+    x = rng.random((batch, *shape), np.float32)
+    return trainer.fit((x, rng.integers(0, classes, batch))).report.data
+
+
+def extrapolated(small, batch):
+    """Seconds of a mini-batch, offline and online, on the line through those of two small ones."""
+    few, more = SMALL
+    seconds = []
+    for phase in PHASES:
+        first, second = (small[n][phase]["seconds"] for n in SMALL)
+        each = max(second - first, 0) / (more - few)
+        seconds.append(second + each * (batch - more))
+    return seconds
 
 
 def loss(file, x, y):
@@ -159,10 +187,11 @@ def curves(args):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=("whole", "steps", "curves"))
-    parser.add_argument("--networks", nargs="*", default=["network-a", "lenet"])
+    parser.add_argument("--networks", nargs="*", default=[], help="some of them only")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--batch", type=int, default=128)
-    parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--security", nargs="+", default=["semi-honest", "malicious"])
+    parser.add_argument("--limit", type=float, default=300, help="seconds of a step that is run")
     parser.add_argument("--stop-after", type=int, help="mini-batches, to go on later")
     parser.add_argument("--iterations", type=int, default=15, help="mini-batches of the curves")
     parser.add_argument("--curve-batch", type=int, default=64)

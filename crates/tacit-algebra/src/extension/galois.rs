@@ -65,10 +65,12 @@ impl<R: Ring> Extension for Galois<R> {
         kernels::product(isa::current(), &self, &o)
     }
     fn base_radix(n: usize) -> usize {
-        match n {
-            0..=SMALL => 2,
-            ..=MIDDLE => 8,
-            _ => 32,
+        if n > MIDDLE {
+            32
+        } else if n > SMALL {
+            8
+        } else {
+            2
         }
     }
     fn radix(n: usize) -> usize {
