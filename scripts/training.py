@@ -4,8 +4,8 @@ r"""Trains networks privately on real images, beside the same training in float3
 
 Fills sections of docs/results.md. `training-mnist`: whole epochs of MNIST's 60,000 images, from
 the same start in the same order. `training-steps`: a mini-batch of every network.
-`training-curves`: AlexNet with and without batch normalisation on CIFAR-10, the loss after every
-mini-batch; the weights are exported each time and the loss computed from them in the clear. All
+`training-curves`: AlexNet with and without batch normalisation on CIFAR-10, the loss after
+some mini-batches; the weights are exported each time and the loss computed from them in the clear. All
 parties are threads of one process. Trainings keep checkpoints in `.bench/`, so one that was stopped
 goes on.
 """
@@ -166,9 +166,9 @@ def curves(args):
         model = {"input": IMAGES["cifar"], "network": name, "outputs": 10}
         state = STATE / f"curve-{name}"
         kept = {"folder": state, "keys": state / "keys", "every": 1}
-        options = {**OPTIONS, "batch": args.curve_batch, "learning_rate": 0.02}
+        options = {**OPTIONS, "batch": args.curve_batch, "learning_rate": 0.1}
         points = []
-        for done in range(1, args.iterations + 1):
+        for done in range(args.every, args.iterations + 1, args.every):
             stop = {**options, "stop_after": done}
             private = tacit.Trainer(model, checkpoint=kept, **stop).fit((x, y)).onnx
             clear, _ = tacit.Trainer(model, **stop).reference((x, y))
@@ -176,9 +176,11 @@ def curves(args):
             print(name, done, points[-1], flush=True)
         columns[name] = points
     rows = []
-    for done in range(args.iterations):
-        cells = [pair for name in CURVES for pair in columns[name][done]]
-        rows.append([done + 1, *(f"{value:.4f}, {100 * share:.1f}" for value, share in cells)])
+    for at in range(args.iterations // args.every):
+        cells = [pair for name in CURVES for pair in columns[name][at]]
+        rows.append(
+            [args.every * (at + 1), *(f"{value:.4f}, {100 * share:.1f}" for value, share in cells)]
+        )
     headings = ["mini-batches"]
     headings += [f"{name}, {how}" for name in CURVES for how in ("float32", "private")]
     return markdown(headings, rows)
@@ -193,7 +195,8 @@ def main():
     parser.add_argument("--security", nargs="+", default=["semi-honest", "malicious"])
     parser.add_argument("--limit", type=float, default=300, help="seconds of a step that is run")
     parser.add_argument("--stop-after", type=int, help="mini-batches, to go on later")
-    parser.add_argument("--iterations", type=int, default=15, help="mini-batches of the curves")
+    parser.add_argument("--iterations", type=int, default=20, help="mini-batches of the curves")
+    parser.add_argument("--every", type=int, default=4, help="mini-batches between their points")
     parser.add_argument("--curve-batch", type=int, default=64)
     args = parser.parse_args()
     for section, measure in SECTIONS.items():
