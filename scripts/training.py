@@ -4,10 +4,10 @@ r"""Trains networks privately on real images, beside the same training in float3
 
 Fills sections of docs/results.md. `training-mnist`: whole epochs of MNIST's 60,000 images, from
 the same start in the same order. `training-steps`: a mini-batch of every network.
-`training-curves`: AlexNet with and without batch normalisation on CIFAR-10, the loss after
-some mini-batches; the weights are exported each time and the loss computed from them in the clear. All
-parties are threads of one process. Trainings keep checkpoints in `.bench/`, so one that was stopped
-goes on.
+`training-curves`: AlexNet with and without batch normalisation on CIFAR-10, the loss after some
+mini-batches; the weights are exported each time and the loss computed from them in the clear. All
+parties are threads of one process. Trainings keep checkpoints in `.bench/`, so one that was
+stopped goes on.
 """
 
 import argparse
