@@ -49,6 +49,7 @@ def bench(
     precision: int | None,
     key_bits: str | None,
     as_printed_insecure: bool,
+    paper_leakage: bool,
     repeat: int,
     run: str,
     progress: Progress | None,

@@ -93,8 +93,8 @@ class Report:
         lets it be chosen), `roles` (of a protocol that has names for its parties),
         `setup`, `offline` and `online` (each `seconds, rounds, bytes_sent`, one entry per party),
         `layers` (each `name, op, shape, seconds, rounds, bytes`), `batches` (each
-        `offline_seconds, online_seconds`), `accuracy`, `agreement` and `max_abs_error` (each
-        `None` where it was not asked for).
+        `offline_seconds, online_seconds`), `warnings`, `accuracy`, `agreement` and `max_abs_error`
+        (each `None` where it was not asked for).
         """
         return json.loads(json.dumps(self.data))
 
@@ -124,6 +124,7 @@ class Report:
             rows.append(("same answer as in clear text", f"{100 * d['agreement']:.2f} %"))
         if d.get("max_abs_error") is not None:
             rows.append(("largest difference from clear text", f"{d['max_abs_error']:.2e}"))
+        rows += [("warning", words) for words in d.get("warnings", [])]
         return rows
 
     def layer_table(self) -> Table:
