@@ -88,8 +88,10 @@ def test_a_network_learns_and_its_file_predicts(tmp_path):
     assert private.report.accuracy == curve[-1]
 
 
-def test_private_training_is_that_in_float():
-    trainer = tacit.Trainer(LAYERS, epochs=2, batch=10, learning_rate=0.2, reveal_curve=True)
+@pytest.mark.parametrize("stop_after", [None, 5])
+def test_private_training_is_that_in_float(stop_after):
+    options = {"epochs": 2, "batch": 10, "learning_rate": 0.2, "reveal_curve": True}
+    trainer = tacit.Trainer(LAYERS, **options, stop_after=stop_after)
     train, test = images(40, 1), images(30, 2)
     trained = trainer.fit([(0, train[0][:15], train[1][:15]), (1, train[0][15:], train[1][15:])])
     file, _ = trainer.reference(train, test)
@@ -99,7 +101,9 @@ def test_private_training_is_that_in_float():
         return session.run(None, {session.get_inputs()[0].name: test[0]})[0]
 
     np.testing.assert_allclose(outputs(trained.onnx), outputs(file), atol=2e-3)
-    assert trained.report.epochs[0]["accuracy"] is None
+    assert [epoch["accuracy"] for epoch in trained.report.epochs] == [None] * len(
+        trainer.reference(train, test)[1]
+    )
     assert "not revealed" in str(trained.report)
 
 

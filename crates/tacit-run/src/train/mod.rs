@@ -145,16 +145,19 @@ pub fn train_reference(
         let row = |i: &u32| &values[*i as usize * width..][..width];
         items.iter().flat_map(row).copied().collect()
     };
-    let mut curve = Vec::new();
+    let (mut curve, last) = (Vec::new(), options.last(&order));
     for epoch in 0..options.epochs {
         for (number, items) in order.epoch(epoch).into_iter().enumerate() {
+            if epoch * order.batches() + number == last {
+                return Ok((curve, reference.parameters));
+            }
             let progress = Progress {
                 phase: "online",
                 layer: "float32",
                 index: 0,
                 layers: 1,
                 batch: epoch * order.batches() + number,
-                batches: options.epochs * order.batches(),
+                batches: last,
             };
             if !observe(progress) {
                 return Err(Error::Cancelled);

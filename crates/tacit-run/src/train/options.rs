@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use tacit_train::{Fixed, LayerSpec, Loss, Network, Sgd, named, names};
+use tacit_train::{Fixed, LayerSpec, Loss, Network, Order, Sgd, named, names};
 
 use crate::Error;
 use crate::job::MATERIAL_BYTES;
@@ -61,7 +61,13 @@ impl Default for TrainOptions {
 }
 
 impl TrainOptions {
-    /// The same in bytes, of one party.
+    /// The number of mini-batches after which a training ends.
+    pub(super) fn last(&self, order: &Order) -> usize {
+        let all = self.epochs * order.batches();
+        self.stop_after.map_or(all, |most| most.min(all))
+    }
+
+    /// The bytes of correlated randomness that one party holds.
     pub(super) fn material(&self, parties: usize) -> u64 {
         let bytes = |mb: u64| mb.saturating_mul(1_000_000);
         self.material_mb.map_or(MATERIAL_BYTES, bytes) / parties.max(1) as u64

@@ -74,13 +74,13 @@ impl Program for Job<'_> {
         let order = self.order();
         let (mut seconds, mut known) = (Vec::new(), HashMap::new());
         let mut started = Instant::now();
-        while position.done < self.last(&order) {
+        while position.done < self.options.last(&order) {
             let (epoch, number) = (
                 position.done / order.batches(),
                 position.done % order.batches(),
             );
             for items in order.epoch(epoch).into_iter().skip(number) {
-                if position.done == self.last(&order) {
+                if position.done == self.options.last(&order) {
                     break;
                 }
                 let demand = self.step_demand(machine, &mut known, epoch, items.len())?;
@@ -97,7 +97,7 @@ impl Program for Job<'_> {
                 }
                 if let Some(keeper) = &keeper
                     && (position.done.is_multiple_of(keeper.every)
-                        || position.done == self.last(&order))
+                        || position.done == self.options.last(&order))
                 {
                     keep(machine, keeper, &state, &position)?;
                 }
@@ -123,12 +123,6 @@ impl Job<'_> {
             items: self.material.train.iter().map(items).sum(),
             batch: self.options.batch,
         }
-    }
-
-    /// The number of mini-batches after which the run ends.
-    fn last(&self, order: &Order) -> usize {
-        let all = self.options.epochs * order.batches();
-        self.options.stop_after.map_or(all, |most| most.min(all))
     }
 
     /// The checkpoints, if they are wanted. Parties of different trainings have none in common.
@@ -389,7 +383,7 @@ impl Job<'_> {
             index: 0,
             layers: 1,
             batch: done,
-            batches: self.last(&order),
+            batches: self.options.last(&order),
         };
         match (self.observe)(progress) {
             true => Ok(()),
