@@ -324,8 +324,8 @@ impl FalconCost {
             .residues(self.prime, made.residues)
             .residues(self.compare_prime, made.narrow)
             .words(self.bits, made.words, 0);
-        let (rounds, bytes) = checkpoint.cost();
-        path.depth = path.depth.map(|depth| depth + rounds);
+        let (_, bytes) = checkpoint.cost();
+        path.depth = checkpoint.from(path.depth);
         path.bytes.iter_mut().for_each(|sent| *sent += bytes);
     }
 

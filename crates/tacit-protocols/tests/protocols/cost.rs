@@ -576,12 +576,16 @@ fn declared_equals_metered_with_thresholds_below_the_greatest() {
     }
 }
 
-/// Several batches: hops and bytes add up.
-#[test]
-fn a_demand_of_several_batches_is_declared_too() {
-    let n = 400_000;
-    let calls = [Call::relu(n), Call::elementwise(n, 9), Call::relu(3)];
-    let measured = run(&falcon_over::<u32>(), |machine| {
+/// Several batches: hops and bytes add up, wherever the parties stood when a batch began.
+fn several_batches<S: Subject>(subject: &S, n: usize) {
+    let calls = [
+        Call::relu(n),
+        Call::elementwise(n, 9),
+        Call::relu(3),
+        Call::maxpool(n / 8, 4),
+        Call::Truncate { n, trunc: 2 },
+    ];
+    let measured = run(subject, |machine| {
         machine.prepare(&calls)?;
         let offline = machine.party().meter().total(Phase::Offline);
         Ok((
@@ -589,10 +593,22 @@ fn a_demand_of_several_batches_is_declared_too() {
             (offline.rounds, offline.bytes_sent),
         ))
     });
-    assert_eq!(
-        combine(&measured.iter().map(|m| m.1).collect::<Vec<_>>()),
-        measured[0].0
-    );
+    let metered = combine(&measured.iter().map(|m| m.1).collect::<Vec<_>>());
+    assert_eq!(metered, measured[0].0, "{}", subject.name());
+}
+
+#[test]
+fn a_demand_of_several_batches_is_declared_too() {
+    several_batches(&falcon_over::<u32>(), 400_000);
+    for configure in [|machine| machine, Falcon::<u64>::with_narrow_signs] {
+        for n in [9_000, 20_000, 40_000] {
+            let subject = FalconOver {
+                configure,
+                ..malicious_over::<u64>()
+            };
+            several_batches(&subject, n);
+        }
+    }
 }
 
 /// The bounds that users plan with, per element and party.

@@ -10,6 +10,7 @@ use super::proof::schedule;
 use super::verify::chunk;
 use crate::machine::{Bilinear, Call};
 use crate::pool;
+use crate::replicated::PARTIES;
 
 /// Bytes of a hash that stands for the second copy of an opening.
 pub(in crate::falcon) const COPY: u64 = DIGEST as u64;
@@ -80,22 +81,44 @@ impl Checkpoint {
         self
     }
 
-    /// Hops, and bytes sent by each party. Two hops for the hashes of openings and of coins; each
-    /// fold takes one to the left verifier and, but for the last, one back; one for the end.
+    /// Hops, and bytes sent by each party, where all begin together: two hops for the hashes of
+    /// openings and of coins; each fold takes one to the left verifier and, but for the last, one
+    /// back; one for the end.
     pub fn cost(&self) -> (u32, u64) {
-        let folds = self
-            .0
-            .iter()
-            .map(|(dealt, _)| dealt.len())
-            .max()
-            .unwrap_or(0);
         let proofs = self
             .0
             .iter()
             .map(|(dealt, last)| dealt.iter().sum::<u64>() + 2 * last);
-        let coins = 2 * folds * COIN;
+        let coins = 2 * self.folds() * COIN;
         let bytes = COPY + coins as u64 + proofs.sum::<u64>();
-        (if folds == 0 { 2 } else { 2 * folds as u32 + 2 }, bytes)
+        let rounds = self.from([0; PARTIES]).into_iter().max();
+        (rounds.unwrap_or(0), bytes)
+    }
+
+    fn folds(&self) -> usize {
+        let folds = self.0.iter().map(|(dealt, _)| dealt.len());
+        folds.max().unwrap_or(0)
+    }
+
+    /// The longest path to each party from those before the checkpoint, message by message.
+    pub fn from(&self, depth: [u32; PARTIES]) -> [u32; PARTIES] {
+        let heard = |from: [u32; PARTIES], step: usize| -> [u32; PARTIES] {
+            std::array::from_fn(|i| from[i].max(from[(i + step) % PARTIES] + 1))
+        };
+        let (to_next, to_prev) = (PARTIES - 1, 1);
+        let mut depth = heard(heard(depth, to_next), to_prev);
+        let folds = self.folds();
+        for fold in 1..=folds {
+            depth = heard(depth, to_prev);
+            if fold < folds {
+                depth = heard(depth, to_next);
+            }
+        }
+        let [prev, next] = [to_next, to_prev].map(|step| heard(depth, step));
+        match folds {
+            0 => depth,
+            _ => std::array::from_fn(|i| prev[i].max(next[i])),
+        }
     }
 }
 
