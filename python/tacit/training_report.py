@@ -13,7 +13,9 @@ from rich.table import Table
 from .report import cost_table, html_table, render
 
 WIDTH, HEIGHT, MARGIN = 480, 240, 40
-"""The size of the curve's picture, in pixels."""
+"""The size of a curve's picture, in pixels."""
+CURVES = {"accuracy": "accuracy", "loss": "cross-entropy", "error": "mean squared error"}
+"""What may be revealed of an epoch, and what it is called."""
 
 
 class TrainingReport:
@@ -25,7 +27,7 @@ class TrainingReport:
         The content, JSON-serialisable: `tacit` (its version), `protocol, security, parties`,
         `numbers, fraction_bits, truncation, network, parameters, batch, batches`, `setup`,
         `offline` and `online` (each `seconds, rounds, bytes_sent`, one entry per party), `epochs`
-        (each `epoch, seconds, accuracy, error`) and `peak_memory_bytes`.
+        (each `epoch, seconds, accuracy, loss, error`) and `peak_memory_bytes`.
     """
 
     def __init__(self, data: dict[str, Any]):
@@ -55,23 +57,27 @@ class TrainingReport:
     def epoch_table(self) -> Table:
         """The table of the epochs."""
         table = Table(title="Epochs")
-        for name in ("epoch", "seconds", "accuracy, %", "mean squared error"):
+        for name in ("epoch", "seconds", "accuracy, %", "cross-entropy", "mean squared error"):
             table.add_column(name, justify="right")
         for epoch in self.epochs:
-            accuracy, error = epoch["accuracy"], epoch["error"]
+            accuracy, loss, error = (epoch[name] for name in CURVES)
             table.add_row(
                 str(epoch["epoch"]),
                 f"{epoch['seconds']:.1f}",
                 "not revealed" if accuracy is None and error is None else _percent(accuracy),
+                "" if loss is None else f"{loss:.4f}",
                 "" if error is None else f"{error:.4g}",
             )
         return table
 
     def picture(self) -> str:
-        """The curve as SVG; empty where nothing was revealed."""
-        name = "error" if any(e["error"] is not None for e in self.epochs) else "accuracy"
-        points = [(e["epoch"], e[name]) for e in self.epochs if e[name] is not None]
-        return _curve(name, points) if points else ""
+        """The curves as SVG, one for each number that was revealed; empty where none was."""
+        curves = []
+        for name, words in CURVES.items():
+            points = [(e["epoch"], e[name]) for e in self.epochs if e[name] is not None]
+            if points:
+                curves.append(_curve(words, points, top=1.0 if name == "accuracy" else None))
+        return "".join(curves)
 
     def save_json(self, path: str | Path) -> None:
         """Writes the content to `path`."""
@@ -107,10 +113,10 @@ def _percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.2f}"
 
 
-def _curve(name: str, points: list[tuple[int, float]]) -> str:
-    """An SVG line through (epoch, value), the axes with their ends named."""
+def _curve(name: str, points: list[tuple[int, float]], top: float | None) -> str:
+    """An SVG line through (epoch, value), the axes with their ends named; up to `top`, if given."""
     last = max(epoch for epoch, _ in points)
-    most = 1.0 if name == "accuracy" else max(value for _, value in points) or 1.0
+    most = top or max(value for _, value in points) or 1.0
 
     def place(epoch: int, value: float) -> tuple[float, float]:
         across = (epoch - 1) / max(last - 1, 1)
@@ -122,16 +128,16 @@ def _curve(name: str, points: list[tuple[int, float]]) -> str:
     places = [place(*point) for point in points]
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in places)
-    low, right, top = HEIGHT - MARGIN, WIDTH - MARGIN, MARGIN
+    low, right, high = HEIGHT - MARGIN, WIDTH - MARGIN, MARGIN
     words = [
-        (MARGIN, top - 10, f"{name} on the test data"),
-        (4, top + 4, f"{most:.3g}"),
+        (MARGIN, high - 10, f"{name} on the test data"),
+        (4, high + 4, f"{most:.3g}"),
         (4, low + 4, "0"),
         (MARGIN, low + 18, "epoch 1"),
         (right - 50, low + 18, f"epoch {last}"),
     ]
     texts = "".join(f'<text x="{x}" y="{y}">{html.escape(text)}</text>' for x, y, text in words)
-    axes = f'<path d="M{MARGIN},{top}V{low}H{right}" fill="none" stroke="gray"/>'
+    axes = f'<path d="M{MARGIN},{high}V{low}H{right}" fill="none" stroke="gray"/>'
     path = f'<polyline points="{line}" fill="none" stroke="steelblue" stroke-width="2"/>'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '

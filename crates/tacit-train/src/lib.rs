@@ -33,7 +33,7 @@ mod step;
 pub use error::Error;
 pub use export::{from_graph, to_onnx};
 pub use fixed::Fixed;
-pub use loss::Loss;
+pub use loss::{Loss, Scores};
 pub use network::{Layer, Network, Parameter, Role};
 pub use order::{Order, uniform};
 pub use record::{Recorder, Stage, stages_of};

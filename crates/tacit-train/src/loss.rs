@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tacit_protocols::machine::{KeyBits, Machine, Operand};
-use tacit_protocols::math::{Elementary, Kind, Span};
+use tacit_protocols::math::{Elementary, Function, Kind, Logarithm, Span};
 
 use crate::layers::{row_sums, spread};
 use crate::{Error, Fixed};
@@ -36,33 +36,111 @@ impl Loss {
         };
         Ok(machine.sub(&y, target))
     }
+
+    /// Sums over the items of a batch that say how good outputs are, as [`Scores`] reads them.
+    pub(crate) fn scores<M: Machine>(
+        self,
+        machine: &mut M,
+        fixed: Fixed,
+        z: &M::Share,
+        target: &M::Share,
+        [batch, classes]: [usize; 2],
+    ) -> Result<M::Share, Error> {
+        let sizes = [batch, classes];
+        match self {
+            Loss::CrossEntropy => {
+                let exp = exponentials(machine, fixed, z, sizes)?;
+                let product = machine.mul(z, &Operand::Secret(target.clone()), fixed.fraction)?;
+                let columns = machine.gather(&product, &by_class(batch, classes));
+                let right = row_sums(machine, &columns, classes, batch);
+                let hits = hits(machine, &exp.largest, &right, sizes)?;
+                let format = fixed.format()?;
+                let log = Logarithm::new(format, exp.span.high)?.apply(machine, &exp.sum)?;
+                let total = machine.add(&exp.largest, &log);
+                let losses = machine.sub(&total, &right);
+                let losses = row_sums(machine, &losses, batch, 1);
+                let losses = machine.truncate(&losses, Scores::DROPPED)?;
+                Ok(machine.concat(&[&losses, &hits]))
+            }
+            Loss::MeanSquaredError => {
+                let error = machine.sub(z, target);
+                let again = Operand::Secret(error.clone());
+                let squares = machine.mul(&error, &again, fixed.fraction)?;
+                let sum = row_sums(machine, &squares, batch * classes, 1);
+                Ok(machine.truncate(&sum, Scores::DROPPED)?)
+            }
+        }
+    }
 }
 
-/// `exp(z - max z)` over its sum, for every item. A maximum of `classes`, an exponential of every
-/// element, a reciprocal of every item and a product of every element.
+/// How good a network is on some items.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scores {
+    /// The sum of the items' losses; of squared errors without the half.
+    pub loss: f64,
+    /// How many are classified right, for cross-entropy.
+    pub hits: Option<i64>,
+}
+
+impl Scores {
+    /// Bits that a sum loses, so that it stays in the ring.
+    const DROPPED: u32 = 8;
+
+    /// Reads what [`crate::Training::evaluate`] made of all batches together.
+    pub fn of(opened: &[i64], fixed: Fixed) -> Self {
+        let sum = opened.first().copied().unwrap_or_default();
+        Scores {
+            loss: sum as f64 * f64::from(Self::DROPPED).exp2() / fixed.one(),
+            hits: opened.get(1).copied(),
+        }
+    }
+}
+
+/// `exp(z - max z)` of every output, and of every item the maximum and the sum.
+struct Exponentials<S> {
+    largest: S,
+    exp: S,
+    sum: S,
+    /// Where the sums lie: at least one exponential is 1, up to its error.
+    span: Span,
+}
+
+/// A maximum of `classes` and an exponential of every element.
+fn exponentials<M: Machine>(
+    machine: &mut M,
+    fixed: Fixed,
+    z: &M::Share,
+    [batch, classes]: [usize; 2],
+) -> Result<Exponentials<M::Share>, Error> {
+    let largest = maxima(machine, z, [batch, classes])?;
+    let wide = spread(machine, &largest, [1, batch, classes]);
+    let shifted = machine.sub(z, &wide);
+    let exp = Elementary::new(fixed.format()?, Kind::Exp { high: 0 });
+    let exp = machine.function(&exp, &shifted)?;
+    let columns = machine.gather(&exp, &by_class(batch, classes));
+    let sum = row_sums(machine, &columns, classes, batch);
+    let high = classes.ilog2() as i32 + 1;
+    Ok(Exponentials {
+        largest,
+        exp,
+        sum,
+        span: Span { low: -1, high },
+    })
+}
+
+/// `exp(z - max z)` over its sum, for every item: a reciprocal of every item and a product of every
+/// element beside the exponentials.
 fn softmax<M: Machine>(
     machine: &mut M,
     fixed: Fixed,
     z: &M::Share,
     [batch, classes]: [usize; 2],
 ) -> Result<M::Share, Error> {
-    let format = fixed.format()?;
-    let largest = maxima(machine, z, [batch, classes])?;
-    let wide = spread(machine, &largest, [1, batch, classes]);
-    let shifted = machine.sub(z, &wide);
-    let exp = Elementary::new(format, Kind::Exp { high: 0 });
-    let e = machine.function(&exp, &shifted)?;
-    let columns = machine.gather(&e, &by_class(batch, classes));
-    let sum = row_sums(machine, &columns, classes, batch);
-    // At least one exponential is 1, up to its error.
-    let span = Span {
-        low: -1,
-        high: classes.ilog2() as i32 + 1,
-    };
-    let reciprocal = Elementary::new(format, Kind::Reciprocal { span });
+    let Exponentials { exp, sum, span, .. } = exponentials(machine, fixed, z, [batch, classes])?;
+    let reciprocal = Elementary::new(fixed.format()?, Kind::Reciprocal { span });
     let inverse = machine.function(&reciprocal, &sum)?;
     let inverse = Operand::Secret(spread(machine, &inverse, [1, batch, classes]));
-    Ok(machine.mul(&e, &inverse, fixed.fraction)?)
+    Ok(machine.mul(&exp, &inverse, fixed.fraction)?)
 }
 
 /// The largest output of every item.
@@ -81,22 +159,17 @@ fn by_class(batch: usize, classes: usize) -> Vec<u32> {
     (0..classes).flat_map(items).collect()
 }
 
-/// How many items have their largest output at the right class, for one-hot targets: a maximum, a
-/// product and a comparison. Of equal outputs any counts.
-pub(crate) fn hits<M: Machine>(
+/// How many items have their `largest` output at the `right` class: a comparison. Of equal outputs
+/// any counts.
+fn hits<M: Machine>(
     machine: &mut M,
-    z: &M::Share,
-    target: &M::Share,
-    fixed: Fixed,
+    largest: &M::Share,
+    right: &M::Share,
     [batch, classes]: [usize; 2],
 ) -> Result<M::Share, Error> {
-    let largest = maxima(machine, z, [batch, classes])?;
-    let right = machine.mul(z, &Operand::Secret(target.clone()), fixed.fraction)?;
-    let columns = machine.gather(&right, &by_class(batch, classes));
-    let right = row_sums(machine, &columns, classes, batch);
     // Each of the products may be a few units above or below; so may not be what is the largest.
     let slack = machine.constant(&vec![4 * classes as i64; batch]);
-    let difference = machine.sub(&right, &largest);
+    let difference = machine.sub(right, largest);
     let difference = machine.add(&difference, &slack);
     let hit = machine.drelu(&difference, KeyBits::ALL)?;
     let [zero, one] = [0, 1].map(|v| machine.constant(&vec![v; batch]));

@@ -1,9 +1,8 @@
 //! One mini-batch.
 
-use tacit_protocols::machine::{Machine, Operand};
+use tacit_protocols::machine::Machine;
 
 use crate::layers::{self, Mode, Saved};
-use crate::loss::hits;
 use crate::record::Stage;
 use crate::sgd::Rate;
 use crate::{Error, Fixed, Loss, Network, Sgd};
@@ -144,8 +143,8 @@ impl Training<'_> {
         Ok(z)
     }
 
-    /// How good the network is on `batch` items: for cross-entropy how many it classifies right, as
-    /// an integer; else the sum of the squared errors of all outputs, with `f` fraction bits.
+    /// How good the network is on `batch` items: sums that may be added to those of other batches,
+    /// and that [`crate::Scores`] reads when they are opened.
     pub fn evaluate<M: Machine>(
         &self,
         machine: &mut M,
@@ -157,16 +156,8 @@ impl Training<'_> {
         let z = self.predict(machine, state, x, batch, stage)?;
         stage(machine)?;
         let sizes = [batch, self.network.outputs()];
-        let good = match self.loss {
-            Loss::CrossEntropy => hits(machine, &z, target, self.fixed, sizes)?,
-            Loss::MeanSquaredError => {
-                let error = machine.sub(&z, target);
-                let again = Operand::Secret(error.clone());
-                let squares = machine.mul(&error, &again, self.fixed.fraction)?;
-                layers::row_sums(machine, &squares, sizes[0] * sizes[1], 1)
-            }
-        };
+        let sums = self.loss.scores(machine, self.fixed, &z, target, sizes)?;
         machine.settle()?;
-        Ok(good)
+        Ok(sums)
     }
 }

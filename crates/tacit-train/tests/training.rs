@@ -9,8 +9,8 @@ use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
 use tacit_protocols::machine::{Audience, Call, Machine};
 use tacit_protocols::mixed::lowered;
 use tacit_train::{
-    Error, Fixed, LayerSpec, Loss, Network, Order, Recorder, Reference, Sgd, State, Training,
-    stages_of, uniform,
+    Error, Fixed, LayerSpec, Loss, Network, Order, Recorder, Reference, Scores, Sgd, State,
+    Training, stages_of, uniform,
 };
 
 const BATCH: usize = 6;
@@ -349,12 +349,11 @@ fn a_small_network_learns() {
         velocity,
     };
     let (x, target) = (share(&mut machine, &x), share(&mut machine, &target));
-    let right = |machine: &mut Clear<u64>, state: &State<_>| {
+    let scores = |machine: &mut Clear<u64>, state: &State<_>| {
         let pair = (x.clone(), &target);
-        let hits = training.evaluate(machine, state, pair, 60, &mut |_| Ok(()));
-        machine
-            .reveal(&hits.expect("evaluates"), Audience::All)
-            .expect("opens")
+        let sums = training.evaluate(machine, state, pair, 60, &mut |_| Ok(()));
+        let opened = machine.reveal(&sums.expect("evaluates"), Audience::All);
+        Scores::of(&opened.expect("opens").expect("opened"), fixed)
     };
     let order = Order {
         seed: 1,
@@ -377,6 +376,16 @@ fn a_small_network_learns() {
             step.expect("steps");
         }
     }
-    let hits = right(&mut machine, &state).expect("opened")[0];
+    let Scores { loss, hits } = scores(&mut machine, &state);
+    let hits = hits.expect("of cross-entropy");
     assert!(hits >= 58, "{hits} of 60");
+    let mut opened = |share: &Vec<u64>| -> Vec<f32> {
+        let opened = machine.reveal(share, Audience::All).expect("opens");
+        let units = opened.expect("opened").into_iter();
+        units.map(|v| fixed.decode(v)).collect()
+    };
+    let learnt = state.parameters.iter().map(&mut opened).collect();
+    let reference = Reference::new(&network, Loss::CrossEntropy, &sgd, learnt);
+    let expected = reference.loss(&opened(&x), &opened(&target));
+    assert!((loss / 60.0 - expected).abs() < 1e-4, "{loss} {expected}");
 }

@@ -16,6 +16,7 @@
 //! | `reciprocal.rs` | `1 / x` and `x / y` of a positive divisor | 6 or 7 products; one more to divide |
 //! | `rsqrt.rs` | `1 / sqrt(x)` | 9 or 11 products |
 //! | `functions.rs`, `piecewise.rs` | exp, sigmoid, tanh, erf by secret pieces of polynomials | 5 or 6 products |
+//! | `logarithm.rs` | `ln x` of numbers from 1 on | 6 or 7 products, and once more a comparison and a selection |
 //! | `batch_norm.rs` | `(x - mean) / sqrt(variance + eps) * gamma + beta` | as `rsqrt.rs`, and 2 products |
 //! | `elementary.rs` | the functions of one tensor by name | |
 //! | `steps.rs`, `normal.rs` | secret choices among public values; scaling to `[1/4, 1)` | |
@@ -42,6 +43,7 @@ mod batch_norm;
 mod compare;
 mod elementary;
 mod functions;
+mod logarithm;
 mod maxpool;
 mod normal;
 mod piecewise;
@@ -56,6 +58,7 @@ pub use batch_norm::{BatchNorm, Channels, Statistics};
 pub use compare::{compare, compare_calls, less_than};
 pub use elementary::{Elementary, Kind};
 pub use functions::{erf, exp, sigmoid, tanh};
+pub use logarithm::Logarithm;
 pub use maxpool::{maxpool_with_derivative, maxpool_with_derivative_calls};
 pub use normal::Span;
 pub use piecewise::Piecewise;

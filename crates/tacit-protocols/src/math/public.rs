@@ -24,6 +24,22 @@ pub(super) fn exp(x: f64) -> f64 {
     (0..8).fold(series, |power, _| power * power)
 }
 
+/// The natural logarithm of a positive `x`: halved or doubled into `[0.7, 1.4]`, then the series of
+/// the inverse hyperbolic tangent.
+pub(super) fn ln(x: f64) -> f64 {
+    let (mut rest, mut halvings) = (x, 0);
+    while rest > 1.4 {
+        (rest, halvings) = (rest / 2.0, halvings + 1);
+    }
+    while rest < 0.7 {
+        (rest, halvings) = (2.0 * rest, halvings - 1);
+    }
+    let t = (rest - 1.0) / (rest + 1.0);
+    let term = |sum: f64, k: u32| sum * t * t + 1.0 / f64::from(2 * k + 1);
+    let series = (0..=TERMS).rev().fold(0.0, term);
+    f64::from(halvings) * std::f64::consts::LN_2 + 2.0 * t * series
+}
+
 /// The error function: `2 / sqrt(pi) x e^(-x^2)` times a series of terms of one sign, each
 /// `2 x^2 / (2 k + 1)` of the one before; from 6 on it is 1 to the last bit.
 pub fn error_function(x: f64) -> f64 {
@@ -57,6 +73,10 @@ mod tests {
             assert!((exp(x) / x.exp() - 1.0).abs() < 1e-12, "exp {x}");
             let angle = x.abs() / 10.2;
             assert!((cos(angle) - angle.cos()).abs() < 1e-13, "cos {angle}");
+        }
+        for i in 1..=640 {
+            let x = f64::from(i) / 20.0;
+            assert!((ln(x) - x.ln()).abs() < 1e-14, "ln {x}");
         }
         for (x, erf) in [
             (0.5, 0.520_499_877_813_046_5),

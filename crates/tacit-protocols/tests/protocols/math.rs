@@ -61,6 +61,7 @@ on_every_subject! {
     sigmoids
     hyperbolic_tangents
     error_functions
+    logarithms
     functions_by_name
     batch_norms
     costs
@@ -87,14 +88,25 @@ fn holds<S: Subject>(
     x: &[i64],
     exact: impl Fn(f64) -> f64,
 ) {
-    let calls = function.calls(x.len());
-    let got = apply(s, &calls, x, |machine, x| function.apply(machine, x));
-    let one = format(s, fraction).one();
     assert!(
         bits(s) < 61 || function.tolerance(1.0) < 3.0,
         "{}",
         s.name()
     );
+    holds_as_stated(s, fraction, function, x, exact);
+}
+
+/// The same of a function whose tolerance is not small.
+fn holds_as_stated<S: Subject>(
+    s: &S,
+    fraction: u32,
+    function: &(impl Function + Sync),
+    x: &[i64],
+    exact: impl Fn(f64) -> f64,
+) {
+    let calls = function.calls(x.len());
+    let got = apply(s, &calls, x, |machine, x| function.apply(machine, x));
+    let one = format(s, fraction).one();
     for (&x, &got) in x.iter().zip(&got) {
         let value = exact(x as f64 / one);
         let error = (got as f64 - value * one).abs();
@@ -121,6 +133,7 @@ fn costs<S: Subject>(s: &S, fraction: u32) {
     for leakage in [Leakage::Nothing, Leakage::Magnitude] {
         metered(s, "pow", &Power::new(format, span, leakage).expect(fits));
     }
+    metered(s, "ln", &Logarithm::new(format, 4).expect(fits));
     metered(s, "exp", &exp(format, 0).expect(fits));
     metered(s, "sigmoid", &sigmoid(format).expect(fits));
     metered(s, "tanh", &tanh(format).expect(fits));
@@ -371,6 +384,28 @@ fn error_functions<S: Subject>(s: &S, fraction: u32) {
     let function = erf(format(s, fraction)).expect("a format that fits");
     let x = around(s, -6.0, 6.0, fraction);
     holds(s, fraction, &function, &x, error_function);
+}
+
+/// Two powers of four and four; the powers of two and what is beside them, and a dense sweep.
+fn logarithms<S: Subject>(s: &S, fraction: u32) {
+    for high in [1, 4, 8] {
+        let function = Logarithm::new(format(s, fraction), high).expect("a format that fits");
+        let (one, end) = (1i64 << fraction, 1i64 << (fraction + high as u32));
+        let beside = (0..=high).flat_map(|k| [-1, 0, 1].map(|d| (one << k) + d));
+        let step = (end - one) / SWEEP as i64;
+        let dense = (0..SWEEP as i64).map(|i| one + i * step);
+        let x: Vec<i64> = (beside.chain(dense).filter(|x| (one..end).contains(x))).collect();
+        assert!(
+            bits(s) < 61 || function.tolerance(1.0) < 5.0,
+            "{}",
+            s.name()
+        );
+        holds_as_stated(s, fraction, &function, &x, f64::ln);
+    }
+    for high in [0, 60] {
+        let error = Logarithm::new(format(s, fraction), high).expect_err("refused");
+        assert!(error.to_string().contains("logarithms"), "{error}");
+    }
 }
 
 /// What a program asks of a machine by name is lowered to exactly the calls that the machine makes,

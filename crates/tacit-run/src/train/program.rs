@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use tacit_net::Phase;
 use tacit_protocols::machine::{Audience, Call, Machine};
-use tacit_train::{Loss, Order, State, Training, stages_of};
+use tacit_train::{Loss, Order, Scores, State, Training, stages_of};
 
 use super::checkpoint::{Keeper, Position};
 use super::cost::{listed, step_stages};
@@ -329,13 +329,14 @@ impl Job<'_> {
         }
         let Some(sum) = sum else { return Ok(report) };
         let opened = machine.reveal(&sum, Audience::All)?.unwrap_or_default();
-        let opened = opened.first().copied().unwrap_or_default();
         machine.party().set_phase(Phase::Setup);
+        let Scores { loss, hits } = Scores::of(&opened, self.training.fixed);
+        report.accuracy = hits.map(|hits| hits as f64 / items as f64);
         match self.training.loss {
-            Loss::CrossEntropy => report.accuracy = Some(opened as f64 / items as f64),
+            Loss::CrossEntropy => report.loss = Some(loss / items as f64),
             Loss::MeanSquaredError => {
-                let outputs = (items * self.training.network.outputs()) as f64;
-                report.error = Some(f64::from(self.training.fixed.decode(opened)) / outputs);
+                let outputs = items * self.training.network.outputs();
+                report.error = Some(loss / outputs as f64);
             }
         }
         Ok(report)

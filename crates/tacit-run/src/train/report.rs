@@ -52,10 +52,12 @@ pub struct TrainReport {
 pub struct EpochReport {
     /// Its number, from 1.
     pub epoch: usize,
-    /// Wall time at party 0, evaluation included.
+    /// Wall time at this party, or at the network's owner; evaluation included.
     pub seconds: f64,
     /// The share of test items classified right, where it was revealed.
     pub accuracy: Option<f64>,
+    /// The mean cross-entropy of a test item, where it was revealed.
+    pub loss: Option<f64>,
     /// The mean squared error of a test item, where it was revealed.
     pub error: Option<f64>,
 }

@@ -79,6 +79,12 @@ impl<'a> Reference<'a> {
         hits as f64 / f64::from(n.max(1))
     }
 
+    /// The mean loss of some items.
+    pub fn loss(&self, x: &[f32], target: &[f32]) -> f64 {
+        let batch = x.len() / self.network.inputs();
+        gradient(self.loss, &self.predict(x), target, batch).1
+    }
+
     fn forward(&mut self, x: &[f32], train: bool) -> (Vec<f32>, Vec<Kept>) {
         let (mut x, mut kept, mut start) = (x.to_vec(), Vec::new(), 0);
         for layer in &self.network.layers {
