@@ -84,6 +84,15 @@ def train(
 ) -> tuple[bytes, str]:
     """The trained network as an ONNX file, and the report."""
 
+def train_party(
+    config: str,
+    train: list[Owned],
+    test: list[Owned],
+    notice: Callable[[str], None],
+    progress: Progress | None = None,
+) -> tuple[bytes | None, str]:
+    """One party's part in the training of a config file; the network at its owner only."""
+
 def train_reference(
     model: str,
     options: str,

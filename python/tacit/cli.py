@@ -16,7 +16,7 @@ from . import _tacit
 from ._tacit import TacitError, __version__
 from .analysis import analyze_truncation, check_plot
 from .arguments import dimension, numbers, positive
-from .console import err, out, progress_bar
+from .console import err, notice, out, progress_bar
 from .data import INPUT_NAMES, LABEL_NAMES, load_array
 from .model import Model, compile
 from .report import Report, cost_table
@@ -156,14 +156,10 @@ def init(args: argparse.Namespace) -> None:
         "port": args.port,
         "model": args.model and str(Path(args.model).resolve()),
         "input": args.input and str(Path(args.input).resolve()),
+        "training": args.training,
     }
     for line in _tacit.init(args.dir, json.dumps(options)):
         out.print(line, soft_wrap=True, markup=False)
-
-
-def notice(text: str) -> None:
-    """Shows what a party waits for."""
-    err.print(text, markup=False, soft_wrap=True)
 
 
 def where(args: argparse.Namespace) -> dict[str, Any]:
@@ -382,4 +378,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--port", type=positive, default=7100, help="party i listens on PORT + i")
     made.add_argument("--model", metavar="MODEL.onnx", help="the model owner's file")
     made.add_argument("--input", metavar="X.npy", help="the data owner's file")
+    made.add_argument(
+        "--training", action="store_true", help="for a training, instead of a prediction"
+    )
     return top

@@ -20,6 +20,11 @@ out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
 
+def notice(text: str) -> None:
+    """Shows what a party waits for."""
+    err.print(text, markup=False, soft_wrap=True)
+
+
 @contextmanager
 def progress_bar(*, remaining: bool = False) -> Iterator[Callback | None]:
     """A callback that moves a progress bar; `None` where stderr is not a terminal.

@@ -1,19 +1,22 @@
-"""`tacit train`: a training as a config file describes it."""
+"""`tacit train`: a training as a config file describes it, of all parties or of one."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from . import _tacit
 from ._tacit import TacitError
-from .console import out, progress_bar
+from .console import notice, out, progress_bar
 from .datasets import load
 from .report import cost_table
-from .training import Owned, Trainer
+from .session import Progress
+from .training import Owned, Trained, Trainer
+from .training_report import TrainingReport
 
 
 def add_train(command: Callable[..., argparse.ArgumentParser]) -> None:
@@ -31,16 +34,20 @@ def add_train(command: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def train(args: argparse.Namespace) -> None:
-    """Trains with all parties on this machine."""
+    """Trains with all parties on this machine, or as one of several machines' parties."""
     config = json.loads(_tacit.train_config(args.config))
     trainer = Trainer.of_config(config)
     sets = owned(config["data"])
     if args.plan:
         where = {"network": args.network} if args.network else {}
-        plan(trainer.cost(sum(len(x) for _, x, _ in sets[0]), **where), args.json)
+        items = sum(len(x) for _, x, _ in sets[0])
+        plan(trainer.cost(items or None, **where), args.json)
         return
     with progress_bar(remaining=True) as progress:
-        trained = trainer.fit(*sets, progress=progress)
+        if config["parties"]:
+            trained = join(args.config, [trainer.sets(each) for each in sets], progress)
+        else:
+            trained = trainer.fit(*sets, progress=progress)
     output = config["output"]
     if output["model"]:
         trained.save(output["model"])
@@ -49,6 +56,14 @@ def train(args: argparse.Namespace) -> None:
     for path in filter(None, (output["page"], args.html)):
         trained.report.save_html(path)
     out.print(trained.report)
+
+
+def join(config: str, sets: list[Any], progress: Progress) -> Trained:
+    """This party's part in a training with those that its config names."""
+    # Waiting for peers runs no Python code that could notice Ctrl-C: let it end the process.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    file, report = _tacit.train_party(config, *sets, notice, progress)
+    return Trained(file, TrainingReport(json.loads(report)))
 
 
 def plan(cost: Mapping[str, Any], path: str | None) -> None:

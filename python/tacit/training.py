@@ -29,17 +29,19 @@ class Trained:
 
     Attributes
     ----------
-    onnx : bytes
-        The network as an ONNX file.
+    onnx : bytes or None
+        The network as an ONNX file, for its owner.
     report : TrainingReport
         What the training cost, and how good the network was after each epoch.
     """
 
-    onnx: bytes
+    onnx: bytes | None
     report: TrainingReport
 
     def save(self, path: str | Path) -> None:
         """Writes the ONNX file."""
+        if self.onnx is None:
+            raise TacitError("this party does not learn the network; its owner does")
         Path(path).write_bytes(self.onnx)
 
 
@@ -167,8 +169,8 @@ class Trainer:
             model=json.dumps(self.model),
             options=json.dumps(self.options),
             run=json.dumps(self.where),
-            train=self._sets(train),
-            test=self._sets(test),
+            train=self.sets(train),
+            test=self.sets(test),
             progress=progress,
         )
         return Trained(file, TrainingReport(json.loads(report)))
@@ -187,8 +189,8 @@ class Trainer:
         return _tacit.train_reference(
             model=json.dumps(self.model),
             options=json.dumps(self.options),
-            train=self._sets(train),
-            test=self._sets(test),
+            train=self.sets(train),
+            test=self.sets(test),
             progress=progress,
         )
 
@@ -221,7 +223,7 @@ class Trainer:
         """The network with the weights that a training starts from, as an ONNX file."""
         return _tacit.train_start(model=json.dumps(self.model), options=json.dumps(self.options))
 
-    def _sets(self, data: Any) -> list[tuple[int, bytes, bytes]]:
+    def sets(self, data: Any) -> list[tuple[int, bytes, bytes]]:
         """The float32 bytes of all owners' data."""
         if len(data) == 2 and not isinstance(data[0], tuple):
             data = [(1, *data)]

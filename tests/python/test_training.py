@@ -2,7 +2,9 @@
 
 import json
 import random
+import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -207,6 +209,76 @@ def test_a_killed_training_goes_on_with_the_same_result(tmp_path):
     assert curves[0] == curves[1] and len(curves[0]) == 12
     assert reports[1]["batches"] < reports[0]["batches"] == 120
     assert "<svg" in (paths[1].parent / "report.html").read_text()
+
+
+OWN = """
+[[data]]
+train = "npz:{folder}/train.npz"
+{part}
+test = "npz:{folder}/test.npz"
+"""
+
+
+def organisations(folder):
+    """Config files of three parties, of which two bring the items of `config`."""
+    whole = config(folder, 8).read_text()
+    network = whole[whole.index("[model]") : whole.index("[[data]]")]
+    training = whole[whole.index("[training]") : whole.index("[run]")]
+    parties = folder / "parties"
+    assert main(["init", str(parties), "--training"]) == 0
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+    ports = [str(s.getsockname()[1]) for s in sockets]
+    for s in sockets:
+        s.close()
+    paths = [parties / f"party{party}" / "train.toml" for party in range(3)]
+    for path, part in zip(paths, ("items = 20", None, "first = 20"), strict=True):
+        text = re.sub("710([012])", lambda m: ports[int(m[1])], path.read_text())
+        text = text.replace('truncation = "gap"', 'truncation = "exact"')
+        text = text.replace("timeout = 120.0", "timeout = 5.0")
+        own = OWN.format(folder=folder, part=part) if part else ""
+        member, run = text[: text.index("[model]")], text[text.index("[run]") :]
+        path.write_text(member + network + own + training + run)
+    return paths
+
+
+def finished(started):
+    """What the processes end with: their exit codes and what they said."""
+    try:
+        ends = [(process.communicate(timeout=300)[1], process.returncode) for process in started]
+    finally:
+        for process in started:
+            process.kill()
+    return [code for _, code in ends], [said for said, _ in ends]
+
+
+def test_organisations_train_and_go_on_when_one_was_killed(tmp_path):
+    paths = organisations(tmp_path / "apart")
+    started = [command(path) for path in paths]
+    state = paths[1].parent / "state"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not (state.exists() and len(list(state.glob("*"))) > 1):
+        time.sleep(0.01)
+    started[1].send_signal(signal.SIGKILL)
+    codes, said = finished(started)
+    assert codes[0] == codes[2] == 2 and "party 1" in said[0] + said[2], said
+    assert not (paths[0].parent / "trained.onnx").exists()
+    codes, said = finished([command(path) for path in paths])
+    assert codes == [0, 0, 0], said
+    reports = [json.loads((path.parent / "report.json").read_text()) for path in paths]
+    assert reports[0]["epochs"][-1]["accuracy"] == reports[1]["epochs"][-1]["accuracy"] > 0.6
+    assert 0 < reports[0]["batches"] < 80
+
+    # Items, order and start are those of one machine, and so is the result.
+    train, test = images(40, 1), images(30, 2)
+    parts = [(owner, train[0][part], train[1][part]) for owner, part in HALVES]
+    options = {"batch": 4, "epochs": 8, "learning_rate": 0.2, "momentum": 0.5}
+    trained = tacit.Trainer(LAYERS, truncation="exact", **options).fit(parts, [(2, *test)])
+    assert (paths[0].parent / "trained.onnx").read_bytes() == trained.onnx
+    assert not any((path.parent / "trained.onnx").exists() for path in paths[1:])
+    assert "<svg" in (paths[2].parent / "report.html").read_text()
+
+
+HALVES = ((0, slice(0, 20)), (2, slice(20, 40)))
 
 
 def test_what_a_training_will_cost():

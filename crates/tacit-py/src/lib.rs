@@ -17,7 +17,7 @@ use tacit_run::{
     AnalysisOptions, BenchOptions, CompileOptions, InitOptions, PartyConfig, Settings, Tensor,
 };
 
-use crate::observe::{Callback, observed};
+use crate::observe::{Callback, observed, told};
 
 /// Shares are long vectors that live shortly: an allocator that keeps their pages saves the
 /// kernel from clearing them anew each time.
@@ -203,15 +203,8 @@ fn party(
     progress: Option<Callback>,
 ) -> PyResult<String> {
     let config = PartyConfig::load(&config).map_err(error)?;
-    let mut tell = |text: &str| {
-        Python::attach(|py| {
-            if let Err(raised) = notice.call1(py, (text,)) {
-                raised.write_unraisable(py, None);
-            }
-        });
-    };
     observed(py, progress, |observe| {
-        tacit_run::run_party(&config, &mut tell, observe)
+        tacit_run::run_party(&config, &mut told(&notice), observe)
     })
     .map(|outcome| outcome.report.to_json())
 }
@@ -241,7 +234,7 @@ mod _tacit {
     use super::{Compiled, TacitError, bench, init, party, protocols, tables_liu24};
     #[pymodule_export]
     use crate::train::{
-        train, train_config, train_cost, train_outputs, train_reference, train_start,
+        train, train_config, train_cost, train_outputs, train_party, train_reference, train_start,
     };
 
     #[pymodule_init]

@@ -37,3 +37,14 @@ fn tell(py: Python<'_>, callback: Option<&Callback>, progress: &Progress) -> PyR
     callback.call1(py, (progress.phase, progress.layer, done, total))?;
     Ok(())
 }
+
+/// Hands what a party waits for to a Python callable. An exception there is shown and ends nothing.
+pub(crate) fn told(notice: &Py<PyAny>) -> impl FnMut(&str) {
+    |text: &str| {
+        Python::attach(|py| {
+            if let Err(raised) = notice.call1(py, (text,)) {
+                raised.write_unraisable(py, None);
+            }
+        });
+    }
+}

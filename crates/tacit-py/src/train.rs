@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tacit_run::{Dataset, Material, ModelTable, TrainConfig, TrainCost, TrainOptions};
 
-use crate::observe::{Callback, observed};
+use crate::observe::{Callback, observed, told};
 use crate::{error, floats, json, settings};
 
 /// An owner's data: its number, items and targets.
@@ -70,6 +70,30 @@ pub(crate) fn train<'py>(
         Ok((tacit_run::to_onnx(&network, &parameters), trained.report))
     })?;
     Ok((PyBytes::new(py, &file), report.to_json()))
+}
+
+/// One party's part in the training of a config file: the ONNX file, at the network's owner, and the
+/// report.
+#[pyfunction]
+#[pyo3(signature = (config, train, test, notice, progress=None))]
+pub(crate) fn train_party<'py>(
+    py: Python<'py>,
+    config: PathBuf,
+    train: Vec<Owned>,
+    test: Vec<Owned>,
+    notice: Py<PyAny>,
+    progress: Option<Callback>,
+) -> PyResult<(Option<Bound<'py, PyBytes>>, String)> {
+    let config = TrainConfig::load(&config).map_err(error)?;
+    let (train, test) = (Sets::new(train), Sets::new(test));
+    let (file, report) = observed(py, progress, |observe| {
+        let (train, test) = (train.datasets(), test.datasets());
+        let trained = tacit_run::train_party(&config, &train, &test, &mut told(&notice), observe)?;
+        let (network, _) = config.model.build()?;
+        let file = trained.parameters.map(|p| tacit_run::to_onnx(&network, &p));
+        Ok((file, trained.report))
+    })?;
+    Ok((file.map(|file| PyBytes::new(py, &file)), report.to_json()))
 }
 
 /// The same in float32 in the clear: the ONNX file and the accuracy after every epoch.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::member::{Member, PeerConfig, certificate, key, patience};
 use crate::settings::seconds;
 use crate::terms::Terms;
 use crate::{CompileOptions, Error, Seat, Settings};
@@ -53,30 +54,6 @@ pub struct PartyConfig {
     pub parties: Vec<PeerConfig>,
 }
 
-/// A party, as the others know it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PeerConfig {
-    /// A name for messages, such as an organisation's.
-    pub name: String,
-    /// Where it listens, as `host:port`; not used of the last party.
-    pub address: String,
-    /// Its certificate.
-    pub certificate: PathBuf,
-}
-
-fn key() -> PathBuf {
-    tacit_net::certs::KEY_FILE.into()
-}
-
-fn certificate() -> PathBuf {
-    tacit_net::certs::CERTIFICATE_FILE.into()
-}
-
-fn patience() -> Duration {
-    Duration::from_secs(120)
-}
-
 impl PartyConfig {
     /// Reads and checks a file. Errors name the file and the key.
     pub fn load(path: &Path) -> Result<Self, Error> {
@@ -117,8 +94,19 @@ impl PartyConfig {
         })
     }
 
+    /// This party among the others.
+    pub(crate) fn member(&self) -> Member {
+        Member {
+            id: self.id.clone(),
+            key: self.key.clone(),
+            certificate: self.certificate.clone(),
+            listen: self.listen.clone(),
+            connect_timeout: self.connect_timeout,
+        }
+    }
+
     /// The number of this party.
-    pub(crate) fn number(&self) -> Result<usize, Error> {
+    fn number(&self) -> Result<usize, Error> {
         (self.id).number("id", self.run.protocol, self.parties.len())
     }
 

@@ -1,6 +1,7 @@
 //! Folders of parties, ready to run: keys, certificates and commented config files.
 
 mod setup;
+mod training;
 
 use std::path::{Path, PathBuf};
 
@@ -27,6 +28,8 @@ pub struct InitOptions {
     pub model: Option<PathBuf>,
     /// The data owner's inputs; `input.npy` in its folder if not given.
     pub input: Option<PathBuf>,
+    /// Config files for a training, instead of those for a prediction.
+    pub training: bool,
 }
 
 impl Default for InitOptions {
@@ -37,6 +40,7 @@ impl Default for InitOptions {
             port: 7100,
             model: None,
             input: None,
+            training: false,
         }
     }
 }
@@ -76,31 +80,43 @@ pub fn init(dir: &Path, options: &InitOptions) -> Result<Vec<String>, Error> {
         samples: None,
         input: options.input.clone().unwrap_or("input.npy".into()),
     };
-    setup.write(dir)?;
-    Ok(instructions(dir, &setup))
+    match options.training {
+        true => setup.write(dir, "train.toml", Setup::training_config)?,
+        false => setup.write(dir, "party.toml", Setup::config)?,
+    }
+    Ok(instructions(dir, &setup, options.training))
 }
 
-fn instructions(dir: &Path, setup: &Setup) -> Vec<String> {
+fn instructions(dir: &Path, setup: &Setup, training: bool) -> Vec<String> {
     let (shown, protocol) = (dir.display(), setup.instance.protocol);
     let mut lines = vec![format!(
         "{shown} now holds the folders of {} parties.",
         setup.ports.len()
     )];
     for party in 0..setup.ports.len() {
-        let name = protocol.party_name(party);
-        lines.push(format!("  {name}  {}", setup.role(party)));
+        let (name, role) = (protocol.party_name(party), setup.role(party));
+        let role = if training { setup.learns(party) } else { role };
+        lines.push(format!("  {name}  {role}"));
     }
     let place = |owner, file: &Path| Path::new(&protocol.party_name(owner)).join(file);
+    let (what, command) = if training {
+        let what = "describe the network and each party's data in its train.toml".into();
+        (what, "train")
+    } else {
+        let what = format!(
+            "put the model at {} and the inputs at {}",
+            place(setup.roles.model_owner, &setup.model).display(),
+            place(setup.roles.data_owner, &setup.input).display()
+        );
+        (what, "party --config")
+    };
     lines.push(format!(
-        "To try them on this machine: put the model at {} and the inputs at {}, then run each in a terminal of its own:",
-        place(setup.roles.model_owner, &setup.model).display(),
-        place(setup.roles.data_owner, &setup.input).display()
+        "To try them on this machine: {what}, then run each in a terminal of its own:"
     ));
+    let file = if training { "train.toml" } else { "party.toml" };
     for party in 0..setup.ports.len() {
-        lines.push(format!(
-            "  tacit party --config {shown}/{}/party.toml",
-            protocol.party_name(party)
-        ));
+        let name = protocol.party_name(party);
+        lines.push(format!("  tacit {command} {shown}/{name}/{file}"));
     }
     lines.push(format!(
         "Between organisations: each makes its own folder this way, keeps its {KEY_FILE} to itself, sends only its {CERTIFICATE_FILE} to the others, and puts theirs in place of the ones made here; then all set the same addresses."

@@ -15,6 +15,7 @@ mod init;
 mod job;
 mod key_bits;
 mod local;
+mod member;
 pub mod npy;
 mod party;
 mod predict;
@@ -38,6 +39,7 @@ pub use error::Error;
 pub use init::{InitOptions, init};
 pub use job::{Outcome, Progress};
 pub use local::run_local;
+pub use member::{Member, PeerConfig};
 pub use party::run_party;
 pub use processes::run_processes;
 pub use protocol::{OwnTruncation, Protocol};
@@ -49,7 +51,7 @@ pub use tacit_train::to_onnx;
 pub use train::{
     CheckpointOptions, DataTable, Dataset, EpochReport, Material, ModelOptions, ModelTable,
     OutputTable, TrainConfig, TrainCost, TrainOptions, TrainReport, Trained, train_local,
-    train_reference,
+    train_party, train_reference,
 };
 
 /// A tensor of floats in row-major order, the batch axis first.

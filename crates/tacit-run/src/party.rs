@@ -1,9 +1,5 @@
 //! One organisation's party, from its config file.
 
-use tacit_net::Party;
-use tacit_net::certs::{Certificate, Identity};
-use tacit_net::tcp::{self, Peer, TcpConfig};
-
 use crate::job::{self, Contribution};
 use crate::terms::Terms;
 use crate::{Compiled, Error, Outcome, PartyConfig, Progress, Tensor, npy, score};
@@ -31,7 +27,8 @@ pub fn run_party(
             .as_ref()
             .map(|(values, shape)| Tensor { values, shape }),
     };
-    let party = config.connect(on_notice)?;
+    let member = config.member();
+    let party = member.connect(&config.parties, &config.run, on_notice)?;
     let (mut outcome, plan) = job::run(party, &terms, brings, observe)?;
     if let (Some(output), Some(labels)) = (&outcome.output, &labels) {
         outcome.report.accuracy = Some(score::accuracy(&plan, output, labels)?);
@@ -57,40 +54,5 @@ impl PartyConfig {
             .as_ref()
             .map(|(values, shape)| Tensor { values, shape });
         Compiled::of_width(path, &self.plan, samples, terms.instance.width).map(Some)
-    }
-
-    fn connect(&self, on_notice: &mut dyn FnMut(&str)) -> Result<Party, Error> {
-        let identity = Identity::load_files(&self.certificate, &self.key)?;
-        let peer = |peer: &crate::config::PeerConfig| {
-            Ok(Peer {
-                name: peer.name.clone(),
-                address: peer.address.clone(),
-                certificate: Certificate::load(&peer.certificate)?,
-            })
-        };
-        let parties = self
-            .parties
-            .iter()
-            .map(peer)
-            .collect::<Result<Vec<_>, Error>>()?;
-        let id = self.number()?;
-        let listener = if id + 1 < parties.len() {
-            let address = self.listen.as_ref().unwrap_or(&parties[id].address);
-            Some(tcp::listen(address)?)
-        } else {
-            None
-        };
-        let config = TcpConfig {
-            id,
-            parties,
-            identity,
-            listener,
-            model: self.run.network.link,
-            timeout: self.run.timeout,
-            connect_timeout: self.connect_timeout,
-        };
-        Ok(tcp::connect(config, &mut |notice| {
-            on_notice(&notice.to_string())
-        })?)
     }
 }

@@ -76,7 +76,7 @@ fn prepare(
         samples: source.samples.is_some().then_some(samples),
         input,
     };
-    setup.write(dir)
+    setup.write(dir, "party.toml", Setup::config)
 }
 
 /// Ports that were free a moment ago, all different.

@@ -34,8 +34,14 @@ impl Setup<'_> {
         (0..instance.parties).map(|p| dir.join(name(p))).collect()
     }
 
-    /// Makes all folders.
-    pub(crate) fn write(&self, dir: &Path) -> Result<(), Error> {
+    /// Makes all folders, each with a config file of this name and the text that `config` gives for
+    /// a party.
+    pub(crate) fn write(
+        &self,
+        dir: &Path,
+        name: &str,
+        config: impl Fn(&Self, usize) -> Result<String, Error>,
+    ) -> Result<(), Error> {
         let folders = Self::folders(dir, &self.instance);
         if let Some(found) = folders.iter().find(|folder| folder.exists()) {
             let why =
@@ -56,13 +62,13 @@ impl Setup<'_> {
                 let to = folder.join(self.certificate_of(peer));
                 fs::copy(from.join(CERTIFICATE_FILE), &to).map_err(|e| Error::file(&to, e))?;
             }
-            let path = folder.join("party.toml");
-            fs::write(&path, self.config(party)?).map_err(|e| Error::file(&path, e))?;
+            let path = folder.join(name);
+            fs::write(&path, config(self, party)?).map_err(|e| Error::file(&path, e))?;
         }
         Ok(())
     }
 
-    fn is_model_owner(&self, party: usize) -> bool {
+    pub(super) fn is_model_owner(&self, party: usize) -> bool {
         self.roles.model_owner == party
     }
 
@@ -105,30 +111,43 @@ impl Setup<'_> {
     }
 
     /// The text of a party's config file.
-    fn config(&self, party: usize) -> Result<String, Error> {
-        let protocol = self.instance.protocol;
+    pub(crate) fn config(&self, party: usize) -> Result<String, Error> {
         let mut text = format!(
             "# This is {} of {}: it {}. Start it with `tacit party --config` and this file's path.\n\
-             # Paths are relative to this file's folder.\n\n\
-             id = {}\n\
+             # Paths are relative to this file's folder.\n\n",
+            self.instance.protocol.party_words(party),
+            self.ports.len(),
+            self.role(party),
+        );
+        text += &self.member(party);
+        text += &self.files(party)?;
+        text += &self.run_table(true);
+        text += &self.plan_table(party);
+        text += &self.peers(party, Self::role);
+        Ok(text)
+    }
+
+    /// Who a party is.
+    pub(super) fn member(&self, party: usize) -> String {
+        format!(
+            "id = {}\n\
              key = \"{KEY_FILE}\"           # never leaves this folder\n\
              certificate = \"{CERTIFICATE_FILE}\"  # for the others to have\n\
              # listen = \"0.0.0.0:{}\"  # where to listen, if not at this party's address below\n\
              connect_timeout = {:?}    # seconds to wait for the others at the start\n\n",
-            protocol.party_words(party),
-            self.ports.len(),
-            self.role(party),
             self.seat(party),
             self.ports[party],
             self.connect_timeout,
-        );
-        text += &self.files(party)?;
-        text += &self.run_table();
-        text += &self.plan_table(party);
+        )
+    }
+
+    /// All parties, as one of them knows them.
+    pub(super) fn peers(&self, party: usize, role: fn(&Self, usize) -> &'static str) -> String {
+        let mut text = String::new();
         for (peer, port) in self.ports.iter().enumerate() {
             text += &format!(
                 "\n[[parties]]  # {peer}: {}\nname = \"{}\"\naddress = \"127.0.0.1:{port}\"\ncertificate = \"{}\"\n",
-                self.role(peer),
+                role(self, peer),
                 self.name(peer),
                 if peer == party {
                     CERTIFICATE_FILE.into()
@@ -137,7 +156,7 @@ impl Setup<'_> {
                 },
             );
         }
-        Ok(text)
+        text
     }
 
     fn files(&self, party: usize) -> Result<String, Error> {
@@ -163,26 +182,30 @@ impl Setup<'_> {
                # inputs = 100  # insist on this number of inputs\n")
     }
 
-    fn run_table(&self) -> String {
+    /// The protocol; of a prediction also its data's owner and its batches.
+    pub(super) fn run_table(&self, prediction: bool) -> String {
         let run = self.settings;
         let batch = run
             .batch
             .map_or("# batch = 128  # items at a time".into(), |b| {
                 format!("batch = {b}")
             });
+        let data_owner = self.seat(self.roles.data_owner);
+        let data = match prediction {
+            true => format!("data_owner = {data_owner}\n{batch}\n"),
+            false => String::new(),
+        };
         format!(
             "\n[run]  # the same at every party\n\
              protocol = \"{}\"\n\
              {}\
              model_owner = {}\n\
-             data_owner = {}\n\
-             {batch}\n\
+             {data}\
              network = \"{}\"       # emulates a network: local (none), lan, wan or RTTms,Mbps\n\
              timeout = {:?}         # seconds that a peer may be silent\n",
             run.protocol.name,
             self.protocol_lines(),
             self.seat(self.roles.model_owner),
-            self.seat(self.roles.data_owner),
             run.network.name,
             run.timeout.as_secs_f64(),
         )

@@ -7,15 +7,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{ModelOptions, TrainOptions};
+use crate::member::{Member, PeerConfig};
 use crate::{Error, Settings};
 
-/// A training with all parties on this machine.
+/// A training: with all parties on this machine, or one organisation's part of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainConfig {
     /// The network.
     pub model: ModelTable,
-    /// Who brings which data.
+    /// Who brings which data; of one organisation's, what it brings.
+    #[serde(default)]
     pub data: Vec<DataTable>,
     /// How it is trained.
     #[serde(default)]
@@ -26,6 +28,12 @@ pub struct TrainConfig {
     /// What is written at the end.
     #[serde(default)]
     pub output: OutputTable,
+    /// Which of the parties this is; all of them if not given.
+    #[serde(default, skip_serializing)]
+    pub party: Option<Member>,
+    /// All parties by their numbers, where they are apart.
+    #[serde(default)]
+    pub parties: Vec<PeerConfig>,
 }
 
 /// A network: an ONNX file, or what [`ModelOptions`] say.
@@ -45,8 +53,9 @@ pub enum ModelTable {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DataTable {
-    /// The party that owns it.
-    pub owner: usize,
+    /// The party that owns it; one organisation's own if not given.
+    #[serde(default)]
+    pub owner: Option<usize>,
     /// What is trained on, such as `mnist:FOLDER`.
     #[serde(default)]
     pub train: Option<String>,
@@ -84,31 +93,78 @@ impl TrainConfig {
         Ok(config)
     }
 
+    /// On which protocol, and between how many parties.
+    pub(super) fn settings(&self) -> Result<Settings, Error> {
+        Settings::from_json(&self.run.to_string())
+    }
+
     fn check(&mut self) -> Result<(), Error> {
         if self.run.is_null() {
             self.run = Value::Object(Default::default());
         }
-        let settings = Settings::from_json(&self.run.to_string())?;
+        if let ModelTable::Layers(options) = &self.model {
+            options.build()?;
+        }
+        match &self.party {
+            Some(_) => self.check_apart(),
+            None => self.check_together(),
+        }
+    }
+
+    /// One organisation's part.
+    fn check_apart(&mut self) -> Result<(), Error> {
+        if let Some(run) = self.run.as_object_mut() {
+            let parties = self.parties.len().into();
+            if run.insert("parties".into(), parties).is_some() {
+                let why = "the parties are those listed as [[parties]]; remove it";
+                return Err(Error::setting("run.parties", why));
+            }
+        }
+        let settings = self.settings()?;
+        let (terms, _) = self.training.terms(&settings)?;
+        let member = self.party.as_ref().map(|member| &member.id);
+        let id = member.map_or(Ok(0), |id| {
+            id.number("party.id", settings.protocol, self.parties.len())
+        })?;
+        for data in &mut self.data {
+            let owner = *data.owner.get_or_insert(id);
+            if owner != id {
+                let why =
+                    format!("party {owner} brings some itself; remove it here, at party {id}");
+                return Err(Error::setting("data", why));
+            }
+        }
+        let owner = terms.roles.model_owner;
+        if self.output.model.is_some() && owner != id {
+            let why = format!("party {owner} owns the network and alone learns it; remove it here");
+            return Err(Error::setting("output.model", why));
+        }
+        Ok(())
+    }
+
+    /// All parties on this machine.
+    fn check_together(&self) -> Result<(), Error> {
+        let settings = self.settings()?;
         let parties = settings
             .parties
             .unwrap_or(*settings.protocol.parties.start());
-        if let ModelTable::Layers(options) = &self.model {
-            options.build()?;
+        if !self.parties.is_empty() {
+            let why = "there are [[parties]], but no [party] says which of them this is";
+            return Err(Error::setting("party", why));
         }
         if self.data.iter().all(|data| data.train.is_none()) {
             let why = "no [[data]] has 'train': somebody must bring what is trained on";
             return Err(Error::setting("data", why));
         }
-        match self.data.iter().find(|data| data.owner >= parties) {
-            Some(data) => {
-                let why = format!(
-                    "party {} owns some; there are {parties} parties",
-                    data.owner
-                );
-                Err(Error::setting("data", why))
-            }
-            None => Ok(()),
+        for data in &self.data {
+            let why = match data.owner {
+                Some(owner) if owner < parties => continue,
+                Some(owner) => format!("party {owner} owns some; there are {parties} parties"),
+                None => "one has no 'owner', the number of the party that brings it".into(),
+            };
+            return Err(Error::setting("data", why));
         }
+        Ok(())
     }
 
     fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
@@ -120,8 +176,13 @@ impl TrainConfig {
         let folders = checkpoint.map(|c| [Some(&mut c.folder), c.keys.as_mut()]);
         let output = &mut self.output;
         let files = [&mut output.model, &mut output.report, &mut output.page];
+        let member = self.party.as_mut();
+        let own = member.map(|m| [&mut m.key, &mut m.certificate]);
+        let certificates = self.parties.iter_mut().map(|peer| &mut peer.certificate);
         model
             .into_iter()
+            .chain(own.into_iter().flatten())
+            .chain(certificates)
             .chain(folders.into_iter().flatten().flatten())
             .chain(files.into_iter().flatten())
     }
@@ -158,7 +219,15 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         for (text, why) in [
-            (MODEL.to_owned(), "missing field `data`"),
+            (MODEL.to_owned(), "no [[data]] has 'train'"),
+            (
+                format!("{MODEL}[[data]]\ntrain = 'a'\n"),
+                "one has no 'owner'",
+            ),
+            (
+                format!("{MODEL}{DATA}[[parties]]\nname = 'a'\naddress = 'b'\ncertificate = 'c'\n"),
+                "no [party] says which",
+            ),
             (
                 format!("{MODEL}[[data]]\nowner = 1\n"),
                 "no [[data]] has 'train'",

@@ -4,6 +4,7 @@ use tacit_protocols::machine::Machine;
 use tacit_train::Fixed;
 
 use super::Dataset;
+use super::settle::Part;
 use crate::Error;
 
 /// Elements of a piece.
@@ -21,11 +22,11 @@ pub(super) struct Items<S> {
 }
 
 impl<S: Clone> Items<S> {
-    /// Shares the sets, of which each owner knows its own; `of` picks items or targets.
+    /// Shares the parts, of which each owner knows its own; `of` picks items or targets.
     pub fn share<M: Machine<Share = S>>(
         machine: &mut M,
         fixed: Fixed,
-        sets: &[Dataset],
+        parts: &[Part],
         width: usize,
         of: impl for<'a> Fn(&Dataset<'a>) -> &'a [f32],
     ) -> Result<Self, Error> {
@@ -35,14 +36,18 @@ impl<S: Clone> Items<S> {
             width,
             len: 0,
         };
-        let together = (PIECE / width).max(1) * width;
-        for set in sets {
-            for values in of(set).chunks(together) {
-                let own = (machine.party().id() == set.owner).then(|| fixed.encode_all(values));
+        let together = (PIECE / width).max(1);
+        for part in parts {
+            for first in (0..part.items).step_by(together) {
+                let count = together.min(part.items - first);
+                let own = part.own.map(|set| {
+                    let values = &of(&set)[first * width..][..count * width];
+                    fixed.encode_all(values)
+                });
                 items.starts.push(items.len);
-                let piece = machine.input(set.owner, values.len(), own.as_deref())?;
+                let piece = machine.input(part.owner, count * width, own.as_deref())?;
                 items.pieces.push(piece);
-                items.len += values.len() / width;
+                items.len += count;
             }
         }
         Ok(items)

@@ -5,9 +5,11 @@ mod config;
 mod cost;
 mod items;
 mod options;
+mod party;
 mod portions;
 mod program;
 mod report;
+mod settle;
 
 use tacit_net::memory;
 use tacit_nn::onnx::{self, ImportOptions};
@@ -16,13 +18,13 @@ use tacit_train::{Fixed, Network, Order, Reference, Training, from_graph, unifor
 pub use config::{DataTable, ModelTable, OutputTable, TrainConfig};
 pub use cost::TrainCost;
 pub use options::{CheckpointOptions, ModelOptions, TrainOptions};
+pub use party::train_party;
 pub use report::{EpochReport, TrainReport};
 
 use crate::local::in_threads;
-use crate::registry;
 use crate::terms::Terms;
 use crate::{Error, Progress, Settings};
-use program::{Job, Outcome};
+use program::train;
 
 /// Data that one party owns: items and their targets, one-hot or values.
 #[derive(Clone, Copy, Debug)]
@@ -68,35 +70,16 @@ pub fn train_local(
 ) -> Result<Trained, Error> {
     let (terms, fixed) = options.terms(settings)?;
     material.check(terms.instance.parties)?;
-    let training = options.training(material.network, fixed);
     let mesh = memory::mesh(
         terms.instance.parties,
         &terms.instance.link,
         settings.timeout,
     );
-    let outcomes = in_threads(mesh, observe, |party, observe| {
-        let job = Job {
-            options,
-            training,
-            material,
-            receiver: terms.roles.model_owner,
-            observe,
-        };
-        registry::start(&terms.instance, party, job)
+    let all = in_threads(mesh, observe, |party, observe| {
+        train(party, &terms, options, fixed, material, observe)
     })?;
-    let mut parameters = None;
-    let mut report = None;
-    for outcome in outcomes {
-        let Outcome {
-            parameters: own,
-            totals,
-            epochs,
-        } = outcome;
-        parameters = parameters.or(own);
-        report.get_or_insert_with(|| TrainReport::new(&terms, options, &training, &totals, epochs));
-    }
-    let report = report.ok_or_else(|| Error::setting("parties", "there are none"))?;
-    Ok(Trained { parameters, report })
+    let owners = all.into_iter().nth(terms.roles.model_owner);
+    owners.ok_or_else(|| Error::setting("model_owner", "there is no such party"))
 }
 
 /// A network, and what it starts from where that is given.
@@ -126,6 +109,9 @@ pub fn train_reference(
     material.check(usize::MAX)?;
     let network = material.network;
     let joined = |sets: &[Dataset]| -> (Vec<f32>, Vec<f32>) {
+        let mut sets = sets.to_vec();
+        sets.sort_by_key(|set| set.owner);
+        let sets = &sets;
         let x = sets.iter().flat_map(|set| set.x);
         let target = sets.iter().flat_map(|set| set.target);
         (x.copied().collect(), target.copied().collect())
@@ -201,9 +187,6 @@ impl Material<'_> {
                     return Err(Error::setting(what, why));
                 }
             }
-        }
-        if self.train.is_empty() {
-            return Err(Error::setting("training data", "nobody brings any"));
         }
         let lens = self.network.parameters().into_iter().map(|p| p.len);
         match self.start {

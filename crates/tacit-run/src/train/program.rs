@@ -4,39 +4,70 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Instant;
 
-use tacit_net::Phase;
+use tacit_net::{Party, Phase};
 use tacit_protocols::machine::{Audience, Call, Machine};
-use tacit_train::{Loss, Order, Scores, State, Training, stages_of};
+use tacit_train::{Fixed, Loss, Order, Scores, State, Training, stages_of};
 
 use super::checkpoint::{Keeper, Position};
 use super::cost::{listed, step_stages};
 use super::items::Items;
 use super::portions::Portions;
-use super::{Dataset, EpochReport, Material, TrainOptions};
+use super::settle::{Part, Parts};
+use super::{EpochReport, Material, TrainOptions, TrainReport, Trained};
 use crate::job::Observer;
-use crate::registry::Program;
+use crate::registry::{self, Program};
+use crate::terms::Terms;
 use crate::totals::{Metered, Totals, exchange};
 use crate::{Error, Progress};
 
 /// Items that the network is tried on together.
 const TRIED_TOGETHER: usize = 250;
 
-/// One party's part.
-pub(super) struct Job<'a> {
-    pub options: &'a TrainOptions,
-    pub training: Training<'a>,
-    pub material: Material<'a>,
-    /// Who learns the weights.
-    pub receiver: usize,
-    pub observe: Observer<'a>,
+/// Runs one party's part of a training. Of the material the party looks at what it owns.
+pub(super) fn train(
+    mut party: Party,
+    terms: &Terms,
+    options: &TrainOptions,
+    fixed: Fixed,
+    material: Material,
+    observe: Observer,
+) -> Result<Trained, Error> {
+    party.set_phase(Phase::Setup);
+    party.set_layer("agreement");
+    let training = options.training(material.network, fixed);
+    let job = Job {
+        options,
+        training,
+        parts: Parts::settle(&mut party, terms, options, &material)?,
+        start: material.start,
+        receiver: terms.roles.model_owner,
+        observe,
+    };
+    let Outcome {
+        parameters,
+        totals,
+        epochs,
+    } = registry::start(&terms.instance, party, job)?;
+    let report = TrainReport::new(terms, options, &training, &totals, epochs);
+    Ok(Trained { parameters, report })
 }
 
-/// What it ends with.
-pub(super) struct Outcome {
+struct Job<'a> {
+    options: &'a TrainOptions,
+    training: Training<'a>,
+    parts: Parts<'a>,
+    /// At the receiver: what the training starts from, if not from random weights.
+    start: Option<&'a [Vec<f32>]>,
+    /// Who learns the weights.
+    receiver: usize,
+    observe: Observer<'a>,
+}
+
+struct Outcome {
     /// At the receiver.
-    pub parameters: Option<Vec<Vec<f32>>>,
-    pub totals: Vec<Totals>,
-    pub epochs: Vec<EpochReport>,
+    parameters: Option<Vec<Vec<f32>>>,
+    totals: Vec<Totals>,
+    epochs: Vec<EpochReport>,
 }
 
 /// Shared items and targets.
@@ -49,12 +80,12 @@ impl<S: Clone> Pairs<S> {
     fn share<M: Machine<Share = S>>(
         machine: &mut M,
         training: &Training,
-        sets: &[Dataset],
+        parts: &[Part],
     ) -> Result<Self, Error> {
         let (network, fixed) = (training.network, training.fixed);
         Ok(Pairs {
-            x: Items::share(machine, fixed, sets, network.inputs(), |set| set.x)?,
-            target: Items::share(machine, fixed, sets, network.outputs(), |set| set.target)?,
+            x: Items::share(machine, fixed, parts, network.inputs(), |set| set.x)?,
+            target: Items::share(machine, fixed, parts, network.outputs(), |set| set.target)?,
         })
     }
 }
@@ -69,8 +100,8 @@ impl Program for Job<'_> {
         let (mut state, mut position) = self.begin(machine, keeper.as_ref())?;
         self.tell("setup", &position, 0)?;
         machine.party().set_layer("data");
-        let train = Pairs::share(machine, &self.training, self.material.train)?;
-        let test = Pairs::share(machine, &self.training, self.material.test)?;
+        let train = Pairs::share(machine, &self.training, &self.parts.train)?;
+        let test = Pairs::share(machine, &self.training, &self.parts.test)?;
         let order = self.order();
         let (mut seconds, mut known) = (Vec::new(), HashMap::new());
         let mut started = Instant::now();
@@ -117,10 +148,9 @@ impl Program for Job<'_> {
 
 impl Job<'_> {
     fn order(&self) -> Order {
-        let items = |set: &Dataset| set.x.len() / self.training.network.inputs();
         Order {
             seed: self.options.seed,
-            items: self.material.train.iter().map(items).sum(),
+            items: self.parts.train.iter().map(|part| part.items).sum(),
             batch: self.options.batch,
         }
     }
@@ -131,8 +161,8 @@ impl Job<'_> {
             return Ok(None);
         };
         let party = machine.party();
-        let lens = |sets: &[Dataset]| -> Vec<_> {
-            sets.iter().map(|set| (set.owner, set.x.len())).collect()
+        let lens = |parts: &[Part]| -> Vec<_> {
+            parts.iter().map(|part| (part.owner, part.items)).collect()
         };
         // How long it lasts, and where its files are, may change.
         let same = TrainOptions {
@@ -146,8 +176,8 @@ impl Job<'_> {
             "{:?} {:?} {same:?} {:?} {:?} {}",
             self.training.network,
             self.training.fixed,
-            lens(self.material.train),
-            lens(self.material.test),
+            lens(&self.parts.train),
+            lens(&self.parts.test),
             party.parties(),
         );
         let digest = blake3::hash(all.as_bytes()).to_hex().to_string();
@@ -202,7 +232,7 @@ impl Job<'_> {
     /// The starting weights, shared by the model's owner.
     fn fresh<M: Machine>(&self, machine: &mut M) -> Result<State<M::Share>, Error> {
         let owns = machine.party().id() == self.receiver;
-        let start = match (owns, self.material.start) {
+        let start = match (owns, self.start) {
             (true, Some(start)) => Some(start.to_vec()),
             (true, None) => Some(self.options.initial(self.training.network)),
             (false, _) => None,

@@ -1,5 +1,6 @@
 //! What the tests share: a small convolutional network written as ONNX, and its inputs.
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use prost::Message;
@@ -240,4 +241,29 @@ pub fn model(node: Vec<NodeProto>, initializer: Vec<TensorProto>) -> ModelProto 
             }],
         }),
     }
+}
+
+/// Moves parties whose config files are fresh from [`tacit_run::init`] to ports that are free.
+pub fn move_ports(configs: &[PathBuf]) {
+    let held: Vec<_> = configs
+        .iter()
+        .map(|_| TcpListener::bind(("127.0.0.1", 0)).expect("a free port"))
+        .collect();
+    for (party, listener) in held.iter().enumerate() {
+        let port = listener.local_addr().expect("its address").port();
+        for config in configs {
+            edit(
+                config,
+                &format!("127.0.0.1:{}", 7100 + party),
+                &format!("127.0.0.1:{port}"),
+            );
+        }
+    }
+}
+
+/// Changes the first `from` of a config file.
+pub fn edit(config: &Path, from: &str, to: &str) {
+    let text = std::fs::read_to_string(config).expect("the config file");
+    assert!(text.contains(from), "no '{from}' in\n{text}");
+    std::fs::write(config, text.replacen(from, to, 1)).expect("the config file is changed");
 }

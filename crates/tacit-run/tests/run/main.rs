@@ -9,3 +9,4 @@ mod parties;
 mod processes;
 mod recurrent;
 mod train;
+mod train_apart;

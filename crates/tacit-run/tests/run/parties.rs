@@ -1,10 +1,9 @@
 //! Parties from config files, joined by TLS: their agreement, their faults, their processes.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use crate::common::{Folder, compiled, distance, inputs, quiet, write_network};
+use crate::common::{Folder, compiled, distance, edit, inputs, move_ports, quiet, write_network};
 use tacit_run::{
     CompileOptions, Error, InitOptions, Outcome, PartyConfig, Settings, Tensor, init, npy,
     run_local, run_party,
@@ -34,26 +33,8 @@ fn many(name: &str, n: usize, init_options: InitOptions, parties: usize) -> (Fol
     let configs: Vec<_> = (0..parties)
         .map(|p| folder.path().join(format!("party{p}/party.toml")))
         .collect();
-    let held: Vec<_> = (0..parties)
-        .map(|_| TcpListener::bind(("127.0.0.1", 0)).expect("a free port"))
-        .collect();
-    for (party, listener) in held.iter().enumerate() {
-        let port = listener.local_addr().expect("its address").port();
-        for config in &configs {
-            edit(
-                config,
-                &format!("127.0.0.1:{}", 7100 + party),
-                &format!("127.0.0.1:{port}"),
-            );
-        }
-    }
+    move_ports(&configs);
     (folder, configs)
-}
-
-fn edit(config: &Path, from: &str, to: &str) {
-    let text = std::fs::read_to_string(config).expect("the config file");
-    assert!(text.contains(from), "no '{from}' in\n{text}");
-    std::fs::write(config, text.replacen(from, to, 1)).expect("the config file is changed");
 }
 
 /// Runs each party in a thread.

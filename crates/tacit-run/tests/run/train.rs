@@ -9,9 +9,9 @@ use tacit_run::{
 };
 use tacit_train::{Network, uniform};
 
-const ITEMS: usize = 40;
+pub const ITEMS: usize = 40;
 
-fn network() -> Network {
+pub fn network() -> Network {
     let model = r#"{"input": [1, 4, 4], "layers": [
         {"type": "conv", "filters": 2, "kernel": 3}, {"type": "relu"}, {"type": "linear", "outputs": 3}
     ]}"#;
@@ -20,7 +20,7 @@ fn network() -> Network {
 }
 
 /// Images with a bright row or two, and which.
-fn images(n: usize, seed: u64) -> (Vec<f32>, Vec<f32>) {
+pub fn images(n: usize, seed: u64) -> (Vec<f32>, Vec<f32>) {
     let mut draw = uniform(seed);
     let (mut x, mut target) = (Vec::new(), Vec::new());
     for i in 0..n {
@@ -41,7 +41,7 @@ fn settings(json: &str) -> Settings {
     Settings::from_json(json).expect("valid")
 }
 
-fn train(options: &TrainOptions, settings: &Settings) -> Result<Trained, Error> {
+pub fn train(options: &TrainOptions, settings: &Settings) -> Result<Trained, Error> {
     watched(options, settings, &mut |_| true)
 }
 

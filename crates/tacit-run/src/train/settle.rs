@@ -1,0 +1,143 @@
+//! What the parties of a training agree on before anything is shared: how it is carried out, the
+//! network's layers, and who brings how many items.
+
+use serde_json::Value;
+use tacit_net::{Party, agree};
+use tacit_train::Network;
+
+use super::{Dataset, Material, TrainOptions};
+use crate::Error;
+use crate::terms::Terms;
+use crate::totals::exchange;
+
+/// Data of one owner, of which the others know how much there is.
+#[derive(Clone, Copy)]
+pub(super) struct Part<'a> {
+    pub owner: usize,
+    pub items: usize,
+    /// At the owner.
+    pub own: Option<Dataset<'a>>,
+}
+
+/// What is trained on and what the network is tried on, in the order of the owners.
+pub(super) struct Parts<'a> {
+    pub train: Vec<Part<'a>>,
+    pub test: Vec<Part<'a>>,
+}
+
+impl<'a> Parts<'a> {
+    /// Agrees with the others, to whom each party tells how many items it brings.
+    pub fn settle(
+        party: &mut Party,
+        terms: &Terms,
+        options: &TrainOptions,
+        material: &Material<'a>,
+    ) -> Result<Self, Error> {
+        agree(party, &terms.items())?;
+        let items = items(options, material.network);
+        let items: Vec<_> = items.iter().map(|(k, v)| (k.as_str(), v.clone())).collect();
+        agree(party, &items)?;
+        let parts = Parts {
+            train: announce(party, material.network, material.train)?,
+            test: announce(party, material.network, material.test)?,
+        };
+        match parts.train.is_empty() {
+            true => Err(Error::setting("training data", "nobody brings any")),
+            false => Ok(parts),
+        }
+    }
+}
+
+/// What must be the same at every party, by the names that a config has for them.
+fn items(options: &TrainOptions, network: &Network) -> Vec<(String, String)> {
+    // Where a party keeps its files is its own affair, when it does is not.
+    let every = options.checkpoint.as_ref().map(|kept| kept.every);
+    let shared = TrainOptions {
+        checkpoint: None,
+        ..options.clone()
+    };
+    let named = |(key, value): (String, Value)| (format!("training.{key}"), value.to_string());
+    let mut items: Vec<_> = match serde_json::to_value(shared) {
+        Ok(Value::Object(all)) => all.into_iter().map(named).collect(),
+        _ => Vec::new(),
+    };
+    let every = every.map_or("(no checkpoints)".into(), |n: usize| n.to_string());
+    items.push(("training.checkpoint.every".into(), every));
+    let digest = blake3::hash(format!("{network:?}").as_bytes());
+    items.push(("the network's layers".into(), digest.to_hex().to_string()));
+    items
+}
+
+/// Tells the others the sizes of this party's sets; those of all.
+fn announce<'a>(
+    party: &mut Party,
+    network: &Network,
+    own: &[Dataset<'a>],
+) -> Result<Vec<Part<'a>>, Error> {
+    let us = party.id();
+    let own: Vec<_> = own.iter().filter(|set| set.owner == us).collect();
+    let sizes: Vec<usize> = own
+        .iter()
+        .map(|set| set.x.len() / network.inputs())
+        .collect();
+    let all = exchange(party, sizes)?;
+    let mut parts = Vec::new();
+    // Items are numbered by 32 bits.
+    let mut left = u32::MAX as usize;
+    for (owner, sizes) in all.into_iter().enumerate() {
+        let mut own = own.iter();
+        for items in sizes {
+            left = left
+                .checked_sub(items)
+                .filter(|_| items > 0)
+                .ok_or_else(|| {
+                    let why = format!(
+                        "party {owner} announces a set of {items}; a training has 1 to {}",
+                        u32::MAX
+                    );
+                    Error::setting("number of items", why)
+                })?;
+            parts.push(Part {
+                owner,
+                items,
+                own: own.next().filter(|_| owner == us).map(|set| **set),
+            });
+        }
+    }
+    Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tacit_net::{LinkModel, memory};
+    use tacit_train::LayerSpec;
+
+    /// What party 0 hears when party 1 announces sets of these sizes.
+    fn heard(sizes: Vec<usize>) -> Result<Vec<usize>, String> {
+        let outputs = LayerSpec::Linear {
+            outputs: 2,
+            bias: true,
+        };
+        let network = Network::new(&[3], &[outputs]).expect("fits");
+        let patience = std::time::Duration::from_secs(10);
+        let mut mesh = memory::mesh(2, &LinkModel::LOCAL, patience).into_iter();
+        let (mut us, mut them) = (mesh.next().expect("one"), mesh.next().expect("two"));
+        std::thread::scope(|scope| {
+            scope.spawn(move || exchange(&mut them, sizes).map(drop));
+            let parts = announce(&mut us, &network, &[]);
+            let items = |parts: Vec<Part>| parts.iter().map(|part| part.items).collect();
+            parts.map(items).map_err(|e| e.to_string())
+        })
+    }
+
+    #[test]
+    fn sizes_that_cannot_be_are_refused() {
+        assert_eq!(heard(vec![3, 4]), Ok(vec![3, 4]));
+        assert_eq!(heard(Vec::new()), Ok(Vec::new()));
+        for sizes in [vec![0], vec![usize::MAX], vec![1 << 31, 1 << 31]] {
+            let error = heard(sizes).expect_err("refused");
+            assert!(error.contains("party 1 announces"), "{error}");
+        }
+    }
+}
