@@ -55,19 +55,15 @@ class TrainingReport:
         return rows
 
     def epoch_table(self) -> Table:
-        """The table of the epochs."""
+        """The table of the epochs, with what was revealed of them."""
         table = Table(title="Epochs")
-        for name in ("epoch", "seconds", "accuracy, %", "cross-entropy", "mean squared error"):
-            table.add_column(name, justify="right")
+        shown = [name for name in CURVES if any(e[name] is not None for e in self.epochs)]
+        words = [CURVES[name] for name in shown] or ["on the test data"]
+        for word in ("epoch", "seconds", *words):
+            table.add_column(word, justify="right")
         for epoch in self.epochs:
-            accuracy, loss, error = (epoch[name] for name in CURVES)
-            table.add_row(
-                str(epoch["epoch"]),
-                f"{epoch['seconds']:.1f}",
-                "not revealed" if accuracy is None and error is None else _percent(accuracy),
-                "" if loss is None else f"{loss:.4f}",
-                "" if error is None else f"{error:.4g}",
-            )
+            values = [_value(name, epoch[name]) for name in shown] or ["not revealed"]
+            table.add_row(str(epoch["epoch"]), f"{epoch['seconds']:.1f}", *values)
         return table
 
     def picture(self) -> str:
@@ -109,8 +105,10 @@ class TrainingReport:
         return f"<table>{facts}</table>{tables}{self.picture()}"
 
 
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{100 * share:.2f}"
+def _value(name: str, value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{100 * value:.2f} %" if name == "accuracy" else f"{value:.4g}"
 
 
 def _curve(name: str, points: list[tuple[int, float]], top: float | None) -> str:

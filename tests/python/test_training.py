@@ -86,6 +86,9 @@ def test_a_network_learns_and_its_file_predicts(tmp_path):
     session = onnxruntime.InferenceSession(path)
     z = session.run(None, {session.get_inputs()[0].name: test[0]})[0]
     assert (z.argmax(1) == test[1]).mean() == curve[-1]
+    z -= z.max(axis=1, keepdims=True)
+    losses = np.log(np.exp(z).sum(axis=1)) - z[np.arange(30), test[1]]
+    assert trained.report.epochs[-1]["loss"] == pytest.approx(losses.mean(), abs=1e-3)
     private = tacit.local().predict(tacit.compile(path, samples=test[0]), test[0], test[1])
     assert private.report.accuracy == curve[-1]
 
