@@ -143,6 +143,27 @@ def test_a_training_starts_from_a_file(tmp_path):
     np.testing.assert_allclose(*(model.reference(x) for model in models), atol=1e-3)
 
 
+def test_a_torch_module_trains_as_torch_does():
+    """Whole batches, so that the order of the items is none."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(1)
+    layers = [torch.nn.Conv2d(1, 2, 3), torch.nn.ReLU(), torch.nn.Flatten()]
+    module = torch.nn.Sequential(*layers, torch.nn.Linear(8, 3))
+    x, y = images(20, 1)
+    sgd = {"momentum": 0.9, "weight_decay": 0.01}
+    trainer = tacit.Trainer(module, samples=x, epochs=4, batch=20, learning_rate=0.25, **sgd)
+    private = trainer.fit((x, y)).onnx
+    optimiser = torch.optim.SGD(module.train().parameters(), lr=0.25, **sgd)
+    items, classes = torch.from_numpy(x), torch.from_numpy(y)
+    for _ in range(4):
+        optimiser.zero_grad()
+        torch.nn.functional.cross_entropy(module(items), classes).backward()
+        optimiser.step()
+    session = onnxruntime.InferenceSession(private)
+    outputs = session.run(None, {session.get_inputs()[0].name: x})[0]
+    np.testing.assert_allclose(outputs, module(items).detach(), atol=2e-3)
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
