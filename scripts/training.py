@@ -67,7 +67,7 @@ def whole(args):
             continue
         _, curve = tacit.Trainer(model, **options).reference(train, test)
         share = [f"{100 * epoch['accuracy']:.2f}" for epoch in report["epochs"]]
-        clear = [f"{100 * value:.2f}" for value in curve]
+        clear = [f"{100 * moment['accuracy']:.2f}" for moment in curve]
         each = [done[phase] / done["batches"] for phase in ("offline", "online")]
         sent = [done[f"{phase}_bytes"] / done["batches"] / 1e6 for phase in ("offline", "online")]
         row = [name, args.epochs, done["batches"], ", ".join(clear), ", ".join(share)]
@@ -166,14 +166,14 @@ def curves(args):
         model = {"input": IMAGES["cifar"], "network": name, "outputs": 10}
         state = STATE / f"curve-{name}"
         kept = {"folder": state, "keys": state / "keys", "every": 1}
-        options = {**OPTIONS, "batch": args.curve_batch, "learning_rate": 0.1}
+        options = {**OPTIONS, "batch": args.curve_batch, "stop_after": args.iterations}
+        clear = tacit.Trainer(model, **options).reference((x, y), tried, every=args.every)[1]
         points = []
-        for done in range(args.every, args.iterations + 1, args.every):
-            stop = {**options, "stop_after": done}
+        for moment in clear:
+            stop = {**options, "stop_after": moment["batches"]}
             private = tacit.Trainer(model, checkpoint=kept, **stop).fit((x, y)).onnx
-            clear, _ = tacit.Trainer(model, **stop).reference((x, y))
-            points.append([loss(file, *tried) for file in (clear, private)])
-            print(name, done, points[-1], flush=True)
+            points.append([(moment["loss"], moment["accuracy"]), loss(private, *tried)])
+            print(name, moment["batches"], points[-1], flush=True)
         columns[name] = points
     rows = []
     for at in range(args.iterations // args.every):
@@ -195,9 +195,9 @@ def main():
     parser.add_argument("--security", nargs="+", default=["semi-honest", "malicious"])
     parser.add_argument("--limit", type=float, default=300, help="seconds of a step that is run")
     parser.add_argument("--stop-after", type=int, help="mini-batches, to go on later")
-    parser.add_argument("--iterations", type=int, default=20, help="mini-batches of the curves")
+    parser.add_argument("--iterations", type=int, default=40, help="mini-batches of the curves")
     parser.add_argument("--every", type=int, default=4, help="mini-batches between their points")
-    parser.add_argument("--curve-batch", type=int, default=64)
+    parser.add_argument("--curve-batch", type=int, default=32)
     args = parser.parse_args()
     for section, measure in SECTIONS.items():
         if args.only in (None, measure.__name__):

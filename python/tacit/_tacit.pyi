@@ -98,9 +98,10 @@ def train_reference(
     options: str,
     train: list[Owned],
     test: list[Owned],
+    every: int | None = None,
     progress: Progress | None = None,
-) -> tuple[bytes, list[float]]:
-    """The same in float32 in the clear, with the accuracy after every epoch."""
+) -> tuple[bytes, str]:
+    """The same in float32 in the clear, and how good the network is on the way."""
 
 def train_cost(model: str, options: str, run: str, items: int) -> str:
     """What a training on so many items will cost."""

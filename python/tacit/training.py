@@ -180,19 +180,24 @@ class Trainer:
         train: tuple[ArrayLike, ArrayLike] | Sequence[Owned],
         test: tuple[ArrayLike, ArrayLike] | Sequence[Owned] = (),
         *,
+        every: int | None = None,
         progress: Progress | None = None,
-    ) -> tuple[bytes, list[float]]:
+    ) -> tuple[bytes, list[dict[str, Any]]]:
         """The same training in the clear in float32, from the same start in the same order.
 
-        Returns the ONNX file and the accuracy on the test data after every epoch.
+        Returns the ONNX file and, if there are test data, how good the network is on them after
+        every epoch, or after `every` so many mini-batches: `batches`, `accuracy` and `loss`
+        (cross-entropy), or `error` (mean squared error).
         """
-        return _tacit.train_reference(
+        file, moments = _tacit.train_reference(
             model=json.dumps(self.model),
             options=json.dumps(self.options),
             train=self.sets(train),
             test=self.sets(test),
+            every=every,
             progress=progress,
         )
+        return file, json.loads(moments)
 
     def cost(self, items: int | None = None, **where: Any) -> dict[str, Any]:
         """What a training will cost, as its protocol declares, before any run.

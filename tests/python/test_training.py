@@ -106,9 +106,13 @@ def test_private_training_is_that_in_float(stop_after):
         return session.run(None, {session.get_inputs()[0].name: test[0]})[0]
 
     np.testing.assert_allclose(outputs(trained.onnx), outputs(file), atol=2e-3)
-    assert [epoch["accuracy"] for epoch in trained.report.epochs] == [None] * len(
-        trainer.reference(train, test)[1]
-    )
+    moments = trainer.reference(train, test)[1]
+    assert [epoch["accuracy"] for epoch in trained.report.epochs] == [None] * len(moments)
+    often = trainer.reference(train, test, every=2)[1]
+    assert [moment["batches"] for moment in often] == list(range(2, (stop_after or 8) + 1, 2))
+    shared = [moment for moment in often if moment in moments]
+    assert [moment["batches"] for moment in shared] == [4, 8][: len(moments)]
+    assert often[0]["loss"] != often[-1]["loss"] and often[0]["error"] is None
     assert "not revealed" in str(trained.report)
 
 

@@ -96,20 +96,22 @@ pub(crate) fn train_party<'py>(
     Ok((file.map(|file| PyBytes::new(py, &file)), report.to_json()))
 }
 
-/// The same in float32 in the clear: the ONNX file and the accuracy after every epoch.
+/// The same in float32 in the clear: the ONNX file, and how good the network is after every epoch or
+/// `every` so many mini-batches.
 #[pyfunction]
-#[pyo3(signature = (model, options, train, test, progress=None))]
+#[pyo3(signature = (model, options, train, test, every=None, progress=None))]
 pub(crate) fn train_reference<'py>(
     py: Python<'py>,
     model: &str,
     options: &str,
     train: Vec<Owned>,
     test: Vec<Owned>,
+    every: Option<usize>,
     progress: Option<Callback>,
-) -> PyResult<(Bound<'py, PyBytes>, Vec<f64>)> {
+) -> PyResult<(Bound<'py, PyBytes>, String)> {
     let (table, options) = (self::model(model)?, self::options(options)?);
     let (train, test) = (Sets::new(train), Sets::new(test));
-    let (file, curve) = observed(py, progress, |observe| {
+    let (file, moments) = observed(py, progress, |observe| {
         let (network, start) = table.build()?;
         let material = Material {
             network: &network,
@@ -117,10 +119,10 @@ pub(crate) fn train_reference<'py>(
             test: &test.datasets(),
             start: start.as_deref(),
         };
-        let (curve, parameters) = tacit_run::train_reference(&options, material, observe)?;
-        Ok((tacit_run::to_onnx(&network, &parameters), curve))
+        let (moments, parameters) = tacit_run::train_reference(&options, material, every, observe)?;
+        Ok((tacit_run::to_onnx(&network, &parameters), moments))
     })?;
-    Ok((PyBytes::new(py, &file), curve))
+    Ok((PyBytes::new(py, &file), json(&moments)?))
 }
 
 /// What a training on so many items will cost.

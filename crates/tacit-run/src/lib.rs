@@ -49,7 +49,7 @@ pub use seat::Seat;
 pub use settings::{Network, Settings};
 pub use tacit_train::to_onnx;
 pub use train::{
-    CheckpointOptions, DataTable, Dataset, EpochReport, Material, ModelOptions, ModelTable,
+    CheckpointOptions, DataTable, Dataset, EpochReport, Material, ModelOptions, ModelTable, Moment,
     OutputTable, TrainConfig, TrainCost, TrainOptions, TrainReport, Trained, train_local,
     train_party, train_reference,
 };

@@ -8,17 +8,19 @@ mod options;
 mod party;
 mod portions;
 mod program;
+mod reference;
 mod report;
 mod settle;
 
 use tacit_net::memory;
 use tacit_nn::onnx::{self, ImportOptions};
-use tacit_train::{Fixed, Network, Order, Reference, Training, from_graph, uniform};
+use tacit_train::{Fixed, Network, Training, from_graph, uniform};
 
 pub use config::{DataTable, ModelTable, OutputTable, TrainConfig};
 pub use cost::TrainCost;
 pub use options::{CheckpointOptions, ModelOptions, TrainOptions};
 pub use party::train_party;
+pub use reference::{Moment, train_reference};
 pub use report::{EpochReport, TrainReport};
 
 use crate::local::in_threads;
@@ -97,64 +99,6 @@ impl ModelTable {
             ModelTable::Layers(options) => Ok((options.build()?, None)),
         }
     }
-}
-
-/// The same training in float32 in the clear, in the same order from the same start: the share of
-/// test items classified right after every epoch, and the parameters.
-pub fn train_reference(
-    options: &TrainOptions,
-    material: Material,
-    observe: &mut dyn FnMut(Progress) -> bool,
-) -> Result<(Vec<f64>, Vec<Vec<f32>>), Error> {
-    material.check(usize::MAX)?;
-    let network = material.network;
-    let joined = |sets: &[Dataset]| -> (Vec<f32>, Vec<f32>) {
-        let mut sets = sets.to_vec();
-        sets.sort_by_key(|set| set.owner);
-        let sets = &sets;
-        let x = sets.iter().flat_map(|set| set.x);
-        let target = sets.iter().flat_map(|set| set.target);
-        (x.copied().collect(), target.copied().collect())
-    };
-    let ((x, target), test) = (joined(material.train), joined(material.test));
-    let training = options.training(network, options.fixed(64)?);
-    let start = material
-        .start
-        .map_or_else(|| options.initial(network), <[_]>::to_vec);
-    let mut reference = Reference::new(network, options.loss, &options.sgd, start);
-    let order = Order {
-        seed: options.seed,
-        items: x.len() / network.inputs(),
-        batch: options.batch,
-    };
-    let rows = |values: &[f32], width: usize, items: &[u32]| -> Vec<f32> {
-        let row = |i: &u32| &values[*i as usize * width..][..width];
-        items.iter().flat_map(row).copied().collect()
-    };
-    let (mut curve, last) = (Vec::new(), options.last(&order));
-    for epoch in 0..options.epochs {
-        for (number, items) in order.epoch(epoch).into_iter().enumerate() {
-            if epoch * order.batches() + number == last {
-                return Ok((curve, reference.parameters));
-            }
-            let progress = Progress {
-                phase: "online",
-                layer: "float32",
-                index: 0,
-                layers: 1,
-                batch: epoch * order.batches() + number,
-                batches: last,
-            };
-            if !observe(progress) {
-                return Err(Error::Cancelled);
-            }
-            let x = rows(&x, network.inputs(), &items);
-            let target = rows(&target, network.outputs(), &items);
-            reference.step(&x, &target, training.rate(epoch, items.len()));
-        }
-        curve.push(reference.accuracy(&test.0, &test.1));
-    }
-    Ok((curve, reference.parameters))
 }
 
 impl Material<'_> {

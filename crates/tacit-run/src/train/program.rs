@@ -6,12 +6,13 @@ use std::time::Instant;
 
 use tacit_net::{Party, Phase};
 use tacit_protocols::machine::{Audience, Call, Machine};
-use tacit_train::{Fixed, Loss, Order, Scores, State, Training, stages_of};
+use tacit_train::{Fixed, Order, Scores, State, Training, stages_of};
 
 use super::checkpoint::{Keeper, Position};
 use super::cost::{listed, step_stages};
 use super::items::Items;
 use super::portions::Portions;
+use super::report::Quality;
 use super::settle::{Part, Parts};
 use super::{EpochReport, Material, TrainOptions, TrainReport, Trained};
 use crate::job::Observer;
@@ -360,15 +361,10 @@ impl Job<'_> {
         let Some(sum) = sum else { return Ok(report) };
         let opened = machine.reveal(&sum, Audience::All)?.unwrap_or_default();
         machine.party().set_phase(Phase::Setup);
-        let Scores { loss, hits } = Scores::of(&opened, self.training.fixed);
-        report.accuracy = hits.map(|hits| hits as f64 / items as f64);
-        match self.training.loss {
-            Loss::CrossEntropy => report.loss = Some(loss / items as f64),
-            Loss::MeanSquaredError => {
-                let outputs = items * self.training.network.outputs();
-                report.error = Some(loss / outputs as f64);
-            }
-        }
+        let scores = Scores::of(&opened, self.training.fixed);
+        let quality = Quality::new(scores, items, self.training.network.outputs());
+        (report.accuracy, report.loss) = (quality.accuracy, quality.loss);
+        report.error = quality.error;
         Ok(report)
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tacit_nn::plan::numbers;
-use tacit_train::Training;
+use tacit_train::{Scores, Training};
 
 use super::TrainOptions;
 use crate::report::PhaseReport;
@@ -58,8 +58,37 @@ pub struct EpochReport {
     pub accuracy: Option<f64>,
     /// The mean cross-entropy of a test item, where it was revealed.
     pub loss: Option<f64>,
-    /// The mean squared error of a test item, where it was revealed.
+    /// The mean squared error of an output on the test data, where it was revealed.
     pub error: Option<f64>,
+}
+
+/// How good a network is on test data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Quality {
+    /// The share of items classified right, for cross-entropy.
+    pub accuracy: Option<f64>,
+    /// The mean cross-entropy of an item.
+    pub loss: Option<f64>,
+    /// The mean squared error of an output.
+    pub error: Option<f64>,
+}
+
+impl Quality {
+    /// Of the scores of so many items with so many outputs each.
+    pub(super) fn new(scores: Scores, items: usize, outputs: usize) -> Self {
+        let items = items as f64;
+        match scores.hits {
+            Some(hits) => Quality {
+                accuracy: Some(hits as f64 / items),
+                loss: Some(scores.loss / items),
+                error: None,
+            },
+            None => Quality {
+                error: Some(scores.loss / (items * outputs as f64)),
+                ..Quality::default()
+            },
+        }
+    }
 }
 
 impl TrainReport {

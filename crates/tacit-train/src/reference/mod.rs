@@ -2,7 +2,7 @@
 
 mod layers;
 
-use crate::{Layer, Loss, Network, Sgd};
+use crate::{Layer, Loss, Network, Scores, Sgd};
 use layers::Kept;
 
 /// A network with its numbers in float32.
@@ -65,24 +65,27 @@ impl<'a> Reference<'a> {
         self.clone().forward(x, false).0
     }
 
-    /// The share of items whose largest output is at the largest of their target.
-    pub fn accuracy(&self, x: &[f32], target: &[f32]) -> f64 {
+    /// How good the network is on some items; right is the class of the largest target.
+    pub fn scores(&self, x: &[f32], target: &[f32]) -> Scores {
         let (item, classes) = (self.network.inputs(), self.network.outputs());
-        let (mut hits, mut n) = (0, 0);
+        let (mut hits, mut sum) = (0, 0.0);
         for (x, target) in x.chunks(item * 500).zip(target.chunks(classes * 500)) {
-            let z = self.predict(x);
+            let (z, batch) = (self.predict(x), x.len() / item);
+            sum += gradient(self.loss, &z, target, batch).1 * batch as f64;
             for (z, target) in z.chunks(classes).zip(target.chunks(classes)) {
-                hits += usize::from(largest(z) == largest(target));
-                n += 1;
+                hits += i64::from(largest(z) == largest(target));
             }
         }
-        hits as f64 / f64::from(n.max(1))
-    }
-
-    /// The mean loss of some items.
-    pub fn loss(&self, x: &[f32], target: &[f32]) -> f64 {
-        let batch = x.len() / self.network.inputs();
-        gradient(self.loss, &self.predict(x), target, batch).1
+        match self.loss {
+            Loss::CrossEntropy => Scores {
+                loss: sum,
+                hits: Some(hits),
+            },
+            Loss::MeanSquaredError => Scores {
+                loss: 2.0 * sum,
+                hits: None,
+            },
+        }
     }
 
     fn forward(&mut self, x: &[f32], train: bool) -> (Vec<f32>, Vec<Kept>) {
