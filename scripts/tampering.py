@@ -3,10 +3,11 @@
     TACIT_MODELS=... make tampering
 
 The programs and the harness are those of the tests, which ignore these long versions. Without
-a folder of models the rows of Network-B are missing. Fills the section `tampering` of
-docs/results.md.
+a folder of models the rows of Network-B are missing. Fills sections of docs/results.md: `tampering`
+with functions and layers, `tampering-predictions` with whole predictions.
 """
 
+import argparse
 import re
 import subprocess
 from pathlib import Path
@@ -14,20 +15,23 @@ from pathlib import Path
 from results import markdown, write_section
 
 ROOT = Path(__file__).resolve().parents[1]
-TESTS = ["cargo", "test", "--release", "--workspace", "--exclude", "tacit-py"]
-TESTS += ["--test", "protocols", "--test", "tampering", "--", "--ignored", "--nocapture"]
+SECTIONS = {
+    "tampering": ["--package", "tacit-protocols", "--test", "protocols"],
+    "tampering-predictions": ["--package", "tacit-nn", "--test", "tampering"],
+}
 # One test at a time: the harness itself fills the machine.
-TESTS += ["--test-threads", "1", "every_message", "every_end"]
+LONG = ["--", "--ignored", "--nocapture", "--test-threads", "1", "every_message", "every_end"]
 LINE = re.compile(
     r"tampering, (?P<name>.+): of (?P<messages>\d+) messages (?P<runs>\d+) changed: "
     r"(?P<aborts>\d+) aborts, (?P<unnoticed>\d+) unnoticed, (?P<wrong>\d+) with a wrong answer"
 )
 
 
-def totals():
-    """Every program that was run, with its counts."""
+def totals(which):
+    """Every program of these tests, with its counts."""
     found = []
-    with subprocess.Popen(TESTS, cwd=ROOT, stdout=subprocess.PIPE, text=True) as tests:
+    command = ["cargo", "test", "--release", *which, *LONG]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as tests:
         for line in tests.stdout:
             print(line, end="", flush=True)
             if match := LINE.search(line):
@@ -51,7 +55,10 @@ def table(found):
 
 
 def main():
-    write_section("tampering", table(totals()))
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--only", nargs="+", choices=SECTIONS, default=[*SECTIONS])
+    for section in options.parse_args().only:
+        write_section(section, table(totals(SECTIONS[section])))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ OPTIONS = {
     "timeout": 1200,
 }
 IMAGES = {"mnist": [1, 28, 28], "cifar": [3, 32, 32], "tiny": [3, 64, 64]}
-SMALL = (2, 8)
+SMALL = (2, 16)
 """Images of the mini-batches from which those that take too long are extrapolated."""
 PHASES = ("offline", "online")
 CURVES = ("alexnet", "alexnet-bn")
@@ -96,7 +96,7 @@ def steps(args):
     """One mini-batch of every network, on random images."""
     rows = []
     for (name, data, classes), security in product(STEPS, args.security):
-        if args.networks and name not in args.networks:
+        if name not in (args.networks or [name]) or data not in args.images:
             continue
         model = {"input": IMAGES[data], "network": name, "outputs": classes}
 
@@ -190,6 +190,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=("whole", "steps", "curves"))
     parser.add_argument("--networks", nargs="*", default=[], help="some of them only")
+    parser.add_argument("--images", nargs="+", choices=IMAGES, default=[*IMAGES], help="of steps")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--security", nargs="+", default=["semi-honest", "malicious"])

@@ -306,6 +306,19 @@ def test_organisations_train_and_go_on_when_one_was_killed(tmp_path):
     assert "<svg" in (paths[2].parent / "report.html").read_text()
 
 
+def test_a_party_plans_and_may_bring_nothing(tmp_path, capsys):
+    paths = organisations(tmp_path / "plan")
+    for path, batches in ((paths[0], 5), (paths[1], 1)):
+        target = path.parent / "cost.json"
+        assert main(["train", str(path), "--plan", "--json", str(target)]) == 0
+        assert json.loads(target.read_text())["batches"] == batches
+    path = paths[2]
+    path.write_text(path.read_text().replace("first = 20", "first = 20\nowner = 1"))
+    assert main(["train", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert "party 1 brings some itself" in said and "train.toml" in said
+
+
 HALVES = ((0, slice(0, 20)), (2, slice(20, 40)))
 
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use tacit_run::{
     CheckpointOptions, Dataset, Error, Material, ModelOptions, Settings, TrainCost, TrainOptions,
-    Trained, train_local,
+    Trained, train_local, train_reference,
 };
 use tacit_train::{Network, uniform};
 
@@ -106,22 +106,58 @@ fn two_owners_train_a_network_that_classifies() {
 
 #[test]
 fn every_protocol_trains() {
-    let short = options(r#"{"epochs": 1, "batch": 20, "stop_after": 1, "fraction_bits": 18}"#);
-    let clear = train(&short, &settings(r#"{"protocol": "clear", "parties": 3}"#));
-    let clear = clear.expect("trains").parameters.expect("all learn");
-    for protocol in [
-        r#"{"protocol": "falcon"}"#,
-        r#"{"protocol": "falcon", "security": "malicious"}"#,
-        r#"{"protocol": "bicoptor"}"#,
-        r#"{"protocol": "bicoptor", "sharing": "rss"}"#,
-        r#"{"protocol": "shamir"}"#,
-    ] {
-        let trained = train(&short, &settings(protocol)).expect("trains");
-        let own = trained.parameters.expect("learnt");
-        let pairs = own.iter().flatten().zip(clear.iter().flatten());
-        let off = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-        assert!(off < 1e-3, "{protocol}: {off}");
+    for loss in ["cross-entropy", "mean-squared-error"] {
+        let short = options(&format!(
+            r#"{{"loss": "{loss}", "batch": 20, "fraction_bits": 18, "reveal_curve": true}}"#
+        ));
+        let of = |protocol| {
+            let Trained { parameters, report } =
+                train(&short, &settings(protocol)).expect("trains");
+            let epoch = report.epochs[0].clone();
+            let score = epoch.loss.or(epoch.error).expect("revealed");
+            (parameters.expect("learnt").concat(), score)
+        };
+        let (clear, score) = of(r#"{"protocol": "clear", "parties": 3}"#);
+        for protocol in [
+            r#"{"protocol": "falcon"}"#,
+            r#"{"protocol": "falcon", "security": "malicious"}"#,
+            r#"{"protocol": "bicoptor"}"#,
+            r#"{"protocol": "bicoptor", "sharing": "rss"}"#,
+            r#"{"protocol": "shamir"}"#,
+        ] {
+            let (own, own_score) = of(protocol);
+            let pairs = own.iter().zip(&clear);
+            let off = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(off < 1e-3, "{protocol}: {off}");
+            assert!((own_score - score).abs() < 1e-3, "{protocol}: {own_score}");
+        }
     }
+}
+
+/// Two owners, since its two parties are all that there are.
+#[test]
+fn two_parties_train_alone() {
+    let (network, (x, target)) = (network(), images(ITEMS, 1));
+    let half = |owner: usize| Dataset {
+        owner,
+        x: &x[owner * 16 * ITEMS / 2..][..16 * ITEMS / 2],
+        target: &target[owner * 3 * ITEMS / 2..][..3 * ITEMS / 2],
+    };
+    let material = Material {
+        network: &network,
+        train: &[half(1), half(0)],
+        test: &[],
+        start: None,
+    };
+    let short = options(r#"{"batch": 20, "fraction_bits": 18}"#);
+    let sirnn = settings(r#"{"protocol": "sirnn"}"#);
+    let trained = train_local(&short, &sirnn, material, &mut |_| true).expect("trains");
+    // The order of the sets is that of their owners, wherever they stand.
+    let clear = train_reference(&short, material, None, &mut |_| true).expect("trains");
+    let own = trained.parameters.expect("learnt").concat();
+    let pairs = own.iter().zip(clear.1.iter().flatten());
+    let off = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(off < 1e-3, "{off}");
 }
 
 struct Folder(PathBuf);
