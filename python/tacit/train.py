@@ -59,7 +59,7 @@ def train(args: argparse.Namespace) -> None:
 
 
 def join(config: str, sets: list[Any], progress: Progress) -> Trained:
-    """This party's part in a training with those that its config names."""
+    """Takes this party's part in a training with those that its config names."""
     # Waiting for peers runs no Python code that could notice Ctrl-C: let it end the process.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     file, report = _tacit.train_party(config, *sets, notice, progress)
