@@ -230,7 +230,8 @@ impl Sides<'_> {
         Ok(())
     }
 
-    /// The verifiers show each other what is left.
+    /// The verifiers show each other what is left. A peer that is lost here may have left because a
+    /// proof failed: this party still compares what it was sent, so that it knows whose.
     fn end(self) -> Result<(), Error> {
         let Sides { rss, proofs, .. } = self;
         let (prev, next) = (rss.prev_party(), rss.next_party());
@@ -238,25 +239,39 @@ impl Sides<'_> {
             return Ok(());
         }
         // The other verifier of the next party's proofs is the party before, and so around.
-        for (other, verified) in [(prev, &proofs.next), (next, &proofs.prev)] {
+        let sides = [(next, prev, &proofs.next), (prev, next, &proofs.prev)];
+        let sent = sides.map(|(_, other, verified)| {
             let last = verified.iter().flat_map(|p| p.last()).collect();
-            rss.party.send(other, LAST, last)?;
-        }
-        for (prover, other, verified) in [(next, prev, &proofs.next), (prev, next, &proofs.prev)] {
-            let len = verified.iter().map(|p| p.last_len()).sum();
-            let message = rss.party.recv(other, LAST, len)?;
-            let mut rest = message.as_slice();
-            for proof in verified {
-                let (theirs, others) = rest.split_at(proof.last_len());
-                match proof.check(theirs) {
-                    Some(true) => rest = others,
-                    Some(false) => return Err(cheating(prover, LAST)),
-                    None => return Err(no_share(other)),
-                }
-            }
-        }
-        Ok(())
+            rss.party.send(other, LAST, last).map_err(Error::from)
+        });
+        let compared =
+            sides.map(|(prover, other, verified)| compare_last(rss, prover, other, verified));
+        let ends = sent.into_iter().chain(compared);
+        let cheated = |error: &Error| matches!(error, Error::Cheating { .. });
+        let found = ends.filter_map(Result::err).max_by_key(cheated);
+        found.map_or(Ok(()), Err)
     }
+}
+
+/// Holds what is left of a prover's proofs against what their other verifier has.
+fn compare_last(
+    rss: &mut Replicated,
+    prover: usize,
+    other: usize,
+    proofs: &[Box<dyn Run>],
+) -> Result<(), Error> {
+    let len = proofs.iter().map(|p| p.last_len()).sum();
+    let message = rss.party.recv(other, LAST, len)?;
+    let mut rest = message.as_slice();
+    for proof in proofs {
+        let (theirs, others) = rest.split_at(proof.last_len());
+        match proof.check(theirs) {
+            Some(true) => rest = others,
+            Some(false) => return Err(cheating(prover, LAST)),
+            None => return Err(no_share(other)),
+        }
+    }
+    Ok(())
 }
 
 /// The proofs with a fold left.
