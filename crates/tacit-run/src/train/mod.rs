@@ -1,5 +1,6 @@
 //! Training: the owners share their data, all parties train, the model's owner learns the weights.
 
+mod begin;
 mod checkpoint;
 mod config;
 mod cost;

@@ -8,7 +8,8 @@ use tacit_net::{Party, Phase};
 use tacit_protocols::machine::{Audience, Call, Machine};
 use tacit_train::{Fixed, Order, Scores, State, Training, stages_of};
 
-use super::checkpoint::{Keeper, Position};
+use super::begin::keep;
+use super::checkpoint::Position;
 use super::cost::{listed, step_stages};
 use super::items::Items;
 use super::portions::Portions;
@@ -53,18 +54,20 @@ pub(super) fn train(
     Ok(Trained { parameters, report })
 }
 
-struct Job<'a> {
-    options: &'a TrainOptions,
-    training: Training<'a>,
-    parts: Parts<'a>,
+/// One party's part.
+pub(super) struct Job<'a> {
+    pub options: &'a TrainOptions,
+    pub training: Training<'a>,
+    pub parts: Parts<'a>,
     /// At the receiver: what the training starts from, if not from random weights.
-    start: Option<&'a [Vec<f32>]>,
+    pub start: Option<&'a [Vec<f32>]>,
     /// Who learns the weights.
-    receiver: usize,
+    pub receiver: usize,
     observe: Observer<'a>,
 }
 
-struct Outcome {
+/// What it ends with.
+pub(super) struct Outcome {
     /// At the receiver.
     parameters: Option<Vec<Vec<f32>>>,
     totals: Vec<Totals>,
@@ -154,126 +157,6 @@ impl Job<'_> {
             items: self.parts.train.iter().map(|part| part.items).sum(),
             batch: self.options.batch,
         }
-    }
-
-    /// The checkpoints, if they are wanted. Parties of different trainings have none in common.
-    fn keeper<M: Machine>(&self, machine: &mut M) -> Result<Option<Keeper>, Error> {
-        let Some(options) = &self.options.checkpoint else {
-            return Ok(None);
-        };
-        let party = machine.party();
-        let lens = |parts: &[Part]| -> Vec<_> {
-            parts.iter().map(|part| (part.owner, part.items)).collect()
-        };
-        // How long it lasts, and where its files are, may change.
-        let same = TrainOptions {
-            epochs: 0,
-            checkpoint: None,
-            material_mb: None,
-            stop_after: None,
-            ..self.options.clone()
-        };
-        let all = format!(
-            "{:?} {:?} {same:?} {:?} {:?} {}",
-            self.training.network,
-            self.training.fixed,
-            lens(&self.parts.train),
-            lens(&self.parts.test),
-            party.parties(),
-        );
-        let digest = blake3::hash(all.as_bytes()).to_hex().to_string();
-        Keeper::open(options, party.id(), digest).map(Some)
-    }
-
-    /// The state of the newest checkpoint that all parties have, or a new one.
-    fn begin<M: Machine>(
-        &mut self,
-        machine: &mut M,
-        keeper: Option<&Keeper>,
-    ) -> Result<(State<M::Share>, Position), Error> {
-        let found = keeper
-            .map(Keeper::positions)
-            .transpose()?
-            .unwrap_or_default();
-        let own: Vec<(String, usize)> = found.iter().map(|p| (p.run.clone(), p.done)).collect();
-        let all = exchange(machine.party(), own)?;
-        machine.party().set_layer("weights");
-        let common = found.into_iter().find(|p| {
-            all.iter()
-                .all(|other| other.contains(&(p.run.clone(), p.done)))
-        });
-        match (common, keeper) {
-            (Some(position), Some(keeper)) => {
-                let shares = keeper.load(position.done)?;
-                Ok((self.restored(machine, &shares)?, position))
-            }
-            _ if all.iter().any(|positions| !positions.is_empty()) => {
-                let why = "the parties have no checkpoint of one moment in common; give a folder that all others' fit, or empty folders to begin anew";
-                Err(Error::setting("checkpoint", why))
-            }
-            _ => {
-                let mut run = [0u8; 16];
-                let failed =
-                    |e: getrandom::Error| tacit_protocols::Error::Randomness(e.to_string());
-                getrandom::fill(&mut run).map_err(failed)?;
-                let names = exchange(machine.party(), blake3::hash(&run).to_hex().to_string())?;
-                let position = Position {
-                    run: names.into_iter().next().unwrap_or_default(),
-                    training: keeper.map(|k| k.training().into()).unwrap_or_default(),
-                    party: machine.party().id(),
-                    done: 0,
-                    epochs: Vec::new(),
-                };
-                machine.party().set_layer("weights");
-                Ok((self.fresh(machine)?, position))
-            }
-        }
-    }
-
-    /// The starting weights, shared by the model's owner.
-    fn fresh<M: Machine>(&self, machine: &mut M) -> Result<State<M::Share>, Error> {
-        let owns = machine.party().id() == self.receiver;
-        let start = match (owns, self.start) {
-            (true, Some(start)) => Some(start.to_vec()),
-            (true, None) => Some(self.options.initial(self.training.network)),
-            (false, _) => None,
-        };
-        let (mut parameters, mut velocity) = (Vec::new(), Vec::new());
-        for (i, parameter) in self.training.network.parameters().iter().enumerate() {
-            let values = start
-                .as_ref()
-                .map(|s| self.training.fixed.encode_all(&s[i]));
-            let share = machine.input(self.receiver, parameter.len, values.as_deref())?;
-            parameters.push(share);
-            velocity.push(machine.constant(&vec![0; parameter.len]));
-        }
-        Ok(State {
-            parameters,
-            velocity,
-        })
-    }
-
-    fn restored<M: Machine>(
-        &self,
-        machine: &mut M,
-        shares: &[Vec<u8>],
-    ) -> Result<State<M::Share>, Error> {
-        let all = self.training.network.parameters();
-        if shares.len() != 2 * all.len() {
-            let why = "the checkpoint has another number of tensors than the network";
-            return Err(Error::setting("checkpoint", why));
-        }
-        let (first, second) = shares.split_at(all.len());
-        let mut load = |bytes: &[Vec<u8>]| -> Result<Vec<M::Share>, Error> {
-            let pairs = all.iter().zip(bytes);
-            pairs
-                .map(|(p, bytes)| Ok(machine.load(p.len, bytes)?))
-                .collect()
-        };
-        Ok(State {
-            parameters: load(first)?,
-            velocity: load(second)?,
-        })
     }
 
     /// What a step on `n` items of an epoch demands, the same for all its mini-batches.
@@ -417,15 +300,4 @@ impl Job<'_> {
             false => Err(Error::Cancelled),
         }
     }
-}
-
-fn keep<M: Machine>(
-    machine: &mut M,
-    keeper: &Keeper,
-    state: &State<M::Share>,
-    position: &Position,
-) -> Result<(), Error> {
-    let all = state.parameters.iter().chain(&state.velocity);
-    let shares: Vec<Vec<u8>> = all.map(|share| machine.save(share)).collect();
-    keeper.save(position, &shares)
 }

@@ -1,0 +1,145 @@
+//! Where a training begins: with new weights, or from the newest checkpoint that all parties have.
+
+use tacit_protocols::machine::Machine;
+use tacit_train::State;
+
+use super::TrainOptions;
+use super::checkpoint::{Keeper, Position};
+use super::program::Job;
+use super::settle::Part;
+use crate::Error;
+use crate::totals::exchange;
+
+impl Job<'_> {
+    /// The checkpoints, if they are wanted. Parties of different trainings have none in common.
+    pub(super) fn keeper<M: Machine>(&self, machine: &mut M) -> Result<Option<Keeper>, Error> {
+        let Some(options) = &self.options.checkpoint else {
+            return Ok(None);
+        };
+        let party = machine.party();
+        let lens = |parts: &[Part]| -> Vec<_> {
+            parts.iter().map(|part| (part.owner, part.items)).collect()
+        };
+        // How long it lasts, and where its files are, may change.
+        let same = TrainOptions {
+            epochs: 0,
+            checkpoint: None,
+            material_mb: None,
+            stop_after: None,
+            ..self.options.clone()
+        };
+        let all = format!(
+            "{:?} {:?} {same:?} {:?} {:?} {}",
+            self.training.network,
+            self.training.fixed,
+            lens(&self.parts.train),
+            lens(&self.parts.test),
+            party.parties(),
+        );
+        let digest = blake3::hash(all.as_bytes()).to_hex().to_string();
+        Keeper::open(options, party.id(), digest).map(Some)
+    }
+
+    /// The state of the newest checkpoint that all parties have, or a new one.
+    pub(super) fn begin<M: Machine>(
+        &mut self,
+        machine: &mut M,
+        keeper: Option<&Keeper>,
+    ) -> Result<(State<M::Share>, Position), Error> {
+        let found = keeper
+            .map(Keeper::positions)
+            .transpose()?
+            .unwrap_or_default();
+        let own: Vec<(String, usize)> = found.iter().map(|p| (p.run.clone(), p.done)).collect();
+        let all = exchange(machine.party(), own)?;
+        machine.party().set_layer("weights");
+        let common = found.into_iter().find(|p| {
+            all.iter()
+                .all(|other| other.contains(&(p.run.clone(), p.done)))
+        });
+        match (common, keeper) {
+            (Some(position), Some(keeper)) => {
+                let shares = keeper.load(position.done)?;
+                Ok((self.restored(machine, &shares)?, position))
+            }
+            _ if all.iter().any(|positions| !positions.is_empty()) => {
+                let why = "the parties have no checkpoint of one moment in common; give a folder that all others' fit, or empty folders to begin anew";
+                Err(Error::setting("checkpoint", why))
+            }
+            _ => {
+                let mut run = [0u8; 16];
+                let failed =
+                    |e: getrandom::Error| tacit_protocols::Error::Randomness(e.to_string());
+                getrandom::fill(&mut run).map_err(failed)?;
+                let names = exchange(machine.party(), blake3::hash(&run).to_hex().to_string())?;
+                let position = Position {
+                    run: names.into_iter().next().unwrap_or_default(),
+                    training: keeper.map(|k| k.training().into()).unwrap_or_default(),
+                    party: machine.party().id(),
+                    done: 0,
+                    epochs: Vec::new(),
+                };
+                machine.party().set_layer("weights");
+                Ok((self.fresh(machine)?, position))
+            }
+        }
+    }
+
+    /// The starting weights, shared by the model's owner.
+    fn fresh<M: Machine>(&self, machine: &mut M) -> Result<State<M::Share>, Error> {
+        let owns = machine.party().id() == self.receiver;
+        let start = match (owns, self.start) {
+            (true, Some(start)) => Some(start.to_vec()),
+            (true, None) => Some(self.options.initial(self.training.network)),
+            (false, _) => None,
+        };
+        let (mut parameters, mut velocity) = (Vec::new(), Vec::new());
+        for (i, parameter) in self.training.network.parameters().iter().enumerate() {
+            let values = start
+                .as_ref()
+                .map(|s| self.training.fixed.encode_all(&s[i]));
+            let share = machine.input(self.receiver, parameter.len, values.as_deref())?;
+            parameters.push(share);
+            velocity.push(machine.constant(&vec![0; parameter.len]));
+        }
+        Ok(State {
+            parameters,
+            velocity,
+        })
+    }
+
+    fn restored<M: Machine>(
+        &self,
+        machine: &mut M,
+        shares: &[Vec<u8>],
+    ) -> Result<State<M::Share>, Error> {
+        let all = self.training.network.parameters();
+        if shares.len() != 2 * all.len() {
+            let why = "the checkpoint has another number of tensors than the network";
+            return Err(Error::setting("checkpoint", why));
+        }
+        let (first, second) = shares.split_at(all.len());
+        let mut load = |bytes: &[Vec<u8>]| -> Result<Vec<M::Share>, Error> {
+            let pairs = all.iter().zip(bytes);
+            pairs
+                .map(|(p, bytes)| Ok(machine.load(p.len, bytes)?))
+                .collect()
+        };
+        Ok(State {
+            parameters: load(first)?,
+            velocity: load(second)?,
+        })
+    }
+}
+
+/// Writes this party's shares.
+pub(super) fn keep<M: Machine>(
+    machine: &mut M,
+    keeper: &Keeper,
+    state: &State<M::Share>,
+    position: &Position,
+) -> Result<(), Error> {
+    let all = state.parameters.iter().chain(&state.velocity);
+    let shares: Vec<Vec<u8>> = all.map(|share| machine.save(share)).collect();
+    keeper.save(position, &shares)
+}
