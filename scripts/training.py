@@ -5,9 +5,9 @@ r"""Trains networks privately on real images, beside the same training in float3
 Fills sections of docs/results.md. `training-mnist`: whole epochs of MNIST's 60,000 images, from
 the same start in the same order. `training-steps`: a mini-batch of every network.
 `training-curves`: AlexNet with and without batch normalisation on CIFAR-10, the loss after some
-mini-batches; the weights are exported each time and the loss computed from them in the clear. All
-parties are threads of one process. Trainings keep checkpoints in `.bench/`, so one that was
-stopped goes on.
+mini-batches; the weights are exported each time and the loss computed from them in the clear;
+docs/training-curves.svg shows them. All parties are threads of one process. Trainings keep
+checkpoints in `.bench/`, so one that was stopped goes on.
 """
 
 import argparse
@@ -17,6 +17,8 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from matplotlib import rc_context
+from matplotlib.figure import Figure
 
 import tacit
 from accuracy import folder, read_pair
@@ -25,6 +27,7 @@ from tacit import datasets
 from tacit.console import progress_bar
 
 STATE = Path(".bench/training")
+PICTURE = Path(__file__).resolve().parents[1] / "docs" / "training-curves.svg"
 OPTIONS = {
     "batch": 128,
     "learning_rate": 0.05,
@@ -175,6 +178,7 @@ def curves(args):
             points.append([(moment["loss"], moment["accuracy"]), loss(private, *tried)])
             print(name, moment["batches"], points[-1], flush=True)
         columns[name] = points
+    draw(columns, args.every)
     rows = []
     for at in range(args.iterations // args.every):
         cells = [pair for name in CURVES for pair in columns[name][at]]
@@ -184,6 +188,21 @@ def curves(args):
     headings = ["mini-batches"]
     headings += [f"{name}, {how}" for name in CURVES for how in ("float32", "private")]
     return markdown(headings, rows)
+
+
+def draw(columns, every):
+    """The losses of the curves as a picture, private beside float."""
+    figure = Figure(figsize=(7, 3.5), layout="constrained")
+    axes = figure.subplots()
+    for color, (name, points) in zip(("tab:gray", "tab:blue"), columns.items(), strict=True):
+        batches = [every * (at + 1) for at in range(len(points))]
+        for how, style in (("float32", "--"), ("private", "-")):
+            losses = [pair[how == "private"][0] for pair in points]
+            axes.plot(batches, losses, style, color=color, marker=".", label=f"{name}, {how}")
+    axes.set(xlabel="mini-batches", ylabel="cross-entropy on test images")
+    axes.legend()
+    with rc_context({"svg.hashsalt": "tacit"}):
+        figure.savefig(PICTURE, metadata={"Date": None})
 
 
 def main():
