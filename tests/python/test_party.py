@@ -3,13 +3,13 @@
 import json
 import re
 import shutil
-import socket
 import stat
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from ports import move_ports
 
 from tacit.cli import main
 
@@ -25,7 +25,7 @@ def make(tmp_path, digits_path, digits):
         folder = tmp_path / "parties"
         files = ["--model", str(digits_path), "--input", str(tmp_path / "x.npy")]
         assert main(["init", str(folder), *options, *files]) == 0
-        move_ports(folder)
+        move_ports(folder.glob("*/party.toml"))
         return folder
 
     return made
@@ -35,16 +35,6 @@ def make(tmp_path, digits_path, digits):
 def parties(make):
     """Three ready parties."""
     return make("--parties", "3")
-
-
-def move_ports(folder):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
-    ports = [str(s.getsockname()[1]) for s in sockets]
-    for s in sockets:
-        s.close()
-    for config in folder.glob("*/party.toml"):
-        text = re.sub("710([012])", lambda m: ports[int(m[1])], config.read_text())
-        config.write_text(text)
 
 
 def start(parties, names=("party0", "party1", "party2")):

@@ -2,9 +2,7 @@
 
 import json
 import random
-import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -12,6 +10,7 @@ import time
 import numpy as np
 import onnxruntime
 import pytest
+from ports import move_ports
 
 import tacit
 from tacit.cli import main
@@ -254,14 +253,10 @@ def organisations(folder):
     training = whole[whole.index("[training]") : whole.index("[run]")]
     parties = folder / "parties"
     assert main(["init", str(parties), "--training"]) == 0
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
-    ports = [str(s.getsockname()[1]) for s in sockets]
-    for s in sockets:
-        s.close()
     paths = [parties / f"party{party}" / "train.toml" for party in range(3)]
+    move_ports(paths)
     for path, part in zip(paths, ("items = 20", None, "first = 20"), strict=True):
-        text = re.sub("710([012])", lambda m: ports[int(m[1])], path.read_text())
-        text = text.replace('truncation = "gap"', 'truncation = "exact"')
+        text = path.read_text().replace('truncation = "gap"', 'truncation = "exact"')
         text = text.replace("timeout = 120.0", "timeout = 5.0")
         own = OWN.format(folder=folder, part=part) if part else ""
         member, run = text[: text.index("[model]")], text[text.index("[run]") :]
