@@ -87,9 +87,14 @@ pub(crate) fn train_party<'py>(
     let config = TrainConfig::load(&config).map_err(error)?;
     let (train, test) = (Sets::new(train), Sets::new(test));
     let (file, report) = observed(py, progress, |observe| {
-        let (train, test) = (train.datasets(), test.datasets());
-        let trained = tacit_run::train_party(&config, &train, &test, &mut told(&notice), observe)?;
-        let (network, _) = config.model.build()?;
+        let (network, start) = config.model.build()?;
+        let material = Material {
+            network: &network,
+            train: &train.datasets(),
+            test: &test.datasets(),
+            start: start.as_deref(),
+        };
+        let trained = tacit_run::train_party(&config, material, &mut told(&notice), observe)?;
         let file = trained.parameters.map(|p| tacit_run::to_onnx(&network, &p));
         Ok((file, trained.report))
     })?;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{ModelOptions, TrainOptions};
 use crate::member::{Member, PeerConfig};
-use crate::{Error, Settings};
+use crate::{Error, Seat, Settings};
 
 /// A training: with all parties on this machine, or one organisation's part of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -105,14 +105,14 @@ impl TrainConfig {
         if let ModelTable::Layers(options) = &self.model {
             options.build()?;
         }
-        match &self.party {
-            Some(_) => self.check_apart(),
+        match self.party.as_ref().map(|member| member.id.clone()) {
+            Some(id) => self.check_apart(&id),
             None => self.check_together(),
         }
     }
 
     /// One organisation's part.
-    fn check_apart(&mut self) -> Result<(), Error> {
+    fn check_apart(&mut self, id: &Seat) -> Result<(), Error> {
         if let Some(run) = self.run.as_object_mut() {
             let parties = self.parties.len().into();
             if run.insert("parties".into(), parties).is_some() {
@@ -122,10 +122,7 @@ impl TrainConfig {
         }
         let settings = self.settings()?;
         let (terms, _) = self.training.terms(&settings)?;
-        let member = self.party.as_ref().map(|member| &member.id);
-        let id = member.map_or(Ok(0), |id| {
-            id.number("party.id", settings.protocol, self.parties.len())
-        })?;
+        let id = id.number("party.id", settings.protocol, self.parties.len())?;
         for data in &mut self.data {
             let owner = *data.owner.get_or_insert(id);
             if owner != id {

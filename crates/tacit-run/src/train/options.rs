@@ -63,7 +63,7 @@ impl Default for TrainOptions {
 impl TrainOptions {
     /// The number of mini-batches after which a training ends.
     pub(super) fn last(&self, order: &Order) -> usize {
-        let all = self.epochs * order.batches();
+        let all = self.epochs.saturating_mul(order.batches());
         self.stop_after.map_or(all, |most| most.min(all))
     }
 

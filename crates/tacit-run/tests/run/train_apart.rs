@@ -6,7 +6,8 @@ use std::thread;
 use crate::common::{Folder, edit, move_ports, quiet};
 use crate::train::{ITEMS, images, network, train};
 use tacit_run::{
-    Dataset, Error, InitOptions, Settings, TrainConfig, TrainOptions, Trained, init, train_party,
+    Dataset, Error, InitOptions, Material, Settings, TrainConfig, TrainOptions, Trained, init,
+    train_party,
 };
 
 const LAYERS: &str = r#"[model]
@@ -63,7 +64,14 @@ fn run_all(configs: &[PathBuf]) -> Vec<Result<Trained, Error>> {
             1 => (Vec::new(), Vec::new()),
             _ => (vec![train_on], Vec::new()),
         };
-        train_party(&config, &train_on, &try_on, &mut |_| (), &mut quiet)
+        let (network, start) = config.model.build()?;
+        let material = Material {
+            network: &network,
+            train: &train_on,
+            test: &try_on,
+            start: start.as_deref(),
+        };
+        train_party(&config, material, &mut |_| (), &mut quiet)
     };
     thread::scope(|scope| {
         let threads: Vec<_> = (0..3)
