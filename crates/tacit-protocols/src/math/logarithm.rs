@@ -26,8 +26,8 @@ pub struct Logarithm {
 }
 
 impl Logarithm {
-    /// Logarithms of numbers below `2^high`, which is at least 2 and leaves the numbers their
-    /// fraction bits twice.
+    /// Logarithms of numbers from 1 to `2^high`, that excluded; a `high` for which the scaling leaves
+    /// the room of products is refused.
     pub fn new(format: Format, high: i32) -> Result<Self, Error> {
         let intervals = (high.clamp(1, 64) as u32).div_ceil(2).max(2) as i32;
         let exponents = (0..intervals).map(|j| -2 * j).collect();
