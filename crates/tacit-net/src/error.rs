@@ -30,6 +30,24 @@ pub enum NetError {
         /// What was seen of it: a closed connection, silence, or its own words.
         why: String,
     },
+    /// A peer stopped because a check against cheating failed at it.
+    #[error(
+        "party {party} stopped the run while this one was at step '{step}' of layer '{layer}': its check '{check}' failed, so {} broke the protocol{}; this run cannot go on: before another one hold the errors of all parties beside each other, for honest parties name the same one",
+        either(suspects, *party),
+        if suspects.is_empty() { " or this party did" } else { "" }
+    )]
+    Accused {
+        /// The party that stopped.
+        party: usize,
+        /// The step of the protocol at which it was needed.
+        step: &'static str,
+        /// The layer that this party was in.
+        layer: String,
+        /// The check that failed, in its words.
+        check: String,
+        /// The parties of which it says that one broke the protocol, without this one.
+        suspects: Vec<usize>,
+    },
     /// A peer sent bytes that are not a frame of this run.
     #[error(
         "party {party} sent a bad frame while step '{step}' of layer '{layer}' was expected: {fault}; either the link was tampered with or that party runs other software"
@@ -169,6 +187,13 @@ pub enum NetError {
         "the operating system's random generator failed ({0}); no link can be protected without it, so this party stops"
     )]
     Randomness(String),
+}
+
+/// "party 1, or party 0 by saying so".
+fn either(suspects: &[usize], accuser: usize) -> String {
+    let mut all: Vec<String> = suspects.iter().map(|p| format!("party {p}")).collect();
+    all.push(format!("party {accuser} by saying so"));
+    all.join(", or ")
 }
 
 /// What was wrong with a frame.

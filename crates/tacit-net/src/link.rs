@@ -11,6 +11,53 @@ use crate::queue::{End, Gone, NoPart, Part, Queue};
 /// The longest words of a peer that gives up which are shown.
 pub(crate) const FAREWELL_BYTES: usize = 300;
 
+/// What a party that gives up tells the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Farewell {
+    /// Why, in its words.
+    Words(String),
+    /// A check failed: one of these parties broke the protocol.
+    Accusation { suspects: Vec<usize>, check: String },
+}
+
+/// The tag of a farewell that accuses; others have 0.
+pub(crate) const ACCUSATION: u32 = 1;
+/// More parties than can be suspected.
+const SUSPECTS: usize = 8;
+
+impl Farewell {
+    /// The tag and the payload of the frame: of an accusation the number of suspects, the suspects,
+    /// a byte each, and the name of the check.
+    pub(crate) fn encode(&self) -> (u32, Vec<u8>) {
+        let (tag, mut payload) = match self {
+            Farewell::Words(words) => (0, words.as_bytes().to_vec()),
+            Farewell::Accusation { suspects, check } => {
+                let mut payload = vec![suspects.len() as u8];
+                payload.extend(suspects.iter().map(|party| *party as u8));
+                payload.extend_from_slice(check.as_bytes());
+                (ACCUSATION, payload)
+            }
+        };
+        payload.truncate(FAREWELL_BYTES);
+        (tag, payload)
+    }
+
+    /// What a peer's last frame says; what is no accusation is taken for words.
+    pub(crate) fn decode(tag: u32, payload: &[u8]) -> Farewell {
+        let accusation = || {
+            let (count, rest) = payload.split_first()?;
+            let count = usize::from(*count);
+            let (suspects, check) = rest.split_at_checked(count)?;
+            (count <= SUSPECTS).then(|| Farewell::Accusation {
+                suspects: suspects.iter().map(|party| usize::from(*party)).collect(),
+                check: printable(check),
+            })
+        };
+        let accuses = (tag == ACCUSATION).then(accusation).flatten();
+        accuses.unwrap_or_else(|| Farewell::Words(printable(payload)))
+    }
+}
+
 /// One message on its way out.
 pub(crate) struct Parcel {
     pub(crate) step: &'static str,
@@ -102,7 +149,8 @@ impl Link {
         loop {
             let part = self.next(Instant::now() + patience)?;
             if part.header.farewell {
-                return Err(Trouble::Farewell(printable(&part.payload)));
+                let said = Farewell::decode(part.header.tag, &part.payload);
+                return Err(Trouble::Farewell(said));
             }
             if part.header.tag != tag {
                 return Err(Trouble::OtherStep(part.header.tag));
@@ -129,12 +177,22 @@ impl Link {
         }
     }
 
+    /// The accusation that the peer has left behind, if it has; nothing is taken.
+    pub(crate) fn accusation(&self) -> Option<Farewell> {
+        self.queue.find(|part| {
+            let last = part.header.farewell && part.header.tag == ACCUSATION;
+            let said = last.then(|| Farewell::decode(part.header.tag, &part.payload));
+            said.filter(|said| matches!(said, Farewell::Accusation { .. }))
+        })
+    }
+
     /// Why a peer that takes nothing any more has gone.
     pub(crate) fn last_words(&mut self) -> Trouble {
         loop {
             match self.queue.pop(Instant::now()) {
                 Ok(part) if part.header.farewell => {
-                    return Trouble::Farewell(printable(&part.payload));
+                    let said = Farewell::decode(part.header.tag, &part.payload);
+                    return Trouble::Farewell(said);
                 }
                 Ok(_) => {}
                 Err(NoPart::Ended(end)) => return Trouble::Missing(NoPart::Ended(end)),
@@ -148,7 +206,7 @@ impl Link {
 pub(crate) enum Trouble {
     Missing(NoPart),
     Fault(FrameFault),
-    Farewell(String),
+    Farewell(Farewell),
     OtherStep(u32),
     Length(usize),
 }
@@ -191,4 +249,28 @@ pub(crate) fn printable(words: &[u8]) -> String {
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_accusation_survives_the_wire_and_anything_else_is_words() {
+        let said = Farewell::Accusation {
+            suspects: vec![1, 2],
+            check: "a step: hash".into(),
+        };
+        let (tag, payload) = said.encode();
+        assert_eq!(Farewell::decode(tag, &payload), said);
+        let words =
+            |payload: &[u8]| matches!(Farewell::decode(ACCUSATION, payload), Farewell::Words(_));
+        assert!(words(&[]) && words(&[2, 1]) && words(&[255; 300]));
+        assert_eq!(
+            Farewell::decode(0, &payload),
+            Farewell::Words(printable(&payload))
+        );
+        let long = Farewell::Words("x".repeat(10 * FAREWELL_BYTES));
+        assert_eq!(long.encode().1.len(), FAREWELL_BYTES);
+    }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::emulate::LinkModel;
 use crate::frame;
-use crate::link::{FAREWELL_BYTES, Link, Parcel, Size, Trouble};
+use crate::link::{Farewell, Link, Parcel, Size, Trouble};
 use crate::meter::{Meter, Phase};
 use crate::queue::{End, NoPart};
 use crate::{FrameFault, NetError};
@@ -28,7 +28,7 @@ pub struct Party {
     timeout: Duration,
     steps: Steps,
     /// What stopped this party, for the others to know.
-    failure: Option<String>,
+    failure: Option<Farewell>,
 }
 
 impl std::fmt::Debug for Party {
@@ -176,6 +176,17 @@ impl Party {
         }
     }
 
+    /// Says why this party is going to stop: its check `check` failed, so one of `suspects` broke the
+    /// protocol. The others hear of it when this party is dropped. The first accusation stays.
+    pub fn accuse(&mut self, suspects: [usize; 2], check: &'static str) {
+        if !matches!(self.failure, Some(Farewell::Accusation { .. })) {
+            self.failure = Some(Farewell::Accusation {
+                suspects: suspects.to_vec(),
+                check: check.to_string(),
+            });
+        }
+    }
+
     /// Sends what is queued, closes the links in good order and returns the meters. Fails if a
     /// peer takes no more within the time limit.
     pub fn finish(mut self) -> Result<Meter, NetError> {
@@ -198,8 +209,8 @@ impl Party {
 
     fn close(&mut self) -> Result<(), (usize, String)> {
         let failure = self.failure.take();
-        if let Some(words) = &failure {
-            self.farewell(words);
+        if let Some(said) = &failure {
+            self.farewell(said);
         }
         for link in self.links.iter_mut().flatten() {
             link.out.close(failure.is_some());
@@ -221,13 +232,14 @@ impl Party {
     }
 
     /// Tells every peer why this party stops; one that is gone cannot be told.
-    fn farewell(&mut self, words: &str) {
+    fn farewell(&mut self, said: &Farewell) {
+        let (tag, payload) = said.encode();
         for link in self.links.iter_mut().flatten() {
-            let payload = words.as_bytes()[..words.len().min(FAREWELL_BYTES)].to_vec();
+            let payload = payload.clone();
             let slot = link.shaper.slot(payload.len() + frame::HEADER);
             let parcel = Parcel {
                 step: "",
-                tag: 0,
+                tag,
                 depth: 0,
                 payload,
                 slot,
@@ -261,6 +273,7 @@ impl Party {
             layer: layer.clone(),
             fault,
         };
+        let (accuser, trouble) = self.accuser(party, trouble);
         let mut words = None;
         let error = match trouble {
             Trouble::Missing(NoPart::Late) => lost("it sent nothing for too long".into()),
@@ -269,11 +282,18 @@ impl Party {
             Trouble::Missing(NoPart::Ended(End::Fault(found))) | Trouble::Fault(found) => {
                 fault(found)
             }
-            Trouble::Farewell(said) => {
+            Trouble::Farewell(Farewell::Words(said)) => {
                 let error = lost(format!("it stopped, saying \"{said}\""));
                 words = Some(said);
                 error
             }
+            Trouble::Farewell(Farewell::Accusation { suspects, check }) => NetError::Accused {
+                party: accuser,
+                step,
+                layer,
+                check,
+                suspects: suspects.into_iter().filter(|s| *s != self.id).collect(),
+            },
             Trouble::OtherStep(tag) => NetError::Step {
                 party,
                 ours: step,
@@ -289,8 +309,23 @@ impl Party {
             },
         };
         // The first cause is what the others should hear, not who heard it from whom.
-        self.failure = Some(words.unwrap_or_else(|| format!("party {}: {error}", self.id)));
+        let words = words.unwrap_or_else(|| format!("party {}: {error}", self.id));
+        self.failure.get_or_insert(Farewell::Words(words));
         error
+    }
+
+    /// What to report of trouble with `party`: that a check failed at another one, if it has said so,
+    /// for then `party` may have left because of it.
+    fn accuser(&self, party: usize, trouble: Trouble) -> (usize, Trouble) {
+        if let Trouble::Farewell(Farewell::Accusation { .. }) = &trouble {
+            return (party, trouble);
+        }
+        let links = self.links.iter().enumerate();
+        let mut said = links.filter_map(|(peer, link)| Some((peer, link.as_ref()?.accusation()?)));
+        match said.next() {
+            Some((peer, accusation)) => (peer, Trouble::Farewell(accusation)),
+            None => (party, trouble),
+        }
     }
 }
 

@@ -125,6 +125,11 @@ impl Queue {
         self.push(part)
     }
 
+    /// What `pick` makes of the first waiting frame of which it makes anything; the frames stay.
+    pub(crate) fn find<T>(&self, pick: impl Fn(&Part) -> Option<T>) -> Option<T> {
+        self.lock().parts.iter().find_map(pick)
+    }
+
     /// Says that no more frames come; the first reason stays.
     pub(crate) fn end(&self, end: End) {
         self.lock().end.get_or_insert(end);

@@ -1,6 +1,7 @@
 //! A harness for tests of protocols and of this crate: parties in one process whose messages can
 //! be watched, changed, delayed, dropped and forged. No production code uses it.
 
+pub mod adversary;
 pub mod tampering;
 
 use std::sync::{Arc, Mutex, PoisonError};
