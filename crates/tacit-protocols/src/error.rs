@@ -25,11 +25,13 @@ pub enum Error {
     },
     /// A check against cheating failed.
     #[error(
-        "the check '{step}' of what party {party} sent failed: it, or the party that vouched for it, broke the protocol; nothing was given out, and this run cannot go on"
+        "the check '{step}' failed: what party {checked} sent does not fit the word of party {vouched}, so one of the two broke the protocol; this run cannot go on: before another one hold the errors of all parties beside each other, for honest parties name the same one"
     )]
     Cheating {
         /// The party whose messages were checked.
-        party: usize,
+        checked: usize,
+        /// The party against whose word they were held.
+        vouched: usize,
         /// The step of the check.
         step: &'static str,
     },

@@ -20,6 +20,12 @@ type Contribution = Zeroizing<[u8; 32]>;
 pub(crate) struct Pair(Contribution);
 
 impl Pair {
+    /// A secret that a test has chosen.
+    #[cfg(test)]
+    pub(crate) fn of(secret: [u8; 32]) -> Self {
+        Pair(Zeroizing::new(secret))
+    }
+
     /// The generator that both make for the purpose `label`; a label may be used once.
     pub(crate) fn prg(&self, label: &[u8]) -> Prg {
         let mut hasher = blake3::Hasher::new_derive_key(KEY_CONTEXT);

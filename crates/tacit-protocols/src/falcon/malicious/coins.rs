@@ -28,6 +28,28 @@ pub(super) fn hash(coin: &Coin) -> Coin {
     hash
 }
 
+/// What a prover's coins are drawn for. docs/spec/falcon.md lists them with the message that each must
+/// come after.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Draw {
+    /// The factors of gates.
+    Theta,
+    /// The factors of the outputs of matrix products and convolutions.
+    Compression,
+    /// The point of a fold.
+    Point,
+    /// The factor of the products' claim.
+    Lambda,
+}
+
+impl Draw {
+    /// Marks that it is drawn now, which tests hold against the messages so far.
+    pub fn now(self) {
+        #[cfg(test)]
+        super::attacks::drawn(self);
+    }
+}
+
 /// This party's generators for proofs; every pair has one for each use, and one party's proofs.
 pub(super) struct Generators {
     /// Coins for the proofs of the party after, common with the party before.

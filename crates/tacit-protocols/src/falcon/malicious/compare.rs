@@ -41,7 +41,7 @@ impl<R: Ring> Falcon<R> {
             left -= left / 2;
         }
         if let Some(checks) = &mut self.checks {
-            checks.verify_residues::<S>(&mut self.rss)?;
+            checks.before_root::<S>(&mut self.rss)?;
         }
         let d = self.open::<Residues<S>>(ROOT, &level)?;
         Ok(prime::is_nonzero(&d))

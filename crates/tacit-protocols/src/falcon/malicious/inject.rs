@@ -19,6 +19,7 @@ use crate::replicated::{PARTIES, Rss};
 
 const FIRST: &str = "falcon inject: first product";
 const SECOND: &str = "falcon inject: second product";
+const MULTIPLIED_ALONE: &str = "multiplied alone";
 
 /// The components of `x`, but that at place `j` of `a`.
 fn with<T: Clone>(id: usize, j: usize, a: &Rss<T>, x: &Rss<T>) -> Rss<T> {
@@ -96,6 +97,7 @@ impl<R: Ring> Falcon<R> {
             .checks
             .as_mut()
             .expect("only malicious security records");
+        checks.called(MULTIPLIED_ALONE, &D::len(&left).to_string());
         let gates = Gates {
             terms: Terms::One,
             x,

@@ -12,6 +12,7 @@
 //! |---|---|
 //! | `gates.rs` | what is recorded of products |
 //! | `proof.rs` | one inner-product proof |
+//! | `defences.rs` | the defences by name, for the tests that leave one out |
 //! | `verify.rs` | all that wait, side by side: the checkpoint |
 //! | `coins.rs` | the verifiers' coins and the generators of pairs |
 //! | `open.rs` | products and openings that leave a record |
@@ -20,9 +21,12 @@
 //! | `cost.rs` | what a checkpoint costs |
 
 mod adder;
+#[cfg(test)]
+mod attacks;
 mod coins;
 mod compare;
 pub(super) mod cost;
+mod defences;
 pub(super) mod gates;
 mod inject;
 mod open;
@@ -33,6 +37,7 @@ mod verify;
 use tacit_algebra::Ring;
 
 use coins::Generators;
+use defences::Defences;
 use gates::Pending;
 use open::Transcripts;
 
@@ -50,6 +55,7 @@ pub(super) struct Checks<R> {
     pub dirty: bool,
     /// Elements of the ring products that wait; public, for it depends on sizes only.
     pub waiting: usize,
+    defences: Defences,
 }
 
 impl<R: Ring> Checks<R> {
@@ -61,6 +67,7 @@ impl<R: Ring> Checks<R> {
             generators: Generators::new(&pairs[0], &pairs[1]),
             dirty: false,
             waiting: 0,
+            defences: Defences::default(),
         }
     }
 }

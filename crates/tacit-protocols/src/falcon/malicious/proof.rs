@@ -17,9 +17,14 @@
 //! `(u*, 0)` and `(0, v*)`, for which nothing need be dealt. A prover that dealt `u* v*` after it
 //! learnt theta could add to it whatever its messages are off by.
 //!
+//! The claim about matrix products joins after the first fold, times a coin `lambda` that the prover
+//! learns with the point: the coins of its compression are those of theta, which the prover has when
+//! it deals the first fold, and what it then knows the claim to be off by it could deal away.
+//!
 //! Error: a sum of wrong messages vanishes under theta with probability at most `2 / P` for `P`
 //! points, a fold of radix `r` saves a wrong claim with `(2 r - 2) / (P - 1)`: a polynomial of
-//! degree `2 r - 2` that is not 0 has no more roots. See docs/threat-model.md for the sum.
+//! degree `2 r - 2` that is not 0 has no more roots. A wrong claim about products is saved by one
+//! `lambda` at most, `1 / P`. See docs/spec/falcon.md, section 11, for the joins and the sum.
 
 #[cfg(test)]
 mod tests;
@@ -29,6 +34,8 @@ use std::rc::Rc;
 use tacit_algebra::Prg;
 use tacit_algebra::extension::Extension;
 
+use super::coins::Draw;
+use super::defences::{Defence, Defences};
 use super::gates::{Compress, Gates, Role, Terms};
 
 /// What a proof is about.
@@ -96,6 +103,12 @@ pub(super) trait Run {
     fn last_len(&self) -> usize;
     /// Whether the other verifier's last message fits; `None` if it is no message.
     fn check(&self, message: &[u8]) -> Option<bool>;
+    /// The proof itself, for attacks.
+    #[cfg(test)]
+    fn any(&mut self) -> &mut dyn std::any::Any;
+    /// Elements that the prover deals in each fold.
+    #[cfg(test)]
+    fn dealt(&self) -> Vec<usize>;
 }
 
 /// The generators that a proof takes from pairs of its parties; each lacks one of them.
@@ -125,14 +138,20 @@ pub(super) struct Proof<K: Extension> {
     v: Vec<K>,
     /// A verifier's share.
     claim: K,
-    /// The same of the products' claims, which join after the first fold.
+    /// The same of the products' claims, which [`Proof::join`] adds after the first fold.
     later: K,
     /// A verifier's shares of the coefficients of the fold at hand.
     coefficients: Vec<K>,
+    defences: Defences,
 }
 
 impl<K: Extension> Proof<K> {
-    pub fn new(role: Role, statement: &Rc<Statement<K>>, sources: Sources) -> Self {
+    pub fn new(
+        role: Role,
+        statement: &Rc<Statement<K>>,
+        sources: Sources,
+        defences: Defences,
+    ) -> Self {
         let gates = statement.gates.as_ref();
         let (terms, n) = gates.map_or((Terms::Both, 0), |g| (g.terms, K::base_len(&g.left)));
         Proof {
@@ -146,11 +165,18 @@ impl<K: Extension> Proof<K> {
             claim: K::ZERO,
             later: K::ZERO,
             coefficients: Vec::new(),
+            defences,
         }
     }
 
     fn next(&self) -> Option<Fold> {
         self.folds.last().copied()
+    }
+
+    fn draws(&self, draw: Draw) {
+        if self.role == Role::Prover {
+            draw.now();
+        }
     }
 
     fn knows_u(&self) -> bool {
@@ -232,15 +258,34 @@ impl<K: Extension> Proof<K> {
         }
     }
 
+    /// The claim about products, times a coin that comes after the first fold's message. It leaves
+    /// the entries of the gates as they are, which are not there yet.
+    fn join(&mut self, coins: &mut Prg) {
+        if self.statement.products.is_empty() {
+            return;
+        }
+        self.draws(Draw::Lambda);
+        let lambda = match self.defences.stand(Defence::Join) {
+            true => K::points(coins, 1)[0],
+            false => K::ONE,
+        };
+        K::times_plus(&mut self.u, lambda, &[]);
+        self.claim = self.claim.add(lambda.mul(self.later));
+    }
+
     /// The entries `(u*, 0)` and `(0, v*)`.
     fn hide(&mut self) {
-        let star = |source: &mut Option<Prg>| source.as_mut().map(|prg| K::random(prg, 1)[0]);
+        let hides = self.defences.stand(Defence::Hiding);
+        let star = |source: &mut Option<Prg>| {
+            let prg = source.as_mut().expect("this role has the source");
+            if hides { K::random(prg, 1)[0] } else { K::ZERO }
+        };
         if self.knows_u() {
-            let star = star(&mut self.sources.right).expect("this role has the source");
+            let star = star(&mut self.sources.right);
             self.u.extend([star, K::ZERO]);
         }
         if self.knows_v() {
-            let star = star(&mut self.sources.left).expect("this role has the source");
+            let star = star(&mut self.sources.left);
             self.v.extend([K::ZERO, star]);
         }
     }
@@ -260,6 +305,7 @@ impl<K: Extension> Run for Proof<K> {
         let statement = self.statement.clone();
         if let Some(gates) = &statement.gates {
             let fold = *self.folds.last().expect("gates are folded");
+            self.draws(Draw::Theta);
             let blocks = K::points(&mut coins, fold.radix / gates.terms.entries());
             let columns = K::weights(&mut coins, fold.len);
             let claimed = match self.role {
@@ -275,6 +321,7 @@ impl<K: Extension> Run for Proof<K> {
             self.theta = Some(Theta { blocks, columns });
         }
         for product in &statement.products {
+            self.draws(Draw::Compression);
             let compressed = product.compress(&mut coins, self.role);
             self.later = self.later.add(compressed.claim);
             self.u.extend(compressed.u);
@@ -319,6 +366,7 @@ impl<K: Extension> Run for Proof<K> {
 
     fn fold(&mut self, coins: &mut Prg) {
         let fold = self.folds.pop().expect("there is a fold");
+        self.draws(Draw::Point);
         let point = K::point(coins);
         let powers = point.powers(2 * fold.radix - 1);
         if self.role != Role::Prover {
@@ -328,8 +376,8 @@ impl<K: Extension> Run for Proof<K> {
         }
         match self.theta.take() {
             Some(theta) => {
+                self.join(coins);
                 self.fold_base(fold, &theta, &powers[..fold.radix]);
-                self.claim = self.claim.add(self.later);
                 self.hide();
             }
             None => {
@@ -357,5 +405,15 @@ impl<K: Extension> Run for Proof<K> {
         let theirs = K::from_wire(message, 2)?;
         let product = self.end().mul(theirs[0]);
         Some(product == self.claim.add(theirs[1]))
+    }
+
+    #[cfg(test)]
+    fn any(&mut self) -> &mut dyn std::any::Any {
+        self
+    }
+
+    #[cfg(test)]
+    fn dealt(&self) -> Vec<usize> {
+        self.folds.iter().rev().map(|fold| fold.dealt()).collect()
     }
 }

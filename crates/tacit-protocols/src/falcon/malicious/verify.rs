@@ -5,7 +5,9 @@
 //! - the hashes of openings come first, and a party says nothing else before it has compared the
 //!   one that it is sent: what follows could tell something of shares that are not what they
 //!   should be;
-//! - the left verifier draws a coin only after the message that the coin is about;
+//! - they are acknowledgements, too: the left verifier sends the first coin only when the right one
+//!   has said by its hash that it holds everything that the proof is about;
+//! - the left verifier sends a later coin only after the message that the coin is about;
 //! - the verifiers' last messages come when every coin is known.
 //!
 //! Either verifier compares for itself, so both honest parties know that a proof failed, unless
@@ -20,6 +22,7 @@ use tacit_algebra::{Prg, Ring};
 use super::super::Falcon;
 use super::super::domain::Residues;
 use super::coins::{COIN, Coin, hash};
+use super::defences::{Defence, Defences};
 use super::gates::{Compress, Gates, Pending, Product, Role, Terms, Verified};
 use super::open::DIGEST;
 use super::proof::{Proof, Run, Statement};
@@ -27,11 +30,11 @@ use super::{Checks, LIMIT};
 use crate::Error;
 use crate::replicated::{Booleans, Replicated, Rss, Words};
 
-const OPENINGS: &str = "falcon verify: hash of what was heard";
-const COIN_HASHES: &str = "falcon verify: hashes of coins";
-const COINS: &str = "falcon verify: coin";
-const SHARES: &str = "falcon verify: coefficients";
-const LAST: &str = "falcon verify: last elements";
+pub(super) const OPENINGS: &str = "falcon verify: hash of what was heard";
+pub(super) const COIN_HASHES: &str = "falcon verify: hashes of coins";
+pub(super) const COINS: &str = "falcon verify: coin";
+pub(super) const SHARES: &str = "falcon verify: coefficients";
+pub(super) const LAST: &str = "falcon verify: last elements";
 
 /// The most entries of the vectors of one proof: what is in memory beside the gates is a few times
 /// as many elements of the extension. Small enough for four folds by 16.
@@ -44,10 +47,10 @@ pub(super) const fn chunk(terms: Terms) -> usize {
 
 /// The proofs of the three parties in the same order.
 #[derive(Default)]
-struct Proofs {
-    own: Vec<Box<dyn Run>>,
-    next: Vec<Box<dyn Run>>,
-    prev: Vec<Box<dyn Run>>,
+pub(super) struct Proofs {
+    pub own: Vec<Box<dyn Run>>,
+    pub next: Vec<Box<dyn Run>>,
+    pub prev: Vec<Box<dyn Run>>,
 }
 
 impl<R: Ring> Falcon<R> {
@@ -72,6 +75,13 @@ impl<R: Ring> Falcon<R> {
 impl<R: Ring> Checks<R> {
     /// A checkpoint of every domain.
     fn verify_all(&mut self, rss: &mut Replicated) -> Result<(), Error> {
+        let proofs = self.proofs();
+        (self.dirty, self.waiting) = (false, 0);
+        self.verify(rss, proofs)
+    }
+
+    /// The proofs of all that waits.
+    pub(super) fn proofs(&mut self) -> Proofs {
         let pending = std::mem::replace(&mut self.pending, Pending::new());
         let mut proofs = Proofs::default();
         let entries = pending.products.iter().map(Product::size).sum();
@@ -81,12 +91,18 @@ impl<R: Ring> Checks<R> {
         self.queue::<Residues<R>>(&mut proofs, pending.residues, Vec::new(), 0);
         self.queue::<Residues<u32>>(&mut proofs, pending.narrow_residues, Vec::new(), 0);
         self.queue::<Words<R>>(&mut proofs, pending.words, products, entries);
-        (self.dirty, self.waiting) = (false, 0);
-        self.verify(rss, proofs)
+        proofs
     }
 
-    /// A checkpoint of the residues of one prime: what comes before a comparison's root is opened.
-    pub fn verify_residues<S: Ring>(&mut self, rss: &mut Replicated) -> Result<(), Error> {
+    /// What comes before a comparison's root is opened: a checkpoint of the residues of its prime.
+    pub fn before_root<S: Ring>(&mut self, rss: &mut Replicated) -> Result<(), Error> {
+        match self.defences.stand(Defence::CheckedRoot) {
+            true => self.verify_residues::<S>(rss),
+            false => Ok(()),
+        }
+    }
+
+    fn verify_residues<S: Ring>(&mut self, rss: &mut Replicated) -> Result<(), Error> {
         let gates = std::mem::take(<Residues<S> as Verified<R>>::ledger(&mut self.pending));
         let mut proofs = Proofs::default();
         self.queue::<Residues<S>>(&mut proofs, gates, Vec::new(), 0);
@@ -116,7 +132,8 @@ impl<R: Ring> Checks<R> {
                 products,
                 entries,
             });
-            let proof = |role, sources| Box::new(Proof::new(role, &statement, sources));
+            let proof =
+                |role, sources| Box::new(Proof::new(role, &statement, sources, self.defences));
             proofs
                 .own
                 .push(proof(Role::Prover, self.generators.prover()));
@@ -131,17 +148,10 @@ impl<R: Ring> Checks<R> {
     fn verify(&mut self, rss: &mut Replicated, proofs: Proofs) -> Result<(), Error> {
         let (prev, next) = (rss.prev_party(), rss.next_party());
         let hops = proofs.own.iter().map(|p| p.folds()).max().unwrap_or(0);
-        let [heard, vouched] = self.transcripts.take();
-        rss.party.send(next, OPENINGS, heard.to_vec())?;
         // One more than there are folds; the last is for the verifiers only.
         let left_coins = self.generators.left_coins(hops + 1);
         let right_coins = self.generators.right_coins(hops + 1);
-        if hops > 0 {
-            rss.party.send(next, COINS, left_coins[0].to_vec())?;
-        }
-        if rss.party.recv(prev, OPENINGS, DIGEST)? != vouched {
-            return Err(cheating(prev, OPENINGS));
-        }
+        self.acknowledge(rss, left_coins.first().filter(|_| hops > 0))?;
         let hashes = right_coins[..hops].iter().flat_map(hash).collect();
         rss.party.send(prev, COIN_HASHES, hashes)?;
         let hashes = rss.party.recv(next, COIN_HASHES, hops * COIN)?;
@@ -149,6 +159,7 @@ impl<R: Ring> Checks<R> {
             rss,
             proofs,
             hashes,
+            defences: self.defences,
         };
         if hops > 0 {
             sides.begin(&left_coins[0], &right_coins[0])?;
@@ -159,6 +170,33 @@ impl<R: Ring> Checks<R> {
         }
         sides.end()
     }
+
+    /// Compares what was opened, and then sends the next party the first coin of its proofs.
+    ///
+    /// The hash that the party before sends says that it has come to this checkpoint, and so holds
+    /// all operands; it is the other verifier of the next party's proofs. Before that a prover that
+    /// knew the coin could choose its input by it. 1 hop, and the coin's.
+    fn acknowledge(&mut self, rss: &mut Replicated, coin: Option<&Coin>) -> Result<(), Error> {
+        let (prev, next) = (rss.prev_party(), rss.next_party());
+        let [heard, vouched] = self.transcripts.take();
+        let waits = self.defences.stand(Defence::Acknowledgement);
+        let compares = self.defences.stand(Defence::Openings);
+        rss.party.send(next, OPENINGS, heard.to_vec())?;
+        let first = |rss: &mut Replicated| match coin {
+            Some(coin) => rss.party.send(next, COINS, coin.to_vec()),
+            None => Ok(()),
+        };
+        if !waits {
+            first(rss)?;
+        }
+        if rss.party.recv(prev, OPENINGS, DIGEST)? != vouched && compares {
+            return Err(cheating(rss, [next, prev], OPENINGS));
+        }
+        if waits {
+            first(rss)?;
+        }
+        Ok(())
+    }
 }
 
 /// The proofs of a checkpoint on their way.
@@ -167,42 +205,39 @@ struct Sides<'a> {
     proofs: Proofs,
     /// What the coins of this party's own proofs must hash to.
     hashes: Vec<u8>,
+    defences: Defences,
 }
 
 impl Sides<'_> {
     /// The next coin of this party's own proofs, from the left verifier.
     fn coin(&mut self, number: usize) -> Result<Prg, Error> {
-        let prev = self.rss.prev_party();
+        let (prev, next) = (self.rss.prev_party(), self.rss.next_party());
         let mut coin = Coin::default();
         coin.copy_from_slice(&self.rss.party.recv(prev, COINS, COIN)?);
-        match self.hashes.chunks(COIN).nth(number) {
-            Some(expected) if *expected == hash(&coin) => Ok(Prg::new(coin)),
-            _ => Err(cheating(prev, COINS)),
+        let expected = self.hashes.chunks(COIN).nth(number);
+        let known = expected.is_some_and(|expected| *expected == hash(&coin));
+        if !known && self.defences.stand(Defence::CoinHashes) {
+            return Err(cheating(self.rss, [prev, next], COINS));
         }
+        Ok(Prg::new(coin))
     }
 
     /// Draws theta of every proof.
     fn begin(&mut self, left: &Coin, right: &Coin) -> Result<(), Error> {
         let own = self.coin(0)?;
-        let proofs = &mut self.proofs;
-        let (left, right) = (Prg::new(*left), Prg::new(*right));
-        for (proofs, mut coins) in [
-            (&mut proofs.own, own),
-            (&mut proofs.next, left),
-            (&mut proofs.prev, right),
-        ] {
-            for proof in proofs {
-                let mut seed = Coin::default();
-                coins.fill(&mut seed);
-                proof.begin(seed);
-            }
-        }
+        begin_all(&mut self.proofs.own, own);
+        begin_all(&mut self.proofs.next, Prg::new(*left));
+        begin_all(&mut self.proofs.prev, Prg::new(*right));
         Ok(())
     }
 
     /// One fold of every proof that has one left; the `hop`-th.
     fn fold(&mut self, hop: usize, last: bool, left: &Coin, right: &Coin) -> Result<(), Error> {
         let (prev, next) = (self.rss.prev_party(), self.rss.next_party());
+        let waits = self.defences.stand(Defence::CoinAfterMessage);
+        if !last && !waits {
+            self.rss.party.send(next, COINS, left.to_vec())?;
+        }
         let shares = active(&mut self.proofs.own)
             .flat_map(|p| p.deal())
             .collect();
@@ -218,7 +253,7 @@ impl Sides<'_> {
             proof.take(Some(shares)).ok_or_else(|| no_share(next))?;
             rest = others;
         }
-        if !last {
+        if !last && waits {
             self.rss.party.send(next, COINS, left.to_vec())?;
         }
         fold_all(&mut self.proofs.prev, Prg::new(*right));
@@ -233,7 +268,12 @@ impl Sides<'_> {
     /// The verifiers show each other what is left. A peer that is lost here may have left because a
     /// proof failed: this party still compares what it was sent, so that it knows whose.
     fn end(self) -> Result<(), Error> {
-        let Sides { rss, proofs, .. } = self;
+        let Sides {
+            rss,
+            proofs,
+            defences,
+            ..
+        } = self;
         let (prev, next) = (rss.prev_party(), rss.next_party());
         if proofs.own.is_empty() {
             return Ok(());
@@ -249,6 +289,7 @@ impl Sides<'_> {
         let ends = sent.into_iter().chain(compared);
         let lost = |error: &Error| !matches!(error, Error::Cheating { .. });
         let found = ends.filter_map(Result::err).min_by_key(lost);
+        let found = found.filter(|error| lost(error) || defences.stand(Defence::Proofs));
         found.map_or(Ok(()), Err)
     }
 }
@@ -267,24 +308,44 @@ fn compare_last(
         let (theirs, others) = rest.split_at(proof.last_len());
         match proof.check(theirs) {
             Some(true) => rest = others,
-            Some(false) => return Err(cheating(prover, LAST)),
+            Some(false) => return Err(cheating(rss, [prover, other], LAST)),
             None => return Err(no_share(other)),
         }
     }
     Ok(())
 }
 
+/// Draws theta of every proof, each from a seed of its own.
+pub(super) fn begin_all(proofs: &mut [Box<dyn Run>], mut coins: Prg) {
+    for proof in proofs {
+        let mut seed = Coin::default();
+        coins.fill(&mut seed);
+        proof.begin(seed);
+    }
+}
+
 /// The proofs with a fold left.
-fn active(proofs: &mut [Box<dyn Run>]) -> impl Iterator<Item = &mut Box<dyn Run>> {
+pub(super) fn active(proofs: &mut [Box<dyn Run>]) -> impl Iterator<Item = &mut Box<dyn Run>> {
     proofs.iter_mut().filter(|proof| proof.folds() > 0)
 }
 
-fn fold_all(proofs: &mut [Box<dyn Run>], mut coins: Prg) {
+pub(super) fn fold_all(proofs: &mut [Box<dyn Run>], mut coins: Prg) {
     active(proofs).for_each(|proof| proof.fold(&mut coins));
 }
 
-fn cheating(party: usize, step: &'static str) -> Error {
-    Error::Cheating { party, step }
+/// The error of a failed check of what the first of two parties sent, held against the word of the
+/// second. The others are told of it when this party leaves.
+pub(super) fn cheating(
+    rss: &mut Replicated,
+    [checked, vouched]: [usize; 2],
+    step: &'static str,
+) -> Error {
+    rss.party.accuse([checked, vouched], step);
+    Error::Cheating {
+        checked,
+        vouched,
+        step,
+    }
 }
 
 fn no_share(party: usize) -> Error {

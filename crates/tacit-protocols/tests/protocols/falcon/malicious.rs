@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::common::{TIMEOUT, run_on};
+use tacit_net::NetError;
 use tacit_net::testing::{Fate, mesh_with};
 use tacit_protocols::Error;
 use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
@@ -63,14 +64,61 @@ fn a_cheater_is_told_nothing() {
             honest.iter().all(|error| error.is_some()),
             "{step}: {errors:?}"
         );
+        assert!(
+            honest.iter().any(|e| suspects(e).contains(&1)),
+            "{step}: {errors:?}"
+        );
+    }
+}
+
+/// Whom an error names as one who can have cheated.
+fn suspects(error: &Option<Error>) -> Vec<usize> {
+    match error {
+        Some(Error::Cheating {
+            checked, vouched, ..
+        }) => vec![*checked, *vouched],
         // A changed residue may be none, which its receiver sees before any check.
-        let named = |error: &&Option<Error>| {
-            matches!(
-                error,
-                Some(Error::Cheating { .. } | Error::Peer { party: 1, .. })
-            )
-        };
-        assert!(honest.iter().any(named), "{step}: {errors:?}");
+        Some(Error::Peer { party, .. }) => vec![*party],
+        Some(Error::Net(NetError::Accused {
+            party, suspects, ..
+        })) => [&suspects[..], &[*party]].concat(),
+        _ => Vec::new(),
+    }
+}
+
+/// Every honest party names everybody who can have cheated, whoever found it out: the party that
+/// lied in an opening, too, and neither itself nor nobody.
+#[test]
+fn every_honest_party_names_the_cheater() {
+    for step in [
+        "falcon wrap3: open masked value",
+        "falcon select: open masked bit",
+        "falcon verify: hash of what was heard",
+        "falcon verify: hashes of coins",
+        "falcon verify: coin",
+        "falcon verify: last elements",
+        "falcon select: multiply",
+        REVEAL,
+        "falcon reveal: second copy",
+    ] {
+        let (errors, _) = cheats(step, REVEAL);
+        let mut both = vec![0, 1, 2];
+        for honest in [0, 2] {
+            let Some(error) = &errors[honest] else {
+                // A result that came to the other with its copy is right.
+                assert!(step.contains("reveal"), "{step}: {errors:?}");
+                continue;
+            };
+            let named = suspects(&errors[honest]);
+            assert!(
+                named.contains(&1),
+                "{step} at {honest}: {named:?}, {errors:?}"
+            );
+            assert!(!named.contains(&honest), "{step} at {honest}: {named:?}");
+            assert!(error.to_string().contains("party 1"), "{error}");
+            both.retain(|party| named.contains(party));
+        }
+        assert!(both.contains(&1), "{step}: {errors:?}");
     }
 }
 
@@ -79,13 +127,10 @@ fn a_cheater_is_told_nothing() {
 fn a_wrong_product_is_named_by_both_verifiers() {
     let (errors, _) = cheats("falcon select: multiply", REVEAL);
     for honest in [&errors[0], &errors[2]] {
-        let named =
-            matches!(honest, Some(Error::Cheating { party: 1, step }) if step.contains("verify"));
+        let named = matches!(
+            honest,
+            Some(Error::Cheating { checked: 1, step, .. }) if step.contains("verify")
+        );
         assert!(named, "{errors:?}");
     }
-    let words = errors[0].as_ref().map(Error::to_string).unwrap_or_default();
-    assert!(
-        words.contains("party 1") && words.contains("nothing was given out"),
-        "{words}"
-    );
 }

@@ -5,11 +5,21 @@ use crate::replicated::Rss;
 use tacit_algebra::extension::{Binary, F11, F19, F37, F67, Galois, Tower};
 use tacit_algebra::{Bits, Ring, prime, vec};
 
+impl<K: Extension> Proof<K> {
+    /// Of a left verifier's end of a proof about errors alone: the next fold, and the claims; that of
+    /// products if it joins after this fold.
+    pub(in super::super) fn off_by(&self) -> Option<(Fold, K, Option<K>)> {
+        let joins = self.theta.is_some() && !self.statement.products.is_empty();
+        Some((self.next()?, self.claim, joins.then_some(self.later)))
+    }
+}
+
 /// Runs a proof about `n` gates of which `change` may spoil the claims and the prover's
 /// messages; returns whether each verifier accepts, and their last elements.
 fn prove<K: Extension>(
     gates: &Gates<K::Base>,
     star: u8,
+    defences: Defences,
     spoil: impl Fn(usize, &mut Vec<u8>),
 ) -> ([Option<bool>; 2], [Vec<u8>; 2]) {
     // The parties' components: what each role reads of `Gates`.
@@ -35,9 +45,9 @@ fn prove<K: Extension>(
     let source = |seed: u8| Some(Prg::new([seed; 16]));
     let sources = |left, right| Sources { left, right };
     let (l, r) = (star, 100 + star);
-    let mut prover = Proof::new(Role::Prover, &own, sources(source(l), source(r)));
-    let mut left = Proof::new(Role::Left, &others, sources(source(l), None));
-    let mut right = Proof::new(Role::Right, &others, sources(None, source(r)));
+    let mut prover = Proof::new(Role::Prover, &own, sources(source(l), source(r)), defences);
+    let mut left = Proof::new(Role::Left, &others, sources(source(l), None), defences);
+    let mut right = Proof::new(Role::Right, &others, sources(None, source(r)), defences);
     let roles: [&mut dyn Run; 3] = [&mut prover, &mut left, &mut right];
     roles.into_iter().for_each(|role| role.begin([7; 16]));
     let mut hop = 0;
@@ -95,20 +105,28 @@ fn check<K: Extension>(
             left,
             right,
         };
-        let honest = prove::<K>(&gates, 3, |_, _| ());
+        let all = Defences::default();
+        let honest = prove::<K>(&gates, 3, all, |_, _| ());
         assert_eq!(honest.0, [Some(true); 2], "{n} gates");
-        let hidden = prove::<K>(&gates, 4, |_, _| ());
+        let hidden = prove::<K>(&gates, 4, all, |_, _| ());
         assert!(
             (0..2).all(|i| honest.1[i] != hidden.1[i]),
             "{n} gates are not hidden"
         );
+        // What a verifier shows without them is a function of the components that the other lacks.
+        let bare = Defences {
+            without: Some(Defence::Hiding),
+        };
+        let bare = [3, 4].map(|star| prove::<K>(&gates, star, bare, |_, _| ()).1);
+        let ends = bare.map(|last| last.map(|last| last[..last.len() / 2].to_vec()));
+        assert_eq!(ends[0], ends[1], "{n} gates are hidden by something else");
         for at in [0, n / 2, n - 1] {
             let wrong = Gates {
                 left: sub(&gates.left, &one_at(n, at)),
                 ..gates.clone()
             };
             assert_eq!(
-                prove::<K>(&wrong, 3, |_, _| ()).0,
+                prove::<K>(&wrong, 3, all, |_, _| ()).0,
                 [Some(false); 2],
                 "{at} of {n}"
             );
@@ -117,7 +135,7 @@ fn check<K: Extension>(
         let folds = schedule::<K>(terms, n, 0).into_iter().rev().enumerate();
         let hops = folds.filter(|(_, fold)| fold.dealt() > 0);
         for (hop, place) in hops.flat_map(|(hop, _)| [(hop, 0.0), (hop, 0.5)]) {
-            let spoiled = prove::<K>(&gates, 3, |now, message| {
+            let spoiled = prove::<K>(&gates, 3, all, |now, message| {
                 if now == hop {
                     let at = (message.len() as f64 * place) as usize;
                     message[at] ^= 1;
