@@ -105,3 +105,22 @@ fn a_join_by_an_old_coin_is_found() {
         assert_eq!(words(draw, sent), None, "{draw:?} after {sent} folds");
     }
 }
+
+/// A party that has called something else than the others is found at the checkpoint.
+#[test]
+fn all_have_called_the_same() {
+    for other in 0..3 {
+        let ends = against::<u32, _>(other, None, LONG, Honest, |machine| {
+            if machine.rss.party.id() == other {
+                let checks = machine.checks.as_mut().expect("security is malicious");
+                checks.called("something else", "1");
+            }
+            ALL[0].run(machine, &Spoil::NONE)
+        });
+        let honest = (0..3).filter(|party| *party != other);
+        assert!(
+            honest.into_iter().all(|party| ends[party].is_err()),
+            "party {other}"
+        );
+    }
+}
