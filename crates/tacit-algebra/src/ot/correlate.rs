@@ -4,13 +4,12 @@
 //! the sender sends `k0 + number - k1` and keeps `-k0`, the receiver with `c` gets `k0 + c number`.
 //! A hash gives pads for several neighbouring lanes.
 
-use std::iter::repeat_n;
 use std::ops::Range;
 
 use rayon::prelude::*;
 
 use super::pack::{pack_into, packed_len, unpack_into};
-use super::{Block, Hash};
+use super::{Block, Hash, Transfers};
 use crate::Bits;
 use crate::isa::{self, Isa, simd};
 
@@ -41,36 +40,33 @@ impl Products {
         (128 / self.bits.next_power_of_two().max(8)) as usize
     }
 
-    /// The pads of every choice: block `b` of choice `j` is the hash of `blocks[j]` under
-    /// `first + j` and `b`.
-    fn pads(&self, (isa, hash): (Isa, &Hash), first: u64, blocks: &[Block], scratch: &mut Pads) {
-        let out = &mut scratch.out[..blocks.len() * self.lanes];
-        let each = self.per_block();
-        let per_choice = self.lanes.div_ceil(each);
-        scratch.hashed.clear();
-        if per_choice == 1 {
-            scratch.hashed.extend_from_slice(blocks);
-            hash.all(&mut scratch.hashed, |j| Block::from(first + j as u64));
-        } else {
-            let repeated = blocks.iter().flat_map(|x| repeat_n(*x, per_choice));
-            scratch.hashed.extend(repeated);
-            // Divisions of 32 bits take a fraction of the time.
-            hash.all(&mut scratch.hashed, |i| {
-                let (i, per_choice) = (i as u32, per_choice as u32);
-                Block::from(first + u64::from(i / per_choice)) | Block::from(i % per_choice) << 64
-            });
-        }
-        if self.lanes == 1 {
-            return low_words(isa, &scratch.hashed, out);
-        }
+    /// The pads of every choice, for its block plus each entry of `plus`: a lane of the hash makes
+    /// those of `per_block` of the lanes here.
+    fn pads<const C: usize>(
+        &self,
+        (isa, hash): (Isa, &Hash),
+        (of, blocks): (Transfers, &[Block]),
+        plus: [Block; C],
+        Pads { hashed, out }: &mut Pads<C>,
+    ) {
+        let (each, hashed) = (self.per_block(), &mut hashed[..blocks.len()]);
         let width = 128 / each as u32;
-        for (out, hashed) in out
-            .chunks_exact_mut(self.lanes)
-            .zip(scratch.hashed.chunks_exact(per_choice))
-        {
-            for (out, block) in out.chunks_mut(each).zip(hashed) {
-                for (i, pad) in (0..).zip(out) {
-                    *pad = (block >> (i * width)) as u64;
+        for (lane, start) in (0..self.lanes).step_by(each).enumerate() {
+            for (hashed, block) in hashed.iter_mut().zip(blocks) {
+                *hashed = plus.map(|plus| block ^ plus);
+            }
+            hash.lane(isa, of, lane as u64, C, hashed.as_flattened_mut());
+            for (c, out) in out.iter_mut().enumerate() {
+                let out = &mut out[..blocks.len() * self.lanes];
+                if self.lanes == 1 {
+                    low_words(isa, &hashed.as_flattened()[c..], C, out);
+                    continue;
+                }
+                let lanes = start..(start + each).min(self.lanes);
+                for (out, hashed) in out.chunks_exact_mut(self.lanes).zip(&*hashed) {
+                    for (pad, i) in out[lanes.clone()].iter_mut().zip(0..) {
+                        *pad = (hashed[c] >> (i * width)) as u64;
+                    }
                 }
             }
         }
@@ -116,17 +112,17 @@ impl Products {
     }
 }
 
-/// The pads of a strip, and the blocks that they are hashed in.
-struct Pads {
-    hashed: Vec<Block>,
-    out: Vec<u64>,
+/// The pads of a strip for `C` blocks of each choice, and the blocks that they are hashed in.
+struct Pads<const C: usize> {
+    hashed: Vec<[Block; C]>,
+    out: [Vec<u64>; C],
 }
 
-impl Pads {
+impl<const C: usize> Pads<C> {
     fn new(sizes: &Products) -> Self {
         Pads {
-            hashed: Vec::new(),
-            out: vec![0; sizes.strip() * sizes.lanes],
+            hashed: vec![[0; C]; sizes.strip()],
+            out: [(); C].map(|()| vec![0; sizes.strip() * sizes.lanes]),
         }
     }
 }
@@ -141,9 +137,9 @@ simd! {
         }
     }
 
-    /// The low halves of blocks.
-    fn low_words(blocks: &[Block], out: &mut [u64]) {
-        for (out, block) in out.iter_mut().zip(blocks) {
+    /// The low halves of every `step`th block.
+    fn low_words(blocks: &[Block], step: usize, out: &mut [u64]) {
+        for (out, block) in out.iter_mut().zip(blocks.iter().step_by(step)) {
             *out = *block as u64;
         }
     }
@@ -185,12 +181,11 @@ simd! {
 
 /// The sender's messages and shares for the choices from number `start` on: one for each block of
 /// `q`. Choice `j` multiplies row `j` modulo the number of `rows`; the shares are of the outputs
-/// that the choices contribute to. `first` is the number of the first OT of the direction,
-/// `corrections` what the receiver sent for these choices.
+/// that the choices contribute to. `of` are the OTs, `corrections` what the receiver sent for these choices.
 pub fn correlate(
     sizes: &Products,
     (hash, delta): (&Hash, Block),
-    (first, q): (u64, &[Block]),
+    (of, q): (Transfers, &[Block]),
     (start, rows): (usize, &[u64]),
     corrections: &Bits,
 ) -> (Vec<u8>, Vec<u64>) {
@@ -206,16 +201,13 @@ pub fn correlate(
         .map(|(i, (wire, q))| {
             let all = start + i * task..start + i * task + q.len();
             let mut sums = vec![0; sizes.outputs(&all).len()];
-            let (mut pads, mut blocks) = ([(); 2].map(|()| Pads::new(sizes)), vec![0; strip]);
+            let (mut pads, mut blocks) = (Pads::<2>::new(sizes), vec![0; strip]);
             let strips = wire.chunks_mut(sizes.wire_len(strip)).zip(q.chunks(strip));
             for ((wire, q), s) in strips.zip((i * task..).step_by(strip)) {
-                let [k0, k1] = &mut pads;
-                let (first, blocks) = (first + s as u64, &mut blocks[..q.len()]);
+                let (of, blocks) = (of.from(s), &mut blocks[..q.len()]);
                 flip(isa, q, &corrections.words()[s / WORD..], delta, blocks);
-                sizes.pads((isa, hash), first, blocks, k0);
-                blocks.iter_mut().for_each(|block| *block ^= delta);
-                sizes.pads((isa, hash), first, blocks, k1);
-                let [k0, k1] = [k0, k1].map(|pads| &mut pads.out[..q.len() * lanes]);
+                sizes.pads((isa, hash), (of, blocks), [0, delta], &mut pads);
+                let [k0, k1] = pads.out.each_mut().map(|out| &mut out[..q.len() * lanes]);
                 let (mut at, mut row) = (0, (start + s) % count);
                 while at < q.len() {
                     let run = (count - row).min(q.len() - at);
@@ -238,7 +230,7 @@ pub fn correlate(
 pub fn correlated(
     sizes: &Products,
     hash: &Hash,
-    (first, t): (u64, &[Block]),
+    (of, t): (Transfers, &[Block]),
     (start, choices): (usize, &Bits),
     wire: &[u8],
 ) -> Vec<u64> {
@@ -252,11 +244,11 @@ pub fn correlated(
         .map(|(i, (t, wire))| {
             let all = start + i * task..start + i * task + t.len();
             let mut sums = vec![0; sizes.outputs(&all).len()];
-            let (mut pads, mut messages) = (Pads::new(sizes), vec![0; strip * lanes]);
+            let (mut pads, mut messages) = (Pads::<1>::new(sizes), vec![0; strip * lanes]);
             let strips = wire.chunks(sizes.wire_len(strip)).zip(t.chunks(strip));
             for ((wire, t), s) in strips.zip((i * task..).step_by(strip)) {
-                sizes.pads((isa, hash), first + s as u64, t, &mut pads);
-                let pads = &mut pads.out[..t.len() * lanes];
+                sizes.pads((isa, hash), (of.from(s), t), [0], &mut pads);
+                let pads = &mut pads.out[0][..t.len() * lanes];
                 let messages = &mut messages[..t.len() * lanes];
                 unpack_into(isa, wire, sizes.bits, messages);
                 let choices = &choices.words()[(start + s) / WORD..];
@@ -316,11 +308,12 @@ mod tests {
             let rows: Vec<u64> = prg.ring(count * lanes);
             let hash = Hash::new([1; 16]);
             let corrections = random.xor(&choices);
+            let of = Transfers::new(1, 1, 3);
             let shares = same_everywhere(|| {
                 let (wire, ours) =
-                    correlate(&sizes, (&hash, delta), (3, &q), (0, &rows), &corrections);
+                    correlate(&sizes, (&hash, delta), (of, &q), (0, &rows), &corrections);
                 (
-                    correlated(&sizes, &hash, (3, &t), (0, &choices), &wire),
+                    correlated(&sizes, &hash, (of, &t), (0, &choices), &wire),
                     ours,
                 )
             });

@@ -17,7 +17,7 @@ mod tests;
 mod wide;
 
 use super::pack::packed_len;
-use super::{Block, Code, Hash};
+use super::{Block, Code, Hash, Transfers};
 use crate::Bits;
 use crate::isa::{self, Isa};
 
@@ -233,13 +233,13 @@ pub fn choose(own: &[u64], index_bits: u32, random: &Bits) -> Vec<u8> {
 
 /// The sender's messages for its numbers `own`, and its shares.
 ///
-/// `party` is the sender's number, `first` that of the first OT of its direction and kind, `q` their
-/// blocks, `corrections` what the receiver sent.
+/// `party` is the sender's number, `of` its OTs, `q` their blocks, `corrections` what the receiver
+/// sent.
 pub fn offer(
     table: &Table,
     party: usize,
     (hash, offsets): (&Hash, &Offsets),
-    (first, q): (u64, &[Block]),
+    (of, q): (Transfers, &[Block]),
     own: &[u64],
     corrections: &[u8],
 ) -> (Vec<u8>, Vec<u64>) {
@@ -262,7 +262,7 @@ pub fn offer(
                 party,
                 hash,
                 offsets: &offsets.0,
-                first: first + s as u64,
+                of: of.from(s),
                 q: &q[s..s + len],
                 own: &own[s..s + len],
                 corrections: &corrections[s..s + len],
@@ -282,7 +282,7 @@ struct Offered<'a> {
     party: usize,
     hash: &'a Hash,
     offsets: &'a [Block],
-    first: u64,
+    of: Transfers,
     q: &'a [Block],
     own: &'a [u64],
     corrections: &'a [u64],
@@ -298,7 +298,7 @@ fn grain(index_bits: u32) -> usize {
 pub fn taken(
     table: &Table,
     hash: &Hash,
-    (first, random, t): (u64, &Bits, &[Block]),
+    (of, random, t): (Transfers, &Bits, &[Block]),
     wire: &[u8],
 ) -> Vec<u64> {
     let isa = isa::current();
@@ -315,8 +315,9 @@ pub fn taken(
             let mut pads = [0; STRIP];
             let pads = &mut pads[..shares.len()];
             pads.copy_from_slice(&t[s..s + pads.len()]);
-            hash.all(pads, |j| Block::from(first + (s + j) as u64));
-            let numbers = (&random[s..], &*pads);
+            let random = &random[s..s + pads.len()];
+            hash.received(isa, of.from(s), random, pads);
+            let numbers = (random, &*pads);
             match table.kind {
                 Kind::Packed => packed::taken(isa, table, numbers, wire, shares),
                 _ => wide::taken(isa, table, numbers, wire, shares),

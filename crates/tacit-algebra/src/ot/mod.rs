@@ -15,7 +15,7 @@ pub mod words;
 pub use code::{Code, WIDEST};
 pub use correlate::{Products, correlate, correlated};
 pub use gate::{Offsets, Table, choose, combined, offer, taken};
-pub use hash::{Hash, bit_pads};
+pub use hash::{Hash, PADS, Transfers, bit_pads};
 
 /// 128 bits.
 pub type Block = u128;

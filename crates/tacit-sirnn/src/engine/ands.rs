@@ -162,7 +162,7 @@ impl Live {
         let mut numbers: [Vec<u64>; 2] = Default::default();
         let mut shares: [Vec<u64>; 2] = Default::default();
         let taken = self.incoming[gate.kind()].take(step, ots[peer].len())?;
-        let (_, indices, _) = self.incoming[gate.kind()].get(taken);
+        let indices = self.incoming[gate.kind()].chosen(taken);
         numbers[peer] = pack::unpack(&indices.to_bytes(), gate.index_bits(), taken.len());
         let own = random::<u8>(ots[id].len())?;
         numbers[id] = own.iter().map(|byte| u64::from(byte & 15)).collect();
@@ -191,11 +191,13 @@ impl Live {
     fn doubles(&mut self, step: &'static str, n: usize, k: usize) -> Result<Triples, Error> {
         let outgoing = self.outgoing[COT].take(step, n)?;
         let incoming = self.incoming[COT].take(step, n)?;
-        let (first, q) = self.outgoing[COT].get(outgoing);
-        let zero = bit_pads(&self.hash, (first, q), 0, k);
-        let one = bit_pads(&self.hash, (first, q), self.delta(), k);
-        let (first, e, t) = self.incoming[COT].get(incoming);
-        let received = bit_pads(&self.hash, (first, t), 0, k);
+        let q = self.outgoing[COT].get(outgoing);
+        let [zero, one] = bit_pads(&self.hash, q, [0, self.delta()], k);
+        let (e, t) = (
+            self.incoming[COT].chosen(incoming),
+            self.incoming[COT].get(incoming),
+        );
+        let [received] = bit_pads(&self.hash, t, [0], k);
         let of = zero
             .into_iter()
             .zip(one)

@@ -140,7 +140,7 @@ impl Live {
         let stock = &mut self.incoming[gate.kind()];
         let taken = stock.take(step, own.len())?;
         if !own.is_empty() {
-            let (_, random, _) = stock.get(taken);
+            let random = stock.chosen(taken);
             self.send(step, choose(own, gate.index_bits(), &random))?;
         }
         Ok(taken)
@@ -206,8 +206,10 @@ impl Live {
         for block in gate.blocks(ots.len()) {
             let wire = self.recv(step, gate.0.wire_len(block.len()))?;
             let stock = &self.incoming[gate.kind()];
-            let (first, random, blocks) = stock.get(ots.part(block.start, block.len()));
-            shares.extend(taken(&gate.0, &self.hash, (first, &random, blocks), &wire));
+            let part = ots.part(block.start, block.len());
+            let (of, blocks) = stock.get(part);
+            let ots = (of, &stock.chosen(part), blocks);
+            shares.extend(taken(&gate.0, &self.hash, ots, &wire));
         }
         Ok(shares)
     }

@@ -97,8 +97,8 @@ impl Engine {
             hash: Hash::new(nonce),
             offsets: kinds().map(|m| source.offsets(m)).collect(),
             source,
-            outgoing: kinds().map(Outgoing::new).collect(),
-            incoming: kinds().map(Incoming::new).collect(),
+            outgoing: kinds().map(|m| Outgoing::new(1 - peer, m)).collect(),
+            incoming: kinds().map(|m| Incoming::new(peer, m)).collect(),
         }))))
     }
 

@@ -121,7 +121,7 @@ impl Live {
         assert!(job.choices.len() == job.n && job.n.is_multiple_of(job.fold));
         let ots = self.incoming[COT].take(step, job.n)?;
         if job.n > 0 {
-            let (_, random, _) = self.incoming[COT].get(ots);
+            let random = self.incoming[COT].chosen(ots);
             self.send(step, random.xor(job.choices).to_bytes())?;
         }
         Ok(ots)
@@ -160,9 +160,9 @@ impl Live {
         let mut sums = vec![0; job.outputs()];
         for block in job.blocks() {
             let wire = self.recv(step, job.sizes().wire_len(block.len()))?;
-            let (first, _, blocks) = self.incoming[COT].get(ots.part(block.start, block.len()));
+            let ots = self.incoming[COT].get(ots.part(block.start, block.len()));
             let choices = (block.start, job.choices);
-            let part = correlated(&job.sizes(), &self.hash, (first, blocks), choices, &wire);
+            let part = correlated(&job.sizes(), &self.hash, ots, choices, &wire);
             job.add(&mut sums, &block, &part);
         }
         Ok(job.finished(&sums))

@@ -1,7 +1,8 @@
 //! OTs made ahead, one stock for each kind. Each is handed out once, under a number that no other OT
-//! of its direction has, of whatever kind.
+//! of its direction and kind has.
 
 use tacit_algebra::Bits;
+use tacit_algebra::ot::Transfers;
 use tacit_protocols::Error;
 use zeroize::Zeroize;
 
@@ -9,6 +10,8 @@ use crate::ot::{Block, Received};
 
 /// 1-of-2^m OTs that this party sends.
 pub(super) struct Outgoing {
+    /// The party that sends them.
+    sender: usize,
     index_bits: u32,
     blocks: Vec<Block>,
     at: usize,
@@ -18,6 +21,7 @@ pub(super) struct Outgoing {
 
 /// 1-of-2^m OTs that this party receives.
 pub(super) struct Incoming {
+    sender: usize,
     index_bits: u32,
     choices: Bits,
     blocks: Vec<Block>,
@@ -30,8 +34,6 @@ pub(super) struct Incoming {
 pub(super) struct Taken {
     start: usize,
     n: usize,
-    /// The number of the first.
-    pub first: u64,
 }
 
 impl Taken {
@@ -46,7 +48,6 @@ impl Taken {
         Taken {
             start: self.start + start,
             n,
-            first: self.first + start as u64,
         }
     }
 }
@@ -69,26 +70,28 @@ fn join(left: &mut Vec<Block>, made: Vec<Block>) {
 }
 
 /// Takes `n` of the `len` of a stock, of which `at` are taken.
-fn take(
-    step: &'static str,
-    (len, at): (usize, &mut usize),
-    (index_bits, origin): (u32, u64),
-    n: usize,
-) -> Result<Taken, Error> {
+fn take(step: &'static str, (len, at): (usize, &mut usize), n: usize) -> Result<Taken, Error> {
     if len - *at < n {
         return Err(Error::NotPrepared { call: step.into() });
     }
     let start = *at;
     *at += n;
-    // The top byte of a number is the kind.
-    let first = u64::from(index_bits) << 56 | (origin + start as u64);
-    Ok(Taken { start, n, first })
+    Ok(Taken { start, n })
+}
+
+/// Under which keys their pads are.
+fn numbers((sender, index_bits, origin): (usize, u32, u64), taken: Taken) -> Transfers {
+    let of = Transfers::new(sender, index_bits, origin + taken.start as u64);
+    #[cfg(test)]
+    recorder::record(of, taken.n);
+    of
 }
 
 impl Outgoing {
     /// An empty stock.
-    pub fn new(index_bits: u32) -> Self {
+    pub fn new(sender: usize, index_bits: u32) -> Self {
         Outgoing {
+            sender,
             index_bits,
             blocks: Vec::new(),
             at: 0,
@@ -108,15 +111,15 @@ impl Outgoing {
 
     /// Takes the next `n` for the step.
     pub fn take(&mut self, step: &'static str, n: usize) -> Result<Taken, Error> {
-        let stock = (self.blocks.len(), &mut self.at);
-        take(step, stock, (self.index_bits, self.origin), n)
+        take(step, (self.blocks.len(), &mut self.at), n)
     }
 
-    /// The number of the first, and the blocks.
-    pub fn get(&self, taken: Taken) -> (u64, &[Block]) {
+    /// Their numbers, and the blocks.
+    pub fn get(&self, taken: Taken) -> (Transfers, &[Block]) {
+        let blocks = &self.blocks[taken.start..taken.start + taken.n];
         (
-            taken.first,
-            &self.blocks[taken.start..taken.start + taken.n],
+            numbers((self.sender, self.index_bits, self.origin), taken),
+            blocks,
         )
     }
 
@@ -128,8 +131,9 @@ impl Outgoing {
 
 impl Incoming {
     /// An empty stock.
-    pub fn new(index_bits: u32) -> Self {
+    pub fn new(sender: usize, index_bits: u32) -> Self {
         Incoming {
+            sender,
             index_bits,
             choices: Bits::default(),
             blocks: Vec::new(),
@@ -159,16 +163,20 @@ impl Incoming {
 
     /// Takes the next `n` for the step.
     pub fn take(&mut self, step: &'static str, n: usize) -> Result<Taken, Error> {
-        let stock = (self.blocks.len(), &mut self.at);
-        take(step, stock, (self.index_bits, self.origin), n)
+        take(step, (self.blocks.len(), &mut self.at), n)
     }
 
-    /// The number of the first, the random choices, one after the other, and the blocks.
-    pub fn get(&self, taken: Taken) -> (u64, Bits, &[Block]) {
+    /// The random choices, one after the other.
+    pub fn chosen(&self, taken: Taken) -> Bits {
+        self.choices(taken.start, taken.n)
+    }
+
+    /// Their numbers, and the blocks.
+    pub fn get(&self, taken: Taken) -> (Transfers, &[Block]) {
+        let blocks = &self.blocks[taken.start..taken.start + taken.n];
         (
-            taken.first,
-            self.choices(taken.start, taken.n),
-            &self.blocks[taken.start..taken.start + taken.n],
+            numbers((self.sender, self.index_bits, self.origin), taken),
+            blocks,
         )
     }
 
@@ -190,13 +198,35 @@ impl Drop for Incoming {
     }
 }
 
+/// What a thread's pads are made of, for tests.
+#[cfg(test)]
+pub(super) mod recorder {
+    use std::cell::RefCell;
+
+    use tacit_algebra::ot::Transfers;
+
+    thread_local! {
+        static SEEN: RefCell<Vec<(Transfers, usize)>> = const { RefCell::new(Vec::new()) };
+    }
+
+    /// So many transfers from the first on are hashed.
+    pub fn record(of: Transfers, n: usize) {
+        SEEN.with_borrow_mut(|seen| seen.push((of, n)));
+    }
+
+    /// What this thread hashed.
+    pub fn taken() -> Vec<(Transfers, usize)> {
+        SEEN.take()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_was_not_consumed_keeps_its_number_when_the_rest_is_forgotten() {
-        let (mut sent, mut received) = (Outgoing::new(1), Incoming::new(1));
+        let (mut sent, mut received) = (Outgoing::new(0, 1), Incoming::new(0, 1));
         let mut number = 0;
         for made in [10_usize, 7, 0, 9] {
             let blocks: Vec<Block> = (0..made).map(|i| (number + i) as Block).collect();
@@ -208,16 +238,11 @@ mod tests {
             received.add(Received { choices, blocks });
             let taken = [sent.take("a", 4), received.take("a", 4)];
             let [out, of] = taken.map(|taken| taken.expect("there are as many"));
-            let (first, blocks) = sent.get(out);
-            // The top byte is the kind.
-            let number_of = |first: u64| first & ((1 << 56) - 1);
-            assert!(
-                (blocks.iter())
-                    .zip(number_of(first)..)
-                    .all(|(b, i)| *b == i.into())
-            );
-            let (same, choices, same_blocks) = received.get(of);
-            assert_eq!((first, blocks), (same, same_blocks));
+            let (numbers, blocks) = sent.get(out);
+            let first = numbers.first();
+            assert!(blocks.iter().zip(first..).all(|(b, i)| *b == i.into()));
+            assert_eq!((numbers, blocks), received.get(of));
+            let choices = received.chosen(of);
             assert!((0..4).all(|i| choices.get(i) == ((first as usize + i) % 2 == 1)));
         }
         assert_eq!((sent.consumed(), received.consumed()), (16, 16));

@@ -1,13 +1,17 @@
 //! The primitives over ideal OTs, and what they declare against the meters.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
+use tacit_algebra::ot::Transfers;
 use tacit_algebra::{Bits, Prg, vec};
 use tacit_net::LinkModel;
 use tacit_net::memory::mesh;
 
+use super::stock::recorder;
 use super::*;
 use crate::ot::ideal::{self, counted as run};
+use crate::ot::{Kind, source};
 
 fn numbers(seed: u8, bits: u32, n: usize) -> Vec<u64> {
     vec::low_bits(&Prg::new([seed; 16]).ring(n), bits)
@@ -135,6 +139,77 @@ fn ots_are_made_before_they_are_used_and_used_once() {
         assert!(
             error.contains("'second' needs correlated randomness"),
             "{error}"
+        );
+    }
+}
+
+/// Hashed transfers one by one; those that occur twice.
+fn each_once(hashed: &[(Transfers, usize)]) -> Result<HashSet<Transfers>, Transfers> {
+    let mut seen = HashSet::new();
+    for (of, n) in hashed {
+        if let Some(twice) = (0..*n).map(|i| of.from(i)).find(|one| !seen.insert(*one)) {
+            return Err(twice);
+        }
+    }
+    Ok(seen)
+}
+
+/// Pads of both directions, of every kind of transfer, of several extensions and with some left over
+/// in between, from every source: each transfer is hashed once at each end, so under the keys of its
+/// number, which no other has.
+#[test]
+fn no_key_of_the_hash_makes_a_pad_twice_in_a_session() {
+    let program = |engine: &mut Engine| {
+        let (n, id) = (77, engine.id() as u8);
+        let of = |seed: u8| bits(seed + 10 * id, n);
+        engine.ands("and", &[(&of(1), &[&of(2), &of(3)]), (&of(4), &[&of(5)])])?;
+        for m in 1..=8 {
+            let table: Vec<u64> = (0..1 << m).collect();
+            let gate = Gate::lookup(m, 8, &table);
+            engine.gates("gate", &[(&gate, &numbers(id, m, n))])?;
+        }
+        let (rows, choices) = (numbers(id, 40, 7 * 5), bits(id, n));
+        let job = |rows, choices| Correlation {
+            bits: 40,
+            lanes: 5,
+            fold: 7,
+            n,
+            rows,
+            choices,
+        };
+        let (none, empty) = (Vec::new(), Bits::default());
+        engine.products("products", &[job(&rows, &empty)], &[job(&none, &choices)])
+    };
+    let mut counting = Engine::counting();
+    program(&mut counting).expect("counts");
+    let ots = counting.tally().ots;
+    for (kind, more) in [
+        (Kind::SoftSpoken { k: 1 }, 0),
+        (Kind::SoftSpoken { k: 4 }, 1),
+        (Kind::SoftSpoken { k: 8 }, 0),
+        (Kind::Silent, 450_000),
+    ] {
+        let parties = mesh(2, &LinkModel::LOCAL, Duration::from_secs(60));
+        let hashed = tacit_net::testing::run(parties, |mut party| {
+            let source = source(&mut party, kind).expect("set-up");
+            let mut engine = Engine::new(party, source).expect("set-up");
+            for extra in [more, 3, 0] {
+                let mut ots = ots;
+                ots.iter_mut().for_each(|ots| *ots += Demand::cots(extra));
+                engine.prepare(ots).expect("OTs");
+                program(&mut engine).expect("runs");
+            }
+            recorder::taken()
+        });
+        let [ours, theirs] = [0, 1].map(|party| each_once(&hashed[party]));
+        let ours = ours.unwrap_or_else(|twice| panic!("{kind:?}: {twice:?}"));
+        let demand = ots[0].iter().chain(ots[1].iter());
+        assert_eq!(ours.len(), 3 * demand.map(|(_, n)| n).sum::<usize>());
+        assert!(theirs == Ok(ours), "{kind:?}");
+        let again: Vec<_> = hashed[0].iter().chain(&hashed[1][..1]).copied().collect();
+        assert!(
+            each_once(&again).is_err(),
+            "a transfer that is hashed twice"
         );
     }
 }

@@ -6,6 +6,9 @@ use super::{Block, Isa, Kind, Offered, STRIP, Table};
 use crate::isa::simd;
 use crate::ot::pack::{pack_into, unpack_into};
 
+/// Instances whose pads are hashed at once.
+const TOGETHER: usize = 16;
+
 impl Table {
     /// The table with its rows as words.
     pub(super) fn packed(self) -> Self {
@@ -28,10 +31,13 @@ impl Table {
 }
 
 simd! {
-    /// Puts the low bits of pads into the fields of their words that begin at bit `at`.
-    fn put_field(words: &mut [u64], pads: &[Block], at: u32, mask: u64) {
-        for (word, pad) in words.iter_mut().zip(pads) {
-            *word |= (*pad as u64 & mask) << at;
+    /// Adds the low bits of the pads of all messages to the fields of their words.
+    fn add_pads(words: &mut [u64], pads: &[Block], index_bits: u32, width: u32) {
+        let mask = u64::MAX >> (64 - width);
+        for (word, pads) in words.iter_mut().zip(pads.chunks_exact(1 << index_bits)) {
+            for (pad, at) in pads.iter().zip((0..).step_by(width as usize)) {
+                *word ^= (*pad as u64 & mask) << at;
+            }
         }
     }
 
@@ -87,20 +93,21 @@ impl Offered<'_> {
     pub(super) fn packed(&self, wire: &mut [u8], shares: &mut [u64]) {
         let (isa, table, n) = (self.isa, self.table, shares.len());
         let (m, width) = (table.index_bits, table.output_bits);
-        let mut bases = [0; STRIP];
-        bases[..n].copy_from_slice(self.q);
-        let (mut words, mut padded) = ([0; STRIP], [0; STRIP]);
-        let [words, padded] = [&mut words, &mut padded].map(|words| &mut words[..n]);
+        let mut words = [0; STRIP];
+        let words = &mut words[..n];
         find_rows(isa, &table.rows[self.party], self.own, words);
         move_fields(isa, words, self.corrections, m, width);
-        for (offset, at) in self.offsets.iter().zip((0..).step_by(width as usize)) {
-            let mut pads = bases.map(|base| base ^ offset);
-            let number = |j: usize| Block::from(self.first + j as u64);
-            self.hash.all(&mut pads[..n], number);
-            put_field(isa, padded, &pads, at, table.mask());
-        }
-        for (word, pads) in words.iter_mut().zip(padded) {
-            *word ^= *pads;
+        let mut pads = [0; TOGETHER << 4];
+        let together = words.chunks_mut(TOGETHER).zip(self.q.chunks(TOGETHER));
+        for ((words, q), s) in together.zip((0..).step_by(TOGETHER)) {
+            let pads = &mut pads[..q.len() << m];
+            for (pads, q) in pads.chunks_exact_mut(1 << m).zip(q) {
+                for (pad, offset) in pads.iter_mut().zip(self.offsets) {
+                    *pad = q ^ offset;
+                }
+            }
+            self.hash.sent(isa, self.of.from(s), pads);
+            add_pads(isa, words, pads, m, width);
         }
         hide(isa, words, shares, m, width);
         pack_into(isa, words, table.message_bits(), wire);

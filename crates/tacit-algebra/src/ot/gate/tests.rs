@@ -24,16 +24,17 @@ fn run(table: &Table, sender: usize, u: [&[u64]; 2]) -> Vec<u64> {
         Offsets::combined(delta, table.index_bits),
     );
     let [q, t] = [q, t].map(|blocks| combined(&blocks, table.index_bits));
+    let of = Transfers::new(sender, table.index_bits, 5);
     let corrections = choose(u[1 - sender], table.index_bits, &random);
     let (wire, ours) = offer(
         table,
         sender,
         (&hash, &offsets),
-        (5, &q),
+        (of, &q),
         u[sender],
         &corrections,
     );
-    let theirs = taken(table, &hash, (5, &random, &t), &wire);
+    let theirs = taken(table, &hash, (of, &random, &t), &wire);
     ours.iter()
         .zip(&theirs)
         .map(|(a, b)| add_fields(*a, *b, table.tops) & table.mask())

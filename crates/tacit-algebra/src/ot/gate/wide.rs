@@ -83,8 +83,7 @@ impl Offered<'_> {
                     *pad = q ^ offset;
                 }
             }
-            let number = |p: usize| self.first + (s + (p >> m)) as u64;
-            self.hash.all(pads, |p| Block::from(number(p)));
+            self.hash.sent(isa, self.of.from(s), pads);
             let messages = &mut messages[..shares.len() * table.messages()];
             for (((share, messages), pads), j) in shares
                 .iter_mut()
