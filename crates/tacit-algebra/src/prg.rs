@@ -64,7 +64,7 @@ pub(crate) fn keystream(isa: Isa, cipher: &Aes128, counter: u128, out: &mut [u8]
 impl Prg {
     /// The stream of `seed`, from its start.
     pub fn new(mut seed: [u8; 16]) -> Self {
-        let cipher = Aes128::new(&seed.into());
+        let cipher = Aes128::new((&seed).into());
         seed.zeroize();
         Prg { cipher, counter: 0 }
     }
@@ -80,7 +80,7 @@ impl Prg {
     pub(crate) fn parts(&mut self) -> Parts {
         let mut seed = [0; 16];
         self.fill(&mut seed);
-        let cipher = Aes128::new(&seed.into());
+        let cipher = Aes128::new((&seed).into());
         seed.zeroize();
         Parts(cipher)
     }

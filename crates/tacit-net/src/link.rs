@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use zeroize::Zeroize;
+
 use crate::FrameFault;
 use crate::emulate::{LinkModel, Shaper, Slot, sleep_until};
 use crate::frame::{Header, Session};
@@ -66,6 +68,17 @@ pub(crate) struct Parcel {
     pub(crate) payload: Vec<u8>,
     pub(crate) slot: Slot,
     pub(crate) farewell: bool,
+}
+
+/// Messages up to this long are wiped after they were sent: openings of keys are.
+const WIPED: usize = 4096;
+
+impl Drop for Parcel {
+    fn drop(&mut self) {
+        if self.payload.len() <= WIPED {
+            self.payload.zeroize();
+        }
+    }
 }
 
 impl Parcel {

@@ -57,14 +57,14 @@ pub(crate) struct MemoryOut {
 }
 
 impl Outbound for MemoryOut {
-    fn send(&mut self, parcel: Parcel) -> Result<(), Gone> {
+    fn send(&mut self, mut parcel: Parcel) -> Result<(), Gone> {
         let len = parcel.payload.len();
         let header = parcel.header(self.session, self.sequence, len, false);
         self.sequence += 1;
         let due = parcel.slot.due(len + crate::frame::overhead(len));
         self.queue.push(Part {
             header,
-            payload: parcel.payload,
+            payload: std::mem::take(&mut parcel.payload),
             due: Some(due),
         })
     }

@@ -2,6 +2,7 @@
 //! be watched, changed, delayed, dropped and forged. No production code uses it.
 
 pub mod adversary;
+pub mod remains;
 pub mod tampering;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -113,8 +114,8 @@ impl Outbound for Tapped {
             }
             Fate::Drop => Ok(()),
             Fate::Delay(by) => {
-                let slot = parcel.slot.delayed(by);
-                out.send(Parcel { slot, ..parcel })
+                parcel.slot = parcel.slot.delayed(by);
+                out.send(parcel)
             }
             Fate::Cut => {
                 self.out = None;

@@ -14,7 +14,8 @@ const OPEN: &str = "key opening";
 const KEY_CONTEXT: &str = "tacit 2026 pairwise key";
 const COMMIT_CONTEXT: &str = "tacit 2026 pairwise key commitment";
 
-type Contribution = Zeroizing<[u8; 32]>;
+/// 32 bytes, on the heap: what is moved leaves no copy.
+type Contribution = Zeroizing<Vec<u8>>;
 
 /// A secret that this party has in common with one other.
 pub(crate) struct Pair(Contribution);
@@ -23,18 +24,17 @@ impl Pair {
     /// A secret that a test has chosen.
     #[cfg(test)]
     pub(crate) fn of(secret: [u8; 32]) -> Self {
-        Pair(Zeroizing::new(secret))
+        Pair(Zeroizing::new(secret.to_vec()))
     }
 
     /// The generator that both make for the purpose `label`; a label may be used once.
     pub(crate) fn prg(&self, label: &[u8]) -> Prg {
-        let mut hasher = blake3::Hasher::new_derive_key(KEY_CONTEXT);
-        hasher.update(&*self.0);
+        let mut hasher = Zeroizing::new(blake3::Hasher::new_derive_key(KEY_CONTEXT));
+        hasher.update(&self.0);
         hasher.update(label);
-        let digest = Zeroizing::new(*hasher.finalize().as_bytes());
-        let mut key = [0; 16];
-        key.copy_from_slice(&digest[..16]);
-        Prg::new(key)
+        let mut key = Zeroizing::new([0; 16]);
+        Zeroizing::new(hasher.finalize_xof()).fill(&mut *key);
+        Prg::new(*key)
     }
 }
 
@@ -57,8 +57,7 @@ pub(crate) fn agree(party: &mut Party, peers: &[usize]) -> Result<Vec<Pair>, Err
     }
     let mut pairs = Vec::with_capacity(peers.len());
     for ((&peer, secret), committed) in peers.iter().zip(ours).zip(&commitments) {
-        let mut theirs = Contribution::default();
-        theirs.copy_from_slice(&Zeroizing::new(party.recv(peer, OPEN, 32)?));
+        let theirs = Zeroizing::new(party.recv(peer, OPEN, 32)?);
         if commitment(peer, id, &theirs).as_slice() != committed.as_slice() {
             return Err(Error::Peer {
                 party: peer,
@@ -72,16 +71,16 @@ pub(crate) fn agree(party: &mut Party, peers: &[usize]) -> Result<Vec<Pair>, Err
 }
 
 fn contribution() -> Result<Contribution, Error> {
-    let mut secret = Contribution::default();
-    getrandom::fill(&mut *secret).map_err(|e| Error::Randomness(e.to_string()))?;
+    let mut secret = Zeroizing::new(vec![0; 32]);
+    getrandom::fill(&mut secret).map_err(|e| Error::Randomness(e.to_string()))?;
     Ok(secret)
 }
 
 fn commitment(from: usize, to: usize, secret: &Contribution) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new_derive_key(COMMIT_CONTEXT);
+    let mut hasher = Zeroizing::new(blake3::Hasher::new_derive_key(COMMIT_CONTEXT));
     hasher.update(&(from as u64).to_le_bytes());
     hasher.update(&(to as u64).to_le_bytes());
-    hasher.update(&**secret);
+    hasher.update(secret);
     *hasher.finalize().as_bytes()
 }
 

@@ -100,14 +100,15 @@ struct Leaving {
 }
 
 impl Outbound for Leaving {
-    fn send(&mut self, parcel: Parcel) -> Result<(), Gone> {
+    fn send(&mut self, mut parcel: Parcel) -> Result<(), Gone> {
         let mut cheater = lock(&self.shared);
         let Cheater { wires, strategy } = &mut *cheater;
         if parcel.farewell {
             wires.pass(self.to, parcel);
         } else {
             wires.depth = parcel.depth;
-            strategy.sends(wires, self.to, parcel.step, parcel.payload);
+            let payload = std::mem::take(&mut parcel.payload);
+            strategy.sends(wires, self.to, parcel.step, payload);
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use tacit_protocols::machine::Machine;
 use tacit_train::State;
+use zeroize::Zeroizing;
 
 use super::TrainOptions;
 use super::checkpoint::{Keeper, Position};
@@ -111,7 +112,7 @@ impl Job<'_> {
     fn restored<M: Machine>(
         &self,
         machine: &mut M,
-        shares: &[Vec<u8>],
+        shares: &[Zeroizing<Vec<u8>>],
     ) -> Result<State<M::Share>, Error> {
         let all = self.training.network.parameters();
         if shares.len() != 2 * all.len() {
@@ -119,7 +120,7 @@ impl Job<'_> {
             return Err(Error::setting("checkpoint", why));
         }
         let (first, second) = shares.split_at(all.len());
-        let mut load = |bytes: &[Vec<u8>]| -> Result<Vec<M::Share>, Error> {
+        let mut load = |bytes: &[Zeroizing<Vec<u8>>]| -> Result<Vec<M::Share>, Error> {
             let pairs = all.iter().zip(bytes);
             pairs
                 .map(|(p, bytes)| Ok(machine.load(p.len, bytes)?))

@@ -20,6 +20,9 @@ const MAGIC: &[u8] = b"tacit checkpoint 1\n";
 const KEY_BYTES: usize = 32;
 const KEPT: usize = 2;
 
+/// One tensor's shares, decrypted.
+type Part = Zeroizing<Vec<u8>>;
+
 /// Where in which training a state is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -88,7 +91,7 @@ impl Keeper {
     }
 
     /// The shares of a position.
-    pub fn load(&self, done: usize) -> Result<Vec<Vec<u8>>, Error> {
+    pub fn load(&self, done: usize) -> Result<Vec<Part>, Error> {
         Ok(self.read(&self.path(done))?.1)
     }
 
@@ -135,8 +138,13 @@ impl Keeper {
         let header = serde_json::to_vec(position).ok()?;
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).ok()?;
-        let mut inner = Vec::new();
-        for part in std::iter::once(&header).chain(shares) {
+        let parts = || std::iter::once(&header).chain(shares);
+        // Whole at once: what grows leaves copies behind.
+        let len = parts()
+            .map(|part| size_of::<u64>() + part.len())
+            .sum::<usize>();
+        let mut inner = Vec::with_capacity(len + AES_256_GCM.tag_len());
+        for part in parts() {
             inner.extend_from_slice(&(part.len() as u64).to_le_bytes());
             inner.extend_from_slice(part);
         }
@@ -147,7 +155,7 @@ impl Keeper {
         Some([MAGIC, &nonce, &inner].concat())
     }
 
-    fn read(&self, path: &Path) -> Result<(Position, Vec<Vec<u8>>), Error> {
+    fn read(&self, path: &Path) -> Result<(Position, Vec<Part>), Error> {
         let bytes = fs::read(path).map_err(|e| Error::file(path, e))?;
         let other = || Error::file(path, "it is no checkpoint of this version; remove it");
         let rest = bytes.strip_prefix(MAGIC).ok_or_else(other)?;
@@ -164,7 +172,7 @@ impl Keeper {
             let (len, rest) = opened.split_first_chunk().ok_or_else(other)?;
             let len = usize::try_from(u64::from_le_bytes(*len)).map_err(|_| other())?;
             let (part, rest) = rest.split_at_checked(len).ok_or_else(other)?;
-            parts.push(part.to_vec());
+            parts.push(Zeroizing::new(part.to_vec()));
             opened = rest;
         }
         let shares = parts.split_off(1.min(parts.len()));
@@ -266,7 +274,8 @@ mod tests {
         }
         let found = folder.keeper("t").positions().expect("reads");
         assert_eq!(found, [position(200), position(10)]);
-        assert_eq!(keeper.load(10).expect("reads"), shares(10));
+        let loaded = keeper.load(10).expect("reads");
+        assert!(loaded.iter().map(|part| &**part).eq(&shares(10)));
         assert!(keeper.load(9).is_err());
     }
 

@@ -62,10 +62,15 @@ fn rest(blocks: &mut Vec<Block>, at: &mut usize, origin: &mut u64) {
 }
 
 /// What is left, and after it what was made.
-fn join(left: &mut Vec<Block>, made: Vec<Block>) {
+fn join(left: &mut Vec<Block>, mut made: Vec<Block>) {
     match left.is_empty() {
         true => *left = made,
-        false => left.extend(made),
+        false => {
+            let both = [&left[..], &made].concat();
+            left.zeroize();
+            made.zeroize();
+            *left = both;
+        }
     }
 }
 
@@ -156,8 +161,8 @@ impl Incoming {
     }
 
     /// Adds what was made.
-    pub fn add(&mut self, made: Received) {
-        join(&mut self.blocks, made.blocks);
+    pub fn add(&mut self, mut made: Received) {
+        join(&mut self.blocks, std::mem::take(&mut made.blocks));
         self.choices = Bits::concat(&[&self.choices, &made.choices]);
     }
 

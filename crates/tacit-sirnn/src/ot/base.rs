@@ -104,11 +104,11 @@ fn transcript(sender: usize, key: &[u8], points: &[u8]) -> blake3::Hasher {
 }
 
 fn derive(transcript: &blake3::Hasher, index: u64, common: RistrettoPoint) -> Block {
-    let mut hasher = transcript.clone();
+    let mut hasher = Zeroizing::new(transcript.clone());
     hasher.update(&index.to_le_bytes());
     hasher.update(&*Zeroizing::new(common.compress().to_bytes()));
     let mut key = Zeroizing::new([0; 16]);
-    hasher.finalize_xof().fill(&mut *key);
+    Zeroizing::new(hasher.finalize_xof()).fill(&mut *key);
     Block::from_le_bytes(*key)
 }
 

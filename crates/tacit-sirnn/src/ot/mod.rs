@@ -10,6 +10,7 @@ use tacit_algebra::Bits;
 use tacit_algebra::ot::{Offsets, combined};
 use tacit_net::Party;
 use tacit_protocols::{Cost, Error};
+use zeroize::Zeroize;
 
 use crate::PARTIES;
 
@@ -87,6 +88,12 @@ pub struct Received {
     pub choices: Bits,
     /// `q ^ offset[b]`.
     pub blocks: Vec<Block>,
+}
+
+impl Drop for Received {
+    fn drop(&mut self) {
+        self.blocks.zeroize();
+    }
 }
 
 impl Received {

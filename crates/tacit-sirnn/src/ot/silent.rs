@@ -190,12 +190,12 @@ struct TreeKeys(blake3::Hasher);
 
 impl TreeKeys {
     fn key(&self, index: u64, block: Block) -> Block {
-        let mut hasher = self.0.clone();
+        let mut hasher = Zeroizing::new(self.0.clone());
         hasher.update(&index.to_le_bytes());
-        hasher.update(&block.to_le_bytes());
-        let mut key = [0; 16];
-        key.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-        Block::from_le_bytes(key)
+        hasher.update(&*Zeroizing::new(block.to_le_bytes()));
+        let mut key = Zeroizing::new([0; 16]);
+        Zeroizing::new(hasher.finalize_xof()).fill(&mut *key);
+        Block::from_le_bytes(*key)
     }
 }
 
