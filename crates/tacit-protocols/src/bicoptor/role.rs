@@ -81,6 +81,21 @@ impl Role {
         }
     }
 
+    /// A holder's share made anew, of the same sum: the other holder's is changed by as much the other
+    /// way, by a vector that the assistant lacks. Nothing at the assistant. Local.
+    pub fn refresh<R: Ring>(&mut self, share: &[R]) -> Vec<R> {
+        match self {
+            Role::Holder { which, common, .. } => {
+                let rho = common.ring(share.len());
+                match which {
+                    Holder::First => vec::add(share, &rho),
+                    Holder::Second => vec::sub(share, &rho),
+                }
+            }
+            Role::Assistant { .. } => Vec::new(),
+        }
+    }
+
     /// Shares what the assistant knows between the holders: party 0's share is drawn, party 1's is
     /// sent. The assistant gives the values and gets them back.
     /// 1 hop; the assistant sends `n` elements.

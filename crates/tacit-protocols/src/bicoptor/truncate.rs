@@ -9,7 +9,7 @@
 //! Differs from the paper: the assistant deals the mask, of which it sees no opening; after a
 //! product the mask also stands for the triple's `c`, so that no correction of `c` is sent.
 
-use tacit_algebra::bicoptor::{Holder, split_mask, truncate_share};
+use tacit_algebra::bicoptor::{split_mask, truncate_share};
 use tacit_algebra::{Ring, truncate as kernel, vec};
 use tacit_net::Party;
 
@@ -114,15 +114,9 @@ pub(super) fn truncate_masked<R: Ring>(
 /// The shares are made anew: those of constants, and replicated ones of an input, are not random,
 /// and then the large error could be certain.
 pub(super) fn truncate_locally<R: Ring>(role: &mut Role, share: &[R], trunc: u32) -> Vec<R> {
+    let share = role.refresh(share);
     match role {
-        Role::Holder { which, common, .. } => {
-            let rho = common.ring(share.len());
-            let share = match which {
-                Holder::First => vec::add(share, &rho),
-                Holder::Second => vec::sub(share, &rho),
-            };
-            truncate_share(*which, &share, trunc)
-        }
+        Role::Holder { which, .. } => truncate_share(*which, &share, trunc),
         Role::Assistant { .. } => Vec::new(),
     }
 }

@@ -6,6 +6,7 @@ mod conformance;
 mod cost;
 mod falcon;
 mod histograms;
+mod knowledge;
 mod math;
 mod mixed;
 mod shamir;

@@ -117,6 +117,10 @@ impl<R: Ring> Ubl<R> {
     }
 
     /// Opens `x` to the audience: each holder sends its summand to whoever lacks it.
+    ///
+    /// To a holder the other's summand is the value less its own, and tells no more. The assistant
+    /// dealt what the summands are made of: each of them would tell it what `x` was computed from. It
+    /// is sent new ones, of which it learns their sum.
     /// 1 hop; each holder sends `n` elements to each of the others who hear.
     pub(super) fn reveal_to(
         &mut self,
@@ -129,10 +133,13 @@ impl<R: Ring> Ubl<R> {
             Audience::One(one) => one == party,
         };
         if let Some(own) = &x.own {
-            for peer in [other(&self.party), ASSISTANT] {
-                if hears(peer) {
-                    send(&mut self.party, peer, REVEAL, own)?;
-                }
+            let peer = other(&self.party);
+            if hears(peer) {
+                send(&mut self.party, peer, REVEAL, own)?;
+            }
+            if hears(ASSISTANT) {
+                let fresh = self.role.refresh(own);
+                send(&mut self.party, ASSISTANT, REVEAL, &fresh)?;
             }
         }
         if !hears(id) {

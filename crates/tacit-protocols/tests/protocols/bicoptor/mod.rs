@@ -2,6 +2,7 @@
 
 mod faults;
 mod fixed;
+mod opening;
 mod privacy;
 mod refusals;
 mod rows;

@@ -1,0 +1,277 @@
+//! Attacks on openings to the assistant, which dealt the masks behind what it is given: it takes
+//! what it was sent, what it sent and its own generators, and computes what was never opened.
+//!
+//! Each attack is also run against a mutant, in which the holders send the assistant their summands
+//! as they are: there it finds everything, here nothing.
+
+use std::collections::HashMap;
+
+use crate::common::{Subject, noise, run_on, ubl_over};
+use crate::knowledge::{generator, recorded, sent};
+use tacit_algebra::{MatMul, vec};
+use tacit_net::testing::Recorder;
+use tacit_protocols::Error;
+use tacit_protocols::bicoptor::ubl::{Share, Ubl};
+use tacit_protocols::falcon::Truncation;
+use tacit_protocols::machine::{Audience, Bilinear, Call, KeyBits, Machine, Operand};
+
+const ASSISTANT: usize = 2;
+const REVEAL: &str = "bicoptor reveal";
+const RAW: &str = "mutant: raw summand";
+const MASKED_SIGN: &str = "bicoptor relu: masked sign";
+const DEALT_SIGN: &str = "bicoptor drelu: deal sign";
+
+/// How a result is opened to the assistant.
+#[derive(Clone, Copy, Debug)]
+enum Opening {
+    Machine(Audience),
+    /// The holders send their summands as they are.
+    Mutant,
+}
+
+impl Opening {
+    fn open(self, machine: &mut Ubl<u64>, x: &Share<u64>) -> Result<(), Error> {
+        match self {
+            Opening::Machine(to) => machine.reveal(x, to).map(drop),
+            Opening::Mutant => {
+                let summand = machine.save(x);
+                let n = machine.len(x);
+                let party = machine.party();
+                if party.id() != ASSISTANT {
+                    return Ok(party.send(ASSISTANT, RAW, summand)?);
+                }
+                for holder in [0, 1] {
+                    party.recv(holder, RAW, 8 * n)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn step(self) -> &'static str {
+        match self {
+            Opening::Machine(_) => REVEAL,
+            Opening::Mutant => RAW,
+        }
+    }
+}
+
+/// Every way in which the assistant hears.
+const OPENINGS: [Opening; 2] = [
+    Opening::Machine(Audience::One(ASSISTANT)),
+    Opening::Machine(Audience::All),
+];
+
+/// Keeps all messages of a program between the three parties.
+fn record(program: impl Fn(&mut Ubl<u64>) -> Result<(), Error> + Sync) -> Recorder {
+    let (recorder, mesh) = recorded(3);
+    run_on(mesh, |party| {
+        let subject = ubl_over::<u64>(Truncation::Gap);
+        let mut machine = subject.machine(party).expect("keys are agreed");
+        program(&mut machine).expect("the program runs");
+    });
+    recorder
+}
+
+/// Ring elements that were sent.
+fn words(recorder: &Recorder, from: usize, to: usize, step: &str) -> Vec<u64> {
+    bytemuck::pod_collect_to_vec(&sent(recorder, from, to, step))
+}
+
+/// The assistant's inputs, and units with a weight each.
+const ROWS: usize = 32;
+const UNITS: usize = 72;
+
+/// `y = relu(x w)` opened to the assistant, whose data is `x`, all of it odd and positive: of a unit
+/// with a negative weight `y` tells no more than the sign.
+fn layer(x: &[i64], w: &[i64], opening: Opening) -> Recorder {
+    let shape = MatMul {
+        m: ROWS,
+        k: 1,
+        n: UNITS,
+    };
+    let calls = [
+        Call::Product {
+            map: Bilinear::MatMul(shape),
+            fixed: None,
+            known_to: None,
+            trunc: 0,
+        },
+        Call::relu(ROWS * UNITS),
+    ];
+    record(|machine| {
+        machine.prepare(&calls)?;
+        let id = machine.party().id();
+        let x = machine.input(ASSISTANT, ROWS, (id == ASSISTANT).then_some(x))?;
+        let w = machine.input(0, UNITS, (id == 0).then_some(w))?;
+        let z = machine.matmul(&x, &Operand::Secret(w), None, shape, 0)?;
+        let y = machine.relu(&z, KeyBits::ALL)?;
+        opening.open(machine, &y)
+    })
+}
+
+/// `v` modulo `2^bits` as a signed number.
+fn signed(v: u64, bits: u32) -> i64 {
+    ((v << (64 - bits)) as i64) >> (64 - bits)
+}
+
+/// The inverse of an odd number modulo `2^64`.
+fn inverse(v: u64) -> u64 {
+    (0..6).fold(v, |i, _| {
+        i.wrapping_mul(2u64.wrapping_sub(v.wrapping_mul(i)))
+    })
+}
+
+/// The `d` of `factor d = product`, and how many of its low bits that tells.
+fn divide(product: u64, factor: u64) -> Option<(u64, u32)> {
+    let zeros = factor.trailing_zeros();
+    let odd = factor.checked_shr(zeros)?;
+    let exact = product.trailing_zeros() >= zeros;
+    exact.then(|| ((product >> zeros).wrapping_mul(inverse(odd)), 64 - zeros))
+}
+
+/// What the assistant makes of its view: by unit the weight, where it finds one.
+///
+/// Where `y` is 0 and so is its `DReLU' = t`, the holders' summands are those of the product of
+/// `x = d + a` with it: `c_0 + d (b_0 + e) + a_0 e` and `c_1 + d b_1 + a_1 e`. It knows all but `d`.
+fn weights(recorder: &Recorder, x: &[i64], opening: Opening) -> Vec<Option<i64>> {
+    let n = ROWS * UNITS;
+    let mut first = generator(recorder, [0, ASSISTANT], b"bicoptor pair");
+    let mut second = generator(recorder, [1, ASSISTANT], b"bicoptor pair");
+    // The matrix product's masks and what of its triple is dealt.
+    for n in [ROWS, UNITS, n] {
+        first.ring::<u64>(n);
+    }
+    for n in [ROWS, UNITS] {
+        second.ring::<u64>(n);
+    }
+    let [a, b] = [(); 2].map(|()| [first.ring::<u64>(n), second.ring(n)]);
+    let c = first.ring::<u64>(n);
+    let e = words(recorder, ASSISTANT, 0, MASKED_SIGN);
+    let opened = [0, 1].map(|holder| words(recorder, holder, ASSISTANT, opening.step()));
+    let value = |of: &[Vec<u64>; 2], i: usize| of[0][i].wrapping_add(of[1][i]);
+    let pre_activation = |i: usize| {
+        let (whole_a, whole_b) = (value(&a, i), value(&b, i));
+        let hidden = value(&opened, i) == 0 && e[i].wrapping_add(whole_b) == 0;
+        let other_c = whole_a.wrapping_mul(whole_b).wrapping_sub(c[i]);
+        let rest = |holder: usize, c: u64| {
+            let known = c.wrapping_add(a[holder][i].wrapping_mul(e[i]));
+            opened[holder][i].wrapping_sub(known)
+        };
+        let equations = [
+            (rest(0, c[i]), b[0][i].wrapping_add(e[i])),
+            (rest(1, other_c), b[1][i]),
+        ];
+        let (product, factor) = equations
+            .into_iter()
+            .min_by_key(|(_, factor)| factor.trailing_zeros())?;
+        let (d, bits) = divide(product, factor).filter(|_| hidden)?;
+        Some((d.wrapping_add(whole_a), bits))
+    };
+    let unit = |unit: usize| {
+        (0..ROWS).find_map(|row| {
+            let (z, bits) = pre_activation(row * UNITS + unit)?;
+            let weight = signed(z.wrapping_mul(inverse(x[row] as u64)), bits);
+            // What is no weight is no solution either.
+            (weight.unsigned_abs() < 1 << 15).then_some(weight)
+        })
+    };
+    (0..UNITS).map(unit).collect()
+}
+
+/// How many pre-activations that ReLU made 0 the assistant finds, of how many.
+fn hidden_values_found(opening: Opening) -> (usize, usize) {
+    let x: Vec<i64> = noise(1, ROWS)
+        .iter()
+        .map(|v| v >> 50 & 0x1fff | 1)
+        .collect();
+    let w: Vec<i64> = noise(2, UNITS).iter().map(|v| v >> 49 | 1).collect();
+    let recorder = layer(&x, &w, opening);
+    let found = weights(&recorder, &x, opening);
+    let hidden = w.iter().zip(&found).filter(|(w, _)| **w < 0);
+    let right = hidden.clone().filter(|(w, found)| Some(**w) == **found);
+    (ROWS * right.count(), ROWS * hidden.count())
+}
+
+#[test]
+fn the_assistant_learns_no_value_that_a_relu_hides() {
+    for opening in OPENINGS {
+        let (found, of) = hidden_values_found(opening);
+        assert!(of >= 1000, "{of} hidden values are too few to tell");
+        assert_eq!(found, 0, "of {of} hidden values, {opening:?}");
+    }
+    let (found, of) = hidden_values_found(Opening::Mutant);
+    assert!(found == of && of >= 1000, "{found} of {of} by the mutant");
+}
+
+/// Items of a count, and counts.
+const ITEMS: usize = 20;
+const COUNTS: usize = 50;
+
+/// Counts of non-negative items, opened to the assistant.
+fn count(x: &[i64], opening: Opening) -> Recorder {
+    record(|machine| {
+        machine.prepare(&[Call::drelu(ITEMS * COUNTS)])?;
+        let own = (machine.party().id() == 0).then_some(x);
+        let x = machine.input(0, ITEMS * COUNTS, own)?;
+        let bits = machine.drelu(&x, KeyBits::ALL)?;
+        let mut sum = machine.constant(&[0; COUNTS]);
+        for item in 0..ITEMS {
+            let of_item = machine.slice(&bits, item * COUNTS..(item + 1) * COUNTS);
+            sum = machine.add(&sum, &of_item);
+        }
+        opening.open(machine, &sum)
+    })
+}
+
+/// The flips with which the known summands add up to `sum`: a flipped `s` counts as `1 - s`.
+fn flips(summands: &[u64], sum: u64) -> Option<Vec<bool>> {
+    let (low, high) = summands.split_at(summands.len() / 2);
+    let subtotals = |part: &[u64]| -> Vec<u64> {
+        let of = |flips: usize| {
+            let term = |(i, s): (usize, &u64)| match flips >> i & 1 {
+                0 => *s,
+                _ => 1u64.wrapping_sub(*s),
+            };
+            part.iter().enumerate().map(term).fold(0, u64::wrapping_add)
+        };
+        (0..1 << part.len()).map(of).collect()
+    };
+    let below: HashMap<u64, usize> = subtotals(low).into_iter().zip(0..).collect();
+    let mut above = subtotals(high).into_iter().enumerate();
+    let (high_flips, low_flips) =
+        above.find_map(|(flips, part)| Some((flips, *below.get(&sum.wrapping_sub(part))?)))?;
+    let flips = low_flips | high_flips << low.len();
+    Some((0..summands.len()).map(|i| flips >> i & 1 == 1).collect())
+}
+
+/// How many of the single signs behind the counts the assistant finds. Party 0's summand of a count is
+/// a sum of those that the assistant dealt, flipped or not: a subset sum of few numbers.
+fn signs_found(opening: Opening) -> usize {
+    let x: Vec<i64> = noise(3, ITEMS * COUNTS).iter().map(|v| v >> 40).collect();
+    let recorder = count(&x, opening);
+    let mut first = generator(&recorder, [0, ASSISTANT], b"bicoptor pair");
+    let dealt = words(&recorder, ASSISTANT, 1, DEALT_SIGN);
+    let drawn: Vec<u64> = first.ring(dealt.len());
+    let masked = vec::add(&drawn, &dealt);
+    let summands = words(&recorder, 0, ASSISTANT, opening.step());
+    let found = |count: usize| {
+        let of = |values: &[u64]| -> Vec<u64> {
+            values.iter().skip(count).step_by(COUNTS).copied().collect()
+        };
+        let flips = flips(&of(&drawn), summands[count])?;
+        let masked = of(&masked);
+        let signs = flips.iter().zip(masked).map(|(t, m)| *t != (m == 1));
+        let right = |(item, sign): (usize, bool)| sign == (x[item * COUNTS + count] >= 0);
+        Some(signs.enumerate().filter(|s| right(*s)).count())
+    };
+    (0..COUNTS).filter_map(found).sum()
+}
+
+#[test]
+fn the_assistant_learns_no_sign_that_is_only_counted() {
+    for opening in OPENINGS {
+        assert_eq!(signs_found(opening), 0, "{opening:?}");
+    }
+    assert_eq!(signs_found(Opening::Mutant), ITEMS * COUNTS);
+}
