@@ -22,7 +22,7 @@ test-rust:
 test-python: $(VENV)/.test
 	$(BIN)/python -m pytest
 
-test-long: ## the same claims about signs and truncations on ten times as many values (minutes)
+test-long: ## signs and truncations of ten times as many values, views with every owner of the secrets (minutes)
 	cargo test --release --workspace --exclude tacit-py --test protocols -- --ignored --skip tampering
 
 lint: $(VENV)/.lint ## check formatting and lints, warnings denied

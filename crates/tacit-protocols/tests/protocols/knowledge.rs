@@ -10,12 +10,17 @@ use crate::common::TIMEOUT;
 const OPEN: &str = "key opening";
 const KEY_CONTEXT: &str = "tacit 2026 pairwise key";
 
-/// Parties whose messages are all kept.
-pub fn recorded(parties: usize) -> (Recorder, Vec<Party>) {
+/// Parties of whose messages those are kept that `keeps` says, by sender and step.
+pub fn recorded(
+    parties: usize,
+    keeps: impl Fn(usize, &str) -> bool + Send + 'static,
+) -> (Recorder, Vec<Party>) {
     let recorder = Recorder::new();
     let tap = recorder.clone();
     let mesh = mesh_with(parties, TIMEOUT, move |envelope| {
-        tap.record(&envelope);
+        if keeps(envelope.from, envelope.step) {
+            tap.record(&envelope);
+        }
         Fate::Deliver
     });
     (recorder, mesh)

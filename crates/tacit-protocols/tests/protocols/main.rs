@@ -10,3 +10,4 @@ mod knowledge;
 mod math;
 mod mixed;
 mod shamir;
+mod views;

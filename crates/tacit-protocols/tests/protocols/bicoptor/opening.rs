@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use crate::common::{Subject, noise, run_on, ubl_over};
 use crate::knowledge::{generator, recorded, sent};
+use crate::views::raw_opening;
 use tacit_algebra::{MatMul, vec};
 use tacit_net::testing::Recorder;
 use tacit_protocols::Error;
@@ -33,18 +34,7 @@ impl Opening {
     fn open(self, machine: &mut Ubl<u64>, x: &Share<u64>) -> Result<(), Error> {
         match self {
             Opening::Machine(to) => machine.reveal(x, to).map(drop),
-            Opening::Mutant => {
-                let summand = machine.save(x);
-                let n = machine.len(x);
-                let party = machine.party();
-                if party.id() != ASSISTANT {
-                    return Ok(party.send(ASSISTANT, RAW, summand)?);
-                }
-                for holder in [0, 1] {
-                    party.recv(holder, RAW, 8 * n)?;
-                }
-                Ok(())
-            }
+            Opening::Mutant => raw_opening(machine, x, RAW),
         }
     }
 
@@ -64,7 +54,7 @@ const OPENINGS: [Opening; 2] = [
 
 /// Keeps all messages of a program between the three parties.
 fn record(program: impl Fn(&mut Ubl<u64>) -> Result<(), Error> + Sync) -> Recorder {
-    let (recorder, mesh) = recorded(3);
+    let (recorder, mesh) = recorded(3, |_, _| true);
     run_on(mesh, |party| {
         let subject = ubl_over::<u64>(Truncation::Gap);
         let mut machine = subject.machine(party).expect("keys are agreed");
@@ -274,4 +264,37 @@ fn the_assistant_learns_no_sign_that_is_only_counted() {
         assert_eq!(signs_found(opening), 0, "{opening:?}");
     }
     assert_eq!(signs_found(Opening::Mutant), ITEMS * COUNTS);
+}
+
+/// What the assistant does learn of a truncated result, as holders do from what they open: how it was
+/// rounded. It knows the low bits of the mask that were added to the value before it was cut off.
+#[test]
+fn the_assistant_sees_how_a_result_was_rounded() {
+    const D: u32 = 12;
+    let x: Vec<i64> = noise(4, 1000).iter().map(|v| v >> 20).collect();
+    let n = x.len();
+    let (recorder, mesh) = recorded(3, |_, _| true);
+    let told = run_on(mesh, |party| {
+        let subject = ubl_over::<u64>(Truncation::Gap);
+        let mut machine = subject.machine(party).expect("keys are agreed");
+        let mut play = || {
+            machine.prepare(&[Call::Truncate { n, trunc: D }])?;
+            let own = (machine.party().id() == 0).then_some(&x[..]);
+            let x = machine.input(0, n, own)?;
+            let y = machine.truncate(&x, D)?;
+            machine.reveal(&y, Audience::One(ASSISTANT))
+        };
+        play().expect("the program runs")
+    });
+    let masks = [0, 1].map(|holder| {
+        let mut prg = generator(&recorder, [holder, ASSISTANT], b"bicoptor pair");
+        prg.ring::<u64>(n)
+    });
+    let rounded = |(x, r): (&i64, u64)| (x + (r & ((1 << D) - 1)) as i64) >> D;
+    let rounded: Vec<i64> = x
+        .iter()
+        .zip(vec::add(&masks[0], &masks[1]))
+        .map(rounded)
+        .collect();
+    assert_eq!(told[ASSISTANT].as_ref(), Some(&rounded));
 }

@@ -1,0 +1,259 @@
+//! The functions of `math`, which open nothing but by the calls of the machine: of each, on every
+//! protocol, all messages of the online phase have the same law for two secrets, and the opening of the
+//! result tells no more than the result, to every party in turn.
+//!
+//! Bicoptor takes signs of 31 bits over 64: all that is compared here is smaller.
+
+use std::collections::BTreeMap;
+
+use super::openings::{Sharing, tells_no_more_than_the_result};
+use super::record::{Roles, Seen, observe};
+use crate::common::*;
+use crate::histograms::{LIMIT, apart};
+use tacit_algebra::mersenne::F31;
+use tacit_protocols::Error;
+use tacit_protocols::falcon::Truncation;
+use tacit_protocols::machine::{Audience, Call, Machine};
+use tacit_protocols::math::*;
+use tacit_protocols::mixed::{Between, Mixed, Number, lowered};
+use tacit_protocols::shamir::{Comparison, Opening};
+
+/// Samples of a run.
+const FEW: usize = 96;
+/// Fraction bits.
+const FRACTION: u32 = 10;
+
+const SPAN: Span = Span { low: -2, high: 4 };
+
+#[derive(Clone, Copy, Debug)]
+enum Computed {
+    Named(Kind),
+    /// From numbers of 16 bits to numbers of 16 bits, and these made wide again.
+    Between,
+    Logarithm,
+    Division,
+    BatchNorm,
+    LessThan,
+}
+
+const ALL: [Computed; 12] = [
+    Computed::Named(Kind::Sigmoid),
+    Computed::Named(Kind::Tanh),
+    Computed::Named(Kind::Erf),
+    Computed::Named(Kind::Exp { high: 0 }),
+    Computed::Named(Kind::Reciprocal { span: SPAN }),
+    Computed::Named(Kind::InverseSqrt { span: SPAN }),
+    Computed::Named(Kind::Power { span: SPAN }),
+    Computed::Between,
+    Computed::Logarithm,
+    Computed::Division,
+    Computed::BatchNorm,
+    Computed::LessThan,
+];
+
+/// Every sample is an item and a channel of its own.
+const CHANNELS: Channels = Channels {
+    batch: 1,
+    channels: FEW,
+    plane: 1,
+};
+
+impl Computed {
+    /// Two sets of secrets, a number for each row of samples.
+    fn secrets(self) -> [Vec<f64>; 2] {
+        match self {
+            Computed::Named(Kind::Exp { .. }) => [vec![-0.5], vec![-3.0]],
+            Computed::Named(Kind::Sigmoid | Kind::Tanh | Kind::Erf) | Computed::Between => {
+                [vec![0.75], vec![-2.5]]
+            }
+            Computed::Named(_) | Computed::Logarithm => [vec![1.25], vec![7.5]],
+            Computed::Division | Computed::LessThan => [vec![1.0, 1.5], vec![-2.0, 3.25]],
+            Computed::BatchNorm => [
+                vec![1.0, 0.5, 1.0, 1.0, 0.0],
+                vec![-1.0, 0.75, 2.5, 0.5, 1.0],
+            ],
+        }
+    }
+
+    fn calls(self, format: Format) -> Result<Vec<Call>, Error> {
+        Ok(match self {
+            Computed::Named(kind) => vec![Call::Function {
+                n: FEW,
+                function: Elementary::new(format, kind),
+            }],
+            Computed::Between => {
+                let (from, bits) = (NARROW.bits, format.bits());
+                let wide = Mixed::resize(FEW, from, 0, bits).map(Call::Mixed);
+                let call = Call::Mixed(Mixed::Function {
+                    n: FEW,
+                    function: between(format),
+                });
+                [call].into_iter().chain(wide).collect()
+            }
+            Computed::Logarithm => Logarithm::new(format, 4)?.calls(FEW),
+            Computed::Division => division(format)?.calls(FEW),
+            Computed::BatchNorm => batch_norm(format)?.calls(CHANNELS),
+            Computed::LessThan => [compare_calls(FEW), vec![Call::Select { n: FEW }]].concat(),
+        })
+    }
+
+    /// Prepares, says so, and computes.
+    fn run<M: Machine>(
+        self,
+        m: &mut M,
+        x: &M::Share,
+        prepared: &dyn Fn(),
+    ) -> Result<M::Share, Error> {
+        let format = Format::new(m.ring_bits(), FRACTION)?;
+        let calls = lowered(&self.calls(format)?, m.cost_model())?;
+        m.prepare(&calls)?;
+        prepared();
+        let row = |m: &mut M, i: usize| m.slice(x, i * FEW..(i + 1) * FEW);
+        match self {
+            Computed::Named(kind) => m.function(&Elementary::new(format, kind), x),
+            Computed::Between => {
+                let x = m.resize(x, 0, NARROW.bits)?;
+                let y = m.function_between(&between(format), &x)?;
+                m.resize(&y, 0, format.bits())
+            }
+            Computed::Logarithm => Logarithm::new(format, 4)?.apply(m, x),
+            Computed::Division => {
+                let [x, y] = [row(m, 0), row(m, 1)];
+                division(format)?.apply(m, &x, &y)
+            }
+            Computed::BatchNorm => {
+                let statistics = Statistics {
+                    mean: row(m, 1),
+                    variance: row(m, 2),
+                    gamma: row(m, 3),
+                    beta: row(m, 4),
+                };
+                let x = row(m, 0);
+                batch_norm(format)?.apply(m, &x, CHANNELS, &statistics)
+            }
+            Computed::LessThan => {
+                let [x, y] = [row(m, 0), row(m, 1)];
+                let bit = compare(m, &x, &y)?;
+                let [zero, one] = [0, 1].map(|v| m.constant(&[v; FEW]));
+                m.select(&bit, &zero, &one)
+            }
+        }
+    }
+}
+
+const NARROW: Number = Number {
+    bits: 16,
+    fraction: FRACTION,
+};
+
+fn between(format: Format) -> Between {
+    Between {
+        function: Elementary::new(format, Kind::Sigmoid),
+        from: NARROW,
+        to: NARROW,
+    }
+}
+
+fn division(format: Format) -> Result<Division, Error> {
+    Division::new(format, SPAN, 4)
+}
+
+fn batch_norm(format: Format) -> Result<BatchNorm, Error> {
+    BatchNorm::new(format, 0.0, SPAN, 4)
+}
+
+/// How often each byte was sent at each step, by sender and receiver.
+fn bytes(seen: &Seen, parties: usize) -> BTreeMap<(usize, usize, &'static str), Vec<u64>> {
+    let mut counts = BTreeMap::new();
+    for to in 0..parties {
+        for message in seen.recorder.view(to) {
+            // What the parties make keys of, and hashes of what was sent.
+            if ["key ", "verify", "copy"]
+                .iter()
+                .any(|s| message.step.contains(s))
+            {
+                continue;
+            }
+            let of = (message.from, to, message.step);
+            let counts = counts.entry(of).or_insert_with(|| vec![0; 256]);
+            message
+                .payload
+                .iter()
+                .for_each(|b| counts[usize::from(*b)] += 1);
+        }
+    }
+    counts
+}
+
+fn functions_hide<S: Subject>(subject: &S, sharing: Sharing) {
+    let parties = subject.parties();
+    for (turn, computed) in ALL.into_iter().enumerate() {
+        for receiver in 0..parties {
+            let roles = Roles {
+                owner: (receiver + 1 + turn % (parties - 1)) % parties,
+                to: Audience::One(receiver),
+                joint: turn.is_multiple_of(2),
+                mutant: false,
+            };
+            let runs = computed.secrets().map(|secrets| {
+                let fixed = |x: &f64| (x * f64::from(1 << FRACTION)) as i64;
+                let values: Vec<i64> = secrets.iter().flat_map(|x| vec![fixed(x); FEW]).collect();
+                let seen = observe(subject, roles, &values, |m, x, prepared| {
+                    computed.run(m, x, prepared)
+                });
+                tells_no_more_than_the_result(subject, sharing, roles, &seen);
+                bytes(&seen, parties)
+            });
+            let [a, b] = &runs;
+            let sizes = |counts: &BTreeMap<_, Vec<u64>>| -> Vec<u64> {
+                counts.values().map(|c| c.iter().sum()).collect()
+            };
+            assert!(
+                a.keys().eq(b.keys()) && sizes(a) == sizes(b),
+                "other messages flow"
+            );
+            for (of, counts) in a {
+                let off = apart(counts, &b[of]);
+                assert!(
+                    off < LIMIT,
+                    "{off} in {of:?} of {computed:?}, {roles:?}, {}",
+                    subject.name()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn falcon() {
+    functions_hide(&falcon_over::<u32>(), Sharing::Replicated);
+}
+
+#[test]
+fn falcon_malicious() {
+    functions_hide(&malicious_over::<u32>(), Sharing::Replicated);
+}
+
+#[test]
+fn bicoptor() {
+    functions_hide(&ubl_over::<u64>(Truncation::Gap), Sharing::Holders);
+    functions_hide(&rss_over::<u64>(Truncation::Gap), Sharing::Replicated);
+}
+
+#[test]
+fn shamir() {
+    for (parties, comparison, opening) in [
+        (3, Comparison::Tree, Opening::King),
+        (3, Comparison::Rot, Opening::Direct),
+        (5, Comparison::Rot, Opening::King),
+        (5, Comparison::Tree, Opening::Direct),
+    ] {
+        let subject = shamir_over::<F31>(parties, comparison, opening);
+        functions_hide(&subject, Sharing::Polynomial((parties - 1) / 2));
+    }
+}
+
+#[test]
+fn sirnn() {
+    functions_hide(&sirnn_over(32), Sharing::Two);
+}

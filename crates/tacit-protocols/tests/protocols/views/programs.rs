@@ -1,0 +1,285 @@
+//! One program for every call of the machine, on rows of secrets: each row holds the same number in
+//! every sample.
+
+use tacit_protocols::Error;
+use tacit_protocols::machine::{Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand};
+use tacit_protocols::math;
+use tacit_protocols::mixed::{Mixed, lowered};
+
+/// Signs of numbers from -7 to 7, which every protocol takes over 5 bits and more.
+const KEYS: KeyBits = KeyBits {
+    dropped: 0,
+    kept: 3,
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// `add`, `sub`, `scale`, `gather`, `slice`, `concat`, `constant`.
+    Linear,
+    /// `save` and `load` of a product.
+    Saved,
+    Product,
+    ProductTruncated,
+    Public,
+    PublicTruncated,
+    MatMul,
+    Conv,
+    /// `mixed` calls over the ring: `product` and `resize`.
+    Mixed,
+    Fixed,
+    Known,
+    Truncate,
+    Drelu,
+    Select,
+    Relu,
+    Maxpool,
+    Compare,
+    Argmax,
+    MaxpoolWithDerivative,
+}
+
+pub const ALL: [Program; 19] = [
+    Program::Linear,
+    Program::Saved,
+    Program::Product,
+    Program::ProductTruncated,
+    Program::Public,
+    Program::PublicTruncated,
+    Program::MatMul,
+    Program::Conv,
+    Program::Mixed,
+    Program::Fixed,
+    Program::Known,
+    Program::Truncate,
+    Program::Drelu,
+    Program::Select,
+    Program::Relu,
+    Program::Maxpool,
+    Program::Compare,
+    Program::Argmax,
+    Program::MaxpoolWithDerivative,
+];
+
+/// A depthwise convolution: every sample has a channel and weights of its own.
+fn depthwise(n: usize) -> Conv2d {
+    Conv2d {
+        batch: 1,
+        channels: n,
+        height: 1,
+        width: 2,
+        filters: n,
+        kernel: [1, 2],
+        stride: [1, 1],
+        pad: [0; 4],
+        dilation: [1, 1],
+        groups: n,
+    }
+}
+
+impl Program {
+    /// Secrets of which the first two have the same result.
+    pub fn secrets(self) -> [&'static [i64]; 3] {
+        match self {
+            Program::Linear => [&[1, 4], &[2, 1], &[5, 0]],
+            Program::Saved | Program::Product | Program::Known | Program::Fixed => {
+                [&[2, 6], &[3, 4], &[1, 5]]
+            }
+            Program::ProductTruncated | Program::Mixed => [&[1, 4], &[2, 2], &[0, 3]],
+            Program::Public | Program::PublicTruncated | Program::Truncate => {
+                [&[1, 3], &[4, 0], &[0, 0]]
+            }
+            Program::MatMul | Program::Conv => [&[1, 2, 3, 1], &[2, 1, 1, 3], &[0, 1, 1, 1]],
+            Program::Drelu => [&[3], &[4], &[-2]],
+            Program::Select => [&[1, 5, 3], &[2, 6, 3], &[-1, 5, 3]],
+            Program::Relu => [&[-1], &[-2], &[3]],
+            Program::Maxpool | Program::MaxpoolWithDerivative => {
+                [&[5, -1, 0, 1], &[5, 2, -2, 4], &[0, 3, 1, 1]]
+            }
+            Program::Argmax => [&[1, 4, -2], &[3, 4, 0], &[4, 1, 3]],
+            Program::Compare => [&[2, 1], &[5, 2], &[1, 2]],
+        }
+    }
+
+    /// The calls for `n` samples of the owner's secrets over so many bits.
+    fn calls(self, n: usize, bits: u32, owner: usize) -> Vec<Call> {
+        let product = |map, fixed, trunc| Call::Product {
+            map,
+            fixed,
+            known_to: None,
+            trunc,
+        };
+        let elementwise = Bilinear::Elementwise(n);
+        match self {
+            Program::Linear | Program::Public => vec![],
+            Program::Saved | Program::Product => vec![product(elementwise, None, 0)],
+            Program::Known => vec![Call::Product {
+                map: elementwise,
+                fixed: None,
+                known_to: Some(owner),
+                trunc: 0,
+            }],
+            Program::ProductTruncated => vec![product(elementwise, None, 2)],
+            Program::Mixed => [
+                Mixed::Product {
+                    map: elementwise,
+                    fixed: None,
+                    known_to: None,
+                    bits: [bits; 3],
+                },
+                Mixed::Resize {
+                    n,
+                    from: bits,
+                    trunc: 2,
+                    bits,
+                },
+            ]
+            .map(Call::Mixed)
+            .to_vec(),
+            Program::PublicTruncated | Program::Truncate => vec![Call::Truncate { n, trunc: 2 }],
+            Program::MatMul => vec![product(Bilinear::MatMul(row_by_row(n)), None, 0)],
+            Program::Conv => vec![product(Bilinear::Conv2d(depthwise(n)), None, 0)],
+            Program::Fixed => vec![product(elementwise, Some(0), 0)],
+            Program::Drelu | Program::Compare => {
+                vec![Call::Drelu { n, keys: KEYS }, Call::Select { n }]
+            }
+            Program::Select => vec![Call::Drelu { n, keys: KEYS }, Call::Select { n }],
+            Program::Relu => vec![Call::Relu { n, keys: KEYS }],
+            Program::Maxpool => vec![Call::Maxpool {
+                windows: n,
+                size: 4,
+                keys: KEYS,
+            }],
+            Program::Argmax => math::argmax_calls(n, 3, KEYS),
+            Program::MaxpoolWithDerivative => math::maxpool_with_derivative_calls(n, 4, KEYS),
+        }
+    }
+
+    /// Whether the result may be rounded one way or the other under Shamir sharing.
+    pub fn rounds(self) -> bool {
+        matches!(
+            self,
+            Program::ProductTruncated
+                | Program::Mixed
+                | Program::PublicTruncated
+                | Program::Truncate
+        )
+    }
+
+    /// Prepares, says so, and computes the result, of `n` samples or of rows of as many.
+    pub fn run<M: Machine>(
+        self,
+        m: &mut M,
+        x: &M::Share,
+        n: usize,
+        owner: usize,
+        prepared: &dyn Fn(),
+    ) -> Result<M::Share, Error> {
+        let calls = |m: &M| lowered(&self.calls(n, m.ring_bits(), owner), m.cost_model());
+        let row = |m: &mut M, i: usize| m.slice(x, i * n..(i + 1) * n);
+        if self == Program::Fixed {
+            let [a, b] = [row(m, 0), row(m, 1)];
+            let b = m.fix(b)?;
+            let calls = calls(m)?;
+            m.prepare(&calls)?;
+            prepared();
+            return m.mul(&a, &Operand::Secret(b), 0);
+        }
+        let calls = calls(m)?;
+        m.prepare(&calls)?;
+        prepared();
+        let sign = |m: &mut M, bit: &M::Bits| {
+            let [zero, one] = [0, 1].map(|v| m.constant(&vec![v; n]));
+            m.select(bit, &zero, &one)
+        };
+        match self {
+            Program::Linear => linear(m, x, n),
+            Program::Saved => {
+                let [a, b] = [row(m, 0), row(m, 1)];
+                let z = m.mul(&a, &Operand::Secret(b), 0)?;
+                let bytes = m.save(&z);
+                m.load(n, &bytes)
+            }
+            Program::Product | Program::ProductTruncated => {
+                let [a, b] = [row(m, 0), row(m, 1)];
+                let trunc = if self == Program::Product { 0 } else { 2 };
+                m.mul(&a, &Operand::Secret(b), trunc)
+            }
+            Program::Known => {
+                let [a, b] = [row(m, 0), row(m, 1)];
+                let b = m.known(b, owner);
+                m.mul(&a, &Operand::Secret(b), 0)
+            }
+            Program::Mixed => {
+                let [a, b] = [row(m, 0), row(m, 1)];
+                let (map, bits) = (Bilinear::Elementwise(n), m.ring_bits());
+                let z = m.product(&a, &Operand::Secret(b), None, &map, bits)?;
+                m.resize(&z, 2, bits)
+            }
+            Program::Public | Program::PublicTruncated | Program::Truncate => {
+                let [a, b] = [row(m, 0), row(m, 1)];
+                let sum = m.add(&a, &b);
+                match self {
+                    Program::Public => m.mul(&sum, &Operand::Public(vec![3; n]), 0),
+                    Program::PublicTruncated => m.mul(&sum, &Operand::Public(vec![1; n]), 2),
+                    _ => m.truncate(&sum, 2),
+                }
+            }
+            Program::MatMul => {
+                let index: Vec<u32> = (0..2 * n).map(|i| (i % 2 * n + i / 2) as u32).collect();
+                let a = m.gather(x, &index);
+                let w = m.gather(x, &[2 * n as u32, 3 * n as u32]);
+                m.matmul(&a, &Operand::Secret(w), None, row_by_row(n), 0)
+            }
+            Program::Conv => {
+                let index = |first: usize| -> Vec<u32> {
+                    let at = |i: usize| ((first + i % 2) * n + i / 2) as u32;
+                    (0..2 * n).map(at).collect()
+                };
+                let [a, w] = [0, 2].map(|first| m.gather(x, &index(first)));
+                m.conv2d(&a, &Operand::Secret(w), None, &depthwise(n), 0)
+            }
+            Program::Drelu => {
+                let bit = m.drelu(x, KEYS)?;
+                sign(m, &bit)
+            }
+            Program::Compare => {
+                let [a, b] = [row(m, 0), row(m, 1)];
+                let difference = m.sub(&a, &b);
+                let bit = m.drelu(&difference, KEYS)?;
+                sign(m, &bit)
+            }
+            Program::Select => {
+                let [a, b, c] = [row(m, 0), row(m, 1), row(m, 2)];
+                let bit = m.drelu(&a, KEYS)?;
+                m.select(&bit, &b, &c)
+            }
+            Program::Relu => m.relu(x, KEYS),
+            Program::Maxpool => m.maxpool(x, n, 4, KEYS),
+            Program::Argmax => {
+                let [largest, place] = math::argmax(m, x, n, 3, KEYS)?;
+                Ok(m.concat(&[&largest, &place]))
+            }
+            Program::MaxpoolWithDerivative => {
+                let [largest, places] = math::maxpool_with_derivative(m, x, n, 4, KEYS)?;
+                Ok(m.concat(&[&largest, &places]))
+            }
+            Program::Fixed => unreachable!("it fixes its weights before it prepares"),
+        }
+    }
+}
+
+/// A row of two numbers for each sample, by one column of weights.
+fn row_by_row(n: usize) -> MatMul {
+    MatMul { m: n, k: 2, n: 1 }
+}
+
+/// `3 a + b - 2`.
+fn linear<M: Machine>(m: &mut M, x: &M::Share, n: usize) -> Result<M::Share, Error> {
+    let [a, b] = [0, 1].map(|i| m.slice(x, i * n..(i + 1) * n));
+    let [three, two] = [m.scale(&a, 3), m.constant(&vec![2; n])];
+    let sum = m.add(&three, &b);
+    let sum = m.sub(&sum, &two);
+    let both = m.concat(&[&a, &sum]);
+    let index: Vec<u32> = (n as u32..2 * n as u32).collect();
+    Ok(m.gather(&both, &index))
+}

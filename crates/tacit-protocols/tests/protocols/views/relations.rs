@@ -1,0 +1,153 @@
+//! Relations among what a party knows: polynomials of low degree that are 0 in every sample of a run.
+//!
+//! A party that can compute one bit of a secret from its view has such a relation, which does not hold
+//! when the secret is another. So the relations of runs with different secrets are counted, alone and
+//! together: two views of one law have the same, up to chance. Words are taken by their lowest bit,
+//! with which sums and products of words become those of bits, so that relations are over two
+//! elements; elements of a field are taken as they are.
+
+use super::record::Row;
+
+/// Monomials that are looked at, at the most.
+const MOST: usize = 1200;
+/// The greatest degree.
+const DEGREE: usize = 3;
+/// Samples beyond the monomials: a relation that holds among these by chance is one of `2^-64`.
+const MORE: usize = 64;
+
+/// Products of up to so many rows, the constant first.
+fn monomials(rows: usize, samples: usize, modulus: u8) -> Vec<Vec<usize>> {
+    let most = match modulus {
+        2 => MOST,
+        _ => MOST / 5,
+    };
+    let most = most.min(samples - MORE);
+    let mut all = vec![vec![]];
+    let mut last = all.clone();
+    for _ in 0..DEGREE {
+        let extended = last.iter().flat_map(|monomial: &Vec<usize>| {
+            let first = match (monomial.last(), modulus) {
+                (None, _) => 0,
+                // A bit is its own square.
+                (Some(last), 2) => last + 1,
+                (Some(last), _) => *last,
+            };
+            (first..rows).map(move |row| [&monomial[..], &[row]].concat())
+        });
+        last = extended.collect();
+        if all.len() > 1 && all.len() + last.len() > most {
+            break;
+        }
+        all.append(&mut last.clone());
+    }
+    assert!(all.len() <= samples - MORE, "{rows} rows need more samples");
+    all
+}
+
+/// Rows that are the same as an earlier one in both runs tell nothing new.
+fn distinct<'a>(a: &'a [Row], b: &'a [Row]) -> [Vec<&'a [u8]>; 2] {
+    let mut kept: [Vec<&[u8]>; 2] = Default::default();
+    for (a, b) in a.iter().zip(b) {
+        let mut both = kept[0].iter().zip(&kept[1]);
+        if !both.any(|(x, y)| *x == &a.values[..] && *y == &b.values[..]) {
+            kept[0].push(&a.values);
+            kept[1].push(&b.values);
+        }
+    }
+    kept
+}
+
+/// The span of the samples' monomials, grown sample by sample.
+struct Samples {
+    modulus: u8,
+    /// By its first place other than 0, which is 1.
+    basis: Vec<Option<Vec<u8>>>,
+    /// The same over two elements, packed.
+    packed: Vec<Option<Vec<u64>>>,
+}
+
+impl Samples {
+    fn new(monomials: usize, modulus: u8) -> Self {
+        Samples {
+            modulus,
+            basis: vec![None; monomials],
+            packed: vec![None; monomials],
+        }
+    }
+
+    /// Relations that hold in all samples.
+    fn relations(&self) -> usize {
+        let spanned = self.basis.iter().flatten().count() + self.packed.iter().flatten().count();
+        self.basis.len() - spanned
+    }
+
+    fn add(&mut self, rows: &[&[u8]], monomials: &[Vec<usize>], sample: usize) {
+        let p = u32::from(self.modulus);
+        let value = |monomial: &Vec<usize>| {
+            let factors = monomial.iter().map(|row| u32::from(rows[*row][sample]) % p);
+            factors.fold(1, |product, factor| product * factor % p) as u8
+        };
+        if self.modulus == 2 {
+            let mut words = vec![0u64; monomials.len().div_ceil(64)];
+            for (i, monomial) in monomials.iter().enumerate() {
+                words[i / 64] |= u64::from(value(monomial)) << (i % 64);
+            }
+            self.add_bits(words);
+        } else {
+            self.add_elements(monomials.iter().map(value).collect());
+        }
+    }
+
+    fn add_bits(&mut self, mut v: Vec<u64>) {
+        for word in 0..v.len() {
+            while v[word] != 0 {
+                let at = 64 * word + v[word].trailing_zeros() as usize;
+                let Some(basis) = &self.packed[at] else {
+                    self.packed[at] = Some(v);
+                    return;
+                };
+                v.iter_mut().zip(basis).for_each(|(v, b)| *v ^= b);
+            }
+        }
+    }
+
+    fn add_elements(&mut self, mut v: Vec<u8>) {
+        let p = u32::from(self.modulus);
+        for at in 0..v.len() {
+            let lead = u32::from(v[at]);
+            if lead == 0 {
+                continue;
+            }
+            let Some(basis) = &self.basis[at] else {
+                let inverse = (1..p).find(|i| i * lead % p == 1).expect("a prime");
+                v.iter_mut()
+                    .for_each(|v| *v = (u32::from(*v) * inverse % p) as u8);
+                self.basis[at] = Some(v);
+                return;
+            };
+            let less = p - lead;
+            v.iter_mut()
+                .zip(basis)
+                .for_each(|(v, b)| *v = ((u32::from(*v) + less * u32::from(*b)) % p) as u8);
+        }
+    }
+}
+
+/// Relations that hold in one of two runs only, of rows over as many elements, 2 for words and bits.
+pub fn broken(a: &[Row], b: &[Row], modulus: u8) -> usize {
+    let [a, b] = distinct(a, b);
+    let samples = a.first().map_or(0, |row: &&[u8]| row.len());
+    if samples == 0 {
+        return 0;
+    }
+    let monomials = monomials(a.len(), samples, modulus);
+    let used = monomials.len() + MORE;
+    let mut both = Samples::new(monomials.len(), modulus);
+    (0..used).for_each(|sample| both.add(&a, &monomials, sample));
+    let alone = both.relations();
+    (0..used).for_each(|sample| both.add(&b, &monomials, sample));
+    let in_a_only = alone - both.relations();
+    let mut other = Samples::new(monomials.len(), modulus);
+    (0..used).for_each(|sample| other.add(&b, &monomials, sample));
+    in_a_only + other.relations() - both.relations()
+}
