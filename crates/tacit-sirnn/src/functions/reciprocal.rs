@@ -57,7 +57,7 @@ impl Reciprocal {
             true => below(g, i),
             false => two,
         };
-        Ok(Reciprocal {
+        let reciprocal = Reciprocal {
             scale,
             bits,
             g,
@@ -67,7 +67,13 @@ impl Reciprocal {
             intercepts: (0..2 * ends)
                 .map(|i| at_two(i, exact::reciprocal_intercept, 1 << (2 * g + 1)))
                 .collect(),
-        })
+        };
+        // A slope and an intercept are looked up as one entry.
+        let (whole, entry) = (reciprocal.whole(), reciprocal.intercept_bits() + g + 4);
+        require(whole <= 64 && entry <= 64, || {
+            format!("reciprocals of {scale} fraction bits do not fit {bits} bits on the way")
+        })?;
+        Ok(reciprocal)
     }
 
     /// Whether an iteration follows the linear approximation.
@@ -107,7 +113,7 @@ impl Reciprocal {
         let e = e.reduce(self.scale + 1);
         let (interval, inside) = (e.truncate_reduce(rest), e.reduce(rest));
         let slope = interval.lookup(&self.slopes, g + 4);
-        let intercept = interval.lookup(&self.intercepts, whole - rest - 1);
+        let intercept = interval.lookup(&self.intercepts, self.intercept_bits());
         let fall = slope.multiply(inside.zero_extend(whole), whole);
         let height = intercept.shift_up(rest + 1);
         height.sub(fall).truncate_reduce(g + 3)
@@ -141,7 +147,7 @@ impl Reciprocal {
         };
         let tables = [
             (g + 4, &self.slopes[..]),
-            (whole - rest - 1, &self.intercepts[..]),
+            (self.intercept_bits(), &self.intercepts[..]),
         ];
         let found = engine.lookups(&tables, interval)?;
         let fall = engine.multiply_unsigned(&found[0], inside, whole, &POSITIVE, &Msb::Unknown)?;
@@ -152,6 +158,11 @@ impl Reciprocal {
     /// Fraction bits below those that choose an interval.
     fn rest(&self) -> u32 {
         self.scale - self.g
+    }
+
+    /// The width of the heights at 0.
+    fn intercept_bits(&self) -> u32 {
+        self.whole() - self.rest() - 1
     }
 
     /// The width of the linear approximation before it is rounded to the scale.

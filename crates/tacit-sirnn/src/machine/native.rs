@@ -77,3 +77,51 @@ impl Native {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tacit_protocols::math::Span;
+
+    use super::*;
+
+    /// Formats may be a peer's: a function is refused in them, or computed without a panic. The count
+    /// runs the function's own code, on zeros.
+    #[test]
+    fn every_format_is_computed_or_left_to_the_ring() {
+        let mut state = 1u64;
+        let mut draw = |n: u32| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            ((state >> 33) % u64::from(n)) as u32
+        };
+        let (mut made, mut all) = (0, 0);
+        for _ in 0..6_000 {
+            let span = Span {
+                low: draw(40) as i32 - 30,
+                high: 33,
+            };
+            let kinds = [
+                Kind::Sigmoid,
+                Kind::Tanh,
+                Kind::Exp { high: 0 },
+                Kind::Reciprocal { span },
+                Kind::InverseSqrt { span },
+            ];
+            let kind = kinds[draw(5) as usize];
+            // Half of them near those of real plans, the others anything.
+            let most = [24, 65][draw(2) as usize];
+            let formats = [0, 1].map(|_| Format::new(draw(most), draw(most.min(40))));
+            all += 1;
+            let native = Native::make(kind, formats);
+            let Ok(Some(native)) = native else { continue };
+            made += 1;
+            let x = Shared::new(formats[0].bits, &[0; 3]);
+            let run = || native.apply(&mut Engine::counting(), &x).map(|y| y.bits);
+            let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+            let ended = ended.unwrap_or_else(|_| panic!("{kind:?}: {formats:?}"));
+            assert_eq!(ended.ok(), Some(formats[1].bits), "{kind:?}: {formats:?}");
+        }
+        assert!(made * 20 > all, "{made} of {all}");
+    }
+}
