@@ -324,9 +324,16 @@ impl Pool {
 
     /// The elements under the window of output element `e`, without the padding.
     pub fn taps(&self, e: usize) -> usize {
-        (0..self.window())
-            .filter(|&tap| self.tap(e, tap).is_some())
-            .count()
+        let [_, ow] = self.out;
+        let row = e / ow % self.out[0];
+        self.inside(0, row, self.height) * self.inside(1, e % ow, self.width)
+    }
+
+    /// Of window `o` along axis `d`, whose input has `size` places, the taps that are not padding.
+    pub(crate) fn inside(&self, d: usize, o: usize, size: usize) -> usize {
+        let range = self.pad[d]..self.pad[d] + size;
+        let taps = (0..self.kernel[d]).map(|k| self.position(d, o, k));
+        taps.filter(|place| range.contains(place)).count()
     }
 
     /// The number by which the sum of the window of output element `e` is divided for its mean.

@@ -9,7 +9,7 @@ use tacit_protocols::Error;
 use tacit_protocols::machine::{Audience, Machine, Operand, PAD};
 
 use crate::encode::LayerWeights;
-use crate::plan::{INPUT, Layer, LayerOp, OUTPUT, Plan, Roles, WEIGHTS, numbers};
+use crate::plan::{FUNCTION_COPIES, INPUT, Layer, LayerOp, OUTPUT, Plan, Roles, WEIGHTS, numbers};
 use step::Step;
 
 /// What the executor is about to do.
@@ -185,9 +185,6 @@ pub fn execute<M: Machine>(
         .take()
         .ok_or_else(|| Error::Invalid("the plan's output is no value of it".into()))
 }
-
-/// Copies of every element that a function makes at most: one for each power of a polynomial.
-const FUNCTION_COPIES: usize = 64;
 
 /// Indices of a batch must fit in the machine's 32 bits.
 fn check_batch(plan: &Plan, batch: usize) -> Result<(), Error> {

@@ -9,6 +9,7 @@ mod functions;
 mod key_search;
 mod keys;
 mod layers;
+mod memory;
 mod mixed;
 mod mixed_calls;
 mod options;
@@ -34,6 +35,8 @@ pub use keys::{DEFAULT_KEY_BITS_LOSS, KeyBitsChoice, Keys};
 pub(crate) use layers::encode;
 use layers::layer_op;
 pub use layers::{Layer, LayerOp, Plan};
+pub(crate) use memory::FUNCTION_COPIES;
+pub use memory::gigabytes;
 use mixed::Assigned;
 pub use mixed::{PRECISIONS, Precision, Widths};
 use options::check_options;
@@ -43,7 +46,7 @@ use scales::{Limits, Scale};
 pub use truncations::Truncated;
 pub(crate) use width::widest;
 pub use width::{WIDTHS, is_field, numbers};
-pub use wire::WireError;
+pub use wire::{MAX_ITEM_BYTES, WireError};
 
 /// Whether a product is truncated after or its factors before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use super::mixed::RING;
 use super::{Keys, Layer, LayerOp, Order, Plan, WIDTHS, Widths, is_field};
-use crate::graph::{ConvGeometry, FILL, Pool, Tail, TailFunction, ValueId, len};
+use crate::graph::{ConvGeometry, FILL, Pool, Tail, TailFunction, ValueId};
 
 /// The longest plan that is read.
 const MAX_BYTES: usize = 64 << 20;
@@ -16,6 +16,8 @@ const MAX_AXES: usize = 16;
 const MAX_SIZE: usize = 1 << 24;
 /// The most elements of one value, weight or set of windows.
 const MAX_ELEMENTS: usize = 1 << 28;
+/// The most memory that one item may take at a party, unless another limit is given.
+pub const MAX_ITEM_BYTES: u64 = 16 << 30;
 
 /// Bytes that are not a valid plan.
 #[derive(Debug, thiserror::Error)]
@@ -72,8 +74,14 @@ impl Plan {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Reads a plan from another party and checks every size and index in it.
+    /// Reads a plan from another party and checks every size and index in it; one item takes at most
+    /// [`MAX_ITEM_BYTES`] of memory.
     pub fn from_bytes(bytes: &[u8]) -> Result<Plan, WireError> {
+        Plan::from_bytes_within(bytes, MAX_ITEM_BYTES)
+    }
+
+    /// The same with another limit on the memory that one item takes, [`Plan::item_bytes`].
+    pub fn from_bytes_within(bytes: &[u8], most: u64) -> Result<Plan, WireError> {
         if bytes.len() > MAX_BYTES {
             return Err(WireError(format!(
                 "it has {} bytes, at most {MAX_BYTES} are read",
@@ -82,6 +90,7 @@ impl Plan {
         }
         let plan: Plan = serde_json::from_slice(bytes).map_err(|e| WireError(e.to_string()))?;
         plan.check().map_err(WireError)?;
+        plan.check_memory(most).map_err(WireError)?;
         Ok(plan)
     }
 
@@ -132,6 +141,17 @@ impl Plan {
     /// The elements of the layer's output, given those of the values before.
     fn check_layer(&self, layer: &Layer, lens: &[usize]) -> Result<usize, String> {
         name(&layer.name)?;
+        let n = shape(&layer.shape)?;
+        // First of all, since everything else is computed from its sizes.
+        check_op(&layer.op, &inputs(layer, lens)?, n)?;
+        self.check_scales(layer)?;
+        self.check_reuse(layer, lens.len() - 1)?;
+        self.check_function(layer)?;
+        self.check_widths(layer)?;
+        Ok(n)
+    }
+
+    fn check_scales(&self, layer: &Layer) -> Check {
         let bits = [layer.input_trunc, layer.weight_bits, layer.trunc];
         ensure(bits.iter().all(|&b| b < self.ring_bits - 2), || {
             format!("it has the scales {bits:?}")
@@ -148,39 +168,21 @@ impl Plan {
         ensure(
             layer.input_trunc == 0 || self.order == Order::TruncateThenMultiply,
             || "its order differs".into(),
-        )?;
-        ensure(layer.inputs.len() <= MAX_LAYERS, || {
-            "it has too many inputs".into()
-        })?;
-        let inputs = layer
-            .inputs
-            .iter()
-            .map(|&id| lens.get(id).copied())
-            .collect::<Option<Vec<_>>>();
-        let inputs = inputs.ok_or("it reads a value that no earlier layer makes")?;
-        self.check_reuse(layer, lens.len() - 1)?;
-        let n = shape(&layer.shape)?;
-        let want = match layer.op {
-            LayerOp::Add | LayerOp::Sub | LayerOp::Mul => 2,
-            LayerOp::Concat { .. } => inputs.len().max(1),
-            _ => 1,
+        )
+    }
+
+    fn check_function(&self, layer: &Layer) -> Check {
+        let LayerOp::Function(function) = layer.op else {
+            return Ok(());
         };
-        ensure(inputs.len() == want, || {
-            format!("it has {} inputs instead of {want}", inputs.len())
-        })?;
-        if let LayerOp::Function(function) = layer.op {
-            let to = layer.widths.map_or(self.fraction_bits, |w| w.fraction_bits);
-            let fraction = self.number(layer.inputs[0]).fraction.max(to);
-            let possible = function.elementary(self.ring_bits, fraction);
-            possible.map_err(|e| e.to_string())?;
-            let bits = layer.argument_bits;
-            ensure((1..=64).contains(&bits), || {
-                format!("its arguments have {bits} bits")
-            })?;
-        }
-        self.check_widths(layer)?;
-        check_op(&layer.op, &inputs, n)?;
-        Ok(n)
+        let to = layer.widths.map_or(self.fraction_bits, |w| w.fraction_bits);
+        let fraction = self.number(layer.inputs[0]).fraction.max(to);
+        let possible = function.elementary(self.ring_bits, fraction);
+        possible.map_err(|e| e.to_string())?;
+        let bits = layer.argument_bits;
+        ensure((1..=64).contains(&bits), || {
+            format!("its arguments have {bits} bits")
+        })
     }
 
     /// Whether the widths are those of a plan that has them, and hold what is made in them.
@@ -246,6 +248,25 @@ impl Widths {
     }
 }
 
+/// The elements of the values that a layer reads, which are as many as its operation needs.
+fn inputs(layer: &Layer, lens: &[usize]) -> Result<Vec<usize>, String> {
+    ensure(layer.inputs.len() <= MAX_LAYERS, || {
+        "it has too many inputs".into()
+    })?;
+    let found = layer.inputs.iter().map(|&id| lens.get(id).copied());
+    let found: Option<Vec<usize>> = found.collect();
+    let found = found.ok_or("it reads a value that no earlier layer makes")?;
+    let want = match layer.op {
+        LayerOp::Add | LayerOp::Sub | LayerOp::Mul => 2,
+        LayerOp::Concat { .. } => found.len().max(1),
+        _ => 1,
+    };
+    ensure(found.len() == want, || {
+        format!("it has {} inputs instead of {want}", found.len())
+    })?;
+    Ok(found)
+}
+
 fn check_op(op: &LayerOp, inputs: &[usize], n: usize) -> Check {
     let fits = |input: usize, output: usize| {
         ensure(inputs[0] == input && n == output, || {
@@ -270,8 +291,10 @@ fn check_op(op: &LayerOp, inputs: &[usize], n: usize) -> Check {
             scale,
             shift,
         } => {
-            product(&[inner])?;
-            product(&[channels])?;
+            let line = product(&[inner, channels])?;
+            ensure(n.is_multiple_of(line), || {
+                format!("its {channels} channels of {inner} elements do not divide {n}")
+            })?;
             ensure(scale || shift, || "it neither scales nor shifts".into())?;
             fits(n, n)
         }
@@ -349,9 +372,11 @@ fn check_pool(pool: &Pool) -> Check {
         pool.kernel[0],
         pool.kernel[1],
     ])?;
-    let empty =
-        (0..len(&pool.out)).any(|e| (0..pool.window()).all(|tap| pool.tap(e, tap).is_none()));
-    ensure(!empty, || "one of its windows is empty".into())
+    let sizes = [pool.height, pool.width];
+    let empty = |d: usize| (0..pool.out[d]).any(|o| pool.inside(d, o, sizes[d]) == 0);
+    ensure(!empty(0) && !empty(1), || {
+        "one of its windows is empty".into()
+    })
 }
 
 fn check_tail(tail: &[Tail], revealed: usize, output: usize) -> Check {

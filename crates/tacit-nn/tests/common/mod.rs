@@ -236,3 +236,76 @@ pub fn two_layers() -> Graph {
         .unwrap_or_else(|e| panic!("{e}"))
         .optimise()
 }
+
+/// A small network with one of most things.
+pub fn network() -> ModelProto {
+    let pool = vec![list("kernel_shape", &[2, 2]), list("strides", &[2, 2])];
+    let nodes = vec![
+        node(
+            "Conv",
+            &["x", "w", "b"],
+            "c",
+            vec![list("pads", &[1, 1, 1, 1])],
+        ),
+        node("Relu", &["c"], "r", vec![]),
+        node("MaxPool", &["r"], "m", pool.clone()),
+        node("AveragePool", &["m"], "a", pool),
+        node("Reshape", &["a", "flat"], "f", vec![]),
+        node("Gemm", &["f", "g"], "l", vec![]),
+        node("Clip", &["l", "low", "high"], "k", vec![]),
+        node("Softmax", &["k"], "y", vec![]),
+    ];
+    let weights: Vec<f32> = (0..18).map(|i| (i as f32 - 9.0) / 10.0).collect();
+    let tensors = vec![
+        tensor("w", &[2, 1, 3, 3], &weights),
+        tensor("b", &[2], &[0.1, -0.1]),
+        ints("flat", &[2], &[0, -1]),
+        tensor("g", &[2, 3], &weights[..6]),
+        tensor("low", &[], &[-1.0]),
+        tensor("high", &[], &[1.0]),
+    ];
+    model(&[1, 4, 4], nodes, tensors)
+}
+
+/// A small network with one of each kind of recurrent node, and functions inside.
+pub fn recurrent_network() -> ModelProto {
+    let numbers = |n: usize| {
+        (0..n)
+            .map(|i| i as f32 / n as f32 - 0.5)
+            .collect::<Vec<_>>()
+    };
+    let of = |op: &str, gates: i64, x: &str, out: &str| {
+        let (w, r) = (format!("w{gates}"), format!("r{gates}"));
+        let tensors = [(&w, gates), (&r, gates)]
+            .map(|(name, gates)| tensor(name, &[1, 2 * gates, 2], &numbers(4 * gates as usize)));
+        (
+            node(op, &[x, &w, &r], out, vec![int("hidden_size", 2)]),
+            tensors,
+        )
+    };
+    let (gru, a) = of("GRU", 3, "t", "g");
+    let (lstm, b) = of("LSTM", 4, "gs", "l");
+    let (rnn, c) = of("RNN", 1, "ls", "n");
+    let turn =
+        |from: &str, to: &str| node("Transpose", &[from], to, vec![list("perm", &[1, 0, 2])]);
+    let squeeze = |from: &str, to: &str| node("Squeeze", &[from, "one"], to, vec![]);
+    let nodes = vec![
+        turn("x", "t"),
+        gru,
+        squeeze("g", "gs"),
+        lstm,
+        squeeze("l", "ls"),
+        rnn,
+        squeeze("n", "ns"),
+        turn("ns", "f"),
+        node("LayerNormalization", &["f", "scale"], "m", vec![]),
+        node("Softmax", &["m"], "p", vec![]),
+        node("Mul", &["p", "f"], "y", vec![]),
+    ];
+    let more = vec![ints("one", &[1], &[1]), tensor("scale", &[2], &[1.0, 2.0])];
+    model(
+        &[3, 2],
+        nodes,
+        [a.to_vec(), b.to_vec(), c.to_vec(), more].concat(),
+    )
+}

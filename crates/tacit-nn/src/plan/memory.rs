@@ -1,0 +1,71 @@
+//! How much memory a plan asks for, before any is taken.
+
+use super::{Layer, LayerOp, Plan};
+
+/// Bytes of an element that a layer touches: a share of two words, its index, and copies of them.
+const ELEMENT_BYTES: u64 = 64;
+/// Copies of every element that a function makes at most: one for each power of a polynomial.
+pub(crate) const FUNCTION_COPIES: usize = 64;
+
+impl Layer {
+    /// Elements of one item that the layer touches, its own weights among them; saturating, since
+    /// the plan may be a peer's.
+    fn elements(&self, inputs: usize) -> u64 {
+        let (factors, terms) = self.shared_lens();
+        let n = self.out_len();
+        let within = match &self.op {
+            LayerOp::Conv { geometry: g, .. } => {
+                let places = g.out().iter().product::<usize>();
+                places.saturating_mul(g.channels * g.kernel[0] * g.kernel[1])
+            }
+            LayerOp::MaxPool(pool) | LayerOp::AveragePool(pool) | LayerOp::SumPool(pool) => {
+                pool.window().saturating_mul(n)
+            }
+            LayerOp::Function(_) => FUNCTION_COPIES.saturating_mul(n),
+            _ => 2 * n,
+        };
+        let all = [factors, terms, inputs, n, within];
+        all.iter()
+            .fold(0, |sum: u64, &part| sum.saturating_add(part as u64))
+    }
+}
+
+impl Plan {
+    /// About how many bytes predicting one item takes at a party, as if no value were ever freed,
+    /// without the correlated randomness, which is its protocol's.
+    pub fn item_bytes(&self) -> u64 {
+        let all = self.bytes_by_layer();
+        all.last().copied().unwrap_or(0)
+    }
+
+    /// The same up to each layer.
+    fn bytes_by_layer(&self) -> Vec<u64> {
+        let mut elements = self.input_len() as u64;
+        let up_to = |layer: &Layer| {
+            let inputs = layer.inputs.iter().map(|&id| self.value_len(id)).sum();
+            elements = elements.saturating_add(layer.elements(inputs));
+            elements.saturating_mul(ELEMENT_BYTES)
+        };
+        self.layers.iter().map(up_to).collect()
+    }
+
+    /// Refuses a plan of which one item takes more than `most` bytes, and names the layer with which
+    /// it does.
+    pub(super) fn check_memory(&self, most: u64) -> Result<(), String> {
+        let all = self.bytes_by_layer();
+        match all.iter().position(|&bytes| bytes > most) {
+            None => Ok(()),
+            Some(i) => Err(format!(
+                "layer '{}': with it one item takes {}, and at most {} are allowed",
+                self.layers[i].name,
+                gigabytes(all[i]),
+                gigabytes(most)
+            )),
+        }
+    }
+}
+
+/// `438.00 GB`.
+pub fn gigabytes(bytes: u64) -> String {
+    format!("{:.2} GB", bytes as f64 / 1e9)
+}
