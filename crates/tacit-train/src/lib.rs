@@ -32,7 +32,7 @@ mod step;
 
 pub use error::Error;
 pub use export::{from_graph, to_onnx};
-pub use fixed::Fixed;
+pub use fixed::{Beyond, Fixed};
 pub use loss::{Loss, Scores};
 pub use network::{Layer, Network, Parameter, Role};
 pub use order::{Order, uniform};

@@ -61,6 +61,8 @@ pub(crate) struct Rate {
 
 /// Bits of the factor: with as many, a rate is wrong by 0.1 % at most.
 const RATE_BITS: i32 = 10;
+/// Learning rates are below this.
+const LARGEST_RATE: f64 = 16.0;
 
 impl Sgd {
     /// Refuses what cannot be.
@@ -72,7 +74,7 @@ impl Sgd {
                 format!("{value} is not between 0 and {most}"),
             )),
         };
-        unit("learning_rate", self.learning_rate, 16.0)?;
+        unit("learning_rate", self.learning_rate, LARGEST_RATE)?;
         unit("momentum", self.momentum, 1.0)?;
         unit("weight_decay", self.weight_decay, 1.0)?;
         match self.schedule {
@@ -81,6 +83,45 @@ impl Sgd {
             Schedule::Cosine { epochs: 0 } => Err(Error::setting("schedule", "over 0 epochs")),
             Schedule::Cosine { .. } | Schedule::Constant => Ok(()),
         }
+    }
+
+    /// Refuses rates and decays that leave the ring, or become 0 in it, in a training of so many epochs
+    /// with mini-batches of so many items.
+    pub fn check_fixed(&self, fixed: Fixed, epochs: usize, batch: usize) -> Result<(), Error> {
+        // Rates grow or fall from epoch to epoch, so these two are the largest and the smallest.
+        for epoch in [0, epochs.saturating_sub(1)] {
+            let rate = self.rate(epoch);
+            let is = || format!("it is {rate:e} in epoch {} of {epochs}", epoch + 1);
+            if !(0.0..LARGEST_RATE).contains(&rate) {
+                let why = format!("{}; it must be below {LARGEST_RATE}", is());
+                return Err(Error::setting("learning_rate", why));
+            }
+            let falls = matches!(self.schedule, Schedule::Cosine { .. }) && epoch > 0;
+            if rate > 0.0 && !falls && self.step_rate(fixed, epoch, batch).factor == 0 {
+                let why = format!(
+                    "{}, which over a batch of {batch} becomes 0 in {} bits: raise it, or take smaller batches",
+                    is(),
+                    fixed.bits
+                );
+                return Err(Error::setting("learning_rate", why));
+            }
+        }
+        let decay = self.weight_decay * batch as f64;
+        if decay >= fixed.limit() {
+            let why = format!(
+                "{} times a batch of {batch} is not below {}",
+                self.weight_decay,
+                fixed.limit()
+            );
+            return Err(Error::setting("weight_decay", why));
+        }
+        for (what, value) in [("momentum", self.momentum), ("weight_decay", decay)] {
+            if value > 0.0 && fixed.encode(value) == 0 {
+                let why = format!("{value:e} becomes 0 with {} fraction bits", fixed.fraction);
+                return Err(Error::setting(what, why));
+            }
+        }
+        Ok(())
     }
 
     /// The learning rate of an epoch, from 0.
@@ -100,7 +141,9 @@ impl Sgd {
     pub(crate) fn step_rate(&self, fixed: Fixed, epoch: usize, batch: usize) -> Rate {
         let rate = self.rate(epoch) / batch as f64;
         let most = (fixed.bits - 4 - fixed.fraction) as i32;
-        let trunc = (RATE_BITS - rate.log2().ceil() as i32).clamp(0, most);
+        let trunc = RATE_BITS
+            .saturating_sub(rate.log2().ceil() as i32)
+            .clamp(0, most);
         Rate {
             factor: (rate * f64::from(trunc).exp2()).round() as i64,
             trunc: trunc as u32,
@@ -180,9 +223,54 @@ mod tests {
     }
 
     #[test]
+    fn rates_that_leave_the_ring_or_become_0_are_refused() {
+        let fixed = Fixed::new(64, 20).expect("valid");
+        let refused = |json: &str, epochs, batch| {
+            let sgd: Sgd = serde_json::from_str(json).expect("reads");
+            sgd.check().expect("one by one they are fine");
+            let checked = sgd.check_fixed(fixed, epochs, batch);
+            checked.err().map(|e| e.to_string()).unwrap_or_default()
+        };
+        for (json, epochs, batch, why) in [
+            (r#"{"learning_rate": 1e-11}"#, 1, 128, "becomes 0"),
+            (
+                r#"{"learning_rate": 8, "schedule": {"type": "step", "every": 1, "factor": 4}}"#,
+                2,
+                1,
+                "epoch 2 of 2",
+            ),
+            (
+                r#"{"schedule": {"type": "step", "every": 1, "factor": 0.001}}"#,
+                9,
+                1,
+                "epoch 9 of 9",
+            ),
+            (
+                r#"{"weight_decay": 0.5}"#,
+                1,
+                2048,
+                "weight_decay: 0.5 times",
+            ),
+            (
+                r#"{"weight_decay": 1e-9}"#,
+                1,
+                1,
+                "weight_decay: 1e-9 becomes 0",
+            ),
+            (r#"{"momentum": 1e-9}"#, 1, 1, "momentum: 1e-9 becomes 0"),
+        ] {
+            assert!(refused(json, epochs, batch).contains(why), "{json}: {why}");
+        }
+        assert_eq!(refused(r#"{"weight_decay": 0.5}"#, 1, 2047), "");
+        let cosine = r#"{"schedule": {"type": "cosine", "epochs": 5}}"#;
+        assert_eq!(refused(cosine, 6, 128), "", "it ends with 0");
+    }
+
+    #[test]
     fn nonsense_is_refused() {
         for (json, why) in [
             (r#"{"learning_rate": -1}"#, "learning_rate: -1"),
+            (r#"{"learning_rate": 16}"#, "learning_rate: 16"),
             (r#"{"momentum": 1}"#, "momentum: 1"),
             (
                 r#"{"schedule": {"type": "step", "every": 0, "factor": 0.5}}"#,

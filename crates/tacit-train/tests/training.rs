@@ -125,7 +125,7 @@ fn train<M: Machine>(
     let fixed = training.fixed;
     let mut share = |values: &[f32]| {
         let own = machine.party().id() == 0;
-        let values = fixed.encode_all(values);
+        let values = fixed.encode_all(values).expect("fits");
         machine.input(0, values.len(), own.then_some(&values[..]))
     };
     let parameters = case
@@ -336,8 +336,9 @@ fn a_small_network_learns() {
     let mut mesh = memory::mesh(1, &LinkModel::LOCAL, Duration::from_secs(1));
     let mut machine = Clear::<u64>::new(mesh.pop().expect("one party"));
     let fixed = training.fixed;
-    let share =
-        |machine: &mut Clear<u64>, values: &[f32]| machine.constant(&fixed.encode_all(values));
+    let share = |machine: &mut Clear<u64>, values: &[f32]| {
+        machine.constant(&fixed.encode_all(values).expect("fits"))
+    };
     let start = network.initial(&mut draw);
     let parameters: Vec<_> = start.iter().map(|p| share(&mut machine, p)).collect();
     let velocity = parameters

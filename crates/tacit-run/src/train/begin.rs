@@ -96,9 +96,12 @@ impl Job<'_> {
         };
         let (mut parameters, mut velocity) = (Vec::new(), Vec::new());
         for (i, parameter) in self.training.network.parameters().iter().enumerate() {
-            let values = start
+            let own = start
                 .as_ref()
                 .map(|s| self.training.fixed.encode_all(&s[i]));
+            let values = own.transpose().map_err(|beyond| {
+                Error::setting("starting weights", format!("parameter {i} holds {beyond}"))
+            })?;
             let share = machine.input(self.receiver, parameter.len, values.as_deref())?;
             parameters.push(share);
             velocity.push(machine.constant(&vec![0; parameter.len]));

@@ -44,6 +44,10 @@ impl<S: Clone> Items<S> {
                     let values = &of(&set)[first * width..][..count * width];
                     fixed.encode_all(values)
                 });
+                let own = own.transpose().map_err(|beyond| {
+                    let at = first + beyond.index / width;
+                    Error::setting("data", format!("item {at} holds {beyond}"))
+                })?;
                 items.starts.push(items.len);
                 let piece = machine.input(part.owner, count * width, own.as_deref())?;
                 items.pieces.push(piece);

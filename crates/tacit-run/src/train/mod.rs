@@ -5,6 +5,7 @@ mod checkpoint;
 mod config;
 mod cost;
 mod items;
+mod material;
 mod options;
 mod party;
 mod portions;
@@ -72,7 +73,7 @@ pub fn train_local(
     observe: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Trained, Error> {
     let (terms, fixed) = options.terms(settings)?;
-    material.check(terms.instance.parties)?;
+    material.check(terms.instance.parties, options.loss, fixed)?;
     let mesh = memory::mesh(
         terms.instance.parties,
         &terms.instance.link,
@@ -102,51 +103,6 @@ impl ModelTable {
     }
 }
 
-impl Material<'_> {
-    /// Refuses data that does not fit the network.
-    fn check(&self, parties: usize) -> Result<(), Error> {
-        let (inputs, outputs) = (self.network.inputs(), self.network.outputs());
-        for (what, sets) in [("training data", self.train), ("test data", self.test)] {
-            for set in sets {
-                let items = set.x.len() / inputs;
-                if set.owner >= parties {
-                    let why = format!("party {} owns some, there are {parties}", set.owner);
-                    return Err(Error::setting(what, why));
-                }
-                if items == 0 || set.x.len() != items * inputs {
-                    let why = format!(
-                        "{} numbers are no whole items of {inputs}, the network's inputs",
-                        set.x.len()
-                    );
-                    return Err(Error::setting(what, why));
-                }
-                if set.target.len() != items * outputs {
-                    let why = format!(
-                        "{items} items have {} targets; each needs {outputs}, the network's outputs",
-                        set.target.len()
-                    );
-                    return Err(Error::setting(what, why));
-                }
-                if !set.x.iter().chain(set.target).all(|v| v.abs() < LARGEST) {
-                    let why = format!("a number is not finite or not below {LARGEST}");
-                    return Err(Error::setting(what, why));
-                }
-            }
-        }
-        let lens = self.network.parameters().into_iter().map(|p| p.len);
-        match self.start {
-            Some(start) if !lens.eq(start.iter().map(Vec::len)) => Err(Error::setting(
-                "starting weights",
-                "they are not those of the network",
-            )),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Inputs and targets are below this.
-const LARGEST: f32 = 1024.0;
-
 impl TrainOptions {
     /// The parameters that a training with these options starts from if none are given: the same for
     /// everybody who knows the seed.
@@ -160,6 +116,7 @@ impl TrainOptions {
         terms.instance.compare_bits = self.sign_bits(terms.instance.width)?;
         self.sgd.check()?;
         let fixed = self.fixed(terms.instance.width)?;
+        self.sgd.check_fixed(fixed, self.epochs, self.batch)?;
         Ok((terms, fixed))
     }
 

@@ -22,7 +22,7 @@ pub fn train_party(
     };
     let settings = config.settings()?;
     let (terms, fixed) = config.training.terms(&settings)?;
-    material.check(terms.instance.parties)?;
+    material.check(terms.instance.parties, config.training.loss, fixed)?;
     let party = member.connect(&config.parties, &settings, on_notice)?;
     train(party, &terms, &config.training, fixed, material, observe)
 }

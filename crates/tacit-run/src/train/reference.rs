@@ -26,13 +26,14 @@ pub fn train_reference(
     every: Option<usize>,
     observe: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<(Vec<Moment>, Vec<Vec<f32>>), Error> {
-    material.check(usize::MAX)?;
+    let fixed = options.fixed(64)?;
+    material.check(usize::MAX, options.loss, fixed)?;
     let network = material.network;
     let (train, test) = (
         Joined::new(network, material.train),
         Joined::new(network, material.test),
     );
-    let training = options.training(network, options.fixed(64)?);
+    let training = options.training(network, fixed);
     let start = material
         .start
         .map_or_else(|| options.initial(network), <[_]>::to_vec);

@@ -273,8 +273,98 @@ fn what_cannot_be_trained_is_refused_with_a_reason() {
     };
     assert!(refused(&[0.0; 15], &[0.0; 3], 0).contains("no whole items of 16"));
     assert!(refused(&[0.0; 16], &[0.0; 4], 0).contains("each needs 3"));
-    assert!(refused(&[f32::NAN; 16], &[0.0; 3], 0).contains("not finite"));
     assert!(refused(&[0.0; 16], &[0.0; 3], 7).contains("party 7"));
+}
+
+/// What is beyond the ring is refused with its place, at every protocol's width, and never taken for 0
+/// or another number.
+#[test]
+fn values_that_the_ring_does_not_hold_are_named() {
+    let network = network();
+    let (x, target) = images(2, 1);
+    let start = network.initial(uniform(1));
+    let tried = |x: &[f32], target: &[f32], start: &[Vec<f32>], json: &str| {
+        let train = [Dataset {
+            owner: 2,
+            x,
+            target,
+        }];
+        let material = Material {
+            network: &network,
+            train: &train,
+            test: &train,
+            start: Some(start),
+        };
+        let local = settings(r#"{"protocol": "clear", "parties": 3}"#);
+        let ended = train_local(&options(json), &local, material, &mut |_| true);
+        ended.map(drop).map_err(|e| e.to_string())
+    };
+    let names = |ended: Result<(), String>, words: &[&str]| {
+        let error = ended.expect_err("refused");
+        assert!(
+            words.iter().all(|w| error.contains(w)),
+            "{words:?}: {error}"
+        );
+    };
+    let (plain, squares) = ("{}", r#"{"loss": "mean-squared-error"}"#);
+    for (bits, limit) in [(20, 1024.0f32), (26, 32.0)] {
+        let json = format!(r#"{{"loss": "mean-squared-error", "fraction_bits": {bits}}}"#);
+        for value in [
+            limit,
+            -limit,
+            1e30,
+            f32::MAX,
+            f32::INFINITY,
+            f32::NEG_INFINITY,
+            f32::NAN,
+        ] {
+            let (mut bad_x, mut bad_target, mut bad_start) =
+                (x.clone(), target.clone(), start.clone());
+            (bad_x[16 + 3], bad_target[3 + 2], bad_start[2][5]) = (value, value, value);
+            let shown = value.to_string();
+            let of = |words: [&'static str; 2]| [words[0], words[1], shown.as_str()];
+            names(
+                tried(&bad_x, &target, &start, &json),
+                &of(["training data: item 1 of party 2", "feature 3 is"]),
+            );
+            names(
+                tried(&x, &bad_target, &start, &json),
+                &of(["training data: item 1 of party 2", "target 2 is"]),
+            );
+            names(
+                tried(&x, &target, &bad_start, &json),
+                &of(["starting weights: layer 2", "element 5 of its Weight"]),
+            );
+        }
+        let below = limit.next_down();
+        let (mut good_x, mut good_target) = (x.clone(), target.clone());
+        (good_x[0], good_target[0]) = (below, -below);
+        tried(&good_x, &good_target, &start, &json).expect("below the limit");
+    }
+    for targets in [
+        [0.0, 0.0, 0.0],
+        [1.0, 1.0, 0.0],
+        [2.0, -1.0, 0.0],
+        [0.0, 3.0, 0.0],
+    ] {
+        let mut bad = target.clone();
+        bad[3..].copy_from_slice(&targets);
+        names(
+            tried(&x, &bad, &start, plain),
+            &["item 1 of party 2", "no class"],
+        );
+        tried(&x, &bad, &start, squares).expect("values");
+    }
+    for (sgd, why) in [
+        (r#"{"learning_rate": 1e-12}"#, "learning_rate: it is 1e-12"),
+        (r#"{"learning_rate": 16}"#, "learning_rate: 16"),
+        (r#"{"weight_decay": 1e-9}"#, "weight_decay"),
+    ] {
+        names(
+            tried(&x, &target, &start, &format!(r#"{{"sgd": {sgd}}}"#)),
+            &[why],
+        );
+    }
 }
 
 /// A step, and an epoch of steps on 16, 16 and 8 items; signs in 64 and in 32 bits.
