@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
+use tacit_nn::plan::MAX_ITEM_BYTES;
 
 use crate::member::{Member, PeerConfig, certificate, key, patience};
 use crate::settings::seconds;
@@ -40,6 +41,9 @@ pub struct PartyConfig {
     pub output: Option<PathBuf>,
     /// Where to write the report, as JSON.
     pub report: Option<PathBuf>,
+    /// The gigabytes of memory that the plan may ask for one item, and of correlated randomness.
+    #[serde(default = "item_memory")]
+    pub item_memory_gb: f64,
     /// The number of inputs that this party insists on; whatever the data owner brings if not
     /// given.
     pub inputs: Option<usize>,
@@ -52,6 +56,10 @@ pub struct PartyConfig {
     pub plan: CompileOptions,
     /// All parties by their numbers, this one included.
     pub parties: Vec<PeerConfig>,
+}
+
+fn item_memory() -> f64 {
+    MAX_ITEM_BYTES as f64 / 1e9
 }
 
 impl PartyConfig {
@@ -87,7 +95,13 @@ impl PartyConfig {
         let terms = Terms::new(&run, plan.width()?, plan.order, plan.public_model)?;
         run.protocol.check_key_bits(plan.key_bits()?)?;
         self.number()?;
+        let item_bytes = self.item_memory_gb * 1e9;
+        if item_bytes.is_nan() || item_bytes < 1.0 {
+            let why = format!("{} is no memory; give 16 or so", self.item_memory_gb);
+            return Err(Error::setting("item_memory_gb", why));
+        }
         Ok(Terms {
+            item_bytes: item_bytes as u64,
             fraction_bits: plan.fraction_bits,
             inputs: self.inputs,
             ..terms

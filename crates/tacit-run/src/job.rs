@@ -3,14 +3,15 @@
 
 use std::borrow::Cow;
 
-use tacit_net::{Party, Phase, agree};
+use tacit_net::{Party, Phase};
 use tacit_nn::encode::LayerWeights;
 use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
-use tacit_nn::plan::Roles;
+use tacit_nn::plan::{Roles, gigabytes};
 use tacit_nn::{Graph, Plan};
 use tacit_protocols::machine::{Call, Machine};
 use tacit_protocols::mixed::lowered;
 
+use crate::agreement::{Agreement, Insists};
 use crate::registry::{self, Program};
 use crate::terms::Terms;
 use crate::totals::{Metered, Totals, exchange};
@@ -22,6 +23,9 @@ const DEFAULT_BATCH: u64 = 128;
 pub(crate) const MATERIAL_BYTES: u64 = 3 << 29;
 /// The longest plan, as it is read.
 const MAX_PLAN_BYTES: usize = 64 << 20;
+
+/// The item of the agreement that says how many inputs there are.
+pub(crate) const INPUTS: &str = "number of inputs";
 
 /// A model with its plan for this run.
 #[derive(Clone, Copy)]
@@ -92,7 +96,11 @@ pub(crate) fn run(
 ) -> Result<(Outcome, Plan), Error> {
     party.set_phase(Phase::Setup);
     party.set_layer("agreement");
-    let (plan, inputs, batch) = settle(&mut party, terms, brings)?;
+    let Agreed {
+        plan,
+        inputs,
+        batch,
+    } = settle(Agreement::new(&mut party), terms, brings)?;
     let weights = brings
         .model
         .map(|model| plan.encode_weights(model.graph))
@@ -122,98 +130,107 @@ pub(crate) fn run(
     Ok((outcome, plan.into_owned()))
 }
 
-/// Agrees with the others on the plan, the number of inputs and the batch.
-fn settle<'a>(
-    party: &mut Party,
-    terms: &Terms,
-    brings: Contribution<'a>,
-) -> Result<(Cow<'a, Plan>, usize, usize), Error> {
-    agree(party, &terms.items())?;
-    let (plan, bytes) = announce_plan(party, terms, brings.model)?;
-    let inputs = announce_inputs(party, terms, brings.input)?;
-    let batch = match terms.batch {
-        Some(batch) => batch.get().min(inputs),
-        None => default_batch(&plan, terms, inputs)?,
-    };
-    let or = |insists: Option<usize>, actual: usize| insists.unwrap_or(actual).to_string();
-    agree(
-        party,
-        &[
-            ("plan", blake3::hash(&bytes).to_hex().to_string()),
-            (
-                "fraction bits",
-                or(
-                    terms.fraction_bits.map(|f| f as usize),
-                    plan.fraction_bits as usize,
-                ),
-            ),
-            ("number of inputs", or(terms.inputs, inputs)),
-            ("items of a batch", batch.to_string()),
-        ],
-    )?;
-    Ok((plan, inputs, batch))
+/// The public numbers of a run, the same at every party.
+pub(crate) struct Agreed<'a> {
+    pub plan: Cow<'a, Plan>,
+    pub inputs: usize,
+    pub batch: usize,
 }
 
-/// The model owner tells the others the plan, which holds no weights.
+/// Agrees with the others on the plan, the number of inputs and the batch: on those that are used.
+pub(crate) fn settle<'a>(
+    mut agreement: Agreement,
+    terms: &Terms,
+    brings: Contribution<'a>,
+) -> Result<Agreed<'a>, Error> {
+    agreement.compare(&terms.items())?;
+    let (plan, hash) = announce_plan(&mut agreement, terms, brings.model)?;
+    let material = item_material(&plan, terms)?;
+    let inputs = announce_inputs(&mut agreement, terms, brings.input)?;
+    let batch = match terms.batch {
+        Some(batch) => batch.get().min(inputs),
+        None => default_batch(material, terms, inputs),
+    };
+    let insists = [
+        Insists {
+            item: "fraction bits",
+            wish: terms.fraction_bits.map(u64::from),
+            actual: plan.fraction_bits.into(),
+        },
+        Insists {
+            item: INPUTS,
+            wish: terms.inputs.map(|n| n as u64),
+            actual: inputs as u64,
+        },
+    ];
+    let mut items = vec![("plan", hash)];
+    items.extend(insists.iter().map(Insists::agreed));
+    items.push(("items of a batch", batch.to_string()));
+    let agreed = agreement.settle(&items);
+    // One's own config is the nearer cause.
+    insists.iter().try_for_each(Insists::check)?;
+    agreed?;
+    Ok(Agreed {
+        plan,
+        inputs,
+        batch,
+    })
+}
+
+/// The model owner tells the others the plan, which holds no weights; the plan and its hash.
 fn announce_plan<'a>(
-    party: &mut Party,
+    agreement: &mut Agreement,
     terms: &Terms,
     model: Option<Planned<'a>>,
-) -> Result<(Cow<'a, Plan>, Vec<u8>), Error> {
-    const STEP: &str = "plan";
+) -> Result<(Cow<'a, Plan>, String), Error> {
     let owner = terms.roles.model_owner;
-    let (plan, bytes) = match own(party, owner, "model", model)? {
-        Some(model) => {
-            let bytes = model.plan.to_bytes();
-            tell(party, STEP, &bytes)?;
-            (Cow::Borrowed(model.plan), bytes)
-        }
+    let model = own(agreement.us(), owner, "model", model)?;
+    let told = model.map(|model| model.plan.to_bytes());
+    let bytes = agreement.announced(owner, "plan", told, MAX_PLAN_BYTES)?;
+    let refused = |why: String| Error::PeerPlan { party: owner, why };
+    let plan = match model {
+        Some(model) => Cow::Borrowed(model.plan),
         None => {
-            let bytes = party.recv_at_most(owner, STEP, MAX_PLAN_BYTES)?;
-            let refused = |why: String| Error::PeerPlan { party: owner, why };
-            let plan = Plan::from_bytes(&bytes).map_err(|e| refused(e.to_string()))?;
-            (Cow::Owned(plan), bytes)
+            let plan = Plan::from_bytes_within(&bytes, terms.item_bytes);
+            Cow::Owned(plan.map_err(|e| refused(e.to_string()))?)
         }
     };
     let (ring, order, public) = (plan.ring_bits, plan.order, plan.public_model);
     if (ring, order, public) != (terms.instance.width, terms.order, terms.public_model) {
-        let why = "its ring, order or secrecy is not the one agreed on".into();
-        return Err(Error::PeerPlan { party: owner, why });
+        return Err(refused(
+            "its ring, order or secrecy is not the one agreed on".into(),
+        ));
     }
-    Ok((plan, bytes))
+    Ok((plan, hash(&bytes)))
+}
+
+fn hash(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
 }
 
 /// The data owner tells the others how many inputs there are.
 fn announce_inputs(
-    party: &mut Party,
+    agreement: &mut Agreement,
     terms: &Terms,
     input: Option<Tensor>,
 ) -> Result<usize, Error> {
-    const STEP: &str = "number of inputs";
     let owner = terms.roles.data_owner;
-    let count = match own(party, owner, "input", input)? {
-        Some(input) => {
-            let count = input.shape.first().copied().unwrap_or(0) as u64;
-            tell(party, STEP, &count.to_le_bytes())?;
-            count
-        }
-        None => {
-            let bytes = party.recv(owner, STEP, 8)?;
-            bytes.try_into().map(u64::from_le_bytes).unwrap_or(0)
-        }
-    };
+    let input = own(agreement.us(), owner, "input", input)?;
+    let told = input.map(|input| input.items().to_le_bytes().to_vec());
+    let bytes = agreement.announced(owner, INPUTS, told, size_of::<u64>())?;
+    let count = bytes.try_into().map(u64::from_le_bytes).unwrap_or(0);
     match usize::try_from(count) {
         Ok(count) if count > 0 => Ok(count),
         _ => Err(Error::setting(
-            "number of inputs",
+            INPUTS,
             format!("there are {count}; at least 1 is needed"),
         )),
     }
 }
 
 /// What this party brings, if it is its owner.
-fn own<T>(party: &Party, owner: usize, what: &str, brings: Option<T>) -> Result<Option<T>, Error> {
-    if party.id() != owner {
+fn own<T>(us: usize, owner: usize, what: &str, brings: Option<T>) -> Result<Option<T>, Error> {
+    if us != owner {
         return Ok(None);
     }
     let why = format!("party {owner} owns it and must bring it");
@@ -228,17 +245,40 @@ fn tell(party: &mut Party, step: &'static str, bytes: &[u8]) -> Result<(), tacit
     Ok(())
 }
 
-/// All inputs at once, as far as the material of all parties fits a usual memory.
-fn default_batch(plan: &Plan, terms: &Terms, inputs: usize) -> Result<usize, Error> {
+/// The bytes of correlated randomness that one item takes at a party, which may be as many as one item
+/// may take of memory; or the layer with which it takes more.
+fn item_material(plan: &Plan, terms: &Terms) -> Result<u64, Error> {
     let cost = registry::cost(&terms.instance.comparing(plan.compare_bits))?;
-    let layers = plan.calls(1, &terms.roles);
-    let calls: Vec<Call> = layers.into_iter().flat_map(|layer| layer.calls).collect();
-    let calls = lowered(&calls, &*cost)?;
-    let per_party: u64 = calls.iter().map(|call| cost.stored(call)).sum();
-    let per_item = per_party * terms.instance.parties as u64;
+    let stored = |calls: &[Call]| -> Result<u64, Error> {
+        let calls = lowered(calls, &*cost)?;
+        let each = calls.iter().map(|call| cost.stored(call));
+        Ok(each.fold(0, u64::saturating_add))
+    };
+    let (mut calls, mut sum) = (Vec::new(), 0u64);
+    for layer in plan.calls(1, &terms.roles) {
+        sum = sum.saturating_add(stored(&layer.calls)?);
+        if sum > terms.item_bytes {
+            return Err(Error::PeerPlan {
+                party: terms.roles.model_owner,
+                why: format!(
+                    "layer '{}': with it one item takes {} of correlated randomness at a party, and at most {} are allowed (item_memory_gb)",
+                    layer.layer,
+                    gigabytes(sum),
+                    gigabytes(terms.item_bytes)
+                ),
+            });
+        }
+        calls.extend(layer.calls);
+    }
+    stored(&calls)
+}
+
+/// All inputs at once, as far as the material of all parties fits a usual memory.
+fn default_batch(per_party: u64, terms: &Terms, inputs: usize) -> usize {
+    let per_item = per_party.saturating_mul(terms.instance.parties as u64);
     let most = (MATERIAL_BYTES / per_item.max(1)).clamp(1, DEFAULT_BATCH) as usize;
     // Even batches, so that the last is not much smaller than the others.
-    Ok(inputs.div_ceil(inputs.div_ceil(most)))
+    inputs.div_ceil(inputs.div_ceil(most))
 }
 
 /// The prediction itself, once everything is agreed on.

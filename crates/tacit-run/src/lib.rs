@@ -6,6 +6,7 @@
 //! program (`job.rs`) and ends with a [`Report`]. [`bench()`] measures single operations;
 //! [`Compiled::analyze_truncation`] what the kind of truncation does to a model. [`train_local`] trains.
 
+mod agreement;
 mod analyze;
 mod bench;
 mod compiled;
@@ -61,4 +62,11 @@ pub struct Tensor<'a> {
     pub values: &'a [f32],
     /// The sizes of the axes.
     pub shape: &'a [usize],
+}
+
+impl Tensor<'_> {
+    /// Items along the first axis.
+    pub(crate) fn items(&self) -> u64 {
+        self.shape.first().copied().unwrap_or(0) as u64
+    }
 }

@@ -44,12 +44,18 @@ pub fn run_local(
 /// The terms of a run of all parties on this machine.
 pub(crate) fn local_terms(planned: Planned, settings: &Settings) -> Result<Terms, Error> {
     let plan = planned.plan;
-    Terms::new(
+    let terms = Terms::new(
         settings,
         Some(plan.ring_bits),
         plan.order,
         plan.public_model,
-    )
+    )?;
+    // Nobody else's plan: it may take all the memory that there is.
+    let item_bytes = u64::MAX;
+    Ok(Terms {
+        item_bytes,
+        ..terms
+    })
 }
 
 /// Runs `program` as every party: party 0 on this thread with `observe`, the others on threads of

@@ -1,6 +1,7 @@
 //! One organisation's party, from its config file.
 
-use crate::job::{self, Contribution};
+use crate::agreement::Insists;
+use crate::job::{self, Contribution, INPUTS};
 use crate::terms::Terms;
 use crate::{Compiled, Error, Outcome, PartyConfig, Progress, Tensor, npy, score};
 
@@ -27,6 +28,14 @@ pub fn run_party(
             .as_ref()
             .map(|(values, shape)| Tensor { values, shape }),
     };
+    if let Some(x) = &brings.input {
+        let insists = Insists {
+            item: INPUTS,
+            wish: config.inputs.map(|n| n as u64),
+            actual: x.items(),
+        };
+        insists.check()?;
+    }
     let member = config.member();
     let party = member.connect(&config.parties, &config.run, on_notice)?;
     let (mut outcome, plan) = job::run(party, &terms, brings, observe)?;

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use tacit_nn::plan::{Order, Roles, is_field};
+use tacit_nn::plan::{MAX_ITEM_BYTES, Order, Roles, is_field};
 
 use crate::protocol::Instance;
 use crate::settings::{Named, Network};
@@ -21,6 +21,8 @@ pub(crate) struct Terms {
     pub fraction_bits: Option<u32>,
     /// As the data owner will bring, where this party insists.
     pub inputs: Option<usize>,
+    /// The most memory that this party spends on one item.
+    pub item_bytes: u64,
 }
 
 impl Terms {
@@ -42,6 +44,7 @@ impl Terms {
             batch: settings.batch,
             fraction_bits: None,
             inputs: None,
+            item_bytes: MAX_ITEM_BYTES,
         })
     }
 

@@ -5,11 +5,11 @@ use tacit_train::State;
 use zeroize::Zeroizing;
 
 use super::TrainOptions;
-use super::checkpoint::{Keeper, Position};
+use super::checkpoint::{Keeper, Place, Position};
 use super::program::Job;
 use super::settle::Part;
 use crate::Error;
-use crate::totals::exchange;
+use crate::agreement::Agreement;
 
 impl Job<'_> {
     /// The checkpoints, if they are wanted. Parties of different trainings have none in common.
@@ -41,7 +41,8 @@ impl Job<'_> {
         Keeper::open(options, party.id(), digest).map(Some)
     }
 
-    /// The state of the newest checkpoint that all parties have, or a new one.
+    /// The state of the newest checkpoint that all parties have, or a new one; which it is they agree
+    /// on.
     pub(super) fn begin<M: Machine>(
         &mut self,
         machine: &mut M,
@@ -51,39 +52,18 @@ impl Job<'_> {
             .map(Keeper::positions)
             .transpose()?
             .unwrap_or_default();
-        let own: Vec<(String, usize)> = found.iter().map(|p| (p.run.clone(), p.done)).collect();
-        let all = exchange(machine.party(), own)?;
+        let (position, resumed) = place(Agreement::new(machine.party()), &found)?;
         machine.party().set_layer("weights");
-        let common = found.into_iter().find(|p| {
-            all.iter()
-                .all(|other| other.contains(&(p.run.clone(), p.done)))
-        });
-        match (common, keeper) {
-            (Some(position), Some(keeper)) => {
-                let shares = keeper.load(position.done)?;
-                Ok((self.restored(machine, &shares)?, position))
-            }
-            _ if all.iter().any(|positions| !positions.is_empty()) => {
-                let why = "the parties have no checkpoint of one moment in common; give a folder that all others' fit, or empty folders to begin anew";
-                Err(Error::setting("checkpoint", why))
-            }
-            _ => {
-                let mut run = [0u8; 16];
-                let failed =
-                    |e: getrandom::Error| tacit_protocols::Error::Randomness(e.to_string());
-                getrandom::fill(&mut run).map_err(failed)?;
-                let names = exchange(machine.party(), blake3::hash(&run).to_hex().to_string())?;
-                let position = Position {
-                    run: names.into_iter().next().unwrap_or_default(),
-                    training: keeper.map(|k| k.training().into()).unwrap_or_default(),
-                    party: machine.party().id(),
-                    done: 0,
-                    epochs: Vec::new(),
-                };
-                machine.party().set_layer("weights");
-                Ok((self.fresh(machine)?, position))
-            }
-        }
+        let state = match (&resumed, keeper) {
+            (Some(resumed), Some(keeper)) => self.restored(machine, &keeper.load(resumed)?)?,
+            _ => self.fresh(machine)?,
+        };
+        let training = keeper.map(|k| k.training().into()).unwrap_or_default();
+        let place = Place {
+            training,
+            ..position.place
+        };
+        Ok((state, Position { place, ..position }))
     }
 
     /// The starting weights, shared by the model's owner.
@@ -134,6 +114,50 @@ impl Job<'_> {
             velocity: load(second)?,
         })
     }
+}
+
+/// Agrees with the others on where the training begins, of the positions that this party has: where it
+/// is from now on, and the position that it goes on from if it does.
+pub(super) fn place(
+    mut agreement: Agreement,
+    found: &[Position],
+) -> Result<(Position, Option<Position>), Error> {
+    let us = agreement.us();
+    let key = |p: &Position| (p.place.run.clone(), p.place.session.clone(), p.place.done);
+    let own: Vec<_> = found.iter().map(key).collect();
+    let all = agreement.exchanged("checkpoints", &own)?;
+    let common = found
+        .iter()
+        .find(|p| all.iter().all(|other| other.contains(&key(p))));
+    if common.is_none() && all.iter().any(|positions| !positions.is_empty()) {
+        let why = "the parties have no checkpoint of one moment in common; give a folder that all others' fit, or empty folders to begin anew";
+        return Err(Error::setting("checkpoint", why));
+    }
+    // Of all parties, so that none can choose a name that was there before.
+    let mut random = [0u8; 16];
+    let failed = |e: getrandom::Error| tacit_protocols::Error::Randomness(e.to_string());
+    getrandom::fill(&mut random).map_err(failed)?;
+    let own = blake3::hash(&random).to_hex().to_string();
+    let session = agreement.exchanged("session", &own)?.concat();
+    let session = blake3::hash(session.as_bytes()).to_hex().to_string();
+    let run = common.map_or(&session, |p| &p.place.run).clone();
+    let done = common.map_or(0, |p| p.place.done);
+    let from = common.map_or("(none)".into(), |p| p.place.session.clone());
+    agreement.settle(&[
+        ("mini-batches that are done", done.to_string()),
+        ("run of the training", run.clone()),
+        ("session that it goes on from", from),
+        ("session", session.clone()),
+    ])?;
+    let place = Place {
+        training: String::new(),
+        run,
+        session,
+        party: us,
+        done,
+    };
+    let epochs = common.map_or(Vec::new(), |p| p.epochs.clone());
+    Ok((Position { place, epochs }, common.cloned()))
 }
 
 /// Writes this party's shares.

@@ -1,8 +1,10 @@
 //! A training's state on disk: each party's shares in files of its own, encrypted with a key that it
 //! holds, written whole or not at all.
 //!
-//! A file is a line that says what it is, a nonce, and what AES-256-GCM makes of a header (JSON, its
-//! length before it) and the shares (each with its length before it). The two newest are kept: parties
+//! A file is a line that says what it is; its place: which training, run, session, party and
+//! mini-batch the state is of (JSON, its length before it); a nonce; and what AES-256-GCM makes of the
+//! epochs (JSON) and the shares, each with its length before it. The place is authenticated with them,
+//! and a file counts only under the name that its place gives it. The two newest are kept: parties
 //! that were stopped at different moments have one in common.
 
 use std::fs;
@@ -16,25 +18,37 @@ use zeroize::Zeroizing;
 use super::{CheckpointOptions, EpochReport};
 use crate::Error;
 
-const MAGIC: &[u8] = b"tacit checkpoint 1\n";
+const MAGIC: &[u8] = b"tacit checkpoint 2\n";
 const KEY_BYTES: usize = 32;
 const KEPT: usize = 2;
 
 /// One tensor's shares, decrypted.
 type Part = Zeroizing<Vec<u8>>;
 
-/// Where in which training a state is.
+/// The longest place that is read.
+const MAX_PLACE: usize = 1 << 12;
+
+/// Of which moment of which training a party's state is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Position {
-    /// Random, of the training's first run.
-    pub run: String,
+pub(super) struct Place {
     /// A digest of everything that the training depends on.
     pub training: String,
+    /// Random, of the training's first start; of all parties together.
+    pub run: String,
+    /// Random, of the start that the state was written after: shares of two sessions do not belong
+    /// together, though the mini-batch is the same.
+    pub session: String,
     /// The party.
     pub party: usize,
     /// Mini-batches that are done.
     pub done: usize,
+}
+
+/// Where a training is.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Position {
+    pub place: Place,
     /// The epochs that are done.
     pub epochs: Vec<EpochReport>,
 }
@@ -78,11 +92,12 @@ impl Keeper {
 
     /// Where the files of this training are, the newest first.
     pub fn positions(&self) -> Result<Vec<Position>, Error> {
-        let mut found = Vec::new();
-        for (_, path) in self.files()? {
-            let (position, _) = self.read(&path)?;
-            if position.training != self.training || position.party != self.party {
-                let why = "it is of another training: the network, the data's sizes, the options or the parties differ. Give a folder of its own, or remove it";
+        let mut found: Vec<Position> = Vec::new();
+        for (done, path) in self.files()? {
+            let (position, _) = self.read(done, &path)?;
+            let run = &position.place.run;
+            if found.first().is_some_and(|newest| newest.place.run != *run) {
+                let why = "it is of another run of this training than the newest file here. Restore this run's own, or give each run a folder";
                 return Err(Error::file(&path, why));
             }
             found.push(position);
@@ -91,13 +106,18 @@ impl Keeper {
     }
 
     /// The shares of a position.
-    pub fn load(&self, done: usize) -> Result<Vec<Part>, Error> {
-        Ok(self.read(&self.path(done))?.1)
+    pub fn load(&self, position: &Position) -> Result<Vec<Part>, Error> {
+        let path = self.path(position.place.done);
+        let (found, shares) = self.read(position.place.done, &path)?;
+        match found == *position {
+            true => Ok(shares),
+            false => Err(Error::file(&path, "it was exchanged while it was read")),
+        }
     }
 
     /// Writes a state, and removes all but the newest two.
     pub fn save(&self, position: &Position, shares: &[Vec<u8>]) -> Result<(), Error> {
-        let path = self.path(position.done);
+        let path = self.path(position.place.done);
         let sealed = self.seal(position, shares).ok_or_else(|| {
             Error::file(
                 &path,
@@ -135,10 +155,12 @@ impl Keeper {
     }
 
     fn seal(&self, position: &Position, shares: &[Vec<u8>]) -> Option<Vec<u8>> {
-        let header = serde_json::to_vec(position).ok()?;
+        let place = serde_json::to_vec(&position.place).ok()?;
+        let head = [MAGIC, &(place.len() as u64).to_le_bytes(), &place].concat();
+        let epochs = serde_json::to_vec(&position.epochs).ok()?;
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).ok()?;
-        let parts = || std::iter::once(&header).chain(shares);
+        let parts = || std::iter::once(&epochs).chain(shares);
         // Whole at once: what grows leaves copies behind.
         let len = parts()
             .map(|part| size_of::<u64>() + part.len())
@@ -150,36 +172,68 @@ impl Keeper {
         }
         let of = Nonce::assume_unique_for_key(nonce);
         self.key
-            .seal_in_place_append_tag(of, Aad::from(MAGIC), &mut inner)
+            .seal_in_place_append_tag(of, Aad::from(&head), &mut inner)
             .ok()?;
-        Some([MAGIC, &nonce, &inner].concat())
+        Some([&head, &nonce[..], &inner].concat())
     }
 
-    fn read(&self, path: &Path) -> Result<(Position, Vec<Part>), Error> {
+    /// What the file of a mini-batch holds, which is of this party, training and mini-batch.
+    fn read(&self, done: usize, path: &Path) -> Result<(Position, Vec<Part>), Error> {
         let bytes = fs::read(path).map_err(|e| Error::file(path, e))?;
         let other = || Error::file(path, "it is no checkpoint of this version; remove it");
         let rest = bytes.strip_prefix(MAGIC).ok_or_else(other)?;
+        let (place, rest) = part(rest)
+            .filter(|(place, _)| place.len() <= MAX_PLACE)
+            .ok_or_else(other)?;
+        let (head, _) = bytes.split_at(bytes.len() - rest.len());
+        let place: Place = serde_json::from_slice(place).map_err(|_| other())?;
+        self.expect(&place, done)
+            .map_err(|why| Error::file(path, why))?;
         let (nonce, sealed) = rest.split_first_chunk().ok_or_else(other)?;
         let mut inner = Zeroizing::new(sealed.to_vec());
         let nonce = Nonce::assume_unique_for_key(*nonce);
-        let opened = self.key.open_in_place(nonce, Aad::from(MAGIC), &mut inner);
+        let opened = self.key.open_in_place(nonce, Aad::from(head), &mut inner);
         let mut opened: &[u8] = opened.map_err(|_| {
             let why = "it was damaged or changed, or the key is another's. Restore it, or remove it to go on from an older one";
             Error::file(path, why)
         })?;
         let mut parts = Vec::new();
         while !opened.is_empty() {
-            let (len, rest) = opened.split_first_chunk().ok_or_else(other)?;
-            let len = usize::try_from(u64::from_le_bytes(*len)).map_err(|_| other())?;
-            let (part, rest) = rest.split_at_checked(len).ok_or_else(other)?;
-            parts.push(Zeroizing::new(part.to_vec()));
+            let (next, rest) = part(opened).ok_or_else(other)?;
+            parts.push(Zeroizing::new(next.to_vec()));
             opened = rest;
         }
         let shares = parts.split_off(1.min(parts.len()));
-        let header = parts.first().ok_or_else(other)?;
-        let position = serde_json::from_slice(header).map_err(|_| other())?;
-        Ok((position, shares))
+        let epochs = parts.first().ok_or_else(other)?;
+        let epochs = serde_json::from_slice(epochs).map_err(|_| other())?;
+        Ok((Position { place, epochs }, shares))
     }
+
+    /// Refuses the state of another training, party or mini-batch.
+    fn expect(&self, place: &Place, done: usize) -> Result<(), String> {
+        let (us, is) = (self.party, place.party);
+        if place.training != self.training {
+            return Err("it is of another training: the network, the data's sizes, the options or the parties differ. Give a folder of its own, or remove it".into());
+        }
+        if is != us {
+            return Err(format!(
+                "it is of party {is}, under the name of party {us}'s. Restore this party's own"
+            ));
+        }
+        if place.done != done {
+            return Err(format!(
+                "it is of mini-batch {}, under the name of mini-batch {done}. Restore it, or remove it to go on from another",
+                place.done
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A part with its length before it, and what follows.
+fn part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (len, rest) = bytes.split_first_chunk()?;
+    rest.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)
 }
 
 /// The key of a file, made if there is none.
@@ -256,10 +310,13 @@ mod tests {
 
     fn position(done: usize) -> Position {
         Position {
-            run: "r".into(),
-            training: "t".into(),
-            party: 2,
-            done,
+            place: Place {
+                training: "t".into(),
+                run: "r".into(),
+                session: "s".into(),
+                party: 2,
+                done,
+            },
             epochs: Vec::new(),
         }
     }
@@ -274,9 +331,9 @@ mod tests {
         }
         let found = folder.keeper("t").positions().expect("reads");
         assert_eq!(found, [position(200), position(10)]);
-        let loaded = keeper.load(10).expect("reads");
+        let loaded = keeper.load(&position(10)).expect("reads");
         assert!(loaded.iter().map(|part| &**part).eq(&shares(10)));
-        assert!(keeper.load(9).is_err());
+        assert!(keeper.load(&position(9)).is_err());
     }
 
     #[test]
@@ -290,7 +347,12 @@ mod tests {
         let path = keeper.path(1);
         let whole = fs::read(&path).expect("there");
         assert!(!whole.windows(secret.len()).any(|part| part == secret));
-        for (at, why) in [(0, "no checkpoint"), (25, "damaged"), (60, "damaged")] {
+        for (at, why) in [
+            (0, "no checkpoint"),
+            (30, "no checkpoint"),
+            (whole.len() - 60, "damaged"),
+            (whole.len() - 1, "damaged"),
+        ] {
             let mut changed = whole.clone();
             changed[at] ^= 1;
             fs::write(&path, &changed).expect("writes");
@@ -314,6 +376,55 @@ mod tests {
             error.to_string().contains("the key is another's"),
             "{error}"
         );
+    }
+
+    /// Every party's files under one key: only the place tells them apart.
+    #[test]
+    fn a_file_counts_only_in_its_own_place() {
+        let folder = Folder::new("places");
+        let keeper = folder.keeper("t");
+        let save = |keeper: &Keeper, position: &Position| {
+            keeper.save(position, &[vec![1; 9]]).expect("saves");
+            fs::read(keeper.path(position.place.done)).expect("there")
+        };
+        let [first, second] = [1, 2].map(|done| save(&keeper, &position(done)));
+        let elsewhere = |change: &dyn Fn(&mut Place)| {
+            let mut moved = position(2);
+            change(&mut moved.place);
+            keeper.seal(&moved, &[vec![2; 9]]).expect("is sealed")
+        };
+        let newest = keeper.path(2);
+        for (file, why) in [
+            (
+                first.clone(),
+                "of mini-batch 1, under the name of mini-batch 2",
+            ),
+            (
+                elsewhere(&|place| place.party = 1),
+                "of party 1, under the name of party 2",
+            ),
+            (
+                elsewhere(&|place| place.training = "u".into()),
+                "another training",
+            ),
+            (elsewhere(&|place| place.run = "q".into()), "another run"),
+        ] {
+            fs::write(&newest, &file).expect("writes");
+            let error = keeper.positions().expect_err("refused").to_string();
+            assert!(error.contains(why), "{error}");
+        }
+        // A place that is not its own does not open what is sealed with another.
+        let (head, sealed) = (MAGIC.len() + 8, second.len() - first.len());
+        assert_eq!(sealed, 0);
+        let end = head + serde_json::to_vec(&position(2).place).expect("JSON").len();
+        fs::write(&newest, [&second[..end], &first[end..]].concat()).expect("writes");
+        let error = keeper.positions().expect_err("refused").to_string();
+        assert!(error.contains("damaged or changed"), "{error}");
+        fs::write(&newest, &second).expect("writes");
+        let found = keeper.positions().expect("reads");
+        fs::write(&newest, elsewhere(&|place| place.session = "z".into())).expect("writes");
+        let error = keeper.load(&found[0]).expect_err("refused").to_string();
+        assert!(error.contains("exchanged while"), "{error}");
     }
 
     #[cfg(unix)]

@@ -129,3 +129,6 @@ impl TrainOptions {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -16,6 +16,7 @@ use super::portions::Portions;
 use super::report::Quality;
 use super::settle::{Part, Parts};
 use super::{EpochReport, Material, TrainOptions, TrainReport, Trained};
+use crate::agreement::Agreement;
 use crate::job::Observer;
 use crate::registry::{self, Program};
 use crate::terms::Terms;
@@ -37,10 +38,11 @@ pub(super) fn train(
     party.set_phase(Phase::Setup);
     party.set_layer("agreement");
     let training = options.training(material.network, fixed);
+    let parts = Parts::settle(Agreement::new(&mut party), terms, options, &material)?;
     let job = Job {
         options,
         training,
-        parts: Parts::settle(&mut party, terms, options, &material)?,
+        parts,
         start: material.start,
         receiver: terms.roles.model_owner,
         observe,
@@ -48,9 +50,13 @@ pub(super) fn train(
     let Outcome {
         parameters,
         totals,
+        batches,
         epochs,
     } = registry::start(&terms.instance, party, job)?;
-    let report = TrainReport::new(terms, options, &training, &totals, epochs);
+    let report = TrainReport {
+        batches,
+        ..TrainReport::new(terms, options, &training, &totals, epochs)
+    };
     Ok(Trained { parameters, report })
 }
 
@@ -71,6 +77,8 @@ pub(super) struct Outcome {
     /// At the receiver.
     parameters: Option<Vec<Vec<f32>>>,
     totals: Vec<Totals>,
+    /// Mini-batches of this run.
+    batches: usize,
     epochs: Vec<EpochReport>,
 }
 
@@ -109,21 +117,21 @@ impl Program for Job<'_> {
         let order = self.order();
         let (mut seconds, mut known) = (Vec::new(), HashMap::new());
         let mut started = Instant::now();
-        while position.done < self.options.last(&order) {
+        while position.place.done < self.options.last(&order) {
             let (epoch, number) = (
-                position.done / order.batches(),
-                position.done % order.batches(),
+                position.place.done / order.batches(),
+                position.place.done % order.batches(),
             );
             for items in order.epoch(epoch).into_iter().skip(number) {
-                if position.done == self.options.last(&order) {
+                if position.place.done == self.options.last(&order) {
                     break;
                 }
                 let demand = self.step_demand(machine, &mut known, epoch, items.len())?;
                 let items = (epoch, items.as_slice());
                 let took = self.step(machine, &mut state, &train, items, &demand, &position)?;
                 seconds.push(took);
-                position.done += 1;
-                if position.done.is_multiple_of(order.batches()) {
+                position.place.done += 1;
+                if position.place.done.is_multiple_of(order.batches()) {
                     let mut report = self.try_out(machine, &state, &test)?;
                     report.epoch = epoch + 1;
                     report.seconds = started.elapsed().as_secs_f64();
@@ -131,8 +139,8 @@ impl Program for Job<'_> {
                     position.epochs.push(report);
                 }
                 if let Some(keeper) = &keeper
-                    && (position.done.is_multiple_of(keeper.every)
-                        || position.done == self.options.last(&order))
+                    && (position.place.done.is_multiple_of(keeper.every)
+                        || position.place.done == self.options.last(&order))
                 {
                     keep(machine, keeper, &state, &position)?;
                 }
@@ -141,9 +149,11 @@ impl Program for Job<'_> {
         machine.party().set_phase(Phase::Setup);
         machine.party().set_layer("weights");
         let parameters = self.reveal(machine, &state)?;
+        let batches = seconds.len();
         let own = Totals::of(machine.party(), seconds);
         Ok(Outcome {
             parameters,
+            batches,
             totals: exchange(machine.party(), own)?,
             epochs: position.epochs,
         })
@@ -279,7 +289,7 @@ impl Job<'_> {
 
     fn tell(&mut self, phase: &'static str, position: &Position, bytes: u64) -> Result<(), Error> {
         let order = self.order();
-        let (batches, done) = (order.batches(), position.done);
+        let (batches, done) = (order.batches(), position.place.done);
         let layer = format!(
             "epoch {} of {}, batch {} of {batches}, {:.0} MB sent",
             done / batches + 1,

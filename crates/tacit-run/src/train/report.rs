@@ -92,6 +92,7 @@ impl Quality {
 }
 
 impl TrainReport {
+    /// Of a training without mini-batches; the figures are each party's own words.
     pub(super) fn new(
         terms: &Terms,
         options: &TrainOptions,
@@ -112,7 +113,7 @@ impl TrainReport {
             network: terms.network.name.clone(),
             parameters: parameters.iter().map(|p| p.len).sum(),
             batch: options.batch,
-            batches: totals.first().map_or(0, |t| t.batches.len()),
+            batches: 0,
             setup: combine(totals.iter().map(|t| t.setup)),
             offline: combine(totals.iter().map(|t| t.offline)),
             online: combine(totals.iter().map(|t| t.online)),

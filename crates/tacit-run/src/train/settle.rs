@@ -2,13 +2,12 @@
 //! network's layers, and who brings how many items.
 
 use serde_json::Value;
-use tacit_net::{Party, agree};
 use tacit_train::Network;
 
 use super::{Dataset, Material, TrainOptions};
 use crate::Error;
+use crate::agreement::Agreement;
 use crate::terms::Terms;
-use crate::totals::exchange;
 
 /// Data of one owner, of which the others know how much there is.
 #[derive(Clone, Copy)]
@@ -26,26 +25,47 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Agrees with the others, to whom each party tells how many items it brings.
+    /// Agrees with the others, to whom each party tells how many items it brings: on these too, or a
+    /// party could tell each of the others another number.
     pub fn settle(
-        party: &mut Party,
+        mut agreement: Agreement,
         terms: &Terms,
         options: &TrainOptions,
         material: &Material<'a>,
     ) -> Result<Self, Error> {
-        agree(party, &terms.items())?;
-        let items = items(options, material.network);
-        let items: Vec<_> = items.iter().map(|(k, v)| (k.as_str(), v.clone())).collect();
-        agree(party, &items)?;
+        agreement.compare(&terms.items())?;
+        agreement.compare(&borrowed(&items(options, material.network)))?;
         let parts = Parts {
-            train: announce(party, material.network, material.train)?,
-            test: announce(party, material.network, material.test)?,
+            train: announce(&mut agreement, TRAIN, material.network, material.train)?,
+            test: announce(&mut agreement, TEST, material.network, material.test)?,
         };
+        agreement.settle(&borrowed(&parts.items()))?;
         match parts.train.is_empty() {
             true => Err(Error::setting("training data", "nobody brings any")),
             false => Ok(parts),
         }
     }
+
+    /// How many items each owner brings, for the parties to agree on.
+    fn items(&self) -> Vec<(String, String)> {
+        let of = |(step, parts): (&'static str, &[Part])| -> Vec<_> {
+            let set = |(i, part): (usize, &Part)| {
+                let item = format!("{step}, set {i}, of party {}", part.owner);
+                (item, part.items.to_string())
+            };
+            parts.iter().enumerate().map(set).collect()
+        };
+        let sets = [(TRAIN, self.train.as_slice()), (TEST, &self.test)];
+        sets.into_iter().flat_map(of).collect()
+    }
+}
+
+/// What each party says of its data.
+const TRAIN: &str = "items to train on";
+const TEST: &str = "items to try on";
+
+fn borrowed(items: &[(String, String)]) -> Vec<(&str, String)> {
+    items.iter().map(|(k, v)| (k.as_str(), v.clone())).collect()
 }
 
 /// What must be the same at every party, by the names that a config has for them.
@@ -70,17 +90,18 @@ fn items(options: &TrainOptions, network: &Network) -> Vec<(String, String)> {
 
 /// Tells the others the sizes of this party's sets; those of all.
 fn announce<'a>(
-    party: &mut Party,
+    agreement: &mut Agreement,
+    step: &'static str,
     network: &Network,
     own: &[Dataset<'a>],
 ) -> Result<Vec<Part<'a>>, Error> {
-    let us = party.id();
+    let us = agreement.us();
     let own: Vec<_> = own.iter().filter(|set| set.owner == us).collect();
     let sizes: Vec<usize> = own
         .iter()
         .map(|set| set.x.len() / network.inputs())
         .collect();
-    let all = exchange(party, sizes)?;
+    let all = agreement.exchanged(step, &sizes)?;
     let mut parts = Vec::new();
     // Items are numbered by 32 bits.
     let mut left = u32::MAX as usize;
@@ -124,8 +145,11 @@ mod tests {
         let mut mesh = memory::mesh(2, &LinkModel::LOCAL, patience).into_iter();
         let (mut us, mut them) = (mesh.next().expect("one"), mesh.next().expect("two"));
         std::thread::scope(|scope| {
-            scope.spawn(move || exchange(&mut them, sizes).map(drop));
-            let parts = announce(&mut us, &network, &[]);
+            scope.spawn(move || {
+                let said = Agreement::new(&mut them).exchanged(TRAIN, &sizes);
+                said.map(drop)
+            });
+            let parts = announce(&mut Agreement::new(&mut us), TRAIN, &network, &[]);
             let items = |parts: Vec<Part>| parts.iter().map(|part| part.items).collect();
             parts.map(items).map_err(|e| e.to_string())
         })

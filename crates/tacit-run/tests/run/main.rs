@@ -4,6 +4,7 @@ mod analyze;
 mod bench;
 mod common;
 mod cost;
+mod insists;
 mod local;
 mod parties;
 mod processes;

@@ -15,7 +15,12 @@ fn organisations(name: &str, n: usize) -> (Folder, Vec<PathBuf>) {
 }
 
 /// Ready folders for `parties` by these options.
-fn many(name: &str, n: usize, init_options: InitOptions, parties: usize) -> (Folder, Vec<PathBuf>) {
+pub fn many(
+    name: &str,
+    n: usize,
+    init_options: InitOptions,
+    parties: usize,
+) -> (Folder, Vec<PathBuf>) {
     let folder = Folder::new(name);
     let (x, shape) = inputs(n);
     let input = folder.path().join("x.npy");
@@ -30,15 +35,19 @@ fn many(name: &str, n: usize, init_options: InitOptions, parties: usize) -> (Fol
         said.iter().any(|line| line.contains("cert.pem")),
         "{said:?}"
     );
-    let configs: Vec<_> = (0..parties)
-        .map(|p| folder.path().join(format!("party{p}/party.toml")))
+    let names: Vec<String> = match parties {
+        2 => vec!["server".into(), "client".into()],
+        n => (0..n).map(|p| format!("party{p}")).collect(),
+    };
+    let configs: Vec<_> = (names.iter())
+        .map(|name| folder.path().join(name).join("party.toml"))
         .collect();
     move_ports(&configs);
     (folder, configs)
 }
 
 /// Runs each party in a thread.
-fn run_all(configs: &[PathBuf]) -> Vec<Result<Outcome, Error>> {
+pub fn run_all(configs: &[PathBuf]) -> Vec<Result<Outcome, Error>> {
     thread::scope(|scope| {
         let run = |path| run_party(&PartyConfig::load(path)?, &mut |_| (), &mut quiet);
         let threads: Vec<_> = configs
@@ -159,22 +168,6 @@ fn differences_are_refused_with_both_values() {
         ),
         (
             2,
-            "# inputs = 100",
-            "inputs = 7",
-            "'number of inputs'",
-            "5",
-            "7",
-        ),
-        (
-            1,
-            "# fraction_bits = 18",
-            "fraction_bits = 9",
-            "'fraction bits'",
-            "18",
-            "9",
-        ),
-        (
-            2,
             "network = \"local\"",
             "network = \"lan\"",
             "'network'",
@@ -191,6 +184,43 @@ fn differences_are_refused_with_both_values() {
             }
         }
     }
+}
+
+/// A party that insists on another number than there is says so at home and to the others.
+#[test]
+fn what_a_party_insists_on_and_is_not_ends_the_run() {
+    for (party, from, to, item, actual, wish) in [
+        (2, "# inputs = 100", "inputs = 7", "number of inputs", 5, 7),
+        (
+            1,
+            "# fraction_bits = 18",
+            "fraction_bits = 9",
+            "fraction bits",
+            18,
+            9,
+        ),
+    ] {
+        let (_folder, configs) = organisations(&format!("insists-on-{wish}"), 5);
+        edit(&configs[party], from, to);
+        for (other, error) in errors(&configs).iter().enumerate() {
+            let words = match other == party {
+                true => {
+                    format!("{item}: this party's config insists on {wish}, and there are {actual}")
+                }
+                false => format!(
+                    "differ in '{item}': {actual} here at party {other}, {actual} (only {wish} is allowed there) there"
+                ),
+            };
+            assert!(error.contains(&words), "no '{words}' in {error}");
+        }
+    }
+    // At the data's owner before it connects.
+    let (_folder, configs) = organisations("insists-at-home", 5);
+    edit(&configs[1], "# inputs = 100", "inputs = 4");
+    let config = PartyConfig::load(&configs[1]).expect("a config");
+    let error = run_party(&config, &mut |_| panic!("it connects"), &mut quiet);
+    let error = error.expect_err("refused").to_string();
+    assert!(error.contains("insists on 4, and there are 5"), "{error}");
 }
 
 #[test]

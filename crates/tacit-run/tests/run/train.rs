@@ -367,6 +367,46 @@ fn values_that_the_ring_does_not_hold_are_named() {
     }
 }
 
+/// Kept files in one another's place: of other moments, parties and runs.
+#[test]
+fn swapped_checkpoints_are_refused() {
+    let exact = settings(r#"{"truncation": "exact"}"#);
+    let json = r#"{"batch": 16}"#;
+    let whole = train(&options(json), &exact).expect("trains");
+    let folder = |name: &str| {
+        let folder = Folder::new(name);
+        let first = r#"{"batch": 16, "stop_after": 2}"#;
+        train(&folder.options(first, 1), &exact).expect("trains");
+        folder
+    };
+    let refused = |folder: &Folder, why: &str| {
+        let ended = train(&folder.options(json, 1), &exact);
+        let ended = ended.map(|trained| trained.parameters == whole.parameters);
+        let error = ended.map_err(|e| e.to_string()).expect_err("refused");
+        assert!(error.contains(why), "{error}");
+    };
+    let file = |folder: &Folder, party: usize, done: usize| {
+        folder.0.join(format!("party{party}-{done:08}.checkpoint"))
+    };
+    let moments = folder("moments");
+    let [first, second] = [1, 2].map(|done| std::fs::read(file(&moments, 1, done)).expect("there"));
+    std::fs::write(file(&moments, 1, 1), second).expect("writes");
+    std::fs::write(file(&moments, 1, 2), first).expect("writes");
+    refused(&moments, "under the name of mini-batch");
+    let parties = folder("parties");
+    for done in [1, 2] {
+        std::fs::copy(file(&parties, 1, done), file(&parties, 2, done)).expect("copies");
+    }
+    std::fs::copy(parties.0.join("party1.key"), parties.0.join("party2.key")).expect("copies");
+    refused(&parties, "of party 1, under the name of party 2's");
+    let (runs, other) = (folder("runs"), folder("other-run"));
+    std::fs::copy(other.0.join("party1.key"), runs.0.join("party1.key")).expect("copies");
+    for done in [1, 2] {
+        std::fs::copy(file(&other, 1, done), file(&runs, 1, done)).expect("copies");
+    }
+    refused(&runs, "no checkpoint of one moment in common");
+}
+
 /// A step, and an epoch of steps on 16, 16 and 8 items; signs in 64 and in 32 bits.
 #[test]
 fn a_training_costs_what_it_declares() {

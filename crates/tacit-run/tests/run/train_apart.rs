@@ -121,6 +121,11 @@ fn three_organisations_train_as_one_machine_does() {
 fn what_differs_is_named_before_anything_is_shared() {
     for (from, to, why) in [
         ("epochs = 2", "epochs = 3", "training.epochs"),
+        (
+            "epochs = 2",
+            "epochs = 2\nstop_after = 1",
+            "training.stop_after",
+        ),
         ("filters = 2", "filters = 4", "the network's layers"),
         ("\"exact\"", "\"gap\"", "truncation"),
         (
@@ -129,7 +134,8 @@ fn what_differs_is_named_before_anything_is_shared() {
             "training.reveal_curve",
         ),
     ] {
-        let (_folder, configs) = organisations(&format!("differs-{}", why.len()));
+        let (_folder, configs) =
+            organisations(&format!("differs-{}", why.replace([' ', '\''], "")));
         edit(&configs[2], from, to);
         let ends = run_all(&configs);
         let error = ends[2].as_ref().expect_err("refused").to_string();

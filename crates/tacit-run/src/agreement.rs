@@ -1,0 +1,153 @@
+//! What the parties say to one another before anything secret moves. Every party keeps what it heard
+//! from every other, and all compare it with all: a party that tells two others different things is
+//! found out before anybody acts on what it said.
+
+use serde::{Deserialize, Serialize};
+use tacit_net::{Party, agree};
+
+use crate::Error;
+
+/// The most bytes by which what another party says exceeds twice our own words.
+const SLACK: usize = 4 << 20;
+
+/// The words of all parties until they agree on them.
+pub(crate) struct Agreement<'p> {
+    party: &'p mut Party,
+    /// Who said what under which step, with the hash of the words.
+    heard: Vec<(String, String)>,
+    /// A mutant that does not compare what it heard, to show that the tests bite.
+    #[cfg(test)]
+    pub(crate) forgets: bool,
+}
+
+impl<'p> Agreement<'p> {
+    pub fn new(party: &'p mut Party) -> Self {
+        Agreement {
+            party,
+            heard: Vec::new(),
+            #[cfg(test)]
+            forgets: false,
+        }
+    }
+
+    /// This party.
+    pub fn us(&self) -> usize {
+        self.party.id()
+    }
+
+    /// What `owner` says to all others, in at most so many bytes; it passes its own words.
+    pub fn announced(
+        &mut self,
+        owner: usize,
+        step: &'static str,
+        own: Option<Vec<u8>>,
+        most: usize,
+    ) -> Result<Vec<u8>, Error> {
+        let words = match own {
+            Some(words) => {
+                self.tell(step, &words)?;
+                words
+            }
+            None => self.party.recv_at_most(owner, step, most)?,
+        };
+        self.keep(owner, step, &words);
+        Ok(words)
+    }
+
+    /// What every party says to all others, in their order.
+    pub fn exchanged<T: Serialize + for<'de> Deserialize<'de>>(
+        &mut self,
+        step: &'static str,
+        own: &T,
+    ) -> Result<Vec<T>, Error> {
+        let malformed = |party| Error::Malformed { party, what: step };
+        let us = self.us();
+        let own = serde_json::to_vec(own).map_err(|_| malformed(us))?;
+        self.tell(step, &own)?;
+        let most = SLACK + 2 * own.len();
+        let mut all = Vec::new();
+        for peer in 0..self.party.parties() {
+            let words = match peer == us {
+                true => own.clone(),
+                false => self.party.recv_at_most(peer, step, most)?,
+            };
+            self.keep(peer, step, &words);
+            all.push(serde_json::from_slice(&words).map_err(|_| malformed(peer))?);
+        }
+        Ok(all)
+    }
+
+    /// Compares with every other party what each has by itself, before anything is said.
+    pub fn compare(&mut self, items: &[(&str, String)]) -> Result<(), Error> {
+        Ok(agree(self.party, items)?)
+    }
+
+    /// Compares with every other party these items and then all that was said: the first difference
+    /// is an error at both parties that differ.
+    pub fn settle(self, items: &[(&str, String)]) -> Result<(), Error> {
+        #[cfg(test)]
+        if self.forgets {
+            return Ok(());
+        }
+        let heard = self.heard.iter().map(|(name, hash)| (name.as_str(), hash));
+        let heard = heard.map(|(name, hash)| (name, hash.clone()));
+        let all: Vec<_> = items.iter().cloned().chain(heard).collect();
+        Ok(agree(self.party, &all)?)
+    }
+
+    fn tell(&mut self, step: &'static str, words: &[u8]) -> Result<(), Error> {
+        let us = self.us();
+        for peer in (0..self.party.parties()).filter(|&peer| peer != us) {
+            self.party.send(peer, step, words.to_vec())?;
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, from: usize, step: &'static str, words: &[u8]) {
+        let hash = blake3::hash(words).to_hex().to_string();
+        let name = format!("the '{step}' that party {from} told");
+        self.heard.push((name, hash));
+    }
+}
+
+/// What a party insists on, held against what there is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Insists {
+    /// The item, as the parties agree on it.
+    pub item: &'static str,
+    pub wish: Option<u64>,
+    pub actual: u64,
+}
+
+impl Insists {
+    /// The item as all must have it: the number that is used. A party that insists on another says
+    /// so, and thereby agrees with nobody.
+    pub fn agreed(&self) -> (&'static str, String) {
+        let words = match self.refused() {
+            None => self.actual.to_string(),
+            Some(wish) => format!("{} (only {wish} is allowed there)", self.actual),
+        };
+        (self.item, words)
+    }
+
+    /// An error at a party that insists on another number.
+    pub fn check(&self) -> Result<(), Error> {
+        match self.refused() {
+            None => Ok(()),
+            Some(wish) => Err(Error::setting(
+                self.item,
+                format!(
+                    "this party's config insists on {wish}, and there are {}; change one of them",
+                    self.actual
+                ),
+            )),
+        }
+    }
+
+    fn refused(&self) -> Option<u64> {
+        self.wish.filter(|&wish| wish != self.actual)
+    }
+}
+
+#[cfg(test)]
+mod tests;
