@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use tacit_nn::plan::MAX_ITEM_BYTES;
 
-use crate::member::{Member, PeerConfig, certificate, key, patience};
+use crate::member::{Member, PeerConfig, certificate, key, patience, record};
 use crate::settings::seconds;
 use crate::terms::Terms;
 use crate::{CompileOptions, Error, Seat, Settings};
@@ -41,6 +41,9 @@ pub struct PartyConfig {
     pub output: Option<PathBuf>,
     /// Where to write the report, as JSON.
     pub report: Option<PathBuf>,
+    /// The file that gets a line for every run.
+    #[serde(default = "record")]
+    pub record: PathBuf,
     /// The gigabytes of memory that the plan may ask for one item, and of correlated randomness.
     #[serde(default = "item_memory")]
     pub item_memory_gb: f64,
@@ -116,6 +119,7 @@ impl PartyConfig {
             certificate: self.certificate.clone(),
             listen: self.listen.clone(),
             connect_timeout: self.connect_timeout,
+            record: self.record.clone(),
         }
     }
 
@@ -174,7 +178,7 @@ impl PartyConfig {
     }
 
     fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
-        let own = [&mut self.key, &mut self.certificate].into_iter();
+        let own = [&mut self.key, &mut self.certificate, &mut self.record].into_iter();
         let files = [
             &mut self.model,
             &mut self.samples,

@@ -6,6 +6,8 @@ use tacit_nn::onnx::ImportError;
 use tacit_nn::plan::PlanError;
 use tacit_nn::reference::ShapeError;
 
+use crate::record::Ledger;
+
 /// An error of a run. None of them carries a share, a seed or a key.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -58,6 +60,14 @@ pub enum Error {
         path: String,
         /// What happened and what to do.
         why: String,
+    },
+    /// A run ended early, after the parties had agreed.
+    #[error("{cause}; {given}")]
+    Early {
+        /// What ended it.
+        cause: Box<Error>,
+        /// What had been given out.
+        given: String,
     },
     /// The caller asked to stop.
     #[error("the run was cancelled")]
@@ -129,10 +139,22 @@ impl Error {
         }
     }
 
+    /// The error of a run that had given out so much.
+    pub(crate) fn after(self, ledger: &Ledger) -> Self {
+        match self {
+            Error::Cancelled => self,
+            cause => Error::Early {
+                cause: Box::new(cause),
+                given: ledger.words(),
+            },
+        }
+    }
+
     /// How far the error is from the first cause, when several parties fail at once: the loss of
     /// a peer is mostly the consequence of that peer's own error.
     pub(crate) fn distance(&self) -> u8 {
         match self {
+            Error::Early { cause, .. } => cause.distance(),
             Error::Cancelled => 0,
             Error::Net(NetError::PeerLost { .. } | NetError::RefusedByPeer { .. }) => 2,
             Error::Net(NetError::Absent { .. }) => 3,

@@ -8,10 +8,11 @@ use tacit_nn::encode::LayerWeights;
 use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
 use tacit_nn::plan::{Roles, gigabytes};
 use tacit_nn::{Graph, Plan};
-use tacit_protocols::machine::{Call, Machine};
+use tacit_protocols::machine::{Audience, Call, Machine};
 use tacit_protocols::mixed::lowered;
 
 use crate::agreement::{Agreement, Insists};
+use crate::record::{Ledger, Trace, hearers};
 use crate::registry::{self, Program};
 use crate::terms::Terms;
 use crate::totals::{Metered, Totals, exchange};
@@ -87,11 +88,12 @@ pub struct Outcome {
     pub report: Report,
 }
 
-/// Runs one party's part.
+/// Runs one party's part; `trace` keeps what is known of it however it ends.
 pub(crate) fn run(
     mut party: Party,
     terms: &Terms,
     brings: Contribution,
+    trace: &mut Trace,
     observe: Observer,
 ) -> Result<(Outcome, Plan), Error> {
     party.set_phase(Phase::Setup);
@@ -101,6 +103,8 @@ pub(crate) fn run(
         inputs,
         batch,
     } = settle(Agreement::new(&mut party), terms, brings)?;
+    trace.plan = Some(hash(&plan.to_bytes()));
+    trace.inputs = Some(inputs);
     let weights = brings
         .model
         .map(|model| plan.encode_weights(model.graph))
@@ -116,16 +120,21 @@ pub(crate) fn run(
         values: values.as_deref(),
         inputs,
         batch,
+        ledger: &mut trace.ledger,
         observe,
     };
     let instance = terms.instance.comparing(plan.compare_bits);
-    let (revealed, totals) = registry::start(&instance, party, prediction)?;
+    let ended = registry::start(&instance, party, prediction);
+    let (revealed, totals) = ended.map_err(|e| e.after(&trace.ledger))?;
     let outcome = Outcome {
         output: revealed
             .map(|revealed| plan.finish(&revealed))
             .transpose()?,
         output_shape: plan.output_shape.clone(),
-        report: Report::of_prediction(terms, &plan, inputs, batch, &totals),
+        report: Report {
+            revealed: trace.ledger.revealed(),
+            ..Report::of_prediction(terms, &plan, inputs, batch, &totals)
+        },
     };
     Ok((outcome, plan.into_owned()))
 }
@@ -291,6 +300,7 @@ pub(crate) struct Prediction<'a> {
     pub values: Option<&'a [i64]>,
     pub inputs: usize,
     pub batch: usize,
+    pub ledger: &'a mut Ledger,
     pub observe: Observer<'a>,
 }
 
@@ -299,7 +309,15 @@ impl Program for Prediction<'_> {
 
     fn run<M: Machine>(mut self, machine: &mut M) -> Result<Self::Output, Error> {
         self.observe("setup", 0)?;
-        let weights = share_weights(self.plan, machine, self.roles, self.weights)?;
+        let parties = machine.party().parties();
+        let mut share = || share_weights(self.plan, machine, self.roles, self.weights);
+        let weights = match self.plan.public_model {
+            true => {
+                let (all, n) = (hearers(Audience::All, parties), self.plan.parameters());
+                self.ledger.watch(("weights", n), all, share)?
+            }
+            false => share()?,
+        };
         let mut revealed: Option<Vec<i64>> = None;
         let (mut batches, mut before) = (Vec::new(), [0.0; 2]);
         for batch in 0..self.batches() {
@@ -334,7 +352,9 @@ impl Program for Prediction<'_> {
                 return Err(Error::Cancelled);
             }
             let y = ran?;
-            if let Some(values) = reveal_output(machine, self.roles, &y)? {
+            let to = hearers(self.roles.receiver, parties);
+            let open = || reveal_output(machine, self.roles, &y);
+            if let Some(values) = self.ledger.watch(("answers", n), to, open)? {
                 revealed.get_or_insert_default().extend(values);
             }
             // What follows is no part of the batch.

@@ -7,6 +7,7 @@ use std::thread;
 use tacit_net::{Party, memory};
 
 use crate::job::{self, Contribution, Planned};
+use crate::record::Trace;
 use crate::terms::Terms;
 use crate::{Compiled, Error, Outcome, Progress, Settings, Tensor};
 
@@ -33,7 +34,7 @@ pub fn run_local(
             model: (party.id() == roles.model_owner).then_some(planned),
             input: (party.id() == roles.data_owner).then_some(x),
         };
-        job::run(party, &terms, brings, observe)
+        job::run(party, &terms, brings, &mut Trace::default(), observe)
     })?;
     let mut outcomes: Vec<Outcome> = outcomes.into_iter().map(|(outcome, _)| outcome).collect();
     let mut outcome = outcomes.swap_remove(roles.data_owner);
@@ -66,13 +67,7 @@ pub(crate) fn in_threads<T: Send>(
     program: impl Fn(Party, &mut dyn FnMut(Progress) -> bool) -> Result<T, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
     let guarded = |party: Party, observe: &mut dyn FnMut(Progress) -> bool| {
-        let id = party.id();
-        catch_unwind(AssertUnwindSafe(|| program(party, observe))).unwrap_or_else(|panic| {
-            Err(Error::Panic {
-                party: id,
-                what: what(panic),
-            })
-        })
+        guarded(party.id(), || program(party, observe))
     };
     let guarded = &guarded;
     let ended: Vec<Result<T, Error>> = thread::scope(|scope| {
@@ -93,6 +88,17 @@ pub(crate) fn in_threads<T: Send>(
         first.into_iter().chain(others).collect()
     });
     nearest(ended)
+}
+
+/// Runs a party's program; a panic is an error.
+pub(crate) fn guarded<T>(
+    party: usize,
+    program: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(program)).unwrap_or_else(|panic| {
+        let what = what(panic);
+        Err(Error::Panic { party, what })
+    })
 }
 
 /// All results, or the error nearest to the cause.

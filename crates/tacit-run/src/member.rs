@@ -40,6 +40,9 @@ pub struct Member {
     /// How long the others are waited for at the start, in seconds.
     #[serde(default = "patience", deserialize_with = "seconds")]
     pub connect_timeout: Duration,
+    /// The file that gets a line for every run.
+    #[serde(default = "record")]
+    pub record: PathBuf,
 }
 
 pub(crate) fn key() -> PathBuf {
@@ -48,6 +51,10 @@ pub(crate) fn key() -> PathBuf {
 
 pub(crate) fn certificate() -> PathBuf {
     CERTIFICATE_FILE.into()
+}
+
+pub(crate) fn record() -> PathBuf {
+    "runs.jsonl".into()
 }
 
 pub(crate) fn patience() -> Duration {

@@ -1,15 +1,20 @@
 //! One organisation's party, from its config file.
 
+use tacit_nn::Plan;
+
 use crate::agreement::Insists;
 use crate::job::{self, Contribution, INPUTS};
+use crate::local::guarded;
+use crate::record::{Record, Trace};
 use crate::terms::Terms;
-use crate::{Compiled, Error, Outcome, PartyConfig, Progress, Tensor, npy, score};
+use crate::{Compiled, Error, Outcome, PartyConfig, Progress, Report, Tensor, npy, score};
 
 /// Runs this party's part of a prediction with the parties that its config names.
 ///
 /// Everything that this party brings is read and checked before it connects. `on_notice` hears
 /// of every peer that is waited for; `observe` hears how far the run is and cancels it by
-/// `false`. The outputs and the report are written where the config says.
+/// `false`. The outputs and the report are written where the config says; a run that fails has a
+/// report, too, and every run a line in the party's record.
 pub fn run_party(
     config: &PartyConfig,
     on_notice: &mut dyn FnMut(&str),
@@ -37,22 +42,42 @@ pub fn run_party(
         insists.check()?;
     }
     let member = config.member();
+    let record = Record::open(&config.record)?;
     let party = member.connect(&config.parties, &config.run, on_notice)?;
-    let (mut outcome, plan) = job::run(party, &terms, brings, observe)?;
-    if let (Some(output), Some(labels)) = (&outcome.output, &labels) {
-        outcome.report.accuracy = Some(score::accuracy(&plan, output, labels)?);
+    let (us, mut trace) = (party.id(), Trace::default());
+    let ended = guarded(us, || {
+        let (outcome, plan) = job::run(party, &terms, brings, &mut trace, observe)?;
+        config.write(outcome, &plan, labels.as_deref())
+    });
+    if let (Err(error), Some(path)) = (&ended, &config.report) {
+        let report = Report::failed(&terms, &trace, error);
+        std::fs::write(path, report.to_json()).map_err(|e| Error::file(path, e))?;
     }
-    if let (Some(output), Some(path)) = (&outcome.output, &config.output) {
-        let shape = [&[outcome.report.images], outcome.output_shape.as_slice()].concat();
-        npy::write_floats(path, output, &shape)?;
-    }
-    if let Some(path) = &config.report {
-        std::fs::write(path, outcome.report.to_json()).map_err(|e| Error::file(path, e))?;
-    }
-    Ok(outcome)
+    record.add(&terms, (us, &config.parties), &trace, ended.as_ref().err())?;
+    ended
 }
 
 impl PartyConfig {
+    /// Writes what the config asks for.
+    fn write(
+        &self,
+        mut outcome: Outcome,
+        plan: &Plan,
+        labels: Option<&[i64]>,
+    ) -> Result<Outcome, Error> {
+        if let (Some(output), Some(path)) = (&outcome.output, &self.output) {
+            let shape = [&[outcome.report.images], outcome.output_shape.as_slice()].concat();
+            npy::write_floats(path, output, &shape)?;
+        }
+        if let (Some(output), Some(labels)) = (&outcome.output, labels) {
+            outcome.report.accuracy = Some(score::accuracy(plan, output, labels)?);
+        }
+        if let Some(path) = &self.report {
+            std::fs::write(path, outcome.report.to_json()).map_err(|e| Error::file(path, e))?;
+        }
+        Ok(outcome)
+    }
+
     /// The model, at its owner.
     fn compile(&self, terms: &Terms) -> Result<Option<Compiled>, Error> {
         let Some(path) = &self.model else {

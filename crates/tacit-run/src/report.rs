@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use tacit_nn::Plan;
 use tacit_nn::plan::numbers;
 
+use crate::Error;
+use crate::record::{Revealed, Trace};
 use crate::settings::Named;
 use crate::terms::Terms;
 use crate::totals::{Totals, combine};
@@ -140,9 +142,25 @@ pub struct Report {
     pub peak_memory_bytes: Option<u64>,
     /// What the planner could not be sure of.
     pub warnings: Vec<String>,
+    /// What was opened in the run, and to whom.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub revealed: Vec<Revealed>,
+    /// The error, of a run that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 impl Report {
+    /// The report of a run that failed: what was given out until then, and nothing measured.
+    pub(crate) fn failed(terms: &Terms, trace: &Trace, error: &Error) -> Self {
+        Report {
+            images: trace.inputs.unwrap_or(0),
+            revealed: trace.ledger.revealed(),
+            error: Some(error.to_string()),
+            ..Self::empty(terms)
+        }
+    }
+
     /// The report of a prediction from what all parties metered.
     pub(crate) fn of_prediction(
         terms: &Terms,
@@ -212,6 +230,8 @@ impl Report {
             max_abs_error: None,
             peak_memory_bytes: peak_memory(),
             warnings: Vec::new(),
+            revealed: Vec::new(),
+            error: None,
         }
     }
 

@@ -17,6 +17,7 @@ use tacit_protocols::clear::{Clear, Truncating};
 use crate::compiled::check_shape;
 use crate::job::{Observer, Prediction};
 use crate::local::in_threads;
+use crate::record::Ledger;
 use crate::registry::Program;
 use crate::score::{accuracy, classes, share};
 use crate::settings::{Named, asked_width};
@@ -266,6 +267,7 @@ impl<'a> Analyst<'a> {
         let alone = memory::mesh(1, &LinkModel::LOCAL, settings.timeout);
         let mut ended = in_threads(alone, &mut observe, |party, observe| {
             let mut machine = Clear::<R>::new(party).truncating(kind)?;
+            let mut ledger = Ledger::default();
             let prediction = Prediction {
                 plan,
                 roles: &roles,
@@ -273,6 +275,7 @@ impl<'a> Analyst<'a> {
                 values: Some(&values),
                 inputs: items,
                 batch: BATCH.min(items),
+                ledger: &mut ledger,
                 observe,
             };
             let (revealed, _) = prediction.run(&mut machine)?;

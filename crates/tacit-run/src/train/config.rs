@@ -174,7 +174,7 @@ impl TrainConfig {
         let output = &mut self.output;
         let files = [&mut output.model, &mut output.report, &mut output.page];
         let member = self.party.as_mut();
-        let own = member.map(|m| [&mut m.key, &mut m.certificate]);
+        let own = member.map(|m| [&mut m.key, &mut m.certificate, &mut m.record]);
         let certificates = self.parties.iter_mut().map(|peer| &mut peer.certificate);
         model
             .into_iter()

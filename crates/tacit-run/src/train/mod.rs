@@ -26,6 +26,7 @@ pub use reference::{Moment, train_reference};
 pub use report::{EpochReport, TrainReport};
 
 use crate::local::in_threads;
+use crate::record::Trace;
 use crate::terms::Terms;
 use crate::{Error, Progress, Settings};
 use program::train;
@@ -80,7 +81,8 @@ pub fn train_local(
         settings.timeout,
     );
     let all = in_threads(mesh, observe, |party, observe| {
-        train(party, &terms, options, fixed, material, observe)
+        let mut trace = Trace::default();
+        train(party, &terms, options, fixed, material, &mut trace, observe)
     })?;
     let owners = all.into_iter().nth(terms.roles.model_owner);
     owners.ok_or_else(|| Error::setting("model_owner", "there is no such party"))

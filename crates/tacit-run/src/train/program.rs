@@ -18,6 +18,7 @@ use super::settle::{Part, Parts};
 use super::{EpochReport, Material, TrainOptions, TrainReport, Trained};
 use crate::agreement::Agreement;
 use crate::job::Observer;
+use crate::record::{Ledger, Trace, hearers};
 use crate::registry::{self, Program};
 use crate::terms::Terms;
 use crate::totals::{Metered, Totals, exchange};
@@ -33,18 +34,22 @@ pub(super) fn train(
     options: &TrainOptions,
     fixed: Fixed,
     material: Material,
+    trace: &mut Trace,
     observe: Observer,
 ) -> Result<Trained, Error> {
     party.set_phase(Phase::Setup);
     party.set_layer("agreement");
     let training = options.training(material.network, fixed);
     let parts = Parts::settle(Agreement::new(&mut party), terms, options, &material)?;
+    trace.plan = Some(parts.digest.clone());
+    trace.inputs = Some(parts.train.iter().map(|part| part.items).sum());
     let job = Job {
         options,
         training,
         parts,
         start: material.start,
         receiver: terms.roles.model_owner,
+        ledger: &mut trace.ledger,
         observe,
     };
     let Outcome {
@@ -52,9 +57,10 @@ pub(super) fn train(
         totals,
         batches,
         epochs,
-    } = registry::start(&terms.instance, party, job)?;
+    } = registry::start(&terms.instance, party, job).map_err(|e| e.after(&trace.ledger))?;
     let report = TrainReport {
         batches,
+        revealed: trace.ledger.revealed(),
         ..TrainReport::new(terms, options, &training, &totals, epochs)
     };
     Ok(Trained { parameters, report })
@@ -69,6 +75,7 @@ pub(super) struct Job<'a> {
     pub start: Option<&'a [Vec<f32>]>,
     /// Who learns the weights.
     pub receiver: usize,
+    ledger: &'a mut Ledger,
     observe: Observer<'a>,
 }
 
@@ -252,7 +259,12 @@ impl Job<'_> {
             });
         }
         let Some(sum) = sum else { return Ok(report) };
-        let opened = machine.reveal(&sum, Audience::All)?.unwrap_or_default();
+        let all = hearers(Audience::All, machine.party().parties());
+        let open = || machine.reveal(&sum, Audience::All);
+        let opened = self
+            .ledger
+            .watch(("scores of the test data", 1), all, open)?;
+        let opened = opened.unwrap_or_default();
         machine.party().set_phase(Phase::Setup);
         let scores = Scores::of(&opened, self.training.fixed);
         let quality = Quality::new(scores, items, self.training.network.outputs());
@@ -274,13 +286,15 @@ impl Job<'_> {
 
     /// The weights, to the receiver alone.
     fn reveal<M: Machine>(
-        &self,
+        &mut self,
         machine: &mut M,
         state: &State<M::Share>,
     ) -> Result<Option<Vec<Vec<f32>>>, Error> {
         let mut all = Vec::new();
         for parameter in &state.parameters {
-            let opened = machine.reveal(parameter, Audience::One(self.receiver))?;
+            let (what, to) = (("weights", machine.len(parameter)), vec![self.receiver]);
+            let open = || machine.reveal(parameter, Audience::One(self.receiver));
+            let opened = self.ledger.watch(what, to, open)?;
             let decode = |v: i64| self.training.fixed.decode(v);
             all.extend(opened.map(|values| values.into_iter().map(decode).collect()));
         }

@@ -5,6 +5,7 @@ use tacit_nn::plan::numbers;
 use tacit_train::{Scores, Training};
 
 use super::TrainOptions;
+use crate::record::Revealed;
 use crate::report::PhaseReport;
 use crate::terms::Terms;
 use crate::totals::{Totals, combine};
@@ -44,6 +45,12 @@ pub struct TrainReport {
     pub epochs: Vec<EpochReport>,
     /// The most memory that this process ever had, where the system tells.
     pub peak_memory_bytes: Option<u64>,
+    /// What was opened in the run, and to whom.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub revealed: Vec<Revealed>,
+    /// The error, of a run that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// One epoch.
@@ -119,6 +126,8 @@ impl TrainReport {
             online: combine(totals.iter().map(|t| t.online)),
             epochs,
             peak_memory_bytes: crate::report::peak_memory(),
+            revealed: Vec::new(),
+            error: None,
         }
     }
 

@@ -22,6 +22,8 @@ pub(super) struct Part<'a> {
 pub(super) struct Parts<'a> {
     pub train: Vec<Part<'a>>,
     pub test: Vec<Part<'a>>,
+    /// A hash of the options, the layers and the numbers of items.
+    pub digest: String,
 }
 
 impl<'a> Parts<'a> {
@@ -34,12 +36,17 @@ impl<'a> Parts<'a> {
         material: &Material<'a>,
     ) -> Result<Self, Error> {
         agreement.compare(&terms.items())?;
-        agreement.compare(&borrowed(&items(options, material.network)))?;
-        let parts = Parts {
+        let settings = items(options, material.network);
+        agreement.compare(&borrowed(&settings))?;
+        let mut parts = Parts {
             train: announce(&mut agreement, TRAIN, material.network, material.train)?,
             test: announce(&mut agreement, TEST, material.network, material.test)?,
+            digest: String::new(),
         };
-        agreement.settle(&borrowed(&parts.items()))?;
+        let items = parts.items();
+        let all = format!("{settings:?} {items:?}");
+        parts.digest = blake3::hash(all.as_bytes()).to_hex().to_string();
+        agreement.settle(&borrowed(&items))?;
         match parts.train.is_empty() {
             true => Err(Error::setting("training data", "nobody brings any")),
             false => Ok(parts),

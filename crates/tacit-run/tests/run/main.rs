@@ -8,6 +8,7 @@ mod insists;
 mod local;
 mod parties;
 mod processes;
+mod record;
 mod recurrent;
 mod train;
 mod train_apart;
