@@ -65,7 +65,13 @@ impl Plan {
     }
 }
 
-/// `438.00 GB`.
+/// `438.00 GB`, or in a smaller unit what is less.
 pub fn gigabytes(bytes: u64) -> String {
-    format!("{:.2} GB", bytes as f64 / 1e9)
+    let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    let bytes = bytes as f64;
+    let (size, unit) = units
+        .into_iter()
+        .find(|(size, _)| bytes >= *size)
+        .unwrap_or(units[2]);
+    format!("{:.2} {unit}", bytes / size)
 }

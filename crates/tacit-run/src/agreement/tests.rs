@@ -56,8 +56,7 @@ fn said(program: Program, forgets: bool) -> Vec<Said> {
     let ends = run(mesh, |mut party| agreed(&mut party, program, forgets));
     let ends: Vec<_> = ends.into_iter().map(|e| e.expect("honest")).collect();
     assert!(ends.iter().all(|end| *end == ends[0]), "{ends:?}");
-    let log = log.lock().expect("no panic").clone();
-    log
+    std::mem::take(&mut *log.lock().expect("no panic"))
 }
 
 /// The items of a list as it is sent.

@@ -1,0 +1,161 @@
+//! Files of states: what comes back, what is refused.
+
+use super::*;
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let name = format!("tacit-checkpoint-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&path);
+        Folder(path)
+    }
+
+    fn keeper(&self, training: &str) -> Keeper {
+        let options = CheckpointOptions {
+            folder: self.0.clone(),
+            keys: Some(self.0.join("keys")),
+            every: 1,
+        };
+        Keeper::open(&options, 2, training.into()).expect("opens")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn position(done: usize) -> Position {
+    Position {
+        place: Place {
+            training: "t".into(),
+            run: "r".into(),
+            session: "s".into(),
+            party: 2,
+            done,
+        },
+        epochs: Vec::new(),
+    }
+}
+
+#[test]
+fn the_newest_two_come_back() {
+    let folder = Folder::new("newest");
+    let keeper = folder.keeper("t");
+    let shares = |done: usize| vec![vec![done as u8; 100], Vec::new(), vec![7; 3]];
+    for done in [9, 10, 200] {
+        keeper.save(&position(done), &shares(done)).expect("saves");
+    }
+    let found = folder.keeper("t").positions().expect("reads");
+    assert_eq!(found, [position(200), position(10)]);
+    let loaded = keeper.load(&position(10)).expect("reads");
+    assert!(loaded.iter().map(|part| &**part).eq(&shares(10)));
+    assert!(keeper.load(&position(9)).is_err());
+}
+
+#[test]
+fn files_are_unreadable_and_changes_are_noticed() {
+    let folder = Folder::new("changes");
+    let keeper = folder.keeper("t");
+    let secret = b"a share that nobody may read";
+    keeper
+        .save(&position(1), &[secret.to_vec()])
+        .expect("saves");
+    let path = keeper.path(1);
+    let whole = fs::read(&path).expect("there");
+    assert!(!whole.windows(secret.len()).any(|part| part == secret));
+    for (at, why) in [
+        (0, "no checkpoint"),
+        (30, "no checkpoint"),
+        (whole.len() - 60, "damaged"),
+        (whole.len() - 1, "damaged"),
+    ] {
+        let mut changed = whole.clone();
+        changed[at] ^= 1;
+        fs::write(&path, &changed).expect("writes");
+        let error = keeper.positions().expect_err("refused").to_string();
+        assert!(
+            error.contains(why) && error.contains("party2-00000001"),
+            "{error}"
+        );
+    }
+    for len in [0, 10, 20, 40, whole.len() - 1] {
+        fs::write(&path, &whole[..len]).expect("writes");
+        assert!(keeper.positions().is_err());
+    }
+    fs::write(&path, &whole).expect("writes");
+    assert!(keeper.positions().is_ok());
+    let error = folder.keeper("u").positions().expect_err("refused");
+    assert!(error.to_string().contains("another training"), "{error}");
+    fs::write(folder.0.join("keys/party2.key"), [1; 32]).expect("writes");
+    let error = folder.keeper("t").positions().expect_err("refused");
+    assert!(
+        error.to_string().contains("the key is another's"),
+        "{error}"
+    );
+}
+
+/// Every party's files under one key: only the place tells them apart.
+#[test]
+fn a_file_counts_only_in_its_own_place() {
+    let folder = Folder::new("places");
+    let keeper = folder.keeper("t");
+    let save = |keeper: &Keeper, position: &Position| {
+        keeper.save(position, &[vec![1; 9]]).expect("saves");
+        fs::read(keeper.path(position.place.done)).expect("there")
+    };
+    let [first, second] = [1, 2].map(|done| save(&keeper, &position(done)));
+    let elsewhere = |change: &dyn Fn(&mut Place)| {
+        let mut moved = position(2);
+        change(&mut moved.place);
+        keeper.seal(&moved, &[vec![2; 9]]).expect("is sealed")
+    };
+    let newest = keeper.path(2);
+    for (file, why) in [
+        (
+            first.clone(),
+            "of mini-batch 1, under the name of mini-batch 2",
+        ),
+        (
+            elsewhere(&|place| place.party = 1),
+            "of party 1, under the name of party 2",
+        ),
+        (
+            elsewhere(&|place| place.training = "u".into()),
+            "another training",
+        ),
+        (elsewhere(&|place| place.run = "q".into()), "another run"),
+    ] {
+        fs::write(&newest, &file).expect("writes");
+        let error = keeper.positions().expect_err("refused").to_string();
+        assert!(error.contains(why), "{error}");
+    }
+    // A place that is not its own does not open what is sealed with another.
+    let (head, sealed) = (MAGIC.len() + 8, second.len() - first.len());
+    assert_eq!(sealed, 0);
+    let end = head + serde_json::to_vec(&position(2).place).expect("JSON").len();
+    fs::write(&newest, [&second[..end], &first[end..]].concat()).expect("writes");
+    let error = keeper.positions().expect_err("refused").to_string();
+    assert!(error.contains("damaged or changed"), "{error}");
+    fs::write(&newest, &second).expect("writes");
+    let found = keeper.positions().expect("reads");
+    fs::write(&newest, elsewhere(&|place| place.session = "z".into())).expect("writes");
+    let error = keeper.load(&found[0]).expect_err("refused").to_string();
+    assert!(error.contains("exchanged while"), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn only_the_owner_may_read_keys_and_checkpoints() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("modes");
+    let keeper = folder.keeper("t");
+    keeper.save(&position(1), &[]).expect("saves");
+    for path in [keeper.path(1), folder.0.join("keys/party2.key")] {
+        let mode = fs::metadata(&path).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", path.display());
+    }
+}
