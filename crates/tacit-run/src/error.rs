@@ -156,7 +156,11 @@ impl Error {
         match self {
             Error::Early { cause, .. } => cause.distance(),
             Error::Cancelled => 0,
-            Error::Net(NetError::PeerLost { .. } | NetError::RefusedByPeer { .. }) => 2,
+            Error::Net(
+                NetError::PeerLost { .. }
+                | NetError::RefusedByPeer { .. }
+                | NetError::Accused { .. },
+            ) => 2,
             Error::Net(NetError::Absent { .. }) => 3,
             _ => 1,
         }
