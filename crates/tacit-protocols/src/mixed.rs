@@ -54,6 +54,22 @@ pub enum Mixed {
         /// Bits of the left operand, of the right one and of the result.
         bits: [u32; 3],
     },
+    /// `drelu`.
+    Drelu {
+        /// Elements.
+        n: usize,
+        /// Where the sign is.
+        keys: KeyBits,
+        /// Bits of every number.
+        bits: u32,
+    },
+    /// `select`.
+    Select {
+        /// Elements.
+        n: usize,
+        /// Bits of every number.
+        bits: u32,
+    },
     /// `relu`.
     Relu {
         /// Elements.
@@ -98,7 +114,11 @@ impl Mixed {
     /// Elements, where the call is one for each; `None` for other products.
     pub fn elements(&self) -> Option<usize> {
         match *self {
-            Mixed::Resize { n, .. } | Mixed::Relu { n, .. } | Mixed::Function { n, .. } => Some(n),
+            Mixed::Resize { n, .. }
+            | Mixed::Drelu { n, .. }
+            | Mixed::Select { n, .. }
+            | Mixed::Relu { n, .. }
+            | Mixed::Function { n, .. } => Some(n),
             Mixed::Maxpool { windows, .. } => Some(windows),
             Mixed::Product {
                 map: Bilinear::Elementwise(n),
@@ -111,9 +131,11 @@ impl Mixed {
     /// The same call of so many elements, where it is one for each.
     pub fn of(mut self, elements: usize) -> Self {
         match &mut self {
-            Mixed::Resize { n, .. } | Mixed::Relu { n, .. } | Mixed::Function { n, .. } => {
-                *n = elements
-            }
+            Mixed::Resize { n, .. }
+            | Mixed::Drelu { n, .. }
+            | Mixed::Select { n, .. }
+            | Mixed::Relu { n, .. }
+            | Mixed::Function { n, .. } => *n = elements,
             Mixed::Maxpool { windows, .. } => *windows = elements,
             Mixed::Product {
                 map: Bilinear::Elementwise(n),
@@ -140,6 +162,8 @@ impl Mixed {
                 known_to,
                 trunc: 0,
             }],
+            Mixed::Drelu { n, keys, .. } => vec![Call::Drelu { n, keys }],
+            Mixed::Select { n, .. } => vec![Call::Select { n }],
             Mixed::Relu { n, keys, .. } => vec![Call::Relu { n, keys }],
             Mixed::Maxpool {
                 windows,

@@ -1,63 +1,77 @@
-//! The largest of several values and where it stands, for every protocol that compares.
+//! Where the largest of several values stands, for every protocol that compares.
 
+use super::top_k::Widths;
 use crate::Error;
 use crate::machine::{Call, KeyBits, Machine};
 use crate::pool;
 
-/// The maximum of each window and its number within the window, from 0: element `j` of window `i`
-/// is `x[j * windows + i]`, differences within a window have the key bits `keys`. Of equal values
-/// any may be named.
+/// The place, from 0, of the largest element of each window; of equal ones the first. Element `j`
+/// of window `i` is `x[j * windows + i]`, differences within a window have the key bits `keys`.
 ///
 /// A balanced tree of `ceil(log2 size)` levels, each with one DReLU and two selections of half of
-/// what is left.
-pub fn argmax<M: Machine>(
+/// what is left; the last selects no value. Neighbours meet, so that what stands to the left is
+/// always earlier: it stays unless the other is larger.
+pub(super) fn argmax<M: Machine>(
     machine: &mut M,
     x: &M::Share,
-    windows: usize,
-    size: usize,
+    [windows, size]: [usize; 2],
     keys: KeyBits,
-) -> Result<[M::Share; 2], Error> {
-    let given = machine.len(x);
-    if given != windows * size || size == 0 {
-        return Err(Error::Invalid(format!(
-            "argmax of {windows} windows of {size} elements was given {given} elements"
-        )));
-    }
-    let places: Vec<i64> = (0..size as i64)
+    widths: Widths,
+) -> Result<M::Share, Error> {
+    let all: Vec<i64> = (0..size as i64)
         .flat_map(|place| std::iter::repeat_n(place, windows))
         .collect();
-    let mut level = [x.clone(), machine.constant(&places)];
+    let mut places = widths.places(machine, &all)?;
+    let mut values = x.clone();
     for (pairs, odd) in pool::levels(size) {
-        let half = pairs * windows;
-        let a = level.each_ref().map(|v| machine.slice(v, 0..half));
-        let b = level.each_ref().map(|v| machine.slice(v, half..2 * half));
-        let difference = machine.sub(&a[0], &b[0]);
+        let sides = [0, 1].map(|side| rows(windows, (0..pairs).map(|pair| 2 * pair + side)));
+        let [a, b] = sides.each_ref().map(|side| machine.gather(&values, side));
+        let difference = machine.sub(&a, &b);
         let first = machine.drelu(&difference, keys)?;
-        let mut larger = Vec::with_capacity(2);
-        for (a, b) in a.iter().zip(&b) {
-            larger.push(machine.select(&first, b, a)?);
+        let half = pairs * windows;
+        let odd = odd.then_some(2 * half..2 * half + windows);
+        if pairs > 1 || odd.is_some() {
+            let larger = machine.select(&first, &b, &a)?;
+            values = match odd.clone() {
+                None => larger,
+                Some(odd) => {
+                    let carried = machine.slice(&values, odd);
+                    machine.concat(&[&larger, &carried])
+                }
+            };
         }
-        if odd {
-            for (larger, v) in larger.iter_mut().zip(&level) {
-                let carried = machine.slice(v, 2 * half..2 * half + windows);
-                *larger = machine.concat(&[larger, &carried]);
+        let [a, b] = sides.each_ref().map(|side| machine.gather(&places, side));
+        let nearer = machine.select(&first, &b, &a)?;
+        places = match odd {
+            None => nearer,
+            Some(odd) => {
+                let carried = machine.slice(&places, odd);
+                machine.concat(&[&nearer, &carried])
             }
-        }
-        let [max, place] = larger.try_into().unwrap_or_else(|_| unreachable!("two"));
-        level = [max, place];
+        };
     }
-    Ok(level)
+    Ok(places)
 }
 
 /// The calls of [`argmax`], in their order.
-pub fn argmax_calls(windows: usize, size: usize, keys: KeyBits) -> Vec<Call> {
-    let level = |(pairs, _): (usize, bool)| {
+pub(super) fn argmax_calls(
+    [windows, size]: [usize; 2],
+    keys: KeyBits,
+    widths: Widths,
+) -> Vec<Call> {
+    let level = |(pairs, odd): (usize, bool)| {
         let n = pairs * windows;
-        [
-            Call::Drelu { n, keys },
-            Call::Select { n },
-            Call::Select { n },
-        ]
+        let values = (pairs > 1 || odd).then(|| widths.select_values(n));
+        let compare = [widths.compare_values(n, keys)];
+        let places = [widths.select_places(n)];
+        compare.into_iter().chain(values).chain(places)
     };
     pool::levels(size).flat_map(level).collect()
+}
+
+/// The elements of some rows of `windows` elements.
+pub(super) fn rows(windows: usize, rows: impl Iterator<Item = usize>) -> Vec<u32> {
+    rows.flat_map(|row| row * windows..(row + 1) * windows)
+        .map(|element| element as u32)
+        .collect()
 }

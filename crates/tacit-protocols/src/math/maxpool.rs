@@ -6,6 +6,7 @@
 //! comparison's bit and with its opposite. Neighbours meet, so that of equal values the earliest
 //! stays.
 
+use super::argmax::rows;
 use super::constant_minus;
 use super::steps::{sign, sign_calls};
 use crate::machine::{Call, KeyBits, Machine, Operand};
@@ -95,13 +96,6 @@ fn levels(size: usize) -> impl Iterator<Item = Level> {
             pairs,
             leaves: size.min(pairs << (depth + 1)),
         })
-}
-
-/// The elements of some rows of `windows` elements.
-fn rows(windows: usize, rows: impl Iterator<Item = usize>) -> Vec<u32> {
-    rows.flat_map(|row| row * windows..(row + 1) * windows)
-        .map(|element| element as u32)
-        .collect()
 }
 
 /// `new`, and what is left of `old` from an element on: the odd one is carried. Local.

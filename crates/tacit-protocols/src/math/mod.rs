@@ -10,7 +10,8 @@
 //! | file | what | hops beside a comparison and a selection |
 //! |---|---|---|
 //! | `compare.rs` | `x >= y`, `x < y` | no selection |
-//! | `argmax.rs` | the largest value and its place | `ceil(log2 n)` of both |
+//! | `top_k.rs` | the places of the `k` largest values | 1 of both; 2 of both and a selection for every level of groups before |
+//! | `argmax.rs` | the place of the largest value | `ceil(log2 n)` of both and nearly as many selections |
 //! | `maxpool.rs` | the largest value and its derivative, the one-hot of its place | `ceil(log2 n)` of both and of a product |
 //! | `power.rs` | the `e` of `2^e <= x < 2^(e+1)` | none |
 //! | `reciprocal.rs` | `1 / x` and `x / y` of a positive divisor | 6 or 7 products; one more to divide |
@@ -52,8 +53,8 @@ mod public;
 mod reciprocal;
 mod rsqrt;
 mod steps;
+mod top_k;
 
-pub use argmax::{argmax, argmax_calls};
 pub use batch_norm::{BatchNorm, Channels, Statistics};
 pub use compare::{compare, compare_calls, less_than};
 pub use elementary::{Elementary, Kind};
@@ -66,6 +67,7 @@ pub use power::{Leakage, Power};
 pub use public::error_function;
 pub use reciprocal::{Division, Reciprocal};
 pub use rsqrt::InverseSqrt;
+pub use top_k::TopK;
 
 use crate::Error;
 use crate::machine::{Call, Machine};

@@ -2,15 +2,14 @@
 //! exhaustively where the ring is small, edges and random values where it is not.
 
 use crate::common::*;
+use crate::places::places;
 use tacit_algebra::mersenne::{F5, F7, F13, F31, F61};
 use tacit_protocols::Error;
 use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{
     Audience, Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand,
 };
-use tacit_protocols::math::{
-    argmax, argmax_calls, maxpool_with_derivative, maxpool_with_derivative_calls,
-};
+use tacit_protocols::math::{maxpool_with_derivative, maxpool_with_derivative_calls};
 use tacit_protocols::shamir::{Comparison, Opening};
 
 /// Runs a generic check on every subject, each in a test of its own.
@@ -86,7 +85,7 @@ on_every_subject! {
     linear_layers
     truncations
     maxpools
-    argmaxes
+    places
     maxpools_with_derivatives
     openings
     local_operations
@@ -348,28 +347,6 @@ fn maxpools<S: Subject>(s: &S) {
         };
         let want: Vec<i64> = (0..windows).map(largest).collect();
         assert_eq!(max, want, "windows of {size}, {}", s.name());
-    }
-}
-
-/// The largest value and where it stands: any place that holds it.
-fn argmaxes<S: Subject>(s: &S) {
-    let (windows, half) = (9, 1i64 << (s.sign_bits() - 1).min(40));
-    for size in [1, 2, 5] {
-        let x: Vec<i64> = noise(size as u64, windows * size)
-            .into_iter()
-            .map(|v| v % half)
-            .collect();
-        let calls = argmax_calls(windows, size, KeyBits::ALL);
-        let opened = apply(s, &calls, &x, |machine, x| {
-            let both = argmax(machine, x, windows, size, KeyBits::ALL)?;
-            Ok(machine.concat(&[&both[0], &both[1]]))
-        });
-        for i in 0..windows {
-            let max = (0..size).map(|j| x[j * windows + i]).max();
-            let place = usize::try_from(opened[windows + i]).expect("a place");
-            let named = Some(x[place * windows + i]);
-            assert_eq!((Some(opened[i]), named), (max, max), "{}", s.name());
-        }
     }
 }
 

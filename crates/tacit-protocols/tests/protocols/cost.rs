@@ -114,6 +114,16 @@ fn perform_mixed<M: Machine>(
             let product = machine.product(&x, &Operand::Secret(y), None, &map, bits);
             product.map(drop)
         }
+        Mixed::Drelu { n, keys, bits } => {
+            let x = narrow(n, bits)?;
+            machine.drelu(&x, keys).map(drop)
+        }
+        Mixed::Select { n, bits } => {
+            let x = narrow(n, bits)?;
+            let bit = machine.drelu(&x, KeyBits::ALL)?;
+            machine.party().set_layer("measured");
+            machine.select(&bit, &x, &x).map(drop)
+        }
         Mixed::Relu { n, keys, bits } => {
             let x = narrow(n, bits)?;
             machine.relu(&x, keys).map(drop)
@@ -179,6 +189,10 @@ pub fn declared_equals_metered<S: Subject>(s: &S, call: Call) {
     // Selection needs a bit first, made in a layer of its own.
     let calls = match call {
         Call::Select { n } => vec![Call::drelu(n), call],
+        Call::Mixed(Mixed::Select { n, bits }) => {
+            let keys = KeyBits::ALL;
+            vec![Call::Mixed(Mixed::Drelu { n, keys, bits }), call]
+        }
         _ => vec![call],
     };
     let measured = run(s, |machine| {

@@ -9,5 +9,6 @@ mod histograms;
 mod knowledge;
 mod math;
 mod mixed;
+mod places;
 mod shamir;
 mod views;

@@ -257,6 +257,8 @@ fn declared_equals_metered_of_every_width() {
             product(Bilinear::Elementwise(n), None, None),
             product(Bilinear::MatMul(shape), None, None),
             product(Bilinear::MatMul(shape), Some(0), Some(0)),
+            Mixed::Drelu { n, keys, bits: 16 },
+            Mixed::Select { n, bits: 5 },
             Mixed::Relu { n, keys, bits: 16 },
             Mixed::Maxpool {
                 windows: n,

@@ -170,6 +170,13 @@ fn play_mixed(machine: &mut Sirnn, call: Mixed) -> Result<(), Error> {
             let w = Operand::Secret(zeros(map.right(), right, known_to));
             machine.product(&x, &w, None, &map, bits)?;
         }
+        Mixed::Drelu { n, keys, bits } => {
+            machine.drelu(&zeros(n, bits, None), keys)?;
+        }
+        Mixed::Select { n, bits } => {
+            let x = zeros(n, bits, None);
+            machine.select(&Bits::zeros(n), &x, &x)?;
+        }
         Mixed::Relu { n, keys, bits } => {
             machine.relu(&zeros(n, bits, None), keys)?;
         }

@@ -137,6 +137,8 @@ impl Widths {
                 known_to,
                 bits,
             }],
+            Mixed::Drelu { n, keys, bits } => vec![self.sign(n, keys, bits)],
+            Mixed::Select { n, bits } => vec![Step::Select { n, bits }],
             Mixed::Relu { n, keys, bits } => self.relu(n, keys, bits).into(),
             Mixed::Maxpool {
                 windows,

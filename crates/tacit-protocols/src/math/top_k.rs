@@ -1,0 +1,336 @@
+//! The places of the largest of several values in their order, for every protocol that compares.
+//!
+//! One place is that of a tree ([`argmax`]). For more, every two elements of a group are compared at
+//! once: how many beat an element is its rank, and the place of rank `r` is the sum of the places of
+//! all with a rank up to `r` less the same for `r - 1`. Of many elements groups are ranked first, and
+//! then the best of all groups.
+//!
+//! Of equal values the first comes first: an element beats the later ones that equal it. The best of
+//! a group are in order, groups stand in the order of their elements, and so an equal value that
+//! stands to the left is always earlier.
+
+use super::argmax::{argmax, argmax_calls};
+use crate::Error;
+use crate::machine::{Call, KeyBits, Machine, MatMul, Operand};
+use crate::mixed::Mixed;
+
+/// The places of the `k` largest elements of each window, from 0: the largest first, of equal ones the
+/// first first.
+///
+/// Hops: for `k` = 1 those of `ceil(log2 size)` comparisons and twice as many selections, less one; for
+/// more those of 2 comparisons and 2 or 3 selections for each level of groups, one up to 32 elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TopK {
+    /// Windows; each has `size` elements, one after the other.
+    pub windows: usize,
+    /// Elements of a window.
+    pub size: usize,
+    /// Places of a window that are found.
+    pub k: usize,
+    /// Where the signs of differences within a window are. No low bit may be dropped: places of
+    /// values that are nearly equal would not be places.
+    pub keys: KeyBits,
+    /// Bits of the values, where tensors have widths of their own.
+    pub bits: Option<u32>,
+}
+
+/// Elements that are ranked together at least.
+const GROUP: usize = 32;
+
+impl TopK {
+    /// The most places that can be asked for.
+    pub const MOST: usize = 32;
+
+    /// The elements that each element of a window becomes at most on the way.
+    pub fn copies(&self) -> usize {
+        self.group().min(self.size)
+    }
+
+    /// The calls of [`TopK::apply`], in their order.
+    pub fn calls(&self) -> Vec<Call> {
+        let widths = self.widths();
+        if self.k == 1 {
+            return argmax_calls([self.windows, self.size], self.keys, widths);
+        }
+        let of_level = |level: Level| {
+            let rows = self.windows * level.groups;
+            let (pairs, reached) = (pairs(level.size).count(), self.k * level.size);
+            let values = (!level.last).then(|| widths.select_values(rows * reached));
+            [
+                widths.compare_values(rows * pairs, self.keys),
+                widths.select_places(rows * pairs),
+                widths.compare_places(rows * reached, rank_keys(level.size)),
+                widths.select_places(rows * reached),
+            ]
+            .into_iter()
+            .chain(values)
+        };
+        self.levels().into_iter().flat_map(of_level).collect()
+    }
+
+    /// The places: `k` of the first window in order, then those of the next.
+    pub fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
+        self.check(machine.len(x))?;
+        let &TopK { windows, size, .. } = self;
+        if self.k == 1 {
+            let column = |j: usize| (0..windows).map(move |i| (i * size + j) as u32);
+            let columns: Vec<u32> = (0..size).flat_map(column).collect();
+            let x = machine.gather(x, &columns);
+            return argmax(machine, &x, [windows, size], self.keys, self.widths());
+        }
+        let all: Vec<i64> = (0..size as i64).collect();
+        let mut places = self.widths().places(machine, &all.repeat(windows))?;
+        let mut values = x.clone();
+        for level in self.levels() {
+            if level.last {
+                return Ok(self.best(machine, [&values, &places], level)?.0);
+            }
+            let [first, rest] = level.split(windows);
+            let [v, p] = [&values, &places].map(|all| machine.gather(all, &first));
+            let (p, v) = self.best(machine, [&v, &p], level)?;
+            let joined = level.joined(windows, self.k);
+            let mut join = |best: M::Share, all: &M::Share| {
+                let rest = machine.gather(all, &rest);
+                let both = machine.concat(&[&best, &rest]);
+                machine.gather(&both, &joined)
+            };
+            places = join(p, &places);
+            values = match v {
+                Some(v) => join(v, &values),
+                None => unreachable!("only the last level leaves the values"),
+            };
+        }
+        unreachable!("the last of the levels ends the search")
+    }
+
+    fn check(&self, given: usize) -> Result<(), Error> {
+        let TopK {
+            windows, size, k, ..
+        } = *self;
+        let fits = windows.checked_mul(size) == Some(given) && (1..=size).contains(&k);
+        if fits && k <= Self::MOST && self.keys.dropped == 0 {
+            return Ok(());
+        }
+        Err(Error::Invalid(format!(
+            "the places of the {k} largest in {windows} windows of {size} elements, {given} in all, by \
+             signs of {:?}: 1 to {} of a window are found, by signs without a dropped bit",
+            self.keys,
+            Self::MOST
+        )))
+    }
+
+    fn group(&self) -> usize {
+        GROUP.max(4 * self.k)
+    }
+
+    fn widths(&self) -> Widths {
+        let places = bits(self.size) + 1;
+        Widths(self.bits.map(|values| [values, places]))
+    }
+
+    /// The levels; whole groups are ranked, what is left over goes on to the next.
+    fn levels(&self) -> Vec<Level> {
+        let (group, mut left, mut all) = (self.group(), self.size, Vec::new());
+        while left > group {
+            let (groups, rest) = (left / group, left % group);
+            all.push(Level {
+                groups,
+                size: group,
+                rest,
+                last: false,
+            });
+            left = groups * self.k + rest;
+        }
+        all.push(Level {
+            groups: 1,
+            size: left,
+            rest: 0,
+            last: true,
+        });
+        all
+    }
+
+    /// The places of the best of every group in their order, and but for the last level their values.
+    fn best<M: Machine>(
+        &self,
+        machine: &mut M,
+        [values, places]: [&M::Share; 2],
+        level: Level,
+    ) -> Result<(M::Share, Option<M::Share>), Error> {
+        let (rows, size, k) = (self.windows * level.groups, level.size, self.k);
+        let ranks = self.ranks(machine, values, [rows, size])?;
+        let of_row = |row: usize| (0..k * size).map(move |i| (row * size + i % size) as u32);
+        let index: Vec<u32> = (0..rows).flat_map(of_row).collect();
+        let thresholds: Vec<i64> = (0..k * size).map(|i| (i / size) as i64).collect();
+        let (thresholds, ranks) = (
+            machine.constant(&thresholds.repeat(rows)),
+            machine.gather(&ranks, &index),
+        );
+        let below = machine.sub(&thresholds, &ranks);
+        let reached = machine.drelu(&below, rank_keys(size))?;
+        let zeros = machine.constant(&vec![0; index.len()]);
+        // Row (r, element): what has a rank up to r counts for r, and not for r + 1.
+        let mut sums = vec![0; k * size * k];
+        for i in 0..k * size {
+            let r = i / size;
+            sums[i * k + r] = 1;
+            if r + 1 < k {
+                sums[i * k + r + 1] = -1;
+            }
+        }
+        let shape = MatMul {
+            m: rows,
+            k: k * size,
+            n: k,
+        };
+        let sums = Operand::Public(sums);
+        let mut chosen = |of: &M::Share| {
+            let of = machine.gather(of, &index);
+            let reached = machine.select(&reached, &zeros, &of)?;
+            machine.matmul(&reached, &sums, None, shape, 0)
+        };
+        let places = chosen(places)?;
+        let values = match level.last {
+            true => None,
+            false => Some(chosen(values)?),
+        };
+        Ok((places, values))
+    }
+
+    /// How many elements of its group beat each.
+    fn ranks<M: Machine>(
+        &self,
+        machine: &mut M,
+        values: &M::Share,
+        [rows, size]: [usize; 2],
+    ) -> Result<M::Share, Error> {
+        let side = |of: fn((usize, usize)) -> usize| -> Vec<u32> {
+            let of_row = |row: usize| pairs(size).map(move |pair| (row * size + of(pair)) as u32);
+            (0..rows).flat_map(of_row).collect()
+        };
+        let [a, b] = [side(|pair| pair.0), side(|pair| pair.1)];
+        let (a, b) = (machine.gather(values, &a), machine.gather(values, &b));
+        let difference = machine.sub(&a, &b);
+        let first = machine.drelu(&difference, self.keys)?;
+        let n = machine.len(&difference);
+        let [zeros, ones] = [0, 1].map(|bit| vec![bit; n]);
+        let (zeros, ones) = (
+            self.widths().places(machine, &zeros)?,
+            self.widths().places(machine, &ones)?,
+        );
+        let first = machine.select(&first, &zeros, &ones)?;
+        // Whoever stands first beats the other, or else is beaten by it.
+        let mut beaten = vec![0; pairs(size).count() * size];
+        for (row, (a, b)) in beaten.chunks_mut(size).zip(pairs(size)) {
+            (row[a], row[b]) = (-1, 1);
+        }
+        let later: Vec<i64> = (0..size).map(|i| (size - 1 - i) as i64).collect();
+        let shape = MatMul {
+            m: rows,
+            k: pairs(size).count(),
+            n: size,
+        };
+        let later = Operand::Public(later);
+        machine.matmul(&first, &Operand::Public(beaten), Some(&later), shape, 0)
+    }
+}
+
+/// The pairs of elements of a group, the earlier one first.
+fn pairs(size: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..size).flat_map(move |a| (a + 1..size).map(move |b| (a, b)))
+}
+
+/// Bits of the magnitudes below `size`.
+fn bits(size: usize) -> u32 {
+    usize::BITS - (size.max(2) - 1).leading_zeros()
+}
+
+/// Where the signs of differences of two ranks are.
+fn rank_keys(size: usize) -> KeyBits {
+    KeyBits {
+        dropped: 0,
+        kept: bits(size),
+    }
+}
+
+/// Groups of a window that are ranked at once.
+#[derive(Clone, Copy)]
+struct Level {
+    groups: usize,
+    size: usize,
+    /// Elements after the last group.
+    rest: usize,
+    last: bool,
+}
+
+impl Level {
+    /// The elements of the groups of all windows, and those after them.
+    fn split(self, windows: usize) -> [Vec<u32>; 2] {
+        let (grouped, all) = (self.groups * self.size, self.groups * self.size + self.rest);
+        let of = |range: std::ops::Range<usize>| {
+            let of_window = |i: usize| range.clone().map(move |j| (i * all + j) as u32);
+            (0..windows).flat_map(of_window).collect()
+        };
+        [of(0..grouped), of(grouped..all)]
+    }
+
+    /// Of the best of all groups of all windows, and then what was left over: window by window.
+    fn joined(self, windows: usize, k: usize) -> Vec<u32> {
+        let (best, rest) = (self.groups * k, self.rest);
+        let of_window = |i: usize| {
+            let left_over = windows * best + i * rest;
+            (i * best..(i + 1) * best).chain(left_over..left_over + rest)
+        };
+        let all = (0..windows).flat_map(of_window);
+        all.map(|element| element as u32).collect()
+    }
+}
+
+/// The bits of values and of places, where tensors have widths of their own.
+#[derive(Clone, Copy)]
+pub(super) struct Widths(Option<[u32; 2]>);
+
+impl Widths {
+    /// Places that everybody knows.
+    pub(super) fn places<M: Machine>(
+        self,
+        machine: &mut M,
+        places: &[i64],
+    ) -> Result<M::Share, Error> {
+        let places = machine.constant(places);
+        match self.0 {
+            Some([_, bits]) => machine.resize(&places, 0, bits),
+            None => Ok(places),
+        }
+    }
+
+    pub(super) fn compare_values(self, n: usize, keys: KeyBits) -> Call {
+        self.compare(0, n, keys)
+    }
+
+    fn compare_places(self, n: usize, keys: KeyBits) -> Call {
+        self.compare(1, n, keys)
+    }
+
+    pub(super) fn select_values(self, n: usize) -> Call {
+        self.select(0, n)
+    }
+
+    pub(super) fn select_places(self, n: usize) -> Call {
+        self.select(1, n)
+    }
+
+    fn compare(self, of: usize, n: usize, keys: KeyBits) -> Call {
+        self.0.map_or(Call::Drelu { n, keys }, |bits| {
+            let bits = bits[of];
+            Call::Mixed(Mixed::Drelu { n, keys, bits })
+        })
+    }
+
+    fn select(self, of: usize, n: usize) -> Call {
+        self.0.map_or(Call::Select { n }, |bits| {
+            let bits = bits[of];
+            Call::Mixed(Mixed::Select { n, bits })
+        })
+    }
+}
