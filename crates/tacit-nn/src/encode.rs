@@ -49,6 +49,16 @@ pub enum EncodeError {
     /// The plan was made for another model.
     #[error("the plan was made for another model: {0}")]
     Model(String),
+    /// A revealed class that there is not.
+    #[error(
+        "the result names class {class} of {classes}: a value was beyond the plan's range, or a party did not follow the protocol"
+    )]
+    Class {
+        /// What was opened.
+        class: i64,
+        /// The number of classes.
+        classes: usize,
+    },
     /// A revealed result of the wrong length.
     #[error("the result has {found} numbers, not a batch of items of {item} numbers")]
     Result {
@@ -167,8 +177,20 @@ impl Plan {
         })
     }
 
-    /// The model's output for a batch, from the revealed ring elements: decoded, and the tail
-    /// computed.
+    /// The same that a run gives out, from the outputs of the model in float32 before any function
+    /// that ends it.
+    pub fn finish_floats(&self, mut values: Vec<f32>) -> Vec<f32> {
+        match (self.opening.reveal.places(), &self.opening.scores) {
+            (Some(k), Some(scores)) => tail::places(scores, k, &values),
+            _ => {
+                tail::apply(&self.tail, &mut values);
+                values
+            }
+        }
+    }
+
+    /// The model's output for a batch, from the revealed ring elements: classes, or decoded numbers
+    /// of which the tail is computed.
     pub fn finish(&self, revealed: &[i64]) -> Result<Vec<f32>, EncodeError> {
         let item = self.revealed_len();
         if item == 0 || !revealed.len().is_multiple_of(item) {
@@ -176,6 +198,13 @@ impl Plan {
                 found: revealed.len(),
                 item,
             });
+        }
+        if let Some(classes) = self.classes() {
+            let beyond = revealed.iter().find(|v| !(0..classes as i64).contains(v));
+            return match beyond {
+                Some(&class) => Err(EncodeError::Class { class, classes }),
+                None => Ok(revealed.iter().map(|&v| v as f32).collect()),
+            };
         }
         let unit = f64::from(self.number(self.output).fraction).exp2();
         let mut values = revealed.iter().map(|&v| (v as f64 / unit) as f32).collect();

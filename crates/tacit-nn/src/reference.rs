@@ -25,16 +25,7 @@ pub type Ranges = Vec<(f32, f32)>;
 
 /// The model's output, tail included, for a batch of items.
 pub fn predict(graph: &Graph, x: &[f32]) -> Result<Vec<f32>, ShapeError> {
-    predict_seeing(graph, x, |_, _| {})
-}
-
-/// The same; `visit` as for [`run`].
-pub fn predict_seeing(
-    graph: &Graph,
-    x: &[f32],
-    visit: impl FnMut(ValueId, &mut [f32]),
-) -> Result<Vec<f32>, ShapeError> {
-    let mut values = run(graph, x, visit)?;
+    let mut values = run(graph, x, |_, _| {})?;
     tail::apply(&graph.tail, &mut values);
     Ok(values)
 }

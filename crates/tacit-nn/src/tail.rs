@@ -1,12 +1,38 @@
 //! What the receiver of the result computes in the clear.
 
+use std::cmp::Ordering;
+
 use crate::graph::{Tail, TailFunction};
+use crate::plan::Scores;
 
 /// Runs the functions one after the other over a batch of items.
 pub(crate) fn apply(tail: &[Tail], values: &mut Vec<f32>) {
     for step in tail {
         *values = run(step, values);
     }
+}
+
+/// The places of the `k` largest scores of every window of a batch, as they are found on shares.
+pub(crate) fn places(scores: &Scores, k: usize, values: &[f32]) -> Vec<f32> {
+    let &Scores {
+        size, inner, last, ..
+    } = scores;
+    let windows = values.len() / size;
+    let mut out = vec![0.0; windows * k];
+    for window in 0..windows {
+        let (block, offset) = (window / inner, window % inner);
+        let value = |place: &usize| values[(block * size + place) * inner + offset];
+        let mut places: Vec<usize> = (0..size).collect();
+        if last {
+            places.reverse();
+        }
+        // Stable: of equal ones the order stays.
+        places.sort_by(|a, b| value(b).partial_cmp(&value(a)).unwrap_or(Ordering::Equal));
+        for (r, &place) in places.iter().take(k).enumerate() {
+            out[(block * k + r) * inner + offset] = place as f32;
+        }
+    }
+    out
 }
 
 fn run(step: &Tail, values: &[f32]) -> Vec<f32> {

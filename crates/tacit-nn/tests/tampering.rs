@@ -75,7 +75,7 @@ impl Prediction {
                 let own = (id == ROLES.data_owner).then_some(&image[..]);
                 let input = share_input(plan, machine, &ROLES, 1, own)?;
                 let output = execute(plan, machine, &weights, input, 1, &mut |_| Ok(()))?;
-                reveal_output(machine, &ROLES, &output)
+                reveal_output(plan, machine, &ROLES, &output)
             },
         };
         tampered.tamper(extent, |answer| {

@@ -196,13 +196,16 @@ fn tables_liu24(py: Python<'_>, parties: Vec<usize>, field: u32) -> PyResult<Str
 }
 
 #[pyfunction]
+#[pyo3(signature = (config, notice, progress, reveal=None))]
 fn party(
     py: Python<'_>,
     config: PathBuf,
     notice: Py<PyAny>,
     progress: Option<Callback>,
+    reveal: Option<&str>,
 ) -> PyResult<String> {
     let config = PartyConfig::load(&config).map_err(error)?;
+    let config = config.insisting(reveal).map_err(error)?;
     observed(py, progress, |observe| {
         tacit_run::run_party(&config, &mut told(&notice), observe)
     })

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use tacit_nn::onnx::{self, ImportOptions};
-use tacit_nn::plan::{KeyBitsChoice, Order, PlanOptions, Precision, WIDTHS, numbers, plan};
+use tacit_nn::plan::{KeyBitsChoice, Order, PlanOptions, Precision, Reveal, WIDTHS, numbers, plan};
 use tacit_nn::{Graph, Plan, reference};
 use tacit_protocols::machine::Call;
 
@@ -46,6 +46,9 @@ pub struct CompileOptions {
     pub key_bits: Option<String>,
     /// The share of the samples whose class `auto` may change.
     pub key_bits_loss: Option<f64>,
+    /// What of the outputs is opened to the data owner: `logits`, `probabilities`, `top-K` such as
+    /// `top-3`, or `class`; what the file's last operation says if not given.
+    pub reveal: Option<Reveal>,
     /// Values of symbolic dimensions.
     pub dims: HashMap<String, usize>,
 }
@@ -142,6 +145,14 @@ impl Compiled {
     /// The plan that a run of the protocol follows: over the ring or field that the options insist
     /// on, or else the protocol's own, for which the model is planned again where need be.
     pub fn plan_for(&self, protocol: &Protocol) -> Result<&Plan, Error> {
+        let plan = self.planned(protocol)?;
+        match plan.beyond_signs((protocol.sign_bits)(plan.ring_bits)) {
+            Some(refused) => Err(refused.into()),
+            None => Ok(plan),
+        }
+    }
+
+    fn planned(&self, protocol: &Protocol) -> Result<&Plan, Error> {
         let options = &self.source.options;
         let width = protocol.width(options.width()?)?;
         protocol.check_key_bits(options.key_bits()?)?;
@@ -197,9 +208,10 @@ impl Compiled {
         &self.plan.output_shape
     }
 
-    /// The outputs of the model in clear-text float32 for a batch of inputs.
+    /// What a run reveals, from the outputs of the model in clear-text float32 for a batch of inputs.
     pub fn reference(&self, x: &[f32]) -> Result<Vec<f32>, Error> {
-        Ok(reference::predict(&self.graph, x)?)
+        let outputs = reference::run(&self.graph, x, |_, _| {})?;
+        Ok(self.plan.finish_floats(outputs))
     }
 
     /// The declared cost of predicting one batch of `items`, without running anything.
@@ -227,6 +239,7 @@ impl Source {
                 samples: self.samples.as_ref().map(|(values, _)| values.as_slice()),
                 input_range: options.input_range,
                 key_bits: options.key_bits()?,
+                reveal: options.reveal,
                 ..PlanOptions::default()
             },
         )?)
@@ -273,6 +286,10 @@ pub struct PlanSummary {
     pub input_range: f64,
     /// The shape of one output item.
     pub output_shape: Vec<usize>,
+    /// What of the outputs is opened: `logits`, `probabilities`, `top-K` or `class`.
+    pub reveal: String,
+    /// The same in words.
+    pub opened: String,
     /// How many numbers of weights the owner shares.
     pub parameters: usize,
     /// The layers in order.
@@ -329,6 +346,8 @@ impl PlanSummary {
             input_shape: plan.input_shape.clone(),
             input_range: plan.input_range(),
             output_shape: plan.output_shape.clone(),
+            reveal: plan.opening.reveal.to_string(),
+            opened: plan.opened(),
             parameters: plan.parameters(),
             layers: plan.layers.iter().enumerate().map(layer).collect(),
             warnings: plan.warnings_for(key_bits),

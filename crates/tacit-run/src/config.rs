@@ -54,7 +54,7 @@ pub struct PartyConfig {
     #[serde(default)]
     pub run: Settings,
     /// How the model is planned: ring or field, order and secrecy are the same at every party, the
-    /// fraction bits too where given; the rest is the model owner's.
+    /// fraction bits and what is revealed too where given; the rest is the model owner's.
     #[serde(default)]
     pub plan: CompileOptions,
     /// All parties by their numbers, this one included.
@@ -84,6 +84,15 @@ impl PartyConfig {
         Ok(config)
     }
 
+    /// The same, with what the outputs may reveal if that is given.
+    pub fn insisting(mut self, reveal: Option<&str>) -> Result<Self, Error> {
+        if let Some(text) = reveal {
+            let read = text.parse();
+            self.plan.reveal = Some(read.map_err(|why: String| Error::setting("--reveal", why))?);
+        }
+        Ok(self)
+    }
+
     /// What this party must agree on with the others.
     pub(crate) fn terms(&self) -> Result<Terms, Error> {
         let (parties, plan) = (self.parties.len(), &self.plan);
@@ -107,6 +116,7 @@ impl PartyConfig {
             item_bytes: item_bytes as u64,
             fraction_bits: plan.fraction_bits,
             inputs: self.inputs,
+            reveal: plan.reveal,
             ..terms
         })
     }

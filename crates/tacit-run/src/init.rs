@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use tacit_net::certs::{CERTIFICATE_FILE, KEY_FILE};
+use tacit_nn::plan::Reveal;
 
 use crate::protocol::{Instance, Protocol};
 use crate::settings::named;
@@ -28,6 +29,8 @@ pub struct InitOptions {
     pub model: Option<PathBuf>,
     /// The data owner's inputs; `input.npy` in its folder if not given.
     pub input: Option<PathBuf>,
+    /// What of the outputs is opened; what the model's file says if not given.
+    pub reveal: Option<Reveal>,
     /// Config files for a training, instead of those for a prediction.
     pub training: bool,
 }
@@ -40,6 +43,7 @@ impl Default for InitOptions {
             port: 7100,
             model: None,
             input: None,
+            reveal: None,
             training: false,
         }
     }
@@ -69,9 +73,17 @@ pub fn init(dir: &Path, options: &InitOptions) -> Result<Vec<String>, Error> {
         );
         return Err(Error::setting("port", why));
     }
+    if options.training && options.reveal.is_some() {
+        let why = "a training opens what its own options say; leave it out";
+        return Err(Error::setting("reveal", why));
+    }
+    let plan = CompileOptions {
+        reveal: options.reveal,
+        ..CompileOptions::default()
+    };
     let setup = Setup {
         settings: &settings,
-        options: &CompileOptions::default(),
+        options: &plan,
         instance,
         roles: settings.roles(instance.parties)?,
         ports,

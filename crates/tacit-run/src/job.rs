@@ -172,12 +172,17 @@ pub(crate) fn settle<'a>(
             actual: inputs as u64,
         },
     ];
-    let mut items = vec![("plan", hash)];
+    let opened = format!(
+        "{} to party {}",
+        plan.opening.reveal, terms.roles.data_owner
+    );
+    let mut items = vec![("reveal", opened), ("plan", hash)];
     items.extend(insists.iter().map(Insists::agreed));
     items.push(("items of a batch", batch.to_string()));
     let agreed = agreement.settle(&items);
     // One's own config is the nearer cause.
     insists.iter().try_for_each(Insists::check)?;
+    check_reveal(terms, &plan)?;
     agreed?;
     Ok(Agreed {
         plan,
@@ -210,11 +215,32 @@ fn announce_plan<'a>(
             "its ring, order or secrecy is not the one agreed on".into(),
         ));
     }
+    let sign_bits = (terms.instance.protocol.sign_bits)(plan.ring_bits);
+    if let Some(beyond) = plan.beyond_signs(sign_bits) {
+        return Err(refused(beyond.to_string()));
+    }
     Ok((plan, hash(&bytes)))
 }
 
 fn hash(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
+}
+
+/// Holds what this party insists on against what the plan opens, whatever the others insist on.
+fn check_reveal(terms: &Terms, plan: &Plan) -> Result<(), Error> {
+    let actual = plan.opening.reveal;
+    match terms.reveal {
+        Some(wanted) if wanted != actual => {
+            let (owner, receiver) = (terms.roles.model_owner, terms.roles.data_owner);
+            let why = format!(
+                "this party's config says {wanted}, the plan of party {owner} opens {actual} to party \
+                 {receiver}; nothing was shared: set the same reveal in [plan] at both owners, or leave it \
+                 out here to take the plan's"
+            );
+            Err(Error::setting("reveal", why))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The data owner tells the others how many inputs there are.
@@ -353,7 +379,7 @@ impl Program for Prediction<'_> {
             }
             let y = ran?;
             let to = hearers(self.roles.receiver, parties);
-            let open = || reveal_output(machine, self.roles, &y);
+            let open = || reveal_output(self.plan, machine, self.roles, &y);
             if let Some(values) = self.ledger.watch(("answers", n), to, open)? {
                 revealed.get_or_insert_default().extend(values);
             }

@@ -4,7 +4,7 @@ use std::iter::Sum;
 
 use serde::{Deserialize, Serialize};
 use tacit_nn::Plan;
-use tacit_nn::plan::numbers;
+use tacit_nn::plan::{RANKING, numbers};
 
 use crate::Error;
 use crate::record::{Revealed, Trace};
@@ -118,6 +118,10 @@ pub struct Report {
     pub public_model: bool,
     /// The emulated network.
     pub network: String,
+    /// What of the outputs was opened to the data owner, of a prediction: `logits`, `probabilities`,
+    /// `top-K` or `class`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reveal: Option<String>,
     /// The items predicted.
     pub images: usize,
     /// Items predicted at a time.
@@ -177,6 +181,7 @@ impl Report {
         online.rounds = layers.iter().map(|l| l.rounds).sum();
         Report {
             fraction_bits: plan.fraction_bits,
+            reveal: Some(plan.opening.reveal.to_string()),
             images,
             batch,
             setup: combine(totals.iter().map(|t| t.setup)),
@@ -218,6 +223,7 @@ impl Report {
             order: terms.order.name().into(),
             public_model: terms.public_model,
             network: terms.network.name.clone(),
+            reveal: None,
             images: 0,
             batch: 0,
             setup: PhaseReport::default(),
@@ -241,7 +247,7 @@ impl Report {
     }
 }
 
-/// What the report lists: the input, every layer, the output.
+/// What the report lists: the input, every layer, what is found of the output, and its opening.
 fn rows(plan: &Plan) -> impl Iterator<Item = (&str, &str, &[usize])> {
     let ends = |name, op, shape| std::iter::once((name, op, shape));
     ends("input", "Input", plan.input_shape.as_slice())
@@ -249,6 +255,10 @@ fn rows(plan: &Plan) -> impl Iterator<Item = (&str, &str, &[usize])> {
             plan.layers
                 .iter()
                 .map(|l| (l.name.as_str(), l.op.kind(), l.shape.as_slice())),
+        )
+        .chain(
+            plan.ranking()
+                .map(|op| (RANKING, op, plan.revealed_shape.as_slice())),
         )
         .chain(ends("output", "Reveal", plan.revealed_shape.as_slice()))
 }

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use tacit_nn::plan::{MAX_ITEM_BYTES, Order, Roles, is_field};
+use tacit_nn::plan::{MAX_ITEM_BYTES, Order, Reveal, Roles, is_field};
 
 use crate::protocol::Instance;
 use crate::settings::{Named, Network};
@@ -23,11 +23,13 @@ pub(crate) struct Terms {
     pub inputs: Option<usize>,
     /// The most memory that this party spends on one item.
     pub item_bytes: u64,
+    /// What the plan may open, where this party insists.
+    pub reveal: Option<Reveal>,
 }
 
 impl Terms {
     /// The terms of a run with these settings, over the width that is asked for or the protocol's
-    /// own. Nobody insists on fraction bits or inputs.
+    /// own. Nobody insists on fraction bits, inputs or what is revealed.
     pub(crate) fn new(
         settings: &Settings,
         asked_width: Option<u32>,
@@ -45,6 +47,7 @@ impl Terms {
             fraction_bits: None,
             inputs: None,
             item_bytes: MAX_ITEM_BYTES,
+            reveal: None,
         })
     }
 

@@ -3,6 +3,7 @@
 //! Every party makes the same calls in the same order: exactly those of
 //! [`Plan::weight_calls`] and [`Plan::calls`].
 
+mod opening;
 mod step;
 
 use tacit_protocols::Error;
@@ -10,6 +11,7 @@ use tacit_protocols::machine::{Audience, Machine, Operand, PAD};
 
 use crate::encode::LayerWeights;
 use crate::plan::{FUNCTION_COPIES, INPUT, Layer, LayerOp, OUTPUT, Plan, Roles, WEIGHTS, numbers};
+use opening::to_open;
 use step::Step;
 
 /// What the executor is about to do.
@@ -116,14 +118,17 @@ pub fn share_input<M: Machine>(
     }
 }
 
-/// Opens the result to its receiver; `None` for the others.
+/// Opens to its receiver what the plan says of the output; `None` for the others. Where that is
+/// classes, they are found first, and nothing else is opened.
 pub fn reveal_output<M: Machine>(
+    plan: &Plan,
     machine: &mut M,
     roles: &Roles,
     output: &M::Share,
 ) -> Result<Option<Vec<i64>>, Error> {
+    let opened = to_open(plan, machine, output)?;
     machine.party().set_layer(OUTPUT);
-    machine.reveal(output, roles.receiver)
+    machine.reveal(&opened, roles.receiver)
 }
 
 /// Runs all layers on a batch of shared inputs; `observe` hears of each layer before it starts, and
@@ -193,10 +198,10 @@ fn check_batch(plan: &Plan, batch: usize) -> Result<(), Error> {
         LayerOp::Function(_) => FUNCTION_COPIES * l.out_len(),
         _ => 2 * l.out_len(),
     };
-    let largest = plan
-        .layers
-        .iter()
-        .map(windows)
+    let top = plan.top(1);
+    let ranked = top.map(|top| top.copies() * top.windows * top.size);
+    let largest = (plan.layers.iter().map(windows))
+        .chain(ranked)
         .max()
         .unwrap_or(0)
         .max(plan.input_len());

@@ -28,6 +28,8 @@ pub struct LayerCalls {
 pub(crate) const WEIGHTS: &str = "weights";
 pub(crate) const INPUT: &str = "input";
 pub(crate) const OUTPUT: &str = "output";
+/// The step that finds the largest elements of the output, where nothing else of it is opened.
+pub const RANKING: &str = "ranking";
 
 impl Plan {
     /// The calls of sharing the weights, once for any number of predictions.
@@ -56,7 +58,8 @@ impl Plan {
         }
     }
 
-    /// The calls of predicting one batch: the input, every layer in order, the output.
+    /// The calls of predicting one batch: the input, every layer in order, what is found of the output
+    /// before it is opened, and its opening.
     pub fn calls(&self, batch: usize, roles: &Roles) -> Vec<LayerCalls> {
         let of = |layer: &str, calls| LayerCalls {
             layer: layer.into(),
@@ -74,6 +77,7 @@ impl Plan {
             let weights = (fixed, roles.model_owner);
             all.push(of(&layer.name, self.layer_calls(layer, batch, weights)));
         }
+        all.extend(self.top(batch).map(|top| of(RANKING, top.calls())));
         let n = batch * self.revealed_len();
         all.push(of(
             OUTPUT,

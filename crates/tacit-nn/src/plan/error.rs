@@ -1,6 +1,6 @@
 //! Why a model cannot be planned.
 
-use super::{numbers, widest};
+use super::{Reveal, numbers, widest};
 use crate::reference::ShapeError;
 
 /// Why no plan was made.
@@ -34,6 +34,16 @@ pub enum PlanError {
         /// The layer.
         layer: String,
         /// What stands in the way.
+        why: String,
+    },
+    /// What is to be opened of the output does not fit the model.
+    #[error("{layer}: '{reveal}' cannot be revealed of it: {why}")]
+    Reveal {
+        /// The layer that makes the output.
+        layer: String,
+        /// What was asked for, or what the file's last operation says.
+        reveal: Reveal,
+        /// What stands in the way and what to do.
         why: String,
     },
     /// An option that makes no sense.

@@ -128,8 +128,14 @@ pub(super) fn bits(value: f64, f: u32) -> u32 {
 
 /// The narrowest width that holds every compared value in the worst case, so that a narrow
 /// comparison is never a guess. In a field there are no narrow comparisons, since its low bits are
-/// no smaller field.
-pub(super) fn compare_bits(graph: &Graph, ring_bits: u32, bounds: &[Bound], f: u32) -> u32 {
+/// no smaller field. `places` says whether the largest elements of the output are found.
+pub(super) fn compare_bits(
+    graph: &Graph,
+    places: bool,
+    ring_bits: u32,
+    bounds: &[Bound],
+    f: u32,
+) -> u32 {
     let worst = |node: &Node| {
         let input = bounds[node.inputs[0]].worst;
         match &node.op {
@@ -137,7 +143,9 @@ pub(super) fn compare_bits(graph: &Graph, ring_bits: u32, bounds: &[Bound], f: u
             _ => compared(node, input),
         }
     };
-    let largest = graph.nodes.iter().filter_map(worst).fold(0.0, f64::max);
+    let output = places.then_some(2.0 * bounds[graph.output].worst);
+    let all = graph.nodes.iter().filter_map(worst).chain(output);
+    let largest = all.fold(0.0, f64::max);
     match bits(largest, f) < 32 && !is_field(ring_bits) {
         true => 32,
         false => ring_bits,
@@ -196,6 +204,36 @@ fn full(graph: &Graph, bounds: &[Bound], f: u32, ring_bits: u32) -> Chosen {
     };
     let warning = graph.nodes.iter().zip(&keys).find_map(unsure);
     (keys, warning.into_iter().collect())
+}
+
+/// The key bits of differences of two elements of the output, and a doubt about them: those that the
+/// worst case needs, or the planned range, but never without a low bit, since a place must be that of
+/// the largest element whatever the others are. All bits where there is no room for them, which a
+/// protocol that takes signs of so many may use. Planned values are below a quarter of the ring, so
+/// that their differences have a sign in it.
+pub(super) fn of_places(
+    layer: &str,
+    output: Bound,
+    f: u32,
+    ring_bits: u32,
+) -> (Keys, Option<String>) {
+    let [worst, planned] = [output.worst, output.planned].map(|value| exact(2.0 * value, f));
+    if is_field(ring_bits) {
+        return (Keys::ALL, None);
+    }
+    if worst.fit(ring_bits) {
+        return (worst, None);
+    }
+    if !planned.fit(ring_bits) {
+        return (Keys::ALL, None);
+    }
+    let doubt = format!(
+        "{layer}: the largest of its outputs is right only where they differ by less than {:.1}, but in \
+         the worst case they differ by {:.1}, which would give a wrong class without notice",
+        planned.limit(f),
+        2.0 * output.worst
+    );
+    (planned, Some(doubt))
 }
 
 fn fixed(graph: &Graph, bounds: &[Bound], f: u32, keys: Keys) -> Chosen {

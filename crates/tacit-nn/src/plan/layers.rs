@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use tacit_protocols::machine::{Bilinear, Conv2d, MatMul};
 use tacit_protocols::mixed::Number;
 
-use super::{Keys, Order, PlannedFunction, Widths};
+use super::{Keys, Opening, Order, PlannedFunction, Widths};
 use crate::graph::{Affine, ConvGeometry, Node, Op, Pool, Tail, ValueId, len};
 
 /// A model's plan. It is public: the weights' owner sends it to the other parties.
@@ -38,6 +38,8 @@ pub struct Plan {
     pub output_name: String,
     /// The shape of one revealed item.
     pub revealed_shape: Vec<usize>,
+    /// What is opened of that value.
+    pub opening: Opening,
     /// What the receiver computes in the clear.
     pub tail: Vec<Tail>,
     /// The shape of one output item.

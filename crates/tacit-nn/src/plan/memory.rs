@@ -34,8 +34,15 @@ impl Plan {
     /// About how many bytes predicting one item takes at a party, as if no value were ever freed,
     /// without the correlated randomness, which is its protocol's.
     pub fn item_bytes(&self) -> u64 {
-        let all = self.bytes_by_layer();
-        all.last().copied().unwrap_or(0)
+        let layers = self.bytes_by_layer().last().copied().unwrap_or(0);
+        layers.saturating_add(self.opening_bytes())
+    }
+
+    /// What the search for classes takes of that.
+    fn opening_bytes(&self) -> u64 {
+        let copies = self.top(1).map_or(0, |top| top.copies());
+        let elements = copies.saturating_mul(self.value_len(self.output));
+        (elements as u64).saturating_mul(ELEMENT_BYTES)
     }
 
     /// The same up to each layer.
@@ -54,6 +61,11 @@ impl Plan {
     pub(super) fn check_memory(&self, most: u64) -> Result<(), String> {
         let all = self.bytes_by_layer();
         match all.iter().position(|&bytes| bytes > most) {
+            None if self.item_bytes() > most => Err(format!(
+                "the search for classes: with it one item takes {}, and at most {} are allowed",
+                gigabytes(self.item_bytes()),
+                gigabytes(most)
+            )),
             None => Ok(()),
             Some(i) => Err(format!(
                 "layer '{}': with it one item takes {}, and at most {} are allowed",

@@ -4,6 +4,7 @@
 //! after the point. The weights of a layer carry `weight_bits`; its product is truncated once.
 
 mod calls;
+mod end;
 mod error;
 mod functions;
 mod key_search;
@@ -14,6 +15,7 @@ mod mixed;
 mod mixed_calls;
 mod options;
 mod ranges;
+mod reveal;
 mod scales;
 mod search;
 mod truncations;
@@ -25,8 +27,10 @@ use std::collections::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use crate::graph::{Graph, Node, ValueId, Weights};
+pub use calls::RANKING;
 pub(crate) use calls::{INPUT, OUTPUT, WEIGHTS};
 pub use calls::{LayerCalls, Roles};
+use end::Opened;
 pub use error::PlanError;
 pub use functions::PlannedFunction;
 use functions::argument_bits;
@@ -42,6 +46,7 @@ pub use mixed::{PRECISIONS, Precision, Widths};
 use options::check_options;
 pub use options::{DEFAULT_INPUT_RANGE, PlanOptions};
 use ranges::Bound;
+pub use reveal::{Opening, Reveal, Scores};
 use scales::{Limits, Scale};
 pub use truncations::Truncated;
 pub(crate) use width::widest;
@@ -66,20 +71,22 @@ pub enum Order {
 /// made-up inputs show, with a warning.
 pub fn plan(graph: &Graph, options: &PlanOptions) -> Result<Plan, PlanError> {
     check_options(options)?;
+    let opened = end::resolve(graph, options.reveal)?;
     let limits = limits(options);
     let (bounds, trials, warnings) = bounds(graph, options, &limits)?;
     if let Some(precision) = options.precision {
         let bits = precision.bits(graph, &bounds);
-        return with_widths(graph, options, &bounds, warnings, bits);
+        return with_widths(graph, options, opened, &bounds, warnings, bits);
     }
     let f = match options.fraction_bits {
         Some(f) => f,
         None => {
             let best = search::fraction_bits(graph, &bounds, &trials, &limits)?;
-            for_narrow_comparisons(graph, options.ring_bits, &bounds, best)
+            let places = opened.reveal.places().is_some();
+            for_narrow_comparisons(graph, places, options.ring_bits, &bounds, best)
         }
     };
-    at(graph, options, &bounds, warnings, f)
+    at(graph, options, opened, &bounds, warnings, f)
 }
 
 /// The plans for several numbers of fraction bits, made from one look at the values' ranges; each
@@ -96,7 +103,10 @@ pub fn plan_each(
         })?;
     }
     let (bounds, _, warnings) = bounds(graph, options, &limits(options))?;
-    let plan = |&f: &u32| at(graph, options, &bounds, warnings.clone(), f);
+    let plan = |&f: &u32| {
+        let opened = end::resolve(graph, options.reveal)?;
+        at(graph, options, opened, &bounds, warnings.clone(), f)
+    };
     Ok(fraction_bits.iter().map(plan).collect())
 }
 
@@ -104,6 +114,7 @@ pub fn plan_each(
 fn at(
     graph: &Graph,
     options: &PlanOptions,
+    opened: Opened,
     bounds: &[Bound],
     mut warnings: Vec<String>,
     f: u32,
@@ -112,13 +123,24 @@ fn at(
     let scales = limits.scales(graph, bounds, f)?;
     let capacity = |i: usize| limits.capacity(scales[i], f);
     warnings.extend(unsafe_layer(graph, bounds, &scales, capacity));
-    let (keys, key_warnings) = keys::choose(graph, options, bounds, f)?;
+    let (keys, mut key_warnings) = keys::choose(graph, options, bounds, f)?;
     let layers = layers(graph, bounds, &scales, &keys, |_| f);
+    let places = opened.reveal.places().is_some();
+    let (opening, doubt) = opened.opening(graph, bounds, f, options.ring_bits);
+    key_warnings.extend(doubt);
     Ok(Plan {
-        compare_bits: compare_bits(graph, options.ring_bits, bounds, f),
+        compare_bits: compare_bits(graph, places, options.ring_bits, bounds, f),
+        opening,
         warnings,
         key_warnings,
-        ..frame(graph, options, encode(bounds[0].planned, f), f, layers)
+        ..frame(
+            graph,
+            options,
+            opened,
+            encode(bounds[0].planned, f),
+            f,
+            layers,
+        )
     })
 }
 
@@ -126,6 +148,7 @@ fn at(
 fn with_widths(
     graph: &Graph,
     options: &PlanOptions,
+    opened: Opened,
     bounds: &[Bound],
     mut warnings: Vec<String>,
     precision: u32,
@@ -159,7 +182,14 @@ fn with_widths(
     Ok(Plan {
         input_widths: Some(input_widths),
         warnings,
-        ..frame(graph, options, limit, fraction(graph.output), layers)
+        ..frame(
+            graph,
+            options,
+            opened,
+            limit,
+            fraction(graph.output),
+            layers,
+        )
     })
 }
 
@@ -167,6 +197,7 @@ fn with_widths(
 fn frame(
     graph: &Graph,
     options: &PlanOptions,
+    opened: Opened,
     input_limit: i64,
     fraction_bits: u32,
     layers: Vec<Layer>,
@@ -184,9 +215,14 @@ fn frame(
         layers,
         output: graph.output,
         output_name: wire::short(&graph.output_name),
-        revealed_shape: graph.revealed_shape.clone(),
-        tail: graph.tail.clone(),
-        output_shape: graph.output_shape.clone(),
+        revealed_shape: opened.revealed_shape,
+        opening: Opening {
+            reveal: opened.reveal,
+            scores: opened.scores,
+            keys: Keys::ALL,
+        },
+        tail: opened.tail,
+        output_shape: opened.output_shape,
         warnings: vec![],
         key_warnings: vec![],
     }
@@ -294,8 +330,14 @@ fn unsafe_layer(
 
 /// `best`, or up to two fraction bits fewer where that lets all comparisons be narrow, which
 /// halves their cost.
-fn for_narrow_comparisons(graph: &Graph, ring_bits: u32, bounds: &[Bound], best: u32) -> u32 {
-    let narrow = |f: &u32| compare_bits(graph, ring_bits, bounds, *f) < ring_bits;
+fn for_narrow_comparisons(
+    graph: &Graph,
+    places: bool,
+    ring_bits: u32,
+    bounds: &[Bound],
+    best: u32,
+) -> u32 {
+    let narrow = |f: &u32| compare_bits(graph, places, ring_bits, bounds, *f) < ring_bits;
     (best.saturating_sub(2).max(2)..=best)
         .rev()
         .find(narrow)
@@ -310,7 +352,7 @@ fn layers(
     keys: &[Keys],
     fraction: impl Fn(ValueId) -> u32,
 ) -> Vec<Layer> {
-    let mut names = HashSet::from([WEIGHTS, INPUT, OUTPUT].map(String::from));
+    let mut names = HashSet::from([WEIGHTS, INPUT, RANKING, OUTPUT].map(String::from));
     let reused = first_holders(graph);
     let chosen = scales.iter().zip(keys).zip(&bounds[1..]);
     graph

@@ -1,7 +1,7 @@
 //! What a plan is made for.
 
 use super::mixed::RING;
-use super::{KeyBitsChoice, Order, PRECISIONS, PlanError, Precision, WIDTHS, numbers};
+use super::{KeyBitsChoice, Order, PRECISIONS, PlanError, Precision, Reveal, WIDTHS, numbers};
 
 /// What a plan is made for.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub struct PlanOptions<'a> {
     pub input_range: Option<f64>,
     /// How many bits signs are taken from, by a protocol that gains by fewer.
     pub key_bits: KeyBitsChoice,
+    /// What is opened of the output; what the model's last operation says if not given.
+    pub reveal: Option<Reveal>,
 }
 
 /// The largest magnitude of an input where neither samples nor an option say.
@@ -46,6 +48,7 @@ impl Default for PlanOptions<'_> {
             samples: None,
             input_range: None,
             key_bits: KeyBitsChoice::default(),
+            reveal: None,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! A plan as bytes. Those that come from another party are read as hostile.
 
+use super::end::MOST_CLASSES;
 use super::mixed::RING;
-use super::{Keys, Layer, LayerOp, Order, Plan, WIDTHS, Widths, is_field};
+use super::{Keys, Layer, LayerOp, Opening, Order, Plan, Reveal, Scores, WIDTHS, Widths, is_field};
 use crate::graph::{ConvGeometry, FILL, Pool, Tail, TailFunction, ValueId};
 
 /// The longest plan that is read.
@@ -129,13 +130,51 @@ impl Plan {
             lens.push(n);
         }
         product(&[self.parameters().max(1)])?;
-        let revealed = lens
+        let output = lens
             .get(self.output)
             .ok_or("its output is no value of it")?;
-        ensure(*revealed == shape(&self.revealed_shape)?, || {
+        let revealed = self.check_opening(*output)?;
+        ensure(revealed == shape(&self.revealed_shape)?, || {
             "its revealed shape does not fit".into()
         })?;
-        check_tail(&self.tail, *revealed, shape(&self.output_shape)?)
+        check_tail(&self.tail, revealed, shape(&self.output_shape)?)
+    }
+
+    /// The elements that are opened of an output of so many.
+    fn check_opening(&self, output: usize) -> Result<usize, String> {
+        let Opening {
+            reveal,
+            scores,
+            keys,
+        } = &self.opening;
+        if let Some(Scores {
+            outer, size, inner, ..
+        }) = *scores
+        {
+            ensure(product(&[outer, size, inner])? == output, || {
+                "the axis of its classes does not fit".into()
+            })?;
+        }
+        let Some(k) = reveal.places() else {
+            ensure(*keys == Keys::ALL, || {
+                format!("its opening has the key bits {keys:?}")
+            })?;
+            let differs = *reveal == Reveal::Probabilities || scores.is_none();
+            return ensure(differs, || "it opens differences of logits".into()).map(|()| output);
+        };
+        let scores = scores.as_ref().ok_or("it does not say which are classes")?;
+        let few = (2..=MOST_CLASSES).contains(&scores.size) && k <= scores.size;
+        ensure(few && self.tail.is_empty(), || {
+            format!("it opens {k} of {} classes", scores.size)
+        })?;
+        let chosen = !is_field(self.ring_bits) && self.input_widths.is_none();
+        let fit = chosen && keys.dropped == 0 && keys.fit(self.ring_bits);
+        ensure(*keys == Keys::ALL || fit, || {
+            format!("its classes have the key bits {keys:?}")
+        })?;
+        let copies = self.top(1).map_or(1, |top| top.copies());
+        product(&[output, copies])?;
+        product(&[scores.windows(), k])
     }
 
     /// The elements of the layer's output, given those of the values before.

@@ -62,7 +62,7 @@ fn run_on<M: Machine>(plan: &Plan, graph: &Graph, x: &[f32], machine: M) -> Vec<
         Ok(())
     })
     .expect("run");
-    let revealed = reveal_output(&mut machine, &ROLES, &output)
+    let revealed = reveal_output(plan, &mut machine, &ROLES, &output)
         .expect("output")
         .expect("revealed to all");
     let planned = plan.calls(batch, &ROLES).into_iter().flat_map(|l| l.calls);

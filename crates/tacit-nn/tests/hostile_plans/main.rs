@@ -17,7 +17,7 @@ use tacit_algebra::Ring;
 use tacit_net::{LinkModel, Party, memory, testing};
 use tacit_nn::encode::LayerWeights;
 use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
-use tacit_nn::plan::{Order, Plan, PlanOptions, Precision, Roles, plan};
+use tacit_nn::plan::{Order, Plan, PlanOptions, Precision, Reveal, Roles, plan};
 use tacit_protocols::bicoptor::{self, ubl::Ubl};
 use tacit_protocols::clear::Clear;
 use tacit_protocols::falcon::Falcon;
@@ -82,8 +82,15 @@ fn plans() -> Vec<Vec<u8>> {
         precision: Some(Precision::Bits(bits)),
         ..PlanOptions::default()
     };
+    let opens = |reveal, precision| PlanOptions {
+        reveal: Some(reveal),
+        precision,
+        ..PlanOptions::default()
+    };
     let ways = [
         PlanOptions::default(),
+        opens(Reveal::Class, None),
+        opens(Reveal::TopK(2), Some(Precision::Bits(16))),
         widths(16),
         widths(28),
         PlanOptions {
@@ -149,7 +156,7 @@ fn predicted<M: Machine>(plan: &Plan, mut machine: M) -> Result<(), Error> {
     machine.prepare(&calls)?;
     let x = share_input(plan, &mut machine, &ROLES, 1, values.as_deref())?;
     let y = execute(plan, &mut machine, &weights, x, 1, &mut |_| Ok(()))?;
-    if let Some(opened) = reveal_output(&mut machine, &ROLES, &y)? {
+    if let Some(opened) = reveal_output(plan, &mut machine, &ROLES, &y)? {
         // What a result becomes at its receiver.
         let _ = plan.finish(&opened);
     }

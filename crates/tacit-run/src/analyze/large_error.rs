@@ -14,11 +14,11 @@ pub(super) struct Magnitudes {
 }
 
 impl Magnitudes {
-    /// The model's outputs for `x`, and the magnitudes on the way.
+    /// The model's outputs for `x` before any function that ends it, and the magnitudes on the way.
     pub fn of(graph: &Graph, x: Tensor) -> Result<(Vec<f32>, Self), Error> {
         let mut largest = vec![0.0; graph.nodes.len() + 1];
         let mut sum = largest.clone();
-        let output = reference::predict_seeing(graph, x.values, |id, values| {
+        let output = reference::run(graph, x.values, |id, values| {
             for v in values {
                 let magnitude = f64::from(v.abs());
                 largest[id] = f64::max(largest[id], magnitude);

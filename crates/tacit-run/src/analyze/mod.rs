@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tacit_algebra::Ring;
 use tacit_net::{LinkModel, memory};
 use tacit_nn::encode::{EncodeError, LayerWeights};
-use tacit_nn::plan::{Order, PlanError, PlanOptions, plan_each};
+use tacit_nn::plan::{Order, PlanError, PlanOptions, Reveal, plan_each};
 use tacit_nn::{Graph, Plan};
 use tacit_protocols::clear::{Clear, Truncating};
 
@@ -116,9 +116,11 @@ impl Compiled {
         options.check()?;
         check_input(&self.graph, &x)?;
         let (float, magnitudes) = Magnitudes::of(&self.graph, x)?;
+        let float = self.plan.finish_floats(float);
         let float_accuracy = accuracy(&self.plan, &float, labels)?;
         let mut analyst = Analyst {
             graph: &self.graph,
+            reveal: self.source.options.reveal,
             x,
             labels,
             float: classes(&self.plan, &float),
@@ -152,6 +154,8 @@ impl Compiled {
 /// An analysis at work.
 struct Analyst<'a> {
     graph: &'a Graph,
+    /// As the model was compiled.
+    reveal: Option<Reveal>,
     x: Tensor<'a>,
     labels: &'a [i64],
     /// The classes by the float32 model.
@@ -174,6 +178,7 @@ impl<'a> Analyst<'a> {
             margin: 1.0,
             samples: Some(self.x.values),
             input_range: (largest > 0.0).then_some(INPUT_MARGIN * largest),
+            reveal: self.reveal,
             ..PlanOptions::default()
         }
     }

@@ -277,6 +277,10 @@ impl Setup<'_> {
             None if precision.is_some() => String::new(),
             None => "# fraction_bits = 18  # the planner's choice if not given\n".into(),
         };
+        text += &match plan.reveal {
+            Some(reveal) => format!("reveal = \"{reveal}\"\n"),
+            None => "# reveal = \"class\"  # all that the data owner learns: logits, probabilities, top-3 or class; the model's file decides if not given\n".into(),
+        };
         if self.is_model_owner(party) {
             text += &match precision {
                 Some(Precision::Bits(bits)) => format!("precision = {bits}\n"),

@@ -10,5 +10,6 @@ mod parties;
 mod processes;
 mod record;
 mod recurrent;
+mod reveal;
 mod train;
 mod train_apart;

@@ -61,7 +61,7 @@ pub fn run_all(configs: &[PathBuf]) -> Vec<Result<Outcome, Error>> {
     })
 }
 
-fn errors(configs: &[PathBuf]) -> Vec<String> {
+pub fn errors(configs: &[PathBuf]) -> Vec<String> {
     let all = run_all(configs).into_iter();
     all.map(|end| end.expect_err("an error").to_string())
         .collect()

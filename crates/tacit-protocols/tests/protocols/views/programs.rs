@@ -3,7 +3,7 @@
 
 use tacit_protocols::Error;
 use tacit_protocols::machine::{Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand};
-use tacit_protocols::math;
+use tacit_protocols::math::{self, TopK};
 use tacit_protocols::mixed::{Mixed, lowered};
 
 /// Signs of numbers from -7 to 7, which every protocol takes over 5 bits and more.
@@ -35,10 +35,11 @@ pub enum Program {
     Maxpool,
     Compare,
     Argmax,
+    TopTwo,
     MaxpoolWithDerivative,
 }
 
-pub const ALL: [Program; 19] = [
+pub const ALL: [Program; 20] = [
     Program::Linear,
     Program::Saved,
     Program::Product,
@@ -57,6 +58,7 @@ pub const ALL: [Program; 19] = [
     Program::Maxpool,
     Program::Compare,
     Program::Argmax,
+    Program::TopTwo,
     Program::MaxpoolWithDerivative,
 ];
 
@@ -95,7 +97,7 @@ impl Program {
             Program::Maxpool | Program::MaxpoolWithDerivative => {
                 [&[5, -1, 0, 1], &[5, 2, -2, 4], &[0, 3, 1, 1]]
             }
-            Program::Argmax => [&[1, 4, -2], &[3, 4, 0], &[4, 1, 3]],
+            Program::Argmax | Program::TopTwo => [&[1, 4, -2], &[3, 4, 0], &[4, 1, 3]],
             Program::Compare => [&[2, 1], &[5, 2], &[1, 2]],
         }
     }
@@ -149,7 +151,8 @@ impl Program {
                 size: 4,
                 keys: KEYS,
             }],
-            Program::Argmax => math::argmax_calls(n, 3, KEYS),
+            Program::Argmax => top(n, 1).calls(),
+            Program::TopTwo => top(n, 2).calls(),
             Program::MaxpoolWithDerivative => math::maxpool_with_derivative_calls(n, 4, KEYS),
         }
     }
@@ -255,10 +258,8 @@ impl Program {
             }
             Program::Relu => m.relu(x, KEYS),
             Program::Maxpool => m.maxpool(x, n, 4, KEYS),
-            Program::Argmax => {
-                let [largest, place] = math::argmax(m, x, n, 3, KEYS)?;
-                Ok(m.concat(&[&largest, &place]))
-            }
+            Program::Argmax => places(m, x, top(n, 1)),
+            Program::TopTwo => places(m, x, top(n, 2)),
             Program::MaxpoolWithDerivative => {
                 let [largest, places] = math::maxpool_with_derivative(m, x, n, 4, KEYS)?;
                 Ok(m.concat(&[&largest, &places]))
@@ -282,4 +283,22 @@ fn linear<M: Machine>(m: &mut M, x: &M::Share, n: usize) -> Result<M::Share, Err
     let both = m.concat(&[&a, &sum]);
     let index: Vec<u32> = (n as u32..2 * n as u32).collect();
     Ok(m.gather(&both, &index))
+}
+
+/// The search for the places of the `k` largest of three.
+fn top(n: usize, k: usize) -> TopK {
+    TopK {
+        windows: n,
+        size: 3,
+        k,
+        keys: KEYS,
+        bits: None,
+    }
+}
+
+fn places<M: Machine>(m: &mut M, x: &M::Share, top: TopK) -> Result<M::Share, Error> {
+    let window = |i: usize| (0..top.size).map(move |j| (j * top.windows + i) as u32);
+    let windows: Vec<u32> = (0..top.windows).flat_map(window).collect();
+    let windows = m.gather(x, &windows);
+    top.apply(m, &windows)
 }

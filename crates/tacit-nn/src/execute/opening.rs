@@ -1,0 +1,77 @@
+//! What becomes of the output before it is opened.
+
+use tacit_protocols::Error;
+use tacit_protocols::machine::Machine;
+
+use crate::plan::{Plan, RANKING, Scores};
+
+/// What is opened of a batch of outputs.
+pub(super) fn to_open<M: Machine>(
+    plan: &Plan,
+    machine: &mut M,
+    output: &M::Share,
+) -> Result<M::Share, Error> {
+    let Some(scores) = &plan.opening.scores else {
+        return Ok(output.clone());
+    };
+    let batch = machine.len(output) / plan.value_len(plan.output).max(1);
+    match plan.opening.reveal.places() {
+        Some(k) => places(plan, machine, output, scores, [batch, k]),
+        None => Ok(differences(machine, output, scores, batch)),
+    }
+}
+
+/// The places of the `k` largest scores of every window, in the order of the item's axes.
+fn places<M: Machine>(
+    plan: &Plan,
+    machine: &mut M,
+    output: &M::Share,
+    scores: &Scores,
+    [batch, k]: [usize; 2],
+) -> Result<M::Share, Error> {
+    machine.party().set_layer(RANKING);
+    let missing = || Error::Invalid("the plan opens no classes".into());
+    let top = plan.top(batch).ok_or_else(missing)?;
+    let &Scores {
+        size, inner, last, ..
+    } = scores;
+    // From the last to the first, where the last of equal scores is the one to find.
+    let place = move |j: usize| if last { size - 1 - j } else { j };
+    let lane = |window: usize| {
+        let (block, offset) = (window / inner, window % inner);
+        (0..size).map(move |j| ((block * size + place(j)) * inner + offset) as u32)
+    };
+    let lanes: Vec<u32> = (0..top.windows).flat_map(lane).collect();
+    let lanes = machine.gather(output, &lanes);
+    let mut places = top.apply(machine, &lanes)?;
+    if last {
+        let all = machine.constant(&vec![size as i64 - 1; top.windows * k]);
+        places = machine.sub(&all, &places);
+    }
+    if inner == 1 || k == 1 {
+        return Ok(places);
+    }
+    let element = |i: usize| {
+        let (block, r, offset) = (i / (k * inner), i / inner % k, i % inner);
+        ((block * inner + offset) * k + r) as u32
+    };
+    let order: Vec<u32> = (0..top.windows * k).map(element).collect();
+    Ok(machine.gather(&places, &order))
+}
+
+/// Every score less the first of its window: all that a softmax tells of them. Local. Planned values
+/// are below a quarter of their range, so a difference does not leave it.
+fn differences<M: Machine>(
+    machine: &mut M,
+    output: &M::Share,
+    scores: &Scores,
+    batch: usize,
+) -> M::Share {
+    let &Scores {
+        outer, size, inner, ..
+    } = scores;
+    let first = |i: usize| (i / (size * inner) * size * inner + i % inner) as u32;
+    let first: Vec<u32> = (0..batch * outer * size * inner).map(first).collect();
+    let first = machine.gather(output, &first);
+    machine.sub(output, &first)
+}

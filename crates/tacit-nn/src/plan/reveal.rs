@@ -1,0 +1,247 @@
+//! What of a model's output is opened, and so learnt by its receiver.
+
+use std::fmt::{self, Display, Formatter};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use tacit_protocols::math::TopK;
+
+use super::keys::Keys;
+use super::{Plan, PlanError, numbers, widest};
+use crate::graph::{Tail, TailFunction, len};
+
+/// What the receiver of a result learns of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum Reveal {
+    /// The numbers that the model computes, before any function that ends it.
+    Logits,
+    /// Logits from which the receiver computes the functions that end the model; before a softmax
+    /// only their differences, which are what probabilities tell.
+    Probabilities,
+    /// The classes of the so many largest logits in their order, two or more, and nothing else.
+    TopK(usize),
+    /// The class of the largest logit, and nothing else.
+    Class,
+}
+
+impl Reveal {
+    /// The classes of an item that are opened, if it is classes.
+    pub fn places(self) -> Option<usize> {
+        match self {
+            Reveal::Class => Some(1),
+            Reveal::TopK(k) => Some(k),
+            Reveal::Logits | Reveal::Probabilities => None,
+        }
+    }
+}
+
+impl Display for Reveal {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        match self {
+            Reveal::Logits => f.write_str("logits"),
+            Reveal::Probabilities => f.write_str("probabilities"),
+            Reveal::TopK(k) => write!(f, "top-{k}"),
+            Reveal::Class => f.write_str("class"),
+        }
+    }
+}
+
+impl From<Reveal> for String {
+    fn from(reveal: Reveal) -> String {
+        reveal.to_string()
+    }
+}
+
+impl TryFrom<String> for Reveal {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl FromStr for Reveal {
+    type Err = String;
+
+    /// As it is shown; `top-1` is the class.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let top = text.strip_prefix("top-").map(|k| k.parse::<usize>());
+        match (text, top) {
+            ("logits", _) => Ok(Reveal::Logits),
+            ("probabilities", _) => Ok(Reveal::Probabilities),
+            ("class", _) | (_, Some(Ok(1))) => Ok(Reveal::Class),
+            (_, Some(Ok(k))) if (2..=TopK::MOST).contains(&k) => Ok(Reveal::TopK(k)),
+            _ => Err(format!(
+                "reveal '{}' is not known; choose one of logits, probabilities, top-K with K from 1 to \
+                 {} (such as top-3), class",
+                text.escape_debug(),
+                TopK::MOST
+            )),
+        }
+    }
+}
+
+/// The axis of an output along which there is one number for every class. An item is `outer` x `size`
+/// x `inner`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scores {
+    /// The product of the axes before.
+    pub outer: usize,
+    /// The classes.
+    pub size: usize,
+    /// The product of the axes after.
+    pub inner: usize,
+    /// Whether of equal numbers the last comes first.
+    pub last: bool,
+}
+
+impl Scores {
+    /// Those that a function runs along.
+    pub(super) fn of(tail: &Tail) -> Self {
+        Scores {
+            outer: tail.outer,
+            size: tail.size,
+            inner: tail.inner,
+            last: tail.function == TailFunction::ArgMaxLast,
+        }
+    }
+
+    /// Sets of scores in one item.
+    pub fn windows(&self) -> usize {
+        self.outer * self.inner
+    }
+
+    /// The shape with this axis made `k` long; removed for a single class.
+    pub(super) fn of_shape(&self, shape: &[usize], k: usize) -> Option<Vec<usize>> {
+        let is_axis = |&axis: &usize| {
+            let ends = [len(&shape[..axis]), shape[axis], len(&shape[axis + 1..])];
+            ends == [self.outer, self.size, self.inner]
+        };
+        let axis = (0..shape.len()).find(is_axis)?;
+        let mut shape = shape.to_vec();
+        match k {
+            1 => drop(shape.remove(axis)),
+            k => shape[axis] = k,
+        }
+        Some(shape)
+    }
+}
+
+/// What is done with the output before, and at, its opening.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opening {
+    /// What the receiver learns.
+    pub reveal: Reveal,
+    /// The axis of the classes that are found, or of the logits of which differences are opened.
+    pub scores: Option<Scores>,
+    /// Of classes: where the signs of differences of two logits are.
+    pub keys: Keys,
+}
+
+impl Plan {
+    /// The search for the classes of a batch; `None` where numbers are opened.
+    pub(crate) fn top(&self, batch: usize) -> Option<TopK> {
+        let (k, scores) = (self.opening.reveal.places()?, self.opening.scores.as_ref()?);
+        let bits = self.input_widths.map(|_| self.number(self.output).bits);
+        Some(TopK {
+            windows: batch * scores.windows(),
+            size: scores.size,
+            k,
+            keys: self.opening.keys.into(),
+            bits,
+        })
+    }
+
+    /// How many classes there are; `None` where numbers are opened.
+    pub(crate) fn classes(&self) -> Option<usize> {
+        self.opening.reveal.places()?;
+        self.opening.scores.as_ref().map(|scores| scores.size)
+    }
+
+    /// The operation by which classes are found, for tables; `None` where numbers are opened.
+    pub fn ranking(&self) -> Option<&'static str> {
+        match self.opening.reveal.places()? {
+            1 => Some("ArgMax"),
+            _ => Some("TopK"),
+        }
+    }
+
+    /// What its receiver learns of the model's output, in words.
+    pub fn opened(&self) -> String {
+        let Opening { reveal, scores, .. } = &self.opening;
+        let what = match (reveal, scores) {
+            (Reveal::Class, _) => "the class of the largest output, nothing else".into(),
+            (Reveal::TopK(k), _) => {
+                format!("the classes of the {k} largest outputs in their order, nothing else")
+            }
+            (Reveal::Probabilities, Some(_)) => {
+                "probabilities, which tell the logits up to a constant: so these are opened".into()
+            }
+            (Reveal::Probabilities, None) => {
+                "probabilities, which tell the logits: so these are opened".into()
+            }
+            (Reveal::Logits, _) => "all outputs of the model as they are".into(),
+        };
+        let what: String = what;
+        format!("{reveal}: {what}")
+    }
+
+    /// Why a protocol that takes signs of so many bits cannot find the classes; `None` where it can.
+    /// Their search drops no low bit, so the key bits of other layers say nothing of it.
+    pub fn beyond_signs(&self, sign_bits: u32) -> Option<PlanError> {
+        self.opening.reveal.places()?;
+        let keys = self.opening.keys;
+        let needed = if keys == Keys::ALL {
+            self.ring_bits - 1
+        } else {
+            keys.kept
+        };
+        (needed > sign_bits).then(|| PlanError::Reveal {
+            layer: match self.output.checked_sub(1) {
+                Some(layer) => format!("layer '{}'", self.layers[layer].name),
+                None => format!("input '{}'", self.input_name),
+            },
+            reveal: self.opening.reveal,
+            why: format!(
+                "differences of its outputs need signs of up to {needed} bits, and this protocol takes \
+                 {sign_bits} over the {}: give samples that show smaller ones, use fewer fraction bits, \
+                 the {}, or ask for logits",
+                numbers(self.ring_bits),
+                widest(self.ring_bits)
+            ),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_are_read_as_they_are_shown() {
+        for reveal in [
+            Reveal::Logits,
+            Reveal::Probabilities,
+            Reveal::Class,
+            Reveal::TopK(2),
+            Reveal::TopK(TopK::MOST),
+        ] {
+            assert_eq!(reveal.to_string().parse(), Ok(reveal));
+        }
+        assert_eq!("top-1".parse(), Ok(Reveal::Class));
+        for text in [
+            "",
+            "top-0",
+            "top-33",
+            "top-",
+            "top-k",
+            "top--3",
+            "Class",
+            "top-99999999999999999999",
+        ] {
+            let error = text.parse::<Reveal>().expect_err(text);
+            assert!(error.contains("such as top-3"), "{error}");
+        }
+    }
+}
