@@ -66,8 +66,9 @@ def party(
     config: str,
     notice: Callable[[str], None],
     progress: Progress | None,
+    reveal: str | None = None,
 ) -> str:
-    """Runs the party of a config file; its report."""
+    """Runs the party of a config file, which may insist on what is revealed; its report."""
 
 def init(folder: str, options: str) -> list[str]:
     """Makes keys, certificates and config files; what to do with them, in words."""

@@ -144,7 +144,7 @@ def party(args: argparse.Namespace) -> None:
     # Waiting for peers runs no Python code that could notice Ctrl-C: let it end the process.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     with progress_bar() as progress:
-        report = _tacit.party(args.config, notice, progress)
+        report = _tacit.party(args.config, notice, progress, args.reveal)
     out.print(Report(json.loads(report)))
 
 
@@ -156,6 +156,7 @@ def init(args: argparse.Namespace) -> None:
         "port": args.port,
         "model": args.model and str(Path(args.model).resolve()),
         "input": args.input and str(Path(args.input).resolve()),
+        "reveal": args.reveal,
         "training": args.training,
     }
     for line in _tacit.init(args.dir, json.dumps(options)):
@@ -181,6 +182,7 @@ def planned(args: argparse.Namespace) -> Model:
         input_range=args.input_range,
         key_bits=args.key_bits,
         key_bits_loss=args.key_bits_loss,
+        reveal=args.reveal,
         dims=dict(args.dim),
     )
     for warning in model.plan_for(args.protocol)["warnings"]:
@@ -281,8 +283,31 @@ def add_model_options(command: argparse.ArgumentParser) -> None:
         help="the share of samples whose class --key-bits auto may change (default: 0.005)",
     )
     add("--input-range", type=float, metavar="R", help="refuse inputs beyond +-R")
+    add_reveal(command)
     add_dimensions(command)
     add("--batch", type=positive, metavar="B", help="items at a time")
+
+
+def add_init_options(command: argparse.ArgumentParser) -> None:
+    """The options of what makes the parties' folders."""
+    add = command.add_argument
+    add("dir", metavar="DIR")
+    add_protocol_options(command)
+    add("--port", type=positive, default=7100, help="party i listens on PORT + i")
+    add("--model", metavar="MODEL.onnx", help="the model owner's file")
+    add("--input", metavar="X.npy", help="the data owner's file")
+    add_reveal(command)
+    add("--training", action="store_true", help="for a training, instead of a prediction")
+
+
+def add_reveal(command: argparse.ArgumentParser) -> None:
+    """The option of what the data owner learns."""
+    command.add_argument(
+        "--reveal",
+        metavar="WHAT",
+        help="all that the data owner learns of the outputs: logits, probabilities, top-K (such as "
+        "top-3) or class (default: the model's last operation decides, ArgMax means class)",
+    )
 
 
 def add_dimensions(command: argparse.ArgumentParser) -> None:
@@ -371,14 +396,10 @@ def parser() -> argparse.ArgumentParser:
 
     made = command("party", party, "run this organisation's party from its config file")
     made.add_argument("--config", required=True, metavar="PARTY.toml")
+    made.add_argument(
+        "--reveal", metavar="WHAT", help="insist on this, whatever [plan] of the config says"
+    )
 
     made = command("init", init, "make keys, certificates and config files")
-    made.add_argument("dir", metavar="DIR")
-    add_protocol_options(made)
-    made.add_argument("--port", type=positive, default=7100, help="party i listens on PORT + i")
-    made.add_argument("--model", metavar="MODEL.onnx", help="the model owner's file")
-    made.add_argument("--input", metavar="X.npy", help="the data owner's file")
-    made.add_argument(
-        "--training", action="store_true", help="for a training, instead of a prediction"
-    )
+    add_init_options(made)
     return top

@@ -27,8 +27,9 @@ class Model:
     ----------
     plan : dict
         What every party will know of the model: layers with their names, operations, shapes,
-        ranges, fixed-point scales and key bits; never its weights. Made for the ring or field
-        that was asked for, else for the default protocol's; see :meth:`plan_for`.
+        ranges, fixed-point scales and key bits, and what of the outputs is opened (`reveal`, in
+        words `opened`); never its weights. Made for the ring or field that was asked for, else
+        for the default protocol's; see :meth:`plan_for`.
     input_shape, output_shape : tuple of int
         Of one item, without the batch axis.
     warnings : list of str
@@ -73,7 +74,7 @@ class Model:
         return np.frombuffer(output, "<f4").reshape(n, *self.output_shape).copy()
 
     def reference(self, x: ArrayLike) -> np.ndarray:
-        """The model's outputs in clear-text float32, for comparison."""
+        """What a run reveals of the outputs, from those in clear-text float32, for comparison."""
         values, shape = self.encode(x)
         return self.decode(self.compiled.reference(values), shape[0])
 
@@ -102,7 +103,10 @@ class Model:
         numbers = f"{p['numbers']}, {p['fraction_bits']} fraction bits"
         if own:
             numbers = f"every tensor of its own width, the input of {p['input_bits']} bits"
-        table = Table(title=f"{numbers}, {p['parameters']:,} {owner} parameters")
+        table = Table(
+            title=f"{numbers}, {p['parameters']:,} {owner} parameters",
+            caption=f"the data owner learns {p['opened']}",
+        )
         for name in ("layer", "operation", "output"):
             table.add_column(name)
         # Only of a protocol that has any.
@@ -147,6 +151,7 @@ def compile(
     input_range: float | None = None,
     key_bits: str | None = None,
     key_bits_loss: float | None = None,
+    reveal: str | None = None,
     dims: Mapping[str, int] | None = None,
 ) -> Model:
     """Imports a model and plans its secure evaluation.
@@ -182,13 +187,21 @@ def compile(
         layer the fewest that the samples need. Every party learns them.
     key_bits_loss
         The share of the samples whose class `auto` may change; 0.005 when not given.
+    reveal
+        All that the data owner learns of the outputs. `class`: the class of the largest, which is
+        found on shares; `top-3`: the classes of the 3 (up to 32) largest in their order, found so
+        too; `probabilities`: those that the file ends in, which tell the logits up to a constant;
+        `logits`: the numbers before any function that ends the file. When not given the file's
+        last operation decides: ArgMax means `class`, Softmax, LogSoftmax and Sigmoid mean
+        `probabilities`, anything else `logits`. Of equal outputs the first class comes first.
     dims
         Values of the symbolic dimensions other than the batch axis.
 
     Raises
     ------
     TacitError
-        If the file or an operation is not supported, or values would leave the ring or field.
+        If the file or an operation is not supported, values would leave the ring or field, or what
+        is to be revealed does not fit the model.
     """
     options = {
         "ring": ring,
@@ -200,6 +213,7 @@ def compile(
         "input_range": input_range,
         "key_bits": key_bits,
         "key_bits_loss": key_bits_loss,
+        "reveal": reveal,
         "dims": dict(dims or {}),
     }
     values = None if samples is None else _floats(samples)

@@ -90,11 +90,12 @@ class Report:
 
         Keys: `tacit` (its version), `protocol, parties, security, ring, numbers, fraction_bits,
         truncation, order, public_model, network, images, batch`, `threshold` (of a protocol that
-        lets it be chosen), `roles` (of a protocol that has names for its parties),
-        `setup`, `offline` and `online` (each `seconds, rounds, bytes_sent`, one entry per party),
-        `layers` (each `name, op, shape, seconds, rounds, bytes`), `batches` (each
-        `offline_seconds, online_seconds`), `warnings`, `accuracy`, `agreement` and `max_abs_error`
-        (each `None` where it was not asked for).
+        lets it be chosen), `reveal` (of a prediction: what of the outputs was opened), `roles` (of
+        a protocol that has names for its parties), `setup`, `offline` and `online` (each `seconds,
+        rounds, bytes_sent`, one entry per party), `layers` (each `name, op, shape, seconds, rounds,
+        bytes`), `batches` (each `offline_seconds, online_seconds`), `warnings`, `accuracy`,
+        `agreement` and `max_abs_error` (each `None` where it was not asked for, the last also where
+        classes were revealed).
         """
         return json.loads(json.dumps(self.data))
 
@@ -118,6 +119,8 @@ class Report:
             ("numbers", d["numbers"] + fraction),
             ("network", f"{d['network']}, batches of {d['batch']}"),
         ]
+        if d.get("reveal") is not None:
+            rows.append(("revealed to the data owner", d["reveal"]))
         if d.get("accuracy") is not None:
             rows.append(("accuracy", f"{100 * d['accuracy']:.2f} %"))
         if d.get("agreement") is not None:

@@ -30,7 +30,8 @@ class Result:
     Attributes
     ----------
     output : numpy.ndarray
-        The model's outputs, `(n, *output_shape)`, float32.
+        What was revealed of the model's outputs, `(n, *output_shape)`, float32: numbers or, where
+        `report.reveal` is `class` or `top-K`, classes and nothing else.
     report : Report
         What it cost.
     """
@@ -80,7 +81,7 @@ class Session:
             Items predicted at a time; all of them when not given.
         check
             Whether to compare with the clear-text model in float32: the report then has
-            `agreement` and `max_abs_error`.
+            `agreement` and, where numbers are revealed, `max_abs_error`.
         progress
             Called as `progress(phase, layer, done, total)`.
         """
