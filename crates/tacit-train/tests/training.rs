@@ -391,3 +391,27 @@ fn a_small_network_learns() {
     assert_eq!(expected.hits, Some(hits));
     assert!((loss - expected.loss).abs() < 6e-3, "{loss} {expected:?}");
 }
+
+/// What `docs/training.md` says is opened with `reveal_curve`, a sum of hits and one of losses, is all
+/// that there is to open: neither a step nor an evaluation opens anything by itself.
+#[test]
+fn a_step_and_an_evaluation_open_nothing() {
+    let sgd = Sgd::default();
+    for (name, network) in networks() {
+        for (loss, sums) in [(Loss::CrossEntropy, 2), (Loss::MeanSquaredError, 1)] {
+            let training = training(&network, &sgd, loss);
+            let (items, classes) = (BATCH * network.inputs(), BATCH * network.outputs());
+            let mut opened = 0;
+            let evaluated = stages_of(training.fixed.bits, |machine: &mut Recorder, stage| {
+                let state = recorded(&training);
+                opened = training.evaluate(machine, &state, (items, &classes), BATCH, stage)?;
+                Ok::<_, Error>(())
+            });
+            assert_eq!(opened, sums, "{name}");
+            let evaluated = evaluated.expect("an evaluation").concat();
+            let stepped = step_calls(&training).expect("a step");
+            let opens = |call: &Call| matches!(call, Call::Reveal { .. });
+            assert!(!evaluated.iter().chain(&stepped).any(opens), "{name}");
+        }
+    }
+}
