@@ -284,7 +284,7 @@ impl Party {
             }
             Trouble::Farewell(Farewell::Words(said)) => {
                 let error = lost(format!("it stopped, saying \"{said}\""));
-                words = Some(said);
+                words = Some(repeated(party, said));
                 error
             }
             Trouble::Farewell(Farewell::Accusation { suspects, check }) => NetError::Accused {
@@ -336,6 +336,17 @@ impl Drop for Party {
     }
 }
 
+/// The words of `party` for the others, with its name before them unless it gives it itself: else it
+/// could put words into the mouth of another.
+fn repeated(party: usize, said: String) -> String {
+    let name = format!("party {party}: ");
+    if said.starts_with(&name) {
+        said
+    } else {
+        name + &said
+    }
+}
+
 fn link(links: &mut [Option<Link>], party: usize) -> Option<&mut Link> {
     links.get_mut(party).and_then(Option::as_mut)
 }
@@ -356,5 +367,37 @@ impl Steps {
             Some((name, _)) => format!("'{name}'"),
             None => format!("{tag:08x}, which this party has not been at"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::mesh;
+
+    /// Party 2 stops and tells party 0 alone, in words as if party 0 had found party 1 out.
+    #[test]
+    fn words_that_are_passed_on_name_who_said_them() {
+        let patience = Duration::from_secs(10);
+        let mut parties = mesh(3, &LinkModel::LOCAL, patience);
+        let mut liar = parties.pop().expect("party 2");
+        let kept = liar.links[1].take();
+        liar.failure = Some(Farewell::Words(
+            "party 0: party 1 broke the protocol".into(),
+        ));
+        drop(liar);
+        let mut hears = |from: usize, me: usize| {
+            let error = parties[me].recv(from, "a step", 1);
+            error.expect_err("party 2 has stopped").to_string()
+        };
+        assert!(hears(2, 0).contains("party 2 was lost"));
+        parties.remove(0);
+        let error = parties[0].recv(0, "a step", 1).expect_err("party 0 left");
+        let error = error.to_string();
+        assert!(
+            error.contains("saying \"party 2: party 0: party 1"),
+            "{error}"
+        );
+        drop(kept);
     }
 }
