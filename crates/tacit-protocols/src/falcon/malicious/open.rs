@@ -9,7 +9,7 @@
 //!
 //! The same hash is the acknowledgement by which one verifier tells the other that every call
 //! before the checkpoint has ended at it, so that its operands are fixed. The number of the
-//! checkpoint and the list of calls, which are public, go into it.
+//! checkpoint and the list of products, which are public, go into it.
 
 use tacit_algebra::extension::Extension;
 use tacit_algebra::{Ring, vec};
@@ -31,7 +31,7 @@ const CONTEXT: &str = "tacit 2026 falcon openings";
 /// Bytes of a hash.
 pub(super) const DIGEST: usize = 32;
 
-/// What was called since the last checkpoint, what was heard in openings and what should have been.
+/// What was multiplied since the last checkpoint, what was heard in openings and what should have been.
 pub(super) struct Transcripts {
     /// The number of the next checkpoint.
     number: u64,
@@ -54,7 +54,7 @@ impl Transcripts {
         }
     }
 
-    /// A call, by its step and sizes: public, and in the same order at every party.
+    /// A product, by its step and sizes: public, and in the same order at every party.
     fn called(&mut self, step: &str, sizes: &str) {
         for text in [step, sizes] {
             self.record(text.as_bytes(), text.as_bytes());
