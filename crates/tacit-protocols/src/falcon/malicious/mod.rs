@@ -55,6 +55,8 @@ pub(super) struct Checks<R> {
     pub dirty: bool,
     /// Elements of the ring products that wait; public, for it depends on sizes only.
     pub waiting: usize,
+    /// Whether a checkpoint has begun and not ended well: then nothing is verified or revealed any more.
+    failed: bool,
     defences: Defences,
 }
 
@@ -67,6 +69,7 @@ impl<R: Ring> Checks<R> {
             generators: Generators::new(&pairs[0], &pairs[1]),
             dirty: false,
             waiting: 0,
+            failed: false,
             defences: Defences::default(),
         }
     }

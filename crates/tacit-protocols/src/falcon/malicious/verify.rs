@@ -58,7 +58,7 @@ impl<R: Ring> Falcon<R> {
     pub(in crate::falcon) fn verify_waiting(&mut self) -> Result<(), Error> {
         let Falcon { rss, checks, .. } = self;
         match checks {
-            Some(checks) if checks.dirty => checks.verify_all(rss),
+            Some(checks) if checks.dirty || checks.failed => checks.verify_all(rss),
             _ => Ok(()),
         }
     }
@@ -146,6 +146,10 @@ impl<R: Ring> Checks<R> {
 
     /// Compares what was opened and runs all proofs. See [`super::cost`] for hops and bytes.
     fn verify(&mut self, rss: &mut Replicated, proofs: Proofs) -> Result<(), Error> {
+        if std::mem::replace(&mut self.failed, true) {
+            let why = "a check has failed in this run: nothing of it can be given out";
+            return Err(Error::Invalid(why.into()));
+        }
         let (prev, next) = (rss.prev_party(), rss.next_party());
         let hops = proofs.own.iter().map(|p| p.folds()).max().unwrap_or(0);
         // One more than there are folds; the last is for the verifiers only.
@@ -168,7 +172,9 @@ impl<R: Ring> Checks<R> {
             let last = hop == hops;
             sides.fold(hop, last, &left_coins[hop], &right_coins[hop])?;
         }
-        sides.end()
+        sides.end()?;
+        self.failed = false;
+        Ok(())
     }
 
     /// Compares what was opened, and then sends the next party the first coin of its proofs.

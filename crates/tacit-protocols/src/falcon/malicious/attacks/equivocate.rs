@@ -120,6 +120,26 @@ fn nobody_acts_on_two_values() {
     }
 }
 
+/// Whoever goes on after a failed check is given nothing by it.
+#[test]
+fn nothing_is_revealed_after_a_failed_check() {
+    let liar = Liar {
+        lie: Lie::Opening,
+        next: 0,
+    };
+    let ends = against(2, None, LONG, liar, |machine| {
+        let first = program(machine, Lie::Opening, 2);
+        let x = machine.constant(&[1]);
+        Ok((
+            first.is_err(),
+            machine.reveal(&x, Audience::One(2)).is_err(),
+        ))
+    });
+    for end in ends {
+        assert_eq!(end.ok(), Some((true, true)));
+    }
+}
+
 #[test]
 #[ignore = "a minute: make adaptive"]
 fn nobody_acts_on_two_values_in_a_thousand_runs() {
