@@ -7,12 +7,15 @@
 //!
 //! Differences: semi-honest, so there is no proof that anybody knows an exponent. Keys are BLAKE3
 //! of the sender's number, `A`, all `B`s, the index and the common point, so that no two OTs of
-//! any session have a key in common. Both directions run in the same hops.
+//! any session have a key in common: `A` is the sender's nonce, the `B`s are the receiver's. A point
+//! that is not the canonical encoding of one, or is the group's identity, under which a common point
+//! would be known to everybody, is refused. Both directions run in the same hops.
 //!
 //! 2 hops; each party sends 32 bytes, and then 32 bytes for every OT that it receives.
 
 use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoPoint};
 use curve25519_dalek::scalar::Scalar;
+use curve25519_dalek::traits::IsIdentity;
 use subtle::{Choice, ConditionallySelectable};
 use tacit_net::Party;
 use tacit_protocols::{Cost, Error};
@@ -50,7 +53,7 @@ pub(super) fn exchange(party: &mut Party, choices: &[u8]) -> Result<BaseOts, Err
     let key_bytes = key.compress().to_bytes();
     party.send(peer, KEY, key_bytes.to_vec())?;
     let their_key_bytes = party.recv(peer, KEY, POINT)?;
-    let their_key = point(peer, KEY, &their_key_bytes)?;
+    let their_key = point(peer, KEY, None, &their_key_bytes)?;
 
     let (mut exponents, mut points) = (Vec::with_capacity(n), Vec::with_capacity(n * POINT));
     for &choice in choices {
@@ -72,7 +75,7 @@ pub(super) fn exchange(party: &mut Party, choices: &[u8]) -> Result<BaseOts, Err
     let offset = key * *secret;
     let mut sent = Zeroizing::new(Vec::with_capacity(n));
     for (i, bytes) in (0..).zip(theirs.chunks_exact(POINT)) {
-        let common = point(peer, POINTS, bytes)? * *secret;
+        let common = point(peer, POINTS, Some(i), bytes)? * *secret;
         sent.push([common, common - offset].map(|common| derive(&hasher, i, common)));
     }
     Ok(BaseOts { sent, received })
@@ -83,15 +86,28 @@ fn scalar() -> Result<Zeroizing<Scalar>, Error> {
     Ok(Zeroizing::new(Scalar::from_bytes_mod_order_wide(&wide[0])))
 }
 
-/// The point that a peer sent.
-fn point(peer: usize, step: &'static str, bytes: &[u8]) -> Result<RistrettoPoint, Error> {
+/// The point that a peer sent for transfer `index`, or as its key.
+fn point(
+    peer: usize,
+    step: &'static str,
+    index: Option<u64>,
+    bytes: &[u8],
+) -> Result<RistrettoPoint, Error> {
+    let refuse = |why: &str| {
+        let which = index.map_or("its key".into(), |i| format!("its point of transfer {i}"));
+        Error::Peer {
+            party: peer,
+            step,
+            what: format!("{which} {why}"),
+        }
+    };
     let point = CompressedRistretto::from_slice(bytes).ok();
     let point = point.and_then(|compressed| compressed.decompress());
-    point.ok_or_else(|| Error::Peer {
-        party: peer,
-        step,
-        what: "these bytes are no point of the group".into(),
-    })
+    let point = point.ok_or_else(|| refuse("does not encode a point of the group"))?;
+    match point.is_identity() {
+        true => Err(refuse("is the identity of the group")),
+        false => Ok(point),
+    }
 }
 
 /// What the keys of the OTs that `sender` sends have in common.
@@ -114,6 +130,7 @@ fn derive(transcript: &blake3::Hasher, index: u64, common: RistrettoPoint) -> Bl
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
     use std::time::Duration;
 
     use tacit_net::testing::{self, Fate};
@@ -144,20 +161,108 @@ mod tests {
         }
     }
 
+    /// What party 0 says when the message of party 1 at a step was changed.
+    fn told(broken: &'static str, change: impl Fn(&mut Vec<u8>) + Send + 'static) -> String {
+        let parties = testing::mesh_with(PARTIES, TIMEOUT, move |message| {
+            if message.from == 1 && message.step == broken {
+                change(message.payload);
+            }
+            Fate::Deliver
+        });
+        let ends = testing::run(parties, |mut party| exchange(&mut party, &[0, 1]).err());
+        let error = ends[0].as_ref().expect("party 0 refuses");
+        let said = error.to_string();
+        assert!(said.contains("party 1") && said.contains(broken), "{said}");
+        said
+    }
+
+    /// Points that a peer must not choose: no encoding of any; the same one, encoded otherwise
+    /// (a negative or too large representative); the identity.
     #[test]
-    fn what_is_no_point_is_refused_by_its_step() {
-        for broken in [KEY, POINTS] {
+    fn what_is_no_point_or_the_identity_is_refused_by_party_and_step() {
+        let mut modulus = [0xff; POINT];
+        (modulus[0], modulus[POINT - 1]) = (0xed, 0x7f);
+        let mut odd = [0; POINT];
+        odd[0] = 1;
+        let cases: [([u8; POINT], &str); 4] = [
+            ([0xff; POINT], "does not encode a point"),
+            (modulus, "does not encode a point"),
+            (odd, "does not encode a point"),
+            ([0; POINT], "is the identity"),
+        ];
+        for (bytes, why) in cases {
+            for (step, which, at) in [(KEY, "its key", 0), (POINTS, "transfer 1", POINT)] {
+                let put = move |payload: &mut Vec<u8>| {
+                    payload[at..at + POINT].copy_from_slice(&bytes);
+                };
+                let said = told(step, put);
+                assert!(said.contains(why) && said.contains(which), "{said}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_message_of_another_length_is_refused_by_party_and_step() {
+        for step in [KEY, POINTS] {
+            for len in [
+                0,
+                1,
+                POINT - 1,
+                POINT + 1,
+                2 * POINT + 1,
+                3 * POINT,
+                1 << 20,
+            ] {
+                told(step, move |payload| payload.resize(len, 7));
+            }
+        }
+    }
+
+    /// Keys of sessions in which the common points are the same one: the keys are as many as the
+    /// transfers, so what stands before the point is each time another.
+    #[test]
+    fn tweaks_are_unique_over_sessions_directions_and_transfers() {
+        const SESSIONS: usize = 50;
+        const N: u64 = 3;
+        let common = RistrettoPoint::mul_base(&Scalar::from(7u64));
+        let mut keys = HashSet::new();
+        let mut tweaks = |sender: usize, key: &[u8], points: &[u8]| {
+            let transcript = transcript(sender, key, points);
+            (0..N).for_each(|i| assert!(keys.insert(derive(&transcript, i, common))));
+        };
+        let mut made = HashSet::new();
+        let mut nonces = Vec::new();
+        for _ in 0..SESSIONS {
+            let recorder = testing::Recorder::new();
+            let hook = recorder.clone();
             let parties = testing::mesh_with(PARTIES, TIMEOUT, move |message| {
-                if message.from == 1 && message.step == broken {
-                    message.payload[..POINT].fill(0xff);
-                }
+                hook.record(&message);
                 Fate::Deliver
             });
-            let ends = testing::run(parties, |mut party| exchange(&mut party, &[0, 1]).err());
-            match &ends[0] {
-                Some(Error::Peer { party: 1, step, .. }) => assert_eq!(*step, broken),
-                _ => panic!("party 0 took it"),
+            let ends = testing::run(parties, |mut party| {
+                exchange(&mut party, &[0, 1, 1]).unwrap()
+            });
+            let sent = ends.iter().flat_map(|end| end.sent.iter().flatten());
+            assert!(sent.into_iter().all(|key| made.insert(*key)));
+            for receiver in 0..PARTIES {
+                let of = |step, party| {
+                    let view = recorder.view(party);
+                    let seen = view.into_iter().find(|seen| seen.step == step);
+                    seen.expect("it was sent").payload
+                };
+                nonces.push((of(KEY, receiver), of(POINTS, 1 - receiver)));
             }
+        }
+        for (i, (key, points)) in nonces.iter().enumerate() {
+            tweaks((i + 1) % 2, key, points);
+        }
+        // The other direction, and one party alone that draws as it did: still others.
+        for (i, pair) in nonces.windows(2).enumerate() {
+            let [(key, points), (_, others)] = pair else {
+                unreachable!("windows of two");
+            };
+            tweaks(i % 2, key, points);
+            tweaks((i + 1) % 2, key, others);
         }
     }
 }
