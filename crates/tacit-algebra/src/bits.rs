@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use zeroize::Zeroize;
+
 use crate::fresh::build;
 use crate::isa;
 pub use crate::words::and_product_words;
@@ -16,6 +18,14 @@ use crate::{Ring, par};
 pub struct Bits {
     len: usize,
     words: Vec<u64>,
+}
+
+impl Zeroize for Bits {
+    /// Leaves no bits.
+    fn zeroize(&mut self) {
+        self.words.zeroize();
+        self.len = 0;
+    }
 }
 
 impl fmt::Debug for Bits {

@@ -40,6 +40,7 @@ pub mod ring;
 pub mod rows;
 pub mod truncate;
 pub mod vec;
+pub mod wipe;
 mod words;
 
 pub use bits::Bits;

@@ -14,16 +14,17 @@ pub(crate) use below::assert_uniform;
 
 use crate::fresh::build;
 use crate::isa::{self, Isa, simd};
-use crate::{BitRows, Bits, Ring, par};
+use crate::{BitRows, Bits, Ring, par, wipe};
 
 pub(crate) const BLOCK: usize = 16;
 
 /// A pseudorandom stream. Two holders of one seed that make the same calls get the same values.
 ///
 /// Every call starts at a block that no call has used: there is no way to go back, and no copy
-/// can be made, so no part of the stream is ever handed out twice.
+/// can be made, so no part of the stream is ever handed out twice. Its key is on the heap, so that
+/// moves leave no copies, and is wiped when it is dropped.
 pub struct Prg {
-    pub(crate) cipher: Aes128,
+    pub(crate) cipher: Box<Aes128>,
     pub(crate) counter: u128,
 }
 
@@ -64,7 +65,7 @@ pub(crate) fn keystream(isa: Isa, cipher: &Aes128, counter: u128, out: &mut [u8]
 impl Prg {
     /// The stream of `seed`, from its start.
     pub fn new(mut seed: [u8; 16]) -> Self {
-        let cipher = Aes128::new((&seed).into());
+        let cipher = wipe::after(|| Box::new(Aes128::new((&seed).into())));
         seed.zeroize();
         Prg { cipher, counter: 0 }
     }
@@ -80,7 +81,7 @@ impl Prg {
     pub(crate) fn parts(&mut self) -> Parts {
         let mut seed = [0; 16];
         self.fill(&mut seed);
-        let cipher = Aes128::new((&seed).into());
+        let cipher = wipe::after(|| Box::new(Aes128::new((&seed).into())));
         seed.zeroize();
         Parts(cipher)
     }
@@ -128,7 +129,7 @@ impl Prg {
 }
 
 /// Generators under a common key: part `i` starts at block `i 2^64`.
-pub(crate) struct Parts(Aes128);
+pub(crate) struct Parts(Box<Aes128>);
 
 impl Parts {
     /// The generator of part `i`, from its start: to be taken once.

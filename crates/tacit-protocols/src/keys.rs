@@ -3,7 +3,7 @@
 //! Both contribute 32 bytes of operating-system randomness by commit-and-open, so that neither
 //! chooses the secret alone and a weak generator at one of them does not make it weak.
 
-use tacit_algebra::Prg;
+use tacit_algebra::{Prg, wipe};
 use tacit_net::Party;
 use zeroize::Zeroizing;
 
@@ -29,12 +29,14 @@ impl Pair {
 
     /// The generator that both make for the purpose `label`; a label may be used once.
     pub(crate) fn prg(&self, label: &[u8]) -> Prg {
-        let mut hasher = Zeroizing::new(blake3::Hasher::new_derive_key(KEY_CONTEXT));
-        hasher.update(&self.0);
-        hasher.update(label);
-        let mut key = Zeroizing::new([0; 16]);
-        Zeroizing::new(hasher.finalize_xof()).fill(&mut *key);
-        Prg::new(*key)
+        wipe::after(|| {
+            let mut hasher = Zeroizing::new(blake3::Hasher::new_derive_key(KEY_CONTEXT));
+            hasher.update(&self.0);
+            hasher.update(label);
+            let mut key = Zeroizing::new([0; 16]);
+            Zeroizing::new(hasher.finalize_xof()).fill(&mut *key);
+            Prg::new(*key)
+        })
     }
 }
 

@@ -20,6 +20,7 @@ use super::pack::packed_len;
 use super::{Block, Code, Hash, Transfers};
 use crate::Bits;
 use crate::isa::{self, Isa};
+use crate::wipe;
 
 /// Instances whose messages are made at once: whatever the width they are whole bytes.
 const STRIP: usize = 64;
@@ -188,21 +189,23 @@ pub struct Offsets(Vec<Block>);
 impl Offsets {
     /// Of a code over trees of `depth` secret bits each.
     pub fn of_code(code: &Code, depth: u32, secrets: &[u64]) -> Self {
-        Offsets(code.offsets(depth, secrets))
+        wipe::after(|| Offsets(code.offsets(depth, secrets)))
     }
 
     /// Of [`combined`] OTs with this `delta`: `p(a) delta`.
     pub fn combined(delta: Block, index_bits: u32) -> Self {
-        let mut powers = [delta; 8];
-        for i in 1..8 {
-            powers[i] = times_a(powers[i - 1]);
-        }
-        let of = |p: u32| {
-            (0..8).fold(0, |sum, i| {
-                sum ^ powers[i] & ((p as u128 >> i & 1).wrapping_neg())
-            })
-        };
-        Offsets((0..1 << index_bits).map(of).collect())
+        wipe::after(|| {
+            let mut powers = [delta; 8];
+            for i in 1..8 {
+                powers[i] = times_a(powers[i - 1]);
+            }
+            let of = |p: u32| {
+                (0..8).fold(0, |sum, i| {
+                    sum ^ powers[i] & ((p as u128 >> i & 1).wrapping_neg())
+                })
+            };
+            Offsets((0..1 << index_bits).map(of).collect())
+        })
     }
 
     /// The offset of index 1, by which blocks of correlated OTs differ.

@@ -11,6 +11,7 @@
 
 use aes::Aes128Enc;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::isa::{self, Isa, simd};
 use crate::par;
@@ -77,10 +78,25 @@ simd! {
     }
 }
 
+/// What children are made in: parents and their images.
+struct Scratch([[u128; STRIP]; 3]);
+
+impl Scratch {
+    fn new() -> Self {
+        Scratch([[0; STRIP]; 3])
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
 /// Replaces the first `nodes` nodes by their children, less the bits that are not in `keep`, and
 /// returns the children's two sums.
 fn double(
-    isa: Isa,
+    (isa, Scratch(scratch)): (Isa, &mut Scratch),
     permutations: &[Aes128Enc; 2],
     keep: u128,
     tree: &mut [u128],
@@ -90,16 +106,16 @@ fn double(
     // From the end, so that no node is overwritten before it has children.
     for first in (0..nodes).step_by(STRIP).rev() {
         let len = STRIP.min(nodes - first);
-        let (mut parents, mut images) = ([0; STRIP], [[0; STRIP]; 2]);
+        let [parents, images @ ..] = scratch;
         parents[..len].copy_from_slice(&tree[first..first + len]);
-        for (permutation, images) in permutations.iter().zip(&mut images) {
+        for (permutation, images) in permutations.iter().zip(&mut *images) {
             images[..len].copy_from_slice(&parents[..len]);
             let blocks: &mut [[u8; 16]] = bytemuck::cast_slice_mut(&mut images[..len]);
             permutation.encrypt_blocks(Array::cast_slice_from_core_mut(blocks));
         }
         let out = &mut tree[2 * first..2 * (first + len)];
-        let [left, right] = &images;
-        children(isa, out, &parents, left, right, keep, &mut sums);
+        let [left, right] = &*images;
+        children(isa, out, parents, left, right, keep, &mut sums);
     }
     sums
 }
@@ -139,10 +155,16 @@ pub fn grow(key: [u8; 16], depth: u32, even: bool, leaves: &mut [u128]) -> Vec<[
     let (isa, permutations) = (isa::current(), Permutations::new(key));
     let mut sums = vec![[0; 2]; (leaves.len() >> depth) * depth as usize];
     for_each_tree(leaves, &mut sums, depth, |i, tree| {
-        let permutations = permutations.of_tree(i);
+        let (permutations, mut scratch) = (permutations.of_tree(i), Scratch::new());
         for (sums, level) in tree.levels.iter_mut().zip(0..) {
             let keep = kept(even, level + 1 == depth);
-            *sums = double(isa, &permutations, keep, tree.leaves, 1 << level);
+            *sums = double(
+                (isa, &mut scratch),
+                &permutations,
+                keep,
+                tree.leaves,
+                1 << level,
+            );
         }
     });
     sums
@@ -163,18 +185,24 @@ pub struct Punctured<'a> {
 /// Grows the leaves of trees that lack one.
 pub fn regrow(key: [u8; 16], depth: u32, known: &Punctured, leaves: &mut [u128]) {
     let (isa, permutations) = (isa::current(), Permutations::new(key));
-    let mut sums = known.sums.to_vec();
+    let mut sums = Zeroizing::new(known.sums.to_vec());
     leaves.chunks_exact_mut(1 << depth).for_each(|t| t[0] = 0);
     for_each_tree(leaves, &mut sums, depth, |i, tree| {
-        let permutations = permutations.of_tree(i);
+        let (permutations, mut scratch) = (permutations.of_tree(i), Scratch::new());
         let path = known.paths[i];
         for (&mut sum, level) in tree.levels.iter_mut().zip(0..) {
             let below = depth - 1 - level;
             let total = known.totals.filter(|_| below == 0).map(|totals| totals[i]);
             let keep = kept(total.is_some(), below == 0);
             // The missing node is 0; its children are then known to all, and are replaced.
-            let sums = double(isa, &permutations, keep, tree.leaves, 1 << level);
-            let of_zero = double(isa, &permutations, keep, &mut [0; 2], 1);
+            let sums = double(
+                (isa, &mut scratch),
+                &permutations,
+                keep,
+                tree.leaves,
+                1 << level,
+            );
+            let of_zero = double((isa, &mut scratch), &permutations, keep, &mut [0; 2], 1);
             let side = ((path >> below & 1) as u128).wrapping_neg();
             let select = |zero, one| (zero & !side) ^ (one & side);
             let sibling = sum ^ select(sums[1], sums[0]);

@@ -22,8 +22,8 @@ use super::code::{Code, added, mix};
 use super::pack::pack_into;
 use super::transpose::{ROWS, columns};
 use crate::isa::{self, Isa, simd};
-use crate::par;
 use crate::prg::{BLOCK, number};
+use crate::{par, wipe};
 
 /// OTs come in multiples of this, a block of every stream.
 pub const UNIT: usize = 128;
@@ -53,16 +53,14 @@ struct Streams {
 
 impl Streams {
     fn new(depth: u32, mut leaves: Vec<u128>) -> Self {
-        let ciphers = leaves
-            .iter()
-            .map(|seed| Aes128Enc::new(&seed.to_le_bytes().into()));
-        let streams = Streams {
-            depth,
-            leaves: ciphers.collect(),
-            counter: 0,
-        };
+        let cipher = |seed: &u128| Aes128Enc::new(&seed.to_le_bytes().into());
+        let ciphers = wipe::after(|| leaves.iter().map(cipher).collect());
         leaves.zeroize();
-        streams
+        Streams {
+            depth,
+            leaves: ciphers,
+            counter: 0,
+        }
     }
 
     /// Takes the blocks of `n` OTs out of every stream.

@@ -3,6 +3,8 @@
 use std::fs;
 use std::io::{Read, Seek, SeekFrom};
 
+use zeroize::Zeroizing;
+
 /// What the bytes of a secret are kept under, so that a search does not find itself.
 const MASK: u8 = 0xa5;
 
@@ -21,6 +23,12 @@ impl Secrets {
     pub fn add_sum(&mut self, i: usize, j: usize) {
         let both = self.0[i].iter().zip(&self.0[j]);
         self.0.push(both.map(|(a, b)| a ^ b ^ MASK).collect());
+    }
+
+    /// Remembers what is made of one that it knows.
+    pub fn add_made(&mut self, i: usize, make: impl FnOnce(&[u8]) -> Zeroizing<Vec<u8>>) {
+        let known: Vec<u8> = self.0[i].iter().map(|byte| byte ^ MASK).collect();
+        self.add(&make(&Zeroizing::new(known)));
     }
 
     /// How many there are.

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use serde::{Deserialize, Serialize};
+use tacit_algebra::wipe;
 use zeroize::Zeroizing;
 
 use super::{CheckpointOptions, EpochReport};
@@ -58,7 +59,7 @@ pub(super) struct Keeper {
     folder: PathBuf,
     party: usize,
     training: String,
-    key: LessSafeKey,
+    key: Zeroizing<Vec<u8>>,
     pub every: usize,
 }
 
@@ -73,14 +74,11 @@ impl Keeper {
         for folder in [&options.folder, keys] {
             fs::create_dir_all(folder).map_err(|e| Error::file(folder, e))?;
         }
-        let bytes = key(&keys.join(format!("party{party}.key")))?;
-        let unbound = UnboundKey::new(&AES_256_GCM, &*bytes);
-        let unbound = unbound.map_err(|_| Error::file(keys, "the key cannot be used"))?;
         Ok(Keeper {
             folder: options.folder.clone(),
             party,
             training,
-            key: LessSafeKey::new(unbound),
+            key: key(&keys.join(format!("party{party}.key")))?,
             every: options.every,
         })
     }
@@ -154,13 +152,21 @@ impl Keeper {
         Ok(files)
     }
 
+    /// Uses the expanded key, which does not wipe itself: of the stack nothing stays.
+    fn with_key<T>(&self, run: impl FnOnce(&LessSafeKey) -> T) -> T {
+        wipe::after(|| {
+            let key = UnboundKey::new(&AES_256_GCM, &self.key);
+            run(&LessSafeKey::new(key.expect("it has 32 bytes")))
+        })
+    }
+
     fn seal(&self, position: &Position, shares: &[Vec<u8>]) -> Option<Vec<u8>> {
         let place = serde_json::to_vec(&position.place).ok()?;
         let head = [MAGIC, &(place.len() as u64).to_le_bytes(), &place].concat();
-        let epochs = serde_json::to_vec(&position.epochs).ok()?;
+        let epochs = Zeroizing::new(serde_json::to_vec(&position.epochs).ok()?);
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).ok()?;
-        let parts = || std::iter::once(&epochs).chain(shares);
+        let parts = || std::iter::once(&*epochs).chain(shares);
         // Whole at once: what grows leaves copies behind.
         let len = parts()
             .map(|part| size_of::<u64>() + part.len())
@@ -171,8 +177,7 @@ impl Keeper {
             inner.extend_from_slice(part);
         }
         let of = Nonce::assume_unique_for_key(nonce);
-        self.key
-            .seal_in_place_append_tag(of, Aad::from(&head), &mut inner)
+        self.with_key(|key| key.seal_in_place_append_tag(of, Aad::from(&head), &mut inner))
             .ok()?;
         Some([&head, &nonce[..], &inner].concat())
     }
@@ -192,12 +197,15 @@ impl Keeper {
         let (nonce, sealed) = rest.split_first_chunk().ok_or_else(other)?;
         let mut inner = Zeroizing::new(sealed.to_vec());
         let nonce = Nonce::assume_unique_for_key(*nonce);
-        let opened = self.key.open_in_place(nonce, Aad::from(head), &mut inner);
-        let mut opened: &[u8] = opened.map_err(|_| {
+        let len = self.with_key(|key| {
+            let opened = key.open_in_place(nonce, Aad::from(head), &mut inner);
+            opened.map(|opened| opened.len())
+        });
+        let len = len.map_err(|_| {
             let why = "it was damaged or changed, or the key is another's. Restore it, or remove it to go on from an older one";
             Error::file(path, why)
         })?;
-        let mut parts = Vec::new();
+        let (mut opened, mut parts) = (&inner[..len], Vec::new());
         while !opened.is_empty() {
             let (next, rest) = part(opened).ok_or_else(other)?;
             parts.push(Zeroizing::new(next.to_vec()));
@@ -237,8 +245,8 @@ fn part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// The key of a file, made if there is none.
-fn key(path: &Path) -> Result<Zeroizing<[u8; KEY_BYTES]>, Error> {
-    let mut key = Zeroizing::new([0; KEY_BYTES]);
+fn key(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
+    let mut key = Zeroizing::new(vec![0; KEY_BYTES]);
     match fs::read(path) {
         Ok(bytes) => {
             let bytes = Zeroizing::new(bytes);
@@ -253,8 +261,8 @@ fn key(path: &Path) -> Result<Zeroizing<[u8; KEY_BYTES]>, Error> {
         }
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             let failed = |e: getrandom::Error| tacit_protocols::Error::Randomness(e.to_string());
-            getrandom::fill(&mut *key).map_err(failed)?;
-            write_whole(path, &*key).map_err(|e| Error::file(path, e))?;
+            getrandom::fill(&mut key).map_err(failed)?;
+            write_whole(path, &key).map_err(|e| Error::file(path, e))?;
         }
         Err(e) => return Err(Error::file(path, e)),
     }

@@ -21,6 +21,7 @@ mod tally;
 mod tests;
 
 use tacit_algebra::ot::{Hash, Offsets};
+use tacit_algebra::wipe;
 use tacit_net::Party;
 use tacit_protocols::{Cost, Error};
 
@@ -53,6 +54,13 @@ struct Live {
     offsets: Vec<Offsets>,
     outgoing: Vec<Outgoing>,
     incoming: Vec<Incoming>,
+}
+
+impl Drop for Live {
+    /// What kernels were given of the offsets is on the stacks of this thread and of theirs.
+    fn drop(&mut self) {
+        wipe::stacks();
+    }
 }
 
 impl Live {
@@ -155,12 +163,12 @@ impl Engine {
             live.outgoing.iter_mut().for_each(Outgoing::forget);
             live.incoming.iter_mut().for_each(Incoming::forget);
             let (send, recv) = (ots[live.party.id()], ots[live.peer()]);
-            let made = live.source.extend(&mut live.party, &send, &recv)?;
-            for (stock, sent) in live.outgoing.iter_mut().zip(made.sent) {
-                stock.add(sent);
+            let mut made = live.source.extend(&mut live.party, &send, &recv)?;
+            for (stock, sent) in live.outgoing.iter_mut().zip(&mut made.sent) {
+                stock.add(std::mem::take(sent));
             }
-            for (stock, received) in live.incoming.iter_mut().zip(made.received) {
-                stock.add(received);
+            for (stock, received) in live.incoming.iter_mut().zip(&mut made.received) {
+                stock.add(std::mem::take(received));
             }
         }
         Ok(())

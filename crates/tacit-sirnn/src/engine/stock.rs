@@ -6,7 +6,7 @@ use tacit_algebra::ot::Transfers;
 use tacit_protocols::Error;
 use zeroize::Zeroize;
 
-use crate::ot::{Block, Received};
+use crate::ot::{Block, Received, join, replace};
 
 /// 1-of-2^m OTs that this party sends.
 pub(super) struct Outgoing {
@@ -55,23 +55,9 @@ impl Taken {
 /// Leaves what was not consumed, in memory of its own; nothing stays of the rest.
 fn rest(blocks: &mut Vec<Block>, at: &mut usize, origin: &mut u64) {
     let left = blocks.split_off(*at);
-    blocks.zeroize();
     *origin += *at as u64;
     *at = 0;
-    *blocks = left;
-}
-
-/// What is left, and after it what was made.
-fn join(left: &mut Vec<Block>, mut made: Vec<Block>) {
-    match left.is_empty() {
-        true => *left = made,
-        false => {
-            let both = [&left[..], &made].concat();
-            left.zeroize();
-            made.zeroize();
-            *left = both;
-        }
-    }
+    replace(blocks, left);
 }
 
 /// Takes `n` of the `len` of a stock, of which `at` are taken.
@@ -156,14 +142,16 @@ impl Incoming {
     /// Forgets what was consumed.
     pub fn forget(&mut self) {
         let left = self.blocks.len() - self.at;
-        self.choices = self.choices(self.at, left);
+        let choices = self.choices(self.at, left);
+        replace(&mut self.choices, choices);
         rest(&mut self.blocks, &mut self.at, &mut self.origin);
     }
 
     /// Adds what was made.
     pub fn add(&mut self, mut made: Received) {
         join(&mut self.blocks, std::mem::take(&mut made.blocks));
-        self.choices = Bits::concat(&[&self.choices, &made.choices]);
+        let choices = Bits::concat(&[&self.choices, &made.choices]);
+        replace(&mut self.choices, choices);
     }
 
     /// Takes the next `n` for the step.
@@ -200,6 +188,7 @@ impl Drop for Outgoing {
 impl Drop for Incoming {
     fn drop(&mut self) {
         self.blocks.zeroize();
+        self.choices.zeroize();
     }
 }
 

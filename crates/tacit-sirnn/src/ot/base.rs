@@ -17,6 +17,7 @@ use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoPoint};
 use curve25519_dalek::scalar::Scalar;
 use curve25519_dalek::traits::IsIdentity;
 use subtle::{Choice, ConditionallySelectable};
+use tacit_algebra::wipe;
 use tacit_net::Party;
 use tacit_protocols::{Cost, Error};
 use zeroize::Zeroizing;
@@ -45,8 +46,12 @@ pub(super) fn cost(n: usize) -> Cost {
 }
 
 /// OTs in both directions, of which this party receives one for each of `choices`, 0 or 1, and
-/// sends as many.
+/// sends as many. Wipes what the group's arithmetic leaves on the stack.
 pub(super) fn exchange(party: &mut Party, choices: &[u8]) -> Result<BaseOts, Error> {
+    wipe::after(|| run(party, choices))
+}
+
+fn run(party: &mut Party, choices: &[u8]) -> Result<BaseOts, Error> {
     let (id, peer, n) = (party.id(), peer_of(party), choices.len());
     let secret = scalar()?;
     let key = RistrettoPoint::mul_base(&secret);
@@ -68,6 +73,7 @@ pub(super) fn exchange(party: &mut Party, choices: &[u8]) -> Result<BaseOts, Err
     party.send(peer, POINTS, points)?;
     let received = (0..).zip(exponents.iter());
     let received = received.map(|(i, exponent)| derive(&hasher, i, their_key * **exponent));
+    // Of a known length: what grows leaves copies behind.
     let received = Zeroizing::new(received.collect());
 
     let theirs = party.recv(peer, POINTS, n * POINT)?;
@@ -83,7 +89,10 @@ pub(super) fn exchange(party: &mut Party, choices: &[u8]) -> Result<BaseOts, Err
 
 fn scalar() -> Result<Zeroizing<Scalar>, Error> {
     let wide = random::<[u8; 64]>(1)?;
-    Ok(Zeroizing::new(Scalar::from_bytes_mod_order_wide(&wide[0])))
+    let scalar = Zeroizing::new(Scalar::from_bytes_mod_order_wide(&wide[0]));
+    #[cfg(test)]
+    tests::drawn(&scalar);
+    Ok(scalar)
 }
 
 /// The point that a peer sent for transfer `index`, or as its key.
@@ -130,15 +139,27 @@ fn derive(transcript: &blake3::Hasher, index: u64, common: RistrettoPoint) -> Bl
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
     use std::collections::HashSet;
+    use std::sync::Barrier;
     use std::time::Duration;
 
+    use tacit_net::testing::remains::Secrets;
     use tacit_net::testing::{self, Fate};
     use tacit_net::{LinkModel, Phase, memory};
 
     use super::*;
 
-    const TIMEOUT: Duration = Duration::from_secs(10);
+    const TIMEOUT: Duration = Duration::from_secs(60);
+
+    thread_local! {
+        static DRAWN: RefCell<Secrets> = RefCell::default();
+    }
+
+    /// Remembers the secrets that this thread draws.
+    pub(super) fn drawn(scalar: &Scalar) {
+        DRAWN.with_borrow_mut(|drawn| drawn.add(scalar.as_bytes()));
+    }
 
     #[test]
     fn the_receiver_has_the_key_of_its_choice() {
@@ -263,6 +284,37 @@ mod tests {
             };
             tweaks(i % 2, key, points);
             tweaks((i + 1) % 2, key, others);
+        }
+    }
+
+    /// Exponents and keys are nowhere once the transfers are gone.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn exponents_and_keys_are_wiped() {
+        let barrier = Barrier::new(PARTIES);
+        let parties = memory::mesh(PARTIES, &LinkModel::LOCAL, TIMEOUT);
+        let found = testing::run(parties, |mut party| {
+            let ots = exchange(&mut party, &[0, 1, 1]).unwrap();
+            let mut secrets = DRAWN.take();
+            let exponents = secrets.len();
+            wipe::after(|| {
+                let keys = ots.sent.iter().flatten().chain(ots.received.iter());
+                keys.for_each(|key| secrets.add(&key.to_le_bytes()));
+            });
+            barrier.wait();
+            let alive = secrets.remains();
+            barrier.wait();
+            drop(ots);
+            barrier.wait();
+            let gone = secrets.remains();
+            barrier.wait();
+            (exponents, alive, gone)
+        });
+        for (exponents, alive, gone) in found {
+            println!("{alive:?}, then {gone:?}");
+            assert_eq!((exponents, alive.len()), (4, 4 + 3 * 2 + 3));
+            assert!(alive[exponents..].iter().all(|count| *count > 0));
+            assert!(gone.iter().all(|count| *count == 0), "{gone:?}");
         }
     }
 }

@@ -93,6 +93,7 @@ pub struct Received {
 impl Drop for Received {
     fn drop(&mut self) {
         self.blocks.zeroize();
+        self.choices.zeroize();
     }
 }
 
@@ -104,8 +105,28 @@ impl Received {
             choices: self.choices.slice(rest, n),
             blocks: self.blocks.split_off(rest),
         };
-        self.choices = self.choices.slice(0, rest);
+        let left = self.choices.slice(0, rest);
+        replace(&mut self.choices, left);
         taken
+    }
+}
+
+/// Puts a value in another's place, of which nothing stays.
+pub(crate) fn replace<T: Zeroize>(old: &mut T, new: T) {
+    old.zeroize();
+    *old = new;
+}
+
+/// Adds what was made to what is left, in memory of its own if there is any; nothing stays of the
+/// rest.
+pub(crate) fn join(left: &mut Vec<Block>, mut made: Vec<Block>) {
+    match left.is_empty() {
+        true => replace(left, made),
+        false => {
+            let both = [&left[..], &made].concat();
+            made.zeroize();
+            replace(left, both);
+        }
     }
 }
 
@@ -115,6 +136,12 @@ pub struct Made {
     pub sent: [Vec<Block>; KINDS],
     /// What was received.
     pub received: [Received; KINDS],
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        self.sent.zeroize();
+    }
 }
 
 impl Made {

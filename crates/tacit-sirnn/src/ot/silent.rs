@@ -25,7 +25,7 @@ use zeroize::Zeroizing;
 
 use super::puncture::{self, Shape};
 use super::random::random;
-use super::{Block, Demand, Made, RandomOt, Received, SoftSpoken, peer_of};
+use super::{Block, Demand, Made, RandomOt, Received, SoftSpoken, join, peer_of};
 
 const ITERATION: &str = "silent OT: trees and code";
 const CONTEXT: &str = "tacit 2026 silent OT tree key";
@@ -251,13 +251,13 @@ impl Silent {
         let keys = (0..).zip(seeds);
         let keys = keys.map(|(i, q)| [*q, q ^ delta].map(|block| hash.key(i, block)));
         let keys: Zeroizing<Vec<_>> = Zeroizing::new(keys.collect());
-        let mut blocks = vec![0; shape.leaves()];
+        let mut blocks = Zeroizing::new(vec![0; shape.leaves()]);
         let mut message = puncture::deal(shape, &keys, delta, &mut blocks)?;
         let seed = random::<[u8; SEED]>(1)?[0];
         message.extend_from_slice(&seed);
         party.send(peer_of(party), ITERATION, message)?;
         lpn::add_code(seed, secret, &mut blocks);
-        self.sent.blocks.append(&mut blocks);
+        join(&mut self.sent.blocks, std::mem::take(&mut *blocks));
         Ok(())
     }
 
@@ -275,7 +275,7 @@ impl Silent {
         let mut blocks = vec![0; shape.leaves()];
         puncture::take(shape, trees, &choices, &keys, &mut blocks);
         lpn::add_code(*seed, secret, &mut blocks);
-        self.received.blocks.append(&mut blocks);
+        join(&mut self.received.blocks, blocks);
         Ok(())
     }
 
@@ -286,8 +286,8 @@ impl Silent {
         let (q, r) = (&mut made.sent[0], &mut made.received[0]);
         marks::set(q, &Bits::zeros(sent.bootstrap));
         marks::set(&mut r.blocks, &r.choices);
-        self.sent.blocks.append(q);
-        self.received.blocks.append(&mut r.blocks);
+        join(&mut self.sent.blocks, std::mem::take(q));
+        join(&mut self.received.blocks, std::mem::take(&mut r.blocks));
         Ok(())
     }
 }

@@ -186,14 +186,14 @@ impl SoftSpoken {
         let Some(code) = self.codes.get(m) else {
             return Ok(Vec::new());
         };
-        let mut blocks = vec![0; n.next_multiple_of(vole::UNIT)];
+        let mut blocks = Zeroizing::new(vec![0; n.next_multiple_of(vole::UNIT)]);
         for blocks in blocks.chunks_mut(CHUNK) {
             let len = corrections_len(code, blocks.len());
             let corrections = party.recv(peer_of(party), CORRECTIONS, len)?;
             self.sender.extend(code, &corrections, blocks);
         }
         blocks.truncate(n);
-        Ok(blocks)
+        Ok(std::mem::take(&mut *blocks))
     }
 }
 

@@ -159,3 +159,37 @@ fn only_the_owner_may_read_keys_and_checkpoints() {
         assert_eq!(mode & 0o777, 0o600, "{}", path.display());
     }
 }
+
+/// The key while it is used, what it seals and what it opens are gone with the keeper.
+#[cfg(target_os = "linux")]
+#[test]
+fn keys_and_plain_text_are_wiped() {
+    use tacit_net::testing::remains::Secrets;
+    let folder = Folder::new("wiped");
+    let mut secrets = Secrets::default();
+    let keeper = folder.keeper("t");
+    wipe::after(|| {
+        let key = Zeroizing::new(fs::read(folder.0.join("keys/party2.key")).expect("there"));
+        secrets.add(&key);
+        let share = random_share();
+        secrets.add(&share[100..164]);
+        // A share's owner wipes it, not the keeper.
+        keeper
+            .save(&position(1), std::slice::from_ref(&*share))
+            .expect("saves");
+    });
+    let loaded = keeper.load(&position(1)).expect("reads");
+    let alive = secrets.remains();
+    drop((keeper, loaded));
+    let gone = secrets.remains();
+    assert!(alive.iter().all(|count| *count > 0), "{alive:?}");
+    assert_eq!(gone, [0, 0]);
+}
+
+/// What a share would be, wiped when it is dropped.
+#[cfg(target_os = "linux")]
+fn random_share() -> Zeroizing<Vec<u8>> {
+    let mut share = Zeroizing::new(vec![0; 5000]);
+    getrandom::fill(&mut share).expect("randomness");
+    share
+}
