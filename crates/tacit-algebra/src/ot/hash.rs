@@ -3,12 +3,12 @@
 //! The pad of block `x` is `E_k(s(x)) ^ s(x)`, with AES-128 for `E`, `s(l, r) = (l ^ r, l)` of a
 //! block's halves, and for `k` the session's nonce plus the number of the key: a multi-instance
 //! tweakable hash (Guo, Katz, Wang, Weng, Yu: "Better Concrete Security for Half-Gates Garbling (in
-//! the Multi-Instance Setting)", CRYPTO 2020, section 4). A key makes at most [`PADS`] pads: those of
+//! the Multi-Instance Setting)", CRYPTO 2020; the bound below is derived here). A key makes at most [`PADS`] pads: those of
 //! `16 / 2^m` neighbouring 1-of-2^m transfers, of one transfer with `m` = 4, of sixteen neighbouring
 //! messages of one with more. No other transfer of a session has the key, of whatever direction or
 //! kind, and of several lanes of pads of a transfer each has keys of its own.
 //!
-//! **Bound.** Whoever receives a transfer knows `t`, and of the pads that it does not have only that
+//! **Bound**, by counting. Whoever receives a transfer knows `t`, and of the pads that it does not have only that
 //! they are those of `t ^ r` for secret `r`, of which each difference has `2^rho` equally likely
 //! values. Let AES be an ideal cipher that it asks `p` times. A question helps if it is about a key
 //! and `s(t ^ r)` for one of at most `mu` unknown pads under the key, or about the key and the
