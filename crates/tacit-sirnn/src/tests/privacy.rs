@@ -9,12 +9,13 @@ use crate::ot::ideal;
 
 /// Comparisons of one run.
 const N: usize = 1 << 14;
-/// Beyond this a chi-square of 7 degrees of freedom is once in `10^9` runs.
+/// Beyond these chi-squares of 7 and of 31 degrees of freedom are once in `10^9` runs.
 const LIMIT: f64 = 56.0;
+const LIMIT_OF_ALL: f64 = 105.0;
 
-/// What both parties see opened at the first merge of numbers of 16 bits: the masked `eq` of digit
-/// 3, and `lt` and `eq` of digit 2.
-fn opened(x: u64, y: u64) -> [Bits; 3] {
+/// What both parties see opened at the first merge of numbers of 16 bits: two operands of the AND that
+/// merges digits 0 and 1, the masked `eq` of digit 3, and `lt` and `eq` of digit 2.
+fn opened(x: u64, y: u64) -> [Bits; 5] {
     let mut counting = crate::Engine::counting();
     counting.mill(&vec![0; N], 16).unwrap();
     let recorder = Recorder::new();
@@ -38,20 +39,21 @@ fn opened(x: u64, y: u64) -> [Bits; 3] {
         Bits::from_bytes(5 * N, &merge.payload).unwrap()
     });
     let all = a.xor(&b);
-    // Digits 0 and 1 are merged by one AND, which opens two values.
-    [2, 3, 4].map(|i| all.slice(i * N, N))
+    std::array::from_fn(|i| all.slice(i * N, N))
 }
 
 /// How far the joint values are from uniform.
-fn chi_square(opened: &[Bits; 3]) -> f64 {
-    let mut counts = [0; 8];
+fn chi_square(opened: &[Bits]) -> f64 {
+    let mut counts = vec![0; 1 << opened.len()];
     for i in 0..N {
-        let [a, b, c] = opened.each_ref().map(|bits| usize::from(bits.get(i)));
-        counts[a + 2 * b + 4 * c] += 1;
+        let bit = |(j, bits): (usize, &Bits)| usize::from(bits.get(i)) << j;
+        counts[opened.iter().enumerate().map(bit).sum::<usize>()] += 1;
     }
-    let expected = N as f64 / 8.0;
-    let terms = counts.map(|count| (f64::from(count) - expected).powi(2) / expected);
-    terms.iter().sum()
+    let expected = N as f64 / counts.len() as f64;
+    let terms = counts
+        .iter()
+        .map(|count| (f64::from(*count) - expected).powi(2) / expected);
+    terms.sum()
 }
 
 /// Two pairs of numbers: digit 2 is less and not equal, and neither.
@@ -60,8 +62,13 @@ const INPUTS: [(u64, u64); 2] = [(0x5161, 0x5261), (0x5971, 0x5241)];
 #[test]
 fn opened_values_are_uniform_whatever_is_compared() {
     for (x, y) in INPUTS {
-        let statistic = chi_square(&opened(x, y));
-        assert!(statistic < LIMIT, "{x:x} < {y:x}: {statistic}");
+        let opened = opened(x, y);
+        let statistics = [&opened[2..], &opened[..]].map(chi_square);
+        let [two, all] = statistics;
+        assert!(
+            two < LIMIT && all < LIMIT_OF_ALL,
+            "{x:x} < {y:x}: {statistics:?}"
+        );
     }
 }
 
