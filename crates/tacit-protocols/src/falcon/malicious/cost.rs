@@ -81,9 +81,9 @@ impl Checkpoint {
         self
     }
 
-    /// Hops, and bytes sent by each party, where all begin together: two hops for the hashes of
-    /// openings and of coins; each fold takes one to the left verifier and, but for the last, one
-    /// back; one for the end.
+    /// Hops, and bytes sent by each party, where all begin together: one hop for the hashes of
+    /// openings, one for the hashes of coins and, beside them, the first coin; each fold takes one to
+    /// the left verifier and, but for the last, one back; one for the end.
     pub fn cost(&self) -> (u32, u64) {
         let proofs = self
             .0
@@ -106,8 +106,13 @@ impl Checkpoint {
             std::array::from_fn(|i| from[i].max(from[(i + step) % PARTIES] + 1))
         };
         let (to_next, to_prev) = (PARTIES - 1, 1);
-        let mut depth = heard(heard(depth, to_next), to_prev);
         let folds = self.folds();
+        let acknowledged = heard(depth, to_next);
+        let mut depth = heard(acknowledged, to_prev);
+        if folds > 0 {
+            let coins = heard(acknowledged, to_next);
+            depth = std::array::from_fn(|i| depth[i].max(coins[i]));
+        }
         for fold in 1..=folds {
             depth = heard(depth, to_prev);
             if fold < folds {
