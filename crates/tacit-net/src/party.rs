@@ -187,6 +187,13 @@ impl Party {
         }
     }
 
+    /// Says why this party is going to stop, by an error of its own that the others wait in vain
+    /// because of. They hear of it when this party is dropped; what was said before stays.
+    pub fn give_up(&mut self, why: &str) {
+        let words = format!("party {}: {why}", self.id);
+        self.failure.get_or_insert(Farewell::Words(words));
+    }
+
     /// Sends what is queued, closes the links in good order and returns the meters. Fails if a
     /// peer takes no more within the time limit.
     pub fn finish(mut self) -> Result<Meter, NetError> {

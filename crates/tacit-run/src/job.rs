@@ -98,11 +98,12 @@ pub(crate) fn run(
 ) -> Result<(Outcome, Plan), Error> {
     party.set_phase(Phase::Setup);
     party.set_layer("agreement");
+    let agreed = settle(Agreement::new(&mut party), terms, brings);
     let Agreed {
         plan,
         inputs,
         batch,
-    } = settle(Agreement::new(&mut party), terms, brings)?;
+    } = agreed.inspect_err(|error| party.give_up(&error.to_string()))?;
     trace.plan = Some(hash(&plan.to_bytes()));
     trace.inputs = Some(inputs);
     let weights = brings

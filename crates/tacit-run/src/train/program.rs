@@ -40,7 +40,8 @@ pub(super) fn train(
     party.set_phase(Phase::Setup);
     party.set_layer("agreement");
     let training = options.training(material.network, fixed);
-    let parts = Parts::settle(Agreement::new(&mut party), terms, options, &material)?;
+    let parts = Parts::settle(Agreement::new(&mut party), terms, options, &material);
+    let parts = parts.inspect_err(|error| party.give_up(&error.to_string()))?;
     trace.plan = Some(parts.digest.clone());
     trace.inputs = Some(parts.train.iter().map(|part| part.items).sum());
     let job = Job {
