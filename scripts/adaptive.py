@@ -2,8 +2,8 @@
 
     make adaptive
 
-The cheaters are those of the tests, which ignore these long versions. Each is also let loose on the same
-code without the one defence that stops it. Fills the section `adaptive` of docs/results.md.
+The cheaters are those of the tests, which ignore these long versions. Each is also let loose on the
+same code without the one defence that stops it. Fills the section `adaptive` of docs/results.md.
 """
 
 import re
