@@ -14,7 +14,7 @@ use super::super::defences::Defence;
 use super::super::gates::{Gates, Terms, Verified};
 use super::super::proof::Proof;
 use super::super::verify::{COINS, begin_all};
-use super::{BUSY, Ended, PATIENCE, WAITING, against, tally};
+use super::{BUSY, Ended, LONG, PATIENCE, WAITING, against, tally};
 use crate::Error;
 use crate::falcon::Falcon;
 use crate::keys::Pair;
@@ -25,7 +25,7 @@ const INPUT: &str = "rss input";
 const MULTIPLY: &str = "falcon multiply";
 /// Products of the batch.
 const PRODUCTS: usize = 200;
-/// How long the cheater waits for the coin.
+/// How long the cheater waits for a coin that does not come.
 const HOPE: Duration = Duration::from_millis(60);
 
 /// Tells the cheater's program what has been sent to it and not been received yet.
@@ -46,12 +46,12 @@ impl Strategy for Spy {
 
 impl Spy {
     /// The first coin, if it comes in time.
-    fn coin(&self) -> Option<Coin> {
-        let until = Instant::now() + HOPE;
+    fn coin(&self, hope: Duration) -> Option<Coin> {
+        let until = Instant::now() + hope;
         let (first, came) = &*self.0;
         let mut coin = first.lock().expect("nobody panicked");
         while coin.is_none() && Instant::now() < until {
-            coin = came.wait_timeout(coin, HOPE).expect("nobody panicked").0;
+            coin = came.wait_timeout(coin, hope).expect("nobody panicked").0;
         }
         *coin
     }
@@ -138,7 +138,7 @@ fn honest(machine: &mut Falcon<u64>, y: &[i64]) -> Result<Vec<i64>, Error> {
 /// input has become.
 fn cheat(
     machine: &mut Falcon<u64>,
-    spy: &Spy,
+    (spy, hope): (&Spy, Duration),
     seed: u64,
     input: &Mutex<Vec<u64>>,
 ) -> Result<Vec<i64>, Error> {
@@ -156,7 +156,7 @@ fn cheat(
     let mut z = vec::sub(&masks.next, &masks.own);
     W::product_assign(&mut z, &x, &y, 0..PRODUCTS);
     rss.send::<W>(rss.prev_party(), MULTIPLY, &z)?;
-    let columns = match spy.coin() {
+    let columns = match spy.coin(hope) {
         Some(coin) => theta(coin),
         None => {
             let mut guess = [1; 16];
@@ -183,9 +183,14 @@ fn one(seed: u64, without: Option<Defence>) -> (Ended, usize) {
         .map(|i| 3 * i + 1 + seed as i64)
         .collect();
     let (spy, input) = (Spy::default(), Mutex::new(Vec::new()));
-    let answers = against(0, without, PATIENCE, spy.clone(), |machine| {
+    // A mutant's coin comes, however busy the machine is.
+    let (hope, patience) = match without {
+        None => (HOPE, PATIENCE),
+        Some(_) => (LONG, LONG),
+    };
+    let answers = against(0, without, patience, spy.clone(), |machine| {
         match machine.party().id() {
-            0 => cheat(machine, &spy, seed, &input),
+            0 => cheat(machine, (&spy, hope), seed, &input),
             _ => honest(machine, &y),
         }
     });
