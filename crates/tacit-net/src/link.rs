@@ -24,7 +24,7 @@ pub(crate) enum Farewell {
 
 /// The tag of a farewell that accuses; others have 0.
 pub(crate) const ACCUSATION: u32 = 1;
-/// More parties than can be suspected.
+/// The most suspects of an accusation that is read.
 const SUSPECTS: usize = 8;
 
 impl Farewell {

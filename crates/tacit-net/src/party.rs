@@ -187,8 +187,9 @@ impl Party {
         }
     }
 
-    /// Says why this party is going to stop, by an error of its own that the others wait in vain
-    /// because of. They hear of it when this party is dropped; what was said before stays.
+    /// Says why this party is going to stop, so that those who wait for it hear more than that it
+    /// left. They hear it when this party is dropped; what was said before stays. Nothing secret may
+    /// be in it.
     pub fn give_up(&mut self, why: &str) {
         let words = format!("party {}: {why}", self.id);
         self.failure.get_or_insert(Farewell::Words(words));

@@ -210,8 +210,8 @@ fn stopped(runs: u64) {
     tally(runs, WAITING, |seed| one(seed, None).0).assert_stopped("an input kept back");
 }
 
-/// Where coin 0 does not wait for the other verifier, 49 of the 200 products are wrong: the 48
-/// coefficients that have to vanish, and one.
+/// Where coin 0 does not wait for the other verifier, up to 49 of the 200 products are wrong: one for
+/// each of the 48 coefficients that have to vanish, and one more.
 #[test]
 fn an_input_is_not_chosen_by_a_coin() {
     stopped(48);
