@@ -21,7 +21,8 @@ pub struct Number {
 /// An elementary function from numbers of one kind to numbers of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Between {
-    /// The function over the ring, with at least the fraction bits of both.
+    /// The function over the ring: its arguments have at least the fraction bits of `from`, its results
+    /// those of `to`.
     pub function: Elementary,
     /// The arguments.
     pub from: Number,
@@ -183,13 +184,13 @@ impl Mixed {
 impl Between {
     /// Bits by which arguments are scaled up, and by which results are truncated.
     fn shifts(&self) -> Result<[u32; 2], Error> {
-        let work = self.function.format.fraction();
-        let shift = |number: Number| work.checked_sub(number.fraction);
-        match (shift(self.from), shift(self.to)) {
+        let work = [self.function.argument, self.function.format.fraction()];
+        let shift = |i: usize, number: Number| work[i].checked_sub(number.fraction);
+        match (shift(0, self.from), shift(1, self.to)) {
             (Some(up), Some(down)) => Ok([up, down]),
             _ => Err(Error::Invalid(format!(
-                "a function of {work} fraction bits between {:?} and {:?}",
-                self.from, self.to
+                "a function from {} to {} fraction bits between {:?} and {:?}",
+                work[0], work[1], self.from, self.to
             ))),
         }
     }

@@ -1,6 +1,7 @@
 //! Batch normalisation at inference, with everything secret: one inverse square root for each
 //! channel, and one product for each element.
 
+use super::normal::Arguments;
 use super::{Format, Function, InverseSqrt, ROUNDING, Span, exp2, fixed};
 use crate::Error;
 use crate::machine::{Call, Machine, Operand};
@@ -47,13 +48,16 @@ pub struct Statistics<S> {
 pub struct BatchNorm {
     format: Format,
     epsilon: i64,
+    /// Fraction bits of variances with epsilon.
+    scale: u32,
     rsqrt: InverseSqrt,
     /// Fraction bits of `gamma / sqrt(variance + eps)`.
     places: u32,
 }
 
 impl BatchNorm {
-    /// For `variance + eps` in `span` and results of a magnitude below `2^bound` before `beta` is
+    /// For `variance + eps` in `span`, where it has up to twice the fraction bits of the numbers, so
+    /// that a small epsilon counts for what it is, and results of a magnitude below `2^bound` before `beta` is
     /// added; so must `gamma / sqrt(variance + eps)` be.
     ///
     /// Each channel's factor has `p = min(bits - 3 - f - bound, F)` fraction bits, `F` being those
@@ -67,10 +71,17 @@ impl BatchNorm {
                 format.bits, format.fraction
             )));
         }
+        let most = (format.room() as i32 - span.high).max(format.fraction as i32) as u32;
+        let scale = most.min(2 * format.fraction);
+        let arguments = Arguments {
+            fraction: scale,
+            ..Arguments::new(format, span)
+        };
         Ok(BatchNorm {
             format,
-            epsilon: fixed(epsilon, format.fraction),
-            rsqrt: InverseSqrt::with_result(format, span, places)?,
+            epsilon: fixed(epsilon, scale),
+            scale,
+            rsqrt: InverseSqrt::of(arguments, places)?,
             places,
         })
     }
@@ -94,7 +105,8 @@ impl BatchNorm {
         of: &Statistics<M::Share>,
     ) -> Result<M::Share, Error> {
         let epsilon = machine.constant(&vec![self.epsilon; shape.channels]);
-        let variance = machine.add(&of.variance, &epsilon);
+        let variance = machine.scale(&of.variance, 1 << (self.scale - self.format.fraction));
+        let variance = machine.add(&variance, &epsilon);
         let inverse = self.rsqrt.apply(machine, &variance)?;
         let gamma = Operand::Secret(of.gamma.clone());
         let factor = machine.mul(&inverse, &gamma, self.format.fraction)?;
@@ -107,7 +119,7 @@ impl BatchNorm {
 
     /// The largest error of a result, in units of `2^-f`, for `centred = x - mean`.
     pub fn tolerance(&self, centred: f64, gamma: f64, variance: f64) -> f64 {
-        let inverse = 1.0 / (variance + self.epsilon as f64 / self.format.one()).sqrt();
+        let inverse = 1.0 / (variance + self.epsilon as f64 * exp2(-(self.scale as i32))).sqrt();
         let factor = ROUNDING + gamma.abs() * self.rsqrt.tolerance(inverse);
         let places = self.format.fraction as i32 - self.places as i32;
         ROUNDING + centred.abs() * factor * exp2(places)

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use super::normal::Arguments;
 use super::{
     Format, Function, InverseSqrt, Leakage, Piecewise, Power, Reciprocal, Span, erf, exp, sigmoid,
     tanh,
@@ -14,17 +15,25 @@ use crate::machine::{Call, Machine};
 /// An elementary function of numbers of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Elementary {
-    /// How the numbers are written, arguments and results alike.
+    /// How the results are written, and the arguments but for their fraction bits.
     pub format: Format,
+    /// Fraction bits of the arguments. Roots, reciprocals and powers alone may have others than the
+    /// results: a mean of squares keeps twice as many.
+    pub argument: u32,
     /// Which function, with its domain.
     pub kind: Kind,
-    /// Bits that hold every argument, its sign included.
+    /// Bits that hold every argument, its sign included. Fewer than the format's are a promise from
+    /// worst-case ranges: they are the key bits of the comparisons inside.
     pub bits: u32,
     /// What becomes known of the arguments. No plan of a model has a name for anything but nothing.
     pub leakage: Leakage,
 }
 
-/// The elementary functions. Of an argument outside the domain there is no meaningful result.
+/// The elementary functions, each within its [`Elementary::tolerance`] over its whole domain.
+///
+/// A span may reach from one unit of the arguments to `2^(bits - 3)` of them. Below it, 0 and negative
+/// numbers included, results are those of the span's lowest value, of a square root 0; above it there
+/// is no meaningful result but of a bounding power, `high - 1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// `1 / (1 + e^-x)` for every `x`.
@@ -33,9 +42,9 @@ pub enum Kind {
     Tanh,
     /// The error function for every `x`.
     Erf,
-    /// `e^x`.
+    /// `e^x`, and `e^high` above `high`.
     Exp {
-        /// `x` is at most this.
+        /// The largest exponent.
         high: i32,
     },
     /// `1 / x`.
@@ -45,6 +54,11 @@ pub enum Kind {
     },
     /// `1 / sqrt(x)`.
     InverseSqrt {
+        /// Where `x` lies.
+        span: Span,
+    },
+    /// `sqrt(x)`, of which the paper's leakage has no other.
+    SquareRoot {
         /// Where `x` lies.
         span: Span,
     },
@@ -68,6 +82,7 @@ impl Elementary {
     pub fn new(format: Format, kind: Kind) -> Self {
         Elementary {
             format,
+            argument: format.fraction(),
             kind,
             bits: format.bits(),
             leakage: Leakage::Nothing,
@@ -85,6 +100,12 @@ impl Elementary {
     pub fn within(self, bits: u32) -> Self {
         let bits = bits.clamp(1, self.format.bits());
         Elementary { bits, ..self }
+    }
+
+    /// The same of arguments with so many fraction bits.
+    pub fn with_argument(self, fraction: u32) -> Self {
+        let argument = fraction;
+        Elementary { argument, ..self }
     }
 
     /// Refuses a function that the algorithms of this folder do not compute in its format.
@@ -124,21 +145,23 @@ impl Elementary {
     }
 
     fn algorithm(&self) -> Result<Algorithm, Error> {
-        let format = self.format;
-        Ok(match (self.kind, self.leakage) {
-            (Kind::Reciprocal { span }, Leakage::Nothing) => {
-                Algorithm::Reciprocal(Reciprocal::new(format, span)?)
+        let arguments = |span| Arguments {
+            format: self.format,
+            fraction: self.argument,
+            bits: self.bits,
+            span,
+            leakage: self.leakage,
+        };
+        let result = self.format.fraction();
+        Ok(match self.kind {
+            Kind::Reciprocal { span } => Algorithm::Reciprocal(Reciprocal::of(arguments(span))?),
+            Kind::InverseSqrt { span } => {
+                Algorithm::InverseSqrt(InverseSqrt::of(arguments(span), result)?)
             }
-            (Kind::Reciprocal { span }, Leakage::Magnitude) => {
-                Algorithm::Reciprocal(Reciprocal::with_paper_leakage(format, span)?)
+            Kind::SquareRoot { span } => {
+                Algorithm::InverseSqrt(InverseSqrt::root_of(arguments(span))?)
             }
-            (Kind::InverseSqrt { span }, Leakage::Nothing) => {
-                Algorithm::InverseSqrt(InverseSqrt::new(format, span)?)
-            }
-            (Kind::InverseSqrt { span }, Leakage::Magnitude) => {
-                Algorithm::InverseSqrt(InverseSqrt::with_paper_leakage(format, span)?)
-            }
-            (Kind::Power { span }, leakage) => Algorithm::Power(Power::new(format, span, leakage)?),
+            Kind::Power { span } => Algorithm::Power(Power::of(arguments(span))?),
             _ => Algorithm::Piecewise(self.piecewise()?),
         })
     }
@@ -146,18 +169,27 @@ impl Elementary {
     /// The function by pieces. A recurrent network asks for the same few again and again, and a fit
     /// takes a while: each is made once.
     fn piecewise(&self) -> Result<Arc<Piecewise>, Error> {
+        if self.argument != self.format.fraction() {
+            return Err(Error::Invalid(format!(
+                "{:?} of arguments with {} fraction bits and results with {}: only reciprocals, roots and powers have two scales",
+                self.kind,
+                self.argument,
+                self.format.fraction()
+            )));
+        }
         static FITTED: OnceLock<Mutex<HashMap<Elementary, Arc<Piecewise>>>> = OnceLock::new();
         let fitted = FITTED.get_or_init(Mutex::default);
         let lock = || fitted.lock().unwrap_or_else(|broken| broken.into_inner());
         if let Some(known) = lock().get(self) {
             return Ok(known.clone());
         }
-        let new = Arc::new(match self.kind {
+        let new = match self.kind {
             Kind::Exp { high } => exp(self.format, high)?,
             Kind::Tanh => tanh(self.format)?,
             Kind::Erf => erf(self.format)?,
             _ => sigmoid(self.format)?,
-        });
+        };
+        let new = Arc::new(new.within(self.bits));
         lock().insert(*self, new.clone());
         Ok(new)
     }

@@ -1,7 +1,7 @@
 //! The exponential function and the sigmoids as functions by pieces.
 //!
 //! Comparisons cost most, so pieces are as wide as a polynomial of moderate degree allows: at 64
-//! bits and `f = 16` there are 3 thresholds for exp, 7 for sigmoid and 8 for tanh.
+//! bits and `f = 16` there are 4 thresholds for exp, 7 for sigmoid and 8 for tanh.
 
 use std::f64::consts::LN_2;
 
@@ -9,10 +9,11 @@ use super::piecewise::{Piecewise, Shape};
 use super::{Format, public};
 use crate::Error;
 
-/// `e^x` for `x <= high`; below `-(f+1) ln 2`, where it is less than half of `2^-f`, 0.
+/// `e^x` for every `x` up to `high`, and `e^high` above; below `-(f+1) ln 2`, where it is less than
+/// half of `2^-f`, 0.
 ///
 /// Pieces of width 4. `e^high` must leave the coefficients `f` fraction bits: `high` up to 0 suits
-/// every format; more is refused where it does not fit. An `x` above `high` is outside the domain.
+/// every format; more is refused where it does not fit.
 pub fn exp(format: Format, high: i32) -> Result<Piecewise, Error> {
     let cut = vanishing(format) + f64::from(high);
     let pieces = (cut / 4.0).ceil().max(1.0) as i32;
@@ -25,7 +26,7 @@ pub fn exp(format: Format, high: i32) -> Result<Piecewise, Error> {
             pieces,
             width: 2,
             below: 0.0,
-            above: None,
+            above: Some(public::exp(f64::from(high))),
         },
     )
 }

@@ -1,43 +1,54 @@
-//! Natural logarithms of numbers from 1 on: scaled to `[1, 4)` by a secret power of 4, there by
-//! pieces, and the logarithm of the power added.
+//! Natural logarithms of positive numbers: scaled to `[1, 4)` by a secret power of 4, there by pieces,
+//! and the logarithm of the power added.
 
 use std::f64::consts::LN_2;
 
-use super::normal::{Intervals, Powers};
+use super::back::Powers;
+use super::normal::{Arguments, Intervals};
 use super::piecewise::{Piecewise, Shape};
 use super::steps::Steps;
-use super::{Format, Function, Leakage, ROUNDING, fixed, public};
+use super::{Format, Function, Leakage, ROUNDING, Span, fixed, public};
 use crate::Error;
 use crate::machine::{Call, Machine};
 
-/// `ln x` of `1 <= x < 2^high`; just below 1 it is 0.
+/// `ln x` of numbers in a span; of what lies below, 0 and negative numbers included, the logarithm
+/// of the span's lowest value, and of what lies above no meaningful result.
 ///
-/// The error is at most 2.5 units of `2^-f` beyond that of the pieces: 2 of the scaling's
-/// truncation, which the logarithm does not stretch, and a half of the constant's. Hops: a
-/// comparison and a selection, a product, and those of [`Piecewise`].
+/// For any span from one unit on up to `2^(bits - 3)` units. The error is at most 2.5 units of
+/// `2^-f` beyond that of the pieces: 2 of the scaling's truncation, which the logarithm does not
+/// stretch, and a half of the constant's. Hops: a comparison and a selection, a product, and those
+/// of [`Piecewise`].
 #[derive(Clone, Debug)]
 pub struct Logarithm {
     format: Format,
     steps: Steps,
-    down: Powers,
+    scale: Powers,
     inside: Piecewise,
     /// The logarithm of each interval's power.
     added: Vec<Vec<i64>>,
 }
 
 impl Logarithm {
-    /// Logarithms of numbers from 1 to `2^high`, that excluded; a `high` for which the scaling leaves
-    /// the room of products is refused.
+    /// Logarithms of numbers from 1 to `2^high`, that excluded.
     pub fn new(format: Format, high: i32) -> Result<Self, Error> {
-        let intervals = (high.clamp(1, 64) as u32).div_ceil(2).max(2) as i32;
-        let exponents = (0..intervals).map(|j| -2 * j).collect();
-        let down = Powers::new(exponents);
-        if high < 1 || !down.fit(format, format.fraction + 2) {
-            return Err(Error::Invalid(format!(
-                "logarithms of numbers from 1 to 2^{high} of {} fraction bits do not fit {} bits",
-                format.fraction, format.bits
-            )));
+        Self::over(format, Span { low: 0, high })
+    }
+
+    /// Logarithms of numbers in `span`.
+    pub fn over(format: Format, span: Span) -> Result<Self, Error> {
+        let refused = || {
+            Error::Invalid(format!(
+                "logarithms of numbers from 2^{} to 2^{} of {} fraction bits do not fit {} bits",
+                span.low, span.high, format.fraction, format.bits
+            ))
+        };
+        let arguments = Arguments::new(format, span);
+        if arguments.exponents().is_err() || span.high <= span.low {
+            return Err(refused());
         }
+        let intervals = ((span.high - span.low) as u32).div_ceil(2).max(2) as i32;
+        let powers = || (0..intervals).map(|j| span.low + 2 * j);
+        let scale = Powers::new(powers().map(|power| Some(-power)).collect());
         let inside = Piecewise::fit(
             format,
             &Shape {
@@ -50,14 +61,15 @@ impl Logarithm {
                 above: None,
             },
         )?;
-        let threshold = |j: i32| 1 << (format.fraction as i32 + 2 * j);
-        let added = |j: i32| vec![fixed(f64::from(2 * j) * LN_2, format.fraction)];
+        let threshold = |power: i32| 1 << (format.fraction as i32 + power);
+        let added = |power: i32| vec![fixed(f64::from(power) * LN_2, format.fraction)];
+        let thresholds = powers().skip(1).map(threshold).collect();
         Ok(Logarithm {
             format,
-            steps: Steps((1..intervals).map(threshold).collect()),
-            down,
+            steps: Steps::new(thresholds, format.bits, format.bits),
+            scale,
             inside,
-            added: (0..intervals).map(added).collect(),
+            added: powers().map(added).collect(),
         })
     }
 }
@@ -65,7 +77,7 @@ impl Logarithm {
 impl Function for Logarithm {
     fn calls(&self, n: usize) -> Vec<Call> {
         let mut calls = self.steps.calls(n).to_vec();
-        calls.extend(self.down.call(n, Leakage::Nothing));
+        calls.extend(self.scale.call(n, Leakage::Nothing));
         calls.extend(self.inside.calls(n));
         calls
     }
@@ -74,7 +86,7 @@ impl Function for Logarithm {
         self.format.check(machine)?;
         let reached = self.steps.reached(machine, x)?;
         let added = reached.pick(machine, &self.added)?;
-        let scaled = (self.down).scale(machine, &Intervals::Shared(reached), x)?;
+        let scaled = (self.scale).scale(machine, &Intervals::Shared(reached), x)?;
         let inside = self.inside.apply(machine, &scaled)?;
         Ok(machine.add(&inside, &added))
     }

@@ -40,6 +40,7 @@
 //! | tanh | 1.0 | 1.9 | 2.2 | 1.1 | 2.0 | 5.0 | 15 | 745 | 1565 |
 
 mod argmax;
+mod back;
 mod batch_norm;
 mod compare;
 mod elementary;

@@ -3,12 +3,16 @@
 //! Falcon's paper opens the magnitude of a divisor; here it stays secret. A power of 4, not of 2,
 //! halves the comparisons, which cost most; the wider interval costs a step of the iteration. With
 //! the paper's leakage the power is public, and may as well be one of 2.
+//!
+//! The lowest threshold is the span's lowest value: what lies below it, 0 and negative numbers
+//! included, is taken for that value, so that no iteration leaves its domain.
 
+use super::back::Powers;
 use super::power::{Leakage, opened, opened_calls};
 use super::steps::{Reached, Steps};
 use super::{Format, exp2};
 use crate::Error;
-use crate::machine::{Call, Machine, Operand};
+use crate::machine::{Call, Machine};
 
 /// Positive numbers from `2^low` to `2^high`, that excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,64 +23,67 @@ pub struct Span {
     pub high: i32,
 }
 
-/// A secret power of two: one for each interval of the thresholds.
-#[derive(Clone, Debug)]
-pub(super) struct Powers {
-    exponents: Vec<i32>,
-    /// Bits that are truncated so that negative exponents become factors.
-    trunc: u32,
+/// What is known of a function's arguments.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arguments {
+    pub format: Format,
+    /// Their fraction bits.
+    pub fraction: u32,
+    /// Bits that hold every one of them, its sign included.
+    pub bits: u32,
+    pub span: Span,
+    /// What becomes known of them.
+    pub leakage: Leakage,
 }
 
-impl Powers {
-    /// One of `exponents` for each interval.
-    pub fn new(exponents: Vec<i32>) -> Self {
-        let least = exponents.iter().copied().min().unwrap_or(0);
-        Powers {
-            exponents,
-            trunc: least.min(0).unsigned_abs(),
+impl Arguments {
+    /// Numbers of a format in a span.
+    pub fn new(format: Format, span: Span) -> Self {
+        Arguments {
+            format,
+            fraction: format.fraction,
+            bits: format.bits,
+            span,
+            leakage: Leakage::Nothing,
         }
     }
 
-    /// Whether the product with values up to `2^magnitude` stays in the room.
-    pub fn fit(&self, format: Format, magnitude: u32) -> bool {
-        let largest = self.exponents.iter().copied().max().unwrap_or(0);
-        let product = (magnitude + self.trunc) as i32 + largest;
-        product.max(self.trunc as i32) <= format.room() as i32
-    }
-
-    /// The call of [`Powers::scale`]; with public factors what is left of it, if anything.
-    pub fn call(&self, n: usize, leakage: Leakage) -> Option<Call> {
-        let trunc = self.trunc;
-        match leakage {
-            Leakage::Nothing => Some(Call::elementwise(n, trunc)),
-            Leakage::Magnitude => (trunc > 0).then_some(Call::Truncate { n, trunc }),
+    /// The exponents of the span's integers.
+    pub fn exponents(&self) -> Result<[i32; 2], Error> {
+        let (fraction, room, span) = (self.fraction as i32, self.format.room(), self.span);
+        let (low, high) = (fraction + span.low, fraction + span.high);
+        if low < 0 || high < low.max(2) || high > room as i32 {
+            return Err(Error::Invalid(format!(
+                "numbers of {fraction} fraction bits over {} bits lie between 2^-{fraction} and 2^{}, not between 2^{} and 2^{}",
+                self.format.bits,
+                room as i32 - fraction,
+                span.low,
+                span.high
+            )));
         }
+        Ok([low, high])
     }
 
-    /// `x` times the power of its interval. 1 product.
-    pub fn scale<M: Machine>(
-        &self,
-        machine: &mut M,
-        intervals: &Intervals<M::Share>,
-        x: &M::Share,
-    ) -> Result<M::Share, Error> {
-        let trunc = self.trunc as i32;
-        let factor = |&exponent: &i32| 1i64 << (exponent + trunc);
-        let factors: Vec<i64> = self.exponents.iter().map(factor).collect();
-        let factors = match intervals {
-            Intervals::Shared(reached) => {
-                let rows: Vec<Vec<i64>> = factors.into_iter().map(|factor| vec![factor]).collect();
-                Operand::Secret(reached.pick(machine, &rows)?)
-            }
-            Intervals::Opened { rows, .. } => {
-                Operand::Public(rows.iter().map(|&row| factors[row]).collect())
-            }
+    /// The exponent above each interval of `width` powers of two, of integers, from the span's lowest
+    /// value on; with `even`, those of real numbers are even.
+    pub fn tops(&self, width: u32, even: bool) -> Result<Vec<i32>, Error> {
+        let [low, high] = self.exponents()?;
+        let width = width as i32;
+        let first = match even && (low - self.fraction as i32) % 2 != 0 {
+            true => low + 1,
+            false => low + width,
         };
-        machine.mul(x, &factors, self.trunc)
+        let others = (1..).map(|j| first + width * (j - 1));
+        Ok((others.take_while(|top| top - width < high || *top == first)).collect())
+    }
+
+    /// Refuses a machine over another ring.
+    pub fn check<M: Machine>(&self, machine: &M) -> Result<(), Error> {
+        self.format.check(machine)
     }
 }
 
-/// The interval of every element.
+/// The interval of every element; that of number 0 is below the span.
 pub(super) enum Intervals<S> {
     /// Known to nobody.
     Shared(Reached<S>),
@@ -84,81 +91,47 @@ pub(super) enum Intervals<S> {
     Opened { rows: Vec<usize>, powers: Vec<u32> },
 }
 
-/// The exponents of a span's integers.
-pub(super) fn exponents(format: Format, span: Span) -> Result<[i32; 2], Error> {
-    let (fraction, room) = (format.fraction as i32, format.room());
-    let (low, high) = (fraction + span.low, fraction + span.high);
-    if low < 0 || high < low.max(2) || high > room as i32 {
-        return Err(Error::Invalid(format!(
-            "numbers of {fraction} fraction bits over {} bits lie between 2^-{fraction} and 2^{}, not between 2^{} and 2^{}",
-            format.bits,
-            room as i32 - fraction,
-            span.low,
-            span.high
-        )));
-    }
-    Ok([low, high])
-}
-
 /// The normalisation of a span.
 #[derive(Clone, Debug)]
 pub(super) struct Normal {
-    format: Format,
-    /// What becomes known of the values.
-    pub leakage: Leakage,
+    pub arguments: Arguments,
     /// Fraction bits of the normalised values.
     pub inner: u32,
     steps: Steps,
     down: Powers,
     /// The exponent above each interval, of integers.
     tops: Vec<i32>,
+    /// The exponent of the span's smallest integer.
+    low: i32,
 }
 
 impl Normal {
-    /// For values in `span`, cut into intervals of `width` powers of two, and a result that grows by
-    /// `spread` bits from one interval to the next: the wider the span, the fewer fraction bits are
-    /// left inside.
-    pub fn new(
-        format: Format,
-        span: Span,
-        [width, spread]: [u32; 2],
-        leakage: Leakage,
-    ) -> Result<Self, Error> {
-        let room = format.room();
-        let [low, high] = exponents(format, span)?;
-        let intervals = ((high - low) as u32).div_ceil(width).max(2);
-        let inner = (room / 2).min(room.saturating_sub(spread * intervals));
-        if inner < format.fraction {
-            return Err(Error::Invalid(format!(
-                "numbers from 2^{} to 2^{} leave {inner} fraction bits inside over {} bits, fewer than the {} of the numbers: choose a narrower span or fewer fraction bits",
-                span.low, span.high, format.bits, format.fraction
-            )));
-        }
-        let top = |j: u32| high - (width * j) as i32;
-        let tops: Vec<i32> = (0..intervals).rev().map(top).collect();
-        let thresholds = tops[..tops.len() - 1].iter().map(|&top| 1 << top);
+    /// By the intervals below `tops`, with `inner` fraction bits.
+    pub fn new(arguments: Arguments, tops: Vec<i32>, inner: u32) -> Result<Self, Error> {
+        let [low, _] = arguments.exponents()?;
+        let lower = &tops[..tops.len() - 1];
+        let thresholds = std::iter::once(&low).chain(lower).map(|&e| 1 << e);
+        let exponents = tops.iter().map(|top| Some(inner as i32 - top));
         Ok(Normal {
-            format,
-            leakage,
+            arguments,
             inner,
-            steps: Steps(thresholds.collect()),
-            down: Powers::new(tops.iter().map(|top| inner as i32 - top).collect()),
+            steps: Steps::new(thresholds.collect(), arguments.bits, arguments.format.bits),
+            down: Powers::new(std::iter::once(None).chain(exponents).collect()),
             tops,
+            low,
         })
-    }
-
-    /// A power for each interval, from the exponent above it.
-    pub fn powers(&self, exponent: impl Fn(i32) -> i32) -> Powers {
-        Powers::new(self.tops.iter().map(|&top| exponent(top)).collect())
     }
 
     /// The calls of [`Normal::apply`].
     pub fn calls(&self, n: usize) -> Vec<Call> {
-        let mut calls = match self.leakage {
+        let Arguments {
+            format, leakage, ..
+        } = self.arguments;
+        let mut calls = match leakage {
             Leakage::Nothing => self.steps.calls(n).to_vec(),
-            Leakage::Magnitude => opened_calls(self.format, n),
+            Leakage::Magnitude => opened_calls(format, n),
         };
-        calls.extend(self.down.call(n, self.leakage));
+        calls.extend(self.down.call(n, leakage));
         calls
     }
 
@@ -168,10 +141,10 @@ impl Normal {
         machine: &mut M,
         x: &M::Share,
     ) -> Result<(Intervals<M::Share>, M::Share), Error> {
-        let intervals = match self.leakage {
+        let intervals = match self.arguments.leakage {
             Leakage::Nothing => Intervals::Shared(self.steps.reached(machine, x)?),
             Leakage::Magnitude => {
-                let powers = opened(self.format, machine, x)?;
+                let powers = opened(self.arguments.format, machine, x)?;
                 Intervals::Opened {
                     rows: powers.iter().map(|&power| self.row(power)).collect(),
                     powers,
@@ -179,22 +152,49 @@ impl Normal {
             }
         };
         let v = self.down.scale(machine, &intervals, x)?;
-        Ok((intervals, v))
+        let least = self.least(machine, &intervals)?;
+        Ok((intervals, machine.add(&v, &least)))
+    }
+
+    /// The normalised lowest value of the span where `x` lies below, else 0. Local.
+    fn least<M: Machine>(
+        &self,
+        machine: &mut M,
+        intervals: &Intervals<M::Share>,
+    ) -> Result<M::Share, Error> {
+        let least = 1 << (self.inner as i32 + self.low - self.tops[0]);
+        match intervals {
+            Intervals::Shared(reached) => {
+                let mut rows = vec![vec![0]; self.tops.len() + 1];
+                rows[0][0] = least;
+                reached.pick(machine, &rows)
+            }
+            Intervals::Opened { rows, .. } => {
+                let value = |&row: &usize| if row == 0 { least } else { 0 };
+                Ok(machine.constant(&rows.iter().map(value).collect::<Vec<_>>()))
+            }
+        }
     }
 
     /// The interval of values with a bounding power.
     fn row(&self, power: u32) -> usize {
-        let lower = &self.tops[..self.tops.len() - 1];
-        lower.partition_point(|&top| top <= power as i32)
+        let power = power as i32;
+        match power < self.low {
+            true => 0,
+            false => 1 + self.tops[..self.tops.len() - 1].partition_point(|&top| top <= power),
+        }
     }
 
     /// The bounding power of `v` from that of `x`, in the interval `row`.
     pub fn power_inside(&self, row: usize, power: u32) -> i32 {
-        power as i32 - self.tops[row]
+        match row {
+            0 => self.low - self.tops[0],
+            row => power as i32 - self.tops[row - 1],
+        }
     }
 
-    /// The error of a result near `value` that is wrong by `units` of the last place inside.
-    pub fn tolerance(&self, fraction: u32, units: f64, value: f64) -> f64 {
-        super::ROUNDING + units * value.abs() * exp2(fraction as i32 - self.inner as i32)
+    /// `units` of the last place inside of a result near `value`, in units of `2^-fraction`.
+    pub fn share(&self, fraction: u32, units: f64, value: f64) -> f64 {
+        units * value.abs() * exp2(fraction as i32 - self.inner as i32)
     }
 }

@@ -79,7 +79,7 @@ impl Piecewise {
         let coefficients = |p: &[f64]| p[1..].iter().map(|&c| fixed(c, places)).collect();
         Ok(Piecewise {
             format,
-            steps: Steps(shape.thresholds(format)),
+            steps: Steps::new(shape.thresholds(format), format.bits, format.bits),
             degree,
             inner,
             places,
@@ -97,6 +97,12 @@ impl Piecewise {
                 error.max(shape.jump()),
             ),
         })
+    }
+
+    /// The same of arguments that `bits` bits hold, the sign included.
+    pub(super) fn within(self, bits: u32) -> Self {
+        let steps = self.steps.within(bits, self.format.bits);
+        Piecewise { steps, ..self }
     }
 
     /// `u, u^2, ..., u^degree`, each hop twice as many.

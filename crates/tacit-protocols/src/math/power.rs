@@ -8,7 +8,7 @@
 //! (The paper's loop would compare with `2^(2^31)`; its exponents are of `log2 l` bits, spec
 //! section 9.)
 
-use super::normal::{Span, exponents};
+use super::normal::{Arguments, Span};
 use super::steps::{Steps, sign, sign_calls};
 use super::{Format, Function};
 use crate::Error;
@@ -26,11 +26,14 @@ pub enum Leakage {
 
 /// The exponent `e` of `2^e <= x < 2^(e+1)`, itself a number of the format.
 ///
-/// Exact for every `x` in the span; what lies outside has no meaningful result.
+/// Exact for every `x` in the span; below, 0 and negative numbers included, it is `low`, above
+/// `high - 1`.
 #[derive(Clone, Debug)]
 pub struct Power {
     format: Format,
     leakage: Leakage,
+    /// Fraction bits of the arguments.
+    fraction: u32,
     /// The exponents, ascending.
     exponents: Vec<i32>,
     /// The powers from the second exponent on, as integers.
@@ -40,15 +43,28 @@ pub struct Power {
 impl Power {
     /// The bounding power of numbers in `span`.
     pub fn new(format: Format, span: Span, leakage: Leakage) -> Result<Self, Error> {
-        let [low, high] = exponents(format, span)?;
-        let fraction = format.fraction as i32;
+        let arguments = Arguments::new(format, span);
+        Self::of(Arguments {
+            leakage,
+            ..arguments
+        })
+    }
+
+    /// The bounding power of such arguments.
+    pub(super) fn of(arguments: Arguments) -> Result<Self, Error> {
+        let Arguments {
+            format, leakage, ..
+        } = arguments;
+        let [low, high] = arguments.exponents()?;
         // Steps have one threshold at least.
         let low = low.min(high - 2);
+        let thresholds = (low + 1..high).map(|e| 1 << e).collect();
         Ok(Power {
             format,
             leakage,
-            exponents: (low..high).map(|e| e - fraction).collect(),
-            steps: Steps((low + 1..high).map(|e| 1 << e).collect()),
+            fraction: arguments.fraction,
+            exponents: (low..high).map(|e| e - arguments.fraction as i32).collect(),
+            steps: Steps::new(thresholds, arguments.bits, format.bits),
         })
     }
 }
@@ -66,7 +82,7 @@ impl Function for Power {
         let fraction = self.format.fraction;
         if self.leakage == Leakage::Magnitude {
             let opened = opened(self.format, machine, x)?;
-            let number = |&e: &u32| (i64::from(e) - i64::from(fraction)) << fraction;
+            let number = |&e: &u32| (i64::from(e) - i64::from(self.fraction)) << fraction;
             let numbers: Vec<i64> = opened.iter().map(number).collect();
             return Ok(machine.constant(&numbers));
         }

@@ -8,7 +8,8 @@
 //! With the paper's leakage this is its Algorithm 6 at a fixed precision inside (spec section 7): `v`
 //! in `[1/2, 1)`, `y = 2.9142 - 2 v`, and one factor less for errors of `2^-14` and `2^-28`.
 
-use super::normal::{Normal, Powers};
+use super::back::{Back, Powers};
+use super::normal::{Arguments, Normal};
 use super::{Format, Function, Leakage, ROUNDING, Span, constant_minus, exp2, fixed};
 use crate::Error;
 use crate::machine::{Call, Machine, Operand};
@@ -26,15 +27,20 @@ const UNITS: f64 = 26.0;
 
 /// `1 / x` of positive numbers.
 ///
-/// The error is at most `2 + 26 (1/x) 2^(f-F)` units of `2^-f`, where `F`, the fraction bits
-/// inside, is 30, 29, 14 and 14 of 64, 61, 32 and 31 bits, or what a wide span of `w` powers of
-/// two leaves of `bits - 3 - w`. Spans that would leave less than `f` are refused. What lies
-/// outside the span has no meaningful result.
+/// For any span from one unit of the arguments on up to `2^(bits - 3)` units, as long as the
+/// reciprocal of its lowest value stays below `2^(bits - 3)` units, too. Of what lies below the
+/// span, 0 and negative numbers included, the result is that of the span's lowest value; of what
+/// lies above there is no meaningful result.
+///
+/// The error is at most 2 units of `2^-f` and a relative `26 / 2^F`, where `F`, the fraction bits
+/// inside, is 26 to 30 over 64 bits, 25 to 29 over 61 and 14 over 32 and 31 bits. A span of more
+/// than about `bits / 2 - 2` powers of two takes one product more to scale back, which adds
+/// `2 / 2^F` and less than a unit.
 #[derive(Clone, Debug)]
 pub struct Reciprocal {
-    format: Format,
     normal: Normal,
-    back: Powers,
+    core: Core,
+    back: Back,
     /// Fraction bits of the result.
     result: u32,
 }
@@ -42,49 +48,64 @@ pub struct Reciprocal {
 impl Reciprocal {
     /// The reciprocal of numbers in `span`.
     pub fn new(format: Format, span: Span) -> Result<Self, Error> {
-        Self::with_result(format, span, format.fraction, Leakage::Nothing)
+        Self::of(Arguments::new(format, span))
     }
 
     /// The paper's, which opens the bounding power of every divisor. For measuring only.
     pub fn with_paper_leakage(format: Format, span: Span) -> Result<Self, Error> {
-        Self::with_result(format, span, format.fraction, Leakage::Magnitude)
+        let leakage = Leakage::Magnitude;
+        let arguments = Arguments::new(format, span);
+        Self::of(Arguments {
+            leakage,
+            ..arguments
+        })
     }
 
-    /// The same with `result` fraction bits in the result.
-    fn with_result(
-        format: Format,
-        span: Span,
-        result: u32,
-        leakage: Leakage,
-    ) -> Result<Self, Error> {
-        let width = match leakage {
-            Leakage::Nothing => WIDTH,
-            Leakage::Magnitude => 1,
+    /// The reciprocal of such arguments.
+    pub(super) fn of(arguments: Arguments) -> Result<Self, Error> {
+        let (format, span, result) = (arguments.format, arguments.span, arguments.format.fraction);
+        let width = Core::width(arguments.leakage);
+        let tops = arguments.tops(width, false)?;
+        let both = (arguments.fraction + result) as i32;
+        let exponents = |inner: u32| {
+            let exponent = |&top: &i32| Some(both - inner as i32 - top);
+            tops[..1].iter().chain(&tops).map(exponent).collect()
         };
-        let normal = Normal::new(format, span, [width; 2], leakage)?;
-        let inner = normal.inner as i32;
-        let back = normal.powers(|top| (format.fraction + result) as i32 - inner - top);
-        if !back.fit(format, normal.inner + width) {
-            return Err(Error::Invalid(format!(
+        let way = Back::widest(format.room(), width, exponents);
+        let (inner, back) = way.ok_or_else(|| {
+            Error::Invalid(format!(
                 "reciprocals from 2^{} to 2^{} with {result} fraction bits do not fit {} bits",
                 -span.high, -span.low, format.bits
-            )));
-        }
+            ))
+        })?;
+        let leakage = arguments.leakage;
         Ok(Reciprocal {
-            format,
-            normal,
+            normal: Normal::new(arguments, tops, inner)?,
+            core: Core { inner, leakage },
             back,
             result,
         })
     }
+}
+
+/// The iteration, on normalised numbers.
+#[derive(Clone, Copy, Debug)]
+struct Core {
+    inner: u32,
+    leakage: Leakage,
+}
+
+impl Core {
+    fn width(leakage: Leakage) -> u32 {
+        match leakage {
+            Leakage::Nothing => WIDTH,
+            Leakage::Magnitude => 1,
+        }
+    }
 
     fn factors(&self) -> u32 {
-        let factors = if self.normal.inner <= THREE_FACTORS {
-            3
-        } else {
-            4
-        };
-        match self.normal.leakage {
+        let factors = if self.inner <= THREE_FACTORS { 3 } else { 4 };
+        match self.leakage {
             Leakage::Nothing => factors,
             Leakage::Magnitude => factors - 1,
         }
@@ -92,8 +113,8 @@ impl Reciprocal {
 
     /// `1 / v` of a normalised `v`.
     fn iterate<M: Machine>(&self, machine: &mut M, v: &M::Share) -> Result<M::Share, Error> {
-        let (n, inner) = (machine.len(v), self.normal.inner);
-        let (start, slope) = match self.normal.leakage {
+        let (n, inner) = (machine.len(v), self.inner);
+        let (start, slope) = match self.leakage {
             Leakage::Nothing => LINE,
             Leakage::Magnitude => PAPERS_LINE,
         };
@@ -111,69 +132,104 @@ impl Reciprocal {
         let correction = machine.mul(&y, &Operand::Secret(e), inner)?;
         Ok(machine.add(&y, &correction))
     }
+
+    /// The calls of [`Core::iterate`].
+    fn calls(&self, n: usize) -> Vec<Call> {
+        let single = Call::elementwise(n, self.inner);
+        let double = Call::elementwise(2 * n, self.inner);
+        let mut calls = vec![single];
+        calls.extend((1..self.factors()).map(|_| double));
+        calls.push(single);
+        calls
+    }
 }
 
 impl Function for Reciprocal {
     fn calls(&self, n: usize) -> Vec<Call> {
-        let trunc = self.normal.inner;
-        let single = Call::elementwise(n, trunc);
-        let double = Call::elementwise(2 * n, trunc);
         let mut calls = self.normal.calls(n);
-        calls.push(single);
-        calls.extend((1..self.factors()).map(|_| double));
-        calls.push(single);
-        calls.extend(self.back.call(n, self.normal.leakage));
+        calls.extend(self.core.calls(n));
+        calls.extend(self.back.calls(n, self.core.leakage));
         calls
     }
 
     fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
-        self.format.check(machine)?;
+        self.normal.arguments.check(machine)?;
         let (intervals, v) = self.normal.apply(machine, x)?;
-        let y = self.iterate(machine, &v)?;
+        let y = self.core.iterate(machine, &v)?;
         self.back.scale(machine, &intervals, &y)
     }
 
     fn tolerance(&self, value: f64) -> f64 {
-        self.normal.tolerance(self.result, UNITS, value)
+        let [units, inside] = self.back.rounding();
+        units + (self.normal).share(self.result, UNITS + inside, value)
     }
 }
 
-/// `x / y` of a positive `y`: `x` of either sign times the reciprocal of `y`, which has as many
-/// fraction bits as the bound of the quotient leaves.
+/// `x / y` of a positive `y`: both scaled by the same secret power, then `x` of either sign times the
+/// reciprocal of `y`.
+///
+/// For any span of divisors that [`Reciprocal`] would normalise. A divisor below the span is taken
+/// for its lowest value. The error is at most `2 + 8 2^(f-P)` units of `2^-f` and a relative
+/// `26 / 2^F`, where `F` are the fraction bits inside, `P` those of the scaled dividend, and
+/// `F + P = bits - 3 - quotient`: of 64 bits `P` is at least `f + 5` where that leaves 16 for `F`.
 #[derive(Clone, Debug)]
 pub struct Division {
     format: Format,
-    reciprocal: Reciprocal,
+    normal: Normal,
+    core: Core,
+    across: Powers,
+    /// Fraction bits of the scaled dividend.
+    places: u32,
 }
 
 impl Division {
-    /// Quotients below `2^quotient` in magnitude of divisors in `span`.
-    ///
-    /// The reciprocal has `p = min(bits - 3 - f - quotient, F)` fraction bits, or what its own
-    /// largest value leaves; fewer than `f` are refused.
+    /// Inner fraction bits that are not given up for those of the dividend.
+    const LEAST: u32 = 16;
+    /// Fraction bits of the scaled dividend beyond the result's, where there is room.
+    const MORE: i32 = 5;
+
+    /// Quotients below `2^quotient` in magnitude of divisors in `span`. Refused where the dividend of
+    /// the largest quotient and divisor leaves the room of products, or `P` is less than `f`.
     pub fn new(format: Format, span: Span, quotient: i32) -> Result<Self, Error> {
         let (room, fraction) = (format.room() as i32, format.fraction as i32);
-        // An interval reaches one binade below the span where the span's width is odd.
-        let largest = room - 1 + span.low;
-        let inner = Normal::new(format, span, [WIDTH; 2], Leakage::Nothing)?.inner as i32;
-        let bits = (room - fraction - quotient).min(largest).min(inner);
-        if bits < fraction {
+        let arguments = Arguments::new(format, span);
+        let tops = arguments.tops(WIDTH, false)?;
+        let most = room / 2;
+        let least = most.min(Self::LEAST as i32);
+        let inner = (room - quotient - fraction - Self::MORE).clamp(least, most);
+        let places = (room - inner - quotient).min(most);
+        if places < fraction || quotient + fraction + span.high > room {
             return Err(Error::Invalid(format!(
-                "quotients up to 2^{quotient} of divisors down to 2^{} leave {bits} fraction bits of the reciprocal over {} bits, fewer than the {fraction} of the numbers",
-                span.low, format.bits
+                "quotients up to 2^{quotient} of divisors up to 2^{} leave {places} fraction bits of the scaled dividend over {} bits, and need the {fraction} of the numbers and dividends below 2^{}: choose a narrower span or a lower bound",
+                span.high,
+                format.bits,
+                room - fraction
             )));
         }
+        let exponent = |top: &i32| Some(places - top);
+        let across = tops[..1].iter().chain(&tops).map(exponent).collect();
+        let inner = inner as u32;
+        let leakage = Leakage::Nothing;
         Ok(Division {
             format,
-            reciprocal: Reciprocal::with_result(format, span, bits as u32, Leakage::Nothing)?,
+            normal: Normal::new(arguments, tops, inner)?,
+            core: Core { inner, leakage },
+            across: Powers::new(across),
+            places: places as u32,
         })
     }
 
-    /// The calls of [`Division::apply`] for `n` elements: those of the reciprocal and a product.
+    /// Bits that the product of the scaled dividend and the reciprocal drops.
+    fn dropped(&self) -> u32 {
+        self.places + self.core.inner - self.format.fraction
+    }
+
+    /// The calls of [`Division::apply`] for `n` elements: as many as a reciprocal has, and a product.
     pub fn calls(&self, n: usize) -> Vec<Call> {
-        let trunc = self.reciprocal.result;
-        let mut calls = self.reciprocal.calls(n);
-        calls.push(Call::elementwise(n, trunc));
+        let mut calls = self.normal.calls(n);
+        calls.extend(self.core.calls(n));
+        calls.extend(self.across.call(n, Leakage::Nothing));
+        calls.push(Call::elementwise(n, self.dropped()));
         calls
     }
 
@@ -184,13 +240,18 @@ impl Division {
         x: &M::Share,
         y: &M::Share,
     ) -> Result<M::Share, Error> {
-        let inverse = self.reciprocal.apply(machine, y)?;
-        machine.mul(x, &Operand::Secret(inverse), self.reciprocal.result)
+        self.format.check(machine)?;
+        let (intervals, v) = self.normal.apply(machine, y)?;
+        let inverse = self.core.iterate(machine, &v)?;
+        let x = self.across.scale(machine, &intervals, x)?;
+        machine.mul(&x, &Operand::Secret(inverse), self.dropped())
     }
 
     /// The largest error of `x / y`, in units of `2^-f`.
     pub fn tolerance(&self, x: f64, y: f64) -> f64 {
-        let places = self.format.fraction as i32 - self.reciprocal.result as i32;
-        ROUNDING + x.abs() * self.reciprocal.tolerance(1.0 / y) * exp2(places)
+        let fraction = self.format.fraction;
+        // The scaled dividend's rounding times a reciprocal of up to 4.
+        let dividend = 4.0 * ROUNDING * exp2(fraction as i32 - self.places as i32);
+        ROUNDING + dividend + self.normal.share(fraction, UNITS, x / y)
     }
 }

@@ -9,7 +9,8 @@
 //! Newton's step, `y (3 - v y^2) / 2`: that above with `x = v y` anew, so of three products. After
 //! three steps `2^-14` is left, after four `2^-29`.
 
-use super::normal::{Intervals, Normal, Powers};
+use super::back::Back;
+use super::normal::{Arguments, Intervals, Normal};
 use super::{Format, Function, Leakage, Span, constant_minus, fixed};
 use crate::Error;
 use crate::machine::{Call, Machine, Operand};
@@ -22,59 +23,88 @@ const THREE_STEPS: u32 = 18;
 /// drifted apart, 6 of the last step, 4 of the normalisation's, 1 left by the iteration.
 const UNITS: f64 = 22.0;
 
-/// `1 / sqrt(x)` of positive numbers.
+/// `1 / sqrt(x)` of positive numbers, or `sqrt(x)`.
 ///
-/// The error is at most `2 + 22 (1/sqrt(x)) 2^(f-F)` units of `2^-f`, where `F`, the fraction bits
-/// inside, is 30, 29, 14 and 14 of 64, 61, 32 and 31 bits, or what a wide span of `w` powers of
-/// two leaves of `bits - 3 - w/2`. What lies outside the span has no meaningful result. A square
-/// root is `x` times this, with 2 units more than `x` times this error.
+/// For any span from one unit of the arguments on up to `2^(bits - 3)` units. Of what lies below the
+/// span, 0 and negative numbers included, the inverse root is that of the span's lowest value, and
+/// the root is 0; of what lies above there is no meaningful result.
+///
+/// The error is at most 2 units of `2^-f` and a relative `22 / 2^F`, where `F`, the fraction bits
+/// inside, is 30, 29, 14 and 14 of 64, 61, 32 and 31 bits; or less, but at least 26, where the
+/// result has many more bits than usual.
 #[derive(Clone, Debug)]
 pub struct InverseSqrt {
-    format: Format,
     normal: Normal,
-    back: Powers,
+    back: Back,
     /// Fraction bits of the result.
     result: u32,
+    /// Whether it is the root itself.
+    root: bool,
 }
 
 impl InverseSqrt {
     /// The inverse square root of numbers in `span`.
     pub fn new(format: Format, span: Span) -> Result<Self, Error> {
-        Self::with_result(format, span, format.fraction)
+        Self::of(Arguments::new(format, span), format.fraction)
     }
 
     /// The paper's, which opens the bounding power of every number. For measuring only.
     pub fn with_paper_leakage(format: Format, span: Span) -> Result<Self, Error> {
-        Self::with_leakage(format, span, format.fraction, Leakage::Magnitude)
+        let leakage = Leakage::Magnitude;
+        let arguments = Arguments::new(format, span);
+        let arguments = Arguments {
+            leakage,
+            ..arguments
+        };
+        Self::of(arguments, format.fraction)
     }
 
-    /// [`InverseSqrt::new`] with `result` fraction bits in the result.
-    pub(super) fn with_result(format: Format, span: Span, result: u32) -> Result<Self, Error> {
-        Self::with_leakage(format, span, result, Leakage::Nothing)
+    /// The square root of numbers in `span`, from the same iteration.
+    pub fn root(format: Format, span: Span) -> Result<Self, Error> {
+        Self::root_of(Arguments::new(format, span))
     }
 
-    fn with_leakage(
-        format: Format,
-        span: Span,
-        result: u32,
-        leakage: Leakage,
-    ) -> Result<Self, Error> {
+    /// The square root of such arguments; the paper has none.
+    pub(super) fn root_of(arguments: Arguments) -> Result<Self, Error> {
+        let leakage = Leakage::Nothing;
+        let arguments = Arguments {
+            leakage,
+            ..arguments
+        };
+        Self::with(arguments, arguments.format.fraction, true)
+    }
+
+    /// The inverse root of such arguments with `result` fraction bits in the result.
+    pub(super) fn of(arguments: Arguments, result: u32) -> Result<Self, Error> {
+        Self::with(arguments, result, false)
+    }
+
+    fn with(arguments: Arguments, result: u32, root: bool) -> Result<Self, Error> {
+        let (format, span) = (arguments.format, arguments.span);
         // The root of the power of two above an interval must be one too.
-        let high = span.high + (span.high & 1);
-        let normal = Normal::new(format, Span { high, ..span }, [2, 1], leakage)?;
-        let (inner, fraction) = (normal.inner as i32, format.fraction as i32);
-        let back = normal.powers(|top| result as i32 - inner + (fraction - top) / 2);
-        if !back.fit(format, normal.inner + 1) {
-            return Err(Error::Invalid(format!(
-                "inverse square roots of numbers from 2^{} to 2^{} with {result} fraction bits do not fit {} bits",
+        let tops = arguments.tops(2, true)?;
+        let exponents = |inner: u32| {
+            let exponent = |&top: &i32| {
+                let half = (top - arguments.fraction as i32) / 2;
+                result as i32 - inner as i32 + if root { half } else { -half }
+            };
+            let below = (!root).then(|| exponent(&tops[0]));
+            let inside = tops.iter().map(|top| Some(exponent(top)));
+            std::iter::once(below).chain(inside).collect()
+        };
+        let way = Back::widest(format.room(), 1, exponents);
+        let (inner, back) = way.ok_or_else(|| {
+            Error::Invalid(format!(
+                "{}square roots of numbers from 2^{} to 2^{} with {result} fraction bits do not fit {} bits",
+                if root { "" } else { "inverse " },
                 span.low, span.high, format.bits
-            )));
-        }
+            ))
+        })?;
         Ok(InverseSqrt {
-            format,
-            normal,
+            normal: Normal::new(arguments, tops, inner)?,
             back,
             result,
+            root,
         })
     }
 
@@ -86,7 +116,7 @@ impl InverseSqrt {
         }
     }
 
-    /// `1 / sqrt(v)` of a normalised `v`.
+    /// `1 / sqrt(v)` of a normalised `v`, or `sqrt(v)`.
     fn iterate<M: Machine>(&self, machine: &mut M, v: &M::Share) -> Result<M::Share, Error> {
         let (n, inner) = (machine.len(v), self.normal.inner);
         let mut y = constant_minus(machine, fixed(START, inner), v);
@@ -102,8 +132,9 @@ impl InverseSqrt {
             );
         }
         let r = self.residue(machine, &x, &Operand::Secret(y.clone()))?;
-        let correction = machine.mul(&y, &Operand::Secret(r), inner)?;
-        Ok(machine.add(&y, &correction))
+        let last = if self.root { x } else { y };
+        let correction = machine.mul(&last, &Operand::Secret(r), inner)?;
+        Ok(machine.add(&last, &correction))
     }
 
     /// The same as in the paper, from public first approximations.
@@ -153,7 +184,7 @@ impl Function for InverseSqrt {
         let inner = self.normal.inner;
         let product = Call::elementwise;
         let mut calls = self.normal.calls(n);
-        match self.normal.leakage {
+        match self.normal.arguments.leakage {
             Leakage::Nothing => {
                 calls.push(product(n, inner));
                 let step = |_| [product(n, inner + 1), product(2 * n, inner)];
@@ -166,12 +197,12 @@ impl Function for InverseSqrt {
                 calls.extend((1..self.steps()).flat_map(|_| step.map(|trunc| product(n, trunc))));
             }
         }
-        calls.extend(self.back.call(n, self.normal.leakage));
+        calls.extend(self.back.calls(n, self.normal.arguments.leakage));
         calls
     }
 
     fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
-        self.format.check(machine)?;
+        self.normal.arguments.check(machine)?;
         let (intervals, v) = self.normal.apply(machine, x)?;
         let y = match &intervals {
             Intervals::Shared(_) => self.iterate(machine, &v)?,
@@ -183,6 +214,7 @@ impl Function for InverseSqrt {
     }
 
     fn tolerance(&self, value: f64) -> f64 {
-        self.normal.tolerance(self.result, UNITS, value)
+        let [units, inside] = self.back.rounding();
+        units + (self.normal).share(self.result, UNITS + inside, value)
     }
 }

@@ -7,7 +7,11 @@ use crate::machine::{Call, KeyBits, Machine, MatMul, Operand};
 
 /// Ascending thresholds.
 #[derive(Clone, Debug)]
-pub(super) struct Steps(pub Vec<i64>);
+pub(super) struct Steps {
+    thresholds: Vec<i64>,
+    /// The key bits of an element less a threshold.
+    keys: KeyBits,
+}
 
 /// Of every element one row with 1 for each threshold that it reaches and 0 for the others.
 pub(super) struct Reached<S> {
@@ -17,9 +21,24 @@ pub(super) struct Reached<S> {
 }
 
 impl Steps {
+    /// For elements that `bits` bits hold, the sign included, over a ring or field of `ring_bits`.
+    pub fn new(thresholds: Vec<i64>, bits: u32, ring_bits: u32) -> Self {
+        let farthest = thresholds.iter().map(|t| t.unsigned_abs()).max();
+        let keys = match bits < ring_bits {
+            true => promise((1 << (bits.max(1) - 1)) + farthest.unwrap_or(0), ring_bits),
+            false => KeyBits::ALL,
+        };
+        Steps { thresholds, keys }
+    }
+
+    /// The same for elements of so many bits.
+    pub fn within(self, bits: u32, ring_bits: u32) -> Self {
+        Steps::new(self.thresholds, bits, ring_bits)
+    }
+
     /// The calls of [`Steps::reached`].
     pub fn calls(&self, n: usize) -> [Call; 2] {
-        sign_calls(n * self.0.len(), KeyBits::ALL)
+        sign_calls(n * self.thresholds.len(), self.keys)
     }
 
     /// Compares every element with every threshold.
@@ -28,18 +47,28 @@ impl Steps {
         machine: &mut M,
         x: &M::Share,
     ) -> Result<Reached<M::Share>, Error> {
-        let (n, levels) = (machine.len(x), self.0.len());
+        let (n, levels) = (machine.len(x), self.thresholds.len());
         let index: Vec<u32> = (0..n as u32)
             .flat_map(|i| std::iter::repeat_n(i, levels))
             .collect();
         let elements = machine.gather(x, &index);
-        let thresholds = machine.constant(&self.0.repeat(n));
+        let thresholds = machine.constant(&self.thresholds.repeat(n));
         let excess = machine.sub(&elements, &thresholds);
         Ok(Reached {
-            bits: sign(machine, &excess, KeyBits::ALL)?,
+            bits: sign(machine, &excess, self.keys)?,
             n,
             levels,
         })
+    }
+}
+
+/// The promise of magnitudes up to `largest`, as key bits; none where the ring is too narrow for a
+/// comparison that looks at so many (Bicoptor's, of `dropped + 2 kept + 2` bits).
+fn promise(largest: u64, ring_bits: u32) -> KeyBits {
+    let kept = u64::BITS - largest.leading_zeros();
+    match 2 * kept + 2 <= ring_bits {
+        true => KeyBits { dropped: 0, kept },
+        false => KeyBits::ALL,
     }
 }
 

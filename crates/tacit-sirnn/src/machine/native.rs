@@ -30,7 +30,7 @@ impl Native {
     /// The function over the ring, if it is one of these in a format that they have.
     pub fn of(function: &Elementary) -> Option<Arc<Native>> {
         let scale = function.format.fraction();
-        let input = Format::new(function.bits, scale);
+        let input = Format::new(function.bits, function.argument);
         let output = Format::new(function.format.bits(), scale);
         Native::get(function.kind, [input, output])
     }
