@@ -13,8 +13,8 @@
 //! split over rayon's threads. All paths give the same results, bit by bit.
 //!
 //! Lengths are the caller's business: a mismatch is a bug of the protocol and panics. Only
-//! [`prime::unpack`], [`mersenne::from_wire`], [`extension::Extension::from_wire`], [`mersenne::rot_zero`], [`bicoptor::zero_entries`]
-//! and [`Bits::from_bytes`] read what a peer sent, and they refuse it with `None`.
+//! [`prime::unpack`], [`mersenne::from_wire`], [`extension::Extension::from_wire`], [`mersenne::rot_zero`], [`bicoptor::zero_entries`],
+//! [`BitRows::from_bytes`] and [`Bits::from_bytes`] read what a peer sent, and they refuse it with `None`.
 
 #[cfg(target_endian = "big")]
 compile_error!("tacit-algebra casts buffers to little-endian bytes and needs such a processor");
@@ -34,6 +34,7 @@ pub mod mersenne;
 pub mod ot;
 mod par;
 mod patches;
+pub mod planes;
 pub mod prg;
 pub mod prime;
 pub mod ring;

@@ -98,6 +98,62 @@ impl BitRows {
         &mut self.data[i * self.words_per_row..][..self.words_per_row]
     }
 
+    /// All words, row after row; the caller keeps unused bits of a row's last one zero.
+    pub fn words_mut(&mut self) -> &mut [u64] {
+        &mut self.data
+    }
+
+    /// The rows of these numbers, in their order.
+    pub fn pick(&self, rows: impl Iterator<Item = usize>) -> BitRows {
+        let mut data = Vec::with_capacity(rows.size_hint().0 * self.words_per_row);
+        let mut count = 0;
+        for i in rows {
+            data.extend_from_slice(self.row(i));
+            count += 1;
+        }
+        BitRows {
+            rows: count,
+            data,
+            ..*self
+        }
+    }
+
+    /// The rows of all parts, which have equal lengths, one part after the other.
+    pub fn stack(parts: &[&BitRows]) -> BitRows {
+        let cols = parts.first().map_or(0, |part| part.cols);
+        assert!(parts.iter().all(|part| part.cols == cols));
+        let data: Vec<&[u64]> = parts.iter().map(|part| part.words()).collect();
+        BitRows {
+            rows: parts.iter().map(|part| part.rows).sum(),
+            cols,
+            words_per_row: words_for(cols),
+            data: data.concat(),
+        }
+    }
+
+    /// `rows cols / 8` bytes, rounded up: the rows' bits one after the other.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        if self.cols.is_multiple_of(64) {
+            return bytemuck::cast_slice(&self.data).to_vec();
+        }
+        let rows: Vec<Bits> = (0..self.rows).map(|i| self.row_bits(i)).collect();
+        Bits::concat(&rows.iter().collect::<Vec<_>>()).to_bytes()
+    }
+
+    /// The inverse of [`BitRows::to_bytes`]; `None` if there are too many or too few bytes, or an
+    /// unused bit is set.
+    pub fn from_bytes(rows: usize, cols: usize, bytes: &[u8]) -> Option<BitRows> {
+        let bits = Bits::from_bytes(rows * cols, bytes)?;
+        if cols.is_multiple_of(64) {
+            return Some(BitRows::from_words(rows, cols, bits.into_words()));
+        }
+        let all: Vec<Bits> = (0..rows).map(|i| bits.slice(i * cols, cols)).collect();
+        let mut made = BitRows::from_rows(&all);
+        made.cols = cols;
+        made.words_per_row = words_for(cols);
+        Some(made)
+    }
+
     /// Row `i` by itself.
     pub fn row_bits(&self, i: usize) -> Bits {
         Bits::from_words(self.cols, self.row(i).to_vec())
@@ -232,6 +288,43 @@ mod tests {
             check::<u32>(n);
             check::<u64>(n);
         }
+    }
+
+    #[test]
+    fn bytes_are_read_strictly() {
+        for (rows, n) in [(0, 5), (1, 1), (3, 63), (7, 64), (5, 130), (2, 1000)] {
+            let a = Prg::new([4; 16]).bit_rows(rows, n);
+            let mut bytes = a.to_bytes();
+            assert_eq!(bytes.len(), (rows * n).div_ceil(8));
+            let bit = |at: usize| bytes[at / 8] >> (at % 8) & 1 == 1;
+            let rows_hold = |i: usize| (0..n).all(|j| bit(i * n + j) == a.row_bits(i).get(j));
+            assert!((0..rows).all(rows_hold));
+            assert!(
+                BitRows::from_bytes(rows, n, &bytes) == Some(a),
+                "{rows} x {n}"
+            );
+            if rows * n % 8 != 0 {
+                *bytes.last_mut().unwrap() |= 0x80;
+                assert!(BitRows::from_bytes(rows, n, &bytes).is_none());
+            }
+            bytes.push(0);
+            assert!(BitRows::from_bytes(rows, n, &bytes).is_none());
+        }
+    }
+
+    #[test]
+    fn rows_are_picked_and_stacked() {
+        let a = Prg::new([5; 16]).bit_rows(4, 70);
+        let picked = a.pick([3, 1, 1].into_iter());
+        assert_eq!((picked.rows(), picked.cols()), (3, 70));
+        assert!(
+            [3, 1, 1]
+                .iter()
+                .enumerate()
+                .all(|(i, j)| picked.row(i) == a.row(*j))
+        );
+        let parts = [0..1, 1..1, 1..4].map(|rows| a.pick(rows));
+        assert!(BitRows::stack(&parts.each_ref()) == a);
     }
 
     #[test]

@@ -1,0 +1,184 @@
+//! Local steps of adding two numbers by their bits: the carry out of the top, by a tree of generate and
+//! propagate on bit planes (`BitRows`: 64 elements to a word, a row for each bit).
+//!
+//! Groups of neighbouring bits, lowest first, each have a row of `g`, whether they generate a carry, and,
+//! but for the lowest, a row of `p`, whether they pass one on: row `i` of `p` is that of group `i + 1`.
+//! The lowest group's is never needed, at no level. Neighbours join by
+//! `(g, p) o (g', p') = (g ^ p g', p p')`. All maps here but the products are linear, so they work on
+//! components of shared bits one by one.
+
+use crate::isa::{self, simd};
+use crate::words::{and_product_words, and_to, xor_to};
+use crate::{BitRows, par};
+
+/// The operands of a level's ANDs. Of each pair of groups, the upper one's `p`; and the lower ones'
+/// `g`, then, but for the lowest pair, their `p`. [`doubled`] makes the first as many as the second.
+pub fn operands(g: &BitRows, p: &BitRows) -> [BitRows; 2] {
+    let pairs = g.rows() / 2;
+    let upper = p.pick((0..pairs).map(|k| 2 * k));
+    let lower = g.pick((0..pairs).map(|k| 2 * k));
+    let passing = p.pick((1..pairs).map(|k| 2 * k - 1));
+    [upper, BitRows::stack(&[&lower, &passing])]
+}
+
+/// All rows, then again all but the first: an operand that both ANDs of a pair have in common.
+pub fn doubled(upper: &BitRows) -> BitRows {
+    upper.pick((0..upper.rows()).chain(1..upper.rows()))
+}
+
+/// The groups of the next level from a level's groups and the products of its operands; an odd group
+/// is kept.
+pub fn join(g: &BitRows, p: &BitRows, products: &BitRows) -> [BitRows; 2] {
+    let (pairs, groups) = (g.rows() / 2, g.rows());
+    assert!(p.rows() + 1 == groups && products.rows() + 1 == 2 * pairs);
+    let mut joined = g.pick((0..pairs).map(|k| 2 * k + 1));
+    xor_assign(&mut joined, &products.pick(0..pairs));
+    let passing = products.pick(pairs..products.rows());
+    let [g_kept, p_kept] = [g.pick(2 * pairs..groups), p.pick(2 * pairs - 1..groups - 1)];
+    [
+        BitRows::stack(&[&joined, &g_kept]),
+        BitRows::stack(&[&passing, &p_kept]),
+    ]
+}
+
+/// `a ^= b`.
+pub fn xor_assign(a: &mut BitRows, b: &BitRows) {
+    same_shape(a, &[b]);
+    let isa = isa::current();
+    par::for_each(a.words_mut(), |s, a| {
+        xor_to(isa, a, &b.words()[s..s + a.len()])
+    });
+}
+
+/// `a & b`.
+pub fn and(a: &BitRows, b: &BitRows) -> BitRows {
+    same_shape(a, &[b]);
+    let (mut out, isa) = (a.clone(), isa::current());
+    par::for_each(out.words_mut(), |s, out| {
+        and_to(isa, out, &b.words()[s..s + out.len()])
+    });
+    out
+}
+
+/// `acc ^= x0 y0 ^ x1 y0 ^ x0 y1`: the local part of a replicated AND of `x` and `y`.
+pub fn and_product_assign(acc: &mut BitRows, [x0, x1]: [&BitRows; 2], [y0, y1]: [&BitRows; 2]) {
+    same_shape(acc, &[x0, x1, y0, y1]);
+    let [x0, x1, y0, y1] = [x0, x1, y0, y1].map(BitRows::words);
+    and_product_words(acc.words_mut(), x0, x1, y0, y1);
+}
+
+simd! {
+    fn triple_to(c: &mut [u64], d: &[u64], e: &[u64], a: &[u64], b: &[u64], constant: u64) {
+        for ((((c, d), e), a), b) in c.iter_mut().zip(d).zip(e).zip(a).zip(b) {
+            *c ^= (d & (b ^ (e & constant))) ^ (e & a);
+        }
+    }
+}
+
+/// One holder's share of `x & y` from the public `d = x ^ a` and `e = y ^ b` and shares of the triple:
+/// `c ^ d b ^ e a`, and `d e` in the one that carries constants. `c` is overwritten by the result.
+pub fn triple_product(
+    mut c: BitRows,
+    [d, e]: [&BitRows; 2],
+    [a, b]: [&BitRows; 2],
+    constant: bool,
+) -> BitRows {
+    same_shape(&c, &[d, e, a, b]);
+    let isa = isa::current();
+    let constant = if constant { u64::MAX } else { 0 };
+    par::for_each(c.words_mut(), |s, c| {
+        let at = s..s + c.len();
+        let [d, e, a, b] = [d, e, a, b].map(|v| &v.words()[at.clone()]);
+        triple_to(isa, c, d, e, a, b, constant)
+    });
+    c
+}
+
+fn same_shape(a: &BitRows, others: &[&BitRows]) {
+    let shape = |v: &BitRows| (v.rows(), v.cols());
+    assert!(others.iter().all(|other| shape(other) == shape(a)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::same_everywhere;
+    use crate::{Bits, Prg, Ring};
+
+    /// Top bits of `u + v` modulo `2^w`, in the clear by these steps.
+    fn tops<R: Ring>(u: &[R], v: &[R], w: u32) -> Bits {
+        let [u, v] = [u, v].map(|a| BitRows::from_ring(a, w));
+        let mut half = u.clone();
+        xor_assign(&mut half, &v);
+        let (last, leaves) = (w as usize - 1, 0..w as usize - 1);
+        let top = half.row_bits(last);
+        if leaves.is_empty() {
+            return top;
+        }
+        let mut g = and(&u.pick(leaves.clone()), &v.pick(leaves));
+        let mut p = half.pick(1..last.max(1));
+        while g.rows() > 1 {
+            let [upper, lower] = operands(&g, &p);
+            [g, p] = join(&g, &p, &and(&doubled(&upper), &lower));
+        }
+        assert_eq!((g.rows(), p.rows()), (1, 0));
+        top.xor(&g.row_bits(0))
+    }
+
+    fn sums<R: Ring>() {
+        for n in [1, 65, 1000] {
+            let mut prg = Prg::new([1; 16]);
+            let [u, v] = [0; 2].map(|_| prg.ring::<R>(n));
+            for w in 1..=R::BITS {
+                let top = same_everywhere(|| tops(&u, &v, w));
+                let bit = |i: usize| u[i].add(v[i]).shr(w - 1).to_u64() & 1 == 1;
+                assert!(top == Bits::from_fn(n, bit), "{w} bits of {n} elements");
+            }
+        }
+    }
+
+    #[test]
+    fn top_bits_of_sums_are_right() {
+        sums::<u8>();
+        sums::<u16>();
+        sums::<u32>();
+        sums::<u64>();
+        let all = || (0..=255u8).flat_map(|a| (0..=255u8).map(move |b| (a, b)));
+        let (u, v): (Vec<u8>, Vec<u8>) = all().unzip();
+        let tops = tops(&u, &v, 8);
+        assert!(
+            all()
+                .enumerate()
+                .all(|(i, (a, b))| tops.get(i) == (a.wrapping_add(b) >= 128))
+        );
+    }
+
+    #[test]
+    fn products_of_rows() {
+        for (rows, n) in [(1, 1), (3, 65), (62, 40_001)] {
+            let mut prg = Prg::new([2; 16]);
+            let mut random = || prg.bit_rows(rows, n);
+            let xor = |a: &BitRows, b: &BitRows| {
+                let mut sum = a.clone();
+                xor_assign(&mut sum, b);
+                sum
+            };
+            let [x, y, a, b, a0, b0, c0] = [0; 7].map(|_| random());
+            let (d, e) = (xor(&x, &a), xor(&y, &b));
+            let (a1, b1, c1) = (xor(&a, &a0), xor(&b, &b0), xor(&and(&a, &b), &c0));
+            let z = same_everywhere(|| {
+                let first = triple_product(c0.clone(), [&d, &e], [&a0, &b0], true);
+                let second = triple_product(c1.clone(), [&d, &e], [&a1, &b1], false);
+                xor(&first, &second)
+            });
+            assert!(z == and(&x, &y), "{rows} rows of {n}");
+            let z = same_everywhere(|| {
+                let mut z = c0.clone();
+                and_product_assign(&mut z, [&x, &a], [&y, &b]);
+                z
+            });
+            let terms = [and(&x, &y), and(&a, &y), and(&x, &b)];
+            assert!(z == terms.iter().fold(c0.clone(), |sum, term| xor(&sum, term)));
+        }
+    }
+}
