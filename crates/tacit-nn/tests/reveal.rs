@@ -344,18 +344,12 @@ fn classes_are_compared_exactly_whatever_the_key_bits() {
     // Up to 64 times 1: 6 or 7 bits, one more of a difference.
     let kept = narrow.opening.keys.kept - 18;
     assert!((6..=8).contains(&kept), "{kept} bits before the point");
-    assert!(narrow.beyond_signs(31).is_none());
-    let text = narrow.beyond_signs(20).expect("too many").to_string();
-    assert!(
-        text.starts_with("layer 'the Relu': 'class'") && text.contains("20 over the"),
-        "{text}"
-    );
-    // Over 32 bits there is no room for them: other protocols compare, one with key bits refuses.
+    // Over 32 bits there is no room for them: then nothing is promised.
     let short = plan_with(&PlanOptions {
         ring_bits: 32,
         key_bits: KeyBitsChoice::Full,
         fraction_bits: Some(16),
-        ..few.clone()
+        ..few
     });
     assert_eq!(
         short.opening.keys,
@@ -364,12 +358,6 @@ fn classes_are_compared_exactly_whatever_the_key_bits() {
             kept: u32::MAX
         }
     );
-    assert!(short.beyond_signs(31).is_none() && short.beyond_signs(15).is_some());
-    let open = plan_with(&PlanOptions {
-        reveal: Some(Reveal::Logits),
-        ..few
-    });
-    assert!(open.beyond_signs(1).is_none());
 }
 
 #[test]

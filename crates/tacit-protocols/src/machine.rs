@@ -51,11 +51,23 @@ pub struct KeyBits {
 }
 
 impl KeyBits {
-    /// No promise but that the machine takes the value's sign exactly.
+    /// No promise: the sign is exact for every element of the machine's ring or field, by its
+    /// representative nearest to 0 (`-2^(l-1)` over a ring of `l` bits).
+    ///
+    /// So it is of `drelu`, `relu` and the `maxpool` of windows whose differences the ring holds, on
+    /// every protocol: clear text, Falcon, Shamir sharing, SiRnn and both settings of Bicoptor, where
+    /// it costs more than key bits do. The one exception is asked for where a machine is made, by
+    /// whoever knows that all values fit: narrow signs (Falcon's `with_narrow_signs`, SiRnn's
+    /// `sign_bits`), which take them modulo `2^32` or what is named.
     pub const ALL: KeyBits = KeyBits {
         dropped: 0,
         kept: u32::MAX,
     };
+
+    /// Whether nothing is promised.
+    pub fn is_all(self) -> bool {
+        self.kept == KeyBits::ALL.kept
+    }
 
     /// The key bits of a difference of two such values.
     pub fn of_difference(self) -> KeyBits {

@@ -145,14 +145,6 @@ impl Compiled {
     /// The plan that a run of the protocol follows: over the ring or field that the options insist
     /// on, or else the protocol's own, for which the model is planned again where need be.
     pub fn plan_for(&self, protocol: &Protocol) -> Result<&Plan, Error> {
-        let plan = self.planned(protocol)?;
-        match plan.beyond_signs((protocol.sign_bits)(plan.ring_bits)) {
-            Some(refused) => Err(refused.into()),
-            None => Ok(plan),
-        }
-    }
-
-    fn planned(&self, protocol: &Protocol) -> Result<&Plan, Error> {
         let options = &self.source.options;
         let width = protocol.width(options.width()?)?;
         protocol.check_key_bits(options.key_bits()?)?;

@@ -216,10 +216,6 @@ fn announce_plan<'a>(
             "its ring, order or secrecy is not the one agreed on".into(),
         ));
     }
-    let sign_bits = (terms.instance.protocol.sign_bits)(plan.ring_bits);
-    if let Some(beyond) = plan.beyond_signs(sign_bits) {
-        return Err(refused(beyond.to_string()));
-    }
     Ok((plan, hash(&bytes)))
 }
 

@@ -46,8 +46,6 @@ pub struct Protocol {
     pub key_bits: bool,
     /// Whether tensors cost less by having widths of their own.
     pub mixed: bool,
-    /// Bits of the magnitudes whose sign it takes right over numbers of so many bits.
-    pub sign_bits: fn(width: u32) -> u32,
 }
 
 /// A truncation that only one protocol has.
@@ -339,7 +337,6 @@ pub(crate) mod tests {
         transfers: false,
         key_bits: true,
         mixed: false,
-        sign_bits: |width| width / 2 - 1,
     };
 
     /// Settings of a protocol with everything to choose.

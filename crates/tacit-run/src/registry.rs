@@ -90,7 +90,6 @@ impl RingSystem for FalconSystem {
         transfers: false,
         key_bits: false,
         mixed: false,
-        sign_bits: |width| width - 1,
     };
     type Machine<R: Ring> = Falcon<R>;
 
@@ -138,7 +137,6 @@ impl System for ShamirSystem {
         transfers: false,
         key_bits: false,
         mixed: false,
-        sign_bits: |width| width - 1,
     };
 
     fn start<P: Program>(
@@ -191,7 +189,6 @@ impl System for BicoptorSystem {
         transfers: false,
         key_bits: true,
         mixed: false,
-        sign_bits: bicoptor::sign_bits,
     };
 
     fn start<P: Program>(
@@ -249,7 +246,6 @@ impl System for SirnnSystem {
         transfers: true,
         key_bits: false,
         mixed: true,
-        sign_bits: |width| width - 1,
     };
 
     fn start<P: Program>(
@@ -296,7 +292,6 @@ impl RingSystem for ClearSystem {
         transfers: false,
         key_bits: false,
         mixed: false,
-        sign_bits: |width| width - 1,
     };
     type Machine<R: Ring> = Clear<R>;
 

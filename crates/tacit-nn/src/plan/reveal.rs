@@ -186,32 +186,6 @@ impl Plan {
         let what: String = what;
         format!("{reveal}: {what}")
     }
-
-    /// Why a protocol that takes signs of so many bits cannot find the classes; `None` where it can.
-    /// Their search drops no low bit, so the key bits of other layers say nothing of it.
-    pub fn beyond_signs(&self, sign_bits: u32) -> Option<PlanError> {
-        self.opening.reveal.places()?;
-        let keys = self.opening.keys;
-        let needed = if keys == Keys::ALL {
-            self.ring_bits - 1
-        } else {
-            keys.kept
-        };
-        (needed > sign_bits).then(|| PlanError::Reveal {
-            layer: match self.output.checked_sub(1) {
-                Some(layer) => format!("layer '{}'", self.layers[layer].name),
-                None => format!("input '{}'", self.input_name),
-            },
-            reveal: self.opening.reveal,
-            why: format!(
-                "differences of its outputs need signs of up to {needed} bits, and this protocol takes \
-                 {sign_bits} over the {}: give samples that show smaller ones, use fewer fraction bits, \
-                 the {}, or ask for logits",
-                numbers(self.ring_bits),
-                widest(self.ring_bits)
-            ),
-        })
-    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,12 @@
 //! Learning"), in the mended form of the project's specification.
 //!
 //! Parties 0 and 1 hold shares, party 2 assists: it learns from the comparison of a value one bit
-//! that is uniform whatever the value. There are two settings. UBL: 2-out-of-2 shares, the
-//! assistant has none. RSS: replicated shares.
+//! that is uniform for every value within its key bits. There are two settings. UBL: 2-out-of-2 shares,
+//! the assistant has none. RSS: replicated shares.
+//!
+//! Signs are taken by the paper's comparison where the caller promises key bits, and exactly of any
+//! ring element, by a binary adder (docs/spec/adder.md), where it promises none: then the assistant
+//! learns nothing.
 //!
 //! | file | what |
 //! |---|---|
@@ -13,6 +17,7 @@
 //! | `truncate.rs` | truncation: one-bit gap (T1), ABY3's (Algorithm 2), SecureML's (Algorithm 1) |
 //! | `cost.rs` | what the costs of both settings are counted in |
 //! | `ubl/`, `rss/` | the two settings: sharing, products, ReLU (Algorithms 8 and 9), costs |
+//! | `ubl/adder.rs`, `../replicated/adder.rs` | exact signs |
 //!
 //! Differs from the paper: Algorithm 7 gives wrong signs near `(2/3) 2^lx` and tells the
 //! assistant how many inputs are near 0; the mended form has one bit of headroom and compares
@@ -62,23 +67,11 @@ impl Options {
     }
 }
 
-/// Bits of magnitude that a sign is taken of exactly over a ring of `bits` bits: `2 kappa + 2 <= l`.
-pub fn sign_bits(bits: u32) -> u32 {
-    bits / 2 - 1
-}
-
-/// Where the comparison looks: at the key bits, or without a promise at as many as it can exactly.
-fn window<R: Ring>(keys: KeyBits, form: Form) -> Result<Window, Error> {
-    let KeyBits { dropped, kept } = match keys.kept {
-        u32::MAX => KeyBits {
-            kept: sign_bits(R::BITS),
-            ..keys
-        },
-        _ => keys,
-    };
+/// Where the comparison looks, as was promised: an error where that does not fit the ring.
+fn window<R: Ring>(KeyBits { dropped, kept }: KeyBits, form: Form) -> Result<Window, Error> {
     Window::new::<R>(dropped, kept, form).ok_or_else(|| {
         Error::Invalid(format!(
-            "the sign of {kept} bits above {dropped} does not fit the {}-bit ring: dropped + 2 kept + 2 must be at most {}; choose fewer key bits or a wider ring",
+            "the sign of {kept} bits above {dropped} does not fit the {}-bit ring: dropped + 2 kept + 2 must be at most {}; choose fewer key bits or a wider ring, or promise nothing",
             R::BITS,
             R::BITS
         ))

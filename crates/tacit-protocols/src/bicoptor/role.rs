@@ -2,7 +2,7 @@
 
 use bytemuck::pod_collect_to_vec;
 use tacit_algebra::bicoptor::Holder;
-use tacit_algebra::{Bits, Prg, Ring, vec};
+use tacit_algebra::{BitRows, Bits, Prg, Ring, planes, vec};
 use tacit_net::Party;
 
 use super::ASSISTANT;
@@ -81,6 +81,18 @@ impl Role {
         }
     }
 
+    /// The same for rows of bits. Local.
+    pub fn random_rows(&mut self, rows: usize, n: usize) -> BitRows {
+        match self {
+            Role::Holder { dealt, .. } => dealt.bit_rows(rows, n),
+            Role::Assistant { first, second } => {
+                let mut sum = first.bit_rows(rows, n);
+                planes::xor_assign(&mut sum, &second.bit_rows(rows, n));
+                sum
+            }
+        }
+    }
+
     /// A holder's share made anew, of the same sum: the other holder's is changed by as much the other
     /// way, by a vector that the assistant lacks. Nothing at the assistant. Local.
     pub fn refresh<R: Ring>(&mut self, share: &[R]) -> Vec<R> {
@@ -120,6 +132,33 @@ impl Role {
             }
         }
     }
+
+    /// The same for rows of bits, of which the assistant gets nothing back.
+    /// 1 hop; the assistant sends as many bits.
+    pub fn deal_rows(
+        &mut self,
+        party: &mut Party,
+        step: &'static str,
+        [rows, n]: [usize; 2],
+        mut values: BitRows,
+    ) -> Result<BitRows, Error> {
+        match self {
+            Role::Holder {
+                which: Holder::First,
+                dealt,
+                ..
+            } => Ok(dealt.bit_rows(rows, n)),
+            Role::Holder { .. } if rows == 0 => Ok(BitRows::zeros(0, n)),
+            Role::Holder { .. } => read_rows(party, ASSISTANT, step, [rows, n]),
+            Role::Assistant { first, .. } => {
+                planes::xor_assign(&mut values, &first.bit_rows(rows, n));
+                if rows > 0 {
+                    party.send(1, step, values.to_bytes())?;
+                }
+                Ok(BitRows::default())
+            }
+        }
+    }
 }
 
 /// The other holder.
@@ -139,6 +178,49 @@ pub(super) fn open<R: Ring>(
     let theirs = recv(party, peer, step, own.len())?;
     vec::add_assign(&mut own, &theirs);
     Ok(own)
+}
+
+/// Queues rows of bits to the other holder.
+pub(super) fn send_rows(
+    party: &mut Party,
+    step: &'static str,
+    rows: &BitRows,
+) -> Result<(), Error> {
+    Ok(party.send(other(party), step, rows.to_bytes())?)
+}
+
+/// Waits for so many rows of so many bits from the other holder.
+pub(super) fn recv_rows(
+    party: &mut Party,
+    step: &'static str,
+    shape: [usize; 2],
+) -> Result<BitRows, Error> {
+    read_rows(party, other(party), step, shape)
+}
+
+/// The sum of rows that this holder has sent and of those of the other.
+pub(super) fn open_rows(
+    party: &mut Party,
+    step: &'static str,
+    mut own: BitRows,
+) -> Result<BitRows, Error> {
+    let theirs = recv_rows(party, step, [own.rows(), own.cols()])?;
+    planes::xor_assign(&mut own, &theirs);
+    Ok(own)
+}
+
+fn read_rows(
+    party: &mut Party,
+    from: usize,
+    step: &'static str,
+    [rows, n]: [usize; 2],
+) -> Result<BitRows, Error> {
+    let bytes = party.recv(from, step, (rows * n).div_ceil(8))?;
+    BitRows::from_bytes(rows, n, &bytes).ok_or_else(|| Error::Peer {
+        party: from,
+        step,
+        what: format!("the message does not hold {rows} bits of each of {n} elements"),
+    })
 }
 
 /// Queues ring elements to a peer.

@@ -1,14 +1,20 @@
 //! Replicated sharing among three parties, for every protocol that computes on it: the sharing
-//! itself, opening and resharing (`sharing.rs`), and products (`multiply.rs`).
+//! itself, opening and resharing (`sharing.rs`), products (`multiply.rs`); and, semi-honest and
+//! without preprocessing, exact signs (`adder.rs`) and bits times values (`inject.rs`).
 
+mod adder;
+mod dealer;
 mod domain;
+mod inject;
 mod multiply;
 mod sharing;
 
 use tacit_algebra::Prg;
 use tacit_net::Party;
 
+pub(crate) use adder::negative_cost;
 pub(crate) use domain::{Booleans, Domain, Words, blocks};
+pub(crate) use inject::{inject_cost, times_cost};
 pub(crate) use multiply::accumulate_shares;
 pub use sharing::Rss;
 pub(crate) use sharing::flip_word;

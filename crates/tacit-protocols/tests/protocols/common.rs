@@ -247,9 +247,6 @@ macro_rules! bicoptor_subject {
             fn rounding(&self) -> (i64, i64) {
                 (0, 1)
             }
-            fn sign_bits(&self) -> u32 {
-                bicoptor::sign_bits(R::BITS)
-            }
             fn machine(&self, party: Party) -> Result<$machine<R>, Error> {
                 $machine::new(party, self.options)
             }

@@ -80,8 +80,6 @@ pub(super) struct Case {
     pub function: Option<Elementwise>,
     /// The function that is computed, if it is one of several tensors.
     compound: Option<Compound>,
-    /// Bits of the magnitudes whose sign is right.
-    sign_bits: u32,
     /// Where the signs are.
     keys: KeyBits,
 }
@@ -100,7 +98,7 @@ pub(super) struct Expected<'a> {
 pub(super) type Operands = [Vec<i64>; 2];
 
 impl Case {
-    pub(super) fn new(options: &BenchOptions, width: u32, sign_bits: u32) -> Result<Self, Error> {
+    pub(super) fn new(options: &BenchOptions, width: u32) -> Result<Self, Error> {
         let op = Op::parse(options.op)?;
         let exact = matches!(op, Op::Drelu | Op::Relu | Op::Maxpool | Op::Compare);
         let fraction = options
@@ -121,7 +119,6 @@ impl Case {
             trunc: if exact { 0 } else { fraction },
             function: Elementwise::new(op, width, fraction, options)?,
             compound: Compound::new(op, width, fraction)?,
-            sign_bits,
             keys: keys(op, options.key_bits, fraction, width)?,
         };
         let largest = case.lens().map(|lens| lens.into_iter().max().unwrap_or(0));
@@ -240,8 +237,8 @@ impl Case {
     /// The largest magnitude whose sign is right.
     fn signed(&self) -> u64 {
         let KeyBits { dropped, kept } = self.keys;
-        match self.keys == KeyBits::ALL {
-            true => (1 << self.sign_bits) - 1,
+        match self.keys.is_all() {
+            true => (1 << (self.width - 1)) - 1,
             false if dropped == 0 => (1 << kept) - 1,
             false => (1 << (dropped + kept)) - (1 << dropped),
         }

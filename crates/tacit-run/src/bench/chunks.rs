@@ -95,8 +95,7 @@ mod tests {
             fraction_bits: precision.map(|bits| bits - 4),
             ..BenchOptions::default()
         };
-        let signs = (instance.protocol.sign_bits)(instance.width);
-        Case::new(&options, instance.width, signs).expect("a case")
+        Case::new(&options, instance.width).expect("a case")
     }
 
     #[test]

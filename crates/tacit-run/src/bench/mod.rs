@@ -99,11 +99,7 @@ pub fn bench(
         protocol.check_paper_leakage()?;
     }
     protocol.check_key_bits(key_bits::choice(options.key_bits, None)?)?;
-    let case = Case::new(
-        options,
-        instance.width,
-        (protocol.sign_bits)(instance.width),
-    )?;
+    let case = Case::new(options, instance.width)?;
     if case.is_function() && instance.tolerance().large_errors {
         let why = format!(
             "{} truncates values near the ring's end, where the large errors of this one are frequent; choose gap or exact",
@@ -250,7 +246,7 @@ mod tests {
     fn the_oracle_of_a_field_does_not_overflow() {
         for (op, _) in OPERATIONS {
             let options = options(op, if op == "conv" { 1 } else { 20 }, None);
-            let narrow = Case::new(&options, 31, 30).expect("a case");
+            let narrow = Case::new(&options, 31).expect("a case");
             let wide = narrow.over(64).expect("a case");
             let operands = narrow.operands().expect("operands");
             let clear = |case| in_the_clear(case, whole(case), &operands).expect("a result");
@@ -261,7 +257,7 @@ mod tests {
             };
             let same = narrow.compare(&clear(&narrow), 0, right);
             assert!(same.is_ok(), "{op}: {same:?}");
-            let case = Case::new(&options, 61, 60).expect("a case");
+            let case = Case::new(&options, 61).expect("a case");
             let operands = case.operands().expect("operands");
             let result = in_the_clear(&case, whole(&case), &operands).expect("a result");
             assert!(result.iter().all(|v| v.unsigned_abs() < 1 << 60), "{op}");
@@ -270,18 +266,17 @@ mod tests {
 
     #[test]
     fn operands_have_signs_that_can_be_taken() {
-        for (op, key_bits, sign_bits, largest) in [
-            ("relu", None, 31, (1 << 31) - 1),
-            ("maxpool", None, 31, ((1i64 << 31) - 1) / 2),
-            ("compare", None, 31, ((1i64 << 31) - 1) / 2),
-            ("drelu", None, 63, (1 << 62) - 1),
-            ("maxpool", None, 63, (1 << 62) - 1),
-            ("trunc", None, 31, (1 << 62) - 1),
-            ("relu", Some("5.2"), 31, (1 << 23) - (1 << 16)),
-            ("maxpool", Some("5.2"), 31, ((1i64 << 23) - (1 << 16)) / 2),
-            ("drelu", Some("5.18"), 31, (1 << 23) - 1),
+        for (op, key_bits, largest) in [
+            ("relu", None, (1 << 62) - 1),
+            ("compare", None, (1 << 62) - 1),
+            ("drelu", None, (1 << 62) - 1),
+            ("maxpool", None, (1 << 62) - 1),
+            ("trunc", None, (1 << 62) - 1),
+            ("relu", Some("5.2"), (1 << 23) - (1 << 16)),
+            ("maxpool", Some("5.2"), ((1i64 << 23) - (1 << 16)) / 2),
+            ("drelu", Some("5.18"), (1 << 23) - 1),
         ] {
-            let case = Case::new(&options(op, 1000, key_bits), 64, sign_bits).expect("a case");
+            let case = Case::new(&options(op, 1000, key_bits), 64).expect("a case");
             let [x, _] = case.operands().expect("operands");
             let seen = x.iter().map(|v| v.abs()).max().unwrap_or(0);
             assert!(seen <= largest && seen > largest / 8 * 7, "{op}: {seen}");
@@ -293,7 +288,7 @@ mod tests {
     fn dropped_bits_allow_two_answers() {
         let x = [-1, -65_535, -65_536, 3];
         let accepts = |op: &str, expected: i64, x: i64, got: i64| {
-            let case = Case::new(&options(op, 1, Some("5.2")), 64, 31).expect("a case");
+            let case = Case::new(&options(op, 1, Some("5.2")), 64).expect("a case");
             let right = Expected {
                 operands: &[vec![x], vec![]],
                 result: &[expected],
@@ -318,7 +313,7 @@ mod tests {
     /// Of a convolution, whose results are more than its operands; the element is the whole's.
     #[test]
     fn a_wrong_element_of_a_chunk_is_named() {
-        let case = Case::new(&options("conv", 2, None), 64, 63).expect("a case");
+        let case = Case::new(&options("conv", 2, None), 64).expect("a case");
         let operands = case.operands().expect("operands");
         let right = Expected {
             operands: &operands,
@@ -343,7 +338,7 @@ mod tests {
     #[test]
     fn key_bits_are_for_operations_with_signs() {
         let refused = |op: &str, key_bits: &str| {
-            let case = Case::new(&options(op, 1, Some(key_bits)), 64, 31);
+            let case = Case::new(&options(op, 1, Some(key_bits)), 64);
             case.err().expect("refused").to_string()
         };
         assert!(refused("mult", "5.2").contains("drelu, relu and maxpool"));

@@ -230,8 +230,7 @@ mod tests {
                 };
                 let report = bench(&options, &settings, &mut |_| true);
                 let report = report.unwrap_or_else(|e| panic!("{run}: {op}: {e}"));
-                let signs = (instance.protocol.sign_bits)(instance.width);
-                let case = Case::new(&options, instance.width, signs).expect("a case");
+                let case = Case::new(&options, instance.width).expect("a case");
                 let costs = declared(&case, Chunks { n, size: chunk }, &instance);
                 for (metered, cost) in [&report.offline, &report.online].into_iter().zip(costs) {
                     assert_eq!(metered.bytes_sent, cost.bytes, "{run}: {op}");

@@ -87,7 +87,6 @@ static FIELDS: Protocol = Protocol {
     transfers: false,
     key_bits: false,
     mixed: false,
-    sign_bits: |width| width - 1,
 };
 
 #[test]
@@ -133,7 +132,6 @@ static KEYED: Protocol = Protocol {
     threshold: false,
     variants: false,
     key_bits: true,
-    sign_bits: |width| width / 2 - 1,
     ..FIELDS
 };
 

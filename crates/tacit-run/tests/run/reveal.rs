@@ -133,19 +133,22 @@ fn what_a_model_or_a_protocol_cannot_is_refused() {
     assert!(error.starts_with("layer 'fc': 'probabilities'"), "{error}");
     let error = CompileOptions::from_json(r#"{"reveal": "top-99"}"#).expect_err("refused");
     assert!(error.to_string().contains("such as top-3"), "{error}");
-    // Differences of logits with 16 fraction bits have no room among 15 bits of a sign.
+}
+
+/// Differences of logits with 16 fraction bits have no room among the key bits of 32: they are compared
+/// without any.
+#[test]
+fn classes_beyond_key_bits_are_found_exactly() {
     let json = r#"{"reveal": "class", "ring": 32, "fraction_bits": 16}"#;
     let model = compiled(&CompileOptions::from_json(json).expect("valid"));
-    let bicoptor = settings(r#"{"protocol": "bicoptor"}"#);
-    let error = model
-        .predict_cost(&bicoptor, 1)
-        .expect_err("refused")
-        .to_string();
-    assert!(
-        error.starts_with("layer 'fc': 'class'") && error.contains("64-bit ring"),
-        "{error}"
-    );
-    assert!(model.predict_cost(&Settings::default(), 1).is_ok());
+    let (x, _) = inputs(N);
+    let expected = model.reference(&x).expect("the float32 model");
+    for sharing in ["ubl", "rss"] {
+        let json = format!(r#"{{"protocol": "bicoptor", "sharing": "{sharing}"}}"#);
+        let report = model.run(&x, &settings(&json));
+        let (output, _) = report.unwrap_or_else(|e| panic!("{sharing}: {e}"));
+        assert_eq!(output, expected, "{sharing}");
+    }
 }
 
 /// Three ready folders whose model ends in logits.

@@ -1,7 +1,7 @@
 //! What the RSS setting declares of its own cost; tests hold it against the meters.
 //!
 //! All parties together, at l = 64 and 7 key bits: a ReLU is online 46.75 bytes and 2 hops,
-//! offline 24 bytes; a product with a truncation online 48 bytes and 2 hops, offline 16 bytes.
+//! offline 24 bytes; without a promise 100 bytes and 10 hops, offline nothing. A product with a truncation online 48 bytes and 2 hops, offline 16 bytes.
 
 use tacit_algebra::Ring;
 use tacit_algebra::bicoptor::Window;
@@ -10,7 +10,7 @@ use super::demand::{Want, wants_of};
 use crate::bicoptor::cost::{Sizes, cost};
 use crate::bicoptor::{Options, PARTIES};
 use crate::machine::{Call, CostModel, KeyBits, not_native};
-use crate::replicated::sharing_cost;
+use crate::replicated::{inject_cost, negative_cost, sharing_cost, times_cost};
 use crate::{Cost, Truncation, pool};
 
 /// The RSS setting's declared cost.
@@ -21,6 +21,25 @@ impl RssCost {
     /// The cost over the ring `R`.
     pub fn new<R: Ring>(options: Options) -> Self {
         RssCost(Sizes::new::<R>(options))
+    }
+
+    fn drelu(&self, keys: KeyBits, n: usize) -> Cost {
+        match keys.is_all() {
+            true => self.exact(n) + &inject_cost(n, self.0.word),
+            false => self.sign(keys, n, 0),
+        }
+    }
+
+    fn relu(&self, keys: KeyBits, n: usize) -> Cost {
+        match keys.is_all() {
+            true => self.exact(n) + &times_cost(n, self.0.word),
+            false => self.sign(keys, n, n),
+        }
+    }
+
+    /// The adder's sign.
+    fn exact(&self, n: usize) -> Cost {
+        negative_cost(n, 8 * self.0.word as u32)
     }
 
     /// A sign, and in the same hops a product of `multiplied` elements.
@@ -56,15 +75,15 @@ impl CostModel for RssCost {
             }
             Call::Product { map, .. } => self.truncation(map.outputs(), true),
             Call::Truncate { n, .. } => self.truncation(n, false),
-            Call::Drelu { n, keys } => self.sign(keys, n, 0),
-            Call::Relu { n, keys } => self.sign(keys, n, n),
+            Call::Drelu { n, keys } => self.drelu(keys, n),
+            Call::Relu { n, keys } => self.relu(keys, n),
             Call::Select { n } => Cost::each(PARTIES, 1, self.0.words(n)),
             Call::Maxpool {
                 windows,
                 size,
                 keys,
             } => pool::levels(size)
-                .map(|(pairs, _)| self.sign(keys, pairs * windows, pairs * windows))
+                .map(|(pairs, _)| self.relu(keys, pairs * windows))
                 .fold(cost(0, 0, 0), |sum, level| sum + &level),
             Call::Function { .. } | Call::Mixed(_) => not_native(call),
         }

@@ -70,6 +70,12 @@ pub(super) fn wants_of(call: &Call, kind: Truncation) -> Vec<Want> {
         Call::Verify { .. } => vec![],
         Call::Product { map, trunc, .. } => truncate(map.outputs(), trunc),
         Call::Truncate { n, trunc } => truncate(n, trunc),
+        // The exact sign needs no material.
+        Call::Drelu { keys, .. } | Call::Relu { keys, .. } | Call::Maxpool { keys, .. }
+            if keys.is_all() =>
+        {
+            vec![]
+        }
         Call::Drelu { n, .. } | Call::Relu { n, .. } => vec![Want::Sign { n }],
         Call::Maxpool { windows, size, .. } => pool::levels(size)
             .map(|(pairs, _)| Want::Sign { n: pairs * windows })

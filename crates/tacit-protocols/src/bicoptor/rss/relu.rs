@@ -1,4 +1,6 @@
-//! DReLU and ReLU on replicated shares (Algorithm 9; spec section 7): two hops.
+//! DReLU and ReLU on replicated shares: by key bits (Algorithm 9; spec section 7) two hops; without
+//! a promise the exact sign of `replicated/adder.rs`, with which the assistant assists no more than
+//! the others.
 //!
 //! Differs from the paper: the holders' summands are re-randomised, since the assistant holds two
 //! components; and ReLU multiplies `x` with the known mask `sigma` of the sign in the first hop, so
@@ -20,12 +22,17 @@ const SIGN: &str = "bicoptor drelu: masked sign";
 
 impl<R: Ring> BicoptorRss<R> {
     /// DReLU over the ring: `DReLU'' + (1 - 2 DReLU'') sigma`.
-    /// 2 hops; each holder sends the entries, the assistant 1 bit to each.
+    /// 2 hops; each holder sends the entries, the assistant 1 bit to each. Without a promise those of
+    /// the adder and 2 more; every party sends 1 element more on average.
     pub(super) fn drelu_share(
         &mut self,
         x: &Rss<Vec<R>>,
         keys: KeyBits,
     ) -> Result<Rss<Vec<R>>, Error> {
+        if keys.is_all() {
+            let bit = self.not_negative(x)?;
+            return self.rss.inject(&bit);
+        }
         let material = self.take_sign(x.own.len())?;
         self.begin_sign(x, keys, &material.flips)?;
         let masked = self.finish_sign(x.own.len(), keys, &material.flips)?;
@@ -34,8 +41,13 @@ impl<R: Ring> BicoptorRss<R> {
     }
 
     /// `max(x, 0)`: `DReLU'' x + (1 - 2 DReLU'') x sigma`.
-    /// 2 hops; as DReLU, and every party sends 1 element.
+    /// 2 hops; as DReLU, and every party sends 1 element. Without a promise those of the adder and
+    /// 2 more; every party sends 4/3 elements more on average.
     pub(super) fn rectify(&mut self, x: &Rss<Vec<R>>, keys: KeyBits) -> Result<Rss<Vec<R>>, Error> {
+        if keys.is_all() {
+            let bit = self.not_negative(x)?;
+            return self.rss.times(&bit, x);
+        }
         let Sign { flips, sigma } = self.take_sign(x.own.len())?;
         self.begin_sign(x, keys, &flips)?;
         let own = self.rss.begin_multiply::<Words<R>>(MULTIPLY, x, &sigma)?;
@@ -52,6 +64,14 @@ impl<R: Ring> BicoptorRss<R> {
             }
         };
         Ok(z.zip(x, |z, x| beaver::unflip(z, x, &masked)))
+    }
+
+    /// The complement of the exact sign.
+    fn not_negative(&mut self, x: &Rss<Vec<R>>) -> Result<Rss<Bits>, Error> {
+        let mut bit = self.rss.negative(x, R::BITS)?;
+        let ones = Bits::zeros(x.own.len()).not();
+        self.rss.xor_public(&mut bit, &ones);
+        Ok(bit)
     }
 
     /// The first hop: the holders send the entries of `x`, re-randomised, flipped by `t`.

@@ -1,12 +1,13 @@
 //! What the UBL setting declares of its own cost; tests hold it against the meters.
 //!
 //! All parties together, at l = 64 and 7 key bits: a ReLU is online 54.5 bytes and 2 hops, offline
-//! 8 bytes; a product with a truncation online 16 bytes more than opening its operands, and 2
+//! 8 bytes; without a promise 77 bytes and 8 hops, offline 38.6 bytes. A product with a truncation online 16 bytes more than opening its operands, and 2
 //! hops, offline 16 bytes.
 
 use tacit_algebra::Ring;
 use tacit_algebra::bicoptor::Window;
 
+use super::adder::{bit_bytes, sign_bytes, sign_rounds, sign_stored};
 use super::demand::{Want, wants_of};
 use crate::bicoptor::cost::{Sizes, cost};
 use crate::bicoptor::{ASSISTANT, Options};
@@ -27,7 +28,29 @@ impl UblCost {
         self.0.messages(keys, n, Window::wire_len)
     }
 
+    /// Bits of the ring.
+    fn width(&self) -> u32 {
+        8 * self.0.word as u32
+    }
+
+    /// An exact sign and, in one more hop, its bit and `multiplied` elements.
+    fn exact(&self, n: usize, multiplied: usize) -> Cost {
+        let [holder, _] = sign_bytes(n, self.width());
+        let choice = bit_bytes(n) + self.0.words(multiplied);
+        cost(sign_rounds(self.width()) + 1, holder + choice, 0)
+    }
+
+    fn drelu(&self, keys: KeyBits, n: usize) -> Cost {
+        match keys.is_all() {
+            true => self.exact(n, 0),
+            false => cost(2, self.entries(keys, n), self.0.words(n)),
+        }
+    }
+
     fn relu(&self, keys: KeyBits, n: usize) -> Cost {
+        if keys.is_all() {
+            return self.exact(n, n);
+        }
         let words = self.0.words(n);
         cost(2, self.entries(keys, n) + words, 2 * words)
     }
@@ -67,7 +90,7 @@ impl CostModel for UblCost {
                 opened + &self.truncation(map.outputs(), trunc)
             }
             Call::Truncate { n, trunc } => self.truncation(n, trunc),
-            Call::Drelu { n, keys } => cost(2, self.entries(keys, n), self.0.words(n)),
+            Call::Drelu { n, keys } => self.drelu(keys, n),
             Call::Relu { n, keys } => self.relu(keys, n),
             Call::Select { n } => cost(1, self.0.words(2 * n), 0),
             Call::Maxpool {
@@ -84,11 +107,14 @@ impl CostModel for UblCost {
     fn offline(&self, calls: &[Call]) -> Cost {
         let wants = calls
             .iter()
-            .flat_map(|call| wants_of(call, self.0.options.truncation));
+            .flat_map(|call| wants_of(call, self.0.options.truncation, self.width()));
         let dealt: u64 = wants
             .map(|want| match want {
                 Want::Product { trunc: 0, .. } | Want::Relu { .. } => self.0.words(want.outputs()),
                 Want::Product { .. } | Want::Truncate { .. } => 2 * self.0.words(want.outputs()),
+                Want::Sign { n, width } => sign_bytes(n, width)[1],
+                Want::Bit { n } => self.0.words(n),
+                Want::Times { n } => self.0.words(2 * n),
             })
             .sum();
         cost(u32::from(dealt > 0), 0, dealt)
@@ -102,8 +128,11 @@ impl CostModel for UblCost {
                 self.0.words(map.left() + right + masks * map.outputs())
             }
             Want::Truncate { n, .. } | Want::Relu { n } => self.0.words(3 * n),
+            Want::Sign { n, width } => sign_stored(n, width),
+            Want::Bit { n } => self.0.words(n) + n as u64 / 8,
+            Want::Times { n } => self.0.words(3 * n) + n as u64 / 8,
         };
-        let wants = wants_of(call, self.0.options.truncation);
+        let wants = wants_of(call, self.0.options.truncation, self.width());
         wants.into_iter().map(of).sum()
     }
 }

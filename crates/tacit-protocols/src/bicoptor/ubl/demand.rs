@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use tacit_algebra::{Ring, vec};
 
 use super::Ubl;
+use super::adder::{Bit, Sign};
 use crate::bicoptor::role::Role;
 use crate::bicoptor::truncate::{Mask, check_plan, deal_mask};
 use crate::machine::{Bilinear, Call, not_native};
@@ -27,8 +28,14 @@ pub(super) enum Want {
     },
     /// A truncation of `n` elements under a mask.
     Truncate { n: usize, trunc: u32 },
-    /// A ReLU of `n` elements.
+    /// A ReLU of `n` elements by key bits.
     Relu { n: usize },
+    /// Signs of `n` elements of `width` bits.
+    Sign { n: usize, width: u32 },
+    /// `n` bits as ring elements.
+    Bit { n: usize },
+    /// `n` bits times ring elements.
+    Times { n: usize },
 }
 
 /// A multiplication triple.
@@ -46,6 +53,8 @@ pub(super) struct Triple<R> {
 pub(super) enum Material<R> {
     Triple(Triple<R>),
     Truncate(Mask<R>),
+    Sign(Vec<Sign>),
+    Bit(Bit<R>),
 }
 
 /// Prepared material in the order in which the plan's calls consume it.
@@ -65,6 +74,9 @@ impl Want {
                 format!("the truncation of {n} elements by {trunc} bits")
             }
             Want::Relu { n } => format!("the ReLU of {n} elements"),
+            Want::Sign { n, width } => format!("the sign of {n} elements of {width} bits"),
+            Want::Bit { n } => format!("bits of {n} elements over the ring"),
+            Want::Times { n } => format!("products with bits of {n} elements"),
         }
     }
 
@@ -72,20 +84,26 @@ impl Want {
     pub fn outputs(self) -> usize {
         match self {
             Want::Product { map, .. } => map.outputs(),
-            Want::Truncate { n, .. } | Want::Relu { n } => n,
+            Want::Truncate { n, .. } | Want::Relu { n } | Want::Sign { n, .. } => n,
+            Want::Bit { n } | Want::Times { n } => n,
         }
     }
 }
 
-/// The wants of one call, in the order in which it takes them.
-pub(super) fn wants_of(call: &Call, kind: Truncation) -> Vec<Want> {
+/// The wants of one call over a ring of `width` bits, in the order in which it takes them.
+pub(super) fn wants_of(call: &Call, kind: Truncation, width: u32) -> Vec<Want> {
+    let exact_relu = |n| [Want::Sign { n, width }, Want::Times { n }];
     let masked = |trunc| match kind {
         Truncation::SecureMl => 0,
         _ => trunc,
     };
     match *call {
-        Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } | Call::Drelu { .. } => vec![],
+        Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } => vec![],
         Call::Verify { .. } => vec![],
+        Call::Drelu { n, keys } => match keys.is_all() {
+            true => vec![Want::Sign { n, width }, Want::Bit { n }],
+            false => vec![],
+        },
         Call::Product {
             map, fixed, trunc, ..
         } => vec![Want::Product {
@@ -102,7 +120,15 @@ pub(super) fn wants_of(call: &Call, kind: Truncation) -> Vec<Want> {
             fixed: None,
             trunc: 0,
         }],
+        Call::Relu { n, keys } if keys.is_all() => exact_relu(n).to_vec(),
         Call::Relu { n, .. } => vec![Want::Relu { n }],
+        Call::Maxpool {
+            windows,
+            size,
+            keys,
+        } if keys.is_all() => pool::levels(size)
+            .flat_map(|(pairs, _)| exact_relu(pairs * windows))
+            .collect(),
         Call::Maxpool { windows, size, .. } => pool::levels(size)
             .map(|(pairs, _)| Want::Relu { n: pairs * windows })
             .collect(),
@@ -116,7 +142,7 @@ impl<R: Ring> Ubl<R> {
         check_plan::<R>(calls)?;
         self.check_fixed(calls)?;
         let kind = self.options.truncation;
-        for want in calls.iter().flat_map(|call| wants_of(call, kind)) {
+        for want in calls.iter().flat_map(|call| wants_of(call, kind, R::BITS)) {
             let material = match want {
                 Want::Product { map, fixed, trunc } => self.triple(&map, fixed, trunc)?,
                 Want::Truncate { n, trunc } => {
@@ -125,6 +151,9 @@ impl<R: Ring> Ubl<R> {
                     Material::Truncate(mask)
                 }
                 Want::Relu { n } => self.triple(&Bilinear::Elementwise(n), None, 0)?,
+                Want::Sign { n, width } => Material::Sign(self.deal_signs(n, width)?),
+                Want::Bit { n } => Material::Bit(self.deal_bits(n, false)?),
+                Want::Times { n } => Material::Bit(self.deal_bits(n, true)?),
             };
             self.store.push_back((want, material));
         }

@@ -1,5 +1,6 @@
 //! The UBL setting: parties 0 and 1 hold 2-out-of-2 shares, party 2 holds nothing and assists.
 
+mod adder;
 mod cost;
 mod demand;
 mod linear;

@@ -1,4 +1,5 @@
-//! DReLU and ReLU (Algorithms 7 and 8; spec sections 5 and 6): one round trip to the assistant.
+//! DReLU and ReLU by key bits (Algorithms 7 and 8; spec sections 5 and 6): one round trip to the
+//! assistant. Without a promise: `adder.rs`.
 //!
 //! Differs from the paper: the holders exchange `x - a` in the hop in which they send the entries,
 //! so that ReLU takes one round trip, too.
@@ -21,6 +22,9 @@ impl<R: Ring> Ubl<R> {
     /// DReLU as shares of 0 or 1: `t + (1 - 2 t) DReLU'`, where the assistant deals `DReLU'`.
     /// 2 hops; each holder sends the entries, the assistant 1 element to party 1.
     pub(super) fn drelu_share(&mut self, x: &Share<R>, keys: KeyBits) -> Result<Share<R>, Error> {
+        if keys.is_all() {
+            return self.drelu_exact(x);
+        }
         let window = window::<R>(keys, self.options.form)?;
         let flips = self.flips(x.len());
         if let Role::Holder { .. } = self.role {
@@ -47,6 +51,9 @@ impl<R: Ring> Ubl<R> {
     /// holders, who have `d = x - a` from the first hop.
     /// 2 hops; each holder sends the entries and 1 element, the assistant 1 element to each.
     pub(super) fn rectify(&mut self, x: &Share<R>, keys: KeyBits) -> Result<Share<R>, Error> {
+        if keys.is_all() {
+            return self.rectify_exact(x);
+        }
         let window = window::<R>(keys, self.options.form)?;
         let Material::Triple(triple) = self.take(Want::Relu { n: x.len() })? else {
             unreachable!("material lies with its want")

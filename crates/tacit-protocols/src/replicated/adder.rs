@@ -1,0 +1,255 @@
+//! The sign of any ring element, exactly and without preprocessing (docs/spec/adder.md, section 1;
+//! after ABY3's share conversion, Mohassel, Rindal, CCS 2018, section 5.3).
+//!
+//! `x` is the sum of `u`, the two components that a dealer knows, and `v`, the third one, which both
+//! others know. The dealer shares the bits of `u`, those of `v` are shared as they are, and a binary
+//! adder finds the carry into the top bit.
+//!
+//! Differs from ABY3: no bits are shared but those of `u`; the products of the first level are of what
+//! two parties know with what is shared, and cost two bits instead of three.
+//!
+//! Semi-honest: the dealer could share another number than `u`.
+
+use tacit_algebra::{BitRows, Bits, Ring, planes};
+
+use super::dealer::{Part, dealt, left, right};
+use super::{PARTIES, Replicated, Rss};
+use crate::{Cost, Error, pool};
+
+const DEAL: &str = "rss sign: deal bits of two components";
+const GENERATE: &str = "rss sign: generate carries";
+const CARRY: &str = "rss sign: carry";
+
+/// The sign of one block of elements on its way.
+struct Sign {
+    dealer: usize,
+    /// Bits of `u ^ v`.
+    half: Rss<BitRows>,
+    /// Groups of bits: whether they generate a carry.
+    g: Rss<BitRows>,
+    /// Whether they pass one on, but for the lowest group.
+    p: Rss<BitRows>,
+    /// This party's components of products under way.
+    made: BitRows,
+}
+
+impl Replicated {
+    /// Bit `width - 1` of every element: whether it is negative, for every
+    /// `-2^(width-1) <= x < 2^(width-1)`; so for every element of the ring where `width` is its bits.
+    ///
+    /// `2 + ceil(log2(width - 1))` hops. Per element the dealer sends `width` bits, the two others
+    /// `width - 1` each to the dealer, every party 1 bit for each AND of the tree, `2 k - 1` in a
+    /// level of `k` pairs.
+    pub(crate) fn negative<R: Ring>(
+        &mut self,
+        x: &Rss<Vec<R>>,
+        width: u32,
+    ) -> Result<Rss<Bits>, Error> {
+        assert!((1..=R::BITS).contains(&width));
+        let mut blocks = Vec::new();
+        for (dealer, range) in dealt(x.own.len()) {
+            let [own, next] = [&x.own, &x.next].map(|component| &component[range.clone()]);
+            blocks.push(self.begin_deal(dealer, own, next, width)?);
+        }
+        for block in &mut blocks {
+            self.finish_deal(block)?;
+            self.begin_generate(block)?;
+        }
+        for block in &mut blocks {
+            self.finish_generate(block)?;
+            self.begin_level(block)?;
+        }
+        for _ in pool::levels(width as usize - 1) {
+            for block in &mut blocks {
+                self.finish_level(block)?;
+                self.begin_level(block)?;
+            }
+        }
+        let signs: Vec<Rss<Bits>> = blocks.iter().map(Sign::top).collect();
+        Ok(Rss {
+            own: Bits::concat(&signs.iter().map(|sign| &sign.own).collect::<Vec<_>>()),
+            next: Bits::concat(&signs.iter().map(|sign| &sign.next).collect::<Vec<_>>()),
+        })
+    }
+
+    /// The dealer's bits of `u`: component `d` is drawn from its key, component `d + 1` the rest,
+    /// sent to the right. Those of `v` at the two others.
+    fn begin_deal<R: Ring>(
+        &mut self,
+        dealer: usize,
+        own: &[R],
+        next: &[R],
+        width: u32,
+    ) -> Result<Sign, Error> {
+        let (rows, n) = (width as usize, own.len());
+        let half = match self.part(dealer) {
+            Part::Dealer => {
+                let mut rest = BitRows::from_ring(&tacit_algebra::vec::add(own, next), width);
+                let drawn = self.keys.own.bit_rows(rows, n);
+                planes::xor_assign(&mut rest, &drawn);
+                self.send_rows(right(dealer), DEAL, &rest)?;
+                Rss {
+                    own: drawn,
+                    next: rest,
+                }
+            }
+            Part::Left => Rss {
+                own: BitRows::from_ring(own, width),
+                next: self.keys.next.bit_rows(rows, n),
+            },
+            Part::Right => Rss {
+                own: BitRows::zeros(rows, n),
+                next: BitRows::from_ring(next, width),
+            },
+        };
+        let none = || Rss {
+            own: BitRows::zeros(0, n),
+            next: BitRows::zeros(0, n),
+        };
+        Ok(Sign {
+            dealer,
+            half,
+            g: none(),
+            p: none(),
+            made: BitRows::zeros(0, n),
+        })
+    }
+
+    fn finish_deal(&mut self, block: &mut Sign) -> Result<(), Error> {
+        if self.part(block.dealer) == Part::Right {
+            let (rows, n) = (block.half.own.rows(), block.half.own.cols());
+            block.half.own = self.recv_rows(block.dealer, DEAL, rows, n)?;
+        }
+        Ok(())
+    }
+
+    /// `g_j = u_j v_j` below the top: the two who know `v_j` multiply their component of `u_j` and
+    /// mask it by what they have in common, each for its component; the third is both masks.
+    fn begin_generate(&mut self, block: &mut Sign) -> Result<(), Error> {
+        let below = 0..block.half.own.rows() - 1;
+        if below.is_empty() {
+            return Ok(());
+        }
+        block.p = block.half.map(|bits| bits.pick(1..below.end));
+        let part = self.part(block.dealer);
+        let key = match part {
+            Part::Dealer => return Ok(()),
+            Part::Left => &mut self.keys.own,
+            Part::Right => &mut self.keys.next,
+        };
+        let n = block.half.own.cols();
+        let [rho, sigma] = [0; 2].map(|_| key.bit_rows(below.len(), n));
+        let [own, next] = [&block.half.own, &block.half.next].map(|bits| bits.pick(below.clone()));
+        let mut made = planes::and(&own, &next);
+        planes::xor_assign(&mut made, if part == Part::Left { &rho } else { &sigma });
+        let mut masks = rho;
+        planes::xor_assign(&mut masks, &sigma);
+        self.send_rows(block.dealer, GENERATE, &made)?;
+        block.g = match part {
+            Part::Left => Rss {
+                own: masks,
+                next: made,
+            },
+            _ => Rss {
+                own: made,
+                next: masks,
+            },
+        };
+        Ok(())
+    }
+
+    fn finish_generate(&mut self, block: &mut Sign) -> Result<(), Error> {
+        let (below, n) = (block.half.own.rows() - 1, block.half.own.cols());
+        if below > 0 && self.part(block.dealer) == Part::Dealer {
+            block.g = Rss {
+                own: self.recv_rows(left(block.dealer), GENERATE, below, n)?,
+                next: self.recv_rows(right(block.dealer), GENERATE, below, n)?,
+            };
+        }
+        Ok(())
+    }
+
+    /// Sends this party's components of a level's products, if a level is left.
+    fn begin_level(&mut self, block: &mut Sign) -> Result<(), Error> {
+        if block.g.own.rows() < 2 {
+            return Ok(());
+        }
+        let operands = block.g.zip(&block.p, planes::operands);
+        let [[upper_own, own], [upper_next, next]] = [operands.own, operands.next];
+        let upper = [upper_own, upper_next].map(|upper| planes::doubled(&upper));
+        let mut made = self.keys.next.bit_rows(own.rows(), own.cols());
+        planes::xor_assign(&mut made, &self.keys.own.bit_rows(own.rows(), own.cols()));
+        planes::and_product_assign(&mut made, upper.each_ref(), [&own, &next]);
+        self.send_rows(self.prev_party(), CARRY, &made)?;
+        block.made = made;
+        Ok(())
+    }
+
+    fn finish_level(&mut self, block: &mut Sign) -> Result<(), Error> {
+        let (rows, n) = (block.made.rows(), block.made.cols());
+        let theirs = self.recv_rows(self.next_party(), CARRY, rows, n)?;
+        let [g_own, p_own] = planes::join(&block.g.own, &block.p.own, &block.made);
+        let [g_next, p_next] = planes::join(&block.g.next, &block.p.next, &theirs);
+        block.g = Rss {
+            own: g_own,
+            next: g_next,
+        };
+        block.p = Rss {
+            own: p_own,
+            next: p_next,
+        };
+        Ok(())
+    }
+
+    fn send_rows(&mut self, to: usize, step: &'static str, rows: &BitRows) -> Result<(), Error> {
+        Ok(self.party.send(to, step, rows.to_bytes())?)
+    }
+
+    fn recv_rows(
+        &mut self,
+        from: usize,
+        step: &'static str,
+        rows: usize,
+        n: usize,
+    ) -> Result<BitRows, Error> {
+        let bytes = self.party.recv(from, step, (rows * n).div_ceil(8))?;
+        BitRows::from_bytes(rows, n, &bytes).ok_or_else(|| Error::Peer {
+            party: from,
+            step,
+            what: format!("the message does not hold {rows} bits of each of {n} elements"),
+        })
+    }
+}
+
+impl Sign {
+    /// The top bit: that of `u ^ v` and the carry into it.
+    fn top(&self) -> Rss<Bits> {
+        let last = self.half.own.rows() - 1;
+        self.half.zip(&self.g, |half, g| {
+            let mut top = half.row_bits(last);
+            if last > 0 {
+                top.xor_assign(&g.row_bits(0));
+            }
+            top
+        })
+    }
+}
+
+/// The cost of [`Replicated::negative`].
+pub(crate) fn negative_cost(n: usize, width: u32) -> Cost {
+    let below = width as usize - 1;
+    let levels: Vec<usize> = pool::levels(below)
+        .map(|(pairs, _)| 2 * pairs - 1)
+        .collect();
+    let rounds = 1 + u32::from(below > 0) + levels.len() as u32;
+    let mut cost = Cost::each(PARTIES, rounds, 0);
+    for (dealer, range) in dealt(n) {
+        let bytes = |rows: usize| (rows * range.len()).div_ceil(8) as u64;
+        cost.bytes[dealer] += bytes(below + 1);
+        cost.bytes[left(dealer)] += bytes(below);
+        cost.bytes[right(dealer)] += bytes(below);
+        let tree: u64 = levels.iter().map(|ands| bytes(*ands)).sum();
+        cost.bytes.iter_mut().for_each(|sent| *sent += tree);
+    }
+    cost
+}

@@ -1,0 +1,176 @@
+//! A shared bit as a ring element, and times one (docs/spec/adder.md, section 2): products of what the
+//! dealer of a block knows with what the two others know, without preprocessing. Semi-honest.
+//!
+//! With `t = b_d ^ b_{d+1}` at the dealer and `b_z` at the others, `b = b_z + (1 - 2 b_z) t`. The dealer
+//! shares `t` between the two others, who multiply by themselves and hand the dealer its components.
+
+use std::ops::Range;
+
+use tacit_algebra::{Bits, Ring, beaver, falcon, vec};
+
+use super::dealer::{Part, dealt, left, right};
+use super::{PARTIES, Replicated, Rss, Words};
+use crate::{Cost, Error};
+
+const SPLIT: &str = "rss bit: split";
+const RETURN: &str = "rss bit: return product";
+
+/// What the dealer shares, of a range of the elements: vectors of as many.
+type Deals<'a, R> = &'a dyn Fn(Range<usize>) -> Vec<Vec<R>>;
+/// From summands of these to a summand of the product, at the left or the right.
+type Multiplies<'a, R> = &'a dyn Fn(Part, Range<usize>, &[Vec<R>]) -> Vec<R>;
+
+impl Replicated {
+    /// The bits as 0 and 1 of the ring.
+    /// 2 hops; per element the dealer and the two others send 1 element each.
+    pub(crate) fn inject<R: Ring>(&mut self, bit: &Rss<Bits>) -> Result<Rss<Vec<R>>, Error> {
+        let deals = |range: Range<usize>| vec![known(bit, range).expand_ring()];
+        let multiplies = |part, range: Range<usize>, t: &[Vec<R>]| {
+            let b_z = third(bit, part, range);
+            falcon::flip_ring(&t[0], &b_z, part == Part::Left)
+        };
+        self.dealt_product(bit.own.len(), 1, &deals, &multiplies)
+    }
+
+    /// `b y`, element by element: with `u = y_d + y_{d+1}` at the dealer, who shares `t` and `t u`,
+    /// `b y = b_z (u + y_z) + (1 - 2 b_z) (t u + t y_z)`.
+    /// 2 hops; per element the dealer sends 2 elements and the two others 1 each.
+    pub(crate) fn times<R: Ring>(
+        &mut self,
+        bit: &Rss<Bits>,
+        y: &Rss<Vec<R>>,
+    ) -> Result<Rss<Vec<R>>, Error> {
+        let deals = |range: Range<usize>| {
+            let t = known(bit, range.clone()).expand_ring();
+            let u = vec::add(&y.own[range.clone()], &y.next[range]);
+            let tu = vec::mul(&t, &u);
+            vec![t, tu]
+        };
+        let multiplies = |part, range: Range<usize>, summands: &[Vec<R>]| {
+            let [own, next] = [&y.own, &y.next].map(|component| &component[range.clone()]);
+            let (y_z, rest) = match part {
+                Part::Left => (own, vec::add(own, next)),
+                _ => (next, own.to_vec()),
+            };
+            let mut product = vec::mul(&summands[0], y_z);
+            vec::add_assign(&mut product, &summands[1]);
+            beaver::unflip(&product, &rest, &third(bit, part, range))
+        };
+        self.dealt_product(y.own.len(), 2, &deals, &multiplies)
+    }
+
+    /// The product of what the dealers share, `terms` vectors, with what the two others know.
+    ///
+    /// The dealer's first summands are drawn with the left, the second ones sent to the right. Left and
+    /// right mask their summand of the product by what they have in common: these are the dealer's
+    /// components, and the third is both masks.
+    fn dealt_product<R: Ring>(
+        &mut self,
+        n: usize,
+        terms: usize,
+        deals: Deals<R>,
+        multiplies: Multiplies<R>,
+    ) -> Result<Rss<Vec<R>>, Error> {
+        let mut summands = Vec::new();
+        for (dealer, range) in dealt(n) {
+            let len = range.len();
+            summands.push(match self.part(dealer) {
+                Part::Dealer => {
+                    for mut rest in deals(range) {
+                        vec::sub_assign(&mut rest, &self.keys.own.ring(len));
+                        self.send::<Words<R>>(right(dealer), SPLIT, &rest)?;
+                    }
+                    Vec::new()
+                }
+                Part::Left => (0..terms).map(|_| self.keys.next.ring(len)).collect(),
+                Part::Right => Vec::new(),
+            });
+        }
+        let mut made = Vec::new();
+        for ((dealer, range), mut summands) in dealt(n).zip(summands) {
+            let part = self.part(dealer);
+            if part == Part::Right {
+                for _ in 0..terms {
+                    summands.push(self.recv::<Words<R>>(dealer, SPLIT, range.len())?);
+                }
+            }
+            made.push(match part {
+                Part::Dealer => Rss::default(),
+                _ => {
+                    let product = multiplies(part, range, &summands);
+                    self.return_product(dealer, part, product)?
+                }
+            });
+        }
+        for ((dealer, range), made) in dealt(n).zip(&mut made) {
+            if self.part(dealer) == Part::Dealer {
+                made.own = self.recv::<Words<R>>(left(dealer), RETURN, range.len())?;
+                made.next = self.recv::<Words<R>>(right(dealer), RETURN, range.len())?;
+            }
+        }
+        Ok(Rss::concat(&made.iter().collect::<Vec<_>>()))
+    }
+
+    /// Masks a summand of the product and sends it to the dealer, whose component it is.
+    fn return_product<R: Ring>(
+        &mut self,
+        dealer: usize,
+        part: Part,
+        mut product: Vec<R>,
+    ) -> Result<Rss<Vec<R>>, Error> {
+        let key = match part {
+            Part::Left => &mut self.keys.own,
+            _ => &mut self.keys.next,
+        };
+        let [rho, sigma] = [0; 2].map(|_| key.ring(product.len()));
+        vec::sub_assign(&mut product, if part == Part::Left { &rho } else { &sigma });
+        self.send::<Words<R>>(dealer, RETURN, &product)?;
+        let masks = vec::add(&rho, &sigma);
+        Ok(match part {
+            Part::Left => Rss {
+                own: masks,
+                next: product,
+            },
+            _ => Rss {
+                own: product,
+                next: masks,
+            },
+        })
+    }
+}
+
+/// `t = b_d ^ b_{d+1}` at the dealer.
+fn known(bit: &Rss<Bits>, range: Range<usize>) -> Bits {
+    let [own, next] = [&bit.own, &bit.next].map(|bits| bits.slice(range.start, range.len()));
+    own.xor(&next)
+}
+
+/// `b_z` at the two others.
+fn third(bit: &Rss<Bits>, part: Part, range: Range<usize>) -> Bits {
+    let component = match part {
+        Part::Left => &bit.own,
+        _ => &bit.next,
+    };
+    component.slice(range.start, range.len())
+}
+
+/// The cost of [`Replicated::inject`] of bits over a ring of `word` bytes.
+pub(crate) fn inject_cost(n: usize, word: u64) -> Cost {
+    product_cost(n, word, 1)
+}
+
+/// The cost of [`Replicated::times`].
+pub(crate) fn times_cost(n: usize, word: u64) -> Cost {
+    product_cost(n, word, 2)
+}
+
+fn product_cost(n: usize, word: u64, terms: u64) -> Cost {
+    let mut cost = Cost::each(PARTIES, 2, 0);
+    for (dealer, range) in dealt(n) {
+        let words = range.len() as u64 * word;
+        cost.bytes[dealer] += terms * words;
+        cost.bytes[left(dealer)] += words;
+        cost.bytes[right(dealer)] += words;
+    }
+    cost
+}
