@@ -56,8 +56,8 @@ pub struct BatchNorm {
 }
 
 impl BatchNorm {
-    /// For `variance + eps` in `span`, where it has up to twice the fraction bits of the numbers, so
-    /// that a small epsilon counts for what it is, and results of a magnitude below `2^bound` before `beta` is
+    /// For `variance + eps` in `span`, where it has all the fraction bits that its largest value leaves,
+    /// so that a small epsilon counts for what it is, and results of a magnitude below `2^bound` before `beta` is
     /// added; so must `gamma / sqrt(variance + eps)` be.
     ///
     /// Each channel's factor has `p = min(bits - 3 - f - bound, F)` fraction bits, `F` being those
@@ -71,8 +71,7 @@ impl BatchNorm {
                 format.bits, format.fraction
             )));
         }
-        let most = (format.room() as i32 - span.high).max(format.fraction as i32) as u32;
-        let scale = most.min(2 * format.fraction);
+        let scale = (format.room() as i32 - span.high).max(format.fraction as i32) as u32;
         let arguments = Arguments {
             fraction: scale,
             ..Arguments::new(format, span)

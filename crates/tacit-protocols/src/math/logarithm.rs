@@ -12,7 +12,8 @@ use crate::Error;
 use crate::machine::{Call, Machine};
 
 /// `ln x` of numbers in a span; of what lies below, 0 and negative numbers included, the logarithm
-/// of the span's lowest value, and of what lies above no meaningful result.
+/// of the span's lowest value, and of what lies above no meaningful result. (A span from 1 on spares
+/// the threshold at its lowest value: it takes negative numbers only to `-2^high`.)
 ///
 /// For any span from one unit on up to `2^(bits - 3)` units. The error is at most 2.5 units of
 /// `2^-f` beyond that of the pieces: 2 of the scaling's truncation, which the logarithm does not
@@ -47,8 +48,14 @@ impl Logarithm {
             return Err(refused());
         }
         let intervals = ((span.high - span.low) as u32).div_ceil(2).max(2) as i32;
-        let powers = || (0..intervals).map(|j| span.low + 2 * j);
-        let scale = Powers::new(powers().map(|power| Some(-power)).collect());
+        let powers = (0..intervals).map(|j| span.low + 2 * j);
+        let mut scales: Vec<_> = powers.clone().map(|power| Some(-power)).collect();
+        let mut powers: Vec<_> = powers.collect();
+        if span.low < 0 {
+            // Times 0 it is below 1.
+            scales.insert(0, None);
+            powers.insert(0, span.low);
+        }
         let inside = Piecewise::fit(
             format,
             &Shape {
@@ -61,15 +68,15 @@ impl Logarithm {
                 above: None,
             },
         )?;
-        let threshold = |power: i32| 1 << (format.fraction as i32 + power);
-        let added = |power: i32| vec![fixed(f64::from(power) * LN_2, format.fraction)];
-        let thresholds = powers().skip(1).map(threshold).collect();
+        let threshold = |&power: &i32| 1 << (format.fraction as i32 + power);
+        let added = |&power: &i32| vec![fixed(f64::from(power) * LN_2, format.fraction)];
+        let thresholds = powers.iter().skip(1).map(threshold).collect();
         Ok(Logarithm {
             format,
             steps: Steps::new(thresholds, format.bits, format.bits),
-            scale,
+            scale: Powers::new(scales),
             inside,
-            added: powers().map(added).collect(),
+            added: powers.iter().map(added).collect(),
         })
     }
 }

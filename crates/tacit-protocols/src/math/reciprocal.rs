@@ -171,7 +171,8 @@ impl Function for Reciprocal {
 /// For any span of divisors that [`Reciprocal`] would normalise. A divisor below the span is taken
 /// for its lowest value. The error is at most `2 + 8 2^(f-P)` units of `2^-f` and a relative
 /// `26 / 2^F`, where `F` are the fraction bits inside, `P` those of the scaled dividend, and
-/// `F + P = bits - 3 - quotient`: of 64 bits `P` is at least `f + 5` where that leaves 16 for `F`.
+/// `F + P = bits - 3 - quotient`: `P` is `f + 5` or more where that leaves 16 for `F`; else `F` is 16,
+/// or what is left of it, but at least 12, so that `P` is `f`.
 #[derive(Clone, Debug)]
 pub struct Division {
     format: Format,
@@ -183,22 +184,25 @@ pub struct Division {
 }
 
 impl Division {
-    /// Inner fraction bits that are not given up for those of the dividend.
-    const LEAST: u32 = 16;
+    /// Inner fraction bits that are not given up for more of the dividend, and for those of the numbers.
+    const ENOUGH: i32 = 16;
+    const LEAST: i32 = 12;
     /// Fraction bits of the scaled dividend beyond the result's, where there is room.
     const MORE: i32 = 5;
 
     /// Quotients below `2^quotient` in magnitude of divisors in `span`. Refused where the dividend of
-    /// the largest quotient and divisor leaves the room of products, or `P` is less than `f`.
+    /// the largest quotient and divisor leaves the room of products, or less than 12 bits for `F`.
     pub fn new(format: Format, span: Span, quotient: i32) -> Result<Self, Error> {
         let (room, fraction) = (format.room() as i32, format.fraction as i32);
         let arguments = Arguments::new(format, span);
         let tops = arguments.tops(WIDTH, false)?;
         let most = room / 2;
-        let least = most.min(Self::LEAST as i32);
-        let inner = (room - quotient - fraction - Self::MORE).clamp(least, most);
-        let places = (room - inner - quotient).min(most);
-        if places < fraction || quotient + fraction + span.high > room {
+        let left = room - quotient - fraction;
+        let inner = (left - Self::MORE)
+            .clamp(most.min(Self::ENOUGH), most)
+            .min(left);
+        let places = room - inner - quotient;
+        if inner < Self::LEAST || quotient + fraction + span.high > room {
             return Err(Error::Invalid(format!(
                 "quotients up to 2^{quotient} of divisors up to 2^{} leave {places} fraction bits of the scaled dividend over {} bits, and need the {fraction} of the numbers and dividends below 2^{}: choose a narrower span or a lower bound",
                 span.high,

@@ -575,12 +575,11 @@ fn what_does_not_fit_is_refused() {
     let format = |bits, fraction| Format::new(bits, fraction).expect("a format that fits");
     let (narrow, wide) = (format(32, 12), format(64, 16));
     let span = |low, high| Span { low, high };
-    // Wider than what is left inside; below the resolution; beyond the ring; upside down.
+    // Below the resolution; beyond the ring; upside down.
     for (format, span) in [
-        (narrow, span(-8, 10)),
         (narrow, span(-13, 0)),
         (narrow, span(10, 18)),
-        (wide, span(-16, 31)),
+        (wide, span(-16, 46)),
         (wide, span(-17, 0)),
         (wide, span(3, 2)),
         (wide, span(-16, -15)),
@@ -593,6 +592,21 @@ fn what_does_not_fit_is_refused() {
     assert!(words(exp(narrow, 6).err()).contains("exp reaches"));
     assert!(words(exp(wide, 12).err()).contains("exp reaches"));
     assert!(words(BatchNorm::new(narrow, 1e-3, span(-4, 4), 8).err()).contains("2^8"));
+    // The reciprocal of the lowest value has no room, and only some functions have two scales.
+    let two_scales = |kind| Elementary::new(wide, kind).with_argument(48);
+    let error = words(
+        two_scales(Kind::Reciprocal { span: span(-48, 0) })
+            .check()
+            .err(),
+    );
+    assert!(error.contains("reciprocals from 2^0 to 2^48"), "{error}");
+    let error = words(two_scales(Kind::Sigmoid).check().err());
+    assert!(error.contains("two scales"), "{error}");
+    assert!(
+        two_scales(Kind::Power { span: span(-48, 0) })
+            .check()
+            .is_ok()
+    );
     // A function belongs to its format.
     let function = sigmoid(narrow).expect("a format that fits");
     let mut machine = Clear::<u64>::new(mesh(1).remove(0));

@@ -1,0 +1,126 @@
+//! What functions promise of the values that they compare, and what wide spans cost.
+
+use super::*;
+use tacit_net::Phase;
+use tacit_protocols::Cost;
+use tacit_protocols::machine::{Call, KeyBits, Machine};
+use tacit_protocols::math::*;
+
+/// The key bits of a function's comparisons.
+fn keys(function: Elementary) -> Vec<KeyBits> {
+    let calls = function.calls(1).expect("a function that fits");
+    let keys = calls.iter().filter_map(|call| match call {
+        Call::Drelu { keys, .. } => Some(*keys),
+        _ => None,
+    });
+    keys.collect()
+}
+
+/// Arguments of few bits are compared within a promise that holds the difference to every threshold,
+/// if a comparison of the ring can use it; the results are the same.
+pub fn promised_bits<S: Subject>(s: &S, format: Format, _n: usize) {
+    let f = format.fraction();
+    let span = Span { low: -3, high: 2 };
+    let kinds = [
+        Kind::Sigmoid,
+        Kind::Tanh,
+        Kind::Exp { high: 0 },
+        Kind::Reciprocal { span },
+        Kind::InverseSqrt { span },
+        Kind::SquareRoot { span },
+        Kind::Power { span },
+    ];
+    for kind in kinds {
+        let function = Elementary::new(format, kind);
+        assert!(keys(function).iter().all(|&keys| keys == KeyBits::ALL));
+        // Of magnitudes up to 8.
+        let bits = f + 4;
+        let within = function.within(bits);
+        // The farthest threshold of all is 18 away from 0 with 26 fraction bits, of exp 20.
+        let kept = f + 4..=f + 5;
+        for keys in keys(within) {
+            match keys {
+                KeyBits::ALL => assert!(2 * (f + 4) + 2 > format.bits() - 2, "{kind:?}"),
+                KeyBits {
+                    dropped,
+                    kept: some,
+                } => {
+                    assert!(dropped == 0 && kept.contains(&some), "{kind:?}: {keys:?}");
+                    assert!(2 * some + 2 <= format.bits());
+                }
+            }
+        }
+        let x: Vec<i64> = [-7.9, -3.0, -0.4, 0.0, 0.2, 1.0, 3.9]
+            .map(|x| (x * format.one()) as i64)
+            .to_vec();
+        let x: Vec<i64> = x
+            .into_iter()
+            .filter(|&x| x <= 0 || kind != Kind::Exp { high: 0 })
+            .collect();
+        let [one, other] = [function, within].map(|function| {
+            let calls = function.calls(x.len()).expect("a function that fits");
+            apply(s, &calls, &x, |machine, x| function.apply(machine, x))
+        });
+        let near = |a: &i64, b: &i64| {
+            a.abs_diff(*b) as f64
+                <= 2.0
+                    * function
+                        .tolerance(*a as f64 / format.one())
+                        .expect("it fits")
+        };
+        assert!(
+            one.iter().zip(&other).all(|(a, b)| near(a, b)),
+            "{kind:?}: {one:?} {other:?}"
+        );
+    }
+}
+
+/// Functions over the widest spans take exactly the declared hops and bytes.
+pub fn costs<S: Subject>(s: &S, format: Format, _n: usize) {
+    for domain in domains(format, |low| -low) {
+        let span = domain.span;
+        for kind in [
+            Kind::Reciprocal { span },
+            Kind::InverseSqrt { span },
+            Kind::SquareRoot { span },
+        ] {
+            let function = Elementary::new(format, kind).with_argument(domain.argument);
+            let Ok(calls) = function.calls(3) else {
+                continue;
+            };
+            metered(s, &format!("{kind:?}"), &calls, |machine| {
+                let x = machine.constant(&domain.ends().map(|x| x - 1).repeat(2)[..3]);
+                function.apply(machine, &x).map(drop)
+            });
+        }
+    }
+}
+
+fn metered<S: Subject>(
+    s: &S,
+    what: &str,
+    calls: &[Call],
+    program: impl Fn(&mut S::Machine) -> Result<(), tacit_protocols::Error> + Sync,
+) {
+    let ends = run(s, |machine| {
+        let model = machine.cost_model();
+        let online = calls.iter().map(|call| model.online(call));
+        let declared = [
+            model.offline(calls),
+            online.fold(Cost::default(), |sum, cost| sum + &cost),
+        ];
+        machine.prepare(calls)?;
+        program(machine)?;
+        let meter = machine.party().meter();
+        let phases = [Phase::Offline, Phase::Online];
+        Ok((declared, phases.map(|phase| meter.total(phase))))
+    });
+    for phase in [0, 1] {
+        let rounds = ends.iter().map(|end| end.1[phase].rounds).max();
+        let metered = Cost {
+            rounds: rounds.unwrap_or(0),
+            bytes: ends.iter().map(|end| end.1[phase].bytes_sent).collect(),
+        };
+        assert_eq!(metered, ends[0].0[phase], "{what}, {phase}, {}", s.name());
+    }
+}
