@@ -382,6 +382,13 @@ pub enum TailFunction {
     Sigmoid,
 }
 
+impl TailFunction {
+    /// Whether it gives the places of largest elements.
+    pub fn is_arg_max(self) -> bool {
+        matches!(self, TailFunction::ArgMax | TailFunction::ArgMaxLast)
+    }
+}
+
 /// The number of elements of a shape.
 pub fn len(shape: &[usize]) -> usize {
     shape.iter().product()

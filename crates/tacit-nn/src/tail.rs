@@ -36,11 +36,11 @@ pub(crate) fn places(scores: &Scores, k: usize, values: &[f32]) -> Vec<f32> {
 }
 
 fn run(step: &Tail, values: &[f32]) -> Vec<f32> {
-    let arg_max = matches!(
-        step.function,
-        TailFunction::ArgMax | TailFunction::ArgMaxLast
-    );
-    let out_size = if arg_max { 1 } else { step.size };
+    let out_size = if step.function.is_arg_max() {
+        1
+    } else {
+        step.size
+    };
     let mut out = vec![0.0; values.len() / step.size * out_size];
     for line in 0..values.len() / step.size {
         let (block, offset) = (line / step.inner, line % step.inner);

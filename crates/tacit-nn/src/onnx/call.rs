@@ -1,6 +1,7 @@
 //! One node of the file with its inputs resolved, and typed access to both.
 
 use super::constant::{Constant, Data};
+use super::kind::Kind;
 use super::proto::{AttributeProto, NodeProto};
 use crate::graph::{self, Tail, ValueId};
 
@@ -70,6 +71,8 @@ pub(super) type Weights<'a> = (&'a [usize], graph::Weights);
 pub(super) struct Call<'a> {
     pub node: &'a NodeProto,
     pub name: String,
+    /// The operator set of the file.
+    pub opset: i64,
     /// Whether only nodes follow that the receiver of the result can compute.
     pub last: bool,
     pub inputs: Vec<Option<&'a Value>>,
@@ -129,10 +132,7 @@ impl<'a> Call<'a> {
         let Some(constant) = self.optional_constant(i)? else {
             return Ok(None);
         };
-        let values = match &constant.data {
-            Data::Float(v) => v.clone(),
-            Data::Int(v) => v.iter().map(|&v| v as f32).collect(),
-        };
+        let values = constant.data.floats();
         let name = &self.node.input[i];
         match values.iter().position(|v| !v.is_finite()) {
             Some(at) => bad(format!(
@@ -147,6 +147,14 @@ impl<'a> Call<'a> {
         self.constant(i)?;
         self.optional_weights(i)?
             .ok_or_else(|| Fault::Bad(format!("its input {i} is missing")))
+    }
+
+    /// The type that a Cast makes.
+    pub(super) fn cast_to(&self) -> Result<Kind, Fault> {
+        match Kind::of(self.int("to", 0) as i32) {
+            Ok(kind) => Ok(kind),
+            Err(what) => unsupported(format!("it casts to {what}")),
+        }
     }
 
     /// Input `i` as integers, if it is given.
@@ -168,16 +176,32 @@ impl<'a> Call<'a> {
             .ok_or_else(|| Fault::Bad(format!("its input {i} is missing")))
     }
 
+    /// The integers that stand in attribute `name` before the operator set `since` and from then on
+    /// in input `i`, if they are given.
+    pub(super) fn list(
+        &self,
+        i: usize,
+        name: &str,
+        since: i64,
+    ) -> Result<Option<&'a [i64]>, Fault> {
+        match self.opset < since {
+            true => Ok(self.attribute(name).map(|a| a.ints.as_slice())),
+            false => self.optional_ints(i),
+        }
+    }
+
     pub(super) fn attribute(&self, name: &str) -> Option<&'a AttributeProto> {
         self.node.attribute.iter().find(|a| a.name == name)
     }
 
+    /// An attribute of one integer; some writers leave out a 0.
     pub(super) fn int(&self, name: &str, default: i64) -> i64 {
-        self.attribute(name).and_then(|a| a.i).unwrap_or(default)
+        self.attribute(name).map_or(default, |a| a.i.unwrap_or(0))
     }
 
+    /// An attribute of one float.
     pub(super) fn float(&self, name: &str, default: f32) -> f32 {
-        self.attribute(name).and_then(|a| a.f).unwrap_or(default)
+        self.attribute(name).map_or(default, |a| a.f.unwrap_or(0.0))
     }
 
     pub(super) fn text(&self, name: &str, default: &str) -> String {

@@ -5,11 +5,12 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 
 use super::ImportError;
-use super::proto::{EXTERNAL, TensorProto, data_type};
+use super::kind::{Kind, bfloat, half};
+use super::proto::{EXTERNAL, TensorProto};
 use crate::graph::{FILL, Weights};
 
-/// Stands for the free batch size in shape arithmetic.
-pub(super) const BATCH: i64 = i64::MIN;
+/// Stands for the free batch size in shape arithmetic; no file has a reason to hold this number.
+pub(super) const BATCH: i64 = -0x7a31_5c40_13f2_9d6b;
 
 /// The most elements that one tensor may have.
 pub(super) const MAX_ELEMENTS: usize = 1 << 27;
@@ -18,21 +19,41 @@ pub(super) const MAX_ELEMENTS: usize = 1 << 27;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Constant {
     pub shape: Vec<usize>,
+    pub kind: Kind,
     pub data: Data,
 }
 
-/// Floats of any width as `f32`; integers and booleans as `i64`.
+/// The numbers of a constant, exactly those that its type holds.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Data {
+    /// Floats of up to 32 bits.
     Float(Weights),
+    /// Doubles, and the floats nearest to them, which serve as weights.
+    Double { exact: Vec<f64>, rounded: Weights },
+    /// Integers and booleans.
     Int(Vec<i64>),
 }
 
 impl Data {
+    pub(super) fn double(exact: Vec<f64>) -> Data {
+        let rounded = exact.iter().map(|&v| v as f32).collect();
+        Data::Double { exact, rounded }
+    }
+
     pub(super) fn len(&self) -> usize {
         match self {
             Data::Float(v) => v.len(),
+            Data::Double { exact, .. } => exact.len(),
             Data::Int(v) => v.len(),
+        }
+    }
+
+    /// As floats of 32 bits.
+    pub(super) fn floats(&self) -> Weights {
+        match self {
+            Data::Float(v) => v.clone(),
+            Data::Double { rounded, .. } => rounded.clone(),
+            Data::Int(v) => v.iter().map(|&v| v as f32).collect(),
         }
     }
 
@@ -46,6 +67,7 @@ impl Data {
         }
         match self {
             Data::Float(v) => Data::Float(pick(v, index, fill)),
+            Data::Double { exact, .. } => Data::double(pick(exact, index, fill.into())),
             Data::Int(v) => Data::Int(pick(v, index, fill as i64)),
         }
     }
@@ -55,6 +77,7 @@ impl Constant {
     pub(super) fn ints(values: Vec<i64>) -> Self {
         Constant {
             shape: vec![values.len()],
+            kind: Kind::Signed(64),
             data: Data::Int(values),
         }
     }
@@ -90,24 +113,19 @@ impl Reader {
             })
             .collect::<Result<Vec<_>, _>>()?;
         let n = bounded_len(&shape).map_err(fail)?;
+        let kind = Kind::of(tensor.data_type).map_err(|why| fail(format!("it has {why}")))?;
         let data = if tensor.data_location == EXTERNAL {
-            decode_raw(
-                &self.external(tensor, n).map_err(fail)?,
-                tensor.data_type,
-                n,
-            )
+            decode_raw(&self.external(tensor, n, kind).map_err(fail)?, kind, n)
         } else if let Some(raw) = &tensor.raw_data {
-            decode_raw(raw, tensor.data_type, n)
+            decode_raw(raw, kind, n)
         } else {
-            decode_typed(tensor, n)
+            decode_typed(tensor, kind, n)
         };
-        Ok(Constant {
-            shape,
-            data: data.map_err(fail)?,
-        })
+        let data = data.map_err(fail)?;
+        Ok(Constant { shape, kind, data })
     }
 
-    fn external(&self, tensor: &TensorProto, n: usize) -> Result<Vec<u8>, String> {
+    fn external(&self, tensor: &TensorProto, n: usize, kind: Kind) -> Result<Vec<u8>, String> {
         let entry = |key: &str| {
             tensor
                 .external_data
@@ -136,7 +154,7 @@ impl Reader {
                 .parse()
                 .map_err(|_| format!("its external data has the {key} '{text}', not a number")),
         };
-        let want = (n * element_size(tensor.data_type)?) as u64;
+        let want = (n * kind.size()) as u64;
         let (offset, length) = (number("offset", 0)?, number("length", want)?);
         if length != want {
             return Err(format!(
@@ -183,58 +201,53 @@ impl Reader {
     }
 }
 
-fn unknown_type(data_type: i32) -> String {
-    format!(
-        "it has the data type {data_type}; float16, float32, double, int32, int64, int8, uint8 and bool are read"
-    )
-}
-
-fn element_size(kind: i32) -> Result<usize, String> {
-    match kind {
-        data_type::UINT8 | data_type::INT8 | data_type::BOOL => Ok(1),
-        data_type::FLOAT16 => Ok(2),
-        data_type::FLOAT | data_type::INT32 => Ok(4),
-        data_type::DOUBLE | data_type::INT64 => Ok(8),
-        _ => Err(unknown_type(kind)),
-    }
-}
-
-fn decode_raw(raw: &[u8], kind: i32, n: usize) -> Result<Data, String> {
-    let size = element_size(kind)?;
-    if raw.len() != n * size {
+fn decode_raw(raw: &[u8], kind: Kind, n: usize) -> Result<Data, String> {
+    if raw.len() != n * kind.size() {
         return Err(format!(
             "it has {} bytes of data, its shape needs {}",
             raw.len(),
-            n * size
+            n * kind.size()
         ));
     }
-    fn words<const W: usize, T>(raw: &[u8], f: impl Fn([u8; W]) -> T) -> Vec<T> {
+    fn words<const W: usize, T, C: FromIterator<T>>(raw: &[u8], f: impl Fn([u8; W]) -> T) -> C {
         let (chunks, _) = raw.as_chunks::<W>();
         chunks.iter().map(|&c| f(c)).collect()
     }
     Ok(match kind {
-        data_type::FLOAT => Data::Float(words(raw, f32::from_le_bytes).into()),
-        data_type::DOUBLE => Data::Float(words(raw, |b| f64::from_le_bytes(b) as f32).into()),
-        data_type::FLOAT16 => Data::Float(words(raw, |b| half(u16::from_le_bytes(b))).into()),
-        data_type::INT64 => Data::Int(words(raw, i64::from_le_bytes)),
-        data_type::INT32 => Data::Int(words(raw, |b| i32::from_le_bytes(b).into())),
-        data_type::INT8 => Data::Int(words(raw, |[b]: [u8; 1]| (b as i8).into())),
-        _ => Data::Int(words(raw, |[b]: [u8; 1]| b.into())),
+        Kind::Float => Data::Float(words(raw, f32::from_le_bytes)),
+        Kind::Double => Data::double(words(raw, f64::from_le_bytes)),
+        Kind::Half => Data::Float(words(raw, |b| half(u16::from_le_bytes(b)))),
+        Kind::Bfloat => Data::Float(words(raw, |b| bfloat(u16::from_le_bytes(b)))),
+        Kind::Bool => Data::Int(words(raw, |[b]: [u8; 1]| i64::from(b != 0))),
+        Kind::Signed(8) => Data::Int(words(raw, |[b]: [u8; 1]| i64::from(b as i8))),
+        Kind::Signed(16) => Data::Int(words(raw, |b| i64::from(i16::from_le_bytes(b)))),
+        Kind::Signed(32) => Data::Int(words(raw, |b| i64::from(i32::from_le_bytes(b)))),
+        Kind::Signed(_) => Data::Int(words(raw, i64::from_le_bytes)),
+        Kind::Unsigned(8) => Data::Int(words(raw, |[b]: [u8; 1]| i64::from(b))),
+        Kind::Unsigned(16) => Data::Int(words(raw, |b| i64::from(u16::from_le_bytes(b)))),
+        Kind::Unsigned(32) => Data::Int(words(raw, |b| i64::from(u32::from_le_bytes(b)))),
+        Kind::Unsigned(_) => unsigned(words::<8, u64, Vec<u64>>(raw, u64::from_le_bytes))?,
     })
 }
 
-fn decode_typed(tensor: &TensorProto, n: usize) -> Result<Data, String> {
-    let data = match tensor.data_type {
-        data_type::FLOAT => Data::Float(tensor.float_data.as_slice().into()),
-        data_type::DOUBLE => Data::Float(tensor.double_data.iter().map(|&v| v as f32).collect()),
-        data_type::FLOAT16 => {
-            Data::Float(tensor.int32_data.iter().map(|&v| half(v as u16)).collect())
-        }
-        data_type::INT64 => Data::Int(tensor.int64_data.clone()),
-        data_type::INT32 | data_type::INT8 | data_type::UINT8 | data_type::BOOL => {
-            Data::Int(tensor.int32_data.iter().map(|&v| v.into()).collect())
-        }
-        kind => return Err(unknown_type(kind)),
+/// 64-bit integers without a sign, of which only those are read that fit one with a sign.
+fn unsigned(values: Vec<u64>) -> Result<Data, String> {
+    let fitting = values.iter().map(|&v| i64::try_from(v));
+    let read = fitting.collect::<Result<_, _>>();
+    read.map(Data::Int)
+        .map_err(|_| "it has integers of 2^63 or more, which are not read".into())
+}
+
+fn decode_typed(tensor: &TensorProto, kind: Kind, n: usize) -> Result<Data, String> {
+    let small = tensor.int32_data.iter();
+    let data = match kind {
+        Kind::Float => Data::Float(tensor.float_data.as_slice().into()),
+        Kind::Double => Data::double(tensor.double_data.clone()),
+        Kind::Half => Data::Float(small.map(|&v| half(v as u16)).collect()),
+        Kind::Bfloat => Data::Float(small.map(|&v| bfloat(v as u16)).collect()),
+        Kind::Signed(64) => Data::Int(tensor.int64_data.clone()),
+        Kind::Unsigned(32 | 64) => unsigned(tensor.uint64_data.clone())?,
+        _ => Data::Int(small.filter_map(|&v| kind.wrap(v.into())).collect()),
     };
     if data.len() != n {
         return Err(format!("it has {} values, its shape needs {n}", data.len()));
@@ -242,43 +255,15 @@ fn decode_typed(tensor: &TensorProto, n: usize) -> Result<Data, String> {
     Ok(data)
 }
 
-/// An IEEE 754 binary16 number.
-fn half(bits: u16) -> f32 {
-    let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
-    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f32::from(bits & 1023));
-    sign * match exponent {
-        0 => fraction * 2f32.powi(-24),
-        31 if fraction == 0.0 => f32::INFINITY,
-        31 => f32::NAN,
-        _ => (1024.0 + fraction) * 2f32.powi(exponent - 25),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn half_precision_corners() {
-        let cases = [
-            (0x3c00, 1.0),
-            (0xc000, -2.0),
-            (0x7bff, 65504.0),
-            (0x0001, 5.960_464_5e-8),
-            (0x03ff, 6.097_555e-5),
-        ];
-        for (bits, value) in cases {
-            assert_eq!(half(bits), value);
-        }
-        assert_eq!(half(0xfc00), f32::NEG_INFINITY);
-        assert!(half(0x7e00).is_nan());
-    }
-
-    #[test]
     fn length_is_checked_before_allocation() {
         let tensor = TensorProto {
             dims: vec![1 << 20, 1 << 20, 1 << 40],
-            data_type: data_type::FLOAT,
+            data_type: super::super::proto::data_type::FLOAT,
             raw_data: Some(vec![0; 3]),
             ..Default::default()
         };

@@ -2,7 +2,6 @@
 
 use super::call::{Call, Fault, Value, bad, item_axis, unsupported};
 use super::compose::Composer;
-use super::constant::{Constant, Data};
 use super::fold::select;
 use super::lower::Builder;
 use super::shape;
@@ -13,11 +12,11 @@ use crate::index::{broadcast, common_shape, pick, transpose, whole};
 pub(super) fn arithmetic(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     match (call.required(0)?, call.required(1)?) {
         (Value::Secret { .. }, Value::Constant(_)) => {
-            let x = call.secret(0)?.0;
+            let x = call.secret_at(0)?.0;
             with_constant(call, builder, x, 0, 1)
         }
         (Value::Constant(_), Value::Secret { .. }) => {
-            let x = call.secret(1)?.0;
+            let x = call.secret_at(1)?.0;
             let x = match call.node.op_type.as_str() {
                 "Div" => Composer::new(call, builder).reciprocal(x)?,
                 _ => x,
@@ -36,55 +35,103 @@ fn with_constant(
     secret: usize,
     constant: usize,
 ) -> Result<Value, Fault> {
-    let (_, shape) = call.secret(secret)?;
-    let (constant_shape, values) = call.weights(constant)?;
-    let mut fixed = constant_shape;
-    if fixed.len() == shape.len() + 1 {
-        match fixed[0] {
-            1 => fixed = &fixed[1..],
-            n => return unsupported(format!("its constant has {n} items along the batch axis")),
-        }
-    }
-    if fixed.len() > shape.len() {
-        return bad(format!(
-            "its constant {constant_shape:?} does not fit the item shape {shape:?}"
-        ));
-    }
-    let out = common_shape(fixed, shape).filter(|out| out.len() == shape.len());
-    let Some(out) = out else {
-        return bad(format!(
-            "its constant {constant_shape:?} does not fit the item shape {shape:?}"
-        ));
-    };
-    let x = stretch(call, builder, x, shape, &out)?;
-    let (inner, numbers) = channels(fixed, &values, &out)
-        .ok_or_else(|| Fault::Bad("its constant cannot be stretched".into()))?;
+    let (_, shape, batch) = call.secret_at(secret)?;
+    let (given, values) = call.weights(constant)?;
+    let fixed = Stretched::new(given, &values, shape, batch)?;
+    let x = stretch(call, builder, x, shape, &fixed.out)?;
     let mut number = |what: &str, f: fn(f32) -> f32| {
-        let how = format!("{what} {fixed:?} over {out:?}");
-        let numbers = || numbers.iter().copied().map(f).collect();
+        let how = format!("{what} {given:?} over {:?}", fixed.out);
+        let numbers = || fixed.numbers.iter().copied().map(f).collect();
         builder.derive(&values, how, numbers)
     };
     let none = Weights::default;
     let (scale, shift) = match (call.node.op_type.as_str(), secret) {
-        ("Add", _) => (none(), number("itself", |v| v)),
+        ("Add" | "Sum", _) => (none(), number("itself", |v| v)),
         ("Sub", 0) => (none(), number("negative", |v| -v)),
         ("Sub", _) => (number("-1", |_| -1.0), number("itself", |v| v)),
         ("Mul", _) | ("Div", 1) => (number("itself", |v| v), none()),
         _ => (number("reciprocal", |v| 1.0 / v), none()),
     };
     if scale.iter().any(|v: &f32| !v.is_finite()) {
-        return bad("it divides by 0");
+        return unsupported("it divides by 0, or by what is too small for a reciprocal");
     }
-    builder.push(
-        call,
-        Op::Affine(Affine {
-            inner,
-            scale,
-            shift,
-        }),
+    let affine = Affine {
+        inner: fixed.inner,
+        scale,
+        shift,
+    };
+    let shape = fixed.out;
+    let id = builder.add(
+        call.name.clone(),
+        Op::Affine(affine),
         vec![x],
-        out,
-    )
+        shape.clone(),
+    )?;
+    let batch = fixed.batch;
+    Ok(Value::Secret { id, shape, batch })
+}
+
+/// A constant beside a value, by ONNX's rules of broadcasting.
+pub(super) struct Stretched {
+    /// The item shape of the result.
+    pub out: Vec<usize>,
+    /// Where the batch axis of the result stands.
+    pub batch: usize,
+    /// Neighbouring elements of the result that share a number.
+    pub inner: usize,
+    pub numbers: Vec<f32>,
+}
+
+impl Stretched {
+    /// The constant of the shape `given` beside a value of the item shape `shape`.
+    pub(super) fn new(
+        given: &[usize],
+        values: &[f32],
+        shape: &[usize],
+        batch: usize,
+    ) -> Result<Stretched, Fault> {
+        let misfit = || {
+            Fault::Bad(format!(
+                "its constant of the shape {given:?} does not fit the item shape {shape:?}"
+            ))
+        };
+        // Axes are matched from the last one: so many stand from the batch on.
+        let from_batch = shape.len() + 1 - batch;
+        let mut fixed = given.to_vec();
+        let mut first = values.to_vec();
+        if let Some(at) = given.len().checked_sub(from_batch) {
+            let items = fixed.remove(at);
+            first = one_item(given, at, values).ok_or_else(|| {
+                Fault::Unsupported(format!(
+                    "its constant has {items} different items along the batch axis"
+                ))
+            })?;
+        }
+        let out = common_shape(&fixed, shape).ok_or_else(misfit)?;
+        super::constant::bounded_len(&out)?;
+        let (inner, numbers) = channels(&fixed, &first, &out).ok_or_else(misfit)?;
+        let batch = out.len() + 1 - from_batch;
+        Ok(Stretched {
+            out,
+            batch,
+            inner,
+            numbers,
+        })
+    }
+}
+
+/// The elements at the first place of axis `at`, if they are the same at all places.
+fn one_item(shape: &[usize], at: usize, values: &[f32]) -> Option<Vec<f32>> {
+    let inner = len(&shape[at + 1..]);
+    let mut item = Vec::new();
+    for block in values.chunks((shape[at] * inner).max(1)) {
+        let (first, others) = block.split_at_checked(inner)?;
+        if others.chunks(inner).any(|other| other != first) {
+            return None;
+        }
+        item.extend_from_slice(first);
+    }
+    Some(item)
 }
 
 /// A constant stretched over an item of shape `to`, as neighbouring elements per number and the
@@ -102,15 +149,40 @@ fn channels(from: &[usize], values: &[f32], to: &[usize]) -> Option<(usize, Vec<
     Some((1, index.iter().map(|&i| values[i as usize]).collect()))
 }
 
+/// Sum of any number of inputs, as one Add after the other.
+pub(super) fn sum(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let mut sum = call.required(0)?.clone();
+    for i in 1..call.inputs.len() {
+        let next = call.required(i)?;
+        // A constant may be the first of two, not both.
+        let inputs = match &sum {
+            Value::Constant(_) => vec![Some(next), Some(&sum)],
+            _ => vec![Some(&sum), Some(next)],
+        };
+        let both = Call {
+            name: format!("{}.{i}", call.name),
+            inputs,
+            ..*call
+        };
+        sum = arithmetic(&both, builder)?;
+    }
+    Ok(sum)
+}
+
 fn of_two(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    let ((x, a), (y, b)) = (call.secret(0)?, call.secret(1)?);
+    let ((x, a, first), (y, b, second)) = (call.secret_at(0)?, call.secret_at(1)?);
     let op = match call.node.op_type.as_str() {
-        "Add" => Op::Add,
+        "Add" | "Sum" => Op::Add,
         "Sub" => Op::Sub,
         _ => Op::Mul,
     };
-    let out = common_shape(a, b).filter(|_| a.len() == b.len());
-    let Some(out) = out else {
+    // Axes are matched from the last one, the batch axis among them.
+    if a.len() - first != b.len() - second {
+        return unsupported(format!(
+            "the batch axes of its inputs, of the item shapes {a:?} and {b:?}, do not meet: give both the same number of axes"
+        ));
+    }
+    let Some(out) = common_shape(a, b) else {
         return bad(format!(
             "the item shapes {a:?} and {b:?} do not fit together"
         ));
@@ -123,7 +195,12 @@ fn of_two(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         stretch(call, builder, x, a, &out)?,
         stretch(call, builder, y, b, &out)?,
     ];
-    builder.push(call, op, inputs, out)
+    let id = builder.add(call.name.clone(), op, inputs, out.clone())?;
+    Ok(Value::Secret {
+        id,
+        batch: out.len() - (a.len() - first),
+        shape: out,
+    })
 }
 
 /// `x` repeated along axes of size 1 to the shape `to`.
@@ -143,15 +220,38 @@ fn stretch(
             "the item shape {from:?} cannot be stretched to {to:?}"
         ))
     })?;
-    match builder.push(
-        call,
+    let name = format!("{}.stretched", call.name);
+    builder.add(
+        name,
         Op::Rearrange { index, fill: 0.0 },
         vec![x],
         to.to_vec(),
-    )? {
-        Value::Secret { id, .. } => Ok(id),
-        _ => bad("its input cannot be stretched"),
-    }
+    )
+}
+
+/// Expand of a computed value.
+pub(super) fn expand(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (x, shape, batch) = call.secret_at(0)?;
+    let target = shape::sizes_of(call.ints(1)?)?;
+    let ones = vec![0.0; super::constant::bounded_len(&target)?];
+    let stretched = Stretched::new(&target, &ones, shape, batch)?;
+    let id = stretch(call, builder, x, shape, &stretched.out)?;
+    Ok(Value::Secret {
+        id,
+        shape: stretched.out,
+        batch: stretched.batch,
+    })
+}
+
+/// Neg of a computed value.
+pub(super) fn negative(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (x, ..) = call.secret_at(0)?;
+    let op = Op::Affine(Affine {
+        inner: builder.len(x),
+        scale: vec![-1.0].into(),
+        shift: Weights::default(),
+    });
+    unary(call, builder, op)
 }
 
 /// An operation on every element by itself, wherever the batch axis stands.
@@ -163,30 +263,37 @@ pub(super) fn unary(call: &Call, builder: &mut Builder, op: Op) -> Result<Value,
 }
 
 pub(super) fn clip(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    let (x, shape) = call.secret(0)?;
-    let bound = |i: usize| -> Result<Option<f32>, Fault> {
+    let bound = |i: usize, name: &str| -> Result<Option<f32>, Fault> {
+        if call.opset < 11 {
+            return Ok(call.attribute(name).map(|a| a.f.unwrap_or(0.0)));
+        }
         match call.optional_constant(i)? {
             None => Ok(None),
-            Some(Constant {
-                data: Data::Float(v),
-                ..
-            }) if v.len() == 1 && !v[0].is_nan() => {
-                // The largest finite numbers stand for no bound in many exports.
-                Ok(Some(v[0]).filter(|v| v.abs() < f32::MAX))
-            }
+            Some(c) if c.data.len() == 1 => Ok(Some(c.data.floats()[0])),
             Some(_) => bad(format!("its input {i} is not one number")),
         }
     };
-    let (low, high) = (bound(1)?, bound(2)?);
+    let (low, high) = (bound(1, "min")?, bound(2, "max")?);
+    if [low, high].into_iter().flatten().any(f32::is_nan) {
+        return unsupported("one of its bounds is NaN");
+    }
+    // The largest numbers stand for no bound in many files.
+    let (low, high) = (
+        low.filter(|&v| v > -f32::MAX),
+        high.filter(|&v| v < f32::MAX),
+    );
     let op = match (low, high) {
         (None, None) => return Ok(call.required(0)?.clone()),
-        (Some(l), Some(h)) if l > h => {
-            return bad(format!("its bounds {l} and {h} are the wrong way round"));
+        (Some(l), h) if l > h.unwrap_or(f32::MAX) || l == f32::MAX => {
+            return unsupported(format!("its lower bound {l} is above its upper one"));
+        }
+        (None, Some(h)) if h <= -f32::MAX => {
+            return unsupported(format!("its upper bound is {h}"));
         }
         (Some(0.0), None) => Op::Relu,
         _ => Op::Clip { low, high },
     };
-    builder.push(call, op, vec![x], shape.to_vec())
+    unary(call, builder, op)
 }
 
 pub(super) fn transposed(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
@@ -207,8 +314,14 @@ pub(super) fn split(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fa
     let (x, shape, batch) = call.secret_at(0)?;
     let along = item_axis(call.int("axis", 0), shape.len(), batch)?;
     let (size, parts) = (shape[along], call.node.output.len());
-    let sizes = match call.optional_ints(1)? {
+    let sizes = match call.list(1, "split", 13)? {
         Some(given) => shape::sizes_of(given)?,
+        None if call.int("num_outputs", parts as i64) != parts as i64 => {
+            return bad(format!("its 'num_outputs' is not the {parts} that it has"));
+        }
+        None if call.opset < 18 && !size.is_multiple_of(parts.max(1)) => {
+            return bad(format!("its axis of {size} has no {parts} equal parts"));
+        }
         None => {
             let most = size.div_ceil(parts.max(1));
             (0..parts)
@@ -258,15 +371,18 @@ pub(super) fn pad(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
             "it pads by '{mode}'; padding with a constant is supported"
         ));
     }
-    let fill = match call.optional_weights(2)? {
-        None => 0.0,
-        Some((_, v)) if v.len() == 1 => v[0],
-        Some(_) => return bad("its padding value is not one number"),
+    let (pads, fill, axes) = if call.opset < 11 {
+        (call.list(1, "pads", 11)?, call.float("value", 0.0), None)
+    } else {
+        let fill = match call.optional_weights(2)? {
+            None => 0.0,
+            Some((_, v)) if v.len() == 1 => v[0],
+            Some(_) => return bad("its padding value is not one number"),
+        };
+        (Some(call.ints(1)?), fill, call.optional_ints(3)?)
     };
-    let pads = call.ints(1)?;
-    let axes = call
-        .optional_ints(3)?
-        .map_or_else(|| (0..=shape.len() as i64).collect(), <[i64]>::to_vec);
+    let pads = pads.ok_or_else(|| Fault::Bad("it names no pads".into()))?;
+    let axes = axes.map_or_else(|| (0..=shape.len() as i64).collect(), <[i64]>::to_vec);
     if pads.len() != 2 * axes.len() {
         return bad(format!(
             "it has {} pads for {} axes",

@@ -1,15 +1,21 @@
 //! Nodes whose inputs are all constants are computed at import.
 
-use super::call::{Call, Fault, Value, axis, bad};
+use std::ops::{Add, Div, Mul, Sub};
+
+use super::call::{Call, Fault, Value, axis, bad, unsupported};
 use super::constant::{BATCH, Constant, Data, Reader, bounded_len};
-use super::proto::data_type;
+use super::kind::{self, Kind};
 use super::shape;
 use crate::index::{broadcast, common_shape, pick, transpose, whole};
 
 /// The value of a node that depends on no input's values, or `None` if it is not such a node.
-pub(super) fn fold(call: &Call, reader: &Reader) -> Result<Option<Constant>, Fault> {
+pub(super) fn fold(
+    call: &Call,
+    reader: &Reader,
+    batch: Option<i64>,
+) -> Result<Option<Constant>, Fault> {
     if call.node.op_type == "Shape" {
-        return Ok(Some(shape_of(call)?));
+        return Ok(Some(shape_of(call, batch.unwrap_or(BATCH))?));
     }
     let mut inputs = Vec::new();
     for input in call.inputs.iter().flatten() {
@@ -22,7 +28,7 @@ pub(super) fn fold(call: &Call, reader: &Reader) -> Result<Option<Constant>, Fau
         "Constant" => constant(call, reader)?,
         "ConstantOfShape" => constant_of_shape(call, reader)?,
         "Identity" | "Dropout" => call.constant(0)?.clone(),
-        "Cast" => cast(call)?,
+        "Cast" => kind::cast(call.constant(0)?, call.cast_to()?)?,
         "Add" | "Sub" | "Mul" | "Div" => arithmetic(call)?,
         "Neg" | "Sqrt" | "Reciprocal" => unary(call)?,
         "Concat" => concat(call, &inputs)?,
@@ -46,7 +52,7 @@ pub(super) fn fold(call: &Call, reader: &Reader) -> Result<Option<Constant>, Fau
             let from = call.constant(0)?;
             Constant {
                 shape: shape::constant_shape(call, &from.shape)?,
-                data: from.data.clone(),
+                ..from.clone()
             }
         }
         _ => return Ok(None),
@@ -58,13 +64,21 @@ fn mismatch(a: &[usize], b: &[usize]) -> Fault {
 }
 
 fn rearranged(call: &Call, (shape, index): (Vec<usize>, Vec<u32>)) -> Result<Constant, Fault> {
+    let from = call.constant(0)?;
     Ok(Constant {
         shape,
-        data: call.constant(0)?.data.gather(&index, 0.0),
+        kind: from.kind,
+        data: from.data.gather(&index, 0.0),
     })
 }
 
-fn shape_of(call: &Call) -> Result<Constant, Fault> {
+/// The sizes of a value's axes, that of the batch being `items`.
+fn shape_of(call: &Call, items: i64) -> Result<Constant, Fault> {
+    let with_batch = |shape: &[usize], batch: usize| {
+        let mut full: Vec<i64> = shape.iter().map(|&d| d as i64).collect();
+        full.insert(batch, items);
+        full
+    };
     let full: Vec<i64> = match call.required(0)? {
         Value::Constant(c) => c.shape.iter().map(|&d| d as i64).collect(),
         Value::Secret { shape, batch, .. } => with_batch(shape, *batch),
@@ -79,13 +93,6 @@ fn shape_of(call: &Call) -> Result<Constant, Fault> {
     ))
 }
 
-/// A shape as the file has it, with the batch axis.
-fn with_batch(shape: &[usize], batch: usize) -> Vec<i64> {
-    let mut full: Vec<i64> = shape.iter().map(|&d| d as i64).collect();
-    full.insert(batch, BATCH);
-    full
-}
-
 fn constant(call: &Call, reader: &Reader) -> Result<Constant, Fault> {
     let Some(a) = call
         .node
@@ -97,6 +104,7 @@ fn constant(call: &Call, reader: &Reader) -> Result<Constant, Fault> {
     };
     let floats = |shape: Vec<usize>, v: &[f32]| Constant {
         shape,
+        kind: Kind::Float,
         data: Data::Float(v.into()),
     };
     match (a.name.as_str(), &a.t, a.f, a.i) {
@@ -104,7 +112,7 @@ fn constant(call: &Call, reader: &Reader) -> Result<Constant, Fault> {
         ("value_float", _, Some(f), _) => Ok(floats(vec![], &[f])),
         ("value_int", _, _, Some(i)) => Ok(Constant {
             shape: vec![],
-            data: Data::Int(vec![i]),
+            ..Constant::ints(vec![i])
         }),
         ("value_floats", ..) => Ok(floats(vec![a.floats.len()], &a.floats)),
         ("value_ints", ..) => Ok(Constant::ints(a.ints.clone())),
@@ -117,42 +125,22 @@ fn constant(call: &Call, reader: &Reader) -> Result<Constant, Fault> {
 fn constant_of_shape(call: &Call, reader: &Reader) -> Result<Constant, Fault> {
     let shape = shape::sizes_of(call.ints(0)?)?;
     let n = bounded_len(&shape)?;
-    let data = match call.attribute("value").and_then(|a| a.t.as_ref()) {
-        None => Data::Float(vec![0.0; n].into()),
-        Some(t) => match reader.read(t).map_err(|e| Fault::Bad(e.to_string()))?.data {
-            Data::Float(v) if v.len() == 1 => Data::Float(vec![v[0]; n].into()),
-            Data::Int(v) if v.len() == 1 => Data::Int(vec![v[0]; n]),
-            _ => return bad("its value must be one number"),
+    let one = match call.attribute("value").and_then(|a| a.t.as_ref()) {
+        None => Constant {
+            shape: vec![1],
+            kind: Kind::Float,
+            data: Data::Float(vec![0.0].into()),
         },
+        Some(t) => reader.read(t).map_err(|e| Fault::Bad(e.to_string()))?,
     };
-    Ok(Constant { shape, data })
-}
-
-fn cast(call: &Call) -> Result<Constant, Fault> {
-    let from = call.constant(0)?;
-    let data = match (call.int("to", 0) as i32, &from.data) {
-        (data_type::FLOAT | data_type::FLOAT16 | data_type::DOUBLE, Data::Int(v)) => {
-            no_batch(v)?;
-            Data::Float(v.iter().map(|&v| v as f32).collect())
-        }
-        (data_type::INT64 | data_type::INT32, Data::Float(v)) => {
-            Data::Int(v.iter().map(|&v| v as i64).collect())
-        }
-        (data_type::BOOL, _) => return bad("a cast to bool is not read"),
-        _ => from.data.clone(),
-    };
-    Ok(Constant {
-        shape: from.shape.clone(),
-        data,
-    })
-}
-
-fn no_batch(values: &[i64]) -> Result<(), Fault> {
-    if values.contains(&BATCH) {
-        bad("it computes with the batch size, which is free")
-    } else {
-        Ok(())
+    if one.data.len() != 1 {
+        return bad("its value must be one number");
     }
+    Ok(Constant {
+        shape,
+        kind: one.kind,
+        data: one.data.gather(&vec![0; n], 0.0),
+    })
 }
 
 fn arithmetic(call: &Call) -> Result<Constant, Fault> {
@@ -163,29 +151,40 @@ fn arithmetic(call: &Call) -> Result<Constant, Fault> {
         let index = broadcast(&c.shape, &shape).ok_or_else(|| mismatch(&c.shape, &shape))?;
         Ok(c.data.gather(&index, 0.0))
     };
-    let op = call.node.op_type.as_str();
-    let data =
-        match (stretch(a)?, stretch(b)?) {
-            (Data::Float(x), Data::Float(y)) => Data::Float(
-                x.iter()
-                    .zip(y.iter())
-                    .map(|(x, y)| float_op(op, *x, *y))
+    let (op, kind) = (call.node.op_type.as_str(), a.kind);
+    if kind != b.kind {
+        return bad(format!(
+            "its inputs have the data types {} and {}",
+            kind.name(),
+            b.kind.name()
+        ));
+    }
+    let data = match (stretch(a)?, stretch(b)?) {
+        (Data::Float(x), Data::Float(y)) => {
+            let both = x.iter().zip(y.iter());
+            Data::Float(
+                both.map(|(x, y)| kind.round(float_op(op, *x, *y)))
                     .collect(),
-            ),
-            (Data::Int(x), Data::Int(y)) => {
-                no_batch(&x)?;
-                no_batch(&y)?;
-                let values: Option<_> = x.iter().zip(&y).map(|(x, y)| int_op(op, *x, *y)).collect();
-                Data::Int(values.ok_or_else(|| {
-                    Fault::Bad("its integers overflow or are divided by 0".into())
-                })?)
-            }
-            _ => return bad("its inputs have different data types"),
-        };
-    Ok(Constant { shape, data })
+            )
+        }
+        (Data::Double { exact: x, .. }, Data::Double { exact: y, .. }) => {
+            let both = x.iter().zip(&y);
+            Data::double(both.map(|(x, y)| float_op(op, *x, *y)).collect())
+        }
+        (Data::Int(x), Data::Int(y)) => {
+            let both = x.iter().zip(&y);
+            let values = both.map(|(x, y)| int_op(op, *x, *y, kind));
+            Data::Int(values.collect::<Result<_, _>>()?)
+        }
+        _ => return bad("its inputs have different data types"),
+    };
+    Ok(Constant { shape, kind, data })
 }
 
-fn float_op(op: &str, x: f32, y: f32) -> f32 {
+fn float_op<T>(op: &str, x: T, y: T) -> T
+where
+    T: Add<Output = T> + Sub<Output = T> + Mul<Output = T> + Div<Output = T>,
+{
     match op {
         "Add" => x + y,
         "Sub" => x - y,
@@ -194,25 +193,61 @@ fn float_op(op: &str, x: f32, y: f32) -> f32 {
     }
 }
 
-fn int_op(op: &str, x: i64, y: i64) -> Option<i64> {
-    match op {
+fn int_op(op: &str, x: i64, y: i64, kind: Kind) -> Result<i64, Fault> {
+    match (op, x, y) {
+        ("Mul" | "Div", BATCH, 1) => return Ok(BATCH),
+        ("Mul", 1, BATCH) => return Ok(BATCH),
+        (_, BATCH, _) | (_, _, BATCH) => return free_batch(),
+        _ => {}
+    }
+    let value = match op {
         "Add" => x.checked_add(y),
         "Sub" => x.checked_sub(y),
         "Mul" => x.checked_mul(y),
         _ => x.checked_div(y),
-    }
+    };
+    let wrapped = value.and_then(|value| kind.wrap(value));
+    wrapped.ok_or_else(|| Fault::Bad("its integers overflow or are divided by 0".into()))
+}
+
+fn free_batch<T>() -> Result<T, Fault> {
+    unsupported(
+        "it computes with the batch size, which is free; keep the batch as an axis of its own, or export with a batch of 1",
+    )
 }
 
 fn unary(call: &Call) -> Result<Constant, Fault> {
-    let (shape, values) = call.weights(0)?;
-    let f: fn(f32) -> f32 = match call.node.op_type.as_str() {
-        "Neg" => |v| -v,
-        "Sqrt" => f32::sqrt,
-        _ => |v| 1.0 / v,
+    fn of<T: std::ops::Neg<Output = T>>(
+        op: &str,
+        sqrt: fn(T) -> T,
+        reciprocal: fn(T) -> T,
+    ) -> fn(T) -> T {
+        match op {
+            "Neg" => |v| -v,
+            "Sqrt" => sqrt,
+            _ => reciprocal,
+        }
+    }
+    let from = call.constant(0)?;
+    let op = call.node.op_type.as_str();
+    let data = match &from.data {
+        Data::Float(v) => {
+            let f = of::<f32>(op, f32::sqrt, f32::recip);
+            Data::Float(v.iter().map(|&v| from.kind.round(f(v))).collect())
+        }
+        Data::Double { exact, .. } => {
+            let f = of::<f64>(op, f64::sqrt, f64::recip);
+            Data::double(exact.iter().copied().map(f).collect())
+        }
+        Data::Int(v) if op == "Neg" => {
+            let negative = v.iter().map(|&v| int_op("Sub", 0, v, from.kind));
+            Data::Int(negative.collect::<Result<_, _>>()?)
+        }
+        Data::Int(_) => return bad("its input must hold floats"),
     };
     Ok(Constant {
-        shape: shape.to_vec(),
-        data: Data::Float(values.iter().copied().map(f).collect()),
+        data,
+        ..from.clone()
     })
 }
 
@@ -233,44 +268,47 @@ fn concat(call: &Call, inputs: &[&Constant]) -> Result<Constant, Fault> {
     }
     bounded_len(&shape)?;
     let outer: usize = shape[..along].iter().product();
-    fn join<'a, T: Copy + 'a>(outer: usize, parts: &[&'a [T]]) -> Vec<T> {
-        let chunk = |o: usize, part: &'a [T]| {
-            &part[o * (part.len() / outer)..(o + 1) * (part.len() / outer)]
-        };
-        (0..outer)
-            .flat_map(|o| {
-                parts
-                    .iter()
-                    .flat_map(move |&part| chunk(o, part).iter().copied())
-            })
-            .collect()
-    }
-    let ints: Option<Vec<&[i64]>> = inputs
-        .iter()
-        .map(|c| {
-            if let Data::Int(v) = &c.data {
-                Some(v.as_slice())
-            } else {
-                None
-            }
+    let data = match first.data {
+        Data::Int(_) => parts(inputs, |data| match data {
+            Data::Int(v) => Some(&v[..]),
+            _ => None,
         })
-        .collect();
-    let floats: Option<Vec<&[f32]>> = inputs
-        .iter()
-        .map(|c| {
-            if let Data::Float(v) = &c.data {
-                Some(&v[..])
-            } else {
-                None
-            }
+        .map(|parts| Data::Int(join(outer, &parts))),
+        Data::Float(_) => parts(inputs, |data| match data {
+            Data::Float(v) => Some(&v[..]),
+            _ => None,
         })
-        .collect();
-    let data = match (ints, floats) {
-        (Some(parts), _) => Data::Int(join(outer, &parts)),
-        (_, Some(parts)) => Data::Float(join(outer, &parts).into()),
-        _ => return bad("its inputs have different data types"),
+        .map(|parts| Data::Float(join(outer, &parts).into())),
+        Data::Double { .. } => parts(inputs, |data| match data {
+            Data::Double { exact, .. } => Some(&exact[..]),
+            _ => None,
+        })
+        .map(|parts| Data::double(join(outer, &parts))),
     };
-    Ok(Constant { shape, data })
+    let data = data.filter(|_| inputs.iter().all(|c| c.kind == first.kind));
+    let data = data.ok_or_else(|| Fault::Bad("its inputs have different data types".into()))?;
+    let kind = first.kind;
+    Ok(Constant { shape, kind, data })
+}
+
+/// The numbers of all inputs, if `read` finds them in each.
+fn parts<'a, T>(
+    inputs: &[&'a Constant],
+    read: impl Fn(&'a Data) -> Option<&'a [T]>,
+) -> Option<Vec<&'a [T]>> {
+    inputs.iter().map(|c| read(&c.data)).collect()
+}
+
+/// Joins parts of `outer` blocks block by block.
+fn join<T: Copy>(outer: usize, parts: &[&[T]]) -> Vec<T> {
+    let block = |o: usize| {
+        let of = move |part: &&[T]| {
+            let size = part.len() / outer;
+            part[o * size..(o + 1) * size].to_vec()
+        };
+        parts.iter().flat_map(of)
+    };
+    (0..outer).flat_map(block).collect()
 }
 
 /// The elements of `shape` at `picks` along `along`.

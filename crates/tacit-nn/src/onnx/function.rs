@@ -3,10 +3,10 @@
 use super::call::{Call, Fault, Value, bad, item_axis, unsupported};
 use super::compose::{ANY, Composer, value};
 use super::constant::bounded_len;
-use super::element::unary;
+use super::element::{Stretched, unary};
 use super::lower::Builder;
 use super::pool::whole;
-use crate::graph::{Affine, Function, Op, Pool, ValueId, len};
+use crate::graph::{Affine, Function, Op, Pool, ValueId, Weights, len};
 
 /// Sigmoid, Tanh, Exp and Erf.
 pub(super) fn elementary(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
@@ -41,22 +41,47 @@ fn root(compose: &mut Composer, x: ValueId) -> Result<ValueId, Fault> {
 
 /// Pow by a constant that takes a product or two.
 pub(super) fn pow(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    let (x, shape) = call.secret(0)?;
-    let (_, exponent) = call.weights(1)?;
-    let mut compose = Composer::new(call, builder);
-    let id = match exponent[..] {
-        [1.0] => x,
-        [2.0] => compose.each("square", Op::Mul, &[x, x])?,
-        [3.0] => cube(&mut compose, x)?,
-        [0.5] => root(&mut compose, x)?,
-        _ => return unsupported("its exponent is not one of 0.5, 1, 2 and 3"),
+    let (x, shape, batch) = call.secret_at(0)?;
+    let (given, exponents) = call.weights(1)?;
+    let same = exponents.iter().all(|e| *e == exponents[0]);
+    let Some(&exponent) = exponents.first().filter(|_| same) else {
+        return unsupported("its exponents differ from each other");
     };
-    Ok(value(id, shape.to_vec()))
+    let out = Stretched::new(given, &exponents, shape, batch)?.out;
+    if out != shape {
+        return unsupported(format!(
+            "its exponent of the shape {given:?} stretches its input"
+        ));
+    }
+    let mut compose = Composer::new(call, builder);
+    let id = match exponent {
+        1.0 => x,
+        2.0 => compose.each("square", Op::Mul, &[x, x])?,
+        3.0 => cube(&mut compose, x)?,
+        0.5 => root(&mut compose, x)?,
+        -1.0 => compose.reciprocal(x)?,
+        _ => return unsupported("its exponent is not one of -1, 0.5, 1, 2 and 3"),
+    };
+    let shape = shape.to_vec();
+    Ok(Value::Secret { id, shape, batch })
 }
 
 fn cube(compose: &mut Composer, x: ValueId) -> Result<ValueId, Fault> {
     let square = compose.each("square", Op::Mul, &[x, x])?;
     compose.each("cube", Op::Mul, &[square, x])
+}
+
+/// `alpha x + (1 - alpha) max(x, 0)`.
+pub(super) fn leaky_relu(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (x, shape, batch) = call.secret_at(0)?;
+    let alpha = call.float("alpha", 0.01);
+    let mut compose = Composer::new(call, builder);
+    let above = compose.each("relu", Op::Relu, &[x])?;
+    let above = compose.affine("above", above, 1.0 - alpha, 0.0)?;
+    let all = compose.affine("all", x, alpha, 0.0)?;
+    let id = compose.each("sum", Op::Add, &[all, above])?;
+    let shape = shape.to_vec();
+    Ok(Value::Secret { id, shape, batch })
 }
 
 /// `x (1 + erf(x / sqrt 2)) / 2`, or its approximation by tanh where the node asks for that.
@@ -82,11 +107,23 @@ pub(super) fn gelu(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     Ok(value(id, shape.to_vec()))
 }
 
+/// The lines of Softmax and LogSoftmax, as the elements before, along and after them: from operator
+/// set 13 on along one axis, before that along all from one on.
+pub(super) fn softmax_axis(call: &Call, shape: &[usize]) -> Result<[usize; 3], Fault> {
+    let coerced = call.opset < 13;
+    let along = item_axis(
+        call.int("axis", if coerced { 1 } else { -1 }),
+        shape.len(),
+        0,
+    )?;
+    let end = if coerced { shape.len() } else { along + 1 };
+    Ok([&shape[..along], &shape[along..end], &shape[end..]].map(len))
+}
+
 /// `exp(x - max) / sum(exp(x - max))`: arguments up to 0, a sum from 1 to the number of terms.
 pub(super) fn softmax(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape) = call.secret(0)?;
-    let along = item_axis(call.int("axis", -1), shape.len(), 0)?;
-    let (outer, size, inner) = (len(&shape[..along]), shape[along], len(&shape[along + 1..]));
+    let [outer, size, inner] = softmax_axis(call, shape)?;
     bounded_len(shape)?;
     let pool = Pool {
         kernel: [size, 1],
@@ -112,15 +149,9 @@ pub(super) fn layer_norm(call: &Call, builder: &mut Builder) -> Result<Value, Fa
     let (x, shape) = call.secret(0)?;
     let along = item_axis(call.int("axis", -1), shape.len(), 0)?;
     let (outer, size) = (len(&shape[..along]), len(&shape[along..]));
-    let numbers = |i: usize| match call.optional_weights(i)? {
-        None => Ok(vec![].into()),
-        Some((_, values)) if values.len() == size => Ok(values),
-        Some((given, _)) => bad(format!(
-            "its input {i} has the shape {given:?}, {size} numbers are needed"
-        )),
-    };
     call.constant(1)?;
-    let (scale, shift) = (numbers(1)?, numbers(2)?);
+    let scale = stretched(call, builder, shape, 1)?;
+    let shift = stretched(call, builder, shape, 2)?;
     let pool = whole(outer, [1, size]);
     let mut compose = Composer::new(call, builder);
     let mean = compose.node("mean", Op::AveragePool(pool.clone()), &[x], vec![outer])?;
@@ -132,10 +163,44 @@ pub(super) fn layer_norm(call: &Call, builder: &mut Builder) -> Result<Value, Fa
     let inverse = compose.function(Function::InverseSqrt, variance, ANY)?;
     let inverse = compose.spread("of all", inverse, shape.to_vec(), |e| e / size)?;
     let normal = compose.each("normal", Op::Mul, &[centred, inverse])?;
-    let affine = Affine {
-        inner: 1,
-        scale,
-        shift,
+    let mut id = normal;
+    for (part, fixed) in [("scale", scale), ("shift", shift)] {
+        let Some((inner, numbers)) = fixed else {
+            continue;
+        };
+        let none = Weights::default();
+        let (scale, shift) = match part {
+            "scale" => (numbers, none),
+            _ => (none, numbers),
+        };
+        let op = Op::Affine(Affine {
+            inner,
+            scale,
+            shift,
+        });
+        id = compose.each(part, op, &[id])?;
+    }
+    Ok(value(id, shape.to_vec()))
+}
+
+/// Input `i` stretched over an item, if it is given.
+fn stretched(
+    call: &Call,
+    builder: &mut Builder,
+    shape: &[usize],
+    i: usize,
+) -> Result<Option<(usize, Weights)>, Fault> {
+    let Some((given, values)) = call.optional_weights(i)? else {
+        return Ok(None);
     };
-    builder.push(call, Op::Affine(affine), vec![normal], shape.to_vec())
+    match Stretched::new(given, &values, shape, 0)? {
+        fits if fits.out == shape => {
+            let how = format!("{given:?} over {shape:?}");
+            let numbers = builder.derive(&values, how, || fits.numbers);
+            Ok(Some((fits.inner, numbers)))
+        }
+        _ => bad(format!(
+            "its input {i} of the shape {given:?} does not fit items of the shape {shape:?}"
+        )),
+    }
 }

@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::call::{Call, Fault, Value};
 use super::constant::Reader;
-use super::lower::{self, Builder, SUPPORTED};
+use super::lower::{self, Builder};
 use super::proto::{DimensionProto, GraphProto, NodeProto, ValueInfoProto, data_type};
+use super::table::operation;
 use super::tail::last_nodes;
 use super::{ImportError, ImportOptions, UnsupportedNode, fold};
 use crate::graph::Graph;
@@ -15,6 +16,8 @@ const MAX_CONSTANTS: usize = 1 << 28;
 
 pub(super) struct Importer<'a> {
     pub graph: &'a GraphProto,
+    /// The operator set of the file.
+    pub opset: i64,
     pub reader: Reader,
     pub options: &'a ImportOptions,
 }
@@ -147,7 +150,8 @@ impl<'a> Importer<'a> {
         let (batch, item) = dims
             .split_first()
             .ok_or_else(|| fail("it has no shape; export the model with one".into()))?;
-        builder.batch = batch.dim_value;
+        // Some exporters write a free batch as 0 or -1.
+        builder.batch = batch.dim_value.filter(|&items| items > 0);
         let size = |(i, d): (usize, &DimensionProto)| self.dimension(input, i + 1, d);
         let shape = item
             .iter()
@@ -271,25 +275,25 @@ impl<'a> Importer<'a> {
             }
             inputs.push(value);
         }
-        let known = SUPPORTED.contains(&node.op_type.as_str())
-            && (node.domain.is_empty() || node.domain == "ai.onnx");
-        if known && inputs.iter().flatten().any(|v| matches!(v, Value::Unknown)) {
+        let known = operation(node);
+        if known.is_some() && inputs.iter().flatten().any(|v| matches!(v, Value::Unknown)) {
             return Ok(unknown(node));
         }
         let call = Call {
             node,
             name: name_of(node).to_string(),
+            opset: self.opset,
             last,
             inputs,
         };
-        let result = if known {
-            match fold::fold(&call, &self.reader) {
+        let result = match known.map(|operation| operation.check(node, self.opset)) {
+            Some(Ok(())) => match fold::fold(&call, &self.reader, builder.batch) {
                 Ok(Some(constant)) => Ok(vec![Value::Constant(constant)]),
                 Ok(None) => lower::lower(&call, builder),
                 Err(fault) => Err(fault),
-            }
-        } else {
-            lower::refuse(node).map(|value| vec![value])
+            },
+            Some(Err(fault)) => Err(fault),
+            None => lower::refuse(node),
         };
         match result {
             Ok(values) => Ok(values),

@@ -3,79 +3,9 @@
 use std::collections::HashMap;
 
 use super::call::{Call, Fault, Value, bad, unsupported};
-use super::proto::{NodeProto, data_type};
-use super::{element, function, linear, pool, recurrent, shape, tail};
+use super::proto::NodeProto;
+use super::{element, function, linear, pool, recurrent, shape, table, tail};
 use crate::graph::{Node, Op, ValueId, Weights, len};
-
-/// The operations that import takes over.
-pub const SUPPORTED: &[&str] = &[
-    "Add",
-    "ArgMax",
-    "AveragePool",
-    "BatchNormalization",
-    "Cast",
-    "Clip",
-    "Concat",
-    "Constant",
-    "ConstantOfShape",
-    "Conv",
-    "Div",
-    "Dropout",
-    "Erf",
-    "Exp",
-    "Expand",
-    "Flatten",
-    "GRU",
-    "Gather",
-    "Gelu",
-    "Gemm",
-    "GlobalAveragePool",
-    "GlobalMaxPool",
-    "Identity",
-    "LSTM",
-    "LayerNormalization",
-    "LogSoftmax",
-    "MatMul",
-    "MaxPool",
-    "Mul",
-    "Neg",
-    "Pad",
-    "Pow",
-    "RNN",
-    "Reciprocal",
-    "ReduceMean",
-    "Relu",
-    "Reshape",
-    "Shape",
-    "Sigmoid",
-    "Slice",
-    "Softmax",
-    "Split",
-    "Sqrt",
-    "Squeeze",
-    "Sub",
-    "Tanh",
-    "Transpose",
-    "Unsqueeze",
-];
-
-/// What to use instead of an operation that is not supported.
-fn substitute(op: &str) -> Option<&'static str> {
-    Some(match op {
-        "LeakyRelu" | "PRelu" | "Elu" | "Selu" | "Softplus" | "Mish" | "HardSwish" | "Celu" => {
-            "Relu"
-        }
-        "HardSigmoid" | "Softsign" => "Sigmoid, or Clip",
-        "InstanceNormalization" | "GroupNormalization" | "LRN" => {
-            "BatchNormalization, or LayerNormalization"
-        }
-        "ConvTranspose" => "Conv",
-        "LpPool" => "AveragePool",
-        "Sum" => "Add",
-        "Max" | "Min" => "Clip or MaxPool",
-        _ => return None,
-    })
-}
 
 /// The most elements of all values of one item together.
 const MAX_VALUES: usize = 1 << 28;
@@ -192,11 +122,15 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "MatMul" => linear::matmul(call, builder),
         "BatchNormalization" => linear::batch_norm(call, builder),
         "Add" | "Sub" | "Mul" | "Div" => element::arithmetic(call, builder),
+        "Sum" => element::sum(call, builder),
+        "LeakyRelu" => function::leaky_relu(call, builder),
         "Relu" => element::unary(call, builder, Op::Relu),
+        "Neg" => element::negative(call, builder),
+        "Expand" => element::expand(call, builder),
         "Clip" => element::clip(call, builder),
         "MaxPool" | "AveragePool" => pool::pool(call, builder),
         "GlobalMaxPool" | "GlobalAveragePool" => pool::global(call, builder),
-        "ReduceMean" => pool::reduce_mean(call, builder),
+        "ReduceMean" | "ReduceSum" => pool::reduced(call, builder),
         "Transpose" => element::transposed(call, builder),
         "Gather" | "Slice" => element::selected(call, builder),
         "Pad" => element::pad(call, builder),
@@ -215,17 +149,14 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Identity" => Ok(call.required(0)?.clone()),
         "Dropout" => dropout(call),
         "Cast" => cast(call),
-        op if SUPPORTED.contains(&op) => {
-            unsupported("it is supported only where all its inputs are constants")
-        }
-        _ => refuse(call.node),
+        _ => unsupported("it is supported only where all its inputs are constants"),
     }
 }
 
-/// The answer to an operation outside [`SUPPORTED`].
-pub(super) fn refuse(node: &NodeProto) -> Result<Value, Fault> {
-    match substitute(&node.op_type) {
-        Some(other) => unsupported(format!("not supported; the nearest that is: {other}")),
+/// The answer to an operation that is not supported.
+pub(super) fn refuse(node: &NodeProto) -> Result<Vec<Value>, Fault> {
+    match table::equivalent(&node.op_type).filter(|_| node.domain.is_empty()) {
+        Some(other) => unsupported(format!("not supported; the same is {other}")),
         None => unsupported("not supported"),
     }
 }
@@ -240,27 +171,47 @@ fn reshape(call: &Call, builder: &Builder) -> Result<Value, Fault> {
         }
         Value::Clear { shape, .. } => match shape::item_shape(call, shape, 0, builder.batch)? {
             (shape, 0) => Ok(value.with_shape(shape)),
-            _ => unsupported("it moves the batch axis"),
+            _ => unsupported("it moves the batch axis of what the receiver computes"),
         },
         _ => bad("its shape is computed"),
     }
 }
 
 fn dropout(call: &Call) -> Result<Value, Fault> {
-    match call.optional_ints(2)? {
+    let training = if call.opset < 12 {
+        None
+    } else {
+        call.optional_ints(2)?
+    };
+    match training {
         Some([0]) | None => Ok(call.required(0)?.clone()),
         _ => unsupported("it is in training mode; export the model for inference"),
     }
 }
 
+/// Cast of a computed value: to another float it changes nothing that the fixed-point numbers keep,
+/// and the place that ArgMax gives stays the same number in every type that holds it.
 fn cast(call: &Call) -> Result<Value, Fault> {
     let value = call.required(0)?;
-    let to = call.int("to", 0) as i32;
-    let float = [data_type::FLOAT, data_type::FLOAT16, data_type::DOUBLE].contains(&to);
-    match value {
-        Value::Secret { .. } if !float => {
-            unsupported("it rounds a computed value to another type than a float")
-        }
-        _ => Ok(value.clone()),
+    let to = call.cast_to()?;
+    if to.is_float() && !matches!(value, Value::Clear { .. }) {
+        return Ok(value.clone());
+    }
+    let places = match value {
+        Value::Clear { tail, .. } => tail.last().filter(|tail| tail.function.is_arg_max()),
+        _ => None,
+    };
+    match places {
+        Some(last) if to.holds(last.size - 1) => Ok(value.clone()),
+        Some(last) => unsupported(format!(
+            "it casts the places of {} elements to {}, which does not hold them",
+            last.size,
+            to.name()
+        )),
+        None if to.is_float() => Ok(value.clone()),
+        None => unsupported(format!(
+            "it casts a computed value to {}: that rounds what is exact only to the last fraction bit; leave it out and cast the result",
+            to.name()
+        )),
     }
 }

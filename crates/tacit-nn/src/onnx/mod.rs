@@ -8,12 +8,14 @@ mod element;
 mod fold;
 mod function;
 mod importer;
+mod kind;
 mod linear;
 mod lower;
 mod pool;
 pub mod proto;
 mod recurrent;
 mod shape;
+mod table;
 mod tail;
 mod write;
 
@@ -27,12 +29,11 @@ use prost::Message;
 use crate::graph::Graph;
 use constant::Reader;
 use importer::Importer;
-pub use lower::SUPPORTED;
 use proto::ModelProto;
+use table::OPSETS;
+pub use table::operations_page;
 pub use write::{Attribute, Writer};
 
-/// The operator sets that import knows.
-const OPSETS: std::ops::RangeInclusive<i64> = 13..=21;
 /// The longest model file that is read; protobuf itself allows no more.
 const MAX_FILE: u64 = (1 << 31) - 1;
 
@@ -107,7 +108,7 @@ fn list(nodes: &[UnsupportedNode]) -> String {
     for UnsupportedNode { node, op, why } in nodes {
         text += &format!("  '{node}' ({op}): {why}\n");
     }
-    text + "Supported are: " + &SUPPORTED.join(", ")
+    text + "Supported are: " + &table::names()
 }
 
 /// Reads a model's file, and external data from the file's folder only.
@@ -162,6 +163,7 @@ pub fn import(
         .ok_or_else(|| ImportError::File("it holds no graph".into()))?;
     Importer {
         graph: &graph,
+        opset,
         reader: Reader {
             folder: folder.map(Path::to_path_buf),
         },

@@ -1,9 +1,10 @@
 //! Windows over height and width: pooling, and the geometry that convolution shares.
 
-use super::call::{Call, Fault, Value, axis, bad, unsupported};
+use super::call::{Call, Fault, Value, bad, item_axis, unsupported};
 use super::constant::bounded_len;
 use super::lower::Builder;
 use crate::graph::{Op, Pool, len};
+use crate::index::transpose;
 
 /// A window's geometry in two dimensions; one-dimensional ones have height 1.
 pub(super) struct Window {
@@ -141,38 +142,48 @@ pub(super) fn global(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
     )
 }
 
-/// ReduceMean over the last axes, which is a global average.
-pub(super) fn reduce_mean(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+/// ReduceMean and ReduceSum over axes of an item: one window over all of them, once they stand last.
+pub(super) fn reduced(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape) = call.secret(0)?;
-    let given = match (call.optional_ints(1)?, call.attribute("axes")) {
-        (Some(axes), _) => axes,
-        (None, Some(a)) => &a.ints,
-        (None, None) => &[],
-    };
-    let mut axes = given
-        .iter()
-        .map(|&a| axis(a, shape.len() + 1))
-        .collect::<Result<Vec<_>, _>>()?;
-    axes.sort_unstable();
-    let first = (shape.len() + 1).saturating_sub(axes.len());
-    if axes.is_empty() || first == 0 || !axes.iter().copied().eq(first..shape.len() + 1) {
-        return unsupported("it takes the mean over other axes than the last ones of an item");
+    let mean = call.node.op_type == "ReduceMean";
+    let axes_from = if mean { 18 } else { 13 };
+    let given = call.list(1, "axes", axes_from)?.unwrap_or_default();
+    if given.is_empty() && call.int("noop_with_empty_axes", 0) != 0 {
+        return Ok(call.required(0)?.clone());
     }
-    let (kept, meant) = shape.split_at(first - 1);
-    let mean = push(
-        call,
-        builder,
-        x,
-        whole(len(kept), [1, len(meant)]),
-        1,
-        false,
-    )?;
-    let ones = if call.int("keepdims", 1) != 0 {
-        meant.len()
-    } else {
-        0
+    if given.is_empty() {
+        return unsupported("it works across the batch axis too: name the axes of an item");
+    }
+    let axes = given
+        .iter()
+        .map(|&a| item_axis(a, shape.len(), 0))
+        .collect::<Result<Vec<_>, _>>()?;
+    let (joined, kept): (Vec<usize>, Vec<usize>) =
+        (0..shape.len()).partition(|axis| axes.contains(axis));
+    let order = [kept.clone(), joined.clone()].concat();
+    let sizes = |axes: &[usize]| axes.iter().map(|&a| shape[a]).collect::<Vec<_>>();
+    let x = match order.is_sorted() {
+        true => x,
+        false => {
+            let index = transpose(shape, &order);
+            let name = format!("{}.turned", call.name);
+            let op = Op::Rearrange { index, fill: 0.0 };
+            builder.add(name, op, vec![x], sizes(&order))?
+        }
     };
-    Ok(mean.with_shape([kept.to_vec(), vec![1; ones]].concat()))
+    let (channels, size) = (len(&sizes(&kept)), len(&sizes(&joined)));
+    let pool = whole(channels, [1, size]);
+    let op = match mean {
+        true => Op::AveragePool(pool),
+        false => Op::SumPool(pool),
+    };
+    let left = match call.int("keepdims", 1) {
+        0 => sizes(&kept),
+        _ => (0..shape.len())
+            .map(|a| if joined.contains(&a) { 1 } else { shape[a] })
+            .collect(),
+    };
+    builder.push(call, op, vec![x], left)
 }
 
 /// One window over each channel.

@@ -5,7 +5,7 @@ mod cell;
 
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{ANY, Composer};
-use super::constant::{Constant, Data};
+use super::constant::Constant;
 use super::linear::transposed;
 use super::lower::Builder;
 use crate::graph::{Function, Op, ValueId, Weights};
@@ -101,10 +101,7 @@ fn check(call: &Call, steps: usize, directions: usize) -> Result<(), Fault> {
         return unsupported("its sequences have lengths of their own");
     }
     for (i, what) in [(5, "initial state"), (6, "initial cell"), (7, "peepholes")] {
-        let zero = |c: &Constant| match &c.data {
-            Data::Float(v) => v.iter().all(|&v| v == 0.0),
-            Data::Int(v) => v.iter().all(|&v| v == 0),
-        };
+        let zero = |c: &Constant| c.data.floats().iter().all(|&v| v == 0.0);
         match call.input(i) {
             None => {}
             Some(Value::Constant(c)) if zero(c) => {}

@@ -38,12 +38,7 @@ pub(super) fn constant_shape(call: &Call, shape: &[usize]) -> Result<Vec<usize>,
     match call.node.op_type.as_str() {
         "Reshape" => resolve(call, call.ints(1)?, shape, shape.iter().product()),
         "Flatten" => {
-            let given = call.int("axis", 1);
-            let at = if given == shape.len() as i64 {
-                shape.len()
-            } else {
-                axis(given, shape.len())?
-            };
+            let at = flattened(call, shape.len())?;
             Ok(vec![
                 shape[..at].iter().product(),
                 shape[at..].iter().product(),
@@ -69,13 +64,19 @@ pub(super) fn item_shape(
     size: Option<i64>,
 ) -> Result<(Vec<usize>, usize), Fault> {
     match call.node.op_type.as_str() {
-        "Reshape" => Ok((reshaped(call, shape, batch, size)?, batch)),
-        "Flatten" => match axis(call.int("axis", 1), shape.len() + 2)? {
-            1 if batch == 0 => Ok((vec![shape.iter().product()], 0)),
-            a => unsupported(format!(
-                "it flattens from axis {a}; only axis 1 keeps the batch apart, which must stand first"
-            )),
-        },
+        "Reshape" => {
+            let target = reshaped(call, shape, batch, size)?;
+            keep_batch(&target, shape, batch, size)
+        }
+        "Flatten" => {
+            let at = flattened(call, shape.len() + 1)?;
+            let full = with_batch(shape, batch, size);
+            let target = [product(&full[..at]), product(&full[at..])];
+            keep_batch(&target, shape, batch, size)
+        }
+        "Squeeze" if size == Some(1) && call.list(1, "axes", 13)?.is_none() => {
+            unsupported("it drops the batch axis, which has the size 1: name the axes to drop")
+        }
         "Squeeze" => {
             let dropped = squeezed(call, shape, Axes::Item(batch))?;
             let before = dropped.iter().filter(|&&axis| axis < batch).count();
@@ -93,31 +94,144 @@ pub(super) fn item_shape(
     }
 }
 
-/// The item shape under Reshape, which must leave the batch axis where it stands.
+/// The size of an axis in the file: a number, or so many times the free batch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Size {
+    Fixed(usize),
+    Batches(usize),
+}
+
+/// A shape as the file has it, with the batch axis.
+fn with_batch(shape: &[usize], batch: usize, items: Option<i64>) -> Vec<Size> {
+    let mut full: Vec<Size> = shape.iter().map(|&d| Size::Fixed(d)).collect();
+    let fixed = items.and_then(|n| usize::try_from(n).ok());
+    full.insert(batch, fixed.map_or(Size::Batches(1), Size::Fixed));
+    full
+}
+
+/// The number of elements, of which at most one axis is the batch.
+fn product(sizes: &[Size]) -> Size {
+    let times = |product, &size: &Size| match (product, size) {
+        (Size::Fixed(a), Size::Fixed(b)) => Size::Fixed(a.saturating_mul(b)),
+        (Size::Fixed(a) | Size::Batches(a), Size::Fixed(b) | Size::Batches(b)) => {
+            Size::Batches(a.saturating_mul(b))
+        }
+    };
+    sizes.iter().fold(Size::Fixed(1), times)
+}
+
+/// The axis from which Flatten joins what follows, in a tensor of `rank` axes.
+fn flattened(call: &Call, rank: usize) -> Result<usize, Fault> {
+    let given = call.int("axis", 1);
+    if given < 0 && call.opset < 11 {
+        return bad(format!(
+            "its axis is {given}; before operator set 11 it cannot be negative"
+        ));
+    }
+    match given == rank as i64 {
+        true => Ok(rank),
+        false => axis(given, rank),
+    }
+}
+
+/// Reshape's target for a value with a batch: 0 copies an axis, one -1 takes what is left.
 fn reshaped(
     call: &Call,
     shape: &[usize],
     batch: usize,
-    size: Option<i64>,
-) -> Result<Vec<usize>, Fault> {
-    let mut target = call.ints(1)?.to_vec();
-    if target.len() <= batch {
-        return unsupported("it drops the batch axis");
+    items: Option<i64>,
+) -> Result<Vec<Size>, Fault> {
+    let target = call.ints(1)?;
+    let full = with_batch(shape, batch, items);
+    let wrong = || {
+        let each: usize = shape.iter().product();
+        let target = shown(target);
+        Fault::Bad(format!(
+            "items of {each} elements do not fit its target shape [{target}]"
+        ))
+    };
+    let copies_zero = call.int("allowzero", 0) == 0;
+    let size = |(i, &t): (usize, &i64)| match t {
+        BATCH => Ok(Size::Batches(1)),
+        -1 => Ok(Size::Fixed(1)),
+        0 if copies_zero => full.get(i).copied().ok_or_else(wrong),
+        t => usize::try_from(t).map(Size::Fixed).map_err(|_| wrong()),
+    };
+    let mut sizes = target
+        .iter()
+        .enumerate()
+        .map(size)
+        .collect::<Result<Vec<_>, _>>()?;
+    let numbers: Vec<usize> = sizes.iter().map(|&s| number(s)).collect();
+    bounded_len(&numbers)?;
+    if sizes
+        .iter()
+        .filter(|s| matches!(s, Size::Batches(_)))
+        .count()
+        > 1
+    {
+        return unsupported("its target shape has the batch size twice");
     }
-    let at = target.remove(batch);
-    let keeps_batch = [BATCH, -1, 1].contains(&at)
-        || Some(at) == size
-        || (at == 0 && call.int("allowzero", 0) == 0);
-    if !keeps_batch || (at == -1 && target.contains(&-1)) {
-        return unsupported(format!(
-            "its target shape has {at} as axis {batch}, which must stay the batch"
-        ));
+    let open: Vec<usize> = (0..target.len()).filter(|&i| target[i] == -1).collect();
+    let left = match (product(&full), product(&sizes)) {
+        (Size::Fixed(all), Size::Fixed(known)) => divided(all, known).map(Size::Fixed),
+        (Size::Batches(all), Size::Batches(known)) => divided(all, known).map(Size::Fixed),
+        (Size::Batches(all), Size::Fixed(known)) if !open.is_empty() => match divided(all, known) {
+            Some(all) => Some(Size::Batches(all)),
+            None => return unsupported(MERGES),
+        },
+        // Of fixed sizes alone a model with a free batch takes one number of items.
+        (Size::Batches(_), Size::Fixed(_)) => return unsupported(MERGES),
+        (Size::Fixed(_), Size::Batches(_)) => None,
+    };
+    match (left, &open[..]) {
+        (Some(left), &[at]) => sizes[at] = left,
+        (Some(Size::Fixed(1)), []) => {}
+        _ => return Err(wrong()),
     }
-    let new = resolve(call, &target, shape, shape.iter().product())?;
-    match len(&new[..batch]) == len(&shape[..batch]) {
-        true => Ok(new),
-        false => unsupported("it moves elements across the batch axis"),
+    Ok(sizes)
+}
+
+/// Sizes for a message.
+fn shown(sizes: &[i64]) -> String {
+    let one = |&size: &i64| match size {
+        BATCH => "batch".into(),
+        size => size.to_string(),
+    };
+    sizes.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+fn divided(all: usize, known: usize) -> Option<usize> {
+    (known > 0 && all.is_multiple_of(known)).then(|| all / known)
+}
+
+fn number(size: Size) -> usize {
+    match size {
+        Size::Fixed(n) | Size::Batches(n) => n,
     }
+}
+
+const MERGES: &str = "it merges the batch with other axes, or divides it; items of a batch are predicted independently: keep the batch as an axis of its own";
+
+/// The item shape of `target`, and where its batch axis stands: where the axes before hold as many
+/// elements as those before axis `batch` of `shape`, so that no element changes its item.
+fn keep_batch(
+    target: &[Size],
+    shape: &[usize],
+    batch: usize,
+    items: Option<i64>,
+) -> Result<(Vec<usize>, usize), Fault> {
+    let before = len(&shape[..batch]);
+    let batch_size = with_batch(&[], 0, items)[0];
+    let fits =
+        |&at: &usize| target[at] == batch_size && product(&target[..at]) == Size::Fixed(before);
+    let same = (batch < target.len()).then_some(batch).filter(fits);
+    let Some(at) = same.or_else(|| (0..target.len()).find(fits)) else {
+        return unsupported(MERGES);
+    };
+    let mut item: Vec<usize> = target.iter().map(|&size| number(size)).collect();
+    item.remove(at);
+    Ok((item, at))
 }
 
 /// Reshape's target: 0 copies the axis of `from`, one -1 takes what is left of `total`.
@@ -150,7 +264,7 @@ fn resolve(call: &Call, target: &[i64], from: &[usize], total: usize) -> Result<
 
 /// The axes that Squeeze drops.
 fn squeezed(call: &Call, shape: &[usize], axes: Axes) -> Result<Vec<usize>, Fault> {
-    let dropped: Vec<usize> = match call.optional_ints(1)? {
+    let dropped: Vec<usize> = match call.list(1, "axes", 13)? {
         None => (0..shape.len()).filter(|&i| shape[i] == 1).collect(),
         Some(given) => given
             .iter()
@@ -170,7 +284,8 @@ fn without(shape: &[usize], dropped: &[usize]) -> Vec<usize> {
 
 /// The axes that Unsqueeze inserts into a tensor of `rank` axes, in order.
 fn unsqueezed(call: &Call, rank: usize) -> Result<Vec<usize>, Fault> {
-    let given = call.ints(1)?;
+    let given = call.list(1, "axes", 13)?;
+    let given = given.ok_or_else(|| Fault::Bad("it names no axes".into()))?;
     let mut ones = given
         .iter()
         .map(|&a| axis(a, rank + given.len()))
@@ -278,14 +393,15 @@ fn gather(call: &Call, shape: &[usize], axes: Axes) -> Result<(Vec<usize>, Vec<u
 }
 
 fn slice(call: &Call, shape: &[usize], axes: Axes) -> Result<(Vec<usize>, Vec<u32>), Fault> {
-    let (starts, ends) = (call.ints(1)?, call.ints(2)?);
-    let given: Vec<i64> = match call.optional_ints(3)? {
+    let part = |i: usize, name: &str| call.list(i, name, 10);
+    let missing = || Fault::Bad("it lacks its starts or ends".into());
+    let starts = part(1, "starts")?.ok_or_else(missing)?;
+    let ends = part(2, "ends")?.ok_or_else(missing)?;
+    let given: Vec<i64> = match part(3, "axes")? {
         Some(given) => given.to_vec(),
         None => (0..starts.len() as i64).collect(),
     };
-    let steps = call
-        .optional_ints(4)?
-        .map_or(vec![1; starts.len()], <[i64]>::to_vec);
+    let steps = part(4, "steps")?.map_or(vec![1; starts.len()], <[i64]>::to_vec);
     if [ends.len(), given.len(), steps.len()] != [starts.len(); 3] {
         return bad("its starts, ends, axes and steps differ in number");
     }

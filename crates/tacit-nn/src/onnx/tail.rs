@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::call::{Call, Fault, Value, item_axis, unsupported};
+use super::function::softmax_axis;
 use super::proto::NodeProto;
 use crate::graph::{Tail, TailFunction, len};
 
@@ -61,30 +62,32 @@ pub(super) fn tail(call: &Call) -> Result<Value, Fault> {
             size: 1,
             inner: len(shape),
         });
-    } else {
-        let along = item_axis(
-            call.int("axis", if op == "ArgMax" { 0 } else { -1 }),
-            shape.len(),
-            0,
-        )?;
-        let function = match (op, call.int("select_last_index", 0)) {
-            ("Softmax", _) => TailFunction::Softmax,
-            ("LogSoftmax", _) => TailFunction::LogSoftmax,
-            (_, 0) => TailFunction::ArgMax,
-            _ => TailFunction::ArgMaxLast,
-        };
+    } else if op == "ArgMax" {
+        let along = item_axis(call.int("axis", 0), shape.len(), 0)?;
         tail.push(Tail {
-            function,
+            function: match call.int("select_last_index", 0) {
+                0 => TailFunction::ArgMax,
+                _ => TailFunction::ArgMaxLast,
+            },
             outer: len(&shape[..along]),
             size: shape[along],
             inner: len(&shape[along + 1..]),
         });
-        if op == "ArgMax" {
-            out[along] = 1;
-            if call.int("keepdims", 1) == 0 {
-                out.remove(along);
-            }
+        out[along] = 1;
+        if call.int("keepdims", 1) == 0 {
+            out.remove(along);
         }
+    } else {
+        let [outer, size, inner] = softmax_axis(call, shape)?;
+        tail.push(Tail {
+            function: match op {
+                "Softmax" => TailFunction::Softmax,
+                _ => TailFunction::LogSoftmax,
+            },
+            outer,
+            size,
+            inner,
+        });
     }
     Ok(Value::Clear {
         id,

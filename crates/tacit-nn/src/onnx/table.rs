@@ -1,0 +1,437 @@
+//! The operations that import takes over: the one list, from which messages and
+//! `docs/operations.md` are made.
+
+use std::ops::RangeInclusive;
+
+use super::call::{Fault, bad};
+use super::proto::{AttributeProto, NodeProto};
+
+/// The operator sets that import knows.
+pub(super) const OPSETS: RangeInclusive<i64> = 9..=22;
+
+/// What an attribute holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Holds {
+    Int,
+    Float,
+    Text,
+    Tensor,
+    Ints,
+    Floats,
+    Texts,
+}
+use Holds::{Float, Floats, Int, Ints, Tensor, Text, Texts};
+
+/// An attribute: its name, what it holds, and the first and last operator set that have it.
+type Attribute = (&'static str, Holds, i64, i64);
+
+/// The operator set after all that are known.
+const NOW: i64 = 99;
+
+/// An operation of ONNX.
+pub struct Operation {
+    /// Its type.
+    pub name: &'static str,
+    /// The first operator set that has it.
+    since: i64,
+    /// The most inputs.
+    inputs: usize,
+    attributes: &'static [Attribute],
+    /// What of it is supported, where that is not all.
+    remark: &'static str,
+}
+
+/// An operation of operator sets from 9 on.
+const fn op(
+    name: &'static str,
+    inputs: usize,
+    attributes: &'static [Attribute],
+    remark: &'static str,
+) -> Operation {
+    Operation {
+        name,
+        since: 0,
+        inputs,
+        attributes,
+        remark,
+    }
+}
+
+const MANY: usize = usize::MAX;
+const AXIS: &[Attribute] = &[("axis", Int, 0, NOW)];
+const REDUCE: &[Attribute] = &[
+    ("axes", Ints, 0, 17),
+    ("keepdims", Int, 0, NOW),
+    ("noop_with_empty_axes", Int, 18, NOW),
+];
+const ELEMENTS: &str = "values with values or with constants, stretched to each other's shape";
+const END: &str =
+    "at the end of a model the receiver of the result computes it, before it the parties do";
+
+/// All that are supported, by name.
+pub const OPERATIONS: &[Operation] = &[
+    op("Add", 2, &[], ELEMENTS),
+    op(
+        "ArgMax",
+        1,
+        &[
+            ("axis", Int, 0, NOW),
+            ("keepdims", Int, 0, NOW),
+            ("select_last_index", Int, 12, NOW),
+        ],
+        "at the end of a model",
+    ),
+    op(
+        "AveragePool",
+        1,
+        &[
+            ("auto_pad", Text, 0, NOW),
+            ("ceil_mode", Int, 10, NOW),
+            ("count_include_pad", Int, 0, NOW),
+            ("dilations", Ints, 19, NOW),
+            ("kernel_shape", Ints, 0, NOW),
+            ("pads", Ints, 0, NOW),
+            ("strides", Ints, 0, NOW),
+        ],
+        "one or two dimensions",
+    ),
+    op(
+        "BatchNormalization",
+        5,
+        &[
+            ("epsilon", Float, 0, NOW),
+            ("momentum", Float, 0, NOW),
+            ("training_mode", Int, 14, NOW),
+        ],
+        "for inference, with constant numbers",
+    ),
+    op(
+        "Cast",
+        1,
+        &[("saturate", Int, 19, NOW), ("to", Int, 0, NOW)],
+        "constants as onnxruntime casts them; computed values only to a float type, which changes nothing, and what ArgMax gives to any type that holds it",
+    ),
+    op(
+        "Clip",
+        3,
+        &[("max", Float, 0, 10), ("min", Float, 0, 10)],
+        "constant bounds; infinite ones and the largest floats are none",
+    ),
+    op("Concat", MANY, AXIS, "computed values, or constants"),
+    op(
+        "Constant",
+        0,
+        &[
+            ("value", Tensor, 0, NOW),
+            ("value_float", Float, 12, NOW),
+            ("value_floats", Floats, 12, NOW),
+            ("value_int", Int, 12, NOW),
+            ("value_ints", Ints, 12, NOW),
+        ],
+        "",
+    ),
+    op("ConstantOfShape", 1, &[("value", Tensor, 0, NOW)], ""),
+    op(
+        "Conv",
+        3,
+        &[
+            ("auto_pad", Text, 0, NOW),
+            ("dilations", Ints, 0, NOW),
+            ("group", Int, 0, NOW),
+            ("kernel_shape", Ints, 0, NOW),
+            ("pads", Ints, 0, NOW),
+            ("strides", Ints, 0, NOW),
+        ],
+        "one or two dimensions, constant weights",
+    ),
+    op("Div", 2, &[], "as Add; a computed divisor must be positive"),
+    op(
+        "Dropout",
+        3,
+        &[("ratio", Float, 0, 11), ("seed", Int, 12, NOW)],
+        "for inference, where it changes nothing",
+    ),
+    op("Erf", 1, &[], ""),
+    op("Exp", 1, &[], ""),
+    op("Expand", 2, &[], "to a constant shape"),
+    op("Flatten", 1, AXIS, "where the batch stays an axis"),
+    op("GRU", 6, &RECURRENT_GRU, STEPS),
+    op("Gather", 2, AXIS, "constant indices, not along the batch"),
+    Operation {
+        since: 20,
+        ..op("Gelu", 1, &[("approximate", Text, 20, NOW)], "")
+    },
+    op(
+        "Gemm",
+        3,
+        &[
+            ("alpha", Float, 0, NOW),
+            ("beta", Float, 0, NOW),
+            ("transA", Int, 0, NOW),
+            ("transB", Int, 0, NOW),
+        ],
+        "constant weights, not with transA",
+    ),
+    op("GlobalAveragePool", 1, &[], "one or two dimensions"),
+    op("GlobalMaxPool", 1, &[], "one or two dimensions"),
+    op("Identity", 1, &[], ""),
+    op("LSTM", 8, &RECURRENT_LSTM, STEPS),
+    Operation {
+        since: 17,
+        ..op(
+            "LayerNormalization",
+            3,
+            &[
+                ("axis", Int, 17, NOW),
+                ("epsilon", Float, 17, NOW),
+                ("stash_type", Int, 17, NOW),
+            ],
+            "constant scale and bias",
+        )
+    },
+    op("LeakyRelu", 1, &[("alpha", Float, 0, NOW)], ""),
+    op("LogSoftmax", 1, AXIS, "at the end of a model"),
+    op("MatMul", 2, &[], "a value by a constant matrix"),
+    op(
+        "MaxPool",
+        1,
+        &[
+            ("auto_pad", Text, 0, NOW),
+            ("ceil_mode", Int, 10, NOW),
+            ("dilations", Ints, 10, NOW),
+            ("kernel_shape", Ints, 0, NOW),
+            ("pads", Ints, 0, NOW),
+            ("storage_order", Int, 0, NOW),
+            ("strides", Ints, 0, NOW),
+        ],
+        "one or two dimensions, without the indices",
+    ),
+    op("Mul", 2, &[], ELEMENTS),
+    op("Neg", 1, &[], ""),
+    op(
+        "Pad",
+        4,
+        &[
+            ("mode", Text, 0, NOW),
+            ("pads", Ints, 0, 10),
+            ("value", Float, 0, 10),
+        ],
+        "with a constant, not along the batch",
+    ),
+    op(
+        "Pow",
+        2,
+        &[],
+        "constant exponents -1, 0.5, 1, 2 and 3; of -1 and 0.5 the base must be positive",
+    ),
+    op("RNN", 6, &RECURRENT, STEPS),
+    op("Reciprocal", 1, &[], "of positive values"),
+    op("ReduceMean", 2, REDUCE, "over axes of an item"),
+    op(
+        "ReduceSum",
+        2,
+        &[
+            ("axes", Ints, 0, 12),
+            ("keepdims", Int, 0, NOW),
+            ("noop_with_empty_axes", Int, 13, NOW),
+        ],
+        "over axes of an item",
+    ),
+    op("Relu", 1, &[], ""),
+    op(
+        "Reshape",
+        2,
+        &[("allowzero", Int, 14, NOW)],
+        "to a constant shape in which the batch stays an axis",
+    ),
+    op(
+        "Shape",
+        1,
+        &[("end", Int, 15, NOW), ("start", Int, 15, NOW)],
+        "",
+    ),
+    op("Sigmoid", 1, &[], END),
+    op(
+        "Slice",
+        5,
+        &[
+            ("axes", Ints, 0, 9),
+            ("ends", Ints, 0, 9),
+            ("starts", Ints, 0, 9),
+        ],
+        "by constants, not along the batch",
+    ),
+    op("Softmax", 1, AXIS, END),
+    op(
+        "Split",
+        2,
+        &[
+            ("axis", Int, 0, NOW),
+            ("num_outputs", Int, 18, NOW),
+            ("split", Ints, 0, 12),
+        ],
+        "not along the batch",
+    ),
+    op("Sqrt", 1, &[], "of positive values"),
+    op(
+        "Squeeze",
+        2,
+        &[("axes", Ints, 0, 12)],
+        "where the batch stays an axis",
+    ),
+    op("Sub", 2, &[], ELEMENTS),
+    op("Sum", MANY, &[], ELEMENTS),
+    op("Tanh", 1, &[], ""),
+    op("Transpose", 1, &[("perm", Ints, 0, NOW)], ""),
+    op("Unsqueeze", 2, &[("axes", Ints, 0, 12)], ""),
+];
+
+const STEPS: &str = "constant weights, the default activations (RNN: Tanh or Relu), up to 1024 time steps, a state that starts at 0";
+
+const RECURRENT: [Attribute; 7] = [
+    ("activation_alpha", Floats, 0, NOW),
+    ("activation_beta", Floats, 0, NOW),
+    ("activations", Texts, 0, NOW),
+    ("clip", Float, 0, NOW),
+    ("direction", Text, 0, NOW),
+    ("hidden_size", Int, 0, NOW),
+    ("layout", Int, 14, NOW),
+];
+
+const RECURRENT_GRU: [Attribute; 8] = and_one(("linear_before_reset", Int, 0, NOW));
+const RECURRENT_LSTM: [Attribute; 8] = and_one(("input_forget", Int, 0, NOW));
+
+/// The attributes of all recurrent nodes, and one more.
+const fn and_one(more: Attribute) -> [Attribute; 8] {
+    let [a, b, c, d, e, f, g] = RECURRENT;
+    [a, b, c, d, e, f, g, more]
+}
+
+/// The entry of a node's operation, if that is supported.
+pub(super) fn operation(node: &NodeProto) -> Option<&'static Operation> {
+    let own = node.domain.is_empty() || node.domain == "ai.onnx";
+    let found = OPERATIONS.iter().find(|op| op.name == node.op_type);
+    found.filter(|_| own)
+}
+
+impl Operation {
+    /// Refuses a node that this operation of ONNX does not allow.
+    pub(super) fn check(&self, node: &NodeProto, opset: i64) -> Result<(), Fault> {
+        if opset < self.since {
+            return bad(format!(
+                "operator set {opset} does not have it: it came with {}",
+                self.since
+            ));
+        }
+        if node.input.len() > self.inputs {
+            return bad(format!(
+                "it has {} inputs, it takes at most {}",
+                node.input.len(),
+                self.inputs
+            ));
+        }
+        node.attribute.iter().try_for_each(|a| {
+            let known = |&&(name, _, first, last): &&Attribute| {
+                name == a.name && (first..=last).contains(&opset)
+            };
+            match self.attributes.iter().find(known) {
+                Some(&(.., holds, _, _)) if holds.fits(a) => Ok(()),
+                Some(_) => bad(format!("its attribute '{}' has another type", a.name)),
+                None => bad(format!(
+                    "it has the attribute '{}', which is not read in operator set {opset}",
+                    a.name
+                )),
+            }
+        })
+    }
+}
+
+impl Holds {
+    /// Whether the attribute says so; one that says nothing is judged by what it holds.
+    fn fits(self, a: &AttributeProto) -> bool {
+        let (code, other) = match self {
+            Float => (1, a.i.is_some() || a.s.is_some()),
+            Int => (2, a.f.is_some() || a.s.is_some()),
+            Text => (3, a.f.is_some() || a.i.is_some()),
+            Tensor => (4, a.t.is_none()),
+            Floats => (6, !a.ints.is_empty()),
+            Ints => (7, !a.floats.is_empty()),
+            Texts => (8, !a.ints.is_empty()),
+        };
+        (a.r#type == code || a.r#type == 0) && !other
+    }
+}
+
+/// The names of all operations.
+pub(super) fn names() -> String {
+    let names: Vec<&str> = OPERATIONS.iter().map(|op| op.name).collect();
+    names.join(", ")
+}
+
+/// An expression of supported operations that is the same as one that is not, for messages.
+pub(super) fn equivalent(op: &str) -> Option<&'static str> {
+    Some(match op {
+        "Abs" => "Relu(x) + Relu(-x)",
+        "HardSigmoid" => "Clip(alpha x + beta, 0, 1)",
+        "HardSwish" => "x Clip(x / 6 + 0.5, 0, 1)",
+        "PRelu" => "Relu(x) - slope Relu(-x)",
+        "Swish" => "x Sigmoid(alpha x)",
+        _ => return None,
+    })
+}
+
+/// The page `docs/operations.md`, made anew by `TACIT_WRITE=1 cargo test -p tacit-nn operations_page`.
+pub fn operations_page() -> String {
+    let (first, last) = (OPSETS.start(), OPSETS.end());
+    let mut text = format!(
+        "# Operations\n\nWhat a model may be made of: ONNX, operator sets {first} to {last}. The importer's own table makes this\npage (`TACIT_WRITE=1 cargo test --release -p tacit-nn --lib operations_page`). Whatever is not here is\nrefused, all nodes of a model at once, and so are other attributes. \"Constants\" are tensors of the file\nand what is computed of them alone.\n\n| operation | attributes | supported |\n| --- | --- | --- |\n"
+    );
+    for op in OPERATIONS {
+        let attributes: Vec<String> = op
+            .attributes
+            .iter()
+            .map(|&(name, _, since, until)| match (since, until) {
+                (0, NOW) => name.to_string(),
+                (since, NOW) if since <= op.since => name.to_string(),
+                (0, until) => format!("{name} (to {until})"),
+                (since, _) => format!("{name} (from {since})"),
+            })
+            .collect();
+        let since = match op.since {
+            0 => String::new(),
+            since => format!(" (from {since})"),
+        };
+        let remark = if op.remark.is_empty() {
+            "yes"
+        } else {
+            op.remark
+        };
+        text += &format!(
+            "| {}{since} | {} | {remark} |\n",
+            op.name,
+            attributes.join(", ")
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_page_is_that_of_the_table() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operations.md");
+        if std::env::var_os("TACIT_WRITE").is_some() {
+            std::fs::write(path, operations_page()).expect("docs/operations.md");
+        }
+        let there = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(there == operations_page(), "write it anew: see its first lines");
+    }
+
+    #[test]
+    fn operations_stand_once_and_in_order() {
+        let names: Vec<&str> = OPERATIONS.iter().map(|op| op.name).collect();
+        assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
+    }
+}

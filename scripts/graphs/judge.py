@@ -1,0 +1,192 @@
+"""What a protocol makes of a model, held against onnxruntime in float32.
+
+A run is right if every output of every input is within 2 % of the outputs' spread (the largest
+distance of any of them from their mean) plus 8 units of the plan's last fraction bit. An output that collapses to
+a constant, or a class whose score is further than that below the largest, is beyond it. A place
+that ArgMax gives is right if the score there is that close to the largest.
+"""
+
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+
+import tacit
+
+SHARE = 0.02
+UNITS = 8
+
+SETTINGS = {
+    "clear, 64 bits": ({"ring": 64}, {"protocol": "clear"}),
+    "clear, 32 bits": ({"ring": 32}, {"protocol": "clear"}),
+    "falcon, 64 bits": ({"ring": 64}, {"protocol": "falcon"}),
+    "falcon, 32 bits": ({"ring": 32}, {"protocol": "falcon"}),
+    "bicoptor ubl, 64 bits": ({"ring": 64}, {"protocol": "bicoptor", "sharing": "ubl"}),
+    "bicoptor ubl, 32 bits": ({"ring": 32}, {"protocol": "bicoptor", "sharing": "ubl"}),
+    "bicoptor rss, 64 bits": ({"ring": 64}, {"protocol": "bicoptor", "sharing": "rss"}),
+    "bicoptor rss, 32 bits": ({"ring": 32}, {"protocol": "bicoptor", "sharing": "rss"}),
+    "shamir, 61 bits": ({"field": 61}, {"protocol": "shamir"}),
+    "shamir, 31 bits": ({"field": 31}, {"protocol": "shamir"}),
+    "sirnn": ({}, {"protocol": "sirnn"}),
+}
+"""What a model is compiled and run with."""
+
+VERDICTS = ("right", "right, warned", "refused", "wrong, warned", "wrong, warned elsewhere",
+            "silently wrong")  # fmt: skip
+
+
+@dataclass
+class Verdict:
+    """How a run ended, and what was said."""
+
+    kind: str
+    why: str = ""
+    error: float = 0.0
+    bound: float = 0.0
+
+
+class Oracle:
+    """The outputs of onnxruntime, of one value or of several."""
+
+    def __init__(self, g, names):
+        self.fixed = g.fixed
+        model = g.model(names[0])
+        for name in names[1:]:
+            model.graph.output.append(onnx.helper.make_empty_tensor_value_info(name))
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        self.session = onnxruntime.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+
+    def __call__(self, x):
+        if not self.fixed:
+            return self.session.run(None, {"x": x})
+        runs = [self.session.run(None, {"x": item[None]}) for item in x]
+        return [np.concatenate(parts) for parts in zip(*runs, strict=True)]
+
+
+def scores_of(g):
+    """The value whose largest elements ArgMax finds, its axis and whether that is kept."""
+    for node in reversed(g.nodes):
+        if node.op_type == "ArgMax":
+            given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+            return node.input[0], given.get("axis", 0), given.get("keepdims", 1)
+    return None
+
+
+def tolerance(values, unit):
+    """What an output may be off, and what the verdict rests on: see above."""
+    spread = np.abs(values - values.mean()).max() if values.size else 0.0
+    return SHARE * float(spread) + UNITS * unit
+
+
+def judge(g, limit, samples, x, setting, *, with_samples=True, blame=True):
+    """The verdict on one run of the model under a setting."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        g.save(path)
+        return _judge(g, path, limit, samples, x, setting, with_samples, blame)
+
+
+def _judge(g, path, limit, samples, x, setting, with_samples, blame):
+    compile_options, run = SETTINGS[setting]
+    try:
+        model = tacit.compile(
+            path, samples=samples if with_samples else None, input_range=limit, **compile_options
+        )
+        result = tacit.local(**run, timeout=30).predict(model, x)
+    except tacit.TacitError as error:
+        return Verdict("refused", str(error))
+    warnings = result.report.warnings or []
+    unit = 2.0 ** -(result.report.fraction_bits or model.plan["fraction_bits"])
+    error, bound = distance(g, x, result.output, unit)
+    right = error <= bound
+    if right:
+        return Verdict("right, warned" if warnings else "right", "; ".join(warnings), error, bound)
+    if not warnings:
+        return Verdict("silently wrong", "", error, bound)
+    kind = "wrong, warned"
+    if blame:
+        at = culprit(g, limit, samples, x, setting, with_samples)
+        if at is not None and not any(names(w, related(g, at)) for w in warnings):
+            kind = "wrong, warned elsewhere"
+    return Verdict(kind, "; ".join(warnings), error, bound)
+
+
+def distance(g, x, output, unit):
+    """The error of an output, and how large it may be."""
+    top = scores_of(g)
+    if top is None:
+        [wanted] = Oracle(g, [g.output.name])(x)
+        if wanted.shape != output.shape:
+            return np.inf, 0.0
+        bound = tolerance(wanted.astype(np.float64), unit)
+        return float(np.abs(wanted.astype(np.float64) - output).max()), bound
+    value, axis, keep = top
+    wanted, scores = Oracle(g, [g.output.name, value])(x)
+    if wanted.shape != output.shape:
+        return np.inf, 0.0
+    places = output.astype(np.int64)
+    places = places if keep else np.expand_dims(places, axis)
+    if places.min() < 0 or places.max() >= scores.shape[axis]:
+        return np.inf, 0.0
+    below = scores.max(axis, keepdims=True) - np.take_along_axis(scores, places, axis)
+    return float(below.max()), tolerance(scores.astype(np.float64), unit)
+
+
+def names(warning, layers):
+    """Whether a warning names a layer of these nodes."""
+    quoted = re.findall(r"'([^']+)'", warning)
+    return any(q == layer or q.startswith(f"{layer}.") for q in quoted for layer in layers)
+
+
+def related(g, node):
+    """The names of a node and of those that it depends on."""
+    makers = {out: n for n in g.nodes for out in n.output}
+    found, left = set(), [node]
+    while left:
+        at = left.pop()
+        if at.name not in found:
+            found.add(at.name)
+            left.extend(makers[i] for i in at.input if i in makers)
+    return found
+
+
+def culprit(g, limit, samples, x, setting, with_samples):
+    """The first node whose own output is wrong where the model ends there."""
+    for node in g.nodes:
+        out = next(o for o in node.output if o)
+        part = prefix(g, out)
+        if part is None:
+            continue
+        verdict = judge(part, limit, samples, x, setting, with_samples=with_samples, blame=False)
+        if "wrong" in verdict.kind:
+            return node
+    return None
+
+
+def prefix(g, out):
+    """The model that ends at a value; None where that does not depend on the input."""
+    makers = {o: n for n in g.nodes for o in n.output}
+    left, seen = [out], set()
+    while left:
+        at = left.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        left.extend(makers[at].input if at in makers else [])
+    if "x" not in seen:
+        return None
+    part = type(g)(g.rng, g.opset, g.fixed)
+    part.input = g.input
+    part.constants = g.constants
+    part.nodes = [n for n in g.nodes if set(n.output) & seen]
+    part.output = type(g.input)(out, (), 0, 0)
+    return part

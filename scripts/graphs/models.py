@@ -1,0 +1,51 @@
+"""A random small model for every number, with inputs of every kind."""
+
+import numpy as np
+
+from .build import Graph
+from .operations import ENDS, GENERATORS, add
+
+SHAPES = ((4,), (6,), (3, 4), (2, 5), (1, 6), (2, 4, 4), (3, 3, 5), (1, 6, 6), (4, 1, 3))
+
+
+def random_model(seed, kinds=None, opsets=range(9, 23)):
+    """The model of this number and its largest input; `kinds` limits what it is made of."""
+    rng = np.random.default_rng(seed)
+    g = Graph(rng, int(rng.choice(list(opsets))), fixed=1 if rng.random() < 0.2 else None)
+    limit = float(rng.choice([0.5, 1.0, 3.0, 10.0]))
+    v = g.start(SHAPES[rng.integers(len(SHAPES))], limit)
+    kinds = sorted(kinds or GENERATORS)
+    wanted, tries = int(rng.integers(1, 7)), 0
+    while wanted and tries < 60:
+        tries += 1
+        new = add(g, v, kinds[rng.integers(len(kinds))])
+        if new is not None:
+            v, wanted = new, wanted - 1
+    if rng.random() < 0.25:
+        new = ENDS[list(ENDS)[rng.integers(len(ENDS))]](g, v)
+        v = v if new is None else new
+    if v is g.input:
+        v = GENERATORS["Relu"](g, v)
+    g.output = v
+    return g, limit
+
+
+def inputs(rng, shape, limit):
+    """Samples, and inputs unlike them that are inside the declared range.
+
+    The inputs are zeros, more like the samples, their mirror images, quiet ones, the whole range
+    evenly, and its ends.
+    """
+    spread = rng.choice([0.1, 0.5, 1.0]) * limit
+    samples = np.clip(rng.normal(0, spread / 2, (16, *shape)), -limit, limit)
+    kinds = [
+        np.zeros((1, *shape)),
+        np.clip(rng.normal(0, spread / 2, (3, *shape)), -limit, limit),
+        -samples[:2],
+        samples[:1] / 100,
+        rng.uniform(-limit, limit, (3, *shape)),
+        limit * rng.choice([-1.0, 1.0], (2, *shape)),
+        np.full((1, *shape), limit),
+        np.full((1, *shape), -limit),
+    ]
+    return samples.astype(np.float32), np.concatenate(kinds).astype(np.float32)
