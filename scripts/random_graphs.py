@@ -38,7 +38,10 @@ def run(task):
 
 def reason(why):
     """What a refusal is about, without names and numbers."""
-    return re.sub(r"'[^']*'|-?\d[\d.e+-]*", "_", why.splitlines()[0])[:100]
+    lines = why.splitlines()
+    # Of several nodes that are listed the first.
+    line = lines[1] if lines[0].endswith(":") else lines[0]
+    return re.sub(r"'[^']*'|-?\d[\d.e+-]*", "_", line.strip())[:140]
 
 
 def table(counts):

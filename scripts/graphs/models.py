@@ -5,7 +5,7 @@ import numpy as np
 from .build import Graph
 from .operations import ENDS, GENERATORS, add
 
-SHAPES = ((4,), (6,), (3, 4), (2, 5), (1, 6), (2, 4, 4), (3, 3, 5), (1, 6, 6), (4, 1, 3))
+SHAPES = ((4,), (6,), (5,), (3, 4), (2, 5), (1, 6), (2, 4, 4), (3, 3, 5), (1, 6, 6), (4, 1, 3))
 
 
 def random_model(seed, kinds=None, opsets=range(9, 23)):

@@ -474,6 +474,8 @@ def arg_max(g, v):
     if v.batch or not v.shape:
         return None
     along, axis = some_axis(g, v)
+    if v.shape[along] == 1:
+        return None
     keep = g.pick(None, 0, 1)
     shape = [*v.shape[:along], *([] if keep == 0 else [1]), *v.shape[along + 1 :]]
     last = g.pick(None, 0, 1) if g.opset >= 12 else None
@@ -492,7 +494,7 @@ def layer_norm(g, v):
         return None
     along, axis = some_axis(g, v)
     shape = v.shape[along:]
-    scale, bias = g.weights(*shape), g.weights(*shape)
+    scale, bias = (g.weights(*g.pick(shape, shape, [1], shape[-1:])) for _ in range(2))
     most = math.sqrt(math.prod(shape)) * np.abs(scale).max() + np.abs(bias).max()
     names = [constant(g, scale), constant(g, bias) if g.chance(0.7) else None]
     if along == len(v.shape) - 1 and g.chance(0.5):
@@ -552,17 +554,44 @@ def whole_pool(kind):
     return generator
 
 
-def reduce_mean(g, v):
-    if v.batch or not v.shape:
+def reduced(kind, since):
+    """ReduceMean and ReduceSum, whose axes are an input from some operator set on."""
+
+    def generator(g, v):
+        if v.batch or not v.shape:
+            return None
+        some = [a for a in range(len(v.shape)) if g.chance(0.6)] or [len(v.shape) - 1]
+        which = [a + 1 if g.opset < 11 else g.pick(a + 1, a - len(v.shape)) for a in some]
+        keep = g.pick(None, 0, 1)
+        kept = [(a, 1 if a in some else n) for a, n in enumerate(v.shape)]
+        shape = [n for a, n in kept if keep != 0 or a not in some]
+        times = math.prod(v.shape[a] for a in some) if kind == "ReduceSum" else 1
+        inputs, given = axes(g, [v], which, since)
+        low, high = v.low * times, v.high * times
+        return g.node(kind, inputs, shape, low, high, keepdims=keep, **given)
+
+    return generator
+
+
+def leaky_relu(g, v):
+    alpha = g.pick(None, 0.1, 0.5, -0.3, 2.0)
+    ends = [e if e > 0 else (0.01 if alpha is None else alpha) * e for e in (v.low, v.high)]
+    low = min(0, *ends) if v.low < 0 else v.low
+    return g.node("LeakyRelu", [v], v.shape, low, max(0, *ends), v.batch, alpha=alpha)
+
+
+def total(g, v):
+    """Sum of one to three inputs, of which one may be constant."""
+    if v.batch:
         return None
-    first = g.between(0, len(v.shape) - 1)
-    which = [g.pick(a + 1, a - len(v.shape)) for a in range(first, len(v.shape))]
-    keep = g.pick(None, 0, 1)
-    shape = v.shape[:first] + (() if keep == 0 else (1,) * len(which))
-    if g.opset < 11:
-        which = [a + 1 for a in range(first, len(v.shape))]
-    inputs, given = axes(g, [v], which, since=18)
-    return g.node("ReduceMean", inputs, shape, v.low, v.high, keepdims=keep, **given)
+    parts = [v, *(branch(g, v) for _ in range(g.between(0, 2)))]
+    low, high = sum(p.low for p in parts), sum(p.high for p in parts)
+    if len(parts) < 3 and g.chance(0.3):
+        c = g.weights(*operand(g, v)[0][-len(v.shape) :])
+        if np.broadcast_shapes(c.shape, v.shape) == v.shape:
+            parts.append(constant(g, c))
+            low, high = low - np.abs(c).max(), high + np.abs(c).max()
+    return g.node("Sum", parts, v.shape, low, high)
 
 
 # Elements that move.
@@ -826,6 +855,7 @@ GENERATORS = {
     "Identity": identity,
     "LSTM": recurrent("LSTM"),
     "LayerNormalization": layer_norm,
+    "LeakyRelu": leaky_relu,
     "MatMul": matmul,
     "MaxPool": pooled("MaxPool"),
     "Mul": arithmetic("Mul"),
@@ -834,7 +864,8 @@ GENERATORS = {
     "Pow": power,
     "RNN": recurrent("RNN"),
     "Reciprocal": reciprocal,
-    "ReduceMean": reduce_mean,
+    "ReduceMean": reduced("ReduceMean", 18),
+    "ReduceSum": reduced("ReduceSum", 13),
     "Relu": relu,
     "Reshape": reshape,
     "Shape": shape_of,
@@ -845,6 +876,7 @@ GENERATORS = {
     "Sqrt": sqrt,
     "Squeeze": squeeze,
     "Sub": arithmetic("Sub"),
+    "Sum": total,
     "Tanh": tanh,
     "Transpose": transpose,
     "Unsqueeze": unsqueeze,
