@@ -426,7 +426,10 @@ mod tests {
             std::fs::write(path, operations_page()).expect("docs/operations.md");
         }
         let there = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(there == operations_page(), "write it anew: see its first lines");
+        assert!(
+            there == operations_page(),
+            "write it anew: see its first lines"
+        );
     }
 
     #[test]

@@ -1,0 +1,77 @@
+"""Random small models on every protocol, held against onnxruntime: a few hundred of those of
+`make random-graphs`, and what makes and judges them.
+"""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from graphs import judge, models, operations
+from random_graphs import run
+
+ROOT = Path(__file__).resolve().parents[2]
+ROWS = re.findall(r"^\| (\w+)", (ROOT / "docs" / "operations.md").read_text(), re.MULTILINE)
+SUPPORTED = set(ROWS) - {"operation"}
+
+
+def test_every_supported_operation_has_a_generator():
+    made = {*operations.GENERATORS, *operations.ENDS, "Constant", "ConstantOfShape"}
+    assert made == SUPPORTED
+
+
+def test_every_supported_operation_is_made():
+    """In whichever of a thousand models it comes to, and none that is not supported."""
+    used = set()
+    for seed in range(1000):
+        g, _ = models.random_model(seed)
+        used |= g.used
+    assert used == SUPPORTED
+
+
+def test_models_are_made_again_from_their_number():
+    first, again = (models.random_model(17)[0].model() for _ in range(2))
+    assert first.SerializeToString() == again.SerializeToString()
+
+
+def test_inputs_are_inside_the_declared_range():
+    _, x = models.inputs(np.random.default_rng(0), (3,), 2.0)
+    assert np.abs(x).max() == 2
+    assert (x[0] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("output", "right"),
+    [
+        (lambda y: y, True),
+        (lambda y: y + 0.019 * np.abs(y - y.mean()).max(), True),
+        (lambda y: y + 0.03 * np.abs(y - y.mean()).max(), False),
+        (lambda y: np.full_like(y, y.mean()), False),
+        (lambda y: np.zeros_like(y), False),
+        (lambda y: -y, False),
+        (lambda y: y[:, :1], False),
+    ],
+)
+def test_a_collapsed_output_is_wrong(output, right):
+    g, limit = models.random_model(0, kinds=["Gemm"])
+    _, x = models.inputs(np.random.default_rng(0), g.input.shape, limit)
+    [wanted] = judge.Oracle(g, [g.output.name])(x)
+    error, bound = judge.distance(g, x, output(wanted), 2.0**-18)
+    assert (error <= bound) is right
+
+
+def verdicts(setting, seeds):
+    """How many runs ended how, and those that were silently wrong."""
+    done = [run((seed, setting)) for seed in seeds]
+    silent = [seed for seed, _, verdict, _ in done if verdict.kind == "silently wrong"]
+    return Counter(verdict.kind for _, _, verdict, _ in done), silent
+
+
+@pytest.mark.parametrize("setting", judge.SETTINGS)
+def test_nothing_is_silently_wrong(setting):
+    many = 150 if setting.startswith("clear") else 10 if setting == "sirnn" else 40
+    counts, silent = verdicts(setting, range(many))
+    assert not silent
+    assert counts["right"] >= 0.6 * many, counts
+    assert counts["refused"] <= 0.1 * many, counts
