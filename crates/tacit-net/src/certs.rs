@@ -9,8 +9,12 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+mod der;
+
 use rcgen::{CertificateParams, DnType, KeyPair, PKCS_ECDSA_P256_SHA256, date_time_ymd};
+use rustls::SupportedCipherSuite;
 use rustls::client::verify_server_cert_signed_by_trust_anchor;
+use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::ParsedCertificate;
@@ -19,6 +23,7 @@ use rustls::{CertificateError, RootCertStore};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::NetError;
+use crate::time::date;
 
 /// The file of a party's private key within its folder.
 pub const KEY_FILE: &str = "key.pem";
@@ -54,9 +59,33 @@ impl Certificate {
         Ok(Certificate(der))
     }
 
-    /// 16 hexadecimal digits to tell certificates apart by (BLAKE3 of the DER form).
+    /// The SHA-256 of the DER form as 64 hexadecimal digits: what people compare, and what any
+    /// other program calls the certificate's SHA-256 fingerprint.
     pub fn fingerprint(&self) -> String {
         fingerprint(&self.0)
+    }
+
+    /// The name that its maker gave it; nobody vouches for it.
+    pub fn name(&self) -> Option<String> {
+        der::facts(&self.0)?.name
+    }
+
+    /// The first and the last moment at which it is valid.
+    pub fn period(&self) -> Option<(SystemTime, SystemTime)> {
+        der::facts(&self.0).map(|facts| (facts.from, facts.until))
+    }
+
+    /// How the clock of this machine stands to the certificate's period, in words.
+    pub(crate) fn by_the_clock(&self) -> String {
+        let now = date(SystemTime::now());
+        match self.period() {
+            Some((from, until)) => format!(
+                "it is valid from {} to {}, and this machine's clock says {now}",
+                date(from),
+                date(until)
+            ),
+            None => format!("this machine's clock says {now}"),
+        }
     }
 
     /// Whether the certificate is well-formed, signed by its own key and within its period.
@@ -75,7 +104,9 @@ impl Certificate {
 }
 
 pub(crate) fn fingerprint(der: &[u8]) -> String {
-    blake3::hash(der).to_hex()[..16].to_string()
+    let SupportedCipherSuite::Tls13(suite) = TLS13_AES_128_GCM_SHA256;
+    let hash = suite.common.hash_provider.hash(der);
+    hash.as_ref().iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// A party's own certificate with its private key.

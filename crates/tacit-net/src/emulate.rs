@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::NetError;
+use crate::{NetError, interrupt};
 
 /// The link between two parties: each direction has the whole rate, and half the round trip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -143,16 +143,19 @@ impl Shaper {
 }
 
 /// Sleeps until `due`, the last moments awake: a plain sleep oversleeps by more than the latency
-/// of a LAN.
-pub(crate) fn sleep_until(due: Instant) {
+/// of a LAN. Whether nothing interrupted it.
+pub(crate) fn sleep_until(due: Instant) -> bool {
     const AWAKE: Duration = Duration::from_micros(100);
     loop {
         let left = due.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return;
+            return true;
+        }
+        if interrupt::raised() {
+            return false;
         }
         match left.checked_sub(AWAKE) {
-            Some(asleep) if !asleep.is_zero() => std::thread::sleep(asleep),
+            Some(asleep) if !asleep.is_zero() => std::thread::sleep(asleep.min(interrupt::POLL)),
             _ => std::thread::yield_now(),
         }
     }

@@ -13,14 +13,13 @@ pub enum NetError {
         /// How many there are.
         parties: usize,
     },
-    /// A peer died, closed its end, or stalled beyond the time limit.
-    #[error(
-        "party {party} was lost at step '{step}' of layer '{layer}' after {:.1} s: {why}; this run cannot go on, start it again at every party",
-        waited.as_secs_f64()
-    )]
+    /// A peer died, closed its end, stalled beyond the time limit, or said that it stops.
+    #[error("{}; this run cannot go on, start it again at every party", lost(*party, how, (step, layer), *waited, why))]
     PeerLost {
-        /// The peer.
+        /// The peer: of several that stopped because of one another the first, as far as is known.
         party: usize,
+        /// What became of it.
+        how: Loss,
         /// The step of the protocol at which it was needed.
         step: &'static str,
         /// The layer that this party was in.
@@ -30,9 +29,13 @@ pub enum NetError {
         /// What was seen of it: a closed connection, silence, or its own words.
         why: String,
     },
+    /// Ctrl-C.
+    #[error("this party was interrupted")]
+    Interrupted,
     /// A peer stopped because a check against cheating failed at it.
     #[error(
-        "party {party} stopped the run while this one was at step '{step}' of layer '{layer}': its check '{check}' failed, so {} broke the protocol{}; this run cannot go on: before another one hold the errors of all parties beside each other, for honest parties name the same one",
+        "party {party} stopped the run while this one was at {}: its check '{check}' failed, so {} broke the protocol{}; this run cannot go on: before another one hold the errors of all parties beside each other, for honest parties name the same one",
+        place(step, layer),
         either(suspects, *party),
         if suspects.is_empty() { " or this party did" } else { "" }
     )]
@@ -50,7 +53,8 @@ pub enum NetError {
     },
     /// A peer sent bytes that are not a frame of this run.
     #[error(
-        "party {party} sent a bad frame while step '{step}' of layer '{layer}' was expected: {fault}; either the link was tampered with or that party runs other software"
+        "party {party} sent a bad frame while {} was expected: {fault}; either the link was tampered with or that party runs other software",
+        place(step, layer)
     )]
     Frame {
         /// The peer.
@@ -64,7 +68,8 @@ pub enum NetError {
     },
     /// A peer is at another step of the protocol.
     #[error(
-        "party {party} is at step {theirs}, this party at '{ours}' (layer '{layer}'): the two run different programs"
+        "party {party} is at step {theirs}, this party at {}: the two run different programs",
+        place(ours, layer)
     )]
     Step {
         /// The peer.
@@ -78,7 +83,8 @@ pub enum NetError {
     },
     /// A message of the right step with the wrong size.
     #[error(
-        "party {party} sent {got} bytes at step '{step}' of layer '{layer}' where {expected} were expected: the two run different programs or sizes"
+        "party {party} sent {got} bytes at {} where {expected} were expected: the two run different programs or sizes",
+        place(step, layer)
     )]
     Length {
         /// The peer.
@@ -150,6 +156,24 @@ pub enum NetError {
         /// The last failure of a connection with it, if any.
         last: Option<String>,
     },
+    /// A peer did not come, but somebody did who could not prove to be it; or it did not believe
+    /// who this party is.
+    #[error(
+        "party {party} ({name}) at {address} did not come within {:.0} s, but {why}",
+        waited.as_secs_f64()
+    )]
+    Unproven {
+        /// The peer.
+        party: usize,
+        /// Its name.
+        name: String,
+        /// Its address.
+        address: String,
+        /// How long it was waited for.
+        waited: Duration,
+        /// Who came, what was wrong, and what to do.
+        why: String,
+    },
     /// This party refused what claimed to be a peer.
     #[error("refused party {party} ({name}) at {address}: {why}")]
     Refused {
@@ -187,6 +211,37 @@ pub enum NetError {
         "the operating system's random generator failed ({0}); no link can be protected without it, so this party stops"
     )]
     Randomness(String),
+}
+
+/// What became of a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// It died, closed its end, or was silent for too long.
+    Lost,
+    /// It said that it stops, and why.
+    Stopped,
+    /// It was told to stop by its user.
+    Interrupted,
+}
+
+fn lost(party: usize, how: &Loss, at: (&str, &str), waited: Duration, why: &str) -> String {
+    match how {
+        Loss::Lost => format!(
+            "party {party} was lost at {} after {:.1} s: {why}",
+            place(at.0, at.1),
+            waited.as_secs_f64()
+        ),
+        Loss::Stopped => format!("party {party} stopped: {why}"),
+        Loss::Interrupted => format!("party {party} was interrupted"),
+    }
+}
+
+/// "step 'reshare' of layer 'conv1'".
+fn place(step: &str, layer: &str) -> String {
+    match layer == crate::NO_LAYER {
+        true => format!("step '{step}'"),
+        false => format!("step '{step}' of layer '{layer}'"),
+    }
 }
 
 /// "party 1, or party 0 by saying so".

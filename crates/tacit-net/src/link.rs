@@ -11,7 +11,7 @@ use crate::frame::{Header, Session};
 use crate::queue::{End, Gone, NoPart, Part, Queue};
 
 /// The longest words of a peer that gives up which are shown.
-pub(crate) const FAREWELL_BYTES: usize = 300;
+pub(crate) const FAREWELL_BYTES: usize = 500;
 
 /// What a party that gives up tells the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,16 +20,23 @@ pub(crate) enum Farewell {
     Words(String),
     /// A check failed: one of these parties broke the protocol.
     Accusation { suspects: Vec<usize>, check: String },
+    /// Another party was lost or has stopped, as the words go on after its name.
+    Because { party: usize, words: String },
+    /// Its user interrupted it.
+    Interrupted,
 }
 
-/// The tag of a farewell that accuses; others have 0.
+/// The tags of farewells; that of words is 0.
 pub(crate) const ACCUSATION: u32 = 1;
+const BECAUSE: u32 = 2;
+const INTERRUPTED: u32 = 3;
 /// The most suspects of an accusation that is read.
 const SUSPECTS: usize = 8;
 
 impl Farewell {
     /// The tag and the payload of the frame: of an accusation the number of suspects, the suspects,
-    /// a byte each, and the name of the check.
+    /// a byte each, and the name of the check; of a cause elsewhere the party in two bytes, and the
+    /// words.
     pub(crate) fn encode(&self) -> (u32, Vec<u8>) {
         let (tag, mut payload) = match self {
             Farewell::Words(words) => (0, words.as_bytes().to_vec()),
@@ -39,12 +46,18 @@ impl Farewell {
                 payload.extend_from_slice(check.as_bytes());
                 (ACCUSATION, payload)
             }
+            Farewell::Because { party, words } => {
+                let mut payload = (*party as u16).to_le_bytes().to_vec();
+                payload.extend_from_slice(words.as_bytes());
+                (BECAUSE, payload)
+            }
+            Farewell::Interrupted => (INTERRUPTED, Vec::new()),
         };
         payload.truncate(FAREWELL_BYTES);
         (tag, payload)
     }
 
-    /// What a peer's last frame says; what is no accusation is taken for words.
+    /// What a peer's last frame says; what is nothing else is taken for words.
     pub(crate) fn decode(tag: u32, payload: &[u8]) -> Farewell {
         let accusation = || {
             let (count, rest) = payload.split_first()?;
@@ -55,8 +68,20 @@ impl Farewell {
                 check: printable(check),
             })
         };
-        let accuses = (tag == ACCUSATION).then(accusation).flatten();
-        accuses.unwrap_or_else(|| Farewell::Words(printable(payload)))
+        let because = || {
+            let (party, words) = payload.split_first_chunk::<2>()?;
+            Some(Farewell::Because {
+                party: u16::from_le_bytes(*party).into(),
+                words: printable(words),
+            })
+        };
+        let other = match tag {
+            ACCUSATION => accusation(),
+            BECAUSE => because(),
+            INTERRUPTED => Some(Farewell::Interrupted),
+            _ => None,
+        };
+        other.unwrap_or_else(|| Farewell::Words(printable(payload)))
     }
 }
 
@@ -102,9 +127,14 @@ pub(crate) trait Outbound: Send {
     /// Says that nothing more will be sent. What is queued still goes out, unless in a `hurry`:
     /// then only a farewell does.
     fn close(&mut self, hurry: bool);
+    /// Names the session of all that is sent from now on.
+    fn begin(&mut self, _session: Session) {}
     /// Waits until the peer has everything that was queued; says what went wrong otherwise.
     fn flushed(&mut self, until: Instant) -> Result<(), String>;
 }
+
+/// Says why waiting for a frame is in vain, if it is.
+pub(crate) type Vain<'a> = &'a dyn Fn() -> Option<NoPart>;
 
 /// Both directions of the link to one peer.
 pub(crate) struct Link {
@@ -131,10 +161,17 @@ impl Link {
         }
     }
 
-    /// The next frame of this run, in order.
-    fn next(&mut self, until: Instant) -> Result<Part, Trouble> {
-        let part = self.queue.pop(until).map_err(Trouble::Missing)?;
-        if part.header.session != self.session {
+    /// Names the session, once all parties are there.
+    pub(crate) fn begin(&mut self, session: Session) {
+        self.session = session;
+        self.out.begin(session);
+    }
+
+    /// The next frame of this run, in order. A farewell may come from before the session.
+    fn next(&mut self, until: Instant, vain: Vain) -> Result<Part, Trouble> {
+        let part = self.queue.pop(until, vain).map_err(Trouble::Missing)?;
+        let early = part.header.farewell && part.header.session == Session::default();
+        if part.header.session != self.session && !early {
             return Err(Trouble::Fault(FrameFault::ForeignSession));
         }
         if part.header.sequence != self.sequence {
@@ -143,7 +180,9 @@ impl Link {
         }
         self.sequence += 1;
         if let Some(due) = part.due {
-            sleep_until(due.min(until));
+            if !sleep_until(due.min(until)) {
+                return Err(Trouble::Missing(NoPart::Interrupted));
+            }
             if due > until {
                 return Err(Trouble::Missing(NoPart::Late));
             }
@@ -157,10 +196,11 @@ impl Link {
         tag: u32,
         size: Size,
         patience: Duration,
+        vain: Vain,
     ) -> Result<(Vec<u8>, u32), Trouble> {
         let mut payload = Vec::new();
         loop {
-            let part = self.next(Instant::now() + patience)?;
+            let part = self.next(Instant::now() + patience, vain)?;
             if part.header.farewell {
                 let said = Farewell::decode(part.header.tag, &part.payload);
                 return Err(Trouble::Farewell(said));
@@ -190,26 +230,17 @@ impl Link {
         }
     }
 
-    /// The accusation that the peer has left behind, if it has; nothing is taken.
-    pub(crate) fn accusation(&self) -> Option<Farewell> {
-        self.queue.find(|part| {
-            let last = part.header.farewell && part.header.tag == ACCUSATION;
-            let said = last.then(|| Farewell::decode(part.header.tag, &part.payload));
-            said.filter(|said| matches!(said, Farewell::Accusation { .. }))
-        })
-    }
-
     /// Why a peer that takes nothing any more has gone.
     pub(crate) fn last_words(&mut self) -> Trouble {
         loop {
-            match self.queue.pop(Instant::now()) {
+            match self.queue.pop(Instant::now(), &|| None) {
                 Ok(part) if part.header.farewell => {
                     let said = Farewell::decode(part.header.tag, &part.payload);
                     return Trouble::Farewell(said);
                 }
                 Ok(_) => {}
                 Err(NoPart::Ended(end)) => return Trouble::Missing(NoPart::Ended(end)),
-                Err(NoPart::Late) => return Trouble::Missing(NoPart::Ended(End::Closed)),
+                Err(_) => return Trouble::Missing(NoPart::Ended(End::Closed)),
             }
         }
     }
@@ -269,13 +300,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_accusation_survives_the_wire_and_anything_else_is_words() {
+    fn what_is_said_survives_the_wire_and_anything_else_is_words() {
         let said = Farewell::Accusation {
             suspects: vec![1, 2],
             check: "a step: hash".into(),
         };
         let (tag, payload) = said.encode();
         assert_eq!(Farewell::decode(tag, &payload), said);
+        for said in [
+            Farewell::Interrupted,
+            Farewell::Because {
+                party: 300,
+                words: "stopped".into(),
+            },
+        ] {
+            let (tag, payload) = said.encode();
+            assert_eq!(Farewell::decode(tag, &payload), said);
+        }
+        assert_eq!(Farewell::decode(BECAUSE, b"x"), Farewell::Words("x".into()));
         let words =
             |payload: &[u8]| matches!(Farewell::decode(ACCUSATION, payload), Farewell::Words(_));
         assert!(words(&[]) && words(&[2, 1]) && words(&[255; 300]));

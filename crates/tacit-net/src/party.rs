@@ -1,17 +1,26 @@
 //! One party's end of a run.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::emulate::LinkModel;
 use crate::frame;
 use crate::link::{Farewell, Link, Parcel, Size, Trouble};
 use crate::meter::{Meter, Phase};
-use crate::queue::{End, NoPart};
-use crate::{FrameFault, NetError};
+use crate::queue::{End, NoPart, Queue};
+use crate::{FrameFault, Loss, NetError, interrupt};
 
 /// How long a party that gives up waits for the others to hear of it.
 const FAREWELL_TIME: Duration = Duration::from_secs(2);
+/// The same after Ctrl-C.
+const INTERRUPTED_TIME: Duration = Duration::from_millis(300);
+/// How long a party waits in silence for one peer before it asks whether another has stopped: in a
+/// run that goes well nothing takes so long that could be known sooner.
+const ELSEWHERE: Duration = Duration::from_secs(1);
+/// How long a party waits for another's own word when it hears that it has stopped.
+const CONFIRM: Duration = Duration::from_secs(1);
+const CONFIRM_PAUSE: Duration = Duration::from_millis(5);
 /// No time limit is longer, so that none overflows a clock.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(366 * 24 * 3600);
 
@@ -23,6 +32,8 @@ pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(366 * 24 * 3600);
 pub struct Party {
     id: usize,
     links: Vec<Option<Link>>,
+    /// What comes in on each link.
+    queues: Vec<Option<Arc<Queue>>>,
     meter: Meter,
     model: LinkModel,
     timeout: Duration,
@@ -49,8 +60,10 @@ impl Party {
     ) -> Self {
         let meter = Meter::new(links.len());
         let timeout = timeout.min(LONGEST_WAIT);
+        let queue = |link: &Option<Link>| link.as_ref().map(|link| link.queue.clone());
         Party {
             id,
+            queues: links.iter().map(queue).collect(),
             links,
             meter,
             model,
@@ -97,6 +110,9 @@ impl Party {
         step: &'static str,
         payload: Vec<u8>,
     ) -> Result<(), NetError> {
+        if interrupt::raised() {
+            return Err(self.interrupted());
+        }
         let parties = self.links.len();
         let link = link(&mut self.links, to).ok_or(NetError::NoSuchParty { party: to, parties })?;
         let (bytes, overhead) = (payload.len(), frame::overhead(payload.len()));
@@ -167,7 +183,16 @@ impl Party {
         let tag = self.steps.tag(step);
         let bytes = size.max().saturating_add(frame::overhead(size.max()));
         let patience = patience + self.model.time(bytes);
-        match link.message(tag, size, patience) {
+        let queues = &self.queues;
+        let vain = || {
+            if interrupt::raised() {
+                return Some(NoPart::Interrupted);
+            }
+            let others = || queues.iter().flatten();
+            let late = started.elapsed() >= ELSEWHERE;
+            (late && others().any(|queue| queue.farewell().is_some())).then_some(NoPart::Elsewhere)
+        };
+        match link.message(tag, size, patience, &vain) {
             Ok((payload, depth)) => {
                 self.meter.received(from, payload.len(), depth);
                 Ok(payload)
@@ -191,8 +216,13 @@ impl Party {
     /// left. They hear it when this party is dropped; what was said before stays. Nothing secret may
     /// be in it.
     pub fn give_up(&mut self, why: &str) {
-        let words = format!("party {}: {why}", self.id);
-        self.failure.get_or_insert(Farewell::Words(words));
+        self.failure.get_or_insert(Farewell::Words(why.to_string()));
+    }
+
+    /// The same of a party whose user stops it.
+    pub fn interrupted(&mut self) -> NetError {
+        self.failure.get_or_insert(Farewell::Interrupted);
+        NetError::Interrupted
     }
 
     /// Sends what is queued, closes the links in good order and returns the meters. Fails if a
@@ -207,6 +237,7 @@ impl Party {
             Ok(()) => Ok(meter),
             Err((party, why)) => Err(NetError::PeerLost {
                 party,
+                how: Loss::Lost,
                 step: "finish",
                 layer: meter.layer().to_string(),
                 waited: started.elapsed(),
@@ -231,6 +262,7 @@ impl Party {
                 continue;
             };
             let until = match failure {
+                Some(Farewell::Interrupted) => now + INTERRUPTED_TIME,
                 Some(_) => now + FAREWELL_TIME.min(self.timeout),
                 None => link.shaper.idle().max(now) + self.timeout,
             };
@@ -257,7 +289,22 @@ impl Party {
         }
     }
 
-    /// The error of a message that did not come as it should.
+    /// The error of a peer that said that it stops, or whose link ended, while this party waits for
+    /// something else.
+    pub(crate) fn gone(&mut self, party: usize, step: &'static str) -> NetError {
+        let trouble = match &self.queues[party] {
+            Some(queue) => match (queue.farewell(), queue.ended()) {
+                (Some(said), _) => Trouble::Farewell(said),
+                (None, Some(end)) => Trouble::Missing(NoPart::Ended(end)),
+                (None, None) => Trouble::Missing(NoPart::Late),
+            },
+            None => Trouble::Missing(NoPart::Ended(End::Closed)),
+        };
+        self.fail(party, step, Size::Exactly(0), Instant::now(), trouble)
+    }
+
+    /// The error of a message that did not come as it should. What the others are told of it names
+    /// the first cause, and is said once: who hears it asks its own links whether it is so.
     fn fail(
         &mut self,
         party: usize,
@@ -268,12 +315,23 @@ impl Party {
     ) -> NetError {
         let layer = self.meter.layer().to_string();
         let waited = started.elapsed();
-        let lost = |why: String| NetError::PeerLost {
-            party,
-            step,
-            layer: layer.clone(),
-            waited,
-            why,
+        let (party, trouble) = self.cause(party, trouble);
+        let loss = |how: Loss, why: String, told: String| {
+            let words = Farewell::Because { party, words: told };
+            let layer = layer.clone();
+            let error = NetError::PeerLost {
+                party,
+                how,
+                step,
+                layer,
+                waited,
+                why,
+            };
+            (error, Some(words))
+        };
+        let lost = |why: String| {
+            let told = format!("was lost: {why}");
+            loss(Loss::Lost, why, told)
         };
         let fault = |fault: FrameFault| NetError::Frame {
             party,
@@ -281,77 +339,132 @@ impl Party {
             layer: layer.clone(),
             fault,
         };
-        let (accuser, trouble) = self.accuser(party, trouble);
-        let mut words = None;
-        let error = match trouble {
-            Trouble::Missing(NoPart::Late) => lost("it sent nothing for too long".into()),
+        let (error, words) = match trouble {
+            Trouble::Missing(NoPart::Interrupted) => return self.interrupted(),
+            Trouble::Missing(NoPart::Late | NoPart::Elsewhere) => {
+                lost("it sent nothing for too long".into())
+            }
             Trouble::Missing(NoPart::Ended(End::Closed)) => lost("it closed the link".into()),
             Trouble::Missing(NoPart::Ended(End::Broken(why))) => lost(why),
             Trouble::Missing(NoPart::Ended(End::Fault(found))) | Trouble::Fault(found) => {
-                fault(found)
+                (fault(found), None)
             }
             Trouble::Farewell(Farewell::Words(said)) => {
-                let error = lost(format!("it stopped, saying \"{said}\""));
-                words = Some(repeated(party, said));
-                error
+                let why = format!("it says \"{}\"", said.replace('"', "'"));
+                let told = format!("stopped: {why}");
+                loss(Loss::Stopped, why, told)
             }
-            Trouble::Farewell(Farewell::Accusation { suspects, check }) => NetError::Accused {
-                party: accuser,
-                step,
-                layer,
-                check,
-                suspects: suspects.into_iter().filter(|s| *s != self.id).collect(),
-            },
-            Trouble::OtherStep(tag) => NetError::Step {
-                party,
-                ours: step,
-                theirs: self.steps.name(tag),
-                layer,
-            },
-            Trouble::Length(got) => NetError::Length {
-                party,
-                step,
-                layer,
-                expected: size.to_string(),
-                got,
-            },
+            Trouble::Farewell(Farewell::Because { party, words }) => {
+                let why = format!("it says that party {party} {words}");
+                loss(Loss::Stopped, why, "stopped".into())
+            }
+            Trouble::Farewell(Farewell::Interrupted) => {
+                let told = "was interrupted".to_string();
+                loss(Loss::Interrupted, told.clone(), told)
+            }
+            Trouble::Farewell(Farewell::Accusation { suspects, check }) => {
+                let suspects = suspects.into_iter().filter(|s| *s != self.id).collect();
+                let error = NetError::Accused {
+                    party,
+                    step,
+                    layer,
+                    check,
+                    suspects,
+                };
+                (error, None)
+            }
+            Trouble::OtherStep(tag) => {
+                let error = NetError::Step {
+                    party,
+                    ours: step,
+                    theirs: self.steps.name(tag),
+                    layer,
+                };
+                (error, None)
+            }
+            Trouble::Length(got) => {
+                let error = NetError::Length {
+                    party,
+                    step,
+                    layer,
+                    expected: size.to_string(),
+                    got,
+                };
+                (error, None)
+            }
         };
-        // The first cause is what the others should hear, not who heard it from whom.
-        let words = words.unwrap_or_else(|| format!("party {}: {error}", self.id));
-        self.failure.get_or_insert(Farewell::Words(words));
+        let words = words.unwrap_or_else(|| Farewell::Words(error.to_string()));
+        self.failure.get_or_insert(words);
         error
     }
 
-    /// What to report of trouble with `party`: that a check failed at another one, if it has said so,
-    /// for then `party` may have left because of it.
-    fn accuser(&self, party: usize, trouble: Trouble) -> (usize, Trouble) {
-        if let Trouble::Farewell(Farewell::Accusation { .. }) = &trouble {
+    /// Whose trouble it is that `party` is in trouble with this one, and what: that of another if it
+    /// has said so itself, or its link broke. What a party says of another and this one cannot see
+    /// stays with who says it.
+    fn cause(&self, party: usize, trouble: Trouble) -> (usize, Trouble) {
+        let accuses = |said: &Farewell| matches!(said, Farewell::Accusation { .. });
+        if matches!(&trouble, Trouble::Farewell(said) if accuses(said)) {
             return (party, trouble);
         }
-        let links = self.links.iter().enumerate();
-        let mut said = links.filter_map(|(peer, link)| Some((peer, link.as_ref()?.accusation()?)));
-        match said.next() {
-            Some((peer, accusation)) => (peer, Trouble::Farewell(accusation)),
-            None => (party, trouble),
+        let said = |peer: usize| self.queues[peer].as_ref().and_then(|q| q.farewell());
+        let peers = || (0..self.queues.len()).filter(|&peer| peer != party);
+        let accusation = peers().find_map(|p| said(p).filter(accuses).map(|said| (p, said)));
+        if let Some((peer, accusation)) = accusation {
+            return (peer, Trouble::Farewell(accusation));
+        }
+        let (mut party, mut trouble) = (party, trouble);
+        let alone = matches!(
+            trouble,
+            Trouble::Missing(NoPart::Late | NoPart::Ended(End::Closed))
+        );
+        if alone || matches!(trouble, Trouble::Missing(NoPart::Elsewhere)) {
+            // Who says that it lost the same party says nothing new.
+            let same = |said: &Farewell| matches!(said, Farewell::Because { party: of, .. } if *of == party);
+            let news = |peer| said(peer).filter(|said| !(alone && same(said)));
+            if let Some((peer, words)) = peers().find_map(|peer| Some((peer, news(peer)?))) {
+                (party, trouble) = (peer, Trouble::Farewell(words));
+            }
+        }
+        let mut seen = vec![self.id];
+        while let Trouble::Farewell(Farewell::Because { party: of, .. }) = trouble {
+            seen.push(party);
+            match (!seen.contains(&of)).then(|| self.own_word(of)).flatten() {
+                Some(own) => (party, trouble) = (of, own),
+                None => break,
+            }
+        }
+        (party, trouble)
+    }
+
+    /// What this party sees by itself of one that is said to have stopped.
+    fn own_word(&self, party: usize) -> Option<Trouble> {
+        let queue = self.queues.get(party)?.as_ref()?;
+        let until = Instant::now() + CONFIRM.min(self.timeout);
+        loop {
+            // In this order: a farewell comes before the end.
+            let end = queue.ended();
+            if let Some(said) = queue.farewell() {
+                return Some(Trouble::Farewell(said));
+            }
+            match end {
+                Some(end @ (End::Broken(_) | End::Fault(_))) => {
+                    return Some(Trouble::Missing(NoPart::Ended(end)));
+                }
+                Some(End::Closed) => return None,
+                None if Instant::now() >= until || interrupt::raised() => return None,
+                None => std::thread::sleep(CONFIRM_PAUSE),
+            }
         }
     }
 }
 
 impl Drop for Party {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.give_up("a defect of its program; its own message says which");
+        }
         // An error on the way out has nobody left to be told to.
         let _ = self.close();
-    }
-}
-
-/// The words of `party` for the others, with its name before them unless it gives it itself: else it
-/// could put words into the mouth of another.
-fn repeated(party: usize, said: String) -> String {
-    let name = format!("party {party}: ");
-    if said.starts_with(&name) {
-        said
-    } else {
-        name + &said
     }
 }
 
@@ -398,12 +511,18 @@ mod tests {
             let error = parties[me].recv(from, "a step", 1);
             error.expect_err("party 2 has stopped").to_string()
         };
-        assert!(hears(2, 0).contains("party 2 was lost"));
+        let error = hears(2, 0);
+        assert!(
+            error.contains("party 2 stopped: it says \"party 0: party 1 broke"),
+            "{error}"
+        );
         parties.remove(0);
         let error = parties[0].recv(0, "a step", 1).expect_err("party 0 left");
         let error = error.to_string();
         assert!(
-            error.contains("saying \"party 2: party 0: party 1"),
+            error.contains(
+                "party 0 stopped: it says that party 2 stopped: it says \"party 0: party 1"
+            ),
             "{error}"
         );
         drop(kept);

@@ -7,6 +7,8 @@ use std::time::Instant;
 
 use crate::FrameFault;
 use crate::frame::{Decoder, Header};
+use crate::interrupt::POLL;
+use crate::link::Farewell;
 
 /// The other end is gone: nothing can be sent to it any more.
 #[derive(Debug, PartialEq)]
@@ -65,6 +67,10 @@ pub(crate) enum NoPart {
     Late,
     /// There will be none.
     Ended(End),
+    /// This process was interrupted.
+    Interrupted,
+    /// Another peer has said that it stops.
+    Elsewhere,
 }
 
 /// The frames between a transport and the party that receives them.
@@ -125,11 +131,6 @@ impl Queue {
         self.push(part)
     }
 
-    /// What `pick` makes of the first waiting frame of which it makes anything; the frames stay.
-    pub(crate) fn find<T>(&self, pick: impl Fn(&Part) -> Option<T>) -> Option<T> {
-        self.lock().parts.iter().find_map(pick)
-    }
-
     /// Says that no more frames come; the first reason stays.
     pub(crate) fn end(&self, end: End) {
         self.lock().end.get_or_insert(end);
@@ -144,8 +145,25 @@ impl Queue {
         self.taken.notify_all();
     }
 
-    /// Takes the next frame, waiting for it until `until` at the latest.
-    pub(crate) fn pop(&self, until: Instant) -> Result<Part, NoPart> {
+    /// What the peer said when it stopped, if it has; nothing is taken.
+    pub(crate) fn farewell(&self) -> Option<Farewell> {
+        let state = self.lock();
+        let last = state.parts.back().filter(|part| part.header.farewell)?;
+        Some(Farewell::decode(last.header.tag, &last.payload))
+    }
+
+    /// How the stream of frames ended, if it has.
+    pub(crate) fn ended(&self) -> Option<End> {
+        self.lock().end.clone()
+    }
+
+    /// Takes the next frame, waiting for it until `until` at the latest, or until `vain` says why
+    /// waiting is in vain; it is asked every [`POLL`].
+    pub(crate) fn pop(
+        &self,
+        until: Instant,
+        vain: &dyn Fn() -> Option<NoPart>,
+    ) -> Result<Part, NoPart> {
         let mut state = self.lock();
         loop {
             if let Some(part) = state.parts.pop_front() {
@@ -160,9 +178,18 @@ impl Queue {
             if left.is_zero() {
                 return Err(NoPart::Late);
             }
+            // Without the lock: it looks at other queues, whose parties look at this one.
+            drop(state);
+            if let Some(why) = vain() {
+                return Err(why);
+            }
+            state = self.lock();
+            if !state.parts.is_empty() || state.end.is_some() {
+                continue;
+            }
             state = self
                 .arrived
-                .wait_timeout(state, left)
+                .wait_timeout(state, left.min(POLL))
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
@@ -205,7 +232,9 @@ mod tests {
                     }
                 });
                 for _ in 0..count {
-                    queue.pop(Instant::now() + Duration::from_secs(60)).unwrap();
+                    queue
+                        .pop(Instant::now() + Duration::from_secs(60), &|| None)
+                        .unwrap();
                     let waiting = queue.lock().bytes;
                     assert!(waiting <= QUEUE_BYTES + len + PART_BYTES, "{waiting} bytes");
                 }

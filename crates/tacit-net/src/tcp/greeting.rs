@@ -30,6 +30,8 @@ const LINGER: Duration = Duration::from_secs(1);
 pub(crate) enum Failure {
     /// It proves nothing about the peer: it may come again.
     Passing(String),
+    /// The same of one that claims to be this party, when certificates did not fit.
+    Unproven(usize, String),
     /// The peer is there, but this party must not run with it, or it not with this party.
     Final(NetError),
 }
@@ -68,20 +70,31 @@ pub(crate) fn dial(
     .complete(stream, nonce)
 }
 
-/// Greets whoever came in; also who it is.
+/// Greets whoever came in; also who it is. `first` is when it must have begun, `speaks` hears that
+/// it has.
 pub(crate) fn accept(
     roster: &Arc<Roster>,
     stream: TcpStream,
     nonce: &Nonce,
-    until: Instant,
+    (first, until): (Instant, Instant),
+    speaks: impl FnOnce(),
 ) -> Result<(usize, Secured), Failure> {
     let mut knock = [0; KNOCK];
-    Timed {
+    let (begin, rest) = knock.split_at_mut(1);
+    let stream_until = |until| Timed {
         stream: &stream,
         until,
-    }
-    .read_exact(&mut knock)
-    .map_err(passing)?;
+    };
+    stream_until(first)
+        .read_exact(begin)
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::TimedOut | io::ErrorKind::UnexpectedEof => {
+                Failure::Passing("it said nothing".into())
+            }
+            _ => passing(error),
+        })?;
+    speaks();
+    stream_until(until).read_exact(rest).map_err(passing)?;
     if &knock[..8] != KNOCK_MAGIC {
         return Err(Failure::Passing("it does not speak like a party".into()));
     }
@@ -105,9 +118,10 @@ pub(crate) fn accept(
     match greeting.complete(stream, nonce) {
         Ok(secured) => Ok((claimed, secured)),
         // Until it has shown its own certificate, a client's alert may be anybody's.
-        Err(Failure::Final(e @ NetError::RefusedByPeer { .. })) => {
-            Err(Failure::Passing(e.to_string()))
-        }
+        Err(Failure::Final(NetError::RefusedByPeer { why, .. })) => Err(Failure::Unproven(
+            claimed,
+            format!("who claims to be party {claimed} refused this party: {why}"),
+        )),
         Err(Failure::Passing(why)) => Err(Failure::Passing(format!(
             "it claims to be party {claimed}, but {why}"
         ))),
@@ -176,10 +190,8 @@ impl Greeting<'_> {
             return if refusal.known || self.peer < self.roster.id {
                 self.refused(address, refusal.why)
             } else {
-                Failure::Passing(format!(
-                    "it claims to be party {}, but {}",
-                    self.peer, refusal.why
-                ))
+                let why = format!("it claims to be party {}, but {}", self.peer, refusal.why);
+                Failure::Unproven(self.peer, why)
             };
         }
         match error
@@ -200,17 +212,20 @@ impl Greeting<'_> {
     }
 
     fn explain(&self, alert: AlertDescription) -> String {
-        let own = self.roster.identity.certificate().fingerprint();
+        let certificate = self.roster.identity.certificate();
+        let own = certificate.fingerprint();
         match alert {
             AlertDescription::UnknownCA => format!(
-                "it does not know this party's certificate ({own}); give it the current one for its configuration"
+                "it does not know this party's certificate ({own}); compare what `tacit cert show` says of the file that it has, and give it the current one"
             ),
             AlertDescription::AccessDenied => format!(
                 "it holds this party's certificate ({own}) for another party than {}; see that both number the parties alike",
                 self.roster.id
             ),
             AlertDescription::CertificateExpired => format!(
-                "this party's certificate ({own}) is expired or not valid yet; make a new one and give it to every party"
+                "by its clock this party's certificate ({own}) is expired or not valid yet; {}: if that is within the period, party {} must set its clock, otherwise this party its own, or make a new certificate and give it to every party",
+                certificate.by_the_clock(),
+                self.peer
             ),
             other => format!("its TLS said {other:?}"),
         }

@@ -5,21 +5,26 @@
 //! pair. So the last party needs no open port.
 
 mod connect;
+mod gather;
 mod greeting;
 mod pinned;
+mod pool;
 mod pump;
 
+use std::fmt::Display;
 use std::net::{TcpListener, ToSocketAddrs};
-use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::certs::{Certificate, Identity};
-use crate::frame::Session;
-use crate::link::Link;
 use crate::party::{LONGEST_WAIT, Party};
 use crate::{LinkModel, NetError};
-use connect::Secured;
-use pinned::Roster;
+use connect::Event;
+use gather::Gathering;
+
+/// The stack of the thread that prepares.
+const STACK: usize = 8 << 20;
 
 /// One party, as every party's configuration describes it.
 #[derive(Clone, Debug)]
@@ -74,6 +79,18 @@ pub enum Notice {
         /// Why.
         why: String,
     },
+    /// More of them since the last one that was mentioned.
+    Strays {
+        /// How many.
+        more: usize,
+    },
+    /// This party cannot run and waits for the others to tell them.
+    Refusing {
+        /// Why.
+        why: String,
+        /// For how long at most.
+        limit: Duration,
+    },
 }
 
 impl std::fmt::Display for Notice {
@@ -94,6 +111,12 @@ impl std::fmt::Display for Notice {
             Notice::Stray { address, why } => {
                 write!(f, "turned away a connection from {address}: {why}")
             }
+            Notice::Strays { more } => write!(f, "turned away {more} more connections"),
+            Notice::Refusing { why, limit } => write!(
+                f,
+                "this party cannot run: {why}; telling the others, for at most {:.0} s",
+                limit.as_secs_f64()
+            ),
         }
     }
 }
@@ -114,58 +137,117 @@ pub fn listen(address: &str) -> Result<TcpListener, NetError> {
 ///
 /// `on_notice` hears of every peer that is waited for, every few seconds, and of every connection
 /// that is turned away. An end that proves to hold the key of another party, or of an expired
-/// certificate, is an error; one that proves nothing is only turned away.
+/// certificate, is an error; one that proves nothing is only turned away. A peer that stops says
+/// why, and that is the error at all that it is connected with.
 pub fn connect(config: TcpConfig, on_notice: &mut dyn FnMut(&Notice)) -> Result<Party, NetError> {
-    check(&config)?;
-    let TcpConfig {
-        id,
-        parties,
-        identity,
-        listener,
-        model,
-        timeout,
-        connect_timeout,
-    } = config;
-    let roster = Arc::new(Roster {
-        id,
-        parties,
-        identity,
-    });
-    let nonce = greeting::nonce()?;
-    let started = Instant::now();
-    let connect_timeout = connect_timeout.min(LONGEST_WAIT);
-    let secured = connect::all(&roster, listener, nonce, connect_timeout, on_notice)?;
-    let session = session(&secured, nonce);
-    let mut links = Vec::new();
-    for end in secured {
-        links.push(match end {
-            None => None,
-            Some(end) => {
-                let (out, queue) = pump::start(end, session)?;
-                Some(Link::new(Box::new(out), queue, session, model))
-            }
-        });
+    match connect_while(config, on_notice, || Ok::<_, Refusal<NetError>>(())) {
+        Ok((party, ())) => Ok(party),
+        Err(Ended::Net(error) | Ended::Own(error)) => Err(error),
     }
-    let mut party = Party::new(id, links, model, timeout);
-    // Another party may still be waiting for a third, as long as this one would.
-    party.meet(
-        connect_timeout
-            .saturating_sub(started.elapsed())
-            .saturating_add(timeout),
-    )?;
-    Ok(party)
 }
 
-/// The name of this run: fresh as long as one party's nonce is. Who told different parties
-/// different nonces is found out by the first frame.
-fn session(secured: &[Option<Secured>], own: greeting::Nonce) -> Session {
-    let mut hasher = blake3::Hasher::new_derive_key("tacit-net session");
-    for end in secured {
-        hasher.update(&end.as_ref().map_or(own, |end| end.nonce));
+/// Why a party did not come together with the others.
+#[derive(Debug)]
+pub enum Ended<E> {
+    /// They did not find each other, or another has stopped.
+    Net(NetError),
+    /// Its own preparation failed.
+    Own(E),
+}
+
+/// What fails at one party before the run: for itself, and in words for the others, with nothing
+/// secret in them.
+#[derive(Debug)]
+pub struct Refusal<E> {
+    /// The error.
+    pub error: E,
+    /// What the others are told.
+    pub told: String,
+}
+
+/// The same as [`connect`] while this party prepares its part on another thread. If that fails, the
+/// others are told why, also those who come within some seconds.
+///
+/// Once another party has stopped there is nothing to prepare for: the thread is left to itself.
+pub fn connect_while<T: Send + 'static, E: Display + Send + 'static>(
+    config: TcpConfig,
+    on_notice: &mut dyn FnMut(&Notice),
+    prepare: impl FnOnce() -> Result<T, Refusal<E>> + Send + 'static,
+) -> Result<(Party, T), Ended<E>> {
+    if let Err(error) = check(&config) {
+        refuse(config, &error, &error.to_string(), on_notice);
+        return Err(Ended::Net(error));
     }
-    let mut session = Session::default();
-    hasher.finalize_xof().fill(&mut session);
-    session
+    let (connect_timeout, timeout) = (config.connect_timeout.min(LONGEST_WAIT), config.timeout);
+    let started = Instant::now();
+    let mut gathering = Gathering::begin(config, on_notice).map_err(Ended::Net)?;
+    let prepared = start(prepare, gathering.reporter()).map_err(Ended::Net)?;
+    let mut own = None;
+    while own.is_none() || !gathering.complete() {
+        match prepared.try_recv() {
+            Ok(Ok(prepared)) => own = Some(prepared),
+            Ok(Err(Refusal { error, told })) => {
+                gathering.refuse(&error.to_string(), &told);
+                return Err(Ended::Own(error));
+            }
+            Err(TryRecvError::Disconnected) if own.is_none() => {
+                let error = NetError::System {
+                    what: "end to this party's preparation".into(),
+                    why: "its thread stopped on a defect of this program".into(),
+                };
+                gathering.refuse(&error.to_string(), "a defect of its program");
+                return Err(Ended::Net(error));
+            }
+            Err(_) => {}
+        }
+        if let Err(error) = gathering.step() {
+            gathering.give_up(&error);
+            return Err(Ended::Net(error));
+        }
+    }
+    let Some(own) = own else {
+        unreachable!("the loop ends once this party is prepared")
+    };
+    let mut party = gathering.party();
+    // Another party may still be waiting for a third, as long as this one would.
+    let patience = connect_timeout.saturating_sub(started.elapsed());
+    let met = party.meet(patience.saturating_add(timeout));
+    met.map(|()| (party, own)).map_err(Ended::Net)
+}
+
+/// Tells the others why this party cannot run with them: those who come within some seconds. `own`
+/// are the words at home.
+pub fn refuse(
+    config: TcpConfig,
+    own: &dyn Display,
+    told: &str,
+    on_notice: &mut dyn FnMut(&Notice),
+) {
+    if config.id >= config.parties.len() {
+        return;
+    }
+    if let Ok(gathering) = Gathering::begin(config, on_notice) {
+        gathering.refuse(&own.to_string(), told);
+    }
+}
+
+/// Runs `prepare` on a thread of its own, with a stack as large as that of a program.
+fn start<T: Send + 'static>(
+    prepare: impl FnOnce() -> T + Send + 'static,
+    reporter: Sender<Event>,
+) -> Result<Receiver<T>, NetError> {
+    let (result, prepared) = channel();
+    let work = move || {
+        // Nobody waits for it any more if another party has stopped.
+        let _ = result.send(prepare());
+        let _ = reporter.send(Event::Prepared);
+    };
+    let thread = thread::Builder::new()
+        .name("tacit-prepare".into())
+        .stack_size(STACK);
+    let started = thread.spawn(work);
+    started.map_err(|e| connect::system("thread", &e))?;
+    Ok(prepared)
 }
 
 fn check(config: &TcpConfig) -> Result<(), NetError> {

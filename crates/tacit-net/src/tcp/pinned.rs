@@ -87,7 +87,7 @@ impl Pinned {
             return Ok(());
         }
         let why = format!(
-            "its certificate ({}) is not that of party {} ({}), nor of any party; if that party has a new one, put it into this party's configuration",
+            "its certificate ({}) is not that of party {} ({}), nor of any party; if that party has a new one, put it into this party's configuration, otherwise it is somebody else",
             fingerprint(shown),
             self.expected,
             self.roster.parties[self.expected].certificate.fingerprint()
@@ -112,7 +112,21 @@ impl Pinned {
             return Err(self.refuse(why, true, CertificateError::ApplicationVerificationFailure));
         }
         expected.certificate.check(UnixTime::now()).map_err(|error| {
-            let why = format!("its certificate cannot be accepted now ({error}); it needs a new one, which goes into every party's configuration");
+            use CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
+            let (certificate, party) = (&expected.certificate, self.expected);
+            let clock = certificate.by_the_clock();
+            let print = certificate.fingerprint();
+            let why = match error {
+                NotValidYet | NotValidYetContext { .. } => format!(
+                    "its certificate ({print}) is not valid yet: {clock}; if that clock is wrong, set it, otherwise the clock of party {party} was wrong when it made its certificate: it needs a new one, which goes into every party's configuration"
+                ),
+                Expired | ExpiredContext { .. } => format!(
+                    "its certificate ({print}) has expired: {clock}; if that clock is wrong, set it, otherwise party {party} needs a new certificate, which goes into every party's configuration"
+                ),
+                _ => format!(
+                    "its certificate ({print}) cannot be accepted ({error}); party {party} needs a new one, which goes into every party's configuration"
+                ),
+            };
             self.refuse(why, true, error)
         })
     }

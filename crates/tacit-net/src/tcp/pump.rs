@@ -10,8 +10,8 @@
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -21,9 +21,10 @@ use rustls::Connection;
 
 use super::connect::{Secured, spawn, system};
 use crate::NetError;
-use crate::emulate::sleep_until;
+use crate::emulate::{LinkModel, Shaper, sleep_until};
 use crate::frame::{Decoder, HEADER, Session, cut};
-use crate::link::{Outbound, Parcel};
+use crate::interrupt::{self, POLL};
+use crate::link::{Farewell, Outbound, Parcel};
 use crate::queue::{End, Gone, Part, Queue, decode};
 
 /// Bytes read from the socket at a time.
@@ -48,7 +49,8 @@ struct Shared {
     /// Jobs that the writing thread has not done yet.
     waiting: AtomicUsize,
     hurry: AtomicBool,
-    session: Session,
+    /// Known once all parties are there.
+    session: OnceLock<Session>,
 }
 
 /// The right to write, in order.
@@ -98,7 +100,7 @@ impl Shared {
 }
 
 /// Starts the threads of a connection.
-pub(crate) fn start(end: Secured, session: Session) -> Result<(TcpOut, Arc<Queue>), NetError> {
+pub(crate) fn start(end: Secured) -> Result<(TcpOut, Arc<Queue>), NetError> {
     let Secured {
         mut tls, stream, ..
     } = end;
@@ -114,7 +116,7 @@ pub(crate) fn start(end: Secured, session: Session) -> Result<(TcpOut, Arc<Queue
         outlet: Mutex::default(),
         waiting: AtomicUsize::new(0),
         hurry: AtomicBool::new(false),
-        session,
+        session: OnceLock::new(),
     });
     let queue = Queue::new();
     let (jobs, work) = channel();
@@ -170,6 +172,10 @@ impl Outbound for TcpOut {
             };
         }
         self.queue(Job::Parcel(parcel))
+    }
+
+    fn begin(&mut self, session: Session) {
+        let _ = self.shared.session.set(session);
     }
 
     fn close(&mut self, hurry: bool) {
@@ -272,9 +278,19 @@ fn open(
     end
 }
 
-/// Writes what is queued until there will be no more, then says goodbye.
+/// Writes what is queued until there will be no more, then says goodbye. After Ctrl-C that is at
+/// once, whatever the party's own thread is at.
 fn write(shared: &Shared, work: &Receiver<Job>) -> io::Result<()> {
-    while let Ok(job) = work.recv() {
+    loop {
+        let job = match work.recv_timeout(POLL) {
+            _ if interrupt::raised() => {
+                shared.interrupted()?;
+                break;
+            }
+            Ok(job) => job,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
         match job {
             Job::Parcel(parcel) => shared.message(&parcel)?,
             Job::Flush => shared.flush(&mut shared.outlet())?,
@@ -297,11 +313,30 @@ impl Shared {
                 return Ok(());
             }
             sent += HEADER + payload.len();
-            sleep_until(parcel.slot.due(sent));
+            if !sleep_until(parcel.slot.due(sent)) {
+                return Ok(());
+            }
             self.seal(&mut outlet, parcel, payload, more)?;
             self.flush(&mut outlet)?;
         }
         Ok(())
+    }
+
+    /// Tells the peer that this party's user has interrupted it.
+    fn interrupted(&self) -> io::Result<()> {
+        let (tag, payload) = Farewell::Interrupted.encode();
+        let slot = Shaper::new(LinkModel::LOCAL).slot(0);
+        let parcel = Parcel {
+            step: "",
+            tag,
+            depth: 0,
+            payload,
+            slot,
+            farewell: true,
+        };
+        let mut outlet = self.outlet();
+        self.seal(&mut outlet, &parcel, &parcel.payload, false)?;
+        self.flush(&mut outlet)
     }
 
     /// Writes a message at once, as far as that needs no waiting: whether something is left for
@@ -331,8 +366,9 @@ impl Shared {
         payload: &[u8],
         more: bool,
     ) -> io::Result<()> {
+        let session = self.session.get().copied().unwrap_or_default();
         let header = parcel
-            .header(self.session, outlet.sequence, payload.len(), more)
+            .header(session, outlet.sequence, payload.len(), more)
             .encode();
         outlet.sequence += 1;
         let taken = self

@@ -191,11 +191,7 @@ fn the_first_cause_is_told_to_everyone() {
     });
     let told = errors[2].as_ref().unwrap();
     assert!(
-        told.contains("party 1 was lost at step 'from the next'"),
-        "{told}"
-    );
-    assert!(
-        told.contains("party 1: party 0 was lost at step 'from the dead'"),
+        told.contains("party 1 stopped: it says that party 0 was lost: it closed the link;"),
         "{told}"
     );
 }
@@ -244,7 +240,7 @@ fn other_steps_and_sizes_are_refused() {
     let error = party.recv(1, "reshare", 4).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "party 1 is at step 'known', this party at 'reshare' (layer '-'): the two run different programs"
+        "party 1 is at step 'known', this party at step 'reshare': the two run different programs"
     );
     peer.send(0, "reshare", vec![0; 4]).unwrap();
     peer.send(0, "never seen", vec![0; 4]).unwrap();

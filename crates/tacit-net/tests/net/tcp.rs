@@ -102,7 +102,7 @@ fn a_party_that_leaves_is_named_and_its_reason_told() {
     ));
     let told = errors[2].as_ref().unwrap().to_string();
     assert!(
-        told.contains("party 1: party 0 was lost at step 'from the dead'"),
+        told.contains("party 1 stopped: it says that party 0 was lost: it closed the link;"),
         "{told}"
     );
 }

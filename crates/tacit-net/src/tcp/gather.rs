@@ -1,0 +1,365 @@
+//! Waiting for all other parties: who has come, who has left again, who says that there will be no
+//! run.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::connect::{Event, Secured, Shared, keep_accepting, keep_dialling, spawn};
+use super::greeting::{self, Nonce};
+use super::pinned::Roster;
+use super::pool::Pool;
+use super::{Notice, TcpConfig, pump};
+use crate::frame::Session;
+use crate::interrupt::{self, POLL};
+use crate::link::Link;
+use crate::party::{LONGEST_WAIT, Party};
+use crate::queue::End;
+use crate::{LinkModel, NetError};
+
+/// When a peer that is not there yet is first mentioned, and how often afterwards.
+const FIRST_NOTICE: Duration = Duration::from_secs(1);
+const NEXT_NOTICE: Duration = Duration::from_secs(5);
+/// How many strays are mentioned one by one between two of these moments.
+const STRAYS: usize = 8;
+/// How long a party that cannot run waits for the others to tell them.
+const REFUSING: Duration = Duration::from_secs(10);
+
+/// The connections so far, and the threads that make them.
+pub(super) struct Gathering<'a> {
+    shared: Arc<Shared>,
+    acceptor: Option<JoinHandle<()>>,
+    events: Sender<Event>,
+    incoming: Receiver<Event>,
+    model: LinkModel,
+    timeout: Duration,
+    links: Vec<Option<Link>>,
+    nonces: Vec<Nonce>,
+    /// The last that was seen of each, or of who claimed to be it.
+    last: Vec<Option<String>>,
+    /// Of each whether that was a certificate that did not fit.
+    unproven: Vec<bool>,
+    started: Instant,
+    limit: Duration,
+    next_notice: Instant,
+    strays: usize,
+    on_notice: &'a mut dyn FnMut(&Notice),
+}
+
+impl<'a> Gathering<'a> {
+    /// Begins to dial and to let others in.
+    pub(super) fn begin(
+        config: TcpConfig,
+        on_notice: &'a mut dyn FnMut(&Notice),
+    ) -> Result<Self, NetError> {
+        let TcpConfig {
+            id,
+            parties,
+            identity,
+            listener,
+            model,
+            timeout,
+            connect_timeout,
+        } = config;
+        let (started, n) = (Instant::now(), parties.len());
+        let limit = connect_timeout.min(LONGEST_WAIT);
+        let roster = Arc::new(Roster {
+            id,
+            parties,
+            identity,
+        });
+        let nonce = greeting::nonce()?;
+        let (events, incoming) = channel();
+        let shared = Arc::new(Shared {
+            roster,
+            nonce,
+            until: started + limit.max(REFUSING),
+            stop: AtomicBool::new(false),
+            pool: Arc::new(Pool::default()),
+        });
+        let mut gathering = Gathering {
+            shared,
+            acceptor: None,
+            events,
+            incoming,
+            model,
+            timeout,
+            links: (0..n).map(|_| None).collect(),
+            nonces: vec![nonce; n],
+            last: vec![None; n],
+            unproven: vec![false; n],
+            started,
+            limit,
+            next_notice: started + FIRST_NOTICE,
+            strays: 0,
+            on_notice,
+        };
+        for party in 0..id {
+            gathering.dial(party)?;
+        }
+        if let Some(listener) = listener.filter(|_| id + 1 < n) {
+            let (shared, events) = (gathering.shared.clone(), gathering.events.clone());
+            let accept = move || keep_accepting(&shared, &listener, &events);
+            gathering.acceptor = Some(spawn("accept", accept)?);
+        }
+        Ok(gathering)
+    }
+
+    /// What reports that this party is prepared.
+    pub(super) fn reporter(&self) -> Sender<Event> {
+        self.events.clone()
+    }
+
+    /// Whether all others are there.
+    pub(super) fn complete(&self) -> bool {
+        self.missing().next().is_none()
+    }
+
+    /// Waits for the next event, or a moment; an error if there will be no run.
+    pub(super) fn step(&mut self) -> Result<(), NetError> {
+        if let Ok(event) = self.incoming.recv_timeout(POLL) {
+            self.hear(event)?;
+        }
+        if interrupt::raised() {
+            return Err(NetError::Interrupted);
+        }
+        self.look()?;
+        self.tick()
+    }
+
+    /// The party among all others, which have come.
+    pub(super) fn party(mut self) -> Party {
+        let session = self.session();
+        for link in self.links.iter_mut().flatten() {
+            link.begin(session);
+        }
+        self.so_far()
+    }
+
+    /// Tells the others why there will be no run: those who have come; of trouble between this party
+    /// and one other also those who come soon.
+    pub(super) fn give_up(mut self, error: &NetError) {
+        match error {
+            NetError::Interrupted => drop(self.so_far().interrupted()),
+            _ if between(error).is_some() => {
+                let why = error.to_string();
+                self.refuse_all_but(between(error), &why, &why);
+            }
+            _ => self.so_far().give_up(&error.to_string()),
+        }
+    }
+
+    /// Tells the others, also those who come soon, why this party cannot run: `own` for itself.
+    pub(super) fn refuse(self, own: &str, told: &str) {
+        self.refuse_all_but(None, own, told);
+    }
+
+    fn refuse_all_but(mut self, known: Option<usize>, own: &str, told: &str) {
+        let limit = REFUSING.min(self.limit);
+        let (started, mut mentioned) = (Instant::now(), false);
+        let mut left: Vec<usize> = self.missing().filter(|p| Some(*p) != known).collect();
+        let mut tellers = Vec::new();
+        loop {
+            left.retain(|&party| self.links[party].is_none());
+            if self.links.iter().any(Option::is_some) {
+                let mut party = self.so_far();
+                party.give_up(told);
+                // It waits until they have heard it.
+                tellers.extend(spawn("tell", move || drop(party)));
+            }
+            let waited = started.elapsed();
+            if left.is_empty() || waited >= limit || interrupt::raised() {
+                break;
+            }
+            if waited >= FIRST_NOTICE.min(limit) && !mentioned {
+                mentioned = true;
+                let why = own.to_string();
+                (self.on_notice)(&Notice::Refusing { why, limit });
+            }
+            match self.incoming.recv_timeout(POLL) {
+                Ok(Event::Connected(party, end)) => {
+                    // A connection that is broken already has nobody to be told.
+                    let _ = self.connected(party, *end);
+                }
+                Ok(Event::Final(error)) => left.retain(|party| Some(*party) != between(&error)),
+                _ => {}
+            }
+        }
+        for teller in tellers {
+            let _ = teller.join();
+        }
+    }
+
+    /// A party with the links that there are; this gathering has none from now on.
+    fn so_far(&mut self) -> Party {
+        let none = (0..self.links.len()).map(|_| None).collect();
+        let links = std::mem::replace(&mut self.links, none);
+        Party::new(self.shared.roster.id, links, self.model, self.timeout)
+    }
+
+    /// The name of this run: fresh as long as one party's nonce is. Who told different parties
+    /// different nonces is found out by the first frame.
+    fn session(&self) -> Session {
+        let mut hasher = blake3::Hasher::new_derive_key("tacit-net session");
+        for nonce in &self.nonces {
+            hasher.update(nonce);
+        }
+        let mut session = Session::default();
+        hasher.finalize_xof().fill(&mut session);
+        session
+    }
+
+    fn dial(&self, party: usize) -> Result<(), NetError> {
+        let (shared, events) = (self.shared.clone(), self.events.clone());
+        spawn("dial", move || keep_dialling(&shared, party, &events)).map(drop)
+    }
+
+    fn missing(&self) -> impl Iterator<Item = usize> {
+        let id = self.shared.roster.id;
+        self.links
+            .iter()
+            .enumerate()
+            .filter(move |(p, end)| *p != id && end.is_none())
+            .map(|(p, _)| p)
+    }
+
+    fn hear(&mut self, event: Event) -> Result<(), NetError> {
+        match event {
+            Event::Connected(party, end) => self.connected(party, *end)?,
+            Event::NotYet(party, why) => self.last[party] = Some(why),
+            Event::Stray(address, why, claimed) => self.stray(address, why, claimed),
+            Event::Final(error) => return Err(error),
+            Event::Prepared => {}
+        }
+        Ok(())
+    }
+
+    /// A second connection of one party means that it gave up the first.
+    fn connected(&mut self, party: usize, end: Secured) -> Result<(), NetError> {
+        self.nonces[party] = end.nonce;
+        let (out, queue) = pump::start(end)?;
+        let link = Link::new(Box::new(out), queue, Session::default(), self.model);
+        self.links[party] = Some(link);
+        Ok(())
+    }
+
+    fn stray(&mut self, address: String, why: String, claimed: Option<usize>) {
+        let seen = format!("{address} was turned away: {why}");
+        match claimed {
+            Some(party) => (self.last[party], self.unproven[party]) = (Some(seen), true),
+            None => {
+                for party in self.shared.roster.id + 1..self.last.len() {
+                    if !self.unproven[party] {
+                        self.last[party] = Some(seen.clone());
+                    }
+                }
+            }
+        }
+        self.strays += 1;
+        if self.strays <= STRAYS {
+            (self.on_notice)(&Notice::Stray { address, why });
+        }
+    }
+
+    /// Looks whether one that had come has left.
+    fn look(&mut self) -> Result<(), NetError> {
+        for party in 0..self.links.len() {
+            let Some(link) = &self.links[party] else {
+                continue;
+            };
+            let ended = link.queue.ended();
+            if link.queue.farewell().is_some() {
+                let mut so_far = self.so_far();
+                return Err(so_far.gone(party, "connect"));
+            }
+            if let Some(end) = ended {
+                let why = match end {
+                    End::Broken(why) => why,
+                    End::Closed => "it closed the link".into(),
+                    End::Fault(fault) => fault.to_string(),
+                };
+                self.last[party] = Some(format!("it came and left again: {why}"));
+                self.links[party] = None;
+                if party < self.shared.roster.id {
+                    self.dial(party)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self) -> Result<(), NetError> {
+        let now = Instant::now();
+        let waited = now - self.started;
+        let missing: Vec<usize> = self.missing().collect();
+        let roster = self.shared.roster.clone();
+        let of = |party: usize| {
+            let peer = &roster.parties[party];
+            (peer.name.clone(), peer.address.clone())
+        };
+        if let Some(&party) = missing.first()
+            && waited >= self.limit
+        {
+            let (name, address) = of(party);
+            let last = self.last[party].clone();
+            return Err(match last {
+                Some(why) if self.unproven[party] => NetError::Unproven {
+                    party,
+                    name,
+                    address,
+                    waited,
+                    why,
+                },
+                last => NetError::Absent {
+                    party,
+                    name,
+                    address,
+                    waited,
+                    last,
+                },
+            });
+        }
+        if now < self.next_notice {
+            return Ok(());
+        }
+        self.next_notice = now + NEXT_NOTICE;
+        if self.strays > STRAYS {
+            let more = self.strays - STRAYS;
+            (self.on_notice)(&Notice::Strays { more });
+        }
+        self.strays = 0;
+        for party in missing {
+            let (name, address) = of(party);
+            (self.on_notice)(&Notice::Waiting {
+                party,
+                name,
+                address,
+                waited,
+                limit: self.limit,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The other party of trouble between this one and one other, which knows it already.
+fn between(error: &NetError) -> Option<usize> {
+    match error {
+        NetError::Refused { party, .. }
+        | NetError::RefusedByPeer { party, .. }
+        | NetError::Disagreement { party, .. } => Some(*party),
+        _ => None,
+    }
+}
+
+impl Drop for Gathering<'_> {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        // The port is free again when this is gone.
+        if let Some(acceptor) = self.acceptor.take() {
+            let _ = acceptor.join();
+        }
+    }
+}
