@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use tacit_nn::plan::MAX_ITEM_BYTES;
 
-use crate::member::{Member, PeerConfig, certificate, key, patience, record};
+use crate::member::{Member, PeerConfig, certificate, key, listen, patience, record};
 use crate::settings::seconds;
 use crate::terms::Terms;
 use crate::{CompileOptions, Error, Seat, Settings};
@@ -25,6 +25,7 @@ pub struct PartyConfig {
     #[serde(default = "certificate")]
     pub certificate: PathBuf,
     /// Where to listen, if not at this party's address.
+    #[serde(default, deserialize_with = "listen")]
     pub listen: Option<String>,
     /// How long the others are waited for at the start, in seconds.
     #[serde(default = "patience", deserialize_with = "seconds")]

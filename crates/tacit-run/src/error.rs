@@ -61,6 +61,9 @@ pub enum Error {
         /// What happened and what to do.
         why: String,
     },
+    /// A party's data cannot be read, in the words of who reads it.
+    #[error("{0}")]
+    Data(String),
     /// A run ended early, after the parties had agreed.
     #[error("{cause}; {given}")]
     Early {
@@ -155,7 +158,7 @@ impl Error {
     pub(crate) fn distance(&self) -> u8 {
         match self {
             Error::Early { cause, .. } => cause.distance(),
-            Error::Cancelled => 0,
+            Error::Cancelled | Error::Net(NetError::Interrupted) => 0,
             Error::Net(
                 NetError::PeerLost { .. }
                 | NetError::RefusedByPeer { .. }

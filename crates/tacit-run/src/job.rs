@@ -103,17 +103,10 @@ pub(crate) fn run(
         plan,
         inputs,
         batch,
-    } = agreed.inspect_err(|error| party.give_up(&error.to_string()))?;
+    } = agreed.inspect_err(|error| error.tell(&mut party))?;
     trace.plan = Some(hash(&plan.to_bytes()));
     trace.inputs = Some(inputs);
-    let weights = brings
-        .model
-        .map(|model| plan.encode_weights(model.graph))
-        .transpose()?;
-    let values = brings
-        .input
-        .map(|x| plan.encode_input(x.values, x.shape))
-        .transpose()?;
+    let (weights, values) = encoded(&plan, brings).inspect_err(|error| error.tell(&mut party))?;
     let prediction = Prediction {
         plan: &plan,
         roles: &terms.roles,
@@ -138,6 +131,20 @@ pub(crate) fn run(
         },
     };
     Ok((outcome, plan.into_owned()))
+}
+
+/// What this party brings, as the plan's numbers.
+#[expect(
+    clippy::type_complexity,
+    reason = "the weights and the values, where there are any"
+)]
+fn encoded(
+    plan: &Plan,
+    brings: Contribution,
+) -> Result<(Option<Vec<LayerWeights>>, Option<Vec<i64>>), Error> {
+    let weights = (brings.model).map(|model| plan.encode_weights(model.graph));
+    let values = (brings.input).map(|x| plan.encode_input(x.values, x.shape));
+    Ok((weights.transpose()?, values.transpose()?))
 }
 
 /// The public numbers of a run, the same at every party.

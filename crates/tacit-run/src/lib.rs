@@ -23,6 +23,7 @@ mod predict;
 mod processes;
 mod protocol;
 mod record;
+mod refuse;
 mod registry;
 mod report;
 mod score;
@@ -30,6 +31,7 @@ mod seat;
 mod settings;
 pub mod tables;
 mod terms;
+mod told;
 mod totals;
 mod train;
 
@@ -46,15 +48,18 @@ pub use party::run_party;
 pub use processes::run_processes;
 pub use protocol::{OwnTruncation, Protocol};
 pub use record::Revealed;
+pub use refuse::refuse;
 pub use registry::protocols;
 pub use report::{BatchReport, LayerReport, PhaseReport, PredictedCost, Report};
 pub use seat::Seat;
 pub use settings::{Network, Settings};
+pub use tacit_net::certs::Certificate;
+pub use tacit_net::{date, interrupt};
 pub use tacit_train::to_onnx;
 pub use train::{
     CheckpointOptions, DataTable, Dataset, EpochReport, Material, ModelOptions, ModelTable, Moment,
-    OutputTable, TrainConfig, TrainCost, TrainOptions, TrainReport, Trained, train_local,
-    train_party, train_reference,
+    OutputTable, Supplies, TrainConfig, TrainCost, TrainOptions, TrainReport, Trained, train_local,
+    train_party, train_party_with, train_reference,
 };
 
 /// A tensor of floats in row-major order, the batch axis first.

@@ -1,13 +1,15 @@
 //! A party among the others: who it is, and how it finds them.
 
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use tacit_net::Party;
+use serde::{Deserialize, Deserializer, Serialize, de};
 use tacit_net::certs::{CERTIFICATE_FILE, Certificate, Identity, KEY_FILE};
-use tacit_net::tcp::{self, Peer, TcpConfig};
+use tacit_net::tcp::{self, Ended, Notice, Peer, Refusal, TcpConfig};
+use tacit_net::{NetError, Party};
 
+use crate::local::guarded;
 use crate::settings::seconds;
 use crate::{Error, Seat, Settings};
 
@@ -18,6 +20,7 @@ pub struct PeerConfig {
     /// A name for messages, such as an organisation's.
     pub name: String,
     /// Where it listens, as `host:port`; not used of the last party.
+    #[serde(deserialize_with = "address")]
     pub address: String,
     /// Its certificate.
     pub certificate: PathBuf,
@@ -36,6 +39,7 @@ pub struct Member {
     #[serde(default = "certificate")]
     pub certificate: PathBuf,
     /// Where to listen, if not at this party's address.
+    #[serde(default, deserialize_with = "listen")]
     pub listen: Option<String>,
     /// How long the others are waited for at the start, in seconds.
     #[serde(default = "patience", deserialize_with = "seconds")]
@@ -69,14 +73,70 @@ impl Member {
         settings: &Settings,
         on_notice: &mut dyn FnMut(&str),
     ) -> Result<Party, Error> {
+        let nothing = || Ok(());
+        let (party, ()) = self.connect_while(parties, settings, on_notice, nothing)?;
+        Ok(party)
+    }
+
+    /// The same while `prepare` runs on another thread; if that fails the others are told why.
+    pub(crate) fn connect_while<T: Send + 'static>(
+        &self,
+        parties: &[PeerConfig],
+        settings: &Settings,
+        on_notice: &mut dyn FnMut(&str),
+        prepare: impl FnOnce() -> Result<T, Error> + Send + 'static,
+    ) -> Result<(Party, T), Error> {
+        let mut config = self.tcp(parties, settings)?;
+        config.listener = match self.listener(config.id, parties) {
+            Ok(listener) => listener,
+            Err(error) => {
+                // Those above this party cannot come in; those below hear it, and tell them.
+                tcp::refuse(config, &error, &error.to_string(), &mut shown(on_notice));
+                return Err(error.into());
+            }
+        };
+        let id = config.id;
+        let prepare = move || {
+            guarded(id, prepare).map_err(|error| Refusal {
+                told: error.told(),
+                error,
+            })
+        };
+        tcp::connect_while(config, &mut shown(on_notice), prepare).map_err(|ended| match ended {
+            Ended::Net(error) => error.into(),
+            Ended::Own(error) => error,
+        })
+    }
+
+    /// Tells the others why this party cannot run: the error at home, and the words for them.
+    pub(crate) fn refuse(
+        &self,
+        parties: &[PeerConfig],
+        settings: &Settings,
+        (error, told): (&Error, &str),
+        on_notice: &mut dyn FnMut(&str),
+    ) {
+        let config = self.tcp(parties, settings).and_then(|mut config| {
+            config.listener = self.listener(config.id, parties)?;
+            Ok(config)
+        });
+        // Who has no key or no certificates of the others cannot be believed by them.
+        if let Ok(config) = config {
+            tcp::refuse(config, error, told, &mut shown(on_notice));
+        }
+    }
+
+    /// Where the parties above this one come in, if there are any.
+    fn listener(&self, id: usize, parties: &[PeerConfig]) -> Result<Option<TcpListener>, NetError> {
+        let address = self.listen.as_ref().unwrap_or(&parties[id].address);
+        (id + 1 < parties.len())
+            .then(|| tcp::listen(address))
+            .transpose()
+    }
+
+    fn tcp(&self, parties: &[PeerConfig], settings: &Settings) -> Result<TcpConfig, Error> {
         let identity = Identity::load_files(&self.certificate, &self.key)?;
         let id = self.id.number("id", settings.protocol, parties.len())?;
-        let listener = if id + 1 < parties.len() {
-            let address = self.listen.as_ref().unwrap_or(&parties[id].address);
-            Some(tcp::listen(address)?)
-        } else {
-            None
-        };
         let peer = |peer: &PeerConfig| {
             Ok(Peer {
                 name: peer.name.clone(),
@@ -84,17 +144,82 @@ impl Member {
                 certificate: Certificate::load(&peer.certificate)?,
             })
         };
-        let config = TcpConfig {
+        Ok(TcpConfig {
             id,
             parties: parties.iter().map(peer).collect::<Result<_, Error>>()?,
             identity,
-            listener,
+            listener: None,
             model: settings.network.link,
             timeout: settings.timeout,
             connect_timeout: self.connect_timeout,
+        })
+    }
+}
+
+fn shown(on_notice: &mut dyn FnMut(&str)) -> impl FnMut(&Notice) {
+    |notice| on_notice(&notice.to_string())
+}
+
+/// `host:port`, the port from 1 on.
+fn address<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    let fits = text.rsplit_once(':').is_some_and(|(host, port)| {
+        let bare_v6 = host.contains(':') && !(host.starts_with('[') && host.ends_with(']'));
+        !host.is_empty() && !bare_v6 && port.parse::<u16>().is_ok_and(|port| port > 0)
+    });
+    match fits {
+        true => Ok(text),
+        false => Err(de::Error::custom(format!(
+            "'{}' is no address: give a host and a port from 1 to 65535, such as party1.example.org:7101, 192.0.2.1:7101 or [2001:db8::1]:7101",
+            text.escape_debug()
+        ))),
+    }
+}
+
+pub(crate) fn listen<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    address(from).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_a_host_and_a_port() {
+        let read = |address: &str| {
+            let json = serde_json::json!({"name": "a", "address": address, "certificate": "c"});
+            serde_json::from_value::<PeerConfig>(json).map(drop)
         };
-        Ok(tcp::connect(config, &mut |notice| {
-            on_notice(&notice.to_string())
-        })?)
+        for good in [
+            "localhost:1",
+            "10.0.0.1:65535",
+            "[::1]:7100",
+            "a.example:7100",
+        ] {
+            assert!(read(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "localhost",
+            "",
+            ":7100",
+            "a:0",
+            "a:65536",
+            "a:b",
+            "::1",
+            "::1:7100",
+            "a:",
+        ] {
+            let error = read(bad).expect_err(bad).to_string();
+            assert!(
+                error.contains("no address") && error.contains("7101"),
+                "{error}"
+            );
+        }
+        let json = serde_json::json!({"id": 0, "listen": "0.0.0.0"});
+        let error = serde_json::from_value::<Member>(json).expect_err("no port");
+        assert!(
+            error.to_string().contains("'0.0.0.0' is no address"),
+            "{error}"
+        );
     }
 }

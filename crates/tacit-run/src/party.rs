@@ -11,8 +11,8 @@ use crate::{Compiled, Error, Outcome, PartyConfig, Progress, Report, Tensor, npy
 
 /// Runs this party's part of a prediction with the parties that its config names.
 ///
-/// Everything that this party brings is read and checked before it connects. `on_notice` hears
-/// of every peer that is waited for; `observe` hears how far the run is and cancels it by
+/// Everything that this party brings is read and checked while it connects; if it cannot be used the
+/// others are told. `on_notice` hears of every peer that is waited for; `observe` hears how far the run is and cancels it by
 /// `false`. The outputs and the report are written where the config says; a run that fails has a
 /// report, too, and every run a line in the party's record.
 pub fn run_party(
@@ -21,9 +21,17 @@ pub fn run_party(
     observe: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, Error> {
     let terms = config.terms()?;
-    let model = config.compile(&terms)?;
-    let input = config.input.as_deref().map(npy::read_floats).transpose()?;
-    let labels = config.labels.as_deref().map(npy::read_labels).transpose()?;
+    let (member, own) = (config.member(), config.clone());
+    let (parties, run) = (&config.parties, &config.run);
+    let (
+        party,
+        Brings {
+            model,
+            input,
+            labels,
+            record,
+        },
+    ) = member.connect_while(parties, run, on_notice, move || own.prepare())?;
     let brings = Contribution {
         model: model
             .as_ref()
@@ -33,17 +41,6 @@ pub fn run_party(
             .as_ref()
             .map(|(values, shape)| Tensor { values, shape }),
     };
-    if let Some(x) = &brings.input {
-        let insists = Insists {
-            item: INPUTS,
-            wish: config.inputs.map(|n| n as u64),
-            actual: x.items(),
-        };
-        insists.check()?;
-    }
-    let member = config.member();
-    let record = Record::open(&config.record)?;
-    let party = member.connect(&config.parties, &config.run, on_notice)?;
     let (us, mut trace) = (party.id(), Trace::default());
     let ended = guarded(us, || {
         let (outcome, plan) = job::run(party, &terms, brings, &mut trace, observe)?;
@@ -57,7 +54,41 @@ pub fn run_party(
     ended
 }
 
+/// What a party brings to a run, checked.
+struct Brings {
+    model: Option<Compiled>,
+    input: Option<(Vec<f32>, Vec<usize>)>,
+    labels: Option<Vec<i64>>,
+    record: Record,
+}
+
 impl PartyConfig {
+    /// Reads and checks what this party brings.
+    fn prepare(&self) -> Result<Brings, Error> {
+        let terms = self.terms()?;
+        let input = self.input.as_deref().map(npy::read_floats).transpose()?;
+        let labels = self.labels.as_deref().map(npy::read_labels).transpose()?;
+        if let Some((values, shape)) = &input {
+            let insists = Insists {
+                item: INPUTS,
+                wish: self.inputs.map(|n| n as u64),
+                actual: Tensor { values, shape }.items(),
+            };
+            insists.check()?;
+        }
+        let record = Record::open(&self.record)?;
+        let model = self.compile(&terms)?;
+        if let Some(model) = &model {
+            model.planned_for(self.run.protocol)?;
+        }
+        Ok(Brings {
+            model,
+            input,
+            labels,
+            record,
+        })
+    }
+
     /// Writes what the config asks for.
     fn write(
         &self,

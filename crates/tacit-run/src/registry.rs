@@ -307,6 +307,18 @@ impl RingSystem for ClearSystem {
     }
 }
 
+/// A program whose party tells the others why it stops, if it fails.
+struct Telling<P>(P);
+
+impl<P: Program> Program for Telling<P> {
+    type Output = P::Output;
+
+    fn run<M: Machine>(self, machine: &mut M) -> Result<P::Output, Error> {
+        let ended = self.0.run(machine);
+        ended.inspect_err(|error| error.tell(machine.party()))
+    }
+}
+
 macro_rules! registry {
     ($first:ty $(, $more:ty)*) => {
         /// The protocols that can be chosen.
@@ -324,9 +336,9 @@ macro_rules! registry {
         ) -> Result<P::Output, Error> {
             match instance.protocol.name {
                 $(name if name == <$more as System>::PROTOCOL.name => {
-                    <$more as System>::start(instance, party, program)
+                    <$more as System>::start(instance, party, Telling(program))
                 })*
-                _ => <$first as System>::start(instance, party, program),
+                _ => <$first as System>::start(instance, party, Telling(program)),
             }
         }
 

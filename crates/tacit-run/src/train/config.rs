@@ -222,7 +222,9 @@ mod tests {
                 "one has no 'owner'",
             ),
             (
-                format!("{MODEL}{DATA}[[parties]]\nname = 'a'\naddress = 'b'\ncertificate = 'c'\n"),
+                format!(
+                    "{MODEL}{DATA}[[parties]]\nname = 'a'\naddress = 'b:1'\ncertificate = 'c'\n"
+                ),
                 "no [party] says which",
             ),
             (

@@ -21,7 +21,7 @@ use tacit_train::{Fixed, Network, Training, from_graph, uniform};
 pub use config::{DataTable, ModelTable, OutputTable, TrainConfig};
 pub use cost::TrainCost;
 pub use options::{CheckpointOptions, ModelOptions, TrainOptions};
-pub use party::train_party;
+pub use party::{Supplies, train_party, train_party_with};
 pub use reference::{Moment, train_reference};
 pub use report::{EpochReport, TrainReport};
 

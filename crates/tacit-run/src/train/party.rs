@@ -1,33 +1,113 @@
 //! One organisation's party in a training, from its config file.
 
+use tacit_net::Party;
+
 use super::program::train;
-use super::{Material, TrainConfig, TrainReport, Trained};
+use super::{Dataset, Material, Start, TrainConfig, TrainReport, Trained};
 use crate::local::guarded;
+use crate::member::Member;
 use crate::record::{Record, Trace};
 use crate::{Error, Progress};
+
+/// What [`train_party_with`] trains with.
+pub struct Supplies {
+    /// The network of the config, with the parameters to start from where it has any.
+    pub start: Start,
+    /// What this party has to train on: its number, items and targets, set after set.
+    pub train: Vec<(usize, Vec<f32>, Vec<f32>)>,
+    /// What it has to try the network on.
+    pub test: Vec<(usize, Vec<f32>, Vec<f32>)>,
+}
+
+impl Supplies {
+    /// Calls `work` with the material.
+    pub fn with<T>(&self, work: impl FnOnce(Material) -> T) -> T {
+        let (train, test) = (datasets(&self.train), datasets(&self.test));
+        work(Material {
+            network: &self.start.0,
+            train: &train,
+            test: &test,
+            start: self.start.1.as_deref(),
+        })
+    }
+}
+
+fn datasets(sets: &[(usize, Vec<f32>, Vec<f32>)]) -> Vec<Dataset<'_>> {
+    let sets = sets.iter().map(|(owner, x, target)| Dataset {
+        owner: *owner,
+        x,
+        target,
+    });
+    sets.collect()
+}
 
 /// Runs this party's part of a training with the parties that its config names, which has been read
 /// by [`TrainConfig::load`].
 ///
-/// `material` is the network of the config with this party's data. `on_notice` hears of every peer that is waited for;
-/// `observe` hears how far the training is and cancels it by `false`. The network's owner gets the
-/// parameters, nobody else does. Every run gets a line in the party's record, and one that fails a
-/// report.
+/// `material` is the network of the config with this party's data; if it cannot be used the others are
+/// told. `on_notice` hears of every peer that is waited for; `observe` hears how far the training is and
+/// cancels it by `false`. The network's owner gets the parameters, nobody else does. Every run gets a
+/// line in the party's record, and one that fails a report.
 pub fn train_party(
     config: &TrainConfig,
     material: Material,
     on_notice: &mut dyn FnMut(&str),
     observe: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Trained, Error> {
-    let Some(member) = &config.party else {
-        let why = "it is missing: it says which of the [[parties]] this is";
-        return Err(Error::setting("[party]", why));
+    let (member, settings) = (config.member()?, config.settings()?);
+    let parties = &config.parties;
+    let record = match config.check_material(material) {
+        Ok(record) => record,
+        Err(error) => {
+            let told = error.told();
+            member.refuse(parties, &settings, (&error, &told), on_notice);
+            return Err(error);
+        }
     };
-    let settings = config.settings()?;
-    let (terms, fixed) = config.training.terms(&settings)?;
-    material.check(terms.instance.parties, config.training.loss, fixed)?;
-    let record = Record::open(&member.record)?;
-    let party = member.connect(&config.parties, &settings, on_notice)?;
+    let party = member.connect(parties, &settings, on_notice)?;
+    trained(config, party, record, material, observe)
+}
+
+/// The same with what `prepare` brings, on a thread of its own while this party connects.
+pub fn train_party_with(
+    config: &TrainConfig,
+    prepare: impl FnOnce() -> Result<Supplies, Error> + Send + 'static,
+    on_notice: &mut dyn FnMut(&str),
+    observe: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Trained, Error> {
+    let (member, settings, own) = (config.member()?, config.settings()?, config.clone());
+    let prepare = move || {
+        let supplies = prepare()?;
+        let record = supplies.with(|material| own.check_material(material))?;
+        Ok((supplies, record))
+    };
+    let (party, (supplies, record)) =
+        member.connect_while(&config.parties, &settings, on_notice, prepare)?;
+    supplies.with(|material| trained(config, party, record, material, observe))
+}
+
+impl TrainConfig {
+    fn member(&self) -> Result<&Member, Error> {
+        let why = "it is missing: it says which of the [[parties]] this is";
+        (self.party.as_ref()).ok_or_else(|| Error::setting("[party]", why))
+    }
+
+    /// Checks what this party brings, and opens its record.
+    fn check_material(&self, material: Material) -> Result<Record, Error> {
+        let (terms, fixed) = self.training.terms(&self.settings()?)?;
+        material.check(terms.instance.parties, self.training.loss, fixed)?;
+        Record::open(&self.member()?.record)
+    }
+}
+
+fn trained(
+    config: &TrainConfig,
+    party: Party,
+    record: Record,
+    material: Material,
+    observe: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Trained, Error> {
+    let (terms, fixed) = config.training.terms(&config.settings()?)?;
     let (us, mut trace) = (party.id(), Trace::default());
     let options = &config.training;
     let ended = guarded(us, || {

@@ -41,7 +41,7 @@ pub(super) fn train(
     party.set_layer("agreement");
     let training = options.training(material.network, fixed);
     let parts = Parts::settle(Agreement::new(&mut party), terms, options, &material);
-    let parts = parts.inspect_err(|error| party.give_up(&error.to_string()))?;
+    let parts = parts.inspect_err(|error| error.tell(&mut party))?;
     trace.plan = Some(parts.digest.clone());
     trace.inputs = Some(parts.train.iter().map(|part| part.items).sum());
     let job = Job {
