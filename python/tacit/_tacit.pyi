@@ -59,6 +59,12 @@ def bench(
 def tables_liu24(parties: list[int], field: int) -> str:
     """Table 1 of Liu et al. beside what runs between so many parties metered."""
 
+def interrupt(raised: bool = True) -> None:
+    """Ends every run of this process, as Ctrl-C does, or lets them begin again; for any thread."""
+
+def certificate(path: str) -> tuple[str | None, str, list[str]]:
+    """A certificate's name, fingerprint, and first and last moment of validity."""
+
 def protocols() -> list[str]:
     """The names of the protocols; the first is the default."""
 
@@ -87,12 +93,17 @@ def train(
 
 def train_party(
     config: str,
-    train: list[Owned],
-    test: list[Owned],
+    load: Callable[[], tuple[list[Owned], list[Owned]]],
     notice: Callable[[str], None],
     progress: Progress | None = None,
 ) -> tuple[bytes | None, str]:
-    """One party's part in the training of a config file; the network at its owner only."""
+    """One party's part in the training of a config file; the network at its owner only.
+
+    `load` gives this party's training and test data; it is called on another thread.
+    """
+
+def train_refuse(config: str, why: str, notice: Callable[[str], None]) -> None:
+    """Tells the other parties of a config file why this one cannot run."""
 
 def train_reference(
     model: str,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,10 @@ from . import _tacit
 from ._tacit import TacitError, __version__
 from .analysis import analyze_truncation, check_plot
 from .arguments import dimension, numbers, positive
+from .certificates import add_cert
 from .console import err, notice, out, progress_bar
 from .data import INPUT_NAMES, LABEL_NAMES, load_array
+from .interrupt import CODE, ends_soon
 from .model import Model, compile
 from .report import Report, cost_table
 from .session import bench, local
@@ -51,14 +52,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     args = parser().parse_args(argv)
     try:
-        args.action(args)
+        with ends_soon():
+            args.action(args)
     except TacitError as error:
         return fail(str(error))
     except OSError as error:
         return fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except KeyboardInterrupt:
         err.print("interrupted")
-        return 130
+        return CODE
     return 0
 
 
@@ -141,8 +143,6 @@ def analyze(args: argparse.Namespace) -> None:
 
 def party(args: argparse.Namespace) -> None:
     """`tacit party`: this organisation's part in a prediction."""
-    # Waiting for peers runs no Python code that could notice Ctrl-C: let it end the process.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     with progress_bar() as progress:
         report = _tacit.party(args.config, notice, progress, args.reveal)
     out.print(Report(json.loads(report)))
@@ -399,6 +399,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--reveal", metavar="WHAT", help="insist on this, whatever [plan] of the config says"
     )
+
+    add_cert(command)
 
     made = command("init", init, "make keys, certificates and config files")
     add_init_options(made)

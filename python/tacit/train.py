@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -35,17 +34,23 @@ def add_train(command: Callable[..., argparse.ArgumentParser]) -> None:
 
 def train(args: argparse.Namespace) -> None:
     """Trains with all parties on this machine, or as one of several machines' parties."""
-    config = json.loads(_tacit.train_config(args.config))
+    try:
+        config = json.loads(_tacit.train_config(args.config))
+    except TacitError as error:
+        if not args.plan:
+            _tacit.train_refuse(args.config, str(error), notice)
+        raise
     trainer = Trainer.of_config(config)
-    sets = owned(config["data"])
+    apart = config["parties"] and not args.plan
+    sets = None if apart else owned(config["data"])
     if args.plan:
         where = {"network": args.network} if args.network else {}
         items = sum(len(x) for _, x, _ in sets[0])
         plan(trainer.cost(items or None, **where), args.json)
         return
     with progress_bar(remaining=True) as progress:
-        if config["parties"]:
-            trained = join(args.config, [trainer.sets(each) for each in sets], progress)
+        if apart:
+            trained = join(args.config, lambda: supplies(trainer, config["data"]), progress)
         else:
             trained = trainer.fit(*sets, progress=progress)
     output = config["output"]
@@ -58,12 +63,19 @@ def train(args: argparse.Namespace) -> None:
     out.print(trained.report)
 
 
-def join(config: str, sets: list[Any], progress: Progress) -> Trained:
-    """Takes this party's part in a training with those that its config names."""
-    # Waiting for peers runs no Python code that could notice Ctrl-C: let it end the process.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    file, report = _tacit.train_party(config, *sets, notice, progress)
+def join(config: str, load: Callable[[], Any], progress: Progress) -> Trained:
+    """Takes this party's part in a training with those that its config names.
+
+    `load` brings this party's data while it connects.
+    """
+    file, report = _tacit.train_party(config, load, notice, progress)
     return Trained(file, TrainingReport(json.loads(report)))
+
+
+def supplies(trainer: Trainer, tables: list[Mapping[str, Any]]) -> tuple[Any, Any]:
+    """The training and the test data of one party, as the extension module takes them."""
+    train, test = owned(tables)
+    return trainer.sets(train), trainer.sets(test)
 
 
 def plan(cost: Mapping[str, Any], path: str | None) -> None:

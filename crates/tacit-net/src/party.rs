@@ -216,7 +216,17 @@ impl Party {
     /// left. They hear it when this party is dropped; what was said before stays. Nothing secret may
     /// be in it.
     pub fn give_up(&mut self, why: &str) {
-        self.failure.get_or_insert(Farewell::Words(why.to_string()));
+        self.say(Farewell::Words(why.to_string()));
+    }
+
+    /// The same in any way; what was said before stays.
+    pub(crate) fn say(&mut self, farewell: Farewell) {
+        self.failure.get_or_insert(farewell);
+    }
+
+    /// What the others hear when this party is dropped, if it is to stop.
+    pub(crate) fn said(&self) -> Option<&Farewell> {
+        self.failure.as_ref()
     }
 
     /// The same of a party whose user stops it.

@@ -4,6 +4,7 @@
 //! `python/tacit/_tacit.pyi`. Calls release the interpreter's lock while they work, and look for
 //! Ctrl-C whenever they report progress.
 
+mod cert;
 mod observe;
 mod train;
 
@@ -204,12 +205,23 @@ fn party(
     progress: Option<Callback>,
     reveal: Option<&str>,
 ) -> PyResult<String> {
-    let config = PartyConfig::load(&config).map_err(error)?;
-    let config = config.insisting(reveal).map_err(error)?;
     observed(py, progress, |observe| {
-        tacit_run::run_party(&config, &mut told(&notice), observe)
+        let loaded = PartyConfig::load(&config).and_then(|config| config.insisting(reveal));
+        let loaded = loaded.inspect_err(|e| tacit_run::refuse(&config, e, &mut told(&notice)))?;
+        tacit_run::run_party(&loaded, &mut told(&notice), observe)
     })
     .map(|outcome| outcome.report.to_json())
+}
+
+/// Ends every run of this process, as Ctrl-C does, or lets them begin again; may be called from any
+/// thread.
+#[pyfunction]
+#[pyo3(signature = (raised=true))]
+fn interrupt(raised: bool) {
+    match raised {
+        true => tacit_run::interrupt::raise(),
+        false => tacit_run::interrupt::clear(),
+    }
 }
 
 #[pyfunction]
@@ -234,10 +246,13 @@ mod _tacit {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::{Compiled, TacitError, bench, init, party, protocols, tables_liu24};
+    use super::{Compiled, TacitError, bench, init, interrupt, party, protocols, tables_liu24};
+    #[pymodule_export]
+    use crate::cert::certificate;
     #[pymodule_export]
     use crate::train::{
-        train, train_config, train_cost, train_outputs, train_party, train_reference, train_start,
+        train, train_config, train_cost, train_outputs, train_party, train_reference, train_refuse,
+        train_start,
     };
 
     #[pymodule_init]

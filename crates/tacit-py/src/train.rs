@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use tacit_run::{Dataset, Material, ModelTable, TrainConfig, TrainCost, TrainOptions};
+use tacit_run::{
+    Dataset, Error, Material, ModelTable, Supplies, TrainConfig, TrainCost, TrainOptions,
+};
 
 use crate::observe::{Callback, observed, told};
 use crate::{error, floats, json, settings};
@@ -73,32 +75,60 @@ pub(crate) fn train<'py>(
 }
 
 /// One party's part in the training of a config file: the ONNX file, at the network's owner, and the
-/// report.
+/// report. `load` gives its training and test data; it is called on another thread while the party
+/// connects.
 #[pyfunction]
-#[pyo3(signature = (config, train, test, notice, progress=None))]
+#[pyo3(signature = (config, load, notice, progress=None))]
 pub(crate) fn train_party<'py>(
     py: Python<'py>,
     config: PathBuf,
-    train: Vec<Owned>,
-    test: Vec<Owned>,
+    load: Py<PyAny>,
     notice: Py<PyAny>,
     progress: Option<Callback>,
 ) -> PyResult<(Option<Bound<'py, PyBytes>>, String)> {
-    let config = TrainConfig::load(&config).map_err(error)?;
-    let (train, test) = (Sets::new(train), Sets::new(test));
     let (file, report) = observed(py, progress, |observe| {
-        let (network, start) = config.model.build()?;
-        let material = Material {
-            network: &network,
-            train: &train.datasets(),
-            test: &test.datasets(),
-            start: start.as_deref(),
+        let mut notice = told(&notice);
+        let loaded = TrainConfig::load(&config);
+        let config = loaded.inspect_err(|e| tacit_run::refuse(&config, e, &mut notice))?;
+        let model = config.model.clone();
+        let supplies = move || {
+            let loaded = Python::attach(|py| {
+                load.call0(py)
+                    .and_then(|loaded| loaded.extract::<(Vec<Owned>, Vec<Owned>)>(py))
+                    .map_err(|raised| Error::Data(words(py, &raised)))
+            });
+            let (train, test) = loaded?;
+            Ok(Supplies {
+                start: model.build()?,
+                train: Sets::new(train).0,
+                test: Sets::new(test).0,
+            })
         };
-        let trained = tacit_run::train_party(&config, material, &mut told(&notice), observe)?;
-        let file = trained.parameters.map(|p| tacit_run::to_onnx(&network, &p));
-        Ok((file, trained.report))
+        let trained = tacit_run::train_party_with(&config, supplies, &mut notice, observe)?;
+        let file = trained.parameters.map(|p| match config.model.build() {
+            Ok((network, _)) => Ok(tacit_run::to_onnx(&network, &p)),
+            Err(error) => Err(error),
+        });
+        Ok((file.transpose()?, trained.report))
     })?;
     Ok((file.map(|file| PyBytes::new(py, &file)), report.to_json()))
+}
+
+/// An exception in words; that of a file with its name.
+fn words(py: Python<'_>, raised: &PyErr) -> String {
+    let value = raised.value(py);
+    let of = |name: &str| value.getattr(name).ok().filter(|v| !v.is_none());
+    match (of("filename"), of("strerror")) {
+        (Some(file), Some(why)) => format!("{file}: {why}"),
+        _ => value.to_string(),
+    }
+}
+
+/// Tells the others of a training why this party cannot run.
+#[pyfunction]
+pub(crate) fn train_refuse(py: Python<'_>, config: PathBuf, why: String, notice: Py<PyAny>) {
+    let error = TrainConfig::load(&config).err().unwrap_or(Error::Data(why));
+    py.detach(|| tacit_run::refuse(&config, &error, &mut told(&notice)));
 }
 
 /// The same in float32 in the clear: the ONNX file, and how good the network is after every epoch or

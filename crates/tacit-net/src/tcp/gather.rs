@@ -14,7 +14,7 @@ use super::pool::Pool;
 use super::{Notice, TcpConfig, pump};
 use crate::frame::Session;
 use crate::interrupt::{self, POLL};
-use crate::link::Link;
+use crate::link::{Farewell, Link};
 use crate::party::{LONGEST_WAIT, Party};
 use crate::queue::End;
 use crate::{LinkModel, NetError};
@@ -26,6 +26,8 @@ const NEXT_NOTICE: Duration = Duration::from_secs(5);
 const STRAYS: usize = 8;
 /// How long a party that cannot run waits for the others to tell them.
 const REFUSING: Duration = Duration::from_secs(10);
+/// The same of a party that cannot run because another has stopped.
+const RELAYING: Duration = Duration::from_secs(2);
 
 /// The connections so far, and the threads that make them.
 pub(super) struct Gathering<'a> {
@@ -45,6 +47,8 @@ pub(super) struct Gathering<'a> {
     limit: Duration,
     next_notice: Instant,
     strays: usize,
+    /// What was said to those who had come.
+    said: Option<Farewell>,
     on_notice: &'a mut dyn FnMut(&Notice),
 }
 
@@ -94,6 +98,7 @@ impl<'a> Gathering<'a> {
             limit,
             next_notice: started + FIRST_NOTICE,
             strays: 0,
+            said: None,
             on_notice,
         };
         for party in 0..id {
@@ -138,26 +143,28 @@ impl<'a> Gathering<'a> {
         self.so_far()
     }
 
-    /// Tells the others why there will be no run: those who have come; of trouble between this party
-    /// and one other also those who come soon.
+    /// Tells the others why there will be no run: those who have come and, unless this party's time
+    /// is over, those who come soon.
     pub(super) fn give_up(mut self, error: &NetError) {
-        match error {
-            NetError::Interrupted => drop(self.so_far().interrupted()),
-            _ if between(error).is_some() => {
-                let why = error.to_string();
-                self.refuse_all_but(between(error), &why, &why);
-            }
-            _ => self.so_far().give_up(&error.to_string()),
-        }
+        let said = self.said.take();
+        let said = said.unwrap_or_else(|| Farewell::Words(error.to_string()));
+        let (other, limit) = match error {
+            NetError::Interrupted => return drop(self.so_far().interrupted()),
+            NetError::PeerLost { party, .. } => (Some(*party), RELAYING),
+            error if between(error).is_some() => (between(error), REFUSING),
+            _ => (None, Duration::ZERO),
+        };
+        self.tell(other, &error.to_string(), said, limit);
     }
 
     /// Tells the others, also those who come soon, why this party cannot run: `own` for itself.
     pub(super) fn refuse(self, own: &str, told: &str) {
-        self.refuse_all_but(None, own, told);
+        self.tell(None, own, Farewell::Words(told.to_string()), REFUSING);
     }
 
-    fn refuse_all_but(mut self, known: Option<usize>, own: &str, told: &str) {
-        let limit = REFUSING.min(self.limit);
+    /// Says farewell to those who have come, and for some time to those who come; not to `known`.
+    fn tell(mut self, known: Option<usize>, own: &str, said: Farewell, limit: Duration) {
+        let limit = limit.min(self.limit);
         let (started, mut mentioned) = (Instant::now(), false);
         let mut left: Vec<usize> = self.missing().filter(|p| Some(*p) != known).collect();
         let mut tellers = Vec::new();
@@ -165,7 +172,7 @@ impl<'a> Gathering<'a> {
             left.retain(|&party| self.links[party].is_none());
             if self.links.iter().any(Option::is_some) {
                 let mut party = self.so_far();
-                party.give_up(told);
+                party.say(said.clone());
                 // It waits until they have heard it.
                 tellers.extend(spawn("tell", move || drop(party)));
             }
@@ -272,7 +279,9 @@ impl<'a> Gathering<'a> {
             let ended = link.queue.ended();
             if link.queue.farewell().is_some() {
                 let mut so_far = self.so_far();
-                return Err(so_far.gone(party, "connect"));
+                let error = so_far.gone(party, "connect");
+                self.said = so_far.said().cloned();
+                return Err(error);
             }
             if let Some(end) = ended {
                 let why = match end {

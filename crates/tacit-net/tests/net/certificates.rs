@@ -15,9 +15,9 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme};
-use tacit_net::NetError;
 use tacit_net::certs::{self, Certificate, Identity};
 use tacit_net::tcp::TcpConfig;
+use tacit_net::{NetError, date};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -174,6 +174,18 @@ fn expired_and_early_certificates_are_refused_at_both_ends() {
                     "{accepted}"
                 );
                 assert!(accepted.to_string().contains("needs a new"), "{accepted}");
+                // Both times, and both ways out.
+                let word = match name {
+                    "expired" => "has expired: it is valid from",
+                    _ => "is not valid yet: it is valid from",
+                };
+                let bounds = [date(from), date(until)];
+                for words in [word, &bounds[0], &bounds[1], "clock says 20", "set it"] {
+                    assert!(accepted.to_string().contains(words), "{accepted}");
+                }
+                for words in [&*bounds[0], &bounds[1], "clock says 20", "set its clock"] {
+                    assert!(dialled.to_string().contains(words), "{dialled}");
+                }
                 assert!(
                     matches!(dialled, NetError::RefusedByPeer { party: 0, .. }),
                     "{dialled}"
@@ -353,5 +365,25 @@ impl CloneWith for TcpConfig {
             listener: None,
             ..*self
         }
+    }
+}
+
+/// The fingerprint is what other programs say, and the period and name what was asked for.
+#[test]
+fn a_certificate_tells_its_name_its_fingerprint_and_its_period() {
+    let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_790_000_000);
+    // Years from 2050 on are written in another form.
+    for years in [1, 100] {
+        let dir = folder(&format!("facts-{years}"));
+        let until = now + years * 365 * DAY;
+        certs::generate_between(&dir, "Clinic Nord", now, until).unwrap();
+        let path = dir.join(certs::CERTIFICATE_FILE);
+        let certificate = Certificate::load(&path).unwrap();
+        assert_eq!(certificate.name().as_deref(), Some("Clinic Nord"));
+        assert_eq!(certificate.period(), Some((now, until)));
+        let der = CertificateDer::from_pem_file(&path).unwrap();
+        let digest = ring::digest::digest(&ring::digest::SHA256, &der);
+        let hex: String = digest.as_ref().iter().map(|b| format!("{b:02x}")).collect();
+        assert_eq!(certificate.fingerprint(), hex);
     }
 }

@@ -7,4 +7,6 @@ mod harness;
 mod hostile;
 mod joining;
 mod memory;
+mod reasons;
+mod strangers;
 mod tcp;

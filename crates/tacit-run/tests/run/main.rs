@@ -8,6 +8,7 @@ mod insists;
 mod local;
 mod parties;
 mod processes;
+mod reasons;
 mod record;
 mod recurrent;
 mod reveal;

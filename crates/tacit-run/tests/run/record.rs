@@ -89,7 +89,10 @@ fn a_data_owner_that_leaves_after_a_batch_leaves_a_trace() {
         assert!(matches!(ends[1], Err(Error::Cancelled)), "{:?}", ends[1]);
         for party in [0, 2] {
             let error = ends[party].as_ref().expect_err("lost").to_string();
-            for words in ["party 1 was lost", "2 answers to party 1 (openings: 1)"] {
+            for words in [
+                "party 1 was interrupted",
+                "2 answers to party 1 (openings: 1)",
+            ] {
                 assert!(error.contains(words), "{error}");
             }
             let report = report(&configs[party]);

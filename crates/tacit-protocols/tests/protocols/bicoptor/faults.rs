@@ -126,7 +126,7 @@ fn a_peer_that_is_cut_off_is_named_whenever_it_happens() {
         // that one that it has lost somebody.
         let named = match &results[to] {
             Err(Error::Net(NetError::PeerLost { party, why, .. })) => {
-                *party == from || why.contains("was lost at step")
+                *party == from || why.contains("was lost")
             }
             _ => false,
         };
