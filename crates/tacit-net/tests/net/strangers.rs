@@ -21,7 +21,7 @@ fn idle(from: Ipv4Addr, to: SocketAddr) -> Option<TcpStream> {
 
 /// Party 0 is there, and `count` connections that say nothing, each opened anew as soon as it is
 /// closed; then party 1 comes.
-fn among(test: &str, count: usize, from: impl Fn(usize) -> Ipv4Addr + Send) {
+fn among(test: &str, count: usize, from: impl Fn(usize) -> Ipv4Addr + Sync) {
     let mut configs = configs(test, 2);
     let address = configs[0].parties[0].address.parse().expect("an address");
     let real = configs.pop().expect("party 1");
