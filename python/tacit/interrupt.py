@@ -30,6 +30,8 @@ def ends_soon() -> Iterator[None]:
         return
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
+    # Also where the shell that started it lets background jobs ignore it: who sends it means it.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     ended = threading.Event()
     watcher = threading.Thread(target=watch, args=(reader, ended), daemon=True)
@@ -39,6 +41,7 @@ def ends_soon() -> Iterator[None]:
     finally:
         ended.set()
         signal.set_wakeup_fd(before)
+        signal.signal(signal.SIGINT, handler)
         os.close(writer)
         watcher.join()
         os.close(reader)
@@ -48,8 +51,7 @@ def ends_soon() -> Iterator[None]:
 def watch(reader: int, ended: threading.Event) -> None:
     """Waits for the signal's number, which the interpreter writes whatever it is at."""
     while got := os.read(reader, 1):
-        # A program that ignores or handles the signal by itself goes on.
-        if got[0] != signal.SIGINT or signal.getsignal(signal.SIGINT) is not HANDLER:
+        if got[0] != signal.SIGINT:
             continue
         _tacit.interrupt()
         if not ended.wait(GRACE):
@@ -57,5 +59,3 @@ def watch(reader: int, ended: threading.Event) -> None:
             sys.stderr.flush()
             os._exit(CODE)
 
-
-HANDLER = signal.default_int_handler
