@@ -58,4 +58,3 @@ def watch(reader: int, ended: threading.Event) -> None:
             sys.stderr.write("interrupted\n")
             sys.stderr.flush()
             os._exit(CODE)
-
