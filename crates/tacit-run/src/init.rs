@@ -131,7 +131,7 @@ fn instructions(dir: &Path, setup: &Setup, training: bool) -> Vec<String> {
         lines.push(format!("  tacit {command} {shown}/{name}/{file}"));
     }
     lines.push(format!(
-        "Between organisations: each makes its own folder this way, keeps its {KEY_FILE} to itself, sends only its {CERTIFICATE_FILE} to the others, and puts theirs in place of the ones made here; then all set the same addresses."
+        "Between organisations: each makes its own folder this way, keeps its {KEY_FILE} to itself, sends only its {CERTIFICATE_FILE} to the others, and puts theirs in place of the ones made here; they compare what `tacit cert show` says of each at both ends; then all set the same addresses."
     ));
     lines
 }

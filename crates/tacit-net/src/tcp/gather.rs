@@ -25,9 +25,12 @@ const NEXT_NOTICE: Duration = Duration::from_secs(5);
 /// How many strays are mentioned one by one between two of these moments.
 const STRAYS: usize = 8;
 /// How long a party that cannot run waits for the others to tell them.
-const REFUSING: Duration = Duration::from_secs(10);
+const REFUSING: Duration = Duration::from_secs(15);
+/// How long a party that is said to have stopped may take to come and say so.
 /// The same of a party that cannot run because another has stopped.
 const RELAYING: Duration = Duration::from_secs(2);
+/// How long a party that is said to have stopped may take to come and say so.
+const OWN_WORD: Duration = Duration::from_secs(2);
 
 /// The connections so far, and the threads that make them.
 pub(super) struct Gathering<'a> {
@@ -47,6 +50,8 @@ pub(super) struct Gathering<'a> {
     limit: Duration,
     next_notice: Instant,
     strays: usize,
+    /// When a peer first said of another that it has stopped.
+    relayed: Option<Instant>,
     /// What was said to those who had come.
     said: Option<Farewell>,
     on_notice: &'a mut dyn FnMut(&Notice),
@@ -98,6 +103,7 @@ impl<'a> Gathering<'a> {
             limit,
             next_notice: started + FIRST_NOTICE,
             strays: 0,
+            relayed: None,
             said: None,
             on_notice,
         };
@@ -277,7 +283,10 @@ impl<'a> Gathering<'a> {
                 continue;
             };
             let ended = link.queue.ended();
-            if link.queue.farewell().is_some() {
+            if let Some(said) = link.queue.farewell() {
+                if self.waits_for_own_word(&said) {
+                    continue;
+                }
                 let mut so_far = self.so_far();
                 let error = so_far.gone(party, "connect");
                 self.said = so_far.said().cloned();
@@ -297,6 +306,18 @@ impl<'a> Gathering<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a peer says of one that has not come that it has stopped: that one may come to say so
+    /// itself.
+    fn waits_for_own_word(&mut self, said: &Farewell) -> bool {
+        let Farewell::Because { party, .. } = said else {
+            return false;
+        };
+        let absent =
+            *party != self.shared.roster.id && matches!(self.links.get(*party), Some(None));
+        let since = *self.relayed.get_or_insert_with(Instant::now);
+        absent && since.elapsed() < OWN_WORD
     }
 
     fn tick(&mut self) -> Result<(), NetError> {
