@@ -99,12 +99,12 @@ impl Member {
         let prepare = move || {
             guarded(id, prepare).map_err(|error| Refusal {
                 told: error.told(),
-                error,
+                error: Box::new(error),
             })
         };
         tcp::connect_while(config, &mut shown(on_notice), prepare).map_err(|ended| match ended {
             Ended::Net(error) => error.into(),
-            Ended::Own(error) => error,
+            Ended::Own(error) => *error,
         })
     }
 

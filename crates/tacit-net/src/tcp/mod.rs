@@ -11,6 +11,7 @@ mod pinned;
 mod pool;
 mod pump;
 
+use std::convert::Infallible;
 use std::fmt::Display;
 use std::net::{TcpListener, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
@@ -140,9 +141,10 @@ pub fn listen(address: &str) -> Result<TcpListener, NetError> {
 /// certificate, is an error; one that proves nothing is only turned away. A peer that stops says
 /// why, and that is the error at all that it is connected with.
 pub fn connect(config: TcpConfig, on_notice: &mut dyn FnMut(&Notice)) -> Result<Party, NetError> {
-    match connect_while(config, on_notice, || Ok::<_, Refusal<NetError>>(())) {
+    match connect_while(config, on_notice, || Ok::<_, Refusal<Infallible>>(())) {
         Ok((party, ())) => Ok(party),
-        Err(Ended::Net(error) | Ended::Own(error)) => Err(error),
+        Err(Ended::Net(error)) => Err(error),
+        Err(Ended::Own(never)) => match never {},
     }
 }
 
