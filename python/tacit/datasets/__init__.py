@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from .._tacit import TacitError
 from . import arrays, images, tables
 from .dataset import Dataset
@@ -19,14 +21,16 @@ __all__ = ["Column", "Dataset", "Schema", "load"]
 KINDS = {**images.KINDS, **arrays.KINDS, **tables.KINDS}
 
 
-def load(source: str, what: str, *, schema: Schema | None = None) -> Dataset:
+def load(
+    source: str, what: str, *, schema: Schema | None = None, folder: str | Path = ""
+) -> Dataset:
     """Reads a data set.
 
     Parameters
     ----------
     source
-        `KIND:PATH` or `KIND:PATH:key=value,...`; a relative PATH that is not there from the working
-        directory is looked for in `$TACIT_DATA`. The kinds:
+        `KIND:PATH` or `KIND:PATH:key=value,...`; a relative PATH that is not there from `folder` is
+        looked for in `$TACIT_DATA`. The kinds:
 
         - `mnist`: a folder of IDX files with the official names (or `test8k-...`), gzipped or not;
         - `idx:IMAGES,LABELS`: any two IDX files of bytes;
@@ -41,6 +45,8 @@ def load(source: str, what: str, *, schema: Schema | None = None) -> Dataset:
         whether to learn its columns or to encode it as the train file was.
     schema
         Of a test table: the `schema` of the data set that its train file gave.
+    folder
+        Where relative paths start; the working directory when not given.
 
     Raises
     ------
@@ -49,7 +55,8 @@ def load(source: str, what: str, *, schema: Schema | None = None) -> Dataset:
     """
     if what not in ("train", "test"):
         raise TacitError(f"{what!r} is no part of a data set: train or test")
-    parsed = Source.parse(source, {kind: options for kind, (_, options) in KINDS.items()})
+    kinds = {kind: options for kind, (_, options) in KINDS.items()}
+    parsed = Source.parse(source, kinds, Path(folder))
     read = KINDS[parsed.kind][0]
     if parsed.kind in tables.KINDS:
         return read(parsed, what, schema)

@@ -13,7 +13,7 @@ from ..data import load_array
 from .dataset import Dataset, checked_labels
 from .idx import read_idx
 from .jpeg import Pack, decode
-from .source import Source, find_file
+from .source import Source
 from .tiny_imagenet import read_folder
 
 CIFAR10 = ["airplane", "automobile", "bird", "cat", "deer"]
@@ -44,7 +44,8 @@ def idx(source: Source, what: str) -> Images:
     images, _, labels = source.path.partition(",")
     if not labels:
         raise TacitError(f"idx:{source.path} names one file: write idx:IMAGES,LABELS")
-    return _read_pair(find_file(images), find_file(labels), source.count("classes", 256))
+    pair = source.another(images), source.another(labels)
+    return _read_pair(*pair, source.count("classes", 256))
 
 
 def cifar10(source: Source, what: str) -> Images:

@@ -19,9 +19,11 @@ class Source:
     kind: str
     path: str
     options: dict[str, str]
+    base: Path = Path()
+    """The folder that relative paths start from."""
 
     @staticmethod
-    def parse(text: str, kinds: Mapping[str, tuple[str, ...]]) -> Source:
+    def parse(text: str, kinds: Mapping[str, tuple[str, ...]], base: Path = Path()) -> Source:
         """Takes a source apart; `kinds` has the names of each kind's options."""
         kind, _, path = text.partition(":")
         if kind not in kinds:
@@ -36,7 +38,7 @@ class Source:
                 options[key] = value
         if not path:
             raise TacitError(f"{text!r} names no file or folder: write {kind}:PATH")
-        return Source(kind, path, options)
+        return Source(kind, path, options, base)
 
     def choice(self, key: str, *values: str) -> str:
         """The option `key`, which is one of `values`, the first when not given."""
@@ -60,11 +62,15 @@ class Source:
 
     def file(self) -> Path:
         """The file that the source names."""
-        return find_file(self.path)
+        return self.another(self.path)
+
+    def another(self, path: str) -> Path:
+        """Where a file lies that the source names by this path."""
+        return find_file(path, self.base)
 
     def folder(self) -> Path:
         """The folder that the source names."""
-        found = find(self.path)
+        found = find(self.path, self.base)
         if not found.is_dir():
             raise TacitError(
                 f"{found} is no folder: {self.kind}:PATH names the folder of the files"
@@ -80,11 +86,12 @@ def _check_option(kind: str, key: str, value: str, known: tuple[str, ...]) -> No
         raise TacitError(f"the option {key!r} has no value: write {key}=VALUE")
 
 
-def find(path: str) -> Path:
-    """Where a path lies: seen from here, else in `$TACIT_DATA`."""
-    here = Path(path).expanduser()
+def find(path: str, base: Path = Path()) -> Path:
+    """Where a path lies: seen from `base`, else in `$TACIT_DATA`."""
+    given = Path(path).expanduser()
+    here = base / given
     data = os.environ.get("TACIT_DATA")
-    places = [here, Path(data) / here] if data and not here.is_absolute() else [here]
+    places = [here, Path(data) / given] if data and not given.is_absolute() else [here]
     for place in places:
         try:
             if place.exists():
@@ -96,9 +103,9 @@ def find(path: str) -> Path:
     raise TacitError(f"no such file or folder: {looked}{hint}")
 
 
-def find_file(path: str) -> Path:
-    """Where a file lies: seen from here, else in `$TACIT_DATA`."""
-    found = find(path)
+def find_file(path: str, base: Path = Path()) -> Path:
+    """Where a file lies: seen from `base`, else in `$TACIT_DATA`."""
+    found = find(path, base)
     if not found.is_file():
         raise TacitError(f"{found} is no file: name the file itself")
     return found

@@ -11,7 +11,7 @@ from .._tacit import TacitError
 from .dataset import MOST_CLASSES, Dataset
 from .rows import Table, open_csv, open_parquet
 from .schema import Column, Schema, Seen, number, numbers
-from .source import Source, find_file
+from .source import Source
 
 SIZE = 1 << 30
 """Bytes of the numbers of the largest table: categories make many of a short file."""
@@ -47,7 +47,7 @@ def _train_table(source: Source) -> Table:
             f"{source.path} must be encoded as the train file is: give "
             "schema=train_set.schema, or name that file with the option train=FILE"
         )
-    return _open(source, find_file(source.options["train"]))
+    return _open(source, source.another(source.options["train"]))
 
 
 def learn(table: Table, source: Source) -> Schema:
