@@ -13,7 +13,9 @@ class TacitError(Exception):
 class Compiled:
     """A model with its plan."""
 
-    def __new__(cls, path: str, options: str, samples: Array | None) -> Compiled: ...
+    def __new__(
+        cls, path: str, options: str, samples: Array | None, protocol: str | None = None
+    ) -> Compiled: ...
     def plan(self, run: str | None = None) -> str:
         """The plan that was made first, or that a run with these settings follows."""
 
@@ -64,6 +66,15 @@ def interrupt(raised: bool = True) -> None:
 
 def certificate(path: str) -> tuple[str | None, str, list[str]]:
     """A certificate's name, fingerprint, and first and last moment of validity."""
+
+def check_outputs(outputs: list[str], inputs: list[str]) -> None:
+    """Refuses files that could not be written, or that are inputs."""
+
+def write_output(path: str, content: bytes) -> None:
+    """Writes a file; where that fails, another one that the error names."""
+
+def log(level: str) -> None:
+    """Writes a log to stderr from now on: `off`, `warn`, `info`, `debug` or `trace`."""
 
 def protocols() -> list[str]:
     """The names of the protocols; the first is the default."""

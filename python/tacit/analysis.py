@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
 import operator
 import os
@@ -19,6 +20,7 @@ from rich.text import Text
 
 from ._tacit import TacitError
 from .model import Model, compile
+from .options import to_json
 from .report import render
 from .session import Progress, label_list
 
@@ -68,9 +70,13 @@ class Analysis:
 
         return pd.DataFrame(self.rows)
 
+    def to_json(self) -> str:
+        """The content as JSON."""
+        return json.dumps(self.data, indent=2) + "\n"
+
     def save_json(self, path: str | Path) -> None:
         """Writes the content to `path`."""
-        Path(path).write_text(json.dumps(self.data, indent=2) + "\n")
+        Path(path).write_text(self.to_json())
 
     def save_plot(self, path: str | Path, title: str = "") -> None:
         """Draws the accuracy over the fraction bits into `path`, an .svg or .png file.
@@ -78,6 +84,10 @@ class Analysis:
         Needs `pip install tacit[plot]`.
         """
         check_plot(path)
+        Path(path).write_bytes(self.draw(Path(path).suffix, title))
+
+    def draw(self, suffix: str, title: str = "") -> bytes:
+        """The same as the bytes of a file, `.svg` or `.png`."""
         from matplotlib import rc_context  # noqa: PLC0415
         from matplotlib.figure import Figure  # noqa: PLC0415
 
@@ -93,9 +103,11 @@ class Analysis:
         axes.legend(title=f"{self.data['ring']}-bit ring, order and masks", fontsize="small")
         axes.grid(alpha=0.3)
         # Without a date or random names, so that the same figures give the same file.
-        svg = Path(path).suffix == ".svg"
+        metadata = {"Date": None} if suffix == ".svg" else None
+        file = io.BytesIO()
         with rc_context({"svg.hashsalt": "tacit"}):
-            figure.savefig(path, metadata={"Date": None} if svg else None)
+            figure.savefig(file, format=suffix[1:], metadata=metadata)
+        return file.getvalue()
 
     def _lines(self) -> dict[str, list[dict[str, Any]]]:
         """The rows that have a result, by order and masks."""
@@ -220,7 +232,7 @@ def analyze_truncation(
     analysis = model.compiled.analyze_truncation(
         x=(values, shape),
         labels=label_list(labels, shape[0]),
-        options=json.dumps(options),
+        options=to_json(options),
         progress=progress,
     )
     return Analysis(json.loads(analysis))

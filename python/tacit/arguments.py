@@ -4,6 +4,33 @@ from __future__ import annotations
 
 import argparse
 import re
+from typing import NoReturn
+
+from rich.markup import escape
+
+from . import console
+
+MISSING = "the following arguments are required: "
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors begin with what is wrong and say what to do."""
+
+    def error(self, message: str) -> NoReturn:
+        """Ends the program with exit code 2."""
+        absent = message.removeprefix(MISSING)
+        if absent != message:
+            message = f"{self._named(absent)} is missing"
+        console.err.print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
+        console.err.print(f"usage: {self.prog} --help says what it takes", soft_wrap=True)
+        raise SystemExit(2)
+
+    def _named(self, absent: str) -> str:
+        """What is absent, with what could stand there where that is a word of a few."""
+        for action in self._actions:
+            if action.metavar == absent and action.choices:
+                return f"{absent} ({', '.join(action.choices)})"
+        return absent
 
 
 def dimension(text: str) -> tuple[str, int]:
@@ -29,6 +56,22 @@ def numbers(text: str) -> list[int]:
             raise argparse.ArgumentTypeError(f"{part!r} is an empty range; write the smaller first")
         found.extend(range(low, high + 1, step))
     return found
+
+
+def whole(text: str) -> int:
+    """Parses a whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+
+
+def real(text: str) -> float:
+    """Parses a number; it is judged where it is used."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
 
 
 def positive(text: str) -> int:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from rich.console import RenderableType
 from rich.markup import escape
 
-from . import _tacit
+from . import _tacit, outputs
 from ._tacit import TacitError, __version__
 from .analysis import analyze_truncation, check_plot
-from .arguments import dimension, numbers, positive
+from .arguments import Parser, dimension, numbers, positive, real, whole
 from .certificates import add_cert
-from .console import err, notice, out, progress_bar
-from .data import INPUT_NAMES, LABEL_NAMES, load_array
+from .console import add_voice, err, notice, out, progress_bar, speak, warn
+from .data import INPUT_NAMES, LABEL_NAMES, load_array, load_numbers
 from .interrupt import CODE, ends_soon
 from .model import Model, compile
+from .options import to_json
 from .report import Report, cost_table
 from .session import bench, local
 from .tables import add_tables
@@ -51,13 +52,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     The exit code is 0, 2 for an error that is explained on stderr, or 130 for Ctrl-C.
     """
     args = parser().parse_args(argv)
+    speak(args)
     try:
         with ends_soon():
             args.action(args)
     except TacitError as error:
         return fail(str(error))
     except OSError as error:
-        return fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        words = error.strerror or str(error)
+        return fail(f"{error.filename}: {words}" if error.filename else words)
+    except MemoryError:
+        return fail("there is not enough memory; use fewer items at a time (--batch, --items)")
     except KeyboardInterrupt:
         err.print("interrupted")
         return CODE
@@ -72,7 +77,9 @@ def fail(message: str) -> int:
 
 def run(args: argparse.Namespace) -> None:
     """`tacit run`: all parties on this machine predict a file of inputs."""
-    x = load_array(args.input, INPUT_NAMES)
+    given = (args.model, args.input, args.labels, args.samples)
+    outputs.check([args.output, args.json], given)
+    x = load_numbers(args.input, INPUT_NAMES)
     labels = load_array(args.labels, LABEL_NAMES) if args.labels else None
     model = planned(args)
     session = local(**where(args), processes=args.processes, timeout=args.timeout)
@@ -80,24 +87,22 @@ def run(args: argparse.Namespace) -> None:
         result = session.predict(
             model, x, labels, batch=args.batch, check=args.check, progress=progress
         )
-    if args.output:
-        save_output(args.output, result.output)
-    show(result.report, args.json)
+    answers = outputs.npy(result.output) if args.output else b""
+    finish([result.report], (args.output, answers), (args.json, result.report.to_json()))
 
 
 def plan(args: argparse.Namespace) -> None:
     """`tacit plan`: what a run would do and cost, without running it."""
+    outputs.check([args.json], [args.model, args.samples])
     model = planned(args)
     cost = model.predict_cost(args.batch or 1, **where(args))
-    if args.json:
-        Path(args.json).write_text(json.dumps(cost, indent=2) + "\n")
-    out.print(model.table(args.protocol))
-    out.print(cost_table(cost))
-    out.print(cost["note"])
+    told = json.dumps({**cost, "warnings": model.warnings}, indent=2) + "\n"
+    finish([model.table(), cost_table(cost), cost["note"]], (args.json, told))
 
 
 def measure(args: argparse.Namespace) -> None:
     """`tacit bench`: one operation on random data."""
+    outputs.check([args.json])
     with progress_bar() as progress:
         report = bench(
             args.op,
@@ -115,14 +120,15 @@ def measure(args: argparse.Namespace) -> None:
             repeat=args.repeat,
             progress=progress,
         )
-    show(report, args.json)
+    finish([report], (args.json, report.to_json()))
 
 
 def analyze(args: argparse.Namespace) -> None:
     """`tacit analyze truncation`: what probabilistic truncation does to a model's accuracy."""
     if args.plot:
         check_plot(args.plot)
-    x, labels = load_array(args.input, INPUT_NAMES), load_array(args.labels, LABEL_NAMES)
+    outputs.check([args.json, args.plot], [args.model, args.input, args.labels])
+    x, labels = load_numbers(args.input, INPUT_NAMES), load_array(args.labels, LABEL_NAMES)
     with progress_bar() as progress:
         analysis = analyze_truncation(
             args.model,
@@ -134,11 +140,8 @@ def analyze(args: argparse.Namespace) -> None:
             dims=dict(args.dim),
             progress=progress,
         )
-    if args.json:
-        analysis.save_json(args.json)
-    if args.plot:
-        analysis.save_plot(args.plot, Path(args.model).stem)
-    out.print(analysis)
+    picture = analysis.draw(Path(args.plot).suffix, Path(args.model).stem) if args.plot else b""
+    finish([analysis], (args.json, analysis.to_json()), (args.plot, picture))
 
 
 def party(args: argparse.Namespace) -> None:
@@ -159,20 +162,22 @@ def init(args: argparse.Namespace) -> None:
         "reveal": args.reveal,
         "training": args.training,
     }
-    for line in _tacit.init(args.dir, json.dumps(options)):
+    for line in _tacit.init(args.dir, to_json(options)):
         out.print(line, soft_wrap=True, markup=False)
 
 
 def where(args: argparse.Namespace) -> dict[str, Any]:
-    """The protocol of the arguments, its parties and its options."""
-    return {name: getattr(args, name) for name in WHERE}
+    """The protocol of the arguments, its parties and its options, as far as they are given."""
+    given = {name: getattr(args, name) for name in WHERE}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def planned(args: argparse.Namespace) -> Model:
     """The model of the arguments, its warnings shown."""
     model = compile(
         args.model,
-        samples=load_array(args.samples, INPUT_NAMES) if args.samples else None,
+        protocol=args.protocol,
+        samples=load_numbers(args.samples, INPUT_NAMES) if args.samples else None,
         ring=args.ring,
         field=args.field,
         fraction_bits=args.fraction_bits,
@@ -185,22 +190,18 @@ def planned(args: argparse.Namespace) -> Model:
         reveal=args.reveal,
         dims=dict(args.dim),
     )
-    for warning in model.plan_for(args.protocol)["warnings"]:
-        err.print(f"[yellow]warning:[/] {escape(warning)}", soft_wrap=True)
+    for warning in model.warnings:
+        warn(warning)
     return model
 
 
-def save_output(path: str, output: np.ndarray) -> None:
-    """Writes the outputs exactly to `path`, whose name numpy would otherwise extend."""
-    with Path(path).open("wb") as file:
-        np.save(file, output)
-
-
-def show(report: Report, path: str | None) -> None:
-    """Prints a report and writes it where asked."""
-    if path:
-        report.save_json(path)
-    out.print(report)
+def finish(shown: Iterable[RenderableType], *files: tuple[str | None, str | bytes]) -> None:
+    """Writes files where asked, and prints the result whether or not they could be."""
+    try:
+        outputs.write(files)
+    finally:
+        for item in shown:
+            out.print(item)
 
 
 def add_protocol_options(command: argparse.ArgumentParser) -> None:
@@ -217,24 +218,27 @@ def add_run_options(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add_protocol_options(command)
     add("--threshold", type=positive, metavar="T", help="how many of them may be corrupt")
-    add("--comparison", choices=("auto", "tree", "rot"), default="auto", help="how to take signs")
-    add("--opening", choices=("auto", "king", "direct"), default="auto", help="how to open values")
-    add("--sharing", choices=("ubl", "rss"), default="ubl", help="how to share, in bicoptor")
-    add("--ot", choices=TRANSFERS, default=TRANSFERS[0], help="how to make transfers, in sirnn")
+    add("--comparison", choices=("auto", "tree", "rot"), help="how to take signs, in shamir")
+    add("--opening", choices=("auto", "king", "direct"), help="how to open values, in shamir")
+    add("--sharing", choices=("ubl", "rss"), help="how to share, in bicoptor")
+    add("--ot", choices=TRANSFERS, help="how to make transfers, in sirnn")
     add(
         "--security",
         choices=("semi-honest", "malicious"),
-        default="semi-honest",
         help="malicious, in falcon: a party that deviates is noticed before anything is given out",
     )
-    add("--truncation", choices=("gap", "exact", "aby3", "secureml"), default="gap")
+    add(
+        "--truncation",
+        choices=("gap", "exact", "aby3", "secureml"),
+        help="in falcon and bicoptor: gap if not given; the others have one of their own",
+    )
     numbers = command.add_mutually_exclusive_group()
     numbers.add_argument("--ring", type=int, choices=(32, 64), help="bits of the ring")
     numbers.add_argument("--field", type=int, choices=(31, 61), help="bits of the prime field")
-    add("--fraction-bits", type=int, metavar="F", help="default: the planner's choice")
+    add("--fraction-bits", type=whole, metavar="F", help="default: the planner's choice")
     add(
         "--precision",
-        type=int,
+        type=whole,
         metavar="BITS",
         help="give every tensor a width of its own, up to so many bits; models in sirnn: 16 or as "
         "many as they need if neither --ring nor --fraction-bits is given",
@@ -258,7 +262,7 @@ def add_execution_options(command: argparse.ArgumentParser) -> None:
     """The options of whatever runs."""
     command.add_argument(
         "--timeout",
-        type=float,
+        type=real,
         default=120.0,
         metavar="S",
         help="give up a silent party after S seconds",
@@ -278,11 +282,11 @@ def add_model_options(command: argparse.ArgumentParser) -> None:
     add("--public-model", action="store_true", help="every party may know the weights")
     add(
         "--key-bits-loss",
-        type=float,
+        type=real,
         metavar="L",
         help="the share of samples whose class --key-bits auto may change (default: 0.005)",
     )
-    add("--input-range", type=float, metavar="R", help="refuse inputs beyond +-R")
+    add("--input-range", type=real, metavar="R", help="refuse inputs beyond +-R")
     add_reveal(command)
     add_dimensions(command)
     add("--batch", type=positive, metavar="B", help="items at a time")
@@ -324,13 +328,14 @@ def add_dimensions(command: argparse.ArgumentParser) -> None:
 
 def parser() -> argparse.ArgumentParser:
     """The command line's grammar."""
-    top = argparse.ArgumentParser(prog="tacit", description="Private machine learning.")
+    top = Parser(prog="tacit", description="Private machine learning.")
     top.add_argument("--version", action="version", version=f"tacit {__version__}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name, action, text):
         made = commands.add_parser(name, help=text, description=text)
         made.set_defaults(action=action)
+        add_voice(made)
         return made
 
     made = command("run", run, "predict a file of inputs, all parties on this machine")

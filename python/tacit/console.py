@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     Progress,
@@ -14,24 +16,67 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from . import _tacit
 from .session import Progress as Callback
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
 
+class Voice:
+    """How much is said on stderr beside errors.
+
+    Attributes
+    ----------
+    quiet : bool
+        Nothing is.
+    lines : bool
+        Lines of the log, with the time, instead of a bar.
+    """
+
+    quiet = False
+    lines = False
+
+
+def speak(args: argparse.Namespace) -> None:
+    """Sets how much is said, as the arguments ask for."""
+    Voice.quiet, Voice.lines = args.quiet, args.verbose > 0 or not err.is_terminal
+    level = ("info" if Voice.lines else "warn", "debug", "trace")[min(args.verbose, 2)]
+    _tacit.log("off" if args.quiet else level)
+
+
+def add_voice(command: argparse.ArgumentParser) -> None:
+    """The options of how much is said."""
+    voice = command.add_mutually_exclusive_group()
+    voice.add_argument("--quiet", action="store_true", help="only results and errors")
+    voice.add_argument(
+        "-v",
+        "--verbose",
+        action="count",
+        default=0,
+        help="log every layer of every batch; -vv: and what the parties agree on",
+    )
+
+
 def notice(text: str) -> None:
     """Shows what a party waits for."""
-    err.print(text, markup=False, soft_wrap=True)
+    if not Voice.quiet:
+        err.print(text, markup=False, soft_wrap=True)
+
+
+def warn(text: str) -> None:
+    """Shows a warning."""
+    if not Voice.quiet:
+        err.print(f"[yellow]warning:[/] {escape(text)}", soft_wrap=True)
 
 
 @contextmanager
 def progress_bar(*, remaining: bool = False) -> Iterator[Callback | None]:
-    """A callback that moves a progress bar; `None` where stderr is not a terminal.
+    """A callback that moves a progress bar; `None` where nobody would see it.
 
     `remaining` shows the time left beside that which went by.
     """
-    if not err.is_terminal:
+    if Voice.quiet or Voice.lines or not err.is_terminal:
         yield None
         return
     columns = (

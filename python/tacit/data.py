@@ -25,14 +25,40 @@ def room(file: Path) -> int:
     return max(size, min(LIMIT, (64 << 20) + 100 * size))
 
 
+def file_of(source: str) -> str:
+    """The file of `FILE.npy`, `FILE.npz` or `FILE.npz:NAME`."""
+    path, _, name = source.partition(".npz:")
+    return f"{path}.npz" if name else source
+
+
+def check_finite(what: str, array: np.ndarray) -> None:
+    """Refuses NaN and infinity, with the place of the first."""
+    if array.dtype.kind != "f":
+        return
+    beyond = ~np.isfinite(array)
+    if beyond.any():
+        item, *position = (int(i) for i in np.unravel_index(beyond.argmax(), array.shape))
+        where = f"item {item}, position {position}," if position else f"item {item}"
+        value = array[(item, *position)]
+        raise TacitError(f"{what}: {where} is {value}; every value must be a finite number")
+
+
+def load_numbers(source: str, names: tuple[str, ...]) -> np.ndarray:
+    """The same as :func:`load_array` with finite numbers."""
+    array = load_array(source, names)
+    if array.ndim:
+        check_finite(source, array)
+    return array
+
+
 def load_array(source: str, names: tuple[str, ...]) -> np.ndarray:
     """The array of `FILE.npy`, of `FILE.npz` or of `FILE.npz:NAME`.
 
     Of an .npz file without NAME, the only array is taken, or the first of `names` that it has.
     Pickled objects are refused: they can run code.
     """
-    path, _, name = source.partition(".npz:")
-    file = Path(f"{path}.npz" if name else source)
+    _, _, name = source.partition(".npz:")
+    file = Path(file_of(source))
     if not file.is_file():
         raise TacitError(f"{file}: no such file")
     try:

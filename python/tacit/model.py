@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike
 from rich.table import Table
 
 from ._tacit import Compiled, TacitError
+from .data import check_finite
+from .options import to_json
 from .report import render
 
 
@@ -28,21 +30,31 @@ class Model:
     plan : dict
         What every party will know of the model: layers with their names, operations, shapes,
         ranges, fixed-point scales and key bits, and what of the outputs is opened (`reveal`, in
-        words `opened`); never its weights. Made for the ring or field that was asked for, else
-        for the default protocol's; see :meth:`plan_for`.
+        words `opened`); never its weights. Made for the protocol that was asked for; where none
+        was, for the default one until a run, then for the run's.
     input_shape, output_shape : tuple of int
         Of one item, without the batch axis.
     warnings : list of str
-        What the planner could not rule out.
+        What the planner could not rule out: those of `plan`, and of the report of a run.
     """
 
-    def __init__(self, compiled: Compiled):
+    def __init__(self, compiled: Compiled, protocol: str | None = None):
         self.compiled = compiled
+        self.protocol = protocol
         self.plan: dict[str, Any] = json.loads(compiled.plan())
         self.input_shape = tuple(self.plan["input_shape"])
         self.output_shape = tuple(self.plan["output_shape"])
-        self.warnings: list[str] = self.plan["warnings"]
         self.exported: tempfile.TemporaryDirectory | None = None
+
+    @property
+    def warnings(self) -> list[str]:
+        """The warnings of `plan`."""
+        return self.plan["warnings"]
+
+    def ran(self, protocol: str) -> None:
+        """Shows the plan of a run, where the model was compiled for no protocol."""
+        if self.protocol is None:
+            self.plan = self.plan_for(protocol)
 
     def encode(self, x: ArrayLike) -> tuple[bytes, list[int]]:
         """The float32 bytes of a batch and its shape.
@@ -61,6 +73,7 @@ class Model:
                 f"the input has shape {array.shape}, the model takes ({wanted}) with n >= 1; "
                 "reshape the array, first axis = items"
             )
+        check_finite("the input", array)
         with np.errstate(over="ignore"):
             single = np.ascontiguousarray(array, dtype="<f4")
         if array.dtype.kind in "iu" and not np.array_equal(single.astype(array.dtype), array):
@@ -82,9 +95,10 @@ class Model:
         """The plan that a run of `protocol` follows.
 
         Where no ring or field was asked for it is over the protocol's own; one that was asked for
-        and that the protocol does not have is an error.
+        and that the protocol does not have is an error, and so is another protocol than the one
+        that the model was compiled for.
         """
-        return json.loads(self.compiled.plan(json.dumps({"protocol": protocol})))
+        return json.loads(self.compiled.plan(to_json({"protocol": protocol})))
 
     def predict_cost(self, batch: int = 1, **where: Any) -> dict[str, Any]:
         """Rounds, bytes and seconds of one batch as the protocol declares them, before any run.
@@ -93,7 +107,7 @@ class Model:
         any network can be counted. The seconds are the network's alone: latency and bandwidth, no
         computation.
         """
-        return json.loads(self.compiled.predict_cost(json.dumps(where), batch))
+        return json.loads(self.compiled.predict_cost(to_json(where), batch))
 
     def table(self, protocol: str | None = None) -> Table:
         """The plan as a table: `plan`, or that for a protocol."""
@@ -141,6 +155,7 @@ class Model:
 def compile(
     model: str | Path | Any,
     *,
+    protocol: str | None = None,
     samples: ArrayLike | None = None,
     ring: int | None = None,
     field: int | None = None,
@@ -196,6 +211,9 @@ def compile(
         `probabilities`, anything else `logits`. Of equal outputs the first class comes first.
     dims
         Values of the symbolic dimensions other than the batch axis.
+    protocol
+        What the model will run on: it is planned for that, `Model.warnings` are those of such a
+        run, and a run on another is refused. When not given it may run on any.
 
     Raises
     ------
@@ -217,11 +235,12 @@ def compile(
         "dims": dict(dims or {}),
     }
     values = None if samples is None else _floats(samples)
+    text = to_json(options)
     if isinstance(model, (str, os.PathLike)):
-        return Model(Compiled(os.fspath(model), json.dumps(options), values))
+        return Model(Compiled(os.fspath(model), text, values, protocol), protocol)
     folder = tempfile.TemporaryDirectory(prefix="tacit-")
     path = export(model, samples, Path(folder.name) / "model.onnx")
-    made = Model(Compiled(str(path), json.dumps(options), values))
+    made = Model(Compiled(str(path), text, values, protocol), protocol)
     made.exported = folder  # processes read the file again
     return made
 
@@ -229,6 +248,8 @@ def compile(
 def _floats(samples: ArrayLike) -> tuple[bytes, list[int]]:
     """The float32 bytes and the shape of sample inputs."""
     array = np.ascontiguousarray(samples, dtype="<f4")
+    if array.ndim:
+        check_finite("the samples", array)
     return array.tobytes(), list(array.shape)
 
 

@@ -225,7 +225,9 @@ def _megabytes(cost: dict[str, Any]) -> float:
 
 
 def missing(name: str) -> str | None:
-    """Why a network of `ACCURACY` cannot be tried: what is not there."""
+    """Why a network of the paper cannot be tried: what is not there."""
+    if name not in ACCURACY:
+        return f"the paper has no accuracy of it, but of {', '.join(ACCURACY)}"
     for variable, files in (
         ("TACIT_MODELS", (f"{name}.onnx", f"{name}.samples.npz")),
         ("TACIT_DATA", ("mnist",)),

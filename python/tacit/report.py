@@ -95,7 +95,9 @@ class Report:
         rounds, bytes_sent`, one entry per party), `layers` (each `name, op, shape, seconds, rounds,
         bytes`), `batches` (each `offline_seconds, online_seconds`), `warnings`, `accuracy`,
         `agreement` and `max_abs_error` (each `None` where it was not asked for, the last also where
-        classes were revealed).
+        classes were revealed). Of :func:`tacit.bench` also `op`, `n`, `chunk` and `max_ulp_error`,
+        in units of the last place; errors are from the exact function or, of what is none, from the
+        same fixed-point computation in the clear.
         """
         return json.loads(json.dumps(self.data))
 
@@ -105,9 +107,13 @@ class Report:
 
         return pd.DataFrame(self.data["layers"])
 
+    def to_json(self) -> str:
+        """The content as JSON."""
+        return json.dumps(self.data, indent=2) + "\n"
+
     def save_json(self, path: str | Path) -> None:
         """Writes the content to `path`."""
-        Path(path).write_text(json.dumps(self.data, indent=2) + "\n")
+        Path(path).write_text(self.to_json())
 
     def facts(self) -> list[tuple[str, str]]:
         """The settings and the result in words, as (name, value)."""
@@ -125,7 +131,12 @@ class Report:
             rows.append(("accuracy", f"{100 * d['accuracy']:.2f} %"))
         if d.get("agreement") is not None:
             rows.append(("same answer as in clear text", f"{100 * d['agreement']:.2f} %"))
-        if d.get("max_abs_error") is not None:
+        if d.get("op") is not None:
+            size = f"{d['op']}, n = {d['n']:,}, {d['chunk']:,} at a time"
+            rows.insert(0, ("operation", f"{size}, median of {d['images']} runs"))
+            error = f"{d['max_abs_error']:.2e}, {d['max_ulp_error']:.2f} units in the last place"
+            rows.append(("largest error", error))
+        elif d.get("max_abs_error") is not None:
             rows.append(("largest difference from clear text", f"{d['max_abs_error']:.2e}"))
         rows += [("warning", words) for words in d.get("warnings", [])]
         return rows

@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike
 from . import _tacit
 from ._tacit import TacitError
 from .model import Model
+from .options import to_json
 from .report import Report
 
-COMMAND = [sys.executable, "-m", "tacit", "party", "--config"]
+COMMAND = [sys.executable, "-m", "tacit", "party", "--quiet", "--config"]
 """Runs a party from the config file whose path follows."""
 
 Progress = Callable[[str, str, int, int], None]
@@ -88,12 +89,13 @@ class Session:
         values, shape = model.encode(x)
         output, report = model.compiled.predict(
             x=(values, shape),
-            run=json.dumps({**self.settings, "batch": batch}),
+            run=to_json({**self.settings, "batch": batch}),
             command=COMMAND if self.processes else None,
             labels=None if labels is None else label_list(labels, shape[0]),
             check=check,
             progress=progress,
         )
+        model.ran(self.settings["protocol"])
         return Result(model.decode(output, shape[0]), Report(json.loads(report)))
 
 
@@ -113,17 +115,19 @@ def local(
     *,
     parties: int | None = None,
     threshold: int | None = None,
-    comparison: str = "auto",
-    opening: str = "auto",
-    sharing: str = "ubl",
-    ot: str = "softspoken",
-    security: str = "semi-honest",
-    truncation: str = "gap",
+    comparison: str | None = None,
+    opening: str | None = None,
+    sharing: str | None = None,
+    ot: str | None = None,
+    security: str | None = None,
+    truncation: str | None = None,
     network: str = "local",
     processes: bool = False,
     timeout: float = 120.0,
 ) -> Session:
     """All parties on this machine.
+
+    An option that the protocol does not have is refused, not ignored.
 
     Parameters
     ----------
@@ -138,23 +142,23 @@ def local(
         How many of them may be curious together, where the protocol lets it be chosen; as many as
         possible, fewer than half, when not given.
     comparison, opening
-        `auto`, or for a protocol that lets them be chosen how signs are taken (`tree` or `rot`) and
-        how values are opened (`king` or `direct`).
+        `auto` (the default), or for a protocol that lets them be chosen how signs are taken
+        (`tree` or `rot`) and how values are opened (`king` or `direct`).
     sharing
-        Of `bicoptor`: `ubl` (shares between two parties, the third assists) or `rss` (replicated
-        among all three).
+        Of `bicoptor`: `ubl` (the default: shares between two parties, the third assists) or `rss`
+        (replicated among all three).
     ot
         How `sirnn` makes its oblivious transfers: `softspoken` (the default), `softspoken2` or
         `softspoken8` (fewer bytes for more computing as the number grows from `iknp`, which is
         1), or `silent` (far fewer bytes).
     security
-        What corrupt parties may do: `semi-honest` (follow the protocol and look at what they see)
-        or, of `falcon`, `malicious` (deviate as they like: the others notice and stop before
-        anything is given out).
+        What corrupt parties may do: `semi-honest` (the default: follow the protocol and look at
+        what they see) or, of `falcon`, `malicious` (deviate as they like: the others notice and
+        stop before anything is given out).
     truncation
-        `gap` (the default: rounds down or up, never a large error), `exact` (rounds down; only of
-        `falcon`), `aby3` or, without messages and only of `bicoptor`, `secureml`: these two have a
-        large error with probability |x| / 2^ring.
+        Of `falcon` and `bicoptor`: `gap` (the default: rounds down or up, never a large error),
+        `exact` (rounds down; only of `falcon`), `aby3` or, without messages and only of `bicoptor`,
+        `secureml`: these two have a large error with probability |x| / 2^ring.
     network
         An emulated network: `local`, `lan`, `wan` or `RTTms,Mbps` such as `40ms,100Mbps`.
     processes
@@ -248,7 +252,7 @@ def bench(
         as_printed_insecure=as_printed_insecure,
         paper_leakage=paper_leakage,
         repeat=repeat,
-        run=json.dumps(where),
+        run=to_json(where),
         progress=progress,
     )
     return Report(json.loads(report))

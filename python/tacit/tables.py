@@ -6,15 +6,15 @@ import argparse
 import json
 from collections.abc import Callable
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from rich import box
 from rich.table import Table
 
-from . import _tacit
-from .arguments import positive
-from .console import out
+from . import _tacit, outputs
+from ._tacit import TacitError
+from .arguments import positive, real
+from .console import add_voice, out
 from .paper_falcon import ACCURACY, CASES, LINKS, PHASES, SECURITY, accuracy, falcon, missing
 from .paper_sirnn import SIDE, SIRNN, TRANSFERS, sirnn
 from .papers import NETWORKS, SIZES, bicoptor2
@@ -25,23 +25,27 @@ def add_tables(command: Callable[..., argparse.ArgumentParser]) -> None:
     """The papers whose tables are printed."""
     made = command("tables", liu24, "print a paper's table beside runs of ours")
     papers = made.add_subparsers(dest="paper", required=True, metavar="PAPER")
-    made = papers.add_parser("bicoptor2", help="Bicoptor 2.0: seconds of DReLU and ReLU")
-    made.set_defaults(action=times)
+
+    def paper(name: str, action: Callable[..., None], text: str) -> argparse.ArgumentParser:
+        made = papers.add_parser(name, help=text, description=text)
+        made.set_defaults(action=action)
+        add_voice(made)
+        return made
+
+    made = paper("bicoptor2", times, "Bicoptor 2.0: seconds of DReLU and ReLU")
     made.add_argument("--networks", nargs="+", choices=NETWORKS, default=[*NETWORKS])
     made.add_argument("--sizes", type=positive, nargs="+", default=[*SIZES], metavar="N")
     made.add_argument("--sharing", choices=("ubl", "rss"), default="ubl")
     made.add_argument("--repeat", type=positive, default=3, metavar="K", help="median of K runs")
     made.add_argument("--json", metavar="FILE", help="write the table here")
-    made = papers.add_parser("falcon", help="Falcon: seconds and MB of predictions and trainings")
-    made.set_defaults(action=networks)
-    made.add_argument("--networks", nargs="+", choices=CASES, default=[*CASES])
-    made.add_argument("--phases", nargs="+", choices=PHASES, default=[*PHASES])
-    made.add_argument("--security", nargs="+", choices=SECURITY, default=[*SECURITY])
-    made.add_argument("--links", nargs="+", choices=LINKS, default=[*LINKS])
+    made = paper("falcon", networks, "Falcon: seconds and MB of predictions and trainings")
+    made.add_argument("--networks", nargs="+", choices=CASES)
+    made.add_argument("--phases", nargs="+", choices=PHASES)
+    made.add_argument("--security", nargs="+", choices=SECURITY)
+    made.add_argument("--links", nargs="+", choices=LINKS)
     made.add_argument(
         "--limit",
-        type=float,
-        default=60.0,
+        type=real,
         metavar="S",
         help="count, and do not run, what is expected to take more than S seconds (default: 60)",
     )
@@ -52,8 +56,7 @@ def add_tables(command: Callable[..., argparse.ArgumentParser]) -> None:
         help="instead: predict N test images of $TACIT_DATA with the networks of $TACIT_MODELS",
     )
     made.add_argument("--json", metavar="FILE", help="write the table here")
-    made = papers.add_parser("liu24", help="Shamir between many parties: rounds and elements")
-    made.set_defaults(action=liu24)
+    made = paper("liu24", liu24, "Shamir between many parties: rounds and elements")
     made.add_argument(
         "--parties",
         type=positive,
@@ -64,8 +67,7 @@ def add_tables(command: Callable[..., argparse.ArgumentParser]) -> None:
     )
     made.add_argument("--field", type=int, choices=(31, 61), default=31)
     made.add_argument("--json", metavar="FILE", help="write the table here")
-    made = papers.add_parser("sirnn", help="SiRnn between two parties: bytes of each operation")
-    made.set_defaults(action=traffic)
+    made = paper("sirnn", traffic, "SiRnn between two parties: bytes of each operation")
     made.add_argument("--ops", nargs="+", choices=SIRNN, default=[*SIRNN])
     made.add_argument("--transfers", nargs="+", choices=TRANSFERS, default=[*TRANSFERS])
     made.add_argument("--n", type=positive, default=10_000, metavar="N", help="instances of each")
@@ -74,15 +76,16 @@ def add_tables(command: Callable[..., argparse.ArgumentParser]) -> None:
 
 def liu24(args: argparse.Namespace) -> None:
     """`tacit tables liu24`: a paper's table beside what runs meter."""
+    outputs.check([args.json])
     table = json.loads(_tacit.tables_liu24(args.parties, args.field))
-    if args.json:
-        Path(args.json).write_text(json.dumps(table, indent=2))
+    outputs.write([(args.json, json.dumps(table, indent=2))])
     out.print(paper_table(table))
     out.print(table["note"])
 
 
 def times(args: argparse.Namespace) -> None:
     """`tacit tables bicoptor2`: a paper's times beside ours."""
+    outputs.check([args.json])
     out.print("Bicoptor 2.0, Tables 6 and 7: P-Falcon / Bicoptor 2.0 as printed, and here")
     rows = bicoptor2(
         args.networks,
@@ -91,8 +94,7 @@ def times(args: argparse.Namespace) -> None:
         repeat=args.repeat,
         observe=lambda row: out.print(f"{row['op']}, {row['network']}, {row['n']:,}", style="dim"),
     )
-    if args.json:
-        Path(args.json).write_text(json.dumps(rows, indent=2))
+    outputs.write([(args.json, json.dumps(rows, indent=2))])
     out.print(times_table(rows))
     out.print(
         "Seconds; ours are medians over 64 bits at 7 key bits, all parties on this machine, on "
@@ -116,20 +118,21 @@ def times_table(rows: list[dict[str, Any]]) -> Table:
 
 def networks(args: argparse.Namespace) -> None:
     """`tacit tables falcon`: a paper's predictions and trainings beside ours."""
+    outputs.check([args.json])
     if args.accuracy:
         tried(args)
         return
+    phases, securities = args.phases or PHASES, args.security or SECURITY
     rows = falcon(
-        args.networks,
-        args.phases,
-        args.security,
-        args.links,
-        limit=args.limit,
+        args.networks or CASES,
+        phases,
+        securities,
+        args.links or LINKS,
+        limit=60.0 if args.limit is None else args.limit,
         observe=lambda row: out.print(*_case(row), sep=", ", style="dim"),
     )
-    if args.json:
-        Path(args.json).write_text(json.dumps(rows, indent=2))
-    for phase, security in product(args.phases, args.security):
+    outputs.write([(args.json, json.dumps(rows, indent=2))])
+    for phase, security in product(phases, securities):
         wanted = [row for row in rows if (row["phase"], row["security"]) == (phase, security)]
         out.print(networks_table(wanted, f"Falcon: {phase}, {security}"))
     out.print(FALCON_NOTE)
@@ -174,17 +177,22 @@ def _case(row: dict[str, Any]) -> list[str]:
 
 def tried(args: argparse.Namespace) -> None:
     """`tacit tables falcon --accuracy`: a paper's accuracies beside ours."""
-    rows = []
-    for name in filter(ACCURACY.get, args.networks):
-        why = missing(name)
-        if why:
-            out.print(f"skipped {name}: {why}")
-        else:
-            rows.append(accuracy(name, args.accuracy))
-    if args.json:
-        Path(args.json).write_text(json.dumps(rows, indent=2))
-    if rows:
-        out.print(accuracy_table(rows))
+    for name in ("phases", "security", "links", "limit"):
+        if getattr(args, name) is not None:
+            raise TacitError(f"--{name} has no effect with --accuracy; leave it out")
+    asked = args.networks or [name for name in ACCURACY if not missing(name)]
+    for name in asked or ACCURACY:
+        if why := missing(name):
+            raise TacitError(
+                f"{name} cannot be tried: {why}. Set TACIT_MODELS to the folder of NAME.onnx and "
+                "NAME.samples.npz, and TACIT_DATA to that of mnist/"
+            )
+    rows = [accuracy(name, args.accuracy) for name in asked]
+    outputs.write([(args.json, json.dumps(rows, indent=2))])
+    out.print(accuracy_table(rows))
+    for name in ACCURACY:
+        if args.networks is None and name not in asked:
+            out.print(f"not tried: {name}, since {missing(name)}")
 
 
 def accuracy_table(rows: list[dict[str, Any]]) -> Table:
@@ -204,14 +212,14 @@ def accuracy_table(rows: list[dict[str, Any]]) -> Table:
 
 def traffic(args: argparse.Namespace) -> None:
     """`tacit tables sirnn`: a paper's bytes beside what runs meter."""
+    outputs.check([args.json])
     rows = sirnn(
         args.ops,
         args.transfers,
         n=args.n,
         observe=lambda row: out.print(f"{row['op']}, {row['transfers']}", style="dim"),
     )
-    if args.json:
-        Path(args.json).write_text(json.dumps(rows, indent=2))
+    outputs.write([(args.json, json.dumps(rows, indent=2))])
     out.print(traffic_table(rows))
     out.print(
         "Bytes that both parties together send for an instance, metered, over the 32-bit ring; "

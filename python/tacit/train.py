@@ -8,10 +8,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from . import _tacit
+import numpy as np
+
+from . import _tacit, outputs
 from ._tacit import TacitError
 from .console import notice, out, progress_bar
-from .datasets import load
+from .data import check_finite
+from .datasets import Dataset, load
 from .report import cost_table
 from .session import Progress
 from .training import Owned, Trained, Trainer
@@ -34,6 +37,9 @@ def add_train(command: Callable[..., argparse.ArgumentParser]) -> None:
 
 def train(args: argparse.Namespace) -> None:
     """Trains with all parties on this machine, or as one of several machines' parties."""
+    for name, given, wants in (("--network", args.network, True), ("--html", args.html, False)):
+        if given and args.plan is not wants:
+            raise TacitError(f"{name} has no effect {'without' if wants else 'with'} --plan")
     try:
         config = json.loads(_tacit.train_config(args.config))
     except TacitError as error:
@@ -41,8 +47,13 @@ def train(args: argparse.Namespace) -> None:
             _tacit.train_refuse(args.config, str(error), notice)
         raise
     trainer = Trainer.of_config(config)
+    output = config["output"]
+    reports, pages = (output["report"], args.json), (output["page"], args.html)
+    written = [args.json] if args.plan else [output["model"], *reports, *pages]
+    outputs.check(written, [args.config, config["model"].get("file")])
+    folder = Path(args.config).parent
     apart = config["parties"] and not args.plan
-    sets = None if apart else owned(config["data"])
+    sets = None if apart else owned(config["data"], folder)
     if args.plan:
         where = {"network": args.network} if args.network else {}
         items = sum(len(x) for _, x, _ in sets[0])
@@ -50,17 +61,35 @@ def train(args: argparse.Namespace) -> None:
         return
     with progress_bar(remaining=True) as progress:
         if apart:
-            trained = join(args.config, lambda: supplies(trainer, config["data"]), progress)
+            trained = join(args.config, lambda: supplies(trainer, config["data"], folder), progress)
         else:
             trained = trainer.fit(*sets, progress=progress)
-    output = config["output"]
-    if output["model"]:
-        trained.save(output["model"])
-    for path in filter(None, (output["report"], args.json)):
-        trained.report.save_json(path)
-    for path in filter(None, (output["page"], args.html)):
-        trained.report.save_html(path)
-    out.print(trained.report)
+    report = trained.report
+    files = [(output["model"], trained.onnx or b"")]
+    files += [(path, report.to_json()) for path in reports]
+    files += [(path, report.to_html()) for path in pages]
+    if trained.finished:
+        done = report.data["resumed"]["of"]
+        out.print(f"the training is finished: all {done} mini-batches were done before this run")
+        if any(map(complete, reports)):
+            kept = [path for path in (*reports, *pages) if path and Path(path).exists()]
+            out.print(f"left as they are: {', '.join(kept)}", soft_wrap=True)
+            files = [(path, content) for path, content in files if path not in kept]
+    try:
+        outputs.write(files)
+    finally:
+        out.print(report)
+
+
+def complete(path: str | None) -> bool:
+    """Whether a file is the report of a training that came to its end."""
+    try:
+        report = json.loads(Path(path or "").read_text())
+        resumed = report.get("resumed") or {"after": 0}
+        done = report["batches"] + resumed["after"]
+        return "error" not in report and done >= resumed.get("of", 1)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
 
 
 def join(config: str, load: Callable[[], Any], progress: Progress) -> Trained:
@@ -72,35 +101,42 @@ def join(config: str, load: Callable[[], Any], progress: Progress) -> Trained:
     return Trained(file, TrainingReport(json.loads(report)))
 
 
-def supplies(trainer: Trainer, tables: list[Mapping[str, Any]]) -> tuple[Any, Any]:
+def supplies(trainer: Trainer, tables: list[Mapping[str, Any]], folder: Path) -> tuple[Any, Any]:
     """The training and the test data of one party, as the extension module takes them."""
-    train, test = owned(tables)
+    train, test = owned(tables, folder)
     return trainer.sets(train), trainer.sets(test)
 
 
 def plan(cost: Mapping[str, Any], path: str | None) -> None:
     """Shows what a training will cost."""
-    if path:
-        Path(path).write_text(json.dumps(cost, indent=2) + "\n")
+    outputs.write([(path, json.dumps(cost, indent=2) + "\n")])
     out.print(cost_table(cost["step"], f"A mini-batch of {cost['batch']}"))
     out.print(cost_table(cost["epoch"], f"An epoch of {cost['batches']} mini-batches"))
     out.print(cost["epoch"]["note"])
 
 
-def owned(tables: list[Mapping[str, Any]]) -> tuple[list[Owned], list[Owned]]:
-    """The training and the test data of all owners."""
+def owned(tables: list[Mapping[str, Any]], folder: Path) -> tuple[list[Owned], list[Owned]]:
+    """The training and the test data of all owners; relative paths start from the folder."""
     train, test = [], []
     for table in tables:
         schema = None
         if table["train"]:
-            data = load(table["train"], "train")
+            data = load(table["train"], "train", folder=folder)
             schema = data.schema
             part = items(table["train"], len(data.x), table["first"], table["items"])
-            train.append((table["owner"], data.x[part], data.targets()[part]))
+            train.append((table["owner"], *finite(table["train"], data, part)))
         if table["test"]:
-            data = load(table["test"], "test", schema=schema)
-            test.append((table["owner"], data.x, data.targets()))
+            data = load(table["test"], "test", schema=schema, folder=folder)
+            test.append((table["owner"], *finite(table["test"], data, slice(None))))
     return train, test
+
+
+def finite(source: str, data: Dataset, part: slice) -> tuple[np.ndarray, np.ndarray]:
+    """Items and targets of a part of a data set, if all are finite numbers."""
+    targets = data.targets()
+    check_finite(f"{source}, items", data.x)
+    check_finite(f"{source}, targets", targets)
+    return data.x[part], targets[part]
 
 
 def items(source: str, count: int, first: int, items: int | None) -> slice:

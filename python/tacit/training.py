@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from . import _tacit
 from ._tacit import TacitError
 from .model import export
+from .options import to_json
 from .session import Progress
 from .training_report import TrainingReport
 
@@ -37,6 +38,12 @@ class Trained:
 
     onnx: bytes | None
     report: TrainingReport
+
+    @property
+    def finished(self) -> bool:
+        """Whether the training had been finished before: nothing was left to train."""
+        resumed = self.report.data.get("resumed")
+        return bool(resumed) and resumed["after"] >= resumed["of"]
 
     def save(self, path: str | Path) -> None:
         """Writes the ONNX file."""
@@ -166,9 +173,9 @@ class Trainer:
             Called as `progress(phase, words, done, total)`.
         """
         file, report = _tacit.train(
-            model=json.dumps(self.model),
-            options=json.dumps(self.options),
-            run=json.dumps(self.where),
+            model=to_json(self.model),
+            options=to_json(self.options),
+            run=to_json(self.where),
             train=self.sets(train),
             test=self.sets(test),
             progress=progress,
@@ -190,8 +197,8 @@ class Trainer:
         (cross-entropy), or `error` (mean squared error).
         """
         file, moments = _tacit.train_reference(
-            model=json.dumps(self.model),
-            options=json.dumps(self.options),
+            model=to_json(self.model),
+            options=to_json(self.options),
             train=self.sets(train),
             test=self.sets(test),
             every=every,
@@ -217,22 +224,22 @@ class Trainer:
             `batch`, `batches` (of an epoch) and `parameters`.
         """
         cost = _tacit.train_cost(
-            model=json.dumps(self.model),
-            options=json.dumps(self.options),
-            run=json.dumps({**self.where, **where}),
+            model=to_json(self.model),
+            options=to_json(self.options),
+            run=to_json({**self.where, **where}),
             items=self.options["batch"] if items is None else items,
         )
         return json.loads(cost)
 
     def start(self) -> bytes:
         """The network with the weights that a training starts from, as an ONNX file."""
-        return _tacit.train_start(model=json.dumps(self.model), options=json.dumps(self.options))
+        return _tacit.train_start(model=to_json(self.model), options=to_json(self.options))
 
     def sets(self, data: Any) -> list[tuple[int, bytes, bytes]]:
         """The float32 bytes of all owners' data."""
         if len(data) == 2 and not isinstance(data[0], tuple):
             data = [(1, *data)]
-        shape, outputs = _tacit.train_outputs(json.dumps(self.model))
+        shape, outputs = _tacit.train_outputs(to_json(self.model))
         return [
             (int(owner), _items(x, shape), _targets(y, len(np.asarray(x)), outputs))
             for owner, x, y in data

@@ -27,7 +27,8 @@ class TrainingReport:
         The content, JSON-serialisable: `tacit` (its version), `protocol, security, parties`,
         `numbers, fraction_bits, truncation, network, parameters, batch, batches`, `setup`,
         `offline` and `online` (each `seconds, rounds, bytes_sent`, one entry per party), `epochs`
-        (each `epoch, seconds, accuracy, loss, error`) and `peak_memory_bytes`.
+        (each `epoch, seconds, accuracy, loss, error`) and `peak_memory_bytes`; of one that went on
+        from a checkpoint `resumed` (`after` and `of` in mini-batches, `checkpoint`: the file).
     """
 
     def __init__(self, data: dict[str, Any]):
@@ -48,6 +49,9 @@ class TrainingReport:
             ("network", f"{d['network']}, mini-batches of {d['batch']}"),
             ("trained", f"{d['parameters']:,} parameters in {d['batches']} mini-batches"),
         ]
+        if d.get("resumed"):
+            after, of, file = (d["resumed"][key] for key in ("after", "of", "checkpoint"))
+            rows.append(("went on", f"after mini-batch {after} of {of}, from {file}"))
         if d["batches"]:
             phases = (d["offline"]["seconds"], d["online"]["seconds"])
             offline, online = (seconds / d["batches"] for seconds in phases)
@@ -75,15 +79,23 @@ class TrainingReport:
                 curves.append(_curve(words, points, top=1.0 if name == "accuracy" else None))
         return "".join(curves)
 
+    def to_json(self) -> str:
+        """The content as JSON."""
+        return json.dumps(self.data, indent=2) + "\n"
+
+    def to_html(self) -> str:
+        """A page with the tables and the curve."""
+        head = '<!doctype html><meta charset="utf-8"><title>Private training</title>'
+        style = "<style>body{font-family:sans-serif} td,th{padding:0 1em;text-align:left}</style>"
+        return f"{head}{style}{self._repr_html_()}\n"
+
     def save_json(self, path: str | Path) -> None:
         """Writes the content to `path`."""
-        Path(path).write_text(json.dumps(self.data, indent=2) + "\n")
+        Path(path).write_text(self.to_json())
 
     def save_html(self, path: str | Path) -> None:
         """Writes a page with the tables and the curve to `path`."""
-        head = '<!doctype html><meta charset="utf-8"><title>Private training</title>'
-        style = "<style>body{font-family:sans-serif} td,th{padding:0 1em;text-align:left}</style>"
-        Path(path).write_text(f"{head}{style}{self._repr_html_()}\n")
+        Path(path).write_text(self.to_html())
 
     def __rich__(self) -> Group:
         facts = Table.grid(padding=(0, 2))

@@ -102,6 +102,49 @@ def test_bench_writes_a_report(tmp_path):
     assert report["online"]["rounds"] <= 9
 
 
+UNIT = 2.0**-18
+"""The last place of 64-bit numbers here."""
+
+
+@pytest.mark.parametrize(
+    ("op", "protocol", "options", "bounds"),
+    [
+        ("relu", "falcon", [], (0, 0)),
+        ("drelu", "bicoptor", [], (0, 0)),
+        ("mult", "falcon", ["--truncation", "exact"], (0, 0)),
+        ("mult", "falcon", [], (1, 1)),
+        ("trunc", "shamir", [], (1, 2)),
+        # Of the exact function: even where every protocol computes the same there is an error.
+        ("sigmoid", "clear", [], (0.3, 8)),
+        ("sigmoid", "falcon", [], (0.3, 8)),
+        ("tanh", "sirnn", ["--precision", "16", "--fraction-bits", "12"], (0.3, 6)),
+        ("division", "falcon", [], (0.3, 40)),
+        ("batchnorm", "falcon", [], (0.3, 60)),
+        ("exp", "bicoptor", [], (0.3, 20)),
+    ],
+)
+def test_bench_tells_the_largest_error(op, protocol, options, bounds, tmp_path):
+    low, high = bounds
+    file = tmp_path / "report.json"
+    line = ["bench", op, "--n", "400", "--chunk", "150", "--repeat", "1", "--protocol", protocol]
+    assert main([*line, *options, "--json", str(file)]) == 0
+    report = json.loads(file.read_text())
+    assert (report["op"], report["n"], report["chunk"]) == (op, 400, 150)
+    assert low <= report["max_ulp_error"] <= high
+    unit = 2.0**-12 if options[-1:] == ["12"] else 1 if low == high == 0 and op != "mult" else UNIT
+    assert report["max_abs_error"] == pytest.approx(report["max_ulp_error"] * unit)
+    shown = " ".join(str(tacit.Report(report)).split())
+    assert f"operation {op}, n = 400, 150 at a time" in shown and "units in the last place" in shown
+
+
+def test_bench_counts_large_errors_among_the_errors(capsys):
+    line = ["bench", "trunc", "--n", "2000", "--ring", "32", "--repeat", "1"]
+    assert main([*line, "--truncation", "aby3"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    errors = shown.split("largest error ")[1].split(" units")[0].split(", ")
+    assert float(errors[1]) >= 2**19 and "large error of this truncation" in shown
+
+
 def test_bench_measures_the_paper_s_leakage_under_its_name_only(capsys):
     line = ["bench", "pow", "--n", "100", "--repeat", "1"]
     assert main(line) == 0

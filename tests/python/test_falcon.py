@@ -69,8 +69,15 @@ def test_the_command_marks_what_it_counts(tmp_path, capsys):
 
 def test_accuracies_need_networks_and_data(monkeypatch, tmp_path, capsys):
     monkeypatch.delenv("TACIT_MODELS", raising=False)
-    assert main(["tables", "falcon", "--accuracy", "5", "--networks", "lenet"]) == 0
-    assert "skipped lenet: TACIT_MODELS must name a folder" in capsys.readouterr().out
+    for networks in (["--networks", "lenet"], []):
+        assert main(["tables", "falcon", "--accuracy", "5", *networks]) == 2
+        said = capsys.readouterr().err
+        assert "cannot be tried: TACIT_MODELS must name a folder" in said
+        assert "Set TACIT_MODELS to the folder of NAME.onnx" in " ".join(said.split())
+    assert main(["tables", "falcon", "--accuracy", "5", "--networks", "vgg16-cifar"]) == 2
+    assert "no accuracy of it, but of network-a" in capsys.readouterr().err
+    assert main(["tables", "falcon", "--accuracy", "5", "--links", "lan"]) == 2
+    assert "--links has no effect" in capsys.readouterr().err
     monkeypatch.setenv("TACIT_MODELS", str(tmp_path))
     assert "there is no" in paper_falcon.missing("lenet")
 

@@ -25,11 +25,15 @@ pub enum EncodeError {
     },
     /// A value that is NaN, infinite, or beyond the plan's range.
     #[error(
-        "element {index} of the input is {value}; the plan takes finite values up to {limit}: give samples or an input range that covers it"
+        "item {item}, position {position:?}, of the input is {value}; the plan takes finite values up to {limit}: give samples or an input range that covers it"
     )]
     Value {
         /// Where it is, in row-major order.
         index: usize,
+        /// The number of its item.
+        item: usize,
+        /// Where in the item it is, axis by axis.
+        position: Vec<usize>,
         /// The value.
         value: f32,
         /// The largest magnitude of the plan.
@@ -104,8 +108,16 @@ impl Plan {
             if fits {
                 Ok(encode(value.into(), fraction))
             } else {
+                let mut item = index;
+                let mut position: Vec<usize> = Vec::new();
+                for &size in self.input_shape.iter().rev() {
+                    position.insert(0, item % size);
+                    item /= size;
+                }
                 Err(EncodeError::Value {
                     index,
+                    item,
+                    position,
                     value,
                     limit,
                 })

@@ -5,17 +5,19 @@
 //! Ctrl-C whenever they report progress.
 
 mod cert;
+mod log;
 mod observe;
 mod train;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tacit_run::{
-    AnalysisOptions, BenchOptions, CompileOptions, InitOptions, PartyConfig, Settings, Tensor,
+    AnalysisOptions, BenchOptions, CompileOptions, InitOptions, PartyConfig, Protocol, Settings,
+    Tensor,
 };
 
 use crate::observe::{Callback, observed, told};
@@ -34,7 +36,7 @@ create_exception!(
 
 /// A run's error as Python's.
 pub(crate) fn error(error: tacit_run::Error) -> PyErr {
-    TacitError::new_err(error.to_string())
+    TacitError::new_err(error.words())
 }
 
 /// The numbers of little-endian float32 bytes.
@@ -64,20 +66,27 @@ struct Compiled {
 #[pymethods]
 impl Compiled {
     #[new]
+    #[pyo3(signature = (path, options, samples, protocol=None))]
     fn new(
         py: Python<'_>,
         path: PathBuf,
         options: &str,
         samples: Option<(Vec<u8>, Vec<usize>)>,
+        protocol: Option<&str>,
     ) -> PyResult<Self> {
+        let protocol = protocol.map(|name| Protocol::of_name(name).map_err(error));
+        let protocol = protocol.transpose()?;
         let options = CompileOptions::from_json(options).map_err(error)?;
         let samples = samples.map(|(values, shape)| (floats(&values), shape));
         let tensor = samples
             .as_ref()
             .map(|(values, shape)| Tensor { values, shape });
-        py.detach(|| tacit_run::Compiled::from_file(&path, &options, tensor))
-            .map(|model| Compiled { model })
-            .map_err(error)
+        py.detach(|| match protocol {
+            Some(protocol) => tacit_run::Compiled::for_protocol(&path, &options, tensor, protocol),
+            None => tacit_run::Compiled::from_file(&path, &options, tensor),
+        })
+        .map(|model| Compiled { model })
+        .map_err(error)
     }
 
     #[pyo3(signature = (run=None))]
@@ -118,6 +127,10 @@ impl Compiled {
             values: &values,
             shape: &shape,
         };
+        if let Some(labels) = &labels {
+            let items = shape.first().copied().unwrap_or(0);
+            self.model.check_labels(labels, items).map_err(error)?;
+        }
         let outcome = observed(py, progress, |observe| {
             let mut outcome = match &command {
                 None => tacit_run::run_local(&self.model, &run, x, observe)?,
@@ -225,6 +238,18 @@ fn interrupt(raised: bool) {
 }
 
 #[pyfunction]
+fn check_outputs(outputs: Vec<PathBuf>, inputs: Vec<PathBuf>) -> PyResult<()> {
+    let [outputs, inputs] = [&outputs, &inputs]
+        .map(|paths| -> Vec<&Path> { paths.iter().map(PathBuf::as_path).collect() });
+    tacit_run::check_outputs(&outputs, &inputs).map_err(error)
+}
+
+#[pyfunction]
+fn write_output(path: PathBuf, content: &[u8]) -> PyResult<()> {
+    tacit_run::write_output(&path, content).map_err(error)
+}
+
+#[pyfunction]
 fn protocols() -> Vec<&'static str> {
     let all = tacit_run::protocols().iter();
     all.map(|protocol| protocol.name).collect()
@@ -246,9 +271,14 @@ mod _tacit {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::{Compiled, TacitError, bench, init, interrupt, party, protocols, tables_liu24};
+    use super::{
+        Compiled, TacitError, bench, check_outputs, init, interrupt, party, protocols,
+        tables_liu24, write_output,
+    };
     #[pymodule_export]
     use crate::cert::certificate;
+    #[pymodule_export]
+    use crate::log::log;
     #[pymodule_export]
     use crate::train::{
         train, train_config, train_cost, train_outputs, train_party, train_reference, train_refuse,

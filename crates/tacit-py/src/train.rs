@@ -33,15 +33,11 @@ impl Sets {
 }
 
 fn model(text: &str) -> PyResult<ModelTable> {
-    serde_json::from_str(text).map_err(|e| {
-        crate::TacitError::new_err(format!(
-            "model: {e}; give an ONNX file, or an input shape with layers or a network's name"
-        ))
-    })
+    ModelTable::from_json(text).map_err(error)
 }
 
 fn options(text: &str) -> PyResult<TrainOptions> {
-    serde_json::from_str(text).map_err(|e| crate::TacitError::new_err(format!("training: {e}")))
+    TrainOptions::from_json(text).map_err(error)
 }
 
 /// Trains; the ONNX file and the report.

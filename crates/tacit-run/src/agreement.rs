@@ -79,6 +79,9 @@ impl<'p> Agreement<'p> {
 
     /// Compares with every other party what each has by itself, before anything is said.
     pub fn compare(&mut self, items: &[(&str, String)]) -> Result<(), Error> {
+        for (item, value) in items {
+            tracing::trace!("party {} has {item} {value}", self.us());
+        }
         Ok(agree(self.party, items)?)
     }
 

@@ -1,6 +1,7 @@
 //! A model, imported and planned.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -16,7 +17,7 @@ use crate::predict::predicted;
 use crate::protocol::Instance;
 use crate::report::PredictedCost;
 use crate::settings::{Named, Settings, asked_width, named};
-use crate::{Error, Protocol, Tensor, protocols};
+use crate::{Error, Protocol, Tensor, options, protocols};
 
 /// How a model is planned. Deserialises from a map with these keys, all of them optional.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -56,7 +57,7 @@ pub struct CompileOptions {
 impl CompileOptions {
     /// Reads JSON; see [`CompileOptions`].
     pub fn from_json(text: &str) -> Result<Self, Error> {
-        serde_json::from_str(text).map_err(|e| Error::setting("compile options", e.to_string()))
+        options::read("compile options", text)
     }
 
     /// The width that is insisted on, if any.
@@ -91,11 +92,23 @@ pub struct Compiled {
 }
 
 /// What a model was compiled from, for another process to do the same.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Source {
     pub path: PathBuf,
     pub options: CompileOptions,
     pub samples: Option<(Vec<f32>, Vec<usize>)>,
+    /// The only protocol that it may run on, if that was said.
+    pub protocol: Option<&'static Protocol>,
+}
+
+/// Without the samples.
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Source")
+            .field("path", &self.path)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Compiled {
@@ -107,29 +120,50 @@ impl Compiled {
         options: &CompileOptions,
         samples: Option<Tensor>,
     ) -> Result<Self, Error> {
-        let default = protocols()[0].default_width();
-        Self::of_width(path, options, samples, options.width()?.unwrap_or(default))
+        Self::load(path, options, samples, None)
     }
 
-    /// The same, planned first for so many bits.
-    pub(crate) fn of_width(
+    /// The same, planned for one protocol: its warnings are those of a run, and a run on another is
+    /// refused.
+    pub fn for_protocol(
         path: &Path,
         options: &CompileOptions,
         samples: Option<Tensor>,
-        width: u32,
+        protocol: &'static Protocol,
     ) -> Result<Self, Error> {
+        let compiled = Self::load(path, options, samples, Some(protocol))?;
+        compiled.plan_for(protocol)?;
+        Ok(compiled)
+    }
+
+    fn load(
+        path: &Path,
+        options: &CompileOptions,
+        samples: Option<Tensor>,
+        protocol: Option<&'static Protocol>,
+    ) -> Result<Self, Error> {
+        let asked = options.width()?;
+        let (width, precision) = match protocol {
+            Some(protocol) => (protocol.width(asked)?, options.precision_for(protocol)),
+            None => (
+                asked.unwrap_or(protocols()[0].default_width()),
+                options.precision.map(Precision::Bits),
+            ),
+        };
         let dims = options.dims.clone();
         let graph = onnx::load(path, &ImportOptions { dims })?.optimise();
         if let Some(samples) = samples {
             check_shape("samples", &graph, &samples)?;
+            finite("samples", &samples)?;
         }
         let source = Source {
             path: path.to_path_buf(),
             options: options.clone(),
             samples: samples.map(|s| (s.values.to_vec(), s.shape.to_vec())),
+            protocol,
         };
         Ok(Compiled {
-            plan: source.plan(&graph, width, options.precision.map(Precision::Bits))?,
+            plan: source.plan(&graph, width, precision)?,
             others: Default::default(),
             mixed: OnceLock::new(),
             graph,
@@ -146,6 +180,15 @@ impl Compiled {
     /// on, or else the protocol's own, for which the model is planned again where need be.
     pub fn plan_for(&self, protocol: &Protocol) -> Result<&Plan, Error> {
         let options = &self.source.options;
+        if let Some(only) = self.source.protocol
+            && only.name != protocol.name
+        {
+            let why = format!(
+                "the model was compiled for {}; compile it for this one, or for none",
+                only.name
+            );
+            return Err(Error::setting(format!("protocol '{}'", protocol.name), why));
+        }
         let width = protocol.width(options.width()?)?;
         protocol.check_key_bits(options.key_bits()?)?;
         let precision = options.precision_for(protocol);
@@ -170,10 +213,10 @@ impl Compiled {
         Ok(slot.get_or_init(|| plan))
     }
 
-    /// The plan of a run of the protocol in short; without one, the plan that was made first, with
-    /// key bits if they were asked for.
+    /// The plan of a run of the protocol in short; without one, of the only protocol that it may run
+    /// on, or else the plan that was made first, with key bits if they were asked for.
     pub fn summary(&self, protocol: Option<&Protocol>) -> Result<PlanSummary, Error> {
-        Ok(match protocol {
+        Ok(match protocol.or(self.source.protocol) {
             Some(protocol) => PlanSummary::new(self.plan_for(protocol)?, protocol.key_bits),
             None => {
                 let asked = self.source.options.key_bits()? != KeyBitsChoice::Full;
@@ -235,6 +278,14 @@ impl Source {
                 ..PlanOptions::default()
             },
         )?)
+    }
+}
+
+/// Refuses NaN and infinity, with the place of the first.
+pub(crate) fn finite(what: &str, given: &Tensor) -> Result<(), Error> {
+    match given.beyond() {
+        None => Ok(()),
+        Some(why) => Err(Error::setting(what, why)),
     }
 }
 

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use tacit_nn::plan::MAX_ITEM_BYTES;
 
 use crate::member::{Member, PeerConfig, certificate, key, listen, patience, record};
+use crate::options::plain;
 use crate::settings::seconds;
 use crate::terms::Terms;
 use crate::{CompileOptions, Error, Seat, Settings};
@@ -75,7 +76,8 @@ impl PartyConfig {
                 format!("it cannot be read ({e}); `tacit init` makes config files"),
             )
         })?;
-        let mut config: PartyConfig = toml::from_str(&text).map_err(|e| Error::file(path, e))?;
+        let read = toml::from_str(&text).map_err(|e| Error::file(path, plain(&e.to_string())));
+        let mut config: PartyConfig = read?;
         let terms = config.terms().map_err(|e| Error::file(path, e))?;
         config
             .check_owners(&terms)

@@ -6,6 +6,7 @@ use tacit_nn::onnx::ImportError;
 use tacit_nn::plan::PlanError;
 use tacit_nn::reference::ShapeError;
 
+use crate::outputs::without_number;
 use crate::record::Ledger;
 
 /// An error of a run. None of them carries a share, a seed or a key.
@@ -83,6 +84,9 @@ pub enum Error {
         /// The panic's words.
         what: String,
     },
+    /// Several files could not be written.
+    #[error("{}", each(.0))]
+    Files(Vec<Error>),
     /// Processes of parties failed.
     #[error("{0}")]
     Processes(String),
@@ -100,6 +104,12 @@ pub enum Error {
         /// The ring element computed in the clear.
         expected: i64,
     },
+}
+
+/// One error a line.
+fn each(errors: &[Error]) -> String {
+    let lines: Vec<_> = errors.iter().map(Error::to_string).collect();
+    lines.join("\n")
 }
 
 impl From<NetError> for Error {
@@ -128,6 +138,11 @@ impl From<tacit_protocols::Error> for Error {
 }
 
 impl Error {
+    /// The error as its reader sees it: without the numbers that the system has for its own.
+    pub fn words(&self) -> String {
+        without_number(self)
+    }
+
     pub(crate) fn setting(what: impl Into<String>, why: impl Into<String>) -> Self {
         Error::Setting {
             what: what.into(),
@@ -138,7 +153,7 @@ impl Error {
     pub(crate) fn file(path: &std::path::Path, why: impl std::fmt::Display) -> Self {
         Error::File {
             path: path.display().to_string(),
-            why: why.to_string(),
+            why: without_number(why),
         }
     }
 

@@ -11,7 +11,7 @@ use tacit_nn::plan::Reveal;
 
 use crate::protocol::{Instance, Protocol};
 use crate::settings::named;
-use crate::{CompileOptions, Error, Settings};
+use crate::{CompileOptions, Error, Settings, options};
 pub(crate) use setup::Setup;
 
 /// What is made. Deserialises from a map with these keys, all of them optional.
@@ -52,7 +52,7 @@ impl Default for InitOptions {
 impl InitOptions {
     /// Reads JSON; see [`InitOptions`].
     pub fn from_json(text: &str) -> Result<Self, Error> {
-        serde_json::from_str(text).map_err(|e| Error::setting("options", e.to_string()))
+        options::read("options", text)
     }
 }
 
@@ -76,6 +76,12 @@ pub fn init(dir: &Path, options: &InitOptions) -> Result<Vec<String>, Error> {
     if options.training && options.reveal.is_some() {
         let why = "a training opens what its own options say; leave it out";
         return Err(Error::setting("reveal", why));
+    }
+    for (what, given) in [("model", &options.model), ("input", &options.input)] {
+        if options.training && given.is_some() {
+            let why = "a training's config says itself what is trained on; leave it out";
+            return Err(Error::setting(what, why));
+        }
     }
     let plan = CompileOptions {
         reveal: options.reveal,

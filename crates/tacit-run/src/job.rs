@@ -2,6 +2,7 @@
 //! meters.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use tacit_net::{Party, Phase};
 use tacit_nn::encode::LayerWeights;
@@ -14,6 +15,7 @@ use tacit_protocols::mixed::lowered;
 use crate::agreement::{Agreement, Insists};
 use crate::record::{Ledger, Trace, hearers};
 use crate::registry::{self, Program};
+use crate::score::check_labels;
 use crate::terms::Terms;
 use crate::totals::{Metered, Totals, exchange};
 use crate::{Error, Report, Tensor};
@@ -42,6 +44,8 @@ pub(crate) struct Contribution<'a> {
     pub model: Option<Planned<'a>>,
     /// Of the data's owner.
     pub input: Option<Tensor<'a>>,
+    /// The true classes of the input, where there are any.
+    pub labels: Option<&'a [i64]>,
 }
 
 /// How far a run is.
@@ -62,6 +66,12 @@ pub struct Progress<'a> {
 }
 
 impl Progress<'_> {
+    /// Steps done in a hundred.
+    pub fn percent(&self) -> usize {
+        let (done, total) = self.steps();
+        100 * done / total.max(1)
+    }
+
     /// Steps done and steps in all: an offline phase and the layers, for every batch.
     pub fn steps(&self) -> (usize, usize) {
         let per_batch = self.layers + 1;
@@ -78,7 +88,7 @@ impl Progress<'_> {
 pub(crate) type Observer<'a> = &'a mut dyn FnMut(Progress) -> bool;
 
 /// What a run ends with at one party.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Outcome {
     /// The model's outputs, item after item; `None` for a party that does not learn them.
     pub output: Option<Vec<f32>>,
@@ -86,6 +96,17 @@ pub struct Outcome {
     pub output_shape: Vec<usize>,
     /// What the run cost.
     pub report: Report,
+}
+
+/// Without the outputs: they are the data owner's.
+impl fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Outcome")
+            .field("outputs", &self.output.as_ref().map(Vec::len))
+            .field("output_shape", &self.output_shape)
+            .field("report", &self.report)
+            .finish()
+    }
 }
 
 /// Runs one party's part; `trace` keeps what is known of it however it ends.
@@ -104,8 +125,12 @@ pub(crate) fn run(
         inputs,
         batch,
     } = agreed.inspect_err(|error| error.tell(&mut party))?;
+    if let Some(labels) = brings.labels {
+        check_labels(&plan, labels, inputs).inspect_err(|error| error.tell(&mut party))?;
+    }
     trace.plan = Some(hash(&plan.to_bytes()));
     trace.inputs = Some(inputs);
+    tracing::debug!("the parties agree: {inputs} inputs in batches of {batch}");
     let (weights, values) = encoded(&plan, brings).inspect_err(|error| error.tell(&mut party))?;
     let prediction = Prediction {
         plan: &plan,

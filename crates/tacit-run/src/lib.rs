@@ -6,6 +6,8 @@
 //! program (`job.rs`) and ends with a [`Report`]. [`bench()`] measures single operations;
 //! [`Compiled::analyze_truncation`] what the kind of truncation does to a model. [`train_local`] trains.
 
+use std::fmt;
+
 mod agreement;
 mod analyze;
 mod bench;
@@ -16,8 +18,11 @@ mod init;
 mod job;
 mod key_bits;
 mod local;
+mod log;
 mod member;
 pub mod npy;
+mod options;
+mod outputs;
 mod party;
 mod predict;
 mod processes;
@@ -44,6 +49,7 @@ pub use init::{InitOptions, init};
 pub use job::{Outcome, Progress};
 pub use local::run_local;
 pub use member::{Member, PeerConfig};
+pub use outputs::{check_outputs, write_output};
 pub use party::run_party;
 pub use processes::run_processes;
 pub use protocol::{OwnTruncation, Protocol};
@@ -58,12 +64,12 @@ pub use tacit_net::{date, interrupt};
 pub use tacit_train::to_onnx;
 pub use train::{
     CheckpointOptions, DataTable, Dataset, EpochReport, Material, ModelOptions, ModelTable, Moment,
-    OutputTable, Supplies, TrainConfig, TrainCost, TrainOptions, TrainReport, Trained, train_local,
+    OutputTable, Resumed, Supplies, TrainConfig, TrainCost, TrainOptions, TrainReport, Trained, train_local,
     train_party, train_party_with, train_reference,
 };
 
 /// A tensor of floats in row-major order, the batch axis first.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Tensor<'a> {
     /// The elements.
     pub values: &'a [f32],
@@ -71,7 +77,31 @@ pub struct Tensor<'a> {
     pub shape: &'a [usize],
 }
 
+/// Without the elements: they are secret.
+impl fmt::Debug for Tensor<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Tensor")
+            .field("shape", &self.shape)
+            .finish()
+    }
+}
+
 impl Tensor<'_> {
+    /// Where the first number is that is none, in words, if there is any.
+    pub(crate) fn beyond(&self) -> Option<String> {
+        let at = self.values.iter().position(|v| !v.is_finite())?;
+        let mut rest = at;
+        let mut place: Vec<usize> = Vec::new();
+        for &size in self.shape.iter().skip(1).rev() {
+            place.insert(0, rest % size.max(1));
+            rest /= size.max(1);
+        }
+        let value = self.values[at];
+        Some(format!(
+            "item {rest}, position {place:?}, is {value}; every value must be a finite number"
+        ))
+    }
+
     /// Items along the first axis.
     pub(crate) fn items(&self) -> u64 {
         self.shape.first().copied().unwrap_or(0) as u64

@@ -6,7 +6,9 @@ use std::thread;
 
 use tacit_net::{Party, memory};
 
+use crate::compiled::finite;
 use crate::job::{self, Contribution, Planned};
+use crate::log::logged;
 use crate::record::Trace;
 use crate::terms::Terms;
 use crate::{Compiled, Error, Outcome, Progress, Settings, Tensor};
@@ -21,8 +23,10 @@ pub fn run_local(
     x: Tensor,
     observe: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, Error> {
+    finite("input", &x)?;
     let planned = compiled.planned_for(settings.protocol)?;
     let terms = local_terms(planned, settings)?;
+    let observe = &mut logged(observe);
     let mesh = memory::mesh(
         terms.instance.parties,
         &terms.instance.link,
@@ -33,6 +37,7 @@ pub fn run_local(
         let brings = Contribution {
             model: (party.id() == roles.model_owner).then_some(planned),
             input: (party.id() == roles.data_owner).then_some(x),
+            labels: None,
         };
         job::run(party, &terms, brings, &mut Trace::default(), observe)
     })?;

@@ -38,6 +38,11 @@ pub fn read_labels(path: &Path) -> Result<Vec<i64>, Error> {
 
 /// Writes a float32 array.
 pub fn write_floats(path: &Path, values: &[f32], shape: &[usize]) -> Result<(), Error> {
+    fs::write(path, floats(values, shape)).map_err(|e| Error::file(path, e))
+}
+
+/// A float32 array as the bytes of a file.
+pub(crate) fn floats(values: &[f32], shape: &[usize]) -> Vec<u8> {
     let axes: String = shape.iter().map(|d| format!("{d},")).collect();
     let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({axes}), }}");
     // NumPy aligns the data to 64 bytes.
@@ -50,7 +55,7 @@ pub fn write_floats(path: &Path, values: &[f32], shape: &[usize]) -> Result<(), 
     bytes.extend((header.len() as u16).to_le_bytes());
     bytes.extend(header.as_bytes());
     bytes.extend(values.iter().flat_map(|v| v.to_le_bytes()));
-    fs::write(path, bytes).map_err(|e| Error::file(path, e))
+    bytes
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Error> {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use tacit_nn::Plan;
 
+use crate::compiled::finite;
 use crate::init::Setup;
 use crate::local::local_terms;
 use crate::terms::Terms;
@@ -38,6 +39,7 @@ pub fn run_processes(
     command: &[String],
     observe: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, Error> {
+    finite("input", &x)?;
     let planned = compiled.planned_for(settings.protocol)?;
     let terms = local_terms(planned, settings)?;
     planned.plan.encode_input(x.values, x.shape)?;

@@ -10,7 +10,7 @@ use tacit_protocols::falcon::Security;
 use tacit_protocols::shamir::{Comparison, Opening};
 use tacit_sirnn::ot::Kind;
 
-use crate::settings::{Named, Sharing};
+use crate::settings::{Named, Sharing, TRANSFERS};
 use crate::{Error, Settings, protocols};
 
 /// A protocol, as users choose it.
@@ -46,6 +46,8 @@ pub struct Protocol {
     pub key_bits: bool,
     /// Whether tensors cost less by having widths of their own.
     pub mixed: bool,
+    /// Whether signs of 64-bit numbers can be taken in 32 bits, at half the cost.
+    pub narrow_signs: bool,
 }
 
 /// A truncation that only one protocol has.
@@ -69,6 +71,11 @@ pub(crate) struct Tolerance {
 }
 
 impl Protocol {
+    /// The protocol of this name, or an error that lists all names.
+    pub fn of_name(name: &str) -> Result<&'static Self, Error> {
+        Named::parse(name)
+    }
+
     /// A name for a party, also of its folder: its role, or `party3`.
     pub(crate) fn party_name(&self, party: usize) -> String {
         match self.roles.get(party) {
@@ -137,7 +144,6 @@ impl Protocol {
     fn threshold(&self, parties: usize, asked: Option<usize>) -> Result<usize, Error> {
         let most = parties.saturating_sub(1) / 2;
         match asked {
-            Some(_) if !self.threshold => Err(self.without("threshold")),
             Some(asked) if !(1..=most).contains(&asked) => {
                 let why = format!(
                     "{asked} of {parties} parties cannot be corrupt; choose 1 to {most}, always fewer than half"
@@ -148,6 +154,36 @@ impl Protocol {
             None if self.threshold => Ok(most),
             None => Ok(0),
         }
+    }
+
+    /// Refuses the options that this protocol does not have: they would change nothing.
+    fn check_choices(&self, settings: &Settings) -> Result<(), Error> {
+        for choice in settings
+            .choices()
+            .into_iter()
+            .filter(|choice| !choice.offered)
+        {
+            let Some(value) = choice.given else { continue };
+            let what = format!("{} '{value}'", choice.name);
+            return Err(match (choice.name, self.own_truncation) {
+                ("security", _) => Error::setting(
+                    what,
+                    format!(
+                        "{} protects against parties that follow the protocol only; choose falcon, or semi-honest",
+                        self.name
+                    ),
+                ),
+                ("truncation", Some(own)) => Error::setting(
+                    what,
+                    format!(
+                        "{} has one of its own, '{}', and none to choose; leave it out",
+                        self.name, own.name
+                    ),
+                ),
+                _ => self.without(choice.name),
+            });
+        }
+        Ok(())
     }
 
     fn check_truncation(&self, chosen: Truncation) -> Result<(), Error> {
@@ -231,39 +267,22 @@ impl Instance {
         let protocol = settings.protocol;
         let width = protocol.width(asked_width)?;
         let parties = protocol.party_count(settings.parties)?;
-        if !protocol.variants && settings.comparison != Comparison::Auto {
-            return Err(protocol.without("comparison"));
-        }
-        if !protocol.variants && settings.opening != Opening::Auto {
-            return Err(protocol.without("opening"));
-        }
-        if !protocol.sharings && settings.sharing != Sharing::Ubl {
-            return Err(protocol.without("sharing"));
-        }
-        if !protocol.transfers && settings.ot != Settings::default().ot {
-            return Err(protocol.without("ot"));
-        }
-        if protocol.malicious.is_none() && settings.security != Security::SemiHonest {
-            let why = format!(
-                "{} protects against parties that follow the protocol only; choose falcon, or semi-honest",
-                protocol.name
-            );
-            return Err(Error::setting("security 'malicious'", why));
-        }
-        protocol.check_truncation(settings.truncation)?;
+        protocol.check_choices(settings)?;
+        let truncation = settings.truncation.unwrap_or(Truncation::Gap);
+        protocol.check_truncation(truncation)?;
         Ok(Instance {
             protocol,
             width,
-            truncation: settings.truncation,
+            truncation,
             compare_bits: width,
             parties,
             threshold: protocol.threshold(parties, settings.threshold)?,
-            comparison: settings.comparison,
-            opening: settings.opening,
-            sharing: settings.sharing,
-            ot: settings.ot,
+            comparison: settings.comparison.unwrap_or(Comparison::Auto),
+            opening: settings.opening.unwrap_or(Opening::Auto),
+            sharing: settings.sharing.unwrap_or(Sharing::Ubl),
+            ot: settings.ot.unwrap_or(TRANSFERS[0].1),
             form: Form::Mended,
-            security: settings.security,
+            security: settings.security.unwrap_or(Security::SemiHonest),
             link: settings.network.link,
         })
     }
@@ -337,6 +356,7 @@ pub(crate) mod tests {
         transfers: false,
         key_bits: true,
         mixed: false,
+        narrow_signs: false,
     };
 
     /// Settings of a protocol with everything to choose.

@@ -90,6 +90,7 @@ impl RingSystem for FalconSystem {
         transfers: false,
         key_bits: false,
         mixed: false,
+        narrow_signs: true,
     };
     type Machine<R: Ring> = Falcon<R>;
 
@@ -137,6 +138,7 @@ impl System for ShamirSystem {
         transfers: false,
         key_bits: false,
         mixed: false,
+        narrow_signs: false,
     };
 
     fn start<P: Program>(
@@ -189,6 +191,7 @@ impl System for BicoptorSystem {
         transfers: false,
         key_bits: true,
         mixed: false,
+        narrow_signs: false,
     };
 
     fn start<P: Program>(
@@ -246,6 +249,7 @@ impl System for SirnnSystem {
         transfers: true,
         key_bits: false,
         mixed: true,
+        narrow_signs: true,
     };
 
     fn start<P: Program>(
@@ -292,6 +296,7 @@ impl RingSystem for ClearSystem {
         transfers: false,
         key_bits: false,
         mixed: false,
+        narrow_signs: false,
     };
     type Machine<R: Ring> = Clear<R>;
 

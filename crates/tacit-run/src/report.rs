@@ -122,7 +122,16 @@ pub struct Report {
     /// `top-K` or `class`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reveal: Option<String>,
-    /// The items predicted.
+    /// The operation, of a measured one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op: Option<String>,
+    /// Its size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n: Option<usize>,
+    /// As much of the size as ran at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chunk: Option<usize>,
+    /// The items predicted; of a measured operation the runs.
     pub images: usize,
     /// Items predicted at a time.
     pub batch: usize,
@@ -140,8 +149,12 @@ pub struct Report {
     pub accuracy: Option<f64>,
     /// The share of items of the same class as in clear text, where that was compared.
     pub agreement: Option<f64>,
-    /// The largest difference from the clear-text float32 outputs, where that was compared.
+    /// The largest difference from the clear-text float32 outputs, where that was compared; of a
+    /// measured operation from the exact function, or from the same computation in the clear.
     pub max_abs_error: Option<f64>,
+    /// The same of a measured operation in units of the last place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_ulp_error: Option<f64>,
     /// The most memory that this process ever had, where the system tells.
     pub peak_memory_bytes: Option<u64>,
     /// What the planner could not be sure of.
@@ -224,6 +237,9 @@ impl Report {
             public_model: terms.public_model,
             network: terms.network.name.clone(),
             reveal: None,
+            op: None,
+            n: None,
+            chunk: None,
             images: 0,
             batch: 0,
             setup: PhaseReport::default(),
@@ -234,6 +250,7 @@ impl Report {
             accuracy: None,
             agreement: None,
             max_abs_error: None,
+            max_ulp_error: None,
             peak_memory_bytes: peak_memory(),
             warnings: Vec::new(),
             revealed: Vec::new(),

@@ -29,17 +29,48 @@ pub(crate) fn share(a: &[i64], b: &[i64]) -> f64 {
     equal as f64 / a.len().max(1) as f64
 }
 
+/// How many classes the outputs of a plan tell apart.
+fn class_count(plan: &Plan) -> usize {
+    match (plan.classes(), len(&plan.output_shape)) {
+        (Some(classes), _) => classes,
+        (None, 1) => 2,
+        (None, outputs) => outputs,
+    }
+}
+
+/// Refuses labels that are not one for each item, or no class of the plan.
+pub(crate) fn check_labels(plan: &Plan, labels: &[i64], items: usize) -> Result<(), Error> {
+    let refused = |why: String| Err(Error::setting("labels", why));
+    if labels.len() != items {
+        return refused(format!("there are {} for {items} items", labels.len()));
+    }
+    let count = class_count(plan);
+    match labels
+        .iter()
+        .position(|label| !(0..count as i64).contains(label))
+    {
+        None => Ok(()),
+        Some(item) => refused(format!(
+            "item {item} has the class {}, and the model has {count}: 0 to {}",
+            labels[item],
+            count.saturating_sub(1)
+        )),
+    }
+}
+
 /// The share of items whose class is the label.
 pub(crate) fn accuracy(plan: &Plan, output: &[f32], labels: &[i64]) -> Result<f64, Error> {
     let found = classes(plan, output);
-    if found.len() != labels.len() {
-        let why = format!("there are {} for {} items", labels.len(), found.len());
-        return Err(Error::setting("labels", why));
-    }
+    check_labels(plan, labels, found.len())?;
     Ok(share(&found, labels))
 }
 
 impl Compiled {
+    /// Refuses labels that a prediction of so many items could not be held against.
+    pub fn check_labels(&self, labels: &[i64], items: usize) -> Result<(), Error> {
+        check_labels(&self.plan, labels, items)
+    }
+
     /// Completes the report of a prediction of `x`: the accuracy, where labels are given, and how
     /// close the output is to the float32 model's, where `check` is set. Of revealed classes only the
     /// share of items is told that have the same.

@@ -12,7 +12,7 @@ use tacit_protocols::machine::Audience;
 use tacit_protocols::shamir::{Comparison, Opening};
 use tacit_sirnn::ot::Kind;
 
-use crate::{Error, Protocol, Seat, protocols};
+use crate::{Error, Protocol, Seat, options, protocols};
 
 /// One of a few things that are chosen by their names.
 pub(crate) trait Named: Copy + Sized + 'static {
@@ -144,7 +144,7 @@ impl Named for Security {
 }
 
 /// The transfers that can be chosen; the first is the default.
-const TRANSFERS: [(&str, Kind); 5] = [
+pub(crate) const TRANSFERS: [(&str, Kind); 5] = [
     ("softspoken", Kind::SoftSpoken { k: 4 }),
     ("softspoken2", Kind::SoftSpoken { k: 2 }),
     ("softspoken8", Kind::SoftSpoken { k: 8 }),
@@ -210,6 +210,19 @@ impl Network {
     }
 }
 
+/// An option that only some protocols have.
+pub(crate) struct Choice {
+    pub name: &'static str,
+    /// What is asked for, where that is more than every protocol does.
+    pub given: Option<String>,
+    /// Whether the protocol has it.
+    pub offered: bool,
+}
+
+fn given<T: Named>(value: Option<T>) -> Option<String> {
+    value.map(|value| value.name().to_owned())
+}
+
 /// How a run is carried out. Deserialises from a map with these keys, all of them optional;
 /// unknown keys and values are errors that list the known ones.
 #[derive(Clone, Debug, Deserialize)]
@@ -224,25 +237,26 @@ pub struct Settings {
     /// fewer than half, if not given.
     pub threshold: Option<usize>,
     /// How signs are taken, where the protocol lets it be chosen: `auto`, `tree` or `rot`.
-    #[serde(deserialize_with = "named")]
-    pub comparison: Comparison,
+    #[serde(deserialize_with = "named_or_none")]
+    pub comparison: Option<Comparison>,
     /// How values are opened, where the protocol lets it be chosen: `auto`, `king` or `direct`.
-    #[serde(deserialize_with = "named")]
-    pub opening: Opening,
+    #[serde(deserialize_with = "named_or_none")]
+    pub opening: Option<Opening>,
     /// How secrets are shared, where the protocol lets it be chosen: `ubl` or `rss`.
-    #[serde(deserialize_with = "named")]
-    pub sharing: Sharing,
+    #[serde(deserialize_with = "named_or_none")]
+    pub sharing: Option<Sharing>,
     /// How oblivious transfers are made, where the protocol has any: `softspoken`, `softspoken2`,
     /// `softspoken8`, `iknp` or `silent`.
-    #[serde(deserialize_with = "named")]
-    pub ot: Kind,
+    #[serde(deserialize_with = "named_or_none")]
+    pub ot: Option<Kind>,
     /// What corrupt parties may do, where the protocol lets it be chosen: `semi-honest`, they follow
     /// the protocol, or `malicious`, they may deviate and are noticed.
-    #[serde(deserialize_with = "named")]
-    pub security: Security,
-    /// How products are brought back to their scale: `gap`, `exact`, `aby3` or `secureml`.
-    #[serde(deserialize_with = "named")]
-    pub truncation: Truncation,
+    #[serde(deserialize_with = "named_or_none")]
+    pub security: Option<Security>,
+    /// How products are brought back to their scale, where the protocol lets it be chosen: `gap`,
+    /// `exact`, `aby3` or `secureml`.
+    #[serde(deserialize_with = "named_or_none")]
+    pub truncation: Option<Truncation>,
     /// The network to emulate.
     #[serde(deserialize_with = "network")]
     pub network: Network,
@@ -263,12 +277,12 @@ impl Default for Settings {
             protocol: &protocols()[0],
             parties: None,
             threshold: None,
-            comparison: Comparison::Auto,
-            opening: Opening::Auto,
-            sharing: Sharing::Ubl,
-            ot: TRANSFERS[0].1,
-            security: Security::SemiHonest,
-            truncation: Truncation::Gap,
+            comparison: None,
+            opening: None,
+            sharing: None,
+            ot: None,
+            security: None,
+            truncation: None,
             network: Network {
                 name: "local".into(),
                 link: LinkModel::LOCAL,
@@ -284,7 +298,64 @@ impl Default for Settings {
 impl Settings {
     /// Reads JSON; see [`Settings`].
     pub fn from_json(text: &str) -> Result<Self, Error> {
-        serde_json::from_str(text).map_err(|e| Error::setting("settings", e.to_string()))
+        options::read("settings", text)
+    }
+
+    /// The options that only some protocols have, as far as they are given. Every setting is taken
+    /// apart here: a new one is among these, or said to be everyone's.
+    pub(crate) fn choices(&self) -> [Choice; 7] {
+        let Settings {
+            protocol,
+            parties: _,
+            threshold,
+            comparison,
+            opening,
+            sharing,
+            ot,
+            security,
+            truncation,
+            network: _,
+            batch: _,
+            timeout: _,
+            model_owner: _,
+            data_owner: _,
+        } = self;
+        let choice = |name, given: Option<String>, offered| Choice {
+            name,
+            given,
+            offered,
+        };
+        // What leaves the choice to the protocol, or is all that others have, is true of them too.
+        let comparison = comparison.filter(|&kind| kind != Comparison::Auto);
+        let opening = opening.filter(|&kind| kind != Opening::Auto);
+        let security = security.filter(|&kind| kind != Security::SemiHonest);
+        [
+            choice(
+                "threshold",
+                threshold.map(|n| n.to_string()),
+                protocol.threshold,
+            ),
+            choice("comparison", given(comparison), protocol.variants),
+            choice("opening", given(opening), protocol.variants),
+            choice("sharing", given(*sharing), protocol.sharings),
+            choice("ot", given(*ot), protocol.transfers),
+            choice("security", given(security), protocol.malicious.is_some()),
+            choice(
+                "truncation",
+                given(*truncation),
+                protocol.own_truncation.is_none(),
+            ),
+        ]
+    }
+
+    /// Refuses settings that only predictions have.
+    pub(crate) fn check_no_prediction(&self, what: &str) -> Result<(), Error> {
+        let why = |instead: &str| Err(Error::setting(what, format!("{instead}; leave it out")));
+        match (self.batch, &self.data_owner) {
+            (Some(_), _) => why("'batch' in the settings of the run is of predictions"),
+            (_, Some(_)) => why("'data_owner' is of predictions"),
+            _ => Ok(()),
+        }
     }
 
     /// Who owns what among so many parties.
@@ -333,6 +404,12 @@ pub(crate) fn named<'de, D: Deserializer<'de>, T: Named>(from: D) -> Result<T, D
     T::parse(&String::deserialize(from)?).map_err(de::Error::custom)
 }
 
+fn named_or_none<'de, D: Deserializer<'de>, T: Named>(from: D) -> Result<Option<T>, D::Error> {
+    let text = Option::<String>::deserialize(from)?;
+    let parse = |text: String| T::parse(&text).map_err(de::Error::custom);
+    text.map(parse).transpose()
+}
+
 fn network<'de, D: Deserializer<'de>>(from: D) -> Result<Network, D::Error> {
     Network::parse(&String::deserialize(from)?).map_err(de::Error::custom)
 }
@@ -365,7 +442,7 @@ mod tests {
         )
         .expect("valid");
         assert_eq!(settings.protocol.name, "clear");
-        assert_eq!(settings.truncation, Truncation::Aby3);
+        assert_eq!(settings.truncation, Some(Truncation::Aby3));
         assert_eq!(settings.network.link.rate, Some(1_000_000_000));
         assert!((settings.network.seconds(10, 125_000_000) - 1.003).abs() < 1e-9);
     }
@@ -380,7 +457,7 @@ mod tests {
         assert!(refused(r#"{"opening": "queen"}"#).contains("auto, king, direct"));
         assert!(refused(r#"{"network": "moon"}"#).contains("local, lan, wan"));
         assert!(refused(r#"{"bach": 1}"#).contains("`batch`"));
-        assert!(refused(r#"{"batch": 0}"#).contains("nonzero"));
+        assert!(refused(r#"{"batch": 0}"#).contains("of at least 1"));
         assert!(refused(r#"{"timeout": -1}"#).contains("no time limit"));
     }
 

@@ -54,7 +54,8 @@ impl Error {
 
 /// The settings whose errors show values.
 fn is_material(what: &str) -> bool {
-    ["training data", "test data", "starting weights"].contains(&what)
+    let material = ["training data", "test data", "starting weights", "labels", "input", "samples"];
+    material.contains(&what)
 }
 
 #[cfg(test)]
@@ -67,6 +68,8 @@ mod tests {
             (
                 Error::Encode(EncodeError::Value {
                     index: 31,
+                    item: 31,
+                    position: vec![31],
                     value: 77.5,
                     limit: 8.0,
                 }),
@@ -75,6 +78,10 @@ mod tests {
             (
                 Error::setting("training data", "item 31 of party 0: its feature 1 is 77.5"),
                 "its training data cannot be used",
+            ),
+            (
+                Error::setting("labels", "label 31 is class 77.5"),
+                "its labels cannot be used",
             ),
             (
                 Error::file("/home/31/77.5.npy".as_ref(), "it cannot be read (gone)"),

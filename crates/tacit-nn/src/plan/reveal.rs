@@ -154,7 +154,7 @@ impl Plan {
     }
 
     /// How many classes there are; `None` where numbers are opened.
-    pub(crate) fn classes(&self) -> Option<usize> {
+    pub fn classes(&self) -> Option<usize> {
         self.opening.reveal.places()?;
         self.opening.scores.as_ref().map(|scores| scores.size)
     }

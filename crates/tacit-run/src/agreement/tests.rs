@@ -253,6 +253,7 @@ fn prediction(check: impl Fn(Program)) {
                 plan: &plan,
             }),
             input: (us == terms.roles.data_owner).then_some(x),
+            labels: None,
         };
         let agreed = job::settle(agreement, &terms, brings)?;
         let hash = blake3::hash(&agreed.plan.to_bytes());

@@ -14,14 +14,15 @@ use tacit_nn::plan::{Order, PlanError, PlanOptions, Reveal, plan_each};
 use tacit_nn::{Graph, Plan};
 use tacit_protocols::clear::{Clear, Truncating};
 
-use crate::compiled::check_shape;
+use crate::compiled::{check_shape, finite};
 use crate::job::{Observer, Prediction};
 use crate::local::in_threads;
+use crate::log::logged;
 use crate::record::Ledger;
 use crate::registry::Program;
 use crate::score::{accuracy, classes, share};
 use crate::settings::{Named, asked_width};
-use crate::{Compiled, Error, Progress, Settings, Tensor};
+use crate::{Compiled, Error, Progress, Settings, Tensor, options};
 use large_error::{LargeError, Magnitudes};
 
 /// Items that run at a time, which bounds the memory.
@@ -49,7 +50,7 @@ pub struct AnalysisOptions {
 impl AnalysisOptions {
     /// Reads JSON; see [`AnalysisOptions`].
     pub fn from_json(text: &str) -> Result<Self, Error> {
-        serde_json::from_str(text).map_err(|e| Error::setting("analysis options", e.to_string()))
+        options::read("analysis options", text)
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -115,9 +116,11 @@ impl Compiled {
     ) -> Result<Analysis, Error> {
         options.check()?;
         check_input(&self.graph, &x)?;
+        self.check_labels(labels, x.shape[0])?;
         let (float, magnitudes) = Magnitudes::of(&self.graph, x)?;
         let float = self.plan.finish_floats(float);
         let float_accuracy = accuracy(&self.plan, &float, labels)?;
+        let observe = &mut logged(observe);
         let mut analyst = Analyst {
             graph: &self.graph,
             reveal: self.source.options.reveal,
@@ -296,13 +299,7 @@ fn check_input(graph: &Graph, x: &Tensor) -> Result<(), Error> {
     if x.values.is_empty() {
         return Err(Error::setting("input", "it has no items; give at least 1"));
     }
-    match x.values.iter().position(|v| !v.is_finite()) {
-        None => Ok(()),
-        Some(at) => {
-            let why = format!("element {at} is {}; give finite numbers", x.values[at]);
-            Err(Error::setting("input", why))
-        }
-    }
+    finite("input", x)
 }
 
 /// Whether an error says that a value or a weight does not fit, and where.

@@ -94,6 +94,27 @@ pub(super) struct Expected<'a> {
     pub tolerance: Tolerance,
 }
 
+/// How far results were from the right ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Errors {
+    /// Results with the large error that the truncation, or wrong signs that the comparison as
+    /// printed is known for.
+    pub large: usize,
+    /// The largest error in units of the last place: from the exact value of a function, else from
+    /// the same computation in the clear.
+    pub largest: f64,
+}
+
+impl Errors {
+    /// Those of both.
+    pub fn and(self, other: Self) -> Self {
+        Errors {
+            large: self.large + other.large,
+            largest: self.largest.max(other.largest),
+        }
+    }
+}
+
 /// The two operands; the second is empty for operations of one.
 pub(super) type Operands = [Vec<i64>; 2];
 
@@ -126,13 +147,21 @@ impl Case {
             let why = "it is for functions; leave it out, or ask for a ring";
             return Err(Error::setting("precision", why));
         }
-        match largest {
-            Some(len) if len > 0 && len <= MAX_ELEMENTS => Ok(case),
-            _ => Err(Error::setting(
+        if !largest.is_some_and(|len| (1..=MAX_ELEMENTS).contains(&len)) {
+            return Err(Error::setting(
                 format!("size {} of '{}'", options.n, op.name()),
                 format!("no tensor may be empty or have more than {MAX_ELEMENTS} elements"),
-            )),
+            ));
         }
+        if exact && options.fraction_bits.is_some() && options.key_bits.is_none() {
+            let why = format!("{} truncates nothing; leave them out", op.name());
+            return Err(Error::setting("fraction bits", why));
+        }
+        if options.as_printed_insecure && !exact {
+            let why = "it is of drelu, relu, maxpool and compare; leave it out";
+            return Err(Error::setting("printed form", why));
+        }
+        Ok(case)
     }
 
     /// The same in the ring of so many bits.
@@ -320,16 +349,15 @@ impl Case {
         }))
     }
 
-    /// The number of large errors that the truncation, or of wrong signs that the comparison as
-    /// printed is known for in a part of the result from `first` on; any other wrong result is an
-    /// error. Without truncation the result is exact but for dropped key bits; a function is as
-    /// exact as it states, and so is what it is compared with.
+    /// The errors in a part of the result from `first` on; one beyond what is stated is an error.
+    /// Without truncation the result is exact but for dropped key bits; a function is as exact as it
+    /// states, and so is what it is compared with.
     pub(super) fn compare(
         &self,
         result: &[i64],
         first: usize,
         right: Expected,
-    ) -> Result<usize, Error> {
+    ) -> Result<Errors, Error> {
         let tolerance = right.tolerance;
         let truncates = self.trunc > 0;
         let rounding = |index: usize, expected: i64| match (&self.function, &self.compound) {
@@ -339,13 +367,16 @@ impl Case {
             _ => 0,
         };
         let large = 1u64 << (self.width - self.trunc - 1);
-        let mut large_errors = 0;
+        let mut errors = Errors::default();
         for (index, (&got, &expected)) in (first..).zip(result.iter().zip(&right.result[first..])) {
             let error = got.abs_diff(expected);
+            let exact = self.exact(right.operands, index);
+            let off = exact.map_or(error as f64, |exact| (got as f64 - exact).abs());
+            errors.largest = errors.largest.max(off);
             let sign = matches!(self.op, Op::Drelu | Op::Relu | Op::Maxpool);
             let wrong_sign = tolerance.wrong_signs && sign && error > 0;
             if wrong_sign || truncates && tolerance.large_errors && error >= large {
-                large_errors += 1;
+                errors.large += 1;
             } else if error > rounding(index, expected)
                 && !self.for_dropped_bits(right.operands[0].get(index), got, expected)
             {
@@ -358,7 +389,16 @@ impl Case {
                 });
             }
         }
-        Ok(large_errors)
+        Ok(errors)
+    }
+
+    /// The exact value of an element of the result, of a function, in units of the last place.
+    fn exact(&self, operands: &Operands, index: usize) -> Option<f64> {
+        match (&self.function, &self.compound) {
+            (Some(function), _) => function.exact(operands[0][index]),
+            (_, Some(compound)) => Some(compound.exact(operands, index)),
+            _ => None,
+        }
     }
 
     /// Whether `got`, of the operand `x`, is an answer that dropped key bits allow: a negative

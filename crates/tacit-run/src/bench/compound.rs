@@ -123,6 +123,21 @@ impl Compound {
         }
     }
 
+    /// The exact element of the result, in units of the last place.
+    pub fn exact(&self, [x, y]: &Operands, index: usize) -> f64 {
+        let one = self.format.one();
+        let real = |v: i64| v as f64 / one;
+        let value = match &self.kind {
+            Kind::Division(_) => real(x[index]) / real(y[index]),
+            Kind::BatchNorm(_) => {
+                let (n, channel) = (y.len() / STATISTICS, index / PLANE);
+                let [mean, variance, gamma, beta] = [0, 1, 2, 3].map(|i| real(y[i * n + channel]));
+                gamma * (real(x[index]) - mean) / (variance + EPSILON).sqrt() + beta
+            }
+        };
+        value * one
+    }
+
     /// How far an element of the result may be from that of another protocol.
     pub fn tolerance(&self, [x, y]: &Operands, index: usize) -> u64 {
         let real = |v: i64| v as f64 / self.format.one();

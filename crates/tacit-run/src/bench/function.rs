@@ -109,7 +109,10 @@ impl Elementwise {
         let narrow = |number: Number| 1 << (number.bits - 1);
         let reach = self.number.map_or(REACH << fraction, narrow);
         match self.function.kind {
-            Kind::Reciprocal { span } | Kind::InverseSqrt { span } | Kind::Power { span } => {
+            Kind::Reciprocal { span }
+            | Kind::InverseSqrt { span }
+            | Kind::SquareRoot { span }
+            | Kind::Power { span } => {
                 let width = (span.high - span.low) as u64;
                 let exponent = fraction as i32 + span.low + (random % width) as i32;
                 let binade = 1u64 << exponent;
@@ -118,6 +121,23 @@ impl Elementwise {
             Kind::Exp { .. } => -((random % reach) as i64),
             _ => (random % (2 * reach)) as i64 - reach as i64,
         }
+    }
+
+    /// The exact function of an operand, in units of the last place; of bounding powers, which are
+    /// whole numbers, there is no other than the computed one.
+    pub fn exact(&self, operand: i64) -> Option<f64> {
+        let one = self.function.format.one();
+        let x = operand as f64 / one;
+        let value = match self.function.kind {
+            Kind::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+            Kind::Tanh => x.tanh(),
+            Kind::Exp { .. } => x.exp(),
+            Kind::Reciprocal { .. } => 1.0 / x,
+            Kind::InverseSqrt { .. } => 1.0 / x.sqrt(),
+            Kind::SquareRoot { .. } => x.sqrt(),
+            Kind::Erf | Kind::Power { .. } => return None,
+        };
+        Some(value * one)
     }
 
     /// How far a result may be from one near `expected` of the algorithms that every protocol has.

@@ -10,11 +10,12 @@ use tacit_net::{LinkModel, memory};
 use tacit_nn::plan::Order;
 use tacit_protocols::bicoptor::Form;
 
-use case::{Case, Expected, Operands};
+use case::{Case, Errors, Expected, Operands};
 use chunks::Chunks;
 use trial::Trial;
 
 use crate::local::in_threads;
+use crate::log::logged;
 use crate::protocol::Instance;
 use crate::registry;
 use crate::report::{LayerReport, PhaseReport};
@@ -107,6 +108,8 @@ pub fn bench(
         );
         return Err(Error::setting("truncation", why));
     }
+    settings.check_no_prediction("bench")?;
+    let observe = &mut logged(observe);
     let chunks = Chunks::new(&case, options.chunk, instance)?;
     let operands = case.operands()?;
     let expected = in_the_clear(&case, chunks, &operands)?;
@@ -126,13 +129,13 @@ pub fn bench(
         };
         registry::start(instance, party, trial)
     })?;
-    let large = ends.first().map_or(0, |end| end.large_errors);
+    let errors = ends.first().map(|end| end.errors).unwrap_or_default();
     let runs = ends
         .into_iter()
         .next()
         .map(|end| end.runs)
         .unwrap_or_default();
-    Ok(report(&case, chunks, &terms, &runs, large))
+    Ok(report(&case, chunks, &terms, &runs, errors))
 }
 
 /// What the case gives in the clear, by the protocol that is the oracle of the others. For a field
@@ -166,7 +169,7 @@ fn report(
     chunks: Chunks,
     terms: &Terms,
     runs: &[[PhaseReport; 2]],
-    large_errors: usize,
+    Errors { large, largest }: Errors,
 ) -> Report {
     let median = |phase: usize| {
         let mut runs: Vec<&PhaseReport> = runs.iter().map(|run| &run[phase]).collect();
@@ -187,8 +190,8 @@ fn report(
         bytes: online.bytes_sent.iter().copied().max().unwrap_or(0),
     };
     let warning = || match terms.instance.form {
-        Form::Mended => format!("{large_errors} results have the large error of this truncation"),
-        Form::Printed => format!("{large_errors} results are wrong: as printed, signs err"),
+        Form::Mended => format!("{large} results have the large error of this truncation"),
+        Form::Printed => format!("{large} results are wrong: as printed, signs err"),
     };
     let insecure = [
         (
@@ -208,7 +211,12 @@ fn report(
         offline,
         online,
         layers: vec![layer],
-        warnings: (large_errors > 0)
+        op: Some(name.into()),
+        n: Some(case.n),
+        chunk: Some(chunks.size),
+        max_abs_error: Some(largest / f64::from(case.trunc).exp2()),
+        max_ulp_error: Some(largest),
+        warnings: (large > 0)
             .then(warning)
             .into_iter()
             .chain(insecure.map(|(_, words)| words.into()))

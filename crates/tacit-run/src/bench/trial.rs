@@ -6,7 +6,7 @@ use tacit_net::Phase;
 use tacit_protocols::machine::{Audience, Call, Machine};
 use tacit_protocols::mixed::lowered;
 
-use super::case::{Case, Computed, Expected, Operands};
+use super::case::{Case, Computed, Errors, Expected, Operands};
 use super::chunks::Chunks;
 use crate::job::{Observer, level};
 use crate::registry::Program;
@@ -33,7 +33,8 @@ pub(super) struct Ending {
     pub runs: Vec<[PhaseReport; 2]>,
     /// The results of all runs, if there is nothing to hold them against.
     pub result: Vec<i64>,
-    pub large_errors: usize,
+    /// How far they were from the right ones.
+    pub errors: Errors,
 }
 
 /// The offline and online cost of a chunk at one party.
@@ -45,14 +46,14 @@ impl Program for Trial<'_> {
     fn run<M: Machine>(mut self, machine: &mut M) -> Result<Ending, Error> {
         let operands = self.share(machine)?;
         let mut own: Vec<Costs> = Vec::new();
-        let (mut result, mut large_errors) = (Vec::new(), 0);
+        let (mut result, mut errors) = (Vec::new(), Errors::default());
         for run in 0..self.repeat {
             for (number, chunk) in self.chunks.ranges().enumerate() {
                 let first = self.case.result_start(chunk.start);
                 let (costs, values) = self.chunk(machine, &operands, [run, number], chunk)?;
                 own.push(costs);
                 match self.expected {
-                    Some(right) => large_errors += self.case.compare(&values, first, right)?,
+                    Some(right) => errors = errors.and(self.case.compare(&values, first, right)?),
                     None => result.extend(values),
                 }
             }
@@ -69,7 +70,7 @@ impl Program for Trial<'_> {
                 .map(|run| [sum(run, 0), sum(run, 1)])
                 .collect(),
             result,
-            large_errors,
+            errors,
         })
     }
 }

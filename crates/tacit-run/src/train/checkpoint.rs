@@ -5,7 +5,8 @@
 //! mini-batch the state is of (JSON, its length before it); a nonce; and what AES-256-GCM makes of the
 //! epochs (JSON) and the shares, each with its length before it. The place is authenticated with them,
 //! and a file counts only under the name that its place gives it. The two newest are kept: parties
-//! that were stopped at different moments have one in common.
+//! that were stopped at different moments have one in common. A file that is damaged does not count;
+//! one that is whole, but of another training, party or moment, is an error.
 
 use std::fs;
 use std::io::Write;
@@ -54,6 +55,22 @@ pub(super) struct Position {
     pub epochs: Vec<EpochReport>,
 }
 
+/// Why a file cannot be used.
+enum Fault {
+    /// It is not whole, or was not written under this key.
+    Damaged(Error),
+    /// It is another's.
+    Foreign(Error),
+}
+
+impl Fault {
+    fn error(self) -> Error {
+        match self {
+            Fault::Damaged(error) | Fault::Foreign(error) => error,
+        }
+    }
+}
+
 /// A party's checkpoints.
 pub(super) struct Keeper {
     folder: PathBuf,
@@ -88,11 +105,20 @@ impl Keeper {
         &self.training
     }
 
-    /// Where the files of this training are, the newest first.
+    /// Where the whole files of this training are, the newest first. Files of which none is whole
+    /// are an error: to begin anew would remove what may still be restored.
     pub fn positions(&self) -> Result<Vec<Position>, Error> {
-        let mut found: Vec<Position> = Vec::new();
+        let (mut found, mut damaged): (Vec<Position>, _) = (Vec::new(), None);
         for (done, path) in self.files()? {
-            let (position, _) = self.read(done, &path)?;
+            let position = match self.read(done, &path) {
+                Ok((position, _)) => position,
+                Err(Fault::Damaged(error)) => {
+                    tracing::warn!("{error}");
+                    damaged.get_or_insert(error);
+                    continue;
+                }
+                Err(Fault::Foreign(error)) => return Err(error),
+            };
             let run = &position.place.run;
             if found.first().is_some_and(|newest| newest.place.run != *run) {
                 let why = "it is of another run of this training than the newest file here. Restore this run's own, or give each run a folder";
@@ -100,20 +126,26 @@ impl Keeper {
             }
             found.push(position);
         }
-        Ok(found)
+        match (damaged, found.is_empty()) {
+            (Some(error), true) => Err(error),
+            _ => Ok(found),
+        }
     }
 
     /// The shares of a position.
     pub fn load(&self, position: &Position) -> Result<Vec<Part>, Error> {
         let path = self.path(position.place.done);
-        let (found, shares) = self.read(position.place.done, &path)?;
+        let (found, shares) = self
+            .read(position.place.done, &path)
+            .map_err(Fault::error)?;
         match found == *position {
             true => Ok(shares),
             false => Err(Error::file(&path, "it was exchanged while it was read")),
         }
     }
 
-    /// Writes a state, and removes all but the newest two.
+    /// Writes a state, and removes all but the newest two; those that are newer are of a way that
+    /// was given up, since not every party had them whole.
     pub fn save(&self, position: &Position, shares: &[Vec<u8>]) -> Result<(), Error> {
         let path = self.path(position.place.done);
         let sealed = self.seal(position, shares).ok_or_else(|| {
@@ -123,13 +155,17 @@ impl Keeper {
             )
         })?;
         write_whole(&path, &sealed).map_err(|e| Error::file(&path, e))?;
-        for (_, old) in self.files()?.into_iter().skip(KEPT) {
+        let now = position.place.done;
+        let (newer, known): (Vec<_>, Vec<_>) =
+            self.files()?.into_iter().partition(|(done, _)| *done > now);
+        for (_, old) in newer.into_iter().chain(known.into_iter().skip(KEPT)) {
             fs::remove_file(&old).map_err(|e| Error::file(&old, e))?;
         }
         Ok(())
     }
 
-    fn path(&self, done: usize) -> PathBuf {
+    /// The file of a mini-batch.
+    pub fn path(&self, done: usize) -> PathBuf {
         let name = format!("party{}-{done:08}.checkpoint", self.party);
         self.folder.join(name)
     }
@@ -183,17 +219,16 @@ impl Keeper {
     }
 
     /// What the file of a mini-batch holds, which is of this party, training and mini-batch.
-    fn read(&self, done: usize, path: &Path) -> Result<(Position, Vec<Part>), Error> {
-        let bytes = fs::read(path).map_err(|e| Error::file(path, e))?;
-        let other = || Error::file(path, "it is no checkpoint of this version; remove it");
+    fn read(&self, done: usize, path: &Path) -> Result<(Position, Vec<Part>), Fault> {
+        let damaged = |why: &str| Fault::Damaged(Error::file(path, why));
+        let bytes = fs::read(path).map_err(|e| damaged(&e.to_string()))?;
+        let other = || damaged("it is no checkpoint of this version. Restore it, or remove it");
         let rest = bytes.strip_prefix(MAGIC).ok_or_else(other)?;
         let (place, rest) = part(rest)
             .filter(|(place, _)| place.len() <= MAX_PLACE)
             .ok_or_else(other)?;
         let (head, _) = bytes.split_at(bytes.len() - rest.len());
         let place: Place = serde_json::from_slice(place).map_err(|_| other())?;
-        self.expect(&place, done)
-            .map_err(|why| Error::file(path, why))?;
         let (nonce, sealed) = rest.split_first_chunk().ok_or_else(other)?;
         let mut inner = Zeroizing::new(sealed.to_vec());
         let nonce = Nonce::assume_unique_for_key(*nonce);
@@ -202,9 +237,11 @@ impl Keeper {
             opened.map(|opened| opened.len())
         });
         let len = len.map_err(|_| {
-            let why = "it was damaged or changed, or the key is another's. Restore it, or remove it to go on from an older one";
-            Error::file(path, why)
+            damaged("it was damaged or changed, or the key is another's. Restore it, or remove it")
         })?;
+        // What is not authentic says nothing of whose it is.
+        self.expect(&place, done)
+            .map_err(|why| Fault::Foreign(Error::file(path, why)))?;
         let (mut opened, mut parts) = (&inner[..len], Vec::new());
         while !opened.is_empty() {
             let (next, rest) = part(opened).ok_or_else(other)?;

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{ModelOptions, TrainOptions};
 use crate::member::{Member, PeerConfig};
+use crate::options::plain;
 use crate::{Error, Seat, Settings};
 
 /// A training: with all parties on this machine, or one organisation's part of it.
@@ -38,7 +39,7 @@ pub struct TrainConfig {
 
 /// A network: an ONNX file, or what [`ModelOptions`] say.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, try_from = "Value")]
 pub enum ModelTable {
     /// An ONNX file; its weights are where the training starts.
     File {
@@ -47,6 +48,34 @@ pub enum ModelTable {
     },
     /// Layers, or the name of a network.
     Layers(ModelOptions),
+}
+
+impl TryFrom<Value> for ModelTable {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        let why = |e: serde_json::Error| plain(&e.to_string());
+        match value.as_object() {
+            Some(table) if table.contains_key("file") => match (table.len(), &table["file"]) {
+                (1, Value::String(file)) => Ok(ModelTable::File { file: file.into() }),
+                (1, _) => Err("'file' is not the path of an ONNX file".into()),
+                _ => Err("an ONNX file has the layers; give nothing but 'file'".into()),
+            },
+            Some(table) if !table.contains_key("input") => {
+                Err("give an ONNX file, or an input shape with layers or a network's name".into())
+            }
+            _ => Ok(ModelTable::Layers(
+                serde_json::from_value(value).map_err(why)?,
+            )),
+        }
+    }
+}
+
+impl ModelTable {
+    /// Reads JSON; see [`ModelTable`].
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        serde_json::from_str(text).map_err(|e| Error::setting("model", plain(&e.to_string())))
+    }
 }
 
 /// The data of one owner.
@@ -85,8 +114,12 @@ pub struct OutputTable {
 impl TrainConfig {
     /// Reads and checks a file. Errors name the file and the key.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path).map_err(|e| Error::file(path, e))?;
-        let mut config: TrainConfig = toml::from_str(&text).map_err(|e| Error::file(path, e))?;
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            let why = format!("it cannot be read ({e}); docs/training.md says what a config has");
+            Error::file(path, why)
+        })?;
+        let read = toml::from_str(&text).map_err(|e| Error::file(path, plain(&e.to_string())));
+        let mut config: TrainConfig = read?;
         config.check().map_err(|e| Error::file(path, e))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         config.paths().for_each(|p| *p = folder.join(&*p));
@@ -142,6 +175,7 @@ impl TrainConfig {
     /// All parties on this machine.
     fn check_together(&self) -> Result<(), Error> {
         let settings = self.settings()?;
+        self.training.terms(&settings)?;
         let parties = settings
             .parties
             .unwrap_or(*settings.protocol.parties.start());

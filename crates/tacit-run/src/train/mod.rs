@@ -14,6 +14,8 @@ mod reference;
 mod report;
 mod settle;
 
+use std::fmt;
+
 use tacit_net::memory;
 use tacit_nn::onnx::{self, ImportOptions};
 use tacit_train::{Fixed, Network, Training, from_graph, uniform};
@@ -23,16 +25,17 @@ pub use cost::TrainCost;
 pub use options::{CheckpointOptions, ModelOptions, TrainOptions};
 pub use party::{Supplies, train_party, train_party_with};
 pub use reference::{Moment, train_reference};
-pub use report::{EpochReport, TrainReport};
+pub use report::{EpochReport, Resumed, TrainReport};
 
 use crate::local::in_threads;
+use crate::log::logged;
 use crate::record::Trace;
 use crate::terms::Terms;
 use crate::{Error, Progress, Settings};
 use program::train;
 
 /// Data that one party owns: items and their targets, one-hot or values.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Dataset<'a> {
     /// The party.
     pub owner: usize,
@@ -42,14 +45,35 @@ pub struct Dataset<'a> {
     pub target: &'a [f32],
 }
 
+/// Without the items: they are secret.
+impl fmt::Debug for Dataset<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Dataset")
+            .field("owner", &self.owner)
+            .field("numbers", &self.x.len())
+            .finish()
+    }
+}
+
 /// What a training ends with.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Trained {
     /// The network's parameters, as [`Network::parameters`] lists them; none for a party that is
     /// not the model's owner.
     pub parameters: Option<Vec<Vec<f32>>>,
     /// What the training cost.
     pub report: TrainReport,
+}
+
+/// Without the parameters: they are the model owner's.
+impl fmt::Debug for Trained {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let parameters = self.parameters.as_ref().map(Vec::len);
+        f.debug_struct("Trained")
+            .field("parameters", &parameters)
+            .field("report", &self.report)
+            .finish()
+    }
 }
 
 /// Everything that a training needs.
@@ -75,6 +99,8 @@ pub fn train_local(
 ) -> Result<Trained, Error> {
     let (terms, fixed) = options.terms(settings)?;
     material.check(terms.instance.parties, options.loss, fixed)?;
+    options.check_folders()?;
+    let observe = &mut logged(observe);
     let mesh = memory::mesh(
         terms.instance.parties,
         &terms.instance.link,
@@ -114,7 +140,13 @@ impl TrainOptions {
 
     /// The terms of a training with these settings, and how its numbers are written.
     fn terms(&self, settings: &Settings) -> Result<(Terms, Fixed), Error> {
+        settings.check_no_prediction("run")?;
         let mut terms = Terms::new(settings, self.width()?, Default::default(), false)?;
+        let (protocol, width) = (settings.protocol, terms.instance.width);
+        if self.sign_bits.is_some_and(|bits| bits != width) && !protocol.narrow_signs {
+            let why = format!("{} has none to choose; leave it out", protocol.name);
+            return Err(Error::setting("sign_bits", why));
+        }
         terms.instance.compare_bits = self.sign_bits(terms.instance.width)?;
         self.sgd.check()?;
         let fixed = self.fixed(terms.instance.width)?;

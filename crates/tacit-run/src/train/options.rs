@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use tacit_train::{Fixed, LayerSpec, Loss, Network, Order, Sgd, named, names};
 
-use crate::Error;
 use crate::job::MATERIAL_BYTES;
+use crate::{Error, check_outputs, options};
 
 /// The options of a training. Deserialises from a map with these keys, all of them optional;
 /// unknown keys are errors.
@@ -61,6 +61,25 @@ impl Default for TrainOptions {
 }
 
 impl TrainOptions {
+    /// Reads JSON; see [`TrainOptions`].
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        options::read("training", text)
+    }
+
+    /// Makes the folders of the checkpoints, and refuses those that nothing can be written to.
+    pub(super) fn check_folders(&self) -> Result<(), Error> {
+        let Some(kept) = &self.checkpoint else {
+            return Ok(());
+        };
+        for folder in std::iter::once(&kept.folder).chain(&kept.keys) {
+            std::fs::create_dir_all(folder).map_err(|e| {
+                Error::file(folder, format!("checkpoints cannot be kept there ({e})"))
+            })?;
+            check_outputs(&[&folder.join("writable.partial")], &[])?;
+        }
+        Ok(())
+    }
+
     /// The number of mini-batches after which a training ends.
     pub(super) fn last(&self, order: &Order) -> usize {
         let all = self.epochs.saturating_mul(order.batches());

@@ -1,13 +1,18 @@
 //! One organisation's party in a training, from its config file.
 
+use std::path::Path;
+
+use serde_json::Value;
 use tacit_net::Party;
 
 use super::program::train;
-use super::{Dataset, Material, Start, TrainConfig, TrainReport, Trained};
+use super::{Dataset, Material, ModelTable, Start, TrainConfig, TrainReport, Trained};
 use crate::local::guarded;
+use crate::log::logged;
 use crate::member::Member;
+use crate::party::and_files;
 use crate::record::{Record, Trace};
-use crate::{Error, Progress};
+use crate::{Error, Progress, check_outputs, write_output};
 
 /// What [`train_party_with`] trains with.
 pub struct Supplies {
@@ -47,7 +52,8 @@ fn datasets(sets: &[(usize, Vec<f32>, Vec<f32>)]) -> Vec<Dataset<'_>> {
 /// `material` is the network of the config with this party's data; if it cannot be used the others are
 /// told. `on_notice` hears of every peer that is waited for; `observe` hears how far the training is and
 /// cancels it by `false`. The network's owner gets the parameters, nobody else does. Every run gets a
-/// line in the party's record, and one that fails a report.
+/// line in the party's record, and one that fails a report, beside that of one that ended well. What the
+/// config has written is tried before anything is computed.
 pub fn train_party(
     config: &TrainConfig,
     material: Material,
@@ -96,6 +102,7 @@ impl TrainConfig {
     fn check_material(&self, material: Material) -> Result<Record, Error> {
         let (terms, fixed) = self.training.terms(&self.settings()?)?;
         material.check(terms.instance.parties, self.training.loss, fixed)?;
+        self.check_files()?;
         Record::open(&self.member()?.record)
     }
 }
@@ -110,9 +117,11 @@ fn trained(
     let (terms, fixed) = config.training.terms(&config.settings()?)?;
     let (us, mut trace) = (party.id(), Trace::default());
     let options = &config.training;
+    let observe = &mut logged(observe);
     let ended = guarded(us, || {
         train(party, &terms, options, fixed, material, &mut trace, observe)
     });
+    let mut refused = Vec::new();
     if let (Err(error), Some(path)) = (&ended, &config.output.report) {
         let training = options.training(material.network, fixed);
         let report = TrainReport {
@@ -120,8 +129,48 @@ fn trained(
             error: Some(error.to_string()),
             ..TrainReport::new(&terms, options, &training, &[], Vec::new())
         };
-        std::fs::write(path, report.to_json()).map_err(|e| Error::file(path, e))?;
+        let path = match ended_well(path) {
+            true => path.with_extension("failed.json"),
+            false => path.clone(),
+        };
+        refused.extend(write_output(&path, report.to_json().as_bytes()).err());
     }
-    record.add(&terms, (us, &config.parties), &trace, ended.as_ref().err())?;
-    ended
+    let error = ended.as_ref().err();
+    refused.extend(
+        record
+            .add(&terms, (us, &config.parties), &trace, error)
+            .err(),
+    );
+    and_files(ended, refused)
+}
+
+/// Whether a file is the report of a training that did not fail.
+fn ended_well(path: &Path) -> bool {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let report: Value = serde_json::from_str(&text).unwrap_or_default();
+    report.get("epochs").is_some() && report.get("error").is_none()
+}
+
+impl TrainConfig {
+    /// Refuses outputs that could not be written, or that are what the training needs.
+    fn check_files(&self) -> Result<(), Error> {
+        let output = &self.output;
+        let written = [&output.model, &output.report, &output.page];
+        let member = self.party.as_ref();
+        let outputs: Vec<&Path> = (written.into_iter().flatten())
+            .map(|path| path.as_path())
+            .collect();
+        let model = match &self.model {
+            ModelTable::File { file } => Some(file),
+            ModelTable::Layers(_) => None,
+        };
+        let own = member.map(|member| [&member.key, &member.certificate, &member.record]);
+        let inputs: Vec<&Path> = (model.into_iter())
+            .chain(own.into_iter().flatten())
+            .chain(self.parties.iter().map(|peer| &peer.certificate))
+            .map(|path| path.as_path())
+            .collect();
+        check_outputs(&outputs, &inputs)?;
+        self.training.check_folders()
+    }
 }

@@ -9,13 +9,13 @@ use tacit_protocols::machine::{Audience, Call, Machine};
 use tacit_train::{Fixed, Order, Scores, State, Training, stages_of};
 
 use super::begin::keep;
-use super::checkpoint::Position;
+use super::checkpoint::{Keeper, Position};
 use super::cost::{listed, step_stages};
 use super::items::Items;
 use super::portions::Portions;
 use super::report::Quality;
 use super::settle::{Part, Parts};
-use super::{EpochReport, Material, TrainOptions, TrainReport, Trained};
+use super::{EpochReport, Material, Resumed, TrainOptions, TrainReport, Trained};
 use crate::agreement::Agreement;
 use crate::job::Observer;
 use crate::record::{Ledger, Trace, hearers};
@@ -58,9 +58,11 @@ pub(super) fn train(
         totals,
         batches,
         epochs,
+        resumed,
     } = registry::start(&terms.instance, party, job).map_err(|e| e.after(&trace.ledger))?;
     let report = TrainReport {
         batches,
+        resumed,
         revealed: trace.ledger.revealed(),
         ..TrainReport::new(terms, options, &training, &totals, epochs)
     };
@@ -88,6 +90,8 @@ pub(super) struct Outcome {
     /// Mini-batches of this run.
     batches: usize,
     epochs: Vec<EpochReport>,
+    /// Where it went on, if it did.
+    resumed: Option<Resumed>,
 }
 
 /// Shared items and targets.
@@ -118,6 +122,7 @@ impl Program for Job<'_> {
         machine.party().set_layer("agreement");
         let keeper = self.keeper(machine)?;
         let (mut state, mut position) = self.begin(machine, keeper.as_ref())?;
+        let resumed = self.resumed(keeper.as_ref(), &position);
         self.tell("setup", &position, 0)?;
         machine.party().set_layer("data");
         let train = Pairs::share(machine, &self.training, &self.parts.train)?;
@@ -164,6 +169,7 @@ impl Program for Job<'_> {
             batches,
             totals: exchange(machine.party(), own)?,
             epochs: position.epochs,
+            resumed,
         })
     }
 }
@@ -175,6 +181,19 @@ impl Job<'_> {
             items: self.parts.train.iter().map(|part| part.items).sum(),
             batch: self.options.batch,
         }
+    }
+
+    /// Where the training goes on, if it does, which the log says too.
+    fn resumed(&self, keeper: Option<&Keeper>, position: &Position) -> Option<Resumed> {
+        let (after, of) = (position.place.done, self.options.last(&self.order()));
+        let file = keeper.filter(|_| after > 0)?.path(after);
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        tracing::info!("the training goes on after mini-batch {after} of {of}, from {name}");
+        Some(Resumed {
+            after,
+            of,
+            checkpoint: name.into_owned(),
+        })
     }
 
     /// What a step on `n` items of an epoch demands, the same for all its mini-batches.

@@ -5,6 +5,7 @@ use tacit_train::{Network, Order, Reference};
 
 use super::report::Quality;
 use super::{Dataset, Material, TrainOptions};
+use crate::log::logged;
 use crate::{Error, Progress};
 
 /// How good the network is after some mini-batches.
@@ -49,6 +50,7 @@ pub fn train_reference(
         let batches = order.epoch(epoch).into_iter();
         batches.map(move |items| (epoch, items))
     });
+    let observe = &mut logged(observe);
     for (done, (epoch, items)) in epochs.take(last).enumerate() {
         let progress = Progress {
             phase: "online",

@@ -45,12 +45,27 @@ pub struct TrainReport {
     pub epochs: Vec<EpochReport>,
     /// The most memory that this process ever had, where the system tells.
     pub peak_memory_bytes: Option<u64>,
+    /// Where it went on, of a run that did from a checkpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed: Option<Resumed>,
     /// What was opened in the run, and to whom.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub revealed: Vec<Revealed>,
     /// The error, of a run that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+/// Where a training went on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Resumed {
+    /// Mini-batches that were done before.
+    pub after: usize,
+    /// Mini-batches of the whole training.
+    pub of: usize,
+    /// This party's file.
+    pub checkpoint: String,
 }
 
 /// One epoch.
@@ -126,6 +141,7 @@ impl TrainReport {
             online: combine(totals.iter().map(|t| t.online)),
             epochs,
             peak_memory_bytes: crate::report::peak_memory(),
+            resumed: None,
             revealed: Vec::new(),
             error: None,
         }

@@ -223,6 +223,119 @@ fn what_a_party_insists_on_and_is_not_ends_the_run() {
 }
 
 #[test]
+fn a_party_that_fails_is_named_at_the_others() {
+    let (folder, configs) = organisations("fails", 5);
+    let (mut x, shape) = inputs(5);
+    x[3] = 1e9;
+    npy::write_floats(&folder.path().join("x.npy"), &x, &shape).expect("the input is written");
+    let errors = errors(&configs);
+    assert!(
+        errors[1].contains("item 0, position [0, 0, 3], of the input is 1000000000"),
+        "{}",
+        errors[1]
+    );
+    for other in [0, 2] {
+        assert!(
+            errors[other].contains("party 1 was lost"),
+            "{}",
+            errors[other]
+        );
+    }
+}
+
+/// Before it connects, by the file and the place.
+#[test]
+fn a_number_that_is_none_is_named() {
+    let (folder, configs) = organisations("nan", 5);
+    let (mut x, shape) = inputs(5);
+    x[64 + 9] = f32::NAN;
+    npy::write_floats(&folder.path().join("x.npy"), &x, &shape).expect("the input is written");
+    let config = PartyConfig::load(&configs[1]).expect("a config");
+    let error = run_party(&config, &mut |_| panic!("it connects"), &mut quiet);
+    let error = error.expect_err("refused").to_string();
+    assert!(
+        error.contains("x.npy: item 1, position [0, 1, 1], is NaN; every value must be"),
+        "{error}"
+    );
+}
+
+/// Before it connects nothing is written; afterwards nothing is lost.
+#[test]
+fn outputs_are_tried_before_connecting() {
+    let (_folder, configs) = organisations("outputs", 2);
+    let whole = std::fs::read_to_string(&configs[1]).expect("the config file");
+    for (from, to, why) in [
+        ("\"output.npy\"", "\"no/output.npy\"", "is not there"),
+        ("\"output.npy\"", "\"../x.npy\"", "one of the inputs"),
+        ("\"output.npy\"", "\"key.pem\"", "one of the inputs"),
+        (
+            "\"report.json\"",
+            "\"output.npy\"",
+            "two outputs have this name",
+        ),
+        ("\"report.json\"", "\".\"", "it is a folder"),
+    ] {
+        edit(&configs[1], from, to);
+        let config = PartyConfig::load(&configs[1]).expect("a config");
+        let error = run_party(&config, &mut |_| panic!("it connects"), &mut quiet);
+        let error = error.expect_err("refused").to_string();
+        assert!(error.contains(why), "{error}");
+        std::fs::write(&configs[1], &whole).expect("the config file");
+    }
+}
+
+/// The disk of the data's owner is full: its answers are in another file, the others end well.
+#[cfg(target_os = "linux")]
+#[test]
+fn answers_are_never_lost() {
+    let (_folder, configs) = organisations("full", 2);
+    edit(&configs[1], "\"output.npy\"", "\"/dev/full\"");
+    let ends = run_all(&configs);
+    assert!(ends[0].is_ok() && ends[2].is_ok());
+    let error = ends[1]
+        .as_ref()
+        .expect_err("it cannot be written")
+        .to_string();
+    assert!(
+        error.starts_with("/dev/full: it cannot be written (No space left"),
+        "{error}"
+    );
+    let (_, kept) = error.split_once("its content is in ").expect("a file");
+    let (kept, _) = kept.split_once(", which").expect("a file");
+    let (output, shape) = npy::read_floats(Path::new(kept)).expect("the answers");
+    std::fs::remove_file(kept).expect("there");
+    let (x, _) = inputs(2);
+    let model = compiled(&CompileOptions::default());
+    assert_eq!(shape, [2, 5]);
+    assert!(distance(&output, &model.reference(&x).expect("float32")) < 2e-4);
+    let report = std::fs::read_to_string(configs[1].with_file_name("report.json"));
+    assert!(!report.expect("a report").contains("\"error\""));
+}
+
+/// All parties end at once, before anything is shared, and the data's owner says why.
+#[test]
+fn labels_that_are_no_classes_are_refused() {
+    let (folder, configs) = organisations("labels", 2);
+    let header = "{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }\n";
+    let length = (header.len() as u16).to_le_bytes();
+    let mut bytes = [b"\x93NUMPY\x01\x00", &length[..], header.as_bytes()].concat();
+    bytes.extend([4i64, 5].iter().flat_map(|v| v.to_le_bytes()));
+    std::fs::write(folder.path().join("party1/labels.npy"), bytes).expect("labels");
+    edit(&configs[1], "# labels", "labels");
+    let errors = errors(&configs);
+    let why = "labels: item 1 has the class 5, and the model has 5: 0 to 4";
+    assert!(errors[1].contains(why), "{}", errors[1]);
+    assert!(!folder.path().join("party1/output.npy").exists());
+    for other in [0, 2] {
+        let told = &errors[other];
+        assert!(
+            told.contains("its labels cannot be used") && !told.contains("class"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
 fn config_errors_name_the_file_and_the_key() {
     let (_folder, configs) = organisations("config", 1);
     let good = std::fs::read_to_string(&configs[0]).expect("the config file");

@@ -218,6 +218,43 @@ fn a_training_goes_on_where_it_was_stopped() {
     );
 }
 
+/// Of one party the newest is damaged: all go back to the newest that all have whole, and end with
+/// the weights of a training that was never stopped.
+#[test]
+fn a_damaged_newest_checkpoint_falls_back_to_the_one_before() {
+    let exact = settings(r#"{"truncation": "exact"}"#);
+    let json = |more: &str| format!(r#"{{"batch": 8, "epochs": 2{more}}}"#);
+    let whole = train(&options(&json("")), &exact).expect("trains");
+    for bytes in [0, 40, 100_000] {
+        let folder = Folder::new(&format!("fallback-{bytes}"));
+        let stopped = folder.options(&json(r#", "stop_after": 4"#), 1);
+        train(&stopped, &exact).expect("trains");
+        let newest = folder.0.join("party1-00000004.checkpoint");
+        let mut content = std::fs::read(&newest).expect("there");
+        let at = bytes.min(content.len() - 1);
+        content[at] ^= 1;
+        std::fs::write(&newest, content).expect("writes");
+        let resumed = train(&folder.options(&json(""), 1), &exact).expect("goes on");
+        assert_eq!(resumed.parameters, whole.parameters);
+        let from = resumed.report.resumed.expect("it went on");
+        assert_eq!((from.after, from.of, resumed.report.batches), (3, 10, 7));
+        assert_eq!(from.checkpoint, "party0-00000003.checkpoint");
+    }
+    let folder = Folder::new("fallback-none");
+    let stopped = folder.options(&json(r#", "stop_after": 4"#), 1);
+    train(&stopped, &exact).expect("trains");
+    for (party, done) in [(0, 3), (1, 4)] {
+        let path = folder.0.join(format!("party{party}-{done:08}.checkpoint"));
+        std::fs::write(path, b"damaged").expect("writes");
+    }
+    let ended = train(&folder.options(&json(""), 1), &exact);
+    let error = ended.expect_err("4 and 3 are not mixed").to_string();
+    assert!(
+        error.contains("no checkpoint of one moment in common"),
+        "{error}"
+    );
+}
+
 #[test]
 fn checkpoints_of_other_trainings_and_moments_are_refused() {
     let folder = Folder::new("other");

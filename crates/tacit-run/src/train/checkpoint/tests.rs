@@ -138,13 +138,45 @@ fn a_file_counts_only_in_its_own_place() {
     assert_eq!(sealed, 0);
     let end = head + serde_json::to_vec(&position(2).place).expect("JSON").len();
     fs::write(&newest, [&second[..end], &first[end..]].concat()).expect("writes");
-    let error = keeper.positions().expect_err("refused").to_string();
+    assert_eq!(keeper.positions().expect("one is whole"), [position(1)]);
+    let error = keeper.load(&position(2)).expect_err("refused").to_string();
     assert!(error.contains("damaged or changed"), "{error}");
     fs::write(&newest, &second).expect("writes");
     let found = keeper.positions().expect("reads");
     fs::write(&newest, elsewhere(&|place| place.session = "z".into())).expect("writes");
     let error = keeper.load(&found[0]).expect_err("refused").to_string();
     assert!(error.contains("exchanged while"), "{error}");
+}
+
+/// The newest is damaged: the one before counts, the damaged is left until the training is beyond it.
+#[test]
+fn a_damaged_file_does_not_count() {
+    let folder = Folder::new("damaged");
+    let keeper = folder.keeper("t");
+    for done in [10, 20, 30] {
+        keeper.save(&position(done), &[vec![1; 9]]).expect("saves");
+    }
+    let whole = fs::read(keeper.path(30)).expect("there");
+    for at in [0, MAGIC.len() + 8 + 20, whole.len() - 1] {
+        let mut changed = whole.clone();
+        changed[at] ^= 1;
+        fs::write(keeper.path(30), &changed).expect("writes");
+        assert_eq!(keeper.positions().expect("one is whole"), [position(20)]);
+    }
+    assert!(keeper.path(30).exists());
+    // What follows the older one is not removed in favour of what was given up.
+    keeper.save(&position(25), &[vec![1; 9]]).expect("saves");
+    assert!(!keeper.path(30).exists());
+    let found = keeper.positions().expect("both are whole");
+    assert_eq!(found, [position(25), position(20)]);
+    for done in [25, 20] {
+        fs::write(keeper.path(done), b"nothing").expect("writes");
+    }
+    let error = keeper.positions().expect_err("none is whole").to_string();
+    assert!(
+        error.contains("party2-00000025") && error.contains("no checkpoint"),
+        "{error}"
+    );
 }
 
 #[cfg(unix)]
