@@ -179,7 +179,7 @@ def test_options_that_do_not_fit(wrong, why, digits_path, files, capsys):
     [
         (np.zeros((2, 3)), np.zeros(2, int), "the model takes"),
         (np.float32(1), np.zeros(1, int), "the model takes"),
-        (np.full((2, 1, 8, 8), np.nan), np.zeros(2, int), "element 0 is NaN"),
+        (np.full((2, 1, 8, 8), np.nan), np.zeros(2, int), "item 0, position .0, 0, 0., is nan"),
         (np.zeros((2, 1, 8, 8)), np.zeros(3, int), "2 integers"),
         (np.zeros((2, 1, 8, 8)), np.zeros(2), "2 integers"),
         (np.zeros((0, 1, 8, 8)), np.zeros(0, int), "n >= 1"),
