@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use tacit_algebra::Ring;
-use tacit_net::{LinkModel, Phase, memory};
+use tacit_net::{LinkModel, Party, Phase, memory};
+use tacit_protocols::bicoptor::rss::BicoptorRss;
+use tacit_protocols::bicoptor::ubl::Ubl;
+use tacit_protocols::bicoptor::{Form, Options};
 use tacit_protocols::clear::Clear;
 use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
 use tacit_protocols::machine::{Audience, Call, Machine};
@@ -223,9 +226,8 @@ fn fixed_point_steps_are_those_in_float() {
     }
 }
 
-/// Falcon's truncations err by a unit, those of the clear-text machine do not.
-#[test]
-fn falcon_trains_as_the_clear_text_machine_does() {
+/// Holds two steps on a protocol against the clear-text machine's, which errs less by truncation.
+fn trains_as_in_the_clear<M: Machine>(make: impl Fn(Party) -> M + Sync) {
     let sgd = sgd();
     for (name, network) in networks() {
         let training = training(&network, &sgd, Loss::CrossEntropy);
@@ -233,8 +235,7 @@ fn falcon_trains_as_the_clear_text_machine_does() {
         let expected = in_the_clear(&training, &case, 2);
         let mesh = memory::mesh(PARTIES, &LinkModel::LOCAL, Duration::from_secs(60));
         let got = tacit_net::testing::run(mesh, |party| {
-            let mut machine = Falcon::<u64>::new(party, Truncation::Gap).expect("set-up");
-            train(&mut machine, &training, &case, 2).expect("trains")
+            train(&mut make(party), &training, &case, 2).expect("trains")
         });
         let difference = |got: &Vec<Vec<i64>>| {
             let pairs = got.iter().flatten().zip(expected.iter().flatten());
@@ -244,6 +245,67 @@ fn falcon_trains_as_the_clear_text_machine_does() {
         println!("{name}: {most} units");
         assert!(got[0] == got[1] && most < 200, "{name}: {most} units");
     }
+}
+
+#[test]
+fn falcon_trains_as_the_clear_text_machine_does() {
+    trains_as_in_the_clear(|party| Falcon::<u64>::new(party, Truncation::Gap).expect("set-up"));
+}
+
+#[test]
+fn bicoptor_trains_as_the_clear_text_machine_does() {
+    trains_as_in_the_clear(|party| Ubl::<u64>::new(party, BICOPTOR).expect("set-up"));
+    trains_as_in_the_clear(|party| BicoptorRss::<u64>::new(party, BICOPTOR).expect("set-up"));
+}
+
+const BICOPTOR: Options = Options {
+    truncation: Truncation::Gap,
+    form: Form::Mended,
+};
+
+/// ReLU of `50 w` for a weight, often, opened.
+fn large_activations<M: Machine>(machine: &mut M, weight: f32) -> Result<Vec<i64>, Error> {
+    const N: usize = 500;
+    let specs = [linear(1), LayerSpec::Relu];
+    let (network, sgd) = (Network::new(&[1], &specs).expect("fits"), sgd());
+    let training = training(&network, &sgd, Loss::MeanSquaredError);
+    let stages = stages_of(training.fixed.bits, |machine: &mut Recorder, stage| {
+        let state = recorded(&training);
+        training.predict(machine, &state, N, N, stage).map(drop)
+    })?;
+    let calls = lowered(&stages.concat(), machine.cost_model())?;
+    machine.prepare(&calls)?;
+    let encode = |value: f32| training.fixed.encode_all(&[value]).expect("fits")[0];
+    let x = machine.constant(&vec![encode(50.0); N]);
+    let parameters = vec![machine.constant(&[encode(weight)]), machine.constant(&[0])];
+    let state = State {
+        velocity: parameters.clone(),
+        parameters,
+    };
+    let y = training.predict(machine, &state, x, N, &mut |_| Ok(()))?;
+    Ok(machine.reveal(&y, Audience::All)?.unwrap_or_default())
+}
+
+/// Activations of thousands with 20 fraction bits, of more bits than half of the ring has.
+#[test]
+fn large_activations_keep_their_sign() {
+    fn keep<M: Machine>(make: impl Fn(Party) -> M + Sync) {
+        for activation in [2500.0, 5000.0, -2500.0, -5000.0, 40_000.0] {
+            let mesh = memory::mesh(PARTIES, &LinkModel::LOCAL, Duration::from_secs(60));
+            let got = tacit_net::testing::run(mesh, |party| {
+                large_activations(&mut make(party), activation / 50.0).expect("predicts")
+            });
+            let expected = (activation.max(0.0) as i64) << 20;
+            let off = got[0].iter().map(|got| got.abs_diff(expected)).max();
+            assert!(
+                off.is_some_and(|off| off <= 2),
+                "{activation}: off by {off:?}"
+            );
+        }
+    }
+    keep(|party| Falcon::<u64>::new(party, Truncation::Gap).expect("set-up"));
+    keep(|party| Ubl::<u64>::new(party, BICOPTOR).expect("set-up"));
+    keep(|party| BicoptorRss::<u64>::new(party, BICOPTOR).expect("set-up"));
 }
 
 #[test]

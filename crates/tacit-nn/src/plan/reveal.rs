@@ -6,8 +6,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use tacit_protocols::math::TopK;
 
+use super::Plan;
 use super::keys::Keys;
-use super::{Plan, PlanError, numbers, widest};
 use crate::graph::{Tail, TailFunction, len};
 
 /// What the receiver of a result learns of it.

@@ -253,3 +253,100 @@ pub(crate) fn negative_cost(n: usize, width: u32) -> Cost {
     }
     cost
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Booleans;
+    use super::super::inject::times_cost;
+    use super::*;
+    use std::time::Duration;
+    use tacit_net::{LinkModel, memory};
+
+    /// Runs a program at three parties that share `x`, each a summand, and returns its results.
+    fn shared<T: Send>(
+        x: &[i64],
+        program: impl Fn(&mut Replicated, Rss<Vec<u8>>) -> Result<T, Error> + Sync,
+    ) -> Vec<T> {
+        let mesh = memory::mesh(PARTIES, &LinkModel::LOCAL, Duration::from_secs(60));
+        let run = |party| {
+            let (mut rss, _) = Replicated::new(party, "test").expect("keys are agreed");
+            let mut sum = rss.public(&vec![0; x.len()]);
+            for owner in 0..PARTIES {
+                let zeros = vec![0; x.len()];
+                let own = if owner == 0 { x } else { &zeros[..] };
+                let own = (rss.party.id() == owner).then_some(own);
+                let summand = rss.input_words(owner, x.len(), own).expect("an input");
+                sum = sum.zip(&summand, |a, b| tacit_algebra::vec::add(a, b));
+            }
+            program(&mut rss, sum).expect("the program runs")
+        };
+        let run = &run;
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = mesh
+                .into_iter()
+                .map(|party| scope.spawn(move || run(party)))
+                .collect();
+            let ends = threads
+                .into_iter()
+                .map(|thread| thread.join().expect("a party panicked"));
+            ends.collect()
+        })
+    }
+
+    /// Every width of a ring, every value that it holds, and sharings of each.
+    #[test]
+    fn signs_of_every_width_are_exact_within_it() {
+        for width in 1..=8 {
+            let half = 1i64 << (width - 1);
+            for repeat in [1, 300] {
+                let x: Vec<i64> = (-half..half).flat_map(|x| vec![x; repeat]).collect();
+                let opened = shared(&x, |rss, share| {
+                    let negative = rss.negative(&share, width)?;
+                    rss.open::<Booleans>("test: open", &negative)
+                });
+                let right = |i: usize| opened[0].get(i) == (x[i] < 0);
+                assert!((0..x.len()).all(right), "{width} bits, {repeat} times");
+            }
+        }
+    }
+
+    /// Beyond its width a value has the sign of its low bits.
+    #[test]
+    fn beyond_the_width_only_the_low_bits_count() {
+        let x: Vec<i64> = (-128..128).collect();
+        let opened = shared(&x, |rss, share| {
+            let negative = rss.negative(&share, 4)?;
+            rss.open::<Booleans>("test: open", &negative)
+        });
+        assert!((0..x.len()).all(|i| opened[0].get(i) == (x[i] & 8 != 0)));
+    }
+
+    /// Figures of the specification's table, by party on average.
+    #[test]
+    fn costs_are_the_stated_ones() {
+        let n = 3 << 16;
+        let mean = |cost: &Cost| cost.bytes.iter().sum::<u64>() as f64 / (3 * n) as f64;
+        for (width, word, sign, relu, hops) in [
+            (64, 8, 22.7, 33.3, 10),
+            (32, 8, 10.8, 21.5, 9),
+            (25, 8, 8.2, 18.8, 9),
+            (17, 8, 5.3, 16.0, 8),
+            (32, 4, 10.8, 16.1, 9),
+        ] {
+            let cost = negative_cost(n, width);
+            assert!(
+                (mean(&cost) - sign).abs() < 0.05,
+                "{width}: {}",
+                mean(&cost)
+            );
+            let whole = cost + &times_cost(n, word);
+            assert!(
+                (mean(&whole) - relu).abs() < 0.05,
+                "{width}: {}",
+                mean(&whole)
+            );
+            assert_eq!(whole.rounds, hops);
+            assert!(whole.bytes.iter().all(|bytes| *bytes == whole.bytes[0]));
+        }
+    }
+}

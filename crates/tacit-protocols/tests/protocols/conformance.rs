@@ -433,25 +433,24 @@ fn local_operations<S: Subject>(s: &S) {
 
 /// Material of another size is no material: an error, never a stand-in value.
 fn material_is_planned<S: Subject>(s: &S) {
-    let free = run(s, |machine| {
-        Ok(machine
-            .cost_model()
-            .offline(&[Call::relu(4)])
-            .bytes
-            .iter()
-            .sum::<u64>()
-            == 0)
-    });
-    if free[0] {
-        return; // clear text needs no material
+    let calls = [Call::relu(4), Call::Truncate { n: 4, trunc: 2 }];
+    let free = |calls: &[Call]| {
+        let bytes = run(s, |machine| Ok(machine.cost_model().offline(calls).bytes));
+        bytes[0].iter().sum::<u64>() == 0
+    };
+    // Clear text needs no material, and a replicated sign none either.
+    let [signs_are_free, all_is_free] = [free(&calls[..1]), free(&calls)];
+    if all_is_free {
+        return;
     }
     let refused = run(s, |machine| {
-        machine.prepare(&[Call::relu(4)])?;
+        machine.prepare(&calls)?;
         let x = machine.constant(&[1, 2, 3]);
-        Ok([
-            machine.relu(&x, KeyBits::ALL).err(),
-            machine.truncate(&x, 2).err(),
-        ])
+        let relu = machine.relu(&x, KeyBits::ALL).err();
+        let relu = (!signs_are_free).then_some(relu);
+        Ok([relu, Some(machine.truncate(&x, 2).err())]
+            .into_iter()
+            .flatten())
     });
     for error in refused.into_iter().flatten() {
         let words = error.expect("three elements were not planned").to_string();

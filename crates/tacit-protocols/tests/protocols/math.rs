@@ -5,6 +5,7 @@ use crate::common::*;
 use tacit_algebra::mersenne::{F31, F61};
 use tacit_net::Phase;
 use tacit_protocols::clear::Clear;
+use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{Audience, Call, CostModel, Machine, Operand};
 use tacit_protocols::math::*;
 use tacit_protocols::mixed::lowered;
@@ -21,6 +22,18 @@ macro_rules! on_every_subject {
             }
             for fraction in [12, 16, 18] {
                 super::$check(&falcon_over::<u64>(), fraction);
+            }
+        })+
+    } mod bicoptor {
+        use super::*;
+        $(#[test] fn $check() {
+            for fraction in [10, 12, 13] {
+                super::$check(&ubl_over::<u32>(Truncation::Gap), fraction);
+                super::$check(&rss_over::<u32>(Truncation::Gap), fraction);
+            }
+            for fraction in [12, 16, 18] {
+                super::$check(&ubl_over::<u64>(Truncation::Gap), fraction);
+                super::$check(&rss_over::<u64>(Truncation::Gap), fraction);
             }
         })+
     } mod shamir {

@@ -343,3 +343,67 @@ impl Adding {
         top
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Truncation;
+    use crate::bicoptor::{ASSISTANT, Form, Options, PARTIES};
+    use crate::machine::Machine;
+    use std::time::Duration;
+    use tacit_net::{LinkModel, memory};
+
+    /// Every width of a ring, every value that it holds, and sharings of each.
+    #[test]
+    fn signs_of_every_width_are_exact_within_it() {
+        for width in 1..=8 {
+            let half = 1i64 << (width - 1);
+            let x: Vec<i64> = (-half..half).flat_map(|x| [x; 130]).collect();
+            let mesh = memory::mesh(PARTIES, &LinkModel::LOCAL, Duration::from_secs(60));
+            let options = Options {
+                truncation: Truncation::Gap,
+                form: Form::Mended,
+            };
+            let run = |party| {
+                let mut ubl = Ubl::<u8>::new(party, options).expect("keys are agreed");
+                let id = ubl.party().id();
+                let material = ubl.deal_signs(x.len(), width).expect("dealt");
+                let own = (id == 0).then_some(&x[..]);
+                let share = ubl.input(0, x.len(), own).expect("an input");
+                (id != ASSISTANT)
+                    .then(|| ubl.negative(share.own(), width, material).expect("signs"))
+            };
+            let run = &run;
+            let shares = std::thread::scope(|scope| {
+                let threads: Vec<_> = mesh
+                    .into_iter()
+                    .map(|party| scope.spawn(move || run(party)))
+                    .collect();
+                let ends = threads
+                    .into_iter()
+                    .map(|thread| thread.join().expect("a party"));
+                ends.flatten().collect::<Vec<Bits>>()
+            });
+            let signs = shares[0].xor(&shares[1]);
+            assert!(
+                (0..x.len()).all(|i| signs.get(i) == (x[i] < 0)),
+                "{width} bits"
+            );
+        }
+    }
+
+    /// Figures of the specification's table, of each holder and of the assistant.
+    #[test]
+    fn costs_are_the_stated_ones() {
+        let n = 1 << 16;
+        for (width, holder, assistant, hops) in [
+            (64, 30.375, 22.625, 7),
+            (32, 14.5, 10.75, 6),
+            (25, 11.0, 8.125, 6),
+        ] {
+            let bytes = sign_bytes(n, width).map(|bytes| bytes as f64 / n as f64);
+            assert!((bytes[0] - holder).abs() < 1e-3 && (bytes[1] - assistant).abs() < 1e-3);
+            assert_eq!(sign_rounds(width), hops);
+        }
+    }
+}

@@ -68,6 +68,12 @@ fn words(recorder: &Recorder, from: usize, to: usize, step: &str) -> Vec<u64> {
     bytemuck::pod_collect_to_vec(&sent(recorder, from, to, step))
 }
 
+/// Where the signs are: the assistant deals what they are masked by, which an exact sign needs, too.
+const KEYS: KeyBits = KeyBits {
+    dropped: 0,
+    kept: 31,
+};
+
 /// The assistant's inputs, and units with a weight each.
 const ROWS: usize = 32;
 const UNITS: usize = 72;
@@ -87,7 +93,10 @@ fn layer(x: &[i64], w: &[i64], opening: Opening) -> Recorder {
             known_to: None,
             trunc: 0,
         },
-        Call::relu(ROWS * UNITS),
+        Call::Relu {
+            n: ROWS * UNITS,
+            keys: KEYS,
+        },
     ];
     record(|machine| {
         machine.prepare(&calls)?;
@@ -95,7 +104,7 @@ fn layer(x: &[i64], w: &[i64], opening: Opening) -> Recorder {
         let x = machine.input(ASSISTANT, ROWS, (id == ASSISTANT).then_some(x))?;
         let w = machine.input(0, UNITS, (id == 0).then_some(w))?;
         let z = machine.matmul(&x, &Operand::Secret(w), None, shape, 0)?;
-        let y = machine.relu(&z, KeyBits::ALL)?;
+        let y = machine.relu(&z, KEYS)?;
         opening.open(machine, &y)
     })
 }
@@ -201,10 +210,11 @@ const COUNTS: usize = 50;
 /// Counts of non-negative items, opened to the assistant.
 fn count(x: &[i64], opening: Opening) -> Recorder {
     record(|machine| {
-        machine.prepare(&[Call::drelu(ITEMS * COUNTS)])?;
+        let n = ITEMS * COUNTS;
+        machine.prepare(&[Call::Drelu { n, keys: KEYS }])?;
         let own = (machine.party().id() == 0).then_some(x);
-        let x = machine.input(0, ITEMS * COUNTS, own)?;
-        let bits = machine.drelu(&x, KeyBits::ALL)?;
+        let x = machine.input(0, n, own)?;
+        let bits = machine.drelu(&x, KEYS)?;
         let mut sum = machine.constant(&[0; COUNTS]);
         for item in 0..ITEMS {
             let of_item = machine.slice(&bits, item * COUNTS..(item + 1) * COUNTS);

@@ -93,6 +93,19 @@ fn nothing_of_a_sign_depends_on_the_input() {
     }
 }
 
+/// Without a promise that holds for every ring element.
+#[test]
+fn nothing_of_an_exact_sign_depends_on_the_input() {
+    for program in [Program::Relu, Program::Drelu] {
+        for run in mended(KeyBits::ALL, program) {
+            hides(run, &same(&[0, -1, 43, 127, -128]));
+        }
+    }
+    for run in mended(KeyBits::ALL, Program::Maxpool) {
+        hides(run, &[[0; 4], [50, -60, 0, 3], [-2, 1, 44, -64]]);
+    }
+}
+
 #[test]
 fn nothing_of_a_maximum_depends_on_the_input() {
     for run in mended(ALL_3, Program::Maxpool) {
@@ -202,6 +215,42 @@ fn the_printed_form_is_found_to_leak() {
             off > LIMIT && name.starts_with("2: "),
             "{off} in '{name}', {run:?}"
         );
+    }
+}
+
+/// A value beyond its key bits shows at the assistant, in what it sees in place of a fair coin. So it was
+/// of every sign that was asked for without a promise, when that meant as many key bits as fit.
+#[test]
+fn a_value_beyond_its_key_bits_shows_at_the_assistant() {
+    let law: Vec<f64> = [0.5].into_iter().chain([0.1; 5]).chain([0.0]).collect();
+    for run in mended(ALL_3, Program::Relu) {
+        let rates = |x: i64| {
+            let seen = run.observe([x; 4]);
+            let places = counts(&seen, "2: place of the zero #0");
+            let share = |count: u64| count as f64 / places.iter().sum::<u64>() as f64;
+            let two = share(places[places.len() - 1]);
+            (from_law(places, &law), 1.0 - share(places[0]), two)
+        };
+        for x in [0, 7, -7] {
+            let (off, _, two) = rates(x);
+            assert!(
+                off < LIMIT && two == 0.0,
+                "{x}: {off} from a fair coin, {run:?}"
+            );
+        }
+        // From the promise's limit of 8 to the ring's: how often a zero is seen, and how often two.
+        let beyond: Vec<_> = (8..128).step_by(5).map(|x| (x, rates(x))).collect();
+        for (x, (off, some, two)) in &beyond {
+            println!("{x} of 8: a zero in {some:.3}, two in {two:.3}, {off:.0} off");
+        }
+        let shows = beyond.iter().filter(|(_, (off, ..))| *off > LIMIT).count();
+        let least = beyond
+            .iter()
+            .map(|(_, (_, some, _))| *some)
+            .fold(1.0, f64::min);
+        let most = beyond.iter().map(|(_, (.., two))| *two).fold(0.0, f64::max);
+        assert!(shows > beyond.len() / 2, "only {shows} show, {run:?}");
+        assert!(least < 0.05 && most > 0.1, "{least} and {most}, {run:?}");
     }
 }
 

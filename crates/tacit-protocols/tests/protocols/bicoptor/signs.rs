@@ -176,6 +176,49 @@ fn signs_of_ten_million_random_values_are_right() {
     random_values::<u64>(10_000_000);
 }
 
+/// Without a promise every ring element has its sign: the edges of the ring, those of the widest window
+/// that fits, where wrong signs began when that was meant, and random values of every magnitude.
+fn exact_signs<R: Ring>(random: usize) {
+    let (ubl, rss) = settings::<R>(MENDED);
+    let l = R::BITS;
+    let wrap = |v: i128| R::from_u64(v as u64).to_i64();
+    let powers = (0..l).chain([l / 2 - 1; 10]).map(|k| 1i128 << k);
+    let near = powers.flat_map(|p| (-2..=2).flat_map(move |d| [p + d, -p + d]));
+    let thirds = [1i128 << (l / 2 - 1), 1 << (l - 1)].map(|p| [2 * p / 3, -2 * p / 3, 16 * p / 3]);
+    let mut x: Vec<i64> = near.chain(thirds.into_iter().flatten()).map(wrap).collect();
+    let noise = noise(l.into(), random).into_iter().zip((0..l).cycle());
+    x.extend(noise.map(|(v, k)| wrap((v >> k).into())));
+    for n in [1, 63, 64, 65, 130, 200, x.len()] {
+        let x = &x[..n.min(x.len())];
+        check(&ubl, KeyBits::ALL, x);
+        check(&rss, KeyBits::ALL, x);
+    }
+}
+
+#[test]
+fn signs_without_a_promise_are_exact() {
+    exact_signs::<u8>(1000);
+    exact_signs::<u16>(10_000);
+    exact_signs::<u32>(210_000);
+    exact_signs::<u64>(30_000);
+    // Dropped bits change nothing where all others are kept.
+    let keys = KeyBits {
+        dropped: 3,
+        ..KeyBits::ALL
+    };
+    let (ubl, rss) = settings::<u8>(MENDED);
+    let x: Vec<i64> = (-128..128).collect();
+    for (x, [relu, drelu]) in [
+        (&x, signs_of(&ubl, keys, &x)),
+        (&x, signs_of(&rss, keys, &x)),
+    ] {
+        let exact = x.iter().zip(relu.iter().zip(&drelu));
+        let mut exact =
+            exact.map(|(x, (relu, drelu))| *relu == *x.max(&0) && *drelu == i64::from(*x >= 0));
+        assert!(exact.all(|right| right));
+    }
+}
+
 /// The error of every sign by a window that does not fit.
 fn refusals<S, H>(subject: &S, keys: KeyBits) -> Vec<Error>
 where

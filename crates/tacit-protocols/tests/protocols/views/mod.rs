@@ -18,7 +18,7 @@ use std::fmt;
 use crate::common::*;
 use crate::histograms::{LIMIT, apart, count, couples};
 use openings::{Sharing, tells_no_more_than_the_result};
-use programs::{ALL, Program};
+use programs::{ALL, EXACT, Program};
 use record::{Look, Roles, Row, Seen, Stream, Words, observe_rows};
 use tacit_algebra::mersenne::{F5, Field};
 use tacit_protocols::falcon::Truncation;
@@ -45,9 +45,14 @@ fn furthest(a: &[Row], b: &[Row], paired: usize) -> (f64, String) {
     }
     let [a, b] = [a, b].map(|rows| {
         let whole: Vec<&Row> = rows.iter().filter(|row| row.is_whole()).collect();
-        whole[whole.len().saturating_sub(paired)..].to_vec()
+        let parts: Vec<&Row> = rows.iter().filter(|row| row.is_plane_in_part()).collect();
+        let from = |n: usize| n.saturating_sub(paired);
+        [&parts[from(parts.len())..], &whole[from(whole.len())..]].concat()
     });
     for (i, k) in couples(a.len()) {
+        if a[i].values.len() != a[k].values.len() {
+            continue;
+        }
         let name = || format!("{} with {}", a[i].name, a[k].name);
         let [x, y] = [&a, &b].map(|rows| coarse_pairs(rows[i], rows[k]));
         note(&x, &y, &name);
@@ -184,7 +189,11 @@ fn curious(sharing: Sharing, parties: usize, owner: usize) -> Vec<Vec<usize>> {
 /// Holds the views of all but the owner against each other: of secrets with one result, and, where
 /// they do not hear it, of others.
 fn hides<S: Subject>(subject: &S, look: Look, reach: Reach) {
-    for (turn, program) in ALL.into_iter().enumerate() {
+    // Others compute the same with a promise and without.
+    let exact = EXACT.iter().filter(|_| look.has_exact_signs());
+    for (turn, program) in ALL.iter().chain(exact).copied().enumerate() {
+        let planes = EXACT.contains(&program);
+        let look = Look { planes, ..look };
         for roles in roles(subject.parties(), turn, reach) {
             let runs = program
                 .secrets()
@@ -228,6 +237,7 @@ const RING: Look = Look {
     sharing: Sharing::Replicated,
     words: Words::Ring,
     generators: no_generators,
+    planes: false,
 };
 
 fn field(subject: &ShamirOver<F5>) -> Look {
@@ -235,6 +245,7 @@ fn field(subject: &ShamirOver<F5>) -> Look {
         sharing: Sharing::Polynomial(subject.options.threshold),
         words: Words::Field(F5::P as u8),
         generators: no_generators,
+        planes: false,
     }
 }
 
@@ -246,6 +257,7 @@ const DEALT: Look = Look {
         2 => vec![(0, b"bicoptor pair"), (1, b"bicoptor pair")],
         _ => vec![(2, b"bicoptor pair")],
     },
+    planes: false,
 };
 
 /// With the components' streams.
@@ -256,12 +268,14 @@ const COMPONENTS: Look = Look {
         let label = b"bicoptor component";
         vec![((party + 2) % 3, label), ((party + 1) % 3, label)]
     },
+    planes: false,
 };
 
 const WIDE: Look = Look {
     sharing: Sharing::Two,
     words: Words::Wide,
     generators: no_generators,
+    planes: false,
 };
 
 /// Between 3 and 5 parties, every comparison and every opening in each.

@@ -37,7 +37,18 @@ pub enum Program {
     Argmax,
     TopTwo,
     MaxpoolWithDerivative,
+    /// Signs without a promise, of values beyond what key bits could be over 8 bits.
+    DreluExact,
+    ReluExact,
+    MaxpoolExact,
 }
+
+/// What is another computation without a promise where signs cost less with one.
+pub const EXACT: [Program; 3] = [
+    Program::DreluExact,
+    Program::ReluExact,
+    Program::MaxpoolExact,
+];
 
 pub const ALL: [Program; 20] = [
     Program::Linear,
@@ -92,6 +103,9 @@ impl Program {
             }
             Program::MatMul | Program::Conv => [&[1, 2, 3, 1], &[2, 1, 1, 3], &[0, 1, 1, 1]],
             Program::Drelu => [&[3], &[4], &[-2]],
+            Program::DreluExact => [&[3], &[90], &[-128]],
+            Program::ReluExact => [&[-1], &[-100], &[77]],
+            Program::MaxpoolExact => [&[50, -1, 0, 1], &[50, 20, -60, 49], &[0, 60, 1, 1]],
             Program::Select => [&[1, 5, 3], &[2, 6, 3], &[-1, 5, 3]],
             Program::Relu => [&[-1], &[-2], &[3]],
             Program::Maxpool | Program::MaxpoolWithDerivative => {
@@ -145,6 +159,9 @@ impl Program {
                 vec![Call::Drelu { n, keys: KEYS }, Call::Select { n }]
             }
             Program::Select => vec![Call::Drelu { n, keys: KEYS }, Call::Select { n }],
+            Program::DreluExact => vec![Call::drelu(n), Call::Select { n }],
+            Program::ReluExact => vec![Call::relu(n)],
+            Program::MaxpoolExact => vec![Call::maxpool(n, 4)],
             Program::Relu => vec![Call::Relu { n, keys: KEYS }],
             Program::Maxpool => vec![Call::Maxpool {
                 windows: n,
@@ -245,6 +262,12 @@ impl Program {
                 let bit = m.drelu(x, KEYS)?;
                 sign(m, &bit)
             }
+            Program::DreluExact => {
+                let bit = m.drelu(x, KeyBits::ALL)?;
+                sign(m, &bit)
+            }
+            Program::ReluExact => m.relu(x, KeyBits::ALL),
+            Program::MaxpoolExact => m.maxpool(x, n, 4, KeyBits::ALL),
             Program::Compare => {
                 let [a, b] = [row(m, 0), row(m, 1)];
                 let difference = m.sub(&a, &b);

@@ -43,6 +43,15 @@ pub struct Look {
     pub words: Words,
     /// By party its streams of words alone.
     pub generators: fn(usize) -> Vec<Stream>,
+    /// Whether streams are looked at as planes of bits, too.
+    pub planes: bool,
+}
+
+impl Look {
+    /// Whether signs without a promise are another computation: Bicoptor's.
+    pub fn has_exact_signs(&self) -> bool {
+        !(self.generators)(0).is_empty()
+    }
 }
 
 /// A generator: the other party that has it, and what it is for.
@@ -203,11 +212,22 @@ impl Seen {
         let with = (look.generators)(party).into_iter();
         let rows = with.flat_map(|(peer, label)| {
             let mut prg = generator(&self.recorder, [party, peer], label);
-            cut(&format!("drawn with {peer}"), 256, &prg.ring(DRAWS * N))
+            let words = cut(&format!("drawn with {peer}"), 256, &prg.ring(DRAWS * N));
+            let mut prg = generator(&self.recorder, [party, peer], label);
+            let drawn = if look.planes { PLANES_DRAWN } else { 0 };
+            let drawn = prg.bit_rows(drawn, N).to_bytes();
+            let planes = planes(&format!("planes drawn with {peer}"), &drawn);
+            planes.into_iter().chain(words)
         });
         rows.collect()
     }
 }
+
+/// Samples of a block with one dealer, but for the last of the three.
+const BLOCK: usize = (N.div_ceil(3)).next_multiple_of(64);
+
+/// Planes of a generator that are looked at.
+const PLANES_DRAWN: usize = 30;
 
 /// Words of a generator that are looked at, for each sample.
 const DRAWS: usize = 6;
@@ -216,6 +236,11 @@ impl Row {
     /// Whether it has a number for each sample.
     pub fn is_whole(&self) -> bool {
         self.values.len() == N
+    }
+
+    /// Whether it is a plane of bits of some samples.
+    pub fn is_plane_in_part(&self) -> bool {
+        self.kinds == 2 && !self.is_whole() && self.values.len() >= N - 2 * BLOCK
     }
 
     /// The same modulo `p`.
@@ -238,6 +263,31 @@ impl Words {
     }
 }
 
+/// Steps whose messages are planes of bits, one for each bit of the samples that they are of.
+const PLANES: [&str; 5] = [
+    "rss sign: ",
+    "bicoptor sign: deal products of bits",
+    "bicoptor sign: open masked bits",
+    "bicoptor sign: open masked groups",
+    "bicoptor bit: open masked bit",
+];
+
+/// A row for each plane: of all samples, or of a block of them that has a dealer of its own.
+fn planes(name: &str, payload: &[u8]) -> Vec<Row> {
+    let lengths = [N, BLOCK, N - 2 * BLOCK];
+    let bits = Bits::from_bytes(payload.len() * 8, payload).expect("packed bits");
+    let bits = bits.expand();
+    let whole = |n: &&usize| bits.len().is_multiple_of(**n);
+    let n = *lengths.iter().find(whole).expect("whole planes");
+    let rows = bits.chunks_exact(n).enumerate();
+    rows.map(|(i, values)| Row {
+        name: format!("{name}, plane {i}"),
+        kinds: 2,
+        values: values.to_vec(),
+    })
+    .collect()
+}
+
 /// Rows of `N` bytes.
 fn cut(name: &str, kinds: usize, bytes: &[u8]) -> Vec<Row> {
     let rows = bytes.chunks_exact(N).enumerate();
@@ -254,6 +304,9 @@ fn decode(name: &str, step: &str, words: Words, payload: &[u8]) -> Vec<Row> {
     let is = |parts: &[&str]| parts.iter().any(|part| step.contains(part));
     if is(&["key ", "verify", "copy", "masked entries"]) || step.starts_with("sirnn: ") {
         return vec![];
+    }
+    if is(&PLANES) {
+        return planes(name, payload);
     }
     if is(&["falcon compare"]) {
         let n = payload.len() * 8 / prime::packed_bits(u8::PRIME) as usize;
