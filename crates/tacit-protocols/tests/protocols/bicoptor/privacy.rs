@@ -239,7 +239,7 @@ fn a_value_beyond_its_key_bits_shows_at_the_assistant() {
             );
         }
         // From the promise's limit of 8 to the ring's: how often a zero is seen, and how often two.
-        let beyond: Vec<_> = (8..128).step_by(5).map(|x| (x, rates(x))).collect();
+        let beyond = [13, 23, 43, 63, 83, 127].map(|x| (x, rates(x)));
         for (x, (off, some, two)) in &beyond {
             println!("{x} of 8: a zero in {some:.3}, two in {two:.3}, {off:.0} off");
         }
@@ -249,7 +249,7 @@ fn a_value_beyond_its_key_bits_shows_at_the_assistant() {
             .map(|(_, (_, some, _))| *some)
             .fold(1.0, f64::min);
         let most = beyond.iter().map(|(_, (.., two))| *two).fold(0.0, f64::max);
-        assert!(shows > beyond.len() / 2, "only {shows} show, {run:?}");
+        assert!(shows >= 4, "only {shows} show, {run:?}");
         assert!(least < 0.05 && most > 0.1, "{least} and {most}, {run:?}");
     }
 }

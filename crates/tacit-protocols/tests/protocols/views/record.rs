@@ -223,9 +223,6 @@ impl Seen {
     }
 }
 
-/// Samples of a block with one dealer, but for the last of the three.
-const BLOCK: usize = (N.div_ceil(3)).next_multiple_of(64);
-
 /// Planes of a generator that are looked at.
 const PLANES_DRAWN: usize = 30;
 
@@ -240,7 +237,7 @@ impl Row {
 
     /// Whether it is a plane of bits of some samples.
     pub fn is_plane_in_part(&self) -> bool {
-        self.kinds == 2 && !self.is_whole() && self.values.len() >= N - 2 * BLOCK
+        self.kinds == 2 && !self.is_whole() && self.values.len() >= N / 4
     }
 
     /// The same modulo `p`.
@@ -272,9 +269,14 @@ const PLANES: [&str; 5] = [
     "bicoptor bit: open masked bit",
 ];
 
-/// A row for each plane: of all samples, or of a block of them that has a dealer of its own.
+/// A row for each plane: of all samples, or of a block of them, or of two rows of them, that has a
+/// dealer of its own.
 fn planes(name: &str, payload: &[u8]) -> Vec<Row> {
-    let lengths = [N, BLOCK, N - 2 * BLOCK];
+    let [one, two] = [1, 2].map(|rows| {
+        let block = (rows * N).div_ceil(3).next_multiple_of(64);
+        [block, rows * N - 2 * block]
+    });
+    let lengths = [&[N][..], &one, &two].concat();
     let bits = Bits::from_bytes(payload.len() * 8, payload).expect("packed bits");
     let bits = bits.expand();
     let whole = |n: &&usize| bits.len().is_multiple_of(**n);
