@@ -266,7 +266,7 @@ const BICOPTOR: Options = Options {
 /// ReLU of `50 w` for a weight, often, opened.
 fn large_activations<M: Machine>(machine: &mut M, weight: f32) -> Result<Vec<i64>, Error> {
     const N: usize = 500;
-    let specs = [linear(1), LayerSpec::Relu];
+    let specs = [linear(1), LayerSpec::Relu, linear(1)];
     let (network, sgd) = (Network::new(&[1], &specs).expect("fits"), sgd());
     let training = training(&network, &sgd, Loss::MeanSquaredError);
     let stages = stages_of(training.fixed.bits, |machine: &mut Recorder, stage| {
@@ -277,7 +277,8 @@ fn large_activations<M: Machine>(machine: &mut M, weight: f32) -> Result<Vec<i64
     machine.prepare(&calls)?;
     let encode = |value: f32| training.fixed.encode_all(&[value]).expect("fits")[0];
     let x = machine.constant(&vec![encode(50.0); N]);
-    let parameters = vec![machine.constant(&[encode(weight)]), machine.constant(&[0])];
+    let weights = [weight, 0.0, 1.0, 0.0];
+    let parameters = weights.map(|w| machine.constant(&[encode(w)])).to_vec();
     let state = State {
         velocity: parameters.clone(),
         parameters,
