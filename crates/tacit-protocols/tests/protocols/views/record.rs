@@ -47,13 +47,6 @@ pub struct Look {
     pub planes: bool,
 }
 
-impl Look {
-    /// Whether signs without a promise are another computation: Bicoptor's.
-    pub fn has_exact_signs(&self) -> bool {
-        !(self.generators)(0).is_empty()
-    }
-}
-
 /// A generator: the other party that has it, and what it is for.
 pub type Stream = (usize, &'static [u8]);
 
