@@ -1,9 +1,14 @@
 """What a protocol makes of a model, held against onnxruntime in float32.
 
-A run is right if every output of every input is within 2 % of the outputs' spread (the largest
-distance of any of them from their mean) plus 8 units of the plan's last fraction bit. An output that collapses to
-a constant, or a class whose score is further than that below the largest, is beyond it. A place
-that ArgMax gives is right if the score there is that close to the largest.
+A run is right if every output of every input is within
+
+    2 % of the outputs' spread + 2^-10 of the largest + 8 units of the plan's last fraction bit.
+
+The spread is the largest distance of an output from the mean of all, so one that collapses to a
+constant, to another input's answer or to 0 is far beyond it, unless it hardly varies: 2^-10 is the
+relative error that the functions state. A place that ArgMax gives is right if the score there is as
+close as that to the largest. Where a value is wrong under a warning, models that end earlier tell the
+first node that is: the warning is of the very layer if it names that node or one that it depends on.
 """
 
 import re
@@ -17,8 +22,7 @@ import onnxruntime
 
 import tacit
 
-SHARE = 0.02
-UNITS = 8
+SHARE, RELATIVE, UNITS = 0.02, 2.0**-10, 8
 
 SETTINGS = {
     "clear, 64 bits": ({"ring": 64}, {"protocol": "clear"}),
@@ -82,9 +86,9 @@ def scores_of(g):
 
 
 def tolerance(values, unit):
-    """What an output may be off, and what the verdict rests on: see above."""
-    spread = np.abs(values - values.mean()).max() if values.size else 0.0
-    return SHARE * float(spread) + UNITS * unit
+    """What an output may be off: see above."""
+    spread = np.abs(values - values.mean()).max()
+    return float(SHARE * spread + RELATIVE * np.abs(values).max()) + UNITS * unit
 
 
 def judge(g, limit, samples, x, setting, *, with_samples=True, blame=True):
@@ -148,14 +152,15 @@ def names(warning, layers):
 
 
 def related(g, node):
-    """The names of a node and of those that it depends on."""
+    """The names of a node, of those that it depends on and, since scales and shifts join these, of those
+    that read it.
+    """
     makers = {out: n for n in g.nodes for out in n.output}
-    found, left = set(), [node]
+    found, left = {n.name for n in g.nodes if set(n.input) & set(node.output)}, [node]
     while left:
         at = left.pop()
-        if at.name not in found:
-            found.add(at.name)
-            left.extend(makers[i] for i in at.input if i in makers)
+        found.add(at.name)
+        left.extend(makers[i] for i in at.input if i in makers and makers[i].name not in found)
     return found
 
 

@@ -12,10 +12,10 @@ def shrink(g, limit, samples, x, setting, with_samples, verdict):
         if part is None:
             return False
         try:
-            found = judge(part, limit, samples, x, setting, with_samples=with_samples, blame=False)
+            found = judge(part, limit, samples, x, setting, with_samples=with_samples)
         except Exception:
             return False  # onnxruntime does not take it, so it is no model.
-        return found.kind.split(",")[0].split()[-1] == verdict.kind.split(",")[0].split()[-1]
+        return found.kind == verdict.kind
 
     for node in g.nodes:
         out = next(o for o in node.output if o)
