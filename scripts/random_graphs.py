@@ -6,7 +6,7 @@
 
 Each number makes one model of the supported operations and one batch of inputs inside the declared
 range, among them zeros, both ends of the range, and inputs unlike the samples (`graphs/models.py`).
-What is right, and what else there is, says `graphs/judge.py`. Every run that is not right is printed
+What is right, and what else there is, says `graphs/judge.py`. Every run that is not right is logged
 with its number, from which it can be made again. Fills the section `random-graphs` of
 docs/results.md.
 """
@@ -19,21 +19,16 @@ import re
 import time
 from pathlib import Path
 
-import numpy as np
 from graphs.judge import SETTINGS, VERDICTS, judge
-from graphs.models import inputs, random_model
+from graphs.models import trial
 from graphs.shrink import describe, shrink
 from results import markdown, write_section
 
 
 def run(task):
-    """The verdict on one model: its number, the setting and whether there were samples."""
+    """The verdict on one model, by its number and the setting."""
     seed, setting = task
-    g, limit = random_model(seed)
-    rng = np.random.default_rng([seed, 1])
-    samples, x = inputs(rng, g.input.shape, limit)
-    verdict = judge(g, limit, samples, x, setting, with_samples=seed % 4 != 0)
-    return seed, setting, verdict, sorted(g.used)
+    return seed, setting, judge(trial(seed, setting))
 
 
 def reason(why):
@@ -59,7 +54,7 @@ def measure(tasks, jobs, log):
     counts = collections.defaultdict(collections.Counter)
     refusals = collections.Counter()
     with multiprocessing.Pool(jobs, maxtasksperchild=500) as pool:
-        for seed, setting, verdict, _ in pool.imap_unordered(run, tasks, chunksize=8):
+        for seed, setting, verdict in pool.imap_unordered(run, tasks, chunksize=8):
             counts[setting][verdict.kind] += 1
             if verdict.kind == "refused":
                 refusals[setting, reason(verdict.why)] += 1
@@ -73,7 +68,9 @@ def measure(tasks, jobs, log):
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--clear", type=int, default=100_000, help="models under each clear ring")
-    options.add_argument("--others", type=int, default=5_000, help="models under each other setting")
+    options.add_argument(
+        "--others", type=int, default=5_000, help="models under each other setting"
+    )
     options.add_argument("--setting", nargs="+", choices=SETTINGS, default=[*SETTINGS])
     options.add_argument("--first", type=int, default=0, help="the first number")
     options.add_argument("--seed", type=int, help="show this model under the settings")
@@ -103,13 +100,11 @@ def main():
 
 def show(seed, setting):
     """Prints the verdict on a model and the smallest part of it with the same one."""
-    _, _, verdict, _ = run((seed, setting))
+    one = trial(seed, setting)
+    verdict = judge(one)
     print(f"{seed}, {setting}: {verdict}")
-    g, limit = random_model(seed)
-    samples, x = inputs(np.random.default_rng([seed, 1]), g.input.shape, limit)
-    if verdict.kind not in ("right", "right, warned"):
-        g = shrink(g, limit, samples, x, setting, seed % 4 != 0, verdict)
-    print(describe(g, limit))
+    small = one.graph if verdict.kind.startswith("right") else shrink(one, verdict)
+    print(describe(small, one.limit))
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ class Value:
 
     @property
     def size(self):
+        """Elements of an item."""
         return math.prod(self.shape)
 
     @property
@@ -51,9 +52,11 @@ class Graph:
         self.used = set()
 
     def pick(self, *choices):
+        """One of these."""
         return choices[self.rng.integers(len(choices))]
 
     def chance(self, share):
+        """Whether it comes to so small a share of all cases."""
         return self.rng.random() < share
 
     def between(self, low, high):
@@ -61,10 +64,11 @@ class Graph:
         return int(self.rng.integers(low, high + 1))
 
     def start(self, shape, limit):
+        """The input, of items of this shape, up to a limit."""
         self.input = Value("x", tuple(shape), -limit, limit)
         return self.input
 
-    def node(self, kind, inputs, shape, low, high, batch=0, outputs=None, **attributes):
+    def node(self, kind, inputs, shape, low, high, batch=0, outputs=None, **attributes):  # noqa: PLR0917
         """Adds a node; inputs are values, names or None for one that is left out."""
         names = [i.name if isinstance(i, Value) else (i or "") for i in inputs]
         while names and not names[-1]:
@@ -84,9 +88,11 @@ class Graph:
         return name
 
     def ints(self, *values):
+        """A constant of integers."""
         return self.plain(np.asarray(values, np.int64))
 
     def weights(self, *shape, scale=1.0):
+        """Even random numbers up to a scale, as an array."""
         return self.rng.uniform(-scale, scale, shape).astype(np.float32)
 
     def model(self, output=None):
@@ -104,6 +110,7 @@ class Graph:
         return needed(helper.make_model(graph, opset_imports=imports, ir_version=8))
 
     def save(self, path, output=None):
+        """Writes the model as a file."""
         onnx.save(self.model(output), Path(path))
 
 

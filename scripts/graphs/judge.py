@@ -7,13 +7,14 @@ A run is right if every output of every input is within
 The spread is the largest distance of an output from the mean of all, so one that collapses to a
 constant, to another input's answer or to 0 is far beyond it, unless it hardly varies: 2^-10 is the
 relative error that the functions state. A place that ArgMax gives is right if the score there is as
-close as that to the largest. Where a value is wrong under a warning, models that end earlier tell the
-first node that is: the warning is of the very layer if it names that node or one that it depends on.
+close as that to the largest. Where a value is wrong under a warning, models that end earlier tell
+the first node that is: the warning is of the very layer if it names that node, one that it depends
+on, or one that reads it.
 """
 
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,8 @@ import onnx
 import onnxruntime
 
 import tacit
+
+from .build import Graph
 
 SHARE, RELATIVE, UNITS = 0.02, 2.0**-10, 8
 
@@ -70,6 +73,7 @@ class Oracle:
         )
 
     def __call__(self, x):
+        """The values for a batch of inputs."""
         if not self.fixed:
             return self.session.run(None, {"x": x})
         runs = [self.session.run(None, {"x": item[None]}) for item in x]
@@ -91,37 +95,45 @@ def tolerance(values, unit):
     return float(SHARE * spread + RELATIVE * np.abs(values).max()) + UNITS * unit
 
 
-def judge(g, limit, samples, x, setting, *, with_samples=True, blame=True):
-    """The verdict on one run of the model under a setting."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.onnx"
-        g.save(path)
-        return _judge(g, path, limit, samples, x, setting, with_samples, blame)
+@dataclass
+class Trial:
+    """A model, its largest input, samples for the planner, inputs, and what it is run under."""
+
+    graph: Graph
+    limit: float
+    samples: np.ndarray | None
+    x: np.ndarray
+    setting: str
+
+    def of(self, graph):
+        """The same of another model."""
+        return replace(self, graph=graph)
 
 
-def _judge(g, path, limit, samples, x, setting, with_samples, blame):
-    compile_options, run = SETTINGS[setting]
+def judge(trial, *, blame=True):
+    """The verdict on a run; `blame` finds out whether a warning is of the very layer."""
+    compile_options, run = SETTINGS[trial.setting]
     try:
-        model = tacit.compile(
-            path, samples=samples if with_samples else None, input_range=limit, **compile_options
-        )
-        result = tacit.local(**run, timeout=30).predict(model, x)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.onnx"
+            trial.graph.save(path)
+            model = tacit.compile(
+                path, samples=trial.samples, input_range=trial.limit, **compile_options
+            )
+            result = tacit.local(**run, timeout=30).predict(model, trial.x)
     except tacit.TacitError as error:
         return Verdict("refused", str(error))
     warnings = result.report.warnings or []
     unit = 2.0 ** -(result.report.fraction_bits or model.plan["fraction_bits"])
-    error, bound = distance(g, x, result.output, unit)
-    right = error <= bound
-    if right:
-        return Verdict("right, warned" if warnings else "right", "; ".join(warnings), error, bound)
+    error, bound = distance(trial.graph, trial.x, result.output, unit)
+    why = "; ".join(warnings)
+    if error <= bound:
+        return Verdict("right, warned" if warnings else "right", why, error, bound)
     if not warnings:
-        return Verdict("silently wrong", "", error, bound)
-    kind = "wrong, warned"
-    if blame:
-        at = culprit(g, limit, samples, x, setting, with_samples)
-        if at is not None and not any(names(w, related(g, at)) for w in warnings):
-            kind = "wrong, warned elsewhere"
-    return Verdict(kind, "; ".join(warnings), error, bound)
+        return Verdict("silently wrong", why, error, bound)
+    at = culprit(trial) if blame else None
+    known = at is None or any(names(w, related(trial.graph, at)) for w in warnings)
+    return Verdict("wrong, warned" if known else "wrong, warned elsewhere", why, error, bound)
 
 
 def distance(g, x, output, unit):
@@ -152,8 +164,9 @@ def names(warning, layers):
 
 
 def related(g, node):
-    """The names of a node, of those that it depends on and, since scales and shifts join these, of those
-    that read it.
+    """The names of a node, of those that it depends on, and of those that read it.
+
+    The last since a plan joins scales and shifts to the layer that follows.
     """
     makers = {out: n for n in g.nodes for out in n.output}
     found, left = {n.name for n in g.nodes if set(n.input) & set(node.output)}, [node]
@@ -164,15 +177,11 @@ def related(g, node):
     return found
 
 
-def culprit(g, limit, samples, x, setting, with_samples):
+def culprit(trial):
     """The first node whose own output is wrong where the model ends there."""
-    for node in g.nodes:
-        out = next(o for o in node.output if o)
-        part = prefix(g, out)
-        if part is None:
-            continue
-        verdict = judge(part, limit, samples, x, setting, with_samples=with_samples, blame=False)
-        if "wrong" in verdict.kind:
+    for node in trial.graph.nodes:
+        part = prefix(trial.graph, next(o for o in node.output if o))
+        if part is not None and "wrong" in judge(trial.of(part), blame=False).kind:
             return node
     return None
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .build import Graph
+from .judge import Trial
 from .operations import ENDS, GENERATORS, add
 
 SHAPES = ((4,), (6,), (5,), (3, 4), (2, 5), (1, 6), (2, 4, 4), (3, 3, 5), (1, 6, 6), (4, 1, 3))
@@ -28,6 +29,13 @@ def random_model(seed, kinds=None, opsets=range(9, 23)):
         v = GENERATORS["Relu"](g, v)
     g.output = v
     return g, limit
+
+
+def trial(seed, setting):
+    """The model of this number with its inputs, under a setting; every fourth has no samples."""
+    g, limit = random_model(seed)
+    samples, x = inputs(np.random.default_rng([seed, 1]), g.input.shape, limit)
+    return Trial(g, limit, samples if seed % 4 else None, x, setting)
 
 
 def inputs(rng, shape, limit):

@@ -5,17 +5,17 @@ from onnx import helper, numpy_helper
 from .judge import judge, prefix
 
 
-def shrink(g, limit, samples, x, setting, with_samples, verdict):
-    """Leaves out nodes, from the end and then one at a time, while the verdict stays."""
+def shrink(trial, verdict):
+    """The model without nodes, from the end and then one at a time, while the verdict stays."""
+    g = trial.graph
 
     def same(part):
         if part is None:
             return False
         try:
-            found = judge(part, limit, samples, x, setting, with_samples=with_samples)
+            return judge(trial.of(part)).kind == verdict.kind
         except Exception:
             return False  # onnxruntime does not take it, so it is no model.
-        return found.kind == verdict.kind
 
     for node in g.nodes:
         out = next(o for o in node.output if o)
@@ -59,7 +59,9 @@ def describe(g, limit):
     lines = [f"opset {g.opset}, batch {g.fixed or 'free'}, x {g.input.shape} up to {limit}"]
     for node in model.graph.node:
         given = ", ".join(helper.printable_attribute(a) for a in node.attribute)
-        lines.append(f"  {', '.join(node.output)} = {node.op_type}({', '.join(node.input)}) {given}")
+        lines.append(
+            f"  {', '.join(node.output)} = {node.op_type}({', '.join(node.input)}) {given}"
+        )
     for name, value in known.items():
         text = str(value.tolist())
         lines.append(f"  {name}: {value.dtype}{list(value.shape)} {text[:160]}")
