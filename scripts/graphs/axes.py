@@ -6,7 +6,16 @@ import numpy as np
 
 from .build import Value
 from .constants import axes, constant, made, sliced
-from .elements import branch
+from .elements import (
+    branch,
+    cast,
+    identity,
+    leaky_relu,
+    negative,
+    relu,
+    sigmoid,
+    tanh,
+)
 
 
 def some_axis(g, v, first=0):
@@ -118,9 +127,24 @@ def reshape(g, v):
 def transpose(g, v):
     if v.batch or not v.shape:
         return None
+    if g.chance(0.3):
+        return moved_batch(g, v)
     order = g.rng.permutation(len(v.shape))
     shape = [v.shape[i] for i in order]
     return g.node("Transpose", [v], shape, v.low, v.high, perm=[0, *(int(i) + 1 for i in order)])
+
+
+def moved_batch(g, v):
+    """The batch as another axis, something of every element, and the batch first again."""
+    rank = len(v.shape) + 1
+    order = [*range(1, rank)]
+    at = g.between(1, rank - 1)
+    order.insert(at, 0)
+    v = g.node("Transpose", [v], v.shape, v.low, v.high, batch=at, perm=order)
+    each = [relu, tanh, sigmoid, negative, identity, cast, leaky_relu]
+    v = each[g.rng.integers(len(each))](g, v)
+    back = [order.index(i) for i in range(rank)]
+    return g.node("Transpose", [v], v.shape, v.low, v.high, perm=back)
 
 
 def squeeze(g, v):

@@ -191,8 +191,8 @@ def reciprocal(g, v):
 def power(g, v):
     if v.batch:
         return None
-    exponent = g.pick(0.5, 1.0, 2.0, 3.0)
-    v = positive(g, v) if exponent == 0.5 else scaled(g, v, 6.0)
+    exponent = g.pick(-1.0, 0.5, 1.0, 2.0, 3.0)
+    v = positive(g, v) if exponent in (-1.0, 0.5) else scaled(g, v, 6.0)
     ends = [abs(e) ** exponent for e in (v.low, v.high)]
     low = -max(ends) if exponent in (1.0, 3.0) else 0
     shape = g.pick((), (1,))

@@ -136,6 +136,8 @@ def pooled(kind):
         if g.opset >= 10 and "auto_pad" not in given and g.chance(0.3):
             given["ceil_mode"] = 1
             out = ceiled(size, kernel, given, pads)
+            if out is None:
+                return None
         if kind == "AveragePool":
             given["count_include_pad"] = g.pick(None, 0, 1)
         return g.node(kind, [v], (channels, *out), min(v.low, 0), max(v.high, 0),
@@ -145,16 +147,18 @@ def pooled(kind):
 
 
 def ceiled(size, kernel, given, pads):
-    """Sizes that are rounded up, without windows that start in the padding after the end."""
+    """Sizes that are rounded up; None where a window would start in the padding after the end.
+
+    Such a window is left out, but shape inference counts it in some operator sets.
+    """
     out = []
     strides = given["strides"] or [1] * len(size)
     dilations = given["dilations"] or [1] * len(size)
     for d, n in enumerate(size):
         room = n + pads[d] + pads[d + len(size)] - (kernel[d] - 1) * dilations[d] - 1
-        count = -(-room // strides[d]) + 1
-        if (count - 1) * strides[d] >= n + pads[d]:
-            count -= 1
-        out.append(count)
+        out.append(-(-room // strides[d]) + 1)
+        if (out[-1] - 1) * strides[d] >= n + pads[d]:
+            return None
     return out
 
 
@@ -182,20 +186,29 @@ def recurrent(kind):
         hidden = g.between(1, 3)
         direction = g.pick(None, "forward", "reverse", "bidirectional")
         both = 2 if direction == "bidirectional" else 1
-        turned = g.node("Transpose", [v], v.shape, v.low, v.high, batch=1, perm=[1, 0, 2])
         w = constant(g, g.weights(both, gates * hidden, width))
         r = constant(g, g.weights(both, gates * hidden, hidden))
         b = constant(g, g.weights(both, 2 * gates * hidden)) if g.chance(0.5) else None
         given = {"hidden_size": hidden, "direction": direction}
         if kind == "GRU":
             given["linear_before_reset"] = g.pick(None, 0, 1)
+        most = 1
+        if kind == "RNN" and g.chance(0.3):
+            given["activations"] = ["Relu"] * both
+            most = v.most * 4.0**steps
+        elif g.chance(0.3):
+            names = {"GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
+            given["activations"] = names.get(kind, ["Tanh"]) * both
         out = f"r{len(g.nodes)}"
-        if g.chance(0.5):
-            y = g.node(kind, [turned, w, r, b], (), -1, 1, outputs=[out], **given)
+        which = g.between(0, 2 if kind == "LSTM" else 1)
+        most = steps if which == 2 else most
+        outputs = [""] * which + [out]
+        # The batch stands beside the directions, or first with layout 1, which onnxruntime lacks.
+        turned = g.node("Transpose", [v], v.shape, v.low, v.high, batch=1, perm=[1, 0, 2])
+        y = g.node(kind, [turned, w, r, b], (), -most, most, outputs=outputs, **given)
+        if which == 0:
             # steps, directions, batch, hidden
-            shape = (steps, both, hidden)
-            return g.node("Transpose", [y], shape, -1, 1, perm=[2, 0, 1, 3])
-        y = g.node(kind, [turned, w, r, b], (), -1, 1, outputs=["", out], **given)
-        return g.node("Transpose", [y], (both, hidden), -1, 1, perm=[1, 0, 2])
+            return g.node("Transpose", [y], (steps, both, hidden), -most, most, perm=[2, 0, 1, 3])
+        return g.node("Transpose", [y], (both, hidden), -most, most, perm=[1, 0, 2])
 
     return generator
