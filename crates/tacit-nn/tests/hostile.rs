@@ -176,7 +176,7 @@ fn inputs_that_do_not_fit() {
     };
     with(
         &|t| t.elem_type = 7,
-        "data type is 7; a float type is needed",
+        "data type is int64; a float type is needed",
     );
     with(&|t| t.shape = None, "has no shape");
     with(

@@ -14,9 +14,10 @@ pub(super) enum Fault {
     Bad(String),
 }
 
+/// What is more than import takes.
 impl From<String> for Fault {
     fn from(why: String) -> Self {
-        Fault::Bad(why)
+        Fault::Unsupported(why)
     }
 }
 
@@ -135,7 +136,7 @@ impl<'a> Call<'a> {
         let values = constant.data.floats();
         let name = &self.node.input[i];
         match values.iter().position(|v| !v.is_finite()) {
-            Some(at) => bad(format!(
+            Some(at) => unsupported(format!(
                 "the tensor '{name}' holds {} at element {at}; weights must be finite",
                 values[at]
             )),

@@ -207,7 +207,7 @@ fn int_op(op: &str, x: i64, y: i64, kind: Kind) -> Result<i64, Fault> {
         _ => x.checked_div(y),
     };
     let wrapped = value.and_then(|value| kind.wrap(value));
-    wrapped.ok_or_else(|| Fault::Bad("its integers overflow or are divided by 0".into()))
+    wrapped.ok_or_else(|| Fault::Unsupported("its integers overflow or are divided by 0".into()))
 }
 
 fn free_batch<T>() -> Result<T, Fault> {

@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::call::{Call, Fault, Value};
 use super::constant::Reader;
+use super::kind::Kind;
 use super::lower::{self, Builder};
-use super::proto::{DimensionProto, GraphProto, NodeProto, ValueInfoProto, data_type};
+use super::proto::{DimensionProto, GraphProto, NodeProto, ValueInfoProto};
 use super::table::operation;
 use super::tail::last_nodes;
 use super::{ImportError, ImportOptions, UnsupportedNode, fold};
@@ -136,11 +137,15 @@ impl<'a> Importer<'a> {
         };
         let tensor = input.r#type.as_ref().and_then(|t| t.tensor_type.as_ref());
         let tensor = tensor.ok_or_else(|| fail("it is not a tensor".into()))?;
-        if ![data_type::FLOAT, data_type::FLOAT16, data_type::DOUBLE].contains(&tensor.elem_type) {
-            return Err(fail(format!(
-                "its data type is {}; a float type is needed",
-                tensor.elem_type
-            )));
+        match Kind::of(tensor.elem_type) {
+            Ok(kind) if kind.is_float() => {}
+            Ok(kind) => {
+                let name = kind.name();
+                return Err(fail(format!(
+                    "its data type is {name}; a float type is needed"
+                )));
+            }
+            Err(what) => return Err(fail(format!("it has {what}"))),
         }
         let dims = tensor
             .shape

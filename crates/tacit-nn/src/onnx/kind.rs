@@ -1,6 +1,6 @@
 //! The data types of constants, and Cast between them as onnxruntime does it.
 
-use super::call::{Fault, bad, unsupported};
+use super::call::{Fault, unsupported};
 use super::constant::{BATCH, Constant, Data};
 use super::proto::data_type;
 
@@ -158,8 +158,8 @@ pub(super) fn cast(from: &Constant, to: Kind) -> Result<Constant, Fault> {
                 Some(v) => Data::Int(v),
                 None => {
                     let name = to.name();
-                    return bad(format!(
-                        "a negative number becomes {name}, which is not read"
+                    return unsupported(format!(
+                        "a negative number becomes {name}, of which only numbers below 2^63 are read"
                     ));
                 }
             }

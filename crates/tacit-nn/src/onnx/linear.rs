@@ -113,8 +113,8 @@ pub(super) fn gemm(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
                 }
                 count if count == n && row => scaled(builder, values, beta),
                 _ => {
-                    return bad(format!(
-                        "its third input has the shape {shape:?}, {n} numbers are needed"
+                    return unsupported(format!(
+                        "its third input has the shape {shape:?}; {n} numbers, the same for each item, are supported"
                     ));
                 }
             }
@@ -147,6 +147,9 @@ pub(super) fn matmul(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
     let (x, shape) = call.secret(0)?;
     let (weight_shape, weight) = call.weights(1)?;
     let [k, n] = matrix(weight_shape)?;
+    if shape.is_empty() {
+        return unsupported("it sums over the batch axis");
+    }
     let Some((&columns, leading)) = shape.split_last().filter(|&(&c, _)| c == k) else {
         return bad(format!(
             "its weights take {k} numbers, its input has the item shape {shape:?}"
@@ -194,7 +197,7 @@ pub(super) fn batch_norm(call: &Call, builder: &mut Builder) -> Result<Value, Fa
         .map(|c| numbers[1][c] - numbers[2][c] * scale[c])
         .collect();
     if let Some(c) = (0..channels).find(|&c| !scale[c].is_finite() || !shift[c].is_finite()) {
-        return bad(format!(
+        return unsupported(format!(
             "its variance {} in channel {c} leaves no finite scale",
             numbers[3][c]
         ));

@@ -218,7 +218,7 @@ fn push(
     ])?;
     let plane = pool.out[0] * pool.out[1];
     if (0..plane).any(|e| !(0..pool.window()).any(|tap| pool.tap(e, tap).is_some())) {
-        return bad("one of its windows lies wholly in the padding");
+        return unsupported("one of its windows lies wholly in the padding");
     }
     let shape = [&[pool.channels], &pool.out[2 - rank..]].concat();
     builder.push(

@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::call::{Fault, bad};
+use super::call::{Fault, bad, unsupported};
 use super::proto::{AttributeProto, NodeProto};
 
 /// The operator sets that import knows.
@@ -337,7 +337,7 @@ impl Operation {
             match self.attributes.iter().find(known) {
                 Some(&(.., holds, _, _)) if holds.fits(a) => Ok(()),
                 Some(_) => bad(format!("its attribute '{}' has another type", a.name)),
-                None => bad(format!(
+                None => unsupported(format!(
                     "it has the attribute '{}', which is not read in operator set {opset}",
                     a.name
                 )),
