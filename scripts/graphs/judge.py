@@ -6,7 +6,8 @@ A run is right if every output of every input is within
 
 The spread is the largest distance of an output from the mean of all, so one that collapses to a
 constant, to another input's answer or to 0 is far beyond it, unless it hardly varies: 2^-10 is the
-relative error that the functions state. A place that ArgMax gives is right if the score there is as
+relative error that the functions state. Where all of it cancels, so that the output varies by less
+than 2^-12 of what its last operation reads, 2^-10 of that is allowed too. A place that ArgMax gives is right if the score there is as
 close as that to the largest. Where a value is wrong under a warning, models that end earlier tell
 the first node that is: the warning is of the very layer if it names that node, one that it depends
 on, or one that reads it.
@@ -139,23 +140,38 @@ def judge(trial, *, blame=True):
 
 def distance(g, x, output, unit):
     """The error of an output, and how large it may be."""
-    top = scores_of(g)
-    if top is None:
-        [wanted] = Oracle(g, [g.output.name])(x)
-        if wanted.shape != output.shape:
-            return np.inf, 0.0
-        bound = tolerance(wanted.astype(np.float64), unit)
-        return float(np.abs(wanted.astype(np.float64) - output).max()), bound
-    value, axis, keep = top
-    wanted, scores = Oracle(g, [g.output.name, value])(x)
+    value, axis, keep = scores_of(g) or (g.output.name, None, None)
+    wanted, scores, *read = Oracle(g, [g.output.name, value, *last_read(g)])(x)
     if wanted.shape != output.shape:
         return np.inf, 0.0
+    bound = tolerance(scores.astype(np.float64), unit)
+    scale = max((np.abs(r).max() for r in read), default=0.0)
+    if np.ptp(scores) < RELATIVE / 4 * scale:
+        bound += RELATIVE * scale
+    if axis is None:
+        return float(np.abs(wanted.astype(np.float64) - output).max()), bound
     places = output.astype(np.int64)
     places = places if keep else np.expand_dims(places, axis)
     if places.min() < 0 or places.max() >= scores.shape[axis]:
         return np.inf, 0.0
     below = scores.max(axis, keepdims=True) - np.take_along_axis(scores, places, axis)
-    return float(below.max()), tolerance(scores.astype(np.float64), unit)
+    return float(below.max()), bound
+
+
+MOVING = {
+    "Cast", "Concat", "Dropout", "Expand", "Flatten", "Gather", "Identity", "Neg", "Reshape",
+    "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze",
+}  # fmt: skip
+"""What only moves elements."""
+
+
+def last_read(g):
+    """The computed values that the last node which computes something reads."""
+    makers = {out: node for node in g.nodes for out in node.output}
+    at = makers[g.output.name]
+    while at.op_type in MOVING and at.input[0] in makers:
+        at = makers[at.input[0]]
+    return [i for i in at.input if i in makers and prefix(g, i) is not None]
 
 
 def names(warning, layers):
