@@ -7,10 +7,10 @@ A run is right if every output of every input is within
 The spread is the largest distance of an output from the mean of all, so one that collapses to a
 constant, to another input's answer or to 0 is far beyond it, unless it hardly varies: 2^-10 is the
 relative error that the functions state. Where all of it cancels, so that the output varies by less
-than 2^-12 of what its last operation reads, 2^-10 of that is allowed too. A place that ArgMax gives is right if the score there is as
-close as that to the largest. Where a value is wrong under a warning, models that end earlier tell
-the first node that is: the warning is of the very layer if it names that node, one that it depends
-on, or one that reads it.
+than 2^-12 of what its last operation reads, 2^-10 of that is allowed too. A place that ArgMax gives
+is right if the score there is as close as that to the largest. Where a value is wrong under a
+warning, models that end earlier tell the first node that is: the warning is of the very layer if
+it names that node, one that it depends on, or one that reads it.
 """
 
 import re
@@ -63,7 +63,8 @@ class Oracle:
     def __init__(self, g, names):
         self.fixed = g.fixed
         model = g.model(names[0])
-        for name in names[1:]:
+        self.names = names
+        for name in set(names[1:]) - {names[0]}:
             model.graph.output.append(onnx.helper.make_empty_tensor_value_info(name))
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
@@ -75,10 +76,8 @@ class Oracle:
 
     def __call__(self, x):
         """The values for a batch of inputs."""
-        if not self.fixed:
-            return self.session.run(None, {"x": x})
-        batches = np.split(x, len(x) // self.fixed)
-        runs = [self.session.run(None, {"x": batch}) for batch in batches]
+        batches = np.split(x, len(x) // self.fixed) if self.fixed else [x]
+        runs = [self.session.run(self.names, {"x": batch}) for batch in batches]
         return [np.concatenate(parts) for parts in zip(*runs, strict=True)]
 
 
@@ -165,9 +164,14 @@ MOVING = {
 """What only moves elements."""
 
 
+def makers_of(g):
+    """The node that gives each value."""
+    return {out: node for node in g.nodes for out in node.output if out}
+
+
 def last_read(g):
     """The computed values that the last node which computes something reads."""
-    makers = {out: node for node in g.nodes for out in node.output}
+    makers = makers_of(g)
     at = makers[g.output.name]
     while at.op_type in MOVING and at.input[0] in makers:
         at = makers[at.input[0]]
@@ -185,7 +189,7 @@ def related(g, node):
 
     The last since a plan joins scales and shifts to the layer that follows.
     """
-    makers = {out: n for n in g.nodes for out in n.output}
+    makers = makers_of(g)
     found, left = {n.name for n in g.nodes if set(n.input) & set(node.output)}, [node]
     while left:
         at = left.pop()
@@ -205,11 +209,11 @@ def culprit(trial):
 
 def prefix(g, out):
     """The model that ends at a value; None where that does not depend on the input."""
-    makers = {o: n for n in g.nodes for o in n.output}
+    makers = makers_of(g)
     left, seen = [out], set()
     while left:
         at = left.pop()
-        if at in seen:
+        if at in seen or not at:
             continue
         seen.add(at)
         left.extend(makers[at].input if at in makers else [])

@@ -406,3 +406,28 @@ fn leaky_relu_and_sum() {
     let c = tensor("c", &[1], &[0.5]);
     assert_eq!(predict(&[2], nodes, vec![c], &[1., 2.]), [2.5, 4.5]);
 }
+
+#[test]
+fn expand_leaves_the_batch_alone() {
+    let with = |target: &[i64], items| {
+        let nodes = vec![node("Expand", &["x", "s"], "y", vec![])];
+        let target = ints("s", &[target.len() as i64], target);
+        file(&[1, 2], nodes, vec![target], 17, items)
+    };
+    for (target, items) in [
+        (&[3, 2][..], None),
+        (&[1, 3, 1], None),
+        (&[4, 3, 2], Some(4)),
+    ] {
+        assert_eq!(
+            fine(&with(target, items)).output_shape,
+            [3, 2],
+            "{target:?}"
+        );
+    }
+    unsupported(&with(&[4, 3, 2], None), "it makes 4 of each item");
+    unsupported(&with(&[4, 3, 2], Some(1)), "it makes 4 of each item");
+    // The batch moves behind the new axis, where the output may not have it.
+    assert!(imported(&with(&[5, 1, 1, 2], None)).is_err());
+    invalid(&with(&[3], None), "does not fit the item shape [1, 2]");
+}

@@ -90,32 +90,60 @@ impl Stretched {
         shape: &[usize],
         batch: usize,
     ) -> Result<Stretched, Fault> {
-        let misfit = || {
-            Fault::Bad(format!(
-                "its constant of the shape {given:?} does not fit the item shape {shape:?}"
-            ))
-        };
-        // Axes are matched from the last one: so many stand from the batch on.
-        let from_batch = shape.len() + 1 - batch;
-        let mut fixed = given.to_vec();
-        let mut first = values.to_vec();
-        if let Some(at) = given.len().checked_sub(from_batch) {
-            let items = fixed.remove(at);
-            first = one_item(given, at, values).ok_or_else(|| {
+        let met = Met::new(given, shape, batch)?;
+        let item = match met.items {
+            None => values.to_vec(),
+            Some(at) => one_item(given, at, values).ok_or_else(|| {
                 Fault::Unsupported(format!(
-                    "its constant has {items} different items along the batch axis"
+                    "its constant has {} different items along the batch axis",
+                    given[at]
                 ))
-            })?;
-        }
-        let out = common_shape(&fixed, shape).ok_or_else(misfit)?;
-        super::constant::bounded_len(&out)?;
-        let (inner, numbers) = channels(&fixed, &first, &out).ok_or_else(misfit)?;
-        let batch = out.len() + 1 - from_batch;
+            })?,
+        };
+        let (inner, numbers) =
+            channels(&met.fixed, &item, &met.out).ok_or_else(|| misfit(given, shape))?;
         Ok(Stretched {
-            out,
-            batch,
+            out: met.out,
+            batch: met.batch,
             inner,
             numbers,
+        })
+    }
+}
+
+fn misfit(given: &[usize], shape: &[usize]) -> Fault {
+    Fault::Bad(format!(
+        "its constant of the shape {given:?} does not fit the item shape {shape:?}"
+    ))
+}
+
+/// The shapes of a constant and of an item that meet.
+struct Met {
+    /// Which axis of the constant meets the batch axis, if it has so many.
+    items: Option<usize>,
+    /// The constant's other axes.
+    fixed: Vec<usize>,
+    /// The item shape of the result.
+    out: Vec<usize>,
+    /// Where the batch axis of the result stands.
+    batch: usize,
+}
+
+impl Met {
+    fn new(given: &[usize], shape: &[usize], batch: usize) -> Result<Met, Fault> {
+        // Axes are matched from the last one: so many stand from the batch on.
+        let from_batch = shape.len() + 1 - batch;
+        let items = given.len().checked_sub(from_batch);
+        let mut fixed = given.to_vec();
+        items.map(|at| fixed.remove(at));
+        let out = common_shape(&fixed, shape).ok_or_else(|| misfit(given, shape))?;
+        super::constant::bounded_len(&out)?;
+        let batch = out.len() + 1 - from_batch;
+        Ok(Met {
+            items,
+            fixed,
+            out,
+            batch,
         })
     }
 }
@@ -229,17 +257,20 @@ fn stretch(
     )
 }
 
-/// Expand of a computed value.
+/// Expand of a computed value; the batch keeps its size.
 pub(super) fn expand(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape, batch) = call.secret_at(0)?;
     let target = shape::sizes_of(call.ints(1)?)?;
-    let ones = vec![0.0; super::constant::bounded_len(&target)?];
-    let stretched = Stretched::new(&target, &ones, shape, batch)?;
-    let id = stretch(call, builder, x, shape, &stretched.out)?;
+    let met = Met::new(&target, shape, batch)?;
+    let items = met.items.map_or(1, |at| target[at] as i64);
+    if items != 1 && builder.batch != Some(items) {
+        return unsupported(format!("it makes {items} of each item"));
+    }
+    let id = stretch(call, builder, x, shape, &met.out)?;
     Ok(Value::Secret {
         id,
-        shape: stretched.out,
-        batch: stretched.batch,
+        shape: met.out,
+        batch: met.batch,
     })
 }
 
