@@ -144,7 +144,7 @@ def distance(g, x, output, unit):
     if wanted.shape != output.shape:
         return np.inf, 0.0
     bound = tolerance(scores.astype(np.float64), unit)
-    scale = max((np.abs(r).max() for r in read), default=0.0)
+    scale = max((float(np.abs(r).max()) for r in read), default=0.0)
     if np.ptp(scores) < RELATIVE / 4 * scale:
         bound += RELATIVE * scale
     if axis is None:
