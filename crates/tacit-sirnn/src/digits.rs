@@ -84,13 +84,17 @@ impl Engine {
     /// the flag of digit 0 is not looked up, and digits' indices have their full width at once. Every
     /// output of every look-up has its own mask.
     pub fn msnzb_index(&mut self, x: &Shared) -> Result<Shared, Error> {
-        let bits = index_bits(x.bits);
+        self.msnzb_index_or(x, index_bits(x.bits), 0)
+    }
+
+    /// The same in `bits` bits, and `zero` for `x` = 0, of which nothing else is wider or costs more.
+    pub fn msnzb_index_or(&mut self, x: &Shared, bits: u32, zero: u64) -> Result<Shared, Error> {
         let width = digit_bits(x.bits, DIGIT);
         let digits = self.digits(x, width)?;
         let gates: Vec<_> = (0..x.bits)
             .step_by(width as usize)
             .zip(&digits)
-            .map(|(from, digit)| top_bit(digit.bits, from, bits))
+            .map(|(from, digit)| top_bit(digit.bits, from, bits, zero))
             .collect();
         let asked: Vec<_> = gates
             .iter()
@@ -144,10 +148,10 @@ impl Engine {
 }
 
 /// The look-up of a digit of `width` bits whose lowest is bit `from`: the index of its top bit,
-/// `bits` wide, and whether the digit is 0, unless that is digit 0.
-fn top_bit(width: u32, from: u32, bits: u32) -> Gate {
+/// `bits` wide, and whether the digit is 0, unless that is digit 0, of which 0 has the index `zero`.
+fn top_bit(width: u32, from: u32, bits: u32, zero: u64) -> Gate {
     let digits = 0..1u64 << width;
-    let index = |v: u64| u64::from(from + v.checked_ilog2().unwrap_or(0));
+    let index = |v: u64| v.checked_ilog2().map_or(zero, |top| u64::from(from + top));
     let index: Vec<u64> = digits.clone().map(index).collect();
     if from == 0 {
         return Gate::lookups(width, &[(bits, &index)]);

@@ -8,9 +8,13 @@
 //! bit instead of being summed from bits; the numbers in between have a bit more, so that their
 //! top bits are 0 and wraps cost one small OT; the table's 1 is rounded down for that.
 //!
-//! Error of inverse roots: 4 (int, as the paper) and 4.39 (real) for 16 bits from 0.1 on; beyond
-//! that as many units as the result is large, measured 3.5 at 32 bits. Of roots: at most 2.5 times
-//! the root, or 2.5 below 1.
+//! Error of inverse roots: 4 (int, as the paper) and 4.39 (real) for 16 bits from 0.1 on; of results
+//! above 1 at most one unit and a relative `4 / 2^s`, with `s` the result's fraction bits, or 12 if
+//! these are fewer. Of roots: at most 2.5 times the root, or 2.5 below 1.
+//!
+//! 0 is taken for one unit of the argument. Inverse roots have a lowest power of two: what is
+//! smaller has the result of a number in that binade, so between the largest result and
+//! `1/sqrt(2)` of it. Of negative numbers there is no meaningful result.
 
 use tacit_protocols::Error;
 
@@ -21,6 +25,8 @@ use crate::{Engine, Shared};
 
 /// Scales up to which one iteration is enough.
 const ONE_ITERATION: u32 = 14;
+/// Fraction bits of the iteration at least, so that large results of few fraction bits are near.
+const LEAST_SCALE: u32 = 12;
 /// The largest scale of a result: above, the table would have more than 8 index bits.
 pub(super) const MAX_SCALE: u32 = 28;
 
@@ -29,6 +35,8 @@ pub(super) const MAX_SCALE: u32 = 28;
 pub struct SquareRoot {
     input: Format,
     output: Format,
+    /// Fraction bits of the iteration.
+    scale: u32,
     inverse: bool,
     normal: Normal,
     /// Bits of the fraction of `X` that index the table.
@@ -38,30 +46,38 @@ pub struct SquareRoot {
     roots: Vec<u64>,
     /// Whether the shift is odd, by the highest bit.
     parities: Vec<u64>,
-    /// The power of two that undoes the shift, `back_scale` fraction bits.
+    /// The power of two that undoes the shift.
     backs: Vec<u64>,
+    /// Bits that its product drops.
     back_scale: u32,
     back_bits: u32,
 }
 
 impl SquareRoot {
-    /// `sqrt(x)`.
+    /// `sqrt(x)`, of 0 too.
     pub fn new(input: Format, output: Format) -> Result<Self, Error> {
-        Self::of(input, output, false)
+        Self::of(input, output, None)
     }
 
-    /// `1 / sqrt(x)`. What does not fit the result's width, because `x` is small, is lost.
+    /// `1 / sqrt(x)` of every `x` whose result the width holds; smaller ones are below the lowest
+    /// power.
     pub fn inverse(input: Format, output: Format) -> Result<Self, Error> {
-        Self::of(input, output, true)
+        Self::inverse_from(input, output, -(input.scale as i32))
+    }
+
+    /// The same with `2^low` for the lowest power, or the lowest whose result the width holds.
+    pub fn inverse_from(input: Format, output: Format, low: i32) -> Result<Self, Error> {
+        Self::of(input, output, Some(low))
     }
 
     /// The result has 4 to 28 fraction bits, at most as many as the input has bits below its
-    /// sign and the next, and its width holds two bits more and the largest result.
-    fn of(input: Format, output: Format, inverse: bool) -> Result<Self, Error> {
-        let (bits, scale) = (input.bits, input.scale);
-        require((6..=36).contains(&bits) && scale <= bits - 2, || {
+    /// sign and the next, and its width holds two bits more and, of a root, the largest result.
+    /// `low` is that of an inverse.
+    fn of(input: Format, output: Format, low: Option<i32>) -> Result<Self, Error> {
+        let (bits, unit) = (input.bits, input.scale as i32);
+        require((6..=36).contains(&bits) && input.scale <= bits - 2, || {
             format!(
-                "roots of {bits} bits and {scale} fraction bits; of 6 to 36 bits, two more than fraction bits, they can be taken"
+                "roots of {bits} bits and {unit} fraction bits; of 6 to 36 bits, two more than fraction bits, they can be taken"
             )
         })?;
         require(
@@ -74,51 +90,62 @@ impl SquareRoot {
                 )
             },
         )?;
-        let normal = Normal::new(bits);
         // The exponents of the powers of two that undo the shifts.
         let exponent = |k: u32| {
-            let half = (k as i32 - scale as i32).div_euclid(2);
-            if inverse { -half } else { half }
+            let half = (k as i32 - unit).div_euclid(2);
+            if low.is_some() { -half } else { half }
         };
-        let ends = [exponent(0), exponent(bits - 2)];
-        let (back_scale, largest) = match inverse {
-            true => (-ends[1], ends[0]),
-            false => (-ends[0], ends[1]),
+        let scale = output.scale.max(LEAST_SCALE.min(bits - 2));
+        // One iteration rounds every result down, 2^largest too; two may reach it.
+        let above = if scale <= ONE_ITERATION { 1 } else { 2 };
+        let holds = |largest: i32| largest + output.scale as i32 + above <= output.bits as i32;
+        let least = match low {
+            None => Some(0).filter(|_| exponent(bits - 2) + 2 <= output.bits as i32),
+            Some(low) => {
+                let lowest = unit.saturating_add(low).clamp(0, bits as i32 - 2) as u32;
+                (lowest..=bits - 2).find(|&k| holds(exponent(k)))
+            }
         };
-        let back_bits = (largest + back_scale + 2) as u32;
-        let fits = output.scale + 2 <= output.bits && largest + 2 <= output.bits as i32;
-        require(fits && output.bits <= 64, || {
-            format!(
-                "roots up to 2^{} with {} fraction bits do not fit {} bits",
-                largest + 1,
-                output.scale,
-                output.bits
-            )
-        })?;
-        let (target, iterations) = match output.scale <= ONE_ITERATION {
-            true => (output.scale, 1),
-            false => (output.scale.div_ceil(2), 2),
+        let fits = (output.scale + 2..=64).contains(&output.bits);
+        let Some(least) = least.filter(|_| fits) else {
+            return Err(Error::Invalid(format!(
+                "roots of {bits} bits and {unit} fraction bits with {} fraction bits do not fit {} bits",
+                output.scale, output.bits
+            )));
+        };
+        let normal = Normal::new(bits, least);
+        let ends = [exponent(least), exponent(bits - 2)];
+        let [largest, smallest] = [ends[0].max(ends[1]), ends[0].min(ends[1])];
+        let back_scale = -smallest;
+        let (target, iterations) = match scale <= ONE_ITERATION {
+            true => (scale, 1),
+            false => (scale.div_ceil(2), 2),
         };
         let g = target.div_ceil(2);
         let cap = (1 << (g + 2)) - 1;
+        let mut backs = normal.table(|k| 1 << (exponent(k) + back_scale));
+        if low.is_none() {
+            backs[bits as usize - 1] = 0;
+        }
         Ok(SquareRoot {
             input,
             output,
-            inverse,
+            scale,
+            inverse: low.is_some(),
             g,
             iterations,
             roots: (0..2u64 << g)
                 .map(|i| exact::inverse_root(g, i >> 1, i & 1 == 1).min(cap))
                 .collect(),
-            parities: normal.table(|k| u64::from((k + scale) % 2)),
-            backs: normal.table(|k| 1 << (exponent(k) + back_scale)),
-            back_scale: back_scale as u32,
-            back_bits,
+            parities: normal.table(|k| u64::from((k + input.scale) % 2)),
+            backs,
+            back_scale: (back_scale + scale as i32 - output.scale as i32) as u32,
+            back_bits: (largest + back_scale + 2) as u32,
             normal,
         })
     }
 
-    /// The root, in the clear. Of 0 there is none: it panics, and shares become random.
+    /// The root, in the clear.
     pub fn clear(&self, x: u64) -> u64 {
         let x = Number::new(self.input.bits, x);
         let (position, fraction) = self.normal.clear(x);
@@ -140,15 +167,12 @@ impl SquareRoot {
             .extend_positive(bits + 1)
             .add_public(1 << (bits - 2));
         let radicand = normal.add(normal.select(parity.value == 1));
-        (
-            start,
-            radicand.truncate_reduce(bits - 2 - self.output.scale),
-        )
+        (start, radicand.truncate_reduce(bits - 2 - self.scale))
     }
 
     /// The root, in three bits more than the scale.
     fn clear_iterate(&self, start: Number, radicand: Number) -> Number {
-        let (scale, g, wide) = (self.output.scale, self.g, self.output.scale + 3);
+        let (scale, g, wide) = (self.scale, self.g, self.scale + 3);
         let half_of_three_minus = |x: Number| x.scale(u64::MAX).add_public(3 << scale);
         let square = start.multiply_shift(start, 0, 2 * g + 5);
         let mut residue = square.multiply_shift(radicand, 2 * g + 4, wide);
@@ -202,7 +226,7 @@ impl SquareRoot {
         let normal = engine.zero_extend(fraction, bits + 1, &POSITIVE)?;
         let normal = engine.add_public(&normal, 1 << (bits - 2));
         let radicand = engine.mux(&bits_of(odd), &normal)?.add(&normal);
-        let radicand = engine.truncate_reduce(&radicand, bits - 2 - self.output.scale)?;
+        let radicand = engine.truncate_reduce(&radicand, bits - 2 - self.scale)?;
         Ok((start, radicand))
     }
 
@@ -213,7 +237,7 @@ impl SquareRoot {
         start: &Shared,
         radicand: &Shared,
     ) -> Result<Shared, Error> {
-        let (scale, g, wide) = (self.output.scale, self.g, self.output.scale + 3);
+        let (scale, g, wide) = (self.scale, self.g, self.scale + 3);
         let half_of_three_minus =
             |engine: &Engine, x: &Shared| engine.add_public(&x.scale(u64::MAX), 3 << scale);
         let square = multiply_shift(engine, start, start, 0, 2 * g + 5)?;
@@ -237,7 +261,7 @@ impl SquareRoot {
 
     /// The result's width, or what is enough for the largest one if that is less.
     fn unbounded_bits(&self) -> u32 {
-        let largest = self.output.scale + 3 + self.back_bits - self.back_scale;
+        let largest = self.scale + 3 + self.back_bits - self.back_scale;
         self.output.bits.min(largest)
     }
 }

@@ -41,7 +41,7 @@ impl Softmax {
             )
         })?;
         let sum = Format::new(scale + 2 + spread, scale);
-        let normal = Normal::new(sum.bits);
+        let normal = Normal::new(sum.bits, 0);
         Ok(Softmax {
             input,
             output,

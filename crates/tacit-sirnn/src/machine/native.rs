@@ -59,8 +59,11 @@ impl Native {
             Kind::Reciprocal { span } if output.bits <= ROOT_BITS => {
                 Native::Inverse(Inverse::new(input, output, span.low)?)
             }
-            Kind::InverseSqrt { .. } if output.bits <= ROOT_BITS => {
-                Native::Root(SquareRoot::inverse(input, output)?)
+            Kind::InverseSqrt { span } if output.bits <= ROOT_BITS => {
+                Native::Root(SquareRoot::inverse_from(input, output, span.low)?)
+            }
+            Kind::SquareRoot { .. } if output.bits <= ROOT_BITS => {
+                Native::Root(SquareRoot::new(input, output)?)
             }
             _ => return Ok(None),
         }))
@@ -80,9 +83,59 @@ impl Native {
 
 #[cfg(test)]
 mod tests {
-    use tacit_protocols::math::Span;
+    use tacit_algebra::vec;
+    use tacit_protocols::math::{Format as Fixed, Span};
+    use tacit_protocols::mixed::Number;
 
     use super::*;
+    use crate::ot::ideal::counted;
+
+    /// What a plan asks for, on shares: every size of argument in the span, 0 and less than its lowest
+    /// value, with fraction bits of their own.
+    #[test]
+    fn functions_hold_over_their_spans() {
+        let number = |bits, fraction| Number { bits, fraction };
+        for (from, to, [low, high]) in [
+            (number(32, 24), number(32, 16), [-12, 6]),
+            (number(32, 24), number(32, 12), [-12, 6]),
+            (number(32, 20), number(32, 20), [-8, 10]),
+            (number(24, 16), number(24, 12), [-8, 6]),
+            (number(16, 12), number(16, 8), [-5, 2]),
+        ] {
+            let span = Span { low, high };
+            let kinds: [(Kind, fn(f64) -> f64); 3] = [
+                (Kind::Reciprocal { span }, f64::recip),
+                (Kind::InverseSqrt { span }, |x| x.sqrt().recip()),
+                (Kind::SquareRoot { span }, f64::sqrt),
+            ];
+            let one = 1i64 << from.fraction;
+            let powers = (low..high).map(|e| (one as f64 * f64::from(e).exp2()) as i64);
+            let x = powers.flat_map(|p| [p - 1, p, p + 1, p + p / 3, 2 * p - 1]);
+            let x: Vec<u64> = x.chain([0, 1]).map(|x| x as u64).collect();
+            let ours: Vec<u64> = (1..=x.len() as u64)
+                .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - from.bits))
+                .collect();
+            let theirs = vec::low_bits(&vec::sub(&x, &ours), from.bits);
+            let shares = [ours, theirs].map(|values| Shared::new(from.bits, &values));
+            for (kind, exact) in kinds {
+                let format = Fixed::new(64, from.fraction.max(to.fraction)).expect("it fits");
+                let function = Elementary::new(format, kind);
+                let native = Native::between(&Between { function, from, to }).expect("native");
+                let [a, b] = counted(|engine| native.apply(engine, &shares[engine.id()]));
+                for (x, y) in x.iter().zip(a.add(&b).values) {
+                    let least = f64::from(low).exp2();
+                    let real = *x as f64 / one as f64;
+                    let unit = f64::from(to.fraction).exp2();
+                    let root = matches!(kind, Kind::SquareRoot { .. });
+                    let value = exact(if root { real } else { real.max(least) }) * unit;
+                    let below = if real < least && !root { 0.5 } else { 1.0 };
+                    let error = 4.4 + value / 1024.0;
+                    let near = below * value - error <= y as f64 && y as f64 <= value + error;
+                    assert!(near, "{kind:?} of {x}, {from:?} to {to:?}: {y}, {value}");
+                }
+            }
+        }
+    }
 
     /// Formats may be a peer's: a function is refused in them, or computed without a panic. The count
     /// runs the function's own code, on zeros.

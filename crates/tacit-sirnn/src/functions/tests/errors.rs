@@ -132,3 +132,79 @@ fn inverses_lose_units_and_a_share_of_themselves() {
     println!("{largest}");
     assert!(largest < 1.5, "{largest}");
 }
+
+/// The lowest power whose inverse root `bits` bits hold, from `low` on.
+fn lowest(scale: u32, result: u32, bits: u32, low: i32) -> i32 {
+    let half = |e: i32| -e.div_euclid(2);
+    let from = low.max(-(scale as i32));
+    let fits = |e: &i32| half(*e) + result as i32 + 1 <= bits as i32;
+    (from..).find(fits).unwrap_or(from)
+}
+
+/// Of every argument from 0 on: within the bound of the span, and below between the largest result
+/// and what its binade ends at.
+#[test]
+fn small_arguments_are_right_or_saturate() {
+    for (scale, result) in pairs() {
+        for (bits, low) in [(16, -3), (16, -13), (20, -6), (24, -13), (24, 0)] {
+            let (input, output) = (Format::new(BITS, scale), Format::new(bits, result));
+            let root = SquareRoot::inverse_from(input, output, low).unwrap();
+            let inverse = Inverse::new(input, output, low).unwrap();
+            let from = lowest(scale, result, bits, low);
+            let deepest = (result as i32 + 2 - bits as i32)
+                .max(-(scale as i32))
+                .max(low);
+            let one = f64::from(1 << result);
+            for x in 0..1u64 << (BITS - 1) {
+                let real = x as f64 / f64::from(1 << scale);
+                let exact = |from: i32| real.max(f64::from(from).exp2());
+                let (y, z) = (root.clear(x) as f64, inverse.clear(x) as f64);
+                let expected = one / exact(from).sqrt();
+                let units = 4.4 + expected / 1024.0;
+                let least = if real < f64::from(from).exp2() {
+                    0.7071
+                } else {
+                    1.0
+                };
+                let near = least * expected - units <= y && y <= expected + units;
+                assert!(
+                    near,
+                    "1 / sqrt({x}): {y}, {expected}, {scale} -> {result}, {bits}, {low}"
+                );
+                let expected = one / exact(deepest);
+                let units = 1.5 + expected / 1024.0;
+                let least = if real < f64::from(deepest).exp2() {
+                    0.5
+                } else {
+                    1.0
+                };
+                let near = least * expected - units <= z && z <= expected + units;
+                assert!(
+                    near,
+                    "1 / {x}: {z}, {expected}, {scale} -> {result}, {bits}, {low}"
+                );
+            }
+        }
+    }
+}
+
+/// Even powers of two have the largest results: none has the width's sign bit.
+#[test]
+fn the_largest_results_have_no_sign() {
+    for result in 4..=28 {
+        let (input, output) = (Format::new(36, 20), Format::new(result + 11, result));
+        let root = SquareRoot::inverse(input, output).unwrap();
+        for x in (0..=34).step_by(2).map(|k| 1 << k).chain([0, 2, 3]) {
+            assert!(root.clear(x) >> (output.bits - 1) == 0, "{result}: {x}");
+        }
+    }
+}
+
+/// A root of 0 is 0.
+#[test]
+fn the_root_of_nothing() {
+    for (scale, result) in pairs() {
+        let root = SquareRoot::new(Format::new(BITS, scale), Format::new(BITS, result)).unwrap();
+        assert_eq!(root.clear(0), 0);
+    }
+}
