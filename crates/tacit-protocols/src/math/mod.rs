@@ -14,14 +14,24 @@
 //! | `argmax.rs` | the place of the largest value | `ceil(log2 n)` of both and nearly as many selections |
 //! | `maxpool.rs` | the largest value and its derivative, the one-hot of its place | `ceil(log2 n)` of both and of a product |
 //! | `power.rs` | the `e` of `2^e <= x < 2^(e+1)` | none |
-//! | `reciprocal.rs` | `1 / x` and `x / y` of a positive divisor | 6 or 7 products; one more to divide |
-//! | `rsqrt.rs` | `1 / sqrt(x)` | 9 or 11 products |
+//! | `reciprocal.rs` | `1 / x` and `x / y` of a positive divisor | 6 or 7 products, of a wide span one more; one more to divide |
+//! | `rsqrt.rs` | `1 / sqrt(x)`, `sqrt(x)` | 9 or 11 products |
 //! | `functions.rs`, `piecewise.rs` | exp, sigmoid, tanh, erf by secret pieces of polynomials | 5 or 6 products |
-//! | `logarithm.rs` | `ln x` of numbers from 1 on | 6 or 7 products, and once more a comparison and a selection |
+//! | `logarithm.rs` | `ln x` | 6 or 7 products, and once more a comparison and a selection |
 //! | `batch_norm.rs` | `(x - mean) / sqrt(variance + eps) * gamma + beta` | as `rsqrt.rs`, and 2 products |
 //! | `elementary.rs` | the functions of one tensor by name | |
-//! | `steps.rs`, `normal.rs` | secret choices among public values; scaling to `[1/4, 1)` | |
+//! | `steps.rs`, `normal.rs`, `back.rs` | secret choices among public values; scaling to `[1/4, 1)`, and back | |
 //! | `public.rs` | elementary functions of public numbers | |
+//!
+//! A span may reach from one unit of the argument to `2^(bits - 3)` of them, and the argument may have
+//! fraction bits of its own. Over 64 bits the relative error is then at most `2^-20` beyond 2 units of
+//! the result, over 32 bits `28 / 2^14`, and `2^-10` where a truncation errs by a unit at most (`gap`
+//! and `exact`). Of what lies below, 0 and negative numbers included, the result is that of the lowest
+//! value. `tests/wide/` sweeps them, spans of 5 powers of two to all of the ring's.
+//!
+//! The cost of a span: for every two powers of two a comparison and a selection of an element, as many
+//! hops for any; 4, 12 and 18 of them for spans of 8, 24 and 36, and of a reciprocal of the last an
+//! eighth product. An exponential has a comparison more than pieces.
 //!
 //! Errors are in units of `2^-f`, the last place of the values. A truncation is taken to be wrong
 //! by at most 2 units, which holds for every protocol's but Falcon's `aby3`: its large errors, rare
@@ -29,7 +39,8 @@
 //!
 //! Measured on 6000 arguments each, reciprocals and roots of 1/64 to 64, the largest error of
 //! results up to 1 for Falcon (`gap`) and Shamir, and what is stated of Shamir; what Falcon declares
-//! over 64 bits with `f = 16`, hops and bytes of an element and party:
+//! over 64 bits with `f = 16`, hops and bytes of an element and party (before the threshold at the lowest
+//! value, and that of exp at the highest, which add a comparison and a selection to the first three rows):
 //!
 //! | | 64 bits, f = 16 | 61, 16 | stated | 32, 12 | 31, 12 | stated | hops | online | offline |
 //! |---|---|---|---|---|---|---|---|---|---|

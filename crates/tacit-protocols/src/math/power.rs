@@ -26,8 +26,8 @@ pub enum Leakage {
 
 /// The exponent `e` of `2^e <= x < 2^(e+1)`, itself a number of the format.
 ///
-/// Exact for every `x` in the span; below, 0 and negative numbers included, it is `low`, above
-/// `high - 1`.
+/// Exact for every `x` in the span; below, 0 and negative numbers included, it is `low` (or `low - 1`
+/// in a span of one power), above `high - 1`.
 #[derive(Clone, Debug)]
 pub struct Power {
     format: Format,

@@ -33,9 +33,10 @@ const UNITS: f64 = 26.0;
 /// lies above there is no meaningful result.
 ///
 /// The error is at most 2 units of `2^-f` and a relative `26 / 2^F`, where `F`, the fraction bits
-/// inside, is 26 to 30 over 64 bits, 25 to 29 over 61 and 14 over 32 and 31 bits. A span of more
-/// than about `bits / 2 - 2` powers of two takes one product more to scale back, which adds
-/// `2 / 2^F` and less than a unit.
+/// inside, is 26 to 30 over 64 bits, 26 to 29 over 61 and 14 over 32 and 31 bits. A span of more
+/// than `bits - 3 - F` powers of two takes one product more to scale back, which adds a relative
+/// `2 / 2^F` and a quarter of a unit at most; where the reciprocal of the lowest value comes within
+/// 4 bits of the room of products it adds 2 units, and `F` is 1 or 2 less.
 #[derive(Clone, Debug)]
 pub struct Reciprocal {
     normal: Normal,

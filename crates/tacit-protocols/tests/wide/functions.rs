@@ -229,7 +229,7 @@ pub fn quotients<S: Subject>(s: &S, format: Format, n: usize) {
                 1 => -0.999,
                 _ => {
                     (((i as f64 * 0.618).fract() - 0.5) * 12.0).exp2()
-                        * if i % 2 == 0 { 1.0 } else { -1.0 }
+                        * if i.is_multiple_of(2) { 1.0 } else { -1.0 }
                 }
             };
             let most = f64::from(bound).exp2();
