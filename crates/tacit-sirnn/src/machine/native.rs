@@ -90,6 +90,8 @@ mod tests {
     use super::*;
     use crate::ot::ideal::counted;
 
+    type Definition = fn(f64) -> f64;
+
     /// What a plan asks for, on shares: every size of argument in the span, 0 and less than its lowest
     /// value, with fraction bits of their own.
     #[test]
@@ -103,7 +105,7 @@ mod tests {
             (number(16, 12), number(16, 8), [-5, 2]),
         ] {
             let span = Span { low, high };
-            let kinds: [(Kind, fn(f64) -> f64); 3] = [
+            let kinds: [(Kind, Definition); 3] = [
                 (Kind::Reciprocal { span }, f64::recip),
                 (Kind::InverseSqrt { span }, |x| x.sqrt().recip()),
                 (Kind::SquareRoot { span }, f64::sqrt),

@@ -137,7 +137,7 @@ fn inverses_lose_units_and_a_share_of_themselves() {
 fn lowest(scale: u32, result: u32, bits: u32, low: i32) -> i32 {
     let half = |e: i32| -e.div_euclid(2);
     let from = low.max(-(scale as i32));
-    let fits = |e: &i32| half(*e) + result as i32 + 1 <= bits as i32;
+    let fits = |e: &i32| half(*e) + (result as i32) < bits as i32;
     (from..).find(fits).unwrap_or(from)
 }
 
@@ -162,7 +162,7 @@ fn small_arguments_are_right_or_saturate() {
                 let expected = one / exact(from).sqrt();
                 let units = 4.4 + expected / 1024.0;
                 let least = if real < f64::from(from).exp2() {
-                    0.7071
+                    std::f64::consts::FRAC_1_SQRT_2
                 } else {
                     1.0
                 };
