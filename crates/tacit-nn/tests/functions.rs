@@ -297,16 +297,13 @@ fn arguments_beyond_the_samples_are_warned_of() {
         let graph = imported(&model(&[1], nodes, vec![tensor("c", &[], &[1.5])]));
         let options = PlanOptions {
             samples: Some(&[1.0]),
-            input_range: Some(8.0),
+            input_range: Some(40.0),
             ..PlanOptions::default()
         };
         let plan = plan(&graph.unwrap_or_else(|e| panic!("{e}")), &options);
         plan.unwrap_or_else(|e| panic!("{e}")).warnings
     };
     let exp = warnings("Exp");
-    assert!(
-        exp[0].contains("layer 'the Exp' takes arguments from"),
-        "{exp:?}"
-    );
+    assert!(exp.iter().any(|w| w.contains("layer 'the Exp'")), "{exp:?}");
     assert_eq!(warnings("Tanh"), [""; 0]);
 }

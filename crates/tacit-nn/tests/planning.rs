@@ -156,19 +156,21 @@ fn the_worst_case_needs_no_samples() {
     assert_eq!(made.layers[0].range, 100.0 * DEFAULT_INPUT_RANGE);
     // 800 needs 10 bits: 12 fraction bits and enough for the weights still fit 32 bits.
     let made = plan(&graph, &narrow()).unwrap();
-    assert!(made.warnings.is_empty(), "{:?}", made.warnings);
+    assert!(made.fraction_bits >= 10, "{}", made.fraction_bits);
+    let rough = |w: &String| w.contains("through rounding, here most of all");
+    assert!(made.warnings.iter().all(rough), "{:?}", made.warnings);
     // 16 fraction bits do not, for the worst case, but for what the samples show.
     let samples = [0.5, 0.5, 0.1, -0.1];
     let made = plan(
         &graph,
         &PlanOptions {
             samples: Some(&samples),
+            input_range: Some(8.0),
             fraction_bits: Some(18),
             ..narrow()
         },
     )
     .unwrap();
-    assert_eq!(made.warnings.len(), 1);
     assert!(
         made.warnings[0].starts_with("layer 'first' holds values up to"),
         "{:?}",
@@ -319,7 +321,7 @@ fn inputs_are_refused_not_clamped() {
         assert!(
             error
                 .to_string()
-                .starts_with(&format!("element 1 of the input is {bad}")),
+                .starts_with(&format!("item 0, position [1], of the input is {bad}")),
             "{error}"
         );
     }

@@ -109,7 +109,8 @@ impl<S: Clone> Step<'_, S> {
     ) -> Result<S, Error> {
         let (plan, arguments) = (self.plan, self.layer.argument_bits);
         let Some(widths) = self.layer.widths else {
-            let function = function.elementary(plan.ring_bits, plan.fraction_bits)?;
+            let argument = plan.number(self.layer.inputs[0]).fraction;
+            let function = function.elementary(plan.ring_bits, plan.fraction_bits, argument)?;
             return machine.function(&function.within(arguments), x);
         };
         let (from, to) = (plan.number(self.layer.inputs[0]), widths.number());
@@ -146,7 +147,7 @@ impl<S: Clone> Step<'_, S> {
         Ok(y)
     }
 
-    /// By the positive parts of `x - low` and `x - high`, compared in one go.
+    /// By the positive parts of `x - low` and `x - high`, compared in one go; without bounds, `x`.
     fn clip<M: Machine<Share = S>>(
         &self,
         machine: &mut M,
@@ -154,6 +155,9 @@ impl<S: Clone> Step<'_, S> {
         low: Option<i64>,
         high: Option<i64>,
     ) -> Result<S, Error> {
+        if !self.layer.op.takes_signs() {
+            return Ok(x.clone());
+        }
         let n = self.out_len();
         let bounds: Vec<S> = [low, high]
             .into_iter()

@@ -140,14 +140,15 @@ impl Plan {
             }),
             LayerOp::Function(function) => {
                 // Reading a plan and making one refuse those that are none.
-                let function = function.elementary(self.ring_bits, self.fraction_bits);
+                let argument = self.number(layer.inputs[0]).fraction;
+                let function = function.elementary(self.ring_bits, self.fraction_bits, argument);
                 calls.extend(function.map(|function| Call::Function {
                     n,
                     function: function.within(layer.argument_bits),
                 }));
             }
             LayerOp::Relu => calls.push(Call::Relu { n, keys }),
-            LayerOp::Clip { low, high } => {
+            LayerOp::Clip { low, high } if layer.op.takes_signs() => {
                 let comparisons = usize::from(low.is_some()) + usize::from(high.is_some());
                 let n = comparisons * n;
                 calls.push(Call::Relu { n, keys });

@@ -207,23 +207,22 @@ impl<'a> End<'a> {
 }
 
 impl Opened {
-    /// The opening, and a doubt about it, at `f` fraction bits over a ring or field.
+    /// The opening at `f` fraction bits over a ring or field.
     pub(super) fn opening(
         &self,
         graph: &Graph,
         bounds: &[Bound],
         f: u32,
         ring_bits: u32,
-    ) -> (Opening, Option<String>) {
-        let (keys, doubt) = match self.reveal.places() {
-            Some(_) => of_places(&End(graph).layer(), bounds[graph.output], f, ring_bits),
-            None => (Keys::ALL, None),
+    ) -> Opening {
+        let keys = match self.reveal.places() {
+            Some(_) => of_places(bounds[graph.output], f, ring_bits),
+            None => Keys::ALL,
         };
-        let opening = Opening {
+        Opening {
             reveal: self.reveal,
             scores: self.scores.clone(),
             keys,
-        };
-        (opening, doubt)
+        }
     }
 }

@@ -39,10 +39,63 @@ pub enum PlannedFunction {
 
 /// The largest exponents and arguments that are of use to any format.
 const MOST: i32 = 64;
+/// How many powers of two beyond what was seen, up and down, arguments are provided for where the
+/// worst case is out of reach: as many as fit, of these.
+const WIDENED: [i32; 4] = [12, 8, 4, 0];
+
+/// The arguments of a function.
+#[derive(Clone, Copy)]
+pub(super) struct Arguments {
+    /// Those that were seen, with the plan's margin.
+    pub within: Interval,
+    /// Those that an input can lead to.
+    pub worst: Interval,
+    /// Their fraction bits.
+    pub fraction: u32,
+}
+
+impl Arguments {
+    /// The domains to provide for, the best first.
+    fn domains(self, function: Function) -> impl Iterator<Item = Interval> {
+        let widened = move |by: i32| {
+            let (factor, (low, high)) = (f64::from(by).exp2(), self.within);
+            let wide = match function {
+                // Of exponents, by as many powers of two in the result.
+                Function::Exp => (low, high + f64::from(by) * std::f64::consts::LN_2),
+                _ => (low / factor, high * factor),
+            };
+            (wide.0.max(self.worst.0), wide.1.min(self.worst.1))
+        };
+        std::iter::once(self.worst).chain(WIDENED.map(widened))
+    }
+}
 
 impl PlannedFunction {
+    /// The function of results with `f` fraction bits over a ring or field, for the widest domain of
+    /// arguments that it can have there; or why there is none.
+    pub(super) fn choose(
+        function: Function,
+        arguments: Arguments,
+        ring_bits: u32,
+        f: u32,
+    ) -> Result<Self, String> {
+        let mut refused = String::new();
+        for domain in arguments.domains(function) {
+            let planned = Self::of_domain(function, domain, arguments.fraction);
+            let possible = planned.and_then(|planned| {
+                let elementary = planned.elementary(ring_bits, f, arguments.fraction);
+                elementary.map(|_| planned).map_err(|e| e.to_string())
+            });
+            match possible {
+                Ok(planned) => return Ok(planned),
+                Err(why) => refused = why,
+            }
+        }
+        Err(refused)
+    }
+
     /// The function for arguments within `x`, of `f` fraction bits; or why there is none.
-    pub(super) fn choose(function: Function, x: Interval, f: u32) -> Result<Self, String> {
+    fn of_domain(function: Function, x: Interval, f: u32) -> Result<Self, String> {
         Ok(match function {
             Function::Sigmoid => PlannedFunction::Sigmoid,
             Function::Tanh => PlannedFunction::Tanh,
@@ -61,8 +114,9 @@ impl PlannedFunction {
         })
     }
 
-    /// The function of numbers with `f` fraction bits over a ring or field, if there is one.
-    pub fn elementary(self, ring_bits: u32, f: u32) -> Result<Elementary, Error> {
+    /// The function of numbers with `argument` fraction bits, whose results have `f`, over a ring or
+    /// field, if there is one.
+    pub fn elementary(self, ring_bits: u32, f: u32, argument: u32) -> Result<Elementary, Error> {
         let span = |low, high| Span { low, high };
         let kind = match self {
             PlannedFunction::Sigmoid => Kind::Sigmoid,
@@ -87,7 +141,7 @@ impl PlannedFunction {
                 "its domain {parameters:?} is out of bounds"
             )));
         }
-        let elementary = Elementary::new(Format::new(ring_bits, f)?, kind);
+        let elementary = Elementary::new(Format::new(ring_bits, f)?, kind).with_argument(argument);
         elementary.check()?;
         Ok(elementary)
     }
@@ -105,14 +159,26 @@ impl PlannedFunction {
         .name()
     }
 
-    /// Whether arguments beyond `planned` but within `worst` have no meaningful result.
-    pub(super) fn misses(self, planned: Interval, worst: Interval) -> bool {
+    /// What arguments the function is right for, if a worst case of `x` goes beyond them: `f` are their
+    /// fraction bits.
+    pub(super) fn missed(self, x: Interval, f: u32) -> Option<Interval> {
+        let power = |e: i32| f64::from(e).exp2();
         match self {
-            PlannedFunction::Exp { .. } => worst.1 > planned.1,
-            PlannedFunction::Reciprocal { .. } | PlannedFunction::InverseSqrt { .. } => {
-                worst.1 > planned.1 || worst.0 < planned.0
+            PlannedFunction::Exp { high } => {
+                let high = f64::from(high);
+                (x.1 > high).then_some((f64::NEG_INFINITY, high))
             }
-            _ => false,
+            PlannedFunction::Reciprocal { low, high } => {
+                let right = (power(low), power(high));
+                (x.0 < right.0 || x.1 >= right.1).then_some(right)
+            }
+            PlannedFunction::InverseSqrt { low, high } => {
+                let right = (power(low), power(high));
+                // What is less than the last place has no inverse root in float either.
+                let all = low <= -(f as i32) && x.0 >= 0.0;
+                (x.0 < right.0 && !all || x.1 >= right.1).then_some(right)
+            }
+            _ => None,
         }
     }
 }

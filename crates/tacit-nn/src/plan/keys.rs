@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 use tacit_protocols::machine::KeyBits;
 
 use super::ranges::Bound;
-use super::{PlanError, PlanOptions, functions, is_field, key_search, numbers};
-use crate::graph::{Graph, Node, Op};
+use super::{PlanError, PlanOptions, clip, functions, is_field, key_search, numbers};
+use crate::graph::{Graph, Node, Op, ValueId};
 
 /// How the key bits of the layers that take signs are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum KeyBitsChoice {
-    /// All bits that the worst case needs; those of the planned range where the ring has no room
-    /// for more.
+    /// All bits that the worst case needs; where the ring has no room to look at these alone, exact
+    /// signs of all its elements.
     #[default]
     Full,
     /// So many bits before and after the point, for every layer.
@@ -21,14 +21,14 @@ pub enum KeyBitsChoice {
         /// Bits after the point that are looked at.
         fraction: u32,
     },
-    /// For each layer the fewest of which the samples' classes suffer little.
+    /// For each layer the fewest of which the classes suffer little.
     Auto {
-        /// The share of the samples whose class may change.
+        /// The share of inputs like the samples whose class may change, with a confidence of 95 %.
         loss: f64,
     },
 }
 
-/// The share of the samples whose class may change unless another is given.
+/// The share of inputs whose class may change unless another is given.
 pub const DEFAULT_KEY_BITS_LOSS: f64 = 0.005;
 
 /// The bits of a value that its sign is taken from: a [`KeyBits`] on the wire.
@@ -106,18 +106,25 @@ impl Keys {
     }
 }
 
-/// The largest magnitude of which a node takes the sign, given that of its input: differences
-/// within a window are up to twice as large. `None` for a node that takes none.
-pub(super) fn compared(node: &Node, input: f64) -> Option<f64> {
+/// Whether a node takes signs, unless it is a Clip whose bounds nothing reaches.
+pub(super) fn takes_signs(node: &Node) -> bool {
     match &node.op {
-        Op::Relu => Some(input),
-        Op::MaxPool(pool) if pool.window() > 1 => Some(2.0 * input),
-        Op::Clip { low, high } => {
-            let far = low.unwrap_or(0.0).abs().max(high.unwrap_or(0.0).abs());
-            Some(input + f64::from(far))
-        }
-        _ => None,
+        Op::Relu | Op::Clip { .. } => true,
+        Op::MaxPool(pool) => pool.window() > 1,
+        _ => false,
     }
+}
+
+/// The largest magnitude of which a node takes the sign in the worst case, given that of its input:
+/// differences within a window are up to twice as large. `None` for a node that takes none.
+fn compared(node: &Node, input: Bound) -> Option<f64> {
+    takes_signs(node).then(|| match &node.op {
+        Op::MaxPool(_) => 2.0 * input.worst,
+        Op::Clip { .. } => {
+            input.worst + clip::bounds(&node.op, input.worst_within, f64::INFINITY).far()
+        }
+        _ => input.worst,
+    })
 }
 
 /// Bits of a magnitude with `f` fraction bits, with a little room for rounding on the way.
@@ -128,25 +135,26 @@ pub(super) fn bits(value: f64, f: u32) -> u32 {
 
 /// The narrowest width that holds every compared value in the worst case, so that a narrow
 /// comparison is never a guess. In a field there are no narrow comparisons, since its low bits are
-/// no smaller field. `places` says whether the largest elements of the output are found.
+/// no smaller field. `places` says whether the largest elements of the output are found, `fraction` the
+/// fraction bits of every value.
 pub(super) fn compare_bits(
     graph: &Graph,
     places: bool,
     ring_bits: u32,
     bounds: &[Bound],
-    f: u32,
+    fraction: impl Fn(ValueId) -> u32,
 ) -> u32 {
     let worst = |node: &Node| {
-        let input = bounds[node.inputs[0]].worst;
-        match &node.op {
-            Op::Function { .. } => Some(functions::compared(input)),
+        let (id, input) = (node.inputs[0], bounds[node.inputs[0]]);
+        let compared = match &node.op {
+            Op::Function { .. } => Some(functions::compared(input.worst)),
             _ => compared(node, input),
-        }
+        };
+        compared.map(|worst| bits(worst, fraction(id)))
     };
-    let output = places.then_some(2.0 * bounds[graph.output].worst);
+    let output = places.then(|| bits(2.0 * bounds[graph.output].worst, fraction(graph.output)));
     let all = graph.nodes.iter().filter_map(worst).chain(output);
-    let largest = all.fold(0.0, f64::max);
-    match bits(largest, f) < 32 && !is_field(ring_bits) {
+    match all.max().unwrap_or(0) < 32 && !is_field(ring_bits) {
         true => 32,
         false => ring_bits,
     }
@@ -173,7 +181,14 @@ pub(super) fn choose(
             Ok(fixed(graph, bounds, f, keys))
         }
         (KeyBitsChoice::Auto { loss }, Some(samples)) => {
-            key_search::search(graph, samples, loss, f, ring_bits)
+            let search = key_search::Search {
+                graph,
+                bounds,
+                f,
+                ring_bits,
+                loss,
+            };
+            search.run(samples)
         }
         (KeyBitsChoice::Auto { .. }, None) => Err(PlanError::Option(
             "key bits 'auto' are found by trying them on samples; give samples, or the bits".into(),
@@ -181,99 +196,72 @@ pub(super) fn choose(
     }
 }
 
-fn full(graph: &Graph, bounds: &[Bound], f: u32, ring_bits: u32) -> Chosen {
-    let keys: Vec<Keys> = by_compared(graph, bounds, |compared| widest(compared, f, ring_bits));
-    let unsure = |(node, keys): (&Node, &Keys)| {
-        let worst = compared_bound(node, bounds)?.worst;
-        let mut doubts = Vec::new();
-        if exact(worst, f).kept > keys.dropped + keys.kept {
-            doubts.push(format!(
-                "its signs are right only below {:.1}, but in the worst case it compares values up \
-                 to {worst:.1}, which would give a wrong result without notice",
-                keys.limit(f)
-            ));
-        }
-        if keys.dropped > 0 {
-            let unit = keys.unit(f);
-            doubts.push(format!(
-                "negative values above -{unit:.2e} may be taken for positive"
-            ));
-        }
-        let doubts = doubts.join("; ");
-        (!doubts.is_empty()).then(|| format!("layer '{}': {doubts}", node.name))
+/// What the worst case needs.
+pub(super) fn full(graph: &Graph, bounds: &[Bound], f: u32, ring_bits: u32) -> Chosen {
+    let keys = |node: &Node| {
+        let compared = compared(node, bounds[node.inputs[0]]);
+        compared.map_or(Keys::ALL, |worst| whole(worst, f, ring_bits))
     };
-    let warning = graph.nodes.iter().zip(&keys).find_map(unsure);
-    (keys, warning.into_iter().collect())
+    (graph.nodes.iter().map(keys).collect(), vec![])
 }
 
-/// The key bits of differences of two elements of the output, and a doubt about them: those that the
-/// worst case needs, or the planned range, but never without a low bit, since a place must be that of
-/// the largest element whatever the others are. All bits where there is no room for them, which a
-/// protocol that takes signs of so many may use. Planned values are below a quarter of the ring, so
-/// that their differences have a sign in it.
-pub(super) fn of_places(
-    layer: &str,
-    output: Bound,
-    f: u32,
-    ring_bits: u32,
-) -> (Keys, Option<String>) {
-    let [worst, planned] = [output.worst, output.planned].map(|value| exact(2.0 * value, f));
-    if is_field(ring_bits) {
-        return (Keys::ALL, None);
+/// The bits that tell the sign of every value up to `worst`, or all where a promise of so many does
+/// not fit the ring.
+fn whole(worst: f64, f: u32, ring_bits: u32) -> Keys {
+    let exact = exact(worst, f);
+    match exact.fit(ring_bits) {
+        true => exact,
+        false => Keys::ALL,
     }
-    if worst.fit(ring_bits) {
-        return (worst, None);
+}
+
+/// The key bits of differences of two elements of the output: never without a low bit, since a place
+/// must be that of the largest element whatever the others are. Planned values are below a quarter of
+/// the ring, so that their differences have a sign in it.
+pub(super) fn of_places(output: Bound, f: u32, ring_bits: u32) -> Keys {
+    match is_field(ring_bits) {
+        true => Keys::ALL,
+        false => whole(2.0 * output.worst, f, ring_bits),
     }
-    if !planned.fit(ring_bits) {
-        return (Keys::ALL, None);
-    }
-    let doubt = format!(
-        "{layer}: the largest of its outputs is right only where they differ by less than {:.1}, but in \
-         the worst case they differ by {:.1}, which would give a wrong class without notice",
-        planned.limit(f),
-        2.0 * output.worst
-    );
-    (planned, Some(doubt))
 }
 
 fn fixed(graph: &Graph, bounds: &[Bound], f: u32, keys: Keys) -> Chosen {
-    let limit = keys.limit(f);
-    let beyond = |node: &Node| {
-        let planned = compared_bound(node, bounds)?.planned;
-        (planned > limit).then(|| {
+    let of = |node: &Node| match takes_signs(node) {
+        true => keys,
+        false => Keys::ALL,
+    };
+    let keys: Vec<Keys> = graph.nodes.iter().map(of).collect();
+    let warnings = promises(graph, bounds, &keys, f, "the key bits asked for");
+    (keys, warnings)
+}
+
+/// A warning for every layer whose key bits an input within the declared range can break.
+pub(super) fn promises(
+    graph: &Graph,
+    bounds: &[Bound],
+    keys: &[Keys],
+    f: u32,
+    who: &str,
+) -> Vec<String> {
+    let broken = |(node, keys): (&Node, &Keys)| {
+        let worst = compared(node, bounds[node.inputs[0]]).filter(|_| *keys != Keys::ALL)?;
+        let limit = keys.limit(f);
+        (worst > limit).then(|| {
             format!(
-                "layer '{}' is planned to take signs of values up to {planned:.1}, which are right \
-                 only below {limit}: keep more bits before the point",
-                node.name
+                "layer '{}': {who} promise that it compares values below {limit}, but inputs within the \
+                 range could lead to {worst:.4}; such a value's sign may be wrong, and the assistant may \
+                 learn something of its size: use key bits 'full' or {} before the point",
+                node.name,
+                before_point(worst)
             )
         })
     };
-    let warning = graph.nodes.iter().find_map(beyond);
-    let all = by_compared(graph, bounds, |_| keys);
-    (all, warning.into_iter().collect())
+    graph.nodes.iter().zip(keys).filter_map(broken).collect()
 }
 
-/// What `choice` says for the nodes that take signs; all bits for the others.
-fn by_compared(graph: &Graph, bounds: &[Bound], choice: impl Fn(Compared) -> Keys) -> Vec<Keys> {
-    let keys = |node: &Node| {
-        let compared = compared_bound(node, bounds);
-        compared.map_or(Keys::ALL, &choice)
-    };
-    graph.nodes.iter().map(keys).collect()
-}
-
-/// The size of the values of which a node takes the signs.
-struct Compared {
-    planned: f64,
-    worst: f64,
-}
-
-fn compared_bound(node: &Node, bounds: &[Bound]) -> Option<Compared> {
-    let input = bounds[node.inputs[0]];
-    Some(Compared {
-        planned: compared(node, input.planned)?,
-        worst: compared(node, input.worst)?,
-    })
+/// The bits before the point that hold a magnitude.
+fn before_point(value: f64) -> u32 {
+    bits(value, 0)
 }
 
 /// Bits that tell the sign of every such value.
@@ -282,20 +270,4 @@ fn exact(value: f64, f: u32) -> Keys {
         dropped: 0,
         kept: bits(value, f),
     }
-}
-
-/// The bits that the worst case needs; where they do not fit those of the planned range, without
-/// as many low ones as must be.
-fn widest(compared: Compared, f: u32, ring_bits: u32) -> Keys {
-    let planned = exact(compared.planned, f);
-    let fitting = [exact(compared.worst, f), planned];
-    let dropping = || {
-        let kept = (ring_bits - 2).saturating_sub(planned.kept).max(1);
-        Keys {
-            dropped: ring_bits - 2 - 2 * kept,
-            kept,
-        }
-    };
-    let fitting = fitting.into_iter().find(|keys| keys.fit(ring_bits));
-    fitting.unwrap_or_else(dropping)
 }

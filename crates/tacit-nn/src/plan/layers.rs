@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use tacit_protocols::machine::{Bilinear, Conv2d, MatMul};
 use tacit_protocols::mixed::Number;
 
+use super::scales::Scale;
 use super::{Keys, Opening, Order, PlannedFunction, Widths};
 use crate::graph::{Affine, ConvGeometry, Node, Op, Pool, Tail, ValueId, len};
 
@@ -50,6 +51,10 @@ pub struct Plan {
     /// The same of the key bits: of no concern to a protocol without them.
     #[serde(skip)]
     pub key_warnings: Vec<String>,
+    /// The largest error of an output that is to be expected of rounding: four times that of a trial.
+    /// Stays with the planner.
+    #[serde(skip)]
+    pub error: f64,
 }
 
 /// One layer of a [`Plan`].
@@ -75,6 +80,8 @@ pub struct Layer {
     pub keys: Keys,
     /// Of an elementary function: bits that hold its arguments whatever the input.
     pub argument_bits: u32,
+    /// Fraction bits of its result, where they are not those of all values.
+    pub own_fraction: Option<u32>,
     /// The widths of its numbers, where every tensor has its own.
     pub widths: Option<Widths>,
     /// The magnitude planned for. Stays with the planner: it may tell of the weights.
@@ -124,7 +131,7 @@ pub enum LayerOp {
     Function(PlannedFunction),
     /// `max(x, 0)`.
     Relu,
-    /// `min(max(x, low), high)`, encoded.
+    /// `min(max(x, low), high)`, encoded; without bounds, `x`.
     Clip {
         /// The lower bound.
         low: Option<i64>,
@@ -191,12 +198,18 @@ impl LayerOp {
     }
 
     /// Whether it compares values that it computes.
-    pub(super) fn takes_signs(&self) -> bool {
+    pub(crate) fn takes_signs(&self) -> bool {
         match self {
-            LayerOp::Relu | LayerOp::Clip { .. } => true,
+            LayerOp::Relu => true,
+            LayerOp::Clip { low, high } => low.is_some() || high.is_some(),
             LayerOp::MaxPool(pool) => pool.window() > 1,
             _ => false,
         }
+    }
+
+    /// Whether it is an elementary function.
+    pub fn is_function(&self) -> bool {
+        matches!(self, LayerOp::Function(_))
     }
 
     /// The number of factors and of terms that the layer uses.
@@ -276,17 +289,17 @@ impl Plan {
 
     /// What the numbers of a value are.
     pub fn number(&self, id: ValueId) -> Number {
-        let widths = match id.checked_sub(1) {
+        let layer = id.checked_sub(1).map(|layer| &self.layers[layer]);
+        let widths = match layer {
             None => self.input_widths,
-            Some(layer) => self.layers[layer].widths,
+            Some(layer) => layer.widths,
         };
-        widths.map_or(
-            Number {
-                bits: self.ring_bits,
-                fraction: self.fraction_bits,
-            },
-            Widths::number,
-        )
+        let own = layer.and_then(|layer| layer.own_fraction);
+        let plain = Number {
+            bits: self.ring_bits,
+            fraction: own.unwrap_or(self.fraction_bits),
+        };
+        widths.map_or(plain, Widths::number)
     }
 
     /// The largest magnitude of an input.
@@ -316,9 +329,9 @@ pub(crate) fn encode(value: f64, f: u32) -> i64 {
 }
 
 /// The layer that a node becomes, its inputs having `f` fraction bits.
-pub(super) fn layer_op(node: &Node, function: Option<PlannedFunction>, f: u32) -> LayerOp {
+pub(super) fn layer_op(node: &Node, scale: &Scale, f: u32) -> LayerOp {
     match &node.op {
-        Op::Function { .. } => match function {
+        Op::Function { .. } => match scale.function {
             Some(function) => LayerOp::Function(function),
             None => unreachable!("every function was planned with the scales"),
         },
@@ -337,11 +350,11 @@ pub(super) fn layer_op(node: &Node, function: Option<PlannedFunction>, f: u32) -
         Op::Sub => LayerOp::Sub,
         Op::Mul => LayerOp::Mul,
         Op::Relu => LayerOp::Relu,
-        Op::Clip { low, high } => {
-            let encoded = |v: &Option<f32>| v.map(|v| encode(v.into(), f));
+        Op::Clip { .. } => {
+            let encoded = |v: Option<f32>| v.map(|v| encode(v.into(), f));
             LayerOp::Clip {
-                low: encoded(low),
-                high: encoded(high),
+                low: encoded(scale.clip.low),
+                high: encoded(scale.clip.high),
             }
         }
         Op::MaxPool(pool) => LayerOp::MaxPool(pool.clone()),

@@ -12,55 +12,36 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 use tacit_protocols::mixed::Number;
 
-use super::functions::PlannedFunction;
+use super::functions::{Arguments, PlannedFunction};
 use super::ranges::{self, Bound};
 use super::scales::{Scale, integer_bits};
-use super::{PlanError, first_holders};
-use crate::graph::{Graph, Node, Op, ValueId, Weights, len};
+use super::{PlanError, clip, first_holders};
+use crate::graph::{Function, Graph, Node, Op, ValueId, Weights, len};
 
 /// The precisions that can be asked for.
 pub const PRECISIONS: RangeInclusive<u32> = 8..=32;
 /// What is tried where none is asked for: first that of the paper's programs.
-const TRIED: [u32; 5] = [16, 20, 24, 28, 32];
+pub(super) const TRIED: [u32; 5] = [16, 20, 24, 28, 32];
 /// The widest numbers: bits of the ring that the plan is for.
 pub(super) const RING: u32 = 64;
 /// Bits of a value at least.
 const FEWEST_BITS: u32 = 8;
 /// Fraction bits that functions have tables for.
 const FRACTIONS: RangeInclusive<i32> = 4..=24;
+/// How many more bits than others the arguments of inverse roots have: a mean of squares has twice the
+/// fraction bits of what it is of.
+const ROOT_BITS: i32 = 8;
+/// A Clip's bound that is so many times farther than values are planned to be is left out.
+const DISTANT: f64 = 64.0;
 
 /// The width of the largest value of those that share a scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
-    /// The first of 16, 20, 24, 28 and 32 bits of which half can be fraction everywhere; or else the
-    /// most of them whose products fit.
+    /// The first of 16, 20, 24, 28 and 32 bits whose rounding, tried out in the clear, disturbs the
+    /// outputs little.
     Auto,
     /// So many bits.
     Bits(u32),
-}
-
-impl Precision {
-    /// The bits for values of these bounds.
-    pub(super) fn bits(self, graph: &Graph, bounds: &[Bound]) -> u32 {
-        let good = |bits: &u32| is_good(graph, bounds, *bits);
-        match self {
-            Precision::Auto => {
-                let fits = |bits: &u32| assign(graph, bounds, *bits).is_ok();
-                let most = || TRIED.into_iter().rev().find(fits);
-                TRIED
-                    .into_iter()
-                    .find(good)
-                    .or_else(most)
-                    .unwrap_or(TRIED[0])
-            }
-            Precision::Bits(bits) => bits,
-        }
-    }
-
-    /// Whether values of these bounds are held well.
-    pub(super) fn is_good(self, graph: &Graph, bounds: &[Bound]) -> bool {
-        is_good(graph, bounds, self.bits(graph, bounds))
-    }
 }
 
 /// The widths of a layer in a plan whose tensors have widths of their own.
@@ -93,6 +74,16 @@ pub(super) struct Assigned {
     pub input: Number,
 }
 
+impl Assigned {
+    /// The fraction bits of a value.
+    pub(super) fn fraction(&self, id: ValueId) -> u32 {
+        match id.checked_sub(1) {
+            None => self.input.fraction,
+            Some(layer) => self.widths[layer].fraction_bits,
+        }
+    }
+}
+
 /// Gives every tensor its width and scale, or names the first layer that does not fit.
 pub(super) fn assign(
     graph: &Graph,
@@ -113,6 +104,7 @@ pub(super) fn assign(
             node: &graph.nodes[i],
             result: bounds[i + 1],
             argument: bounds[graph.nodes[i].inputs[0]],
+            clip: kept_bounds(&graph.nodes[i], bounds),
             numbers: &numbers,
             to: numbers[i + 1],
             precision,
@@ -126,14 +118,6 @@ pub(super) fn assign(
         scales,
         widths,
         input: numbers[0],
-    })
-}
-
-/// Whether all values keep at least half of the precision for what is behind the point.
-fn is_good(graph: &Graph, bounds: &[Bound], precision: u32) -> bool {
-    assign(graph, bounds, precision).is_ok_and(|assigned| {
-        let half = |widths: &Widths| widths.fraction_bits >= precision / 2;
-        assigned.input.fraction >= precision / 2 && assigned.widths.iter().all(half)
     })
 }
 
@@ -180,9 +164,7 @@ fn reaches(graph: &Graph, bounds: &[Bound]) -> Vec<f64> {
     let mut reaches: Vec<f64> = bounds.iter().map(|bound| bound.planned).collect();
     for (i, node) in graph.nodes.iter().enumerate() {
         let more = match &node.op {
-            Op::Clip { low, high } => {
-                f64::from(low.unwrap_or(0.0).abs().max(high.unwrap_or(0.0).abs()))
-            }
+            Op::Clip { .. } => kept_bounds(node, bounds).far(),
             Op::MaxPool(_) => bounds[node.inputs[0]].planned,
             _ => 0.0,
         };
@@ -197,6 +179,12 @@ fn reaches(graph: &Graph, bounds: &[Bound]) -> Vec<f64> {
     reaches
 }
 
+/// The bounds of a Clip that values of these bounds reach.
+fn kept_bounds(node: &Node, bounds: &[Bound]) -> clip::Bounds {
+    let x = bounds[node.inputs[0]];
+    clip::bounds(&node.op, x.worst_within, DISTANT * x.planned)
+}
+
 /// The fraction bits of every value: those of its class.
 fn fractions(graph: &Graph, classes: &[ValueId], reaches: &[f64], precision: u32) -> Vec<u32> {
     let mut largest = vec![0.0f64; classes.len()];
@@ -204,9 +192,22 @@ fn fractions(graph: &Graph, classes: &[ValueId], reaches: &[f64], precision: u32
         largest[class] = largest[class].max(reach);
     }
     let of = |reach: &f64| precision as i32 - 2 - integer_bits(*reach);
-    let mut of_class: Vec<i32> = (largest.iter().map(of))
-        .map(|fraction| fraction.clamp(*FRACTIONS.start(), *FRACTIONS.end()))
+    let mut of_class: Vec<i32> = largest.iter().map(of).collect();
+    let root = |node: &&Node| {
+        let function = Function::InverseSqrt;
+        matches!(&node.op, Op::Function { function: of, .. } if *of == function)
+    };
+    let mut roots: Vec<ValueId> = (graph.nodes.iter().filter(root))
+        .map(|node| classes[node.inputs[0]])
         .collect();
+    roots.sort_unstable();
+    roots.dedup();
+    roots
+        .into_iter()
+        .for_each(|class| of_class[class] += ROOT_BITS);
+    for fraction in &mut of_class {
+        *fraction = (*fraction).clamp(*FRACTIONS.start(), *FRACTIONS.end());
+    }
     // A product of two values has no more fraction bits than both.
     let products = |node: &Node| {
         let inputs = || [node.inputs[0], node.inputs[1]];
@@ -265,6 +266,8 @@ struct Planned<'a> {
     node: &'a Node,
     result: Bound,
     argument: Bound,
+    /// Of a Clip the bounds that it keeps.
+    clip: clip::Bounds,
     numbers: &'a [Number],
     to: Number,
     precision: u32,
@@ -300,16 +303,18 @@ impl Planned<'_> {
                 (self.mean(sizes.collect()), 0)
             }
             Op::Function { function, domain } => {
-                let x = ranges::arguments(self.argument.within, *domain);
                 let fraction = self.from().fraction.max(self.to.fraction);
+                let arguments = Arguments {
+                    within: ranges::arguments(self.argument.within, *domain),
+                    worst: ranges::arguments(self.argument.worst_within, *domain),
+                    fraction,
+                };
                 let refused = |why: String| PlanError::Function {
                     layer: self.name(),
                     why,
                 };
-                let planned = PlannedFunction::choose(*function, x, fraction).map_err(refused)?;
-                let possible = planned.elementary(RING, fraction);
-                possible.map_err(|e| refused(e.to_string()))?;
-                let function = Some(planned);
+                let planned = PlannedFunction::choose(*function, arguments, RING, fraction);
+                let function = Some(planned.map_err(refused)?);
                 (
                     Scale {
                         function,
@@ -318,7 +323,16 @@ impl Planned<'_> {
                     0,
                 )
             }
-            _ => (Scale::default(), 0),
+            _ => {
+                let clip = self.clip;
+                (
+                    Scale {
+                        clip,
+                        ..Scale::default()
+                    },
+                    0,
+                )
+            }
         };
         let widths = Widths {
             bits: self.to.bits,

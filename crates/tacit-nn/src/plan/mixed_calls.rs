@@ -44,7 +44,7 @@ impl Plan {
                 keys,
                 bits: from,
             })],
-            LayerOp::Clip { low, high } => {
+            LayerOp::Clip { low, high } if layer.op.takes_signs() => {
                 let comparisons = usize::from(low.is_some()) + usize::from(high.is_some());
                 let n = comparisons * n;
                 vec![Some(Mixed::Relu {
@@ -107,7 +107,7 @@ impl PlannedFunction {
     ) -> Option<Between> {
         let fraction = from.fraction.max(to.fraction);
         // Reading a plan and making one refuse functions that are none.
-        let function = self.elementary(ring_bits, fraction).ok()?;
+        let function = self.elementary(ring_bits, fraction, fraction).ok()?;
         let within = argument_bits.saturating_add(fraction - from.fraction);
         Some(Between {
             function: function.within(within),

@@ -3,7 +3,12 @@
 //! A plan holds layers, shapes and scales but no weights. All values carry `fraction_bits` bits
 //! after the point. The weights of a layer carry `weight_bits`; its product is truncated once.
 
+mod bounds;
 mod calls;
+mod choice;
+mod clip;
+mod construction;
+mod doubts;
 mod end;
 mod error;
 mod functions;
@@ -17,8 +22,9 @@ mod options;
 mod ranges;
 mod reveal;
 mod scales;
-mod search;
+mod trial;
 mod truncations;
+mod variance;
 mod width;
 mod wire;
 
@@ -30,6 +36,7 @@ use crate::graph::{Graph, Node, ValueId, Weights};
 pub use calls::RANKING;
 pub(crate) use calls::{INPUT, OUTPUT, WEIGHTS};
 pub use calls::{LayerCalls, Roles};
+use choice::{AtFraction, Choice};
 use end::Opened;
 pub use error::PlanError;
 pub use functions::PlannedFunction;
@@ -41,7 +48,6 @@ use layers::layer_op;
 pub use layers::{Layer, LayerOp, Plan};
 pub(crate) use memory::FUNCTION_COPIES;
 pub use memory::gigabytes;
-use mixed::Assigned;
 pub use mixed::{PRECISIONS, Precision, Widths};
 use options::check_options;
 pub use options::{DEFAULT_INPUT_RANGE, PlanOptions};
@@ -66,27 +72,17 @@ pub enum Order {
 
 /// Plans `graph` in fixed point, or says which layer does not fit the ring or field.
 ///
-/// With samples, every value may become `margin` times what the samples show. Without, the plan
-/// provides for the worst case where the ring holds it at a good precision, and else for what
-/// made-up inputs show, with a warning.
+/// A plan provides for every input within the declared range where the ring holds the worst case at a
+/// good precision; else for `margin` times what the samples show, or for what made-up inputs do, with a
+/// warning for every layer that another input could lead beyond it.
 pub fn plan(graph: &Graph, options: &PlanOptions) -> Result<Plan, PlanError> {
     check_options(options)?;
     let opened = end::resolve(graph, options.reveal)?;
-    let limits = limits(options);
-    let (bounds, trials, warnings) = bounds(graph, options, &limits)?;
-    if let Some(precision) = options.precision {
-        let bits = precision.bits(graph, &bounds);
-        return with_widths(graph, options, opened, &bounds, warnings, bits);
+    let choice = Choice::new(graph, options)?;
+    match options.precision {
+        Some(precision) => with_widths(&choice, opened, precision),
+        None => at(&choice, opened, options.fraction_bits),
     }
-    let f = match options.fraction_bits {
-        Some(f) => f,
-        None => {
-            let best = search::fraction_bits(graph, &bounds, &trials, &limits)?;
-            let places = opened.reveal.places().is_some();
-            for_narrow_comparisons(graph, places, options.ring_bits, &bounds, best)
-        }
-    };
-    at(graph, options, opened, &bounds, warnings, f)
 }
 
 /// The plans for several numbers of fraction bits, made from one look at the values' ranges; each
@@ -102,37 +98,41 @@ pub fn plan_each(
             ..options.clone()
         })?;
     }
-    let (bounds, _, warnings) = bounds(graph, options, &limits(options))?;
+    let choice = Choice::new(graph, options)?;
     let plan = |&f: &u32| {
         let opened = end::resolve(graph, options.reveal)?;
-        at(graph, options, opened, &bounds, warnings.clone(), f)
+        at(&choice, opened, Some(f))
     };
     Ok(fraction_bits.iter().map(plan).collect())
 }
 
-/// The plan at `f` fraction bits.
-fn at(
-    graph: &Graph,
-    options: &PlanOptions,
-    opened: Opened,
-    bounds: &[Bound],
-    mut warnings: Vec<String>,
-    f: u32,
-) -> Result<Plan, PlanError> {
-    let limits = limits(options);
-    let scales = limits.scales(graph, bounds, f)?;
-    let capacity = |i: usize| limits.capacity(scales[i], f);
-    warnings.extend(unsafe_layer(graph, bounds, &scales, capacity));
-    let (keys, mut key_warnings) = keys::choose(graph, options, bounds, f)?;
-    let layers = layers(graph, bounds, &scales, &keys, |_| f);
+/// The plan at `f` fraction bits, or at the best.
+fn at(choice: &Choice, opened: Opened, f: Option<u32>) -> Result<Plan, PlanError> {
+    let (graph, options) = (choice.graph, choice.options);
+    let limits = Limits {
+        ring_bits: options.ring_bits,
+        order: options.order,
+        same_scale: options.same_scale,
+    };
     let places = opened.reveal.places().is_some();
-    let (opening, doubt) = opened.opening(graph, bounds, f, options.ring_bits);
-    key_warnings.extend(doubt);
+    let comparing = |bounds: &[Bound], made: &AtFraction| {
+        compare_bits(graph, places, options.ring_bits, bounds, |id| {
+            made.fraction(id)
+        })
+    };
+    let narrow = |bounds: &[Bound], made: &AtFraction| comparing(bounds, made) < options.ring_bits;
+    let chosen = choice.fraction_bits(&limits, f, narrow)?;
+    let (made, bounds) = (&chosen.made, &chosen.bounds[..]);
+    let (f, scales) = (made.f, &made.scales);
+    let (keys, key_warnings) = keys::choose(graph, options, bounds, f)?;
+    let layers = layers(graph, bounds, scales, &keys, |id| made.fraction(id));
+    let opening = opened.opening(graph, bounds, f, options.ring_bits);
     Ok(Plan {
-        compare_bits: compare_bits(graph, places, options.ring_bits, bounds, f),
+        compare_bits: comparing(bounds, made),
         opening,
-        warnings,
+        warnings: chosen.warnings,
         key_warnings,
+        error: chosen.error,
         ..frame(
             graph,
             options,
@@ -145,34 +145,17 @@ fn at(
 }
 
 /// The plan in which every tensor has a width of its own.
-fn with_widths(
-    graph: &Graph,
-    options: &PlanOptions,
-    opened: Opened,
-    bounds: &[Bound],
-    mut warnings: Vec<String>,
-    precision: u32,
-) -> Result<Plan, PlanError> {
-    let Assigned {
-        scales,
-        widths,
-        input,
-    } = mixed::assign(graph, bounds, precision)?;
-    let capacity = |i: usize| {
-        let number = widths[i].number();
-        f64::from(number.bits as i32 - 2 - number.fraction as i32).exp2()
-    };
-    warnings.extend(unsafe_layer(graph, bounds, &scales, capacity));
+fn with_widths(choice: &Choice, opened: Opened, precision: Precision) -> Result<Plan, PlanError> {
+    let (graph, options) = (choice.graph, choice.options);
+    let chosen = choice.widths(precision)?;
+    let (assigned, bounds) = (&chosen.made, &chosen.bounds[..]);
     let keys = vec![Keys::ALL; graph.nodes.len()];
-    let fraction = |id: ValueId| match id.checked_sub(1) {
-        None => input.fraction,
-        Some(layer) => widths[layer].fraction_bits,
-    };
-    let mut layers = layers(graph, bounds, &scales, &keys, fraction);
-    for (layer, &widths) in layers.iter_mut().zip(&widths) {
+    let fraction = |id: ValueId| assigned.fraction(id);
+    let mut layers = layers(graph, bounds, &assigned.scales, &keys, fraction);
+    for (layer, &widths) in layers.iter_mut().zip(&assigned.widths) {
         layer.widths = Some(widths);
     }
-    let limit = encode(bounds[0].planned, input.fraction);
+    let input = assigned.input;
     let input_widths = Widths {
         bits: input.bits,
         fraction_bits: input.fraction,
@@ -181,12 +164,13 @@ fn with_widths(
     };
     Ok(Plan {
         input_widths: Some(input_widths),
-        warnings,
+        warnings: chosen.warnings,
+        error: chosen.error,
         ..frame(
             graph,
             options,
             opened,
-            limit,
+            encode(bounds[0].planned, input.fraction),
             fraction(graph.output),
             layers,
         )
@@ -225,123 +209,8 @@ fn frame(
         output_shape: opened.output_shape,
         warnings: vec![],
         key_warnings: vec![],
+        error: 0.0,
     }
-}
-
-fn limits(options: &PlanOptions) -> Limits {
-    Limits {
-        ring_bits: options.ring_bits,
-        order: options.order,
-        same_scale: options.same_scale,
-    }
-}
-
-/// The fraction bits that a worst-case plan must reach to be preferred.
-fn good_fraction(limits: &Limits) -> u32 {
-    if width::is_wide(limits.ring_bits) {
-        18
-    } else {
-        12
-    }
-}
-
-type Bounds<'a> = (Vec<Bound>, std::borrow::Cow<'a, [f32]>, Vec<String>);
-
-/// The size of every value, the inputs that showed it, and warnings.
-fn bounds<'a>(
-    graph: &Graph,
-    options: &PlanOptions<'a>,
-    limits: &Limits,
-) -> Result<Bounds<'a>, PlanError> {
-    let seen = options
-        .samples
-        .map(|x| x.iter().fold(0.0, |m, v| f64::max(m, f64::from(v.abs()))));
-    let input = options
-        .input_range
-        .or(seen.map(|s| s * options.margin))
-        .unwrap_or(DEFAULT_INPUT_RANGE);
-    let input = input.max(f64::from(f32::MIN_POSITIVE));
-    if let Some(seen) = seen.filter(|&s| s > input) {
-        return Err(PlanError::Option(format!(
-            "the samples reach {seen}, beyond the input range {input}"
-        )));
-    }
-    let worst = ranges::worst_case(graph, input);
-    let trials = ranges::trial_inputs(graph, options.samples, input);
-    let all_worst: Vec<Bound> = worst.iter().map(|&w| Bound::worst(w)).collect();
-    let fraction = options.fraction_bits.unwrap_or(good_fraction(limits));
-    let worst_fits = || match options.precision {
-        Some(precision) => precision.is_good(graph, &all_worst),
-        None => limits.scales(graph, &all_worst, fraction).is_ok(),
-    };
-    if options.samples.is_none() && worst_fits() {
-        return Ok((all_worst, trials, vec![]));
-    }
-    // Made-up inputs are no substitute for real ones: leave more room.
-    let margin = if options.samples.is_some() {
-        options.margin
-    } else {
-        4.0 * options.margin
-    };
-    let observed = ranges::observed(graph, &trials)?;
-    let mut bounds: Vec<Bound> = observed
-        .iter()
-        .zip(&worst)
-        .map(|(&seen, &worst)| Bound::observed(seen, worst, margin))
-        .collect();
-    bounds[0].planned = input;
-    let guess = "planned from made-up inputs, since the worst case does not fit the ring at a good precision; give samples for a plan to rely on";
-    let warnings = if options.samples.is_none() {
-        vec![guess.into()]
-    } else {
-        vec![]
-    };
-    Ok((bounds, trials, warnings))
-}
-
-/// A warning that names the layer whose worst case exceeds what it can hold by most.
-fn unsafe_layer(
-    graph: &Graph,
-    bounds: &[Bound],
-    scales: &[Scale],
-    capacity: impl Fn(usize) -> f64,
-) -> Option<String> {
-    let excess = |i: usize| bounds[i + 1].worst / capacity(i);
-    let misses = |i: usize| {
-        let x = bounds[graph.nodes[i].inputs[0]];
-        let function = scales[i].function;
-        function.is_some_and(|function| function.misses(x.within, x.worst_within))
-    };
-    let first = (0..scales.len()).find(|&i| excess(i) > 1.0 || misses(i))?;
-    if misses(first) {
-        let (low, high) = bounds[graph.nodes[first].inputs[0]].within;
-        return Some(format!(
-            "layer '{}' takes arguments from {low:.4} to {high:.4}; inputs unlike the samples could in the worst case exceed them, which would give a wrong result without notice",
-            graph.nodes[first].name,
-        ));
-    }
-    Some(format!(
-        "layer '{}' holds values up to {:.1}; inputs unlike the samples could in the worst case reach {:.1}, which would give a wrong result without notice",
-        graph.nodes[first].name,
-        capacity(first),
-        bounds[first + 1].worst
-    ))
-}
-
-/// `best`, or up to two fraction bits fewer where that lets all comparisons be narrow, which
-/// halves their cost.
-fn for_narrow_comparisons(
-    graph: &Graph,
-    places: bool,
-    ring_bits: u32,
-    bounds: &[Bound],
-    best: u32,
-) -> u32 {
-    let narrow = |f: &u32| compare_bits(graph, places, ring_bits, bounds, *f) < ring_bits;
-    (best.saturating_sub(2).max(2)..=best)
-        .rev()
-        .find(narrow)
-        .unwrap_or(best)
 }
 
 /// `fraction` says the fraction bits of every value.
@@ -360,21 +229,25 @@ fn layers(
         .iter()
         .zip(chosen)
         .enumerate()
-        .map(|(i, (node, ((scale, keys), bound)))| Layer {
-            name: unique(&mut names, &node.name),
-            op: layer_op(node, scale.function, fraction(node.inputs[0])),
-            weights_of: Some(reused[i]).filter(|&first| first != i),
-            inputs: node.inputs.clone(),
-            shape: node.shape.clone(),
-            input_trunc: scale.input_trunc,
-            weight_bits: scale.weight_bits,
-            trunc: scale.trunc,
-            keys: *keys,
-            argument_bits: scale.function.map_or(0, |_| {
-                argument_bits(bounds[node.inputs[0]].worst, fraction(node.inputs[0]))
-            }),
-            widths: None,
-            range: bound.planned,
+        .map(|(i, (node, ((scale, keys), bound)))| {
+            let op = layer_op(node, scale, fraction(node.inputs[0]));
+            Layer {
+                name: unique(&mut names, &node.name),
+                weights_of: Some(reused[i]).filter(|&first| first != i),
+                inputs: node.inputs.clone(),
+                shape: node.shape.clone(),
+                input_trunc: scale.input_trunc,
+                weight_bits: scale.weight_bits,
+                trunc: scale.trunc,
+                keys: if op.takes_signs() { *keys } else { Keys::ALL },
+                own_fraction: scale.fraction,
+                argument_bits: scale.function.map_or(0, |_| {
+                    argument_bits(bounds[node.inputs[0]].worst, fraction(node.inputs[0]))
+                }),
+                widths: None,
+                range: bound.planned,
+                op,
+            }
         })
         .collect()
 }

@@ -1,7 +1,6 @@
 //! How large every value of the model may become.
 
-use std::borrow::Cow;
-
+use super::construction;
 use crate::graph::{Affine, FILL, Function, Graph, Node, Op, len};
 use crate::reference::{ShapeError, ranges};
 
@@ -29,23 +28,46 @@ impl Bound {
         }
     }
 
-    /// `margin` times what was seen, away from 0 and towards it, but no more than the worst case.
-    pub(super) fn observed(seen: Interval, worst: Interval, margin: f64) -> Self {
-        let low = if seen.0 < 0.0 {
-            seen.0 * margin
+    /// `margin` times what typical inputs showed, away from 0 and towards it, and what unlike ones did,
+    /// but no more than the worst case.
+    pub(super) fn observed(
+        typical: Interval,
+        unlike: Interval,
+        worst: Interval,
+        margin: f64,
+    ) -> Self {
+        let low = if typical.0 < 0.0 {
+            typical.0 * margin
         } else {
-            seen.0 / margin
+            typical.0 / margin
         };
-        let high = if seen.1 > 0.0 {
-            seen.1 * margin
+        let high = if typical.1 > 0.0 {
+            typical.1 * margin
         } else {
-            seen.1 / margin
+            typical.1 / margin
         };
+        let seen = if unlike.0 > unlike.1 {
+            (low, high)
+        } else {
+            hull((low, high), unlike)
+        };
+        let planned = (magnitude(typical) * margin).max(magnitude(seen));
+        let (low, high) = seen;
         Bound {
-            planned: (magnitude(seen) * margin).min(magnitude(worst)),
+            planned: planned.min(magnitude(worst)),
             worst: magnitude(worst),
-            within: (low.max(worst.0), high.min(worst.1)),
+            within: (low.clamp(worst.0, worst.1), high.clamp(worst.0, worst.1)),
             worst_within: worst,
+        }
+    }
+}
+
+impl Bound {
+    /// The same that provides for the worst case if it is at most so many times wider.
+    pub(super) fn up_to_worst(self, times: f64) -> Self {
+        match self.worst <= times * self.planned {
+            true => Bound::worst(self.worst_within),
+            false => self,
         }
     }
 }
@@ -70,7 +92,8 @@ pub(super) fn worst_case(graph: &Graph, input: f64) -> Vec<Interval> {
     for node in &graph.nodes {
         let inputs: Vec<Interval> = node.inputs.iter().map(|&id| intervals[id]).collect();
         let (low, high) = interval(node, &inputs);
-        intervals.push((low.clamp(-FAR, FAR), high.clamp(-FAR, FAR)));
+        let (least, most) = construction::limits(graph, node, &intervals);
+        intervals.push((low.clamp(least, most), high.clamp(least, most)));
     }
     intervals
 }
@@ -205,42 +228,11 @@ fn scaled(affine: &Affine, x: Interval, elements: usize) -> Interval {
 /// What each value was over a batch.
 pub(super) fn observed(graph: &Graph, x: &[f32]) -> Result<Vec<Interval>, ShapeError> {
     let (_, seen) = ranges(graph, x)?;
-    let wide = |(low, high): (f32, f32)| (f64::from(low), f64::from(high));
+    let wide = |(low, high): (f32, f32)| {
+        let end = |v: f32| f64::from(v).clamp(-FAR, FAR);
+        (end(low), end(high))
+    };
     Ok(seen.into_iter().map(wide).collect())
-}
-
-/// Inputs to try a model on: the samples, or made-up ones within `range` of 0.
-pub(super) fn trial_inputs<'a>(
-    graph: &Graph,
-    samples: Option<&'a [f32]>,
-    range: f64,
-) -> Cow<'a, [f32]> {
-    match samples {
-        Some(samples) => Cow::Borrowed(samples),
-        None => Cow::Owned(made_up(len(&graph.input_shape), range)),
-    }
-}
-
-/// Half of the items are noise, half runs of equal numbers, to which a model answers more strongly.
-fn made_up(item: usize, range: f64) -> Vec<f32> {
-    const ITEMS: usize = 32;
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let mut x = Vec::with_capacity(ITEMS * item);
-    for i in 0..ITEMS {
-        let mut value = 0.0;
-        for e in 0..item {
-            let run = if i % 2 == 0 {
-                1.0
-            } else {
-                2.0 + item as f64 / 16.0
-            };
-            if e == 0 || random.uniform() * run < 1.0 {
-                value = (2.0 * random.uniform() - 1.0) * range;
-            }
-            x.push(value as f32);
-        }
-    }
-    x
 }
 
 /// A fixed sequence that looks random, so that every plan of one model is the same.
@@ -374,12 +366,5 @@ mod tests {
         let mut nodes: Vec<_> = mixed().nodes.into_iter().map(|n| (n.op, n.shape)).collect();
         nodes.insert(0, (Op::Affine(shift), vec![1, 2, 2]));
         corners(&graph(nodes));
-    }
-
-    #[test]
-    fn made_up_inputs_stay_in_range_and_repeat() {
-        let x = made_up(16, 3.0);
-        assert_eq!(x, made_up(16, 3.0));
-        assert!(x.iter().all(|v| v.abs() <= 3.0) && x.iter().any(|v| v.abs() > 2.5));
     }
 }

@@ -1,10 +1,11 @@
 //! The fixed-point scale of every value and weight for a given number of fraction bits.
 
-use super::functions::PlannedFunction;
+use super::functions::{Arguments, PlannedFunction};
 use super::ranges::{self, Bound, FAR};
+use super::variance::own_fractions;
 use super::width::is_wide;
-use super::{Order, PlanError, first_holders};
-use crate::graph::{Function, Graph, Op, Pool, len};
+use super::{Order, PlanError, clip, first_holders};
+use crate::graph::{Function, Graph, Node, Op, Pool, ValueId, len};
 
 /// The scales of one layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -17,6 +18,10 @@ pub(super) struct Scale {
     pub trunc: u32,
     /// The elementary function that the layer computes, if it does.
     pub function: Option<PlannedFunction>,
+    /// Fraction bits of the result, where they are not those of all values.
+    pub fraction: Option<u32>,
+    /// The bounds that a Clip keeps.
+    pub clip: clip::Bounds,
 }
 
 /// What the scales must hold.
@@ -56,12 +61,18 @@ impl Limits {
             f,
             0,
         )?;
-        let layer = |(i, node): (usize, &crate::graph::Node)| {
+        let own = match self.order {
+            Order::MultiplyThenTruncate => {
+                own_fractions(graph, bounds, f, self.room().max(0) as u32)
+            }
+            Order::TruncateThenMultiply => vec![None; graph.nodes.len()],
+        };
+        let layer = |(i, node): (usize, &Node)| -> Result<Scale, PlanError> {
             let name = format!("layer '{}'", node.name);
             let bound = bounds[i + 1].planned;
-            self.fits(&name, bound, f, 0)?;
-            match &node.op {
-                Op::Conv(_) | Op::Linear(_) => self.product(&name, bound, f),
+            let to = own[i].unwrap_or(f);
+            let scale = match &node.op {
+                Op::Conv(_) | Op::Linear(_) => self.product(&name, bound, to),
                 Op::Affine(a) if a.scale.is_empty() => Ok(Scale::default()),
                 Op::Affine(a) => {
                     let shift = a
@@ -69,21 +80,35 @@ impl Limits {
                         .iter()
                         .map(|v| f64::from(v.abs()))
                         .fold(0.0, f64::max);
-                    self.product(&name, bound + shift, f)
+                    self.product(&name, bound + shift, to)
                 }
                 Op::Function { function, domain } => {
-                    let x = bounds[node.inputs[0]].within;
-                    self.function(&name, *function, ranges::arguments(x, *domain), f)
+                    let x = bounds[node.inputs[0]];
+                    let arguments = Arguments {
+                        within: ranges::arguments(x.within, *domain),
+                        worst: ranges::arguments(x.worst_within, *domain),
+                        fraction: fraction_of(&own, node.inputs[0], f),
+                    };
+                    self.function(&name, *function, arguments, f)
                 }
-                Op::Mul => self.square(&name, bound, f),
-                Op::AveragePool(pool) => self.mean(&name, pool, bound, f),
-                Op::Clip { low, high } => {
-                    let far = low.unwrap_or(0.0).abs().max(high.unwrap_or(0.0).abs());
-                    self.fits(&name, bounds[node.inputs[0]].planned + f64::from(far), f, 0)?;
-                    Ok(Scale::default())
+                Op::Mul => self.square(&name, bound, f, to),
+                Op::AveragePool(pool) => self.mean(&name, pool, bound, to),
+                Op::Clip { .. } => {
+                    let x = bounds[node.inputs[0]];
+                    // A difference of two such numbers is held.
+                    let room = f64::from(self.room() - 1 - f as i32).exp2();
+                    let clip = clip::bounds(&node.op, x.worst_within, 0.98 * room);
+                    self.fits(&name, x.planned + clip.far(), f, 0)?;
+                    Ok(Scale {
+                        clip,
+                        ..Scale::default()
+                    })
                 }
                 _ => Ok(Scale::default()),
-            }
+            }?;
+            self.fits(&name, bound, to, 0)?;
+            let fraction = own[i];
+            Ok(Scale { fraction, ..scale })
         };
         let mut scales: Vec<Scale> = graph
             .nodes
@@ -155,8 +180,8 @@ impl Limits {
         })
     }
 
-    /// A product of two computed values.
-    fn square(&self, name: &str, bound: f64, f: u32) -> Result<Scale, PlanError> {
+    /// A product of two computed values, whose result has `to` fraction bits.
+    fn square(&self, name: &str, bound: f64, f: u32, to: u32) -> Result<Scale, PlanError> {
         if self.order == Order::TruncateThenMultiply {
             // The other factor drops the other `f - f / 2` bits.
             return Ok(Scale {
@@ -170,7 +195,7 @@ impl Limits {
         Ok(Scale {
             input_trunc: 0,
             weight_bits: 0,
-            trunc: f,
+            trunc: 2 * f - to,
             ..Scale::default()
         })
     }
@@ -180,16 +205,15 @@ impl Limits {
         &self,
         name: &str,
         function: Function,
-        x: ranges::Interval,
+        arguments: Arguments,
         f: u32,
     ) -> Result<Scale, PlanError> {
         let refused = |why: String| PlanError::Function {
             layer: name.into(),
             why,
         };
-        let planned = PlannedFunction::choose(function, x, f).map_err(refused)?;
-        let possible = planned.elementary(self.ring_bits, f);
-        possible.map_err(|e| refused(e.to_string()))?;
+        let planned = PlannedFunction::choose(function, arguments, self.ring_bits, f);
+        let planned = planned.map_err(refused)?;
         Ok(Scale {
             function: Some(planned),
             ..Scale::default()
@@ -225,6 +249,26 @@ impl Limits {
 
     /// The largest value that the layer's result can have before it wraps.
     pub(super) fn capacity(&self, scale: Scale, f: u32) -> f64 {
+        let f = scale.fraction.unwrap_or(f);
         f64::from(self.room() - (f + scale.trunc) as i32).exp2()
     }
+}
+
+impl Limits {
+    /// The fraction bits of each value when it is used: fewer where a product truncates it first.
+    pub(super) fn kept_bits(&self, graph: &Graph, scales: &[Scale], f: u32) -> Vec<u32> {
+        let own = scales.iter().map(|scale| scale.fraction.unwrap_or(f));
+        let mut kept: Vec<u32> = std::iter::once(f).chain(own).collect();
+        for (node, scale) in graph.nodes.iter().zip(scales) {
+            for &id in &node.inputs {
+                kept[id] = kept[id].min(f.max(kept[id]) - scale.input_trunc);
+            }
+        }
+        kept
+    }
+}
+
+/// The fraction bits of a value: its layer's own, or `f`.
+pub(super) fn fraction_of(own: &[Option<u32>], id: ValueId, f: u32) -> u32 {
+    id.checked_sub(1).and_then(|layer| own[layer]).unwrap_or(f)
 }

@@ -185,8 +185,8 @@ impl Plan {
         check_op(&layer.op, &inputs(layer, lens)?, n)?;
         self.check_scales(layer)?;
         self.check_reuse(layer, lens.len() - 1)?;
-        self.check_function(layer)?;
         self.check_widths(layer)?;
+        self.check_function(layer)?;
         Ok(n)
     }
 
@@ -204,6 +204,14 @@ impl Plan {
         ensure(layer.input_trunc <= self.fraction_bits, || {
             "it drops more than the fraction".into()
         })?;
+        let own = |own: u32| {
+            let result = !matches!(layer.op, LayerOp::Function(_));
+            let more = (self.fraction_bits + 1..self.ring_bits - 2).contains(&own);
+            result && more && layer.widths.is_none() && self.order == Order::MultiplyThenTruncate
+        };
+        ensure(layer.own_fraction.is_none_or(own), || {
+            format!("its results have {:?} fraction bits", layer.own_fraction)
+        })?;
         ensure(
             layer.input_trunc == 0 || self.order == Order::TruncateThenMultiply,
             || "its order differs".into(),
@@ -214,9 +222,14 @@ impl Plan {
         let LayerOp::Function(function) = layer.op else {
             return Ok(());
         };
-        let to = layer.widths.map_or(self.fraction_bits, |w| w.fraction_bits);
-        let fraction = self.number(layer.inputs[0]).fraction.max(to);
-        let possible = function.elementary(self.ring_bits, fraction);
+        let argument = self.number(layer.inputs[0]).fraction;
+        let possible = match layer.widths {
+            None => function.elementary(self.ring_bits, self.fraction_bits, argument),
+            Some(widths) => {
+                let fraction = argument.max(widths.fraction_bits);
+                function.elementary(self.ring_bits, fraction, fraction)
+            }
+        };
         possible.map_err(|e| e.to_string())?;
         let bits = layer.argument_bits;
         ensure((1..=64).contains(&bits), || {
@@ -344,9 +357,8 @@ fn check_op(op: &LayerOp, inputs: &[usize], n: usize) -> Check {
         }
         LayerOp::Relu | LayerOp::Function(_) => fits(n, n),
         LayerOp::Clip { low, high } => {
-            ensure(low.is_some() || high.is_some(), || {
-                "it has no bounds".into()
-            })?;
+            let ordered = low.zip(*high).is_none_or(|(low, high)| low <= high);
+            ensure(ordered, || "its bounds are the wrong way round".into())?;
             fits(n, n)
         }
         LayerOp::MaxPool(pool) | LayerOp::AveragePool(pool) | LayerOp::SumPool(pool) => {

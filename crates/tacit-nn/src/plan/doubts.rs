@@ -1,0 +1,99 @@
+//! What can go wrong for an input within the declared range: every layer of it, and what to do.
+
+use super::ranges::{self, Bound, Interval};
+use super::scales::Scale;
+use super::{PlanOptions, is_field};
+use crate::graph::{Graph, Node, Op};
+
+/// A warning for every layer that an input within the range could lead beyond what it holds, or beyond
+/// what its function is right for. `capacity` is the largest value that a layer holds, `fraction` the
+/// fraction bits of a layer's argument.
+pub(super) fn doubts(
+    graph: &Graph,
+    options: &PlanOptions,
+    bounds: &[Bound],
+    scales: &[Scale],
+    capacity: impl Fn(usize) -> f64,
+    fraction: impl Fn(usize) -> u32,
+) -> Vec<String> {
+    let cure = cure(options, bounds[0].planned);
+    let doubt = |(i, node): (usize, &Node)| {
+        let worst = bounds[i + 1].worst;
+        let told = if worst > capacity(i) {
+            Some(format!(
+                "holds values up to {:.4}, but {} could lead to {worst:.4}",
+                capacity(i),
+                unlike(options)
+            ))
+        } else {
+            let argument = bounds[node.inputs[0]];
+            let (right, worst) = missed(node, scales[i], argument, fraction(i))?;
+            Some(format!(
+                "is right for arguments from {:.4} to {:.4}, but {} could lead to {:.4} to {:.4}",
+                right.0,
+                right.1,
+                unlike(options),
+                worst.0,
+                worst.1
+            ))
+        };
+        told.map(|told| {
+            format!(
+                "layer '{}' {told}, and its results would be wrong: {cure}",
+                node.name
+            )
+        })
+    };
+    graph.nodes.iter().enumerate().filter_map(doubt).collect()
+}
+
+/// The arguments that a function is right for, and those of the worst case that go beyond them.
+fn missed(node: &Node, scale: Scale, argument: Bound, f: u32) -> Option<(Interval, Interval)> {
+    let Op::Function { domain, .. } = node.op else {
+        return None;
+    };
+    let worst = ranges::arguments(argument.worst_within, domain);
+    let right = scale.function?.missed(worst, f)?;
+    Some((right, worst))
+}
+
+fn unlike(options: &PlanOptions) -> &'static str {
+    match options.samples {
+        Some(_) => "inputs unlike the samples",
+        None => "inputs within the range",
+    }
+}
+
+/// What to do about it.
+fn cure(options: &PlanOptions, range: f64) -> String {
+    let wider = match options.ring_bits {
+        32 => ", or compute over the 64-bit ring",
+        bits if is_field(bits) && bits < 61 => ", or compute over the 61-bit field",
+        _ => "",
+    };
+    let samples = match options.samples {
+        Some(_) => "give samples that show all that inputs can be like",
+        None => "give samples",
+    };
+    format!("declare a range of inputs below {range:.4} if theirs is, {samples}{wider}")
+}
+
+/// Whether a trial shows errors, of the outputs' deviation, that a user must hear of.
+pub(super) fn is_rough(error: f64) -> bool {
+    error > 1.0 / 32.0
+}
+
+/// The warning of such errors, most of which come from rounding at `layer`.
+pub(super) fn rounding(options: &PlanOptions, error: f64, spread: f64, layer: &str) -> String {
+    let wider = match (options.precision, options.ring_bits) {
+        (Some(_), _) => "ask for a precision of more bits",
+        (None, 32) => "compute over the 64-bit ring",
+        (None, 31) => "compute over the 61-bit field",
+        _ => "leave the fraction bits to the planner, or declare a smaller range of inputs",
+    };
+    format!(
+        "{layer}: through rounding, here most of all, the outputs err by up to {:.4} where they differ by \
+         {spread:.4} from their mean: {wider}",
+        error * spread
+    )
+}
