@@ -13,6 +13,7 @@ use tacit_protocols::machine::Call;
 
 use crate::job::Planned;
 use crate::key_bits;
+use crate::large_errors::check_truncation;
 use crate::predict::predicted;
 use crate::protocol::Instance;
 use crate::report::PredictedCost;
@@ -253,6 +254,7 @@ impl Compiled {
     pub fn predict_cost(&self, settings: &Settings, items: usize) -> Result<PredictedCost, Error> {
         let plan = self.plan_for(settings.protocol)?;
         let instance = Instance::new(settings, Some(plan.ring_bits))?.comparing(plan.compare_bits);
+        check_truncation(&instance, plan)?;
         let layers = plan.calls(items, &settings.roles(instance.parties)?);
         let calls: Vec<Call> = layers.into_iter().flat_map(|l| l.calls).collect();
         predicted(&instance, &settings.network, &calls)
@@ -337,6 +339,9 @@ pub struct PlanSummary {
     pub parameters: usize,
     /// The layers in order.
     pub layers: Vec<LayerSummary>,
+    /// The largest error of an output that is to be expected of rounding: four times that of a trial
+    /// on samples or made-up inputs.
+    pub error: f64,
     /// What the planner could not be sure of.
     pub warnings: Vec<String>,
 }
@@ -393,6 +398,7 @@ impl PlanSummary {
             opened: plan.opened(),
             parameters: plan.parameters(),
             layers: plan.layers.iter().enumerate().map(layer).collect(),
+            error: plan.error,
             warnings: plan.warnings_for(key_bits),
         }
     }

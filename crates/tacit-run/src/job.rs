@@ -13,6 +13,7 @@ use tacit_protocols::machine::{Audience, Call, Machine};
 use tacit_protocols::mixed::lowered;
 
 use crate::agreement::{Agreement, Insists};
+use crate::large_errors::check_truncation;
 use crate::record::{Ledger, Trace, hearers};
 use crate::registry::{self, Program};
 use crate::score::check_labels;
@@ -216,6 +217,7 @@ pub(crate) fn settle<'a>(
     // One's own config is the nearer cause.
     insists.iter().try_for_each(Insists::check)?;
     check_reveal(terms, &plan)?;
+    check_truncation(&terms.instance, &plan)?;
     agreed?;
     Ok(Agreed {
         plan,

@@ -17,6 +17,7 @@ mod error;
 mod init;
 mod job;
 mod key_bits;
+mod large_errors;
 mod local;
 mod log;
 mod member;
@@ -64,8 +65,8 @@ pub use tacit_net::{date, interrupt};
 pub use tacit_train::to_onnx;
 pub use train::{
     CheckpointOptions, DataTable, Dataset, EpochReport, Material, ModelOptions, ModelTable, Moment,
-    OutputTable, Resumed, Supplies, TrainConfig, TrainCost, TrainOptions, TrainReport, Trained, train_local,
-    train_party, train_party_with, train_reference,
+    OutputTable, Resumed, Supplies, TrainConfig, TrainCost, TrainOptions, TrainReport, Trained,
+    train_local, train_party, train_party_with, train_reference,
 };
 
 /// A tensor of floats in row-major order, the batch axis first.

@@ -54,7 +54,14 @@ impl Error {
 
 /// The settings whose errors show values.
 fn is_material(what: &str) -> bool {
-    let material = ["training data", "test data", "starting weights", "labels", "input", "samples"];
+    let material = [
+        "training data",
+        "test data",
+        "starting weights",
+        "labels",
+        "input",
+        "samples",
+    ];
     material.contains(&what)
 }
 
