@@ -34,6 +34,11 @@ const INTERRUPTED: u32 = 3;
 const SUSPECTS: usize = 8;
 
 impl Farewell {
+    /// Whether it says that this party was lost or has stopped.
+    pub(crate) fn is_of(&self, party: usize) -> bool {
+        matches!(self, Farewell::Because { party: of, .. } if *of == party)
+    }
+
     /// The tag and the payload of the frame: of an accusation the number of suspects, the suspects,
     /// a byte each, and the name of the check; of a cause elsewhere the party in two bytes, and the
     /// words.

@@ -183,14 +183,16 @@ impl Party {
         let tag = self.steps.tag(step);
         let bytes = size.max().saturating_add(frame::overhead(size.max()));
         let patience = patience + self.model.time(bytes);
-        let queues = &self.queues;
+        let (me, queues) = (self.id, &self.queues);
         let vain = || {
             if interrupt::raised() {
                 return Some(NoPart::Interrupted);
             }
             let others = || queues.iter().flatten();
             let late = started.elapsed() >= ELSEWHERE;
-            (late && others().any(|queue| queue.farewell().is_some())).then_some(NoPart::Elsewhere)
+            let of_another = |said: Farewell| !said.is_of(me);
+            let told = |queue: &Queue| queue.farewell().is_some_and(of_another);
+            (late && others().any(|queue| told(queue))).then_some(NoPart::Elsewhere)
         };
         match link.message(tag, size, patience, &vain) {
             Ok((payload, depth)) => {
@@ -430,7 +432,9 @@ impl Party {
         if alone || matches!(trouble, Trouble::Missing(NoPart::Elsewhere)) {
             // Who says that it lost the same party says nothing new.
             let same = |said: &Farewell| matches!(said, Farewell::Because { party: of, .. } if *of == party);
-            let news = |peer| said(peer).filter(|said| !(alone && same(said)));
+            // Nor does who waited for this party, which waits for another.
+            let news =
+                |peer| said(peer).filter(|said| !(alone && same(said)) && !said.is_of(self.id));
             if let Some((peer, words)) = peers().find_map(|peer| Some((peer, news(peer)?))) {
                 (party, trouble) = (peer, Trouble::Farewell(words));
             }
