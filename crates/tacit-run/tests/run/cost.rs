@@ -126,7 +126,7 @@ fn clear_text_costs_what_it_declares() {
     for parties in [1, 2, 5, 16] {
         let settings = Settings {
             parties: Some(parties),
-            ..settings("clear", "gap")
+            ..Settings::from_json(r#"{"protocol": "clear", "batch": 4}"#).expect("settings")
         };
         let model = ClearCost::new(parties, 64);
         check(&compiled, &settings, &model, &format!("clear, {parties}"));

@@ -236,30 +236,34 @@ fn a_party_that_fails_is_named_at_the_others() {
     );
     for other in [0, 2] {
         assert!(
-            errors[other].contains("party 1 was lost"),
+            errors[other].contains("party 1 stopped: it says \"its input holds a number beyond"),
             "{}",
             errors[other]
         );
     }
 }
 
-/// Before it connects, by the file and the place.
+/// At its owner by the file and the place, at the others by its owner.
 #[test]
 fn a_number_that_is_none_is_named() {
     let (folder, configs) = organisations("nan", 5);
     let (mut x, shape) = inputs(5);
     x[64 + 9] = f32::NAN;
     npy::write_floats(&folder.path().join("x.npy"), &x, &shape).expect("the input is written");
-    let config = PartyConfig::load(&configs[1]).expect("a config");
-    let error = run_party(&config, &mut |_| panic!("it connects"), &mut quiet);
-    let error = error.expect_err("refused").to_string();
-    assert!(
-        error.contains("x.npy: item 1, position [0, 1, 1], is NaN; every value must be"),
-        "{error}"
-    );
+    let errors = errors(&configs);
+    let place = "x.npy: item 1, position [0, 1, 1], is NaN; every value must be";
+    assert!(errors[1].contains(place), "{}", errors[1]);
+    for other in [0, 2] {
+        assert!(
+            errors[other].starts_with("party 1 stopped"),
+            "{}",
+            errors[other]
+        );
+        assert!(!errors[other].contains("item 1"), "{}", errors[other]);
+    }
 }
 
-/// Before it connects nothing is written; afterwards nothing is lost.
+/// Before anything is computed: the others hear of it.
 #[test]
 fn outputs_are_tried_before_connecting() {
     let (_folder, configs) = organisations("outputs", 2);
@@ -276,10 +280,9 @@ fn outputs_are_tried_before_connecting() {
         ("\"report.json\"", "\".\"", "it is a folder"),
     ] {
         edit(&configs[1], from, to);
-        let config = PartyConfig::load(&configs[1]).expect("a config");
-        let error = run_party(&config, &mut |_| panic!("it connects"), &mut quiet);
-        let error = error.expect_err("refused").to_string();
-        assert!(error.contains(why), "{error}");
+        let errors = errors(&configs);
+        assert!(errors[1].contains(why), "{}", errors[1]);
+        assert!(errors[0].starts_with("party 1 stopped"), "{}", errors[0]);
         std::fs::write(&configs[1], &whole).expect("the config file");
     }
 }
