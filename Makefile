@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn accuracy training tampering adaptive hostile random-graphs analyze-truncation clean
+.PHONY: help demo test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn accuracy training tampering adaptive hostile random-graphs off-samples analyze-truncation clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -67,6 +67,9 @@ hostile: ## read 100 000 damaged plans and run those that are accepted (minutes)
 
 random-graphs: $(VENV)/.test ## random small models on every protocol against onnxruntime (long); fills docs/results.md
 	$(BIN)/python scripts/random_graphs.py
+
+off-samples: $(VENV)/.test ## small networks on inputs unlike their samples; fills docs/results.md
+	$(BIN)/python scripts/off_samples.py
 
 analyze-truncation: $(VENV)/.test ## what ABY3's truncation does to real models; fills docs/results.md
 	$(BIN)/python scripts/analyze_truncation.py
