@@ -57,8 +57,8 @@ def test_key_bits_are_in_the_plan(digits_path, digits_samples, digits):
     auto = {"samples": digits_samples, "key_bits": "auto", "key_bits_loss": 0.05}
     found = tacit.compile(digits_path, **auto)
     assert set(shown(found)) == set(shown(model))
-    for bits in shown(found).values():
-        assert sum(map(int, bits.split("."))) < 12
+    # So few samples cannot show what is lost, so nothing is given up.
+    assert any("all key bits are kept" in warning for warning in found.plan["warnings"])
     assert shown(tacit.compile(digits_path, **auto)) == shown(found)
 
 

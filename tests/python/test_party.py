@@ -148,7 +148,7 @@ def test_a_server_and_a_client(make, digits_model, digits):
     answers = finish(start(parties, ["server", "client"]))
     assert [code for _, _, code in answers] == [0, 0], answers
     expected = digits_model.reference(digits[0][:6])
-    np.testing.assert_allclose(np.load(parties / "client" / "output.npy"), expected, atol=0.1)
+    np.testing.assert_allclose(np.load(parties / "client" / "output.npy"), expected, atol=0.25)
     assert "2, server, client" in answers[0][0]
     report = json.loads((parties / "server" / "report.json").read_text())
     assert report["roles"] == ["server", "client"]

