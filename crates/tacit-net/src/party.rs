@@ -433,8 +433,8 @@ impl Party {
             // Who says that it lost the same party says nothing new.
             let same = |said: &Farewell| matches!(said, Farewell::Because { party: of, .. } if *of == party);
             // Nor does who waited for this party, which waits for another.
-            let news =
-                |peer| said(peer).filter(|said| !(alone && same(said)) && !said.is_of(self.id));
+            let old = |said: &Farewell| said.is_of(self.id) || alone && same(said);
+            let news = |peer| said(peer).filter(|said| !old(said));
             if let Some((peer, words)) = peers().find_map(|peer| Some((peer, news(peer)?))) {
                 (party, trouble) = (peer, Trouble::Farewell(words));
             }
