@@ -1,5 +1,5 @@
 //! Fused local steps of Bicoptor 2.0 (Zhou et al.): the sign of additively shared values by the
-//! help of an assistant, and truncations of shares.
+//! help of an assistant, and truncations of shares (docs/spec/bicoptor2.md, sections 2 to 5).
 //!
 //! P0 ([`Holder::First`]) holds `x + R` and P1 ([`Holder::Second`]) holds `-R`, modulo `2^l`; the
 //! assistant P2 holds nothing. `cut(a, k)` is `a >> k`, and `cut(a, k1, k2)` drops the `k1` low and

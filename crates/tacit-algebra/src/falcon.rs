@@ -1,4 +1,5 @@
-//! Fused local steps of Falcon (Wagh et al., PETS 2021): plain kernels without communication.
+//! Fused local steps of Falcon (Wagh et al., PETS 2021; docs/spec/falcon.md, sections 3 to 5):
+//! plain kernels without communication.
 //!
 //! Throughout, `m = BITS - 1` and `p` is [`Ring::PRIME`].
 

@@ -1,5 +1,5 @@
-//! The last local step of Falcon's truncations (spec section 5): from the opened masked value to
-//! one component of the quotient.
+//! The last local step of Falcon's truncations (docs/spec/falcon.md, section 5.1): from the opened
+//! masked value to one component of the quotient.
 //!
 //! The mask is `r = low + 2^{l-1} msb`; `low_shifted` and `msb` are this component of sharings of
 //! `low >> d` and of the top bit over the ring. `constant`: this component carries public terms.

@@ -1,4 +1,5 @@
-//! Maxpool as a balanced tree, for every protocol that has a ReLU.
+//! Maxpool as a balanced tree, for every protocol that has a ReLU (Falcon, Algorithm 4, section
+//! 3.6; Liu et al., Protocol 5.4; docs/spec/falcon.md, section 6).
 
 use crate::Error;
 use crate::machine::{KeyBits, Machine};

@@ -1,4 +1,5 @@
-//! Comparisons of two numbers, one at each party (section III-A; Millionaires' of CrypTFlow2).
+//! Comparisons of two numbers, one at each party (SiRnn, section III-E and appendix B;
+//! Millionaires' of CrypTFlow2; docs/spec/sirnn.md, section 4).
 //!
 //! A number is cut into digits of 4 bits. Leaves: whether a digit is less, and whether it is equal,
 //! by one gate whose output has both bits. Tree: neighbours are merged,
@@ -215,7 +216,8 @@ impl Engine {
         Ok(answers.into_iter().next().unwrap_or_default())
     }
 
-    /// Mill: shares of `1{x < y}`, party 0 passing `x` and party 1 `y`, of `bits` bits.
+    /// Mill (SiRnn, section III-E): shares of `1{x < y}`, party 0 passing `x` and party 1 `y`, of
+    /// `bits` bits.
     ///
     /// Per element with `q = ceil(bits / 4)`: `bits + 2 (q - 1)` OTs and `30 q - 15` bits with
     /// their choices, less for a short last digit, and for the tree at most `6 (q - 1)` bits.
@@ -228,13 +230,14 @@ impl Engine {
         Ok(self.ask_one(Question::new(Asked::Equal, bits, own))?.equal)
     }
 
-    /// Wrap: shares of `1{x + y >= 2^bits}`; costs [`Engine::mill`].
+    /// Wrap (SiRnn, section III-E): shares of `1{x + y >= 2^bits}`; costs [`Engine::mill`].
     pub fn wrap(&mut self, own: &[u64], bits: u32) -> Result<Bits, Error> {
         let question = Question::wrap(self, own, bits);
         Ok(self.ask_one(question)?.less)
     }
 
-    /// Wrap&All1s: shares of `1{x + y >= 2^bits}` and of `1{x + y = 2^bits - 1 mod 2^bits}`.
+    /// Wrap&All1s (SiRnn, appendix B): shares of `1{x + y >= 2^bits}` and of
+    /// `1{x + y = 2^bits - 1 mod 2^bits}`.
     ///
     /// [`Engine::mill`] with 15 bits more for digit 0 and 2 more for every node that contains it.
     pub fn wrap_and_all_ones(&mut self, own: &[u64], bits: u32) -> Result<(Bits, Bits), Error> {

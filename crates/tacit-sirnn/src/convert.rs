@@ -1,5 +1,5 @@
 //! Between shared bits and shared numbers: B2A, MUX, look-ups, and wraps of values whose sign is
-//! known (sections III-A and IV-E).
+//! known (SiRnn, sections III-E and IV-E, MUX appendix A; docs/spec/sirnn.md, sections 4 and 5).
 
 use tacit_algebra::BitRows;
 use tacit_algebra::Bits;
@@ -22,8 +22,8 @@ pub enum Msb {
 }
 
 impl Engine {
-    /// B2A: shares modulo `2^bits` of shared bits. 2 hops; per element 1 OT, `bits - 1` bits from
-    /// party 0 and 1 from party 1. Free for `bits` = 1.
+    /// B2A (SiRnn, section III-E): shares modulo `2^bits` of shared bits. 2 hops; per element 1 OT,
+    /// `bits - 1` bits from party 0 and 1 from party 1. Free for `bits` = 1.
     ///
     /// Differs from the paper: `b0 b1` counts twice, so it is needed in a bit less.
     pub fn b2a(&mut self, b: &Bits, bits: u32) -> Result<Shared, Error> {
@@ -32,15 +32,16 @@ impl Engine {
         self.sum("sirnn: bits to numbers", sum)
     }
 
-    /// MUX: shares of `c x`. 2 hops; per element 1 OT and `bits + 1` bits in each direction.
+    /// MUX (SiRnn, appendix A): shares of `c x`. 2 hops; per element 1 OT and `bits + 1` bits in
+    /// each direction.
     pub fn mux(&mut self, c: &Bits, x: &Shared) -> Result<Shared, Error> {
         let mut sum = Sum::new(self, x.bits, vec![0; x.len()]);
         sum.select(c, &x.values, [true; 2], Shape::elements(x.len()), 1);
         self.sum("sirnn: choice", sum)
     }
 
-    /// LUT: shares modulo `2^bits` of `table[x]`, `x` of at most 8 bits. 2 hops; per element
-    /// `x.bits` OTs, as many bits of the index, and `(2^x.bits - 1) bits`.
+    /// LUT (SiRnn, section III-E): shares modulo `2^bits` of `table[x]`, `x` of at most 8 bits. 2
+    /// hops; per element `x.bits` OTs, as many bits of the index, and `(2^x.bits - 1) bits`.
     pub fn lookup(&mut self, table: &[u64], x: &Shared, bits: u32) -> Result<Shared, Error> {
         Ok(self.lookups(&[(bits, table)], x)?.remove(0))
     }

@@ -1,4 +1,5 @@
-//! Digits of shared numbers, and the most significant bit that is not 0 (section IV-D, Algorithm 4).
+//! Digits of shared numbers, and the most significant bit that is not 0 (SiRnn, Algorithm 6 and
+//! appendix F, section IV-D; docs/spec/sirnn.md, section 9).
 
 use tacit_algebra::Bits;
 use tacit_algebra::ot::words;
@@ -22,7 +23,8 @@ pub fn index_bits(bits: u32) -> u32 {
 }
 
 impl Engine {
-    /// DigDec: the digits of `d` bits, the least significant one first, the last perhaps shorter.
+    /// DigDec (SiRnn, Algorithm 6, appendix E): the digits of `d` bits, the least significant one
+    /// first, the last perhaps shorter.
     ///
     /// Of `c` digits: a wrap of each but the last, with equality of all but the first, in one
     /// batch; `c - 2` ANDs one after the other, 1 hop each; 2 hops of `c - 1` OTs and `d` bits
@@ -74,8 +76,8 @@ impl Engine {
         Ok(carries)
     }
 
-    /// MSNZB: the index of the most significant bit of `x` that is 1, and 0 for `x` = 0; modulo
-    /// `2^b` with `b =` [`index_bits`]`(x.bits)`.
+    /// MSNZB (SiRnn, appendix F): the index of the most significant bit of `x` that is 1, and 0 for
+    /// `x` = 0; modulo `2^b` with `b =` [`index_bits`]`(x.bits)`.
     ///
     /// [`Engine::digits`] of at most 6 bits `d`; a look-up of each digit's top bit and, but of digit 0,
     /// of whether it is 0, in one message of `(2^d - 1) (b + 1)` bits (2 hops); for `c` digits

@@ -1,4 +1,4 @@
-//! Extension to more bits (section IV-A).
+//! Extension to more bits (SiRnn, Algorithm 1, section IV-A; docs/spec/sirnn.md, section 6).
 //!
 //! Over the integers `x = x0 + x1 - 2^m w` with `w` the wrap of the shares, so the wrap is taken
 //! and multiplied by `2^m` modulo `2^n`. Differs from the paper: B2A of `w` and the subtraction are
@@ -13,7 +13,7 @@ use crate::{Engine, Shared};
 const EXTEND: &str = "sirnn: extend";
 
 impl Engine {
-    /// ZExt: the same unsigned value modulo `2^to`.
+    /// ZExt (SiRnn, Algorithm 1, section IV-A): the same unsigned value modulo `2^to`.
     ///
     /// The wrap ([`Engine::wrap_of`]) and then 2 hops, of 1 OT and `to - x.bits` bits per element;
     /// none of the latter for one bit more.
@@ -21,7 +21,7 @@ impl Engine {
         Ok(self.zero_extend_all(&[(x, to, msb)])?.remove(0))
     }
 
-    /// SExt: the same signed value modulo `2^to`; `msb` is its sign. Costs
+    /// SExt (SiRnn, section IV-A): the same signed value modulo `2^to`; `msb` is its sign. Costs
     /// [`Engine::zero_extend`], of the value shifted to be unsigned.
     pub fn sign_extend(&mut self, x: &Shared, to: u32, msb: &Msb) -> Result<Shared, Error> {
         let half = 1 << (x.bits - 1);

@@ -1,4 +1,5 @@
-//! Matrix products and convolutions of factors of different widths (section IV-C).
+//! Matrix products and convolutions of factors of different widths (SiRnn, Algorithm 5, section
+//! IV-C; docs/spec/sirnn.md, section 8).
 //!
 //! As products of numbers, with a row of the other matrix for every choice bit, and sums over the
 //! inner dimension: what a bit selects of a whole row costs one OT. The wraps are those of the
@@ -25,7 +26,7 @@ pub fn product_bits(m: u32, n: u32, inner: usize) -> u32 {
 
 impl Engine {
     /// Shares modulo `2^out` of the product of a `shape.m x shape.k` and a `shape.k x shape.n`
-    /// matrix; [`product_bits`] hold every sum.
+    /// matrix (SiRnn, Algorithm 5, appendix D2); [`product_bits`] hold every sum.
     ///
     /// Hops of [`Engine::multiply`], and 2 more for every block of rows beyond the memory's limit.
     /// Of the factor with `m` bits whose bits are the choices, `E` elements and `R` columns of the

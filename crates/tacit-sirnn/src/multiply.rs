@@ -1,4 +1,5 @@
-//! Products of numbers of different widths, signed or not (section IV-C, Algorithm 3).
+//! Products of numbers of different widths, signed or not (SiRnn, Algorithms 3 and 4, section IV-C;
+//! docs/spec/sirnn.md, section 8).
 //!
 //! Every factor is written `x = x0 + x1 - 2^m w - a` over the integers: `a` is `2^(m-1)` for a
 //! signed one, whose shares are shifted to be unsigned, else 0; `w` is the wrap of the shares. So
@@ -92,8 +93,8 @@ impl<'a> Side<'a> {
 }
 
 impl Engine {
-    /// UMult: shares modulo `2^out` of the product of unsigned numbers, element by element, `out`
-    /// at most 64.
+    /// UMult (SiRnn, Algorithm 3, section IV-C): shares modulo `2^out` of the product of unsigned
+    /// numbers, element by element, `out` at most 64.
     ///
     /// The wraps of both factors in one batch (none of a factor of `out` bits or more;
     /// [`Engine::wrap_of`]), then 2 hops. Of `m <= n` bits with `out = m + n`: `2 m` OTs and
@@ -113,7 +114,8 @@ impl Engine {
         )
     }
 
-    /// SMult: the same of signed numbers, at the same cost; `msb_x` and `msb_y` are their signs.
+    /// SMult (SiRnn, section IV-C): the same of signed numbers, at the same cost; `msb_x` and
+    /// `msb_y` are their signs.
     pub fn multiply_signed(
         &mut self,
         x: &Shared,

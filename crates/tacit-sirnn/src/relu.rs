@@ -1,4 +1,4 @@
-//! ReLU, ReLU6, maxpool and argmax, from signs and choices.
+//! ReLU, ReLU6, maxpool and argmax, from signs and choices (docs/spec/sirnn.md, section 4).
 
 use tacit_algebra::{Bits, vec};
 use tacit_protocols::Error;

@@ -1,5 +1,6 @@
-//! Sums of products whose factors lie at different parties: all that the building blocks do with
-//! correlated OTs is of this form, and all sums of one call travel in the same 2 hops.
+//! Sums of products whose factors lie at different parties (docs/spec/sirnn.md, section 3.2): all
+//! that the building blocks do with correlated OTs is of this form, and all sums of one call travel
+//! in the same 2 hops.
 //!
 //! A sum has a width and collects terms: what a party computes by itself, a shared bit times a
 //! public number (B2A), a shared bit times a shared number (MUX), a number at one party times a
@@ -140,8 +141,9 @@ impl<'a> Sum<'a> {
         }
     }
 
-    /// Adds the products of a left factor of `width` bits at each party that `choosers` names with
-    /// the numbers at the other party, if `holders` names that.
+    /// CrossTerm (SiRnn, Algorithm 4, appendix D1): adds the products of a left factor of `width`
+    /// bits at each party that `choosers` names with the numbers at the other party, if `holders`
+    /// names that.
     ///
     /// Per element of the left factor and bit `i` of it 1 OT and 1 + `cols (bits - i)` bits.
     pub fn cross(

@@ -1,4 +1,5 @@
-//! Truncation (section IV-B). All results are exact.
+//! Truncation (SiRnn, Algorithm 2, section IV-B; docs/spec/sirnn.md, section 7). All results are
+//! exact.
 //!
 //! A share is `x_b = u_b 2^s + v_b`. With the carry `c` of the low parts, the wrap `d` of the high
 //! ones and `e` whether these add up to all ones, the wrap of the shares is `w = d ^ (c & e)`
@@ -30,7 +31,8 @@ fn split(x: &Shared, s: u32) -> (Vec<u64>, Vec<u64>) {
 }
 
 impl Engine {
-    /// LRS: `floor(x / 2^s)` of the unsigned `x`, in as many bits as before.
+    /// LRS (SiRnn, Algorithm 2, section IV-B): `floor(x / 2^s)` of the unsigned `x`, in as many
+    /// bits as before.
     ///
     /// Of an unknown sign: a wrap of the low `s` bits beside a wrap and equality of the high ones,
     /// an AND, and 2 hops of 2 OTs and `bits + s` bits. Of a known one MSB-to-Wrap stands for the
@@ -71,8 +73,9 @@ impl Engine {
         Ok((carry.clone(), top.less.xor(&ripple[0].remove(0))))
     }
 
-    /// ARS: `floor(x / 2^s)` of the signed `x`, in as many bits as before; `msb` is its sign. Costs
-    /// [`Engine::shift_right_logical`], of the value shifted to be unsigned.
+    /// ARS (SiRnn, section IV-B): `floor(x / 2^s)` of the signed `x`, in as many bits as before;
+    /// `msb` is its sign. Costs [`Engine::shift_right_logical`], of the value shifted to be
+    /// unsigned.
     pub fn shift_right_arithmetic(
         &mut self,
         x: &Shared,
@@ -85,7 +88,7 @@ impl Engine {
         Ok(self.add_public(&out, (half >> s).wrapping_neg()))
     }
 
-    /// TR: `floor(x / 2^s)` modulo `2^(bits - s)`, signed or not.
+    /// TR (SiRnn, section IV-B): `floor(x / 2^s)` modulo `2^(bits - s)`, signed or not.
     ///
     /// A wrap of the low `s` bits and then 2 hops, of 1 OT and `bits - s` bits per element.
     pub fn truncate_reduce(&mut self, x: &Shared, s: u32) -> Result<Shared, Error> {
@@ -99,8 +102,8 @@ impl Engine {
         self.sum(TRUNCATE, sum)
     }
 
-    /// DivPow2: the signed `x / 2^s`, rounded toward zero, in as many bits as before: the floor,
-    /// and 1 more for a negative `x` whose low bits are not all 0.
+    /// DivPow2 (SiRnn, appendix C2): the signed `x / 2^s`, rounded toward zero, in as many bits as
+    /// before: the floor, and 1 more for a negative `x` whose low bits are not all 0.
     ///
     /// A wrap and a zero test of the low `s` bits beside a wrap and equality of the bits between
     /// them and the top one; an AND (1 hop); a gate of 3 OTs and 17 bits (2 hops); 2 hops of 3 OTs

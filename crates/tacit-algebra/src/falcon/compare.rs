@@ -1,4 +1,5 @@
-//! The linear part of Falcon's private compare.
+//! The linear part of Falcon's private compare (Algorithm 1, section 3.3; docs/spec/falcon.md,
+//! section 3).
 
 use crate::isa::{self, simd};
 use crate::prime::reduce_once;

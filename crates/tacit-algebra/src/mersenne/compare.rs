@@ -1,4 +1,4 @@
-//! The local steps of the comparison by a tree (spec section 6.1) and of DReLU.
+//! The local steps of the comparison by a tree (docs/spec/liu24.md, section 6.1) and of DReLU.
 //!
 //! Rows of bits are laid out `[bit][element]`: row `i` starts at `i n`.
 
@@ -89,7 +89,7 @@ mod tests {
     use crate::isa::same_everywhere;
     use crate::mersenne::{F5, F7, on_every_field, sample};
 
-    /// On arbitrary shares, from the formulas of the spec.
+    /// On arbitrary shares, from the formulas of docs/spec/liu24.md, section 6.1.
     fn definition<F: Field>() {
         let l = F::BITS as usize;
         for n in [0, 1, 17, 255, 257, 2500] {

@@ -1,4 +1,4 @@
-//! The local steps of truncation (spec sections 2.2 and 3).
+//! The local steps of truncation (docs/spec/liu24.md, sections 2.2 and 3).
 
 use super::compare::STRIP;
 use super::{Field, vec::at};
@@ -137,7 +137,8 @@ mod tests {
         on_every_field!(definition);
     }
 
-    /// Every value of the range under every mask: within one of the floor (spec section 3).
+    /// Every value of the range under every mask: within one of the floor (docs/spec/liu24.md,
+    /// section 3).
     fn exhaustive<F: Field>() {
         let l = F::BITS;
         for d in 1..=l - 2 {

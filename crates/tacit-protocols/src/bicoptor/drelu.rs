@@ -1,4 +1,5 @@
-//! DReLU up to the assistant's bit (Algorithms 4 to 7, in the form of spec section 5).
+//! DReLU up to the assistant's bit (Bicoptor 2.0, Algorithms 4 to 7, sections 5.1 to 5.4, mended:
+//! docs/spec/bicoptor2.md, section 5).
 //!
 //! Of a value's additive shares each holder makes, by itself, `kappa + 2` entries of which exactly
 //! one or none is 0, flips the sign by a random `t`, and rotates, masks and re-shares them with
@@ -28,7 +29,8 @@ pub(super) fn parts(window: &Window, n: usize) -> impl Iterator<Item = Range<usi
     blocks(n, if n < MANY { 4 * rows } else { rows })
 }
 
-/// A holder sends the masked entries of part of its shares, flipped by `flips`.
+/// A holder sends the masked entries of part of its shares, flipped by `flips` (Bicoptor 2.0,
+/// Algorithm 7, steps 1 to 8, mended).
 /// `(kappa + 2)(kappa + 3)` bits per element.
 pub(super) fn send_entries<R: Ring>(
     party: &mut Party,
@@ -44,7 +46,7 @@ pub(super) fn send_entries<R: Ring>(
     Ok(())
 }
 
-/// The assistant's `DReLU'` of one part.
+/// The assistant's `DReLU'` of one part (Bicoptor 2.0, Algorithm 7, step 9).
 pub(super) fn recv_entries(party: &mut Party, window: &Window, n: usize) -> Result<Bits, Error> {
     let len = window.wire_len(n);
     let first = party.recv(0, ENTRIES, len)?;

@@ -1,4 +1,5 @@
-//! What a party is and which generators it has in common with whom (spec section 1).
+//! What a party is and which generators it has in common with whom (docs/spec/bicoptor2.md,
+//! section 1).
 
 use bytemuck::pod_collect_to_vec;
 use tacit_algebra::bicoptor::Holder;

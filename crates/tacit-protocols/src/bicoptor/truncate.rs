@@ -1,8 +1,9 @@
-//! Truncation between the holders with a mask that the assistant knows (spec section 3).
+//! Truncation between the holders with a mask that the assistant knows (Bicoptor 2.0, section 2.4;
+//! docs/spec/bicoptor2.md, section 3).
 //!
 //! | kind | algorithm | range of `x` | error against `floor(x / 2^d)` | online |
 //! |---|---|---|---|---|
-//! | `gap` | T1 of the spec | `abs(x) < 2^{l-2}` | 0 or 1, mean of the true quotient | 1 hop |
+//! | `gap` | T1, not the paper's | `abs(x) < 2^{l-2}` | 0 or 1, mean of the true quotient | 1 hop |
 //! | `aby3` | 2 | any | 0 or 1, but `2^{l-d}` with probability `abs(x) / 2^l` | 1 hop |
 //! | `secureml` | 1 | any | the same | local |
 //!
@@ -94,7 +95,8 @@ pub(super) fn quotient<R: Ring>(
     finish(opened, &mask.shifted, &mask.msb, trunc, carries)
 }
 
-/// `x >> trunc` of a holder's share with its mask. 1 hop and 1 element per holder.
+/// `x >> trunc` of a holder's share with its mask: T1, or Bicoptor 2.0's Algorithm 2. 1 hop and 1
+/// element per holder.
 pub(super) fn truncate_masked<R: Ring>(
     role: &Role,
     party: &mut Party,
@@ -109,7 +111,7 @@ pub(super) fn truncate_masked<R: Ring>(
     Ok(quotient(kind, role.carries(), &opened, mask, trunc))
 }
 
-/// SecureML's truncation of a holder's share (Algorithm 1). Local.
+/// SecureML's truncation of a holder's share (Bicoptor 2.0, Algorithm 1, section 2.4). Local.
 ///
 /// The shares are made anew: those of constants, and replicated ones of an input, are not random,
 /// and then the large error could be certain.

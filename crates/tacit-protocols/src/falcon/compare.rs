@@ -1,9 +1,10 @@
-//! The leaves of private compare, wrap3 and the sign (spec sections 3 and 4; Falcon, Algorithms 1 and 2).
+//! The leaves of private compare, wrap3 and the sign (Falcon, Algorithms 1 and 2, sections 3.3 to
+//! 3.5; docs/spec/falcon.md, sections 3 and 4.2).
 //!
-//! Differs from the paper: the test at equality and at the largest `r` is mended (spec section 9,
-//! items 1 to 3); the products `beta x_i` are made offline; the carry is taken of the low `l - 1`
-//! bits instead of `2 a` mod `2^l`, which is the same bit with one leaf less and so, for `l` a
-//! power of two, one hop less.
+//! Differs from the paper: the test at equality and at the largest `r` is mended
+//! (docs/spec/falcon.md, section 9, items 1 to 3); the products `beta x_i` are made offline; the
+//! carry is taken of the low `l - 1` bits instead of `2 a` mod `2^l`, which is the same bit with
+//! one leaf less and so, for `l` a power of two, one hop less.
 
 use std::ops::Range;
 
@@ -48,7 +49,8 @@ impl<R: Ring> Falcon<R> {
         }
     }
 
-    /// The sign of `a`: DReLU, that is 1 where `a >= 0` (spec section 4).
+    /// The sign of `a`: DReLU, that is 1 where `a >= 0` (Falcon, Algorithm 2 and section 3.5;
+    /// docs/spec/falcon.md, section 4.2).
     ///
     /// Holders of component `j` compute `r_j = a_j + x_j mod 2^{l-1}` and its carry; `r_j` is
     /// opened; `eta = [x > r]`; the carry of the three low parts is

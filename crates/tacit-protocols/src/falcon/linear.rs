@@ -13,7 +13,7 @@ use crate::replicated::{Rss, Words};
 const MULTIPLY: &str = "falcon multiply";
 
 impl<R: Ring> Falcon<R> {
-    /// `(x * w + bias) >> trunc` for any bilinear product.
+    /// `(x * w + bias) >> trunc` for any bilinear product (Falcon, Mult, section 3.2).
     ///
     /// Secret `w`: 1 hop; every party sends 1 element per output (`trunc` = 0) or 2. Malicious: a
     /// sum that is opened at once could not be verified first, so a truncation takes a hop more.

@@ -34,7 +34,7 @@ impl<B> View<B> {
 }
 
 /// What a private compare of a secret `x` of `rows` bits with a public number consumes
-/// (spec section 3): everything but `beta_bit` lives in Z_p.
+/// (docs/spec/falcon.md, section 3): everything but `beta_bit` lives in Z_p.
 pub(super) struct CompareBatch {
     /// Elements, and so the stride between the rows.
     pub stride: usize,
@@ -50,8 +50,8 @@ pub(super) struct CompareBatch {
     pub m: Rss<Vec<u8>>,
 }
 
-/// What a sign consumes (spec section 4, wrap3): a random `x` of `l - 1` bits as three summands,
-/// the parity of their wraps, and its bits.
+/// What a sign consumes (docs/spec/falcon.md, section 4.1): a random `x` of `l - 1` bits as three
+/// summands, the parity of their wraps, and its bits.
 pub(super) struct SignBatch<R> {
     pub x: Rss<Vec<R>>,
     pub alpha: Rss<Bits>,

@@ -1,9 +1,9 @@
 //! The offline phase: the three parties make, among themselves, exactly what the plan demands
-//! (spec section 4, preprocessing, and section 5, pair generation).
+//! (Falcon, Figure 6; docs/spec/falcon.md, sections 4.1 and 5.2).
 //!
 //! All numbers of a batch, those behind signs and those behind truncations, are `l - 1` bits long
-//! and go through one addition together. See `inject.rs` and `adder.rs` for what differs from
-//! the spec and why it is cheaper.
+//! and go through one addition together. See `inject.rs` and `adder.rs` for what differs from the
+//! paper and why it is cheaper.
 
 use std::sync::Arc;
 
@@ -107,7 +107,7 @@ impl<R: Ring> Falcon<R> {
         Ok(())
     }
 
-    /// Signs: the first columns of the addition.
+    /// Signs: the first columns of the addition (Falcon, Figure 6, for wrap3).
     fn sign_batch<S: Ring>(&mut self, x: Rss<Vec<S>>, sum: &Sum<S>) -> Result<SignBatch<S>, Error> {
         let n = x.own.len();
         let rows: Vec<_> = sum.bits.iter().map(|row| columns(row, 0, n)).collect();
@@ -117,8 +117,8 @@ impl<R: Ring> Falcon<R> {
         Ok(SignBatch { x, alpha, compare })
     }
 
-    /// Carries bits into Z_p and multiplies them by a random bit `beta` (spec section 4, steps 3
-    /// to 6).
+    /// Carries bits into Z_p and multiplies them by a random bit `beta` (docs/spec/falcon.md,
+    /// section 4.1, step 4).
     fn prepare_compare<S: Ring>(
         &mut self,
         rows: &[Rss<Bits>],
@@ -182,7 +182,7 @@ impl<R: Ring> Falcon<R> {
         Ok(products)
     }
 
-    /// Selections: random bits over Z_2 and Z_L.
+    /// Selections: random bits over Z_2 and Z_L (Falcon, Figure 6, for ReLU).
     fn store_selects(&mut self, wants: &[Want], n: usize) -> Result<(), Error> {
         let bit = self.rss.random::<Booleans>(n);
         let word = self.inject::<Words<R>>(&bit)?;
@@ -198,7 +198,7 @@ impl<R: Ring> Falcon<R> {
         Ok(())
     }
 
-    /// Truncations: the columns of the addition from `start`.
+    /// Truncations: the columns of the addition from `start` (docs/spec/falcon.md, section 5.2).
     ///
     /// The top bit of `r` is a fresh random bit. The summands of `low`, added over Z_L, exceed it
     /// by `2^{l-1}` times their wraps; and `2^{l-1}` times a bit needs only the bit's Z_2 sharing.

@@ -1,7 +1,9 @@
-//! Selection and ReLU (spec sections 2, 4 and 6; Falcon, Algorithms 3 and 4).
+//! Selection and ReLU (Falcon, Algorithm 3, sections 3.2 and 3.5; docs/spec/falcon.md, sections 2
+//! and 4.3).
 //!
-//! Differs from the paper: Algorithm 3 selects the wrong operand (spec section 9, item 4); the bit
-//! that the selection opens is opened together with wrap3's masked value, one hop less.
+//! Differs from the paper: Algorithm 3 selects the wrong operand (docs/spec/falcon.md, section 9,
+//! item 4); the bit that the selection opens is opened together with wrap3's masked value, one hop
+//! less.
 
 use tacit_algebra::{Bits, Ring, vec};
 
@@ -15,8 +17,9 @@ const OPEN_CHOICE: &str = "falcon select: open masked bit";
 const SELECT: &str = "falcon select: multiply";
 
 impl<R: Ring> Falcon<R> {
-    /// `x` where `bit` is 0, `y` where it is 1: with a random bit `c` shared over Z_2 and Z_L,
-    /// `e = Open(bit ^ c)` makes `d = e ? 1 - c : c` the bit over Z_L, and `z = x + (y - x) d`.
+    /// `x` where `bit` is 0, `y` where it is 1 (Falcon, Select Shares, section 3.2): with a random
+    /// bit `c` shared over Z_2 and Z_L, `e = Open(bit ^ c)` makes `d = e ? 1 - c : c` the bit over
+    /// Z_L, and `z = x + (y - x) d`.
     /// 2 hops; every party sends 1 bit and 1 element.
     pub(super) fn select_shares(
         &mut self,
@@ -36,7 +39,7 @@ impl<R: Ring> Falcon<R> {
         Ok(x.zip(&z, |a, b| vec::add(a, b)))
     }
 
-    /// `max(a, 0)`: the sign times `a`.
+    /// `max(a, 0)`: the sign times `a` (Falcon, Algorithm 3, section 3.5).
     /// `2 + ceil(log2 l)` hops; every party sends what a sign sends, 1 bit and 1 element.
     pub(super) fn rectify(&mut self, a: &Rss<Vec<R>>) -> Result<Rss<Vec<R>>, Error> {
         let view = self.take_select(a.own.len())?;

@@ -115,8 +115,9 @@ impl<R: Ring> Falcon<R> {
         }
     }
 
-    /// Private compare (spec section 3): what is opened of `[x > r]` for the secret `x` of the
-    /// material and a public `r`, both of `rows` bits.
+    /// Private compare (Falcon, Algorithm 1, section 3.3; docs/spec/falcon.md, section 3): what is
+    /// opened of `[x > r]` for the secret `x` of the material and a public `r`, both of `rows`
+    /// bits.
     ///
     /// Returns `beta' = [d != 0]`; `[x > r] = beta ^ beta'`. Of `d` the parties learn that it is 0
     /// (probability 1/2 whatever `x`) or a uniform non-zero residue. See `compare.rs`.

@@ -1,4 +1,4 @@
-//! Truncation of fixed-point products (spec section 5).
+//! Truncation of fixed-point products (Falcon, Figure 6; docs/spec/falcon.md, section 5.1).
 //!
 //! The value is opened under a uniform mask `r` whose shifted form is shared as well. Three kinds
 //! that differ in what they do about the mask's carries:
@@ -26,7 +26,8 @@ use crate::replicated::{Rss, Words, flip_word};
 const OPEN_MASKED: &str = "falcon truncate: open masked value";
 
 impl<R: Ring> Falcon<R> {
-    /// `x >> trunc` of a shared `x`. 1 hop and 1 element per party, and what `exact` adds.
+    /// `x >> trunc` of a shared `x` (docs/spec/falcon.md, section 5.1). 1 hop and 1 element per
+    /// party, and what `exact` adds.
     pub(super) fn truncate_shared(
         &mut self,
         mut x: Rss<Vec<R>>,

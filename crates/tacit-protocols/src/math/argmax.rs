@@ -1,4 +1,5 @@
-//! Where the largest of several values stands, for every protocol that compares.
+//! Where the largest of several values stands, for every protocol that compares
+//! (docs/spec/functions.md, section 9).
 
 use super::top_k::Widths;
 use crate::Error;

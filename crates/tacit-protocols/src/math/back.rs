@@ -1,4 +1,5 @@
-//! Secret powers of two, and the way back from normalised numbers: products with them.
+//! Secret powers of two, and the way back from normalised numbers: products with them
+//! (docs/spec/functions.md, section 4).
 
 use super::normal::Intervals;
 use super::power::Leakage;

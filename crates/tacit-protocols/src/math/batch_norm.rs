@@ -1,5 +1,6 @@
 //! Batch normalisation at inference, with everything secret: one inverse square root for each
-//! channel, and one product for each element.
+//! channel, and one product for each element (Falcon, Algorithm 7, section 3.7;
+//! docs/spec/functions.md, section 8).
 
 use super::normal::Arguments;
 use super::{Format, Function, InverseSqrt, ROUNDING, Span, exp2, fixed};

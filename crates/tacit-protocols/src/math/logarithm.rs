@@ -1,5 +1,5 @@
-//! Natural logarithms of positive numbers: scaled to `[1, 4)` by a secret power of 4, there by pieces,
-//! and the logarithm of the power added.
+//! Natural logarithms of positive numbers: scaled to `[1, 4)` by a secret power of 4, there by
+//! pieces, and the logarithm of the power added (docs/spec/functions.md, section 7).
 
 use std::f64::consts::LN_2;
 

@@ -1,5 +1,6 @@
-//! Maxpool with its derivative (Falcon, Algorithm 4): the maximum of each window and the one-hot of
-//! its place, which carries a gradient back by one product.
+//! Maxpool with its derivative (Falcon, Algorithm 4, section 3.6; docs/spec/functions.md,
+//! section 9): the maximum of each window and the one-hot of its place, which carries a gradient
+//! back by one product.
 //!
 //! Differs from the paper, which goes through a window element by element: a balanced tree, where
 //! each subtree has a one-hot of its own. Those of two subtrees become one by a product with the

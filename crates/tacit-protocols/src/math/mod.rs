@@ -1,4 +1,5 @@
-//! Non-linear mathematics in fixed point, written once over [`Machine`]: every protocol has it.
+//! Non-linear mathematics in fixed point, written once over [`Machine`]: every protocol has it. The
+//! algorithms are in docs/spec/functions.md.
 //!
 //! Each function is a public value, checked once when it is made: for which numbers of bits it
 //! works and within which error. It lists its [`Call`]s for any number of elements, so that their

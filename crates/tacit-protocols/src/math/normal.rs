@@ -1,4 +1,5 @@
-//! Scaling of positive secrets to `[1/4, 1)` by a secret power of 4.
+//! Scaling of positive secrets to `[1/4, 1)` by a secret power of 4 (docs/spec/functions.md,
+//! section 3).
 //!
 //! Falcon's paper opens the magnitude of a divisor; here it stays secret. A power of 4, not of 2,
 //! halves the comparisons, which cost most; the wider interval costs a step of the iteration. With

@@ -1,4 +1,5 @@
-//! Functions by pieces: on each piece a polynomial, whose coefficients are chosen in secret.
+//! Functions by pieces: on each piece a polynomial, whose coefficients are chosen in secret
+//! (docs/spec/functions.md, section 7).
 //!
 //! A piece has its centre `c` and half its width `h`; with `u = (x - c) / h` in `[-1, 1)` the result
 //! is the inner product of the piece's coefficients with the powers of `u`, truncated once. Beyond

@@ -1,12 +1,13 @@
-//! The bounding power of a positive secret: the `e` of `2^e <= x < 2^(e+1)` (Falcon, Algorithm 5).
+//! The bounding power of a positive secret: the `e` of `2^e <= x < 2^(e+1)` (Falcon, Algorithm 5,
+//! section 3.7; docs/spec/functions.md, section 3).
 //!
 //! Differs from the paper, which finds `e` bit by bit and opens each bit to all parties: here every
-//! power is compared at once, nothing is opened, and `e` is a secret like any other. The paper's way
-//! is [`Leakage::Magnitude`], for measuring what secrecy costs: it takes `log2` of the number of bits
-//! comparisons of an element, one after the other, instead of one for each power in the span.
-//! Under malicious security each of its openings is verified first, and it sends more than this.
-//! (The paper's loop would compare with `2^(2^31)`; its exponents are of `log2 l` bits, spec
-//! section 9.)
+//! power is compared at once, nothing is opened, and `e` is a secret like any other. The paper's
+//! way is [`Leakage::Magnitude`], for measuring what secrecy costs: it takes `log2` of the number
+//! of bits comparisons of an element, one after the other, instead of one for each power in the
+//! span. Under malicious security each of its openings is verified first, and it sends more than
+//! this. (The paper's loop would compare with `2^(2^31)`; its exponents are of `log2 l` bits:
+//! docs/spec/falcon.md, section 9, item 7.)
 
 use super::normal::{Arguments, Span};
 use super::steps::{Steps, sign, sign_calls};
@@ -102,8 +103,8 @@ fn bits(format: Format) -> impl Iterator<Item = u32> {
     (0..u32::BITS - format.room().leading_zeros()).rev()
 }
 
-/// Algorithm 5 as in the paper: the exponents of integers from 1 to below `2^room`, each bit of
-/// which is opened to all parties.
+/// Falcon's Algorithm 5 as in the paper (docs/spec/falcon.md, section 7): the exponents of integers
+/// from 1 to below `2^room`, each bit of which is opened to all parties.
 pub(super) fn opened<M: Machine>(
     format: Format,
     machine: &mut M,

@@ -1,12 +1,14 @@
-//! Reciprocals and quotients (Goldschmidt's iteration on normalised divisors).
+//! Reciprocals and quotients: Goldschmidt's iteration on normalised divisors (Falcon, Algorithm 6,
+//! section 3.7; docs/spec/functions.md, section 5).
 //!
 //! With `v` in `[1/4, 1)` and `y = 3.836 - 3 v`, `e = 1 - v y` is at most 0.229, and
 //! `1 / v = y (1 + e) (1 + e^2) (1 + e^4) ...`: the next factor and the next square are one
 //! product. Where `f` is 12 of 32 bits, three factors are left with an error of `2^-17`; else four
 //! with one of `2^-34`.
 //!
-//! With the paper's leakage this is its Algorithm 6 at a fixed precision inside (spec section 7): `v`
-//! in `[1/2, 1)`, `y = 2.9142 - 2 v`, and one factor less for errors of `2^-14` and `2^-28`.
+//! With the paper's leakage this is its Algorithm 6 at a fixed precision inside
+//! (docs/spec/falcon.md, section 7): `v` in `[1/2, 1)`, `y = 2.9142 - 2 v`, and one factor less for
+//! errors of `2^-14` and `2^-28`.
 
 use super::back::{Back, Powers};
 use super::normal::{Arguments, Normal};

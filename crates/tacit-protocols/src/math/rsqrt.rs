@@ -1,13 +1,14 @@
-//! Inverse square roots (Goldschmidt's iteration on normalised numbers).
+//! Inverse square roots: Goldschmidt's iteration on normalised numbers (Falcon, Algorithm 7, step
+//! 4, section 3.7; docs/spec/functions.md, section 6).
 //!
 //! With `v` in `[1/4, 1)`, `y = 2.018 - v` is within 12 % of `1 / sqrt(v)`, and `x = v y` within
 //! as much of `sqrt(v)`. The step `r = (1 - x y) / 2`, `x += x r`, `y += y r` squares the error and
 //! takes two products one after the other. After three steps `2^-20` is left, after four `2^-40`.
 //!
-//! With the paper's leakage this is its Algorithm 7, mended (spec section 7): a first approximation
-//! from the opened power `a` of `v`, `2^-(a/2 + 1/4)` instead of `2^-(a/2)`, which may diverge, and
-//! Newton's step, `y (3 - v y^2) / 2`: that above with `x = v y` anew, so of three products. After
-//! three steps `2^-14` is left, after four `2^-29`.
+//! With the paper's leakage this is its Algorithm 7, mended (docs/spec/falcon.md, section 7): a
+//! first approximation from the opened power `a` of `v`, `2^-(a/2 + 1/4)` instead of `2^-(a/2)`,
+//! which may diverge, and Newton's step, `y (3 - v y^2) / 2`: that above with `x = v y` anew, so of
+//! three products. After three steps `2^-14` is left, after four `2^-29`.
 
 use super::back::Back;
 use super::normal::{Arguments, Intervals, Normal};

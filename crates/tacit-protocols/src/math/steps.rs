@@ -1,6 +1,6 @@
 //! Secret choices among public values: which of the public thresholds an element reaches is
 //! compared for all elements and thresholds at once; any function that is constant between the
-//! thresholds is then a weighted sum of the bits.
+//! thresholds is then a weighted sum of the bits (docs/spec/functions.md, section 2).
 
 use crate::Error;
 use crate::machine::{Call, KeyBits, Machine, MatMul, Operand};

@@ -1,4 +1,5 @@
-//! The places of the largest of several values in their order, for every protocol that compares.
+//! The places of the largest of several values in their order, for every protocol that compares
+//! (docs/spec/functions.md, section 9).
 //!
 //! One place is that of a tree ([`argmax`]). For more, every two elements of a group are compared at
 //! once: how many beat an element is its rank, and the place of rank `r` is the sum of the places of

@@ -34,8 +34,9 @@ struct Sign {
 }
 
 impl Replicated {
-    /// Bit `width - 1` of every element: whether it is negative, for every
-    /// `-2^(width-1) <= x < 2^(width-1)`; so for every element of the ring where `width` is its bits.
+    /// Bit `width - 1` of every element (docs/spec/adder.md, section 1): whether it is negative, for
+    /// every `-2^(width-1) <= x < 2^(width-1)`; so for every element of the ring where `width` is
+    /// its bits.
     ///
     /// `2 + ceil(log2(width - 1))` hops. Per element the dealer sends `width` bits, the two others
     /// `width - 1` each to the dealer, every party 1 bit for each AND of the tree, `2 k - 1` in a

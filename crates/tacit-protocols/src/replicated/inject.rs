@@ -21,7 +21,7 @@ type Deals<'a, R> = &'a dyn Fn(Range<usize>) -> Vec<Vec<R>>;
 type Multiplies<'a, R> = &'a dyn Fn(Part, Range<usize>, &[Vec<R>]) -> Vec<R>;
 
 impl Replicated {
-    /// The bits as 0 and 1 of the ring.
+    /// The bits as 0 and 1 of the ring (docs/spec/adder.md, section 2).
     /// 2 hops; per element the dealer and the two others send 1 element each.
     pub(crate) fn inject<R: Ring>(&mut self, bit: &Rss<Bits>) -> Result<Rss<Vec<R>>, Error> {
         let deals = |range: Range<usize>| vec![known(bit, range).expand_ring()];
@@ -32,8 +32,8 @@ impl Replicated {
         self.dealt_product(bit.own.len(), 1, &deals, &multiplies)
     }
 
-    /// `b y`, element by element: with `u = y_d + y_{d+1}` at the dealer, who shares `t` and `t u`,
-    /// `b y = b_z (u + y_z) + (1 - 2 b_z) (t u + t y_z)`.
+    /// `b y`, element by element (docs/spec/adder.md, section 2): with `u = y_d + y_{d+1}` at the
+    /// dealer, who shares `t` and `t u`, `b y = b_z (u + y_z) + (1 - 2 b_z) (t u + t y_z)`.
     /// 2 hops; per element the dealer sends 2 elements and the two others 1 each.
     pub(crate) fn times<R: Ring>(
         &mut self,

@@ -33,8 +33,8 @@ pub(crate) fn accumulate_shares<R: Ring>(
 }
 
 impl Replicated {
-    /// `x y` element by element in any domain: local products, reshared.
-    /// 1 hop; every party sends `n` elements.
+    /// `x y` element by element in any domain: local products, reshared (Falcon, Mult, section
+    /// 3.2). 1 hop; every party sends `n` elements.
     pub(crate) fn multiply<D: Domain>(
         &mut self,
         step: &'static str,

@@ -128,7 +128,8 @@ impl Replicated {
         }
     }
 
-    /// A sharing of `n` uniformly random elements that nobody knows. Local.
+    /// A sharing of `n` uniformly random elements that nobody knows (Falcon, 2-out-of-3 randomness,
+    /// section 3.2). Local.
     pub(crate) fn random<D: Domain>(&mut self, n: usize) -> Rss<D::Vec> {
         Rss {
             own: D::draw(&mut self.keys.own, n),
@@ -136,14 +137,15 @@ impl Replicated {
         }
     }
 
-    /// This party's summand of a fresh 3-out-of-3 sharing of 0: `F(K_{i+1}) - F(K_i)`. Local.
+    /// This party's summand of a fresh 3-out-of-3 sharing of 0: `F(K_{i+1}) - F(K_i)` (Falcon,
+    /// section 3.2). Local.
     pub(crate) fn zero<D: Domain>(&mut self, n: usize) -> D::Vec {
         let mut alpha = D::draw(&mut self.keys.next, n);
         D::sub_assign(&mut alpha, &D::draw(&mut self.keys.own, n));
         alpha
     }
 
-    /// Shares `n` values of party `owner` (spec section 2, Input, semi-honest).
+    /// Shares `n` values of party `owner` (docs/spec/falcon.md, section 2, Input).
     ///
     /// Component `owner` is drawn from its key, component `owner + 1` is the difference, sent to
     /// the one party that holds it besides the owner, component `owner + 2` is 0.
@@ -193,7 +195,8 @@ impl Replicated {
         self.share_input::<Words<R>>(INPUT, owner, n, values.map(vec::encode))
     }
 
-    /// Opens `x` to all: party `i` sends its own component to party `i + 1`.
+    /// Opens `x` to all: party `i` sends its own component to party `i + 1` (Falcon,
+    /// Reconstruction, section 3.2).
     /// 1 hop; every party sends `n` elements.
     pub(crate) fn open<D: Domain>(
         &mut self,

@@ -1,5 +1,5 @@
-//! Comparison (spec sections 6 and 7): `[y < r]` for a public `y` and a shared `r` with its bits,
-//! by a tree or by a rotation, and DReLU from it.
+//! Comparison (docs/spec/liu24.md, sections 6 and 7): `[y < r]` for a public `y` and a shared `r`
+//! with its bits, by a tree or by a rotation, and DReLU from it (Liu et al., Protocol 5.1).
 //!
 //! Differs from the paper: its Bitwise-LT opens a 0 wherever a bit of `y` differs from that of
 //! `r`, and so the compared secret; a test of this project shows that. The two comparisons here
@@ -31,7 +31,7 @@ pub(super) enum Sign<F> {
 }
 
 impl<F: Field> Shamir<F> {
-    /// DReLU: 1 where `a` is in `[0, (p-1)/2]`, else 0.
+    /// DReLU (Liu et al., Protocol 5.1): 1 where `a` is in `[0, (p-1)/2]`, else 0.
     ///
     /// By the tree `1 + ceil(log2 (l+1))` openings one after the other; by the rotation 4.
     pub(super) fn drelu_shares(&mut self, a: &[F]) -> Result<Vec<F>, Error> {
@@ -77,7 +77,7 @@ impl<F: Field> Shamir<F> {
         self.reveal_shares(OPEN_MASKED, masked, self.params.threshold)
     }
 
-    /// LT-tree: the public bit `[y < r] ^ b`.
+    /// LT-tree (docs/spec/liu24.md, section 6.1): the public bit `[y < r] ^ b`.
     ///
     /// The product of `m` and of the leaves `c_i` is 0 exactly where one `c_i` is, and else
     /// uniform. `ceil(log2 (l+1))` openings one after the other, `l` elements in all.
@@ -97,7 +97,7 @@ impl<F: Field> Shamir<F> {
         Ok(flip(&vec::is_zero(&root), &vec![F::ONE; n]))
     }
 
-    /// LT-rot: a sharing of `[y < r]`.
+    /// LT-rot (docs/spec/liu24.md, section 6.2): a sharing of `[y < r]`.
     ///
     /// Of the places, exactly one of which holds a 0, a secret rotation is opened under random
     /// factors. 2 openings one after the other, `2 N` elements for `N` places.

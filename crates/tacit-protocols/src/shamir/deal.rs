@@ -1,12 +1,13 @@
-//! Random sharings that nobody chose (spec section 2.1): Rand, DoubleRand and Zero.
+//! Random sharings that nobody chose (docs/spec/liu24.md, section 2.1): Rand, DoubleRand and Zero
+//! (Damgard and Nielsen, CRYPTO 2007).
 //!
 //! Every party deals; of `n` dealings, one by each, the Vandermonde matrix makes `n - t` sharings
 //! that are uniform to any `t` parties. A dealer lets as many receivers as it may draw their
 //! shares from the generator that it has in common with each, and sends the others theirs.
 //!
-//! Differs from the spec: the first sharing of a double is dealt like any random one, `t + 1`
-//! shares drawn, and its secret is then prescribed to the second; so a double costs what a
-//! random sharing does, and nothing at all between 3 parties.
+//! Differs from the paper: the first sharing of a double is dealt like any random one, `t + 1`
+//! shares drawn, and its secret is then prescribed to the second; so a double costs what a random
+//! sharing does, and nothing at all between 3 parties.
 
 use tacit_algebra::Prg;
 use tacit_algebra::mersenne::{Field, Matrix, to_wire};
@@ -211,7 +212,7 @@ impl Params {
 }
 
 impl<F: Field> Shamir<F> {
-    /// Makes random sharings.
+    /// Makes random sharings: Rand, DoubleRand and Zero (docs/spec/liu24.md, section 2.1).
     ///
     /// At most 1 hop, none for `n = 3`; a random sharing and a double each cost every party
     /// `(n - 2 - t) / (n - t)` elements, a zero nothing, for odd `n` with the greatest `t`.

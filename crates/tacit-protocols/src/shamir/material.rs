@@ -5,7 +5,7 @@
 use super::deal::Double;
 use super::demand::Want;
 
-/// What a truncation consumes (spec section 2.2, TruncTriple).
+/// What a truncation consumes (docs/spec/liu24.md, section 2.2, TruncTriple).
 pub(super) struct TruncTriple<F> {
     /// The mask: `<r>` for a product, `[r]` for a sharing.
     pub mask: Vec<F>,
@@ -15,7 +15,7 @@ pub(super) struct TruncTriple<F> {
     pub msb: Vec<F>,
 }
 
-/// What a comparison by the tree consumes (spec section 6.1).
+/// What a comparison by the tree consumes (docs/spec/liu24.md, section 6.1).
 pub(super) struct Tree<F> {
     /// `r`, its bits, and `b` times its bits.
     pub mask: Vec<F>,
@@ -31,7 +31,7 @@ pub(super) struct Tree<F> {
     pub zero: Vec<F>,
 }
 
-/// What a comparison by the rotation consumes (spec section 6.2).
+/// What a comparison by the rotation consumes (docs/spec/liu24.md, section 6.2).
 pub(super) struct Rot<F> {
     /// `r` and its bits.
     pub mask: Vec<F>,

@@ -1,4 +1,5 @@
-//! Products, matrix products and convolutions: Mult and Fixed-Mult (spec sections 2.3 and 3).
+//! Products, matrix products and convolutions: Mult and Fixed-Mult (Liu et al., Protocol 3.2;
+//! docs/spec/liu24.md, sections 2.3 and 3).
 //!
 //! Products of shares are summed locally to a sharing of degree `2t`; one opening per output
 //! element brings the sum back, truncated or not, whatever the inner dimension.

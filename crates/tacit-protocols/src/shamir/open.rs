@@ -1,4 +1,5 @@
-//! Opening of shared values (spec section 2.3) and what rests on it: MultPub and Mult.
+//! Opening of shared values (Liu et al., Reveal; docs/spec/liu24.md, section 2.3) and what rests on
+//! it: MultPub and Mult.
 //!
 //! Differs from the paper: the king's work is spread over the parties, each opening a part of the
 //! elements; small or distant openings go directly from everyone to everyone, in one hop; and

@@ -1,4 +1,5 @@
-//! PreMult: all prefix products of non-zero numbers in one round (spec section 4).
+//! PreMult: all prefix products of non-zero numbers in one round (Liu et al., PreMult;
+//! docs/spec/liu24.md, section 4).
 //!
 //! No protocol here rests on it: the paper's comparison does, which applies it to numbers that
 //! may be 0 and so opens where they are. It is here for those who study and extend the system.

@@ -1,5 +1,5 @@
-//! The offline phase (spec section 2.2): RandBit, SolvedBits, RandNZ, TruncTriple and what the
-//! two comparisons consume, for a batch at a time.
+//! The offline phase (docs/spec/liu24.md, section 2.2): RandBit, SolvedBits, RandNZ, TruncTriple
+//! (Liu et al., Protocol 3.3) and what the two comparisons consume, for a batch at a time.
 //!
 //! Differs from the paper: the bits of a number are those of a number below `p` (the paper's may
 //! be all ones, a second 0), which an opened check finds out and replaces.
@@ -206,8 +206,8 @@ impl<F: Field> Shamir<F> {
         }
     }
 
-    /// TruncTriple from the bits of `r`: `Trunc_d(r)`, its top bit, and `r` itself, of degree `2t`
-    /// with a sharing of 0.
+    /// TruncTriple (Liu et al., Protocol 3.3) from the bits of `r`: `Trunc_d(r)`, its top bit, and
+    /// `r` itself, of degree `2t` with a sharing of 0.
     fn trunc_triple(&self, rows: &[F], n: usize, d: u32, zero: Option<Vec<F>>) -> TruncTriple<F> {
         let l = F::BITS;
         let msb = rows[(l as usize - 1) * n..].to_vec();

@@ -1,5 +1,6 @@
-//! The paper's comparison as it is printed (spec section 5), for tests only: whoever sees what it
-//! opens has the secret. The comparisons that are shipped open no such zeros.
+//! The paper's comparison as it is printed (Protocols 4.1, 4.2 and 5.1; docs/spec/liu24.md,
+//! section 5), for tests only: whoever sees what it opens has the secret. The comparisons that are
+//! shipped open no such zeros.
 //!
 //! PreMult opens `c_i = a_i r'_i`, which is 0 where `a_i` is. PreOR calls it with `1 - c_i`, which
 //! is 0 wherever bit `i` of the public `y` differs from that of `r`; so all bits of `r` are read

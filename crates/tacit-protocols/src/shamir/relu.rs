@@ -1,4 +1,5 @@
-//! Selection and ReLU (spec section 7), and the two-layer multiplication 2L-DN.
+//! Selection and ReLU (Liu et al., Protocol 5.3; docs/spec/liu24.md, section 7), and the two-layer
+//! multiplication 2L-DN (Protocol 5.2).
 
 use tacit_algebra::mersenne::{Field, vec};
 
@@ -33,7 +34,7 @@ impl<F: Field> Shamir<F> {
         Ok(z)
     }
 
-    /// `max(a, 0)`: the sign times `a`, exact for every `a`.
+    /// `max(a, 0)`: the sign times `a`, exact for every `a` (Liu et al., Protocol 5.3).
     ///
     /// By the tree one opening after those of the sign; by the rotation 4 in all.
     pub(super) fn relu_shares(&mut self, a: &[F]) -> Result<Vec<F>, Error> {
@@ -63,8 +64,8 @@ impl<F: Field> Shamir<F> {
         })
     }
 
-    /// 2L-DN: `[x y z]` in one round. With `u = x y + r` and `v = r_1 - r z` opened together,
-    /// `x y z = u z + v - r_1`. 2 openings.
+    /// 2L-DN (Liu et al., Protocol 5.2): `[x y z]` in one round. With `u = x y + r` and
+    /// `v = r_1 - r z` opened together, `x y z = u z + v - r_1`. 2 openings.
     pub fn two_layer(
         &mut self,
         x: &[F],

@@ -1,4 +1,5 @@
-//! Truncation of fixed-point values (spec section 3; paper, Trunc and Fixed-Mult).
+//! Truncation of fixed-point values (Liu et al., Protocols 3.1 and 3.2; docs/spec/liu24.md,
+//! section 3).
 //!
 //! For `abs(a) < 2^{l-2}`: `b = a + 2^{l-2}` is opened under a uniform `r`, and the shifted parts
 //! are put together: `Trunc_d(c) - Trunc_d(r) + e (2^{l-d} - 1) - 2^{l-d-2}` with
@@ -17,14 +18,14 @@ use crate::Error;
 const OPEN_MASKED: &str = "shamir truncate: masked value";
 
 impl<F: Field> Shamir<F> {
-    /// Trunc: `a / 2^d` of a shared `a`. 1 opening of degree `t`.
+    /// Trunc (Liu et al., Protocol 3.1): `a / 2^d` of a shared `a`. 1 opening of degree `t`.
     pub(super) fn trunc(&mut self, a: Vec<F>, d: u32) -> Result<Vec<F>, Error> {
         let triple = self.take_triple(a.len(), d, false)?;
         self.open_and_shift(a, d, self.params.threshold, &triple)
     }
 
-    /// Fixed-Mult's second half: `z / 2^d` of a product `z` of degree `2t`, before any sharing of
-    /// it is made. 1 opening.
+    /// Fixed-Mult's second half (Liu et al., Protocol 3.2): `z / 2^d` of a product `z` of degree
+    /// `2t`, before any sharing of it is made. 1 opening.
     pub(super) fn trunc_product(&mut self, z: Vec<F>, d: u32) -> Result<Vec<F>, Error> {
         let triple = self.take_triple(z.len(), d, true)?;
         self.open_and_shift(z, d, 2 * self.params.threshold, &triple)

@@ -1,11 +1,11 @@
-//! AND of shared bits, and opening.
+//! AND of shared bits, and opening (docs/spec/sirnn.md, section 3.3).
 //!
-//! Differs from the paper (sections II-D and III): the index of a random OT is its receiver's shares
-//! of what it hands out. A 1-of-16 OT makes two triples, and what its sender sends travels with the
-//! opening. A pair of triples with a common operand is a correlated OT in each direction, with no
-//! message of its own: the receiver's choice is its share of `e`, and the sender's share of `d` is
-//! what its two pads differ by. Such a pair masks each of `x`, `x'` by its own `d` and the common `z`
-//! by `e`; the authors' code has it the other way round, which tells `x ^ x'`.
+//! Differs from the paper (sections III-D and III-E): the index of a random OT is its receiver's
+//! shares of what it hands out. A 1-of-16 OT makes two triples, and what its sender sends travels
+//! with the opening. A pair of triples with a common operand is a correlated OT in each direction,
+//! with no message of its own: the receiver's choice is its share of `e`, and the sender's share of
+//! `d` is what its two pads differ by. Such a pair masks each of `x`, `x'` by its own `d` and the
+//! common `z` by `e`; the authors' code has it the other way round, which tells `x ^ x'`.
 
 use tacit_algebra::Bits;
 use tacit_algebra::ot::{bit_pads, pack, words};

@@ -1,8 +1,9 @@
 //! Shares of a public function of two small numbers, one at each party: comparisons of digits,
 //! look-up tables, and whatever else has few inputs.
 //!
-//! Differs from the paper (section II-D, 1-of-k OT of Kolesnikov and Kumaresan): the OTs are random
-//! and made ahead, over any of the sources of [`crate::ot`]; and the first message is not sent.
+//! docs/spec/sirnn.md, section 3.1. Differs from the paper (section III-D, 1-of-k OT of Kolesnikov
+//! and Kumaresan): the OTs are random and made ahead, over any of the sources of [`crate::ot`]; and
+//! the first message is not sent.
 
 use std::ops::Range;
 

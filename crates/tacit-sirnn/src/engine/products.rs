@@ -1,5 +1,6 @@
 //! Shares of products of bits that the one party knows with numbers that the other knows: COT over
-//! `Z_2^l` and batched COT (section II-D of the paper), from random correlated OTs.
+//! `Z_2^l` and batched COT (SiRnn, section III-D; docs/spec/sirnn.md, section 3.2), from random
+//! correlated OTs.
 
 use std::ops::Range;
 

@@ -1,5 +1,6 @@
 //! Mathematics: exponentials, reciprocals and what is made of them, by look-up tables and few
-//! iterations (section V of the paper), all on fixed-point numbers of any width.
+//! iterations (SiRnn, section V; docs/spec/sirnn.md, sections 10 to 13), all on fixed-point numbers
+//! of any width.
 //!
 //! Every function is a struct made by a checked constructor, which computes its tables. `clear` is
 //! the function on a number in the clear, `apply` the same on shares: no step rounds differently,
@@ -11,7 +12,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `exp.rs` | `exp(x)` of `x <= 0` |
+//! | `exp.rs` | `exp(x)` of `x <= 0`, or up to a bound |
 //! | `reciprocal.rs` | `1 / (1 + e)` of `0 <= e <= 1` |
 //! | `logistic.rs` | `1 / (1 + exp(-|x|))`, what sigmoids and tanhs share |
 //! | `sigmoid.rs`, `tanh.rs` | these |

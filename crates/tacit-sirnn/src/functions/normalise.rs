@@ -1,4 +1,5 @@
-//! Vectors divided by their length (section VI: L2-normalise).
+//! Vectors divided by their length (SiRnn, section VI: L2-normalise; docs/spec/sirnn.md,
+//! section 13).
 //!
 //! Differs from the paper's program: the sum of squares keeps the bits that its root can use, and
 //! the last division rounds down. Error: measured 2 units where the root has its bits; of short

@@ -1,4 +1,5 @@
-//! Reciprocals of numbers between 1 and 2 (section V-B, Goldschmidt's division).
+//! Reciprocals of numbers between 1 and 2: Goldschmidt's division (SiRnn, Figure 5, section V-B;
+//! docs/spec/sirnn.md, section 11).
 //!
 //! The first approximation of `1/v` is linear on intervals of length `2^-g`: the chord, lowered by
 //! half of its largest deviation (Ito, Takagi, Yajima). Up to 16 fraction bits it is the answer;

@@ -1,4 +1,5 @@
-//! Square roots and their inverses (section V-C, Goldschmidt's iteration on normalised numbers).
+//! Square roots and their inverses: Goldschmidt's iteration on normalised numbers (SiRnn, Figure 6,
+//! section V-C; docs/spec/sirnn.md, section 12).
 //!
 //! `x = X 2^(2 h)` with `X` between 1 and 4. A table gives `1/sqrt(X)` from the first bits of `X`,
 //! every iteration doubles its good bits, and a product with a power of two, looked up too, undoes

@@ -1,4 +1,4 @@
-//! Sigmoids (section V-B).
+//! Sigmoids (SiRnn, Figure 4, section V-B; docs/spec/sirnn.md, section 11).
 //!
 //! Differs from the paper: a negative number's sigmoid is 1 minus that of its magnitude, not
 //! `exp(x) / (1 + exp(x))`, which spares a product and a truncation and rounds less.

@@ -1,4 +1,5 @@
-//! SiRnn behind the seam to models: a tensor machine over `Z_2^bits` between a server and a client.
+//! SiRnn behind the seam to models: a tensor machine over `Z_2^bits` between a server and a client
+//! (docs/spec/sirnn.md, section 14).
 //!
 //! Differs from the paper: whoever knows a tensor, as an input or as weights, keeps it, and the
 //! other's summand is 0; products with it take one cross term instead of two. Signs are exact, of

@@ -1,4 +1,4 @@
-//! Oblivious transfer: where random correlated OTs come from.
+//! Oblivious transfer: where random correlated OTs come from (docs/spec/sirnn.md, section 2).
 //!
 //! Everything above consumes random 1-of-2^m OTs, `m` 1 to 8. The sender of one has a block `q`, its
 //! receiver a random index `b` of `m` bits and `t = q ^ offset[b]`, with the same offsets for all OTs

@@ -1,4 +1,5 @@
-//! Batch normalisation with learnt `gamma` and `beta` (Falcon, section 3.7 and Algorithm 7).
+//! Batch normalisation with learnt `gamma` and `beta` (Falcon, Algorithm 7, section 3.7;
+//! docs/spec/falcon.md, section 7).
 //!
 //! Differs from the paper: the variance's magnitude is not opened (`math::InverseSqrt`); the backward
 //! pass needs `1 / sqrt(variance + eps)` and the normalised values only, so nothing is divided.

@@ -1,4 +1,4 @@
-//! Pooling and its derivative (Falcon, section 3.5 and Algorithm 4).
+//! Pooling and its derivative (Falcon, Algorithm 4, section 3.6).
 //!
 //! Differs from the paper, which keeps the one-hot place of the maximum: the tree's comparisons are
 //! kept, and the gradient goes back through them, one selection for each comparison. To the place of

@@ -1,4 +1,5 @@
-//! ReLU and its derivative: the sign is taken once and serves both passes (Falcon, section 3.4).
+//! ReLU and its derivative: the sign is taken once and serves both passes (Falcon, Algorithm 3,
+//! section 3.5).
 
 use tacit_protocols::machine::{KeyBits, Machine};
 

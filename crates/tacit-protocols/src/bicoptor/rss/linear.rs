@@ -48,7 +48,8 @@ impl<R: Ring> BicoptorRss<R> {
         }
     }
 
-    /// `x >> trunc` of a shared `x`. 2 hops, each holder sends 2 elements; SecureML's: 1 and 1.
+    /// `x >> trunc` of a shared `x` (docs/spec/bicoptor2.md, section 3). 2 hops, each holder sends
+    /// 2 elements; SecureML's: 1 and 1.
     pub(super) fn truncate_shared(
         &mut self,
         x: &Rss<Vec<R>>,

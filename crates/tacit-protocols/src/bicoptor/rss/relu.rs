@@ -1,6 +1,6 @@
-//! DReLU and ReLU on replicated shares: by key bits (Algorithm 9; spec section 7) two hops; without
-//! a promise the exact sign of `replicated/adder.rs`, with which the assistant assists no more than
-//! the others.
+//! DReLU and ReLU on replicated shares: by key bits (Bicoptor 2.0, Algorithm 9, appendix 5;
+//! docs/spec/bicoptor2.md, section 7) two hops; without a promise the exact sign of
+//! `replicated/adder.rs`, with which the assistant assists no more than the others.
 //!
 //! Differs from the paper: the holders' summands are re-randomised, since the assistant holds two
 //! components; and ReLU multiplies `x` with the known mask `sigma` of the sign in the first hop, so
@@ -21,9 +21,10 @@ const MULTIPLY: &str = "bicoptor relu: multiply";
 const SIGN: &str = "bicoptor drelu: masked sign";
 
 impl<R: Ring> BicoptorRss<R> {
-    /// DReLU over the ring: `DReLU'' + (1 - 2 DReLU'') sigma`.
-    /// 2 hops; each holder sends the entries, the assistant 1 bit to each. Without a promise those of
-    /// the adder and 2 more; every party sends 1 element more on average.
+    /// DReLU over the ring (Bicoptor 2.0, Algorithm 9, appendix 5):
+    /// `DReLU'' + (1 - 2 DReLU'') sigma`. 2 hops; each holder sends the entries, the assistant 1
+    /// bit to each. Without a promise those of the adder and 2 more; every party sends 1 element
+    /// more on average.
     pub(super) fn drelu_share(
         &mut self,
         x: &Rss<Vec<R>>,
@@ -40,7 +41,7 @@ impl<R: Ring> BicoptorRss<R> {
         Ok(flip_word(&material.sigma, &masked, here))
     }
 
-    /// `max(x, 0)`: `DReLU'' x + (1 - 2 DReLU'') x sigma`.
+    /// `max(x, 0)` (Bicoptor 2.0, appendix 5): `DReLU'' x + (1 - 2 DReLU'') x sigma`.
     /// 2 hops; as DReLU, and every party sends 1 element. Without a promise those of the adder and
     /// 2 more; every party sends 4/3 elements more on average.
     pub(super) fn rectify(&mut self, x: &Rss<Vec<R>>, keys: KeyBits) -> Result<Rss<Vec<R>>, Error> {

@@ -1,4 +1,5 @@
-//! Products, matrix products and convolutions from triples (spec section 6, "Triple by seeds").
+//! Products, matrix products and convolutions from triples by seeds (Bicoptor 2.0, Algorithm 8,
+//! preprocessing; docs/spec/bicoptor2.md, section 6).
 //!
 //! Differs from the usual triple: where the right operand is fixed, `w - b` was opened once and
 //! only the left operand is opened, whatever the number of batches.

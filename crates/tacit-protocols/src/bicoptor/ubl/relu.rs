@@ -1,5 +1,6 @@
-//! DReLU and ReLU by key bits (Algorithms 7 and 8; spec sections 5 and 6): one round trip to the
-//! assistant. Without a promise: `adder.rs`.
+//! DReLU and ReLU by key bits (Bicoptor 2.0, Algorithms 7 and 8, section 5.4 and appendix 4;
+//! docs/spec/bicoptor2.md, sections 5 and 6): one round trip to the assistant. Without a promise:
+//! `adder.rs`.
 //!
 //! Differs from the paper: the holders exchange `x - a` in the hop in which they send the entries,
 //! so that ReLU takes one round trip, too.
@@ -19,7 +20,8 @@ const OPEN: &str = "bicoptor relu: open masked value";
 const CHOICE: &str = "bicoptor relu: masked sign";
 
 impl<R: Ring> Ubl<R> {
-    /// DReLU as shares of 0 or 1: `t + (1 - 2 t) DReLU'`, where the assistant deals `DReLU'`.
+    /// DReLU as shares of 0 or 1 (Bicoptor 2.0, Algorithm 7, section 5.4): `t + (1 - 2 t) DReLU'`,
+    /// where the assistant deals `DReLU'`.
     /// 2 hops; each holder sends the entries, the assistant 1 element to party 1.
     pub(super) fn drelu_share(&mut self, x: &Share<R>, keys: KeyBits) -> Result<Share<R>, Error> {
         if keys.is_all() {
@@ -47,8 +49,8 @@ impl<R: Ring> Ubl<R> {
         Ok(x.map(x.len(), |_| falcon::flip_ring(&sign, &flips, carries)))
     }
 
-    /// `max(x, 0)`: `t x + (1 - 2 t) x DReLU'`, where the assistant opens `e = DReLU' - b` to the
-    /// holders, who have `d = x - a` from the first hop.
+    /// `max(x, 0)` (Bicoptor 2.0, Algorithm 8, appendix 4): `t x + (1 - 2 t) x DReLU'`, where the
+    /// assistant opens `e = DReLU' - b` to the holders, who have `d = x - a` from the first hop.
     /// 2 hops; each holder sends the entries and 1 element, the assistant 1 element to each.
     pub(super) fn rectify(&mut self, x: &Share<R>, keys: KeyBits) -> Result<Share<R>, Error> {
         if keys.is_all() {

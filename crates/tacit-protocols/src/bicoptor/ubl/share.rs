@@ -1,4 +1,5 @@
-//! 2-out-of-2 sharing: input, opening, operands that are fixed (spec section 1).
+//! 2-out-of-2 sharing: input, opening, operands that are fixed (docs/spec/bicoptor2.md, sections 1,
+//! 6 and 8).
 
 use std::sync::Arc;
 
@@ -116,7 +117,8 @@ impl<R: Ring> Ubl<R> {
         Ok(Share::new(n, own))
     }
 
-    /// Opens `x` to the audience: each holder sends its summand to whoever lacks it.
+    /// Opens `x` to the audience (docs/spec/bicoptor2.md, section 8): each holder sends its summand
+    /// to whoever lacks it.
     ///
     /// To a holder the other's summand is the value less its own, and tells no more. The assistant
     /// dealt what the summands are made of: each of them would tell it what `x` was computed from. It

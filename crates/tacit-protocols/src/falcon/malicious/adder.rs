@@ -1,5 +1,5 @@
-//! The bits of a random number given as three components (spec section 4, preprocessing, step 2):
-//! a carry-save step makes two summands of the three, a ripple-carry addition one of the two.
+//! The bits of a random number given as three components (docs/spec/falcon.md, section 4.1, step
+//! 2): a carry-save step makes two summands of the three, a ripple-carry addition one of the two.
 //! Every step is an AND of shared bits, and every AND is verified.
 
 use tacit_algebra::{BitRows, Bits, Ring};

@@ -28,8 +28,8 @@ pub(super) fn hash(coin: &Coin) -> Coin {
     hash
 }
 
-/// What a prover's coins are drawn for. docs/spec/falcon.md lists them with the message that each must
-/// come after.
+/// What a prover's coins are drawn for. docs/spec/falcon.md, section 11.1, lists them with the
+/// message that each must come after.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Draw {
     /// The factors of gates.

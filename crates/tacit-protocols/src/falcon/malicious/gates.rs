@@ -1,4 +1,4 @@
-//! What the parties have multiplied and not yet verified.
+//! What the parties have multiplied and not yet verified (docs/spec/falcon.md, section 8.2).
 //!
 //! Of `z_j = x_j y_j + x_{j+1} y_j + x_j y_{j+1} + F(K_{j+1}) - F(K_j)`, which party `j` sends to
 //! party `j - 1`, each of the two others knows a part: the one before `z_j`, `x_j y_j` and

@@ -1,8 +1,9 @@
 //! Bits of Z_2 carried into Z_p and Z_L, and random non-zero residues, by products of what single
-//! parties know (spec section 2): every step is a product, and every product is verified.
+//! parties know (docs/spec/falcon.md, section 2): every step is a product, and every product is
+//! verified.
 //!
-//! Differs from the spec: the factor `m` is a product of three non-zero residues, each known to a
-//! pair of parties, and so non-zero without opening anything or drawing again.
+//! Differs from the paper (Figure 6): the factor `m` is a product of three non-zero residues, each
+//! known to a pair of parties, and so non-zero without opening anything or drawing again.
 //!
 //! `c_0 c_1 c_2` of three components: party 0 knows `c_0` and `c_1`, and shares their product as
 //! `a_0 + a_1` in the two components that it holds; party 2 knows `a_0` and `c_2`, party 1 `a_1` and

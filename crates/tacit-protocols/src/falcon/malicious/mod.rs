@@ -1,5 +1,5 @@
-//! Security against one party that deviates from the protocol in any way: the run then ends with
-//! an error, and nobody is given a wrong or an undeserved result (spec section 8).
+//! Security against one party that deviates from the protocol in any way: the run then ends with an
+//! error, and nobody is given a wrong or an undeserved result (docs/spec/falcon.md, section 8).
 //!
 //! A party can cheat in three ways. It can send another summand of a product than that of its
 //! shares: every product is recorded and later verified by an inner-product proof. It can send

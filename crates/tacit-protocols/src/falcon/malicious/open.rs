@@ -202,9 +202,10 @@ impl<R: Ring> Checks<R> {
 }
 
 impl<R: Ring> Falcon<R> {
-    /// Opens a result: after a checkpoint, so that every product and opening behind it is right
-    /// and all parties hold the same. The owner of the missing component sends it, its other
-    /// holder a hash of it, and nothing is given out unless they agree.
+    /// Opens a result (Falcon, Reconstruction, section 3.2; docs/spec/falcon.md, section 2): after
+    /// a checkpoint, so that every product and opening behind it is right and all parties hold the
+    /// same. The owner of the missing component sends it, its other holder a hash of it, and
+    /// nothing is given out unless they agree.
     /// 1 hop after the checkpoint; 32 bytes more than without.
     pub(in crate::falcon) fn reveal_checked(
         &mut self,

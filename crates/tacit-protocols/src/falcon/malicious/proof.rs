@@ -1,6 +1,6 @@
-//! One inner-product proof (spec section 8, V2; Boneh, Boyle, Corrigan-Gibbs, Gilboa, Ishai,
-//! "Zero-Knowledge Proofs on Secret-Shared Data via Fully Linear PCPs", CRYPTO 2019), as one of
-//! its three parties sees it.
+//! One inner-product proof (docs/spec/falcon.md, section 8.3; Boneh, Boyle, Corrigan-Gibbs, Gilboa,
+//! Ishai, "Zero-Knowledge Proofs on Secret-Shared Data via Fully Linear PCPs", CRYPTO 2019), as one
+//! of its three parties sees it.
 //!
 //! The prover's messages are right exactly if two numbers that its verifiers know add up to
 //! `x_{j+1} y_j + x_j y_{j+1}`, element by element. With coins `theta` that is the claim
@@ -12,10 +12,10 @@
 //! point that it learns afterwards `u`, `v` and the claim are evaluated. When one element is left
 //! the verifiers tell each other what they have.
 //!
-//! Differs from the spec: theta is a product `a_q b_c` of coins, so that the first fold
-//! works on elements of the base; and the random entries that hide the last `u` and `v` are
-//! `(u*, 0)` and `(0, v*)`, for which nothing need be dealt. A prover that dealt `u* v*` after it
-//! learnt theta could add to it whatever its messages are off by.
+//! Two choices: theta is a product `a_q b_c` of coins, so that the first fold works on elements of
+//! the base; and the random entries that hide the last `u` and `v` are `(u*, 0)` and `(0, v*)`, for
+//! which nothing need be dealt. A prover that dealt `u* v*` after it learnt theta could add to it
+//! whatever its messages are off by.
 //!
 //! The claim about matrix products joins after the first fold, times a coin `lambda` that the prover
 //! learns with the point: the coins of its compression are those of theta, which the prover has when
@@ -24,7 +24,8 @@
 //! Error: a sum of wrong messages vanishes under theta with probability at most `2 / P` for `P`
 //! points, a fold of radix `r` saves a wrong claim with `(2 r - 2) / (P - 1)`: a polynomial of
 //! degree `2 r - 2` that is not 0 has no more roots. A wrong claim about products is saved by one
-//! `lambda` at most, `1 / P`. See docs/spec/falcon.md, section 11, for the joins and the sum.
+//! `lambda` at most, `1 / P`. See docs/spec/falcon.md, sections 11.1 and 11.2, for the joins and
+//! the sum.
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
-//! The material of truncations from the carries of the verified addition.
+//! The material of truncations from the carries of the verified addition (docs/spec/falcon.md,
+//! section 5.2).
 //!
-//! Differs from the spec, which makes another sharing of the shifted number by a second addition
-//! and opens a component of it to two parties: here what the components shifted one by one lack
-//! is made of two carries of the addition that there is, injected. Nothing is opened.
+//! What the components shifted one by one lack is made of two carries of the addition that there
+//! is, injected: no second addition, and nothing is opened.
 
 use tacit_algebra::{Bits, Ring, vec};
 

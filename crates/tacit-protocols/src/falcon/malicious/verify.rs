@@ -144,7 +144,8 @@ impl<R: Ring> Checks<R> {
         }
     }
 
-    /// Compares what was opened and runs all proofs. See [`super::cost`] for hops and bytes.
+    /// Compares what was opened and runs all proofs (docs/spec/falcon.md, section 8.4). See
+    /// [`super::cost`] for hops and bytes.
     fn verify(&mut self, rss: &mut Replicated, proofs: Proofs) -> Result<(), Error> {
         if std::mem::replace(&mut self.failed, true) {
             let why = "a check has failed in this run: nothing of it can be given out";
@@ -177,7 +178,8 @@ impl<R: Ring> Checks<R> {
         Ok(())
     }
 
-    /// Compares what was opened, and then sends the next party the first coin of its proofs.
+    /// Compares what was opened, and then sends the next party the first coin of its proofs
+    /// (docs/spec/falcon.md, section 11.3).
     ///
     /// The hash that the party before sends says that it has come to this checkpoint, and so holds
     /// all operands; it is the other verifier of the next party's proofs. Before that a prover that

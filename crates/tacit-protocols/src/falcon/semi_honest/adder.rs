@@ -1,8 +1,10 @@
-//! The bits of a random number given as three components (spec section 4, preprocessing).
+//! The bits of a random number given as three components (docs/spec/falcon.md, section 4.1, step
+//! 2).
 //!
-//! Differs from the spec's carry-save adder of three summands: party 0 knows components 0 and 1,
-//! so it adds them by itself and shares the bits of the sum; only one ripple-carry addition with
-//! component 2, whose bits parties 1 and 2 know, is left: one AND per bit instead of two.
+//! Differs from the paper (Figure 6), which composes a number of random bits, and from a carry-save
+//! adder of three summands: party 0 knows components 0 and 1, so it adds them by itself and shares
+//! the bits of the sum; only one ripple-carry addition with component 2, whose bits parties 1 and 2
+//! know, is left: one AND per bit instead of two.
 
 use tacit_algebra::{BitRows, Bits, Ring, falcon as kernel};
 

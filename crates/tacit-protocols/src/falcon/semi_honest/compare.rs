@@ -1,5 +1,5 @@
-//! The product tree of private compare (spec section 3, step 4), its root opened in the hop of the
-//! last product.
+//! The product tree of private compare (Falcon, Algorithm 1, steps 6 and 7; docs/spec/falcon.md,
+//! section 3, step 4), its root opened in the hop of the last product.
 
 use std::ops::Range;
 
@@ -15,8 +15,8 @@ const TREE: &str = "falcon compare: product";
 const ROOT: &str = "falcon compare: open product";
 
 impl<R: Ring> Falcon<R> {
-    /// See [`Falcon::private_compare`]. Every product is sent as it is made, the last ones to both
-    /// others at once.
+    /// See [`Falcon::private_compare`] (Falcon, Algorithm 1, section 3.3). Every product is sent as
+    /// it is made, the last ones to both others at once.
     /// `ceil(log2(rows + 1))` hops; see [`tree::levels`] for the bytes.
     pub(in crate::falcon) fn compare_unchecked<S: Ring>(
         &mut self,

@@ -1,10 +1,11 @@
-//! Bits of Z_2 carried into Z_p and Z_L, and random non-zero residues (spec sections 2 and 4).
+//! Bits of Z_2 carried into Z_p and Z_L, and random non-zero residues (Falcon, Figure 6;
+//! docs/spec/falcon.md, section 2).
 //!
-//! Differs from the spec's bit injection, which inputs `b_0 ^ b_1` and multiplies by `b_2` with a
-//! full resharing (4/3 elements per party). Both are the product of a number `a` that party 0
-//! knows with one that parties 1 and 2 know. So party 0 splits `a` additively between parties 1
-//! and 2, the product is local to them, and only component 2 of the result must be sent:
-//! 1 element per party.
+//! Differs from the usual bit injection, which inputs `b_0 ^ b_1` and multiplies by `b_2` with a
+//! full resharing (4/3 elements per party). Both are the product of a number `a` that party 0 knows
+//! with one that parties 1 and 2 know. So party 0 splits `a` additively between parties 1 and 2,
+//! the product is local to them, and only component 2 of the result must be sent: 1 element per
+//! party.
 //!
 //! For `b = b_0 ^ b_1 ^ b_2` and `a = b_0 ^ b_1`: `b = a (1 - 2 b_2) + b_2`.
 //! For `m = u_0 u_1 u_2` and `a = u_0 u_1`: `m = a u_2`, non-zero without any rejection, and

@@ -1,5 +1,5 @@
-//! The table of joins in docs/spec/falcon.md, held against the coins that a prover really draws and
-//! the messages that it has really sent by then.
+//! The table of joins in docs/spec/falcon.md, section 11.1, held against the coins that a prover
+//! really draws and the messages that it has really sent by then.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -11,7 +11,7 @@
 //! | `verifier.rs` | cheats as a verifier: other coins, early coins, other last elements |
 //! | `root.rs` | makes the root of a comparison tell a secret |
 //! | `network.rs` | changes the answers of a network, and reads its weights |
-//! | `joins.rs` | holds the table of joins in docs/spec/falcon.md against the code |
+//! | `joins.rs` | holds the table of joins in docs/spec/falcon.md, section 11.1 against the code |
 
 mod checkpoints;
 mod correct;
