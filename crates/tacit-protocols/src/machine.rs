@@ -208,6 +208,13 @@ impl Call {
 pub trait CostModel {
     /// Hops on the longest path and bytes sent by each party for one online call.
     fn online(&self, call: &Call) -> Cost;
+    /// The same for these calls one after the other, of one layer: their sum, unless a call can begin
+    /// at some parties before the last has ended at the others.
+    fn in_a_row(&self, calls: &[Call]) -> Cost {
+        let mut sum = Cost::default();
+        calls.iter().for_each(|call| sum += &self.online(call));
+        sum
+    }
     /// The same for making all correlated randomness that these calls, in this order, consume.
     fn offline(&self, calls: &[Call]) -> Cost;
     /// About how many bytes of material one party holds for a call between the phases.

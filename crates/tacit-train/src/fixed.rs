@@ -2,10 +2,12 @@
 
 use tacit_protocols::math::Format;
 
+use serde::Serialize;
+
 use crate::Error;
 
 /// How numbers are written: `f` fraction bits of `bits`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Fixed {
     /// Bits of the ring or field.
     pub bits: u32,

@@ -115,7 +115,7 @@ fn exponentials<M: Machine>(
     let largest = maxima(machine, z, [batch, classes])?;
     let wide = spread(machine, &largest, [1, batch, classes]);
     let shifted = machine.sub(z, &wide);
-    let exp = Elementary::new(fixed.format()?, Kind::Exp { high: 0 });
+    let exp = Elementary::new(fixed.format()?, Kind::Exp { high: 0 }).bounded();
     let exp = machine.function(&exp, &shifted)?;
     let columns = machine.gather(&exp, &by_class(batch, classes));
     let sum = row_sums(machine, &columns, classes, batch);

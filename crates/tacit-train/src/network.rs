@@ -1,11 +1,12 @@
 //! A network with all its shapes.
 
+use serde::Serialize;
 use tacit_nn::graph::{ConvGeometry, Pool};
 
 use crate::{Error, LayerSpec};
 
 /// A layer with its geometry; values are flat, items one after the other.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Layer {
     /// `x w + b`, `w` of `inputs` x `outputs`.
     Linear {
@@ -79,7 +80,7 @@ impl Parameter {
 }
 
 /// Layers one after the other.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Network {
     /// The shape of an input item.
     pub input: Vec<usize>,

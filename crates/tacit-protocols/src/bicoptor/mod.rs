@@ -1,6 +1,6 @@
 //! Bicoptor 2.0: three parties, semi-honest (Zhou, Wang, Song, Chen, Chen: "Bicoptor 2.0:
 //! Addressing Challenges in Probabilistic Truncation for Enhanced Privacy-Preserving Machine
-//! Learning"), in the mended form of the project's specification.
+//! Learning"), in the mended form of docs/spec/bicoptor2.md.
 //!
 //! Parties 0 and 1 hold shares, party 2 assists: it learns from the comparison of a value one bit
 //! that is uniform for every value within its key bits. There are two settings. UBL: 2-out-of-2 shares,
@@ -19,10 +19,10 @@
 //! | `ubl/`, `rss/` | the two settings: sharing, products, ReLU (Algorithms 8 and 9), costs |
 //! | `ubl/adder.rs`, `../replicated/adder.rs` | exact signs |
 //!
-//! Differs from the paper: Algorithm 7 gives wrong signs near `(2/3) 2^lx` and tells the
-//! assistant how many inputs are near 0; the mended form has one bit of headroom and compares
-//! `2 x + 1` (spec sections 5 and 9). The printed form is an option for comparing costs and for
-//! the tests that show its leak.
+//! Differs from the paper: Algorithm 7 gives wrong signs near `(2/3) 2^lx` and tells the assistant
+//! how many inputs are near 0; the mended form has one bit of headroom and compares `2 x + 1`
+//! (docs/spec/bicoptor2.md, sections 5 and 9). The printed form is an option for comparing costs
+//! and for the tests that show its leak.
 
 mod cost;
 mod drelu;
@@ -37,7 +37,7 @@ use tacit_algebra::Ring;
 pub use tacit_algebra::bicoptor::Form;
 use tacit_algebra::bicoptor::Window;
 
-use crate::machine::KeyBits;
+use crate::machine::{Call, KeyBits};
 use crate::{Error, Truncation};
 
 /// The number of parties.
@@ -75,6 +75,18 @@ fn window<R: Ring>(KeyBits { dropped, kept }: KeyBits, form: Form) -> Result<Win
             R::BITS,
             R::BITS
         ))
+    })
+}
+
+/// Refuses a plan with key bits that do not fit, before anything is sent.
+fn check_windows<R: Ring>(calls: &[Call], form: Form) -> Result<(), Error> {
+    calls.iter().try_for_each(|call| match *call {
+        Call::Drelu { keys, .. } | Call::Relu { keys, .. } | Call::Maxpool { keys, .. }
+            if !keys.is_all() =>
+        {
+            window::<R>(keys, form).map(drop)
+        }
+        _ => Ok(()),
     })
 }
 

@@ -25,6 +25,9 @@ pub struct Elementary {
     /// Bits that hold every argument, its sign included. Fewer than the format's are a promise from
     /// worst-case ranges: they are the key bits of the comparisons inside.
     pub bits: u32,
+    /// Whether every argument of an exponential is at most its `high` by the way it is made: a promise,
+    /// for which a protocol may compute it without a look at its bound.
+    pub bounded: bool,
     /// What becomes known of the arguments. No plan of a model has a name for anything but nothing.
     pub leakage: Leakage,
 }
@@ -85,6 +88,7 @@ impl Elementary {
             argument: format.fraction(),
             kind,
             bits: format.bits(),
+            bounded: false,
             leakage: Leakage::Nothing,
         }
     }
@@ -100,6 +104,12 @@ impl Elementary {
     pub fn within(self, bits: u32) -> Self {
         let bits = bits.clamp(1, self.format.bits());
         Elementary { bits, ..self }
+    }
+
+    /// The same of arguments that are made so that none is above an exponential's bound.
+    pub fn bounded(self) -> Self {
+        let bounded = true;
+        Elementary { bounded, ..self }
     }
 
     /// The same of arguments with so many fraction bits.

@@ -481,6 +481,18 @@ fn declared_equals_metered_in_both_settings_of_bicoptor() {
     });
 }
 
+/// Blocks of elements, each with messages of its own, take as many hops as one, and have dealers in turn.
+/// Seen to fail where a block waited for the one before.
+#[test]
+fn declared_equals_metered_of_several_blocks_of_exact_signs() {
+    for call in [Call::drelu(140_001), Call::relu(70_001)] {
+        declared_equals_metered(&ubl_over::<u32>(Truncation::Gap), call);
+    }
+    for call in [Call::drelu(200_001), Call::relu(270_001)] {
+        declared_equals_metered(&rss_over::<u32>(Truncation::Gap), call);
+    }
+}
+
 /// Every width and kind of transfer, and lengths whose cost is extrapolated.
 #[test]
 fn declared_equals_metered_between_two_parties() {

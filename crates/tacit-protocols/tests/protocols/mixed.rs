@@ -4,6 +4,7 @@
 use crate::common::*;
 use crate::cost::declared_equals_metered;
 use tacit_algebra::MatMul;
+use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{Audience, Bilinear, Call, KeyBits, Machine, Operand};
 use tacit_protocols::math::{Elementary, Format, Kind, Span};
 use tacit_protocols::mixed::{Between, Mixed, Number, lowered};
@@ -178,6 +179,23 @@ fn functions_between_widths_are_near() {
     }
 }
 
+/// A bound is one whoever computes the function: by tables, or by pieces over the ring.
+#[test]
+fn exponentials_end_at_their_bound() {
+    for (high, exact) in [
+        (0, (|x| x.min(0.0).exp()) as fn(f64) -> f64),
+        (-2, |x| x.min(-2.0).exp()),
+    ] {
+        let function = between(Kind::Exp { high }, ARGUMENT, RESULT);
+        let bound = i64::from(high) << ARGUMENT.fraction;
+        let powers = (0..14).flat_map(|k| [bound - (1 << k), bound + (1 << k)]);
+        let x: Vec<i64> = powers.chain([bound]).collect();
+        near(&sirnn_over(64), function, &x, exact);
+        near(&falcon_over::<u64>(), function, &x, exact);
+        near(&ubl_over::<u64>(Truncation::Gap), function, &x, exact);
+    }
+}
+
 fn error_function_of(x: f64) -> f64 {
     tacit_protocols::math::error_function(x)
 }
@@ -228,13 +246,17 @@ fn declared_equals_metered_of_every_width() {
         };
         let functions = [
             Kind::Sigmoid,
+            Kind::Tanh,
+            Kind::Exp { high: 0 },
+            Kind::Exp { high: -2 },
             Kind::Reciprocal { span },
             Kind::InverseSqrt { span },
         ]
-        .map(|kind| Mixed::Function {
-            n,
-            function: between(kind, ARGUMENT, RESULT),
-        });
+        .map(|kind| between(kind, ARGUMENT, RESULT));
+        let mut bounded = between(Kind::Exp { high: 0 }, ARGUMENT, RESULT);
+        bounded.function = bounded.function.bounded();
+        let functions = functions.into_iter().chain([bounded]);
+        let functions = functions.map(|function| Mixed::Function { n, function });
         let mut calls = vec![
             Mixed::Resize {
                 n,

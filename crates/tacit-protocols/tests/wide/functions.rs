@@ -121,19 +121,30 @@ pub fn square_roots<S: Subject>(s: &S, format: Format, n: usize) {
 
 pub fn bounding_powers<S: Subject>(s: &S, format: Format, n: usize) {
     for domain in domains(format, |_| 7) {
-        let span = domain.span;
-        let kind = Kind::Power { span };
-        let function = named(format, domain, kind);
-        let exact = |x: f64| f64::from((x.to_bits() >> 52) as i32 - 1023);
-        let below = f64::from(span.low);
-        Defined {
-            function,
-            domain,
-            exact,
-            below,
-        }
-        .holds(s, n);
+        powers_below(s, format, domain, n, f64::from(domain.span.low));
     }
+    // A span of one power has a threshold that it need not have.
+    for (low, high, below) in [(0, 1, -1), (-1, 1, -1), (1, 3, 1), (-3, -2, -4)] {
+        let domain = Domain {
+            argument: format.fraction(),
+            span: Span { low, high },
+        };
+        powers_below(s, format, domain, n, below.into());
+    }
+}
+
+/// The bounding powers of a domain, and `below` of what lies below it.
+fn powers_below<S: Subject>(s: &S, format: Format, domain: Domain, n: usize, below: f64) {
+    let kind = Kind::Power { span: domain.span };
+    let function = named(format, domain, kind);
+    let exact = |x: f64| f64::from((x.to_bits() >> 52) as i32 - 1023);
+    Defined {
+        function,
+        domain,
+        exact,
+        below,
+    }
+    .holds(s, n);
 }
 
 pub fn logarithms<S: Subject>(s: &S, format: Format, n: usize) {
@@ -206,7 +217,8 @@ pub fn exponentials<S: Subject>(s: &S, format: Format, n: usize) {
     }
 }
 
-/// Quotients up to `2^bound` of divisors from the lowest to the highest, at the edges of the bound.
+/// Quotients up to `2^bound` of divisors from the lowest to the highest, at the edges of the bound, and
+/// of divisors below, which are taken for the lowest.
 pub fn quotients<S: Subject>(s: &S, format: Format, n: usize) {
     let (one, room) = (format.one(), room(format));
     let bounds = if format.bits() > 60 {
@@ -223,7 +235,8 @@ pub fn quotients<S: Subject>(s: &S, format: Format, n: usize) {
                 span: Span { low, high },
             };
             let division = Division::new(format, domain.span, bound).expect("a span that fits");
-            let y = domain.inside(n);
+            let y = [domain.inside(n), domain.below(format)].concat();
+            let taken: Vec<i64> = y.iter().map(|y| *y.max(&domain.ends()[0])).collect();
             let part = |i: usize| match i % 5 {
                 0 => 0.999,
                 1 => -0.999,
@@ -233,7 +246,7 @@ pub fn quotients<S: Subject>(s: &S, format: Format, n: usize) {
                 }
             };
             let most = f64::from(bound).exp2();
-            let x: Vec<i64> = (y.iter().enumerate())
+            let x: Vec<i64> = (taken.iter().enumerate())
                 .map(|(i, &y)| (part(i).clamp(-0.999, 0.999) * most * y as f64) as i64)
                 .collect();
             let (n, operands) = (y.len(), [&x[..], &y].concat());
@@ -241,7 +254,7 @@ pub fn quotients<S: Subject>(s: &S, format: Format, n: usize) {
                 let [x, y] = [0, n].map(|at| machine.slice(operands, at..at + n));
                 division.apply(machine, &x, &y)
             });
-            for ((&x, &y), got) in x.iter().zip(&y).zip(got) {
+            for ((&x, &y), got) in x.iter().zip(&taken).zip(got) {
                 let value = x as f64 / y as f64;
                 let error = (got as f64 - value * one).abs();
                 let most = division.tolerance(x as f64 / one, y as f64 / one);

@@ -55,6 +55,22 @@ macro_rules! on_every_subject {
     }};
 }
 
+/// The one protocol whose signs are as good as the promise. Seen to fail where that left out how far away
+/// thresholds are.
+mod bicoptor {
+    use super::*;
+    use tacit_protocols::falcon::Truncation;
+
+    #[test]
+    fn promised_bits() {
+        for fraction in [10, 16, 20, 26] {
+            let format = Format::new(64, fraction).expect("it fits");
+            promises::promised_bits(&ubl_over::<u64>(Truncation::Gap), format, SPARSE);
+            promises::promised_bits(&rss_over::<u64>(Truncation::Gap), format, SPARSE);
+        }
+    }
+}
+
 on_every_subject! {
     functions:
     reciprocals

@@ -36,7 +36,8 @@ pub fn promised_bits<S: Subject>(s: &S, format: Format, _n: usize) {
         // Of magnitudes up to 8.
         let bits = f + 4;
         let within = function.within(bits);
-        // The farthest threshold of all is 18 away from 0 with 26 fraction bits, of exp 20.
+        // The farthest threshold of all is 18 away from 0 with 26 fraction bits, of exp 20. Bicoptor shows
+        // whether they are enough.
         let kept = f + 4..=f + 5;
         for keys in keys(within) {
             match keys {
@@ -50,13 +51,18 @@ pub fn promised_bits<S: Subject>(s: &S, format: Format, _n: usize) {
                 }
             }
         }
-        let x: Vec<i64> = [-7.9, -3.0, -0.4, 0.0, 0.2, 1.0, 3.9]
-            .map(|x| (x * format.one()) as i64)
-            .to_vec();
-        let x: Vec<i64> = x
-            .into_iter()
-            .filter(|&x| x <= 0 || kind != Kind::Exp { high: 0 })
-            .collect();
+        // The ends of what so many bits hold are the farthest from a threshold.
+        let end = 1i64 << (bits - 1);
+        let x = [-7.9, -3.0, -0.4, 0.0, 0.2, 1.0, 3.9].map(|x| (x * format.one()) as i64);
+        let ends = [-end, 1 - end, end - 1];
+        let above = 4 << f;
+        let has_result = |x: &i64| match kind {
+            Kind::Reciprocal { .. } | Kind::InverseSqrt { .. } | Kind::SquareRoot { .. } => {
+                *x < above
+            }
+            _ => true,
+        };
+        let x: Vec<i64> = x.into_iter().chain(ends).filter(has_result).collect();
         let [one, other] = [function, within].map(|function| {
             let calls = function.calls(x.len()).expect("a function that fits");
             apply(s, &calls, &x, |machine, x| function.apply(machine, x))

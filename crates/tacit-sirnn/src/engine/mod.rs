@@ -23,7 +23,7 @@ mod tests;
 use tacit_algebra::ot::{Hash, Offsets};
 use tacit_algebra::wipe;
 use tacit_net::Party;
-use tacit_protocols::{Cost, Error};
+use tacit_protocols::Error;
 
 use crate::ot::{Block, Demand, KINDS, RandomOt};
 pub use gates::Gate;
@@ -128,8 +128,8 @@ impl Engine {
                     ots[live.peer()] += Demand::of(m, incoming.consumed());
                 }
                 Tally {
-                    online: Cost::default(),
                     ots,
+                    ..Tally::default()
                 }
             }
         }

@@ -63,15 +63,23 @@ fn exp_of_power(k: i32) -> Enclosed {
     }
 }
 
-/// `floor(2^scale exp(-u step 2^exponent))` for all `u` of `bits` bits; `None` if one of them is too
-/// near to an integer to be told from it. `step < 2^20` and `scale <= 60`.
-pub(super) fn exp_table(bits: u32, step: u64, exponent: i32, scale: u32) -> Option<Vec<u64>> {
-    let powers: Vec<_> = (0..bits as i32 + 20)
-        .map(|i| exp_of_power(exponent + i))
+/// `floor(2^scale exp(-(first + u) step 2^exponent))` for all `u` of `bits` bits; `None` if one of them
+/// is too near to an integer to be told from it. `(first + u) step < 2^64` and `scale <= 60`.
+pub(super) fn exp_table(
+    bits: u32,
+    first: u64,
+    step: u64,
+    exponent: i32,
+    scale: u32,
+) -> Option<Vec<u64>> {
+    let arguments = || (0..1u64 << bits).map(|u| (first + u) * step);
+    let most = arguments().max().unwrap_or(0);
+    let powers: Vec<_> = (0..u64::BITS - most.leading_zeros())
+        .map(|i| exp_of_power(exponent + i as i32))
         .collect();
-    (0..1u64 << bits)
+    arguments()
         .map(|u| {
-            let factors = (0..powers.len()).filter(|i| ((u * step) >> i) & 1 == 1);
+            let factors = (0..powers.len()).filter(|i| (u >> i) & 1 == 1);
             factors
                 .fold(Enclosed::ONE, |product, i| product.mul(powers[i]))
                 .floor(scale)
@@ -111,10 +119,13 @@ mod tests {
 
     #[test]
     fn exponentials_are_never_too_near_to_an_integer() {
-        for exponent in -64..64 {
+        let firsts = (-64..64).map(|exponent| (exponent, 0));
+        let counted = [1, 77, (1 << 30) + 1, (1 << 62) + 1].into_iter();
+        let counted = counted.flat_map(|first| (-64..0).map(move |exponent| (exponent, first)));
+        for (exponent, first) in firsts.chain(counted) {
             for scale in 2..=30 {
-                let table = exp_table(8, 1, exponent, scale).expect("no integer is near");
-                for (u, entry) in table.iter().enumerate() {
+                let table = exp_table(8, first, 1, exponent, scale).expect("no integer is near");
+                for (u, entry) in (first..).zip(&table) {
                     let real = (-(u as f64) * f64::from(exponent).exp2()).exp();
                     let real = real * f64::from(scale).exp2();
                     let entry = *entry as f64;

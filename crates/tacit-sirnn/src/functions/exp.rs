@@ -1,12 +1,19 @@
-//! Exponentials of non-positive numbers (section V-A).
+//! Exponentials of non-positive numbers (SiRnn, Figure 3, section V-A; docs/spec/sirnn.md,
+//! section 10), and of any with a bound.
 //!
 //! `exp(-z)` is the product over the digits of `z` of exponentials looked up in tables. The numbers
 //! in between are at most 1 and have two bits more than their scale, so that no wrap costs more
 //! than one small OT.
 //!
+//! Beyond the paper, which promises `x <= 0`: `exp(high)` above a bound `high <= 0`, without a
+//! comparison. There `z`, counted from the last number below the bound, is negative as a signed
+//! number, which its top digit tells: the exponential looked up of it is 0, and `exp(high)`, looked up
+//! in the same message, is added to the product.
+//!
 //! Error: 2 (int) and 2.97 (real) at 16 bits and three digits, where the paper, with two, states 3;
 //! with more digits every product adds up to 1: measured 4.3 at 32 bits.
 
+use tacit_algebra::vec;
 use tacit_protocols::Error;
 
 use super::clear::Number;
@@ -16,15 +23,22 @@ use crate::{Engine, Gate, Shared};
 
 /// The largest scale of a result: products of two have 64 bits.
 pub(super) const MAX_SCALE: u32 = 30;
+/// The same with a bound: a top digit's two values have 64 bits.
+const MAX_BOUNDED_SCALE: u32 = 29;
 
-/// `exp(x)` of `x <= 0`.
+/// `exp(x)` of `x <= 0`, or of any `x` with a bound.
 #[derive(Clone, Debug)]
 pub struct Exp {
     input: Format,
     output: Format,
     digit: u32,
-    /// Entry `u` of table `i` is `floor(2^scale exp(-u 2^(digit i - input.scale)))`.
+    /// What `z` is counted from, down: units below 0.
+    first: u64,
+    /// Entry `u` of table `i` is `floor(2^scale exp(-u 2^(digit i - input.scale)))`, of table 0 with
+    /// `first` added to `u`.
     tables: Vec<Vec<u64>>,
+    /// By top digit what is added to the product; nothing without a bound.
+    above: Option<Vec<u64>>,
 }
 
 impl Exp {
@@ -34,11 +48,46 @@ impl Exp {
         Self::with_rate(input, output, digit, (1, 0))
     }
 
+    /// The same of any `x`, and `exp(high)` above a `high` of 0 or less. Numbers of `input.bits` bits must
+    /// hold `x - high`: they do of every `x` where `high` is 0, else of those below a quarter of their
+    /// range, which `-high` is, too. The result may have up to 29 fraction bits.
+    pub fn up_to(input: Format, output: Format, digit: u32, high: i32) -> Result<Self, Error> {
+        let quarter = 1u128.checked_shl(input.bits.saturating_sub(2)).unwrap_or(0);
+        let below = u128::from(high.unsigned_abs()).checked_shl(input.scale);
+        let below = below.filter(|below| high <= 0 && *below <= quarter);
+        let bounded = below.filter(|_| output.scale <= MAX_BOUNDED_SCALE);
+        let Some(below) = bounded.map(|below| below as u64) else {
+            return Err(Error::Invalid(format!(
+                "exponentials up to exp({high}) of numbers of {} bits, {} of them fraction, with {} fraction bits",
+                input.bits, input.scale, output.scale
+            )));
+        };
+        let mut exp = Self::counted_from(input, output, digit, below + 1, (1, 0))?;
+        let largest = exact::exp_table(0, below, 1, -(input.scale as i32), output.scale);
+        let largest = largest.ok_or_else(near_an_integer)?[0];
+        if let Some(top) = exp.tables.last_mut() {
+            let half = top.len() / 2;
+            top[half..].fill(0);
+            exp.above = Some([vec![0; half], vec![largest; half]].concat());
+        }
+        Ok(exp)
+    }
+
     /// `exp(rate x)`, the rate given with its fraction bits: it costs nothing, since it is in the tables.
     pub(super) fn with_rate(
         input: Format,
         output: Format,
         digit: u32,
+        rate: (u64, u32),
+    ) -> Result<Self, Error> {
+        Self::counted_from(input, output, digit, 0, rate)
+    }
+
+    fn counted_from(
+        input: Format,
+        output: Format,
+        digit: u32,
+        first: u64,
         (rate, rate_scale): (u64, u32),
     ) -> Result<Self, Error> {
         let (bits, scale) = (output.bits, output.scale);
@@ -64,15 +113,18 @@ impl Exp {
             .step_by(digit as usize)
             .map(|at| {
                 let exponent = at as i32 - input.scale as i32 - rate_scale as i32;
-                exact::exp_table(digit.min(input.bits - at), rate, exponent, scale)
+                let (bits, first) = (digit.min(input.bits - at), if at == 0 { first } else { 0 });
+                exact::exp_table(bits, first, rate, exponent, scale)
             })
             .collect::<Option<_>>()
-            .ok_or_else(|| Error::Invalid("an exponential is too near to an integer".into()))?;
+            .ok_or_else(near_an_integer)?;
         Ok(Exp {
             input,
             output,
             digit,
+            first,
             tables,
+            above: None,
         })
     }
 
@@ -90,16 +142,32 @@ impl Exp {
         }
     }
 
+    /// The width of the whole product.
+    fn last_width(&self) -> u32 {
+        self.product_width(self.tables.len().min(2))
+    }
+
+    /// What is looked up of digit `i`, with its width.
+    fn looked_up(&self, i: usize) -> Vec<(u32, &[u64])> {
+        let table = (self.width(), &self.tables[i][..]);
+        let top = i + 1 == self.tables.len();
+        let above = self.above.iter().filter(|_| top);
+        let above = above.map(|above| (self.last_width(), &above[..]));
+        std::iter::once(table).chain(above).collect()
+    }
+
     /// `exp(x)`, in the clear.
     pub fn clear(&self, x: u64) -> u64 {
         let z = Number::new(self.input.bits, x).scale(u64::MAX);
+        let z = z.add_public(self.first.wrapping_neg());
         self.clear_of_negated(z).value
     }
 
-    /// `exp(-z)` of an unsigned `z`.
+    /// `exp(-z)` of an unsigned `z`; with a bound that of a number so far below `first`.
     pub(super) fn clear_of_negated(&self, z: Number) -> Number {
         let scale = self.output.scale;
-        let mut factors: Vec<_> = (z.digits(self.digit).iter().zip(&self.tables))
+        let digits = z.digits(self.digit);
+        let mut factors: Vec<_> = (digits.iter().zip(&self.tables))
             .map(|(digit, table)| digit.lookup(table, self.width()))
             .collect();
         while factors.len() > 1 {
@@ -112,24 +180,29 @@ impl Exp {
                 })
                 .collect();
         }
-        factors[0].extend_positive(self.output.bits)
+        let above = digits.last().zip(self.above.as_ref());
+        let above = above.map(|(top, above)| top.lookup(above, self.last_width()));
+        let product = above.map_or(factors[0], |above| factors[0].add(above));
+        product.extend_positive(self.output.bits)
     }
 
     /// `exp(x)`, of shares.
     ///
     /// At 16 bits, scales of 12 and digits of 6: 28 hops, 2661 bytes with OTs of 128 bits and 1005 with
     /// OTs of 32. With digits of 8: 17 hops, 2251 (the paper: 2.12 KB, since it has 1-of-256 OTs for
-    /// the price of 2) and 1315.
+    /// the price of 2) and 1315. With a bound and a top digit of `t` bits, `2^t - 1` numbers of the
+    /// result's width more: 30 bytes, and no hop.
     pub fn apply(&self, engine: &mut Engine, x: &Shared) -> Result<Shared, Error> {
-        self.of_negated(engine, &x.scale(u64::MAX))
+        let z = engine.add_public(&x.scale(u64::MAX), self.first.wrapping_neg());
+        self.of_negated(engine, &z)
     }
 
-    /// `exp(-z)` of an unsigned `z`.
+    /// `exp(-z)` of an unsigned `z`; with a bound that of a number so far below `first`.
     pub(super) fn of_negated(&self, engine: &mut Engine, z: &Shared) -> Result<Shared, Error> {
         let scale = self.output.scale;
         let digits = engine.digits(z, self.digit)?;
-        let gates: Vec<_> = (digits.iter().zip(&self.tables))
-            .map(|(digit, table)| Gate::lookup(digit.bits, self.width(), table))
+        let gates: Vec<_> = (digits.iter().enumerate())
+            .map(|(i, digit)| Gate::lookups(digit.bits, &self.looked_up(i)))
             .collect();
         let asked: Vec<_> = (gates.iter().zip(&digits))
             .map(|(gate, digit)| (gate, digit.values.as_slice()))
@@ -149,6 +222,17 @@ impl Exp {
             factors = split(&products, factors.len() / 2);
             factors.extend(rest);
         }
-        engine.zero_extend(&factors[0], self.output.bits, &POSITIVE)
+        let product = match (&self.above, found.last()) {
+            (Some(_), Some(top)) => {
+                let above = vec::shr(top, self.width());
+                factors[0].add(&Shared::new(self.last_width(), &above))
+            }
+            _ => factors.remove(0),
+        };
+        engine.zero_extend(&product, self.output.bits, &POSITIVE)
     }
+}
+
+fn near_an_integer() -> Error {
+    Error::Invalid("an exponential is too near to an integer".into())
 }

@@ -200,6 +200,14 @@ impl CostModel for SirnnCost {
         self.declared(call).online
     }
 
+    /// A call may begin at one party while the other still waits in the last.
+    fn in_a_row(&self, calls: &[Call]) -> Cost {
+        let tallies = calls.iter().map(|call| self.declared(call));
+        tallies
+            .fold(Tally::default(), |sum, next| sum.then(&next))
+            .online
+    }
+
     fn offline(&self, calls: &[Call]) -> Cost {
         self.0.kind.cost(self.ots(calls).unwrap_or_default())
     }

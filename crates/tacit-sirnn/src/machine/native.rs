@@ -23,8 +23,8 @@ pub(super) enum Native {
 /// has are nearer for small numbers.
 const ROOT_BITS: u32 = 32;
 
-/// What a function is of, from and to which formats.
-type Key = (Kind, [Format; 2]);
+/// What a function is of, whether its bound is promised, from and to which formats.
+type Key = (Kind, bool, [Format; 2]);
 
 impl Native {
     /// The function over the ring, if it is one of these in a format that they have.
@@ -32,30 +32,34 @@ impl Native {
         let scale = function.format.fraction();
         let input = Format::new(function.bits, function.argument);
         let output = Format::new(function.format.bits(), scale);
-        Native::get(function.kind, [input, output])
+        Native::get((function.kind, function.bounded, [input, output]))
     }
 
     /// The function between numbers of two widths, if it is one of these in formats that they have.
     pub fn between(function: &Between) -> Option<Arc<Native>> {
         let formats = [function.from, function.to].map(|n| Format::new(n.bits, n.fraction));
-        Native::get(function.function.kind, formats)
+        let Elementary { kind, bounded, .. } = function.function;
+        Native::get((kind, bounded, formats))
     }
 
     /// Tables are made once.
-    fn get(kind: Kind, formats: [Format; 2]) -> Option<Arc<Native>> {
+    fn get(key: Key) -> Option<Arc<Native>> {
         type Known = Mutex<HashMap<Key, Option<Arc<Native>>>>;
         static MADE: OnceLock<Known> = OnceLock::new();
         let made = MADE.get_or_init(Mutex::default);
         let mut made = made.lock().unwrap_or_else(|broken| broken.into_inner());
-        let make = || Native::make(kind, formats).ok().flatten().map(Arc::new);
-        made.entry((kind, formats)).or_insert_with(make).clone()
+        let make = || Native::make(key).ok().flatten().map(Arc::new);
+        made.entry(key).or_insert_with(make).clone()
     }
 
-    fn make(kind: Kind, [input, output]: [Format; 2]) -> Result<Option<Native>, Error> {
+    fn make((kind, bounded, [input, output]): Key) -> Result<Option<Native>, Error> {
         Ok(Some(match kind {
             Kind::Sigmoid => Native::Sigmoid(Sigmoid::new(input, output, DIGIT)?),
             Kind::Tanh => Native::Tanh(Tanh::new(input, output, DIGIT)?),
-            Kind::Exp { high } if high <= 0 => Native::Exp(Exp::new(input, output, DIGIT)?),
+            Kind::Exp { high } if high <= 0 => Native::Exp(match bounded {
+                true => Exp::new(input, output, DIGIT)?,
+                false => Exp::up_to(input, output, DIGIT, high)?,
+            }),
             Kind::Reciprocal { span } if output.bits <= ROOT_BITS => {
                 Native::Inverse(Inverse::new(input, output, span.low)?)
             }
@@ -139,6 +143,43 @@ mod tests {
         }
     }
 
+    /// Of exponentials with a bound that is promised, and with one that is not, beyond it, too.
+    #[test]
+    fn exponentials_hold_up_to_their_bound_and_above() {
+        for (bits, fraction, high) in [(16, 11, 0), (16, 10, -2), (24, 16, -5), (64, 20, 0)] {
+            let number = Number { bits, fraction };
+            let format = Fixed::new(64, fraction).expect("it fits");
+            let function = Elementary::new(format, Kind::Exp { high });
+            let (bound, end) = (i64::from(high) << fraction, 1i64 << (bits - 2));
+            let below = (0..bits - 2).flat_map(|k| [bound - (1 << k), bound - (3 << k) / 2]);
+            let below: Vec<i64> = below.chain([bound]).filter(|x| *x > -end).collect();
+            let above = (0..bits - 2).map(|k| bound + (1 << k)).chain([end - 1]);
+            let all: Vec<i64> = below.iter().copied().chain(above).collect();
+            for (function, x) in [(function, &all), (function.bounded(), &below)] {
+                let between = Between {
+                    function,
+                    from: number,
+                    to: number,
+                };
+                let native = Native::between(&between).expect("native");
+                let x: Vec<u64> = x.iter().map(|x| *x as u64).collect();
+                let x = vec::low_bits(&x, bits);
+                let ours: Vec<u64> = (1..=x.len() as u64)
+                    .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits))
+                    .collect();
+                let theirs = vec::low_bits(&vec::sub(&x, &ours), bits);
+                let shares = [ours, theirs].map(|values| Shared::new(bits, &values));
+                let [a, b] = counted(|engine| native.apply(engine, &shares[engine.id()]));
+                for (x, y) in x.iter().zip(a.add(&b).values) {
+                    let x = ((x << (64 - bits)) as i64) >> (64 - bits);
+                    let unit = f64::from(fraction).exp2();
+                    let value = (x.min(bound) as f64 / unit).exp() * unit;
+                    assert!((y as f64 - value).abs() < 5.0, "exp {x}, {number:?}: {y}");
+                }
+            }
+        }
+    }
+
     /// Formats may be a peer's: a function is refused in them, or computed without a panic. The count
     /// runs the function's own code, on zeros.
     #[test]
@@ -159,7 +200,9 @@ mod tests {
             let kinds = [
                 Kind::Sigmoid,
                 Kind::Tanh,
-                Kind::Exp { high: 0 },
+                Kind::Exp {
+                    high: -(draw(9) as i32),
+                },
                 Kind::Reciprocal { span },
                 Kind::InverseSqrt { span },
             ];
@@ -168,7 +211,7 @@ mod tests {
             let most = [24, 65][draw(2) as usize];
             let formats = [0, 1].map(|_| Format::new(draw(most), draw(most.min(40))));
             all += 1;
-            let native = Native::make(kind, formats);
+            let native = Native::make((kind, draw(2) == 1, formats));
             let Ok(Some(native)) = native else { continue };
             made += 1;
             let x = Shared::new(formats[0].bits, &[0; 3]);

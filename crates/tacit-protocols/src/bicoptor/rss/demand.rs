@@ -1,4 +1,5 @@
-//! What each call consumes, and its making (spec section 7, Preprocessing).
+//! What each call consumes, and its making (Bicoptor 2.0, Algorithm 9, preprocessing;
+//! docs/spec/bicoptor2.md, section 7).
 //!
 //! Differs from the paper: `sigma = s ^ t`, of a bit `s` of the assistant and a bit `t` of the
 //! holders, needs no replicated product: the assistant deals `s` between the holders, who flip
@@ -10,6 +11,7 @@ use std::ops::Range;
 use tacit_algebra::{Bits, Ring, falcon};
 
 use super::BicoptorRss;
+use crate::bicoptor::check_windows;
 use crate::bicoptor::role::Role;
 use crate::bicoptor::truncate::{Mask, check_plan, deal_mask};
 use crate::machine::{Call, not_native};
@@ -90,6 +92,7 @@ impl<R: Ring> BicoptorRss<R> {
     /// 2.
     pub(super) fn preprocess(&mut self, calls: &[Call]) -> Result<(), Error> {
         check_plan::<R>(calls)?;
+        check_windows::<R>(calls, self.options.form)?;
         let wants = calls
             .iter()
             .flat_map(|call| wants_of(call, self.options.truncation));
@@ -123,7 +126,8 @@ impl<R: Ring> BicoptorRss<R> {
         Ok(())
     }
 
-    /// `t` at the holders, `s` at the assistant; and `s ^ t = t + (1 - 2 t) s`, replicated.
+    /// `t` at the holders, `s` at the assistant; and `s ^ t = t + (1 - 2 t) s`, replicated
+    /// (docs/spec/bicoptor2.md, section 7).
     /// 2 hops, which overlap: part by part what was dealt is replicated.
     fn sigma(&mut self, n: usize) -> Result<(Bits, Rss<Vec<R>>), Error> {
         let secret = self.role.random_bits(n);

@@ -10,6 +10,7 @@ use tacit_algebra::{Ring, vec};
 
 use super::Ubl;
 use super::adder::{Bit, Sign};
+use crate::bicoptor::check_windows;
 use crate::bicoptor::role::Role;
 use crate::bicoptor::truncate::{Mask, check_plan, deal_mask};
 use crate::machine::{Bilinear, Call, not_native};
@@ -140,6 +141,7 @@ impl<R: Ring> Ubl<R> {
     /// Makes the material of `calls` and queues it in their order.
     pub(super) fn preprocess(&mut self, calls: &[Call]) -> Result<(), Error> {
         check_plan::<R>(calls)?;
+        check_windows::<R>(calls, self.options.form)?;
         self.check_fixed(calls)?;
         let kind = self.options.truncation;
         for want in calls.iter().flat_map(|call| wants_of(call, kind, R::BITS)) {
@@ -180,9 +182,10 @@ impl<R: Ring> Ubl<R> {
         Ok(())
     }
 
-    /// A triple for one product. The assistant computes `a * b` and sends party 1 its share of it,
-    /// `n` elements; where a truncation follows, `c` and the truncation's `r` only ever occur as
-    /// their sum, which is drawn, and what is sent is what [`deal_mask`] sends for that `r`.
+    /// A triple for one product (Bicoptor 2.0, Algorithm 8, preprocessing). The assistant computes
+    /// `a * b` and sends party 1 its share of it, `n` elements; where a truncation follows, `c` and
+    /// the truncation's `r` only ever occur as their sum, which is drawn, and what is sent is what
+    /// [`deal_mask`] sends for that `r`.
     fn triple(
         &mut self,
         map: &Bilinear,

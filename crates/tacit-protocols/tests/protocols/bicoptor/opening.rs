@@ -2,14 +2,16 @@
 //! what it was sent, what it sent and its own generators, and computes what was never opened.
 //!
 //! Each attack is also run against a mutant, in which the holders send the assistant their summands
-//! as they are: there it finds everything, here nothing.
+//! as they are: there it finds everything, here nothing. Those on exact signs are in `exact.rs`.
+
+mod exact;
 
 use std::collections::HashMap;
 
 use crate::common::{Subject, noise, run_on, ubl_over};
 use crate::knowledge::{generator, recorded, sent};
 use crate::views::raw_opening;
-use tacit_algebra::{MatMul, vec};
+use tacit_algebra::{MatMul, Prg, vec};
 use tacit_net::testing::Recorder;
 use tacit_protocols::Error;
 use tacit_protocols::bicoptor::ubl::{Share, Ubl};
@@ -17,6 +19,8 @@ use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{Audience, Bilinear, Call, KeyBits, Machine, Operand};
 
 const ASSISTANT: usize = 2;
+/// What holders and assistant make their generators for.
+const PAIR: &[u8] = b"bicoptor pair";
 const REVEAL: &str = "bicoptor reveal";
 const RAW: &str = "mutant: raw summand";
 const MASKED_SIGN: &str = "bicoptor relu: masked sign";
@@ -68,7 +72,7 @@ fn words(recorder: &Recorder, from: usize, to: usize, step: &str) -> Vec<u64> {
     bytemuck::pod_collect_to_vec(&sent(recorder, from, to, step))
 }
 
-/// Where the signs are: the assistant deals what they are masked by, which an exact sign needs, too.
+/// Where the signs are.
 const KEYS: KeyBits = KeyBits {
     dropped: 0,
     kept: 31,
@@ -80,7 +84,7 @@ const UNITS: usize = 72;
 
 /// `y = relu(x w)` opened to the assistant, whose data is `x`, all of it odd and positive: of a unit
 /// with a negative weight `y` tells no more than the sign.
-fn layer(x: &[i64], w: &[i64], opening: Opening) -> Recorder {
+fn layer(x: &[i64], w: &[i64], keys: KeyBits, opening: Opening) -> Recorder {
     let shape = MatMul {
         m: ROWS,
         k: 1,
@@ -95,7 +99,7 @@ fn layer(x: &[i64], w: &[i64], opening: Opening) -> Recorder {
         },
         Call::Relu {
             n: ROWS * UNITS,
-            keys: KEYS,
+            keys,
         },
     ];
     record(|machine| {
@@ -104,7 +108,7 @@ fn layer(x: &[i64], w: &[i64], opening: Opening) -> Recorder {
         let x = machine.input(ASSISTANT, ROWS, (id == ASSISTANT).then_some(x))?;
         let w = machine.input(0, UNITS, (id == 0).then_some(w))?;
         let z = machine.matmul(&x, &Operand::Secret(w), None, shape, 0)?;
-        let y = machine.relu(&z, KEYS)?;
+        let y = machine.relu(&z, keys)?;
         opening.open(machine, &y)
     })
 }
@@ -129,44 +133,16 @@ fn divide(product: u64, factor: u64) -> Option<(u64, u32)> {
     exact.then(|| ((product >> zeros).wrapping_mul(inverse(odd)), 64 - zeros))
 }
 
-/// What the assistant makes of its view: by unit the weight, where it finds one.
-///
-/// Where `y` is 0 and so is its `DReLU' = t`, the holders' summands are those of the product of
-/// `x = d + a` with it: `c_0 + d (b_0 + e) + a_0 e` and `c_1 + d b_1 + a_1 e`. It knows all but `d`.
-fn weights(recorder: &Recorder, x: &[i64], opening: Opening) -> Vec<Option<i64>> {
-    let n = ROWS * UNITS;
-    let mut first = generator(recorder, [0, ASSISTANT], b"bicoptor pair");
-    let mut second = generator(recorder, [1, ASSISTANT], b"bicoptor pair");
-    // The matrix product's masks and what of its triple is dealt.
-    for n in [ROWS, UNITS, n] {
-        first.ring::<u64>(n);
-    }
-    for n in [ROWS, UNITS] {
-        second.ring::<u64>(n);
-    }
-    let [a, b] = [(); 2].map(|()| [first.ring::<u64>(n), second.ring(n)]);
-    let c = first.ring::<u64>(n);
-    let e = words(recorder, ASSISTANT, 0, MASKED_SIGN);
-    let opened = [0, 1].map(|holder| words(recorder, holder, ASSISTANT, opening.step()));
-    let value = |of: &[Vec<u64>; 2], i: usize| of[0][i].wrapping_add(of[1][i]);
-    let pre_activation = |i: usize| {
-        let (whole_a, whole_b) = (value(&a, i), value(&b, i));
-        let hidden = value(&opened, i) == 0 && e[i].wrapping_add(whole_b) == 0;
-        let other_c = whole_a.wrapping_mul(whole_b).wrapping_sub(c[i]);
-        let rest = |holder: usize, c: u64| {
-            let known = c.wrapping_add(a[holder][i].wrapping_mul(e[i]));
-            opened[holder][i].wrapping_sub(known)
-        };
-        let equations = [
-            (rest(0, c[i]), b[0][i].wrapping_add(e[i])),
-            (rest(1, other_c), b[1][i]),
-        ];
-        let (product, factor) = equations
-            .into_iter()
-            .min_by_key(|(_, factor)| factor.trailing_zeros())?;
-        let (d, bits) = divide(product, factor).filter(|_| hidden)?;
-        Some((d.wrapping_add(whole_a), bits))
-    };
+/// The `d` of two equations `factor d = product`, from the one that tells more of its low bits.
+fn solve(equations: [(u64, u64); 2]) -> Option<(u64, u32)> {
+    let (product, factor) = equations
+        .into_iter()
+        .min_by_key(|(_, factor)| factor.trailing_zeros())?;
+    divide(product, factor)
+}
+
+/// By unit the weight, from low bits of pre-activations where some are found.
+fn weights(x: &[i64], pre_activation: impl Fn(usize) -> Option<(u64, u32)>) -> Vec<Option<i64>> {
     let unit = |unit: usize| {
         (0..ROWS).find_map(|row| {
             let (z, bits) = pre_activation(row * UNITS + unit)?;
@@ -178,29 +154,80 @@ fn weights(recorder: &Recorder, x: &[i64], opening: Opening) -> Vec<Option<i64>>
     (0..UNITS).map(unit).collect()
 }
 
+/// The generators in common with the holders, after the matrix product's masks and what of its
+/// triple is dealt.
+fn after_the_product(recorder: &Recorder) -> [Prg; 2] {
+    let mut first = generator(recorder, [0, ASSISTANT], PAIR);
+    let mut second = generator(recorder, [1, ASSISTANT], PAIR);
+    for n in [ROWS, UNITS, ROWS * UNITS] {
+        first.ring::<u64>(n);
+    }
+    for n in [ROWS, UNITS] {
+        second.ring::<u64>(n);
+    }
+    [first, second]
+}
+
+/// What the assistant makes of its view of a layer, and finds where a weight is.
+type Attack = fn(&Recorder, &[i64], Opening) -> Vec<Option<i64>>;
+
+/// The attack on signs by key bits.
+///
+/// Where `y` is 0 and so is its `DReLU' = t`, the holders' summands are those of the product of
+/// `x = d + a` with it: `c_0 + d (b_0 + e) + a_0 e` and `c_1 + d b_1 + a_1 e`. It knows all but `d`.
+fn by_key_bits(recorder: &Recorder, x: &[i64], opening: Opening) -> Vec<Option<i64>> {
+    let n = ROWS * UNITS;
+    let [mut first, mut second] = after_the_product(recorder);
+    let [a, b] = [(); 2].map(|()| [first.ring::<u64>(n), second.ring(n)]);
+    let c = first.ring::<u64>(n);
+    let e = words(recorder, ASSISTANT, 0, MASKED_SIGN);
+    let opened = [0, 1].map(|holder| words(recorder, holder, ASSISTANT, opening.step()));
+    let value = |of: &[Vec<u64>; 2], i: usize| of[0][i].wrapping_add(of[1][i]);
+    weights(x, |i| {
+        let (whole_a, whole_b) = (value(&a, i), value(&b, i));
+        let hidden = value(&opened, i) == 0 && e[i].wrapping_add(whole_b) == 0;
+        let other_c = whole_a.wrapping_mul(whole_b).wrapping_sub(c[i]);
+        let rest = |holder: usize, c: u64| {
+            let known = c.wrapping_add(a[holder][i].wrapping_mul(e[i]));
+            opened[holder][i].wrapping_sub(known)
+        };
+        let equations = [
+            (rest(0, c[i]), b[0][i].wrapping_add(e[i])),
+            (rest(1, other_c), b[1][i]),
+        ];
+        let (d, bits) = solve(equations).filter(|_| hidden)?;
+        Some((d.wrapping_add(whole_a), bits))
+    })
+}
+
 /// How many pre-activations that ReLU made 0 the assistant finds, of how many.
-fn hidden_values_found(opening: Opening) -> (usize, usize) {
+fn hidden_values_found(keys: KeyBits, attack: Attack, opening: Opening) -> (usize, usize) {
     let x: Vec<i64> = noise(1, ROWS)
         .iter()
         .map(|v| v >> 50 & 0x1fff | 1)
         .collect();
     let w: Vec<i64> = noise(2, UNITS).iter().map(|v| v >> 49 | 1).collect();
-    let recorder = layer(&x, &w, opening);
-    let found = weights(&recorder, &x, opening);
+    let recorder = layer(&x, &w, keys, opening);
+    let found = attack(&recorder, &x, opening);
     let hidden = w.iter().zip(&found).filter(|(w, _)| **w < 0);
     let right = hidden.clone().filter(|(w, found)| Some(**w) == **found);
     (ROWS * right.count(), ROWS * hidden.count())
 }
 
-#[test]
-fn the_assistant_learns_no_value_that_a_relu_hides() {
+/// Nothing of what a ReLU hides is found, and all of it where the holders send their summands.
+fn relu_hides(keys: KeyBits, attack: Attack) {
     for opening in OPENINGS {
-        let (found, of) = hidden_values_found(opening);
+        let (found, of) = hidden_values_found(keys, attack, opening);
         assert!(of >= 1000, "{of} hidden values are too few to tell");
         assert_eq!(found, 0, "of {of} hidden values, {opening:?}");
     }
-    let (found, of) = hidden_values_found(Opening::Mutant);
+    let (found, of) = hidden_values_found(keys, attack, Opening::Mutant);
     assert!(found == of && of >= 1000, "{found} of {of} by the mutant");
+}
+
+#[test]
+fn the_assistant_learns_no_value_that_a_relu_hides() {
+    relu_hides(KEYS, by_key_bits);
 }
 
 /// Items of a count, and counts.
@@ -208,13 +235,13 @@ const ITEMS: usize = 20;
 const COUNTS: usize = 50;
 
 /// Counts of non-negative items, opened to the assistant.
-fn count(x: &[i64], opening: Opening) -> Recorder {
+fn count(x: &[i64], keys: KeyBits, opening: Opening) -> Recorder {
     record(|machine| {
         let n = ITEMS * COUNTS;
-        machine.prepare(&[Call::Drelu { n, keys: KEYS }])?;
+        machine.prepare(&[Call::Drelu { n, keys }])?;
         let own = (machine.party().id() == 0).then_some(x);
         let x = machine.input(0, n, own)?;
-        let bits = machine.drelu(&x, KEYS)?;
+        let bits = machine.drelu(&x, keys)?;
         let mut sum = machine.constant(&[0; COUNTS]);
         for item in 0..ITEMS {
             let of_item = machine.slice(&bits, item * COUNTS..(item + 1) * COUNTS);
@@ -245,15 +272,24 @@ fn flips(summands: &[u64], sum: u64) -> Option<Vec<bool>> {
     Some((0..summands.len()).map(|i| flips >> i & 1 == 1).collect())
 }
 
-/// How many of the single signs behind the counts the assistant finds. Party 0's summand of a count is
-/// a sum of those that the assistant dealt, flipped or not: a subset sum of few numbers.
-fn signs_found(opening: Opening) -> usize {
-    let x: Vec<i64> = noise(3, ITEMS * COUNTS).iter().map(|v| v >> 40).collect();
-    let recorder = count(&x, opening);
-    let mut first = generator(&recorder, [0, ASSISTANT], b"bicoptor pair");
-    let dealt = words(&recorder, ASSISTANT, 1, DEALT_SIGN);
+/// Of every item what the assistant dealt to party 0 of a masked sign, and that sign.
+type Dealt = fn(&Recorder) -> [Vec<u64>; 2];
+
+/// Of signs by key bits: the assistant deals what it finds of the entries.
+fn dealt_by_key_bits(recorder: &Recorder) -> [Vec<u64>; 2] {
+    let mut first = generator(recorder, [0, ASSISTANT], PAIR);
+    let dealt = words(recorder, ASSISTANT, 1, DEALT_SIGN);
     let drawn: Vec<u64> = first.ring(dealt.len());
     let masked = vec::add(&drawn, &dealt);
+    [drawn, masked]
+}
+
+/// How many of the single signs behind the counts the assistant finds. Party 0's summand of a count is
+/// a sum of those that the assistant dealt, flipped or not: a subset sum of few numbers.
+fn signs_found(keys: KeyBits, dealt: Dealt, opening: Opening) -> usize {
+    let x: Vec<i64> = noise(3, ITEMS * COUNTS).iter().map(|v| v >> 40).collect();
+    let recorder = count(&x, keys, opening);
+    let [drawn, masked] = dealt(&recorder);
     let summands = words(&recorder, 0, ASSISTANT, opening.step());
     let found = |count: usize| {
         let of = |values: &[u64]| -> Vec<u64> {
@@ -268,12 +304,18 @@ fn signs_found(opening: Opening) -> usize {
     (0..COUNTS).filter_map(found).sum()
 }
 
+/// No single sign behind a count is found, and all where the holders send their summands.
+fn count_hides(keys: KeyBits, dealt: Dealt) {
+    for opening in OPENINGS {
+        assert_eq!(signs_found(keys, dealt, opening), 0, "{opening:?}");
+    }
+    let found = signs_found(keys, dealt, Opening::Mutant);
+    assert_eq!(found, ITEMS * COUNTS);
+}
+
 #[test]
 fn the_assistant_learns_no_sign_that_is_only_counted() {
-    for opening in OPENINGS {
-        assert_eq!(signs_found(opening), 0, "{opening:?}");
-    }
-    assert_eq!(signs_found(Opening::Mutant), ITEMS * COUNTS);
+    count_hides(KEYS, dealt_by_key_bits);
 }
 
 /// What the assistant does learn of a truncated result, as holders do from what they open: how it was
@@ -297,7 +339,7 @@ fn the_assistant_sees_how_a_result_was_rounded() {
         play().expect("the program runs")
     });
     let masks = [0, 1].map(|holder| {
-        let mut prg = generator(&recorder, [holder, ASSISTANT], b"bicoptor pair");
+        let mut prg = generator(&recorder, [holder, ASSISTANT], PAIR);
         prg.ring::<u64>(n)
     });
     let rounded = |(x, r): (&i64, u64)| (x + (r & ((1 << D) - 1)) as i64) >> D;

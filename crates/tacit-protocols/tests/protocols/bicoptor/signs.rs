@@ -8,7 +8,7 @@ use tacit_algebra::Ring;
 use tacit_protocols::Error;
 use tacit_protocols::bicoptor::{Form, Options};
 use tacit_protocols::falcon::Truncation;
-use tacit_protocols::machine::{KeyBits, Machine};
+use tacit_protocols::machine::{Call, KeyBits, Machine};
 
 const MENDED: Options = Options {
     truncation: Truncation::Gap,
@@ -219,27 +219,42 @@ fn signs_without_a_promise_are_exact() {
     }
 }
 
-/// The error of every sign by a window that does not fit.
+/// A window that fits every ring.
+const FITTING: KeyBits = KeyBits {
+    dropped: 0,
+    kept: 1,
+};
+
+/// The calls that take signs.
+fn sign_calls(keys: KeyBits) -> [Call; 3] {
+    let (n, windows, size) = (2, 1, 2);
+    [
+        Call::Drelu { n, keys },
+        Call::Relu { n, keys },
+        Call::Maxpool {
+            windows,
+            size,
+            keys,
+        },
+    ]
+}
+
+/// The errors of every sign by a window that does not fit: where it is planned, and where it is taken
+/// with the material of one that fits.
 fn refusals<S, H>(subject: &S, keys: KeyBits) -> Vec<Error>
 where
     S: Subject,
     S::Machine: Machine<Share = H, Bits = H>,
 {
-    use tacit_protocols::machine::Call;
     let refused = run(subject, |machine| {
-        let n = 2;
-        let maxpool = Call::Maxpool {
-            windows: 1,
-            size: 2,
-            keys,
-        };
-        machine.prepare(&[Call::Drelu { n, keys }])?;
+        let planned = sign_calls(keys).map(|call| machine.prepare(&[call]).err());
+        machine.prepare(&sign_calls(FITTING))?;
         let x = machine.constant(&[1, -1]);
         let drelu = machine.drelu(&x, keys).err();
-        machine.prepare(&[Call::Relu { n, keys }, maxpool])?;
         let relu = machine.relu(&x, keys).err();
         let maxpool = machine.maxpool(&x, 1, 2, keys).err();
-        Ok([drelu, relu, maxpool])
+        let taken = [drelu, relu, maxpool];
+        Ok(planned.into_iter().chain(taken).collect::<Vec<_>>())
     });
     let errors = refused.into_iter().flatten();
     errors.map(|e| e.expect("it does not fit")).collect()

@@ -1,5 +1,5 @@
 //! What a party of a run has: the messages that it was sent and those that it sent, its shares, and its
-//! generators, as rows with one number for each sample.
+//! generators.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,34 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use super::openings::Sharing;
 use super::programs::Program;
+use super::rows::{N, Row, Words, bits_of, cut, dealer, decode, planes};
 use crate::common::{Subject, run_on};
 use crate::knowledge::{generator, recorded};
-use tacit_algebra::{Bits, Ring, prime};
 use tacit_net::testing::Recorder;
 use tacit_protocols::Error;
 use tacit_protocols::machine::{Audience, Machine};
-
-/// Samples of a run: all hold the same secrets.
-pub const N: usize = 1 << 12;
-
-/// Numbers below `kinds` that a party has, one for each sample, or for some.
-#[derive(Clone, Debug)]
-pub struct Row {
-    pub name: String,
-    pub kinds: usize,
-    pub values: Vec<u8>,
-}
-
-/// What the rows of a protocol are made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Words {
-    /// Of a ring of 8 bits, a byte each.
-    Ring,
-    /// Of a small field, a byte each.
-    Field(u8),
-    /// Of a ring of 8 bits, in saved shares 8 bytes each after one that tells the width.
-    Wide,
-}
 
 /// What is looked at of a protocol.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +21,7 @@ pub struct Look {
     pub words: Words,
     /// By party its streams of words alone.
     pub generators: fn(usize) -> Vec<Stream>,
-    /// Whether streams are looked at as planes of bits, too.
+    /// Whether streams and shares are looked at as planes of bits, too.
     pub planes: bool,
 }
 
@@ -169,17 +147,22 @@ pub fn raw_opening<M: Machine>(
 impl Seen {
     /// What a party has, in an order that does not depend on the secrets.
     pub fn rows(&self, look: &Look, party: usize) -> Vec<Row> {
-        let words = look.words;
-        let mut rows = self.messages(words, party);
+        let mut rows = Vec::new();
+        if look.planes {
+            rows.extend(self.stream_planes(look, party));
+            rows.extend(self.share_planes(look.sharing, party));
+        }
+        rows.extend(self.messages(look.words, party));
         let End { input, result, .. } = &self.ends[party];
         for (name, bytes) in [("input", input), ("result", result)] {
-            let bytes = match words {
+            let bytes = match look.words {
                 Words::Wide => bytes[1..].iter().step_by(8).copied().collect(),
                 _ => bytes.clone(),
             };
-            rows.extend(cut(&format!("share of the {name}"), words.kinds(), &bytes));
+            let name = format!("share of the {name}");
+            rows.extend(cut(&name, look.words.kinds(), &bytes));
         }
-        rows.extend(self.generators(look, party));
+        rows.extend(self.streams(look, party));
         rows
     }
 
@@ -191,9 +174,11 @@ impl Seen {
             for seen in self.recorder.view(to) {
                 let count = nth.entry((seen.from, seen.step)).or_default();
                 let name = format!("{} from {} to {to} #{count}", seen.step, seen.from);
+                let dealer = dealer(seen.step, [seen.from, to], *count);
                 *count += 1;
                 if party == to || party == seen.from {
-                    rows.extend(decode(&name, seen.step, words, &seen.payload));
+                    let message = (&name[..], seen.step, &seen.payload[..]);
+                    rows.extend(decode(message, words, dealer));
                 }
             }
         }
@@ -201,124 +186,53 @@ impl Seen {
     }
 
     /// The first words of the streams that a party has in common with others.
-    fn generators(&self, look: &Look, party: usize) -> Vec<Row> {
+    fn streams(&self, look: &Look, party: usize) -> Vec<Row> {
         let with = (look.generators)(party).into_iter();
         let rows = with.flat_map(|(peer, label)| {
             let mut prg = generator(&self.recorder, [party, peer], label);
-            let words = cut(&format!("drawn with {peer}"), 256, &prg.ring(DRAWS * N));
-            let mut prg = generator(&self.recorder, [party, peer], label);
-            let drawn = if look.planes { PLANES_DRAWN } else { 0 };
-            let drawn = prg.bit_rows(drawn, N).to_bytes();
-            let planes = planes(&format!("planes drawn with {peer}"), &drawn);
-            planes.into_iter().chain(words)
+            let rows = cut(&format!("drawn with {peer}"), 256, &prg.ring(DRAWS * N));
+            let close = !look.planes;
+            rows.into_iter().map(move |row| Row { close, ..row })
         });
         rows.collect()
+    }
+
+    /// The same as planes.
+    fn stream_planes(&self, look: &Look, party: usize) -> Vec<Row> {
+        let with = (look.generators)(party).into_iter();
+        let rows = with.flat_map(|(peer, label)| {
+            let mut prg = generator(&self.recorder, [party, peer], label);
+            let drawn = prg.bit_rows(PLANES_DRAWN, N).to_bytes();
+            let rows = planes(&format!("planes drawn with {peer}"), &drawn, None);
+            let holders = look.sharing == Sharing::Holders;
+            rows.into_iter().enumerate().map(move |(i, row)| {
+                let close = holders && i < PLANES_CLOSE;
+                Row { close, ..row }
+            })
+        });
+        rows.collect()
+    }
+
+    /// The bits of a party's share of the secrets, and of the sum of its components.
+    fn share_planes(&self, sharing: Sharing, party: usize) -> Vec<Row> {
+        let share = &self.ends[party].input;
+        let mut rows = bits_of("share of the input", share);
+        if sharing == Sharing::Replicated {
+            let [own, next] = [0, 1].map(|i| &share[i * share.len() / 2..][..share.len() / 2]);
+            let sum = own
+                .iter()
+                .zip(next)
+                .map(|(own, next)| own.wrapping_add(*next));
+            rows.extend(bits_of("sum of both shares", &sum.collect::<Vec<u8>>()));
+        }
+        rows
     }
 }
 
 /// Planes of a generator that are looked at.
 const PLANES_DRAWN: usize = 30;
+/// The first of them, which mask the bits of the holders' numbers: of these relations of a higher degree.
+const PLANES_CLOSE: usize = 8;
 
 /// Words of a generator that are looked at, for each sample.
 const DRAWS: usize = 6;
-
-impl Row {
-    /// Whether it has a number for each sample.
-    pub fn is_whole(&self) -> bool {
-        self.values.len() == N
-    }
-
-    /// Whether it is a plane of bits of some samples.
-    pub fn is_plane_in_part(&self) -> bool {
-        self.kinds == 2 && !self.is_whole() && self.values.len() >= N / 4
-    }
-
-    /// The same modulo `p`.
-    pub fn reduced(&self, p: usize) -> Row {
-        let reduce = |v: &u8| (usize::from(*v) % p) as u8;
-        Row {
-            name: self.name.clone(),
-            kinds: p,
-            values: self.values.iter().map(reduce).collect(),
-        }
-    }
-}
-
-impl Words {
-    fn kinds(self) -> usize {
-        match self {
-            Words::Field(p) => p.into(),
-            _ => 256,
-        }
-    }
-}
-
-/// Steps whose messages are planes of bits, one for each bit of the samples that they are of.
-const PLANES: [&str; 5] = [
-    "rss sign: ",
-    "bicoptor sign: deal products of bits",
-    "bicoptor sign: open masked bits",
-    "bicoptor sign: open masked groups",
-    "bicoptor bit: open masked bit",
-];
-
-/// A row for each plane: of all samples, or of a block of them, or of two rows of them, that has a
-/// dealer of its own.
-fn planes(name: &str, payload: &[u8]) -> Vec<Row> {
-    let [one, two] = [1, 2].map(|rows| {
-        let block = (rows * N).div_ceil(3).next_multiple_of(64);
-        [block, rows * N - 2 * block]
-    });
-    let lengths = [&[N][..], &one, &two].concat();
-    let bits = Bits::from_bytes(payload.len() * 8, payload).expect("packed bits");
-    let bits = bits.expand();
-    let whole = |n: &&usize| bits.len().is_multiple_of(**n);
-    let n = *lengths.iter().find(whole).expect("whole planes");
-    let rows = bits.chunks_exact(n).enumerate();
-    rows.map(|(i, values)| Row {
-        name: format!("{name}, plane {i}"),
-        kinds: 2,
-        values: values.to_vec(),
-    })
-    .collect()
-}
-
-/// Rows of `N` bytes.
-fn cut(name: &str, kinds: usize, bytes: &[u8]) -> Vec<Row> {
-    let rows = bytes.chunks_exact(N).enumerate();
-    rows.map(|(i, values)| Row {
-        name: format!("{name}, row {i}"),
-        kinds,
-        values: values.to_vec(),
-    })
-    .collect()
-}
-
-/// The rows of a message; of others than those of numbers for all samples none.
-fn decode(name: &str, step: &str, words: Words, payload: &[u8]) -> Vec<Row> {
-    let is = |parts: &[&str]| parts.iter().any(|part| step.contains(part));
-    if is(&["key ", "verify", "copy", "masked entries"]) || step.starts_with("sirnn: ") {
-        return vec![];
-    }
-    if is(&PLANES) {
-        return planes(name, payload);
-    }
-    if is(&["falcon compare"]) {
-        let n = payload.len() * 8 / prime::packed_bits(u8::PRIME) as usize;
-        let residues = prime::unpack(u8::PRIME, payload, n).expect("residues");
-        return cut(name, u8::PRIME.into(), &residues);
-    }
-    if is(&["masked bit"]) || (is(&["drelu: masked sign"]) && payload.len() < N) {
-        let bits = Bits::from_bytes(payload.len() * 8, payload).expect("packed bits");
-        return cut(name, 2, &bits.expand());
-    }
-    // A king's part of an opening is not of all samples.
-    if !payload.len().is_multiple_of(N) {
-        return vec![Row {
-            name: format!("{name}, in part"),
-            kinds: words.kinds(),
-            values: payload.to_vec(),
-        }];
-    }
-    cut(name, words.kinds(), payload)
-}

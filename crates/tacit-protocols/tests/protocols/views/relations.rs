@@ -6,7 +6,7 @@
 //! with which sums and products of words become those of bits, so that relations are over two
 //! elements; elements of a field are taken as they are.
 
-use super::record::Row;
+use super::rows::Row;
 
 /// Monomials that are looked at, at the most.
 const MOST: usize = 1200;
@@ -15,8 +15,8 @@ const DEGREE: usize = 3;
 /// Samples beyond the monomials: a relation that holds among these by chance is one of `2^-64`.
 const MORE: usize = 64;
 
-/// Products of up to so many rows, the constant first.
-fn monomials(rows: usize, samples: usize, modulus: u8) -> Vec<Vec<usize>> {
+/// Products of up to so many rows, the constant first; of `least` rows, even if they are too many.
+fn monomials(rows: usize, samples: usize, modulus: u8, least: usize) -> Vec<Vec<usize>> {
     let most = match modulus {
         2 => MOST,
         _ => MOST / 5,
@@ -24,7 +24,7 @@ fn monomials(rows: usize, samples: usize, modulus: u8) -> Vec<Vec<usize>> {
     let most = most.min(samples - MORE);
     let mut all = vec![vec![]];
     let mut last = all.clone();
-    for _ in 0..DEGREE {
+    for degree in 1..=DEGREE {
         let extended = last.iter().flat_map(|monomial: &Vec<usize>| {
             let first = match (monomial.last(), modulus) {
                 (None, _) => 0,
@@ -35,7 +35,7 @@ fn monomials(rows: usize, samples: usize, modulus: u8) -> Vec<Vec<usize>> {
             (first..rows).map(move |row| [&monomial[..], &[row]].concat())
         });
         last = extended.collect();
-        if all.len() > 1 && all.len() + last.len() > most {
+        if degree > least && all.len() + last.len() > most {
             break;
         }
         all.append(&mut last.clone());
@@ -133,14 +133,15 @@ impl Samples {
     }
 }
 
-/// Relations that hold in one of two runs only, of rows over as many elements, 2 for words and bits.
-pub fn broken(a: &[Row], b: &[Row], modulus: u8) -> usize {
+/// Relations that hold in one of two runs only, of rows over as many elements, 2 for words and bits; of
+/// degree `least` at least.
+pub fn broken(a: &[Row], b: &[Row], modulus: u8, least: usize) -> usize {
     let [a, b] = distinct(a, b);
     let samples = a.first().map_or(0, |row: &&[u8]| row.len());
     if samples == 0 {
         return 0;
     }
-    let monomials = monomials(a.len(), samples, modulus);
+    let monomials = monomials(a.len(), samples, modulus, least);
     let used = monomials.len() + MORE;
     let mut both = Samples::new(monomials.len(), modulus);
     (0..used).for_each(|sample| both.add(&a, &monomials, sample));

@@ -67,6 +67,42 @@ fn exponentials_sigmoids_and_tanhs_are_as_near_as_the_papers() {
     );
 }
 
+/// Of all inputs whose difference to the bound is a number: as near below it, and the same above.
+#[test]
+fn exponentials_end_at_their_bound() {
+    let mut reference = Reference::new();
+    let mut all = Largest::default();
+    for scale in INPUT {
+        let values: Vec<_> = (0..=1 << (BITS - 1))
+            .map(|z| reference.functions(z, scale)[0])
+            .collect();
+        let highs = |result| [0i32, -1, -2, -3].map(|high| (result, high));
+        for (result, high) in OUTPUT.into_iter().flat_map(highs) {
+            let below = high.unsigned_abs() << scale;
+            let made = Exp::up_to(
+                Format::new(BITS, scale),
+                Format::new(BITS, result),
+                DIGIT,
+                high,
+            );
+            if below > 1 << (BITS - 2) {
+                assert!(made.is_err(), "{high} with {scale} fraction bits");
+                continue;
+            }
+            let exp = made.unwrap();
+            let end = 1i32 << (BITS - 1);
+            for x in -end..end - below as i32 {
+                let z = x.unsigned_abs().max(below) as usize;
+                let value = if x > 0 { below as usize } else { z };
+                let y = signed(exp.clear(x as u64 & 0xffff));
+                all.meet(values[value].errors(y, result));
+            }
+        }
+    }
+    println!("{all:?}");
+    assert!(all.int <= 3 && all.real < 3.0, "{all:?}");
+}
+
 /// The largest errors of `root` over positive 16-bit inputs from 0.1 on, in units of `unit`
 /// of the result.
 fn largest_root(scale: u32, result: u32, inverse: bool, unit: fn(f64) -> f64) -> Largest {

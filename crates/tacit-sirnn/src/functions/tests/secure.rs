@@ -50,6 +50,19 @@ fn exponentials_of_all_inputs() {
     }
 }
 
+/// All numbers, those above the bound included, but those whose difference to the bound is no number.
+#[test]
+fn exponentials_with_a_bound_of_all_inputs() {
+    for (scale, result) in PAIRS {
+        for high in [0i32, -1, -3] {
+            let most = (1 << 15) - (high.unsigned_abs() << scale);
+            let inputs: Vec<u64> = (0..most).chain(1 << 15..1 << 16).map(u64::from).collect();
+            let exp = Exp::up_to(format(scale), format(result), DIGIT, high).unwrap();
+            equal(16, &inputs, |x| exp.clear(x), |e, x| exp.apply(e, x));
+        }
+    }
+}
+
 #[test]
 fn sigmoids_of_all_inputs() {
     let inputs: Vec<u64> = (0..1 << 16).collect();
@@ -119,6 +132,9 @@ fn other_widths_and_digits() {
         let inputs = sample(bits);
         let exp = Exp::new(input, output, digit).unwrap();
         equal(bits, &inputs, |x| exp.clear(x), |e, x| exp.apply(e, x));
+        if let Ok(exp) = Exp::up_to(input, output, digit, 0) {
+            equal(bits, &inputs, |x| exp.clear(x), |e, x| exp.apply(e, x));
+        }
         let sigmoid = Sigmoid::new(input, output, digit).unwrap();
         equal(
             bits,

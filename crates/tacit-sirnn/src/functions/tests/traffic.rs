@@ -50,6 +50,16 @@ fn functions_take_less_than_the_papers() {
             assert!(bytes[0] < most[0] && bytes[1] < most[1], "{bytes:?}");
         }
     }
+    let bounded = Exp::up_to(f, f, DIGIT, 0).unwrap();
+    let exp = Exp::new(f, f, DIGIT).unwrap();
+    let [free, bound] = [&exp, &bounded].map(|exp| traffic(16, |e, x| exp.apply(e, x)));
+    println!("exp with a bound: {:.0?} bytes, {} hops", bound.0, bound.1);
+    // A value of 16 bits for every other index of the top digit.
+    assert!(
+        bound.1 == free.1 && bound.0[1] - free.0[1] <= 2.0 * 15.0,
+        "{:?}",
+        bound.0
+    );
     let root = SquareRoot::inverse(f, f).unwrap();
     let (bytes, hops) = traffic(16, |e, x| root.apply(e, x));
     println!("rsqrt: {bytes:.0?} bytes, {hops} hops");

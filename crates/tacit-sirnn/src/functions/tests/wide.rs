@@ -51,6 +51,38 @@ fn wide_formats_are_as_near() {
     }
 }
 
+/// Around the bound and far beyond it, of numbers of many bits.
+#[test]
+fn wide_exponentials_end_at_their_bound() {
+    let mut reference = Reference::new();
+    for (bits, scale, out, result, high) in [
+        (64, 16, 64, 16, 0),
+        (64, 20, 64, 20, -2),
+        (64, 29, 64, 29, 0),
+        (64, 24, 32, 24, -7),
+        (32, 24, 32, 24, 0),
+        (32, 13, 32, 13, -4),
+        (20, 10, 16, 12, -1),
+    ] {
+        let (input, output) = (Format::new(bits, scale), Format::new(out, result));
+        let exp = Exp::up_to(input, output, DIGIT, high).unwrap();
+        let (bound, end) = (i64::from(high) << scale, 1i64 << (bits - 2));
+        let near = (-40..40).map(|by| bound + by);
+        let powers = (0..bits - 2).flat_map(|k| [bound + (1 << k), bound - (1 << k)]);
+        let far = [end - 1, 1 - end, end / 3, -end / 3];
+        for x in near.chain(powers).chain(far) {
+            let (z, x) = (
+                x.min(bound).unsigned_abs(),
+                x as u64 & (u64::MAX >> (64 - bits)),
+            );
+            let [exact, ..] = reference.functions(z.min(200 << scale), scale);
+            let y = signed(bits.min(out), exp.clear(x));
+            let error = exact.errors(y, result).1.abs();
+            assert!(error < 8.0, "exp {x}, {input:?}, {output:?}: {y}, {error}");
+        }
+    }
+}
+
 #[test]
 fn wide_roots_are_as_near() {
     for (bits, scale, result) in [(32, 16, 16), (32, 24, 24), (32, 20, 28), (24, 12, 14)] {
@@ -110,6 +142,18 @@ fn formats_that_do_not_fit_are_refused() {
     assert!(Exp::new(f(16, 12), f(16, 12), 9).is_err());
     assert!(Exp::new(f(0, 0), f(16, 12), 8).is_err());
     assert!(Exp::new(f(16, 12), f(65, 12), 8).is_err());
+    let bounded = |input, output, high| Exp::up_to(input, output, 7, high);
+    assert!(bounded(f(16, 12), f(16, 12), -4).is_ok());
+    for (input, output, high) in [
+        (f(16, 12), f(16, 12), 1),
+        (f(16, 12), f(16, 12), -5),
+        (f(16, 12), f(16, 12), i32::MIN),
+        (f(64, 64), f(16, 12), -1),
+        (f(16, 12), f(40, 30), 0),
+        (f(0, 0), f(16, 12), 0),
+    ] {
+        assert!(bounded(input, output, high).is_err(), "{input:?}, {high}");
+    }
     assert!(Reciprocal::new(16, 3).is_err() && Reciprocal::new(8, 8).is_err());
     assert!(Sigmoid::new(f(1, 0), f(16, 12), 8).is_err());
     assert!(Sigmoid::new(f(16, 12), f(13, 12), 8).is_err());
