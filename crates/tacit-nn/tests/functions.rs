@@ -9,7 +9,7 @@ use common::*;
 use recorder::run_fixed;
 use tacit_nn::Graph;
 use tacit_nn::onnx::proto::*;
-use tacit_nn::plan::{LayerOp, PlanOptions, PlannedFunction, plan};
+use tacit_nn::plan::{LayerOp, PlanOptions, PlannedFunction, Precision, plan};
 use tacit_nn::reference;
 
 /// Numbers from -4 to 4.
@@ -160,12 +160,43 @@ fn softmax_inside_a_model_follows_every_axis() {
                 _ => None,
             })
             .collect();
-        let exp = PlannedFunction::Exp { high: 0 };
+        let exp = PlannedFunction::Exp {
+            high: 0,
+            bounded: true,
+        };
+        let exact = exp.elementary(64, plan.fraction_bits, plan.fraction_bits);
+        assert!(exact.expect("a function that fits").bounded);
         let high = if size == 4 { 3 } else { 2 };
         assert_eq!(
             functions,
             [exp, PlannedFunction::Reciprocal { low: -1, high }]
         );
+    }
+}
+
+/// No argument above 0 is no promise of it but in a softmax: what is made by a product is rounded.
+#[test]
+fn only_a_softmax_promises_the_bound_of_its_exponentials() {
+    let nodes = vec![
+        node("Relu", &["x"], "r", vec![]),
+        node("Mul", &["r", "down"], "d", vec![]),
+        node("Exp", &["d"], "e", vec![]),
+        node("Add", &["e", "x"], "y", vec![]),
+    ];
+    let tensors = vec![tensor("down", &[], &[-0.7])];
+    let graph = imported(&model(&[1], nodes, tensors)).unwrap_or_else(|e| panic!("{e}"));
+    let widths = [None, Some(Precision::Bits(16))];
+    for precision in widths {
+        let options = PlanOptions {
+            precision,
+            ..PlanOptions::default()
+        };
+        let plan = plan(&graph, &options).unwrap_or_else(|e| panic!("{e}"));
+        let promised = plan.layers.iter().find_map(|layer| match layer.op {
+            LayerOp::Function(PlannedFunction::Exp { high, bounded }) => Some((high, bounded)),
+            _ => None,
+        });
+        assert_eq!(promised, Some((0, false)), "{precision:?}");
     }
 }
 
@@ -284,6 +315,44 @@ fn arguments_that_do_not_fit_are_refused_by_name() {
         "{}",
         plan.fraction_bits
     );
+}
+
+/// Arguments are below a quarter of what their bits hold in the worst case, and signs as wide as the
+/// differences to the borders of pieces, which lie up to 20 away from 0.
+#[test]
+fn promised_bits_hold_arguments_and_what_they_are_compared_with() {
+    let planned = |op: &str, range: f64, f: u32| {
+        let graph = imported(&model(&[1], inside(op, &["x"], vec![]), vec![]));
+        let options = PlanOptions {
+            fraction_bits: Some(f),
+            input_range: Some(range),
+            ..PlanOptions::default()
+        };
+        let graph = graph.unwrap_or_else(|e| panic!("{e}"));
+        plan(&graph, &options).unwrap_or_else(|e| panic!("{e}"))
+    };
+    for (range, f) in [(0.5, 16), (1.0, 26), (3.99, 16), (4.0, 10), (1000.0, 12)] {
+        let plan = planned("Tanh", range, f);
+        let bits = plan.layers.iter().map(|layer| layer.argument_bits).max();
+        let quarter = f64::from(bits.unwrap_or(0) as i32 - 2 - f as i32).exp2();
+        let needed = f64::max(range, 1.0);
+        assert!(
+            needed <= quarter && quarter < 3.0 * needed,
+            "{range}, {f}: {bits:?}"
+        );
+    }
+    for (range, f, bits) in [
+        // 20 away at 24 fraction bits is half of 32 bits, at 26 twice as much.
+        (1.0, 24, 32),
+        (1.0, 26, 64),
+        // The borders of powers of two lie as far out as arguments do.
+        (900.0, 20, 32),
+        (1100.0, 20, 64),
+        (1500.0, 20, 64),
+    ] {
+        let plan = planned("Sigmoid", range, f);
+        assert_eq!(plan.compare_bits, bits, "{range}, {f}");
+    }
 }
 
 #[test]

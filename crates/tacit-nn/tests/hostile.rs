@@ -1,4 +1,4 @@
-//! Files and plans that lie: each gives an error that says where, none a panic or a huge
+//! Files that lie: each gives an error that says where, none a panic or a huge
 //! allocation.
 
 mod common;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use prost::Message;
 use tacit_nn::onnx::proto::*;
 use tacit_nn::onnx::{ImportError, ImportOptions, import, load};
-use tacit_nn::plan::{Keys, LayerOp, Plan, PlanOptions, Precision, plan};
+use tacit_nn::plan::{PlanOptions, plan};
 
 fn refused(model: &ModelProto) -> String {
     match imported(model) {
@@ -199,10 +199,7 @@ fn free_dimensions_need_a_value() {
         .tensor_type
         .as_mut()
         .unwrap();
-    input.shape.as_mut().unwrap().dim[2] = DimensionProto {
-        dim_value: None,
-        dim_param: Some("H".into()),
-    };
+    input.shape.as_mut().unwrap().dim[2] = free("H");
     refuses(
         &model,
         "axis 2 is the free dimension 'H'; only the batch (axis 0) may be free: give its size with --dim H=SIZE",
@@ -211,6 +208,34 @@ fn free_dimensions_need_a_value() {
         dims: HashMap::from([("H".to_string(), 4)]),
     };
     assert!(import(&model.encode_to_vec(), None, &options).is_ok());
+    graph_of(&mut model).input[0]
+        .r#type
+        .as_mut()
+        .and_then(|t| t.tensor_type.as_mut()?.shape.as_mut())
+        .unwrap()
+        .dim[3] = free("");
+    for (name, words) in [
+        (
+            "W",
+            "dimension 'W': the model's input has no free dimension",
+        ),
+        ("N", "beside the batch it has 'H', 'x.3'"),
+    ] {
+        let sizes = [("H", 4), ("x.3", 4), (name, 4)];
+        let options = ImportOptions {
+            dims: HashMap::from(sizes.map(|(name, size)| (name.to_string(), size))),
+        };
+        let error = import(&model.encode_to_vec(), None, &options).unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+    }
+}
+
+/// A dimension of this name, without a size.
+fn free(name: &str) -> DimensionProto {
+    DimensionProto {
+        dim_value: None,
+        dim_param: Some(name.into()),
+    }
 }
 
 #[test]
@@ -336,150 +361,6 @@ fn external_data_stays_in_the_folder() {
         );
     }
     std::fs::remove_dir_all(&folder).expect("clean up");
-}
-
-fn a_plan() -> Plan {
-    let graph = imported(&network())
-        .unwrap_or_else(|e| panic!("{e}"))
-        .optimise();
-    plan(&graph, &PlanOptions::default()).unwrap_or_else(|e| panic!("{e}"))
-}
-
-#[test]
-fn plans_travel_without_weights_or_ranges() {
-    let plan = a_plan();
-    let bytes = plan.to_bytes();
-    let back = Plan::from_bytes(&bytes).expect("its own bytes");
-    assert_eq!(back.to_bytes(), bytes);
-    let text = String::from_utf8(bytes).unwrap();
-    assert!(
-        !text.contains("range") && !text.contains("warnings") && !text.contains('.'),
-        "{text}"
-    );
-}
-
-#[test]
-fn plans_that_lie() {
-    let with = |change: &dyn Fn(&mut Plan), part: &str| {
-        let mut plan = a_plan();
-        change(&mut plan);
-        let text = Plan::from_bytes(&plan.to_bytes())
-            .expect_err("must be refused")
-            .to_string();
-        assert!(text.contains(part), "'{text}' does not say '{part}'");
-    };
-    with(&|p| p.ring_bits = 48, "48 bits");
-    with(&|p| p.fraction_bits = 63, "63 fraction bits");
-    with(&|p| p.compare_bits = 8, "compares 8 bits");
-    with(
-        &|p| (p.ring_bits, p.compare_bits) = (61, 32),
-        "compares 32 bits",
-    );
-    with(&|p| p.input_limit = -1, "input limit");
-    with(&|p| p.output = 99, "output");
-    with(&|p| p.revealed_shape = vec![7], "revealed shape");
-    with(&|p| p.output_shape = vec![7], "output shape");
-    with(&|p| p.input_shape = vec![usize::MAX, 2], "out of bounds");
-    with(&|p| p.layers[0].inputs = vec![5], "no earlier layer");
-    with(&|p| p.layers[0].inputs = vec![], "0 inputs");
-    with(&|p| p.layers[1].inputs = vec![2], "no earlier layer");
-    with(&|p| p.layers[0].trunc = 70, "scales");
-    let keys = |layer: usize, dropped, kept| {
-        with(
-            &|p| p.layers[layer].keys = Keys { dropped, kept },
-            "it has the key bits",
-        );
-    };
-    keys(0, 0, 5); // a convolution takes no signs
-    keys(1, 0, 0);
-    keys(1, 0, 32);
-    keys(1, 60, 2);
-    keys(1, u32::MAX, u32::MAX - 1);
-    with(
-        &|p| (p.ring_bits, p.compare_bits) = (61, 61),
-        "it has the key bits",
-    );
-    with(&|p| p.layers[0].name = "a\nb".into(), "a name");
-    with(&|p| p.layers[0].shape = vec![3], "stands between");
-    with(&|p| p.tail[0].size = 0, "out of bounds");
-    let conv = |change: &dyn Fn(&mut tacit_nn::graph::ConvGeometry), part: &str| {
-        with(
-            &|p| {
-                if let LayerOp::Conv { geometry, .. } = &mut p.layers[0].op {
-                    change(geometry);
-                }
-            },
-            part,
-        );
-    };
-    conv(&|g| g.stride[0] = 0, "out of bounds");
-    conv(&|g| g.kernel[1] = 1 << 24, "larger than its input");
-    conv(&|g| g.groups = 3, "groups");
-    conv(&|g| g.pad[0] = usize::MAX, "out of bounds");
-    conv(&|g| g.filters = 1 << 24, "stands between");
-    conv(&|g| g.filters = 1 << 25, "out of bounds");
-    with(
-        &|p| {
-            if let LayerOp::MaxPool(pool) = &mut p.layers[1].op {
-                pool.pad[0] = 1 << 20;
-            }
-        },
-        "one of its windows is empty",
-    );
-    with(
-        &|p| {
-            if let LayerOp::Conv { geometry, .. } = &mut p.layers[0].op {
-                (geometry.channels, geometry.groups) = (0, 0);
-            }
-        },
-        "out of bounds",
-    );
-    assert!(Plan::from_bytes(b"{}").is_err());
-    assert!(Plan::from_bytes(b"[1e999").is_err());
-}
-
-/// A plan with widths is read no less carefully: its groups, by which the taps are divided.
-#[test]
-fn a_division_by_no_groups_is_refused_before_it_is_made() {
-    let graph = imported(&network()).unwrap_or_else(|e| panic!("{e}"));
-    let options = PlanOptions {
-        precision: Some(Precision::Auto),
-        ..PlanOptions::default()
-    };
-    let plan = plan(&graph.optimise(), &options).unwrap_or_else(|e| panic!("{e}"));
-    let text = String::from_utf8(plan.to_bytes()).expect("JSON");
-    let hostile = text.replace("\"groups\":1", "\"groups\":0");
-    assert_ne!(text, hostile);
-    let error = Plan::from_bytes(hostile.as_bytes()).expect_err("refused");
-    assert!(error.to_string().contains("layer 'the Conv'"), "{error}");
-}
-
-/// Some 2 KB that ask for hundreds of gigabytes: a window as large as what it slides over.
-#[test]
-fn a_small_plan_that_asks_for_much_memory_is_refused_when_it_is_read() {
-    let pool = vec![list("kernel_shape", &[2, 2]), list("strides", &[2, 2])];
-    let nodes = vec![node("MaxPool", &["x"], "y", pool)];
-    let graph = imported(&model(&[1, 8, 8], nodes, vec![])).unwrap_or_else(|e| panic!("{e}"));
-    let mut plan = plan(&graph, &PlanOptions::default()).unwrap_or_else(|e| panic!("{e}"));
-    assert!(Plan::from_bytes(&plan.to_bytes()).is_ok());
-    // 3 x 3 windows of 5000 x 5000 each: 225 million elements, of every one of which a sign is taken.
-    let (side, window) = (5002, 5000);
-    (plan.input_shape, plan.layers[0].shape) = (vec![1, side, side], vec![1, 3, 3]);
-    (plan.revealed_shape, plan.output_shape) = (vec![1, 3, 3], vec![1, 3, 3]);
-    if let LayerOp::MaxPool(pool) = &mut plan.layers[0].op {
-        (pool.height, pool.width) = (side, side);
-        (pool.kernel, pool.stride, pool.out) = ([window; 2], [1; 2], [3; 2]);
-    }
-    let bytes = plan.to_bytes();
-    assert!(bytes.len() < 2_000, "{}", bytes.len());
-    let error = Plan::from_bytes_within(&bytes, 1 << 30).expect_err("refused");
-    let error = error.to_string();
-    for words in ["layer 'the MaxPool'", "GB", "at most 1.07 GB"] {
-        assert!(error.contains(words), "{error}");
-    }
-    let most = plan.item_bytes();
-    assert!(Plan::from_bytes_within(&bytes, most).is_ok());
-    assert!(Plan::from_bytes_within(&bytes, most - 1).is_err());
 }
 
 proptest! {

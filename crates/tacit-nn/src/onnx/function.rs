@@ -145,6 +145,9 @@ pub(super) fn softmax(call: &Call, builder: &mut Builder) -> Result<Value, Fault
 }
 
 /// `(x - mean) / sqrt(variance + epsilon) * scale + bias` along the axes from `axis` on.
+///
+/// The mean is taken of differences to the first element: where all are equal it is exactly 0, and its
+/// rounding is not divided by the root of epsilon.
 pub(super) fn layer_norm(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape) = call.secret(0)?;
     let along = item_axis(call.int("axis", -1), shape.len(), 0)?;
@@ -154,9 +157,11 @@ pub(super) fn layer_norm(call: &Call, builder: &mut Builder) -> Result<Value, Fa
     let shift = stretched(call, builder, shape, 2)?;
     let pool = whole(outer, [1, size]);
     let mut compose = Composer::new(call, builder);
-    let mean = compose.node("mean", Op::AveragePool(pool.clone()), &[x], vec![outer])?;
+    let first = compose.spread("first of all", x, shape.to_vec(), |e| e / size * size)?;
+    let aside = compose.each("aside", Op::Sub, &[x, first])?;
+    let mean = compose.node("mean", Op::AveragePool(pool.clone()), &[aside], vec![outer])?;
     let mean = compose.spread("mean of all", mean, shape.to_vec(), |e| e / size)?;
-    let centred = compose.each("centred", Op::Sub, &[x, mean])?;
+    let centred = compose.each("centred", Op::Sub, &[aside, mean])?;
     let square = compose.each("square", Op::Mul, &[centred, centred])?;
     let variance = compose.node("variance", Op::AveragePool(pool), &[square], vec![outer])?;
     let variance = compose.affine("epsilon", variance, 1.0, call.float("epsilon", 1e-5))?;

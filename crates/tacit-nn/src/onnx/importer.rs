@@ -9,7 +9,7 @@ use super::lower::{self, Builder};
 use super::proto::{DimensionProto, GraphProto, NodeProto, ValueInfoProto};
 use super::table::operation;
 use super::tail::last_nodes;
-use super::{ImportError, ImportOptions, UnsupportedNode, fold};
+use super::{ImportError, ImportOptions, UnsupportedNode, fold, unusable};
 use crate::graph::Graph;
 
 /// The most elements that all constants together may have.
@@ -28,7 +28,7 @@ impl<'a> Importer<'a> {
         let output = match self.graph.output.as_slice() {
             [one] => one.name.as_str(),
             many => {
-                return Err(ImportError::File(format!(
+                return Err(unusable(format!(
                     "it has {} outputs; a model with exactly one is needed",
                     many.len()
                 )));
@@ -55,7 +55,7 @@ impl<'a> Importer<'a> {
             let values = self.node(node, last, &env, &mut builder, &mut refused)?;
             budget += values.iter().map(constant_len).sum::<usize>();
             if budget > MAX_CONSTANTS {
-                return Err(ImportError::File(format!(
+                return Err(unusable(format!(
                     "its constants have more than {MAX_CONSTANTS} elements"
                 )));
             }
@@ -66,7 +66,7 @@ impl<'a> Importer<'a> {
         }
         let (revealed_shape, tail, output_shape, id) = match env.remove(output) {
             Some(Value::Secret { batch, .. }) if batch != 0 => {
-                return Err(ImportError::File(format!(
+                return Err(unusable(format!(
                     "its output '{output}' has the batch as axis {batch}; it must stand first"
                 )));
             }
@@ -78,14 +78,12 @@ impl<'a> Importer<'a> {
                 shape,
             }) => (revealed_shape, tail, shape, id),
             Some(Value::Constant(_)) => {
-                return Err(ImportError::File(format!(
+                return Err(unusable(format!(
                     "its output '{output}' does not depend on its input"
                 )));
             }
             _ => {
-                return Err(ImportError::File(format!(
-                    "no node computes its output '{output}'"
-                )));
+                return Err(unusable(format!("no node computes its output '{output}'")));
             }
         };
         Ok(Graph {
@@ -118,7 +116,7 @@ impl<'a> Importer<'a> {
             [one] => Ok(one),
             many => {
                 let names: Vec<_> = many.iter().map(|i| i.name.as_str()).collect();
-                Err(ImportError::File(format!(
+                Err(unusable(format!(
                     "it has {} inputs {names:?}; a model with exactly one is needed",
                     many.len()
                 )))
@@ -164,7 +162,35 @@ impl<'a> Importer<'a> {
             .map(size)
             .collect::<Result<Vec<_>, _>>()?;
         builder.count(&shape).map_err(fail)?;
+        self.check_dims(input, item)?;
         Ok(shape)
+    }
+
+    /// Refuses sizes for dimensions that the model does not have.
+    fn check_dims(
+        &self,
+        input: &ValueInfoProto,
+        item: &[DimensionProto],
+    ) -> Result<(), ImportError> {
+        let free = item
+            .iter()
+            .enumerate()
+            .filter(|(_, d)| d.dim_value.is_none());
+        let mut free: Vec<_> = free.map(|(i, d)| free_name(input, i + 1, d)).collect();
+        free.sort();
+        free.dedup();
+        let given = self.options.dims.keys();
+        let Some(name) = given.filter(|name| !free.contains(name)).min() else {
+            return Ok(());
+        };
+        let known = match free.as_slice() {
+            [] => "it has none".to_string(),
+            names => format!("it has '{}'", names.join("', '")),
+        };
+        Err(ImportError::Dimension {
+            name: name.clone(),
+            known,
+        })
     }
 
     fn dimension(
@@ -183,11 +209,7 @@ impl<'a> Importer<'a> {
                 .filter(|&d| d > 0)
                 .ok_or_else(|| fail(format!("its axis {axis} has the size {size}")));
         }
-        let name = dim
-            .dim_param
-            .clone()
-            .filter(|n| !n.is_empty())
-            .unwrap_or(format!("{}.{axis}", input.name));
+        let name = free_name(input, axis, dim);
         self.options.dims.get(&name).copied().filter(|&d| d > 0).ok_or_else(|| {
             fail(format!("its axis {axis} is the free dimension '{name}'; only the batch (axis 0) may be free: give its size with --dim {name}=SIZE"))
         })
@@ -241,7 +263,7 @@ impl<'a> Importer<'a> {
             let constant = self.reader.read(tensor)?;
             *total += constant.data.len();
             if *total > MAX_CONSTANTS {
-                return Err(ImportError::File(format!(
+                return Err(unusable(format!(
                     "its constants have more than {MAX_CONSTANTS} elements"
                 )));
             }
@@ -341,6 +363,12 @@ impl<'a> Importer<'a> {
         }
         Ok(())
     }
+}
+
+/// What a dimension without a size is called: its name in the file, or `input.axis`.
+fn free_name(input: &ValueInfoProto, axis: usize, dim: &DimensionProto) -> String {
+    let named = dim.dim_param.clone().filter(|name| !name.is_empty());
+    named.unwrap_or(format!("{}.{axis}", input.name))
 }
 
 fn constant_len(value: &Value) -> usize {

@@ -67,8 +67,13 @@ pub enum ImportError {
         source: std::io::Error,
     },
     /// Not an ONNX file, or more than is read.
-    #[error("not a usable ONNX model: {0}")]
-    File(String),
+    #[error("{}not a usable ONNX model: {why}", path.as_ref().map(|path| format!("{path}: ")).unwrap_or_default())]
+    File {
+        /// The file, of a model that was read from one.
+        path: Option<String>,
+        /// What is wrong.
+        why: String,
+    },
     /// A constant tensor is broken.
     #[error("the tensor '{tensor}' cannot be read: {why}")]
     Tensor {
@@ -90,6 +95,16 @@ pub enum ImportError {
     /// Nodes that cannot be run privately, all of them.
     #[error("{}", list(.0))]
     Unsupported(Vec<UnsupportedNode>),
+    /// A size was given for a dimension that the model does not have.
+    #[error(
+        "dimension '{name}': the model's input has no free dimension of this name; beside the batch {known}"
+    )]
+    Dimension {
+        /// The name that was given.
+        name: String,
+        /// Those that it has.
+        known: String,
+    },
     /// The model's input does not fit.
     #[error("the input '{input}' cannot be used: {why}")]
     Input {
@@ -111,6 +126,27 @@ fn list(nodes: &[UnsupportedNode]) -> String {
     text + "Supported are: " + &table::names()
 }
 
+/// The error of a model that is none, wherever it comes from.
+fn unusable(why: impl Into<String>) -> ImportError {
+    ImportError::File {
+        path: None,
+        why: why.into(),
+    }
+}
+
+impl ImportError {
+    /// The same of a model that was read from this file.
+    fn of(self, path: &Path) -> Self {
+        match self {
+            ImportError::File { why, .. } => ImportError::File {
+                path: Some(path.display().to_string()),
+                why,
+            },
+            other => other,
+        }
+    }
+}
+
 /// Reads a model's file, and external data from the file's folder only.
 pub fn load(path: &Path, options: &ImportOptions) -> Result<Graph, ImportError> {
     let io = |source| ImportError::Io {
@@ -123,9 +159,8 @@ pub fn load(path: &Path, options: &ImportOptions) -> Result<Graph, ImportError> 
         .read_to_end(&mut bytes)
         .map_err(io)?;
     if bytes.len() as u64 > MAX_FILE {
-        return Err(ImportError::File(format!(
-            "it is longer than {MAX_FILE} bytes; store its weights as external data"
-        )));
+        let why = "it is longer than 2 GiB; store its weights as external data";
+        return Err(unusable(why).of(path));
     }
     let folder = path.parent().map(|p| {
         if p.as_os_str().is_empty() {
@@ -134,7 +169,7 @@ pub fn load(path: &Path, options: &ImportOptions) -> Result<Graph, ImportError> 
             p.to_path_buf()
         }
     });
-    import(&bytes, folder.as_deref(), options)
+    import(&bytes, folder.as_deref(), options).map_err(|error| error.of(path))
 }
 
 /// Imports a model from its bytes; `folder` is where external data may lie.
@@ -143,24 +178,22 @@ pub fn import(
     folder: Option<&Path>,
     options: &ImportOptions,
 ) -> Result<Graph, ImportError> {
-    let model = ModelProto::decode(bytes)
-        .map_err(|e| ImportError::File(format!("it does not parse: {e}")))?;
+    let model =
+        ModelProto::decode(bytes).map_err(|e| unusable(format!("it does not parse: {e}")))?;
     let opset = model
         .opset_import
         .iter()
         .find(|o| o.domain.is_empty() || o.domain == "ai.onnx")
         .map(|o| o.version);
-    let opset = opset.ok_or_else(|| ImportError::File("it names no operator set".into()))?;
+    let opset = opset.ok_or_else(|| unusable("it names no operator set"))?;
     if !OPSETS.contains(&opset) {
-        return Err(ImportError::File(format!(
+        return Err(unusable(format!(
             "it uses operator set {opset}; {} to {} are supported: export it again or convert it with onnx.version_converter",
             OPSETS.start(),
             OPSETS.end()
         )));
     }
-    let graph = model
-        .graph
-        .ok_or_else(|| ImportError::File("it holds no graph".into()))?;
+    let graph = model.graph.ok_or_else(|| unusable("it holds no graph"))?;
     Importer {
         graph: &graph,
         opset,

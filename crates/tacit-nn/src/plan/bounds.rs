@@ -6,10 +6,11 @@ use super::{DEFAULT_INPUT_RANGE, PlanError, PlanOptions};
 use crate::graph::{Graph, len};
 use crate::reference::run;
 
-/// How many times less the quiet inputs of a trial are than the others.
-const QUIET: f32 = 64.0;
+/// How many times less the quiet inputs of a trial are than the others. A normalisation makes as much of
+/// the rounding of inputs as their variance is small, down to its epsilon, which is 1e-5 by custom.
+const QUIET: [f32; 3] = [16.0, 64.0, 1024.0];
 /// Items that are varied for a trial.
-const VARIED: usize = 8;
+const VARIED: usize = 6;
 /// How many times farther than with samples values may lie from those of made-up inputs.
 const MADE_UP_MARGIN: f64 = 4.0;
 
@@ -19,8 +20,8 @@ pub(super) struct Inputs {
     pub range: f64,
     /// The samples, or made-up inputs, one item after the other.
     pub typical: Vec<f32>,
-    /// Inputs within the range that are unlike them: mirrored, quiet, at the far end of the range, and
-    /// zero.
+    /// Inputs within the range that are unlike them: zero, all at one end of the range, mirrored, quiet,
+    /// and far.
     pub unlike: Vec<f32>,
     /// Whether samples were given that show something.
     pub sampled: bool,
@@ -92,6 +93,19 @@ impl Inputs {
         x.extend(spread(&self.unlike, item, half));
         x
     }
+
+    /// As many others, for a second look: all over the range, and typical ones of all sizes.
+    pub(super) fn others(&self, graph: &Graph, items: usize) -> Result<Vec<f32>, PlanError> {
+        let item = len(&graph.input_shape);
+        let half = items.div_ceil(2);
+        let mut random = Random(0xd1b5_4a32_d192_ed03);
+        let mut others = spread(&made_up(item, self.range), item, half);
+        for some in spread(&self.typical, item, half).chunks(item.max(1)) {
+            let size = (-10.0 * random.uniform()).exp2() as f32;
+            others.extend(some.iter().map(|v| v * size));
+        }
+        with_answers(graph, others)
+    }
 }
 
 /// At most `n` items from everywhere among them.
@@ -104,20 +118,34 @@ fn spread(x: &[f32], item: usize, n: usize) -> Vec<f32> {
         .collect()
 }
 
-/// Zeros, and of every item its mirror image, its far and its quiet likeness.
+/// Zeros, both ends of the range, and these in turn; and of every item its mirror image, its far and its
+/// quiet likenesses.
 fn unlike(some: &[f32], item: usize, range: f64) -> Vec<f32> {
-    let mut x = vec![0.0; item];
+    let end = largest_within(range);
+    let mut x = [0.0, end, -end].map(|v| vec![v; item]).concat();
+    x.extend([end, -end].iter().cycle().take(item));
     for item in some.chunks(item.max(1)) {
         let largest = item.iter().fold(0.0, |m: f32, v| m.max(v.abs()));
         let far = match largest > 0.0 {
-            true => (0.999 * range / f64::from(largest)) as f32,
+            true => range / f64::from(largest),
             false => 1.0,
         };
-        for factor in [-1.0, far, 1.0 / QUIET] {
-            x.extend(item.iter().map(|v| v * factor));
+        let far = |v: &f32| ((f64::from(*v) * far) as f32).clamp(-end, end);
+        x.extend(item.iter().map(|v| -v).chain(item.iter().map(far)));
+        for factor in QUIET {
+            x.extend(item.iter().map(|v| v / factor));
         }
     }
     x
+}
+
+/// The largest float32 that is not beyond the range.
+fn largest_within(range: f64) -> f32 {
+    let nearest = range as f32;
+    match f64::from(nearest) > range {
+        true => nearest.next_down(),
+        false => nearest,
+    }
 }
 
 /// Those items of which the model has a finite answer, without the inverse of a number that is not
@@ -172,12 +200,17 @@ mod tests {
         assert!(x.iter().all(|v| v.abs() <= 3.0) && x.iter().any(|v| v.abs() > 2.5));
     }
 
-    /// Zeros, and of every item its mirror image, its far and its quiet likeness.
+    /// Zeros, both ends, these in turn, and of every item its mirror image, its far and its quiet
+    /// likenesses.
     #[test]
     fn unlike_inputs_stay_in_range() {
         let x = unlike(&[1.0, -2.0, 0.0, 0.0], 2, 4.0);
-        let expected = [0.0, 0.0, -1.0, 2.0, 1.998, -3.996, 1.0 / 64.0, -2.0 / 64.0];
-        assert_eq!(x[..8], expected);
-        assert_eq!(x[8..], [0.0; 6]);
+        let mut expected = vec![0.0, 0.0, 4.0, 4.0, -4.0, -4.0, 4.0, -4.0];
+        expected.extend([-1.0, 2.0, 2.0, -4.0]);
+        expected.extend(QUIET.map(|factor| [1.0 / factor, -2.0 / factor]).concat());
+        assert_eq!(x[..18], expected);
+        assert_eq!(x[18..], [0.0; 10]);
+        let x = unlike(&[0.07], 1, 0.1);
+        assert!(x.iter().all(|v| f64::from(v.abs()) <= 0.1));
     }
 }

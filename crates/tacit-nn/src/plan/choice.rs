@@ -12,19 +12,22 @@ use super::bounds::Inputs;
 use super::doubts::{doubts, is_rough, rounding};
 use super::mixed::{self, Assigned, Precision, TRIED};
 use super::ranges::Bound;
-use super::scales::{Limits, Scale};
-use super::trial::{Rounding, Trial};
+use super::rounding::Rounding;
+use super::scales::{Limits, Scale, Scaled};
+use super::trial::Trial;
 use super::width::is_wide;
 use super::{Order, PlanError, PlanOptions};
 use crate::graph::{Graph, ValueId};
 
 /// The fraction bits that are taken over 64 or 61 bits where nothing speaks for others.
 const USUAL: u32 = 18;
-/// The error of a trial that is little, of the outputs' deviation: where there is room to spare, where
-/// fewer bits mean fewer bytes, and where there is no choice but between errors and doubts.
-const LITTLE: f64 = 1.0 / 1024.0;
-const LITTLE_MIXED: f64 = 1.0 / 256.0;
-const LITTLE_NARROW: f64 = 1.0 / 128.0;
+/// The error of a trial that is little, of the outputs' spread: where there is room to spare, and
+/// where fewer bits mean fewer bytes.
+const LITTLE: f64 = 1.0 / 2048.0;
+const LITTLE_MIXED: f64 = 1.0 / 512.0;
+/// The error that is better borne than any doubt, and that which is better borne than more of them.
+const ENOUGH: f64 = 1.0 / 64.0;
+const ENOUGH_DOUBTFUL: f64 = 1.0 / 512.0;
 /// How many times wider than what was seen the worst case may be to be provided for at any rate.
 const NEAR: f64 = 16.0;
 /// How many times the error of its trial a plan states.
@@ -45,9 +48,13 @@ pub(super) struct AtFraction {
     pub scales: Vec<Scale>,
 }
 
-impl AtFraction {
-    /// The fraction bits of a value: its layer's own, or those of all values.
-    pub(super) fn fraction(&self, id: ValueId) -> u32 {
+impl Scaled for AtFraction {
+    fn scales(&self) -> &[Scale] {
+        &self.scales
+    }
+
+    /// Its layer's own, or those of all values.
+    fn fraction(&self, id: ValueId) -> u32 {
         let own = id
             .checked_sub(1)
             .and_then(|layer| self.scales[layer].fraction);
@@ -103,24 +110,11 @@ impl<'a> Choice<'a> {
     ) -> Result<Chosen<AtFraction>, PlanError> {
         let wide = is_wide(limits.ring_bits);
         let fractions = asked.map_or_else(|| preferred(wide, limits.order), |f| vec![f]);
-        let little = if wide { LITTLE } else { LITTLE_NARROW };
-        let fewest = fractions.iter().copied().min().unwrap_or(USUAL);
+        let little = if wide { LITTLE } else { ENOUGH };
         let made = |bounds: &Rc<[Bound]>, f: u32| self.at_fraction(limits, bounds, f);
-        let all = self
-            .ranges
-            .iter()
-            .flat_map(|bounds| fractions.iter().map(move |&f| (bounds, f)));
-        let fitting: Vec<_> = all.filter_map(|(bounds, f)| made(bounds, f).ok()).collect();
-        if fitting.is_empty() {
-            // Nothing fits: say which layer stands in the way of the fewest bits.
-            return Err(match made(&self.ranges[0], fewest) {
-                Err(refused) => refused,
-                Ok(_) => PlanError::Option("no number of fraction bits fits the model".into()),
-            });
-        }
-        let (best, error) = self.best(fitting, little, wide)?;
+        let (best, error) = self.best(self.fitting(&fractions, made)?, little, wide)?;
         if asked.is_some() || narrow(&best.bounds, &best.made) {
-            return self.chosen(best, error);
+            return self.chosen(best);
         }
         let f = best.made.f;
         let fewer = (f.saturating_sub(2).max(2)..f).rev();
@@ -130,10 +124,10 @@ impl<'a> Choice<'a> {
             }
             let others = self.trial.error(self.graph, &other.rounding)?;
             if others <= error.max(little) {
-                return self.chosen(other, others);
+                return self.chosen(other);
             }
         }
-        self.chosen(best, error)
+        self.chosen(best)
     }
 
     /// The widths where every tensor has its own.
@@ -142,26 +136,40 @@ impl<'a> Choice<'a> {
             Precision::Auto => TRIED.to_vec(),
             Precision::Bits(bits) => vec![bits],
         };
-        let made = |bounds: &Rc<[Bound]>, bits: u32| self.at_precision(bounds, bits);
-        let all = self
-            .ranges
-            .iter()
-            .flat_map(|bounds| tried.iter().map(move |&bits| (bounds, bits)));
-        let fitting: Vec<_> = all
-            .filter_map(|(bounds, bits)| made(bounds, bits).ok())
-            .collect();
-        if fitting.is_empty() {
-            return Err(match made(&self.ranges[0], tried[0]) {
-                Err(refused) => refused,
-                Ok(_) => PlanError::Option("no precision fits the model".into()),
-            });
-        }
-        let (best, error) = self.best(fitting, LITTLE_MIXED, true)?;
-        self.chosen(best, error)
+        let fitting = self.fitting(&tried, |bounds, bits| self.at_precision(bounds, bits))?;
+        let (best, _) = self.best(fitting, LITTLE_MIXED, true)?;
+        self.chosen(best)
     }
 
-    /// The candidate of the fewest doubts with little error, and its error; else that of the least. Of
-    /// those with as many doubts the first if `first` is asked for, else that of the least error.
+    /// Every range with every number of bits that fits it; if none does, the layer that stands in the
+    /// way of the fewest bits.
+    fn fitting<T>(
+        &self,
+        bits: &[u32],
+        made: impl Fn(&Rc<[Bound]>, u32) -> Result<Candidate<T>, PlanError>,
+    ) -> Result<Vec<Candidate<T>>, PlanError> {
+        let mut refused = None;
+        let mut fitting = Vec::new();
+        for (bounds, &bits) in self
+            .ranges
+            .iter()
+            .flat_map(|b| bits.iter().map(move |n| (b, n)))
+        {
+            match made(bounds, bits) {
+                Ok(candidate) => fitting.push(candidate),
+                Err(_) if refused.as_ref().is_some_and(|(least, _)| *least <= bits) => {}
+                Err(error) => refused = Some((bits, error)),
+            }
+        }
+        match refused {
+            Some((_, error)) if fitting.is_empty() => Err(error),
+            _ => Ok(fitting),
+        }
+    }
+
+    /// The candidate of the fewest doubts whose error is small enough, and its error; else that of the
+    /// least. Of those with as many doubts the first of little error if `first` is asked for, else that
+    /// of the least.
     fn best<T>(
         &self,
         mut candidates: Vec<Candidate<T>>,
@@ -171,11 +179,15 @@ impl<'a> Choice<'a> {
         candidates.sort_by_key(|candidate| candidate.doubts.len());
         let mut best: Option<(Candidate<T>, f64)> = None;
         for candidate in candidates {
-            if let Some((known, least)) = &best
-                && *least <= little
-                && (first || known.doubts.len() < candidate.doubts.len())
-            {
-                break;
+            if let Some((known, least)) = &best {
+                let fewer = known.doubts.len() < candidate.doubts.len();
+                let enough = match known.doubts.is_empty() {
+                    true => ENOUGH,
+                    false => ENOUGH_DOUBTFUL,
+                };
+                if fewer && *least <= enough || first && *least <= little {
+                    break;
+                }
             }
             let error = self.trial.error(self.graph, &candidate.rounding)?;
             if best.as_ref().is_none_or(|(_, least)| error < *least) {
@@ -185,21 +197,22 @@ impl<'a> Choice<'a> {
         best.ok_or_else(|| PlanError::Option("there is nothing to choose from".into()))
     }
 
-    fn chosen<T>(&self, best: Candidate<T>, error: f64) -> Result<Chosen<T>, PlanError> {
-        let spread = self.trial.spread();
+    fn chosen<T>(&self, best: Candidate<T>) -> Result<Chosen<T>, PlanError> {
         let mut warnings = best.doubts;
-        if is_rough(error) {
-            let layer = match self.trial.worst(self.graph, &best.rounding)?.checked_sub(1) {
+        let (shown, error) = self.trial.shown(self.graph, &best.rounding)?;
+        if is_rough(shown.share()) {
+            let worst = self.trial.worst(self.graph, &best.rounding, &shown)?;
+            let layer = match worst.checked_sub(1) {
                 Some(layer) => format!("layer '{}'", self.graph.nodes[layer].name),
                 None => format!("input '{}'", self.graph.input_name),
             };
-            warnings.push(rounding(self.options, error, spread, &layer));
+            warnings.push(rounding(self.options, &shown, &layer));
         }
         Ok(Chosen {
             bounds: best.bounds,
             made: best.made,
             warnings,
-            error: CAUTION * error * spread,
+            error: CAUTION * error,
         })
     }
 
@@ -210,25 +223,13 @@ impl<'a> Choice<'a> {
         f: u32,
     ) -> Result<Candidate<AtFraction>, PlanError> {
         let scales = limits.scales(self.graph, bounds, f)?;
+        let capacity: Vec<f64> = scales
+            .iter()
+            .map(|&scale| limits.capacity(scale, f))
+            .collect();
+        let kept = limits.kept_bits(self.graph, &scales, f);
         let made = AtFraction { f, scales };
-        let doubts = doubts(
-            self.graph,
-            self.options,
-            bounds,
-            &made.scales,
-            |i| limits.capacity(made.scales[i], f),
-            |i| made.fraction(self.graph.nodes[i].inputs[0]),
-        );
-        let rounding = Rounding {
-            fractions: limits.kept_bits(self.graph, &made.scales, f),
-            weights: made.scales.iter().map(|scale| scale.weight_bits).collect(),
-        };
-        Ok(Candidate {
-            bounds: bounds.clone(),
-            made,
-            doubts,
-            rounding,
-        })
+        self.candidate(bounds, made, &capacity, kept)
     }
 
     fn at_precision(
@@ -237,24 +238,33 @@ impl<'a> Choice<'a> {
         precision: u32,
     ) -> Result<Candidate<Assigned>, PlanError> {
         let made = mixed::assign(self.graph, bounds, precision)?;
-        let capacity = |i: usize| {
-            let number = made.widths[i].number();
-            f64::from(number.bits as i32 - 2 - number.fraction as i32).exp2()
-        };
-        let doubts = doubts(
-            self.graph,
-            self.options,
-            bounds,
-            &made.scales,
-            capacity,
-            |i| made.fraction(self.graph.nodes[i].inputs[0]),
-        );
-        let rounding = Rounding {
-            fractions: (0..=self.graph.nodes.len())
-                .map(|id| made.fraction(id))
-                .collect(),
-            weights: made.scales.iter().map(|scale| scale.weight_bits).collect(),
-        };
+        let capacity: Vec<f64> = made
+            .widths
+            .iter()
+            .map(|widths| {
+                let number = widths.number();
+                f64::from(number.bits as i32 - 2 - number.fraction as i32).exp2()
+            })
+            .collect();
+        let all = 0..=self.graph.nodes.len();
+        let kept = all.map(|id| made.fraction(id)).collect();
+        self.candidate(bounds, made, &capacity, kept)
+    }
+
+    /// What was made for these bounds, with what is doubtful of layers with such capacities, and what is
+    /// rounded where `kept` fraction bits of every value are used.
+    fn candidate<T: Scaled>(
+        &self,
+        bounds: &Rc<[Bound]>,
+        made: T,
+        capacity: &[f64],
+        kept: Vec<u32>,
+    ) -> Result<Candidate<T>, PlanError> {
+        let (graph, scales) = (self.graph, made.scales());
+        let fraction = |id| made.fraction(id);
+        let given = |i: usize| fraction(graph.nodes[i].inputs[0]);
+        let doubts = doubts(graph, self.options, bounds, scales, |i| capacity[i], given);
+        let rounding = Rounding::new(graph, self.options, scales, fraction, kept)?;
         Ok(Candidate {
             bounds: bounds.clone(),
             made,

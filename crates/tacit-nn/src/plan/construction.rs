@@ -2,7 +2,9 @@
 //!
 //! An element times the inverse root of a mean of squares to which its own belongs, as normalisations
 //! have it, is at most the root of how many there are. A number from 0 on times the reciprocal of a
-//! sum to which it belongs, as softmax has it, is at most 1. Interval arithmetic alone knows neither.
+//! sum to which it belongs, as softmax has it, is at most 1. A number times its own inverse root is its
+//! root. A number less the mean of those to which it belongs is no farther from 0 than two of them are from
+//! each other. Interval arithmetic alone knows none of these.
 
 use super::ranges::{FAR, Interval};
 use crate::graph::{Function, Graph, Node, Op, Pool, ValueId};
@@ -10,9 +12,10 @@ use crate::graph::{Function, Graph, Node, Op, Pool, ValueId};
 /// What the node's result is within, besides what its inputs' intervals tell.
 pub(super) fn limits(graph: &Graph, node: &Node, intervals: &[Interval]) -> Interval {
     let found = match (&node.op, &node.inputs[..]) {
-        (Op::Mul, &[x, y]) => {
-            share(graph, x, y, intervals).or_else(|| share(graph, y, x, intervals))
-        }
+        (Op::Mul, &[x, y]) => [(x, y), (y, x)].into_iter().find_map(|(x, inverse)| {
+            share(graph, x, inverse, intervals).or_else(|| root(graph, x, inverse, intervals[x]))
+        }),
+        (Op::Sub, &[x, mean]) => deviation(graph, x, mean, intervals),
         _ => None,
     };
     found.unwrap_or((-FAR, FAR))
@@ -40,21 +43,68 @@ fn share(graph: &Graph, x: ValueId, inverse: ValueId, intervals: &[Interval]) ->
     }
 }
 
+/// The limits of `x` less its mean. What all elements of a mean have less alike does not matter.
+fn deviation(graph: &Graph, x: ValueId, mean: ValueId, all: &[Interval]) -> Option<Interval> {
+    let (mean, rows) = repeated(graph, mean)?;
+    let Op::AveragePool(pool) = &mean.op else {
+        return None;
+    };
+    if mean.inputs[0] != x || !covers(pool, &rows) {
+        return None;
+    }
+    let (low, high) = all[alike(graph, x, &rows).unwrap_or(x)];
+    Some((low - high, high - low))
+}
+
+/// Of what `x` is a difference to one and the same element in every row.
+fn alike(graph: &Graph, x: ValueId, rows: &[u32]) -> Option<ValueId> {
+    let node_of = node(graph, x)?;
+    let (Op::Sub, &[from, other]) = (&node_of.op, &node_of.inputs[..]) else {
+        return None;
+    };
+    let other = node(graph, other)?;
+    let Op::Rearrange { index, .. } = &other.op else {
+        return None;
+    };
+    let mut elements = vec![None; rows.len()];
+    let same = index.iter().zip(rows).all(|(&element, &row)| {
+        let known = elements.get_mut(row as usize);
+        known.is_some_and(|known| *known.get_or_insert(element) == element)
+    });
+    (other.inputs[0] == from && same).then_some(from)
+}
+
+/// The limits of `x` times its own inverse root; from below only where it cannot be negative.
+fn root(graph: &Graph, x: ValueId, inverse: ValueId, (low, high): Interval) -> Option<Interval> {
+    let (function, argument) = match node(graph, inverse)?.op {
+        Op::Function { function, .. } => (function, node(graph, inverse)?.inputs[0]),
+        _ => return None,
+    };
+    let is_root = function == Function::InverseSqrt && argument == x;
+    let least = if low >= 0.0 { low.sqrt() } else { -FAR };
+    is_root.then(|| (least, high.max(0.0).sqrt()))
+}
+
 fn node(graph: &Graph, id: ValueId) -> Option<&Node> {
     graph.nodes.get(id.checked_sub(1)?)
 }
 
 /// The inverse that a value repeats: which function, of which element each one is, and its argument.
 fn inverted(graph: &Graph, id: ValueId) -> Option<(Function, Vec<u32>, ValueId)> {
-    let first = node(graph, id)?;
-    let (inverse, rows) = match &first.op {
-        Op::Rearrange { index, .. } => (node(graph, first.inputs[0])?, index.clone()),
-        _ => (first, (0..crate::graph::len(&first.shape) as u32).collect()),
-    };
+    let (inverse, rows) = repeated(graph, id)?;
     match inverse.op {
         Op::Function { function, .. } => Some((function, rows, inverse.inputs[0])),
         _ => None,
     }
+}
+
+/// The node whose elements a value repeats, and which of them each one is.
+fn repeated(graph: &Graph, id: ValueId) -> Option<(&Node, Vec<u32>)> {
+    let first = node(graph, id)?;
+    Some(match &first.op {
+        Op::Rearrange { index, .. } => (node(graph, first.inputs[0])?, index.clone()),
+        _ => (first, (0..crate::graph::len(&first.shape) as u32).collect()),
+    })
 }
 
 /// The sums or means that a value is but for what is added to it, never below 0; what they are of;
@@ -87,4 +137,59 @@ fn covers(pool: &Pool, rows: &[u32]) -> bool {
         }
     }
     met.into_iter().all(|met| met)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::graphs::{graph, node, pool};
+    use super::super::ranges::worst_case;
+    use super::*;
+
+    /// Six numbers in two rows less their means, and the same of their differences to an element of
+    /// their row; less a mean of another row, or of differences to other elements, nothing is known.
+    #[test]
+    fn a_number_less_its_mean_is_no_farther_than_two_numbers_are() {
+        let rows = pool(1, [2, 3], [1, 3]);
+        let mean = |x| node(Op::AveragePool(rows.clone()), &[x], &[2]);
+        let pick = |index: [u32; 6], x| {
+            let index = index.to_vec();
+            node(Op::Rearrange { index, fill: 0.0 }, &[x], &[6])
+        };
+        let less = |x, y| node(Op::Sub, &[x, y], &[6]);
+        let (own, turned) = ([0, 0, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0]);
+        let of = |first: [u32; 6], rows: [u32; 6]| {
+            let nodes = vec![
+                pick(first, 0),
+                less(0, 1),
+                mean(2),
+                pick(rows, 3),
+                less(2, 4),
+            ];
+            worst_case(&graph(&[6], nodes), 4.0)[5]
+        };
+        let plain = vec![mean(0), pick(own, 1), less(0, 2)];
+        assert_eq!(worst_case(&graph(&[6], plain), 4.0)[3], (-8.0, 8.0));
+        assert_eq!(of([0, 0, 0, 3, 3, 3], own), (-8.0, 8.0));
+        assert_eq!(of([0, 0, 0, 3, 3, 3], turned), (-16.0, 16.0));
+        assert_eq!(of([0, 1, 0, 3, 3, 3], own), (-16.0, 16.0));
+    }
+
+    /// The inverse root of a number from 0 to 4 can be 32; times the number it is at most 2, whichever
+    /// factor comes first, and times another number it can be 128.
+    #[test]
+    fn a_number_times_its_inverse_root_is_its_root() {
+        let inverse = Op::Function {
+            function: Function::InverseSqrt,
+            domain: (1.0 / 1024.0, f32::INFINITY),
+        };
+        let nodes = vec![
+            node(Op::Relu, &[0], &[1]),
+            node(inverse, &[1], &[1]),
+            node(Op::Mul, &[1, 2], &[1]),
+            node(Op::Mul, &[2, 1], &[1]),
+            node(Op::Mul, &[0, 2], &[1]),
+        ];
+        let intervals = worst_case(&graph(&[1], nodes), 4.0);
+        assert_eq!(intervals[3..], [(0.0, 2.0), (0.0, 2.0), (-128.0, 128.0)]);
+    }
 }

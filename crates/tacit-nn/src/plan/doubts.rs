@@ -2,6 +2,7 @@
 
 use super::ranges::{self, Bound, Interval};
 use super::scales::Scale;
+use super::trial::Shown;
 use super::{PlanOptions, is_field};
 use crate::graph::{Graph, Node, Op};
 
@@ -78,22 +79,22 @@ fn cure(options: &PlanOptions, range: f64) -> String {
     format!("declare a range of inputs below {range:.4} if theirs is, {samples}{wider}")
 }
 
-/// Whether a trial shows errors, of the outputs' deviation, that a user must hear of.
+/// Whether a trial shows errors, a share of how outputs differ and of their size, that a user must hear of.
 pub(super) fn is_rough(error: f64) -> bool {
-    error > 1.0 / 32.0
+    error > 1.0 / 64.0
 }
 
 /// The warning of such errors, most of which come from rounding at `layer`.
-pub(super) fn rounding(options: &PlanOptions, error: f64, spread: f64, layer: &str) -> String {
+pub(super) fn rounding(options: &PlanOptions, shown: &Shown, layer: &str) -> String {
     let wider = match (options.precision, options.ring_bits) {
         (Some(_), _) => "ask for a precision of more bits",
         (None, 32) => "compute over the 64-bit ring",
         (None, 31) => "compute over the 61-bit field",
         _ => "leave the fraction bits to the planner, or declare a smaller range of inputs",
     };
+    let (error, spread) = (shown.error, shown.spread.farthest);
     format!(
-        "{layer}: through rounding, here most of all, the outputs err by up to {:.4} where they differ by \
-         {spread:.4} from their mean: {wider}",
-        error * spread
+        "{layer}: through rounding, here most of all, the outputs err by up to {error:.4} where they differ by \
+         up to {spread:.4} from their mean: {wider}"
     )
 }

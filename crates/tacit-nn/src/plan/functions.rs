@@ -20,6 +20,8 @@ pub enum PlannedFunction {
     Exp {
         /// The largest argument.
         high: i32,
+        /// Whether none is larger by the way that it is made, as in a softmax.
+        bounded: bool,
     },
     /// `1 / x` of an `x` from `2^low` to below `2^high`.
     Reciprocal {
@@ -50,6 +52,8 @@ pub(super) struct Arguments {
     pub within: Interval,
     /// Those that an input can lead to.
     pub worst: Interval,
+    /// What none exceeds by the way it is made, not even by its rounding.
+    pub most: f64,
     /// Their fraction bits.
     pub fraction: u32,
 }
@@ -81,7 +85,7 @@ impl PlannedFunction {
     ) -> Result<Self, String> {
         let mut refused = String::new();
         for domain in arguments.domains(function) {
-            let planned = Self::of_domain(function, domain, arguments.fraction);
+            let planned = Self::of_domain(function, domain, arguments);
             let possible = planned.and_then(|planned| {
                 let elementary = planned.elementary(ring_bits, f, arguments.fraction);
                 elementary.map(|_| planned).map_err(|e| e.to_string())
@@ -94,15 +98,20 @@ impl PlannedFunction {
         Err(refused)
     }
 
-    /// The function for arguments within `x`, of `f` fraction bits; or why there is none.
-    fn of_domain(function: Function, x: Interval, f: u32) -> Result<Self, String> {
+    /// The function for those arguments that are within `x`; or why there is none.
+    fn of_domain(function: Function, x: Interval, arguments: Arguments) -> Result<Self, String> {
+        let f = arguments.fraction;
         Ok(match function {
             Function::Sigmoid => PlannedFunction::Sigmoid,
             Function::Tanh => PlannedFunction::Tanh,
             Function::Erf => PlannedFunction::Erf,
-            Function::Exp => PlannedFunction::Exp {
-                high: x.1.ceil().clamp(f64::from(-MOST), f64::from(MOST)) as i32,
-            },
+            Function::Exp => {
+                let high = x.1.ceil().clamp(f64::from(-MOST), f64::from(MOST));
+                PlannedFunction::Exp {
+                    high: high as i32,
+                    bounded: arguments.most <= high,
+                }
+            }
             Function::Reciprocal => {
                 let (low, high) = exponents(function, x, f)?;
                 PlannedFunction::Reciprocal { low, high }
@@ -122,7 +131,7 @@ impl PlannedFunction {
             PlannedFunction::Sigmoid => Kind::Sigmoid,
             PlannedFunction::Tanh => Kind::Tanh,
             PlannedFunction::Erf => Kind::Erf,
-            PlannedFunction::Exp { high } => Kind::Exp { high },
+            PlannedFunction::Exp { high, .. } => Kind::Exp { high },
             PlannedFunction::Reciprocal { low, high } => Kind::Reciprocal {
                 span: span(low, high),
             },
@@ -131,7 +140,7 @@ impl PlannedFunction {
             },
         };
         let parameters = match self {
-            PlannedFunction::Exp { high } => [high, high],
+            PlannedFunction::Exp { high, .. } => [high, high],
             PlannedFunction::Reciprocal { low, high }
             | PlannedFunction::InverseSqrt { low, high } => [low, high],
             _ => [0, 0],
@@ -143,7 +152,10 @@ impl PlannedFunction {
         }
         let elementary = Elementary::new(Format::new(ring_bits, f)?, kind).with_argument(argument);
         elementary.check()?;
-        Ok(elementary)
+        Ok(match self {
+            PlannedFunction::Exp { bounded: true, .. } => elementary.bounded(),
+            _ => elementary,
+        })
     }
 
     /// The function's name for tables.
@@ -164,7 +176,7 @@ impl PlannedFunction {
     pub(super) fn missed(self, x: Interval, f: u32) -> Option<Interval> {
         let power = |e: i32| f64::from(e).exp2();
         match self {
-            PlannedFunction::Exp { high } => {
+            PlannedFunction::Exp { high, .. } => {
                 let high = f64::from(high);
                 (x.1 > high).then_some((f64::NEG_INFINITY, high))
             }

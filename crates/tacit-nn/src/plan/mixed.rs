@@ -14,7 +14,7 @@ use tacit_protocols::mixed::Number;
 
 use super::functions::{Arguments, PlannedFunction};
 use super::ranges::{self, Bound};
-use super::scales::{Scale, integer_bits};
+use super::scales::{Scale, Scaled, integer_bits};
 use super::{PlanError, clip, first_holders};
 use crate::graph::{Function, Graph, Node, Op, ValueId, Weights, len};
 
@@ -74,9 +74,12 @@ pub(super) struct Assigned {
     pub input: Number,
 }
 
-impl Assigned {
-    /// The fraction bits of a value.
-    pub(super) fn fraction(&self, id: ValueId) -> u32 {
+impl Scaled for Assigned {
+    fn scales(&self) -> &[Scale] {
+        &self.scales
+    }
+
+    fn fraction(&self, id: ValueId) -> u32 {
         match id.checked_sub(1) {
             None => self.input.fraction,
             Some(layer) => self.widths[layer].fraction_bits,
@@ -307,6 +310,7 @@ impl Planned<'_> {
                 let arguments = Arguments {
                     within: ranges::arguments(self.argument.within, *domain),
                     worst: ranges::arguments(self.argument.worst_within, *domain),
+                    most: f64::from(domain.1),
                     fraction,
                 };
                 let refused = |why: String| PlanError::Function {

@@ -191,7 +191,11 @@ fn image(function: Function, x: Interval) -> Interval {
             function.of(x.1.max(0.0)).min(FAR),
             function.of(x.0.max(0.0)).min(FAR),
         ),
-        _ => (function.of(x.0), function.of(x.1)),
+        // As computed they may not be so to the last place.
+        _ => {
+            let ends = (function.of(x.0), function.of(x.1));
+            (ends.0.min(ends.1), ends.0.max(ends.1))
+        }
     }
 }
 
@@ -250,31 +254,16 @@ impl Random {
 
 #[cfg(test)]
 mod tests {
+    use super::super::graphs::{graph, node, pool};
     use super::*;
     use crate::graph::{Conv, ConvGeometry, Pool};
     use crate::reference::run;
 
-    fn graph(ops: Vec<(Op, Vec<usize>)>) -> Graph {
-        let shape = vec![1, 2, 2];
-        let node = |(op, shape)| Node {
-            name: "n".into(),
-            op,
-            inputs: vec![0],
-            shape,
-        };
-        let mut nodes: Vec<Node> = ops.into_iter().map(node).collect();
-        (0..nodes.len()).for_each(|i| nodes[i].inputs = vec![i]);
-        let last = nodes.last().map(|n| n.shape.clone()).unwrap_or_default();
-        Graph {
-            input_name: "x".into(),
-            input_shape: shape,
-            output: nodes.len(),
-            nodes,
-            output_name: "y".into(),
-            revealed_shape: last.clone(),
-            tail: vec![],
-            output_shape: last,
-        }
+    /// Every layer reads the one before.
+    fn chain(ops: Vec<(Op, Vec<usize>)>) -> Graph {
+        let nodes = ops.into_iter().enumerate();
+        let nodes = nodes.map(|(i, (op, shape))| node(op, &[i], &shape));
+        graph(&[1, 2, 2], nodes.collect())
     }
 
     /// A padded convolution, a shift, a mean that counts the padding, and padding with 9.
@@ -291,18 +280,13 @@ mod tests {
             groups: 1,
         };
         let weight = vec![1.0, -2.0, 0.5, 3.0, -1.0, -1.0, 2.0, -0.5];
-        let pool = Pool {
-            channels: 2,
-            height: 2,
-            width: 1,
-            kernel: [2, 1],
-            stride: [2, 1],
+        let padded = Pool {
             pad: [1, 0, 1, 0],
-            dilation: [1, 1],
             out: [2, 1],
             count_pad: true,
+            ..pool(2, [2, 1], [2, 1])
         };
-        graph(vec![
+        chain(vec![
             (
                 Op::Conv(Conv {
                     geometry,
@@ -319,7 +303,7 @@ mod tests {
                 }),
                 vec![2, 2, 1],
             ),
-            (Op::AveragePool(pool), vec![2, 2, 1]),
+            (Op::AveragePool(padded), vec![2, 2, 1]),
             (
                 Op::Rearrange {
                     index: vec![0, FILL, 3],
@@ -351,6 +335,30 @@ mod tests {
         largest
     }
 
+    /// Arguments a little apart where a function hardly rises, and its computed values may fall.
+    #[test]
+    fn no_interval_of_a_function_ends_before_it_begins() {
+        let functions = [
+            Function::Sigmoid,
+            Function::Tanh,
+            Function::Erf,
+            Function::Exp,
+            Function::Reciprocal,
+            Function::InverseSqrt,
+        ];
+        for function in functions {
+            for i in 0..4000 {
+                let x = f64::from(i) / 256.0 - 8.0;
+                for step in [0.0, 1e-9, 1.0 / 256.0, 4.0] {
+                    let (low, high) = image(function, (x, x + step));
+                    assert!(low <= high, "{function:?} from {x} to {}", x + step);
+                }
+            }
+        }
+        let (low, high) = image(Function::Erf, (5.0, 8.0));
+        assert!(low <= high && high <= 1.0, "{low} to {high}");
+    }
+
     #[test]
     fn no_corner_of_the_input_exceeds_the_worst_case() {
         // A linear layer reaches its bound in a corner: the bound is not merely large.
@@ -365,6 +373,6 @@ mod tests {
         };
         let mut nodes: Vec<_> = mixed().nodes.into_iter().map(|n| (n.op, n.shape)).collect();
         nodes.insert(0, (Op::Affine(shift), vec![1, 2, 2]));
-        corners(&graph(nodes));
+        corners(&chain(nodes));
     }
 }

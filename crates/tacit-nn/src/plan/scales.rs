@@ -24,6 +24,14 @@ pub(super) struct Scale {
     pub clip: clip::Bounds,
 }
 
+/// What gives every layer a scale.
+pub(super) trait Scaled {
+    /// Of every layer.
+    fn scales(&self) -> &[Scale];
+    /// The fraction bits of a value.
+    fn fraction(&self, id: ValueId) -> u32;
+}
+
 /// What the scales must hold.
 pub(super) struct Limits {
     pub ring_bits: u32,
@@ -87,6 +95,7 @@ impl Limits {
                     let arguments = Arguments {
                         within: ranges::arguments(x.within, *domain),
                         worst: ranges::arguments(x.worst_within, *domain),
+                        most: f64::from(domain.1),
                         fraction: fraction_of(&own, node.inputs[0], f),
                     };
                     self.function(&name, *function, arguments, f)

@@ -9,8 +9,12 @@ use super::ranges::Bound;
 use super::scales::integer_bits;
 use crate::graph::{Function, Graph, Op, len};
 
-/// Bits of the factor of a mean, or of a scale, beyond those that divide by the number of elements.
+/// Bits of the factor of a mean, or of a scale, beyond those that divide by the number of elements;
+/// over 31 and 32 bits, where a variance needs the bits more, few.
 const FACTOR_BITS: u32 = 12;
+const FEW_FACTOR_BITS: u32 = 7;
+/// The room over 32 bits, and a little more.
+const LITTLE_ROOM: u32 = 32;
 
 /// Of every layer the fraction bits of its result where they are its own: more than the `f` of all
 /// other values. `room` is the magnitude that products stay below.
@@ -21,6 +25,10 @@ pub(super) fn own_fractions(
     room: u32,
 ) -> Vec<Option<u32>> {
     let mut own = vec![None; graph.nodes.len()];
+    let factor = match room {
+        ..=LITTLE_ROOM => FEW_FACTOR_BITS,
+        _ => FACTOR_BITS,
+    };
     let (uses, holders) = (uses(graph), first_holders(graph));
     for node in &graph.nodes {
         let inverse = matches!(
@@ -44,8 +52,9 @@ pub(super) fn own_fractions(
             continue;
         }
         let most = chain.iter().map(|&i| {
-            let taken =
-                integer_bits(bounds[i + 1].planned).max(0) as u32 + inside(&graph.nodes[i].op);
+            let op = &graph.nodes[i].op;
+            let held = bounds[i + 1].planned + shift(op);
+            let taken = integer_bits(held).max(0) as u32 + inside(op, factor);
             room.saturating_sub(taken)
         });
         let fraction = most.fold(2 * f, u32::min);
@@ -82,18 +91,29 @@ fn chain(graph: &Graph, uses: &[usize], mut id: usize) -> Option<Vec<usize>> {
     }
 }
 
-/// Bits of a layer's product beyond those of its result.
-fn inside(op: &Op) -> u32 {
+/// What a layer adds, which its product holds before.
+fn shift(op: &Op) -> f64 {
+    match op {
+        Op::Affine(affine) => affine
+            .shift
+            .iter()
+            .fold(0.0, |most, v| f64::max(most, v.abs().into())),
+        _ => 0.0,
+    }
+}
+
+/// Bits of a layer's product beyond those of its result, where a factor has so many.
+fn inside(op: &Op, factor: u32) -> u32 {
     match op {
         Op::AveragePool(pool) => {
             let mut sizes = (0..len(&pool.out)).map(|e| pool.divisor(e));
             let first = sizes.next().unwrap_or(1);
             match first.is_power_of_two() && sizes.all(|size| size == first) {
                 true => first.ilog2(),
-                false => pool.window().ilog2() + FACTOR_BITS,
+                false => pool.window().ilog2() + factor,
             }
         }
-        Op::Affine(affine) if !affine.scale.is_empty() => FACTOR_BITS,
+        Op::Affine(affine) if !affine.scale.is_empty() => factor,
         _ => 0,
     }
 }
