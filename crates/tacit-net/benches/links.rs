@@ -38,7 +38,7 @@ fn over_tls() -> (Party, Party) {
         .map(|name| Peer {
             name: name.into(),
             address: address.clone(),
-            certificate: identity(name).certificate().clone(),
+            certificate: Some(identity(name).certificate().clone()),
         })
         .into();
     let join = |id: usize, name: &str, listener| {

@@ -120,10 +120,12 @@ fn words(py: Python<'_>, raised: &PyErr) -> String {
     }
 }
 
-/// Tells the others of a training why this party cannot run.
+/// Tells the others of a training why this party cannot run: its config, or what that asks for.
 #[pyfunction]
 pub(crate) fn train_refuse(py: Python<'_>, config: PathBuf, why: String, notice: Py<PyAny>) {
-    let error = TrainConfig::load(&config).err().unwrap_or(Error::Data(why));
+    let path = config.display().to_string();
+    let loaded = TrainConfig::load(&config).err();
+    let error = loaded.unwrap_or(Error::File { path, why });
     py.detach(|| tacit_run::refuse(&config, &error, &mut told(&notice)));
 }
 

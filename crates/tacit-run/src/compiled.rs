@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 use tacit_nn::onnx::{self, ImportOptions};
 use tacit_nn::plan::{KeyBitsChoice, Order, PlanOptions, Precision, Reveal, WIDTHS, numbers, plan};
 use tacit_nn::{Graph, Plan, reference};
-use tacit_protocols::machine::Call;
 
 use crate::job::Planned;
 use crate::key_bits;
 use crate::large_errors::check_truncation;
+use crate::named::{Named, named};
 use crate::predict::predicted;
 use crate::protocol::Instance;
 use crate::report::PredictedCost;
-use crate::settings::{Named, Settings, asked_width, named};
+use crate::settings::{Settings, asked_width};
 use crate::{Error, Protocol, Tensor, options, protocols};
 
 /// How a model is planned. Deserialises from a map with these keys, all of them optional.
@@ -256,8 +256,8 @@ impl Compiled {
         let instance = Instance::new(settings, Some(plan.ring_bits))?.comparing(plan.compare_bits);
         check_truncation(&instance, plan)?;
         let layers = plan.calls(items, &settings.roles(instance.parties)?);
-        let calls: Vec<Call> = layers.into_iter().flat_map(|l| l.calls).collect();
-        predicted(&instance, &settings.network, &calls)
+        let layers: Vec<_> = layers.into_iter().map(|layer| layer.calls).collect();
+        predicted(&instance, &settings.network, &layers)
     }
 }
 

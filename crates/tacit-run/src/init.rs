@@ -9,8 +9,8 @@ use serde::Deserialize;
 use tacit_net::certs::{CERTIFICATE_FILE, KEY_FILE};
 use tacit_nn::plan::Reveal;
 
+use crate::named::named;
 use crate::protocol::{Instance, Protocol};
-use crate::settings::named;
 use crate::{CompileOptions, Error, Settings, options};
 pub(crate) use setup::Setup;
 

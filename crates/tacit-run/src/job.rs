@@ -1,19 +1,20 @@
 //! The program that every party runs: agree, share the model, predict batch after batch, compare
 //! meters.
 
-use std::borrow::Cow;
+mod settle;
+
 use std::fmt;
 
 use tacit_net::{Party, Phase};
 use tacit_nn::encode::LayerWeights;
 use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
-use tacit_nn::plan::{Roles, gigabytes};
+use tacit_nn::plan::Roles;
 use tacit_nn::{Graph, Plan};
 use tacit_protocols::machine::{Audience, Call, Machine};
 use tacit_protocols::mixed::lowered;
 
-use crate::agreement::{Agreement, Insists};
-use crate::large_errors::check_truncation;
+use crate::agreement::Agreement;
+use crate::digest::hash;
 use crate::record::{Ledger, Trace, hearers};
 use crate::registry::{self, Program};
 use crate::score::check_labels;
@@ -21,15 +22,7 @@ use crate::terms::Terms;
 use crate::totals::{Metered, Totals, exchange};
 use crate::{Error, Report, Tensor};
 
-/// Items of a batch unless told otherwise.
-const DEFAULT_BATCH: u64 = 128;
-/// The correlated randomness of a batch, of all parties together, unless told otherwise.
-pub(crate) const MATERIAL_BYTES: u64 = 3 << 29;
-/// The longest plan, as it is read.
-const MAX_PLAN_BYTES: usize = 64 << 20;
-
-/// The item of the agreement that says how many inputs there are.
-pub(crate) const INPUTS: &str = "number of inputs";
+pub(crate) use settle::{Agreed, INPUTS, MATERIAL_BYTES, settle};
 
 /// A model with its plan for this run.
 #[derive(Clone, Copy)]
@@ -173,178 +166,12 @@ fn encoded(
     Ok((weights.transpose()?, values.transpose()?))
 }
 
-/// The public numbers of a run, the same at every party.
-pub(crate) struct Agreed<'a> {
-    pub plan: Cow<'a, Plan>,
-    pub inputs: usize,
-    pub batch: usize,
-}
-
-/// Agrees with the others on the plan, the number of inputs and the batch: on those that are used.
-pub(crate) fn settle<'a>(
-    mut agreement: Agreement,
-    terms: &Terms,
-    brings: Contribution<'a>,
-) -> Result<Agreed<'a>, Error> {
-    agreement.compare(&terms.items())?;
-    let (plan, hash) = announce_plan(&mut agreement, terms, brings.model)?;
-    let material = item_material(&plan, terms)?;
-    let inputs = announce_inputs(&mut agreement, terms, brings.input)?;
-    let batch = match terms.batch {
-        Some(batch) => batch.get().min(inputs),
-        None => default_batch(material, terms, inputs),
-    };
-    let insists = [
-        Insists {
-            item: "fraction bits",
-            wish: terms.fraction_bits.map(u64::from),
-            actual: plan.fraction_bits.into(),
-        },
-        Insists {
-            item: INPUTS,
-            wish: terms.inputs.map(|n| n as u64),
-            actual: inputs as u64,
-        },
-    ];
-    let opened = format!(
-        "{} to party {}",
-        plan.opening.reveal, terms.roles.data_owner
-    );
-    let mut items = vec![("reveal", opened), ("plan", hash)];
-    items.extend(insists.iter().map(Insists::agreed));
-    items.push(("items of a batch", batch.to_string()));
-    let agreed = agreement.settle(&items);
-    // One's own config is the nearer cause.
-    insists.iter().try_for_each(Insists::check)?;
-    check_reveal(terms, &plan)?;
-    check_truncation(&terms.instance, &plan)?;
-    agreed?;
-    Ok(Agreed {
-        plan,
-        inputs,
-        batch,
-    })
-}
-
-/// The model owner tells the others the plan, which holds no weights; the plan and its hash.
-fn announce_plan<'a>(
-    agreement: &mut Agreement,
-    terms: &Terms,
-    model: Option<Planned<'a>>,
-) -> Result<(Cow<'a, Plan>, String), Error> {
-    let owner = terms.roles.model_owner;
-    let model = own(agreement.us(), owner, "model", model)?;
-    let told = model.map(|model| model.plan.to_bytes());
-    let bytes = agreement.announced(owner, "plan", told, MAX_PLAN_BYTES)?;
-    let refused = |why: String| Error::PeerPlan { party: owner, why };
-    let plan = match model {
-        Some(model) => Cow::Borrowed(model.plan),
-        None => {
-            let plan = Plan::from_bytes_within(&bytes, terms.item_bytes);
-            Cow::Owned(plan.map_err(|e| refused(e.to_string()))?)
-        }
-    };
-    let (ring, order, public) = (plan.ring_bits, plan.order, plan.public_model);
-    if (ring, order, public) != (terms.instance.width, terms.order, terms.public_model) {
-        return Err(refused(
-            "its ring, order or secrecy is not the one agreed on".into(),
-        ));
-    }
-    Ok((plan, hash(&bytes)))
-}
-
-fn hash(bytes: &[u8]) -> String {
-    blake3::hash(bytes).to_hex().to_string()
-}
-
-/// Holds what this party insists on against what the plan opens, whatever the others insist on.
-fn check_reveal(terms: &Terms, plan: &Plan) -> Result<(), Error> {
-    let actual = plan.opening.reveal;
-    match terms.reveal {
-        Some(wanted) if wanted != actual => {
-            let (owner, receiver) = (terms.roles.model_owner, terms.roles.data_owner);
-            let why = format!(
-                "this party's config says {wanted}, the plan of party {owner} opens {actual} to party \
-                 {receiver}; nothing was shared: set the same reveal in [plan] at both owners, or leave it \
-                 out here to take the plan's"
-            );
-            Err(Error::setting("reveal", why))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The data owner tells the others how many inputs there are.
-fn announce_inputs(
-    agreement: &mut Agreement,
-    terms: &Terms,
-    input: Option<Tensor>,
-) -> Result<usize, Error> {
-    let owner = terms.roles.data_owner;
-    let input = own(agreement.us(), owner, "input", input)?;
-    let told = input.map(|input| input.items().to_le_bytes().to_vec());
-    let bytes = agreement.announced(owner, INPUTS, told, size_of::<u64>())?;
-    let count = bytes.try_into().map(u64::from_le_bytes).unwrap_or(0);
-    match usize::try_from(count) {
-        Ok(count) if count > 0 => Ok(count),
-        _ => Err(Error::setting(
-            INPUTS,
-            format!("there are {count}; at least 1 is needed"),
-        )),
-    }
-}
-
-/// What this party brings, if it is its owner.
-fn own<T>(us: usize, owner: usize, what: &str, brings: Option<T>) -> Result<Option<T>, Error> {
-    if us != owner {
-        return Ok(None);
-    }
-    let why = format!("party {owner} owns it and must bring it");
-    brings.map(Some).ok_or_else(|| Error::setting(what, why))
-}
-
 fn tell(party: &mut Party, step: &'static str, bytes: &[u8]) -> Result<(), tacit_protocols::Error> {
     let us = party.id();
     for peer in (0..party.parties()).filter(|&peer| peer != us) {
         party.send(peer, step, bytes.to_vec())?;
     }
     Ok(())
-}
-
-/// The bytes of correlated randomness that one item takes at a party, which may be as many as one item
-/// may take of memory; or the layer with which it takes more.
-fn item_material(plan: &Plan, terms: &Terms) -> Result<u64, Error> {
-    let cost = registry::cost(&terms.instance.comparing(plan.compare_bits))?;
-    let stored = |calls: &[Call]| -> Result<u64, Error> {
-        let calls = lowered(calls, &*cost)?;
-        let each = calls.iter().map(|call| cost.stored(call));
-        Ok(each.fold(0, u64::saturating_add))
-    };
-    let (mut calls, mut sum) = (Vec::new(), 0u64);
-    for layer in plan.calls(1, &terms.roles) {
-        sum = sum.saturating_add(stored(&layer.calls)?);
-        if sum > terms.item_bytes {
-            return Err(Error::PeerPlan {
-                party: terms.roles.model_owner,
-                why: format!(
-                    "layer '{}': with it one item takes {} of correlated randomness at a party, and at most {} are allowed (item_memory_gb)",
-                    layer.layer,
-                    gigabytes(sum),
-                    gigabytes(terms.item_bytes)
-                ),
-            });
-        }
-        calls.extend(layer.calls);
-    }
-    stored(&calls)
-}
-
-/// All inputs at once, as far as the material of all parties fits a usual memory.
-fn default_batch(per_party: u64, terms: &Terms, inputs: usize) -> usize {
-    let per_item = per_party.saturating_mul(terms.instance.parties as u64);
-    let most = (MATERIAL_BYTES / per_item.max(1)).clamp(1, DEFAULT_BATCH) as usize;
-    // Even batches, so that the last is not much smaller than the others.
-    inputs.div_ceil(inputs.div_ceil(most))
 }
 
 /// The prediction itself, once everything is agreed on.

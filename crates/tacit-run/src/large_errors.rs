@@ -4,8 +4,8 @@ use tacit_nn::Plan;
 use tacit_protocols::Truncation;
 
 use crate::Error;
+use crate::named::Named;
 use crate::protocol::Instance;
-use crate::settings::Named;
 
 /// Refuses truncations with large errors for a plan with functions: their products fill the ring, where
 /// such an error is as likely as not, whatever the ranges of the layers.

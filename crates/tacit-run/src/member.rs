@@ -10,6 +10,7 @@ use tacit_net::tcp::{self, Ended, Notice, Peer, Refusal, TcpConfig};
 use tacit_net::{NetError, Party};
 
 use crate::local::guarded;
+use crate::record::Record;
 use crate::settings::seconds;
 use crate::{Error, Seat, Settings};
 
@@ -86,6 +87,13 @@ impl Member {
         on_notice: &mut dyn FnMut(&str),
         prepare: impl FnOnce() -> Result<T, Error> + Send + 'static,
     ) -> Result<(Party, T), Error> {
+        for peer in parties {
+            if let Err(error) = Certificate::load(&peer.certificate) {
+                let error = error.into();
+                self.refuse(parties, settings, &error, on_notice);
+                return Err(error);
+            }
+        }
         let mut config = self.tcp(parties, settings)?;
         config.listener = match self.listener(config.id, parties) {
             Ok(listener) => listener,
@@ -108,22 +116,52 @@ impl Member {
         })
     }
 
-    /// Tells the others why this party cannot run: the error at home, and the words for them.
+    /// Tells the others why this party cannot run: those that can be reached and known.
     pub(crate) fn refuse(
+        &self,
+        parties: &[PeerConfig],
+        settings: &Settings,
+        error: &Error,
+        on_notice: &mut dyn FnMut(&str),
+    ) {
+        self.refuse_in_words(parties, settings, (error, &error.told()), on_notice);
+    }
+
+    /// The same with other words for the others than the error's.
+    pub(crate) fn refuse_in_words(
         &self,
         parties: &[PeerConfig],
         settings: &Settings,
         (error, told): (&Error, &str),
         on_notice: &mut dyn FnMut(&str),
     ) {
-        let config = self.tcp(parties, settings).and_then(|mut config| {
-            config.listener = self.listener(config.id, parties)?;
-            Ok(config)
-        });
-        // Who has no key or no certificates of the others cannot be believed by them.
-        if let Ok(config) = config {
-            tcp::refuse(config, error, told, &mut shown(on_notice));
-        }
+        // Who has no key cannot be believed by anybody.
+        let Ok(mut config) = self.tcp(parties, settings) else {
+            return;
+        };
+        // Without one, those below this party still hear it.
+        config.listener = self.listener(config.id, parties).unwrap_or(None);
+        tcp::refuse(config, error, told, &mut shown(on_notice));
+    }
+
+    /// Opens this party's record of its runs; if that fails the others are told.
+    pub(crate) fn record(
+        &self,
+        parties: &[PeerConfig],
+        settings: &Settings,
+        on_notice: &mut dyn FnMut(&str),
+    ) -> Result<Record, Error> {
+        let opened = Record::open(&self.record);
+        opened.inspect_err(|error| self.refuse(parties, settings, error, on_notice))
+    }
+
+    /// This party's number among the others.
+    pub(crate) fn number(
+        &self,
+        parties: &[PeerConfig],
+        settings: &Settings,
+    ) -> Result<usize, Error> {
+        (self.id).number("id", settings.protocol, parties.len())
     }
 
     /// Where the parties above this one come in, if there are any.
@@ -134,19 +172,17 @@ impl Member {
             .transpose()
     }
 
+    /// All parties, with the certificates that can be read.
     fn tcp(&self, parties: &[PeerConfig], settings: &Settings) -> Result<TcpConfig, Error> {
         let identity = Identity::load_files(&self.certificate, &self.key)?;
-        let id = self.id.number("id", settings.protocol, parties.len())?;
-        let peer = |peer: &PeerConfig| {
-            Ok(Peer {
-                name: peer.name.clone(),
-                address: peer.address.clone(),
-                certificate: Certificate::load(&peer.certificate)?,
-            })
+        let peer = |peer: &PeerConfig| Peer {
+            name: peer.name.clone(),
+            address: peer.address.clone(),
+            certificate: Certificate::load(&peer.certificate).ok(),
         };
         Ok(TcpConfig {
-            id,
-            parties: parties.iter().map(peer).collect::<Result<_, Error>>()?,
+            id: self.number(parties, settings)?,
+            parties: parties.iter().map(peer).collect(),
             identity,
             listener: None,
             model: settings.network.link,

@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
+use tacit_net::Party;
+
 use crate::agreement::Insists;
 use crate::job::{self, Contribution, INPUTS};
 use crate::local::guarded;
 use crate::log::logged;
 use crate::record::{Record, Trace};
+use crate::terms::Terms;
 use crate::{
     Compiled, Error, Outcome, PartyConfig, Progress, Report, Tensor, check_outputs, npy, score,
     write_output,
@@ -27,30 +30,45 @@ pub fn run_party(
     let terms = config.terms()?;
     let (member, own) = (config.member(), config.clone());
     let (parties, run) = (&config.parties, &config.run);
-    let (
-        party,
-        Brings {
+    let record = member.record(parties, run, on_notice)?;
+    match member.connect_while(parties, run, on_notice, move || own.prepare()) {
+        Ok((party, brings)) => joined(config, &terms, (party, brings), record, observe),
+        Err(error) => {
+            let who = (member.number(parties, run)?, parties.as_slice());
+            let refused = record.add_unmet(&terms, who, &error).err();
+            and_files(Err(error), refused.into_iter().collect())
+        }
+    }
+}
+
+/// The run of a party that is joined with the others.
+fn joined(
+    config: &PartyConfig,
+    terms: &Terms,
+    (party, brings): (Party, Brings),
+    record: Record,
+    observe: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Outcome, Error> {
+    let (us, mut trace) = (party.id(), Trace::default());
+    let ended = guarded(us, || {
+        let Brings {
             model,
             input,
             labels,
-            record,
-        },
-    ) = member.connect_while(parties, run, on_notice, move || own.prepare())?;
-    let brings = Contribution {
-        model: model
-            .as_ref()
-            .map(|model| model.planned_for(config.run.protocol))
-            .transpose()?,
-        input: input
-            .as_ref()
-            .map(|(values, shape)| Tensor { values, shape }),
-        labels: labels.as_deref(),
-    };
-    let (us, mut trace) = (party.id(), Trace::default());
-    let ended = guarded(us, || {
+        } = &brings;
+        let contribution = Contribution {
+            model: model
+                .as_ref()
+                .map(|model| model.planned_for(config.run.protocol))
+                .transpose()?,
+            input: input
+                .as_ref()
+                .map(|(values, shape)| Tensor { values, shape }),
+            labels: labels.as_deref(),
+        };
         let observe = &mut logged(observe);
-        let (mut outcome, plan) = job::run(party, &terms, brings, &mut trace, observe)?;
-        if let (Some(output), Some(labels)) = (&outcome.output, &labels) {
+        let (mut outcome, plan) = job::run(party, terms, contribution, &mut trace, observe)?;
+        if let (Some(output), Some(labels)) = (&outcome.output, labels) {
             outcome.report.accuracy = Some(score::accuracy(&plan, output, labels)?);
         }
         Ok(outcome)
@@ -62,14 +80,14 @@ pub fn run_party(
     if let Some(path) = &config.report {
         let report = match &ended {
             Ok(outcome) => outcome.report.to_json(),
-            Err(error) => Report::failed(&terms, &trace, error).to_json(),
+            Err(error) => Report::failed(terms, &trace, error).to_json(),
         };
         refused.extend(write_output(path, report.as_bytes()).err());
     }
     let error = ended.as_ref().err();
     refused.extend(
         record
-            .add(&terms, (us, &config.parties), &trace, error)
+            .add(terms, (us, &config.parties), &trace, error)
             .err(),
     );
     and_files(ended, refused)
@@ -105,7 +123,6 @@ struct Brings {
     model: Option<Compiled>,
     input: Option<(Vec<f32>, Vec<usize>)>,
     labels: Option<Vec<i64>>,
-    record: Record,
 }
 
 impl PartyConfig {
@@ -124,7 +141,6 @@ impl PartyConfig {
             };
             insists.check()?;
         }
-        let record = Record::open(&self.record)?;
         let model = self.compile()?;
         if let Some(model) = &model {
             model.planned_for(self.run.protocol)?;
@@ -133,7 +149,6 @@ impl PartyConfig {
             model,
             input,
             labels,
-            record,
         })
     }
 

@@ -12,17 +12,26 @@ use crate::{Error, registry};
 const NOTE: &str =
     "seconds are the network's alone: rounds x rtt / 2 + bytes / rate, without local computation";
 
-/// The declared cost on a network of calls whose material is made together.
+/// The declared cost on a network of layers whose material is made together: each layer's hops are
+/// counted from its own beginning.
 pub(crate) fn predicted(
     instance: &Instance,
     network: &Network,
-    calls: &[Call],
+    layers: &[Vec<Call>],
 ) -> Result<PredictedCost, Error> {
     let model = registry::cost(instance)?;
-    let calls = lowered(calls, &*model)?;
+    let calls = lowered(&layers.concat(), &*model)?;
     let nothing = Cost::each(instance.parties, 0, 0);
     let mut online = nothing.clone();
-    calls.iter().for_each(|call| online += &model.online(call));
+    // Where checkpoints are is a matter of all calls.
+    let is_checkpoint = |call: &Call| matches!(call, Call::Verify { .. });
+    for layer in layers {
+        let mut calls = lowered(layer, &*model)?;
+        calls.retain(|call| !is_checkpoint(call));
+        online += &model.in_a_row(&calls);
+    }
+    let checkpoints = calls.iter().filter(|call| is_checkpoint(call));
+    checkpoints.for_each(|call| online += &model.online(call));
     let phase = |cost: Cost| {
         let busiest = cost.bytes.iter().copied().max().unwrap_or(0);
         PhaseReport {

@@ -10,7 +10,7 @@ use tacit_protocols::falcon::Security;
 use tacit_protocols::shamir::{Comparison, Opening};
 use tacit_sirnn::ot::Kind;
 
-use crate::settings::{Named, Sharing, TRANSFERS};
+use crate::named::{Named, Sharing, TRANSFERS};
 use crate::{Error, Settings, protocols};
 
 /// A protocol, as users choose it.

@@ -167,11 +167,33 @@ impl Record {
 
     /// Adds a run that has ended, and waits until the line is on disk.
     pub fn add(
+        self,
+        terms: &Terms,
+        who: (usize, &[PeerConfig]),
+        trace: &Trace,
+        error: Option<&Error>,
+    ) -> Result<(), Error> {
+        let ended = error.map_or("well".into(), Error::to_string);
+        self.line(terms, who, trace, ended)
+    }
+
+    /// The same of a run that ended before all parties were there and ready.
+    pub fn add_unmet(
+        self,
+        terms: &Terms,
+        who: (usize, &[PeerConfig]),
+        error: &Error,
+    ) -> Result<(), Error> {
+        let ended = format!("while connecting: {error}");
+        self.line(terms, who, &Trace::default(), ended)
+    }
+
+    fn line(
         mut self,
         terms: &Terms,
         (party, parties): (usize, &[PeerConfig]),
         trace: &Trace,
-        error: Option<&Error>,
+        ended: String,
     ) -> Result<(), Error> {
         let line = Line {
             date: date(SystemTime::now()),
@@ -183,7 +205,7 @@ impl Record {
             plan: trace.plan.as_deref(),
             inputs: trace.inputs,
             revealed: trace.ledger.revealed(),
-            ended: error.map_or("well".into(), Error::to_string),
+            ended,
         };
         let failed = |e: std::io::Error| Error::file(&self.path, e);
         let mut text = serde_json::to_string(&line).map_err(|e| failed(e.into()))?;

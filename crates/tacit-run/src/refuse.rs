@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use crate::settings::Named;
+use crate::named::Named;
 use crate::{Error, Member, PeerConfig, Protocol, Settings};
 
 /// Tells the parties of a config file, `party.toml` or `train.toml`, why this one cannot run: those
@@ -24,23 +24,19 @@ pub fn refuse(path: &Path, error: &Error, on_notice: &mut dyn FnMut(&str)) {
         }
         error => error.told(),
     };
-    member.refuse(&parties, &settings, (error, &told), on_notice);
+    member.refuse_in_words(&parties, &settings, (error, &told), on_notice);
 }
 
-/// Who the parties are, of a config whose other parts may be anything.
+/// Who the parties are, of a config whose other parts may be anything: an address or a certificate of
+/// one that cannot be read leaves the others.
 fn remains(text: &str, folder: &Path) -> Option<(Member, Vec<PeerConfig>, Settings)> {
     let all: Table = text.parse().ok()?;
     let own = match all.get("party") {
         Some(Value::Table(party)) => party,
         _ => &all,
     };
-    let known = ["id", "key", "certificate", "listen", "connect_timeout"];
-    let own: Table = (own.iter())
-        .filter(|(key, _)| known.contains(&key.as_str()))
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect();
-    let mut member: Member = own.try_into().ok()?;
-    let mut parties: Vec<PeerConfig> = all.get("parties")?.clone().try_into().ok()?;
+    let mut member = member(own)?;
+    let mut parties: Vec<PeerConfig> = all.get("parties")?.as_array()?.iter().map(peer).collect();
     let certificates = parties.iter_mut().map(|peer| &mut peer.certificate);
     let paths = [&mut member.key, &mut member.certificate].into_iter();
     let absolute = |path: &mut PathBuf| *path = folder.join(&*path);
@@ -54,4 +50,28 @@ fn remains(text: &str, folder: &Path) -> Option<(Member, Vec<PeerConfig>, Settin
         ..default
     };
     Some((member, parties, settings))
+}
+
+/// This party, with what can be read of it.
+fn member(table: &Table) -> Option<Member> {
+    let mut known = Table::new();
+    known.insert("id".into(), table.get("id")?.clone());
+    for key in ["key", "certificate", "listen", "connect_timeout"] {
+        let mut with = known.clone();
+        with.extend(table.get(key).map(|value| (key.to_string(), value.clone())));
+        if with.clone().try_into::<Member>().is_ok() {
+            known = with;
+        }
+    }
+    known.try_into().ok()
+}
+
+/// One of the parties, with what can be read of it.
+fn peer(table: &Value) -> PeerConfig {
+    let text = |key: &str| table.get(key).and_then(Value::as_str).unwrap_or_default();
+    PeerConfig {
+        name: text("name").into(),
+        address: text("address").into(),
+        certificate: text("certificate").into(),
+    }
 }

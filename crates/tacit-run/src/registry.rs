@@ -14,8 +14,8 @@ use tacit_protocols::shamir::{MAX_PARTIES, Options, Shamir, ShamirCost};
 use tacit_sirnn::{self as sirnn, Sirnn, SirnnCost};
 
 use crate::Error;
+use crate::named::Sharing;
 use crate::protocol::{Instance, OwnTruncation, Protocol};
-use crate::settings::Sharing;
 
 /// What a party does once its machine is there.
 pub(crate) trait Program {

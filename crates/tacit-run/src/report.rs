@@ -7,8 +7,8 @@ use tacit_nn::Plan;
 use tacit_nn::plan::{RANKING, numbers};
 
 use crate::Error;
+use crate::named::Named;
 use crate::record::{Revealed, Trace};
-use crate::settings::Named;
 use crate::terms::Terms;
 use crate::totals::{Totals, combine};
 

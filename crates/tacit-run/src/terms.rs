@@ -4,8 +4,9 @@ use std::num::NonZeroUsize;
 
 use tacit_nn::plan::{MAX_ITEM_BYTES, Order, Reveal, Roles, is_field};
 
+use crate::named::Named;
 use crate::protocol::Instance;
-use crate::settings::{Named, Network};
+use crate::settings::Network;
 use crate::{Error, Settings};
 
 /// The terms of a run, as far as they are settled before there is a plan.

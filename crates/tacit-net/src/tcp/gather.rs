@@ -26,7 +26,6 @@ const NEXT_NOTICE: Duration = Duration::from_secs(5);
 const STRAYS: usize = 8;
 /// How long a party that cannot run waits for the others to tell them.
 const REFUSING: Duration = Duration::from_secs(15);
-/// How long a party that is said to have stopped may take to come and say so.
 /// The same of a party that cannot run because another has stopped.
 const RELAYING: Duration = Duration::from_secs(2);
 /// How long a party that is said to have stopped may take to come and say so.
@@ -300,6 +299,8 @@ impl<'a> Gathering<'a> {
                 };
                 self.last[party] = Some(format!("it came and left again: {why}"));
                 self.links[party] = None;
+                let name = self.shared.roster.parties[party].name.clone();
+                (self.on_notice)(&Notice::Left { party, name, why });
                 if party < self.shared.roster.id {
                     self.dial(party)?;
                 }

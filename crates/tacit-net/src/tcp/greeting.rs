@@ -162,8 +162,9 @@ impl Greeting<'_> {
             .map_or("an unknown address".into(), |a| a.to_string());
         let hello = hello(self.roster, nonce);
         let theirs = talk(&mut self.tls, &mut io, &hello).map_err(|e| self.judge(e, &address))?;
-        let expected = &self.roster.parties[self.peer].certificate.0;
-        if self.tls.peer_certificates().and_then(|chain| chain.first()) != Some(expected) {
+        let chain = self.tls.peer_certificates();
+        let expected = &self.roster.parties[self.peer];
+        if !(chain.and_then(|chain| chain.first())).is_some_and(|shown| expected.holds(shown)) {
             return Err(self.refused(&address, "it showed no certificate".into()));
         }
         self.check(&theirs, &address)

@@ -18,6 +18,8 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustls::pki_types::CertificateDer;
+
 use crate::certs::{Certificate, Identity};
 use crate::party::{LONGEST_WAIT, Party};
 use crate::{LinkModel, NetError};
@@ -34,8 +36,21 @@ pub struct Peer {
     pub name: String,
     /// Where it listens, as `host:port`; not used of the last party.
     pub address: String,
-    /// Its certificate.
-    pub certificate: Certificate,
+    /// Its certificate. None if it cannot be read: then this party does not run, and can only [`refuse`].
+    pub certificate: Option<Certificate>,
+}
+
+impl Peer {
+    /// Its certificate's fingerprint, in messages.
+    fn print(&self) -> String {
+        let certificate = self.certificate.as_ref();
+        certificate.map_or("which cannot be read".into(), Certificate::fingerprint)
+    }
+
+    /// Whether this is its certificate.
+    fn holds(&self, shown: &CertificateDer<'_>) -> bool {
+        (self.certificate.as_ref()).is_some_and(|certificate| certificate.0 == *shown)
+    }
 }
 
 /// What a party needs to know to join a run.
@@ -73,6 +88,15 @@ pub enum Notice {
         /// For how long it will be.
         limit: Duration,
     },
+    /// A peer that had come is gone, without a word; it may come again.
+    Left {
+        /// The peer.
+        party: usize,
+        /// Its name.
+        name: String,
+        /// What was seen.
+        why: String,
+    },
     /// A connection was turned away; the real peer is still waited for.
     Stray {
         /// Where it came from.
@@ -108,6 +132,10 @@ impl std::fmt::Display for Notice {
                 "waiting for party {party} ({name}) at {address}, {:.0} s of at most {:.0} s",
                 waited.as_secs_f64(),
                 limit.as_secs_f64()
+            ),
+            Notice::Left { party, name, why } => write!(
+                f,
+                "party {party} ({name}) came and left again: {why}; waiting for it to come back"
             ),
             Notice::Stray { address, why } => {
                 write!(f, "turned away a connection from {address}: {why}")
@@ -270,11 +298,14 @@ fn check(config: &TcpConfig) -> Result<(), NetError> {
         config.identity.certificate(),
         &config.parties[id].certificate,
     );
-    if own != listed {
+    if let Some(p) = (config.parties.iter()).position(|peer| peer.certificate.is_none()) {
+        return invalid("certificate", format!("that of party {p} is missing"));
+    }
+    if Some(own) != listed.as_ref() {
         let why = format!(
             "this party's own ({}) is not the one listed for party {id} ({}); give every party the current one",
             own.fingerprint(),
-            listed.fingerprint()
+            config.parties[id].print()
         );
         return invalid("certificate", why);
     }

@@ -78,19 +78,14 @@ impl Pinned {
     /// Refuses a certificate that no party has. One of a wrong party passes here: only its
     /// signature, checked next, tells the party from somebody who shows a copy.
     fn known(&self, shown: &CertificateDer<'_>) -> Result<(), Error> {
-        if self
-            .roster
-            .parties
-            .iter()
-            .any(|peer| peer.certificate.0 == *shown)
-        {
+        if self.roster.parties.iter().any(|peer| peer.holds(shown)) {
             return Ok(());
         }
         let why = format!(
             "its certificate ({}) is not that of party {} ({}), nor of any party; if that party has a new one, put it into this party's configuration, otherwise it is somebody else",
             fingerprint(shown),
             self.expected,
-            self.roster.parties[self.expected].certificate.fingerprint()
+            self.roster.parties[self.expected].print()
         );
         Err(self.refuse(why, false, CertificateError::UnknownIssuer))
     }
@@ -98,22 +93,19 @@ impl Pinned {
     /// Refuses a certificate whose key the other end has, but which is not the expected party's
     /// or not valid now.
     fn right(&self, shown: &CertificateDer<'_>) -> Result<(), Error> {
-        let expected = &self.roster.parties[self.expected];
-        if expected.certificate.0 != *shown {
-            let holder = self
-                .roster
-                .parties
-                .iter()
-                .position(|peer| peer.certificate.0 == *shown);
+        let all = &self.roster.parties;
+        let expected = all[self.expected].certificate.as_ref();
+        let Some(certificate) = expected.filter(|expected| expected.0 == *shown) else {
+            let holder = all.iter().position(|peer| peer.holds(shown));
             let holder = holder.map_or("another party".into(), |p| {
                 format!("party {p} ({})", self.roster.parties[p].name)
             });
             let why = format!("it showed the certificate of {holder}; a party must show its own");
             return Err(self.refuse(why, true, CertificateError::ApplicationVerificationFailure));
-        }
-        expected.certificate.check(UnixTime::now()).map_err(|error| {
+        };
+        certificate.check(UnixTime::now()).map_err(|error| {
             use CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
-            let (certificate, party) = (&expected.certificate, self.expected);
+            let party = self.expected;
             let clock = certificate.by_the_clock();
             let print = certificate.fingerprint();
             let why = match error {

@@ -96,3 +96,88 @@ impl Drop for Place {
         self.pool.lock().retain(leaves);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::thread;
+
+    use super::*;
+
+    /// A stranger's end of a connection, and whether it has a place.
+    struct Stranger(TcpStream, Option<Place>);
+
+    impl Stranger {
+        fn comes(pool: &Arc<Pool>, from: u8) -> Stranger {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (accepted, _) = listener.accept().unwrap();
+            let from = Ipv4Addr::new(10, 0, 0, from).into();
+            Stranger(stream, pool.admit(accepted, from))
+        }
+
+        fn speaks(&mut self) {
+            self.0.write_all(b"T").unwrap();
+        }
+
+        /// Whether it has a place and was not sent away.
+        fn stays(&mut self) -> bool {
+            let nothing = Duration::from_millis(20);
+            self.0.set_read_timeout(Some(nothing)).unwrap();
+            self.1.is_some() && self.0.read(&mut [0; 1]).is_err()
+        }
+    }
+
+    fn which_stay(all: &mut [Stranger]) -> Vec<usize> {
+        let all = all.iter_mut().enumerate();
+        all.filter_map(|(i, s)| s.stays().then_some(i)).collect()
+    }
+
+    #[test]
+    fn of_one_address_eight_stay_and_the_oldest_silent_one_goes() {
+        let pool = Arc::new(Pool::default());
+        let mut all: Vec<_> = (0..8).map(|_| Stranger::comes(&pool, 1)).collect();
+        all[0].speaks();
+        assert_eq!(which_stay(&mut all), (0..8).collect::<Vec<_>>());
+        all.push(Stranger::comes(&pool, 1));
+        assert_eq!(which_stay(&mut all), [0, 2, 3, 4, 5, 6, 7, 8]);
+        // Another address has places of its own.
+        all.push(Stranger::comes(&pool, 2));
+        assert_eq!(which_stay(&mut all), [0, 2, 3, 4, 5, 6, 7, 8, 9]);
+    }
+
+    #[test]
+    fn of_all_addresses_sixty_four_stay_and_the_oldest_silent_one_goes() {
+        let pool = Arc::new(Pool::default());
+        let mut all: Vec<_> = (0..64).map(|i| Stranger::comes(&pool, i)).collect();
+        all[0].speaks();
+        all.push(Stranger::comes(&pool, 64));
+        let stay = which_stay(&mut all);
+        assert_eq!(stay.len(), ALL);
+        assert!(stay.contains(&0) && !stay.contains(&1) && stay.contains(&64));
+    }
+
+    #[test]
+    fn who_has_spoken_is_sent_away_only_when_it_takes_too_long() {
+        let pool = Arc::new(Pool::default());
+        let mut all: Vec<_> = (0..8).map(|_| Stranger::comes(&pool, 1)).collect();
+        all.iter_mut().for_each(Stranger::speaks);
+        assert!(!Stranger::comes(&pool, 1).stays());
+        assert_eq!(which_stay(&mut all).len(), PER_ADDRESS);
+        thread::sleep(FIRST_BYTE);
+        all.push(Stranger::comes(&pool, 1));
+        assert_eq!(which_stay(&mut all), (1..9).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn who_leaves_makes_room() {
+        let pool = Arc::new(Pool::default());
+        let mut all: Vec<_> = (0..8).map(|_| Stranger::comes(&pool, 1)).collect();
+        all.iter_mut().for_each(Stranger::speaks);
+        all[5].1 = None;
+        all.push(Stranger::comes(&pool, 1));
+        assert!(all[8].stays());
+        assert_eq!(which_stay(&mut all).len(), PER_ADDRESS);
+    }
+}

@@ -23,7 +23,7 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Gives a party a new key that the others do not know of.
 fn replace(config: &mut TcpConfig, with: Identity) {
-    config.parties[config.id].certificate = with.certificate().clone();
+    config.parties[config.id].certificate = Some(with.certificate().clone());
     config.identity = with;
 }
 
@@ -32,7 +32,7 @@ fn a_stranger_is_refused_at_both_ends_and_the_real_party_still_comes_in() {
     let dir = folder("stranger");
     let mut configs = configs("stranger_configs", 2);
     let mut stranger = configs[1].clone_with(identity(&dir, "stranger"));
-    stranger.parties[1].certificate = stranger.identity.certificate().clone();
+    stranger.parties[1].certificate = Some(stranger.identity.certificate().clone());
     let real = configs.pop().unwrap();
     let acceptor = Joining::start(configs.pop().unwrap());
 

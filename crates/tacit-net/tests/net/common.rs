@@ -49,7 +49,7 @@ pub fn configs_of(identities: Vec<Identity>) -> Vec<TcpConfig> {
         .map(|(p, (identity, listener))| Peer {
             name: format!("clinic-{p}"),
             address: listener.local_addr().unwrap().to_string(),
-            certificate: identity.certificate().clone(),
+            certificate: Some(identity.certificate().clone()),
         })
         .collect();
     let n = parties.len();

@@ -77,11 +77,9 @@ fn a_certificate_that_never_fits_is_named_and_not_the_firewall() {
     let mut configs = configs("told-certificate", 2);
     let mut other = configs.pop().expect("party 1");
     let stranger = identity(&folder("told-certificate-new"), "new");
-    let (old, new) = (
-        other.parties[1].certificate.fingerprint(),
-        stranger.certificate().fingerprint(),
-    );
-    other.parties[1].certificate = stranger.certificate().clone();
+    let old = other.identity.certificate().fingerprint();
+    let new = stranger.certificate().fingerprint();
+    other.parties[1].certificate = Some(stranger.certificate().clone());
     other.identity = stranger;
     configs[0].connect_timeout = Duration::from_secs(3);
     let zero = Joining::start(configs.pop().expect("party 0"));
@@ -120,4 +118,35 @@ fn who_gives_up_waiting_says_for_whom() {
         heard.starts_with("party 2 stopped: it says \"party 1 (clinic-1)"),
         "{heard}"
     );
+}
+
+/// It has no certificate of one of the others that it could read: the rest hear why, and that one that
+/// it is not known, which may pass this on first.
+#[test]
+fn who_cannot_know_all_others_tells_those_it_knows() {
+    for (failing, unknown) in [(0, 1), (0, 2), (1, 0), (1, 2), (2, 1)] {
+        let mut configs = configs(&format!("told-unknown-{failing}{unknown}"), 3);
+        let mut fails = configs.remove(failing);
+        fails.parties[unknown].certificate = None;
+        let others: Vec<_> = configs.into_iter().map(Joining::start).collect();
+        let failing_party =
+            thread::spawn(move || tcp::refuse(fails, &"own", "a certificate", &mut |_| ()));
+        for (party, joining) in (0..3).filter(|p| *p != failing).zip(others) {
+            let heard = error(joining);
+            let direct = format!("party {failing} stopped: it says \"a certificate\"");
+            let refused = heard.contains(&format!("party {failing} (clinic-{failing})"))
+                && heard.contains("does not know this party's");
+            assert!(heard.contains(&direct) || refused, "party {party}: {heard}");
+        }
+        failing_party.join().expect("no panic");
+    }
+}
+
+#[test]
+fn nobody_runs_without_the_certificates_of_all() {
+    let mut config = configs("without", 3).swap_remove(1);
+    config.connect_timeout = Duration::from_millis(100);
+    config.parties[2].certificate = None;
+    let error = error(Joining::start(config));
+    assert!(error.contains("that of party 2 is missing"), "{error}");
 }

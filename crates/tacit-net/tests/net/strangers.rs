@@ -4,9 +4,12 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketType, bind, connect, recv, socket};
+
+use tacit_net::tcp::{Notice, TcpConfig};
 
 use crate::common::{Joining, configs};
 
@@ -72,4 +75,38 @@ fn idle_connections_of_many_addresses_keep_nobody_out() {
     among("idle-many", 400, |i| {
         Ipv4Addr::new(127, 0, (i / 200) as u8, 2 + (i % 200) as u8)
     });
+}
+
+#[test]
+fn who_says_nothing_is_sent_away_after_two_seconds() {
+    let config = configs("first-byte", 2).swap_remove(0);
+    let address = config.parties[0].address.parse().expect("an address");
+    let _waits = Joining::start(TcpConfig {
+        connect_timeout: Duration::from_secs(10),
+        ..config
+    });
+    let began = Instant::now();
+    let silent = idle(Ipv4Addr::LOCALHOST, address).expect("it listens");
+    while !closed(&silent) {
+        assert!(began.elapsed() < Duration::from_secs(8), "it stays");
+        thread::sleep(Duration::from_millis(10));
+    }
+    let stayed = began.elapsed();
+    assert!(stayed > Duration::from_millis(1900), "{stayed:?}");
+}
+
+/// More than strangers may open from one address, and for longer than they would be let in.
+#[test]
+fn parties_that_have_proved_who_they_are_take_no_strangers_place() {
+    let mut configs = configs("proved", 12);
+    let last = configs.pop().expect("the last");
+    let all: Vec<_> = configs.into_iter().map(Joining::start).collect();
+    thread::sleep(Duration::from_millis(2500));
+    Joining::start(last).end().0.map(drop).expect("comes in");
+    for joining in all {
+        let (outcome, notices) = joining.end();
+        outcome.map(drop).expect("a run");
+        let left = |notice: &Notice| matches!(notice, Notice::Left { .. } | Notice::Stray { .. });
+        assert!(!notices.iter().any(left), "{notices:?}");
+    }
 }

@@ -18,10 +18,11 @@ use crate::compiled::{check_shape, finite};
 use crate::job::{Observer, Prediction};
 use crate::local::in_threads;
 use crate::log::logged;
+use crate::named::Named;
 use crate::record::Ledger;
 use crate::registry::Program;
 use crate::score::{accuracy, classes, share};
-use crate::settings::{Named, asked_width};
+use crate::settings::asked_width;
 use crate::{Compiled, Error, Progress, Settings, Tensor, options};
 use large_error::{LargeError, Magnitudes};
 

@@ -10,8 +10,8 @@ use tacit_protocols::math::{compare, compare_calls};
 use super::compound::{Compound, PLANE, STATISTICS};
 use super::function::Elementwise;
 use super::{BenchOptions, OPERATIONS};
+use crate::named::Named;
 use crate::protocol::Tolerance;
-use crate::settings::Named;
 use crate::{Error, key_bits};
 
 /// The most elements of a measured tensor.

@@ -5,8 +5,8 @@ use std::ops::Range;
 use tacit_protocols::mixed::lowered;
 
 use super::case::{Case, Op};
+use crate::named::Named;
 use crate::protocol::Instance;
-use crate::settings::Named;
 use crate::{Error, registry};
 
 /// What all parties together hold of a chunk, unless told otherwise.

@@ -47,6 +47,11 @@ impl Elementwise {
         };
         let format = Format::new(bits, fraction).map_err(refused)?;
         let function = Elementary::new(format, kind);
+        // No operand of an exponential is above 0.
+        let function = match op {
+            Op::Exp => function.bounded(),
+            _ => function,
+        };
         let function = match options.paper_leakage {
             true => function.with_paper_leakage(),
             false => function,

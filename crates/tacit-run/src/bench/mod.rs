@@ -16,10 +16,11 @@ use trial::Trial;
 
 use crate::local::in_threads;
 use crate::log::logged;
+use crate::named::Named;
 use crate::protocol::Instance;
 use crate::registry;
 use crate::report::{LayerReport, PhaseReport};
-use crate::settings::{Named, asked_width};
+use crate::settings::asked_width;
 use crate::terms::Terms;
 use crate::{Error, Progress, Protocol, Report, Settings, key_bits};
 

@@ -9,9 +9,9 @@ use tacit_protocols::mixed::lowered;
 use super::case::{Case, Computed, Errors, Expected, Operands};
 use super::chunks::Chunks;
 use crate::job::{Observer, level};
+use crate::named::Named;
 use crate::registry::Program;
 use crate::report::PhaseReport;
-use crate::settings::Named;
 use crate::totals::{Metered, combine, exchange};
 use crate::{Error, Progress};
 
@@ -196,7 +196,7 @@ mod tests {
         for chunk in chunks.ranges() {
             let calls = lowered(&case.of(chunk.len()).calls(), &*model).expect("calls");
             sum[0] += &model.offline(&calls);
-            calls.iter().for_each(|call| sum[1] += &model.online(call));
+            sum[1] += &model.in_a_row(&calls);
         }
         sum
     }

@@ -8,8 +8,8 @@ use tacit_net::certs::{self, CERTIFICATE_FILE, DEFAULT_VALIDITY, KEY_FILE};
 use tacit_nn::plan::{Precision, Roles, is_field};
 use tacit_sirnn::ot::Kind;
 
+use crate::named::Named;
 use crate::protocol::Instance;
-use crate::settings::Named;
 use crate::{CompileOptions, Error, Settings};
 
 /// The parties of one run and what their config files say.

@@ -7,9 +7,10 @@ use zeroize::Zeroizing;
 use super::TrainOptions;
 use super::checkpoint::{Keeper, Place, Position};
 use super::program::Job;
-use super::settle::Part;
+use super::settle::{Part, unwritten};
 use crate::Error;
 use crate::agreement::Agreement;
+use crate::digest::digest;
 
 impl Job<'_> {
     /// The checkpoints, if they are wanted. Parties of different trainings have none in common.
@@ -29,15 +30,12 @@ impl Job<'_> {
             stop_after: None,
             ..self.options.clone()
         };
-        let all = format!(
-            "{:?} {:?} {same:?} {:?} {:?} {}",
-            self.training.network,
-            self.training.fixed,
-            lens(&self.parts.train),
-            lens(&self.parts.test),
+        let all = (
+            (self.training.network, self.training.fixed, &same),
+            (lens(&self.parts.train), lens(&self.parts.test)),
             party.parties(),
         );
-        let digest = blake3::hash(all.as_bytes()).to_hex().to_string();
+        let digest = digest("checkpoint", &all).map_err(unwritten)?;
         Keeper::open(options, party.id(), digest).map(Some)
     }
 

@@ -43,7 +43,8 @@ impl TrainCost {
             let stages = step_stages(&training, 0, n)?;
             let portions =
                 Portions::new(&stages, &*model, options.material(terms.instance.parties))?;
-            let cost = |calls| predicted(&terms.instance, &terms.network, calls);
+            let cost =
+                |calls: &[Call]| predicted(&terms.instance, &terms.network, &[calls.to_vec()]);
             let costs = portions.calls().map(cost).collect::<Result<Vec<_>, _>>()?;
             Ok::<_, Error>(in_turn(
                 &costs.iter().map(|cost| (1, cost)).collect::<Vec<_>>(),

@@ -62,16 +62,19 @@ pub fn train_party(
 ) -> Result<Trained, Error> {
     let (member, settings) = (config.member()?, config.settings()?);
     let parties = &config.parties;
-    let record = match config.check_material(material) {
-        Ok(record) => record,
+    let record = member.record(parties, &settings, on_notice)?;
+    let checked = config.check_material(material);
+    let joined = match checked {
+        Ok(()) => member.connect(parties, &settings, on_notice),
         Err(error) => {
-            let told = error.told();
-            member.refuse(parties, &settings, (&error, &told), on_notice);
-            return Err(error);
+            member.refuse(parties, &settings, &error, on_notice);
+            Err(error)
         }
     };
-    let party = member.connect(parties, &settings, on_notice)?;
-    trained(config, party, record, material, observe)
+    match joined {
+        Ok(party) => trained(config, party, record, material, observe),
+        Err(error) => config.unmet(record, error),
+    }
 }
 
 /// The same with what `prepare` brings, on a thread of its own while this party connects.
@@ -84,12 +87,16 @@ pub fn train_party_with(
     let (member, settings, own) = (config.member()?, config.settings()?, config.clone());
     let prepare = move || {
         let supplies = prepare()?;
-        let record = supplies.with(|material| own.check_material(material))?;
-        Ok((supplies, record))
+        supplies.with(|material| own.check_material(material))?;
+        Ok(supplies)
     };
-    let (party, (supplies, record)) =
-        member.connect_while(&config.parties, &settings, on_notice, prepare)?;
-    supplies.with(|material| trained(config, party, record, material, observe))
+    let record = member.record(&config.parties, &settings, on_notice)?;
+    match member.connect_while(&config.parties, &settings, on_notice, prepare) {
+        Ok((party, supplies)) => {
+            supplies.with(|material| trained(config, party, record, material, observe))
+        }
+        Err(error) => config.unmet(record, error),
+    }
 }
 
 impl TrainConfig {
@@ -98,12 +105,20 @@ impl TrainConfig {
         (self.party.as_ref()).ok_or_else(|| Error::setting("[party]", why))
     }
 
-    /// Checks what this party brings, and opens its record.
-    fn check_material(&self, material: Material) -> Result<Record, Error> {
+    /// Checks what this party brings.
+    fn check_material(&self, material: Material) -> Result<(), Error> {
         let (terms, fixed) = self.training.terms(&self.settings()?)?;
         material.check(terms.instance.parties, self.training.loss, fixed)?;
-        self.check_files()?;
-        Record::open(&self.member()?.record)
+        self.check_files()
+    }
+
+    /// Records that this party did not come together with the others, or had nothing to bring.
+    fn unmet(&self, record: Record, error: Error) -> Result<Trained, Error> {
+        let settings = self.settings()?;
+        let (terms, _) = self.training.terms(&settings)?;
+        let us = self.member()?.number(&self.parties, &settings)?;
+        let refused = record.add_unmet(&terms, (us, &self.parties), &error).err();
+        and_files(Err(error), refused.into_iter().collect())
     }
 }
 

@@ -7,6 +7,7 @@ use tacit_train::Network;
 use super::{Dataset, Material, TrainOptions};
 use crate::Error;
 use crate::agreement::Agreement;
+use crate::digest::digest;
 use crate::terms::Terms;
 
 /// Data of one owner, of which the others know how much there is.
@@ -36,7 +37,7 @@ impl<'a> Parts<'a> {
         material: &Material<'a>,
     ) -> Result<Self, Error> {
         agreement.compare(&terms.items())?;
-        let settings = items(options, material.network);
+        let settings = items(options, material.network)?;
         agreement.compare(&borrowed(&settings))?;
         let mut parts = Parts {
             train: announce(&mut agreement, TRAIN, material.network, material.train)?,
@@ -44,8 +45,7 @@ impl<'a> Parts<'a> {
             digest: String::new(),
         };
         let items = parts.items();
-        let all = format!("{settings:?} {items:?}");
-        parts.digest = blake3::hash(all.as_bytes()).to_hex().to_string();
+        parts.digest = digest("training", &(&settings, &items)).map_err(unwritten)?;
         agreement.settle(&borrowed(&items))?;
         match parts.train.is_empty() {
             true => Err(Error::setting("training data", "nobody brings any")),
@@ -76,7 +76,7 @@ fn borrowed(items: &[(String, String)]) -> Vec<(&str, String)> {
 }
 
 /// What must be the same at every party, by the names that a config has for them.
-fn items(options: &TrainOptions, network: &Network) -> Vec<(String, String)> {
+fn items(options: &TrainOptions, network: &Network) -> Result<Vec<(String, String)>, Error> {
     // Where a party keeps its files is its own affair, when it does is not.
     let every = options.checkpoint.as_ref().map(|kept| kept.every);
     let shared = TrainOptions {
@@ -84,15 +84,20 @@ fn items(options: &TrainOptions, network: &Network) -> Vec<(String, String)> {
         ..options.clone()
     };
     let named = |(key, value): (String, Value)| (format!("training.{key}"), value.to_string());
-    let mut items: Vec<_> = match serde_json::to_value(shared) {
-        Ok(Value::Object(all)) => all.into_iter().map(named).collect(),
+    let mut items: Vec<_> = match serde_json::to_value(shared).map_err(unwritten)? {
+        Value::Object(all) => all.into_iter().map(named).collect(),
         _ => Vec::new(),
     };
     let every = every.map_or("(no checkpoints)".into(), |n: usize| n.to_string());
     items.push(("training.checkpoint.every".into(), every));
-    let digest = blake3::hash(format!("{network:?}").as_bytes());
-    items.push(("the network's layers".into(), digest.to_hex().to_string()));
-    items
+    let layers = digest("network", network).map_err(unwritten)?;
+    items.push(("the network's layers".into(), layers));
+    Ok(items)
+}
+
+/// The error of options or layers that have no JSON.
+pub(super) fn unwritten(error: serde_json::Error) -> Error {
+    Error::setting("training", format!("it cannot be written down: {error}"))
 }
 
 /// Tells the others the sizes of this party's sets; those of all.

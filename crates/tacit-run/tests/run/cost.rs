@@ -63,10 +63,7 @@ fn check(compiled: &Compiled, settings: &Settings, model: &dyn CostModel, what: 
     let mut declared = vec![Cost::each(report.parties, 0, 0); report.layers.len()];
     for n in BATCHES {
         for (layer, calls) in compiled.plan().calls(n, &roles).iter().enumerate() {
-            calls
-                .calls
-                .iter()
-                .for_each(|call| declared[layer] += &model.online(call));
+            declared[layer] += &model.in_a_row(&calls.calls);
             assert_eq!(calls.layer, report.layers[layer].name, "{what}");
         }
     }

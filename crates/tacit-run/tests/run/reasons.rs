@@ -133,3 +133,62 @@ fn a_port_that_is_taken_is_told_by_those_who_can_be_reached() {
         errors[2]
     );
 }
+
+/// The others name the party, whether it tells them or another one does.
+fn all_name(errors: &[String], party: usize, whys: &[&str]) {
+    for (other, error) in errors.iter().enumerate().filter(|(p, _)| *p != party) {
+        let named = error.starts_with(&format!("party {party} "))
+            || error.contains(&format!("it says that party {party} stopped"))
+            // Of one that was refused before it could hear why.
+            || error.contains(&format!("it says \"party {party} "));
+        assert!(named, "party {other}: {error}");
+        assert!(
+            whys.iter().any(|why| error.contains(why)),
+            "party {other}: {error}"
+        );
+    }
+}
+
+/// Whose certificate that is cannot be told by who lacks it, and hears it in the handshake or of another.
+#[test]
+fn a_certificate_of_another_that_cannot_be_read_is_told() {
+    for (party, of) in [(0, 2), (1, 0), (1, 2), (2, 0)] {
+        let (folder, configs) = organisations(&format!("told-certificate-{party}{of}"), 5);
+        let file = format!("party{party}/party{of}.pem");
+        std::fs::write(folder.path().join(&file), "no certificate").expect("is written");
+        let errors = errors(&configs);
+        assert!(errors[party].contains(&file), "{}", errors[party]);
+        let whys = [
+            "its key or a certificate cannot be used",
+            "it does not know this party's certificate",
+        ];
+        all_name(&errors, party, &whys);
+    }
+}
+
+#[test]
+fn an_address_that_is_none_is_told() {
+    for (party, of) in [(0, 2), (1, 1), (1, 0), (2, 0)] {
+        let (_folder, configs) = organisations(&format!("told-address-{party}{of}"), 5);
+        let text = std::fs::read_to_string(&configs[party]).expect("a config");
+        let mut addresses = text.lines().filter(|line| line.starts_with("address"));
+        let line = addresses.nth(of).expect("the party's address");
+        edit(&configs[party], line, "address = \"127.0.0.1\"");
+        let errors = refused(&configs);
+        assert!(
+            errors[party].contains("'127.0.0.1' is no address"),
+            "{}",
+            errors[party]
+        );
+        all_name(&errors, party, &["its config cannot be used"]);
+    }
+}
+
+/// Of this party's own place nothing can be read but who it is.
+#[test]
+fn settings_of_its_own_that_cannot_be_read_are_told() {
+    let (_folder, configs) = organisations("told-own", 5);
+    edit(&configs[1], "# listen = ", "listen = 5  # ");
+    edit(&configs[1], "connect_timeout = ", "connect_timeout = -");
+    all_hear(&refused(&configs), 1, "its config cannot be used");
+}

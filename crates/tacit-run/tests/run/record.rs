@@ -121,3 +121,20 @@ fn a_party_that_cannot_keep_its_record_does_not_run() {
     let error = error.to_string();
     assert!(error.contains("record of its runs"), "{error}");
 }
+
+/// Also a run that never began leaves a line, with the reason.
+#[test]
+fn a_run_that_ends_while_the_parties_connect_is_recorded() {
+    let (_folder, configs) = many("unmet", 5, InitOptions::default(), 3);
+    edit(&configs[1], "input = \"", "input = \"gone/");
+    let ends = run_all(&configs);
+    for (config, end) in configs.iter().zip(&ends) {
+        let error = end.as_ref().expect_err("no run").to_string();
+        let lines = lines(config);
+        assert_eq!(lines.len(), 1);
+        let ended = format!("while connecting: {error}");
+        assert_eq!(lines[0]["ended"].as_str(), Some(ended.as_str()));
+        assert!(lines[0]["plan"].is_null() && lines[0]["inputs"].is_null());
+        assert_eq!(lines[0]["revealed"], serde_json::json!([]));
+    }
+}
