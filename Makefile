@@ -2,17 +2,21 @@
 
 PYTHON ?= python3
 VENV := .venv
+WHEELS := dist
 BIN := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn accuracy training tampering adaptive hostile random-graphs off-samples analyze-truncation clean
+.PHONY: help demo wheel test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn accuracy training tampering adaptive hostile random-graphs off-samples interrupt analyze-truncation clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
 demo: $(VENV)/.built ## predict real handwritten digits privately
 	$(BIN)/python examples/digits/demo.py
+
+wheel: $(VENV)/.made ## build the wheel of this machine's kind, stripped, in dist/
+	$(BIN)/maturin build --release --strip --quiet --out $(WHEELS)
 
 test: test-rust test-python ## run every test, and the commands of the README
 
@@ -71,11 +75,14 @@ random-graphs: $(VENV)/.test ## random small models on every protocol against on
 off-samples: $(VENV)/.test ## small networks on inputs unlike their samples; fills docs/results.md
 	$(BIN)/python scripts/off_samples.py
 
+interrupt: $(VENV)/.test ## how long commands take to end after Ctrl-C, in every phase (minutes); fills docs/results.md
+	$(BIN)/python scripts/interrupt.py
+
 analyze-truncation: $(VENV)/.test ## what ABY3's truncation does to real models; fills docs/results.md
 	$(BIN)/python scripts/analyze_truncation.py
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) .bench target build
+	rm -rf $(VENV) .bench target build dist
 
 # The environment. Each stamp is newer than what it was made from, so nothing is done twice.
 

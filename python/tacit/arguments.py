@@ -41,6 +41,20 @@ def dimension(text: str) -> tuple[str, int]:
     return name, int(value)
 
 
+class Dimensions(argparse.Action):
+    """Collects `name=value`; a name has one value."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        """Adds one to those so far."""
+        name, value = values
+        known = dict(getattr(namespace, self.dest))
+        if known.setdefault(name, value) != value:
+            raise argparse.ArgumentError(
+                self, f"{name!r} is to be {known[name]} and {value}; give it once"
+            )
+        setattr(namespace, self.dest, known)
+
+
 def numbers(text: str) -> list[int]:
     """Parses `8,12,16..30` or, in steps, `4..30:2`; both ends of a range belong to it."""
     found = []

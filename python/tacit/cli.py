@@ -14,7 +14,7 @@ from rich.markup import escape
 from . import _tacit, outputs
 from ._tacit import TacitError, __version__
 from .analysis import analyze_truncation, check_plot
-from .arguments import Parser, dimension, numbers, positive, real, whole
+from .arguments import Dimensions, Parser, dimension, numbers, positive, real, whole
 from .certificates import add_cert
 from .console import add_voice, err, notice, out, progress_bar, speak, warn
 from .data import INPUT_NAMES, LABEL_NAMES, load_array, load_numbers
@@ -137,7 +137,7 @@ def analyze(args: argparse.Namespace) -> None:
             fraction_bits=args.fraction_bits,
             ring=args.ring,
             items=args.items,
-            dims=dict(args.dim),
+            dims=args.dim,
             progress=progress,
         )
     picture = analysis.draw(Path(args.plot).suffix, Path(args.model).stem) if args.plot else b""
@@ -188,7 +188,7 @@ def planned(args: argparse.Namespace) -> Model:
         key_bits=args.key_bits,
         key_bits_loss=args.key_bits_loss,
         reveal=args.reveal,
-        dims=dict(args.dim),
+        dims=args.dim,
     )
     for warning in model.warnings:
         warn(warning)
@@ -319,8 +319,8 @@ def add_dimensions(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--dim",
         type=dimension,
-        action="append",
-        default=[],
+        action=Dimensions,
+        default={},
         metavar="NAME=VALUE",
         help="the value of a symbolic dimension",
     )

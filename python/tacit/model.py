@@ -202,7 +202,8 @@ def compile(
         default), so many before and after the point for every layer (`5.2`), or `auto`, for each
         layer the fewest that the samples need. Every party learns them.
     key_bits_loss
-        The share of the samples whose class `auto` may change; 0.005 when not given.
+        The share of classes that `auto` may change on data like the samples: the bound holds
+        with a confidence of 95 %; 0.005 when not given.
     reveal
         All that the data owner learns of the outputs. `class`: the class of the largest, which is
         found on shares; `top-3`: the classes of the 3 (up to 32) largest in their order, found so

@@ -42,15 +42,15 @@ def train(args: argparse.Namespace) -> None:
             raise TacitError(f"{name} has no effect {'without' if wants else 'with'} --plan")
     try:
         config = json.loads(_tacit.train_config(args.config))
+        trainer = Trainer.of_config(config)
+        output = config["output"]
+        reports, pages = (output["report"], args.json), (output["page"], args.html)
+        written = [args.json] if args.plan else [output["model"], *reports, *pages]
+        outputs.check(written, [args.config, config["model"].get("file")])
     except TacitError as error:
         if not args.plan:
             _tacit.train_refuse(args.config, str(error), notice)
         raise
-    trainer = Trainer.of_config(config)
-    output = config["output"]
-    reports, pages = (output["report"], args.json), (output["page"], args.html)
-    written = [args.json] if args.plan else [output["model"], *reports, *pages]
-    outputs.check(written, [args.config, config["model"].get("file")])
     folder = Path(args.config).parent
     apart = config["parties"] and not args.plan
     sets = None if apart else owned(config["data"], folder)

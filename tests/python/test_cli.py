@@ -216,6 +216,7 @@ def test_errors_are_one_message_and_exit_code_two(line, words, digits_path, file
         ["plan", "m.onnx", "--protocol", "falkon"],
         ["run", "m.onnx", "--input", "x.npy", "--batch", "0"],
         ["run", "m.onnx", "--input", "x.npy", "--dim", "seq"],
+        ["run", "m.onnx", "--input", "x.npy", "--dim", "seq=4", "--dim", "seq=5"],
         ["bench", "sine", "--n", "3"],
         ["bench", "relu", "--n", "3", "--chunk", "0"],
     ],

@@ -47,12 +47,13 @@ def test_every_tensor_has_a_width_of_its_own(digits_path, digits_samples, digits
     widths = [(layer["bits"], layer["fraction_bits"]) for layer in layers]
     assert all(8 <= bits <= precision + 1 for bits, _ in widths) and len(set(widths)) > 1
     assert "bits" in str(insisted) and "of its own width" in str(insisted)
-    cost = asked[16].predict_cost(5, protocol="sirnn")
-    report = tacit.local("sirnn").predict(asked[16], x[:5], batch=5).report
-    for phase in ("offline", "online"):
-        metered = getattr(report, phase)
-        assert metered["rounds"] == cost[phase]["rounds"]
-        assert metered["bytes_sent"] == cost[phase]["bytes_sent"]
+    for planned in asked.values():
+        cost = planned.predict_cost(5, protocol="sirnn")
+        report = tacit.local("sirnn").predict(planned, x[:5], batch=5).report
+        for phase in ("offline", "online"):
+            metered = getattr(report, phase)
+            assert metered["rounds"] == cost[phase]["rounds"]
+            assert metered["bytes_sent"] == cost[phase]["bytes_sent"]
     public = tacit.compile(digits_path, samples=digits_samples, public_model=True)
     assert np.array_equal(run.output, tacit.local("sirnn").predict(public, x).output)
     apart = tacit.local("sirnn", processes=True).predict(model, x)

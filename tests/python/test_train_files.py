@@ -159,6 +159,42 @@ def test_outputs_are_checked_before_anything_is_read(made, capsys):
     assert "checkpoints cannot be kept there" in said(made, capsys, code=2)
 
 
+def test_outputs_of_a_party_are_checked_before_it_connects(tmp_path):
+    """The others hear it at once, without the path."""
+    paths = organisations(tmp_path / "apart")
+    text = paths[1].read_text()
+    paths[1].write_text(text.replace('report = "', 'report = "no/'))
+    codes, words = finished([command(path) for path in paths])
+    assert codes == [2, 2, 2], words
+    assert "its folder" in words[1] and "is not there" in words[1]
+    for other in (0, 2):
+        assert 'error: party 1 stopped: it says "its config cannot be used' in words[other]
+        assert "folder" not in words[other]
+
+
+def test_a_failed_training_has_a_report(tmp_path):
+    """Beside that of one that ended well, which stays; where there is none, in its place."""
+    paths = organisations(tmp_path / "apart")
+    for path in paths:
+        path.write_text(path.read_text().replace("epochs = 8", "epochs = 8\nstop_after = 5"))
+    codes, words = finished([command(path) for path in paths])
+    assert codes == [0, 0, 0], words
+    reports = [path.parent / "report.json" for path in paths]
+    reports[2].unlink()
+    before = [report.read_bytes() for report in reports[:2]]
+    # They differ in what they compare once they have met.
+    paths[1].write_text(paths[1].read_text().replace('"exact"', '"gap"'))
+    codes, words = finished([command(path) for path in paths])
+    assert codes == [2, 2, 2], words
+    assert [report.read_bytes() for report in reports[:2]] == before
+    failed = [path.parent / "report.failed.json" for path in paths[:2]] + [reports[2]]
+    for path, said in zip(failed, words, strict=True):
+        report = json.loads(path.read_text())
+        assert "differ in" in report["error"] and not report.get("revealed")
+        assert " ".join(report["error"].split()) in " ".join(said.split())
+    assert not (paths[2].parent / "report.failed.json").exists()
+
+
 def test_a_model_that_cannot_be_written_is_kept(made, capsys):
     made.write_text(made.read_text().replace('model = "trained.onnx"', 'model = "/dev/full"'))
     error = said(made, capsys, code=2)
