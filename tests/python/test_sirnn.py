@@ -59,7 +59,8 @@ def test_every_tensor_has_a_width_of_its_own(digits_path, digits_samples, digits
     apart = tacit.local("sirnn", processes=True).predict(model, x)
     assert np.array_equal(run.output, apart.output)
     falcon = tacit.local("falcon").predict(insisted, x[:2])
-    assert np.abs(falcon.output - run.output[:2]).max() < 0.1
+    # Falcon rounds at random.
+    assert np.abs(falcon.output - run.output[:2]).max() <= insisted.plan["error"]
 
 
 @pytest.mark.parametrize("op", ["exp", "sigmoid", "tanh", "rsqrt", "reciprocal"])
