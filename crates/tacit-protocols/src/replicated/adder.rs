@@ -281,17 +281,7 @@ mod tests {
             }
             program(&mut rss, sum).expect("the program runs")
         };
-        let run = &run;
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = mesh
-                .into_iter()
-                .map(|party| scope.spawn(move || run(party)))
-                .collect();
-            let ends = threads
-                .into_iter()
-                .map(|thread| thread.join().expect("a party panicked"));
-            ends.collect()
-        })
+        tacit_net::testing::run(mesh, run)
     }
 
     /// Every width of a ring, every value that it holds, and sharings of each.

@@ -5,7 +5,7 @@ use crate::Truncation;
 use crate::bicoptor::{ASSISTANT, Form, Options, PARTIES};
 use crate::machine::{Call, Machine};
 use std::time::Duration;
-use tacit_net::{LinkModel, memory};
+use tacit_net::{LinkModel, memory, testing};
 
 const OPTIONS: Options = Options {
     truncation: Truncation::Gap,
@@ -27,17 +27,7 @@ fn signs_of_every_width_are_exact_within_it() {
             let share = ubl.input(0, x.len(), own).expect("an input");
             (id != ASSISTANT).then(|| ubl.negative(share.own(), width, material).expect("signs"))
         };
-        let run = &run;
-        let shares = std::thread::scope(|scope| {
-            let threads: Vec<_> = mesh
-                .into_iter()
-                .map(|party| scope.spawn(move || run(party)))
-                .collect();
-            let ends = threads
-                .into_iter()
-                .map(|thread| thread.join().expect("a party"));
-            ends.flatten().collect::<Vec<Bits>>()
-        });
+        let shares: Vec<Bits> = testing::run(mesh, run).into_iter().flatten().collect();
         let signs = shares[0].xor(&shares[1]);
         assert!(
             (0..x.len()).all(|i| signs.get(i) == (x[i] < 0)),
@@ -80,12 +70,7 @@ fn as_much_is_stored_as_is_declared() {
                 "{held}, {stored}"
             );
         };
-        let run = &run;
-        std::thread::scope(|scope| {
-            for party in mesh {
-                scope.spawn(move || run(party));
-            }
-        });
+        testing::run(mesh, run);
     }
 }
 

@@ -1,0 +1,267 @@
+//! Declared cost equals metered cost: hops and bytes of every call, offline and online.
+
+mod calls;
+mod figures;
+mod malicious;
+
+use crate::common::*;
+use tacit_algebra::Ring;
+use tacit_net::Phase;
+use tacit_protocols::Cost;
+use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
+use tacit_protocols::machine::{
+    Audience, Bilinear, Call, CostModel, KeyBits, Machine, MatMul, Operand,
+};
+use tacit_protocols::mixed::Mixed;
+
+/// Makes one call of the given size on values that everybody knows, with the right operand that
+/// was fixed for it.
+fn perform<M: Machine>(
+    machine: &mut M,
+    call: &Call,
+    fixed: Option<M::Share>,
+) -> Result<(), tacit_protocols::Error> {
+    let mut secret = |n: usize| machine.constant(&vec![1; n]);
+    match *call {
+        Call::Input { owner, n } => {
+            let values = vec![3; n];
+            let owns = machine.party().id() == owner;
+            machine.input(owner, n, owns.then_some(&values)).map(drop)
+        }
+        Call::Reveal { n, to } => {
+            let x = secret(n);
+            machine.reveal(&x, to).map(drop)
+        }
+        Call::Fix { n } => {
+            let x = secret(n);
+            machine.fix(x).map(drop)
+        }
+        Call::Product { map, trunc, .. } => {
+            let (x, y) = (
+                secret(map.left()),
+                fixed.unwrap_or_else(|| secret(map.right())),
+            );
+            let y = Operand::Secret(y);
+            match map {
+                Bilinear::Elementwise(_) => machine.mul(&x, &y, trunc),
+                Bilinear::MatMul(shape) => machine.matmul(&x, &y, None, shape, trunc),
+                Bilinear::Conv2d(shape) => machine.conv2d(&x, &y, None, &shape, trunc),
+            }
+            .map(drop)
+        }
+        Call::Truncate { n, trunc } => {
+            let x = secret(n);
+            machine.truncate(&x, trunc).map(drop)
+        }
+        Call::Drelu { n, keys } => {
+            let x = secret(n);
+            machine.drelu(&x, keys).map(drop)
+        }
+        Call::Relu { n, keys } => {
+            let x = secret(n);
+            machine.relu(&x, keys).map(drop)
+        }
+        Call::Select { n } => {
+            let x = secret(n);
+            let bit = machine.drelu(&x, KeyBits::ALL)?;
+            machine.party().set_layer("measured");
+            machine.select(&bit, &x, &x).map(drop)
+        }
+        Call::Maxpool {
+            windows,
+            size,
+            keys,
+        } => {
+            let x = secret(windows * size);
+            machine.maxpool(&x, windows, size, keys).map(drop)
+        }
+        Call::Function { n, function } => {
+            let x = secret(n);
+            machine.function(&function, &x).map(drop)
+        }
+        Call::Verify { .. } => Ok(()),
+        Call::Mixed(mixed) => perform_mixed(machine, mixed, fixed),
+    }
+}
+
+/// The same of a call on numbers of fewer bits.
+fn perform_mixed<M: Machine>(
+    machine: &mut M,
+    call: Mixed,
+    fixed: Option<M::Share>,
+) -> Result<(), tacit_protocols::Error> {
+    let mut narrow = |n: usize, bits| {
+        let x = machine.constant(&vec![1; n]);
+        machine.resize(&x, 0, bits)
+    };
+    match call {
+        Mixed::Resize {
+            n,
+            from,
+            trunc,
+            bits,
+        } => {
+            let x = narrow(n, from)?;
+            machine.resize(&x, trunc, bits).map(drop)
+        }
+        Mixed::Product { map, bits, .. } => {
+            let [left, right, bits] = bits;
+            let x = narrow(map.left(), left)?;
+            let y = match fixed {
+                Some(y) => y,
+                None => narrow(map.right(), right)?,
+            };
+            let product = machine.product(&x, &Operand::Secret(y), None, &map, bits);
+            product.map(drop)
+        }
+        Mixed::Drelu { n, keys, bits } => {
+            let x = narrow(n, bits)?;
+            machine.drelu(&x, keys).map(drop)
+        }
+        Mixed::Select { n, bits } => {
+            let x = narrow(n, bits)?;
+            let bit = machine.drelu(&x, KeyBits::ALL)?;
+            machine.party().set_layer("measured");
+            machine.select(&bit, &x, &x).map(drop)
+        }
+        Mixed::Relu { n, keys, bits } => {
+            let x = narrow(n, bits)?;
+            machine.relu(&x, keys).map(drop)
+        }
+        Mixed::Maxpool {
+            windows,
+            size,
+            keys,
+            bits,
+        } => {
+            let x = narrow(windows * size, bits)?;
+            machine.maxpool(&x, windows, size, keys).map(drop)
+        }
+        Mixed::Function { n, function } => {
+            let x = narrow(n, function.from.bits)?;
+            machine.function_between(&function, &x).map(drop)
+        }
+    }
+}
+
+/// The operand that a product says is fixed, which is done before any material is made.
+fn fix<M: Machine>(
+    machine: &mut M,
+    call: &Call,
+) -> Result<Option<M::Share>, tacit_protocols::Error> {
+    let (map, known_to, bits) = match call {
+        Call::Product {
+            map,
+            fixed: Some(_),
+            known_to,
+            ..
+        } => (map, known_to, machine.ring_bits()),
+        Call::Mixed(Mixed::Product {
+            map,
+            fixed: Some(_),
+            known_to,
+            bits,
+        }) => (map, known_to, bits[1]),
+        _ => return Ok(None),
+    };
+    let n = map.right();
+    machine.prepare(&[Call::Fix { n }])?;
+    machine.party().set_layer("before");
+    let mut w = machine.constant(&vec![1; n]);
+    if let Some(owner) = *known_to {
+        let owns = machine.party().id() == owner;
+        w = machine.input(owner, n, owns.then_some(&vec![1; n]))?;
+        w = machine.resize(&w, 0, bits)?;
+        w = machine.known(w, owner);
+    }
+    machine.fix(w).map(Some)
+}
+
+/// The cost that the meters saw: hops of the slowest party, bytes of each.
+fn combine(each: &[(u32, u64)]) -> Cost {
+    Cost {
+        rounds: each.iter().map(|c| c.0).max().unwrap_or(0),
+        bytes: each.iter().map(|c| c.1).collect(),
+    }
+}
+
+pub fn declared_equals_metered<S: Subject>(s: &S, call: Call) {
+    // Selection needs a bit first, made in a layer of its own.
+    let calls = match call {
+        Call::Select { n } => vec![Call::drelu(n), call],
+        Call::Mixed(Mixed::Select { n, bits }) => {
+            let keys = KeyBits::ALL;
+            vec![Call::Mixed(Mixed::Drelu { n, keys, bits }), call]
+        }
+        _ => vec![call],
+    };
+    let measured = run(s, |machine| {
+        let declared = (
+            machine.cost_model().offline(&calls),
+            machine.cost_model().online(&call),
+        );
+        let fixed = fix(machine, &call)?;
+        machine.prepare(&calls)?;
+        machine.party().set_layer(if calls.len() > 1 {
+            "before"
+        } else {
+            "measured"
+        });
+        perform(machine, &call, fixed)?;
+        let meter = machine.party().meter();
+        let offline = meter.total(Phase::Offline);
+        let layer = meter
+            .layers(Phase::Online)
+            .into_iter()
+            .find(|(name, _)| name == "measured");
+        let online = layer
+            .map(|(_, traffic)| (traffic.rounds, traffic.bytes_sent))
+            .unwrap_or((0, 0));
+        Ok((declared, (offline.rounds, offline.bytes_sent), online))
+    });
+    let (offline, online) = measured[0].0.clone();
+    let metered_offline = combine(&measured.iter().map(|m| m.1).collect::<Vec<_>>());
+    let metered_online = combine(&measured.iter().map(|m| m.2).collect::<Vec<_>>());
+    assert_eq!(metered_online, online, "online, {call:?}, {}", s.name());
+    assert_eq!(metered_offline, offline, "offline, {call:?}, {}", s.name());
+}
+
+fn every_call(n: usize) -> Vec<Call> {
+    vec![
+        Call::Input { owner: 2, n },
+        Call::Reveal {
+            n,
+            to: Audience::All,
+        },
+        Call::Reveal {
+            n,
+            to: Audience::One(1),
+        },
+        Call::elementwise(n, 0),
+        Call::elementwise(n, 5),
+        Call::Fix { n },
+        Call::Product {
+            map: Bilinear::MatMul(MatMul { m: 3, k: n, n: 2 }),
+            fixed: None,
+            known_to: None,
+            trunc: 4,
+        },
+        Call::Product {
+            map: Bilinear::MatMul(MatMul { m: 3, k: n, n: 2 }),
+            fixed: Some(0),
+            known_to: Some(0),
+            trunc: 4,
+        },
+        Call::Product {
+            map: Bilinear::Elementwise(n),
+            fixed: Some(0),
+            known_to: None,
+            trunc: 0,
+        },
+        Call::Truncate { n, trunc: 6 },
+        Call::drelu(n),
+        Call::relu(n),
+        Call::Select { n },
+        Call::maxpool(n, 5),
+    ]
+}
