@@ -5,27 +5,13 @@ use super::{Field, vec::at};
 use crate::fresh::build;
 use crate::isa::{self, simd};
 
-/// `Trunc_d(c)`: toward zero, for the sign that bit `l - 1` is.
-#[inline(always)]
-fn shifted<F: Field>(c: F, d: u32) -> F {
-    // The shift of a negative value fills up with ones; all ones are p, and stand for 0.
-    let ones = F::from_u64(F::P - (F::P >> d));
-    c.shift(d).add(ones.keep(c.mask(F::BITS - 1)))
-}
-
 simd! {
-    fn shift_signed_into<F: Field>(out: &mut [F], c: &[F], d: u32) {
-        for (out, c) in out.iter_mut().zip(c) {
-            *out = shifted(*c, d);
-        }
-    }
-
     fn finish_into<F: Field>(out: &mut [F], c: &[F], shift: &[F], msb: &[F], d: u32, bias: F) {
-        let step = F::from_u64(F::P >> d);
+        let step = F::from_u64(1 << (F::BITS - d));
         for (((out, c), shift), msb) in out.iter_mut().zip(c).zip(shift).zip(msb) {
-            let public = shifted(*c, d).sub(bias);
-            let wrap = F::ONE.sub(*msb).mul(step).keep(c.mask(F::BITS - 1));
-            *out = public.sub(*shift).add(wrap);
+            let kept = msb.mul(step);
+            let wrap = kept.sub(kept.keep(c.mask(F::BITS - 1)));
+            *out = c.shift(d).sub(bias).sub(*shift).add(wrap);
         }
     }
 
@@ -55,18 +41,9 @@ simd! {
     }
 }
 
-/// `Trunc_d(c)` for `d <= l - 2`: `c >> d` where bit `l - 1` is clear, else `p - ((p - c) >> d)`.
-pub fn shift_signed<F: Field>(c: &[F], d: u32) -> Vec<F> {
-    assert!(d <= F::BITS - 2);
-    let isa = isa::current();
-    build(c.len(), |s, out| {
-        shift_signed_into(isa, out, at!(c, s, out), d)
-    })
-}
-
-/// The last step of a truncation by `d <= l - 2` bits, from the opened `c` and shares of
-/// `Trunc_d(r)` and of the top bit of the mask `r`:
-/// `Trunc_d(c) - r_shifted + (1 - r_msb) msb(c) (2^(l-d) - 1) - bias`.
+/// The last step of a truncation by `1 <= d <= l - 2` bits, from the opened `c` and shares of
+/// `r >> d` and of the top bit of the mask `r`:
+/// `(c >> d) - r_shifted + r_msb (1 - msb(c)) 2^(l-d) - bias`.
 pub fn finish_truncation<F: Field>(
     c: &[F],
     r_shifted: &[F],
@@ -74,7 +51,8 @@ pub fn finish_truncation<F: Field>(
     d: u32,
     bias: F,
 ) -> Vec<F> {
-    assert!(c.len() == r_shifted.len() && c.len() == r_msb.len() && d <= F::BITS - 2);
+    assert!(c.len() == r_shifted.len() && c.len() == r_msb.len());
+    assert!((1..=F::BITS - 2).contains(&d));
     let isa = isa::current();
     build(c.len(), |s, out| {
         let (shift, msb) = (at!(r_shifted, s, out), at!(r_msb, s, out));
@@ -117,17 +95,14 @@ mod tests {
         };
         let (shift, msb) = (sample::<F>(2, c.len()), sample::<F>(3, c.len()));
         let bias = F::from_u64(F::P / 3);
-        for d in [0, 1, 2, F::BITS / 2, F::BITS - 3, F::BITS - 2] {
-            let out = same_everywhere(|| shift_signed(&c, d));
+        for d in [1, 2, F::BITS / 2, F::BITS - 3, F::BITS - 2] {
             let ends = same_everywhere(|| finish_truncation(&c, &shift, &msb, d, bias));
-            for i in 0..c.len() {
-                let v = c[i].to_i64();
-                let toward_zero = F::from_i64(v.signum() * (v.abs() >> d));
-                assert_eq!(out[i], toward_zero, "{v} by {d}");
-                let e = F::ONE.sub(msb[i]).mul(F::from_u64((v < 0) as u64));
-                let step = F::from_u64((1 << (F::BITS - d)) - 1);
-                let end = toward_zero.sub(shift[i]).add(e.mul(step)).sub(bias);
-                assert_eq!(ends[i], end, "{v} by {d}");
+            for (i, end) in ends.iter().enumerate() {
+                let v = c[i].to_u64();
+                let wrap = msb[i].mul(F::from_u64(1 - (v >> (F::BITS - 1))));
+                let wrap = wrap.mul(F::from_u64(1 << (F::BITS - d)));
+                let definition = F::from_u64(v >> d).sub(shift[i]).add(wrap).sub(bias);
+                assert_eq!(*end, definition, "{v} by {d}");
             }
         }
     }
@@ -137,8 +112,8 @@ mod tests {
         on_every_field!(definition);
     }
 
-    /// Every value of the range under every mask: within one of the floor (docs/spec/liu24.md,
-    /// section 3).
+    /// Every value of the range under every mask, all ones included: the floor or the number after it
+    /// (docs/spec/liu24.md, section 3).
     fn exhaustive<F: Field>() {
         let l = F::BITS;
         for d in 1..=l - 2 {
@@ -148,21 +123,17 @@ mod tests {
                 .collect();
             let n = masks.len();
             let msb = &bits[(l as usize - 1) * n..];
-            let mut low = weighted_bits(&bits[d as usize * n..], n, 0);
-            let fill = F::from_u64((1 << l) - (1 << (l - d)));
-            low.iter_mut()
-                .zip(msb)
-                .for_each(|(low, msb)| *low = F::mul_add(fill, *msb, *low));
+            let high = weighted_bits(&bits[d as usize * n..], n, 0);
             let r = weighted_bits(&bits, n, 0);
             assert!(r == squares_weighted(&bits, n));
             let half = 1i64 << (l - 2);
             for a in -half..half {
                 let c: Vec<F> = r.iter().map(|r| r.add(F::from_i64(a + half))).collect();
-                let out = finish_truncation(&c, &low, msb, d, F::from_u64(half as u64 >> d));
+                let out = finish_truncation(&c, &high, msb, d, F::from_u64(half as u64 >> d));
                 for (out, r) in out.iter().zip(&masks) {
                     let error = out.to_i64() - (a >> d);
                     assert!(
-                        (-1..=1).contains(&error),
+                        (0..=1).contains(&error),
                         "{a} >> {d} under {r}: off by {error}"
                     );
                 }
@@ -171,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn truncation_is_within_one_for_every_mask() {
+    fn truncation_is_the_floor_or_the_next_for_every_mask() {
         exhaustive::<F5>();
         exhaustive::<F7>();
     }

@@ -9,7 +9,7 @@ use super::demand::Want;
 pub(super) struct TruncTriple<F> {
     /// The mask: `<r>` for a product, `[r]` for a sharing.
     pub mask: Vec<F>,
-    /// `Trunc_d(r)`.
+    /// `r >> d`.
     pub shifted: Vec<F>,
     /// The top bit of `r`.
     pub msb: Vec<F>,

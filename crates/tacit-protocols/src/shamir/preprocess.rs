@@ -206,14 +206,11 @@ impl<F: Field> Shamir<F> {
         }
     }
 
-    /// TruncTriple (Liu et al., Protocol 3.3) from the bits of `r`: `Trunc_d(r)`, its top bit, and
-    /// `r` itself, of degree `2t` with a sharing of 0.
+    /// TruncTriple (Liu et al., Protocol 3.3) from the bits of `r`: `r >> d`, its top bit, and `r`
+    /// itself, of degree `2t` with a sharing of 0.
     fn trunc_triple(&self, rows: &[F], n: usize, d: u32, zero: Option<Vec<F>>) -> TruncTriple<F> {
-        let l = F::BITS;
-        let msb = rows[(l as usize - 1) * n..].to_vec();
-        let mut shifted = weighted_bits(&rows[d as usize * n..], n, 0);
-        let fill = F::from_u64((1 << l) - (1 << (l - d)));
-        vec::axpy(&mut shifted, fill, &msb);
+        let msb = rows[(F::BITS as usize - 1) * n..].to_vec();
+        let shifted = weighted_bits(&rows[d as usize * n..], n, 0);
         let mask = match zero {
             None => weighted_bits(rows, n, 0),
             Some(zero) => {

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
 
 use tacit_algebra::Prg;
-use tacit_algebra::mersenne::{F5, F31, F61, Field, Matrix, combine, shift_signed, vec};
+use tacit_algebra::mersenne::{F5, F31, F61, Field, Matrix, combine, vec};
 use tacit_net::testing::{Fate, mesh_with};
 use tacit_net::{LinkModel, Party, memory};
 
@@ -201,9 +201,7 @@ fn triples_of_truncations_are_those_of_a_uniform_mask() {
                     unreachable!("as many as degrees")
                 };
                 assert_uniform("mask", r.iter().copied(), P);
-                let field: Vec<F5> = r.iter().map(|r| F5::from_u64(*r)).collect();
-                let want = shift_signed(&field, d).into_iter().map(F5::to_u64);
-                assert!(want.eq(shifted.iter().copied()));
+                assert!(r.iter().map(|r| r >> d).eq(shifted.iter().copied()));
                 assert!(r.iter().map(|r| r >> (L - 1)).eq(msb.iter().copied()));
             }
         }
@@ -292,18 +290,14 @@ fn ten_million<F: Field>(d: u32) {
         let (mut least, mut most) = (i64::MAX, i64::MIN);
         for chunk in 0..chunks {
             let (a, r) = (prg.field::<F>(n), prg.field::<F>(n));
-            // From -2^{l-2} to where the offset of 2^{d-2} is left off.
-            let range = 2 * top - (1 << d >> 2);
-            let a: Vec<i64> = a
-                .iter()
-                .map(|a| (a.to_u64() as i64) % range - top)
-                .collect();
+            let a = a.iter().map(|a| a.to_u64() as i64 % (2 * top) - top);
+            let a: Vec<i64> = a.collect();
             let product = chunk % 2 == 1;
             let degree = if product { 2 } else { 1 };
-            let msb: Vec<F> = vec_map(&r, |r| F::from_u64(r.to_u64() >> (F::BITS - 1)));
+            let [high, msb] = [d, F::BITS - 1].map(|by| shifted(&r, by));
             let triple = TruncTriple {
                 mask: dealt(&mut prg, &r, degree, id),
-                shifted: dealt(&mut prg, &shift_signed(&r, d), 1, id),
+                shifted: dealt(&mut prg, &high, 1, id),
                 msb: dealt(&mut prg, &msb, 1, id),
             };
             let share = dealt(&mut prg, &vec::encode(&a), degree, id);
@@ -321,11 +315,11 @@ fn ten_million<F: Field>(d: u32) {
         }
         Ok((least, most))
     });
-    assert_eq!(worst, [(-1, 2); 3]);
+    assert_eq!(worst, [(0, 1); 3]);
 }
 
-fn vec_map<F: Field>(v: &[F], f: impl Fn(F) -> F) -> Vec<F> {
-    v.iter().map(|v| f(*v)).collect()
+fn shifted<F: Field>(v: &[F], by: u32) -> Vec<F> {
+    v.iter().map(|v| F::from_u64(v.to_u64() >> by)).collect()
 }
 
 #[test]

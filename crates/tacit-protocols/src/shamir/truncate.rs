@@ -1,12 +1,13 @@
 //! Truncation of fixed-point values (Liu et al., Protocols 3.1 and 3.2; docs/spec/liu24.md,
 //! section 3).
 //!
-//! For `abs(a) < 2^{l-2}`: `b = a + 2^{l-2}` is opened under a uniform `r`, and the shifted parts
-//! are put together: `Trunc_d(c) - Trunc_d(r) + e (2^{l-d} - 1) - 2^{l-d-2}` with
-//! `e = (1 - r_msb) c_msb`. For `d >= 2` the offset is larger by `2^{d-2}`, which takes away the
-//! paper's bias of a quarter of a unit (and as much from the upper end of the range). The error
-//! against `floor(a / 2^d)` is -1 to 2; against the true quotient its mean is `2^{-d-2}`, for `d = 1`
-//! -1/8, less `a (1 - 2^-d) / p`, which counts where `a` is not small for the field.
+//! For `-2^{l-2} <= a < 2^{l-2}`: `b = a + 2^{l-2}` is opened under a uniform `r` as `c`, and the parts
+//! are put together: `(c >> d) - (r >> d) + r_msb (1 - c_msb) 2^{l-d} - 2^{l-d-2}`. As `b < 2^{l-1}`, `b + r`
+//! reached the prime where `r` has its top bit and `c` does not.
+//!
+//! Differs from the paper, whose parts are shifted toward zero by their signs: its error against
+//! `floor(a / 2^d)` is -1 to 1, with a bias of a quarter of a unit, where this one's is 0 or 1, by
+//! chance. Its mean against the true quotient is `(a + 2^{l-2}) / p` of `2^{-d}`.
 
 use tacit_algebra::mersenne::{Field, finish_truncation, vec};
 
@@ -39,9 +40,8 @@ impl<F: Field> Shamir<F> {
         triple: &TruncTriple<F>,
     ) -> Result<Vec<F>, Error> {
         let top = 1u64 << (F::BITS - 2);
-        let unbiased = if d >= 2 { 1u64 << (d - 2) } else { 0 };
         vec::add_assign(&mut b, &triple.mask);
-        vec::add_scalar_assign(&mut b, F::from_u64(top + unbiased));
+        vec::add_scalar_assign(&mut b, F::from_u64(top));
         let c = self.reveal_shares(OPEN_MASKED, b, degree)?;
         let back = F::from_u64(top >> d);
         Ok(finish_truncation(&c, &triple.shifted, &triple.msb, d, back))

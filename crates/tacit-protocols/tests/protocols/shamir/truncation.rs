@@ -3,26 +3,21 @@
 //! masks itself.
 
 use crate::common::{Subject, apply, noise, shamir_over};
-use tacit_algebra::mersenne::{F7, F13, F31, F61, Field, finish_truncation, shift_signed};
+use tacit_algebra::mersenne::{F7, F13, F31, F61, Field, finish_truncation};
 use tacit_protocols::machine::{Call, Machine, Operand};
 use tacit_protocols::shamir::{Comparison, Opening};
 
-/// The offset that takes the bias away.
-fn unbiased(d: u32) -> i64 {
-    if d >= 2 { 1 << (d - 2) } else { 0 }
-}
-
-/// Every value that may be truncated by `d` bits.
-fn range<F: Field>(d: u32) -> std::ops::Range<i64> {
+/// Every value that may be truncated.
+fn range<F: Field>() -> std::ops::Range<i64> {
     let top = 1 << (F::BITS - 2);
-    -top..top - unbiased(d)
+    -top..top
 }
 
-/// The mean error against the true quotient of small values, in units: a value wraps around with
-/// probability 1/4, which without the offset costs `1/4 (1 - 2^-d)`.
-fn mean_error(d: u32, offset: bool) -> f64 {
-    let paper = -0.25 * (1.0 - 0.5f64.powi(d as i32));
-    paper + if offset && d >= 2 { 0.25 } else { 0.0 }
+/// The mean error of `a` truncated by `d` bits against the true quotient, in units: the prime is one
+/// less than a power of two, and `a` under its mask reaches it with probability `(a + 2^{l-2}) / p`.
+fn mean_error<F: Field>(a: i64, d: u32) -> f64 {
+    let above = (a + (1 << (F::BITS - 2))) as f64;
+    above / F::P as f64 * 0.5f64.powi(d as i32)
 }
 
 /// `x` truncated by `d` bits between `parties`, minus the floor: on its own, then as a product.
@@ -42,12 +37,12 @@ fn errors<F: Field>(parties: usize, opening: Opening, x: &[i64], d: u32) -> [Vec
 
 fn bounded<F: Field>(parties: usize, opening: Opening, times: usize) {
     for d in 1..=F::BITS - 2 {
-        let x: Vec<i64> = range::<F>(d).flat_map(|x| vec![x; times]).collect();
+        let x: Vec<i64> = range::<F>().flat_map(|x| vec![x; times]).collect();
         for (kind, wrong) in ["sharing", "product"]
             .iter()
             .zip(errors::<F>(parties, opening, &x, d))
         {
-            let bad = wrong.iter().zip(&x).find(|(e, _)| !(-1..=2).contains(*e));
+            let bad = wrong.iter().zip(&x).find(|(e, _)| !(0..=1).contains(*e));
             assert_eq!(bad, None, "a {kind} by {d} bits between {parties}");
             assert!(
                 wrong.contains(&0) && wrong.contains(&1),
@@ -58,62 +53,48 @@ fn bounded<F: Field>(parties: usize, opening: Opening, times: usize) {
 }
 
 #[test]
-fn every_value_of_7_bits_is_off_by_minus_1_to_2() {
+fn every_value_of_7_bits_is_its_floor_or_the_next() {
     bounded::<F7>(3, Opening::King, 200);
     bounded::<F7>(4, Opening::Direct, 200);
     bounded::<F7>(5, Opening::King, 200);
 }
 
 #[test]
-fn every_value_of_13_bits_is_off_by_minus_1_to_2() {
+fn every_value_of_13_bits_is_its_floor_or_the_next() {
     bounded::<F13>(3, Opening::Direct, 8);
     bounded::<F13>(5, Opening::King, 2);
 }
 
-/// The formula itself under every mask, without parties: a `b` of the right range, `r` below `p`.
-fn errors_under_every_mask<F: Field>(a: i64, d: u32, offset: i64) -> Vec<i64> {
+/// The formula itself under every mask below `p`, without parties: errors against the floor.
+fn errors_under_every_mask<F: Field>(a: i64, d: u32) -> impl Iterator<Item = i64> {
     let top = 1i64 << (F::BITS - 2);
-    let r: Vec<F> = (0..F::P).map(F::from_u64).collect();
-    let b = F::from_i64(a + top + offset);
-    let c: Vec<F> = r.iter().map(|r| b.add(*r)).collect();
-    let msb: Vec<F> = r
-        .iter()
-        .map(|r| F::from_u64(r.to_u64() >> (F::BITS - 1)))
-        .collect();
+    let b = F::from_i64(a + top);
+    let c: Vec<F> = (0..F::P).map(|r| b.add(F::from_u64(r))).collect();
+    let shifted = |by: u32| -> Vec<F> { (0..F::P).map(|r| F::from_u64(r >> by)).collect() };
     let back = F::from_i64(top >> d);
-    let out = finish_truncation(&c, &shift_signed(&r, d), &msb, d, back);
-    out.iter().map(|f| f.to_i64() - (a >> d)).collect()
+    let out = finish_truncation(&c, &shifted(d), &shifted(F::BITS - 1), d, back);
+    out.into_iter().map(move |f| f.to_i64() - (a >> d))
 }
 
-/// The offset mends the paper's bias: exactly, over all masks and the small values.
+/// The part of a unit that the floor of `a / 2^d` leaves.
+fn part(a: i64, d: u32) -> f64 {
+    a.rem_euclid(1 << d) as f64 / f64::from(1u32 << d)
+}
+
+/// Over all masks the mean error of a value is exactly what is stated.
 #[test]
-fn the_offset_takes_the_bias_away() {
-    for d in 1..=8 {
-        // A whole number of units on both sides of 0.
-        let small = -(1i64 << d)..1i64 << d;
-        for offset in [false, true] {
-            let shift = if offset { unbiased(d) } else { 0 };
-            let (mut sum, mut n) = (0.0, 0.0);
-            for a in small.clone() {
-                let part = (a.rem_euclid(1 << d)) as f64 / f64::from(1u32 << d);
-                for e in errors_under_every_mask::<F13>(a, d, shift) {
-                    assert!((-1..=if offset { 2 } else { 1 }).contains(&e));
-                    (sum, n) = (sum + e as f64 - part, n + 1.0);
-                }
-            }
-            let (mean, want) = (sum / n, mean_error(d, offset));
-            // A field of 13 bits has a granularity of its own.
-            let grain = f64::from(1u32 << d) / f64::from(1u32 << 12) + 0.001;
-            assert!(
-                (mean - want).abs() < grain,
-                "{d} bits, offset {offset}: {mean}, not {want}"
-            );
+fn the_mean_error_is_as_stated() {
+    for d in [1, 2, 5, 8, 11] {
+        for a in range::<F13>().step_by(37) {
+            let sum: i64 = errors_under_every_mask::<F13>(a, d).sum();
+            let mean = sum as f64 / F13::P as f64 - part(a, d);
+            let want = mean_error::<F13>(a, d);
+            assert!((mean - want).abs() < 1e-9, "{a} by {d}: {mean}, not {want}");
         }
     }
 }
 
-/// Of values that are small for the field the error has the stated mean, which from a few bits on
-/// is nothing: its sample mean lies within five standard errors.
+/// Between parties the sample mean of errors lies within five standard errors of what is stated.
 fn unbiased_between_parties<F: Field>(n: usize, kept: u32) {
     for (d, seed) in [(1, 21), (2, 22), (5, 23), (12, 24)] {
         let x: Vec<i64> = noise(seed, n)
@@ -121,13 +102,9 @@ fn unbiased_between_parties<F: Field>(n: usize, kept: u32) {
             .map(|v| v >> (64 - kept))
             .collect();
         for wrong in errors::<F>(3, Opening::Auto, &x, d) {
-            let scale = f64::from(1u32 << d);
-            let part = |x: i64| x.rem_euclid(1 << d) as f64 / scale;
-            let off: Vec<f64> = wrong
-                .iter()
-                .zip(&x)
-                .map(|(e, x)| *e as f64 - part(*x))
-                .collect();
+            let off = wrong.iter().zip(&x);
+            let off = off.map(|(e, &x)| *e as f64 - part(x, d) - mean_error::<F>(x, d));
+            let off: Vec<f64> = off.collect();
             let mean = off.iter().sum::<f64>() / n as f64;
             let variance = off.iter().map(|o| (o - mean).powi(2)).sum::<f64>() / n as f64;
             assert!(
@@ -135,11 +112,7 @@ fn unbiased_between_parties<F: Field>(n: usize, kept: u32) {
                 "the rounding must be random, its variance is {variance}"
             );
             let confidence = 5.0 * (variance / n as f64).sqrt();
-            let want = mean_error(d, true);
-            assert!(
-                (mean - want).abs() < confidence,
-                "{d} bits: {mean} of a unit, not {want}"
-            );
+            assert!(mean.abs() < confidence, "{d} bits: {mean} of a unit");
         }
     }
 }
@@ -155,12 +128,12 @@ fn truncations_over_31_and_61_bits_have_no_bias() {
 fn the_ends_of_the_range_are_truncated_too() {
     fn ends<F: Field>() {
         for d in [1, 2, 12, F::BITS - 3, F::BITS - 2] {
-            let range = range::<F>(d);
+            let range = range::<F>();
             let near = (0..4).flat_map(|i| [range.start + i, range.end - 1 - i, i, -i]);
             let x: Vec<i64> = near.flat_map(|x| [x; 100]).collect();
             for wrong in errors::<F>(5, Opening::King, &x, d) {
                 assert!(
-                    wrong.iter().all(|e| (-1..=2).contains(e)),
+                    wrong.iter().all(|e| (0..=1).contains(e)),
                     "{} bits, {d}",
                     F::BITS
                 );

@@ -103,12 +103,12 @@ pub fn difference(program: Program, a: &[Row], b: &[Row]) -> Difference {
         };
         let [a, b] = [a, b].map(|rows| of_common_samples(&of(rows)));
         for (a, b) in a.iter().zip(&b) {
-            broken += relations::broken(a, b, p as u8, 1);
+            broken += relations::broken(a, b, p as u8, 1, program.rounds());
             // Rows of planes are too many for relations of degree 2, but some of them; of a maximum's even
             // these are.
             let [few, other] = [a, b].map(|rows| close(rows));
             if few.len() < a.len() && program != Program::MaxpoolExact {
-                broken += relations::broken(&few, &other, p as u8, 2);
+                broken += relations::broken(&few, &other, p as u8, 2, program.rounds());
             }
         }
     }

@@ -14,6 +14,9 @@ const MOST: usize = 1200;
 const DEGREE: usize = 3;
 /// Samples beyond the monomials: a relation that holds among these by chance is one of `2^-64`.
 const MORE: usize = 64;
+/// So many times as many samples where the result of a truncation over a field is seldom another: of the few
+/// samples in which it is many relations hold by chance.
+const SELDOM: usize = 10;
 
 /// Products of up to so many rows, the constant first; of `least` rows, even if they are too many.
 fn monomials(rows: usize, samples: usize, modulus: u8, least: usize) -> Vec<Vec<usize>> {
@@ -134,15 +137,18 @@ impl Samples {
 }
 
 /// Relations that hold in one of two runs only, of rows over as many elements, 2 for words and bits; of
-/// degree `least` at least.
-pub fn broken(a: &[Row], b: &[Row], modulus: u8, least: usize) -> usize {
+/// degree `least` at least; `rounds` says whether results are rounded by chance.
+pub fn broken(a: &[Row], b: &[Row], modulus: u8, least: usize, rounds: bool) -> usize {
     let [a, b] = distinct(a, b);
     let samples = a.first().map_or(0, |row: &&[u8]| row.len());
     if samples == 0 {
         return 0;
     }
     let monomials = monomials(a.len(), samples, modulus, least);
-    let used = monomials.len() + MORE;
+    let used = match modulus != 2 && rounds {
+        true => (SELDOM * monomials.len() + MORE).min(samples),
+        false => monomials.len() + MORE,
+    };
     let mut both = Samples::new(monomials.len(), modulus);
     (0..used).for_each(|sample| both.add(&a, &monomials, sample));
     let alone = both.relations();
