@@ -9,7 +9,7 @@
 use std::rc::Rc;
 
 use super::bounds::Inputs;
-use super::doubts::{doubts, is_rough, rounding};
+use super::doubts::{doubts, rounding};
 use super::mixed::{self, Assigned, Precision, TRIED};
 use super::ranges::Bound;
 use super::rounding::Rounding;
@@ -200,7 +200,7 @@ impl<'a> Choice<'a> {
     fn chosen<T>(&self, best: Candidate<T>) -> Result<Chosen<T>, PlanError> {
         let mut warnings = best.doubts;
         let (shown, error) = self.trial.shown(self.graph, &best.rounding)?;
-        if is_rough(shown.share()) {
+        if shown.is_rough() {
             let worst = self.trial.worst(self.graph, &best.rounding, &shown)?;
             let layer = match worst.checked_sub(1) {
                 Some(layer) => format!("layer '{}'", self.graph.nodes[layer].name),

@@ -2,6 +2,7 @@
 
 use super::ranges::{self, Bound, Interval};
 use super::scales::Scale;
+use super::told::Told;
 use super::trial::Shown;
 use super::{PlanOptions, is_field};
 use crate::graph::{Graph, Node, Op};
@@ -22,20 +23,21 @@ pub(super) fn doubts(
         let worst = bounds[i + 1].worst;
         let told = if worst > capacity(i) {
             Some(format!(
-                "holds values up to {:.4}, but {} could lead to {worst:.4}",
-                capacity(i),
-                unlike(options)
+                "holds values up to {}, but {} could lead to {}",
+                Told(capacity(i)),
+                unlike(options),
+                Told(worst)
             ))
         } else {
             let argument = bounds[node.inputs[0]];
             let (right, worst) = missed(node, scales[i], argument, fraction(i))?;
             Some(format!(
-                "is right for arguments from {:.4} to {:.4}, but {} could lead to {:.4} to {:.4}",
-                right.0,
-                right.1,
+                "is right for arguments from {} to {}, but {} could lead to {} to {}",
+                Told(right.0),
+                Told(right.1),
                 unlike(options),
-                worst.0,
-                worst.1
+                Told(worst.0),
+                Told(worst.1)
             ))
         };
         told.map(|told| {
@@ -76,15 +78,11 @@ fn cure(options: &PlanOptions, range: f64) -> String {
         Some(_) => "give samples that show all that inputs can be like",
         None => "give samples",
     };
-    format!("declare a range of inputs below {range:.4} if theirs is, {samples}{wider}")
+    let range = Told(range);
+    format!("declare a range of inputs below {range} if theirs is, {samples}{wider}")
 }
 
-/// Whether a trial shows errors, a share of how outputs differ and of their size, that a user must hear of.
-pub(super) fn is_rough(error: f64) -> bool {
-    error > 1.0 / 64.0
-}
-
-/// The warning of such errors, most of which come from rounding at `layer`.
+/// The warning of errors that a trial shows, most of which come from rounding at `layer`.
 pub(super) fn rounding(options: &PlanOptions, shown: &Shown, layer: &str) -> String {
     let wider = match (options.precision, options.ring_bits) {
         (Some(_), _) => "ask for a precision of more bits",
@@ -92,9 +90,9 @@ pub(super) fn rounding(options: &PlanOptions, shown: &Shown, layer: &str) -> Str
         (None, 31) => "compute over the 61-bit field",
         _ => "leave the fraction bits to the planner, or declare a smaller range of inputs",
     };
-    let (error, spread) = (shown.error, shown.spread.farthest);
+    let [error, spread] = [shown.error, shown.spread.farthest].map(Told);
     format!(
-        "{layer}: through rounding, here most of all, the outputs err by up to {error:.4} where they differ by \
-         up to {spread:.4} from their mean: {wider}"
+        "{layer}: through rounding, here most of all, the outputs err by up to {error} where they differ by \
+         up to {spread} from their mean: {wider}"
     )
 }

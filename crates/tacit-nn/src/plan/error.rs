@@ -1,5 +1,6 @@
 //! Why a model cannot be planned.
 
+use super::told::Told;
 use super::{Reveal, numbers, widest};
 use crate::reference::ShapeError;
 
@@ -8,9 +9,9 @@ use crate::reference::ShapeError;
 pub enum PlanError {
     /// A value would leave the ring.
     #[error(
-        "{layer}: values up to {value:.4} need {integer_bits} integer + {fraction_bits} fraction + {weight_bits} weight bits, \
+        "{layer}: values up to {} need {integer_bits} integer + {fraction_bits} fraction + {weight_bits} weight bits, \
          but the {} holds {room}: use fewer fraction bits, the {}, or smaller inputs",
-        numbers(*.ring_bits), widest(*.ring_bits)
+        Told(*.value), numbers(*.ring_bits), widest(*.ring_bits)
     )]
     Range {
         /// The layer, or the input.

@@ -5,6 +5,7 @@ use tacit_protocols::Error;
 use tacit_protocols::math::{Elementary, Format, Kind, Span};
 
 use super::ranges::Interval;
+use super::told::Told;
 use crate::graph::Function;
 
 /// An elementary function with its domain, as a plan names it: an [`Elementary`] on the wire.
@@ -178,7 +179,8 @@ impl PlannedFunction {
         match self {
             PlannedFunction::Exp { high, .. } => {
                 let high = f64::from(high);
-                (x.1 > high).then_some((f64::NEG_INFINITY, high))
+                // What is a last place above is rounded to it as well.
+                (x.1 > high + power(-(f as i32))).then_some((f64::NEG_INFINITY, high))
             }
             PlannedFunction::Reciprocal { low, high } => {
                 let right = (power(low), power(high));
@@ -202,9 +204,9 @@ fn exponents(function: Function, x: Interval, f: u32) -> Result<(i32, i32), Stri
     let root = function == Function::InverseSqrt;
     if x.0 < 0.0 || (x.0 == 0.0 && !root) {
         return Err(format!(
-            "its arguments are planned from {:.4} to {:.4}, but {} is computed of positive numbers only: give samples that show it, or keep the argument above 0",
-            x.0,
-            x.1,
+            "its arguments are planned from {} to {}, but {} is computed of positive numbers only: give samples that show it, or keep the argument above 0",
+            Told(x.0),
+            Told(x.1),
             function.name()
         ));
     }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use tacit_protocols::machine::KeyBits;
 
 use super::ranges::Bound;
+use super::told::Told;
 use super::{PlanError, PlanOptions, clip, functions, is_field, key_search, numbers};
 use crate::graph::{Graph, Node, Op, ValueId};
 
@@ -249,9 +250,10 @@ pub(super) fn promises(
         (worst > limit).then(|| {
             format!(
                 "layer '{}': {who} promise that it compares values below {limit}, but inputs within the \
-                 range could lead to {worst:.4}; such a value's sign may be wrong, and the assistant may \
+                 range could lead to {}; such a value's sign may be wrong, and the assistant may \
                  learn something of its size: use key bits 'full' or {} before the point",
                 node.name,
+                Told(worst),
                 before_point(worst)
             )
         })

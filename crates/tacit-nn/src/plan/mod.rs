@@ -25,6 +25,8 @@ mod ranges;
 mod reveal;
 mod rounding;
 mod scales;
+mod spread;
+mod told;
 mod trial;
 mod truncations;
 mod variance;

@@ -6,6 +6,7 @@ use super::PlanError;
 use super::bounds::Inputs;
 use super::ranges::Random;
 use super::rounding::{Manner, Rounding, Signs};
+use super::spread::Spread;
 use crate::graph::{Function, Graph, Node, Op, Tail, ValueId, Weights, len};
 use crate::reference::run;
 use crate::tail;
@@ -14,10 +15,6 @@ use crate::tail;
 pub(super) const TRIAL_WORK: usize = 1_000_000_000;
 /// The fewest and the most items of a trial.
 const TRIAL_ITEMS: RangeInclusive<usize> = 4..=64;
-
-/// How much the size of the outputs counts beside how they differ: functions state relative errors of
-/// 2^-10, which are 1/64 of so much.
-const SIZE: f64 = 1.0 / 16.0;
 
 /// How a trial is repeated, of small models in all of these ways.
 const MANNERS: [Manner; 5] = [
@@ -70,34 +67,6 @@ pub(super) struct Trial {
     repeats: usize,
 }
 
-/// What errors are held against.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Spread {
-    /// The largest distance of an output from their mean.
-    pub farthest: f64,
-    /// The largest output.
-    largest: f64,
-}
-
-impl Spread {
-    fn of(outputs: &[f32]) -> Self {
-        let finite = outputs.iter().filter(|v| v.is_finite());
-        let finite = finite.map(|&v| f64::from(v));
-        let n = finite.clone().count().max(1) as f64;
-        let mean = finite.clone().sum::<f64>() / n;
-        Spread {
-            farthest: finite.clone().fold(0.0, |m, v| m.max((v - mean).abs())),
-            largest: finite.fold(0.0, |m, v| m.max(v.abs())),
-        }
-    }
-
-    /// How large a share an error is.
-    fn share(self, error: f64) -> f64 {
-        let all = self.farthest + SIZE * self.largest;
-        error / all.max(f64::from(f32::MIN_POSITIVE))
-    }
-}
-
 /// The largest error that a trial shows.
 pub(super) struct Shown<'a> {
     /// The item that has it.
@@ -106,12 +75,19 @@ pub(super) struct Shown<'a> {
     tail: &'a [Tail],
     pub error: f64,
     pub spread: Spread,
+    /// The last place of the outputs.
+    unit: f64,
 }
 
 impl Shown<'_> {
     /// Of what it is held against.
     pub(super) fn share(&self) -> f64 {
         self.spread.share(self.error)
+    }
+
+    /// Whether a user must hear of it.
+    pub(super) fn is_rough(&self) -> bool {
+        self.spread.is_rough(self.error, self.unit)
     }
 }
 
@@ -149,7 +125,12 @@ impl Trial {
             .position(|step| step.function.is_arg_max());
         let tail = &graph.tail[..steps.unwrap_or(graph.tail.len())];
         let [few, all] = [&self.first, &self.more].map(|cases| cases.items(graph));
-        let sights = [(all, &tail[..0]), (few, &tail[..0]), (few, tail), (all, tail)];
+        let sights = [
+            (all, &tail[..0]),
+            (few, &tail[..0]),
+            (few, tail),
+            (all, tail),
+        ];
         let shown = looked(graph, rounding, &self.more, &sights, self.repeats)?;
         let error = shown[0].error;
         let larger = |a: Shown<'a>, b: Shown<'a>| if b.share() > a.share() { b } else { a };
@@ -220,6 +201,7 @@ fn looked<'a>(
         tail,
         error,
         spread: Spread::of(exact),
+        unit: (-f64::from(rounding.fractions[graph.output])).exp2(),
     });
     Ok(shown.collect())
 }
@@ -385,7 +367,7 @@ mod tests {
     /// is judged by the first item alone, and by a softmax of it if the receiver computes one.
     #[test]
     fn an_error_is_judged_by_what_the_receiver_makes_of_it() {
-        let mut graph = graph(&[2], vec![affine(2)]);
+        let graph = graph(&[2], vec![affine(2)]);
         let rounding = rounding(1);
         let cases = |items: &[f32]| Cases::new(&graph, items.to_vec()).unwrap();
         let trial = Trial {
@@ -395,15 +377,22 @@ mod tests {
         };
         let (before, error) = trial.shown(&graph, &rounding).unwrap();
         assert!(before.item == 0 && before.spread.farthest < 1.0);
-        graph.tail = vec![Tail {
+        let tail = vec![Tail {
             function: TailFunction::Softmax,
             outer: 1,
             size: 2,
             inner: 1,
         }];
-        let (after, same) = trial.shown(&graph, &rounding).unwrap();
+        let with_softmax = Graph {
+            tail,
+            ..graph.clone()
+        };
+        let (after, same) = trial.shown(&with_softmax, &rounding).unwrap();
         assert!(after.tail.len() == 1 && after.share() > before.share());
-        assert!(after.error < error && same == error, "an output's is stated");
+        assert!(
+            after.error < error && same == error,
+            "an output's is stated"
+        );
     }
 
     /// A third in 4 bits is 5/16, so a mean of three is 15/16 of what it should be; of four it is exact.

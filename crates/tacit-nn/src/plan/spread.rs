@@ -1,0 +1,75 @@
+//! How much outputs differ, and what errors mean beside it.
+
+/// How much the size of the outputs counts beside how they differ: functions state relative errors of
+/// 2^-10, which are 1/64 of so much.
+const SIZE: f64 = 1.0 / 16.0;
+
+/// The share that a user must hear of: a 64th of how outputs differ, 2^-10 of their size. Beyond it so many
+/// units of the last place are borne, as long as they are less than such a share of the size, or where
+/// outputs are all alike: these would be called rough for what no number of so few fraction bits can tell.
+const ROUGH: f64 = 1.0 / 64.0;
+const LAST_PLACES: f64 = 4.0;
+const OF_SIZE: f64 = 1.0 / 256.0;
+/// Outputs that differ by no more of their size are alike but for float32's rounding.
+const ALIKE: f64 = 1e-6;
+
+/// What errors are held against.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spread {
+    /// The largest distance of an output from their mean.
+    pub farthest: f64,
+    /// The largest output.
+    largest: f64,
+}
+
+impl Spread {
+    /// Of outputs that are finite.
+    pub fn of(outputs: &[f32]) -> Self {
+        let finite = outputs.iter().filter(|v| v.is_finite());
+        let finite = finite.map(|&v| f64::from(v));
+        let n = finite.clone().count().max(1) as f64;
+        let mean = finite.clone().sum::<f64>() / n;
+        Spread {
+            farthest: finite.clone().fold(0.0, |m, v| m.max((v - mean).abs())),
+            largest: finite.fold(0.0, |m, v| m.max(v.abs())),
+        }
+    }
+
+    /// How large a share an error is.
+    pub fn share(self, error: f64) -> f64 {
+        error / self.all().max(f64::from(f32::MIN_POSITIVE))
+    }
+
+    fn all(self) -> f64 {
+        self.farthest + SIZE * self.largest
+    }
+
+    /// Whether a user must hear of an error in outputs with such a last place.
+    pub fn is_rough(self, error: f64, unit: f64) -> bool {
+        let places = match self.farthest > ALIKE * self.largest {
+            true => (LAST_PLACES * unit).min(OF_SIZE * self.largest),
+            false => LAST_PLACES * unit,
+        };
+        error > ROUGH * self.all() + places
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of outputs that hardly differ a few last places are no matter, but a hundredth of them is.
+    #[test]
+    fn a_few_last_places_of_equal_outputs_are_borne() {
+        let is_rough = |farthest: f64, largest: f64, units: f64| {
+            let unit = (-12f64).exp2();
+            Spread { farthest, largest }.is_rough(units * unit, unit)
+        };
+        // 2^-10 of 1 is a 4096th four times.
+        assert!(!is_rough(0.0, 1.0, 7.9) && is_rough(0.0, 1.0, 8.1));
+        assert!(!is_rough(0.25, 1.0, 23.9) && is_rough(0.25, 1.0, 24.1));
+        assert!(!is_rough(0.0, 0.0, 3.9) && is_rough(0.0, 0.0, 4.1));
+        // Of small outputs that differ a place is much.
+        assert!(!is_rough(0.001, 0.01, 0.26) && is_rough(0.001, 0.01, 0.27));
+    }
+}
