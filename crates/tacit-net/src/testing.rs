@@ -19,7 +19,11 @@ use crate::queue::{End, Gone, Queue, decode};
 /// Runs `program` as every party, each in a thread, and returns what each returned. If one
 /// panics, so does this, once all have ended.
 pub fn run<T: Send>(parties: Vec<Party>, program: impl Fn(Party) -> T + Sync) -> Vec<T> {
-    let program = &program;
+    run_any(parties, &program)
+}
+
+/// Compiled once for all programs of one result.
+fn run_any<T: Send>(parties: Vec<Party>, program: &(dyn Fn(Party) -> T + Sync)) -> Vec<T> {
     thread::scope(|scope| {
         let threads: Vec<_> = parties
             .into_iter()

@@ -1,6 +1,5 @@
 //! What all tests of protocols share: subjects, meshes of threads, values.
 
-use std::thread;
 use std::time::Duration;
 
 use tacit_algebra::Ring;
@@ -16,6 +15,8 @@ use tacit_protocols::machine::{Audience, Call, Machine};
 use tacit_protocols::shamir::{Comparison, Opening, Options, Shamir};
 use tacit_sirnn::ot::Kind;
 use tacit_sirnn::{self as sirnn, Sirnn};
+
+pub use tacit_net::testing::run as run_on;
 
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -157,7 +158,7 @@ impl<F: Field> Subject for ShamirOver<F> {
         i128::from(F::P)
     }
     fn rounding(&self) -> (i64, i64) {
-        (-1, 2)
+        (0, 1)
     }
     fn machine(&self, party: Party) -> Result<Shamir<F>, Error> {
         Shamir::new(party, &self.options)
@@ -283,20 +284,6 @@ impl<R: Ring> Subject for ClearOver<R> {
     }
 }
 
-/// Runs the same program at every party of a mesh and returns their results in order.
-pub fn run_on<T: Send>(mesh: Vec<Party>, program: impl Fn(Party) -> T + Sync) -> Vec<T> {
-    thread::scope(|scope| {
-        let threads: Vec<_> = mesh
-            .into_iter()
-            .map(|party| scope.spawn(|| program(party)))
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().expect("a party panicked"))
-            .collect()
-    })
-}
-
 /// A mesh in memory without delay.
 pub fn mesh(parties: usize) -> Vec<Party> {
     memory::mesh(parties, &LinkModel::LOCAL, TIMEOUT)
@@ -306,6 +293,14 @@ pub fn mesh(parties: usize) -> Vec<Party> {
 pub fn run<S: Subject, T: Send>(
     subject: &S,
     program: impl Fn(&mut S::Machine) -> Result<T, Error> + Sync,
+) -> Vec<T> {
+    run_any(subject, &program)
+}
+
+/// Compiled once for all programs of one machine and result; so is what follows for all of one machine.
+fn run_any<S: Subject, T: Send>(
+    subject: &S,
+    program: &(dyn Fn(&mut S::Machine) -> Result<T, Error> + Sync),
 ) -> Vec<T> {
     run_on(mesh(subject.parties()), |party| {
         let mut machine = subject.machine(party).expect("keys are agreed");
@@ -324,6 +319,14 @@ pub fn apply<S: Subject>(
     ) -> Result<<S::Machine as Machine>::Share, Error>
     + Sync,
 ) -> Vec<i64> {
+    apply_any(subject, calls, x, &op)
+}
+
+type Share<S> = <<S as Subject>::Machine as Machine>::Share;
+type Op<'a, S> =
+    dyn Fn(&mut <S as Subject>::Machine, &Share<S>) -> Result<Share<S>, Error> + Sync + 'a;
+
+fn apply_any<S: Subject>(subject: &S, calls: &[Call], x: &[i64], op: &Op<S>) -> Vec<i64> {
     let opened = run(subject, |machine| {
         machine.prepare(calls)?;
         let own = (machine.party().id() == 0).then_some(x);
