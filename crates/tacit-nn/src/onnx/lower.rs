@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::proto::NodeProto;
-use super::{element, function, linear, pool, recurrent, shape, table, tail};
+use super::{element, function, linear, pool, rearrange, recurrent, shape, table, tail};
 use crate::graph::{Node, Op, ValueId, Weights, len};
 
 /// The most elements of all values of one item together.
@@ -109,7 +109,7 @@ impl Builder {
 pub(super) fn lower(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     match call.node.op_type.as_str() {
         "GRU" | "LSTM" | "RNN" => recurrent::recurrent(call, builder),
-        "Split" => element::split(call, builder),
+        "Split" => rearrange::split(call, builder),
         _ => Ok(vec![one(call, builder)?]),
     }
 }
@@ -131,10 +131,10 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "MaxPool" | "AveragePool" => pool::pool(call, builder),
         "GlobalMaxPool" | "GlobalAveragePool" => pool::global(call, builder),
         "ReduceMean" | "ReduceSum" => pool::reduced(call, builder),
-        "Transpose" => element::transposed(call, builder),
-        "Gather" | "Slice" => element::selected(call, builder),
-        "Pad" => element::pad(call, builder),
-        "Concat" => element::concat(call, builder),
+        "Transpose" => rearrange::transposed(call, builder),
+        "Gather" | "Slice" => rearrange::selected(call, builder),
+        "Pad" => rearrange::pad(call, builder),
+        "Concat" => rearrange::concat(call, builder),
         "Softmax" | "LogSoftmax" | "ArgMax" | "Sigmoid" if call.last => tail::tail(call),
         "Sigmoid" | "Tanh" | "Exp" | "Erf" => function::elementary(call, builder),
         "Sqrt" | "Reciprocal" => function::root_or_reciprocal(call, builder),

@@ -13,6 +13,7 @@ mod linear;
 mod lower;
 mod pool;
 pub mod proto;
+mod rearrange;
 mod recurrent;
 mod shape;
 mod table;
