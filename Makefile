@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo wheel test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn accuracy training tampering adaptive hostile random-graphs off-samples interrupt analyze-truncation clean
+.PHONY: help demo wheel check test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn accuracy training tampering adaptive hostile random-graphs off-samples interrupt analyze-truncation clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -25,6 +25,13 @@ test-rust:
 
 test-python: $(VENV)/.test
 	$(BIN)/python -m pytest
+
+check: $(VENV)/.lint ## formats, lints and the tests inside the crates, while working
+	cargo fmt --check
+	$(BIN)/ruff format --check --quiet
+	$(BIN)/ruff check --quiet
+	cargo clippy --release --workspace --lib --quiet -- -D warnings
+	cargo test --release --workspace --exclude tacit-py --exclude tacit-sirnn --lib --quiet
 
 test-long: ## signs and truncations of ten times as many values, views with every owner of the secrets (minutes)
 	cargo test --release --workspace --exclude tacit-py --test protocols -- --ignored --skip tampering

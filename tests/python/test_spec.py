@@ -20,6 +20,10 @@ LINKED = re.compile(rf"\]\((?:[\w./-]*/)?(?P<file>[\w-]+\.md)(?:#[\w-]*)?\)(?:, 
 OWN = re.compile(SECTIONS)
 # A section of the specification whose file is not named.
 NAMELESS = re.compile(r"\bspec(?:ification)?(?:'s)?,? sections?\b")
+PATH = re.compile(
+    r"`(?P<path>(?:crates|docs|examples|python|scripts|tests|tacit-[a-z]+)/[\w./-]+)`"
+)
+BASES = [ROOT, ROOT / "crates", *ROOT.glob("crates/*"), *ROOT.glob("crates/*/src")]
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 
 
@@ -145,3 +149,16 @@ def test_links_lead_to_a_file_and_a_section():
             if not there:
                 broken.append(f"{path.relative_to(ROOT)}: {match['target']}")
     assert not broken
+
+
+def test_paths_in_documents_are_there():
+    """From the root or from a crate."""
+    gone = []
+    for file in files(LINKING):
+        for match in PATH.finditer(file.read_text()):
+            path = match["path"]
+            there = any((base / path).exists() for base in BASES)
+            # What has been moved may be told of where changes are listed.
+            if not there and file.name != "CHANGELOG.md":
+                gone.append(f"{file.relative_to(ROOT)}: {path}")
+    assert not gone
