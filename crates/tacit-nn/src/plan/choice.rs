@@ -178,6 +178,8 @@ impl<'a> Choice<'a> {
     ) -> Result<(Candidate<T>, f64), PlanError> {
         candidates.sort_by_key(|candidate| candidate.doubts.len());
         let mut best: Option<(Candidate<T>, f64)> = None;
+        // Ranges that differ may well be rounded alike.
+        let mut tried: Vec<(Rounding, f64)> = Vec::new();
         for candidate in candidates {
             if let Some((known, least)) = &best {
                 let fewer = known.doubts.len() < candidate.doubts.len();
@@ -189,7 +191,12 @@ impl<'a> Choice<'a> {
                     break;
                 }
             }
-            let error = self.trial.error(self.graph, &candidate.rounding)?;
+            let same = tried.iter().find(|(tried, _)| *tried == candidate.rounding);
+            let error = match same {
+                Some(&(_, error)) => error,
+                None => self.trial.error(self.graph, &candidate.rounding)?,
+            };
+            tried.push((candidate.rounding.clone(), error));
             if best.as_ref().is_none_or(|(_, least)| error < *least) {
                 best = Some((candidate, error));
             }

@@ -36,7 +36,7 @@ pub(super) enum Step {
 }
 
 /// What a plan rounds.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(super) struct Rounding {
     /// The fraction bits of every value when it is used.
     pub fractions: Vec<u32>,
