@@ -12,8 +12,11 @@ use super::rows::Row;
 const MOST: usize = 1200;
 /// The greatest degree.
 const DEGREE: usize = 3;
-/// Samples beyond the monomials: a relation that holds among these by chance is one of `2^-64`.
+/// The fewest samples beyond the monomials.
 const MORE: usize = 64;
+/// Samples beyond the monomials where a run has them. A product of three bits is 0 in all of so many by a chance
+/// of `(7/8)^512`; in the 64 and few that would do for a rank it is now and then.
+const ENOUGH: usize = 512;
 /// So many times as many samples where the result of a truncation over a field is seldom another: of the few
 /// samples in which it is many relations hold by chance.
 const SELDOM: usize = 10;
@@ -146,9 +149,10 @@ pub fn broken(a: &[Row], b: &[Row], modulus: u8, least: usize, rounds: bool) -> 
     }
     let monomials = monomials(a.len(), samples, modulus, least);
     let used = match modulus != 2 && rounds {
-        true => (SELDOM * monomials.len() + MORE).min(samples),
-        false => monomials.len() + MORE,
+        true => SELDOM * monomials.len() + MORE,
+        false => monomials.len() + ENOUGH,
     };
+    let used = used.min(samples);
     let mut both = Samples::new(monomials.len(), modulus);
     (0..used).for_each(|sample| both.add(&a, &monomials, sample));
     let alone = both.relations();
@@ -157,4 +161,29 @@ pub fn broken(a: &[Row], b: &[Row], modulus: u8, least: usize, rounds: bool) -> 
     let mut other = Samples::new(monomials.len(), modulus);
     (0..used).for_each(|sample| other.add(&b, &monomials, sample));
     in_a_only + other.relations() - both.relations()
+}
+
+#[test]
+fn rows_without_relations_break_none_by_chance() {
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut bit = || {
+        // A xorshift: the same rows in every run of the test.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 60) as u8 & 1
+    };
+    let mut run = || -> Vec<Row> {
+        let row = |values| Row {
+            name: String::new(),
+            kinds: 2,
+            values,
+            start: Some(0),
+            close: false,
+        };
+        let values = (0..4).map(|_| (0..super::rows::N).map(|_| bit()).collect());
+        values.map(row).collect()
+    };
+    let pairs = (0..1000).map(|_| broken(&run(), &run(), 2, 1, false));
+    assert_eq!(pairs.sum::<usize>(), 0);
 }
