@@ -70,6 +70,8 @@ class Oracle:
         options.log_severity_level = 4
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
+        # Else a value that is asked for may be optimised away.
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         self.session = onnxruntime.InferenceSession(
             model.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )

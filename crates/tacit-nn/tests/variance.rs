@@ -126,8 +126,8 @@ fn small_deviations_are_normalised_with_their_epsilon() {
     }
 }
 
-/// Squares up to `2^28`: of the room of 62 bits they leave the fraction 33, and the factor of a mean
-/// takes 2 of them, or 14. Seen to fail where either was forgotten.
+/// A variance up to `2^26`: of the room of 62 bits it leaves the fraction 35, and the factor of a mean
+/// takes 2 of them, or 14; more than twice the usual it never has. Seen to fail where either was forgotten.
 #[test]
 fn large_squares_have_as_many_fraction_bits_as_the_ring_has_room_for() {
     const RANGE: f64 = 8192.0;
@@ -141,7 +141,7 @@ fn large_squares_have_as_many_fraction_bits_as_the_ring_has_room_for() {
             &expected,
         );
         let taken = if size == 4 { 2 } else { 14 };
-        assert_eq!(own_fractions(&plan), [33 - taken; 3]);
+        assert_eq!(own_fractions(&plan), [(35 - taken).min(2 * 16); 3]);
         let plan = holds(&in_parts(size, 1.0), Given::of(16, RANGE), &x, &expected);
         let own = own_fractions(&plan);
         assert!(own.iter().all(|&own| 16 < own && own < 24), "{own:?}");

@@ -1,7 +1,8 @@
 //! The sizes of values that a plan may provide for, and the inputs that it is tried on.
 
 use super::ranges::{self, Bound, Random};
-use super::trial::{TRIAL_WORK, affordable, inverted};
+use super::rounded::inverted;
+use super::trial::{TRIAL_WORK, affordable};
 use super::{DEFAULT_INPUT_RANGE, PlanError, PlanOptions};
 use crate::graph::{Graph, len};
 use crate::reference::run;

@@ -3,8 +3,9 @@
 //! An element times the inverse root of a mean of squares to which its own belongs, as normalisations
 //! have it, is at most the root of how many there are. A number from 0 on times the reciprocal of a
 //! sum to which it belongs, as softmax has it, is at most 1. A number times its own inverse root is its
-//! root. A number less the mean of those to which it belongs is no farther from 0 than two of them are from
-//! each other. Interval arithmetic alone knows none of these.
+//! root. A number less the mean of `n` to which it belongs is no farther from 0 than `1 - 1/n` of what two of
+//! them are from each other, and the mean of the squares of such differences is at most a quarter of that
+//! distance's square (Popoviciu). Interval arithmetic alone knows none of these.
 
 use super::ranges::{FAR, Interval};
 use crate::graph::{Function, Graph, Node, Op, Pool, ValueId};
@@ -15,7 +16,11 @@ pub(super) fn limits(graph: &Graph, node: &Node, intervals: &[Interval]) -> Inte
         (Op::Mul, &[x, y]) => [(x, y), (y, x)].into_iter().find_map(|(x, inverse)| {
             share(graph, x, inverse, intervals).or_else(|| root(graph, x, inverse, intervals[x]))
         }),
-        (Op::Sub, &[x, mean]) => deviation(graph, x, mean, intervals),
+        (Op::Sub, _) => deviation(graph, node, intervals).map(|found| {
+            let most = found.between * (1.0 - 1.0 / found.pool.window() as f64);
+            (-most, most)
+        }),
+        (Op::AveragePool(pool), &[squares]) => variance(graph, pool, squares, intervals),
         _ => None,
     };
     found.unwrap_or((-FAR, FAR))
@@ -43,17 +48,40 @@ fn share(graph: &Graph, x: ValueId, inverse: ValueId, intervals: &[Interval]) ->
     }
 }
 
-/// The limits of `x` less its mean. What all elements of a mean have less alike does not matter.
-fn deviation(graph: &Graph, x: ValueId, mean: ValueId, all: &[Interval]) -> Option<Interval> {
+/// Numbers less their means.
+struct Deviation<'a> {
+    /// The means, of windows that share no element and have no padding.
+    pool: &'a Pool,
+    /// The largest distance of two numbers.
+    between: f64,
+}
+
+/// What a difference is, if it is one of numbers to their means. What all elements of a mean have less
+/// alike does not matter.
+fn deviation<'a>(graph: &'a Graph, node: &Node, all: &[Interval]) -> Option<Deviation<'a>> {
+    let (Op::Sub, &[x, mean]) = (&node.op, &node.inputs[..]) else {
+        return None;
+    };
     let (mean, rows) = repeated(graph, mean)?;
     let Op::AveragePool(pool) = &mean.op else {
         return None;
     };
-    if mean.inputs[0] != x || !covers(pool, &rows) {
+    if mean.inputs[0] != x || !divides(pool, &rows) {
         return None;
     }
     let (low, high) = all[alike(graph, x, &rows).unwrap_or(x)];
-    Some((low - high, high - low))
+    let between = high - low;
+    Some(Deviation { pool, between })
+}
+
+/// The limits of a mean of squares, if they are those of numbers less their means in the same windows.
+fn variance(graph: &Graph, pool: &Pool, squares: ValueId, all: &[Interval]) -> Option<Interval> {
+    let square = node(graph, squares)?;
+    let (Op::Mul, &[x, y]) = (&square.op, &square.inputs[..]) else {
+        return None;
+    };
+    let found = deviation(graph, node(graph, x)?, all)?;
+    (x == y && found.pool == pool).then(|| (0.0, found.between.powi(2) / 4.0))
 }
 
 /// Of what `x` is a difference to one and the same element in every row.
@@ -139,6 +167,17 @@ fn covers(pool: &Pool, rows: &[u32]) -> bool {
     met.into_iter().all(|met| met)
 }
 
+/// Whether every element stands in the window of the row that it meets and in no other, all of equal size.
+fn divides(pool: &Pool, rows: &[u32]) -> bool {
+    let own = |row: usize| {
+        let mut taps = (0..pool.window()).map(move |tap| pool.tap(row, tap));
+        taps.all(|element| element.is_some_and(|e| rows.get(e) == Some(&(row as u32))))
+    };
+    rows.len() == pool.in_len()
+        && pool.out_len() * pool.window() == rows.len()
+        && (0..pool.out_len()).all(own)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::graphs::{graph, node, pool};
@@ -148,7 +187,7 @@ mod tests {
     /// Six numbers in two rows less their means, and the same of their differences to an element of
     /// their row; less a mean of another row, or of differences to other elements, nothing is known.
     #[test]
-    fn a_number_less_its_mean_is_no_farther_than_two_numbers_are() {
+    fn a_number_less_its_mean_is_less_far_than_two_numbers_are() {
         let rows = pool(1, [2, 3], [1, 3]);
         let mean = |x| node(Op::AveragePool(rows.clone()), &[x], &[2]);
         let pick = |index: [u32; 6], x| {
@@ -168,10 +207,56 @@ mod tests {
             worst_case(&graph(&[6], nodes), 4.0)[5]
         };
         let plain = vec![mean(0), pick(own, 1), less(0, 2)];
-        assert_eq!(worst_case(&graph(&[6], plain), 4.0)[3], (-8.0, 8.0));
-        assert_eq!(of([0, 0, 0, 3, 3, 3], own), (-8.0, 8.0));
+        let most = 8.0 * (1.0 - 1.0 / 3.0);
+        assert_eq!(worst_case(&graph(&[6], plain), 4.0)[3], (-most, most));
+        assert_eq!(of([0, 0, 0, 3, 3, 3], own), (-most, most));
         assert_eq!(of([0, 0, 0, 3, 3, 3], turned), (-16.0, 16.0));
-        assert_eq!(of([0, 1, 0, 3, 3, 3], own), (-16.0, 16.0));
+        assert_eq!(of([0, 1, 0, 3, 3, 3], own), (-2.0 * most, 2.0 * most));
+    }
+
+    /// Numbers from -4 to 4 have a variance of 16 at most, which half of them at either end reach; of means
+    /// that count padding, of windows that overlap, and of squares in other windows nothing is known.
+    #[test]
+    fn a_variance_is_a_quarter_of_the_square_of_what_is_between() {
+        let of = |means: Pool, own: &[u32], windows: Pool| {
+            let (n, rows) = (own.len(), means.out_len());
+            let index = own.to_vec();
+            let nodes = vec![
+                node(Op::AveragePool(means), &[0], &[rows]),
+                node(Op::Rearrange { index, fill: 0.0 }, &[1], &[n]),
+                node(Op::Sub, &[0, 2], &[n]),
+                node(Op::Mul, &[3, 3], &[n]),
+                node(Op::AveragePool(windows), &[4], &[1]),
+            ];
+            let graph = graph(&[n], nodes);
+            let x: Vec<f32> = (0..n).map(|i| [4.0, -4.0][i % 2]).collect();
+            let reached = super::super::ranges::observed(&graph, &x).unwrap()[5].1;
+            (reached, worst_case(&graph, 4.0)[5].1)
+        };
+        let halves = pool(1, [1, 4], [1, 2]);
+        let whole = whole_of(4);
+        let padded = Pool {
+            pad: [0, 1, 0, 1],
+            out: [1, 3],
+            count_pad: true,
+            ..halves.clone()
+        };
+        let overlapping = Pool {
+            stride: [1, 1],
+            out: [1, 3],
+            ..halves.clone()
+        };
+        assert_eq!(of(whole.clone(), &[0; 4], whole.clone()), (16.0, 16.0));
+        let own = [0, 0, 1, 1];
+        assert_eq!(of(halves.clone(), &own, halves.clone()), (16.0, 16.0));
+        // A difference is still at most half of what is between.
+        assert_eq!(of(halves, &own, whole).1, 16.0);
+        assert_eq!(of(padded, &[0, 1, 1, 2], whole_of(4)).1, 64.0);
+        assert_eq!(of(overlapping, &[0, 0, 1, 2], whole_of(4)).1, 64.0);
+    }
+
+    fn whole_of(n: usize) -> Pool {
+        pool(1, [1, n], [1, n])
     }
 
     /// The inverse root of a number from 0 to 4 can be 32; times the number it is at most 2, whichever

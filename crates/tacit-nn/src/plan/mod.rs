@@ -23,6 +23,7 @@ mod mixed_calls;
 mod options;
 mod ranges;
 mod reveal;
+mod rounded;
 mod rounding;
 mod scales;
 mod spread;

@@ -57,6 +57,8 @@ pub(super) enum Signs {
     Positive,
     /// Of either, by layer.
     Mixed,
+    /// Of either, and of any size, by chance.
+    ByChance,
 }
 
 /// Which errors a repetition of a trial makes.
@@ -68,12 +70,14 @@ pub(super) enum Manner {
     Down(Signs),
 }
 
-impl Signs {
-    fn positive(self, id: ValueId) -> bool {
+impl Manner {
+    /// The error of a function that makes value `id`, of at most 1 either way.
+    fn error(self, id: ValueId, random: &mut Random) -> f64 {
         match self {
-            Signs::Negative => false,
-            Signs::Positive => true,
-            Signs::Mixed => (id / 2).is_multiple_of(2),
+            Manner::ByChance | Manner::Down(Signs::ByChance) => 2.0 * random.uniform() - 1.0,
+            Manner::Down(Signs::Mixed) if !(id / 2).is_multiple_of(2) => -1.0,
+            Manner::Down(Signs::Negative) => -1.0,
+            Manner::Down(Signs::Positive | Signs::Mixed) => 1.0,
         }
     }
 }
@@ -156,11 +160,7 @@ impl Rounding {
             Step::Truncated => 0.0,
             Step::Function(most, relative) => {
                 let most = most + relative * units.abs() / unit;
-                match manner {
-                    Manner::ByChance => (2.0 * random.uniform() - 1.0) * most,
-                    Manner::Down(signs) if signs.positive(id) => most,
-                    Manner::Down(_) => -most,
-                }
+                most * manner.error(id, random)
             }
         };
         let spare = if self.field { FIELD * chance } else { 0.0 };

@@ -40,15 +40,20 @@ impl Spread {
         error / self.all().max(f64::from(f32::MIN_POSITIVE))
     }
 
+    /// Whether the outputs do not differ.
+    pub fn is_of_alike(self) -> bool {
+        self.farthest <= ALIKE * self.largest
+    }
+
     fn all(self) -> f64 {
         self.farthest + SIZE * self.largest
     }
 
     /// Whether a user must hear of an error in outputs with such a last place.
     pub fn is_rough(self, error: f64, unit: f64) -> bool {
-        let places = match self.farthest > ALIKE * self.largest {
-            true => (LAST_PLACES * unit).min(OF_SIZE * self.largest),
-            false => LAST_PLACES * unit,
+        let places = match self.is_of_alike() {
+            true => LAST_PLACES * unit,
+            false => (LAST_PLACES * unit).min(OF_SIZE * self.largest),
         };
         error > ROUGH * self.all() + places
     }

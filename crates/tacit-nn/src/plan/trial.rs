@@ -4,10 +4,10 @@ use std::ops::{Range, RangeInclusive};
 
 use super::PlanError;
 use super::bounds::Inputs;
-use super::ranges::Random;
-use super::rounding::{Manner, Rounding, Signs};
+use super::rounded::{MANNERS, rounded_runs};
+use super::rounding::Rounding;
 use super::spread::Spread;
-use crate::graph::{Function, Graph, Node, Op, Tail, ValueId, Weights, len};
+use crate::graph::{Graph, Op, Tail, ValueId, len};
 use crate::reference::run;
 use crate::tail;
 
@@ -16,15 +16,6 @@ pub(super) const TRIAL_WORK: usize = 1_000_000_000;
 /// The fewest and the most items of a trial.
 const TRIAL_ITEMS: RangeInclusive<usize> = 4..=64;
 
-/// How a trial is repeated, of small models in all of these ways.
-const MANNERS: [Manner; 5] = [
-    Manner::ByChance,
-    Manner::Down(Signs::Negative),
-    Manner::Down(Signs::Positive),
-    Manner::Down(Signs::Mixed),
-    Manner::ByChance,
-];
-
 /// So many of them have to do for a choice.
 const TO_CHOOSE: usize = 2;
 
@@ -32,6 +23,7 @@ const TO_CHOOSE: usize = 2;
 const ONE_BY_ONE: usize = 32;
 
 /// Inputs with their outputs in float32.
+#[derive(Clone)]
 struct Cases {
     x: Vec<f32>,
     exact: Vec<f32>,
@@ -96,10 +88,15 @@ impl Trial {
         let items = affordable(graph, TRIAL_WORK, TRIAL_ITEMS);
         let first = Cases::new(graph, inputs.trial(len(&graph.input_shape), items))?;
         let more = [&first.x[..], &inputs.others(graph, items)?].concat();
+        let more = Cases::new(graph, more)?;
         Ok(Trial {
             repeats: affordable(graph, TRIAL_WORK / items, 1..=MANNERS.len()),
-            first,
-            more: Cases::new(graph, more)?,
+            // Outputs that are all alike tell nothing of what an error means.
+            first: match Spread::of(&first.exact).is_of_alike() {
+                true => more.clone(),
+                false => first,
+            },
+            more,
         })
     }
 
@@ -133,7 +130,9 @@ impl Trial {
         ];
         let shown = looked(graph, rounding, &self.more, &sights, self.repeats)?;
         let error = shown[0].error;
-        let larger = |a: Shown<'a>, b: Shown<'a>| if b.share() > a.share() { b } else { a };
+        // What a user must hear of goes before what is a larger share of outputs that are alike.
+        let rank = |shown: &Shown| (shown.is_rough(), shown.share());
+        let larger = |a: Shown<'a>, b: Shown<'a>| if rank(&b) > rank(&a) { b } else { a };
         let worst = shown.into_iter().reduce(larger);
         Ok((worst.expect("there are four"), error))
     }
@@ -206,52 +205,6 @@ fn looked<'a>(
     Ok(shown.collect())
 }
 
-/// Runs inputs `x` as rounded, in several manners, and gives away the outputs of each.
-fn rounded_runs(
-    graph: &Graph,
-    rounding: &Rounding,
-    x: &[f32],
-    repeats: usize,
-    mut see: impl FnMut(&[f32]),
-) -> Result<(), PlanError> {
-    let rounded = rounded_weights(graph, rounding);
-    let means = rounded_means(graph, rounding);
-    let inverted = inverted(graph);
-    let mut random = Random(0x2545_f491_4f6c_dd1d);
-    // Of a large model one has to do.
-    let first = usize::from(rounding.exact);
-    for manner in MANNERS.iter().cycle().skip(first).take(repeats) {
-        let output = run(&rounded, x, |id, values| {
-            let unit = f64::from(rounding.fractions[id]).exp2();
-            let mean = id.checked_sub(1).map_or(&[][..], |layer| &means[layer]);
-            for (i, v) in values.iter_mut().enumerate() {
-                let factor = mean.get(i % mean.len().max(1)).unwrap_or(&1.0);
-                let exact = f64::from(*v) * factor * unit;
-                let units = rounding.round(id, exact, unit, *manner, &mut random);
-                let units = if inverted[id] { units.max(1.0) } else { units };
-                *v = (units / unit) as f32;
-            }
-        })?;
-        see(&output);
-    }
-    Ok(())
-}
-
-/// The values of which a function takes the inverse: of less than their last place it is bounded.
-pub(super) fn inverted(graph: &Graph) -> Vec<bool> {
-    let mut inverted = vec![false; graph.nodes.len() + 1];
-    for node in &graph.nodes {
-        if let Op::Function {
-            function: Function::Reciprocal | Function::InverseSqrt,
-            ..
-        } = node.op
-        {
-            inverted[node.inputs[0]] = true;
-        }
-    }
-    inverted
-}
-
 /// How far an output is from the exact one at most, and which. Where float32 itself has no finite answer
 /// there is nothing to compare.
 fn farthest(outputs: &[f32], exact: &[f32]) -> (f64, usize) {
@@ -267,21 +220,6 @@ fn farthest(outputs: &[f32], exact: &[f32]) -> (f64, usize) {
     )
 }
 
-/// By what each element of a mean is off, for its public factor is rounded; nothing of other layers.
-fn rounded_means(graph: &Graph, rounding: &Rounding) -> Vec<Vec<f64>> {
-    let of = |(node, &bits): (&Node, &u32)| match &node.op {
-        Op::AveragePool(pool) => {
-            let unit = f64::from(bits).exp2();
-            let off = |size: f64| (unit / size).round() / unit * size;
-            (0..pool.out_len())
-                .map(|e| off(pool.divisor(e) as f64))
-                .collect()
-        }
-        _ => Vec::new(),
-    };
-    graph.nodes.iter().zip(&rounding.weights).map(of).collect()
-}
-
 /// The items of a trial that costs `work` multiply-adds, within bounds.
 pub(super) fn affordable(graph: &Graph, work: usize, bounds: RangeInclusive<usize>) -> usize {
     let of_op = |op: &Op| match op {
@@ -293,34 +231,13 @@ pub(super) fn affordable(graph: &Graph, work: usize, bounds: RangeInclusive<usiz
     (work / per_item.max(1)).clamp(*bounds.start(), *bounds.end())
 }
 
-fn rounded_weights(graph: &Graph, rounding: &Rounding) -> Graph {
-    let mut graph = graph.clone();
-    for (i, node) in graph.nodes.iter_mut().enumerate() {
-        let unit = f64::from(rounding.weights[i]).exp2();
-        let round = |values: &mut Weights, unit: f64| {
-            let rounded = |v: &f32| ((f64::from(*v) * unit).round() / unit) as f32;
-            *values = values.iter().map(rounded).collect();
-        };
-        match &mut node.op {
-            Op::Conv(c) => round(&mut c.weight, unit),
-            Op::Linear(l) => round(&mut l.weight, unit),
-            Op::Affine(a) => {
-                round(&mut a.scale, unit);
-                round(&mut a.shift, f64::from(rounding.fractions[i + 1]).exp2());
-            }
-            _ => {}
-        }
-    }
-    graph
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::PlanOptions;
-    use super::super::graphs::{graph, node, pool};
+    use super::super::graphs::{graph, node};
     use super::super::rounding::Step;
     use super::*;
-    use crate::graph::{Affine, TailFunction};
+    use crate::graph::{Affine, Node, TailFunction, Weights};
 
     fn affine(channels: usize) -> Node {
         let affine = Affine {
@@ -395,19 +312,40 @@ mod tests {
         );
     }
 
-    /// A third in 4 bits is 5/16, so a mean of three is 15/16 of what it should be; of four it is exact.
+    /// Of outputs that are all alike an error is a large share, and may be no more than a last place; that of
+    /// others is the one to hear of.
     #[test]
-    fn the_factors_of_means_are_rounded() {
-        let mean = |size| {
-            let pool = pool(1, [1, size], [1, size]);
-            node(Op::AveragePool(pool), &[0], &[1])
+    fn what_a_user_must_hear_of_goes_first() {
+        let graph = graph(&[1], vec![affine(1)]);
+        let cases = |items: &[f32]| Cases::new(&graph, items.to_vec()).unwrap();
+        let trial = Trial {
+            first: cases(&[1.07, 1.07]),
+            more: cases(&[1.07, 1.07, 0.06, 2.12]),
+            repeats: 5,
         };
-        let graph = graph(&[3], vec![mean(3), mean(4)]);
-        let mut rounding = rounding(2);
-        rounding.weights.fill(4);
-        assert_eq!(
-            rounded_means(&graph, &rounding),
-            [vec![15.0 / 16.0], vec![1.0]]
-        );
+        let (shown, _) = trial.shown(&graph, &rounding(1)).unwrap();
+        assert!(shown.is_rough() && shown.item >= 2);
+        let alike = trial.first.exact;
+        assert!(Spread::of(&alike).is_of_alike());
+    }
+
+    /// Where the inputs that plans are chosen by have one output, others are taken: the plan of no error
+    /// there, since all is 0, is not the best.
+    #[test]
+    fn a_plan_is_chosen_by_outputs_that_differ() {
+        let mut below = affine(1);
+        if let Op::Affine(affine) = &mut below.op {
+            affine.shift = vec![-0.9].into();
+        }
+        let relu = node(Op::Relu, &[1], &[1]);
+        let graph = graph(&[1], vec![below, relu]);
+        let options = PlanOptions {
+            samples: Some(&[0.5, 0.25, -0.125]),
+            input_range: Some(0.75),
+            ..PlanOptions::default()
+        };
+        let inputs = Inputs::new(&graph, &options).unwrap();
+        let trial = Trial::new(&graph, &inputs).unwrap();
+        assert_eq!(trial.first.x, trial.more.x);
     }
 }
