@@ -21,17 +21,6 @@ class Compiled:
 
     def predict_cost(self, run: str, items: int) -> str: ...
     def reference(self, x: bytes) -> bytes: ...
-    def predict(
-        self,
-        x: Array,
-        run: str,
-        command: list[str] | None,
-        labels: list[int] | None,
-        check: bool,
-        progress: Progress | None,
-    ) -> tuple[bytes, str]:
-        """The outputs and the report; `command` starts a party when each is to be a process."""
-
     def analyze_truncation(
         self,
         x: Array,
@@ -40,6 +29,26 @@ class Compiled:
         progress: Progress | None,
     ) -> str:
         """What truncation does to the accuracy."""
+
+class Session:
+    """All parties of this machine, between predictions."""
+
+    def __new__(cls, run: str, command: list[str] | None = None) -> Session:
+        """`command` starts a party when each is to be a process."""
+
+    def predict(
+        self,
+        model: Compiled,
+        x: Array,
+        batch: int | None,
+        labels: list[int] | None,
+        check: bool,
+        progress: Progress | None,
+    ) -> tuple[bytes, str]:
+        """The outputs and the report."""
+
+    def close(self) -> None:
+        """Lets the parties go."""
 
 def bench(
     op: str,
@@ -76,16 +85,22 @@ def write_output(path: str, content: bytes) -> None:
 def log(level: str) -> None:
     """Writes a log to stderr from now on: `off`, `warn`, `info`, `debug` or `trace`."""
 
-def protocols() -> list[str]:
-    """The names of the protocols; the first is the default."""
+def protocols() -> str:
+    """Pairs of a protocol's name and its options, `key, help, choices`; the default one first."""
 
 def party(
     config: str,
     notice: Callable[[str], None],
     progress: Progress | None,
     reveal: str | None = None,
-) -> str:
-    """Runs the party of a config file, which may insist on what is revealed; its report."""
+    answered: tuple[Callable[[str], None], Callable[[str], None]] | None = None,
+) -> str | None:
+    """Runs the party of a config file, which may insist on what is revealed; its report.
+
+    With `answered`, which gets the report of each and the words of each file that cannot be used,
+    the party stays for as many predictions as standard input names files of inputs at the data's
+    owner.
+    """
 
 def init(folder: str, options: str) -> list[str]:
     """Makes keys, certificates and config files; what to do with them, in words."""

@@ -21,6 +21,7 @@ from .data import INPUT_NAMES, LABEL_NAMES, load_array, load_numbers
 from .interrupt import CODE, ends_soon
 from .model import Model, compile
 from .options import to_json
+from .protocols import OPTIONS, PROTOCOLS
 from .report import Report, cost_table
 from .session import bench, local
 from .tables import add_tables
@@ -30,20 +31,6 @@ OPERATIONS = (
     *("mult", "matmul", "conv", "trunc", "drelu", "relu", "maxpool"),
     *("compare", "reciprocal", "exp", "sigmoid", "tanh", "rsqrt", "pow", "division", "batchnorm"),
 )
-TRANSFERS = ("softspoken", "softspoken2", "softspoken8", "iknp", "silent")
-WHERE = (
-    "protocol",
-    "parties",
-    "threshold",
-    "comparison",
-    "opening",
-    "sharing",
-    "ot",
-    "security",
-    "truncation",
-    "network",
-)
-"""The arguments that say where a run takes place."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -146,9 +133,18 @@ def analyze(args: argparse.Namespace) -> None:
 
 def party(args: argparse.Namespace) -> None:
     """`tacit party`: this organisation's part in a prediction."""
+
+    def show(report: str) -> None:
+        out.print(Report(json.loads(report)))
+
+    def refused(why: str) -> None:
+        fail(f"{why}; name another file of inputs")
+
     with progress_bar() as progress:
-        report = _tacit.party(args.config, notice, progress, args.reveal)
-    out.print(Report(json.loads(report)))
+        answered = (show, refused) if args.stay else None
+        report = _tacit.party(args.config, notice, progress, args.reveal, answered)
+    if report is not None:
+        show(report)
 
 
 def init(args: argparse.Namespace) -> None:
@@ -168,7 +164,7 @@ def init(args: argparse.Namespace) -> None:
 
 def where(args: argparse.Namespace) -> dict[str, Any]:
     """The protocol of the arguments, its parties and its options, as far as they are given."""
-    given = {name: getattr(args, name) for name in WHERE}
+    given = {name: getattr(args, name) for name in ("protocol", "parties", "network", *OPTIONS)}
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -206,32 +202,16 @@ def finish(shown: Iterable[RenderableType], *files: tuple[str | None, str | byte
 
 def add_protocol_options(command: argparse.ArgumentParser) -> None:
     """Which protocol between how many parties."""
-    known = _tacit.protocols()
-    command.add_argument("--protocol", choices=known, default=known[0])
+    command.add_argument("--protocol", choices=PROTOCOLS, default=PROTOCOLS[0])
     command.add_argument(
         "--parties", type=positive, metavar="N", help="default: the protocol's fewest"
     )
 
 
-def add_run_options(command: argparse.ArgumentParser) -> None:
-    """The options of whatever runs or predicts a run."""
+def add_run_options(command: argparse.ArgumentParser) -> dict[str, Any]:
+    """The options of whatever runs or predicts a run; the groups of the protocols' own."""
     add = command.add_argument
     add_protocol_options(command)
-    add("--threshold", type=positive, metavar="T", help="how many of them may be corrupt")
-    add("--comparison", choices=("auto", "tree", "rot"), help="how to take signs, in shamir")
-    add("--opening", choices=("auto", "king", "direct"), help="how to open values, in shamir")
-    add("--sharing", choices=("ubl", "rss"), help="how to share, in bicoptor")
-    add("--ot", choices=TRANSFERS, help="how to make transfers, in sirnn")
-    add(
-        "--security",
-        choices=("semi-honest", "malicious"),
-        help="malicious, in falcon: a party that deviates is noticed before anything is given out",
-    )
-    add(
-        "--truncation",
-        choices=("gap", "exact", "aby3", "secureml"),
-        help="in falcon and bicoptor: gap if not given; the others have one of their own",
-    )
     numbers = command.add_mutually_exclusive_group()
     numbers.add_argument("--ring", type=int, choices=(32, 64), help="bits of the ring")
     numbers.add_argument("--field", type=int, choices=(31, 61), help="bits of the prime field")
@@ -256,6 +236,19 @@ def add_run_options(command: argparse.ArgumentParser) -> None:
         help="local, lan, wan or RTTms,Mbps (such as 40ms,100Mbps), emulated",
     )
     add("--json", metavar="FILE", help="write the report here")
+    return add_own_options(command)
+
+
+def add_own_options(command: argparse.ArgumentParser) -> dict[str, Any]:
+    """Adds a group of options for every protocol, and gives these by their titles."""
+    groups: dict[str, Any] = {}
+    for option in OPTIONS.values():
+        title = option.protocols
+        group = groups.get(title) or groups.setdefault(title, command.add_argument_group(title))
+        kind = {"choices": option.choices} if option.choices else {"type": positive, "metavar": "N"}
+        text = option.help.replace("%", "%%")
+        group.add_argument(f"--{option.key.replace('_', '-')}", help=text, **kind)
+    return groups
 
 
 def add_execution_options(command: argparse.ArgumentParser) -> None:
@@ -364,18 +357,17 @@ def parser() -> argparse.ArgumentParser:
         help="run so much of it at a time (default: as much as takes about 256 MiB)",
     )
     made.add_argument("--repeat", type=positive, default=5, metavar="K", help="median of K runs")
-    made.add_argument(
+    groups = add_run_options(made)
+    groups["bicoptor"].add_argument(
         "--as-printed-insecure",
         action="store_true",
-        help="bicoptor's signs as in its paper, which errs and leaks: for the cost only",
+        help="signs as in the paper, which errs and leaks: for the cost only",
     )
-    made.add_argument(
+    groups["falcon"].add_argument(
         "--paper-leakage",
         action="store_true",
-        help="falcon's pow, reciprocal and rsqrt as in its paper, which opens magnitudes: for the "
-        "cost only",
+        help="pow, reciprocal and rsqrt as in the paper, which opens magnitudes: for the cost only",
     )
-    add_run_options(made)
     add_execution_options(made)
 
     made = command("analyze", analyze, "measure what a choice does to a model's accuracy")
@@ -403,6 +395,13 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--config", required=True, metavar="PARTY.toml")
     made.add_argument(
         "--reveal", metavar="WHAT", help="insist on this, whatever [plan] of the config says"
+    )
+    made.add_argument(
+        "--stay",
+        action="store_true",
+        help="stay for more predictions, as all parties must: every line of the data owner's "
+        "standard input names a file of inputs, whose answers go beside the first's with their "
+        "number; its end is theirs",
     )
 
     add_cert(command)

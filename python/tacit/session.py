@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +16,11 @@ from . import _tacit
 from ._tacit import TacitError
 from .model import Model
 from .options import to_json
+from .protocols import check_options, with_options
 from .report import Report
 
-COMMAND = [sys.executable, "-m", "tacit", "party", "--quiet", "--config"]
-"""Runs a party from the config file whose path follows."""
+COMMAND = [sys.executable, "-m", "tacit", "party", "--quiet", "--stay", "--config"]
+"""Runs a party from the config file whose path follows, for as many predictions as there are."""
 
 Progress = Callable[[str, str, int, int], None]
 """Called as `progress(phase, layer, done, total)` while a run goes on."""
@@ -45,18 +47,33 @@ class Session:
     """All parties of a protocol on this machine; made by :func:`local`.
 
     A simulation: whoever runs it sees every party's secrets. It computes and sends exactly what
-    parties apart would.
+    parties apart would. Within `with` the parties stay up: the second prediction of a model pays no
+    set-up and shares no weights. Elsewhere they come together for every prediction.
     """
 
     def __init__(self, settings: dict[str, Any], processes: bool):
         self.settings = settings
         self.processes = processes
+        self.kept: _tacit.Session | None = None
 
     def __enter__(self) -> Session:
+        if self.kept is not None:
+            raise TacitError(
+                "these parties are within `with` already; use parties of their own for another"
+            )
+        self.kept = self.parties()
         return self
 
     def __exit__(self, *_: object) -> None:
-        pass
+        kept, self.kept = self.kept, None
+        # The answers are there, however processes end.
+        with suppress(TacitError):
+            kept.close()
+
+    def parties(self) -> _tacit.Session:
+        """Parties that are not joined yet."""
+        command = COMMAND if self.processes else None
+        return _tacit.Session(to_json(self.settings), command)
 
     def predict(
         self,
@@ -87,14 +104,18 @@ class Session:
             Called as `progress(phase, layer, done, total)`.
         """
         values, shape = model.encode(x)
-        output, report = model.compiled.predict(
+        parties = self.kept or self.parties()
+        output, report = parties.predict(
+            model=model.compiled,
             x=(values, shape),
-            run=to_json({**self.settings, "batch": batch}),
-            command=COMMAND if self.processes else None,
+            batch=batch,
             labels=None if labels is None else label_list(labels, shape[0]),
             check=check,
             progress=progress,
         )
+        if parties is not self.kept:
+            with suppress(TacitError):
+                parties.close()
         model.ran(self.settings["protocol"])
         return Result(model.decode(output, shape[0]), Report(json.loads(report)))
 
@@ -110,20 +131,15 @@ def label_list(labels: ArrayLike, n: int) -> list[int]:
     return array.tolist()
 
 
+@with_options
 def local(
     protocol: str = "falcon",
     *,
     parties: int | None = None,
-    threshold: int | None = None,
-    comparison: str | None = None,
-    opening: str | None = None,
-    sharing: str | None = None,
-    ot: str | None = None,
-    security: str | None = None,
-    truncation: str | None = None,
     network: str = "local",
     processes: bool = False,
     timeout: float = 120.0,
+    **options: Any,
 ) -> Session:
     """All parties on this machine.
 
@@ -138,27 +154,6 @@ def local(
         party, as a reference).
     parties
         The number of parties; the fewest that the protocol runs between when not given.
-    threshold
-        How many of them may be curious together, where the protocol lets it be chosen; as many as
-        possible, fewer than half, when not given.
-    comparison, opening
-        `auto` (the default), or for a protocol that lets them be chosen how signs are taken
-        (`tree` or `rot`) and how values are opened (`king` or `direct`).
-    sharing
-        Of `bicoptor`: `ubl` (the default: shares between two parties, the third assists) or `rss`
-        (replicated among all three).
-    ot
-        How `sirnn` makes its oblivious transfers: `softspoken` (the default), `softspoken2` or
-        `softspoken8` (fewer bytes for more computing as the number grows from `iknp`, which is
-        1), or `silent` (far fewer bytes).
-    security
-        What corrupt parties may do: `semi-honest` (the default: follow the protocol and look at
-        what they see) or, of `falcon`, `malicious` (deviate as they like: the others notice and
-        stop before anything is given out).
-    truncation
-        Of `falcon` and `bicoptor`: `gap` (the default: rounds down or up, never a large error),
-        `exact` (rounds down; only of `falcon`), `aby3` or, without messages and only of `bicoptor`,
-        `secureml`: these two have a large error with probability |x| / 2^ring.
     network
         An emulated network: `local`, `lan`, `wan` or `RTTms,Mbps` such as `40ms,100Mbps`.
     processes
@@ -167,20 +162,9 @@ def local(
     timeout
         Seconds after which a party that does not answer is given up.
     """
-    settings = {
-        "protocol": protocol,
-        "parties": parties,
-        "threshold": threshold,
-        "comparison": comparison,
-        "opening": opening,
-        "sharing": sharing,
-        "ot": ot,
-        "security": security,
-        "truncation": truncation,
-        "network": network,
-        "timeout": timeout,
-    }
-    return Session(settings, processes)
+    check_options("local", options)
+    run = {"protocol": protocol, "parties": parties, "network": network, "timeout": timeout}
+    return Session({**run, **options}, processes)
 
 
 def bench(

@@ -18,6 +18,7 @@ from .console import add_voice, out
 from .paper_falcon import ACCURACY, CASES, LINKS, PHASES, SECURITY, accuracy, falcon, missing
 from .paper_sirnn import SIDE, SIRNN, TRANSFERS, sirnn
 from .papers import NETWORKS, SIZES, bicoptor2
+from .protocols import OPTIONS
 from .report import paper_table
 
 
@@ -35,7 +36,7 @@ def add_tables(command: Callable[..., argparse.ArgumentParser]) -> None:
     made = paper("bicoptor2", times, "Bicoptor 2.0: seconds of DReLU and ReLU")
     made.add_argument("--networks", nargs="+", choices=NETWORKS, default=[*NETWORKS])
     made.add_argument("--sizes", type=positive, nargs="+", default=[*SIZES], metavar="N")
-    made.add_argument("--sharing", choices=("ubl", "rss"), default="ubl")
+    made.add_argument("--sharing", choices=OPTIONS["sharing"].choices, default="ubl")
     made.add_argument("--repeat", type=positive, default=3, metavar="K", help="median of K runs")
     made.add_argument("--json", metavar="FILE", help="write the table here")
     made = paper("falcon", networks, "Falcon: seconds and MB of predictions and trainings")

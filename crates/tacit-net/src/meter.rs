@@ -103,6 +103,11 @@ impl Meter {
         }
     }
 
+    /// Forgets all that was counted: what follows is another run over the same links.
+    pub(crate) fn restart(&mut self) {
+        *self = Meter::new(self.ledgers[0].peers.len());
+    }
+
     /// The phase that counts now.
     pub fn phase(&self) -> Phase {
         self.phase

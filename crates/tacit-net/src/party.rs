@@ -92,6 +92,11 @@ impl Party {
         &self.meter
     }
 
+    /// Counts from 0 again, in [`Phase::Setup`]: what follows is another run over the same links.
+    pub fn restart_meter(&mut self) {
+        self.meter.restart();
+    }
+
     /// Counts what follows to `phase`, and to the layer that this phase was in last.
     pub fn set_phase(&mut self, phase: Phase) {
         self.meter.set_phase(phase);

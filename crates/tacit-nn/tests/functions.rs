@@ -2,11 +2,11 @@
 //! against the reference, and what the planner says of their arguments.
 
 mod common;
-#[path = "common/recorder.rs"]
-mod recorder;
+#[path = "common/fixed.rs"]
+mod fixed;
 
 use common::*;
-use recorder::run_fixed;
+use fixed::run_fixed;
 use tacit_nn::Graph;
 use tacit_nn::onnx::proto::*;
 use tacit_nn::plan::{LayerOp, PlanOptions, PlannedFunction, Precision, plan};

@@ -76,17 +76,13 @@ fn party<M: Machine>(
     let shape = [&[n], plan.input_shape.as_slice()].concat();
     let weights = plan.encode_weights(graph).expect("weights that fit");
     let values = plan.encode_input(x, &shape).expect("inputs that fit");
-    let calls = plan.calls(n, &ROLES).into_iter().flat_map(|l| l.calls);
+    let stages = plan.calls(n, &ROLES)?.into_iter();
     let calls: Vec<_> = plan
-        .weight_calls(&ROLES)
-        .calls
+        .weight_calls(&ROLES)?
         .into_iter()
-        .chain(calls)
+        .chain(stages.flat_map(|stage| stage.calls))
         .collect();
-    machine.prepare(&tacit_protocols::mixed::lowered(
-        &calls,
-        machine.cost_model(),
-    )?)?;
+    machine.prepare(&tacit_protocols::lowered(&calls, machine.cost_model())?)?;
     let own = (id == ROLES.model_owner).then_some(&weights[..]);
     let weights = share_weights(plan, machine, &ROLES, own)?;
     let own = (id == ROLES.data_owner).then_some(&values[..]);
@@ -363,8 +359,8 @@ fn classes_are_compared_exactly_whatever_the_key_bits() {
 #[test]
 fn plans_that_lie_about_what_they_open() {
     let honest = planned(&classifier(arg_max()), None);
-    let calls = honest.calls(1, &ROLES);
-    let names: Vec<&str> = calls.iter().map(|layer| layer.layer.as_str()).collect();
+    let stages = honest.calls(1, &ROLES).expect("calls");
+    let names: Vec<&str> = stages.iter().map(|stage| stage.name.as_str()).collect();
     assert_eq!(names, ["input", "scores", RANKING, "output"]);
     let with = |change: &dyn Fn(&mut Plan), part: &str| {
         let mut plan = honest.clone();

@@ -61,13 +61,11 @@ impl Prediction {
                 let id = party.id();
                 let mut machine = Falcon::<u32>::with_security(party, Truncation::Gap, security)?;
                 let (plan, machine) = (&self.plan, &mut machine);
-                let layers = plan.calls(1, &ROLES);
-                let calls = layers.into_iter().flat_map(|layer| layer.calls);
+                let stages = plan.calls(1, &ROLES)?.into_iter();
                 let calls: Vec<_> = plan
-                    .weight_calls(&ROLES)
-                    .calls
+                    .weight_calls(&ROLES)?
                     .into_iter()
-                    .chain(calls)
+                    .chain(stages.flat_map(|stage| stage.calls))
                     .collect();
                 machine.prepare(&calls)?;
                 let own = (id == ROLES.model_owner).then_some(&weights[..]);

@@ -2,11 +2,11 @@
 //! and none where what is made on the way has other readers.
 
 mod common;
-#[path = "common/recorder.rs"]
-mod recorder;
+#[path = "common/fixed.rs"]
+mod fixed;
 
 use common::*;
-use recorder::run_fixed;
+use fixed::run_fixed;
 use tacit_nn::Plan;
 use tacit_nn::onnx::proto::*;
 use tacit_nn::plan::{PlanOptions, plan};

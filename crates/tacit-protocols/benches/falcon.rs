@@ -93,24 +93,12 @@ fn relu_offline<R: Ring>(bencher: Bencher, n: usize) {
 
 #[divan::bench(types = [u32, u64], args = [1_000_000], sample_count = 5)]
 fn truncation_online<R: Ring>(bencher: Bencher, n: usize) {
-    phases::<R>(
-        bencher,
-        Phase::Online,
-        Call::Truncate { n, trunc: 12 },
-        n,
-        truncate,
-    );
+    phases::<R>(bencher, Phase::Online, Call::truncate(n, 12), n, truncate);
 }
 
 #[divan::bench(types = [u32, u64], args = [1_000_000], sample_count = 5)]
 fn truncation_offline<R: Ring>(bencher: Bencher, n: usize) {
-    phases::<R>(
-        bencher,
-        Phase::Offline,
-        Call::Truncate { n, trunc: 12 },
-        n,
-        truncate,
-    );
+    phases::<R>(bencher, Phase::Offline, Call::truncate(n, 12), n, truncate);
 }
 
 /// With the checkpoint before the comparison's root; the ring products wait for a result.

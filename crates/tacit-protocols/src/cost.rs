@@ -1,6 +1,9 @@
-//! Declared cost: what an operation sends and how many hops it takes, written beside its code.
+//! Declared cost: what an operation sends and how many hops it takes, as its protocol counts it.
 
 use std::ops::{Add, AddAssign};
+
+use crate::call::Call;
+use crate::math::Elementary;
 
 /// Hops on the longest path and bytes sent by each party.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,4 +43,38 @@ impl Add<&Cost> for Cost {
         self += other;
         self
     }
+}
+
+/// What a protocol declares of its own cost; tests hold it against the meters.
+pub trait CostModel {
+    /// Hops on the longest path and bytes sent by each party for one online call.
+    fn online(&self, call: &Call) -> Cost;
+    /// The same for these calls one after the other, of one layer: their sum, unless a call can begin
+    /// at some parties before the last has ended at the others.
+    fn in_a_row(&self, calls: &[Call]) -> Cost {
+        let mut sum = Cost::default();
+        calls.iter().for_each(|call| sum += &self.online(call));
+        sum
+    }
+    /// The same for making all correlated randomness that these calls, in this order, consume.
+    fn offline(&self, calls: &[Call]) -> Cost;
+    /// About how many bytes of material one party holds for a call between the phases.
+    fn stored(&self, call: &Call) -> u64;
+    /// Whether the protocol computes the function in a way of its own, at a cost of its own.
+    fn native(&self, _function: &Elementary) -> bool {
+        false
+    }
+    /// Whether tensors have widths of their own.
+    fn mixed(&self) -> bool {
+        false
+    }
+    /// The calls with the checkpoints that the machine makes among them.
+    fn checked(&self, calls: Vec<Call>) -> Vec<Call> {
+        calls
+    }
+}
+
+/// The answer of a protocol without the functions of its own that a call asks for.
+pub fn not_native(call: &Call) -> ! {
+    unreachable!("{call:?} must be lowered before it is counted or prepared")
 }

@@ -3,6 +3,7 @@
 mod batches;
 pub mod bicoptor;
 mod bilinear;
+mod call;
 pub mod clear;
 pub mod cost;
 mod error;
@@ -10,8 +11,8 @@ pub mod falcon;
 mod keys;
 pub mod machine;
 pub mod math;
-pub mod mixed;
 pub mod pool;
+pub mod record;
 mod replicated;
 pub mod shamir;
 mod tree;
@@ -19,4 +20,5 @@ mod truncation;
 
 pub use cost::Cost;
 pub use error::Error;
+pub use record::lowered;
 pub use truncation::Truncation;

@@ -12,20 +12,12 @@ use std::ops::Range;
 use tacit_net::Party;
 
 pub use crate::bilinear::Bilinear;
+pub use crate::call::{Audience, Call, KeyBits};
+pub use crate::cost::CostModel;
 use crate::math::Elementary;
-use crate::mixed::{Between, Mixed};
-use crate::{Cost, Error, pool};
+use crate::{Error, pool};
 
 pub use tacit_algebra::{Conv2d, MatMul};
-
-/// Who learns an opened value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Audience {
-    /// Every party.
-    All,
-    /// One party only.
-    One(usize),
-}
 
 /// The weights of a linear layer: secret, or known to every party.
 #[derive(Clone, Debug)]
@@ -36,217 +28,21 @@ pub enum Operand<S> {
     Public(Vec<i64>),
 }
 
-/// The bits of a value that its sign is taken from (Bicoptor 2.0, section 5): the caller's promise
-/// that `-2^{dropped + kept} + 2^dropped <= x < 2^{dropped + kept}`.
-///
-/// A protocol may take the sign at less cost for it. With `dropped` = 0 signs stay exact; else a
-/// protocol that uses them may take an `x` in `-2^dropped < x < 0` for non-negative, and then a
-/// ReLU lets it through. Values beyond the promise may get any sign.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct KeyBits {
-    /// Low bits that need not be looked at.
-    pub dropped: u32,
-    /// The bits above them that tell the sign.
-    pub kept: u32,
-}
-
-impl KeyBits {
-    /// No promise: the sign is exact for every element of the machine's ring or field, by its
-    /// representative nearest to 0 (`-2^(l-1)` over a ring of `l` bits).
-    ///
-    /// So it is of `drelu`, `relu` and the `maxpool` of windows whose differences the ring holds, on
-    /// every protocol: clear text, Falcon, Shamir sharing, SiRnn and both settings of Bicoptor, where
-    /// it costs more than key bits do. The one exception is asked for where a machine is made, by
-    /// whoever knows that all values fit: narrow signs (Falcon's `with_narrow_signs`, SiRnn's
-    /// `sign_bits`), which take them modulo `2^32` or what is named.
-    pub const ALL: KeyBits = KeyBits {
-        dropped: 0,
-        kept: u32::MAX,
-    };
-
-    /// Whether nothing is promised.
-    pub fn is_all(self) -> bool {
-        self.kept == KeyBits::ALL.kept
-    }
-
-    /// The key bits of a difference of two such values.
-    pub fn of_difference(self) -> KeyBits {
-        KeyBits {
-            kept: self.kept.saturating_add(1),
-            ..self
+impl<S> Operand<S> {
+    /// The number of elements, by that of a share.
+    pub fn elements(&self, of: impl FnOnce(&S) -> usize) -> usize {
+        match self {
+            Operand::Secret(share) => of(share),
+            Operand::Public(values) => values.len(),
         }
     }
-}
-
-/// One call of the machine with its size: what a plan counts before any data arrives.
-///
-/// `n` counts elements, the batch included; `trunc` is the number of low bits dropped from the
-/// result (0: none).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Call {
-    /// `input` of `n` elements by party `owner`.
-    Input {
-        /// The party that knows the values.
-        owner: usize,
-        /// Elements.
-        n: usize,
-    },
-    /// `reveal` of `n` elements.
-    Reveal {
-        /// Elements.
-        n: usize,
-        /// Who learns them.
-        to: Audience,
-    },
-    /// `fix` of `n` elements.
-    Fix {
-        /// Elements.
-        n: usize,
-    },
-    /// `mul`, `matmul` or `conv2d` of two secrets.
-    Product {
-        /// Which of them, with its sizes.
-        map: Bilinear,
-        /// The right operand's number among those fixed so far, if it is one of them.
-        fixed: Option<usize>,
-        /// Who knows the right operand, if [`Machine::known`] was told.
-        known_to: Option<usize>,
-        /// Bits truncated.
-        trunc: u32,
-    },
-    /// `truncate`; also a linear layer with a public operand, which is local but for this.
-    Truncate {
-        /// Elements.
-        n: usize,
-        /// Bits truncated.
-        trunc: u32,
-    },
-    /// `drelu`.
-    Drelu {
-        /// Elements.
-        n: usize,
-        /// Where the sign is.
-        keys: KeyBits,
-    },
-    /// `relu`.
-    Relu {
-        /// Elements.
-        n: usize,
-        /// Where the sign is.
-        keys: KeyBits,
-    },
-    /// `select`.
-    Select {
-        /// Elements.
-        n: usize,
-    },
-    /// `maxpool` over `windows` windows of `size` elements each.
-    Maxpool {
-        /// Windows, that is output elements.
-        windows: usize,
-        /// Elements of a window.
-        size: usize,
-        /// Where the signs of differences within a window are.
-        keys: KeyBits,
-    },
-    /// `function`; only a cost model to which it is native sees it, see [`lowered`].
-    ///
-    /// [`lowered`]: crate::mixed::lowered
-    Function {
-        /// Elements.
-        n: usize,
-        /// The function.
-        function: Elementary,
-    },
-    /// A checkpoint of what waits to be verified: [`Machine::settle`], or one that the machine makes
-    /// by itself and [`CostModel::checked`] adds to the calls; it also fills in what waits.
-    Verify {
-        /// Element-wise products of the ring.
-        gates: usize,
-        /// Entries that matrix products and convolutions come down to.
-        entries: usize,
-    },
-    /// A call on tensors with widths of their own, which only a cost model with these sees.
-    Mixed(Mixed),
-}
-
-impl Call {
-    /// An element-wise product of two secrets.
-    pub fn elementwise(n: usize, trunc: u32) -> Call {
-        Call::Product {
-            map: Bilinear::Elementwise(n),
-            fixed: None,
-            known_to: None,
-            trunc,
-        }
-    }
-
-    /// `drelu` of values of any size.
-    pub fn drelu(n: usize) -> Call {
-        let keys = KeyBits::ALL;
-        Call::Drelu { n, keys }
-    }
-
-    /// `relu` of values of any size.
-    pub fn relu(n: usize) -> Call {
-        let keys = KeyBits::ALL;
-        Call::Relu { n, keys }
-    }
-
-    /// `maxpool` of values of any size.
-    pub fn maxpool(windows: usize, size: usize) -> Call {
-        let keys = KeyBits::ALL;
-        Call::Maxpool {
-            windows,
-            size,
-            keys,
-        }
-    }
-}
-
-/// What a protocol declares of its own cost; tests hold it against the meters.
-pub trait CostModel {
-    /// Hops on the longest path and bytes sent by each party for one online call.
-    fn online(&self, call: &Call) -> Cost;
-    /// The same for these calls one after the other, of one layer: their sum, unless a call can begin
-    /// at some parties before the last has ended at the others.
-    fn in_a_row(&self, calls: &[Call]) -> Cost {
-        let mut sum = Cost::default();
-        calls.iter().for_each(|call| sum += &self.online(call));
-        sum
-    }
-    /// The same for making all correlated randomness that these calls, in this order, consume.
-    fn offline(&self, calls: &[Call]) -> Cost;
-    /// About how many bytes of material one party holds for a call between the phases.
-    fn stored(&self, call: &Call) -> u64;
-    /// Whether the protocol computes the function in a way of its own, at a cost of its own.
-    fn native(&self, _function: &Elementary) -> bool {
-        false
-    }
-    /// Whether tensors have widths of their own.
-    fn mixed(&self) -> bool {
-        false
-    }
-    /// The calls with the checkpoints that the machine makes among them.
-    fn checked(&self, calls: Vec<Call>) -> Vec<Call> {
-        calls
-    }
-    /// The same as [`CostModel::native`] of a function between numbers of such widths.
-    fn native_between(&self, _function: &Between) -> bool {
-        false
-    }
-}
-
-/// The answer of a protocol without the functions or widths of its own that a call asks for.
-pub fn not_native(call: &Call) -> ! {
-    unreachable!("{call:?} must be lowered before it is counted or prepared")
 }
 
 /// A secure tensor machine: one party's end of a protocol over one ring.
 ///
 /// Every party makes the same calls in the same order. A call that moves data may fail with
 /// [`Error`]; after that the machine must not be used again.
-pub trait Machine {
+pub trait Machine: Sized {
     /// One party's share of a tensor.
     type Share: Clone;
     /// One party's share of a tensor of bits.
@@ -256,6 +52,10 @@ pub trait Machine {
     fn ring_bits(&self) -> u32;
     /// This party's identity, links and meters.
     fn party(&mut self) -> &mut Party;
+    /// What follows is metered under this name.
+    fn layer(&mut self, name: &str) {
+        self.party().set_layer(name);
+    }
     /// The declared cost of this machine's calls.
     fn cost_model(&self) -> &dyn CostModel;
 
@@ -278,6 +78,14 @@ pub trait Machine {
     ) -> Result<Self::Share, Error>;
     /// A sharing of values that every party knows. Local.
     fn constant(&mut self, values: &[i64]) -> Self::Share;
+    /// The same of `n` values that are made only where they are needed.
+    fn constant_by(&mut self, _n: usize, values: impl FnOnce() -> Vec<i64>) -> Self::Share {
+        self.constant(&values())
+    }
+    /// An operand that every party knows, made only where it is needed.
+    fn public_by(&mut self, values: impl FnOnce() -> Vec<i64>) -> Operand<Self::Share> {
+        Operand::Public(values())
+    }
     /// Opens `x`; `None` for those outside the audience.
     fn reveal(&mut self, x: &Self::Share, to: Audience) -> Result<Option<Vec<i64>>, Error>;
 
@@ -310,20 +118,46 @@ pub trait Machine {
     /// `out[i] = x[index[i]]`, or a sharing of 0 where `index[i]` is [`PAD`]. Local: reshapes,
     /// transposes, pads, broadcasts and windows are all this.
     fn gather(&mut self, x: &Self::Share, index: &[u32]) -> Self::Share;
+    /// The same by an index of `n` elements that is made only where it is needed.
+    fn gather_by(
+        &mut self,
+        x: &Self::Share,
+        _n: usize,
+        index: impl FnOnce() -> Vec<u32>,
+    ) -> Self::Share {
+        self.gather(x, &index())
+    }
     /// The elements of `range`. Local.
     fn slice(&mut self, x: &Self::Share, range: Range<usize>) -> Self::Share;
     /// The parts one after the other. Local.
     fn concat(&mut self, parts: &[&Self::Share]) -> Self::Share;
 
-    /// Element-wise `(x y) >> trunc`; with a public operand the product itself is local.
+    /// `(x w + bias) >> trunc` for any bilinear map, one truncation per output element; with a public
+    /// `w` the product itself is local. `bias`, at the product's scale, has one element per column of a
+    /// matrix product or output channel of a convolution.
+    ///
+    /// Where tensors have widths of their own, `bits` are those of the product and of the result, which
+    /// hold them; without, both have the ring's.
+    fn linear(
+        &mut self,
+        x: &Self::Share,
+        w: &Operand<Self::Share>,
+        bias: Option<&Operand<Self::Share>>,
+        map: &Bilinear,
+        trunc: u32,
+        bits: Option<[u32; 2]>,
+    ) -> Result<Self::Share, Error>;
+    /// [`Machine::linear`], element by element.
     fn mul(
         &mut self,
         x: &Self::Share,
         y: &Operand<Self::Share>,
         trunc: u32,
-    ) -> Result<Self::Share, Error>;
-    /// `(x w + bias) >> trunc` for `x` (m x k) and `w` (k x n), one truncation per output element.
-    /// `bias`, at the product's scale, has one element per column.
+    ) -> Result<Self::Share, Error> {
+        let n = self.len(x);
+        self.linear(x, y, None, &Bilinear::Elementwise(n), trunc, None)
+    }
+    /// [`Machine::linear`] of `x` (m x k) and `w` (k x n).
     fn matmul(
         &mut self,
         x: &Self::Share,
@@ -331,9 +165,10 @@ pub trait Machine {
         bias: Option<&Operand<Self::Share>>,
         shape: MatMul,
         trunc: u32,
-    ) -> Result<Self::Share, Error>;
-    /// `(conv(x, w) + bias) >> trunc`, NCHW and OIHW; `bias`, at the product's scale, has one
-    /// element per output channel.
+    ) -> Result<Self::Share, Error> {
+        self.linear(x, w, bias, &Bilinear::MatMul(shape), trunc, None)
+    }
+    /// [`Machine::linear`] of `x` (NCHW) and `w` (OIHW).
     fn conv2d(
         &mut self,
         x: &Self::Share,
@@ -341,7 +176,9 @@ pub trait Machine {
         bias: Option<&Operand<Self::Share>>,
         shape: &Conv2d,
         trunc: u32,
-    ) -> Result<Self::Share, Error>;
+    ) -> Result<Self::Share, Error> {
+        self.linear(x, w, bias, &Bilinear::Conv2d(*shape), trunc, None)
+    }
     /// `x >> trunc` with the machine's kind of truncation.
     fn truncate(&mut self, x: &Self::Share, trunc: u32) -> Result<Self::Share, Error>;
 
@@ -370,43 +207,11 @@ pub trait Machine {
     /// `x >> trunc` in numbers of `bits` bits, which hold it; exactly the floor where tensors have
     /// widths of their own. Local where nothing is dropped and `x` has as many bits or more.
     fn resize(&mut self, x: &Self::Share, trunc: u32, _bits: u32) -> Result<Self::Share, Error> {
-        match trunc {
-            0 => Ok(x.clone()),
-            trunc => self.truncate(x, trunc),
-        }
+        self.truncate(x, trunc)
     }
-    /// `x w + bias`, of any kind of product, in numbers of `bits` bits, which hold it.
-    fn product(
-        &mut self,
-        x: &Self::Share,
-        w: &Operand<Self::Share>,
-        bias: Option<&Operand<Self::Share>>,
-        map: &Bilinear,
-        _bits: u32,
-    ) -> Result<Self::Share, Error> {
-        match map {
-            Bilinear::Elementwise(_) => self.mul(x, w, 0),
-            Bilinear::MatMul(shape) => self.matmul(x, w, bias, *shape, 0),
-            Bilinear::Conv2d(shape) => self.conv2d(x, w, bias, shape, 0),
-        }
-    }
-    /// A function between numbers of different widths, as [`Machine::function`].
-    fn function_between(
-        &mut self,
-        function: &Between,
-        x: &Self::Share,
-    ) -> Result<Self::Share, Error>
-    where
-        Self: Sized,
-    {
-        function.apply(self, x)
-    }
-    /// The function of every element of `x`, whose numbers have the function's format and lie in
-    /// its domain.
-    fn function(&mut self, function: &Elementary, x: &Self::Share) -> Result<Self::Share, Error>
-    where
-        Self: Sized,
-    {
+    /// The function of every element of `x`, whose numbers have the function's format, or widths if it
+    /// is between such, and lie in its domain.
+    fn function(&mut self, function: &Elementary, x: &Self::Share) -> Result<Self::Share, Error> {
         function.apply(self, x)
     }
 }

@@ -18,7 +18,7 @@ pub fn levels(size: usize) -> impl Iterator<Item = (usize, bool)> {
 
 /// The maximum of each window by `max(a, b) = b + ReLU(a - b)`: `size - 1` ReLUs per window in
 /// `ceil(log2 size)` levels. An odd element is carried to the next level as it is.
-pub(crate) fn maxpool<M: Machine + ?Sized>(
+pub(crate) fn maxpool<M: Machine>(
     machine: &mut M,
     x: &M::Share,
     windows: usize,
@@ -35,7 +35,7 @@ type Relu<'a, M> =
     &'a mut dyn FnMut(&mut M, &<M as Machine>::Share) -> Result<<M as Machine>::Share, Error>;
 
 /// The same with a ReLU of the caller's.
-pub(crate) fn maxpool_by<M: Machine + ?Sized>(
+pub(crate) fn maxpool_by<M: Machine>(
     machine: &mut M,
     x: &M::Share,
     windows: usize,

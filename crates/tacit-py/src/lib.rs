@@ -7,6 +7,7 @@
 mod cert;
 mod log;
 mod observe;
+mod session;
 mod train;
 
 use std::path::{Path, PathBuf};
@@ -16,8 +17,8 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tacit_run::{
-    AnalysisOptions, BenchOptions, CompileOptions, InitOptions, PartyConfig, Protocol, Settings,
-    Tensor,
+    AnalysisOptions, BenchOptions, CompileOptions, InitOptions, Outcome, PartyConfig, Protocol,
+    Requests, Settings, Tensor,
 };
 
 use crate::observe::{Callback, observed, told};
@@ -60,7 +61,7 @@ fn settings(json: &str) -> PyResult<Settings> {
 /// A model with its plan.
 #[pyclass(frozen)]
 struct Compiled {
-    model: tacit_run::Compiled,
+    pub(crate) model: tacit_run::Compiled,
 }
 
 #[pymethods]
@@ -108,40 +109,6 @@ impl Compiled {
         let x = floats(x);
         let y = py.detach(|| self.model.reference(&x)).map_err(error)?;
         Ok(bytes(py, &y))
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "private, and called by keyword")]
-    fn predict<'py>(
-        &self,
-        py: Python<'py>,
-        x: (Vec<u8>, Vec<usize>),
-        run: &str,
-        command: Option<Vec<String>>,
-        labels: Option<Vec<i64>>,
-        check: bool,
-        progress: Option<Callback>,
-    ) -> PyResult<(Bound<'py, PyBytes>, String)> {
-        let run = settings(run)?;
-        let (values, shape) = (floats(&x.0), x.1);
-        let x = Tensor {
-            values: &values,
-            shape: &shape,
-        };
-        if let Some(labels) = &labels {
-            let items = shape.first().copied().unwrap_or(0);
-            self.model.check_labels(labels, items).map_err(error)?;
-        }
-        let outcome = observed(py, progress, |observe| {
-            let mut outcome = match &command {
-                None => tacit_run::run_local(&self.model, &run, x, observe)?,
-                Some(command) => tacit_run::run_processes(&self.model, &run, x, command, observe)?,
-            };
-            self.model
-                .score(&mut outcome, &values, labels.as_deref(), check)?;
-            Ok(outcome)
-        })?;
-        let output = outcome.output.unwrap_or_default();
-        Ok((bytes(py, &output), outcome.report.to_json()))
     }
 
     fn analyze_truncation(
@@ -209,21 +176,35 @@ fn tables_liu24(py: Python<'_>, parties: Vec<usize>, field: u32) -> PyResult<Str
     json(&table.map_err(error)?)
 }
 
+/// Runs a party: for one prediction or, with two callables, for the report of each and the words of each
+/// request that cannot be used, for as many as standard input asks for at the data's owner.
 #[pyfunction]
-#[pyo3(signature = (config, notice, progress, reveal=None))]
+#[pyo3(signature = (config, notice, progress, reveal=None, answered=None))]
 fn party(
     py: Python<'_>,
     config: PathBuf,
     notice: Py<PyAny>,
     progress: Option<Callback>,
     reveal: Option<&str>,
-) -> PyResult<String> {
+    answered: Option<(Py<PyAny>, Py<PyAny>)>,
+) -> PyResult<Option<String>> {
     observed(py, progress, |observe| {
         let loaded = PartyConfig::load(&config).and_then(|config| config.insisting(reveal));
         let loaded = loaded.inspect_err(|e| tacit_run::refuse(&config, e, &mut told(&notice)))?;
-        tacit_run::run_party(&loaded, &mut told(&notice), observe)
+        let on_notice = &mut told(&notice);
+        let Some((answered, refused)) = answered else {
+            let outcome = tacit_run::run_party(&loaded, on_notice, observe)?;
+            return Ok(Some(outcome.report.to_json()));
+        };
+        let mut requests = Requests::of_lines(|| std::io::stdin().lock());
+        let (mut report, mut refused) = (told(&answered), told(&refused));
+        let answered = &mut |ended: Result<&Outcome, &tacit_run::Error>| match ended {
+            Ok(outcome) => report(&outcome.report.to_json()),
+            Err(error) => refused(&error.words()),
+        };
+        tacit_run::run_party_for(&loaded, &mut requests, on_notice, observe, answered)?;
+        Ok(None)
     })
-    .map(|outcome| outcome.report.to_json())
 }
 
 /// Ends every run of this process, as Ctrl-C does, or lets them begin again; may be called from any
@@ -250,9 +231,10 @@ fn write_output(path: PathBuf, content: &[u8]) -> PyResult<()> {
 }
 
 #[pyfunction]
-fn protocols() -> Vec<&'static str> {
+fn protocols() -> PyResult<String> {
     let all = tacit_run::protocols().iter();
-    all.map(|protocol| protocol.name).collect()
+    let each = all.map(|protocol| (protocol.name, (protocol.options)()));
+    json(&each.collect::<Vec<_>>())
 }
 
 #[pyfunction]
@@ -279,6 +261,8 @@ mod _tacit {
     use crate::cert::certificate;
     #[pymodule_export]
     use crate::log::log;
+    #[pymodule_export]
+    use crate::session::Session;
     #[pymodule_export]
     use crate::train::{
         train, train_config, train_cost, train_outputs, train_party, train_reference, train_refuse,

@@ -1,5 +1,6 @@
 //! Progress out of a running call, Ctrl-C into it.
 
+use std::cell::Cell;
 use std::panic::resume_unwind;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
@@ -74,13 +75,25 @@ pub(crate) fn observed<T: Send>(
     }
 }
 
+thread_local! {
+    /// Whether this thread is in a callback.
+    static TELLING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the caller is a callback of a running call.
+pub(crate) fn is_callback() -> bool {
+    TELLING.get()
+}
+
 fn tell(py: Python<'_>, callback: Option<&Callback>, progress: &Progress) -> PyResult<()> {
     let Some(callback) = callback else {
         return Ok(());
     };
     let (done, total) = progress.steps();
-    callback.call1(py, (progress.phase, progress.layer, done, total))?;
-    Ok(())
+    let before = TELLING.replace(true);
+    let told = callback.call1(py, (progress.phase, progress.layer, done, total));
+    TELLING.set(before);
+    told.map(|_| ())
 }
 
 /// Hands what a party waits for to a Python callable. An exception there is shown and ends nothing.

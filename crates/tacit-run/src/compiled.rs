@@ -2,20 +2,20 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use tacit_nn::onnx::{self, ImportOptions};
 use tacit_nn::plan::{KeyBitsChoice, Order, PlanOptions, Precision, Reveal, WIDTHS, numbers, plan};
 use tacit_nn::{Graph, Plan, reference};
 
+use crate::instance::Instance;
 use crate::job::Planned;
 use crate::key_bits;
 use crate::large_errors::check_truncation;
-use crate::named::{Named, named};
 use crate::predict::predicted;
-use crate::protocol::Instance;
 use crate::report::PredictedCost;
 use crate::settings::{Settings, asked_width};
 use crate::{Error, Protocol, Tensor, options, protocols};
@@ -37,7 +37,6 @@ pub struct CompileOptions {
     pub precision: Option<u32>,
     /// Whether products are truncated after (`multiply-then-truncate`) or their factors before
     /// (`truncate-then-multiply`).
-    #[serde(deserialize_with = "named")]
     pub order: Order,
     /// Whether every party may know the weights.
     pub public_model: bool,
@@ -90,6 +89,8 @@ pub struct Compiled {
     /// The plan in which every tensor has a width of its own.
     mixed: OnceLock<Plan>,
     pub(crate) source: Source,
+    /// The same of all copies, and of no other model.
+    pub(crate) identity: Arc<()>,
 }
 
 /// What a model was compiled from, for another process to do the same.
@@ -100,6 +101,28 @@ pub(crate) struct Source {
     pub samples: Option<(Vec<f32>, Vec<usize>)>,
     /// The only protocol that it may run on, if that was said.
     pub protocol: Option<&'static Protocol>,
+    /// The hash of the file.
+    pub hash: blake3::Hash,
+}
+
+impl Source {
+    /// Refuses a file that is no longer what was compiled.
+    pub fn check(&self) -> Result<(), Error> {
+        match hash_of(&self.path)? == self.hash {
+            true => Ok(()),
+            false => {
+                let why = "the file has changed since it was compiled; compile it again";
+                Err(Error::file(&self.path, why))
+            }
+        }
+    }
+}
+
+fn hash_of(path: &Path) -> Result<blake3::Hash, Error> {
+    let gone = |e| Error::file(path, format!("the model is no longer there ({e})"));
+    fs::read(path)
+        .map(|bytes| blake3::hash(&bytes))
+        .map_err(gone)
 }
 
 /// Without the samples.
@@ -162,11 +185,13 @@ impl Compiled {
             options: options.clone(),
             samples: samples.map(|s| (s.values.to_vec(), s.shape.to_vec())),
             protocol,
+            hash: hash_of(path)?,
         };
         Ok(Compiled {
             plan: source.plan(&graph, width, precision)?,
             others: Default::default(),
             mixed: OnceLock::new(),
+            identity: Arc::default(),
             graph,
             source,
         })
@@ -255,7 +280,7 @@ impl Compiled {
         let plan = self.plan_for(settings.protocol)?;
         let instance = Instance::new(settings, Some(plan.ring_bits))?.comparing(plan.compare_bits);
         check_truncation(&instance, plan)?;
-        let layers = plan.calls(items, &settings.roles(instance.parties)?);
+        let layers = plan.calls(items, &settings.roles(instance.parties)?)?;
         let layers: Vec<_> = layers.into_iter().map(|layer| layer.calls).collect();
         predicted(&instance, &settings.network, &layers)
     }

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use tacit_net::certs::{CERTIFICATE_FILE, KEY_FILE};
 use tacit_nn::plan::Reveal;
 
-use crate::named::named;
-use crate::protocol::{Instance, Protocol};
+use crate::instance::Instance;
+use crate::protocol::Protocol;
 use crate::{CompileOptions, Error, Settings, options};
 pub(crate) use setup::Setup;
 
@@ -19,7 +19,6 @@ pub(crate) use setup::Setup;
 #[serde(deny_unknown_fields, default)]
 pub struct InitOptions {
     /// The protocol; by default the first of [`protocols`](crate::protocols).
-    #[serde(deserialize_with = "named")]
     pub protocol: &'static Protocol,
     /// The number of parties; the fewest that the protocol runs between if not given.
     pub parties: Option<usize>,

@@ -1,28 +1,23 @@
 //! The program that every party runs: agree, share the model, predict batch after batch, compare
-//! meters.
+//! meters; and again for as many requests as there are.
 
+mod host;
+mod joined;
+mod next;
 mod settle;
 
 use std::fmt;
 
 use tacit_net::{Party, Phase};
-use tacit_nn::encode::LayerWeights;
-use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
-use tacit_nn::plan::Roles;
 use tacit_nn::{Graph, Plan};
-use tacit_protocols::machine::{Audience, Call, Machine};
-use tacit_protocols::mixed::lowered;
 
-use crate::agreement::Agreement;
-use crate::digest::hash;
-use crate::record::{Ledger, Trace, hearers};
-use crate::registry::{self, Program};
-use crate::score::check_labels;
-use crate::terms::Terms;
-use crate::totals::{Metered, Totals, exchange};
-use crate::{Error, Report, Tensor};
+use crate::{Report, Tensor};
 
-pub(crate) use settle::{Agreed, INPUTS, MATERIAL_BYTES, settle};
+pub(crate) use host::Prediction;
+pub(crate) use joined::{Joined, Request};
+pub(crate) use settle::{INPUTS, MATERIAL_BYTES};
+#[cfg(test)]
+pub(crate) use settle::{settle, settle_again};
 
 /// A model with its plan for this run.
 #[derive(Clone, Copy)]
@@ -103,176 +98,12 @@ impl fmt::Debug for Outcome {
     }
 }
 
-/// Runs one party's part; `trace` keeps what is known of it however it ends.
-pub(crate) fn run(
-    mut party: Party,
-    terms: &Terms,
-    brings: Contribution,
-    trace: &mut Trace,
-    observe: Observer,
-) -> Result<(Outcome, Plan), Error> {
-    party.set_phase(Phase::Setup);
-    party.set_layer("agreement");
-    let agreed = settle(Agreement::new(&mut party), terms, brings);
-    let Agreed {
-        plan,
-        inputs,
-        batch,
-    } = agreed.inspect_err(|error| error.tell(&mut party))?;
-    if let Some(labels) = brings.labels {
-        check_labels(&plan, labels, inputs).inspect_err(|error| error.tell(&mut party))?;
-    }
-    trace.plan = Some(hash(&plan.to_bytes()));
-    trace.inputs = Some(inputs);
-    tracing::debug!("the parties agree: {inputs} inputs in batches of {batch}");
-    let (weights, values) = encoded(&plan, brings).inspect_err(|error| error.tell(&mut party))?;
-    let prediction = Prediction {
-        plan: &plan,
-        roles: &terms.roles,
-        weights: weights.as_deref(),
-        values: values.as_deref(),
-        inputs,
-        batch,
-        ledger: &mut trace.ledger,
-        observe,
-    };
-    let instance = terms.instance.comparing(plan.compare_bits);
-    let ended = registry::start(&instance, party, prediction);
-    let (revealed, totals) = ended.map_err(|e| e.after(&trace.ledger))?;
-    let outcome = Outcome {
-        output: revealed
-            .map(|revealed| plan.finish(&revealed))
-            .transpose()?,
-        output_shape: plan.output_shape.clone(),
-        report: Report {
-            revealed: trace.ledger.revealed(),
-            ..Report::of_prediction(terms, &plan, inputs, batch, &totals)
-        },
-    };
-    Ok((outcome, plan.into_owned()))
-}
-
-/// What this party brings, as the plan's numbers.
-#[expect(
-    clippy::type_complexity,
-    reason = "the weights and the values, where there are any"
-)]
-fn encoded(
-    plan: &Plan,
-    brings: Contribution,
-) -> Result<(Option<Vec<LayerWeights>>, Option<Vec<i64>>), Error> {
-    let weights = (brings.model).map(|model| plan.encode_weights(model.graph));
-    let values = (brings.input).map(|x| plan.encode_input(x.values, x.shape));
-    Ok((weights.transpose()?, values.transpose()?))
-}
-
 fn tell(party: &mut Party, step: &'static str, bytes: &[u8]) -> Result<(), tacit_protocols::Error> {
     let us = party.id();
     for peer in (0..party.parties()).filter(|&peer| peer != us) {
         party.send(peer, step, bytes.to_vec())?;
     }
     Ok(())
-}
-
-/// The prediction itself, once everything is agreed on.
-pub(crate) struct Prediction<'a> {
-    pub plan: &'a Plan,
-    pub roles: &'a Roles,
-    /// Of the model's owner.
-    pub weights: Option<&'a [LayerWeights]>,
-    /// Of the data's owner.
-    pub values: Option<&'a [i64]>,
-    pub inputs: usize,
-    pub batch: usize,
-    pub ledger: &'a mut Ledger,
-    pub observe: Observer<'a>,
-}
-
-impl Program for Prediction<'_> {
-    type Output = (Option<Vec<i64>>, Vec<Totals>);
-
-    fn run<M: Machine>(mut self, machine: &mut M) -> Result<Self::Output, Error> {
-        self.observe("setup", 0)?;
-        let parties = machine.party().parties();
-        let mut share = || share_weights(self.plan, machine, self.roles, self.weights);
-        let weights = match self.plan.public_model {
-            true => {
-                let (all, n) = (hearers(Audience::All, parties), self.plan.parameters());
-                self.ledger.watch(("weights", n), all, share)?
-            }
-            false => share()?,
-        };
-        let mut revealed: Option<Vec<i64>> = None;
-        let (mut batches, mut before) = (Vec::new(), [0.0; 2]);
-        for batch in 0..self.batches() {
-            let first = batch * self.batch;
-            let n = self.batch.min(self.inputs - first);
-            let calls = self.plan.calls(n, self.roles);
-            let calls: Vec<Call> = calls.into_iter().flat_map(|layer| layer.calls).collect();
-            let calls = lowered(&calls, machine.cost_model())?;
-            self.observe("offline", batch)?;
-            level(machine.party())?;
-            machine.prepare(&calls)?;
-            level(machine.party())?;
-            machine.party().set_phase(Phase::Online);
-            let item = self.plan.input_len();
-            let values = self.values.map(|v| &v[first * item..(first + n) * item]);
-            let x = share_input(self.plan, machine, self.roles, n, values)?;
-            let count = self.batches();
-            let mut cancelled = false;
-            let ran = execute(self.plan, machine, &weights, x, n, &mut |p| {
-                cancelled = !(self.observe)(Progress {
-                    phase: "online",
-                    layer: p.layer,
-                    index: p.index,
-                    layers: p.layers,
-                    batch,
-                    batches: count,
-                });
-                let stop = || tacit_protocols::Error::Invalid("cancelled".into());
-                if cancelled { Err(stop()) } else { Ok(()) }
-            });
-            if cancelled {
-                return Err(Error::Cancelled);
-            }
-            let y = ran?;
-            let to = hearers(self.roles.receiver, parties);
-            let open = || reveal_output(self.plan, machine, self.roles, &y);
-            if let Some(values) = self.ledger.watch(("answers", n), to, open)? {
-                revealed.get_or_insert_default().extend(values);
-            }
-            // What follows is no part of the batch.
-            machine.party().set_phase(Phase::Setup);
-            let phases = [Phase::Offline, Phase::Online];
-            let now = phases.map(|phase| Metered::phase(machine.party(), phase).seconds);
-            batches.push([now[0] - before[0], now[1] - before[1]]);
-            before = now;
-        }
-        let own = Totals::of(machine.party(), batches);
-        Ok((revealed, exchange(machine.party(), own)?))
-    }
-}
-
-impl Prediction<'_> {
-    fn batches(&self) -> usize {
-        self.inputs.div_ceil(self.batch)
-    }
-
-    fn observe(&mut self, phase: &'static str, batch: usize) -> Result<(), Error> {
-        let progress = Progress {
-            phase,
-            layer: "",
-            index: 0,
-            layers: self.plan.layers.len(),
-            batch,
-            batches: self.batches(),
-        };
-        if (self.observe)(progress) {
-            Ok(())
-        } else {
-            Err(Error::Cancelled)
-        }
-    }
 }
 
 /// Waits until every party is here, so that no phase is charged for another's stragglers.

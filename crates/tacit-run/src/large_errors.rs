@@ -1,20 +1,17 @@
 //! Truncations with large errors, and what they are no good for.
 
 use tacit_nn::Plan;
-use tacit_protocols::Truncation;
 
 use crate::Error;
-use crate::named::Named;
-use crate::protocol::Instance;
+use crate::instance::Instance;
 
 /// Refuses truncations with large errors for a plan with functions: their products fill the ring, where
 /// such an error is as likely as not, whatever the ranges of the layers.
 pub(crate) fn check_truncation(instance: &Instance, plan: &Plan) -> Result<(), Error> {
-    let large = matches!(instance.truncation, Truncation::Aby3 | Truncation::SecureMl);
-    let ignored = instance.protocol.own_truncation.is_some();
+    let large = instance.tolerance().large_errors;
     match plan.layers.iter().find(|layer| layer.op.is_function()) {
-        Some(layer) if large && !ignored => Err(Error::setting(
-            format!("truncation '{}'", instance.truncation.name()),
+        Some(layer) if large => Err(Error::setting(
+            format!("truncation '{}'", instance.truncation()),
             format!(
                 "layer '{}' computes {}, whose products are so large that many of its results would be \
                  wrong by far; use truncation 'gap'",

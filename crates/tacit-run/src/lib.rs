@@ -1,6 +1,6 @@
 //! Runs of models on protocols: the only floor that knows both, and the sockets between parties.
 //!
-//! A model is [`Compiled`] once, then predicts: by [`run_local`] with every party a thread of this
+//! A model is [`Compiled`] once, then predicts: in a [`Session`] with every party a thread of this
 //! process, by [`run_processes`] with every party a process joined by TLS on this machine, or by
 //! [`run_party`] as one organisation's party from its config file. Every party runs the same
 //! program (`job.rs`) and ends with a [`Report`]. [`bench()`] measures single operations;
@@ -16,13 +16,13 @@ pub mod config;
 mod digest;
 mod error;
 mod init;
+mod instance;
 mod job;
 mod key_bits;
 mod large_errors;
 mod local;
 mod log;
 mod member;
-mod named;
 pub mod npy;
 mod options;
 mod outputs;
@@ -32,11 +32,13 @@ mod processes;
 mod protocol;
 mod record;
 mod refuse;
-mod registry;
 mod report;
+mod requests;
 mod score;
 mod seat;
+mod session;
 mod settings;
+mod systems;
 pub mod tables;
 mod terms;
 mod told;
@@ -50,18 +52,19 @@ pub use config::PartyConfig;
 pub use error::Error;
 pub use init::{InitOptions, init};
 pub use job::{Outcome, Progress};
-pub use local::run_local;
 pub use member::{Member, PeerConfig};
 pub use outputs::{check_outputs, write_output};
-pub use party::run_party;
+pub use party::{run_party, run_party_for};
 pub use processes::run_processes;
-pub use protocol::{OwnTruncation, Protocol};
+pub use protocol::Protocol;
 pub use record::Revealed;
 pub use refuse::refuse;
-pub use registry::protocols;
 pub use report::{BatchReport, LayerReport, PhaseReport, PredictedCost, Report};
+pub use requests::Requests;
 pub use seat::Seat;
+pub use session::{Session, run_local};
 pub use settings::{Network, Settings};
+pub use systems::{OptionSpec, protocols};
 pub use tacit_net::certs::Certificate;
 pub use tacit_net::{date, interrupt};
 pub use tacit_train::to_onnx;

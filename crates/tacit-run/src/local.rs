@@ -1,51 +1,12 @@
-//! All parties as threads of this process.
+//! All parties as threads of this process: their terms, and a program that each of them runs.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-use tacit_net::{Party, memory};
-
-use crate::compiled::finite;
-use crate::job::{self, Contribution, Planned};
-use crate::log::logged;
-use crate::record::Trace;
+use crate::job::Planned;
 use crate::terms::Terms;
-use crate::{Compiled, Error, Outcome, Progress, Settings, Tensor};
-
-/// Predicts `x`, a batch of inputs, with all parties in this process, joined by memory links.
-///
-/// A simulation: whoever runs it sees every party's secrets; it computes and sends exactly what
-/// parties apart would. `observe` is called on this thread and cancels the run by `false`.
-pub fn run_local(
-    compiled: &Compiled,
-    settings: &Settings,
-    x: Tensor,
-    observe: &mut dyn FnMut(Progress) -> bool,
-) -> Result<Outcome, Error> {
-    finite("input", &x)?;
-    let planned = compiled.planned_for(settings.protocol)?;
-    let terms = local_terms(planned, settings)?;
-    let observe = &mut logged(observe);
-    let mesh = memory::mesh(
-        terms.instance.parties,
-        &terms.instance.link,
-        settings.timeout,
-    );
-    let roles = &terms.roles;
-    let outcomes = in_threads(mesh, observe, |party, observe| {
-        let brings = Contribution {
-            model: (party.id() == roles.model_owner).then_some(planned),
-            input: (party.id() == roles.data_owner).then_some(x),
-            labels: None,
-        };
-        job::run(party, &terms, brings, &mut Trace::default(), observe)
-    })?;
-    let mut outcomes: Vec<Outcome> = outcomes.into_iter().map(|(outcome, _)| outcome).collect();
-    let mut outcome = outcomes.swap_remove(roles.data_owner);
-    outcome.report.warnings = planned.plan.warnings_for(settings.protocol.key_bits);
-    Ok(outcome)
-}
+use crate::{Error, Progress, Settings};
 
 /// The terms of a run of all parties on this machine.
 pub(crate) fn local_terms(planned: Planned, settings: &Settings) -> Result<Terms, Error> {
@@ -64,24 +25,24 @@ pub(crate) fn local_terms(planned: Planned, settings: &Settings) -> Result<Terms
     })
 }
 
-/// Runs `program` as every party: party 0 on this thread with `observe`, the others on threads of
-/// their own. Of several errors the one nearest to the cause is returned; a panic is an error.
-pub(crate) fn in_threads<T: Send>(
-    mesh: Vec<Party>,
+/// Runs `program` as every party, each with its part: party 0 on this thread with `observe`, the others
+/// on threads of their own. Of several errors the one nearest to the cause is returned; a panic is an error.
+pub(crate) fn in_threads<P: Send, T: Send>(
+    parts: Vec<P>,
     observe: &mut dyn FnMut(Progress) -> bool,
-    program: impl Fn(Party, &mut dyn FnMut(Progress) -> bool) -> Result<T, Error> + Sync,
+    program: impl Fn(P, &mut dyn FnMut(Progress) -> bool) -> Result<T, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
-    let guarded = |party: Party, observe: &mut dyn FnMut(Progress) -> bool| {
-        guarded(party.id(), || program(party, observe))
+    let guarded = |party: usize, part: P, observe: &mut dyn FnMut(Progress) -> bool| {
+        guarded(party, || program(part, observe))
     };
     let guarded = &guarded;
     let ended: Vec<Result<T, Error>> = thread::scope(|scope| {
-        let mut mesh = mesh.into_iter();
-        let first = mesh.next();
-        let threads: Vec<_> = mesh
-            .map(|party| scope.spawn(move || guarded(party, &mut |_| true)))
+        let mut parts = parts.into_iter().enumerate();
+        let first = parts.next();
+        let threads: Vec<_> = parts
+            .map(|(party, part)| scope.spawn(move || guarded(party, part, &mut |_| true)))
             .collect();
-        let first = first.map(|party| guarded(party, observe));
+        let first = first.map(|(party, part)| guarded(party, part, observe));
         let others = threads.into_iter().enumerate().map(|(i, thread)| {
             thread.join().unwrap_or_else(|panic| {
                 Err(Error::Panic {

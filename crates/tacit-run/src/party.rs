@@ -1,14 +1,18 @@
 //! One organisation's party, from its config file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::thread;
 
 use tacit_net::Party;
 
 use crate::agreement::Insists;
-use crate::job::{self, Contribution, INPUTS};
+use crate::job::{Contribution, INPUTS, Joined, Request};
 use crate::local::guarded;
 use crate::log::logged;
+use crate::outputs::without_number;
 use crate::record::{Record, Trace};
+use crate::requests::{Requests, waited};
 use crate::terms::Terms;
 use crate::{
     Compiled, Error, Outcome, PartyConfig, Progress, Report, Tensor, check_outputs, npy, score,
@@ -27,70 +31,249 @@ pub fn run_party(
     on_notice: &mut dyn FnMut(&str),
     observe: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, Error> {
-    let terms = config.terms()?;
-    let (member, own) = (config.member(), config.clone());
-    let (parties, run) = (&config.parties, &config.run);
-    let record = member.record(parties, run, on_notice)?;
-    match member.connect_while(parties, run, on_notice, move || own.prepare()) {
-        Ok((party, brings)) => joined(config, &terms, (party, brings), record, observe),
-        Err(error) => {
-            let who = (member.number(parties, run)?, parties.as_slice());
-            let refused = record.add_unmet(&terms, who, &error).err();
-            and_files(Err(error), refused.into_iter().collect())
-        }
-    }
+    let (mut seat, party, brings) = Attendance::connect(config, false, on_notice)?;
+    let (_, outcome) = seat.begin(party, &brings, observe)?;
+    Ok(outcome)
 }
 
-/// The run of a party that is joined with the others.
-fn joined(
+/// The same, and then a prediction for every request until there are no more: those of the data's owner
+/// are files of inputs, whose answers and reports go beside the first's with their number, `answers-2.npy`.
+/// All parties stay, or none; while the owner has no request the others wait. A file that cannot be used is
+/// an error for `answered`, which gets the outcome of each request, and the owner may name another.
+pub fn run_party_for(
     config: &PartyConfig,
-    terms: &Terms,
-    (party, brings): (Party, Brings),
-    record: Record,
+    requests: &mut Requests,
+    on_notice: &mut dyn FnMut(&str),
     observe: &mut dyn FnMut(Progress) -> bool,
-) -> Result<Outcome, Error> {
-    let (us, mut trace) = (party.id(), Trace::default());
-    let ended = guarded(us, || {
+    answered: &mut dyn FnMut(Result<&Outcome, &Error>),
+) -> Result<(), Error> {
+    let (mut seat, party, brings) = Attendance::connect(config, true, on_notice)?;
+    let (mut joined, outcome) = seat.begin(party, &brings, observe)?;
+    answered(Ok(&outcome));
+    let ended = seat.stay(&mut joined, requests, observe, answered);
+    ended.inspect_err(|error| joined.tell(error))
+}
+
+/// Numbers with their shape.
+type Numbers = (Vec<f32>, Vec<usize>);
+
+fn tensor((values, shape): &Numbers) -> Tensor<'_> {
+    Tensor { values, shape }
+}
+
+/// A party with what it keeps of its runs.
+struct Attendance<'a> {
+    config: &'a PartyConfig,
+    terms: Terms,
+    us: usize,
+    record: Record,
+    /// The number of the last request, from 1.
+    number: usize,
+}
+
+impl<'a> Attendance<'a> {
+    /// Joins the others while this party reads what it brings; it `stays` if it answers more than one
+    /// request.
+    fn connect(
+        config: &'a PartyConfig,
+        stays: bool,
+        on_notice: &mut dyn FnMut(&str),
+    ) -> Result<(Self, Party, Brings), Error> {
+        let terms = Terms {
+            stays: stays.then_some(config.run.timeout),
+            ..config.terms()?
+        };
+        let (member, own) = (config.member(), config.clone());
+        let (parties, run) = (&config.parties, &config.run);
+        let mut record = member.record(parties, run, on_notice)?;
+        match member.connect_while(parties, run, on_notice, move || own.prepare()) {
+            Ok((party, brings)) => {
+                let seat = Attendance {
+                    config,
+                    terms,
+                    us: party.id(),
+                    record,
+                    number: 0,
+                };
+                Ok((seat, party, brings))
+            }
+            Err(error) => {
+                let who = (member.number(parties, run)?, parties.as_slice());
+                let refused = record.add_unmet(&terms, who, &error).err();
+                and_files(Err(error), refused.into_iter().collect())
+            }
+        }
+    }
+
+    /// The first request.
+    fn begin(
+        &mut self,
+        party: Party,
+        brings: &Brings,
+        observe: &mut dyn FnMut(Progress) -> bool,
+    ) -> Result<(Joined, Outcome), Error> {
         let Brings {
             model,
             input,
             labels,
-        } = &brings;
-        let contribution = Contribution {
-            model: model
-                .as_ref()
-                .map(|model| model.planned_for(config.run.protocol))
-                .transpose()?,
-            input: input
-                .as_ref()
-                .map(|(values, shape)| Tensor { values, shape }),
-            labels: labels.as_deref(),
-        };
-        let observe = &mut logged(observe);
-        let (mut outcome, plan) = job::run(party, terms, contribution, &mut trace, observe)?;
-        if let (Some(output), Some(labels)) = (&outcome.output, labels) {
-            outcome.report.accuracy = Some(score::accuracy(&plan, output, labels)?);
+        } = brings;
+        let mut kept = None;
+        let outcome = self.run(|seat, trace| {
+            let contribution = Contribution {
+                model: model
+                    .as_ref()
+                    .map(|model| model.planned_for(seat.config.run.protocol))
+                    .transpose()?,
+                input: input.as_ref().map(tensor),
+                labels: labels.as_deref(),
+            };
+            let observe = &mut logged(observe);
+            let (joined, mut outcome) =
+                Joined::begin(party, &seat.terms, contribution, trace, observe)?;
+            if let (Some(output), Some(labels)) = (&outcome.output, labels) {
+                outcome.report.accuracy = Some(score::accuracy(joined.plan(), output, labels)?);
+            }
+            kept = Some(joined);
+            Ok(outcome)
+        });
+        match (kept, outcome) {
+            (Some(joined), Ok(outcome)) => Ok((joined, outcome)),
+            (kept, Err(error)) => {
+                if let Some(mut joined) = kept {
+                    joined.tell(&error);
+                }
+                Err(error)
+            }
+            (None, Ok(_)) => unreachable!("a party that has answered is joined"),
         }
-        Ok(outcome)
-    });
-    let mut refused = Vec::new();
-    if let Ok(outcome) = &ended {
-        refused.extend(config.write(outcome).err());
     }
-    if let Some(path) = &config.report {
-        let report = match &ended {
-            Ok(outcome) => outcome.report.to_json(),
-            Err(error) => Report::failed(terms, &trace, error).to_json(),
+
+    /// Answers all requests after the first.
+    fn stay(
+        &mut self,
+        joined: &mut Joined,
+        requests: &mut Requests,
+        observe: &mut dyn FnMut(Progress) -> bool,
+        answered: &mut dyn FnMut(Result<&Outcome, &Error>),
+    ) -> Result<(), Error> {
+        while let Some(input) = self.next(joined, requests, answered)? {
+            answered(Ok(&self.again(joined, input.as_ref(), observe)?));
+        }
+        Ok(())
+    }
+
+    /// Waits for the next request; its inputs, at their owner.
+    fn next(
+        &self,
+        joined: &mut Joined,
+        requests: &mut Requests,
+        answered: &mut dyn FnMut(Result<&Outcome, &Error>),
+    ) -> Result<Option<Option<Numbers>>, Error> {
+        if self.us != self.terms.roles.data_owner {
+            return Ok(joined.called()?.then_some(None));
+        }
+        loop {
+            let Some(path) = joined.calling(|| requests.next())? else {
+                return joined.call(false).map(|()| None);
+            };
+            let path = path.map_err(|e| Error::setting("requests", without_number(e)))?;
+            match self.read(joined, path)? {
+                Ok(x) => return joined.call(true).map(|()| Some(Some(x))),
+                Err(error) => {
+                    self.report(&Err(&error), &Trace::default(), self.number + 1)?;
+                    answered(Err(&error));
+                }
+            }
+        }
+    }
+
+    /// The inputs of a request, or why it cannot be answered. The others hear meanwhile that this party is
+    /// there, however long the file takes.
+    fn read(&self, joined: &mut Joined, path: PathBuf) -> Result<Result<Numbers, Error>, Error> {
+        let (sender, receiver) = channel();
+        let file = path.clone();
+        thread::spawn(move || sender.send(numbers(&file)));
+        let stopped = || Error::file(&path, "the thread that reads it has stopped");
+        let read = joined.calling(|| waited(&receiver))?;
+        Ok(read.unwrap_or_else(|| Err(stopped())).and_then(|x| {
+            let encoded = joined.plan().encode_input(&x.0, &x.1);
+            encoded.map_err(|e| Error::file(&path, e))?;
+            let count = x.1.first().map_or(0, |&n| n as u64);
+            self.config.insists(count).check()?;
+            self.config.check_files(self.number + 1, Some(&path))?;
+            Ok(x)
+        }))
+    }
+
+    /// Any request after the first.
+    fn again(
+        &mut self,
+        joined: &mut Joined,
+        input: Option<&Numbers>,
+        observe: &mut dyn FnMut(Progress) -> bool,
+    ) -> Result<Outcome, Error> {
+        self.run(|seat, trace| {
+            let request = Request {
+                input: input.map(tensor),
+                batch: seat.terms.batch,
+            };
+            joined.again(request, trace, &mut logged(observe))
+        })
+    }
+
+    /// Answers a request by `program`, and writes what is to be kept of it, however it ends.
+    fn run(
+        &mut self,
+        program: impl FnOnce(&Self, &mut Trace) -> Result<Outcome, Error>,
+    ) -> Result<Outcome, Error> {
+        self.number += 1;
+        let mut trace = Trace::default();
+        let ended = guarded(self.us, || program(self, &mut trace));
+        let mut refused = Vec::new();
+        if let Ok(outcome) = &ended {
+            refused.extend(self.config.write(outcome, self.number).err());
+        }
+        refused.extend(self.report(&ended.as_ref(), &trace, self.number).err());
+        let (who, error) = (
+            (self.us, self.config.parties.as_slice()),
+            ended.as_ref().err(),
+        );
+        refused.extend(self.record.add(&self.terms, who, &trace, error).err());
+        and_files(ended, refused)
+    }
+
+    /// Writes the report of a request where the config asks for it.
+    fn report(
+        &self,
+        ended: &Result<&Outcome, &Error>,
+        trace: &Trace,
+        number: usize,
+    ) -> Result<(), Error> {
+        let Some(path) = &self.config.report else {
+            return Ok(());
         };
-        refused.extend(write_output(path, report.as_bytes()).err());
+        let report = match ended {
+            Ok(outcome) => outcome.report.to_json(),
+            Err(error) => Report::failed(&self.terms, trace, error).to_json(),
+        };
+        write_output(&numbered(path, number), report.as_bytes())
     }
-    let error = ended.as_ref().err();
-    refused.extend(
-        record
-            .add(terms, (us, &config.parties), &trace, error)
-            .err(),
-    );
-    and_files(ended, refused)
+}
+
+/// The name of an output of a request: the first has that of the config, `answers.npy`, the second
+/// `answers-2.npy`. Devices and pipes get all of them.
+pub(crate) fn numbered(path: &Path, number: usize) -> PathBuf {
+    let is_stream = || path.metadata().is_ok_and(|found| !found.is_file());
+    if number == 1 || is_stream() {
+        return path.into();
+    }
+    let mut name = path.file_stem().unwrap_or_default().to_os_string();
+    name.push(format!("-{number}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
 }
 
 /// What a run ended with, unless files of it could not be written: an error of them all, after that
@@ -106,7 +289,7 @@ pub(crate) fn and_files<T>(ended: Result<T, Error>, refused: Vec<Error>) -> Resu
 }
 
 /// The finite numbers of a file.
-fn numbers(path: &Path) -> Result<(Vec<f32>, Vec<usize>), Error> {
+fn numbers(path: &Path) -> Result<Numbers, Error> {
     let (values, shape) = npy::read_floats(path)?;
     let tensor = Tensor {
         values: &values,
@@ -121,25 +304,20 @@ fn numbers(path: &Path) -> Result<(Vec<f32>, Vec<usize>), Error> {
 /// What a party brings to a run, checked.
 struct Brings {
     model: Option<Compiled>,
-    input: Option<(Vec<f32>, Vec<usize>)>,
+    input: Option<Numbers>,
     labels: Option<Vec<i64>>,
 }
 
 impl PartyConfig {
     /// Reads and checks what this party brings.
     fn prepare(&self) -> Result<Brings, Error> {
-        self.check_files()?;
+        self.check_files(1, None)?;
         let input = self.input.as_deref().map(numbers).transpose()?;
         let labels = self.labels.as_deref().map(npy::read_labels).transpose()?;
         if let Some((values, shape)) = &input {
             let x = Tensor { values, shape };
             self.check_labels(&labels, &x)?;
-            let insists = Insists {
-                item: INPUTS,
-                wish: self.inputs.map(|n| n as u64),
-                actual: x.items(),
-            };
-            insists.check()?;
+            self.insists(x.items()).check()?;
         }
         let model = self.compile()?;
         if let Some(model) = &model {
@@ -152,16 +330,28 @@ impl PartyConfig {
         })
     }
 
-    /// Refuses outputs that could not be written, or that are what the run needs.
-    fn check_files(&self) -> Result<(), Error> {
+    /// What this party insists on of a request with so many inputs.
+    fn insists(&self, actual: u64) -> Insists {
+        Insists {
+            item: INPUTS,
+            wish: self.inputs.map(|n| n as u64),
+            actual,
+        }
+    }
+
+    /// Refuses outputs of a request that could not be written, or that are what the run needs, its inputs
+    /// among them.
+    fn check_files(&self, number: usize, asked: Option<&Path>) -> Result<(), Error> {
         let written = [&self.output, &self.report].into_iter().flatten();
-        let outputs: Vec<&Path> = written.map(|path| path.as_path()).collect();
+        let outputs: Vec<PathBuf> = written.map(|path| numbered(path, number)).collect();
+        let outputs: Vec<&Path> = outputs.iter().map(PathBuf::as_path).collect();
         let given = [&self.model, &self.samples, &self.input, &self.labels];
         let own = [&self.key, &self.certificate, &self.record].into_iter();
         let inputs: Vec<&Path> = (given.into_iter().flatten())
             .chain(own)
             .chain(self.parties.iter().map(|peer| &peer.certificate))
             .map(|path| path.as_path())
+            .chain(asked)
             .collect();
         check_outputs(&outputs, &inputs)
     }
@@ -177,11 +367,11 @@ impl PartyConfig {
         }
     }
 
-    /// Writes the outputs where the config asks for them.
-    fn write(&self, outcome: &Outcome) -> Result<(), Error> {
+    /// Writes the outputs of a request where the config asks for them.
+    fn write(&self, outcome: &Outcome, number: usize) -> Result<(), Error> {
         if let (Some(output), Some(path)) = (&outcome.output, &self.output) {
             let shape = [&[outcome.report.images], outcome.output_shape.as_slice()].concat();
-            return write_output(path, &npy::floats(output, &shape));
+            return write_output(&numbered(path, number), &npy::floats(output, &shape));
         }
         Ok(())
     }

@@ -1,13 +1,13 @@
 //! What a program costs before it runs, as its protocol declares.
 
 use tacit_protocols::Cost;
+use tacit_protocols::lowered;
 use tacit_protocols::machine::Call;
-use tacit_protocols::mixed::lowered;
 
-use crate::protocol::Instance;
+use crate::instance::Instance;
 use crate::report::{PhaseReport, PredictedCost};
 use crate::settings::Network;
-use crate::{Error, registry};
+use crate::{Error, systems};
 
 const NOTE: &str =
     "seconds are the network's alone: rounds x rtt / 2 + bytes / rate, without local computation";
@@ -19,7 +19,7 @@ pub(crate) fn predicted(
     network: &Network,
     layers: &[Vec<Call>],
 ) -> Result<PredictedCost, Error> {
-    let model = registry::cost(instance)?;
+    let model = systems::cost(instance)?;
     let calls = lowered(&layers.concat(), &*model)?;
     let nothing = Cost::each(instance.parties, 0, 0);
     let mut online = nothing.clone();

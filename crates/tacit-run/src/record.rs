@@ -167,7 +167,7 @@ impl Record {
 
     /// Adds a run that has ended, and waits until the line is on disk.
     pub fn add(
-        self,
+        &mut self,
         terms: &Terms,
         who: (usize, &[PeerConfig]),
         trace: &Trace,
@@ -179,7 +179,7 @@ impl Record {
 
     /// The same of a run that ended before all parties were there and ready.
     pub fn add_unmet(
-        self,
+        &mut self,
         terms: &Terms,
         who: (usize, &[PeerConfig]),
         error: &Error,
@@ -189,7 +189,7 @@ impl Record {
     }
 
     fn line(
-        mut self,
+        &mut self,
         terms: &Terms,
         (party, parties): (usize, &[PeerConfig]),
         trace: &Trace,

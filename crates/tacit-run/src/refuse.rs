@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use crate::named::Named;
 use crate::{Error, Member, PeerConfig, Protocol, Settings};
 
 /// Tells the parties of a config file, `party.toml` or `train.toml`, why this one cannot run: those
@@ -43,7 +42,7 @@ fn remains(text: &str, folder: &Path) -> Option<(Member, Vec<PeerConfig>, Settin
     paths.chain(certificates).for_each(absolute);
     let protocol = (all.get("run"))
         .and_then(|run| run.get("protocol")?.as_str())
-        .and_then(|name| <&Protocol>::parse(name).ok());
+        .and_then(|name| Protocol::of_name(name).ok());
     let default = Settings::default();
     let settings = Settings {
         protocol: protocol.unwrap_or(default.protocol),

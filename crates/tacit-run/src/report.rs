@@ -3,11 +3,11 @@
 use std::iter::Sum;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use tacit_nn::Plan;
 use tacit_nn::plan::{RANKING, numbers};
 
 use crate::Error;
-use crate::named::Named;
 use crate::record::{Revealed, Trace};
 use crate::terms::Terms;
 use crate::totals::{Totals, combine};
@@ -87,21 +87,9 @@ pub struct Report {
     /// What they are called, for a protocol that has names for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<String>,
-    /// How many of them may be corrupt, for a protocol that lets it be chosen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub threshold: Option<usize>,
-    /// How signs were taken, for a protocol that lets it be chosen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub comparison: Option<String>,
-    /// How values were opened, for a protocol that lets it be chosen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub opening: Option<String>,
-    /// How secrets were shared, for a protocol that lets it be chosen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sharing: Option<String>,
-    /// How oblivious transfers were made, for a protocol that has any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ot: Option<String>,
+    /// What was chosen of the protocol beside its security and truncation, by the options' keys.
+    #[serde(flatten)]
+    pub options: Map<String, Value>,
     /// What the protocol protects against.
     pub security: String,
     /// Bits of the ring or field.
@@ -212,7 +200,6 @@ impl Report {
     /// A report of the settings with nothing measured.
     pub(crate) fn empty(terms: &Terms) -> Self {
         let instance = &terms.instance;
-        let variants = instance.protocol.variants;
         Report {
             tacit: env!("CARGO_PKG_VERSION").into(),
             protocol: instance.protocol.name.into(),
@@ -223,16 +210,16 @@ impl Report {
                 .iter()
                 .map(|&role| role.into())
                 .collect(),
-            threshold: instance.protocol.threshold.then_some(instance.threshold),
-            comparison: variants.then(|| instance.comparison.name().into()),
-            opening: variants.then(|| instance.opening.name().into()),
-            sharing: (instance.protocol.sharings).then(|| instance.sharing.name().into()),
-            ot: (instance.protocol.transfers).then(|| instance.ot.name().into()),
+            options: instance
+                .choices()
+                .into_iter()
+                .map(|(key, value)| (key.into(), value))
+                .collect(),
             security: instance.security(),
             ring: instance.width,
             numbers: numbers(instance.width),
             fraction_bits: 0,
-            truncation: instance.truncation_name().into(),
+            truncation: instance.truncation(),
             order: terms.order.name().into(),
             public_model: terms.public_model,
             network: terms.network.name.clone(),

@@ -1,18 +1,17 @@
 //! How a run is carried out: read and checked once, then only used.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, de};
+use serde_json::{Map, Value};
 use tacit_net::LinkModel;
 use tacit_nn::plan::{Roles, WIDTHS, is_field};
-use tacit_protocols::Truncation;
-use tacit_protocols::falcon::Security;
 use tacit_protocols::machine::Audience;
-use tacit_protocols::shamir::{Comparison, Opening};
-use tacit_sirnn::ot::Kind;
 
-use crate::named::{Named, Sharing, named, named_or_none};
+use crate::protocol::named;
+use crate::systems::Values;
 use crate::{Error, Protocol, Seat, options, protocols};
 
 /// An emulated network with the name that it was chosen by.
@@ -43,53 +42,15 @@ impl Network {
     }
 }
 
-/// An option that only some protocols have.
-pub(crate) struct Choice {
-    pub name: &'static str,
-    /// What is asked for, where that is more than every protocol does.
-    pub given: Option<String>,
-    /// Whether the protocol has it.
-    pub offered: bool,
-}
-
-fn given<T: Named>(value: Option<T>) -> Option<String> {
-    value.map(|value| value.name().to_owned())
-}
-
-/// How a run is carried out. Deserialises from a map with these keys, all of them optional;
-/// unknown keys and values are errors that list the known ones.
+/// How a run is carried out. Deserialises from a map with these keys and those of the protocol's
+/// options, all of them optional; unknown keys and values are errors that list the known ones.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(default)]
 pub struct Settings {
     /// The protocol; by default the first of [`protocols`].
-    #[serde(deserialize_with = "named")]
     pub protocol: &'static Protocol,
     /// The number of parties; the fewest that the protocol runs between if not given.
     pub parties: Option<usize>,
-    /// How many of them may be corrupt, where the protocol lets it be chosen; as many as possible,
-    /// fewer than half, if not given.
-    pub threshold: Option<usize>,
-    /// How signs are taken, where the protocol lets it be chosen: `auto`, `tree` or `rot`.
-    #[serde(deserialize_with = "named_or_none")]
-    pub comparison: Option<Comparison>,
-    /// How values are opened, where the protocol lets it be chosen: `auto`, `king` or `direct`.
-    #[serde(deserialize_with = "named_or_none")]
-    pub opening: Option<Opening>,
-    /// How secrets are shared, where the protocol lets it be chosen: `ubl` or `rss`.
-    #[serde(deserialize_with = "named_or_none")]
-    pub sharing: Option<Sharing>,
-    /// How oblivious transfers are made, where the protocol has any: `softspoken`, `softspoken2`,
-    /// `softspoken8`, `iknp` or `silent`.
-    #[serde(deserialize_with = "named_or_none")]
-    pub ot: Option<Kind>,
-    /// What corrupt parties may do, where the protocol lets it be chosen: `semi-honest`, they follow
-    /// the protocol, or `malicious`, they may deviate and are noticed.
-    #[serde(deserialize_with = "named_or_none")]
-    pub security: Option<Security>,
-    /// How products are brought back to their scale, where the protocol lets it be chosen: `gap`,
-    /// `exact`, `aby3` or `secureml`.
-    #[serde(deserialize_with = "named_or_none")]
-    pub truncation: Option<Truncation>,
     /// The network to emulate.
     #[serde(deserialize_with = "network")]
     pub network: Network,
@@ -102,20 +63,27 @@ pub struct Settings {
     pub model_owner: Option<Seat>,
     /// The party that knows the inputs and learns the outputs; 1 (0 if alone) if not given.
     pub data_owner: Option<Seat>,
+    /// The options that are given, of whatever protocol: they are read when a run begins.
+    #[serde(flatten, deserialize_with = "of_protocols")]
+    pub options: Map<String, Value>,
 }
+
+/// The keys of [`Settings`] that are no protocol's.
+const KEYS: [&str; 7] = [
+    "protocol",
+    "parties",
+    "network",
+    "batch",
+    "timeout",
+    "model_owner",
+    "data_owner",
+];
 
 impl Default for Settings {
     fn default() -> Self {
         Settings {
             protocol: &protocols()[0],
             parties: None,
-            threshold: None,
-            comparison: None,
-            opening: None,
-            sharing: None,
-            ot: None,
-            security: None,
-            truncation: None,
             network: Network {
                 name: "local".into(),
                 link: LinkModel::LOCAL,
@@ -124,6 +92,7 @@ impl Default for Settings {
             timeout: Duration::from_secs(120),
             model_owner: None,
             data_owner: None,
+            options: Map::new(),
         }
     }
 }
@@ -134,51 +103,12 @@ impl Settings {
         options::read("settings", text)
     }
 
-    /// The options that only some protocols have, as far as they are given. Every setting is taken
-    /// apart here: a new one is among these, or said to be everyone's.
-    pub(crate) fn choices(&self) -> [Choice; 7] {
-        let Settings {
-            protocol,
-            parties: _,
-            threshold,
-            comparison,
-            opening,
-            sharing,
-            ot,
-            security,
-            truncation,
-            network: _,
-            batch: _,
-            timeout: _,
-            model_owner: _,
-            data_owner: _,
-        } = self;
-        let choice = |name, given: Option<String>, offered| Choice {
-            name,
-            given,
-            offered,
-        };
-        // What leaves the choice to the protocol, or is all that others have, is true of them too.
-        let comparison = comparison.filter(|&kind| kind != Comparison::Auto);
-        let opening = opening.filter(|&kind| kind != Opening::Auto);
-        let security = security.filter(|&kind| kind != Security::SemiHonest);
-        [
-            choice(
-                "threshold",
-                threshold.map(|n| n.to_string()),
-                protocol.threshold,
-            ),
-            choice("comparison", given(comparison), protocol.variants),
-            choice("opening", given(opening), protocol.variants),
-            choice("sharing", given(*sharing), protocol.sharings),
-            choice("ot", given(*ot), protocol.transfers),
-            choice("security", given(security), protocol.malicious.is_some()),
-            choice(
-                "truncation",
-                given(*truncation),
-                protocol.own_truncation.is_none(),
-            ),
-        ]
+    /// What is asked for of an option of the protocol, or its default.
+    pub(crate) fn option<T>(&self, key: &str, values: &impl Values<T>) -> Result<T, Error> {
+        match self.options.get(key) {
+            Some(given) => values.read(self.protocol.name, key, given),
+            None => Ok(values.default()),
+        }
     }
 
     /// Refuses settings that only predictions have.
@@ -233,6 +163,36 @@ pub(crate) fn asked_width(ring: Option<u32>, field: Option<u32>) -> Result<Optio
     ))
 }
 
+/// The options that any protocol has, as far as they are given. Who has which of their values is
+/// another matter.
+fn of_protocols<'de, D: Deserializer<'de>>(from: D) -> Result<Map<String, Value>, D::Error> {
+    let all = protocols().iter().flat_map(|protocol| (protocol.options)());
+    let mut known: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for option in all {
+        known.entry(option.key).or_default().extend(option.choices);
+    }
+    let mut given = Map::<String, Value>::deserialize(from)?;
+    given.retain(|_, value| !value.is_null());
+    for (key, value) in &given {
+        let Some(names) = known.get_mut(key.as_str()) else {
+            let keys = KEYS.into_iter().chain(known.into_keys());
+            let keys: Vec<_> = keys.map(|key| format!("`{key}`")).collect();
+            return Err(de::Error::custom(format!(
+                "unknown field `{}`, expected one of {}",
+                key.escape_debug(),
+                keys.join(", ")
+            )));
+        };
+        if let (Some(text), false) = (value.as_str(), names.is_empty()) {
+            let mut seen = BTreeSet::new();
+            names.retain(|name| seen.insert(*name));
+            let each = names.iter().map(|name| (*name, ()));
+            named(key, each, text).map_err(de::Error::custom)?;
+        }
+    }
+    Ok(given)
+}
+
 fn network<'de, D: Deserializer<'de>>(from: D) -> Result<Network, D::Error> {
     Network::parse(&String::deserialize(from)?).map_err(de::Error::custom)
 }
@@ -261,11 +221,11 @@ mod tests {
         let settings = Settings::from_json("{}").expect("all optional");
         assert_eq!(settings.protocol.name, "falcon");
         let settings = Settings::from_json(
-            r#"{"protocol": "clear", "truncation": "aby3", "network": "0.6ms,1000Mbps", "batch": 3}"#,
+            r#"{"protocol": "clear", "sharing": null, "truncation": "aby3", "network": "0.6ms,1000Mbps", "batch": 3}"#,
         )
         .expect("valid");
         assert_eq!(settings.protocol.name, "clear");
-        assert_eq!(settings.truncation, Some(Truncation::Aby3));
+        assert!(settings.options.keys().eq(["truncation"]), "null is none");
         assert_eq!(settings.network.link.rate, Some(1_000_000_000));
         assert!((settings.network.seconds(10, 125_000_000) - 1.003).abs() < 1e-9);
     }
@@ -279,9 +239,21 @@ mod tests {
         assert!(refused(r#"{"comparison": "bush"}"#).contains("auto, tree, rot"));
         assert!(refused(r#"{"opening": "queen"}"#).contains("auto, king, direct"));
         assert!(refused(r#"{"network": "moon"}"#).contains("local, lan, wan"));
-        assert!(refused(r#"{"bach": 1}"#).contains("`batch`"));
         assert!(refused(r#"{"batch": 0}"#).contains("of at least 1"));
         assert!(refused(r#"{"timeout": -1}"#).contains("no time limit"));
+        let error = refused(r#"{"bach": 1}"#);
+        for key in KEYS.into_iter().chain(["threshold", "ot"]) {
+            assert!(error.contains(&format!("`{key}`")), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_listed_as_known_is() {
+        for key in KEYS {
+            let ended = Settings::from_json(&format!(r#"{{"{key}": []}}"#)).map(drop);
+            let error = ended.expect_err("no list").to_string();
+            assert!(!error.contains("unknown field"), "{error}");
+        }
     }
 
     #[test]

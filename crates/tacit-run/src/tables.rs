@@ -203,7 +203,7 @@ fn make<M: Machine>(machine: &mut M, call: Call) -> Result<(), Error> {
             let x = machine.constant(&vec![1; map.outputs()]);
             machine.mul(&x, &Operand::Secret(x.clone()), trunc)?;
         }
-        Call::Drelu { n, keys } => {
+        Call::Drelu { n, keys, .. } => {
             let x = machine.constant(&vec![1; n]);
             machine.drelu(&x, keys)?;
         }
@@ -211,11 +211,12 @@ fn make<M: Machine>(machine: &mut M, call: Call) -> Result<(), Error> {
             windows,
             size,
             keys,
+            ..
         } => {
             let x = machine.constant(&vec![1; windows * size]);
             machine.maxpool(&x, windows, size, keys)?;
         }
-        Call::Relu { n, keys } => {
+        Call::Relu { n, keys, .. } => {
             let x = machine.constant(&vec![1; n]);
             machine.relu(&x, keys)?;
         }

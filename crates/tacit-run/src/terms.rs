@@ -1,11 +1,12 @@
 //! What all parties must agree on before they start.
 
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use tacit_nn::plan::{MAX_ITEM_BYTES, Order, Reveal, Roles, is_field};
 
-use crate::named::Named;
-use crate::protocol::Instance;
+use crate::instance::Instance;
+use crate::protocol::text;
 use crate::settings::Network;
 use crate::{Error, Settings};
 
@@ -26,6 +27,8 @@ pub(crate) struct Terms {
     pub item_bytes: u64,
     /// What the plan may open, where this party insists.
     pub reveal: Option<Reveal>,
+    /// How long a party may be silent, where the parties stay for more than one prediction.
+    pub stays: Option<Duration>,
 }
 
 impl Terms {
@@ -49,7 +52,19 @@ impl Terms {
             inputs: None,
             item_bytes: MAX_ITEM_BYTES,
             reveal: None,
+            stays: None,
         })
+    }
+
+    /// How many there are. The parties wait for one another between them, and so must agree for how long.
+    fn predictions(&self) -> String {
+        match self.stays {
+            None => "one".into(),
+            Some(timeout) => format!(
+                "as many as the data owner asks for (--stay), with a timeout of {} s",
+                timeout.as_secs_f64()
+            ),
+        }
     }
 
     /// What must be the same at every party, by name.
@@ -64,7 +79,7 @@ impl Terms {
             ("protocol", instance.protocol.name.into()),
             ("parties", instance.parties.to_string()),
             (numbers, instance.width.to_string()),
-            ("truncation", instance.truncation_name().into()),
+            ("truncation", instance.truncation()),
             ("order", self.order.name().into()),
             ("public_model", self.public_model.to_string()),
             ("network", self.network.name.clone()),
@@ -72,22 +87,12 @@ impl Terms {
                 "batch",
                 self.batch.map_or("default".into(), |b| b.to_string()),
             ),
+            ("predictions", self.predictions()),
             ("model_owner", self.roles.model_owner.to_string()),
             ("data_owner", self.roles.data_owner.to_string()),
         ];
-        if instance.protocol.threshold {
-            items.push(("threshold", instance.threshold.to_string()));
-        }
-        if instance.protocol.variants {
-            items.push(("comparison", instance.comparison.name().into()));
-            items.push(("opening", instance.opening.name().into()));
-        }
-        if instance.protocol.sharings {
-            items.push(("sharing", instance.sharing.name().into()));
-        }
-        if instance.protocol.transfers {
-            items.push(("ot", instance.ot.name().into()));
-        }
+        let choices = instance.choices().into_iter();
+        items.extend(choices.map(|(key, value)| (key, text(&value))));
         // The words for all of these: a difference is better named by its cause, so they come last.
         items.push(("security", instance.security()));
         items
@@ -97,7 +102,6 @@ impl Terms {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::tests::choosy;
 
     fn value(settings: &Settings, name: &str) -> Option<String> {
         let terms = Terms::new(settings, None, Order::default(), false).expect("valid");
@@ -109,15 +113,17 @@ mod tests {
 
     #[test]
     fn what_a_protocol_lets_choose_is_agreed_on() {
-        let chosen = choosy(r#"{"parties": 7, "comparison": "tree", "opening": "direct"}"#);
+        let json =
+            r#"{"protocol": "shamir", "parties": 7, "comparison": "tree", "opening": "direct"}"#;
+        let chosen = Settings::from_json(json).expect("valid");
         for (name, expected) in [
             ("parties", "7"),
             ("field", "61"),
             ("threshold", "3"),
             ("comparison", "tree"),
             ("opening", "direct"),
-            ("truncation", "own"),
-            ("security", "up to 3 of 7"),
+            ("truncation", "unbiased"),
+            ("security", "semi-honest, up to 3 of 7 corrupt"),
         ] {
             assert_eq!(value(&chosen, name).as_deref(), Some(expected), "{name}");
         }

@@ -8,10 +8,12 @@
 //! | `loss.rs` | softmax with cross-entropy, mean squared error |
 //! | `sgd.rs` | momentum, weight decay, the learning rate's schedule |
 //! | `step.rs` | one mini-batch, and the evaluation of one |
-//! | `record.rs` | a machine that only lists the calls of a program: what a step demands |
 //! | `reference.rs` | the same training in float32, in the clear |
 //! | `export.rs` | networks as ONNX files, and out of them |
 //! | `order.rs` | the order of the items in every epoch |
+//!
+//! What a step demands is found by running it on a machine that only lists calls
+//! ([`calls_by_stage`]).
 //!
 //! Numbers have `f` fraction bits over the machine's ring. A product of two has `2 f`; it is
 //! truncated once. Gradients of parameters are sums over the mini-batch, kept at `2 f` until the
@@ -24,7 +26,6 @@ mod layers;
 mod loss;
 mod network;
 mod order;
-mod record;
 mod reference;
 mod sgd;
 mod spec;
@@ -36,8 +37,7 @@ pub use fixed::{Beyond, Fixed};
 pub use loss::{Loss, Scores};
 pub use network::{Layer, Network, Parameter, Role};
 pub use order::{Order, uniform};
-pub use record::{Recorder, Stage, stages_of};
 pub use reference::Reference;
 pub use sgd::{Schedule, Sgd};
 pub use spec::{LayerSpec, named, names};
-pub use step::{State, Training};
+pub use step::{Stage, State, Training, calls_by_stage};

@@ -1,11 +1,39 @@
 //! One mini-batch.
 
-use tacit_protocols::machine::Machine;
+use tacit_protocols::machine::{Call, Machine};
+use tacit_protocols::record::{Noted, Recorder, stages_of};
 
 use crate::layers::{self, Mode, Saved};
-use crate::record::Stage;
 use crate::sgd::Rate;
 use crate::{Error, Fixed, Loss, Network, Sgd};
+
+/// Is told when a program begins another stage: a layer's pass, the loss, an update. What it does on
+/// the machine comes before the stage's calls.
+pub type Stage<'a, M> = &'a mut dyn FnMut(&mut M) -> Result<(), Error>;
+
+/// The calls that a program of this training makes, stage by stage.
+pub fn calls_by_stage<T>(
+    training: &Training,
+    program: impl FnOnce(
+        &mut Recorder<'static>,
+        State<Noted>,
+        Stage<Recorder<'static>>,
+    ) -> Result<T, Error>,
+) -> Result<Vec<Vec<Call>>, Error> {
+    let parameters = training.network.parameters().into_iter();
+    let parameters: Vec<Noted> = parameters.map(|p| Noted::of(p.len)).collect();
+    let state = State {
+        velocity: parameters.clone(),
+        parameters,
+    };
+    let stages = stages_of(training.fixed.bits, |recorder| {
+        program(recorder, state, &mut |recorder| {
+            recorder.layer("");
+            Ok(())
+        })
+    })?;
+    Ok(stages.into_iter().map(|stage| stage.calls).collect())
+}
 
 /// What a training changes: one party's shares.
 #[derive(Clone)]

@@ -1,7 +1,7 @@
 //! Runs a plan on a secure tensor machine.
 //!
-//! Every party makes the same calls in the same order: exactly those of
-//! [`Plan::weight_calls`] and [`Plan::calls`].
+//! Every party makes the same calls in the same order. [`Plan::weight_calls`] and [`Plan::calls`] list
+//! them by running this.
 
 mod opening;
 mod step;
@@ -40,7 +40,7 @@ pub fn share_weights<M: Machine>(
     roles: &Roles,
     weights: Option<&[LayerWeights]>,
 ) -> Result<Vec<Operands<M::Share>>, Error> {
-    machine.party().set_layer(WEIGHTS);
+    machine.layer(WEIGHTS);
     if weights.is_some_and(|w| w.len() != plan.layers.len()) {
         return Err(Error::Invalid(
             "the weights are those of another plan".into(),
@@ -80,14 +80,8 @@ fn share_layer<M: Machine>(
             terms: some(terms > 0, Operand::Public(rest)),
         });
     }
-    let (first, rest): (Vec<u32>, Vec<u32>) = (
-        (0..factors as u32).collect(),
-        (factors as u32..n as u32).collect(),
-    );
-    let (mut first, rest) = (
-        machine.gather(&shared, &first),
-        machine.gather(&shared, &rest),
-    );
+    let mut first = machine.slice(&shared, 0..factors);
+    let rest = machine.slice(&shared, factors..n);
     if let Some(widths) = layer.widths.filter(|_| factors > 0) {
         first = machine.resize(&first, 0, widths.weights)?;
     }
@@ -110,7 +104,7 @@ pub fn share_input<M: Machine>(
     values: Option<&[i64]>,
 ) -> Result<M::Share, Error> {
     check_batch(plan, batch)?;
-    machine.party().set_layer(INPUT);
+    machine.layer(INPUT);
     let input = machine.input(roles.data_owner, batch * plan.input_len(), values)?;
     match plan.input_widths {
         Some(widths) => machine.resize(&input, 0, widths.bits),
@@ -127,7 +121,7 @@ pub fn reveal_output<M: Machine>(
     output: &M::Share,
 ) -> Result<Option<Vec<i64>>, Error> {
     let opened = to_open(plan, machine, output)?;
-    machine.party().set_layer(OUTPUT);
+    machine.layer(OUTPUT);
     machine.reveal(&opened, roles.receiver)
 }
 
@@ -162,7 +156,7 @@ pub fn execute<M: Machine>(
             index: i,
             layers: plan.layers.len(),
         })?;
-        machine.party().set_layer(&layer.name);
+        machine.layer(&layer.name);
         let inputs = layer
             .inputs
             .iter()

@@ -29,7 +29,7 @@ fn places<M: Machine>(
     scores: &Scores,
     [batch, k]: [usize; 2],
 ) -> Result<M::Share, Error> {
-    machine.party().set_layer(RANKING);
+    machine.layer(RANKING);
     let missing = || Error::Invalid("the plan opens no classes".into());
     let top = plan.top(batch).ok_or_else(missing)?;
     let &Scores {
@@ -41,11 +41,12 @@ fn places<M: Machine>(
         let (block, offset) = (window / inner, window % inner);
         (0..size).map(move |j| ((block * size + place(j)) * inner + offset) as u32)
     };
-    let lanes: Vec<u32> = (0..top.windows).flat_map(lane).collect();
-    let lanes = machine.gather(output, &lanes);
+    let lanes = || (0..top.windows).flat_map(lane).collect();
+    let lanes = machine.gather_by(output, top.windows * size, lanes);
     let mut places = top.apply(machine, &lanes)?;
     if last {
-        let all = machine.constant(&vec![size as i64 - 1; top.windows * k]);
+        let n = top.windows * k;
+        let all = machine.constant_by(n, || vec![size as i64 - 1; n]);
         places = machine.sub(&all, &places);
     }
     if inner == 1 || k == 1 {
@@ -55,8 +56,8 @@ fn places<M: Machine>(
         let (block, r, offset) = (i / (k * inner), i / inner % k, i % inner);
         ((block * inner + offset) * k + r) as u32
     };
-    let order: Vec<u32> = (0..top.windows * k).map(element).collect();
-    Ok(machine.gather(&places, &order))
+    let n = top.windows * k;
+    Ok(machine.gather_by(&places, n, || (0..n).map(element).collect()))
 }
 
 /// Every score less the first of its window: all that a softmax tells of them. Local. Planned values
@@ -71,7 +72,7 @@ fn differences<M: Machine>(
         outer, size, inner, ..
     } = scores;
     let first = |i: usize| (i / (size * inner) * size * inner + i % inner) as u32;
-    let first: Vec<u32> = (0..batch * outer * size * inner).map(first).collect();
-    let first = machine.gather(output, &first);
+    let n = batch * outer * size * inner;
+    let first = machine.gather_by(output, n, || (0..n).map(first).collect());
     machine.sub(output, &first)
 }

@@ -5,7 +5,7 @@ use tacit_protocols::machine::{Bilinear, Machine, Operand, PAD};
 
 use super::Operands;
 use crate::graph::{FILL, Pool};
-use crate::plan::{Layer, LayerOp, Plan, PlannedFunction, encode};
+use crate::plan::{Layer, LayerOp, Plan, encode};
 
 /// One layer on one batch.
 pub(super) struct Step<'a, S> {
@@ -40,14 +40,15 @@ impl<S: Clone> Step<'_, S> {
             LayerOp::Sub => Ok(machine.sub(x, inputs[1])),
             LayerOp::Mul => {
                 let [first, second] = self.plan.factor_truncs(self.layer);
-                let (x, y) = (
-                    truncated(machine, x, first)?,
-                    truncated(machine, inputs[1], second)?,
-                );
+                let x = machine.truncate(x, first)?;
+                let y = machine.truncate(inputs[1], second)?;
                 let map = Bilinear::Elementwise(self.out_len());
                 self.product(machine, &x, &Operand::Secret(y), None, &map)
             }
-            LayerOp::Function(function) => self.function(machine, x, *function),
+            LayerOp::Function(function) => {
+                let function = self.plan.elementary(self.layer, *function)?;
+                machine.function(&function, x)
+            }
             LayerOp::Relu => machine.relu(x, self.layer.keys.into()),
             LayerOp::Clip { low, high } => self.clip(machine, x, *low, *high),
             LayerOp::MaxPool(pool) => self.max_pool(machine, x, pool),
@@ -72,11 +73,28 @@ impl<S: Clone> Step<'_, S> {
         (0..self.batch).flat_map(of_item).collect()
     }
 
+    /// One number of `operand` per output element, by an index into it.
+    fn spread<M: Machine<Share = S>>(
+        &self,
+        machine: &mut M,
+        operand: &Operand<S>,
+        index: impl Fn(usize) -> usize,
+    ) -> Operand<S> {
+        let all = || (0..self.batch).flat_map(|_| (0..self.layer.out_len()).map(&index));
+        match operand {
+            Operand::Secret(share) => {
+                let index = || all().map(|i| i as u32).collect();
+                Operand::Secret(machine.gather_by(share, self.out_len(), index))
+            }
+            Operand::Public(values) => machine.public_by(|| all().map(|i| values[i]).collect()),
+        }
+    }
+
     fn linear<M: Machine<Share = S>>(&self, machine: &mut M, x: &S) -> Result<S, Error> {
         let missing = || Error::Invalid(format!("layer '{}' has no weights", self.layer.name));
         let w = self.weights.factors.as_ref().ok_or_else(missing)?;
         let map = self.layer.bilinear(self.batch).ok_or_else(missing)?;
-        let x = truncated(machine, x, self.layer.input_trunc)?;
+        let x = machine.truncate(x, self.layer.input_trunc)?;
         self.product(machine, &x, w, self.weights.terms.as_ref(), &map)
     }
 
@@ -89,34 +107,8 @@ impl<S: Clone> Step<'_, S> {
         bias: Option<&Operand<S>>,
         map: &Bilinear,
     ) -> Result<S, Error> {
-        let trunc = self.layer.trunc;
-        if let Some(widths) = self.layer.widths {
-            let product = machine.product(x, w, bias, map, widths.product)?;
-            return machine.resize(&product, trunc, widths.bits);
-        }
-        match map {
-            Bilinear::Elementwise(_) => machine.mul(x, w, trunc),
-            Bilinear::MatMul(shape) => machine.matmul(x, w, bias, *shape, trunc),
-            Bilinear::Conv2d(shape) => machine.conv2d(x, w, bias, shape, trunc),
-        }
-    }
-
-    fn function<M: Machine<Share = S>>(
-        &self,
-        machine: &mut M,
-        x: &S,
-        function: PlannedFunction,
-    ) -> Result<S, Error> {
-        let (plan, arguments) = (self.plan, self.layer.argument_bits);
-        let Some(widths) = self.layer.widths else {
-            let argument = plan.number(self.layer.inputs[0]).fraction;
-            let function = function.elementary(plan.ring_bits, plan.fraction_bits, argument)?;
-            return machine.function(&function.within(arguments), x);
-        };
-        let (from, to) = (plan.number(self.layer.inputs[0]), widths.number());
-        let missing = || Error::Invalid(format!("layer '{}' has no function", self.layer.name));
-        let between = function.between(plan.ring_bits, from, to, arguments);
-        machine.function_between(&between.ok_or_else(missing)?, x)
+        let bits = self.layer.widths.map(|w| [w.product, w.bits]);
+        machine.linear(x, w, bias, map, self.layer.trunc, bits)
     }
 
     fn affine<M: Machine<Share = S>>(
@@ -126,21 +118,19 @@ impl<S: Clone> Step<'_, S> {
         inner: usize,
         channels: usize,
     ) -> Result<S, Error> {
-        let channel = (0..self.layer.out_len()).map(|e| (e / inner) % channels);
-        let index: Vec<u32> = (0..self.batch)
-            .flat_map(|_| channel.clone().map(|c| c as u32))
-            .collect();
+        let channel = |e: usize| (e / inner) % channels;
+        let n = self.out_len();
         let mut y = x.clone();
         if let Some(factors) = &self.weights.factors {
-            let x = truncated(machine, x, self.layer.input_trunc)?;
-            let factors = spread(machine, factors, &index);
-            let map = Bilinear::Elementwise(self.out_len());
+            let x = machine.truncate(x, self.layer.input_trunc)?;
+            let factors = self.spread(machine, factors, channel);
+            let map = Bilinear::Elementwise(n);
             y = self.product(machine, &x, &factors, None, &map)?;
         }
         if let Some(terms) = &self.weights.terms {
-            let terms = match spread(machine, terms, &index) {
+            let terms = match self.spread(machine, terms, channel) {
                 Operand::Secret(share) => share,
-                Operand::Public(values) => machine.constant(&values),
+                Operand::Public(values) => machine.constant_by(n, || values),
             };
             y = machine.add(&y, &terms);
         }
@@ -162,7 +152,7 @@ impl<S: Clone> Step<'_, S> {
         let bounds: Vec<S> = [low, high]
             .into_iter()
             .flatten()
-            .map(|v| machine.constant(&vec![v; n]))
+            .map(|v| machine.constant_by(n, || vec![v; n]))
             .collect();
         let above: Vec<S> = bounds.iter().map(|bound| machine.sub(x, bound)).collect();
         let above = machine.concat(&above.iter().collect::<Vec<_>>());
@@ -172,12 +162,8 @@ impl<S: Clone> Step<'_, S> {
             // x - (x - high)+
             (None, _) => Ok(machine.sub(x, &positive)),
             (Some(_), Some(_)) => {
-                let (first, second): (Vec<u32>, Vec<u32>) =
-                    ((0..n as u32).collect(), (n as u32..2 * n as u32).collect());
-                let (over_low, over_high) = (
-                    machine.gather(&positive, &first),
-                    machine.gather(&positive, &second),
-                );
+                let over_low = machine.slice(&positive, 0..n);
+                let over_high = machine.slice(&positive, n..2 * n);
                 let raised = machine.add(&bounds[0], &over_low);
                 Ok(machine.sub(&raised, &over_high))
             }
@@ -191,16 +177,19 @@ impl<S: Clone> Step<'_, S> {
         pool: &Pool,
     ) -> Result<S, Error> {
         // In place of padding, which must never be the maximum, a window repeats its first element.
-        let taps = |e: usize| (0..pool.window()).map(move |tap| pool.tap(e, tap));
-        let first: Vec<Option<usize>> = (0..pool.out_len())
-            .map(|e| taps(e).flatten().next())
-            .collect();
-        let mut index = Vec::with_capacity(self.out_len() * pool.window());
-        for tap in 0..pool.window() {
-            let element = (0..pool.out_len()).map(|e| pool.tap(e, tap).or(first[e]));
-            index.extend(self.batched(pool.in_len(), element));
-        }
-        let elements = machine.gather(x, &index);
+        let index = || {
+            let taps = |e: usize| (0..pool.window()).map(move |tap| pool.tap(e, tap));
+            let first: Vec<Option<usize>> = (0..pool.out_len())
+                .map(|e| taps(e).flatten().next())
+                .collect();
+            let mut index = Vec::with_capacity(self.out_len() * pool.window());
+            for tap in 0..pool.window() {
+                let element = (0..pool.out_len()).map(|e| pool.tap(e, tap).or(first[e]));
+                index.extend(self.batched(pool.in_len(), element));
+            }
+            index
+        };
+        let elements = machine.gather_by(x, self.out_len() * pool.window(), index);
         if pool.window() == 1 {
             Ok(elements)
         } else {
@@ -217,8 +206,9 @@ impl<S: Clone> Step<'_, S> {
     ) -> Result<S, Error> {
         let mut sum: Option<S> = None;
         for tap in 0..pool.window() {
-            let index = self.batched(pool.in_len(), (0..pool.out_len()).map(|e| pool.tap(e, tap)));
-            let elements = machine.gather(x, &index);
+            let taps = (0..pool.out_len()).map(|e| pool.tap(e, tap));
+            let index = || self.batched(pool.in_len(), taps);
+            let elements = machine.gather_by(x, self.batch * pool.out_len(), index);
             sum = Some(match sum {
                 None => elements,
                 Some(sum) => machine.add(&sum, &elements),
@@ -242,15 +232,17 @@ impl<S: Clone> Step<'_, S> {
         };
         let factor = |e: usize| encode(1.0 / pool.divisor(e) as f64, self.layer.weight_bits);
         let factors: Vec<i64> = (0..pool.out_len()).map(factor).collect();
-        let trunc = self.layer.trunc;
-        match (factors.iter().all(|&v| v == 1), self.layer.widths) {
-            (true, None) => truncated(machine, &sum, trunc),
-            (true, Some(widths)) => machine.resize(&sum, trunc, widths.bits),
-            (false, _) => {
-                let factors = Operand::Public(factors.repeat(self.batch));
-                let map = Bilinear::Elementwise(self.out_len());
-                self.product(machine, &sum, &factors, None, &map)
+        let same = (factors.first()).filter(|first| factors.iter().all(|v| v == *first));
+        let scaled = match same {
+            Some(factor) => machine.scale(&sum, *factor),
+            None => {
+                let factors = machine.public_by(|| factors.repeat(self.batch));
+                machine.mul(&sum, &factors, 0)?
             }
+        };
+        match self.layer.widths {
+            Some(widths) => machine.resize(&scaled, self.layer.trunc, widths.bits),
+            None => machine.truncate(&scaled, self.layer.trunc),
         }
     }
 
@@ -262,21 +254,15 @@ impl<S: Clone> Step<'_, S> {
         fill: i64,
     ) -> S {
         let len = self.plan.value_len(self.layer.inputs[0]);
-        let y = machine.gather(
-            x,
-            &self.batched(
-                len,
-                index.iter().map(|&i| (i != FILL).then_some(i as usize)),
-            ),
-        );
+        let places = index.iter().map(|&i| (i != FILL).then_some(i as usize));
+        let n = self.batch * index.len();
+        let y = machine.gather_by(x, n, || self.batched(len, places));
         if fill == 0 || !index.contains(&FILL) {
             return y;
         }
-        let padding: Vec<i64> = index
-            .iter()
-            .map(|&i| if i == FILL { fill } else { 0 })
-            .collect();
-        let padding = machine.constant(&padding.repeat(self.batch));
+        let padding = index.iter().map(|&i| if i == FILL { fill } else { 0 });
+        let padding = || padding.collect::<Vec<_>>().repeat(self.batch);
+        let padding = machine.constant_by(n, padding);
         machine.add(&y, &padding)
     }
 
@@ -294,31 +280,7 @@ impl<S: Clone> Step<'_, S> {
         let chunk = |o: usize, (start, size): (usize, usize)| {
             (start + o * size..start + (o + 1) * size).map(|i| i as u32)
         };
-        let index: Vec<u32> = (0..outer)
-            .flat_map(|o| parts.iter().flat_map(move |&part| chunk(o, part)))
-            .collect();
-        machine.gather(&joined, &index)
-    }
-}
-
-fn truncated<M: Machine>(machine: &mut M, x: &M::Share, trunc: u32) -> Result<M::Share, Error> {
-    if trunc == 0 {
-        Ok(x.clone())
-    } else {
-        machine.truncate(x, trunc)
-    }
-}
-
-/// One number of `operand` per index.
-fn spread<M: Machine>(
-    machine: &mut M,
-    operand: &Operand<M::Share>,
-    index: &[u32],
-) -> Operand<M::Share> {
-    match operand {
-        Operand::Secret(share) => Operand::Secret(machine.gather(share, index)),
-        Operand::Public(values) => {
-            Operand::Public(index.iter().map(|&i| values[i as usize]).collect())
-        }
+        let of_item = |o| parts.iter().flat_map(move |&part| chunk(o, part));
+        machine.gather_by(&joined, start, || (0..outer).flat_map(of_item).collect())
     }
 }

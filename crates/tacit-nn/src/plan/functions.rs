@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use tacit_protocols::Error;
-use tacit_protocols::math::{Elementary, Format, Kind, Span};
+use tacit_protocols::math::{Elementary, Format, Kind, Number, Span};
 
 use super::ranges::Interval;
 use super::told::Told;
+use super::{Layer, Plan};
 use crate::graph::Function;
 
 /// An elementary function with its domain, as a plan names it: an [`Elementary`] on the wire.
@@ -159,6 +160,20 @@ impl PlannedFunction {
         })
     }
 
+    /// The function of a layer's argument between numbers of the widths of both, which hold an argument
+    /// in `argument_bits` bits with its own fraction bits.
+    pub(super) fn between(
+        self,
+        ring_bits: u32,
+        [from, to]: [Number; 2],
+        argument_bits: u32,
+    ) -> Result<Elementary, Error> {
+        let fraction = from.fraction.max(to.fraction);
+        let function = self.elementary(ring_bits, fraction, fraction)?;
+        let within = argument_bits.saturating_add(fraction - from.fraction);
+        Ok(function.within(within).between(from, to))
+    }
+
     /// The function's name for tables.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -193,6 +208,28 @@ impl PlannedFunction {
                 (x.0 < right.0 && !all || x.1 >= right.1).then_some(right)
             }
             _ => None,
+        }
+    }
+}
+
+impl Plan {
+    /// The function that a layer asks the machine for.
+    pub(crate) fn elementary(
+        &self,
+        layer: &Layer,
+        function: PlannedFunction,
+    ) -> Result<Elementary, Error> {
+        let from = self.number(layer.inputs[0]);
+        match layer.widths {
+            None => {
+                let f = self.fraction_bits;
+                let function = function.elementary(self.ring_bits, f, from.fraction)?;
+                Ok(function.within(layer.argument_bits))
+            }
+            Some(widths) => {
+                let numbers = [from, widths.number()];
+                function.between(self.ring_bits, numbers, layer.argument_bits)
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use tacit_protocols::machine::{Bilinear, Conv2d, MatMul};
-use tacit_protocols::mixed::Number;
+use tacit_protocols::math::Number;
 
 use super::scales::Scale;
 use super::{Keys, Opening, Order, PlannedFunction, Widths};

@@ -10,7 +10,7 @@
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
-use tacit_protocols::mixed::Number;
+use tacit_protocols::math::Number;
 
 use super::functions::{Arguments, PlannedFunction};
 use super::ranges::{self, Bound};

@@ -19,7 +19,6 @@ mod keys;
 mod layers;
 mod memory;
 mod mixed;
-mod mixed_calls;
 mod options;
 mod ranges;
 mod reveal;
@@ -40,8 +39,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::graph::{Graph, Node, ValueId, Weights};
 pub use calls::RANKING;
+pub use calls::Roles;
 pub(crate) use calls::{INPUT, OUTPUT, WEIGHTS};
-pub use calls::{LayerCalls, Roles};
 use choice::{AtFraction, Choice};
 use end::Opened;
 pub use error::PlanError;
@@ -67,6 +66,7 @@ pub use wire::{MAX_ITEM_BYTES, WireError};
 
 /// Whether a product is truncated after or its factors before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// Multiply at full precision, then truncate the result.
     #[default]
@@ -74,6 +74,16 @@ pub enum Order {
     /// Drop half of the fraction bits of each factor, then multiply: a longer fraction fits the
     /// ring, but each factor keeps half of it.
     TruncateThenMultiply,
+}
+
+impl Order {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Order::MultiplyThenTruncate => "multiply-then-truncate",
+            Order::TruncateThenMultiply => "truncate-then-multiply",
+        }
+    }
 }
 
 /// Plans `graph` in fixed point, or says which layer does not fit the ring or field.

@@ -222,14 +222,7 @@ impl Plan {
         let LayerOp::Function(function) = layer.op else {
             return Ok(());
         };
-        let argument = self.number(layer.inputs[0]).fraction;
-        let possible = match layer.widths {
-            None => function.elementary(self.ring_bits, self.fraction_bits, argument),
-            Some(widths) => {
-                let fraction = argument.max(widths.fraction_bits);
-                function.elementary(self.ring_bits, fraction, fraction)
-            }
-        };
+        let possible = self.elementary(layer, function);
         possible.map_err(|e| e.to_string())?;
         let bits = layer.argument_bits;
         ensure((1..=64).contains(&bits), || {

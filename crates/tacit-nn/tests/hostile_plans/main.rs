@@ -21,8 +21,8 @@ use tacit_nn::plan::{Order, Plan, PlanOptions, Precision, Reveal, Roles, plan};
 use tacit_protocols::bicoptor::{self, ubl::Ubl};
 use tacit_protocols::clear::Clear;
 use tacit_protocols::falcon::Falcon;
+use tacit_protocols::lowered;
 use tacit_protocols::machine::{Audience, Call, CostModel, Machine};
-use tacit_protocols::mixed::lowered;
 use tacit_protocols::{Error, Truncation};
 use tacit_sirnn::{Options, Sirnn, SirnnCost, ot::Kind};
 
@@ -149,7 +149,7 @@ fn given(plan: &Plan, owner: bool) -> (Option<Vec<LayerWeights>>, Option<Vec<i64
 /// Predicts an item, as a run does.
 fn predicted<M: Machine>(plan: &Plan, mut machine: M) -> Result<(), Error> {
     let (weights, values) = given(plan, machine.party().id() == 0);
-    let calls = plan.calls(1, &ROLES).into_iter().flat_map(|l| l.calls);
+    let calls = plan.calls(1, &ROLES)?.into_iter().flat_map(|l| l.calls);
     let calls: Vec<Call> = calls.collect();
     let calls = lowered(&calls, machine.cost_model())?;
     let weights = share_weights(plan, &mut machine, &ROLES, weights.as_deref())?;
@@ -180,7 +180,7 @@ fn run_clear(plan: &Plan) -> Result<(), Error> {
         _ => {}
     }
     if plan.ring_bits == 64 {
-        let calls = plan.calls(1, &ROLES).into_iter().flat_map(|l| l.calls);
+        let calls = plan.calls(1, &ROLES)?.into_iter().flat_map(|l| l.calls);
         let calls: Vec<Call> = calls.collect();
         let cost = SirnnCost::new(sirnn(plan));
         for call in lowered(&calls, &cost)? {

@@ -3,12 +3,12 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/fixed.rs"]
+mod fixed;
 mod layers;
-#[path = "../common/recorder.rs"]
-mod recorder;
 
 use common::*;
-use recorder::run_fixed;
+use fixed::run_fixed;
 use tacit_nn::onnx::proto::*;
 use tacit_nn::plan::{Order, PlanOptions, Precision, plan};
 use tacit_nn::reference;

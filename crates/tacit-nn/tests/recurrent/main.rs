@@ -3,12 +3,12 @@
 
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../common/recorder.rs"]
-mod recorder;
+#[path = "../common/fixed.rs"]
+mod fixed;
 mod weights;
 
 use common::*;
-use recorder::{ROLES, run_fixed};
+use fixed::{ROLES, run_fixed};
 use tacit_nn::Graph;
 use tacit_nn::onnx::proto::*;
 use tacit_nn::plan::{Plan, PlanOptions, plan};

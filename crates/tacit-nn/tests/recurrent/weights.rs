@@ -44,7 +44,7 @@ fn written_out() -> Graph {
 
 /// The inputs that the model's owner shares.
 fn shared(plan: &Plan) -> Vec<usize> {
-    let calls = plan.weight_calls(&ROLES).calls;
+    let calls = plan.weight_calls(&ROLES).expect("calls");
     let input = |call: &Call| match call {
         Call::Input { n, .. } => Some(*n),
         _ => None,
@@ -79,6 +79,7 @@ fn weights_of_all_steps_are_shared_once() {
     assert_eq!(shared(&plan), [18 + 6, 2, 12 + 6]);
     let fixed: Vec<_> = plan
         .calls(1, &ROLES)
+        .expect("calls")
         .into_iter()
         .flat_map(|layer| layer.calls)
         .filter_map(|call| match call {

@@ -9,10 +9,10 @@ mod truncation;
 
 use std::ops::Range;
 
-use tacit_algebra::{Conv2d, MatMul, Ring, conv2d_acc, matmul_acc, vec};
+use tacit_algebra::{Ring, vec};
 use tacit_net::{Party, Phase};
 
-use crate::machine::{Audience, Call, CostModel, KeyBits, Machine, Operand, not_saved};
+use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand, not_saved};
 use crate::{Cost, Error};
 pub use truncation::Truncating;
 use truncation::Truncator;
@@ -48,23 +48,6 @@ impl<R: Ring> Clear<R> {
     /// How many truncations had the large error `e1` so far.
     pub fn large_errors(&self) -> u64 {
         self.truncator.large_errors()
-    }
-
-    fn linear(
-        &mut self,
-        w: &Operand<Vec<R>>,
-        bias: Option<&Operand<Vec<R>>>,
-        spread: impl Fn(&[R]) -> Vec<R>,
-        outputs: usize,
-        trunc: u32,
-        accumulate: impl Fn(&mut [R], &[R]),
-    ) -> Vec<R> {
-        let mut z = match bias {
-            Some(bias) => spread(&values(bias)),
-            None => vec![R::ZERO; outputs],
-        };
-        accumulate(&mut z, &values(w));
-        self.truncator.truncate(z, trunc)
     }
 }
 
@@ -174,45 +157,23 @@ impl<R: Ring> Machine for Clear<R> {
         parts.iter().flat_map(|part| part.iter().copied()).collect()
     }
 
-    fn mul(&mut self, x: &Vec<R>, y: &Operand<Vec<R>>, trunc: u32) -> Result<Vec<R>, Error> {
-        let y = values(y);
-        expect("product", y.len(), x.len())?;
-        Ok(self.truncator.truncate(vec::mul(x, &y), trunc))
-    }
-
-    fn matmul(
+    fn linear(
         &mut self,
         x: &Vec<R>,
         w: &Operand<Vec<R>>,
         bias: Option<&Operand<Vec<R>>>,
-        shape: MatMul,
+        map: &Bilinear,
         trunc: u32,
+        _bits: Option<[u32; 2]>,
     ) -> Result<Vec<R>, Error> {
-        expect("matmul", x.len(), shape.m * shape.k)?;
-        let spread = |b: &[R]| vec::tile(b, 1, shape.m);
-        Ok(
-            self.linear(w, bias, spread, shape.m * shape.n, trunc, |z, w| {
-                matmul_acc(z, x, w, shape)
-            }),
-        )
-    }
-
-    fn conv2d(
-        &mut self,
-        x: &Vec<R>,
-        w: &Operand<Vec<R>>,
-        bias: Option<&Operand<Vec<R>>>,
-        shape: &Conv2d,
-        trunc: u32,
-    ) -> Result<Vec<R>, Error> {
-        shape.validate().map_err(Error::Invalid)?;
-        expect("conv2d", x.len(), shape.input_len())?;
-        let spread = |b: &[R]| vec::tile(b, shape.out_height() * shape.out_width(), shape.batch);
-        Ok(
-            self.linear(w, bias, spread, shape.output_len(), trunc, |z, w| {
-                conv2d_acc(z, x, w, shape)
-            }),
-        )
+        let biases = bias.map(|bias| bias.elements(Vec::len));
+        map.check(x.len(), w.elements(Vec::len), biases)?;
+        let mut z = match bias {
+            Some(bias) => map.spread(&values(bias)),
+            None => vec![R::ZERO; map.outputs()],
+        };
+        map.accumulate(&mut z, x, &values(w));
+        Ok(self.truncator.truncate(z, trunc))
     }
 
     fn truncate(&mut self, x: &Vec<R>, trunc: u32) -> Result<Vec<R>, Error> {

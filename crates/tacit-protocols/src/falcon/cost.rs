@@ -11,7 +11,8 @@ use super::demand::{self, Want};
 use super::malicious::cost::{COPY, Checkpoint, Waits, checked};
 use super::{PARTIES, Security, Truncation};
 use crate::Cost;
-use crate::machine::{Audience, Call, CostModel, not_native};
+use crate::cost::not_native;
+use crate::machine::{Audience, Call, CostModel};
 use crate::replicated::sharing_cost;
 use crate::{pool, tree};
 
@@ -133,10 +134,10 @@ impl CostModel for FalconCost {
                 // A sum that is opened at once could not be verified.
                 (rounds + u32::from(self.malicious()), bytes)
             }
-            Call::Truncate { n, trunc } => self.truncation(n, trunc, self.words(n)),
+            Call::Truncate { n, trunc, .. } => self.truncation(n, trunc, self.words(n)),
             Call::Drelu { n, .. } => self.sign(n),
             Call::Relu { n, .. } => self.relu(n),
-            Call::Select { n } => (2, bit_bytes(n) + self.words(n)),
+            Call::Select { n, .. } => (2, bit_bytes(n) + self.words(n)),
             Call::Maxpool { windows, size, .. } => pool::levels(size)
                 .map(|(pairs, _)| self.relu(pairs * windows))
                 .fold((0, 0), |(rounds, bytes), (r, b)| (rounds + r, bytes + b)),
@@ -147,7 +148,7 @@ impl CostModel for FalconCost {
                     .words(self.bits, Waits::of_both(gates), entries)
                     .cost()
             }
-            Call::Function { .. } | Call::Mixed(_) => not_native(call),
+            Call::Function { .. } => not_native(call),
         };
         Cost::each(PARTIES, rounds, bytes)
     }

@@ -1,7 +1,8 @@
 //! What each call consumes, counted before any data arrives, and grouped into batches.
 
 use super::Security;
-use crate::machine::{Call, not_native};
+use crate::cost::not_native;
+use crate::machine::Call;
 use crate::{batches, pool};
 
 /// Material for one step of one call.
@@ -30,14 +31,14 @@ pub(super) fn wants_of(call: &Call) -> Vec<Want> {
         Call::Verify { .. } => vec![],
         Call::Product { trunc: 0, .. } | Call::Truncate { trunc: 0, .. } => vec![],
         Call::Product { map, trunc, .. } => vec![Want::Truncate(map.outputs(), trunc)],
-        Call::Truncate { n, trunc } => vec![Want::Truncate(n, trunc)],
+        Call::Truncate { n, trunc, .. } => vec![Want::Truncate(n, trunc)],
         Call::Drelu { n, .. } => vec![Want::Sign(n)],
         Call::Relu { n, .. } => vec![Want::Sign(n), Want::Select(n)],
-        Call::Select { n } => vec![Want::Select(n)],
+        Call::Select { n, .. } => vec![Want::Select(n)],
         Call::Maxpool { windows, size, .. } => pool::levels(size)
             .flat_map(|(pairs, _)| [Want::Sign(pairs * windows), Want::Select(pairs * windows)])
             .collect(),
-        Call::Function { .. } | Call::Mixed(_) => not_native(call),
+        Call::Function { .. } => not_native(call),
     }
 }
 

@@ -18,7 +18,7 @@ impl<R: Ring> Falcon<R> {
     /// Secret `w`: 1 hop; every party sends 1 element per output (`trunc` = 0) or 2. Malicious: a
     /// sum that is opened at once could not be verified first, so a truncation takes a hop more.
     /// Public `w`: local, then a plain truncation (1 hop, 1 element) unless `trunc` is 0.
-    pub(super) fn linear(
+    pub(super) fn product(
         &mut self,
         x: &Rss<Vec<R>>,
         w: &Operand<Rss<Vec<R>>>,

@@ -32,7 +32,7 @@ mod truncate;
 
 use std::ops::Range;
 
-use tacit_algebra::{Bits, Conv2d, MatMul, Ring, vec};
+use tacit_algebra::{Bits, Ring, vec};
 use tacit_net::{Party, Phase};
 
 pub use crate::replicated::{PARTIES, Rss};
@@ -210,37 +210,16 @@ impl<R: Ring> Machine for Falcon<R> {
         Rss::concat(parts)
     }
 
-    fn mul(
-        &mut self,
-        x: &Self::Share,
-        y: &Operand<Self::Share>,
-        trunc: u32,
-    ) -> Result<Self::Share, Error> {
-        let z = self.linear(x, y, None, &Bilinear::Elementwise(x.own.len()), trunc)?;
-        self.settled(z)
-    }
-
-    fn matmul(
+    fn linear(
         &mut self,
         x: &Self::Share,
         w: &Operand<Self::Share>,
         bias: Option<&Operand<Self::Share>>,
-        shape: MatMul,
+        map: &Bilinear,
         trunc: u32,
+        _bits: Option<[u32; 2]>,
     ) -> Result<Self::Share, Error> {
-        let z = self.linear(x, w, bias, &Bilinear::MatMul(shape), trunc)?;
-        self.settled(z)
-    }
-
-    fn conv2d(
-        &mut self,
-        x: &Self::Share,
-        w: &Operand<Self::Share>,
-        bias: Option<&Operand<Self::Share>>,
-        shape: &Conv2d,
-        trunc: u32,
-    ) -> Result<Self::Share, Error> {
-        let z = self.linear(x, w, bias, &Bilinear::Conv2d(*shape), trunc)?;
+        let z = self.product(x, w, bias, map, trunc)?;
         self.settled(z)
     }
 

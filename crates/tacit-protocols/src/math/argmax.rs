@@ -1,9 +1,9 @@
 //! Where the largest of several values stands, for every protocol that compares
 //! (docs/spec/functions.md, section 9).
 
-use super::top_k::Widths;
+use super::top_k::known_places;
 use crate::Error;
-use crate::machine::{Call, KeyBits, Machine};
+use crate::machine::{KeyBits, Machine};
 use crate::pool;
 
 /// The place, from 0, of the largest element of each window; of equal ones the first. Element `j`
@@ -17,19 +17,23 @@ pub(super) fn argmax<M: Machine>(
     x: &M::Share,
     [windows, size]: [usize; 2],
     keys: KeyBits,
-    widths: Widths,
+    place_bits: Option<u32>,
 ) -> Result<M::Share, Error> {
-    let all: Vec<i64> = (0..size as i64)
-        .flat_map(|place| std::iter::repeat_n(place, windows))
-        .collect();
-    let mut places = widths.places(machine, &all)?;
+    let of_place = |place| std::iter::repeat_n(place, windows);
+    let all = || (0..size as i64).flat_map(of_place).collect();
+    let mut places = known_places(machine, place_bits, windows * size, all)?;
     let mut values = x.clone();
     for (pairs, odd) in pool::levels(size) {
-        let sides = [0, 1].map(|side| rows(windows, (0..pairs).map(|pair| 2 * pair + side)));
-        let [a, b] = sides.each_ref().map(|side| machine.gather(&values, side));
+        let half = pairs * windows;
+        let sides = |machine: &mut M, of: &M::Share| {
+            [0, 1].map(|side| {
+                let rows = || rows(windows, (0..pairs).map(|pair| 2 * pair + side));
+                machine.gather_by(of, half, rows)
+            })
+        };
+        let [a, b] = sides(machine, &values);
         let difference = machine.sub(&a, &b);
         let first = machine.drelu(&difference, keys)?;
-        let half = pairs * windows;
         let odd = odd.then_some(2 * half..2 * half + windows);
         if pairs > 1 || odd.is_some() {
             let larger = machine.select(&first, &b, &a)?;
@@ -41,7 +45,7 @@ pub(super) fn argmax<M: Machine>(
                 }
             };
         }
-        let [a, b] = sides.each_ref().map(|side| machine.gather(&places, side));
+        let [a, b] = sides(machine, &places);
         let nearer = machine.select(&first, &b, &a)?;
         places = match odd {
             None => nearer,
@@ -52,22 +56,6 @@ pub(super) fn argmax<M: Machine>(
         };
     }
     Ok(places)
-}
-
-/// The calls of [`argmax`], in their order.
-pub(super) fn argmax_calls(
-    [windows, size]: [usize; 2],
-    keys: KeyBits,
-    widths: Widths,
-) -> Vec<Call> {
-    let level = |(pairs, odd): (usize, bool)| {
-        let n = pairs * windows;
-        let values = (pairs > 1 || odd).then(|| widths.select_values(n));
-        let compare = [widths.compare_values(n, keys)];
-        let places = [widths.select_places(n)];
-        compare.into_iter().chain(values).chain(places)
-    };
-    pool::levels(size).flat_map(level).collect()
 }
 
 /// The elements of some rows of `windows` elements.

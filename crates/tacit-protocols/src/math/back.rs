@@ -2,10 +2,9 @@
 //! (docs/spec/functions.md, section 4).
 
 use super::normal::Intervals;
-use super::power::Leakage;
 use super::{ROUNDING, exp2};
 use crate::Error;
-use crate::machine::{Call, Machine, Operand};
+use crate::machine::{Machine, Operand};
 
 /// Inner fraction bits with which one product is preferred to two: a relative error of `2^-20` is
 /// kept.
@@ -34,15 +33,6 @@ impl Powers {
     fn largest(&self) -> i32 {
         let largest = self.exponents.iter().flatten().copied().max();
         largest.unwrap_or(0) + self.trunc as i32
-    }
-
-    /// The call of [`Powers::scale`]; with public factors what is left of it, if anything.
-    pub fn call(&self, n: usize, leakage: Leakage) -> Option<Call> {
-        let trunc = self.trunc;
-        match leakage {
-            Leakage::Nothing => Some(Call::elementwise(n, trunc)),
-            Leakage::Magnitude => (trunc > 0).then_some(Call::Truncate { n, trunc }),
-        }
     }
 
     /// `x` times the power of its interval. 1 product.
@@ -128,12 +118,6 @@ impl Back {
             fine: Powers::new(rest),
             kept: kept as u32,
         })
-    }
-
-    /// The calls of [`Back::scale`].
-    pub fn calls(&self, n: usize, leakage: Leakage) -> Vec<Call> {
-        let coarse = self.coarse.iter().filter_map(|p| p.call(n, leakage));
-        coarse.chain(self.fine.call(n, leakage)).collect()
     }
 
     /// `y` times the power of its interval. 1 or 2 products.

@@ -5,7 +5,7 @@
 use super::normal::Arguments;
 use super::{Format, Function, InverseSqrt, ROUNDING, Span, exp2, fixed};
 use crate::Error;
-use crate::machine::{Call, Machine, Operand};
+use crate::machine::{Machine, Operand};
 
 /// The layout of the elements: `batch` items of `channels` planes of `plane` elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,8 +26,7 @@ impl Channels {
     /// One value for each channel spread over the elements. Local.
     fn spread<M: Machine>(&self, machine: &mut M, x: &M::Share) -> M::Share {
         let channel = |i: usize| (i / self.plane % self.channels) as u32;
-        let index: Vec<u32> = (0..self.len()).map(channel).collect();
-        machine.gather(x, &index)
+        machine.gather_by(x, self.len(), || (0..self.len()).map(channel).collect())
     }
 }
 
@@ -86,16 +85,6 @@ impl BatchNorm {
         })
     }
 
-    /// The calls of [`BatchNorm::apply`]: an inverse square root and a product for each channel, a
-    /// product for each element.
-    pub fn calls(&self, shape: Channels) -> Vec<Call> {
-        let product = Call::elementwise;
-        let mut calls = self.rsqrt.calls(shape.channels);
-        calls.push(product(shape.channels, self.format.fraction));
-        calls.push(product(shape.len(), self.places));
-        calls
-    }
-
     /// Normalises `x`, laid out as `shape` says.
     pub fn apply<M: Machine>(
         &self,
@@ -104,7 +93,7 @@ impl BatchNorm {
         shape: Channels,
         of: &Statistics<M::Share>,
     ) -> Result<M::Share, Error> {
-        let epsilon = machine.constant(&vec![self.epsilon; shape.channels]);
+        let epsilon = machine.constant_by(shape.channels, || vec![self.epsilon; shape.channels]);
         let variance = machine.scale(&of.variance, 1 << (self.scale - self.format.fraction));
         let variance = machine.add(&variance, &epsilon);
         let inverse = self.rsqrt.apply(machine, &variance)?;

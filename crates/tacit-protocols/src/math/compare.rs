@@ -2,7 +2,7 @@
 //! range (and within 32 bits where signs are taken of so many).
 
 use crate::Error;
-use crate::machine::{Call, KeyBits, Machine};
+use crate::machine::{KeyBits, Machine};
 
 /// 1 where `x >= y`, else 0. One DReLU.
 pub fn compare<M: Machine>(machine: &mut M, x: &M::Share, y: &M::Share) -> Result<M::Bits, Error> {
@@ -17,12 +17,7 @@ pub fn less_than<M: Machine>(
     y: &M::Share,
 ) -> Result<M::Bits, Error> {
     let n = machine.len(x);
-    let one = machine.constant(&vec![1; n]);
+    let one = machine.constant_by(n, || vec![1; n]);
     let next = machine.add(x, &one);
     compare(machine, y, &next)
-}
-
-/// The calls of [`compare`] and of [`less_than`] for `n` elements.
-pub fn compare_calls(n: usize) -> Vec<Call> {
-    vec![Call::drelu(n)]
 }

@@ -10,7 +10,7 @@ use super::{
     tanh,
 };
 use crate::Error;
-use crate::machine::{Call, Machine};
+use crate::machine::Machine;
 
 /// An elementary function of numbers of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,6 +30,18 @@ pub struct Elementary {
     pub bounded: bool,
     /// What becomes known of the arguments. No plan of a model has a name for anything but nothing.
     pub leakage: Leakage,
+    /// What arguments and results are, where tensors have widths of their own. The function over the
+    /// ring has as many fraction bits as they or more.
+    pub between: Option<[Number; 2]>,
+}
+
+/// The bits of a tensor's numbers, and how many of them are fraction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Number {
+    /// The width.
+    pub bits: u32,
+    /// Bits after the point.
+    pub fraction: u32,
 }
 
 /// The elementary functions, each within its [`Elementary::tolerance`] over its whole domain.
@@ -90,6 +102,7 @@ impl Elementary {
             bits: format.bits(),
             bounded: false,
             leakage: Leakage::Nothing,
+            between: None,
         }
     }
 
@@ -118,23 +131,27 @@ impl Elementary {
         Elementary { argument, ..self }
     }
 
+    /// The same from numbers of one width to numbers of another.
+    pub fn between(self, from: Number, to: Number) -> Self {
+        let between = Some([from, to]);
+        Elementary { between, ..self }
+    }
+
     /// Refuses a function that the algorithms of this folder do not compute in its format.
     pub fn check(&self) -> Result<(), Error> {
         self.algorithm().map(|_| ())
     }
 
-    /// The calls of [`Elementary::apply`] for `n` elements.
-    pub fn calls(&self, n: usize) -> Result<Vec<Call>, Error> {
-        Ok(match self.algorithm()? {
-            Algorithm::Piecewise(function) => function.calls(n),
-            Algorithm::Reciprocal(function) => function.calls(n),
-            Algorithm::InverseSqrt(function) => function.calls(n),
-            Algorithm::Power(function) => function.calls(n),
-        })
-    }
-
-    /// The function of every element of `x`, by the algorithms of this folder.
+    /// The function of every element of `x`, by the algorithms of this folder; between numbers of other
+    /// widths, over the ring.
     pub fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
+        if let Some([from, to]) = self.between {
+            let (function, [up, down]) = self.over_ring([from, to])?;
+            let wide = machine.resize(x, 0, self.format.bits())?;
+            let wide = machine.scale(&wide, 1 << up);
+            let y = machine.function(&function, &wide)?;
+            return machine.resize(&y, down, to.bits);
+        }
         match self.algorithm()? {
             Algorithm::Piecewise(function) => function.apply(machine, x),
             Algorithm::Reciprocal(function) => function.apply(machine, x),
@@ -152,6 +169,21 @@ impl Elementary {
             Algorithm::InverseSqrt(function) => function.tolerance(value),
             Algorithm::Power(function) => function.tolerance(value),
         })
+    }
+
+    /// The function over the ring, bits by which arguments are scaled up, and by which results are
+    /// truncated.
+    fn over_ring(&self, [from, to]: [Number; 2]) -> Result<(Self, [u32; 2]), Error> {
+        let (argument, result) = (self.argument, self.format.fraction());
+        let up = argument.checked_sub(from.fraction);
+        let down = result.checked_sub(to.fraction);
+        let between = None;
+        match (up, down) {
+            (Some(up), Some(down)) => Ok((Elementary { between, ..*self }, [up, down])),
+            _ => Err(Error::Invalid(format!(
+                "a function from {argument} to {result} fraction bits between {from:?} and {to:?}"
+            ))),
+        }
     }
 
     fn algorithm(&self) -> Result<Algorithm, Error> {

@@ -7,9 +7,9 @@ use super::back::Powers;
 use super::normal::{Arguments, Intervals};
 use super::piecewise::{Piecewise, Shape};
 use super::steps::Steps;
-use super::{Format, Function, Leakage, ROUNDING, Span, fixed, public};
+use super::{Format, Function, ROUNDING, Span, fixed, public};
 use crate::Error;
-use crate::machine::{Call, Machine};
+use crate::machine::Machine;
 
 /// `ln x` of numbers in a span; of what lies below, 0 and negative numbers included, the logarithm
 /// of the span's lowest value, and of what lies above no meaningful result. (A span from 1 on spares
@@ -82,13 +82,6 @@ impl Logarithm {
 }
 
 impl Function for Logarithm {
-    fn calls(&self, n: usize) -> Vec<Call> {
-        let mut calls = self.steps.calls(n).to_vec();
-        calls.extend(self.scale.call(n, Leakage::Nothing));
-        calls.extend(self.inside.calls(n));
-        calls
-    }
-
     fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
         self.format.check(machine)?;
         let reached = self.steps.reached(machine, x)?;

@@ -9,8 +9,8 @@
 
 use super::argmax::rows;
 use super::constant_minus;
-use super::steps::{sign, sign_calls};
-use crate::machine::{Call, KeyBits, Machine, Operand};
+use super::steps::sign;
+use crate::machine::{KeyBits, Machine, Operand};
 use crate::{Error, pool};
 
 /// The maximum of each window and the one-hot of its place: element `j` of window `i` is
@@ -31,12 +31,12 @@ pub fn maxpool_with_derivative<M: Machine>(
             "maxpool of {windows} windows of {size} elements was given {given} elements"
         )));
     }
-    let (mut max, mut places) = (x.clone(), machine.constant(&vec![1; given]));
+    let (mut max, mut places) = (x.clone(), machine.constant_by(given, || vec![1; given]));
     for level in levels(size) {
         let Level { depth, pairs, .. } = level;
         let [a, b] = [0, 1].map(|side| {
-            let rows = rows(windows, (0..pairs).map(|pair| 2 * pair + side));
-            machine.gather(&max, &rows)
+            let rows = || rows(windows, (0..pairs).map(|pair| 2 * pair + side));
+            machine.gather_by(&max, pairs * windows, rows)
         });
         let difference = machine.sub(&a, &b);
         let first = sign(machine, &difference, keys)?;
@@ -44,10 +44,11 @@ pub fn maxpool_with_derivative<M: Machine>(
         // For every leaf whether its side has the larger value.
         let sides = machine.concat(&[&first, &second]);
         let side = |leaf: usize| (leaf >> depth) % 2 * pairs + (leaf >> (depth + 1));
-        let chosen = machine.gather(&sides, &rows(windows, (0..level.leaves).map(side)));
+        let (half, under) = (pairs * windows, level.leaves * windows);
+        let leaves = || rows(windows, (0..level.leaves).map(side));
+        let chosen = machine.gather_by(&sides, under, leaves);
 
         // All leaves are their own places at first.
-        let (half, under) = (pairs * windows, level.leaves * windows);
         let (values, factors) = match depth {
             0 => (difference, first),
             _ => {
@@ -67,18 +68,6 @@ pub fn maxpool_with_derivative<M: Machine>(
         places = with_rest(machine, met, &places, under);
     }
     Ok([max, places])
-}
-
-/// The calls of [`maxpool_with_derivative`], in their order.
-pub fn maxpool_with_derivative_calls(windows: usize, size: usize, keys: KeyBits) -> Vec<Call> {
-    let level = |level: Level| {
-        let places = if level.depth == 0 { 0 } else { level.leaves };
-        let product = Call::elementwise((level.pairs + places) * windows, 0);
-        sign_calls(level.pairs * windows, keys)
-            .into_iter()
-            .chain([product])
-    };
-    levels(size).flat_map(level).collect()
 }
 
 /// A level of the tree over neighbours: its pairs, and the leaves under them, `2^depth` on a side

@@ -2,7 +2,7 @@
 //! algorithms are in docs/spec/functions.md.
 //!
 //! Each function is a public value, checked once when it is made: for which numbers of bits it
-//! works and within which error. It lists its [`Call`]s for any number of elements, so that their
+//! works and within which error. Its calls are listed by running it (`record.rs`), so that their
 //! material can be demanded and their cost declared: hops and bytes are the sum of the calls.
 //! Nothing about a secret is opened, its magnitude included, and no secret decides which calls are
 //! made. Falcon's paper opens magnitudes; its way is kept for measuring, under the name of
@@ -74,11 +74,11 @@ mod steps;
 mod top_k;
 
 pub use batch_norm::{BatchNorm, Channels, Statistics};
-pub use compare::{compare, compare_calls, less_than};
-pub use elementary::{Elementary, Kind};
+pub use compare::{compare, less_than};
+pub use elementary::{Elementary, Kind, Number};
 pub use functions::{erf, exp, sigmoid, tanh};
 pub use logarithm::Logarithm;
-pub use maxpool::{maxpool_with_derivative, maxpool_with_derivative_calls};
+pub use maxpool::maxpool_with_derivative;
 pub use normal::Span;
 pub use piecewise::Piecewise;
 pub use power::{Leakage, Power};
@@ -88,13 +88,11 @@ pub use rsqrt::InverseSqrt;
 pub use top_k::TopK;
 
 use crate::Error;
-use crate::machine::{Call, Machine};
+use crate::machine::Machine;
 use public::{exp2, fixed};
 
 /// A function of one tensor, element by element.
 pub trait Function {
-    /// The calls that [`Function::apply`] makes for `n` elements, in this order.
-    fn calls(&self, n: usize) -> Vec<Call>;
     /// The function of every element of `x`.
     fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error>;
     /// The largest error of a result whose exact value is `value`, in units of `2^-f`.
@@ -162,6 +160,6 @@ impl Format {
 /// `k - x` for a public `k`. Local.
 fn constant_minus<M: Machine>(machine: &mut M, k: i64, x: &M::Share) -> M::Share {
     let n = machine.len(x);
-    let k = machine.constant(&vec![k; n]);
+    let k = machine.constant_by(n, || vec![k; n]);
     machine.sub(&k, x)
 }

@@ -9,11 +9,11 @@
 //! included, is taken for that value, so that no iteration leaves its domain.
 
 use super::back::Powers;
-use super::power::{Leakage, opened, opened_calls};
+use super::power::{Leakage, opened};
 use super::steps::{Reached, Steps};
 use super::{Format, exp2};
 use crate::Error;
-use crate::machine::{Call, Machine};
+use crate::machine::Machine;
 
 /// Positive numbers from `2^low` to `2^high`, that excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -121,19 +121,6 @@ impl Normal {
             tops,
             low,
         })
-    }
-
-    /// The calls of [`Normal::apply`].
-    pub fn calls(&self, n: usize) -> Vec<Call> {
-        let Arguments {
-            format, leakage, ..
-        } = self.arguments;
-        let mut calls = match leakage {
-            Leakage::Nothing => self.steps.calls(n).to_vec(),
-            Leakage::Magnitude => opened_calls(format, n),
-        };
-        calls.extend(self.down.call(n, leakage));
-        calls
     }
 
     /// `v` in `[2^-width, 1)` with `inner` fraction bits, and the interval of `x`.

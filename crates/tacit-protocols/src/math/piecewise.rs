@@ -9,7 +9,7 @@ use super::public::{cos, exp2, fixed};
 use super::steps::Steps;
 use super::{Format, Function, ROUNDING};
 use crate::Error;
-use crate::machine::{Bilinear, Call, Conv2d, Machine, Operand};
+use crate::machine::{Conv2d, Machine, Operand};
 
 /// The largest degree of a piece.
 const MOST_DEGREE: usize = 24;
@@ -130,8 +130,9 @@ impl Piecewise {
         powers: &M::Share,
     ) -> Result<M::Share, Error> {
         let (n, degree) = (machine.len(&constants), self.degree);
-        let transposed = (0..n * degree).map(|at| (at % degree * n + at / degree) as u32);
-        let powers = machine.gather(powers, &transposed.collect::<Vec<_>>());
+        let transposed = |at: usize| (at % degree * n + at / degree) as u32;
+        let index = || (0..n * degree).map(transposed).collect();
+        let powers = machine.gather_by(powers, n * degree, index);
         let constants = Operand::Secret(constants);
         machine.conv2d(
             coefficients,
@@ -165,20 +166,6 @@ impl Piecewise {
 }
 
 impl Function for Piecewise {
-    fn calls(&self, n: usize) -> Vec<Call> {
-        let product = Call::elementwise;
-        let mut calls = self.steps.calls(n).to_vec();
-        calls.push(product(n, 0));
-        calls.extend(doublings(self.degree).map(|(_, more)| product(more * n, self.inner)));
-        calls.push(Call::Product {
-            map: Bilinear::Conv2d(self.rows(n)),
-            fixed: None,
-            known_to: None,
-            trunc: self.last_trunc(),
-        });
-        calls
-    }
-
     fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
         self.format.check(machine)?;
         let reached = self.steps.reached(machine, x)?;

@@ -10,10 +10,10 @@
 //! docs/spec/falcon.md, section 9, item 7.)
 
 use super::normal::{Arguments, Span};
-use super::steps::{Steps, sign, sign_calls};
+use super::steps::{Steps, sign};
 use super::{Format, Function};
 use crate::Error;
-use crate::machine::{Audience, Call, KeyBits, Machine};
+use crate::machine::{Audience, KeyBits, Machine};
 
 /// What every party learns of an argument.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -71,13 +71,6 @@ impl Power {
 }
 
 impl Function for Power {
-    fn calls(&self, n: usize) -> Vec<Call> {
-        match self.leakage {
-            Leakage::Nothing => self.steps.calls(n).to_vec(),
-            Leakage::Magnitude => opened_calls(self.format, n),
-        }
-    }
-
     fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
         self.format.check(machine)?;
         let fraction = self.format.fraction;
@@ -129,14 +122,4 @@ pub(super) fn opened<M: Machine>(
         }
     }
     Ok(exponents)
-}
-
-/// The calls of [`opened`].
-pub(super) fn opened_calls(format: Format, n: usize) -> Vec<Call> {
-    let reveal = Call::Reveal {
-        n,
-        to: Audience::All,
-    };
-    let step = |_| sign_calls(n, KeyBits::ALL).into_iter().chain([reveal]);
-    bits(format).flat_map(step).collect()
 }

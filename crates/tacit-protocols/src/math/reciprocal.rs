@@ -14,7 +14,7 @@ use super::back::{Back, Powers};
 use super::normal::{Arguments, Normal};
 use super::{Format, Function, Leakage, ROUNDING, Span, constant_minus, exp2, fixed};
 use crate::Error;
-use crate::machine::{Call, Machine, Operand};
+use crate::machine::{Machine, Operand};
 
 /// The first approximation is `start - slope v`: on `[1/4, 1)` and, in the paper, on `[1/2, 1)`.
 const LINE: (f64, i64) = (3.836, 3);
@@ -135,26 +135,9 @@ impl Core {
         let correction = machine.mul(&y, &Operand::Secret(e), inner)?;
         Ok(machine.add(&y, &correction))
     }
-
-    /// The calls of [`Core::iterate`].
-    fn calls(&self, n: usize) -> Vec<Call> {
-        let single = Call::elementwise(n, self.inner);
-        let double = Call::elementwise(2 * n, self.inner);
-        let mut calls = vec![single];
-        calls.extend((1..self.factors()).map(|_| double));
-        calls.push(single);
-        calls
-    }
 }
 
 impl Function for Reciprocal {
-    fn calls(&self, n: usize) -> Vec<Call> {
-        let mut calls = self.normal.calls(n);
-        calls.extend(self.core.calls(n));
-        calls.extend(self.back.calls(n, self.core.leakage));
-        calls
-    }
-
     fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
         self.normal.arguments.check(machine)?;
         let (intervals, v) = self.normal.apply(machine, x)?;
@@ -229,15 +212,6 @@ impl Division {
     /// Bits that the product of the scaled dividend and the reciprocal drops.
     fn dropped(&self) -> u32 {
         self.places + self.core.inner - self.format.fraction
-    }
-
-    /// The calls of [`Division::apply`] for `n` elements: as many as a reciprocal has, and a product.
-    pub fn calls(&self, n: usize) -> Vec<Call> {
-        let mut calls = self.normal.calls(n);
-        calls.extend(self.core.calls(n));
-        calls.extend(self.across.call(n, Leakage::Nothing));
-        calls.push(Call::elementwise(n, self.dropped()));
-        calls
     }
 
     /// `x / y`, element by element.

@@ -14,7 +14,7 @@ use super::back::Back;
 use super::normal::{Arguments, Intervals, Normal};
 use super::{Format, Function, Leakage, Span, constant_minus, fixed};
 use crate::Error;
-use crate::machine::{Call, Machine, Operand};
+use crate::machine::{Machine, Operand};
 
 /// The first approximation is `START - v`.
 const START: f64 = 2.018;
@@ -181,27 +181,6 @@ impl InverseSqrt {
 }
 
 impl Function for InverseSqrt {
-    fn calls(&self, n: usize) -> Vec<Call> {
-        let inner = self.normal.inner;
-        let product = Call::elementwise;
-        let mut calls = self.normal.calls(n);
-        match self.normal.arguments.leakage {
-            Leakage::Nothing => {
-                calls.push(product(n, inner));
-                let step = |_| [product(n, inner + 1), product(2 * n, inner)];
-                calls.extend((1..self.steps()).flat_map(step));
-                calls.extend([product(n, inner + 1), product(n, inner)]);
-            }
-            Leakage::Magnitude => {
-                let step = [inner, inner + 1, inner];
-                calls.extend(step.map(|trunc| Call::Truncate { n, trunc }));
-                calls.extend((1..self.steps()).flat_map(|_| step.map(|trunc| product(n, trunc))));
-            }
-        }
-        calls.extend(self.back.calls(n, self.normal.arguments.leakage));
-        calls
-    }
-
     fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
         self.normal.arguments.check(machine)?;
         let (intervals, v) = self.normal.apply(machine, x)?;

@@ -3,7 +3,7 @@
 //! thresholds is then a weighted sum of the bits (docs/spec/functions.md, section 2).
 
 use crate::Error;
-use crate::machine::{Call, KeyBits, Machine, MatMul, Operand};
+use crate::machine::{KeyBits, Machine, MatMul, Operand};
 
 /// Ascending thresholds.
 #[derive(Clone, Debug)]
@@ -36,11 +36,6 @@ impl Steps {
         Steps::new(self.thresholds, bits, ring_bits)
     }
 
-    /// The calls of [`Steps::reached`].
-    pub fn calls(&self, n: usize) -> [Call; 2] {
-        sign_calls(n * self.thresholds.len(), self.keys)
-    }
-
     /// Compares every element with every threshold.
     pub fn reached<M: Machine>(
         &self,
@@ -48,11 +43,10 @@ impl Steps {
         x: &M::Share,
     ) -> Result<Reached<M::Share>, Error> {
         let (n, levels) = (machine.len(x), self.thresholds.len());
-        let index: Vec<u32> = (0..n as u32)
-            .flat_map(|i| std::iter::repeat_n(i, levels))
-            .collect();
-        let elements = machine.gather(x, &index);
-        let thresholds = machine.constant(&self.thresholds.repeat(n));
+        let of_element = |i| std::iter::repeat_n(i, levels);
+        let index = || (0..n as u32).flat_map(of_element).collect();
+        let elements = machine.gather_by(x, n * levels, index);
+        let thresholds = machine.constant_by(n * levels, || self.thresholds.repeat(n));
         let excess = machine.sub(&elements, &thresholds);
         Ok(Reached {
             bits: sign(machine, &excess, self.keys)?,
@@ -80,13 +74,8 @@ pub(super) fn sign<M: Machine>(
 ) -> Result<M::Share, Error> {
     let n = machine.len(x);
     let bits = machine.drelu(x, keys)?;
-    let (zeros, ones) = (machine.constant(&vec![0; n]), machine.constant(&vec![1; n]));
+    let [zeros, ones] = [0, 1].map(|bit| machine.constant_by(n, || vec![bit; n]));
     machine.select(&bits, &zeros, &ones)
-}
-
-/// The calls of [`sign`] for `n` elements.
-pub(super) fn sign_calls(n: usize, keys: KeyBits) -> [Call; 2] {
-    [Call::Drelu { n, keys }, Call::Select { n }]
 }
 
 impl<S: Clone> Reached<S> {

@@ -10,10 +10,11 @@
 //! a group are in order, groups stand in the order of their elements, and so an equal value that
 //! stands to the left is always earlier.
 
-use super::argmax::{argmax, argmax_calls};
+use std::ops::Range;
+
+use super::argmax::argmax;
 use crate::Error;
-use crate::machine::{Call, KeyBits, Machine, MatMul, Operand};
-use crate::mixed::Mixed;
+use crate::machine::{KeyBits, Machine, MatMul, Operand};
 
 /// The places of the `k` largest elements of each window, from 0: the largest first, of equal ones the
 /// first first.
@@ -47,53 +48,36 @@ impl TopK {
         self.group().min(self.size)
     }
 
-    /// The calls of [`TopK::apply`], in their order.
-    pub fn calls(&self) -> Vec<Call> {
-        let widths = self.widths();
-        if self.k == 1 {
-            return argmax_calls([self.windows, self.size], self.keys, widths);
-        }
-        let of_level = |level: Level| {
-            let rows = self.windows * level.groups;
-            let (pairs, reached) = (pairs(level.size).count(), self.k * level.size);
-            let values = (!level.last).then(|| widths.select_values(rows * reached));
-            [
-                widths.compare_values(rows * pairs, self.keys),
-                widths.select_places(rows * pairs),
-                widths.compare_places(rows * reached, rank_keys(level.size)),
-                widths.select_places(rows * reached),
-            ]
-            .into_iter()
-            .chain(values)
-        };
-        self.levels().into_iter().flat_map(of_level).collect()
-    }
-
     /// The places: `k` of the first window in order, then those of the next.
     pub fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
         self.check(machine.len(x))?;
         let &TopK { windows, size, .. } = self;
         if self.k == 1 {
             let column = |j: usize| (0..windows).map(move |i| (i * size + j) as u32);
-            let columns: Vec<u32> = (0..size).flat_map(column).collect();
-            let x = machine.gather(x, &columns);
-            return argmax(machine, &x, [windows, size], self.keys, self.widths());
+            let columns = || (0..size).flat_map(column).collect();
+            let x = machine.gather_by(x, windows * size, columns);
+            return argmax(machine, &x, [windows, size], self.keys, self.place_bits());
         }
-        let all: Vec<i64> = (0..size as i64).collect();
-        let mut places = self.widths().places(machine, &all.repeat(windows))?;
+        let all = || (0..size as i64).collect::<Vec<_>>().repeat(windows);
+        let mut places = known_places(machine, self.place_bits(), windows * size, all)?;
         let mut values = x.clone();
         for level in self.levels() {
             if level.last {
                 return Ok(self.best(machine, [&values, &places], level)?.0);
             }
-            let [first, rest] = level.split(windows);
-            let [v, p] = [&values, &places].map(|all| machine.gather(all, &first));
+            let grouped = level.groups * level.size;
+            let first = |all| {
+                let n = windows * grouped;
+                machine.gather_by(all, n, || level.part(windows, 0..grouped))
+            };
+            let [v, p] = [&values, &places].map(first);
             let (p, v) = self.best(machine, [&v, &p], level)?;
-            let joined = level.joined(windows, self.k);
             let mut join = |best: M::Share, all: &M::Share| {
-                let rest = machine.gather(all, &rest);
+                let rest = || level.part(windows, grouped..grouped + level.rest);
+                let rest = machine.gather_by(all, windows * level.rest, rest);
                 let both = machine.concat(&[&best, &rest]);
-                machine.gather(&both, &joined)
+                let n = machine.len(&both);
+                machine.gather_by(&both, n, || level.joined(windows, self.k))
             };
             places = join(p, &places);
             values = match v {
@@ -124,9 +108,8 @@ impl TopK {
         GROUP.max(4 * self.k)
     }
 
-    fn widths(&self) -> Widths {
-        let places = bits(self.size) + 1;
-        Widths(self.bits.map(|values| [values, places]))
+    fn place_bits(&self) -> Option<u32> {
+        self.bits.map(|_| bits(self.size) + 1)
     }
 
     /// The levels; whole groups are ranked, what is left over goes on to the next.
@@ -161,32 +144,33 @@ impl TopK {
         let (rows, size, k) = (self.windows * level.groups, level.size, self.k);
         let ranks = self.ranks(machine, values, [rows, size])?;
         let of_row = |row: usize| (0..k * size).map(move |i| (row * size + i % size) as u32);
-        let index: Vec<u32> = (0..rows).flat_map(of_row).collect();
-        let thresholds: Vec<i64> = (0..k * size).map(|i| (i / size) as i64).collect();
-        let (thresholds, ranks) = (
-            machine.constant(&thresholds.repeat(rows)),
-            machine.gather(&ranks, &index),
-        );
+        let n = rows * k * size;
+        let index = || (0..rows).flat_map(of_row).collect();
+        let thresholds = || (0..k * size).map(|i| (i / size) as i64).collect::<Vec<_>>();
+        let thresholds = machine.constant_by(n, || thresholds().repeat(rows));
+        let ranks = machine.gather_by(&ranks, n, index);
         let below = machine.sub(&thresholds, &ranks);
         let reached = machine.drelu(&below, rank_keys(size))?;
-        let zeros = machine.constant(&vec![0; index.len()]);
+        let zeros = machine.constant_by(n, || vec![0; n]);
         // Row (r, element): what has a rank up to r counts for r, and not for r + 1.
-        let mut sums = vec![0; k * size * k];
-        for i in 0..k * size {
-            let r = i / size;
-            sums[i * k + r] = 1;
-            if r + 1 < k {
-                sums[i * k + r + 1] = -1;
+        let sums = machine.public_by(|| {
+            let mut sums = vec![0; k * size * k];
+            for i in 0..k * size {
+                let r = i / size;
+                sums[i * k + r] = 1;
+                if r + 1 < k {
+                    sums[i * k + r + 1] = -1;
+                }
             }
-        }
+            sums
+        });
         let shape = MatMul {
             m: rows,
             k: k * size,
             n: k,
         };
-        let sums = Operand::Public(sums);
         let mut chosen = |of: &M::Share| {
-            let of = machine.gather(of, &index);
+            let of = machine.gather_by(of, n, index);
             let reached = machine.select(&reached, &zeros, &of)?;
             machine.matmul(&reached, &sums, None, shape, 0)
         };
@@ -205,34 +189,35 @@ impl TopK {
         values: &M::Share,
         [rows, size]: [usize; 2],
     ) -> Result<M::Share, Error> {
-        let side = |of: fn((usize, usize)) -> usize| -> Vec<u32> {
+        let each = pairs(size).count();
+        let n = rows * each;
+        let mut side = |of: fn((usize, usize)) -> usize| {
             let of_row = |row: usize| pairs(size).map(move |pair| (row * size + of(pair)) as u32);
-            (0..rows).flat_map(of_row).collect()
+            machine.gather_by(values, n, || (0..rows).flat_map(of_row).collect())
         };
-        let [a, b] = [side(|pair| pair.0), side(|pair| pair.1)];
-        let (a, b) = (machine.gather(values, &a), machine.gather(values, &b));
+        let (a, b) = (side(|pair| pair.0), side(|pair| pair.1));
         let difference = machine.sub(&a, &b);
         let first = machine.drelu(&difference, self.keys)?;
-        let n = machine.len(&difference);
-        let [zeros, ones] = [0, 1].map(|bit| vec![bit; n]);
-        let (zeros, ones) = (
-            self.widths().places(machine, &zeros)?,
-            self.widths().places(machine, &ones)?,
-        );
+        let bits = self.place_bits();
+        let zeros = known_places(machine, bits, n, || vec![0; n])?;
+        let ones = known_places(machine, bits, n, || vec![1; n])?;
         let first = machine.select(&first, &zeros, &ones)?;
         // Whoever stands first beats the other, or else is beaten by it.
-        let mut beaten = vec![0; pairs(size).count() * size];
-        for (row, (a, b)) in beaten.chunks_mut(size).zip(pairs(size)) {
-            (row[a], row[b]) = (-1, 1);
-        }
+        let beaten = machine.public_by(|| {
+            let mut beaten = vec![0; each * size];
+            for (row, (a, b)) in beaten.chunks_mut(size).zip(pairs(size)) {
+                (row[a], row[b]) = (-1, 1);
+            }
+            beaten
+        });
         let later: Vec<i64> = (0..size).map(|i| (size - 1 - i) as i64).collect();
         let shape = MatMul {
             m: rows,
-            k: pairs(size).count(),
+            k: each,
             n: size,
         };
         let later = Operand::Public(later);
-        machine.matmul(&first, &Operand::Public(beaten), Some(&later), shape, 0)
+        machine.matmul(&first, &beaten, Some(&later), shape, 0)
     }
 }
 
@@ -265,14 +250,11 @@ struct Level {
 }
 
 impl Level {
-    /// The elements of the groups of all windows, and those after them.
-    fn split(self, windows: usize) -> [Vec<u32>; 2] {
-        let (grouped, all) = (self.groups * self.size, self.groups * self.size + self.rest);
-        let of = |range: std::ops::Range<usize>| {
-            let of_window = |i: usize| range.clone().map(move |j| (i * all + j) as u32);
-            (0..windows).flat_map(of_window).collect()
-        };
-        [of(0..grouped), of(grouped..all)]
+    /// The elements of `part` of all windows.
+    fn part(self, windows: usize, part: Range<usize>) -> Vec<u32> {
+        let all = self.groups * self.size + self.rest;
+        let of_window = |i: usize| part.clone().map(move |j| (i * all + j) as u32);
+        (0..windows).flat_map(of_window).collect()
     }
 
     /// Of the best of all groups of all windows, and then what was left over: window by window.
@@ -287,51 +269,16 @@ impl Level {
     }
 }
 
-/// The bits of values and of places, where tensors have widths of their own.
-#[derive(Clone, Copy)]
-pub(super) struct Widths(Option<[u32; 2]>);
-
-impl Widths {
-    /// Places that everybody knows.
-    pub(super) fn places<M: Machine>(
-        self,
-        machine: &mut M,
-        places: &[i64],
-    ) -> Result<M::Share, Error> {
-        let places = machine.constant(places);
-        match self.0 {
-            Some([_, bits]) => machine.resize(&places, 0, bits),
-            None => Ok(places),
-        }
-    }
-
-    pub(super) fn compare_values(self, n: usize, keys: KeyBits) -> Call {
-        self.compare(0, n, keys)
-    }
-
-    fn compare_places(self, n: usize, keys: KeyBits) -> Call {
-        self.compare(1, n, keys)
-    }
-
-    pub(super) fn select_values(self, n: usize) -> Call {
-        self.select(0, n)
-    }
-
-    pub(super) fn select_places(self, n: usize) -> Call {
-        self.select(1, n)
-    }
-
-    fn compare(self, of: usize, n: usize, keys: KeyBits) -> Call {
-        self.0.map_or(Call::Drelu { n, keys }, |bits| {
-            let bits = bits[of];
-            Call::Mixed(Mixed::Drelu { n, keys, bits })
-        })
-    }
-
-    fn select(self, of: usize, n: usize) -> Call {
-        self.0.map_or(Call::Select { n }, |bits| {
-            let bits = bits[of];
-            Call::Mixed(Mixed::Select { n, bits })
-        })
+/// Places that everybody knows, in so many bits where tensors have widths of their own.
+pub(super) fn known_places<M: Machine>(
+    machine: &mut M,
+    bits: Option<u32>,
+    n: usize,
+    places: impl FnOnce() -> Vec<i64>,
+) -> Result<M::Share, Error> {
+    let places = machine.constant_by(n, places);
+    match bits {
+        Some(bits) => machine.resize(&places, 0, bits),
+        None => Ok(places),
     }
 }

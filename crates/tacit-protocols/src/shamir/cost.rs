@@ -4,7 +4,8 @@ use tacit_algebra::mersenne::Field;
 
 use super::Options;
 use super::params::{Params, Reveal};
-use crate::machine::{Audience, Call, CostModel, not_native};
+use crate::cost::not_native;
+use crate::machine::{Audience, Call, CostModel};
 use crate::{Cost, Error, pool};
 
 /// The declared cost between some parties over some field.
@@ -116,13 +117,13 @@ impl CostModel for ShamirCost {
                 dealt: false,
             }),
             Call::Product { map, trunc, .. } => self.product(map.outputs(), trunc == 0),
-            Call::Select { n } => self.product(n, true),
+            Call::Select { n, .. } => self.product(n, true),
             Call::Drelu { n, .. } => self.reveals(&p.drelu_reveals(p.rot(n), n)),
             Call::Relu { n, .. } => self.relu(n),
             Call::Maxpool { windows, size, .. } => pool::levels(size)
                 .map(|(pairs, _)| self.relu(pairs * windows))
                 .fold(self.none(), |sum, cost| sum + &cost),
-            Call::Function { .. } | Call::Mixed(_) => not_native(call),
+            Call::Function { .. } => not_native(call),
         }
     }
 

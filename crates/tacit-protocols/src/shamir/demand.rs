@@ -2,7 +2,8 @@
 
 use super::deal::Demand;
 use super::params::{Params, Reveal};
-use crate::machine::{Call, not_native};
+use crate::cost::not_native;
+use crate::machine::Call;
 use crate::{batches, pool};
 
 /// Material for one step of one call, for `n` elements.
@@ -82,14 +83,14 @@ impl Params {
             | Call::Fix { .. }
             | Call::Verify { .. }
             | Call::Truncate { trunc: 0, .. } => vec![],
-            Call::Select { n } => vec![Want::Product { n }],
+            Call::Select { n, .. } => vec![Want::Product { n }],
             Call::Product { map, trunc: 0, .. } => vec![Want::Product { n: map.outputs() }],
             Call::Product { map, trunc: d, .. } => vec![Want::Truncate {
                 n: map.outputs(),
                 d,
                 product: true,
             }],
-            Call::Truncate { n, trunc: d } => vec![Want::Truncate {
+            Call::Truncate { n, trunc: d, .. } => vec![Want::Truncate {
                 n,
                 d,
                 product: false,
@@ -99,7 +100,7 @@ impl Params {
             Call::Maxpool { windows, size, .. } => pool::levels(size)
                 .map(|(pairs, _)| sign(pairs * windows, true))
                 .collect(),
-            Call::Function { .. } | Call::Mixed(_) => not_native(call),
+            Call::Function { .. } => not_native(call),
         }
     }
 

@@ -41,7 +41,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use tacit_algebra::mersenne::{Field, Matrix, combine, from_wire, to_wire, vec};
-use tacit_algebra::{Conv2d, MatMul};
 use tacit_net::{Party, Phase};
 
 pub use cost::ShamirCost;
@@ -263,30 +262,16 @@ impl<F: Field> Machine for Shamir<F> {
         parts.iter().flat_map(|part| part.iter().copied()).collect()
     }
 
-    fn mul(&mut self, x: &Vec<F>, y: &Operand<Vec<F>>, trunc: u32) -> Result<Vec<F>, Error> {
-        self.linear(x, y, None, &Bilinear::Elementwise(x.len()), trunc)
-    }
-
-    fn matmul(
+    fn linear(
         &mut self,
         x: &Vec<F>,
         w: &Operand<Vec<F>>,
         bias: Option<&Operand<Vec<F>>>,
-        shape: MatMul,
+        map: &Bilinear,
         trunc: u32,
+        _bits: Option<[u32; 2]>,
     ) -> Result<Vec<F>, Error> {
-        self.linear(x, w, bias, &Bilinear::MatMul(shape), trunc)
-    }
-
-    fn conv2d(
-        &mut self,
-        x: &Vec<F>,
-        w: &Operand<Vec<F>>,
-        bias: Option<&Operand<Vec<F>>>,
-        shape: &Conv2d,
-        trunc: u32,
-    ) -> Result<Vec<F>, Error> {
-        self.linear(x, w, bias, &Bilinear::Conv2d(*shape), trunc)
+        self.product(x, w, bias, map, trunc)
     }
 
     fn truncate(&mut self, x: &Vec<F>, trunc: u32) -> Result<Vec<F>, Error> {

@@ -18,7 +18,7 @@ const MULTIPLY: &str = "shamir multiply";
 impl<F: Field> Shamir<F> {
     /// `(x * w + bias) / 2^trunc` for any bilinear product. 1 opening of degree `2t`; for a public
     /// `w` none, or one of degree `t` if it is truncated.
-    pub(super) fn linear(
+    pub(super) fn product(
         &mut self,
         x: &[F],
         w: &Operand<Vec<F>>,

@@ -192,7 +192,7 @@ fn triples_of_truncations_are_those_of_a_uniform_mask() {
             for product in [false, true] {
                 let options = options(parties, t, Comparison::Tree);
                 let call = match product {
-                    false => Call::Truncate { n, trunc: d },
+                    false => Call::truncate(n, d),
                     true => Call::elementwise(n, d),
                 };
                 let degrees = [if product { 2 * t } else { t }, t, t];
@@ -231,7 +231,7 @@ fn what_is_opened_as_0_is_drawn_again() {
     });
     let options = options(3, 1, Comparison::Tree);
     run::<F5, _>(watched, &options, |machine| {
-        machine.prepare(&[Call::Truncate { n, trunc: 2 }])
+        machine.prepare(&[Call::truncate(n, 2)])
     });
     let sizes = sizes.lock().expect("no thread panics");
     let openings: Vec<(bool, usize)> = sizes

@@ -12,6 +12,9 @@ use tacit_protocols::bicoptor::ubl::Ubl;
 use tacit_protocols::clear::Clear;
 use tacit_protocols::falcon::{Falcon, PARTIES, Security, Truncation};
 use tacit_protocols::machine::{Audience, Call, Machine};
+use tacit_protocols::math::{BatchNorm, Channels, Elementary, Function, Statistics};
+pub use tacit_protocols::record::Noted;
+use tacit_protocols::record::{Recorder, calls_of};
 use tacit_protocols::shamir::{Comparison, Opening, Options, Shamir};
 use tacit_sirnn::ot::Kind;
 use tacit_sirnn::{self as sirnn, Sirnn};
@@ -305,6 +308,39 @@ fn run_any<S: Subject, T: Send>(
     run_on(mesh(subject.parties()), |party| {
         let mut machine = subject.machine(party).expect("keys are agreed");
         program(&mut machine).expect("the program runs")
+    })
+}
+
+/// What a program demands over so many bits.
+pub fn demand<T>(
+    bits: u32,
+    program: impl FnOnce(&mut Recorder<'static>) -> Result<T, Error>,
+) -> Vec<Call> {
+    calls_of(bits, program).expect("a program that is possible")
+}
+
+/// What a function of `n` elements demands over so many bits.
+pub fn demand_of(bits: u32, function: &impl Function, n: usize) -> Vec<Call> {
+    demand(bits, |machine| function.apply(machine, &Noted::of(n)))
+}
+
+/// What the normalisation of so many elements demands.
+pub fn demand_of_norm(bits: u32, norm: &BatchNorm, shape: Channels) -> Vec<Call> {
+    let x = Noted::of(shape.batch * shape.channels * shape.plane);
+    let [mean, variance, gamma, beta] = [Noted::of(shape.channels); 4];
+    let of = Statistics {
+        mean,
+        variance,
+        gamma,
+        beta,
+    };
+    demand(bits, |machine| norm.apply(machine, &x, shape, &of))
+}
+
+/// What a function demands by the algorithms that every protocol has.
+pub fn demand_by_name(function: &Elementary, n: usize) -> Result<Vec<Call>, Error> {
+    calls_of(function.format.bits(), |machine| {
+        function.apply(machine, &Noted::of(n))
     })
 }
 

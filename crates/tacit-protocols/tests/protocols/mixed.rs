@@ -5,9 +5,9 @@ use crate::common::*;
 use crate::cost::declared_equals_metered;
 use tacit_algebra::MatMul;
 use tacit_protocols::falcon::Truncation;
-use tacit_protocols::machine::{Audience, Bilinear, Call, KeyBits, Machine, Operand};
-use tacit_protocols::math::{Elementary, Format, Kind, Span};
-use tacit_protocols::mixed::{Between, Mixed, Number, lowered};
+use tacit_protocols::lowered;
+use tacit_protocols::machine::{Audience, Bilinear, Call, Machine, Operand};
+use tacit_protocols::math::{Elementary, Format, Kind, Number, Span};
 
 /// Signed numbers below a quarter of what `bits` bits hold, the ends among them.
 fn small(bits: u32, n: usize, seed: i64) -> Vec<i64> {
@@ -25,7 +25,7 @@ fn resized<S: Subject>(s: &S, x: &[i64], (from, trunc, bits): (u32, u32, u32)) -
     let n = x.len();
     let calls: Vec<Call> = [Call::Input { owner: 0, n }]
         .into_iter()
-        .chain(Mixed::resize(n, from, trunc, bits).map(Call::Mixed))
+        .chain((trunc > 0 || bits > from).then_some(Call::resize(n, from, trunc, bits)))
         .chain([Call::Reveal {
             n,
             to: Audience::All,
@@ -89,11 +89,12 @@ fn products<S: Subject>(s: &S, bits: [u32; 3], known_to: Option<usize>) {
     let mut expected = vec![0u64; map.outputs()];
     map.accumulate(&mut expected, &encoded(&x), &encoded(&w));
     let expected: Vec<i64> = expected.into_iter().map(|v| v as i64).collect();
-    let product = Mixed::Product {
+    let product = Call::Product {
         map,
         fixed: None,
         known_to,
-        bits,
+        trunc: 0,
+        bits: Some([bits[0], bits[1], bits[2], bits[2]]),
     };
     let opened = run(s, |machine| {
         let inputs = [map.left(), map.right()].map(|n| Call::Input { owner: 0, n });
@@ -101,7 +102,7 @@ fn products<S: Subject>(s: &S, bits: [u32; 3], known_to: Option<usize>) {
             n: map.outputs(),
             to: Audience::All,
         };
-        let calls = [inputs[0], inputs[1], Call::Mixed(product), reveal];
+        let calls = [inputs[0], inputs[1], product, reveal];
         let calls = lowered(&calls, machine.cost_model())?;
         machine.prepare(&calls)?;
         let owns = machine.party().id() == 0;
@@ -113,7 +114,8 @@ fn products<S: Subject>(s: &S, bits: [u32; 3], known_to: Option<usize>) {
             Some(owner) => machine.known(right, owner),
             None => right,
         };
-        let z = machine.product(&left, &Operand::Secret(right), None, &map, bits[2])?;
+        let right = Operand::Secret(right);
+        let z = machine.linear(&left, &right, None, &map, 0, Some([bits[2]; 2]))?;
         machine.reveal(&z, Audience::All)
     });
     let opened = opened.into_iter().next().flatten().expect("opened to all");
@@ -137,14 +139,10 @@ fn products_of_different_widths_are_exact() {
 }
 
 /// A function over the 64-bit ring between two kinds of numbers.
-fn between(kind: Kind, from: Number, to: Number) -> Between {
+fn between(kind: Kind, from: Number, to: Number) -> Elementary {
     let fraction = from.fraction.max(to.fraction);
     let format = Format::new(64, fraction).expect("a format that fits");
-    Between {
-        function: Elementary::new(format, kind),
-        from,
-        to,
-    }
+    Elementary::new(format, kind).between(from, to)
 }
 
 const ARGUMENT: Number = Number {
@@ -200,12 +198,12 @@ fn error_function_of(x: f64) -> f64 {
     tacit_protocols::math::error_function(x)
 }
 
-fn near<S: Subject>(s: &S, function: Between, x: &[i64], exact: fn(f64) -> f64) {
+fn near<S: Subject>(s: &S, function: Elementary, x: &[i64], exact: fn(f64) -> f64) {
     let n = x.len();
     let opened = run(s, |machine| {
         let calls = [
             Call::Input { owner: 0, n },
-            Call::Mixed(Mixed::Function { n, function }),
+            Call::Function { n, function },
             Call::Reveal {
                 n,
                 to: Audience::All,
@@ -215,8 +213,8 @@ fn near<S: Subject>(s: &S, function: Between, x: &[i64], exact: fn(f64) -> f64) 
         machine.prepare(&calls)?;
         let owns = machine.party().id() == 0;
         let x = machine.input(0, n, owns.then_some(x))?;
-        let x = machine.resize(&x, 0, function.from.bits)?;
-        let y = machine.function_between(&function, &x)?;
+        let x = machine.resize(&x, 0, ARGUMENT.bits)?;
+        let y = machine.function(&function, &x)?;
         machine.reveal(&y, Audience::All)
     });
     let opened = opened.into_iter().next().flatten().expect("opened to all");
@@ -226,7 +224,7 @@ fn near<S: Subject>(s: &S, function: Between, x: &[i64], exact: fn(f64) -> f64) 
         assert!(
             (y as f64 - value).abs() <= allowed,
             "{:?} of {x}: {y}, not {value}: {}",
-            function.function.kind,
+            function.kind,
             s.name()
         );
     }
@@ -235,14 +233,14 @@ fn near<S: Subject>(s: &S, function: Between, x: &[i64], exact: fn(f64) -> f64) 
 #[test]
 fn declared_equals_metered_of_every_width() {
     let shape = MatMul { m: 2, k: 3, n: 4 };
-    let keys = KeyBits::ALL;
     let span = Span { low: -3, high: 3 };
     for n in [1, 129, 1500] {
-        let product = |map, known_to, fixed| Mixed::Product {
+        let product = |map, known_to, fixed| Call::Product {
             map,
             fixed,
             known_to,
-            bits: [16, 12, 30],
+            trunc: 9,
+            bits: Some([16, 12, 30, 16]),
         };
         let functions = [
             Kind::Sigmoid,
@@ -253,45 +251,24 @@ fn declared_equals_metered_of_every_width() {
             Kind::InverseSqrt { span },
         ]
         .map(|kind| between(kind, ARGUMENT, RESULT));
-        let mut bounded = between(Kind::Exp { high: 0 }, ARGUMENT, RESULT);
-        bounded.function = bounded.function.bounded();
+        let bounded = between(Kind::Exp { high: 0 }, ARGUMENT, RESULT).bounded();
         let functions = functions.into_iter().chain([bounded]);
-        let functions = functions.map(|function| Mixed::Function { n, function });
+        let functions = functions.map(|function| Call::Function { n, function });
         let mut calls = vec![
-            Mixed::Resize {
-                n,
-                from: 16,
-                trunc: 0,
-                bits: 30,
-            },
-            Mixed::Resize {
-                n,
-                from: 30,
-                trunc: 14,
-                bits: 16,
-            },
-            Mixed::Resize {
-                n,
-                from: 12,
-                trunc: 4,
-                bits: 20,
-            },
+            Call::resize(n, 16, 0, 30),
+            Call::resize(n, 30, 14, 16),
+            Call::resize(n, 12, 4, 20),
             product(Bilinear::Elementwise(n), None, None),
             product(Bilinear::MatMul(shape), None, None),
             product(Bilinear::MatMul(shape), Some(0), Some(0)),
-            Mixed::Drelu { n, keys, bits: 16 },
-            Mixed::Select { n, bits: 5 },
-            Mixed::Relu { n, keys, bits: 16 },
-            Mixed::Maxpool {
-                windows: n,
-                size: 4,
-                keys,
-                bits: 11,
-            },
+            Call::drelu(n).of_bits(16),
+            Call::select(n).of_bits(5),
+            Call::relu(n).of_bits(16),
+            Call::maxpool(n, 4).of_bits(11),
         ];
         calls.extend(functions);
         for call in calls {
-            declared_equals_metered(&sirnn_over(64), Call::Mixed(call));
+            declared_equals_metered(&sirnn_over(64), call);
         }
     }
 }

@@ -10,9 +10,9 @@ use tacit_algebra::mersenne::F5;
 use tacit_net::Phase;
 use tacit_net::testing::{Fate, Recorder, mesh_with};
 use tacit_protocols::falcon::Truncation;
+use tacit_protocols::lowered;
 use tacit_protocols::machine::{Audience, Call, KeyBits, Machine};
 use tacit_protocols::math::TopK;
-use tacit_protocols::mixed::lowered;
 use tacit_protocols::shamir::{Comparison, Opening};
 use tacit_protocols::{Cost, Error};
 
@@ -28,6 +28,18 @@ fn expected(x: &[i64], size: usize, k: usize) -> Vec<i64> {
     all.map(|place| place as i64).collect()
 }
 
+/// What a search demands; its calls are the same over any bits.
+fn searching(top: TopK) -> Vec<Call> {
+    let x = Noted::of(top.windows * top.size);
+    demand(64, |machine| {
+        let x = match top.bits {
+            Some(bits) => machine.resize(&x, 0, bits)?,
+            None => x,
+        };
+        top.apply(machine, &x)
+    })
+}
+
 fn found<S: Subject>(s: &S, x: &[i64], [size, k]: [usize; 2], keys: KeyBits) {
     let top = TopK {
         windows: x.len() / size,
@@ -36,7 +48,7 @@ fn found<S: Subject>(s: &S, x: &[i64], [size, k]: [usize; 2], keys: KeyBits) {
         keys,
         bits: None,
     };
-    let opened = apply(s, &top.calls(), x, |machine, x| top.apply(machine, x));
+    let opened = apply(s, &searching(top), x, |machine, x| top.apply(machine, x));
     let wanted = expected(x, size, k);
     let wrong = (0..wanted.len()).find(|&i| opened[i] != wanted[i]);
     if let Some(i) = wrong {
@@ -110,7 +122,7 @@ fn costs<S: Subject>(s: &S, bits: Option<u32>) {
             bits,
         };
         let (n, to) = (3 * k, Audience::One(1));
-        let calls = [top.calls(), vec![Call::Reveal { n, to }]].concat();
+        let calls = [searching(top), vec![Call::Reveal { n, to }]].concat();
         let ends = run(s, |machine| {
             let calls = lowered(&calls, machine.cost_model())?;
             let model = machine.cost_model();
@@ -214,7 +226,7 @@ fn heard<S: Subject>(s: &S, window: [i64; 3], k: usize, leak: bool) -> Histogram
     let learnt = run_on(mesh, |party| -> Result<_, Error> {
         let id = party.id();
         let ready = s.machine(party).and_then(|mut machine| {
-            machine.prepare(&top.calls())?;
+            machine.prepare(&searching(top))?;
             Ok(machine)
         });
         // What is made before any input may vary in length by chance.

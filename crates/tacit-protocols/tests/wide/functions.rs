@@ -41,9 +41,8 @@ impl Defined {
         let inside = self.domain.inside(n);
         let below = self.domain.below(format);
         let x = [&inside[..], &below].concat();
-        let calls = function
-            .calls(x.len())
-            .unwrap_or_else(|e| panic!("{:?}: {e}", self.domain));
+        let calls =
+            demand_by_name(&function, x.len()).unwrap_or_else(|e| panic!("{:?}: {e}", self.domain));
         let got = apply(s, &calls, &x, |machine, x| function.apply(machine, x));
         let values = inside
             .iter()
@@ -155,7 +154,7 @@ pub fn logarithms<S: Subject>(s: &S, format: Format, n: usize) {
         let function = Logarithm::over(format, domain.span).expect("a span that fits");
         let (inside, below) = (domain.inside(n), domain.below(format));
         let x = [&inside[..], &below].concat();
-        let calls = function.calls(x.len());
+        let calls = demand_of(format.bits(), &function, x.len());
         let got = apply(s, &calls, &x, |machine, x| function.apply(machine, x));
         let values = inside.iter().map(|&x| (real(x) / domain.one()).ln());
         let least = f64::from(domain.span.low) * std::f64::consts::LN_2;
@@ -200,7 +199,7 @@ pub fn exponentials<S: Subject>(s: &S, format: Format, n: usize) {
             far - 1,
         ];
         let x: Vec<i64> = sweep.chain(whole).chain(far).collect();
-        let calls = function.calls(x.len());
+        let calls = demand_of(format.bits(), &function, x.len());
         let got = apply(s, &calls, &x, |machine, x| function.apply(machine, x));
         for (x, got) in x.iter().zip(got) {
             let value = (*x.min(&top) as f64 / format.one()).exp();
@@ -250,7 +249,10 @@ pub fn quotients<S: Subject>(s: &S, format: Format, n: usize) {
                 .map(|(i, &y)| (part(i).clamp(-0.999, 0.999) * most * y as f64) as i64)
                 .collect();
             let (n, operands) = (y.len(), [&x[..], &y].concat());
-            let got = apply(s, &division.calls(n), &operands, |machine, operands| {
+            let calls = demand(format.bits(), |machine| {
+                division.apply(machine, &Noted::of(n), &Noted::of(n))
+            });
+            let got = apply(s, &calls, &operands, |machine, operands| {
                 let [x, y] = [0, n].map(|at| machine.slice(operands, at..at + n));
                 division.apply(machine, &x, &y)
             });
@@ -312,22 +314,27 @@ pub fn batch_norms<S: Subject>(s: &S, format: Format, _n: usize) {
     let gamma: Vec<i64> = gamma.collect();
     let zeros = vec![0; c];
     let operands = [&x[..], &zeros, &variance, &gamma, &zeros].concat();
-    let got = apply(s, &norm.calls(shape), &operands, |machine, operands| {
-        let x = machine.slice(operands, 0..5 * c);
-        let [mean, variance, gamma, beta] =
-            [5, 6, 7, 8].map(|i| machine.slice(operands, i * c..(i + 1) * c));
-        norm.apply(
-            machine,
-            &x,
-            shape,
-            &Statistics {
-                mean,
-                variance,
-                gamma,
-                beta,
-            },
-        )
-    });
+    let got = apply(
+        s,
+        &demand_of_norm(format.bits(), &norm, shape),
+        &operands,
+        |machine, operands| {
+            let x = machine.slice(operands, 0..5 * c);
+            let [mean, variance, gamma, beta] =
+                [5, 6, 7, 8].map(|i| machine.slice(operands, i * c..(i + 1) * c));
+            norm.apply(
+                machine,
+                &x,
+                shape,
+                &Statistics {
+                    mean,
+                    variance,
+                    gamma,
+                    beta,
+                },
+            )
+        },
+    );
     for (i, (&x, got)) in x.iter().zip(got).enumerate() {
         let [x, variance, gamma] = [x, variance[i / 5], gamma[i / 5]].map(|v| v as f64 / one);
         let value = x * gamma / (variance + epsilon).sqrt();

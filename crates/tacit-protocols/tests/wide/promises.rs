@@ -8,7 +8,7 @@ use tacit_protocols::math::*;
 
 /// The key bits of a function's comparisons.
 fn keys(function: Elementary) -> Vec<KeyBits> {
-    let calls = function.calls(1).expect("a function that fits");
+    let calls = demand_by_name(&function, 1).expect("a function that fits");
     let keys = calls.iter().filter_map(|call| match call {
         Call::Drelu { keys, .. } => Some(*keys),
         _ => None,
@@ -64,7 +64,7 @@ pub fn promised_bits<S: Subject>(s: &S, format: Format, _n: usize) {
         };
         let x: Vec<i64> = x.into_iter().chain(ends).filter(has_result).collect();
         let [one, other] = [function, within].map(|function| {
-            let calls = function.calls(x.len()).expect("a function that fits");
+            let calls = demand_by_name(&function, x.len()).expect("a function that fits");
             apply(s, &calls, &x, |machine, x| function.apply(machine, x))
         });
         let near = |a: &i64, b: &i64| {
@@ -91,7 +91,7 @@ pub fn costs<S: Subject>(s: &S, format: Format, _n: usize) {
             Kind::SquareRoot { span },
         ] {
             let function = Elementary::new(format, kind).with_argument(domain.argument);
-            let Ok(calls) = function.calls(3) else {
+            let Ok(calls) = demand_by_name(&function, 3) else {
                 continue;
             };
             metered(s, &format!("{kind:?}"), &calls, |machine| {
@@ -158,10 +158,8 @@ fn wider_spans_take_a_comparison_for_two_powers() {
             Kind::InverseSqrt { span },
             Kind::SquareRoot { span },
         ] {
-            let calls = Elementary::new(format, kind)
-                .with_argument(24)
-                .calls(N)
-                .expect("it fits");
+            let function = Elementary::new(format, kind).with_argument(24);
+            let calls = demand_by_name(&function, N).expect("it fits");
             let signs = calls.iter().filter_map(|call| match call {
                 Call::Drelu { n, .. } => Some(n / N),
                 _ => None,
@@ -181,7 +179,7 @@ fn wider_spans_take_a_comparison_for_two_powers() {
         }
     }
     for kind in [Kind::Exp { high: 0 }, Kind::Sigmoid, Kind::Tanh] {
-        let calls = Elementary::new(format, kind).calls(N).expect("it fits");
+        let calls = demand_by_name(&Elementary::new(format, kind), N).expect("it fits");
         let [online, offline] = model(&calls);
         let [bytes, before] = [&online, &offline].map(|cost| cost.bytes[0] / N as u64);
         println!(

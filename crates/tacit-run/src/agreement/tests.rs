@@ -257,7 +257,23 @@ fn prediction(check: impl Fn(Program)) {
         };
         let agreed = job::settle(agreement, &terms, brings)?;
         let hash = blake3::hash(&agreed.plan.to_bytes());
-        Ok(format!("{hash} {} {}", agreed.inputs, agreed.batch))
+        let asked = agreed.asked;
+        Ok(format!("{hash} {} {}", asked.inputs, asked.batch))
+    });
+}
+
+/// That of a later request, the fourth.
+fn request(check: impl Fn(Program)) {
+    let settings = Settings::default();
+    let terms = Terms::new(&settings, None, Order::default(), false).expect("valid");
+    let x = Tensor {
+        values: &[0.5; 10],
+        shape: &[5, 2],
+    };
+    check(&|agreement| {
+        let input = (agreement.us() == terms.roles.data_owner).then_some(x);
+        let asked = job::settle_again(agreement, &terms, 1 << 20, 3, input)?;
+        Ok(format!("{} {}", asked.inputs, asked.batch))
     });
 }
 
@@ -328,8 +344,9 @@ fn without_the_comparison_they_do() {
 /// A program that agrees, given to a check.
 type Agreeing = fn(&dyn Fn(Program));
 
-const ALL: [(&str, Agreeing); 3] = [
+const ALL: [(&str, Agreeing); 4] = [
     ("prediction", |check| prediction(check)),
+    ("request", |check| request(check)),
     ("training", |check| training(check)),
     ("resumption", |check| resumption(check)),
 ];

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use tacit_algebra::Ring;
 use tacit_net::{LinkModel, memory};
 use tacit_nn::encode::{EncodeError, LayerWeights};
+use tacit_nn::execute::share_weights;
 use tacit_nn::plan::{Order, PlanError, PlanOptions, Reveal, plan_each};
 use tacit_nn::{Graph, Plan};
 use tacit_protocols::clear::{Clear, Truncating};
@@ -18,9 +19,7 @@ use crate::compiled::{check_shape, finite};
 use crate::job::{Observer, Prediction};
 use crate::local::in_threads;
 use crate::log::logged;
-use crate::named::Named;
 use crate::record::Ledger;
-use crate::registry::Program;
 use crate::score::{accuracy, classes, share};
 use crate::settings::asked_width;
 use crate::{Compiled, Error, Progress, Settings, Tensor, options};
@@ -277,17 +276,17 @@ impl<'a> Analyst<'a> {
         let mut ended = in_threads(alone, &mut observe, |party, observe| {
             let mut machine = Clear::<R>::new(party).truncating(kind)?;
             let mut ledger = Ledger::default();
+            let weights = share_weights(plan, &mut machine, &roles, Some(weights))?;
             let prediction = Prediction {
                 plan,
                 roles: &roles,
-                weights: Some(weights),
                 values: Some(&values),
                 inputs: items,
                 batch: BATCH.min(items),
                 ledger: &mut ledger,
                 observe,
             };
-            let (revealed, _) = prediction.run(&mut machine)?;
+            let (revealed, _) = prediction.run(&mut machine, &weights)?;
             Ok((revealed.unwrap_or_default(), machine.large_errors()))
         })?;
         Ok(ended.swap_remove(0))

@@ -4,14 +4,15 @@ use std::ops::Range;
 
 use tacit_algebra::Prg;
 use tacit_nn::plan::{KeyBitsChoice, Keys, numbers};
-use tacit_protocols::machine::{Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand};
-use tacit_protocols::math::{compare, compare_calls};
+use tacit_protocols::machine::{Call, Conv2d, KeyBits, Machine, MatMul, Operand};
+use tacit_protocols::math::compare;
+use tacit_protocols::record::{Noted, calls_of};
 
 use super::compound::{Compound, PLANE, STATISTICS};
 use super::function::Elementwise;
 use super::{BenchOptions, OPERATIONS};
-use crate::named::Named;
-use crate::protocol::Tolerance;
+use crate::instance::Tolerance;
+use crate::protocol::named;
 use crate::{Error, key_bits};
 
 /// The most elements of a measured tensor.
@@ -37,10 +38,9 @@ pub(super) enum Op {
     BatchNorm,
 }
 
-impl Named for Op {
-    const WHAT: &'static str = "operation";
-
-    fn known() -> impl Iterator<Item = (&'static str, Self)> {
+impl Op {
+    /// The operation of this name, or an error that lists all names.
+    fn parse(name: &str) -> Result<Self, Error> {
         let ops = [
             Op::Mult,
             Op::MatMul,
@@ -59,10 +59,11 @@ impl Named for Op {
             Op::Division,
             Op::BatchNorm,
         ];
-        ops.into_iter().map(|op| (op.name(), op))
+        named("operation", ops.into_iter().map(|op| (op.name(), op)), name)
     }
 
-    fn name(self) -> &'static str {
+    /// Its name.
+    pub fn name(self) -> &'static str {
         OPERATIONS[self as usize].0
     }
 }
@@ -293,34 +294,9 @@ impl Case {
         Ok([values(x), values(y)])
     }
 
-    pub(super) fn calls(&self) -> Vec<Call> {
-        let (n, trunc, keys) = (self.lens().unwrap_or_default()[2], self.trunc, self.keys);
-        if let Some(function) = &self.function {
-            return vec![function.call(n)];
-        }
-        if let Some(compound) = &self.compound {
-            return compound.calls(self.n);
-        }
-        let product = |map| Call::Product {
-            map,
-            fixed: None,
-            known_to: None,
-            trunc,
-        };
-        vec![match self.op {
-            Op::Trunc => Call::Truncate { n, trunc },
-            Op::Drelu => Call::Drelu { n, keys },
-            Op::Relu => Call::Relu { n, keys },
-            Op::Maxpool => Call::Maxpool {
-                windows: n,
-                size: 4,
-                keys,
-            },
-            Op::Compare => return compare_calls(n),
-            Op::MatMul => product(Bilinear::MatMul(self.matmul())),
-            Op::Conv => product(Bilinear::Conv2d(self.conv())),
-            _ => Call::elementwise(n, trunc),
-        }]
+    pub(super) fn calls(&self) -> Result<Vec<Call>, Error> {
+        let [x, y, _] = self.lens().unwrap_or_default().map(Noted::of);
+        calls_of(self.width, |machine| self.run(machine, &[x, y]).map(drop))
     }
 
     pub(super) fn run<M: Machine>(

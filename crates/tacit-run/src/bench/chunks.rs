@@ -2,12 +2,11 @@
 
 use std::ops::Range;
 
-use tacit_protocols::mixed::lowered;
+use tacit_protocols::lowered;
 
 use super::case::{Case, Op};
-use crate::named::Named;
-use crate::protocol::Instance;
-use crate::{Error, registry};
+use crate::instance::Instance;
+use crate::{Error, systems};
 
 /// What all parties together hold of a chunk, unless told otherwise.
 const DEFAULT_BYTES: u64 = 256 << 20;
@@ -68,8 +67,8 @@ fn fitting(case: &Case, instance: &Instance) -> Result<usize, Error> {
 /// About how many bytes all parties together hold at once: operands, result, correlated
 /// randomness, and at worst all messages.
 fn held(case: &Case, instance: &Instance) -> Result<u64, Error> {
-    let cost = registry::cost(instance)?;
-    let calls = lowered(&case.calls(), &*cost)?;
+    let cost = systems::cost(instance)?;
+    let calls = lowered(&case.calls()?, &*cost)?;
     let messages: u64 = calls.iter().flat_map(|call| cost.online(call).bytes).sum();
     let stored: u64 = calls.iter().map(|call| cost.stored(call)).sum();
     let words: usize = case.lens().unwrap_or_default().iter().sum();

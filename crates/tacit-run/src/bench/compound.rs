@@ -1,7 +1,7 @@
 //! The functions of several tensors among the measured operations, and what they are measured on.
 
 use tacit_algebra::Prg;
-use tacit_protocols::machine::{Call, Machine};
+use tacit_protocols::machine::Machine;
 use tacit_protocols::math::{BatchNorm, Channels, Division, Format, Span, Statistics};
 
 use super::case::{Op, Operands};
@@ -90,14 +90,6 @@ impl Compound {
                 let statistics = statistics.map(|range| draw(n, range)).concat();
                 [fixed(draw(n * PLANE, x)), fixed(statistics)]
             }
-        }
-    }
-
-    /// Its calls for `n` quotients or channels.
-    pub fn calls(&self, n: usize) -> Vec<Call> {
-        match &self.kind {
-            Kind::Division(division) => division.calls(n),
-            Kind::BatchNorm(norm) => norm.calls(channels(n)),
         }
     }
 

@@ -1,8 +1,7 @@
 //! The functions of one operand among the measured operations, and what they are measured on.
 
-use tacit_protocols::machine::{Call, Machine};
-use tacit_protocols::math::{Elementary, Format, Kind, Leakage, Span};
-use tacit_protocols::mixed::{Between, Mixed, Number};
+use tacit_protocols::machine::Machine;
+use tacit_protocols::math::{Elementary, Format, Kind, Leakage, Number, Span};
 
 use super::BenchOptions;
 use super::case::Op;
@@ -21,8 +20,6 @@ const NATIVE: f64 = 4.0;
 #[derive(Clone, Copy)]
 pub(super) struct Elementwise {
     function: Elementary,
-    /// Arguments and results, where they have a width of their own.
-    number: Option<Number>,
 }
 
 impl Elementwise {
@@ -58,10 +55,10 @@ impl Elementwise {
         };
         function.check().map_err(refused)?;
         let most = REACH_BITS.max(SPAN.high as u32 + 2);
-        Ok(Some(Elementwise {
-            function: function.within(precision.unwrap_or(fraction + most)),
-            number: precision.map(|bits| Number { bits, fraction }),
-        }))
+        let mut function = function.within(precision.unwrap_or(fraction + most));
+        // Arguments and results have a width of their own.
+        function.between = precision.map(|bits| [Number { bits, fraction }; 2]);
+        Ok(Some(Elementwise { function }))
     }
 
     /// The same over a ring of so many bits.
@@ -77,42 +74,27 @@ impl Elementwise {
         self.function.leakage == Leakage::Magnitude
     }
 
-    /// Its call for `n` elements.
-    pub fn call(&self, n: usize) -> Call {
-        let function = self.function;
-        match self.between() {
-            Some(function) => Call::Mixed(Mixed::Function { n, function }),
-            None => Call::Function { n, function },
-        }
-    }
-
     /// The function of every element of `x`.
     pub fn apply<M: Machine>(
         &self,
         machine: &mut M,
         x: &M::Share,
     ) -> Result<M::Share, tacit_protocols::Error> {
-        let Some(between) = self.between() else {
-            return machine.function(&self.function, x);
-        };
-        // Local: the operands are shared with the ring's bits.
-        let narrow = machine.resize(x, 0, between.from.bits)?;
-        machine.function_between(&between, &narrow)
-    }
-
-    fn between(&self) -> Option<Between> {
-        self.number.map(|number| Between {
-            function: self.function,
-            from: number,
-            to: number,
-        })
+        match self.function.between {
+            None => machine.function(&self.function, x),
+            Some([from, _]) => {
+                // Local: the operands are shared with the ring's bits.
+                let narrow = machine.resize(x, 0, from.bits)?;
+                machine.function(&self.function, &narrow)
+            }
+        }
     }
 
     /// An operand from 64 random bits: of a positive function one of every magnitude.
     pub fn operand(&self, random: u64) -> i64 {
         let fraction = self.function.format.fraction();
-        let narrow = |number: Number| 1 << (number.bits - 1);
-        let reach = self.number.map_or(REACH << fraction, narrow);
+        let narrow = |[from, _]: [Number; 2]| 1 << (from.bits - 1);
+        let reach = self.function.between.map_or(REACH << fraction, narrow);
         match self.function.kind {
             Kind::Reciprocal { span }
             | Kind::InverseSqrt { span }

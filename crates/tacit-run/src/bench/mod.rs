@@ -8,19 +8,17 @@ mod trial;
 
 use tacit_net::{LinkModel, memory};
 use tacit_nn::plan::Order;
-use tacit_protocols::bicoptor::Form;
 
 use case::{Case, Errors, Expected, Operands};
 use chunks::Chunks;
 use trial::Trial;
 
+use crate::instance::Instance;
 use crate::local::in_threads;
 use crate::log::logged;
-use crate::named::Named;
-use crate::protocol::Instance;
-use crate::registry;
 use crate::report::{LayerReport, PhaseReport};
 use crate::settings::asked_width;
+use crate::systems;
 use crate::terms::Terms;
 use crate::{Error, Progress, Protocol, Report, Settings, key_bits};
 
@@ -128,7 +126,7 @@ pub fn bench(
             repeat: options.repeat.max(1),
             observe,
         };
-        registry::start(instance, party, trial)
+        systems::start(instance, party, trial)
     })?;
     let errors = ends.first().map(|end| end.errors).unwrap_or_default();
     let runs = ends
@@ -144,7 +142,7 @@ pub fn bench(
 /// function within its tolerance.
 fn in_the_clear(case: &Case, chunks: Chunks, operands: &Operands) -> Result<Vec<i64>, Error> {
     let settings = Settings {
-        protocol: <&Protocol>::parse("clear")?,
+        protocol: Protocol::of_name("clear")?,
         ..Settings::default()
     };
     let case = case.over(case.width.next_power_of_two())?;
@@ -161,7 +159,7 @@ fn in_the_clear(case: &Case, chunks: Chunks, operands: &Operands) -> Result<Vec<
     let party = alone
         .pop()
         .ok_or_else(|| Error::setting("parties", "there is none"))?;
-    Ok(registry::start(&instance, party, trial)?.result)
+    Ok(systems::start(&instance, party, trial)?.result)
 }
 
 /// The medians of the runs.
@@ -190,13 +188,13 @@ fn report(
         rounds: online.rounds,
         bytes: online.bytes_sent.iter().copied().max().unwrap_or(0),
     };
-    let warning = || match terms.instance.form {
-        Form::Mended => format!("{large} results have the large error of this truncation"),
-        Form::Printed => format!("{large} results are wrong: as printed, signs err"),
+    let warning = || match terms.instance.as_printed {
+        false => format!("{large} results have the large error of this truncation"),
+        true => format!("{large} results are wrong: as printed, signs err"),
     };
     let insecure = [
         (
-            terms.instance.form == Form::Printed,
+            terms.instance.as_printed,
             "as printed the comparison leaks; this is for its cost only",
         ),
         (
@@ -229,7 +227,7 @@ fn report(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::Tolerance;
+    use crate::instance::Tolerance;
 
     const EXACT: Tolerance = Tolerance {
         rounding: 0,

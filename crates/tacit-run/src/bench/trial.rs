@@ -3,15 +3,14 @@
 use std::ops::Range;
 
 use tacit_net::Phase;
+use tacit_protocols::lowered;
 use tacit_protocols::machine::{Audience, Call, Machine};
-use tacit_protocols::mixed::lowered;
 
 use super::case::{Case, Computed, Errors, Expected, Operands};
 use super::chunks::Chunks;
 use crate::job::{Observer, level};
-use crate::named::Named;
-use crate::registry::Program;
 use crate::report::PhaseReport;
+use crate::systems::Program;
 use crate::totals::{Metered, combine, exchange};
 use crate::{Error, Progress};
 
@@ -108,7 +107,7 @@ impl Trial<'_> {
         self.tell("offline", at)?;
         level(machine.party())?;
         let before = Metered::phase(machine.party(), Phase::Offline);
-        let calls = lowered(&case.calls(), machine.cost_model())?;
+        let calls = lowered(&case.calls()?, machine.cost_model())?;
         machine.prepare(&calls)?;
         let offline = Metered::phase(machine.party(), Phase::Offline).since(before);
         self.tell("online", at)?;
@@ -169,7 +168,7 @@ fn open<M: Machine>(machine: &mut M, computed: Computed<M>, n: usize) -> Result<
     let words = match computed {
         Computed::Words(words) => words,
         Computed::Bits(bits) => {
-            machine.prepare(&[Call::Select { n }])?;
+            machine.prepare(&[Call::select(n)])?;
             let (zeros, ones) = (machine.constant(&vec![0; n]), machine.constant(&vec![1; n]));
             machine.select(&bits, &zeros, &ones)?
         }
@@ -186,15 +185,16 @@ mod tests {
 
     use super::*;
     use crate::bench::{BenchOptions, OPERATIONS, bench};
-    use crate::protocol::Instance;
-    use crate::{Settings, registry};
+    use crate::instance::Instance;
+    use crate::{Settings, systems};
 
     /// Rounds and bytes of each phase, as declared for these chunks one after the other.
     fn declared(case: &Case, chunks: Chunks, instance: &Instance) -> [Cost; 2] {
-        let model = registry::cost(instance).expect("a cost");
+        let model = systems::cost(instance).expect("a cost");
         let mut sum = [0; 2].map(|_| Cost::each(instance.parties, 0, 0));
         for chunk in chunks.ranges() {
-            let calls = lowered(&case.of(chunk.len()).calls(), &*model).expect("calls");
+            let calls =
+                lowered(&case.of(chunk.len()).calls().expect("calls"), &*model).expect("calls");
             sum[0] += &model.offline(&calls);
             sum[1] += &model.in_a_row(&calls);
         }

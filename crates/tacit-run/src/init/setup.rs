@@ -4,13 +4,12 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use tacit_net::certs::{self, CERTIFICATE_FILE, DEFAULT_VALIDITY, KEY_FILE};
 use tacit_nn::plan::{Precision, Roles, is_field};
-use tacit_sirnn::ot::Kind;
 
-use crate::named::Named;
-use crate::protocol::Instance;
-use crate::{CompileOptions, Error, Settings};
+use crate::instance::Instance;
+use crate::{CompileOptions, Error, OptionSpec, Settings};
 
 /// The parties of one run and what their config files say.
 pub(crate) struct Setup<'a> {
@@ -213,42 +212,19 @@ impl Setup<'_> {
 
     /// What can be chosen of the protocol.
     fn protocol_lines(&self) -> String {
-        let (instance, protocol) = (&self.instance, self.instance.protocol);
-        let mut text = String::new();
-        if protocol.threshold {
-            let threshold = instance.threshold;
-            text += &format!("threshold = {threshold}           # parties that may be corrupt\n");
-        }
-        if protocol.variants {
-            text += &format!(
-                "comparison = \"{}\"     # auto, tree or rot\n\
-                 opening = \"{}\"        # auto, king or direct\n",
-                instance.comparison.name(),
-                instance.opening.name()
-            );
-        }
-        if protocol.sharings {
-            let sharing = instance.sharing.name();
-            text += &format!("sharing = \"{sharing}\"         # ubl or rss\n");
-        }
-        if protocol.transfers {
-            let ot = instance.ot.name();
-            let names: Vec<_> = Kind::known().map(|(name, _)| name).collect();
-            text += &format!("ot = \"{ot}\"       # {}\n", names.join(", "));
-        }
-        if protocol.malicious.is_some() {
-            let security = instance.security.name();
-            text += &format!("security = \"{security}\"  # semi-honest or malicious\n");
-        }
-        if protocol.own_truncation.is_none() {
-            let truncation = instance.truncation.name();
-            let names: Vec<_> = protocol.truncations.iter().map(|t| t.name()).collect();
-            text += &format!(
-                "truncation = \"{truncation}\"      # {}\n",
-                names.join(", ")
-            );
-        }
-        text
+        let (specs, values) = (
+            (self.instance.protocol.options)(),
+            self.instance.options.values(),
+        );
+        let line = |(spec, (key, value)): (OptionSpec, (&str, Value))| {
+            let words = match spec.choices.is_empty() {
+                true => spec.help,
+                false => spec.choices.join(", "),
+            };
+            // Numbers and strings of JSON are among TOML's.
+            format!("{key} = {value}  # {words}\n")
+        };
+        specs.into_iter().zip(values).map(line).collect()
     }
 
     fn plan_table(&self, party: usize) -> String {
@@ -316,17 +292,18 @@ fn quoted(path: &Path) -> Result<String, Error> {
 
 /// A string as TOML writes it; JSON's escapes are among TOML's.
 fn escaped(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    Value::from(text).to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::tests::choosy;
 
     #[test]
     fn a_config_file_has_all_choices_of_the_protocol() {
-        let settings = choosy(r#"{"parties": 5, "opening": "king"}"#);
+        let settings =
+            Settings::from_json(r#"{"protocol": "shamir", "parties": 5, "opening": "king"}"#)
+                .expect("valid");
         let setup = Setup {
             settings: &settings,
             options: &CompileOptions::default(),
@@ -353,7 +330,7 @@ mod tests {
 
     #[test]
     fn key_bits_are_in_the_model_owners_file() {
-        let settings = choosy("{}");
+        let settings = Settings::from_json(r#"{"protocol": "bicoptor"}"#).expect("valid");
         let options = r#"{"key_bits": "auto", "key_bits_loss": 0.01}"#;
         let setup = Setup {
             settings: &settings,

@@ -4,15 +4,15 @@ use std::borrow::Cow;
 
 use tacit_nn::Plan;
 use tacit_nn::plan::gigabytes;
+use tacit_protocols::lowered;
 use tacit_protocols::machine::Call;
-use tacit_protocols::mixed::lowered;
 
 use super::{Contribution, Planned};
 use crate::agreement::{Agreement, Insists};
 use crate::digest::hash;
 use crate::large_errors::check_truncation;
 use crate::terms::Terms;
-use crate::{Error, Tensor, registry};
+use crate::{Error, Tensor, systems};
 
 /// Items of a batch unless told otherwise.
 const DEFAULT_BATCH: u64 = 128;
@@ -23,12 +23,28 @@ const MAX_PLAN_BYTES: usize = 64 << 20;
 
 /// The item of the agreement that says how many inputs there are.
 pub(crate) const INPUTS: &str = "number of inputs";
+/// The one that says how many are predicted at a time.
+const BATCH: &str = "items of a batch";
 
 /// The public numbers of a run, the same at every party.
 pub(crate) struct Agreed<'a> {
     pub plan: Cow<'a, Plan>,
+    /// Bytes of correlated randomness that an item takes.
+    pub material: u64,
+    pub asked: Asked,
+}
+
+/// Those of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
     pub inputs: usize,
     pub batch: usize,
+}
+
+impl Asked {
+    pub fn batches(&self) -> usize {
+        self.inputs.div_ceil(self.batch)
+    }
 }
 
 /// Agrees with the others on the plan, the number of inputs and the batch: on those that are used.
@@ -40,22 +56,14 @@ pub(crate) fn settle<'a>(
     agreement.compare(&terms.items())?;
     let (plan, hash) = announce_plan(&mut agreement, terms, brings.model)?;
     let material = item_material(&plan, terms)?;
-    let inputs = announce_inputs(&mut agreement, terms, brings.input)?;
-    let batch = match terms.batch {
-        Some(batch) => batch.get().min(inputs),
-        None => default_batch(material, terms, inputs),
-    };
+    let asked = announce_request(&mut agreement, terms, material, brings.input)?;
     let insists = [
         Insists {
             item: "fraction bits",
             wish: terms.fraction_bits.map(u64::from),
             actual: plan.fraction_bits.into(),
         },
-        Insists {
-            item: INPUTS,
-            wish: terms.inputs.map(|n| n as u64),
-            actual: inputs as u64,
-        },
+        insists_on(terms, &asked),
     ];
     let opened = format!(
         "{} to party {}",
@@ -63,7 +71,7 @@ pub(crate) fn settle<'a>(
     );
     let mut items = vec![("reveal", opened), ("plan", hash)];
     items.extend(insists.iter().map(Insists::agreed));
-    items.push(("items of a batch", batch.to_string()));
+    items.push((BATCH, asked.batch.to_string()));
     let agreed = agreement.settle(&items);
     // One's own config is the nearer cause.
     insists.iter().try_for_each(Insists::check)?;
@@ -72,9 +80,40 @@ pub(crate) fn settle<'a>(
     agreed?;
     Ok(Agreed {
         plan,
-        inputs,
-        batch,
+        material,
+        asked,
     })
+}
+
+/// Agrees with the others on a request by its number, once a model is shared whose items take so many
+/// bytes of material.
+pub(crate) fn settle_again(
+    mut agreement: Agreement,
+    terms: &Terms,
+    material: u64,
+    number: u64,
+    input: Option<Tensor>,
+) -> Result<Asked, Error> {
+    let asked = announce_request(&mut agreement, terms, material, input)?;
+    let insists = insists_on(terms, &asked);
+    let items = [
+        ("request", number.to_string()),
+        insists.agreed(),
+        (BATCH, asked.batch.to_string()),
+    ];
+    let agreed = agreement.settle(&items);
+    insists.check()?;
+    agreed?;
+    Ok(asked)
+}
+
+/// What this party insists on of a request.
+fn insists_on(terms: &Terms, asked: &Asked) -> Insists {
+    Insists {
+        item: INPUTS,
+        wish: terms.inputs.map(|n| n as u64),
+        actual: asked.inputs as u64,
+    }
 }
 
 /// The model owner tells the others the plan, which holds no weights; the plan and its hash.
@@ -121,6 +160,21 @@ fn check_reveal(terms: &Terms, plan: &Plan) -> Result<(), Error> {
     }
 }
 
+/// The data owner tells the others how many inputs there are; how many are predicted at a time.
+fn announce_request(
+    agreement: &mut Agreement,
+    terms: &Terms,
+    material: u64,
+    input: Option<Tensor>,
+) -> Result<Asked, Error> {
+    let inputs = announce_inputs(agreement, terms, input)?;
+    let batch = match terms.batch {
+        Some(batch) => batch.get().min(inputs),
+        None => default_batch(material, terms, inputs),
+    };
+    Ok(Asked { inputs, batch })
+}
+
 /// The data owner tells the others how many inputs there are.
 fn announce_inputs(
     agreement: &mut Agreement,
@@ -153,21 +207,21 @@ fn own<T>(us: usize, owner: usize, what: &str, brings: Option<T>) -> Result<Opti
 /// The bytes of correlated randomness that one item takes at a party, which may be as many as one item
 /// may take of memory; or the layer with which it takes more.
 fn item_material(plan: &Plan, terms: &Terms) -> Result<u64, Error> {
-    let cost = registry::cost(&terms.instance.comparing(plan.compare_bits))?;
+    let cost = systems::cost(&terms.instance.comparing(plan.compare_bits))?;
     let stored = |calls: &[Call]| -> Result<u64, Error> {
         let calls = lowered(calls, &*cost)?;
         let each = calls.iter().map(|call| cost.stored(call));
         Ok(each.fold(0, u64::saturating_add))
     };
     let (mut calls, mut sum) = (Vec::new(), 0u64);
-    for layer in plan.calls(1, &terms.roles) {
+    for layer in plan.calls(1, &terms.roles)? {
         sum = sum.saturating_add(stored(&layer.calls)?);
         if sum > terms.item_bytes {
             return Err(Error::PeerPlan {
                 party: terms.roles.model_owner,
                 why: format!(
                     "layer '{}': with it one item takes {} of correlated randomness at a party, and at most {} are allowed (item_memory_gb)",
-                    layer.layer,
+                    layer.name,
                     gigabytes(sum),
                     gigabytes(terms.item_bytes)
                 ),

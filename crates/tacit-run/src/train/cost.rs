@@ -2,13 +2,14 @@
 
 use serde::Serialize;
 use tacit_protocols::machine::Call;
-use tacit_train::{Network, State, Training, stages_of};
+use tacit_protocols::record::Noted;
+use tacit_train::{Network, Training, calls_by_stage};
 
 use super::TrainOptions;
 use super::portions::Portions;
 use crate::predict::{in_turn, predicted};
 use crate::report::PredictedCost;
-use crate::{Error, Settings, registry};
+use crate::{Error, Settings, systems};
 
 /// What a training will cost, as its protocol declares.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -38,7 +39,7 @@ impl TrainCost {
             return Err(Error::setting("items", "it must be at least 1"));
         }
         let training = options.training(network, fixed);
-        let model = registry::cost(&terms.instance)?;
+        let model = systems::cost(&terms.instance)?;
         let step = |n| {
             let stages = step_stages(&training, 0, n)?;
             let portions =
@@ -73,18 +74,9 @@ pub(super) fn step_stages(
     epoch: usize,
     n: usize,
 ) -> Result<Vec<Vec<Call>>, Error> {
-    let (network, mut state) = (training.network, listed(training));
-    Ok(stages_of(training.fixed.bits, |machine, stage| {
-        let (x, target) = (n * network.inputs(), n * network.outputs());
+    let network = training.network;
+    Ok(calls_by_stage(training, |machine, mut state, stage| {
+        let [x, target] = [network.inputs(), network.outputs()].map(|each| Noted::of(n * each));
         training.step(machine, &mut state, (x, &target), (epoch, n), stage)
     })?)
-}
-
-/// A state for a machine that lists calls.
-pub(super) fn listed(training: &Training) -> State<usize> {
-    let lens = training.network.parameters().into_iter().map(|p| p.len);
-    State {
-        parameters: lens.clone().collect(),
-        velocity: lens.collect(),
-    }
 }

@@ -113,7 +113,7 @@ impl TrainConfig {
     }
 
     /// Records that this party did not come together with the others, or had nothing to bring.
-    fn unmet(&self, record: Record, error: Error) -> Result<Trained, Error> {
+    fn unmet(&self, mut record: Record, error: Error) -> Result<Trained, Error> {
         let settings = self.settings()?;
         let (terms, _) = self.training.terms(&settings)?;
         let us = self.member()?.number(&self.parties, &settings)?;
@@ -125,7 +125,7 @@ impl TrainConfig {
 fn trained(
     config: &TrainConfig,
     party: Party,
-    record: Record,
+    mut record: Record,
     material: Material,
     observe: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Trained, Error> {

@@ -2,8 +2,8 @@
 //! some stages of the program; the first stage of each waits until its material is made.
 
 use tacit_net::Phase;
+use tacit_protocols::lowered;
 use tacit_protocols::machine::{Call, CostModel, Machine};
-use tacit_protocols::mixed::lowered;
 
 use crate::Error;
 use crate::job::level;

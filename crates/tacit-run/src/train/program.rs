@@ -6,11 +6,12 @@ use std::time::Instant;
 
 use tacit_net::{Party, Phase};
 use tacit_protocols::machine::{Audience, Call, Machine};
-use tacit_train::{Fixed, Order, Scores, State, Training, stages_of};
+use tacit_protocols::record::Noted;
+use tacit_train::{Fixed, Order, Scores, State, Training, calls_by_stage};
 
 use super::begin::keep;
 use super::checkpoint::{Keeper, Position};
-use super::cost::{listed, step_stages};
+use super::cost::step_stages;
 use super::items::Items;
 use super::portions::Portions;
 use super::report::Quality;
@@ -19,7 +20,7 @@ use super::{EpochReport, Material, Resumed, TrainOptions, TrainReport, Trained};
 use crate::agreement::Agreement;
 use crate::job::Observer;
 use crate::record::{Ledger, Trace, hearers};
-use crate::registry::{self, Program};
+use crate::systems::{self, Program};
 use crate::terms::Terms;
 use crate::totals::{Metered, Totals, exchange};
 use crate::{Error, Progress};
@@ -59,7 +60,7 @@ pub(super) fn train(
         batches,
         epochs,
         resumed,
-    } = registry::start(&terms.instance, party, job).map_err(|e| e.after(&trace.ledger))?;
+    } = systems::start(&terms.instance, party, job).map_err(|e| e.after(&trace.ledger))?;
     let report = TrainReport {
         batches,
         resumed,
@@ -294,12 +295,11 @@ impl Job<'_> {
     }
 
     fn trial_demand<M: Machine>(&self, machine: &mut M, n: usize) -> Result<Portions, Error> {
-        let (network, state) = (self.training.network, listed(&self.training));
-        let stages = stages_of(self.training.fixed.bits, |recorder, stage| {
-            let pair = (n * network.inputs(), &(n * network.outputs()));
+        let network = self.training.network;
+        let stages = calls_by_stage(&self.training, |recorder, state, stage| {
+            let [x, target] = [network.inputs(), network.outputs()].map(|each| Noted::of(n * each));
             self.training
-                .evaluate(recorder, &state, pair, n, stage)
-                .map(drop)
+                .evaluate(recorder, &state, (x, &target), n, stage)
         })?;
         self.demand(machine, &stages)
     }

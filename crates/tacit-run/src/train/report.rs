@@ -131,7 +131,7 @@ impl TrainReport {
             parties: instance.parties,
             numbers: numbers(instance.width),
             fraction_bits: training.fixed.fraction,
-            truncation: instance.truncation_name().into(),
+            truncation: instance.truncation(),
             network: terms.network.name.clone(),
             parameters: parameters.iter().map(|p| p.len).sum(),
             batch: options.batch,

@@ -62,9 +62,10 @@ fn check(compiled: &Compiled, settings: &Settings, model: &dyn CostModel, what: 
     };
     let mut declared = vec![Cost::each(report.parties, 0, 0); report.layers.len()];
     for n in BATCHES {
-        for (layer, calls) in compiled.plan().calls(n, &roles).iter().enumerate() {
-            declared[layer] += &model.in_a_row(&calls.calls);
-            assert_eq!(calls.layer, report.layers[layer].name, "{what}");
+        let stages = compiled.plan().calls(n, &roles).expect("calls");
+        for (layer, stage) in stages.iter().enumerate() {
+            declared[layer] += &model.in_a_row(&stage.calls);
+            assert_eq!(stage.name, report.layers[layer].name, "{what}");
         }
     }
     for (layer, declared) in report.layers.iter().zip(declared) {

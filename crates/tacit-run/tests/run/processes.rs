@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::common::{Folder, inputs, quiet, write_network};
 use tacit_run::{
-    CompileOptions, Compiled, Error, PartyConfig, Progress, Settings, Tensor, run_local, run_party,
-    run_processes,
+    CompileOptions, Compiled, Error, PartyConfig, Progress, Requests, Settings, Tensor, run_local,
+    run_party_for, run_processes,
 };
 
 /// The program of the parties below: this test binary with the path of a config file.
@@ -20,12 +20,14 @@ fn party_program() {
     };
     let config = PartyConfig::load(Path::new(&config)).unwrap_or_else(|e| panic!("{e}"));
     let killed = std::env::var("TACIT_TEST_KILLED").is_ok_and(|id| id == config.id.to_string());
-    let outcome = run_party(&config, &mut |_| (), &mut |progress| {
+    let mut requests = Requests::of_lines(|| std::io::stdin().lock());
+    let observe = &mut |progress: Progress| {
         if killed && progress.layer == "relu1" {
             std::process::abort();
         }
         true
-    });
+    };
+    let outcome = run_party_for(&config, &mut requests, &mut |_| (), observe, &mut |_| ());
     if let Err(error) = outcome {
         eprintln!("{error}");
         std::process::exit(2);

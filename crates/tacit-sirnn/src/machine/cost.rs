@@ -4,9 +4,8 @@
 //! bytes, and always the same.
 
 use tacit_algebra::Bits;
-use tacit_protocols::machine::{Bilinear, Call, CostModel, Machine, Operand};
+use tacit_protocols::machine::{Call, CostModel, Machine, Operand};
 use tacit_protocols::math::Elementary;
-use tacit_protocols::mixed::{Between, Mixed};
 use tacit_protocols::{Cost, Error};
 
 use super::native::Native;
@@ -46,39 +45,16 @@ impl SirnnCost {
     }
 
     fn tally(&self, call: &Call) -> Result<Tally, Error> {
-        match *call {
-            Call::Input { .. } | Call::Fix { .. } | Call::Verify { .. } => self.count(call),
-            Call::Reveal { n, to } => self.along(n, |n| Call::Reveal { n, to }),
-            Call::Product {
-                map: Bilinear::Elementwise(n),
-                known_to,
-                trunc,
-                fixed,
-            } => self.along(n, |n| Call::Product {
-                map: Bilinear::Elementwise(n),
-                known_to,
-                trunc,
-                fixed,
-            }),
-            Call::Product { .. } => self.count(call),
-            Call::Truncate { n, trunc } => self.along(n, |n| Call::Truncate { n, trunc }),
-            Call::Drelu { n, keys } => self.along(n, |n| Call::Drelu { n, keys }),
-            Call::Relu { n, keys } => self.along(n, |n| Call::Relu { n, keys }),
-            Call::Select { n } => self.along(n, |n| Call::Select { n }),
-            Call::Maxpool {
-                windows,
-                size,
-                keys,
-            } => self.along(windows, |windows| Call::Maxpool {
-                windows,
-                size,
-                keys,
-            }),
-            Call::Function { n, function } => self.along(n, |n| Call::Function { n, function }),
-            Call::Mixed(mixed) => match mixed.elements() {
-                Some(n) => self.along(n, |n| Call::Mixed(mixed.of(n))),
-                None => self.count(call),
-            },
+        let of = |n: usize| {
+            let mut call = *call;
+            call.elements()
+                .into_iter()
+                .for_each(|elements| *elements = n);
+            call
+        };
+        match { *call }.elements() {
+            Some(n) => self.along(*n, of),
+            None => self.count(call),
         }
     }
 
@@ -107,89 +83,51 @@ fn zeros(n: usize, bits: u32, owner: Option<usize>) -> Tensor {
 
 /// Makes the call with zeros.
 fn play(machine: &mut Sirnn, call: &Call) -> Result<(), Error> {
-    let bits = machine.bits;
-    let ring = |n| zeros(n, bits, None);
+    let ring = machine.bits;
+    let of = |n, bits: Option<u32>| zeros(n, bits.unwrap_or(ring), None);
     match *call {
         Call::Input { .. } | Call::Fix { .. } | Call::Verify { .. } => {}
         Call::Reveal { n, to } => {
-            machine.reveal(&ring(n), to)?;
+            machine.reveal(&of(n, None), to)?;
         }
         Call::Product {
             map,
             known_to,
             trunc,
+            bits,
             ..
         } => {
-            let w = Operand::Secret(zeros(map.right(), bits, known_to));
-            machine.linear(&ring(map.left()), &w, None, &map, trunc)?;
+            let [left, right, ..] = bits.unwrap_or([ring; 4]);
+            let w = Operand::Secret(zeros(map.right(), right, known_to));
+            let bits = bits.map(|[.., product, result]| [product, result]);
+            machine.linear(&of(map.left(), Some(left)), &w, None, &map, trunc, bits)?;
         }
-        Call::Truncate { n, trunc } => {
-            machine.truncate(&ring(n), trunc)?;
+        Call::Truncate { n, trunc, bits } => {
+            match bits {
+                None => machine.truncate(&of(n, None), trunc)?,
+                Some([from, bits]) => machine.resize(&of(n, Some(from)), trunc, bits)?,
+            };
         }
-        Call::Drelu { n, keys } => {
-            machine.drelu(&ring(n), keys)?;
+        Call::Drelu { n, keys, bits } => {
+            machine.drelu(&of(n, bits), keys)?;
         }
-        Call::Relu { n, keys } => {
-            machine.relu(&ring(n), keys)?;
+        Call::Relu { n, keys, bits } => {
+            machine.relu(&of(n, bits), keys)?;
         }
-        Call::Select { n } => {
-            machine.select(&Bits::zeros(n), &ring(n), &ring(n))?;
+        Call::Select { n, bits } => {
+            machine.select(&Bits::zeros(n), &of(n, bits), &of(n, bits))?;
         }
         Call::Maxpool {
             windows,
             size,
             keys,
+            bits,
         } => {
-            machine.maxpool(&ring(windows * size), windows, size, keys)?;
+            machine.maxpool(&of(windows * size, bits), windows, size, keys)?;
         }
         Call::Function { n, function } => {
-            machine.function(&function, &ring(n))?;
-        }
-        Call::Mixed(mixed) => play_mixed(machine, mixed)?,
-    }
-    Ok(())
-}
-
-fn play_mixed(machine: &mut Sirnn, call: Mixed) -> Result<(), Error> {
-    match call {
-        Mixed::Resize {
-            n,
-            from,
-            trunc,
-            bits,
-        } => {
-            machine.resize(&zeros(n, from, None), trunc, bits)?;
-        }
-        Mixed::Product {
-            map,
-            known_to,
-            bits: [left, right, bits],
-            ..
-        } => {
-            let x = zeros(map.left(), left, None);
-            let w = Operand::Secret(zeros(map.right(), right, known_to));
-            machine.product(&x, &w, None, &map, bits)?;
-        }
-        Mixed::Drelu { n, keys, bits } => {
-            machine.drelu(&zeros(n, bits, None), keys)?;
-        }
-        Mixed::Select { n, bits } => {
-            let x = zeros(n, bits, None);
-            machine.select(&Bits::zeros(n), &x, &x)?;
-        }
-        Mixed::Relu { n, keys, bits } => {
-            machine.relu(&zeros(n, bits, None), keys)?;
-        }
-        Mixed::Maxpool {
-            windows,
-            size,
-            keys,
-            bits,
-        } => {
-            machine.maxpool(&zeros(windows * size, bits, None), windows, size, keys)?;
-        }
-        Mixed::Function { n, function } => {
-            machine.function_between(&function, &zeros(n, function.from.bits, None))?;
+            let bits = function.between.map(|[from, _]| from.bits);
+            machine.function(&function, &of(n, bits))?;
         }
     }
     Ok(())
@@ -218,10 +156,6 @@ impl CostModel for SirnnCost {
 
     fn mixed(&self) -> bool {
         true
-    }
-
-    fn native_between(&self, function: &Between) -> bool {
-        Native::between(function).is_some()
     }
 
     /// A block of 16 bytes for each OT, and the bits of an index for each that is received.

@@ -7,7 +7,6 @@ use tacit_protocols::Error;
 use tacit_protocols::machine::{Bilinear, Call, KeyBits};
 
 use tacit_protocols::math::Elementary;
-use tacit_protocols::mixed::{Between, Mixed};
 
 use super::Sirnn;
 
@@ -35,8 +34,6 @@ pub(super) enum Step {
     Select { n: usize, bits: u32 },
     /// A function by its tables.
     Function { n: usize, function: Elementary },
-    /// The same between numbers of two widths.
-    Between { n: usize, between: Between },
 }
 
 /// The steps that were planned and not yet made; a machine that counts has no plan.
@@ -58,9 +55,6 @@ impl Step {
             Step::Sign { n, .. } => format!("the sign of {n} elements"),
             Step::Select { n, .. } => format!("the selection of {n} elements"),
             Step::Function { n, function } => format!("{:?} of {n} elements", function.kind),
-            Step::Between { n, between } => {
-                format!("{:?} of {n} elements", between.function.kind)
-            }
         }
     }
 }
@@ -77,11 +71,7 @@ pub(super) struct Widths {
 impl Widths {
     /// The steps of one call, in order.
     fn steps_of(self, call: &Call) -> Vec<Step> {
-        let ring = self.ring;
-        let truncate = |n, trunc| {
-            let bits = ring;
-            (trunc > 0).then_some(Step::Truncate { n, trunc, bits })
-        };
+        let of = |bits: Option<u32>| bits.unwrap_or(self.ring);
         match *call {
             Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } => vec![],
             Call::Verify { .. } => vec![],
@@ -89,67 +79,48 @@ impl Widths {
                 map,
                 known_to,
                 trunc,
+                bits,
                 ..
             } => {
-                let bits = [ring; 3];
-                let product = Step::Product {
+                let [left, right, product, _] = bits.unwrap_or([self.ring; 4]);
+                let step = Step::Product {
                     map,
                     known_to,
-                    bits,
+                    bits: [left, right, product],
                 };
-                let rest = truncate(map.outputs(), trunc);
-                [product].into_iter().chain(rest).collect()
+                let bits = bits.map(|[.., product, result]| [product, result]);
+                let rest = self.truncate(map.outputs(), trunc, bits);
+                [step].into_iter().chain(rest).collect()
             }
-            Call::Truncate { n, trunc } => truncate(n, trunc).into_iter().collect(),
-            Call::Drelu { n, keys } => vec![self.sign(n, keys, ring)],
-            Call::Select { n } => vec![Step::Select { n, bits: ring }],
-            Call::Relu { n, keys } => self.relu(n, keys, ring).into(),
+            Call::Truncate { n, trunc, bits } => {
+                self.truncate(n, trunc, bits).into_iter().collect()
+            }
+            Call::Drelu { n, keys, bits } => vec![self.sign(n, keys, of(bits))],
+            Call::Select { n, bits } => vec![Step::Select { n, bits: of(bits) }],
+            Call::Relu { n, keys, bits } => self.relu(n, keys, of(bits)).into(),
             Call::Maxpool {
                 windows,
                 size,
                 keys,
-            } => self.maxpool(windows, size, keys, ring),
+                bits,
+            } => self.maxpool(windows, size, keys, of(bits)),
             Call::Function { n, function } => vec![Step::Function { n, function }],
-            Call::Mixed(mixed) => self.steps_of_mixed(mixed),
         }
     }
 
-    fn steps_of_mixed(self, call: Mixed) -> Vec<Step> {
-        match call {
-            Mixed::Resize {
-                n,
-                from,
-                trunc,
-                bits,
-            } => vec![Step::Resize {
-                n,
-                from,
-                trunc,
-                bits,
-            }],
-            Mixed::Product {
-                map,
-                known_to,
-                bits,
-                ..
-            } => vec![Step::Product {
-                map,
-                known_to,
-                bits,
-            }],
-            Mixed::Drelu { n, keys, bits } => vec![self.sign(n, keys, bits)],
-            Mixed::Select { n, bits } => vec![Step::Select { n, bits }],
-            Mixed::Relu { n, keys, bits } => self.relu(n, keys, bits).into(),
-            Mixed::Maxpool {
-                windows,
-                size,
-                keys,
-                bits,
-            } => self.maxpool(windows, size, keys, bits),
-            Mixed::Function { n, function } => {
-                let between = function;
-                vec![Step::Between { n, between }]
+    /// The truncation, unless it is local.
+    fn truncate(self, n: usize, trunc: u32, bits: Option<[u32; 2]>) -> Option<Step> {
+        match bits {
+            None => {
+                let bits = self.ring;
+                (trunc > 0).then_some(Step::Truncate { n, trunc, bits })
             }
+            Some([from, bits]) => (trunc > 0 || bits > from).then_some(Step::Resize {
+                n,
+                from,
+                trunc,
+                bits,
+            }),
         }
     }
 

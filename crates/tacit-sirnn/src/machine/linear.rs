@@ -15,7 +15,7 @@ impl Sirnn {
     ///
     /// Hops: 2 for the product, and those of the truncation. A product with weights that a party
     /// knows takes one cross term, with others two; with public ones it is local.
-    pub(super) fn linear(
+    pub(super) fn product_over_ring(
         &mut self,
         x: &Tensor,
         w: &Operand<Tensor>,
@@ -42,8 +42,9 @@ impl Sirnn {
         bias: Option<&Operand<Tensor>>,
         map: &Bilinear,
     ) -> Result<(), Error> {
-        let (right, terms) = (operand_len(w), bias.map(operand_len));
-        map.check(x.summand.len(), right, terms)
+        let len = |tensor: &Tensor| tensor.summand.len();
+        let terms = bias.map(|bias| bias.elements(len));
+        map.check(x.summand.len(), w.elements(len), terms)
     }
 
     /// The product with what everyone knows. Local.
@@ -102,12 +103,5 @@ impl Sirnn {
             Bilinear::MatMul(shape) => self.engine.matmul(x, w, *shape, bits),
             Bilinear::Conv2d(shape) => self.engine.conv2d(x, w, shape, bits),
         }
-    }
-}
-
-fn operand_len(operand: &Operand<Tensor>) -> usize {
-    match operand {
-        Operand::Public(values) => values.len(),
-        Operand::Secret(share) => share.summand.len(),
     }
 }

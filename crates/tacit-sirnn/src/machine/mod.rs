@@ -17,14 +17,13 @@ mod width;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use tacit_algebra::{Bits, Conv2d, MatMul, vec};
+use tacit_algebra::{Bits, vec};
 use tacit_net::{Party, Phase};
 use tacit_protocols::Error;
 use tacit_protocols::machine::{
     Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand, not_saved,
 };
 use tacit_protocols::math::Elementary;
-use tacit_protocols::mixed::Between;
 
 use crate::convert::Msb;
 use crate::ot::{self, Kind};
@@ -245,30 +244,22 @@ impl Machine for Sirnn {
         Tensor::concat(parts)
     }
 
-    fn mul(&mut self, x: &Tensor, y: &Operand<Tensor>, trunc: u32) -> Result<Tensor, Error> {
-        self.linear(x, y, None, &Bilinear::Elementwise(x.summand.len()), trunc)
-    }
-
-    fn matmul(
+    fn linear(
         &mut self,
         x: &Tensor,
         w: &Operand<Tensor>,
         bias: Option<&Operand<Tensor>>,
-        shape: MatMul,
+        map: &Bilinear,
         trunc: u32,
+        bits: Option<[u32; 2]>,
     ) -> Result<Tensor, Error> {
-        self.linear(x, w, bias, &Bilinear::MatMul(shape), trunc)
-    }
-
-    fn conv2d(
-        &mut self,
-        x: &Tensor,
-        w: &Operand<Tensor>,
-        bias: Option<&Operand<Tensor>>,
-        shape: &Conv2d,
-        trunc: u32,
-    ) -> Result<Tensor, Error> {
-        self.linear(x, w, bias, &Bilinear::Conv2d(*shape), trunc)
+        match bits {
+            None => self.product_over_ring(x, w, bias, map, trunc),
+            Some([product, result]) => {
+                let product = self.mixed_product(x, w, bias, map, product)?;
+                self.resized(&product, trunc, result)
+            }
+        }
     }
 
     fn truncate(&mut self, x: &Tensor, trunc: u32) -> Result<Tensor, Error> {
@@ -296,15 +287,16 @@ impl Machine for Sirnn {
         let Some(native) = Native::of(function) else {
             return function.apply(self, x);
         };
-        if function.format.bits() != self.bits {
+        let (given, wanted, bits) = match function.between {
+            None => (self.bits, function.format.bits(), function.bits),
+            Some([from, _]) => (x.bits, from.bits, from.bits),
+        };
+        if given != wanted {
             return Err(Error::Invalid(format!(
-                "a function over {} bits was given a machine over {}",
-                function.format.bits(),
-                self.bits
+                "a function of numbers of {wanted} bits was given numbers of {given}"
             )));
         }
-        let (n, bits) = (x.summand.len(), function.bits);
-        let function = *function;
+        let (n, function) = (x.summand.len(), *function);
         self.step(Step::Function { n, function })?;
         let x = x.narrowed(bits).shared();
         Ok(native.apply(&mut self.engine, &x)?.into())
@@ -312,21 +304,6 @@ impl Machine for Sirnn {
 
     fn resize(&mut self, x: &Tensor, trunc: u32, bits: u32) -> Result<Tensor, Error> {
         self.resized(x, trunc, bits)
-    }
-
-    fn product(
-        &mut self,
-        x: &Tensor,
-        w: &Operand<Tensor>,
-        bias: Option<&Operand<Tensor>>,
-        map: &Bilinear,
-        bits: u32,
-    ) -> Result<Tensor, Error> {
-        self.mixed_product(x, w, bias, map, bits)
-    }
-
-    fn function_between(&mut self, function: &Between, x: &Tensor) -> Result<Tensor, Error> {
-        self.mixed_function(function, x)
     }
 
     fn relu(&mut self, x: &Tensor, keys: KeyBits) -> Result<Tensor, Error> {

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use tacit_protocols::Error;
 use tacit_protocols::math::{Elementary, Kind};
-use tacit_protocols::mixed::Between;
 
 use crate::functions::{DIGIT, Exp, Format, Inverse, Sigmoid, SquareRoot, Tanh};
 use crate::{Engine, Shared};
@@ -27,19 +26,16 @@ const ROOT_BITS: u32 = 32;
 type Key = (Kind, bool, [Format; 2]);
 
 impl Native {
-    /// The function over the ring, if it is one of these in a format that they have.
+    /// The function, if it is one of these in formats that they have.
     pub fn of(function: &Elementary) -> Option<Arc<Native>> {
-        let scale = function.format.fraction();
-        let input = Format::new(function.bits, function.argument);
-        let output = Format::new(function.format.bits(), scale);
-        Native::get((function.kind, function.bounded, [input, output]))
-    }
-
-    /// The function between numbers of two widths, if it is one of these in formats that they have.
-    pub fn between(function: &Between) -> Option<Arc<Native>> {
-        let formats = [function.from, function.to].map(|n| Format::new(n.bits, n.fraction));
-        let Elementary { kind, bounded, .. } = function.function;
-        Native::get((kind, bounded, formats))
+        let formats = match function.between {
+            Some(numbers) => numbers.map(|n| Format::new(n.bits, n.fraction)),
+            None => [
+                Format::new(function.bits, function.argument),
+                Format::new(function.format.bits(), function.format.fraction()),
+            ],
+        };
+        Native::get((function.kind, function.bounded, formats))
     }
 
     /// Tables are made once.
@@ -88,8 +84,7 @@ impl Native {
 #[cfg(test)]
 mod tests {
     use tacit_algebra::vec;
-    use tacit_protocols::math::{Format as Fixed, Span};
-    use tacit_protocols::mixed::Number;
+    use tacit_protocols::math::{Format as Fixed, Number, Span};
 
     use super::*;
     use crate::ot::ideal::counted;
@@ -125,8 +120,8 @@ mod tests {
             let shares = [ours, theirs].map(|values| Shared::new(from.bits, &values));
             for (kind, exact) in kinds {
                 let format = Fixed::new(64, from.fraction.max(to.fraction)).expect("it fits");
-                let function = Elementary::new(format, kind);
-                let native = Native::between(&Between { function, from, to }).expect("native");
+                let function = Elementary::new(format, kind).between(from, to);
+                let native = Native::of(&function).expect("native");
                 let [a, b] = counted(|engine| native.apply(engine, &shares[engine.id()]));
                 for (x, y) in x.iter().zip(a.add(&b).values) {
                     let least = f64::from(low).exp2();
@@ -156,12 +151,8 @@ mod tests {
             let above = (0..bits - 2).map(|k| bound + (1 << k)).chain([end - 1]);
             let all: Vec<i64> = below.iter().copied().chain(above).collect();
             for (function, x) in [(function, &all), (function.bounded(), &below)] {
-                let between = Between {
-                    function,
-                    from: number,
-                    to: number,
-                };
-                let native = Native::between(&between).expect("native");
+                let function = function.between(number, number);
+                let native = Native::of(&function).expect("native");
                 let x: Vec<u64> = x.iter().map(|x| *x as u64).collect();
                 let x = vec::low_bits(&x, bits);
                 let ours: Vec<u64> = (1..=x.len() as u64)

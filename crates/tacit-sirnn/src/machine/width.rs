@@ -7,10 +7,8 @@
 use tacit_algebra::vec;
 use tacit_protocols::Error;
 use tacit_protocols::machine::{Bilinear, Operand};
-use tacit_protocols::mixed::Between;
 
 use super::demand::Step;
-use super::native::Native;
 use super::{Sirnn, Tensor};
 use crate::Factor;
 use crate::convert::Msb;
@@ -103,25 +101,5 @@ impl Sirnn {
             }
         };
         Ok(self.with_bias(product, bias, map))
-    }
-
-    /// A function by tables from one width to another, or over the ring.
-    pub(super) fn mixed_function(
-        &mut self,
-        function: &Between,
-        x: &Tensor,
-    ) -> Result<Tensor, Error> {
-        let Some(native) = Native::between(function) else {
-            return function.apply(self, x);
-        };
-        if x.bits != function.from.bits {
-            return Err(Error::Invalid(format!(
-                "a function of {} bits was given numbers of {}",
-                function.from.bits, x.bits
-            )));
-        }
-        let (n, between) = (x.summand.len(), *function);
-        self.step(Step::Between { n, between })?;
-        Ok(native.apply(&mut self.engine, &x.shared())?.into())
     }
 }

@@ -11,10 +11,11 @@ use tacit_protocols::bicoptor::ubl::Ubl;
 use tacit_protocols::bicoptor::{Form, Options};
 use tacit_protocols::clear::Clear;
 use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
+use tacit_protocols::lowered;
 use tacit_protocols::machine::{Audience, Call, Machine};
-use tacit_protocols::mixed::lowered;
+use tacit_protocols::record::Noted;
 use tacit_train::{
-    Error, Fixed, LayerSpec, Loss, Network, Recorder, Reference, Sgd, State, Training, stages_of,
+    Error, Fixed, LayerSpec, Loss, Network, Reference, Sgd, State, Training, calls_by_stage,
     uniform,
 };
 
@@ -162,26 +163,19 @@ fn train<M: Machine>(
     state.parameters.iter().map(open).collect()
 }
 
-fn recorded(training: &Training) -> State<usize> {
-    let lens = training.network.parameters().into_iter().map(|p| p.len);
-    State {
-        parameters: lens.clone().collect(),
-        velocity: lens.collect(),
-    }
-}
-
 /// What a step demands.
 fn step_calls(training: &Training) -> Result<Vec<Call>, Error> {
-    let (items, classes) = (
-        BATCH * training.network.inputs(),
-        training.network.outputs(),
-    );
-    let stages = stages_of(training.fixed.bits, |machine: &mut Recorder, stage| {
-        let mut state = recorded(training);
-        let pair = (items, &(BATCH * classes));
-        training.step(machine, &mut state, pair, (0, BATCH), stage)
+    let stages = calls_by_stage(training, |machine, mut state, stage| {
+        let (x, target) = pair(training.network);
+        training.step(machine, &mut state, (x, &target), (0, BATCH), stage)
     })?;
     Ok(stages.concat())
+}
+
+/// A batch of items and their targets.
+fn pair(network: &Network) -> (Noted, Noted) {
+    let of = |each: usize| Noted::of(BATCH * each);
+    (of(network.inputs()), of(network.outputs()))
 }
 
 fn training<'a>(network: &'a Network, sgd: &'a Sgd, loss: Loss) -> Training<'a> {
@@ -271,9 +265,8 @@ fn large_activations<M: Machine>(machine: &mut M, weight: f32) -> Result<Vec<i64
     let specs = [linear(1), LayerSpec::Relu, linear(1)];
     let (network, sgd) = (Network::new(&[1], &specs).expect("fits"), sgd());
     let training = training(&network, &sgd, Loss::MeanSquaredError);
-    let stages = stages_of(training.fixed.bits, |machine: &mut Recorder, stage| {
-        let state = recorded(&training);
-        training.predict(machine, &state, N, N, stage).map(drop)
+    let stages = calls_by_stage(&training, |machine, state, stage| {
+        training.predict(machine, &state, Noted::of(N), N, stage)
     })?;
     let calls = lowered(&stages.concat(), machine.cost_model())?;
     machine.prepare(&calls)?;
@@ -354,12 +347,12 @@ fn a_step_and_an_evaluation_open_nothing() {
     for (name, network) in networks() {
         for (loss, sums) in [(Loss::CrossEntropy, 2), (Loss::MeanSquaredError, 1)] {
             let training = training(&network, &sgd, loss);
-            let (items, classes) = (BATCH * network.inputs(), BATCH * network.outputs());
             let mut opened = 0;
-            let evaluated = stages_of(training.fixed.bits, |machine: &mut Recorder, stage| {
-                let state = recorded(&training);
-                opened = training.evaluate(machine, &state, (items, &classes), BATCH, stage)?;
-                Ok::<_, Error>(())
+            let evaluated = calls_by_stage(&training, |machine, state, stage| {
+                let (x, target) = pair(&network);
+                let sums = training.evaluate(machine, &state, (x, &target), BATCH, stage)?;
+                opened = sums.n;
+                Ok(())
             });
             assert_eq!(opened, sums, "{name}");
             let evaluated = evaluated.expect("an evaluation").concat();

@@ -9,7 +9,8 @@ use tacit_algebra::bicoptor::Window;
 use super::demand::{Want, wants_of};
 use crate::bicoptor::cost::{Sizes, cost};
 use crate::bicoptor::{Options, PARTIES};
-use crate::machine::{Call, CostModel, KeyBits, not_native};
+use crate::cost::not_native;
+use crate::machine::{Call, CostModel, KeyBits};
 use crate::replicated::{inject_cost, negative_cost, sharing_cost, times_cost};
 use crate::{Cost, Truncation, pool};
 
@@ -75,17 +76,18 @@ impl CostModel for RssCost {
             }
             Call::Product { map, .. } => self.truncation(map.outputs(), true),
             Call::Truncate { n, .. } => self.truncation(n, false),
-            Call::Drelu { n, keys } => self.drelu(keys, n),
-            Call::Relu { n, keys } => self.relu(keys, n),
-            Call::Select { n } => Cost::each(PARTIES, 1, self.0.words(n)),
+            Call::Drelu { n, keys, .. } => self.drelu(keys, n),
+            Call::Relu { n, keys, .. } => self.relu(keys, n),
+            Call::Select { n, .. } => Cost::each(PARTIES, 1, self.0.words(n)),
             Call::Maxpool {
                 windows,
                 size,
                 keys,
+                ..
             } => pool::levels(size)
                 .map(|(pairs, _)| self.relu(keys, pairs * windows))
                 .fold(cost(0, 0, 0), |sum, level| sum + &level),
-            Call::Function { .. } | Call::Mixed(_) => not_native(call),
+            Call::Function { .. } => not_native(call),
         }
     }
 

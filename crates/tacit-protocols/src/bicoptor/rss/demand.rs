@@ -14,7 +14,8 @@ use super::BicoptorRss;
 use crate::bicoptor::check_windows;
 use crate::bicoptor::role::Role;
 use crate::bicoptor::truncate::{Mask, check_plan, deal_mask};
-use crate::machine::{Call, not_native};
+use crate::cost::not_native;
+use crate::machine::Call;
 use crate::replicated::{Rss, blocks};
 use crate::{Error, Truncation, pool};
 
@@ -71,7 +72,7 @@ pub(super) fn wants_of(call: &Call, kind: Truncation) -> Vec<Want> {
         Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } | Call::Select { .. } => vec![],
         Call::Verify { .. } => vec![],
         Call::Product { map, trunc, .. } => truncate(map.outputs(), trunc),
-        Call::Truncate { n, trunc } => truncate(n, trunc),
+        Call::Truncate { n, trunc, .. } => truncate(n, trunc),
         // The exact sign needs no material.
         Call::Drelu { keys, .. } | Call::Relu { keys, .. } | Call::Maxpool { keys, .. }
             if keys.is_all() =>
@@ -82,7 +83,7 @@ pub(super) fn wants_of(call: &Call, kind: Truncation) -> Vec<Want> {
         Call::Maxpool { windows, size, .. } => pool::levels(size)
             .map(|(pairs, _)| Want::Sign { n: pairs * windows })
             .collect(),
-        Call::Function { .. } | Call::Mixed(_) => not_native(call),
+        Call::Function { .. } => not_native(call),
     }
 }
 

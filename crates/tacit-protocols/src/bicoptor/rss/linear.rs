@@ -22,7 +22,7 @@ impl<R: Ring> BicoptorRss<R> {
     ///
     /// Secret `w`, no truncation: 1 hop, every party sends 1 element per output. With a truncation:
     /// 2 hops, every party sends 2 (SecureML's: 1). Public `w`: the truncation alone.
-    pub(super) fn linear(
+    pub(super) fn product(
         &mut self,
         x: &Rss<Vec<R>>,
         w: &Operand<Rss<Vec<R>>>,

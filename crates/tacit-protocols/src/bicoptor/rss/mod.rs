@@ -9,7 +9,7 @@ mod relu;
 use std::ops::Range;
 
 use tacit_algebra::bicoptor::Holder;
-use tacit_algebra::{Conv2d, MatMul, Ring, vec};
+use tacit_algebra::{Ring, vec};
 use tacit_net::{Party, Phase};
 
 use super::role::Role;
@@ -205,35 +205,16 @@ impl<R: Ring> Machine for BicoptorRss<R> {
         Rss::concat(parts)
     }
 
-    fn mul(
-        &mut self,
-        x: &Self::Share,
-        y: &Operand<Self::Share>,
-        trunc: u32,
-    ) -> Result<Self::Share, Error> {
-        self.linear(x, y, None, &Bilinear::Elementwise(x.own.len()), trunc)
-    }
-
-    fn matmul(
+    fn linear(
         &mut self,
         x: &Self::Share,
         w: &Operand<Self::Share>,
         bias: Option<&Operand<Self::Share>>,
-        shape: MatMul,
+        map: &Bilinear,
         trunc: u32,
+        _bits: Option<[u32; 2]>,
     ) -> Result<Self::Share, Error> {
-        self.linear(x, w, bias, &Bilinear::MatMul(shape), trunc)
-    }
-
-    fn conv2d(
-        &mut self,
-        x: &Self::Share,
-        w: &Operand<Self::Share>,
-        bias: Option<&Operand<Self::Share>>,
-        shape: &Conv2d,
-        trunc: u32,
-    ) -> Result<Self::Share, Error> {
-        self.linear(x, w, bias, &Bilinear::Conv2d(*shape), trunc)
+        self.product(x, w, bias, map, trunc)
     }
 
     fn truncate(&mut self, x: &Self::Share, trunc: u32) -> Result<Self::Share, Error> {

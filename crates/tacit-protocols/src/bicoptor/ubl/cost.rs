@@ -11,7 +11,8 @@ use super::adder::{bit_bytes, sign_bytes, sign_rounds, sign_stored};
 use super::demand::{Want, wants_of};
 use crate::bicoptor::cost::{Sizes, cost};
 use crate::bicoptor::{ASSISTANT, Options};
-use crate::machine::{Audience, Call, CostModel, KeyBits, not_native};
+use crate::cost::not_native;
+use crate::machine::{Audience, Call, CostModel, KeyBits};
 use crate::{Cost, Truncation, pool};
 
 /// The UBL setting's declared cost.
@@ -89,18 +90,19 @@ impl CostModel for UblCost {
                 let opened = cost(1, self.0.words(map.left() + right), 0);
                 opened + &self.truncation(map.outputs(), trunc)
             }
-            Call::Truncate { n, trunc } => self.truncation(n, trunc),
-            Call::Drelu { n, keys } => self.drelu(keys, n),
-            Call::Relu { n, keys } => self.relu(keys, n),
-            Call::Select { n } => cost(1, self.0.words(2 * n), 0),
+            Call::Truncate { n, trunc, .. } => self.truncation(n, trunc),
+            Call::Drelu { n, keys, .. } => self.drelu(keys, n),
+            Call::Relu { n, keys, .. } => self.relu(keys, n),
+            Call::Select { n, .. } => cost(1, self.0.words(2 * n), 0),
             Call::Maxpool {
                 windows,
                 size,
                 keys,
+                ..
             } => pool::levels(size)
                 .map(|(pairs, _)| self.relu(keys, pairs * windows))
                 .fold(cost(0, 0, 0), |sum, level| sum + &level),
-            Call::Function { .. } | Call::Mixed(_) => not_native(call),
+            Call::Function { .. } => not_native(call),
         }
     }
 

@@ -13,7 +13,8 @@ use super::adder::{Bit, Sign};
 use crate::bicoptor::check_windows;
 use crate::bicoptor::role::Role;
 use crate::bicoptor::truncate::{Mask, check_plan, deal_mask};
-use crate::machine::{Bilinear, Call, not_native};
+use crate::cost::not_native;
+use crate::machine::{Bilinear, Call};
 use crate::{Error, Truncation, pool};
 
 const TRIPLE: &str = "bicoptor triple: deal product";
@@ -101,7 +102,7 @@ pub(super) fn wants_of(call: &Call, kind: Truncation, width: u32) -> Vec<Want> {
     match *call {
         Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } => vec![],
         Call::Verify { .. } => vec![],
-        Call::Drelu { n, keys } => match keys.is_all() {
+        Call::Drelu { n, keys, .. } => match keys.is_all() {
             true => vec![Want::Sign { n, width }, Want::Bit { n }],
             false => vec![],
         },
@@ -112,28 +113,29 @@ pub(super) fn wants_of(call: &Call, kind: Truncation, width: u32) -> Vec<Want> {
             fixed,
             trunc: masked(trunc),
         }],
-        Call::Truncate { n, trunc } => match masked(trunc) {
+        Call::Truncate { n, trunc, .. } => match masked(trunc) {
             0 => vec![],
             trunc => vec![Want::Truncate { n, trunc }],
         },
-        Call::Select { n } => vec![Want::Product {
+        Call::Select { n, .. } => vec![Want::Product {
             map: Bilinear::Elementwise(n),
             fixed: None,
             trunc: 0,
         }],
-        Call::Relu { n, keys } if keys.is_all() => exact_relu(n).to_vec(),
+        Call::Relu { n, keys, .. } if keys.is_all() => exact_relu(n).to_vec(),
         Call::Relu { n, .. } => vec![Want::Relu { n }],
         Call::Maxpool {
             windows,
             size,
             keys,
+            ..
         } if keys.is_all() => pool::levels(size)
             .flat_map(|(pairs, _)| exact_relu(pairs * windows))
             .collect(),
         Call::Maxpool { windows, size, .. } => pool::levels(size)
             .map(|(pairs, _)| Want::Relu { n: pairs * windows })
             .collect(),
-        Call::Function { .. } | Call::Mixed(_) => not_native(call),
+        Call::Function { .. } => not_native(call),
     }
 }
 

@@ -21,7 +21,7 @@ impl<R: Ring> Ubl<R> {
     ///
     /// Secret `w`: 1 hop, each holder sends the left operand's and, unless it is fixed, the right
     /// operand's elements; then the truncation. Public `w`: the truncation alone.
-    pub(super) fn linear(
+    pub(super) fn product(
         &mut self,
         x: &Share<R>,
         w: &Operand<Share<R>>,
@@ -29,8 +29,8 @@ impl<R: Ring> Ubl<R> {
         map: &Bilinear,
         trunc: u32,
     ) -> Result<Share<R>, Error> {
-        let (weights, biases) = (operand_len(w), bias.map(operand_len));
-        map.check(x.len(), weights, biases)?;
+        let biases = bias.map(|bias| bias.elements(Share::len));
+        map.check(x.len(), w.elements(Share::len), biases)?;
         if trunc > 0 {
             check::<R>(trunc)?;
         }
@@ -67,7 +67,7 @@ impl<R: Ring> Ubl<R> {
             unreachable!("material lies with its want")
         };
         x.try_map(map.outputs(), |x| {
-            let mut z = self.product(map, x, w, &triple)?;
+            let mut z = self.multiply(map, x, w, &triple)?;
             bias(&mut z);
             match &triple.mask {
                 Some(mask) => truncate_masked(&self.role, &mut self.party, kind, z, mask, trunc),
@@ -79,7 +79,7 @@ impl<R: Ring> Ubl<R> {
 
     /// A holder's share of `x * w`, less the triple's `c` where a mask stands for it:
     /// `d [w] + [a] e + [c]` with `d = x - a` and `e = w - b` opened.
-    fn product(
+    fn multiply(
         &mut self,
         map: &Bilinear,
         x: &[R],
@@ -123,12 +123,5 @@ impl<R: Ring> Ubl<R> {
             Operand::Secret(share) => share.clone(),
             Operand::Public(values) => self.constant(values),
         }
-    }
-}
-
-fn operand_len<R: Ring>(x: &Operand<Share<R>>) -> usize {
-    match x {
-        Operand::Secret(share) => share.len(),
-        Operand::Public(values) => values.len(),
     }
 }

@@ -10,7 +10,7 @@ mod share;
 use std::ops::Range;
 use std::sync::Arc;
 
-use tacit_algebra::{Conv2d, MatMul, Ring, vec};
+use tacit_algebra::{Ring, vec};
 use tacit_net::{Party, Phase};
 
 use super::role::Role;
@@ -151,30 +151,16 @@ impl<R: Ring> Machine for Ubl<R> {
         Share::concat(parts)
     }
 
-    fn mul(&mut self, x: &Share<R>, y: &Operand<Share<R>>, trunc: u32) -> Result<Share<R>, Error> {
-        self.linear(x, y, None, &Bilinear::Elementwise(x.len()), trunc)
-    }
-
-    fn matmul(
+    fn linear(
         &mut self,
         x: &Share<R>,
         w: &Operand<Share<R>>,
         bias: Option<&Operand<Share<R>>>,
-        shape: MatMul,
+        map: &Bilinear,
         trunc: u32,
+        _bits: Option<[u32; 2]>,
     ) -> Result<Share<R>, Error> {
-        self.linear(x, w, bias, &Bilinear::MatMul(shape), trunc)
-    }
-
-    fn conv2d(
-        &mut self,
-        x: &Share<R>,
-        w: &Operand<Share<R>>,
-        bias: Option<&Operand<Share<R>>>,
-        shape: &Conv2d,
-        trunc: u32,
-    ) -> Result<Share<R>, Error> {
-        self.linear(x, w, bias, &Bilinear::Conv2d(*shape), trunc)
+        self.product(x, w, bias, map, trunc)
     }
 
     /// 1 hop and 1 element per holder; SecureML's is local.

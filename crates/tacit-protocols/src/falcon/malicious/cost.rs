@@ -154,7 +154,7 @@ impl Waiting {
                 self.elements += map.left() + map.right() + map.outputs();
             }
             Call::Truncate { trunc: 1.., .. } | Call::Drelu { .. } => self.dirty = true,
-            Call::Relu { n, .. } | Call::Select { n } => self.gates(n),
+            Call::Relu { n, .. } | Call::Select { n, .. } => self.gates(n),
             Call::Maxpool { windows, size, .. } => {
                 pool::levels(size).for_each(|(pairs, _)| self.gates(pairs * windows));
             }

@@ -30,6 +30,7 @@ fn everything<M: Machine>(m: &mut M) -> Result<(), Error> {
         fixed: Some(0),
         known_to: None,
         trunc: 0,
+        bits: None,
     };
     let id = m.party().id();
     let zero = m.constant(&[0; N]);
@@ -42,11 +43,11 @@ fn everything<M: Machine>(m: &mut M) -> Result<(), Error> {
     m.prepare(&[
         Call::relu(n),
         Call::drelu(n),
-        Call::Select { n },
-        Call::Relu { n, keys: KEYS },
-        Call::Drelu { n, keys: KEYS },
-        Call::Select { n },
-        Call::Truncate { n, trunc: 3 },
+        Call::select(n),
+        Call::relu(n).by(KEYS),
+        Call::drelu(n).by(KEYS),
+        Call::select(n),
+        Call::truncate(n, 3),
         Call::elementwise(n, 5),
         fixed,
     ])?;
@@ -227,7 +228,7 @@ fn other_key_bits_are_noticed() {
                 true => KeyBits { kept: 5, ..KEYS },
                 false => KEYS,
             };
-            machine.prepare(&[Call::Relu { n: N, keys }])?;
+            machine.prepare(&[Call::relu(N).by(keys)])?;
             let x = machine.constant(&[7; N]);
             machine.relu(&x, keys).map(drop)
         });
@@ -247,7 +248,7 @@ fn a_party_that_leaves_is_noticed_by_the_others() {
     in_both_settings!(|s| for left in 0..PARTIES {
         let results = run_on(mesh(PARTIES), |party| {
             let mut machine = s.machine(party)?;
-            machine.prepare(&[Call::Relu { n: N, keys: KEYS }, Call::relu(N)])?;
+            machine.prepare(&[Call::relu(N).by(KEYS), Call::relu(N)])?;
             if machine.party().id() == left {
                 return Ok(()); // its links close
             }

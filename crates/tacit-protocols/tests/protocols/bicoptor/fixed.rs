@@ -41,6 +41,7 @@ fn batches<S: Subject>(s: &S, trunc: u32) {
             fixed: Some(i % 2),
             known_to: None,
             trunc,
+            bits: None,
         });
         machine.prepare(&calls.collect::<Vec<_>>())?;
         let mut opened = Vec::new();
@@ -108,6 +109,7 @@ fn fixed_filters_convolve_and_maps_of_them_are_not_fixed() {
             fixed,
             known_to: None,
             trunc: 0,
+            bits: None,
         };
         let (x, w) = (noise(6, map.left()), noise(7, map.right()));
         let opened = run(s, |machine| {

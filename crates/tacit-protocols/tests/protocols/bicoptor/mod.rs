@@ -47,7 +47,7 @@ where
     S::Machine: Machine<Share = H, Bits = H>,
 {
     let n = x.len();
-    let calls = [Call::Relu { n, keys }, Call::Drelu { n, keys }];
+    let calls = [Call::relu(n).by(keys), Call::drelu(n).by(keys)];
     let mut relu = apply(subject, &calls, x, |machine, x| {
         let relu = machine.relu(x, keys)?;
         let drelu = machine.drelu(x, keys)?;

@@ -91,16 +91,8 @@ fn layer(x: &[i64], w: &[i64], keys: KeyBits, opening: Opening) -> Recorder {
         n: UNITS,
     };
     let calls = [
-        Call::Product {
-            map: Bilinear::MatMul(shape),
-            fixed: None,
-            known_to: None,
-            trunc: 0,
-        },
-        Call::Relu {
-            n: ROWS * UNITS,
-            keys,
-        },
+        Call::product(Bilinear::MatMul(shape), 0),
+        Call::relu(ROWS * UNITS).by(keys),
     ];
     record(|machine| {
         machine.prepare(&calls)?;
@@ -238,7 +230,7 @@ const COUNTS: usize = 50;
 fn count(x: &[i64], keys: KeyBits, opening: Opening) -> Recorder {
     record(|machine| {
         let n = ITEMS * COUNTS;
-        machine.prepare(&[Call::Drelu { n, keys }])?;
+        machine.prepare(&[Call::drelu(n).by(keys)])?;
         let own = (machine.party().id() == 0).then_some(x);
         let x = machine.input(0, n, own)?;
         let bits = machine.drelu(&x, keys)?;
@@ -330,7 +322,7 @@ fn the_assistant_sees_how_a_result_was_rounded() {
         let subject = ubl_over::<u64>(Truncation::Gap);
         let mut machine = subject.machine(party).expect("keys are agreed");
         let mut play = || {
-            machine.prepare(&[Call::Truncate { n, trunc: D }])?;
+            machine.prepare(&[Call::truncate(n, D)])?;
             let own = (machine.party().id() == 0).then_some(&x[..]);
             let x = machine.input(0, n, own)?;
             let y = machine.truncate(&x, D)?;

@@ -17,6 +17,7 @@ fn material_of_another_size_or_for_another_call_is_none() {
         fixed,
         known_to: None,
         trunc,
+        bits: None,
     };
     let plans = [
         (vec![], "a product of 4 outputs"),
@@ -60,6 +61,7 @@ fn an_operand_that_was_not_fixed_or_has_another_size_is_refused() {
             fixed: Some(id),
             known_to: None,
             trunc: 0,
+            bits: None,
         }];
         let refused = run(&ubl, |machine| {
             let x = machine.constant(&[1, 2, 3, 4]);
@@ -84,7 +86,7 @@ fn a_shift_of_nearly_all_bits_is_refused() {
     for kind in [Truncation::Gap, Truncation::Aby3, Truncation::SecureMl] {
         for trunc in [31, 32, 33, u32::MAX] {
             let (ubl, rss) = settings::<u32>(bicoptor_options(kind));
-            for call in [Call::Truncate { n: 4, trunc }, Call::elementwise(4, trunc)] {
+            for call in [Call::truncate(4, trunc), Call::elementwise(4, trunc)] {
                 shift_is_refused(&ubl, call, trunc);
                 shift_is_refused(&rss, call, trunc);
             }
@@ -149,7 +151,7 @@ fn no_elements_are_no_trouble() {
             let calls = [
                 Call::relu(0),
                 Call::drelu(0),
-                Call::Truncate { n: 0, trunc: 3 },
+                Call::truncate(0, 3),
                 Call::elementwise(0, 3),
             ];
             machine.prepare(&calls)?;

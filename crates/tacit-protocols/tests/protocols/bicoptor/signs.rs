@@ -229,13 +229,9 @@ const FITTING: KeyBits = KeyBits {
 fn sign_calls(keys: KeyBits) -> [Call; 3] {
     let (n, windows, size) = (2, 1, 2);
     [
-        Call::Drelu { n, keys },
-        Call::Relu { n, keys },
-        Call::Maxpool {
-            windows,
-            size,
-            keys,
-        },
+        Call::drelu(n).by(keys),
+        Call::relu(n).by(keys),
+        Call::maxpool(windows, size).by(keys),
     ]
 }
 

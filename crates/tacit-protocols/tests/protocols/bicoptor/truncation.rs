@@ -33,7 +33,7 @@ enum Of {
 fn errors<S: Subject>(subject: &S, of: Of, x: &[i64], trunc: u32) -> Vec<i64> {
     let n = x.len();
     let call = match of {
-        Of::Value => Call::Truncate { n, trunc },
+        Of::Value => Call::truncate(n, trunc),
         Of::Product => Call::elementwise(n, trunc),
     };
     let opened = apply(subject, &[call], x, |machine, x| {
@@ -176,7 +176,7 @@ fn constants_are_truncated_like_other_values() {
         let x: Vec<i64> = [-1000, -1, 0, 1, 5, 999].repeat(100);
         let n = x.len();
         let opened = run(subject, |machine| {
-            machine.prepare(&[Call::Truncate { n, trunc: 3 }])?;
+            machine.prepare(&[Call::truncate(n, 3)])?;
             let share = machine.constant(&x);
             let share = machine.truncate(&share, 3)?;
             machine.reveal(&share, Audience::All)
@@ -203,7 +203,7 @@ fn rms_of_truncated_factors<S: Subject>(subject: &S, precision: u32) -> f64 {
     };
     let (x, y) = (values(1), values(2));
     let (low, high) = (precision / 2, precision.div_ceil(2));
-    let truncate = |trunc| Call::Truncate { n, trunc };
+    let truncate = |trunc| Call::truncate(n, trunc);
     let calls = [truncate(low), truncate(high), Call::elementwise(n, 0)];
     let opened = apply(subject, &calls, &x, |machine, x| {
         let owns = machine.party().id() == 1;

@@ -43,32 +43,29 @@ impl Program {
             fixed,
             known_to: None,
             trunc,
+            bits: None,
         };
         let (windows, size) = (N / 4, 4);
         match self {
             Program::Relu | Program::Leak => {
-                m.prepare(&[Call::Relu { n: N, keys }])?;
+                m.prepare(&[Call::relu(N).by(keys)])?;
                 m.relu(&x, keys)?;
                 if self == Program::Leak {
                     m.reveal(&x, Audience::All)?;
                 }
             }
             Program::Drelu => {
-                m.prepare(&[Call::Drelu { n: N, keys }, Call::Select { n: N }])?;
+                m.prepare(&[Call::drelu(N).by(keys), Call::select(N)])?;
                 let (bit, zero) = (m.drelu(&x, keys)?, m.constant(&[0; N]));
                 m.select(&bit, &zero, &x)?;
             }
             Program::Maxpool => {
-                let call = Call::Maxpool {
-                    windows,
-                    size,
-                    keys,
-                };
+                let call = Call::maxpool(windows, size).by(keys);
                 m.prepare(&[call])?;
                 m.maxpool(&x, windows, size, keys)?;
             }
             Program::Truncate => {
-                m.prepare(&[Call::Truncate { n: N, trunc: 3 }])?;
+                m.prepare(&[Call::truncate(N, 3)])?;
                 m.truncate(&x, 3)?;
             }
             Program::Square => {

@@ -72,6 +72,7 @@ fn linear_calls(public: bool, map: Bilinear) -> Vec<Call> {
             fixed,
             known_to: None,
             trunc,
+            bits: None,
         }],
     }
 }

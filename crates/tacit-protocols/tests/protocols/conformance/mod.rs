@@ -12,7 +12,7 @@ use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{
     Audience, Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand,
 };
-use tacit_protocols::math::{maxpool_with_derivative, maxpool_with_derivative_calls};
+use tacit_protocols::math::maxpool_with_derivative;
 use tacit_protocols::shamir::{Comparison, Opening};
 
 /// Runs a generic check on every subject, each in a test of its own.
@@ -151,7 +151,7 @@ fn signs<S: Subject>(s: &S) {
     let want: Vec<i64> = x.iter().map(|&v| v.max(0)).collect();
     assert!(relu == want, "ReLU: {}", s.name());
 
-    let calls = [Call::drelu(n), Call::Select { n }];
+    let calls = [Call::drelu(n), Call::select(n)];
     let chosen = apply(s, &calls, &x, |machine, x| {
         let bit = machine.drelu(x, KeyBits::ALL)?;
         let (zero, one) = (machine.constant(&vec![0; n]), machine.constant(&vec![1; n]));
@@ -198,7 +198,7 @@ fn truncations<S: Subject>(s: &S) {
         // Every third: of a small ring still every value.
         let x: Vec<i64> = values(s).into_iter().step_by(3).map(in_range).collect();
         let n = x.len();
-        let calls = [Call::Truncate { n, trunc: d }, Call::elementwise(n, d)];
+        let calls = [Call::truncate(n, d), Call::elementwise(n, d)];
         let got = apply(s, &calls, &x, |machine, x| {
             let plain = machine.truncate(x, d)?;
             let one = Operand::Secret(machine.constant(&vec![1; n]));
@@ -259,7 +259,10 @@ fn maxpools_with_derivatives<S: Subject>(s: &S) {
 }
 
 fn maxpool_with_its_derivative<S: Subject>(s: &S, windows: usize, size: usize, x: &[i64]) {
-    let calls = maxpool_with_derivative_calls(windows, size, KeyBits::ALL);
+    let calls = demand(64, |machine| {
+        let x = Noted::of(windows * size);
+        maxpool_with_derivative(machine, &x, windows, size, KeyBits::ALL)
+    });
     let opened = apply(s, &calls, x, |machine, x| {
         let [max, places] = maxpool_with_derivative(machine, x, windows, size, KeyBits::ALL)?;
         Ok(machine.concat(&[&max, &places]))
@@ -322,7 +325,7 @@ fn local_operations<S: Subject>(s: &S) {
 
 /// Material of another size is no material: an error, never a stand-in value.
 fn material_is_planned<S: Subject>(s: &S) {
-    let calls = [Call::relu(4), Call::Truncate { n: 4, trunc: 2 }];
+    let calls = [Call::relu(4), Call::truncate(4, 2)];
     let free = |calls: &[Call]| {
         let bytes = run(s, |machine| Ok(machine.cost_model().offline(calls).bytes));
         bytes[0].iter().sum::<u64>() == 0

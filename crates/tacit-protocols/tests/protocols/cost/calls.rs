@@ -42,8 +42,8 @@ fn bicoptor<R: Ring>(keys: KeyBits) {
                     n,
                     to: Audience::One(2),
                 },
-                Call::Drelu { n, keys },
-                Call::Relu { n, keys },
+                Call::drelu(n).by(keys),
+                Call::relu(n).by(keys),
             ];
             for call in every_call(n).into_iter().chain(with_keys) {
                 declared_equals_metered(&ubl_over::<R>(truncation), call);
@@ -168,7 +168,7 @@ fn several_batches<S: Subject>(subject: &S, n: usize) {
         Call::elementwise(n, 9),
         Call::relu(3),
         Call::maxpool(n / 8, 4),
-        Call::Truncate { n, trunc: 2 },
+        Call::truncate(n, 2),
     ];
     let measured = run(subject, |machine| {
         machine.prepare(&calls)?;

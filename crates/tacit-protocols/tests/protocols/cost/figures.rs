@@ -3,7 +3,7 @@
 use super::*;
 use tacit_protocols::bicoptor::rss::RssCost;
 use tacit_protocols::bicoptor::ubl::UblCost;
-use tacit_protocols::mixed::lowered;
+use tacit_protocols::lowered;
 
 /// The prediction of a network of three layers: what the checks add to the traffic.
 #[test]
@@ -19,12 +19,7 @@ fn checks_at_most_double_the_traffic_of_a_small_network() {
         }];
         for (i, (k, n)) in layers.into_iter().enumerate() {
             let map = Bilinear::MatMul(MatMul { m: batch, k, n });
-            calls.push(Call::Product {
-                map,
-                fixed: None,
-                known_to: None,
-                trunc: 13,
-            });
+            calls.push(Call::product(map, 13));
             calls.extend((i < 2).then_some(Call::relu(batch * n)));
         }
         calls.push(Call::Reveal {
@@ -58,7 +53,7 @@ fn a_relu_of_bicoptor_costs_what_is_published() {
         dropped: 24,
         kept: 7,
     };
-    let relu = Call::Relu { n, keys };
+    let relu = Call::relu(n).by(keys);
     let sum = |cost: Cost| cost.bytes.iter().sum::<u64>() as f64 / n as f64;
     let options = bicoptor_options(Truncation::Gap);
     let ubl = UblCost::new::<u64>(options);
@@ -68,7 +63,7 @@ fn a_relu_of_bicoptor_costs_what_is_published() {
     );
     assert_eq!(sum(ubl.offline(&[relu])), 8.0);
     assert_eq!(
-        ubl.online(&Call::Drelu { n, keys }).bytes[0],
+        ubl.online(&Call::drelu(n).by(keys)).bytes[0],
         n as u64 * 90 / 8
     );
     let rss = RssCost::new::<u64>(options);

@@ -12,7 +12,6 @@ use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
 use tacit_protocols::machine::{
     Audience, Bilinear, Call, CostModel, KeyBits, Machine, MatMul, Operand,
 };
-use tacit_protocols::mixed::Mixed;
 
 /// Makes one call of the given size on values that everybody knows, with the right operand that
 /// was fixed for it.
@@ -21,7 +20,11 @@ fn perform<M: Machine>(
     call: &Call,
     fixed: Option<M::Share>,
 ) -> Result<(), tacit_protocols::Error> {
-    let mut secret = |n: usize| machine.constant(&vec![1; n]);
+    let ring = machine.ring_bits();
+    let mut secret = |n: usize, bits: Option<u32>| {
+        let x = machine.constant(&vec![1; n]);
+        machine.resize(&x, 0, bits.unwrap_or(ring))
+    };
     match *call {
         Call::Input { owner, n } => {
             let values = vec![3; n];
@@ -29,40 +32,43 @@ fn perform<M: Machine>(
             machine.input(owner, n, owns.then_some(&values)).map(drop)
         }
         Call::Reveal { n, to } => {
-            let x = secret(n);
+            let x = secret(n, None)?;
             machine.reveal(&x, to).map(drop)
         }
         Call::Fix { n } => {
-            let x = secret(n);
+            let x = secret(n, None)?;
             machine.fix(x).map(drop)
         }
-        Call::Product { map, trunc, .. } => {
-            let (x, y) = (
-                secret(map.left()),
-                fixed.unwrap_or_else(|| secret(map.right())),
-            );
+        Call::Product {
+            map, trunc, bits, ..
+        } => {
+            let x = secret(map.left(), bits.map(|bits| bits[0]))?;
+            let y = match fixed {
+                Some(y) => y,
+                None => secret(map.right(), bits.map(|bits| bits[1]))?,
+            };
+            let bits = bits.map(|[.., product, result]| [product, result]);
             let y = Operand::Secret(y);
-            match map {
-                Bilinear::Elementwise(_) => machine.mul(&x, &y, trunc),
-                Bilinear::MatMul(shape) => machine.matmul(&x, &y, None, shape, trunc),
-                Bilinear::Conv2d(shape) => machine.conv2d(&x, &y, None, &shape, trunc),
+            machine.linear(&x, &y, None, &map, trunc, bits).map(drop)
+        }
+        Call::Truncate { n, trunc, bits } => {
+            let x = secret(n, bits.map(|bits| bits[0]))?;
+            match bits {
+                None => machine.truncate(&x, trunc),
+                Some([_, bits]) => machine.resize(&x, trunc, bits),
             }
             .map(drop)
         }
-        Call::Truncate { n, trunc } => {
-            let x = secret(n);
-            machine.truncate(&x, trunc).map(drop)
-        }
-        Call::Drelu { n, keys } => {
-            let x = secret(n);
+        Call::Drelu { n, keys, bits } => {
+            let x = secret(n, bits)?;
             machine.drelu(&x, keys).map(drop)
         }
-        Call::Relu { n, keys } => {
-            let x = secret(n);
+        Call::Relu { n, keys, bits } => {
+            let x = secret(n, bits)?;
             machine.relu(&x, keys).map(drop)
         }
-        Call::Select { n } => {
-            let x = secret(n);
+        Call::Select { n, bits } => {
+            let x = secret(n, bits)?;
             let bit = machine.drelu(&x, KeyBits::ALL)?;
             machine.party().set_layer("measured");
             machine.select(&bit, &x, &x).map(drop)
@@ -71,76 +77,16 @@ fn perform<M: Machine>(
             windows,
             size,
             keys,
+            bits,
         } => {
-            let x = secret(windows * size);
+            let x = secret(windows * size, bits)?;
             machine.maxpool(&x, windows, size, keys).map(drop)
         }
         Call::Function { n, function } => {
-            let x = secret(n);
+            let x = secret(n, function.between.map(|[from, _]| from.bits))?;
             machine.function(&function, &x).map(drop)
         }
         Call::Verify { .. } => Ok(()),
-        Call::Mixed(mixed) => perform_mixed(machine, mixed, fixed),
-    }
-}
-
-/// The same of a call on numbers of fewer bits.
-fn perform_mixed<M: Machine>(
-    machine: &mut M,
-    call: Mixed,
-    fixed: Option<M::Share>,
-) -> Result<(), tacit_protocols::Error> {
-    let mut narrow = |n: usize, bits| {
-        let x = machine.constant(&vec![1; n]);
-        machine.resize(&x, 0, bits)
-    };
-    match call {
-        Mixed::Resize {
-            n,
-            from,
-            trunc,
-            bits,
-        } => {
-            let x = narrow(n, from)?;
-            machine.resize(&x, trunc, bits).map(drop)
-        }
-        Mixed::Product { map, bits, .. } => {
-            let [left, right, bits] = bits;
-            let x = narrow(map.left(), left)?;
-            let y = match fixed {
-                Some(y) => y,
-                None => narrow(map.right(), right)?,
-            };
-            let product = machine.product(&x, &Operand::Secret(y), None, &map, bits);
-            product.map(drop)
-        }
-        Mixed::Drelu { n, keys, bits } => {
-            let x = narrow(n, bits)?;
-            machine.drelu(&x, keys).map(drop)
-        }
-        Mixed::Select { n, bits } => {
-            let x = narrow(n, bits)?;
-            let bit = machine.drelu(&x, KeyBits::ALL)?;
-            machine.party().set_layer("measured");
-            machine.select(&bit, &x, &x).map(drop)
-        }
-        Mixed::Relu { n, keys, bits } => {
-            let x = narrow(n, bits)?;
-            machine.relu(&x, keys).map(drop)
-        }
-        Mixed::Maxpool {
-            windows,
-            size,
-            keys,
-            bits,
-        } => {
-            let x = narrow(windows * size, bits)?;
-            machine.maxpool(&x, windows, size, keys).map(drop)
-        }
-        Mixed::Function { n, function } => {
-            let x = narrow(n, function.from.bits)?;
-            machine.function_between(&function, &x).map(drop)
-        }
     }
 }
 
@@ -149,21 +95,17 @@ fn fix<M: Machine>(
     machine: &mut M,
     call: &Call,
 ) -> Result<Option<M::Share>, tacit_protocols::Error> {
-    let (map, known_to, bits) = match call {
-        Call::Product {
-            map,
-            fixed: Some(_),
-            known_to,
-            ..
-        } => (map, known_to, machine.ring_bits()),
-        Call::Mixed(Mixed::Product {
-            map,
-            fixed: Some(_),
-            known_to,
-            bits,
-        }) => (map, known_to, bits[1]),
-        _ => return Ok(None),
+    let Call::Product {
+        map,
+        fixed: Some(_),
+        known_to,
+        bits,
+        ..
+    } = call
+    else {
+        return Ok(None);
     };
+    let bits = bits.map_or(machine.ring_bits(), |bits| bits[1]);
     let n = map.right();
     machine.prepare(&[Call::Fix { n }])?;
     machine.party().set_layer("before");
@@ -188,10 +130,9 @@ fn combine(each: &[(u32, u64)]) -> Cost {
 pub fn declared_equals_metered<S: Subject>(s: &S, call: Call) {
     // Selection needs a bit first, made in a layer of its own.
     let calls = match call {
-        Call::Select { n } => vec![Call::drelu(n), call],
-        Call::Mixed(Mixed::Select { n, bits }) => {
+        Call::Select { n, bits } => {
             let keys = KeyBits::ALL;
-            vec![Call::Mixed(Mixed::Drelu { n, keys, bits }), call]
+            vec![Call::Drelu { n, keys, bits }, call]
         }
         _ => vec![call],
     };
@@ -240,28 +181,25 @@ fn every_call(n: usize) -> Vec<Call> {
         Call::elementwise(n, 0),
         Call::elementwise(n, 5),
         Call::Fix { n },
-        Call::Product {
-            map: Bilinear::MatMul(MatMul { m: 3, k: n, n: 2 }),
-            fixed: None,
-            known_to: None,
-            trunc: 4,
-        },
+        Call::product(Bilinear::MatMul(MatMul { m: 3, k: n, n: 2 }), 4),
         Call::Product {
             map: Bilinear::MatMul(MatMul { m: 3, k: n, n: 2 }),
             fixed: Some(0),
             known_to: Some(0),
             trunc: 4,
+            bits: None,
         },
         Call::Product {
             map: Bilinear::Elementwise(n),
             fixed: Some(0),
             known_to: None,
             trunc: 0,
+            bits: None,
         },
-        Call::Truncate { n, trunc: 6 },
+        Call::truncate(n, 6),
         Call::drelu(n),
         Call::relu(n),
-        Call::Select { n },
+        Call::select(n),
         Call::maxpool(n, 5),
     ]
 }

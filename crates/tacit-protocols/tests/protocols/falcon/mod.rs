@@ -39,7 +39,7 @@ fn narrow_signs_are_exact(security: Security) {
         ..falcon_over::<u64>()
     };
     let opened = run(&subject, |machine| {
-        machine.prepare(&[Call::relu(n), Call::drelu(n), Call::Select { n }])?;
+        machine.prepare(&[Call::relu(n), Call::drelu(n), Call::select(n)])?;
         let own = (machine.party().id() == 0).then_some(&x[..]);
         let share = machine.input(0, n, own)?;
         let relu = machine.relu(&share, KeyBits::ALL)?;

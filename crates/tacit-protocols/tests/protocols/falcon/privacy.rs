@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{TIMEOUT, run_on};
+use crate::common::{TIMEOUT, demand_of, run_on};
 use crate::histograms::{LIMIT, apart_by_cell};
 use tacit_algebra::{Bits, Ring, prime};
 use tacit_net::testing::{Fate, Recorder, mesh_with};
@@ -178,10 +178,7 @@ fn no_message_of_other_layers_depends_on_the_input() {
     let maxpool_calls = [Call::maxpool(N / 4, 4)];
     for (x, other) in [(3, -60), (0, 50)] {
         for (calls, program) in [
-            (
-                &[Call::Truncate { n: N, trunc: 3 }][..],
-                truncate as Program,
-            ),
+            (&[Call::truncate(N, 3)][..], truncate as Program),
             (&[Call::elementwise(N, 4)][..], product as Program),
             (&[Call::elementwise(N, 0)][..], square as Program),
             (&maxpool_calls[..], maxpool as Program),
@@ -211,7 +208,7 @@ fn take_power(machine: &mut Falcon<u8>, x: &Share, leakage: Leakage) -> Result<(
 /// Falcon's paper opens the magnitude of a divisor; here nobody learns it.
 #[test]
 fn only_the_paper_s_leakage_tells_magnitudes() {
-    let calls = |leakage| power(leakage).calls(FEW);
+    let calls = |leakage| demand_of(8, &power(leakage), FEW);
     let kept: Program = |machine, x| take_power(machine, x, Leakage::Nothing);
     let told: Program = |machine, x| take_power(machine, x, Leakage::Magnitude);
     for security in [Security::SemiHonest, Security::Malicious] {

@@ -2,7 +2,9 @@
 //!
 //! A sample of the messages here; every one in the ignored tests, which `make tampering` runs.
 
-use crate::common::{FalconOver, Subject, falcon_over, malicious_over};
+use crate::common::{
+    FalconOver, Noted, Subject, demand, demand_of_norm, falcon_over, malicious_over,
+};
 use tacit_algebra::Ring;
 use tacit_net::Party;
 use tacit_net::testing::tampering::{Extent, Tampered, Totals};
@@ -55,7 +57,7 @@ fn relu<R: Ring>(trial: Trial<R>) -> Totals {
 }
 
 fn truncation<R: Ring>(trial: Trial<R>) -> Totals {
-    let calls = [Call::Truncate { n: 3, trunc: 2 }];
+    let calls = [Call::truncate(3, 2)];
     let near = |y: &[i64]| {
         let errors = y.iter().zip(X).map(|(y, x)| y - (x >> 2));
         y.len() == 3 && errors.into_iter().all(|e| (0..=1).contains(&e))
@@ -64,7 +66,7 @@ fn truncation<R: Ring>(trial: Trial<R>) -> Totals {
 }
 
 fn select<R: Ring>(trial: Trial<R>) -> Totals {
-    let calls = [Call::drelu(3), Call::Select { n: 3 }];
+    let calls = [Call::drelu(3), Call::select(3)];
     let select = |machine: &mut Falcon<R>, x: &Share<R>| {
         let bit = machine.drelu(x, KeyBits::ALL)?;
         let minus = machine.scale(x, -1);
@@ -93,12 +95,7 @@ fn linear<R: Ring>(trial: Trial<R>) -> Totals {
         dilation: [1, 1],
         groups: 1,
     };
-    let product = |map| Call::Product {
-        map,
-        fixed: None,
-        known_to: None,
-        trunc: 0,
-    };
+    let product = |map| Call::product(map, 0);
     let calls = [
         Bilinear::MatMul(shape),
         Bilinear::Conv2d(conv),
@@ -128,7 +125,9 @@ fn division<R: Ring>(trial: Trial<R>) -> Totals {
     let operands = x.into_iter().chain(y).map(|v| (v * one) as i64);
     tampered(
         trial,
-        &division.calls(2),
+        &demand(R::BITS, |machine| {
+            division.apply(machine, &Noted::of(2), &Noted::of(2))
+        }),
         &operands.collect::<Vec<_>>(),
         |machine, operands| {
             let (x, y) = (machine.slice(operands, 0..2), machine.slice(operands, 2..4));
@@ -159,7 +158,7 @@ fn batch_norm<R: Ring>(trial: Trial<R>) -> Totals {
     let operands: Vec<i64> = operands.map(|v| (v * one) as i64).collect();
     tampered(
         trial,
-        &norm.calls(shape),
+        &demand_of_norm(R::BITS, &norm, shape),
         &operands,
         |machine, operands| {
             let x = machine.slice(operands, 0..2);

@@ -12,7 +12,7 @@ fn errors<R: Ring>(kind: Truncation, x: &[i64], trunc: u32) -> Vec<i64> {
         truncation: kind,
         ..falcon_over::<R>()
     };
-    let opened = apply(&subject, &[Call::Truncate { n, trunc }], x, |machine, x| {
+    let opened = apply(&subject, &[Call::truncate(n, trunc)], x, |machine, x| {
         machine.truncate(x, trunc)
     });
     opened
@@ -145,7 +145,7 @@ fn products_are_truncated_once() {
     ] {
         for public in [false, true] {
             let call = if public {
-                Call::Truncate { n, trunc: 12 }
+                Call::truncate(n, 12)
             } else {
                 Call::elementwise(n, 12)
             };

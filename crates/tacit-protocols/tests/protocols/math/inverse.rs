@@ -35,7 +35,7 @@ pub fn square_roots<S: Subject>(s: &S, fraction: u32) {
     let function = InverseSqrt::new(format, span).expect("a span that fits");
     let x = positive(span, fraction);
     let calls = [
-        function.calls(x.len()),
+        demand_of(format.bits(), &function, x.len()),
         vec![Call::elementwise(x.len(), fraction)],
     ]
     .concat();
@@ -64,7 +64,7 @@ pub fn bounding_powers<S: Subject>(s: &S, fraction: u32) {
             let power = power.expect("a span that fits");
             assert_eq!(power.tolerance(1.0), 0.0);
             let x = positive(span, fraction);
-            let calls = power.calls(x.len());
+            let calls = demand_of(bits(s), &power, x.len());
             let got = apply(s, &calls, &x, |machine, x| power.apply(machine, x));
             let one = format(s, fraction).one();
             let want = x.iter().map(|&x| exponent(x as f64 / one));
@@ -95,7 +95,9 @@ pub fn quotients_of<S: Subject>(s: &S, fraction: u32, span: Span, quotient: i32)
         .collect();
     let mut operands = x.clone();
     operands.extend(&y);
-    let calls = division.calls(n);
+    let calls = demand(bits(s), |machine| {
+        division.apply(machine, &Noted::of(n), &Noted::of(n))
+    });
     let got = apply(s, &calls, &operands, |machine, operands| {
         let (x, y) = (
             machine.slice(operands, 0..n),

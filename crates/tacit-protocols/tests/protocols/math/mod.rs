@@ -12,9 +12,9 @@ use tacit_algebra::mersenne::{F31, F61};
 use tacit_net::Phase;
 use tacit_protocols::clear::Clear;
 use tacit_protocols::falcon::Truncation;
+use tacit_protocols::lowered;
 use tacit_protocols::machine::{Audience, Call, CostModel, Machine, Operand};
 use tacit_protocols::math::*;
-use tacit_protocols::mixed::lowered;
 use tacit_protocols::shamir::{Comparison, Opening};
 use tacit_protocols::{Cost, Error};
 
@@ -123,7 +123,7 @@ fn holds_as_stated<S: Subject>(
     x: &[i64],
     exact: impl Fn(f64) -> f64,
 ) {
-    let calls = function.calls(x.len());
+    let calls = demand_of(bits(s), function, x.len());
     let got = apply(s, &calls, x, |machine, x| function.apply(machine, x));
     let one = format(s, fraction).one();
     for (&x, &got) in x.iter().zip(&got) {
@@ -159,7 +159,7 @@ fn costs<S: Subject>(s: &S, fraction: u32) {
 }
 
 fn metered<S: Subject>(s: &S, what: &str, function: &(impl Function + Sync)) {
-    let calls = function.calls(5);
+    let calls = demand_of(bits(s), function, 5);
     let ends = run(s, |machine| {
         let model = machine.cost_model();
         let online = calls.iter().map(|call| model.online(call));
@@ -225,12 +225,7 @@ fn comparisons<S: Subject>(s: &S, fraction: u32) {
     ];
     let (x, y): (Vec<i64>, Vec<i64>) = edges.iter().flat_map(|&x| edges.map(|y| (x, y))).unzip();
     let n = x.len();
-    let calls = [
-        compare_calls(n),
-        compare_calls(n),
-        vec![Call::Select { n }; 2],
-    ]
-    .concat();
+    let calls = [[Call::drelu(n); 2], [Call::select(n); 2]].concat();
     let got = apply(s, &calls, &x, |machine, x| {
         let y = machine.constant(&y);
         let bits = [compare(machine, x, &y)?, less_than(machine, x, &y)?];

@@ -27,7 +27,8 @@ fn native_functions_are_not_lowered() {
     };
     let calls = lowered(&[of(Kind::Sigmoid), of(Kind::Tanh)], &Native).expect("both fit");
     assert_eq!(calls[0], of(Kind::Sigmoid));
-    assert_eq!(calls[1..], tanh(format).expect("it fits").calls(7));
+    let tanh = tanh(format).expect("it fits");
+    assert_eq!(calls[1..], demand_of(64, &tanh, 7));
     let span = Span { low: -40, high: 2 };
     assert!(lowered(&[of(Kind::Reciprocal { span })], &Native).is_err());
 }
@@ -96,15 +97,13 @@ fn no_call_reveals() {
     let format = Format::new(64, 16).expect("a format that fits");
     let span = Span { low: -8, high: 8 };
     let reciprocal = Reciprocal::new(format, span).expect("a span that fits");
+    let fits = "a span that fits";
+    let power = Power::new(format, span, Leakage::Nothing).expect(fits);
     let calls = [
-        reciprocal.calls(3),
-        InverseSqrt::new(format, span)
-            .expect("a span that fits")
-            .calls(3),
-        Power::new(format, span, Leakage::Nothing)
-            .expect("a span that fits")
-            .calls(3),
-        exp(format, 0).expect("a format that fits").calls(3),
+        demand_of(64, &reciprocal, 3),
+        demand_of(64, &InverseSqrt::new(format, span).expect(fits), 3),
+        demand_of(64, &power, 3),
+        demand_of(64, &exp(format, 0).expect(fits), 3),
     ]
     .concat();
     let opens = |call: &Call| matches!(call, Call::Reveal { .. } | Call::Input { .. });
@@ -116,7 +115,7 @@ fn no_call_reveals() {
         Kind::Power { span },
     ] {
         let function = Elementary::new(format, kind);
-        let calls = |function: Elementary| function.calls(3).expect("it fits");
+        let calls = |function| demand_by_name(&function, 3).expect("it fits");
         assert!(!calls(function).iter().any(opens));
         assert!(calls(function.with_paper_leakage()).iter().any(opens));
     }

@@ -108,7 +108,7 @@ pub fn functions_by_name<S: Subject>(s: &S, fraction: u32) {
         let calls = &calls[..calls.len() - 1];
         assert_eq!(
             calls,
-            function.calls(x.len()).expect("a function that fits")
+            demand_by_name(&function, x.len()).expect("a function that fits")
         );
         let got = apply(s, calls, &x, |machine, x| machine.function(&function, x));
         for (&x, &got) in x.iter().zip(&got) {
@@ -150,7 +150,7 @@ pub fn batch_norms<S: Subject>(s: &S, fraction: u32) {
     let (gamma, beta) = (draw(3, c, -0.75, 0.75), draw(4, c, -1.0, 1.0));
     let x = draw(5, n, -3.0, 3.0);
     let operands = [&x[..], &mean, &variance, &gamma, &beta].concat();
-    let calls = norm.calls(shape);
+    let calls = demand_of_norm(bits(s), &norm, shape);
     let got = apply(s, &calls, &operands, |machine, operands| {
         let x = machine.slice(operands, 0..n);
         let [mean, variance, gamma, beta] =

@@ -21,7 +21,7 @@ fn relu_through(
 ) -> Vec<Result<(), Error>> {
     run_on(mesh_with(subject.parties, timeout, hook), |party| {
         let mut machine = subject.machine(party)?;
-        machine.prepare(&[Call::relu(N), Call::Truncate { n: N, trunc: 3 }])?;
+        machine.prepare(&[Call::relu(N), Call::truncate(N, 3)])?;
         let own = (machine.party().id() == 1).then_some(&[7; N][..]);
         let x = machine.input(1, N, own)?;
         let x = machine.relu(&x, KeyBits::ALL)?;

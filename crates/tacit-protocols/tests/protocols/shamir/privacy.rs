@@ -172,11 +172,7 @@ fn select(machine: &mut Shamir<F5>, x: &Vec<F5>) -> Result<(), Error> {
     machine.select(x, x, &three).map(drop)
 }
 
-const MAXPOOL: Call = Call::Maxpool {
-    windows: N / 4,
-    size: 4,
-    keys: KeyBits::ALL,
-};
+const MAXPOOL: Call = Call::maxpool(N / 4, 4);
 
 #[test]
 fn no_message_of_a_sign_by_the_tree_depends_on_the_input() {
@@ -195,10 +191,10 @@ fn no_message_of_a_sign_by_the_rotation_depends_on_the_input() {
 #[test]
 fn no_message_of_products_and_truncations_depends_on_the_input() {
     let tree = Comparison::Tree;
-    hides_its_input(tree, &[Call::Truncate { n: N, trunc: 2 }], truncate);
+    hides_its_input(tree, &[Call::truncate(N, 2)], truncate);
     hides_its_input(tree, &[Call::elementwise(N, 2)], product);
     hides_its_input(tree, &[Call::elementwise(N, 0)], square);
-    hides_its_input(tree, &[Call::Select { n: N }], select);
+    hides_its_input(tree, &[Call::select(N)], select);
 }
 
 /// The tests bite: a program that opens a value, or its sign only, is found out.

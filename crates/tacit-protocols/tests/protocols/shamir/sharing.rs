@@ -63,7 +63,7 @@ fn results_are_shared_like_inputs() {
                 Call::relu(N),
                 Call::drelu(N),
                 Call::elementwise(N, 0),
-                Call::Truncate { n: N, trunc: D },
+                Call::truncate(N, D),
                 Call::elementwise(N, D),
             ];
             let shares = run(&subject, |machine| {

@@ -24,7 +24,7 @@ fn mean_error<F: Field>(a: i64, d: u32) -> f64 {
 fn errors<F: Field>(parties: usize, opening: Opening, x: &[i64], d: u32) -> [Vec<i64>; 2] {
     let (n, trunc) = (x.len(), d);
     let subject = shamir_over::<F>(parties, Comparison::Tree, opening);
-    let calls = [Call::Truncate { n, trunc }, Call::elementwise(n, trunc)];
+    let calls = [Call::truncate(n, trunc), Call::elementwise(n, trunc)];
     let opened = apply(&subject, &calls, x, |machine, x| {
         let plain = machine.truncate(x, d)?;
         let one = Operand::Secret(machine.constant(&vec![1; n]));
@@ -149,7 +149,7 @@ fn the_ends_of_the_range_are_truncated_too() {
 fn a_shift_of_nearly_all_bits_is_refused() {
     let subject = shamir_over::<F7>(3, Comparison::Tree, Opening::King);
     let refused = crate::common::run(&subject, |machine| {
-        Ok(machine.prepare(&[Call::Truncate { n: 4, trunc: 6 }]).err())
+        Ok(machine.prepare(&[Call::truncate(4, 6)]).err())
     });
     for error in refused {
         let words = error.expect("6 of 7 bits are too many").to_string();

@@ -13,9 +13,9 @@ use crate::histograms::{LIMIT, apart};
 use tacit_algebra::mersenne::F31;
 use tacit_protocols::Error;
 use tacit_protocols::falcon::Truncation;
+use tacit_protocols::lowered;
 use tacit_protocols::machine::{Audience, Call, Machine};
 use tacit_protocols::math::*;
-use tacit_protocols::mixed::{Between, Mixed, Number, lowered};
 use tacit_protocols::shamir::{Comparison, Opening};
 
 /// Samples of a run.
@@ -76,24 +76,24 @@ impl Computed {
     }
 
     fn calls(self, format: Format) -> Result<Vec<Call>, Error> {
+        let bits = format.bits();
         Ok(match self {
             Computed::Named(kind) => vec![Call::Function {
                 n: FEW,
                 function: Elementary::new(format, kind),
             }],
             Computed::Between => {
-                let (from, bits) = (NARROW.bits, format.bits());
-                let wide = Mixed::resize(FEW, from, 0, bits).map(Call::Mixed);
-                let call = Call::Mixed(Mixed::Function {
-                    n: FEW,
-                    function: between(format),
-                });
-                [call].into_iter().chain(wide).collect()
+                let (n, function) = (FEW, between(format));
+                let wide = Call::resize(n, NARROW.bits, 0, format.bits());
+                vec![Call::Function { n, function }, wide]
             }
-            Computed::Logarithm => Logarithm::new(format, 4)?.calls(FEW),
-            Computed::Division => division(format)?.calls(FEW),
-            Computed::BatchNorm => batch_norm(format)?.calls(CHANNELS),
-            Computed::LessThan => [compare_calls(FEW), vec![Call::Select { n: FEW }]].concat(),
+            Computed::Logarithm => demand_of(bits, &Logarithm::new(format, 4)?, FEW),
+            Computed::Division => {
+                let few = Noted::of(FEW);
+                demand(bits, |machine| division(format)?.apply(machine, &few, &few))
+            }
+            Computed::BatchNorm => demand_of_norm(bits, &batch_norm(format)?, CHANNELS),
+            Computed::LessThan => vec![Call::drelu(FEW), Call::select(FEW)],
         })
     }
 
@@ -113,7 +113,7 @@ impl Computed {
             Computed::Named(kind) => m.function(&Elementary::new(format, kind), x),
             Computed::Between => {
                 let x = m.resize(x, 0, NARROW.bits)?;
-                let y = m.function_between(&between(format), &x)?;
+                let y = m.function(&between(format), &x)?;
                 m.resize(&y, 0, format.bits())
             }
             Computed::Logarithm => Logarithm::new(format, 4)?.apply(m, x),
@@ -146,12 +146,8 @@ const NARROW: Number = Number {
     fraction: FRACTION,
 };
 
-fn between(format: Format) -> Between {
-    Between {
-        function: Elementary::new(format, Kind::Sigmoid),
-        from: NARROW,
-        to: NARROW,
-    }
+fn between(format: Format) -> Elementary {
+    Elementary::new(format, Kind::Sigmoid).between(NARROW, NARROW)
 }
 
 fn division(format: Format) -> Result<Division, Error> {

@@ -1,10 +1,11 @@
 //! One program for every call of the machine, on rows of secrets: each row holds the same number in
 //! every sample.
 
+use crate::common::{Noted, demand};
 use tacit_protocols::Error;
+use tacit_protocols::lowered;
 use tacit_protocols::machine::{Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand};
 use tacit_protocols::math::{self, TopK};
-use tacit_protocols::mixed::{Mixed, lowered};
 
 /// Signs of numbers from -7 to 7, which every protocol takes over 5 bits and more.
 const KEYS: KeyBits = KeyBits {
@@ -123,6 +124,7 @@ impl Program {
             fixed,
             known_to: None,
             trunc,
+            bits: None,
         };
         let elementwise = Bilinear::Elementwise(n);
         match self {
@@ -133,44 +135,34 @@ impl Program {
                 fixed: None,
                 known_to: Some(owner),
                 trunc: 0,
+                bits: None,
             }],
             Program::ProductTruncated => vec![product(elementwise, None, 2)],
-            Program::Mixed => [
-                Mixed::Product {
-                    map: elementwise,
-                    fixed: None,
-                    known_to: None,
-                    bits: [bits; 3],
-                },
-                Mixed::Resize {
-                    n,
-                    from: bits,
-                    trunc: 2,
-                    bits,
-                },
-            ]
-            .map(Call::Mixed)
-            .to_vec(),
-            Program::PublicTruncated | Program::Truncate => vec![Call::Truncate { n, trunc: 2 }],
+            Program::Mixed => vec![Call::Product {
+                map: elementwise,
+                fixed: None,
+                known_to: None,
+                trunc: 2,
+                bits: Some([bits; 4]),
+            }],
+            Program::PublicTruncated | Program::Truncate => vec![Call::truncate(n, 2)],
             Program::MatMul => vec![product(Bilinear::MatMul(row_by_row(n)), None, 0)],
             Program::Conv => vec![product(Bilinear::Conv2d(depthwise(n)), None, 0)],
             Program::Fixed => vec![product(elementwise, Some(0), 0)],
             Program::Drelu | Program::Compare => {
-                vec![Call::Drelu { n, keys: KEYS }, Call::Select { n }]
+                vec![Call::drelu(n).by(KEYS), Call::select(n)]
             }
-            Program::Select => vec![Call::Drelu { n, keys: KEYS }, Call::Select { n }],
-            Program::DreluExact => vec![Call::drelu(n), Call::Select { n }],
+            Program::Select => vec![Call::drelu(n).by(KEYS), Call::select(n)],
+            Program::DreluExact => vec![Call::drelu(n), Call::select(n)],
             Program::ReluExact => vec![Call::relu(n)],
             Program::MaxpoolExact => vec![Call::maxpool(n, 4)],
-            Program::Relu => vec![Call::Relu { n, keys: KEYS }],
-            Program::Maxpool => vec![Call::Maxpool {
-                windows: n,
-                size: 4,
-                keys: KEYS,
-            }],
-            Program::Argmax => top(n, 1).calls(),
-            Program::TopTwo => top(n, 2).calls(),
-            Program::MaxpoolWithDerivative => math::maxpool_with_derivative_calls(n, 4, KEYS),
+            Program::Relu => vec![Call::relu(n).by(KEYS)],
+            Program::Maxpool => vec![Call::maxpool(n, 4).by(KEYS)],
+            Program::Argmax => demand(bits, |m| top(n, 1).apply(m, &Noted::of(3 * n))),
+            Program::TopTwo => demand(bits, |m| top(n, 2).apply(m, &Noted::of(3 * n))),
+            Program::MaxpoolWithDerivative => demand(bits, |m| {
+                math::maxpool_with_derivative(m, &Noted::of(4 * n), n, 4, KEYS)
+            }),
         }
     }
 
@@ -232,8 +224,7 @@ impl Program {
             Program::Mixed => {
                 let [a, b] = [row(m, 0), row(m, 1)];
                 let (map, bits) = (Bilinear::Elementwise(n), m.ring_bits());
-                let z = m.product(&a, &Operand::Secret(b), None, &map, bits)?;
-                m.resize(&z, 2, bits)
+                m.linear(&a, &Operand::Secret(b), None, &map, 2, Some([bits; 2]))
             }
             Program::Public | Program::PublicTruncated | Program::Truncate => {
                 let [a, b] = [row(m, 0), row(m, 1)];

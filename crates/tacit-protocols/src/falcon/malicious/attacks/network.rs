@@ -60,12 +60,7 @@ impl Network {
     ) -> Result<Vec<i64>, Error> {
         let me = machine.party().id();
         let [first, second] = self.layers();
-        let product = |shape| Call::Product {
-            map: Bilinear::MatMul(shape),
-            fixed: None,
-            known_to: None,
-            trunc: 0,
-        };
+        let product = |shape| Call::product(Bilinear::MatMul(shape), 0);
         let n = self.batch * self.hidden;
         machine.prepare(&[product(first), Call::relu(n), product(second)])?;
         let weights = self.weights(seed);

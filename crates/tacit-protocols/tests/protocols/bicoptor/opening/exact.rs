@@ -80,7 +80,7 @@ const ENOUGH: u32 = 32;
 fn bounded(y: &[i64], opening: Opening) -> Recorder {
     let n = y.len();
     record(|machine| {
-        machine.prepare(&[Call::drelu(n), Call::Select { n }])?;
+        machine.prepare(&[Call::drelu(n), Call::select(n)])?;
         let own = (machine.party().id() == 0).then_some(y);
         let y = machine.input(0, n, own)?;
         let bound = machine.constant(&vec![BOUND; n]);

@@ -1,0 +1,258 @@
+//! The calls of the machine with their sizes: what a program is, to those who count.
+
+use crate::bilinear::Bilinear;
+use crate::math::Elementary;
+
+/// Who learns an opened value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Audience {
+    /// Every party.
+    All,
+    /// One party only.
+    One(usize),
+}
+
+/// The bits of a value that its sign is taken from (Bicoptor 2.0, section 5): the caller's promise
+/// that `-2^{dropped + kept} + 2^dropped <= x < 2^{dropped + kept}`.
+///
+/// A protocol may take the sign at less cost for it. With `dropped` = 0 signs stay exact; else a
+/// protocol that uses them may take an `x` in `-2^dropped < x < 0` for non-negative, and then a
+/// ReLU lets it through. Values beyond the promise may get any sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KeyBits {
+    /// Low bits that need not be looked at.
+    pub dropped: u32,
+    /// The bits above them that tell the sign.
+    pub kept: u32,
+}
+
+impl KeyBits {
+    /// No promise: the sign is exact for every element of the machine's ring or field, by its
+    /// representative nearest to 0 (`-2^(l-1)` over a ring of `l` bits).
+    ///
+    /// So it is of `drelu`, `relu` and the `maxpool` of windows whose differences the ring holds, on
+    /// every protocol: clear text, Falcon, Shamir sharing, SiRnn and both settings of Bicoptor, where
+    /// it costs more than key bits do. The one exception is asked for where a machine is made, by
+    /// whoever knows that all values fit: narrow signs (Falcon's `with_narrow_signs`, SiRnn's
+    /// `sign_bits`), which take them modulo `2^32` or what is named.
+    pub const ALL: KeyBits = KeyBits {
+        dropped: 0,
+        kept: u32::MAX,
+    };
+
+    /// Whether nothing is promised.
+    pub fn is_all(self) -> bool {
+        self.kept == KeyBits::ALL.kept
+    }
+
+    /// The key bits of a difference of two such values.
+    pub fn of_difference(self) -> KeyBits {
+        KeyBits {
+            kept: self.kept.saturating_add(1),
+            ..self
+        }
+    }
+}
+
+/// One call of the machine with its size: what a plan counts before any data arrives.
+///
+/// `n` counts elements, the batch included; `trunc` is the number of low bits dropped from the
+/// result (0: none). Where tensors have widths of their own, `bits` are those of every number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Call {
+    /// `input` of `n` elements by party `owner`.
+    Input {
+        /// The party that knows the values.
+        owner: usize,
+        /// Elements.
+        n: usize,
+    },
+    /// `reveal` of `n` elements.
+    Reveal {
+        /// Elements.
+        n: usize,
+        /// Who learns them.
+        to: Audience,
+    },
+    /// `fix` of `n` elements.
+    Fix {
+        /// Elements.
+        n: usize,
+    },
+    /// `linear` of two secrets.
+    Product {
+        /// Which product, with its sizes.
+        map: Bilinear,
+        /// The right operand's number among those fixed so far, if it is one of them.
+        fixed: Option<usize>,
+        /// Who knows the right operand, if `known` was told.
+        known_to: Option<usize>,
+        /// Bits truncated.
+        trunc: u32,
+        /// Bits of the left operand, of the right one, of the product and of the result.
+        bits: Option<[u32; 4]>,
+    },
+    /// `truncate`, or a `resize` that is not local; also a linear layer with a public operand, which
+    /// is local but for this.
+    Truncate {
+        /// Elements.
+        n: usize,
+        /// Bits truncated.
+        trunc: u32,
+        /// Bits before and after.
+        bits: Option<[u32; 2]>,
+    },
+    /// `drelu`.
+    Drelu {
+        /// Elements.
+        n: usize,
+        /// Where the sign is.
+        keys: KeyBits,
+        /// Bits of every number.
+        bits: Option<u32>,
+    },
+    /// `relu`.
+    Relu {
+        /// Elements.
+        n: usize,
+        /// Where the sign is.
+        keys: KeyBits,
+        /// Bits of every number.
+        bits: Option<u32>,
+    },
+    /// `select`.
+    Select {
+        /// Elements.
+        n: usize,
+        /// Bits of every number.
+        bits: Option<u32>,
+    },
+    /// `maxpool` over `windows` windows of `size` elements each.
+    Maxpool {
+        /// Windows, that is output elements.
+        windows: usize,
+        /// Elements of a window.
+        size: usize,
+        /// Where the signs of differences within a window are.
+        keys: KeyBits,
+        /// Bits of every number.
+        bits: Option<u32>,
+    },
+    /// `function`; only a cost model to which it is native sees it, see [`lowered`](crate::lowered).
+    Function {
+        /// Elements.
+        n: usize,
+        /// The function.
+        function: Elementary,
+    },
+    /// A checkpoint of what waits to be verified: `settle`, or one that the machine makes by itself and
+    /// [`CostModel::checked`](crate::cost::CostModel::checked) adds to the calls; it also fills in what
+    /// waits.
+    Verify {
+        /// Element-wise products of the ring.
+        gates: usize,
+        /// Entries that matrix products and convolutions come down to.
+        entries: usize,
+    },
+}
+
+impl Call {
+    /// A product of two secrets.
+    pub const fn product(map: Bilinear, trunc: u32) -> Call {
+        Call::Product {
+            map,
+            fixed: None,
+            known_to: None,
+            trunc,
+            bits: None,
+        }
+    }
+
+    /// An element-wise product of two secrets.
+    pub const fn elementwise(n: usize, trunc: u32) -> Call {
+        Call::product(Bilinear::Elementwise(n), trunc)
+    }
+
+    /// `truncate`.
+    pub const fn truncate(n: usize, trunc: u32) -> Call {
+        let bits = None;
+        Call::Truncate { n, trunc, bits }
+    }
+
+    /// `resize` of numbers of `from` bits that is not local.
+    pub const fn resize(n: usize, from: u32, trunc: u32, bits: u32) -> Call {
+        let bits = Some([from, bits]);
+        Call::Truncate { n, trunc, bits }
+    }
+
+    /// `drelu` of values of any size.
+    pub const fn drelu(n: usize) -> Call {
+        let (keys, bits) = (KeyBits::ALL, None);
+        Call::Drelu { n, keys, bits }
+    }
+
+    /// `relu` of values of any size.
+    pub const fn relu(n: usize) -> Call {
+        let (keys, bits) = (KeyBits::ALL, None);
+        Call::Relu { n, keys, bits }
+    }
+
+    /// `select`.
+    pub const fn select(n: usize) -> Call {
+        let bits = None;
+        Call::Select { n, bits }
+    }
+
+    /// `maxpool` of values of any size.
+    pub const fn maxpool(windows: usize, size: usize) -> Call {
+        Call::Maxpool {
+            windows,
+            size,
+            keys: KeyBits::ALL,
+            bits: None,
+        }
+    }
+
+    /// The same call with signs that are taken by key bits.
+    pub const fn by(mut self, by: KeyBits) -> Call {
+        match &mut self {
+            Call::Drelu { keys, .. } | Call::Relu { keys, .. } | Call::Maxpool { keys, .. } => {
+                *keys = by;
+            }
+            _ => {}
+        }
+        self
+    }
+
+    /// The same comparison or selection of numbers of so many bits.
+    pub const fn of_bits(mut self, of: u32) -> Call {
+        match &mut self {
+            Call::Drelu { bits, .. }
+            | Call::Relu { bits, .. }
+            | Call::Select { bits, .. }
+            | Call::Maxpool { bits, .. } => *bits = Some(of),
+            _ => {}
+        }
+        self
+    }
+
+    /// The number of its equal parts, to change.
+    pub fn elements(&mut self) -> Option<&mut usize> {
+        match self {
+            Call::Reveal { n, .. }
+            | Call::Product {
+                map: Bilinear::Elementwise(n),
+                ..
+            }
+            | Call::Truncate { n, .. }
+            | Call::Drelu { n, .. }
+            | Call::Relu { n, .. }
+            | Call::Select { n, .. }
+            | Call::Maxpool { windows: n, .. }
+            | Call::Function { n, .. } => Some(n),
+            Call::Product { .. } | Call::Input { .. } | Call::Fix { .. } | Call::Verify { .. } => {
+                None
+            }
+        }
+    }
+}

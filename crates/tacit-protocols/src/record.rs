@@ -1,0 +1,431 @@
+//! A machine without data or peers that lists the calls of a program: what the program demands and
+//! costs is counted by running it.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use tacit_net::{LinkModel, Party, memory};
+
+use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand};
+use crate::math::Elementary;
+use crate::{Cost, Error};
+
+/// A share without data: what calls on it say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Noted {
+    /// Elements.
+    pub n: usize,
+    /// Bits of every number, where they are not the ring's.
+    bits: Option<u32>,
+    /// Who knows the numbers, if [`Machine::known`] was told.
+    known_to: Option<usize>,
+    /// Its number among those fixed.
+    fixed: Option<usize>,
+}
+
+impl Noted {
+    /// A secret of `n` elements.
+    pub fn of(n: usize) -> Self {
+        Noted {
+            n,
+            ..Noted::default()
+        }
+    }
+
+    fn of_bits(self, bits: Option<u32>) -> Self {
+        Noted { bits, ..self }
+    }
+
+    /// Some of its elements, known to whom it is.
+    fn some(self, n: usize) -> Self {
+        let fixed = None;
+        Noted { n, fixed, ..self }
+    }
+
+    /// As many elements, of as many bits as the narrowest.
+    fn with(self, others: impl IntoIterator<Item = Noted>) -> Self {
+        let bits = others.into_iter().filter_map(|other| other.bits);
+        Noted::of(self.n).of_bits(bits.chain(self.bits).min())
+    }
+}
+
+/// A part of a program, under the name that the meters show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stage {
+    /// Its name.
+    pub name: String,
+    /// Its calls in order.
+    pub calls: Vec<Call>,
+}
+
+/// The machine.
+pub struct Recorder<'a> {
+    bits: u32,
+    /// Tells which functions stay what they are.
+    model: &'a dyn CostModel,
+    stages: Vec<Stage>,
+    /// How many shares are fixed.
+    fixed: usize,
+    party: Party,
+}
+
+/// The calls of a program on a machine over `bits` bits that computes all functions, stage by stage.
+pub fn stages_of<T, E: From<Error>>(
+    bits: u32,
+    program: impl FnOnce(&mut Recorder<'static>) -> Result<T, E>,
+) -> Result<Vec<Stage>, E> {
+    let mut recorder = Recorder::new(bits, &Free)?;
+    program(&mut recorder)?;
+    Ok(recorder.stages)
+}
+
+/// The same in a row.
+pub fn calls_of<T, E: From<Error>>(
+    bits: u32,
+    program: impl FnOnce(&mut Recorder<'static>) -> Result<T, E>,
+) -> Result<Vec<Call>, E> {
+    let stages = stages_of(bits, program)?;
+    Ok(stages.into_iter().flat_map(|stage| stage.calls).collect())
+}
+
+/// The calls that a protocol with this cost model makes for `calls`: a function that is not its own is
+/// replaced by the calls of its program, what is local is left out, and what the machine does by itself
+/// is added.
+pub fn lowered(calls: &[Call], model: &dyn CostModel) -> Result<Vec<Call>, Error> {
+    let mut recorder = Recorder::new(0, model)?;
+    for call in calls {
+        match call {
+            Call::Function { n, function } => {
+                recorder.bits = function.format.bits();
+                let bits = function.between.map(|[from, _]| from.bits);
+                recorder.function(function, &Noted::of(*n).of_bits(bits))?;
+            }
+            call => recorder.push(*call),
+        }
+    }
+    let calls = recorder.stages.into_iter().flat_map(|stage| stage.calls);
+    Ok(model.checked(calls.collect()))
+}
+
+/// Nothing costs anything, and functions and widths stay what they are.
+struct Free;
+
+impl CostModel for Free {
+    fn online(&self, _call: &Call) -> Cost {
+        Cost::default()
+    }
+    fn offline(&self, _calls: &[Call]) -> Cost {
+        Cost::default()
+    }
+    fn stored(&self, _call: &Call) -> u64 {
+        0
+    }
+    fn native(&self, _function: &Elementary) -> bool {
+        true
+    }
+    fn mixed(&self) -> bool {
+        true
+    }
+}
+
+impl<'a> Recorder<'a> {
+    fn new(bits: u32, model: &'a dyn CostModel) -> Result<Self, Error> {
+        let alone = memory::mesh(1, &LinkModel::LOCAL, Duration::from_secs(1)).pop();
+        let party = alone.ok_or_else(|| Error::Invalid("a mesh of one party is empty".into()))?;
+        Ok(Recorder {
+            bits,
+            model,
+            stages: Vec::new(),
+            fixed: 0,
+            party,
+        })
+    }
+
+    fn push(&mut self, call: Call) {
+        // Other widths are local where all numbers have the ring's.
+        let width_alone = matches!(
+            call,
+            Call::Truncate {
+                trunc: 0,
+                bits: Some(_),
+                ..
+            }
+        );
+        if width_alone && !self.model.mixed() {
+            return;
+        }
+        if self.stages.is_empty() {
+            self.layer("");
+        }
+        if let Some(stage) = self.stages.last_mut() {
+            stage.calls.push(call);
+        }
+    }
+
+    fn width(&self, x: &Noted) -> u32 {
+        x.bits.unwrap_or(self.bits)
+    }
+}
+
+impl Machine for Recorder<'_> {
+    type Share = Noted;
+    type Bits = Noted;
+
+    fn ring_bits(&self) -> u32 {
+        self.bits
+    }
+
+    fn party(&mut self) -> &mut Party {
+        &mut self.party
+    }
+
+    /// Begins a stage.
+    fn layer(&mut self, name: &str) {
+        self.stages.push(Stage {
+            name: name.into(),
+            calls: Vec::new(),
+        });
+    }
+
+    fn cost_model(&self) -> &dyn CostModel {
+        self.model
+    }
+
+    fn prepare(&mut self, _calls: &[Call]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<(), Error> {
+        let (gates, entries) = (0, 0);
+        self.push(Call::Verify { gates, entries });
+        Ok(())
+    }
+
+    fn input(&mut self, owner: usize, n: usize, _: Option<&[i64]>) -> Result<Noted, Error> {
+        self.push(Call::Input { owner, n });
+        Ok(Noted::of(n))
+    }
+
+    fn constant(&mut self, values: &[i64]) -> Noted {
+        Noted::of(values.len())
+    }
+
+    fn constant_by(&mut self, n: usize, _: impl FnOnce() -> Vec<i64>) -> Noted {
+        Noted::of(n)
+    }
+
+    /// What everybody knows decides on no call.
+    fn public_by(&mut self, _: impl FnOnce() -> Vec<i64>) -> Operand<Noted> {
+        Operand::Public(Vec::new())
+    }
+
+    /// Zeros, to all.
+    fn reveal(&mut self, x: &Noted, to: Audience) -> Result<Option<Vec<i64>>, Error> {
+        let n = x.n;
+        self.push(Call::Reveal { n, to });
+        Ok((to == Audience::All).then(|| vec![0; n]))
+    }
+
+    fn fix(&mut self, x: Noted) -> Result<Noted, Error> {
+        self.push(Call::Fix { n: x.n });
+        self.fixed += 1;
+        let fixed = Some(self.fixed - 1);
+        Ok(Noted { fixed, ..x })
+    }
+
+    fn known(&mut self, x: Noted, owner: usize) -> Noted {
+        let known_to = Some(owner);
+        Noted { known_to, ..x }
+    }
+
+    fn save(&self, _x: &Noted) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn load(&mut self, n: usize, _bytes: &[u8]) -> Result<Noted, Error> {
+        Ok(Noted::of(n))
+    }
+
+    fn len(&self, x: &Noted) -> usize {
+        x.n
+    }
+
+    fn add(&mut self, x: &Noted, y: &Noted) -> Noted {
+        debug_assert_eq!(x.n, y.n, "lengths of a sum");
+        x.with([*y])
+    }
+
+    fn sub(&mut self, x: &Noted, y: &Noted) -> Noted {
+        debug_assert_eq!(x.n, y.n, "lengths of a difference");
+        x.with([*y])
+    }
+
+    fn scale(&mut self, x: &Noted, _k: i64) -> Noted {
+        x.with([])
+    }
+
+    fn gather(&mut self, x: &Noted, index: &[u32]) -> Noted {
+        x.some(index.len())
+    }
+
+    fn gather_by(&mut self, x: &Noted, n: usize, _: impl FnOnce() -> Vec<u32>) -> Noted {
+        x.some(n)
+    }
+
+    fn slice(&mut self, x: &Noted, range: Range<usize>) -> Noted {
+        x.some(range.len())
+    }
+
+    fn concat(&mut self, parts: &[&Noted]) -> Noted {
+        let n = parts.iter().map(|part| part.n).sum();
+        Noted::of(n).with(parts.iter().map(|part| **part))
+    }
+
+    fn linear(
+        &mut self,
+        x: &Noted,
+        w: &Operand<Noted>,
+        _bias: Option<&Operand<Noted>>,
+        map: &Bilinear,
+        trunc: u32,
+        bits: Option<[u32; 2]>,
+    ) -> Result<Noted, Error> {
+        let Operand::Secret(w) = w else {
+            return self.linear_public(x, map, trunc, bits);
+        };
+        map.check(x.n, w.n, None)?;
+        let widths = [self.width(x), self.width(w)];
+        self.push(Call::Product {
+            map: *map,
+            fixed: w.fixed,
+            known_to: w.known_to,
+            trunc,
+            bits: bits.map(|[product, result]| [widths[0], widths[1], product, result]),
+        });
+        let y = Noted::of(map.outputs());
+        Ok(y.of_bits(bits.map(|[_, result]| result)))
+    }
+
+    fn truncate(&mut self, x: &Noted, trunc: u32) -> Result<Noted, Error> {
+        if trunc > 0 {
+            self.push(Call::truncate(x.n, trunc));
+        }
+        Ok(x.with([]))
+    }
+
+    fn resize(&mut self, x: &Noted, trunc: u32, bits: u32) -> Result<Noted, Error> {
+        let from = self.width(x);
+        // Who knows the numbers resizes them.
+        if x.known_to.is_none() && (trunc > 0 || bits > from) {
+            self.push(Call::resize(x.n, from, trunc, bits));
+        }
+        Ok(x.some(x.n).of_bits(Some(bits)))
+    }
+
+    fn drelu(&mut self, x: &Noted, keys: KeyBits) -> Result<Noted, Error> {
+        let Noted { n, bits, .. } = *x;
+        self.push(Call::Drelu { n, keys, bits });
+        Ok(Noted::of(n))
+    }
+
+    fn select(&mut self, _bit: &Noted, x: &Noted, y: &Noted) -> Result<Noted, Error> {
+        let chosen = x.with([*y]);
+        let Noted { n, bits, .. } = chosen;
+        self.push(Call::Select { n, bits });
+        Ok(chosen)
+    }
+
+    fn relu(&mut self, x: &Noted, keys: KeyBits) -> Result<Noted, Error> {
+        let Noted { n, bits, .. } = *x;
+        self.push(Call::Relu { n, keys, bits });
+        Ok(x.with([]))
+    }
+
+    fn maxpool(
+        &mut self,
+        x: &Noted,
+        windows: usize,
+        size: usize,
+        keys: KeyBits,
+    ) -> Result<Noted, Error> {
+        let bits = x.bits;
+        self.push(Call::Maxpool {
+            windows,
+            size,
+            keys,
+            bits,
+        });
+        Ok(Noted::of(windows).of_bits(bits))
+    }
+
+    fn function(&mut self, function: &Elementary, x: &Noted) -> Result<Noted, Error> {
+        if !self.model.native(function) {
+            return function.apply(self, x);
+        }
+        let (n, function) = (x.n, *function);
+        self.push(Call::Function { n, function });
+        let bits = function.between.map(|[_, to]| to.bits);
+        Ok(Noted::of(n).of_bits(bits))
+    }
+}
+
+impl Recorder<'_> {
+    /// With what everybody knows only the truncation is a call, and more bits before it.
+    fn linear_public(
+        &mut self,
+        x: &Noted,
+        map: &Bilinear,
+        trunc: u32,
+        bits: Option<[u32; 2]>,
+    ) -> Result<Noted, Error> {
+        let Some([product, result]) = bits else {
+            return self.truncate(&Noted::of(map.outputs()).of_bits(x.bits), trunc);
+        };
+        self.resize(x, 0, product)?;
+        let y = Noted::of(map.outputs()).of_bits(Some(product));
+        self.resize(&y, trunc, result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::{Format, Kind, Span, TopK, maxpool_with_derivative};
+
+    /// A program whose indices alone take gigabytes: none of them is made.
+    #[test]
+    fn large_programs_are_listed_without_their_data() {
+        let (many, keys) = (1 << 26, KeyBits::ALL);
+        let format = Format::new(64, 16).expect("it fits");
+        let span = Span { low: -4, high: 4 };
+        let x = Noted::of(many);
+        for kind in [
+            Kind::Sigmoid,
+            Kind::Reciprocal { span },
+            Kind::InverseSqrt { span },
+            Kind::Power { span },
+        ] {
+            let function = Elementary::new(format, kind);
+            let calls = calls_of::<_, Error>(64, |machine| function.apply(machine, &x));
+            assert!(!calls.expect("it fits").is_empty(), "{kind:?}");
+        }
+        let (windows, size) = (many / 1024, 1024);
+        for k in [1, 3] {
+            let bits = None;
+            let top = TopK {
+                windows,
+                size,
+                k,
+                keys,
+                bits,
+            };
+            let calls = calls_of::<_, Error>(64, |machine| top.apply(machine, &x));
+            assert!(!calls.expect("places").is_empty(), "{k}");
+        }
+        let calls = calls_of::<_, Error>(64, |machine| {
+            maxpool_with_derivative(machine, &x, windows, size, keys)
+        });
+        // A level: a comparison, a selection and a product.
+        assert_eq!(calls.expect("places").len(), 3 * 10);
+    }
+}

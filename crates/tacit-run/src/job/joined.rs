@@ -1,0 +1,189 @@
+//! A party that is joined with the others for as many requests as there are.
+
+use std::num::NonZeroUsize;
+
+use tacit_net::{Party, Phase};
+use tacit_nn::Plan;
+use tacit_nn::encode::LayerWeights;
+
+use super::host::{Host, Load, Prediction};
+use super::settle::{Agreed, Asked, settle, settle_again};
+use super::{Contribution, Observer, Outcome, Progress};
+use crate::agreement::Agreement;
+use crate::digest::hash;
+use crate::record::Trace;
+use crate::score::check_labels;
+use crate::systems;
+use crate::terms::Terms;
+use crate::{Error, Report, Tensor};
+
+/// A party whose machine holds a model: a request after the first pays no set-up and shares no weights.
+pub(crate) struct Joined {
+    pub(super) terms: Terms,
+    plan: Plan,
+    /// Bytes of correlated randomness that an item takes.
+    material: u64,
+    pub(super) host: Box<dyn Host>,
+    /// The number of the last request.
+    number: u64,
+}
+
+/// A request as one party knows it.
+#[derive(Clone, Copy)]
+pub(crate) struct Request<'a> {
+    /// Of the data's owner.
+    pub input: Option<Tensor<'a>>,
+    /// Items predicted at a time.
+    pub batch: Option<NonZeroUsize>,
+}
+
+impl Joined {
+    /// Agrees with the others on everything, makes the machine, shares the model, and answers the first
+    /// request; `trace` keeps what is known of it however it ends.
+    pub fn begin(
+        mut party: Party,
+        terms: &Terms,
+        brings: Contribution,
+        trace: &mut Trace,
+        observe: Observer,
+    ) -> Result<(Self, Outcome), Error> {
+        party.set_phase(Phase::Setup);
+        party.set_layer("agreement");
+        let agreed = settle(Agreement::new(&mut party), terms, brings);
+        let Agreed {
+            plan,
+            material,
+            asked,
+        } = agreed.inspect_err(|error| error.tell(&mut party))?;
+        let encoded = encoded(&plan, brings, asked.inputs);
+        let (weights, values) = encoded.inspect_err(|error| error.tell(&mut party))?;
+        if !observe(setup(&plan, &asked)) {
+            Error::Cancelled.tell(&mut party);
+            return Err(Error::Cancelled);
+        }
+        note(trace, &plan, &asked);
+        let load = Load {
+            plan: &plan,
+            roles: &terms.roles,
+            weights: weights.as_deref(),
+            ledger: &mut trace.ledger,
+        };
+        let instance = terms.instance.comparing(plan.compare_bits);
+        let made = systems::make(&instance, party, load);
+        let mut joined = Joined {
+            host: made.map_err(|e| e.after(&trace.ledger))?,
+            terms: terms.clone(),
+            plan: plan.into_owned(),
+            material,
+            number: 0,
+        };
+        let outcome = joined.answer(&asked, values.as_deref(), trace, observe)?;
+        Ok((joined, outcome))
+    }
+
+    /// Agrees with the others on the next request, and answers it.
+    pub fn again(
+        &mut self,
+        request: Request,
+        trace: &mut Trace,
+        observe: Observer,
+    ) -> Result<Outcome, Error> {
+        self.number += 1;
+        self.terms.batch = request.batch;
+        let party = self.host.party();
+        party.restart_meter();
+        party.set_layer("agreement");
+        let brings = Contribution {
+            model: None,
+            input: request.input,
+            labels: None,
+        };
+        let agreement = Agreement::new(party);
+        let asked = settle_again(
+            agreement,
+            &self.terms,
+            self.material,
+            self.number,
+            request.input,
+        );
+        let encoded = asked.and_then(|asked| {
+            let (_, values) = encoded(&self.plan, brings, asked.inputs)?;
+            Ok((asked, values))
+        });
+        let (asked, values) = encoded.inspect_err(|error| error.tell(self.host.party()))?;
+        note(trace, &self.plan, &asked);
+        self.answer(&asked, values.as_deref(), trace, observe)
+    }
+
+    /// What it computes.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn answer(
+        &mut self,
+        asked: &Asked,
+        values: Option<&[i64]>,
+        trace: &mut Trace,
+        observe: Observer,
+    ) -> Result<Outcome, Error> {
+        let prediction = Prediction {
+            plan: &self.plan,
+            roles: &self.terms.roles,
+            values,
+            inputs: asked.inputs,
+            batch: asked.batch,
+            ledger: &mut trace.ledger,
+            observe,
+        };
+        let ended = self.host.predict(prediction);
+        let (revealed, totals) = ended.map_err(|e| e.after(&trace.ledger))?;
+        let Asked { inputs, batch } = *asked;
+        Ok(Outcome {
+            output: revealed
+                .map(|revealed| self.plan.finish(&revealed))
+                .transpose()?,
+            output_shape: self.plan.output_shape.clone(),
+            report: Report {
+                revealed: trace.ledger.revealed(),
+                ..Report::of_prediction(&self.terms, &self.plan, inputs, batch, &totals)
+            },
+        })
+    }
+}
+
+/// What is known of a run once it is agreed on.
+fn note(trace: &mut Trace, plan: &Plan, &Asked { inputs, batch }: &Asked) {
+    trace.plan = Some(hash(&plan.to_bytes()));
+    trace.inputs = Some(inputs);
+    tracing::debug!("the parties agree: {inputs} inputs in batches of {batch}");
+}
+
+fn setup<'a>(plan: &Plan, asked: &Asked) -> Progress<'a> {
+    Progress {
+        phase: "setup",
+        layer: "",
+        index: 0,
+        layers: plan.layers.len(),
+        batch: 0,
+        batches: asked.batches(),
+    }
+}
+
+/// What this party brings, as the plan's numbers.
+#[expect(
+    clippy::type_complexity,
+    reason = "the weights and the values, where there are any"
+)]
+fn encoded(
+    plan: &Plan,
+    brings: Contribution,
+    inputs: usize,
+) -> Result<(Option<Vec<LayerWeights>>, Option<Vec<i64>>), Error> {
+    if let Some(labels) = brings.labels {
+        check_labels(plan, labels, inputs)?;
+    }
+    let weights = (brings.model).map(|model| plan.encode_weights(model.graph));
+    let values = (brings.input).map(|x| plan.encode_input(x.values, x.shape));
+    Ok((weights.transpose()?, values.transpose()?))
+}

@@ -1,0 +1,90 @@
+//! Bicoptor 2.0: three parties, in both of its settings.
+
+use tacit_net::Party;
+use tacit_protocols::Truncation;
+use tacit_protocols::bicoptor::rss::{BicoptorRss, RssCost};
+use tacit_protocols::bicoptor::ubl::{Ubl, UblCost};
+use tacit_protocols::bicoptor::{self, Form, PARTIES};
+use tacit_protocols::machine::CostModel;
+
+use super::option::options;
+use super::{Taken, Taker, System, SystemOptions};
+use crate::instance::{Instance, Tolerance};
+use crate::{Error, Protocol};
+
+/// How secrets are shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// Between two parties; the third assists.
+    Ubl,
+    /// Replicated among three.
+    Rss,
+}
+
+options! {
+    /// What is chosen of Bicoptor.
+    struct Options {
+        /// How secrets are shared: between two parties whom the third assists (ubl), or replicated among
+        /// all three (rss).
+        sharing: Sharing = [("ubl", Sharing::Ubl), ("rss", Sharing::Rss)],
+        /// How products are brought back to their scale: gap rounds down or up, exact rounds down; aby3,
+        /// and without messages secureml, have a large error with probability |x| / 2^ring.
+        truncation: Truncation = [
+            ("gap", Truncation::Gap),
+            ("aby3", Truncation::Aby3),
+            ("secureml", Truncation::SecureMl),
+        ],
+    }
+}
+
+impl System for Options {
+    const PROTOCOL: Protocol = Protocol {
+        name: "bicoptor",
+        parties: PARTIES..=PARTIES,
+        options: Options::specs,
+        own: &[("security", "semi-honest")],
+        key_bits: true,
+        printed_form: true,
+        ..Protocol::PLAIN
+    };
+
+    fn security(&self, _parties: usize) -> String {
+        "semi-honest, 1 of 3 corrupt".into()
+    }
+
+    fn tolerance(&self) -> Tolerance {
+        self.truncation.into()
+    }
+
+    fn start<T: Taker>(&self, instance: &Instance, party: Party, taker: T) -> Taken<T> {
+        let options = self.of(instance);
+        match (self.sharing, instance.width) {
+            (Sharing::Ubl, 32) => taker.take(Ubl::<u32>::new(party, options)?),
+            (Sharing::Ubl, _) => taker.take(Ubl::<u64>::new(party, options)?),
+            (Sharing::Rss, 32) => taker.take(BicoptorRss::<u32>::new(party, options)?),
+            (Sharing::Rss, _) => taker.take(BicoptorRss::<u64>::new(party, options)?),
+        }
+    }
+
+    fn cost(&self, instance: &Instance) -> Result<Box<dyn CostModel>, Error> {
+        let options = self.of(instance);
+        Ok(match (self.sharing, instance.width) {
+            (Sharing::Ubl, 32) => Box::new(UblCost::new::<u32>(options)),
+            (Sharing::Ubl, _) => Box::new(UblCost::new::<u64>(options)),
+            (Sharing::Rss, 32) => Box::new(RssCost::new::<u32>(options)),
+            (Sharing::Rss, _) => Box::new(RssCost::new::<u64>(options)),
+        })
+    }
+}
+
+impl Options {
+    fn of(&self, instance: &Instance) -> bicoptor::Options {
+        bicoptor::Options {
+            truncation: self.truncation,
+            form: match instance.as_printed {
+                true => Form::Printed,
+                false => Form::Mended,
+            },
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! No protocol: every party computes the same in the clear.
+
+use tacit_net::Party;
+use tacit_protocols::clear::{Clear, ClearCost};
+use tacit_protocols::machine::CostModel;
+
+use super::option::options;
+use super::{Taken, Taker, System, SystemOptions};
+use crate::instance::Instance;
+use crate::{Error, Protocol};
+
+options! {
+    /// What is chosen of clear text: nothing.
+    struct Options {}
+}
+
+impl System for Options {
+    const PROTOCOL: Protocol = Protocol {
+        name: "clear",
+        parties: 1..=16,
+        options: Options::specs,
+        own: &[("security", "semi-honest"), ("truncation", "floor")],
+        ..Protocol::PLAIN
+    };
+
+    fn security(&self, _parties: usize) -> String {
+        "none: clear text".into()
+    }
+
+    fn start<T: Taker>(&self, instance: &Instance, party: Party, taker: T) -> Taken<T> {
+        match instance.width {
+            32 => taker.take(Clear::<u32>::new(party)),
+            _ => taker.take(Clear::<u64>::new(party)),
+        }
+    }
+
+    fn cost(&self, instance: &Instance) -> Result<Box<dyn CostModel>, Error> {
+        Ok(Box::new(ClearCost::new(instance.parties, instance.width)))
+    }
+}

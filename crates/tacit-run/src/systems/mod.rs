@@ -1,0 +1,160 @@
+//! The protocols that can be chosen. Each is a file that has its options, what it protects against, its
+//! machine and its cost, and has its name in the last lines here.
+
+mod option;
+
+use serde_json::Value;
+use tacit_net::Party;
+use tacit_protocols::Truncation;
+use tacit_protocols::machine::{CostModel, Machine};
+
+use crate::instance::{Instance, Tolerance};
+use crate::{Error, Protocol, Settings};
+pub use option::OptionSpec;
+pub(crate) use option::{SystemOptions, Values};
+
+/// What a party does once its machine is there.
+pub(crate) trait Program {
+    /// What it ends with.
+    type Output;
+
+    fn run<M: Machine>(self, machine: &mut M) -> Result<Self::Output, Error>;
+}
+
+/// A machine that one thread may hand to another.
+pub(crate) trait Portable: Machine<Share: Send> + Send + 'static {}
+
+impl<M: Machine<Share: Send> + Send + 'static> Portable for M {}
+
+/// What takes a party's machine, to keep it or to run a program on it.
+pub(crate) trait Taker {
+    /// What it ends with.
+    type Output;
+
+    fn take<M: Portable>(self, machine: M) -> Result<Self::Output, Error>;
+}
+
+/// What it ends with.
+type Taken<T> = Result<<T as Taker>::Output, Error>;
+
+/// A protocol with its options chosen.
+trait System: SystemOptions {
+    const PROTOCOL: Protocol;
+
+    /// Settles what depends on the number of parties.
+    fn settled(self, _parties: usize) -> Result<Self, Error> {
+        Ok(self)
+    }
+
+    /// What it protects against between so many parties, in words.
+    fn security(&self, parties: usize) -> String;
+
+    /// How far its results may be from the floor.
+    fn tolerance(&self) -> Tolerance {
+        Tolerance::default()
+    }
+
+    /// Makes the party's machine for the instance's width and hands it over.
+    fn start<T: Taker>(&self, instance: &Instance, party: Party, taker: T) -> Taken<T>;
+
+    /// The declared cost.
+    fn cost(&self, instance: &Instance) -> Result<Box<dyn CostModel>, Error>;
+}
+
+impl From<Truncation> for Tolerance {
+    fn from(kind: Truncation) -> Self {
+        Tolerance {
+            rounding: u64::from(kind != Truncation::Exact),
+            large_errors: matches!(kind, Truncation::Aby3 | Truncation::SecureMl),
+            wrong_signs: false,
+        }
+    }
+}
+
+/// A program whose party tells the others why it stops, if it fails.
+struct Telling<P>(P);
+
+impl<P: Program> Taker for Telling<P> {
+    type Output = P::Output;
+
+    fn take<M: Portable>(self, mut machine: M) -> Result<P::Output, Error> {
+        let ended = self.0.run(&mut machine);
+        ended.inspect_err(|error| error.tell(machine.party()))
+    }
+}
+
+/// Makes the party's machine and runs the program on it.
+pub(crate) fn start<P: Program>(
+    instance: &Instance,
+    party: Party,
+    program: P,
+) -> Result<P::Output, Error> {
+    make(instance, party, Telling(program))
+}
+
+macro_rules! systems {
+    ($($System:ident: $file:ident,)+) => {
+        $(mod $file;)+
+
+        /// The protocols that can be chosen.
+        pub fn protocols() -> &'static [Protocol] {
+            static PROTOCOLS: &[Protocol] = &[$($file::Options::PROTOCOL),+];
+            PROTOCOLS
+        }
+
+        /// What is chosen of a protocol.
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) enum Chosen {
+            $($System($file::Options),)+
+        }
+
+        impl Chosen {
+            /// What the settings choose of their protocol, and what is settled between so many parties.
+            pub fn new(settings: &Settings, parties: usize) -> Result<Self, Error> {
+                $(if settings.protocol.name == $file::Options::PROTOCOL.name {
+                    let options = $file::Options::read(settings)?;
+                    return options.settled(parties).map(Chosen::$System);
+                })+
+                Err(Error::setting("protocol", "there is no such protocol"))
+            }
+
+            /// Each option with its key.
+            pub fn values(&self) -> Vec<(&'static str, Value)> {
+                match self { $(Chosen::$System(options) => options.values(),)+ }
+            }
+
+            /// What it protects against between so many parties, in words.
+            pub fn security(&self, parties: usize) -> String {
+                match self { $(Chosen::$System(options) => options.security(parties),)+ }
+            }
+
+            /// How far a result may be from the floor.
+            pub fn tolerance(&self) -> Tolerance {
+                match self { $(Chosen::$System(options) => options.tolerance(),)+ }
+            }
+        }
+
+        /// Makes the party's machine and hands it over.
+        pub(crate) fn make<T: Taker>(instance: &Instance, party: Party, taker: T) -> Taken<T> {
+            match instance.options {
+                $(Chosen::$System(options) => options.start(instance, party, taker),)+
+            }
+        }
+
+        /// The declared cost.
+        pub(crate) fn cost(instance: &Instance) -> Result<Box<dyn CostModel>, Error> {
+            match instance.options { $(Chosen::$System(options) => options.cost(instance),)+ }
+        }
+    };
+}
+
+systems! {
+    Falcon: falcon,
+    Bicoptor: bicoptor,
+    Shamir: shamir,
+    Sirnn: sirnn,
+    Clear: clear,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! Liu et al.'s protocols over Shamir's sharing, between many parties.
+
+use tacit_algebra::mersenne::{F31, F61};
+use tacit_net::Party;
+use tacit_protocols::machine::CostModel;
+use tacit_protocols::shamir::{self, Comparison, MAX_PARTIES, Opening, Shamir, ShamirCost};
+
+use super::option::{Count, options};
+use super::{Taken, Taker, System, SystemOptions};
+use crate::instance::{Instance, Tolerance};
+use crate::{Error, Protocol};
+
+options! {
+    /// What is chosen of the protocols over Shamir's sharing.
+    struct Options {
+        /// How many parties may be corrupt together; as many as possible, fewer than half, if not given.
+        threshold: Option<usize> = Count,
+        /// How signs are taken: by a tree of products (fewest bytes), by a rotation (fewest rounds), or by
+        /// what is faster on the network.
+        comparison: Comparison = [
+            ("auto", Comparison::Auto),
+            ("tree", Comparison::Tree),
+            ("rot", Comparison::Rot),
+        ],
+        /// How values are opened: through a king (fewest bytes), by everyone to everyone (direct, fewest
+        /// rounds), or by what is faster on the network.
+        opening: Opening = [
+            ("auto", Opening::Auto),
+            ("king", Opening::King),
+            ("direct", Opening::Direct),
+        ],
+    }
+}
+
+impl System for Options {
+    const PROTOCOL: Protocol = Protocol {
+        name: "shamir",
+        parties: 3..=MAX_PARTIES,
+        widths: &[31, 61],
+        options: Options::specs,
+        own: &[("security", "semi-honest"), ("truncation", "unbiased")],
+        ..Protocol::PLAIN
+    };
+
+    fn settled(self, parties: usize) -> Result<Self, Error> {
+        let most = parties.saturating_sub(1) / 2;
+        let threshold = self.threshold.unwrap_or(most);
+        if !(1..=most).contains(&threshold) {
+            let why = format!(
+                "{threshold} of {parties} parties cannot be corrupt; choose 1 to {most}, always fewer than half"
+            );
+            return Err(Error::setting("threshold", why));
+        }
+        Ok(Options {
+            threshold: Some(threshold),
+            ..self
+        })
+    }
+
+    fn security(&self, parties: usize) -> String {
+        let threshold = self.threshold.unwrap_or_default();
+        format!("semi-honest, up to {threshold} of {parties} corrupt")
+    }
+
+    fn tolerance(&self) -> Tolerance {
+        Tolerance {
+            rounding: 2,
+            ..Tolerance::default()
+        }
+    }
+
+    fn start<T: Taker>(&self, instance: &Instance, party: Party, taker: T) -> Taken<T> {
+        let options = self.of(instance);
+        match instance.width {
+            31 => taker.take(Shamir::<F31>::new(party, &options)?),
+            _ => taker.take(Shamir::<F61>::new(party, &options)?),
+        }
+    }
+
+    fn cost(&self, instance: &Instance) -> Result<Box<dyn CostModel>, Error> {
+        let (parties, options) = (instance.parties, self.of(instance));
+        Ok(Box::new(match instance.width {
+            31 => ShamirCost::new::<F31>(parties, &options)?,
+            _ => ShamirCost::new::<F61>(parties, &options)?,
+        }))
+    }
+}
+
+impl Options {
+    fn of(&self, instance: &Instance) -> shamir::Options {
+        shamir::Options {
+            threshold: self.threshold.unwrap_or_default(),
+            comparison: self.comparison,
+            opening: self.opening,
+            link: instance.link,
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! SiRnn: two parties and nobody else, by oblivious transfers.
+
+use tacit_net::Party;
+use tacit_protocols::machine::CostModel;
+use tacit_sirnn::ot::Kind;
+use tacit_sirnn::{self as sirnn, PARTIES, Sirnn, SirnnCost};
+
+use super::option::options;
+use super::{Taken, Taker, System, SystemOptions};
+use crate::instance::Instance;
+use crate::{Error, Protocol};
+
+options! {
+    /// What is chosen of SiRnn.
+    struct Options {
+        /// How oblivious transfers are made: iknp, softspoken2, softspoken (by 4) and softspoken8 send
+        /// fewer bytes for more computing in this order; silent sends far fewer.
+        ot: Kind = [
+            ("softspoken", Kind::SoftSpoken { k: 4 }),
+            ("softspoken2", Kind::SoftSpoken { k: 2 }),
+            ("softspoken8", Kind::SoftSpoken { k: 8 }),
+            ("iknp", Kind::SoftSpoken { k: 1 }),
+            ("silent", Kind::Silent),
+        ],
+    }
+}
+
+impl System for Options {
+    const PROTOCOL: Protocol = Protocol {
+        name: "sirnn",
+        parties: PARTIES..=PARTIES,
+        roles: &["server", "client"],
+        options: Options::specs,
+        own: &[("security", "semi-honest"), ("truncation", "floor")],
+        mixed: true,
+        narrow_signs: true,
+        ..Protocol::PLAIN
+    };
+
+    fn security(&self, _parties: usize) -> String {
+        "semi-honest, 1 of 2 corrupt".into()
+    }
+
+    fn start<T: Taker>(&self, instance: &Instance, party: Party, taker: T) -> Taken<T> {
+        taker.take(Sirnn::new(party, self.of(instance))?)
+    }
+
+    fn cost(&self, instance: &Instance) -> Result<Box<dyn CostModel>, Error> {
+        Ok(Box::new(SirnnCost::new(self.of(instance))))
+    }
+}
+
+impl Options {
+    fn of(&self, instance: &Instance) -> sirnn::Options {
+        sirnn::Options {
+            bits: instance.width,
+            sign_bits: instance.compare_bits,
+            kind: self.ot,
+        }
+    }
+}
