@@ -101,7 +101,10 @@ impl Session {
         };
         let model = compiled.identity.clone();
         self.open = Some(Open { model, parties });
-        outcome.report.warnings = planned.plan.warnings_for(settings.protocol.key_bits);
+        let mut warnings = planned.plan.warnings_for(settings.protocol.key_bits);
+        let answers = outcome.output.as_deref().unwrap_or_default();
+        warnings.extend(planned.plan.doubt_of(answers));
+        outcome.report.warnings = warnings;
         Ok(outcome)
     }
 

@@ -40,6 +40,8 @@ pub(super) struct Chosen<T> {
     pub warnings: Vec<String>,
     /// The largest error of an output that is to be expected.
     pub error: f64,
+    /// The largest errors of its trial, of an output and of what the receiver computes of it.
+    pub shown: [f64; 2],
 }
 
 /// The scales of all layers at so many fraction bits.
@@ -206,7 +208,7 @@ impl<'a> Choice<'a> {
 
     fn chosen<T>(&self, best: Candidate<T>) -> Result<Chosen<T>, PlanError> {
         let mut warnings = best.doubts;
-        let (shown, error) = self.trial.shown(self.graph, &best.rounding)?;
+        let (shown, errors) = self.trial.shown(self.graph, &best.rounding)?;
         if shown.is_rough() {
             let worst = self.trial.worst(self.graph, &best.rounding, &shown)?;
             let layer = match worst.checked_sub(1) {
@@ -219,7 +221,8 @@ impl<'a> Choice<'a> {
             bounds: best.bounds,
             made: best.made,
             warnings,
-            error: CAUTION * error,
+            error: CAUTION * errors[0],
+            shown: errors,
         })
     }
 

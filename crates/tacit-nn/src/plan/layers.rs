@@ -55,6 +55,10 @@ pub struct Plan {
     /// Stays with the planner.
     #[serde(skip)]
     pub error: f64,
+    /// The largest error of an answer, as the receiver has it, in the trial of the plan.
+    /// Stays with the planner.
+    #[serde(skip)]
+    pub answers_error: f64,
 }
 
 /// One layer of a [`Plan`].

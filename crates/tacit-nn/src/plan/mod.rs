@@ -3,6 +3,7 @@
 //! A plan holds layers, shapes and scales but no weights. All values carry `fraction_bits` bits
 //! after the point. The weights of a layer carry `weight_bits`; its product is truncated once.
 
+mod answers;
 mod bounds;
 mod calls;
 mod choice;
@@ -149,6 +150,7 @@ fn at(choice: &Choice, opened: Opened, f: Option<u32>) -> Result<Plan, PlanError
         warnings: chosen.warnings,
         key_warnings,
         error: chosen.error,
+        answers_error: answers::error(&opened, chosen.shown),
         ..frame(
             graph,
             options,
@@ -182,6 +184,7 @@ fn with_widths(choice: &Choice, opened: Opened, precision: Precision) -> Result<
         input_widths: Some(input_widths),
         warnings: chosen.warnings,
         error: chosen.error,
+        answers_error: answers::error(&opened, chosen.shown),
         ..frame(
             graph,
             options,
@@ -226,6 +229,7 @@ fn frame(
         warnings: vec![],
         key_warnings: vec![],
         error: 0.0,
+        answers_error: 0.0,
     }
 }
 

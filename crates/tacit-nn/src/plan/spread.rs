@@ -10,6 +10,10 @@ const SIZE: f64 = 1.0 / 16.0;
 const ROUGH: f64 = 1.0 / 64.0;
 const LAST_PLACES: f64 = 4.0;
 const OF_SIZE: f64 = 1.0 / 256.0;
+/// The share of answers that came, and the units of their last place: a little more than of a trial, for the
+/// largest error of that is seldom theirs.
+const ROUGH_ANSWERS: f64 = 1.0 / 50.0;
+const PLACES_OF_ANSWERS: f64 = 8.0;
 /// Outputs that differ by no more of their size are alike but for float32's rounding.
 const ALIKE: f64 = 1e-6;
 
@@ -56,6 +60,11 @@ impl Spread {
             false => (LAST_PLACES * unit).min(OF_SIZE * self.largest),
         };
         error > ROUGH * self.all() + places
+    }
+
+    /// Whether a user must hear of an error beside answers with such a last place.
+    pub fn is_rough_for_answers(self, error: f64, unit: f64) -> bool {
+        error > ROUGH_ANSWERS * self.all() + PLACES_OF_ANSWERS * unit
     }
 }
 

@@ -110,12 +110,12 @@ impl Trial {
 
     /// The same of more inputs, too: of the outputs, and of what the receiver computes of them, but for
     /// places of the largest: an error that is little among numbers up to 100 is much in a softmax of
-    /// them. The largest share, and the largest error of an output.
+    /// them. The largest share, and the largest errors of an output and of what is computed of it.
     pub(super) fn shown<'a>(
         &self,
         graph: &'a Graph,
         rounding: &Rounding,
-    ) -> Result<(Shown<'a>, f64), PlanError> {
+    ) -> Result<(Shown<'a>, [f64; 2]), PlanError> {
         let steps = graph
             .tail
             .iter()
@@ -129,12 +129,12 @@ impl Trial {
             (all, tail),
         ];
         let shown = looked(graph, rounding, &self.more, &sights, self.repeats)?;
-        let error = shown[0].error;
+        let errors = [shown[0].error, shown[3].error];
         // What a user must hear of goes before what is a larger share of outputs that are alike.
         let rank = |shown: &Shown| (shown.is_rough(), shown.share());
         let larger = |a: Shown<'a>, b: Shown<'a>| if rank(&b) > rank(&a) { b } else { a };
         let worst = shown.into_iter().reduce(larger);
-        Ok((worst.expect("there are four"), error))
+        Ok((worst.expect("there are four"), errors))
     }
 
     /// The value whose rounding alone disturbs most the item of which an error is shown: of many values
@@ -292,7 +292,7 @@ mod tests {
             more: cases(&[40.03, 40.53, 0.03, 60.03]),
             repeats: 5,
         };
-        let (before, error) = trial.shown(&graph, &rounding).unwrap();
+        let (before, [error, _]) = trial.shown(&graph, &rounding).unwrap();
         assert!(before.item == 0 && before.spread.farthest < 1.0);
         let tail = vec![Tail {
             function: TailFunction::Softmax,
@@ -304,12 +304,13 @@ mod tests {
             tail,
             ..graph.clone()
         };
-        let (after, same) = trial.shown(&with_softmax, &rounding).unwrap();
+        let (after, [same, of_softmax]) = trial.shown(&with_softmax, &rounding).unwrap();
         assert!(after.tail.len() == 1 && after.share() > before.share());
         assert!(
             after.error < error && same == error,
             "an output's is stated"
         );
+        assert_eq!(of_softmax, after.error);
     }
 
     /// Of outputs that are all alike an error is a large share, and may be no more than a last place; that of

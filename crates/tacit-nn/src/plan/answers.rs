@@ -1,0 +1,98 @@
+//! What a plan's rounding means beside the answers that came.
+
+use super::Plan;
+use super::end::Opened;
+use super::spread::Spread;
+use super::told::Told;
+
+impl Plan {
+    /// Warns of answers, of one item or of several, that differ by little beside the error that a trial of
+    /// the plan showed: a plan is judged by the inputs of its trial, and the outputs of these may differ by
+    /// far more. Of places of the largest, and of a single number, it knows nothing; nor does a plan that
+    /// came from another party, which has no error.
+    pub fn doubt_of(&self, answers: &[f32]) -> Option<String> {
+        let places = self.opening.reveal.places().is_some();
+        let ends_in_places = self.tail.iter().any(|step| step.function.is_arg_max());
+        if places || ends_in_places || answers.len() < 2 {
+            return None;
+        }
+        let spread = Spread::of(answers);
+        let unit = (-f64::from(self.number(self.output).fraction)).exp2();
+        spread.is_rough_for_answers(self.answers_error, unit).then(|| {
+            let [error, farthest] = [self.answers_error, spread.farthest].map(Told);
+            format!(
+                "these answers differ by up to {farthest} from their mean, and rounding disturbed those of the \
+                 plan's trial by up to {error}: compute with more fraction bits, or over a wider ring or field"
+            )
+        })
+    }
+}
+
+/// The error of answers, of those of an output and of what the receiver computes of it.
+pub(super) fn error(opened: &Opened, [output, computed]: [f64; 2]) -> f64 {
+    match opened.tail.is_empty() {
+        true => output,
+        false => computed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::graphs::{graph, node};
+    use super::super::{PlanOptions, plan};
+    use super::*;
+    use crate::graph::{Affine, Graph, Op, Tail, TailFunction};
+
+    /// A plan of three numbers that are opened as `functions` leave them.
+    fn planned(functions: &[TailFunction]) -> Plan {
+        let affine = Affine {
+            inner: 1,
+            scale: vec![1.0; 3].into(),
+            shift: Default::default(),
+        };
+        let step = |&function: &TailFunction| Tail {
+            function,
+            outer: 1,
+            size: 3,
+            inner: 1,
+        };
+        let graph = Graph {
+            tail: functions.iter().map(step).collect(),
+            ..graph(&[3], vec![node(Op::Affine(affine), &[0], &[3])])
+        };
+        let options = PlanOptions {
+            fraction_bits: Some(6),
+            ..PlanOptions::default()
+        };
+        plan(&graph, &options).unwrap()
+    }
+
+    /// An error of 0.15 beside answers that differ by 10 and by a tenth.
+    #[test]
+    fn answers_that_hardly_differ_are_doubted() {
+        let mut plan = planned(&[]);
+        assert_eq!(plan.error, 4.0 * plan.answers_error);
+        plan.answers_error = 0.15;
+        assert!(plan.doubt_of(&[10.0, 0.0, -10.0]).is_none());
+        assert!(plan.doubt_of(&[0.1, 0.0, -0.1]).is_some());
+        assert!(plan.doubt_of(&[1.0; 6]).is_some());
+        assert!(plan.doubt_of(&[1.0]).is_none(), "nothing to differ from");
+        plan.answers_error = 0.01;
+        assert!(plan.doubt_of(&[0.1, 0.0, -0.1]).is_none());
+    }
+
+    /// Of probabilities it is their own error that counts, not that of the logits.
+    #[test]
+    fn what_the_receiver_computes_has_an_error_of_its_own() {
+        let plan = planned(&[TailFunction::Sigmoid]);
+        assert!(plan.answers_error < plan.error / 8.0, "{plan:?}");
+    }
+
+    /// Places tell nothing of how near the next one was.
+    #[test]
+    fn places_are_not_doubted() {
+        let mut plan = planned(&[TailFunction::ArgMax]);
+        plan.answers_error = 100.0;
+        assert!(plan.doubt_of(&[1.0, 1.0]).is_none());
+    }
+}
