@@ -19,7 +19,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 import tacit
-from graphs.judge import tolerance
+from graphs.judge import told, tolerance
 from results import markdown, write_section
 
 INPUTS, HIDDEN, OUTPUTS = 16, 16, 4
@@ -141,7 +141,7 @@ def verdict(path, samples, setting, with_samples):
     bound = tolerance(np.concatenate([*expected.values()]), 2.0**-report.fraction_bits)
     errors = {name: np.abs(results[name].output - expected[name]).max() for name in inputs}
     note = ", ".join(f"{name} {error:.2g}" for name, error in errors.items())
-    warnings = report.warnings
+    warnings = told(report)
     note = "; ".join([f"{note} of {bound:.2g}", *warnings])
     if all(error <= bound for error in errors.values()):
         return ("warned" if warnings else "right"), note

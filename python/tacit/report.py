@@ -93,11 +93,12 @@ class Report:
         lets it be chosen), `reveal` (of a prediction: what of the outputs was opened), `roles` (of
         a protocol that has names for its parties), `setup`, `offline` and `online` (each `seconds,
         rounds, bytes_sent`, one entry per party), `layers` (each `name, op, shape, seconds, rounds,
-        bytes`), `batches` (each `offline_seconds, online_seconds`), `warnings`, `accuracy`,
-        `agreement` and `max_abs_error` (each `None` where it was not asked for, the last also where
-        classes were revealed). Of :func:`tacit.bench` also `op`, `n`, `chunk` and `max_ulp_error`,
-        in units of the last place; errors are from the exact function or, of what is none, from the
-        same fixed-point computation in the clear.
+        bytes`), `batches` (each `offline_seconds, online_seconds`), `warnings`, `doubt` (where the
+        answers differ by little beside what the plan's trial erred), `accuracy`, `agreement` and
+        `max_abs_error` (each `None` where it was not asked for, the last also where classes were
+        revealed). Of :func:`tacit.bench` also `op`, `n`, `chunk` and `max_ulp_error`, in units of
+        the last place; errors are from the exact function or, of what is none, from the same
+        fixed-point computation in the clear.
         """
         return json.loads(json.dumps(self.data))
 
@@ -139,6 +140,8 @@ class Report:
         elif d.get("max_abs_error") is not None:
             rows.append(("largest difference from clear text", f"{d['max_abs_error']:.2e}"))
         rows += [("warning", words) for words in d.get("warnings", [])]
+        if d.get("doubt") is not None:
+            rows.append(("warning", d["doubt"]))
         return rows
 
     def layer_table(self) -> Table:

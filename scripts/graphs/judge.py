@@ -126,7 +126,7 @@ def judge(trial, *, blame=True):
             result = tacit.local(**run, timeout=30).predict(model, trial.x)
     except tacit.TacitError as error:
         return Verdict("refused", str(error))
-    warnings = result.report.warnings or []
+    warnings = told(result.report)
     unit = 2.0 ** -(result.report.fraction_bits or model.plan["fraction_bits"])
     error, bound = distance(trial.graph, trial.x, result.output, unit)
     why = "; ".join(warnings)
@@ -137,6 +137,12 @@ def judge(trial, *, blame=True):
     at = culprit(trial) if blame else None
     known = at is None or any(names(w, related(trial.graph, at)) for w in warnings)
     return Verdict("wrong, warned" if known else "wrong, warned elsewhere", why, error, bound)
+
+
+def told(report):
+    """All that a run warned of, before and after its answers came."""
+    doubt = report.data.get("doubt")
+    return [*(report.warnings or []), *([doubt] if doubt else [])]
 
 
 def distance(g, x, output, unit):

@@ -70,3 +70,11 @@ def test_nothing_is_silently_wrong(setting):
     counts = Counter(v.kind for v in verdicts.values())
     assert counts["right"] >= 0.85 * many, counts
     assert counts["refused"] <= 0.05 * many, counts
+
+
+@pytest.mark.parametrize("seed", [5830, 88334, 90264])
+def test_answers_that_hardly_differ_are_warned_of(seed):
+    """The outputs of these inputs differ by far less than those of the trial: no plan knows."""
+    verdict = judge.judge(models.trial(seed, "clear, 32 bits"), blame=False)
+    assert verdict.kind.startswith("wrong, warned")
+    assert "these answers differ by up to" in verdict.why

@@ -147,6 +147,9 @@ pub struct Report {
     pub peak_memory_bytes: Option<u64>,
     /// What the planner could not be sure of.
     pub warnings: Vec<String>,
+    /// Why its answers may be wrong, which nobody could know before they came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
     /// What was opened in the run, and to whom.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub revealed: Vec<Revealed>,
@@ -193,6 +196,7 @@ impl Report {
                 .map(|number| batch_report(number, totals))
                 .collect(),
             warnings: plan.warnings_for(terms.instance.protocol.key_bits),
+            doubt: None,
             ..Self::empty(terms)
         }
     }
@@ -240,6 +244,7 @@ impl Report {
             max_ulp_error: None,
             peak_memory_bytes: peak_memory(),
             warnings: Vec::new(),
+            doubt: None,
             revealed: Vec::new(),
             error: None,
         }

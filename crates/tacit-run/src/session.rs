@@ -101,10 +101,9 @@ impl Session {
         };
         let model = compiled.identity.clone();
         self.open = Some(Open { model, parties });
-        let mut warnings = planned.plan.warnings_for(settings.protocol.key_bits);
         let answers = outcome.output.as_deref().unwrap_or_default();
-        warnings.extend(planned.plan.doubt_of(answers));
-        outcome.report.warnings = warnings;
+        outcome.report.doubt = planned.plan.doubt_of(answers);
+        outcome.report.warnings = planned.plan.warnings_for(settings.protocol.key_bits);
         Ok(outcome)
     }
 
