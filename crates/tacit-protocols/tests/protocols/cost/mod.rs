@@ -3,6 +3,7 @@
 mod calls;
 mod figures;
 mod malicious;
+mod spans;
 
 use crate::common::*;
 use tacit_algebra::Ring;
