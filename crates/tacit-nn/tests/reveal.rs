@@ -87,7 +87,7 @@ fn party<M: Machine>(
     let weights = share_weights(plan, machine, &ROLES, own)?;
     let own = (id == ROLES.data_owner).then_some(&values[..]);
     let input = share_input(plan, machine, &ROLES, n, own)?;
-    let output = execute(plan, machine, &weights, input, n, &mut |_| Ok(()))?;
+    let output = execute(plan, machine, &weights, input, &n.into(), &mut |_| Ok(()))?;
     reveal_output(plan, machine, &ROLES, &output)
 }
 

@@ -72,7 +72,7 @@ impl Prediction {
                 let weights = share_weights(plan, machine, &ROLES, own)?;
                 let own = (id == ROLES.data_owner).then_some(&image[..]);
                 let input = share_input(plan, machine, &ROLES, 1, own)?;
-                let output = execute(plan, machine, &weights, input, 1, &mut |_| Ok(()))?;
+                let output = execute(plan, machine, &weights, input, &1.into(), &mut |_| Ok(()))?;
                 reveal_output(plan, machine, &ROLES, &output)
             },
         };

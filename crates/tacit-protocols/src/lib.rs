@@ -12,6 +12,7 @@ mod keys;
 pub mod machine;
 pub mod math;
 pub mod pool;
+pub mod portions;
 pub mod record;
 mod replicated;
 pub mod shamir;

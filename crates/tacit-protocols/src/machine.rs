@@ -15,6 +15,7 @@ pub use crate::bilinear::Bilinear;
 pub use crate::call::{Audience, Call, KeyBits};
 pub use crate::cost::CostModel;
 use crate::math::Elementary;
+use crate::portions::{Ahead, Portions, begin_stage};
 use crate::{Error, pool};
 
 pub use tacit_algebra::{Conv2d, MatMul};
@@ -52,9 +53,22 @@ pub trait Machine: Sized {
     fn ring_bits(&self) -> u32;
     /// This party's identity, links and meters.
     fn party(&mut self) -> &mut Party;
-    /// What follows is metered under this name.
-    fn layer(&mut self, name: &str) {
+    /// What of the program's material is not made yet.
+    fn ahead(&mut self) -> &mut Ahead;
+    /// Says what the program that follows demands, which begins its stages by [`Machine::stage`] or
+    /// [`Machine::layer`].
+    fn provide(&mut self, portions: &Portions) {
+        *self.ahead() = Ahead::of(portions);
+    }
+    /// Begins a stage of the program: if a portion of its material begins with this stage, it is made.
+    fn stage(&mut self) -> Result<(), Error> {
+        begin_stage(self)
+    }
+    /// Begins a stage, and meters what follows under this name.
+    fn layer(&mut self, name: &str) -> Result<(), Error> {
+        self.stage()?;
         self.party().set_layer(name);
+        Ok(())
     }
     /// The declared cost of this machine's calls.
     fn cost_model(&self) -> &dyn CostModel;

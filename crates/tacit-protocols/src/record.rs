@@ -8,6 +8,7 @@ use tacit_net::{LinkModel, Party, memory};
 
 use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand};
 use crate::math::Elementary;
+use crate::portions::Ahead;
 use crate::{Cost, Error};
 
 /// A share without data: what calls on it say.
@@ -67,6 +68,7 @@ pub struct Recorder<'a> {
     /// How many shares are fixed.
     fixed: usize,
     party: Party,
+    ahead: Ahead,
 }
 
 /// The calls of a program on a machine over `bits` bits that computes all functions, stage by stage.
@@ -138,6 +140,7 @@ impl<'a> Recorder<'a> {
             stages: Vec::new(),
             fixed: 0,
             party,
+            ahead: Ahead::default(),
         })
     }
 
@@ -155,11 +158,18 @@ impl<'a> Recorder<'a> {
             return;
         }
         if self.stages.is_empty() {
-            self.layer("");
+            self.begin("");
         }
         if let Some(stage) = self.stages.last_mut() {
             stage.calls.push(call);
         }
+    }
+
+    fn begin(&mut self, name: &str) {
+        self.stages.push(Stage {
+            name: name.into(),
+            calls: Vec::new(),
+        });
     }
 
     fn width(&self, x: &Noted) -> u32 {
@@ -179,12 +189,17 @@ impl Machine for Recorder<'_> {
         &mut self.party
     }
 
-    /// Begins a stage.
-    fn layer(&mut self, name: &str) {
-        self.stages.push(Stage {
-            name: name.into(),
-            calls: Vec::new(),
-        });
+    fn ahead(&mut self) -> &mut Ahead {
+        &mut self.ahead
+    }
+
+    fn stage(&mut self) -> Result<(), Error> {
+        self.layer("")
+    }
+
+    fn layer(&mut self, name: &str) -> Result<(), Error> {
+        self.begin(name);
+        Ok(())
     }
 
     fn cost_model(&self) -> &dyn CostModel {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
+use tacit_nn::execute::Batch;
 use tacit_nn::onnx::{self, ImportOptions};
 use tacit_nn::plan::{KeyBitsChoice, Order, PlanOptions, Precision, Reveal, WIDTHS, numbers, plan};
 use tacit_nn::{Graph, Plan, reference};
@@ -18,7 +19,7 @@ use crate::large_errors::check_truncation;
 use crate::predict::predicted;
 use crate::report::PredictedCost;
 use crate::settings::{Settings, asked_width};
-use crate::{Error, Protocol, Tensor, options, protocols};
+use crate::{Error, Protocol, Tensor, options, protocols, systems};
 
 /// How a model is planned. Deserialises from a map with these keys, all of them optional.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -280,9 +281,12 @@ impl Compiled {
         let plan = self.plan_for(settings.protocol)?;
         let instance = Instance::new(settings, Some(plan.ring_bits))?.comparing(plan.compare_bits);
         check_truncation(&instance, plan)?;
-        let layers = plan.calls(items, &settings.roles(instance.parties)?)?;
+        let roles = settings.roles(instance.parties)?;
+        let most = instance.portion();
+        let batch = Batch::within(most, items, plan, &roles, &*systems::cost(&instance)?)?;
+        let layers = plan.calls(batch, &roles)?;
         let layers: Vec<_> = layers.into_iter().map(|layer| layer.calls).collect();
-        predicted(&instance, &settings.network, &layers)
+        predicted(&instance, &settings.network, &layers, most)
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use tacit_nn::plan::MAX_ITEM_BYTES;
 
+use crate::instance::APART;
 use crate::member::{Member, PeerConfig, certificate, key, listen, patience, record};
 use crate::options::plain;
 use crate::settings::seconds;
@@ -117,6 +118,7 @@ impl PartyConfig {
         }
         Ok(Terms {
             item_bytes: item_bytes as u64,
+            portion: APART,
             fraction_bits: plan.fraction_bits,
             inputs: self.inputs,
             reveal: plan.reveal,

@@ -24,6 +24,12 @@ const OF_ALL: [&str; 2] = ["security", TRUNCATION];
 
 const TRUNCATION: &str = "truncation";
 
+/// The bytes of correlated randomness that parties of one machine hold together at a time; making it takes
+/// several times as much.
+const TOGETHER: u64 = 48 << 20;
+/// Those of a party apart, to which every portion more is rounds on a network.
+pub(crate) const APART: u64 = 256 << 20;
+
 /// A protocol between so many parties over one ring or field, with its options.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Instance {
@@ -57,6 +63,15 @@ impl Instance {
             as_printed: false,
             link: settings.network.link,
         })
+    }
+
+    /// The bytes of correlated randomness that a party of a run on one machine holds at a time. Where a
+    /// network is emulated, as many as apart: it is to take as long.
+    pub(crate) fn portion(&self) -> u64 {
+        match self.link == LinkModel::LOCAL {
+            true => TOGETHER / self.parties.max(1) as u64,
+            false => APART,
+        }
     }
 
     /// The same with signs taken in so many bits.

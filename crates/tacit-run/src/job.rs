@@ -8,7 +8,7 @@ mod settle;
 
 use std::fmt;
 
-use tacit_net::{Party, Phase};
+use tacit_net::Party;
 use tacit_nn::{Graph, Plan};
 
 use crate::{Report, Tensor};
@@ -102,19 +102,6 @@ fn tell(party: &mut Party, step: &'static str, bytes: &[u8]) -> Result<(), tacit
     let us = party.id();
     for peer in (0..party.parties()).filter(|&peer| peer != us) {
         party.send(peer, step, bytes.to_vec())?;
-    }
-    Ok(())
-}
-
-/// Waits until every party is here, so that no phase is charged for another's stragglers.
-pub(crate) fn level(party: &mut Party) -> Result<(), tacit_protocols::Error> {
-    const STEP: &str = "level";
-    party.set_phase(Phase::Setup);
-    party.set_layer(STEP);
-    tell(party, STEP, &[])?;
-    let us = party.id();
-    for peer in (0..party.parties()).filter(|&peer| peer != us) {
-        party.recv(peer, STEP, 0)?;
     }
     Ok(())
 }

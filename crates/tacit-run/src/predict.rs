@@ -3,6 +3,7 @@
 use tacit_protocols::Cost;
 use tacit_protocols::lowered;
 use tacit_protocols::machine::Call;
+use tacit_protocols::portions::Portions;
 
 use crate::instance::Instance;
 use crate::report::{PhaseReport, PredictedCost};
@@ -12,26 +13,30 @@ use crate::{Error, systems};
 const NOTE: &str =
     "seconds are the network's alone: rounds x rtt / 2 + bytes / rate, without local computation";
 
-/// The declared cost on a network of layers whose material is made together: each layer's hops are
-/// counted from its own beginning.
+/// The declared cost on a network of layers, with their material in portions of `most` bytes at a party:
+/// each layer's hops are counted from its own beginning.
 pub(crate) fn predicted(
     instance: &Instance,
     network: &Network,
     layers: &[Vec<Call>],
+    most: u64,
 ) -> Result<PredictedCost, Error> {
     let model = systems::cost(instance)?;
-    let calls = lowered(&layers.concat(), &*model)?;
+    let portions = Portions::new(layers.iter().map(Vec::as_slice), &*model, most)?;
     let nothing = Cost::each(instance.parties, 0, 0);
-    let mut online = nothing.clone();
-    // Where checkpoints are is a matter of all calls.
+    let [mut online, mut offline] = [nothing.clone(), nothing];
+    // Where checkpoints are is a matter of all calls of a portion.
     let is_checkpoint = |call: &Call| matches!(call, Call::Verify { .. });
     for layer in layers {
         let mut calls = lowered(layer, &*model)?;
         calls.retain(|call| !is_checkpoint(call));
         online += &model.in_a_row(&calls);
     }
-    let checkpoints = calls.iter().filter(|call| is_checkpoint(call));
-    checkpoints.for_each(|call| online += &model.online(call));
+    for calls in portions.calls() {
+        let checkpoints = calls.iter().filter(|call| is_checkpoint(call));
+        checkpoints.for_each(|call| online += &model.online(call));
+        offline += &model.offline(calls);
+    }
     let phase = |cost: Cost| {
         let busiest = cost.bytes.iter().copied().max().unwrap_or(0);
         PhaseReport {
@@ -41,7 +46,7 @@ pub(crate) fn predicted(
         }
     };
     Ok(PredictedCost {
-        offline: phase(nothing + &model.offline(&calls)),
+        offline: phase(offline),
         online: phase(online),
         note: NOTE.into(),
     })

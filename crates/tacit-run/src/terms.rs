@@ -25,6 +25,8 @@ pub(crate) struct Terms {
     pub inputs: Option<usize>,
     /// The most memory that this party spends on one item.
     pub item_bytes: u64,
+    /// The bytes of correlated randomness that a party holds at a time.
+    pub portion: u64,
     /// What the plan may open, where this party insists.
     pub reveal: Option<Reveal>,
     /// How long a party may be silent, where the parties stay for more than one prediction.
@@ -51,6 +53,7 @@ impl Terms {
             fraction_bits: None,
             inputs: None,
             item_bytes: MAX_ITEM_BYTES,
+            portion: instance.portion(),
             reveal: None,
             stays: None,
         })

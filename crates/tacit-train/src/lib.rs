@@ -40,4 +40,4 @@ pub use order::{Order, uniform};
 pub use reference::Reference;
 pub use sgd::{Schedule, Sgd};
 pub use spec::{LayerSpec, named, names};
-pub use step::{Stage, State, Training, calls_by_stage};
+pub use step::{State, Training, calls_by_stage};

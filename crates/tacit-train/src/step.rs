@@ -7,18 +7,10 @@ use crate::layers::{self, Mode, Saved};
 use crate::sgd::Rate;
 use crate::{Error, Fixed, Loss, Network, Sgd};
 
-/// Is told when a program begins another stage: a layer's pass, the loss, an update. What it does on
-/// the machine comes before the stage's calls.
-pub type Stage<'a, M> = &'a mut dyn FnMut(&mut M) -> Result<(), Error>;
-
-/// The calls that a program of this training makes, stage by stage.
+/// The calls that a program of this training makes, stage by stage: a layer's pass, the loss, an update.
 pub fn calls_by_stage<T>(
     training: &Training,
-    program: impl FnOnce(
-        &mut Recorder<'static>,
-        State<Noted>,
-        Stage<Recorder<'static>>,
-    ) -> Result<T, Error>,
+    program: impl FnOnce(&mut Recorder<'static>, State<Noted>) -> Result<T, Error>,
 ) -> Result<Vec<Vec<Call>>, Error> {
     let parameters = training.network.parameters().into_iter();
     let parameters: Vec<Noted> = parameters.map(|p| Noted::of(p.len)).collect();
@@ -26,12 +18,7 @@ pub fn calls_by_stage<T>(
         velocity: parameters.clone(),
         parameters,
     };
-    let stages = stages_of(training.fixed.bits, |recorder| {
-        program(recorder, state, &mut |recorder| {
-            recorder.layer("");
-            Ok(())
-        })
-    })?;
+    let stages = stages_of(training.fixed.bits, |recorder| program(recorder, state))?;
     Ok(stages.into_iter().map(|stage| stage.calls).collect())
 }
 
@@ -74,12 +61,11 @@ impl Training<'_> {
         parameters: &mut [M::Share],
         (x, batch): (M::Share, usize),
         mode: Mode,
-        stage: Stage<M>,
     ) -> Result<(M::Share, Vec<Saved<M>>), Error> {
         let mut x = x;
         let mut tape = Vec::with_capacity(self.network.layers.len());
         for (layer, range) in self.network.layers.iter().zip(self.ranges()) {
-            stage(machine)?;
+            machine.stage()?;
             let parameters = &mut parameters[range];
             let (y, saved) =
                 layers::forward(machine, layer, self.fixed, (x, batch), parameters, mode)?;
@@ -96,7 +82,6 @@ impl Training<'_> {
         parameters: &[M::Share],
         tape: Vec<Saved<M>>,
         (dy, batch): (M::Share, usize),
-        stage: Stage<M>,
     ) -> Result<Vec<Option<M::Share>>, Error> {
         let mut gradients: Vec<Option<M::Share>> = parameters.iter().map(|_| None).collect();
         let mut dy = Some(dy);
@@ -104,7 +89,7 @@ impl Training<'_> {
         for ((i, (layer, range)), saved) in layers.enumerate().zip(tape).rev() {
             let Some(given) = dy.take() else { break };
             let wants = i > 0;
-            stage(machine)?;
+            machine.stage()?;
             let made = layers::backward(
                 machine,
                 layer,
@@ -137,19 +122,18 @@ impl Training<'_> {
         state: &mut State<M::Share>,
         (x, target): (M::Share, &M::Share),
         (epoch, batch): (usize, usize),
-        stage: Stage<M>,
     ) -> Result<(), Error> {
         let parameters = &mut state.parameters;
-        let (z, tape) = self.forward(machine, parameters, (x, batch), Mode::Train, stage)?;
-        stage(machine)?;
+        let (z, tape) = self.forward(machine, parameters, (x, batch), Mode::Train)?;
+        machine.stage()?;
         let sizes = [batch, self.network.outputs()];
         let dz = self.loss.gradient(machine, self.fixed, &z, target, sizes)?;
-        let gradients = self.backward(machine, &state.parameters, tape, (dz, batch), stage)?;
+        let gradients = self.backward(machine, &state.parameters, tape, (dz, batch))?;
         let rate = self.step_rate(epoch, batch);
         let moved = state.parameters.iter_mut().zip(&mut state.velocity);
         for (moved, gradient) in moved.zip(gradients) {
             if let Some(g) = gradient {
-                stage(machine)?;
+                machine.stage()?;
                 let rate = (rate, batch);
                 self.sgd.update(machine, self.fixed, moved, &g, rate)?;
             }
@@ -164,10 +148,9 @@ impl Training<'_> {
         state: &State<M::Share>,
         x: M::Share,
         batch: usize,
-        stage: Stage<M>,
     ) -> Result<M::Share, Error> {
         let mut parameters = state.parameters.clone();
-        let (z, _) = self.forward(machine, &mut parameters, (x, batch), Mode::Predict, stage)?;
+        let (z, _) = self.forward(machine, &mut parameters, (x, batch), Mode::Predict)?;
         Ok(z)
     }
 
@@ -179,10 +162,9 @@ impl Training<'_> {
         state: &State<M::Share>,
         (x, target): (M::Share, &M::Share),
         batch: usize,
-        stage: Stage<M>,
     ) -> Result<M::Share, Error> {
-        let z = self.predict(machine, state, x, batch, stage)?;
-        stage(machine)?;
+        let z = self.predict(machine, state, x, batch)?;
+        machine.stage()?;
         let sizes = [batch, self.network.outputs()];
         let sums = self.loss.scores(machine, self.fixed, &z, target, sizes)?;
         machine.settle()?;

@@ -3,6 +3,7 @@
 //! Every party makes the same calls in the same order. [`Plan::weight_calls`] and [`Plan::calls`] list
 //! them by running this.
 
+mod batch;
 mod opening;
 mod step;
 
@@ -11,6 +12,8 @@ use tacit_protocols::machine::{Audience, Machine, Operand, PAD};
 
 use crate::encode::LayerWeights;
 use crate::plan::{FUNCTION_COPIES, INPUT, Layer, LayerOp, OUTPUT, Plan, Roles, WEIGHTS, numbers};
+pub use batch::Batch;
+use batch::in_parts;
 use opening::to_open;
 use step::Step;
 
@@ -40,7 +43,7 @@ pub fn share_weights<M: Machine>(
     roles: &Roles,
     weights: Option<&[LayerWeights]>,
 ) -> Result<Vec<Operands<M::Share>>, Error> {
-    machine.layer(WEIGHTS);
+    machine.layer(WEIGHTS)?;
     if weights.is_some_and(|w| w.len() != plan.layers.len()) {
         return Err(Error::Invalid(
             "the weights are those of another plan".into(),
@@ -104,7 +107,7 @@ pub fn share_input<M: Machine>(
     values: Option<&[i64]>,
 ) -> Result<M::Share, Error> {
     check_batch(plan, batch)?;
-    machine.layer(INPUT);
+    machine.layer(INPUT)?;
     let input = machine.input(roles.data_owner, batch * plan.input_len(), values)?;
     match plan.input_widths {
         Some(widths) => machine.resize(&input, 0, widths.bits),
@@ -121,21 +124,21 @@ pub fn reveal_output<M: Machine>(
     output: &M::Share,
 ) -> Result<Option<Vec<i64>>, Error> {
     let opened = to_open(plan, machine, output)?;
-    machine.layer(OUTPUT);
+    machine.layer(OUTPUT)?;
     machine.reveal(&opened, roles.receiver)
 }
 
-/// Runs all layers on a batch of shared inputs; `observe` hears of each layer before it starts, and
-/// ends the run by an error.
+/// Runs all layers on a batch of shared inputs, each on as many items at a time as the batch says;
+/// `observe` hears of each layer before it starts, and ends the run by an error.
 pub fn execute<M: Machine>(
     plan: &Plan,
     machine: &mut M,
     weights: &[Operands<M::Share>],
     input: M::Share,
-    batch: usize,
+    batch: &Batch,
     observe: &mut dyn FnMut(Progress) -> Result<(), Error>,
 ) -> Result<M::Share, Error> {
-    check_batch(plan, batch)?;
+    check_batch(plan, batch.items)?;
     if machine.ring_bits() != plan.ring_bits {
         return Err(Error::Invalid(format!(
             "the plan is for the {}, the machine has the {}",
@@ -143,7 +146,7 @@ pub fn execute<M: Machine>(
             numbers(machine.ring_bits())
         )));
     }
-    if weights.len() != plan.layers.len() || machine.len(&input) != batch * plan.input_len() {
+    if weights.len() != plan.layers.len() || machine.len(&input) != batch.items * plan.input_len() {
         return Err(Error::Invalid(
             "the weights or the input are those of another plan".into(),
         ));
@@ -156,7 +159,6 @@ pub fn execute<M: Machine>(
             index: i,
             layers: plan.layers.len(),
         })?;
-        machine.layer(&layer.name);
         let inputs = layer
             .inputs
             .iter()
@@ -168,13 +170,24 @@ pub fn execute<M: Machine>(
                 layer.name
             ))
         })?;
-        let output = Step {
-            plan,
-            layer,
-            weights: &weights[layer.weights_of.unwrap_or(i)],
-            batch,
-        }
-        .run(machine, &inputs)?;
+        let operands = &weights[layer.weights_of.unwrap_or(i)];
+        let output = in_parts(
+            machine,
+            &inputs,
+            batch.items,
+            batch.of_layer(i),
+            |machine, inputs, batch| {
+                machine.layer(&layer.name)?;
+                let weights = operands;
+                Step {
+                    plan,
+                    layer,
+                    weights,
+                    batch,
+                }
+                .run(machine, inputs)
+            },
+        )?;
         for &id in layer.inputs.iter().filter(|&&id| last_use[id] == Some(i)) {
             values[id] = None;
         }

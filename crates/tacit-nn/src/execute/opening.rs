@@ -29,7 +29,7 @@ fn places<M: Machine>(
     scores: &Scores,
     [batch, k]: [usize; 2],
 ) -> Result<M::Share, Error> {
-    machine.layer(RANKING);
+    machine.layer(RANKING)?;
     let missing = || Error::Invalid("the plan opens no classes".into());
     let top = plan.top(batch).ok_or_else(missing)?;
     let &Scores {

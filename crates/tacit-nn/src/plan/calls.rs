@@ -5,7 +5,7 @@ use tacit_protocols::machine::{Audience, Call};
 use tacit_protocols::record::{Stage, calls_of, stages_of};
 
 use super::{Layer, Plan};
-use crate::execute::{execute, reveal_output, share_input, share_weights};
+use crate::execute::{Batch, execute, reveal_output, share_input, share_weights};
 
 /// Which party owns what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,13 +33,14 @@ impl Plan {
         })
     }
 
-    /// The calls of predicting one batch: the input, every layer in order, what is found of the output
-    /// before it is opened, and its opening.
-    pub fn calls(&self, batch: usize, roles: &Roles) -> Result<Vec<Stage>, Error> {
+    /// The calls of predicting one batch: the input, every layer in order, once for so many items as it
+    /// takes at a time, what is found of the output before it is opened, and its opening.
+    pub fn calls(&self, batch: impl Into<Batch>, roles: &Roles) -> Result<Vec<Stage>, Error> {
+        let batch = batch.into();
         let stages = stages_of(self.ring_bits, |machine| {
             let weights = share_weights(self, machine, roles, None)?;
-            let x = share_input(self, machine, roles, batch, None)?;
-            let y = execute(self, machine, &weights, x, batch, &mut |_| Ok(()))?;
+            let x = share_input(self, machine, roles, batch.items, None)?;
+            let y = execute(self, machine, &weights, x, &batch, &mut |_| Ok(()))?;
             reveal_output(self, machine, roles, &y)
         })?;
         // The first stage is that of the weights.

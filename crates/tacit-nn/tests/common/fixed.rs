@@ -35,10 +35,17 @@ fn run_on<M: Machine>(plan: &Plan, graph: &Graph, x: &[f32], mut machine: M) -> 
     let weights = share_weights(plan, &mut machine, &ROLES, Some(&weights)).expect("weights");
     let input = share_input(plan, &mut machine, &ROLES, batch, Some(&encoded)).expect("input");
     let mut seen = Vec::new();
-    let output = execute(plan, &mut machine, &weights, input, batch, &mut |p| {
-        seen.push(p.layer.to_string());
-        Ok(())
-    })
+    let output = execute(
+        plan,
+        &mut machine,
+        &weights,
+        input,
+        &batch.into(),
+        &mut |p| {
+            seen.push(p.layer.to_string());
+            Ok(())
+        },
+    )
     .expect("run");
     let revealed = reveal_output(plan, &mut machine, &ROLES, &output)
         .expect("output")

@@ -155,7 +155,7 @@ fn predicted<M: Machine>(plan: &Plan, mut machine: M) -> Result<(), Error> {
     let weights = share_weights(plan, &mut machine, &ROLES, weights.as_deref())?;
     machine.prepare(&calls)?;
     let x = share_input(plan, &mut machine, &ROLES, 1, values.as_deref())?;
-    let y = execute(plan, &mut machine, &weights, x, 1, &mut |_| Ok(()))?;
+    let y = execute(plan, &mut machine, &weights, x, &1.into(), &mut |_| Ok(()))?;
     if let Some(opened) = reveal_output(plan, &mut machine, &ROLES, &y)? {
         // What a result becomes at its receiver.
         let _ = plan.finish(&opened);

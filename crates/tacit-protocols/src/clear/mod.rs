@@ -13,6 +13,7 @@ use tacit_algebra::{Ring, vec};
 use tacit_net::{Party, Phase};
 
 use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand, not_saved};
+use crate::portions::Ahead;
 use crate::{Cost, Error};
 pub use truncation::Truncating;
 use truncation::Truncator;
@@ -22,6 +23,7 @@ const INPUT: &str = "clear input";
 /// One party's copy of the clear-text computation over the ring `R`.
 pub struct Clear<R: Ring> {
     party: Party,
+    ahead: Ahead,
     cost: ClearCost,
     truncator: Truncator,
     ring: std::marker::PhantomData<R>,
@@ -33,6 +35,7 @@ impl<R: Ring> Clear<R> {
         let cost = ClearCost::new(party.parties(), R::BITS);
         Clear {
             party,
+            ahead: Ahead::default(),
             cost,
             truncator: Truncator::default(),
             ring: std::marker::PhantomData,
@@ -79,6 +82,10 @@ impl<R: Ring> Machine for Clear<R> {
 
     fn party(&mut self) -> &mut Party {
         &mut self.party
+    }
+
+    fn ahead(&mut self) -> &mut Ahead {
+        &mut self.ahead
     }
 
     fn cost_model(&self) -> &dyn CostModel {

@@ -35,6 +35,7 @@ use std::ops::Range;
 use tacit_algebra::{Bits, Ring, vec};
 use tacit_net::{Party, Phase};
 
+use crate::portions::Ahead;
 pub use crate::replicated::{PARTIES, Rss};
 pub use crate::truncation::Truncation;
 pub use cost::FalconCost;
@@ -133,6 +134,10 @@ impl<R: Ring> Machine for Falcon<R> {
 
     fn party(&mut self) -> &mut Party {
         &mut self.rss.party
+    }
+
+    fn ahead(&mut self) -> &mut Ahead {
+        &mut self.rss.ahead
     }
 
     fn cost_model(&self) -> &dyn CostModel {

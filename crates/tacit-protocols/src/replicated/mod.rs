@@ -21,6 +21,7 @@ pub(crate) use sharing::flip_word;
 
 use crate::keys::Pair;
 use crate::machine::{Audience, Call};
+use crate::portions::Ahead;
 use crate::{Cost, Error, keys};
 
 /// The number of parties.
@@ -40,6 +41,8 @@ pub(crate) struct Keys {
 /// One party's end of replicated sharing: its links and its keys.
 pub(crate) struct Replicated {
     pub party: Party,
+    /// What of a program's material is not made yet.
+    pub ahead: Ahead,
     pub keys: Keys,
 }
 
@@ -62,7 +65,9 @@ impl Replicated {
             own: pairs[0].prg(label.as_bytes()),
             next: pairs[1].prg(label.as_bytes()),
         };
-        Ok((Replicated { party, keys }, pairs))
+        let ahead = Ahead::default();
+        let rss = Replicated { party, ahead, keys };
+        Ok((rss, pairs))
     }
 }
 

@@ -51,6 +51,7 @@ pub use relu::TwoLayer;
 use crate::Error;
 use crate::bilinear::Bilinear;
 use crate::machine::{Audience, Call, CostModel, KeyBits, Machine, Operand, not_saved};
+use crate::portions::Ahead;
 use deal::{Dealing, Streams};
 use demand::Want;
 use material::{Material, Store};
@@ -65,6 +66,7 @@ const REVEAL: &str = "shamir reveal";
 /// One party's end of the protocol over the field `F`.
 pub struct Shamir<F: Field> {
     party: Party,
+    ahead: Ahead,
     params: Params,
     points: Points<F>,
     low: Arc<Dealing<F>>,
@@ -123,6 +125,7 @@ impl<F: Field> Shamir<F> {
             cost: ShamirCost { params },
             params,
             party,
+            ahead: Ahead::default(),
         })
     }
 
@@ -195,6 +198,10 @@ impl<F: Field> Machine for Shamir<F> {
 
     fn party(&mut self) -> &mut Party {
         &mut self.party
+    }
+
+    fn ahead(&mut self) -> &mut Ahead {
+        &mut self.ahead
     }
 
     fn cost_model(&self) -> &dyn CostModel {

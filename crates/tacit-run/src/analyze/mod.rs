@@ -283,6 +283,7 @@ impl<'a> Analyst<'a> {
                 values: Some(&values),
                 inputs: items,
                 batch: BATCH.min(items),
+                portion: u64::MAX,
                 ledger: &mut ledger,
                 observe,
             };

@@ -5,10 +5,11 @@ use std::ops::Range;
 use tacit_net::Phase;
 use tacit_protocols::lowered;
 use tacit_protocols::machine::{Audience, Call, Machine};
+use tacit_protocols::portions::level;
 
 use super::case::{Case, Computed, Errors, Expected, Operands};
 use super::chunks::Chunks;
-use crate::job::{Observer, level};
+use crate::job::Observer;
 use crate::report::PhaseReport;
 use crate::systems::Program;
 use crate::totals::{Metered, combine, exchange};

@@ -3,12 +3,12 @@
 use tacit_net::{Party, Phase};
 use tacit_nn::Plan;
 use tacit_nn::encode::LayerWeights;
-use tacit_nn::execute::{Operands, execute, reveal_output, share_input, share_weights};
+use tacit_nn::execute::{Batch, Operands, execute, reveal_output, share_input, share_weights};
 use tacit_nn::plan::Roles;
-use tacit_protocols::lowered;
-use tacit_protocols::machine::{Audience, Call, Machine};
+use tacit_protocols::machine::{Audience, Machine};
+use tacit_protocols::portions::Portions;
 
-use super::{Observer, Progress, level};
+use super::{Observer, Progress};
 use crate::Error;
 use crate::record::{Ledger, hearers};
 use crate::systems::{Portable, Taker};
@@ -86,6 +86,8 @@ pub(crate) struct Prediction<'a> {
     pub values: Option<&'a [i64]>,
     pub inputs: usize,
     pub batch: usize,
+    /// The bytes of material that a party holds at a time.
+    pub portion: u64,
     pub ledger: &'a mut Ledger,
     pub observe: Observer<'a>,
 }
@@ -102,20 +104,15 @@ impl Prediction<'_> {
         for batch in 0..self.batches() {
             let first = batch * self.batch;
             let n = self.batch.min(self.inputs - first);
-            let stages = self.plan.calls(n, self.roles)?;
-            let calls: Vec<Call> = stages.into_iter().flat_map(|stage| stage.calls).collect();
-            let calls = lowered(&calls, machine.cost_model())?;
+            let (items, portions) = self.demand(machine, n)?;
             self.observe("offline", batch)?;
-            level(machine.party())?;
-            machine.prepare(&calls)?;
-            level(machine.party())?;
-            machine.party().set_phase(Phase::Online);
+            machine.provide(&portions);
             let item = self.plan.input_len();
             let values = self.values.map(|v| &v[first * item..(first + n) * item]);
             let x = share_input(self.plan, machine, self.roles, n, values)?;
             let count = self.batches();
             let mut cancelled = false;
-            let ran = execute(self.plan, machine, weights, x, n, &mut |p| {
+            let ran = execute(self.plan, machine, weights, x, &items, &mut |p| {
                 cancelled = !(self.observe)(Progress {
                     phase: "online",
                     layer: p.layer,
@@ -145,6 +142,15 @@ impl Prediction<'_> {
         }
         let own = Totals::of(machine.party(), batches);
         Ok((revealed, exchange(machine.party(), own)?))
+    }
+
+    /// What a batch of `n` items demands, and how many of them the layers take at a time.
+    fn demand<M: Machine>(&self, machine: &M, n: usize) -> Result<(Batch, Portions), Error> {
+        let (model, most) = (machine.cost_model(), self.portion);
+        let items = Batch::within(most, n, self.plan, self.roles, model)?;
+        let stages = self.plan.calls(items.clone(), self.roles)?;
+        let calls = stages.iter().map(|stage| &stage.calls[..]);
+        Ok((items, Portions::new(calls, model, most)?))
     }
 
     fn batches(&self) -> usize {

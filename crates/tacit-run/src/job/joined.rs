@@ -133,6 +133,7 @@ impl Joined {
             values,
             inputs: asked.inputs,
             batch: asked.batch,
+            portion: self.terms.portion,
             ledger: &mut trace.ledger,
             observe,
         };

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use tacit_nn::Plan;
 use tacit_nn::plan::gigabytes;
-use tacit_protocols::lowered;
-use tacit_protocols::machine::Call;
+use tacit_protocols::portions::stored;
 
 use super::{Contribution, Planned};
 use crate::agreement::{Agreement, Insists};
@@ -208,14 +207,9 @@ fn own<T>(us: usize, owner: usize, what: &str, brings: Option<T>) -> Result<Opti
 /// may take of memory; or the layer with which it takes more.
 fn item_material(plan: &Plan, terms: &Terms) -> Result<u64, Error> {
     let cost = systems::cost(&terms.instance.comparing(plan.compare_bits))?;
-    let stored = |calls: &[Call]| -> Result<u64, Error> {
-        let calls = lowered(calls, &*cost)?;
-        let each = calls.iter().map(|call| cost.stored(call));
-        Ok(each.fold(0, u64::saturating_add))
-    };
     let (mut calls, mut sum) = (Vec::new(), 0u64);
     for layer in plan.calls(1, &terms.roles)? {
-        sum = sum.saturating_add(stored(&layer.calls)?);
+        sum = sum.saturating_add(stored(&layer.calls, &*cost)?);
         if sum > terms.item_bytes {
             return Err(Error::PeerPlan {
                 party: terms.roles.model_owner,
@@ -229,7 +223,7 @@ fn item_material(plan: &Plan, terms: &Terms) -> Result<u64, Error> {
         }
         calls.extend(layer.calls);
     }
-    stored(&calls)
+    Ok(stored(&calls, &*cost)?)
 }
 
 /// All inputs at once, as far as the material of all parties fits a usual memory.

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 use tacit_protocols::machine::Call;
+use tacit_protocols::portions::Portions;
 use tacit_protocols::record::Noted;
 use tacit_train::{Network, Training, calls_by_stage};
 
 use super::TrainOptions;
-use super::portions::Portions;
 use crate::predict::{in_turn, predicted};
 use crate::report::PredictedCost;
 use crate::{Error, Settings, systems};
@@ -42,10 +42,11 @@ impl TrainCost {
         let model = systems::cost(&terms.instance)?;
         let step = |n| {
             let stages = step_stages(&training, 0, n)?;
-            let portions =
-                Portions::new(&stages, &*model, options.material(terms.instance.parties))?;
-            let cost =
-                |calls: &[Call]| predicted(&terms.instance, &terms.network, &[calls.to_vec()]);
+            let most = options.material(terms.instance.parties);
+            let portions = Portions::new(stages.iter().map(Vec::as_slice), &*model, most)?;
+            let cost = |calls: &[Call]| {
+                predicted(&terms.instance, &terms.network, &[calls.to_vec()], u64::MAX)
+            };
             let costs = portions.calls().map(cost).collect::<Result<Vec<_>, _>>()?;
             Ok::<_, Error>(in_turn(
                 &costs.iter().map(|cost| (1, cost)).collect::<Vec<_>>(),
@@ -75,8 +76,8 @@ pub(super) fn step_stages(
     n: usize,
 ) -> Result<Vec<Vec<Call>>, Error> {
     let network = training.network;
-    Ok(calls_by_stage(training, |machine, mut state, stage| {
+    Ok(calls_by_stage(training, |machine, mut state| {
         let [x, target] = [network.inputs(), network.outputs()].map(|each| Noted::of(n * each));
-        training.step(machine, &mut state, (x, &target), (epoch, n), stage)
+        training.step(machine, &mut state, (x, &target), (epoch, n))
     })?)
 }

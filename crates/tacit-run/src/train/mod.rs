@@ -8,7 +8,6 @@ mod items;
 mod material;
 mod options;
 mod party;
-mod portions;
 mod program;
 mod reference;
 mod report;

@@ -1,11 +1,11 @@
 //! The program that every party of a training runs.
 
 use std::collections::HashMap;
-use std::rc::Rc;
 use std::time::Instant;
 
 use tacit_net::{Party, Phase};
 use tacit_protocols::machine::{Audience, Call, Machine};
+use tacit_protocols::portions::Portions;
 use tacit_protocols::record::Noted;
 use tacit_train::{Fixed, Order, Scores, State, Training, calls_by_stage};
 
@@ -13,7 +13,6 @@ use super::begin::keep;
 use super::checkpoint::{Keeper, Position};
 use super::cost::step_stages;
 use super::items::Items;
-use super::portions::Portions;
 use super::report::Quality;
 use super::settle::{Part, Parts};
 use super::{EpochReport, Material, Resumed, TrainOptions, TrainReport, Trained};
@@ -201,22 +200,23 @@ impl Job<'_> {
     fn step_demand<M: Machine>(
         &self,
         machine: &mut M,
-        known: &mut HashMap<(usize, usize), Rc<Portions>>,
+        known: &mut HashMap<(usize, usize), Portions>,
         epoch: usize,
         n: usize,
-    ) -> Result<Rc<Portions>, Error> {
+    ) -> Result<Portions, Error> {
         if let Some(demand) = known.get(&(epoch, n)) {
             return Ok(demand.clone());
         }
         let stages = step_stages(&self.training, epoch, n)?;
-        let demand = Rc::new(self.demand(machine, &stages)?);
+        let demand = self.demand(machine, &stages)?;
         known.insert((epoch, n), demand.clone());
         Ok(demand)
     }
 
     fn demand<M: Machine>(&self, machine: &mut M, stages: &[Vec<Call>]) -> Result<Portions, Error> {
         let most = self.options.material(machine.party().parties());
-        Portions::new(stages, machine.cost_model(), most)
+        let stages = stages.iter().map(Vec::as_slice);
+        Ok(Portions::new(stages, machine.cost_model(), most)?)
     }
 
     /// One mini-batch; its seconds, offline and online.
@@ -233,13 +233,13 @@ impl Job<'_> {
         let before = phases.map(|phase| Metered::phase(machine.party(), phase).seconds);
         let traffic = phases.map(|phase| Metered::phase(machine.party(), phase).bytes);
         self.tell("step", position, traffic.iter().sum())?;
-        let (training, mut ahead) = (self.training, demand.begin("step"));
+        let training = self.training;
+        machine.party().set_layer("step");
+        machine.provide(demand);
         let x = train.x.pick(machine, items);
         let target = train.target.pick(machine, items);
         let sizes = (epoch, items.len());
-        training.step(machine, state, (x, &target), sizes, &mut |machine| {
-            Ok(ahead.stage(machine)?)
-        })?;
+        training.step(machine, state, (x, &target), sizes)?;
         machine.party().set_phase(Phase::Setup);
         let after = phases.map(|phase| Metered::phase(machine.party(), phase).seconds);
         Ok([after[0] - before[0], after[1] - before[1]])
@@ -263,17 +263,14 @@ impl Job<'_> {
                 .collect();
             let n = numbers.len();
             let demand = self.trial_demand(machine, n)?;
-            let mut ahead = demand.begin("evaluation");
+            machine.party().set_layer("evaluation");
+            machine.provide(&demand);
             let (x, target) = (
                 test.x.pick(machine, &numbers),
                 test.target.pick(machine, &numbers),
             );
             let pair = (x, &target);
-            let part = self
-                .training
-                .evaluate(machine, state, pair, n, &mut |machine| {
-                    Ok(ahead.stage(machine)?)
-                })?;
+            let part = self.training.evaluate(machine, state, pair, n)?;
             sum = Some(match sum {
                 Some(sum) => machine.add(&sum, &part),
                 None => part,
@@ -296,10 +293,9 @@ impl Job<'_> {
 
     fn trial_demand<M: Machine>(&self, machine: &mut M, n: usize) -> Result<Portions, Error> {
         let network = self.training.network;
-        let stages = calls_by_stage(&self.training, |recorder, state, stage| {
+        let stages = calls_by_stage(&self.training, |recorder, state| {
             let [x, target] = [network.inputs(), network.outputs()].map(|each| Noted::of(n * each));
-            self.training
-                .evaluate(recorder, &state, (x, &target), n, stage)
+            self.training.evaluate(recorder, &state, (x, &target), n)
         })?;
         self.demand(machine, &stages)
     }

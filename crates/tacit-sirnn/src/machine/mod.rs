@@ -24,6 +24,7 @@ use tacit_protocols::machine::{
     Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand, not_saved,
 };
 use tacit_protocols::math::Elementary;
+use tacit_protocols::portions::Ahead;
 
 use crate::convert::Msb;
 use crate::ot::{self, Kind};
@@ -50,6 +51,7 @@ pub struct Options {
 /// One party's end of SiRnn over `Z_2^bits`.
 pub struct Sirnn {
     engine: Engine,
+    ahead: Ahead,
     bits: u32,
     sign_bits: u32,
     plan: Plan,
@@ -72,6 +74,7 @@ impl Sirnn {
         let source = ot::source(&mut party, options.kind)?;
         Ok(Sirnn {
             engine: Engine::new(party, source)?,
+            ahead: Ahead::default(),
             bits,
             sign_bits: sign_bits.clamp(1, bits),
             plan: Plan::Steps(VecDeque::new()),
@@ -86,6 +89,7 @@ impl Sirnn {
         } = options;
         Sirnn {
             engine: Engine::counting(),
+            ahead: Ahead::default(),
             bits,
             sign_bits: sign_bits.clamp(1, bits),
             plan: Plan::Counting,
@@ -141,6 +145,10 @@ impl Machine for Sirnn {
         self.engine
             .party()
             .expect("only a machine that runs is asked for its party")
+    }
+
+    fn ahead(&mut self) -> &mut Ahead {
+        &mut self.ahead
     }
 
     fn cost_model(&self) -> &dyn CostModel {

@@ -74,7 +74,7 @@ fn a_small_network_learns() {
     let (x, target) = (share(&mut machine, &x), share(&mut machine, &target));
     let scores = |machine: &mut Clear<u64>, state: &State<_>| {
         let pair = (x.clone(), &target);
-        let sums = training.evaluate(machine, state, pair, 60, &mut |_| Ok(()));
+        let sums = training.evaluate(machine, state, pair, 60);
         let opened = machine.reveal(&sums.expect("evaluates"), Audience::All);
         Scores::of(&opened.expect("opens").expect("opened"), fixed)
     };
@@ -95,7 +95,7 @@ fn a_small_network_learns() {
             let batch = machine.gather(&x, &spread(2));
             let wanted = machine.gather(&target, &spread(3));
             let pair = (batch, &wanted);
-            let step = training.step(&mut machine, &mut state, pair, (epoch, n), &mut |_| Ok(()));
+            let step = training.step(&mut machine, &mut state, pair, (epoch, n));
             step.expect("steps");
         }
     }

@@ -154,7 +154,7 @@ fn train<M: Machine>(
         let calls = lowered(&calls, machine.cost_model())?;
         machine.prepare(&calls)?;
         let pair = (x.clone(), &target);
-        training.step(machine, &mut state, pair, (0, BATCH), &mut |_| Ok(()))?;
+        training.step(machine, &mut state, pair, (0, BATCH))?;
     }
     let open = |p: &M::Share| {
         let opened = machine.reveal(p, Audience::All)?;
@@ -165,9 +165,9 @@ fn train<M: Machine>(
 
 /// What a step demands.
 fn step_calls(training: &Training) -> Result<Vec<Call>, Error> {
-    let stages = calls_by_stage(training, |machine, mut state, stage| {
+    let stages = calls_by_stage(training, |machine, mut state| {
         let (x, target) = pair(training.network);
-        training.step(machine, &mut state, (x, &target), (0, BATCH), stage)
+        training.step(machine, &mut state, (x, &target), (0, BATCH))
     })?;
     Ok(stages.concat())
 }
@@ -265,8 +265,8 @@ fn large_activations<M: Machine>(machine: &mut M, weight: f32) -> Result<Vec<i64
     let specs = [linear(1), LayerSpec::Relu, linear(1)];
     let (network, sgd) = (Network::new(&[1], &specs).expect("fits"), sgd());
     let training = training(&network, &sgd, Loss::MeanSquaredError);
-    let stages = calls_by_stage(&training, |machine, state, stage| {
-        training.predict(machine, &state, Noted::of(N), N, stage)
+    let stages = calls_by_stage(&training, |machine, state| {
+        training.predict(machine, &state, Noted::of(N), N)
     })?;
     let calls = lowered(&stages.concat(), machine.cost_model())?;
     machine.prepare(&calls)?;
@@ -278,7 +278,7 @@ fn large_activations<M: Machine>(machine: &mut M, weight: f32) -> Result<Vec<i64
         velocity: parameters.clone(),
         parameters,
     };
-    let y = training.predict(machine, &state, x, N, &mut |_| Ok(()))?;
+    let y = training.predict(machine, &state, x, N)?;
     Ok(machine.reveal(&y, Audience::All)?.unwrap_or_default())
 }
 
@@ -348,9 +348,9 @@ fn a_step_and_an_evaluation_open_nothing() {
         for (loss, sums) in [(Loss::CrossEntropy, 2), (Loss::MeanSquaredError, 1)] {
             let training = training(&network, &sgd, loss);
             let mut opened = 0;
-            let evaluated = calls_by_stage(&training, |machine, state, stage| {
+            let evaluated = calls_by_stage(&training, |machine, state| {
                 let (x, target) = pair(&network);
-                let sums = training.evaluate(machine, &state, (x, &target), BATCH, stage)?;
+                let sums = training.evaluate(machine, &state, (x, &target), BATCH)?;
                 opened = sums.n;
                 Ok(())
             });

@@ -16,6 +16,7 @@ use super::role::Role;
 use super::{Options, take};
 use crate::Error;
 use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand, not_saved};
+use crate::portions::Ahead;
 use crate::replicated::{Replicated, Rss, Words};
 
 pub use cost::RssCost;
@@ -139,6 +140,10 @@ impl<R: Ring> Machine for BicoptorRss<R> {
 
     fn party(&mut self) -> &mut Party {
         &mut self.rss.party
+    }
+
+    fn ahead(&mut self) -> &mut Ahead {
+        &mut self.rss.ahead
     }
 
     fn cost_model(&self) -> &dyn CostModel {

@@ -17,6 +17,7 @@ use super::role::Role;
 use super::truncate::{check, truncate_locally, truncate_masked};
 use super::{ASSISTANT, Options, PARTIES, take};
 use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand, not_saved};
+use crate::portions::Ahead;
 use crate::{Error, Truncation, keys};
 
 pub use cost::UblCost;
@@ -28,6 +29,7 @@ use share::Fixed;
 /// One party's end of Bicoptor 2.0 over the ring `R`, UBL setting.
 pub struct Ubl<R: Ring> {
     party: Party,
+    ahead: Ahead,
     role: Role,
     options: Options,
     /// The operands fixed so far.
@@ -51,6 +53,7 @@ impl<R: Ring> Ubl<R> {
         Ok(Ubl {
             role: Role::new(id, &pairs[0], &pairs[1]),
             party,
+            ahead: Ahead::default(),
             options,
             fixed: Vec::new(),
             store: Store::new(),
@@ -74,6 +77,10 @@ impl<R: Ring> Machine for Ubl<R> {
 
     fn party(&mut self) -> &mut Party {
         &mut self.party
+    }
+
+    fn ahead(&mut self) -> &mut Ahead {
+        &mut self.ahead
     }
 
     fn cost_model(&self) -> &dyn CostModel {
