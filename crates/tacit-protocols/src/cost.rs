@@ -60,6 +60,10 @@ pub trait CostModel {
     fn offline(&self, calls: &[Call]) -> Cost;
     /// About how many bytes of material one party holds for a call between the phases.
     fn stored(&self, call: &Call) -> u64;
+    /// About how many bytes one party holds at once while that material is made, where this is more.
+    fn workspace(&self, call: &Call) -> u64 {
+        self.stored(call)
+    }
     /// Whether the protocol computes the function in a way of its own, at a cost of its own.
     fn native(&self, _function: &Elementary) -> bool {
         false

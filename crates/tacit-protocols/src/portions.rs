@@ -25,7 +25,7 @@ struct Portion {
 }
 
 impl Portions {
-    /// As few as a party can hold in `most` bytes each, of the calls of every stage; a stage of more is
+    /// As few as a party can make in `most` bytes each, of the calls of every stage; a stage of more is
     /// one by itself. Before each but the first all that waits is verified.
     pub fn new<'a>(
         stages: impl IntoIterator<Item = &'a [Call]>,
@@ -35,7 +35,7 @@ impl Portions {
         let mut portions: Vec<Portion> = Vec::new();
         let mut held = u64::MAX;
         for (stage, calls) in stages.into_iter().enumerate() {
-            let bytes = stored(calls, model)?;
+            let bytes = workspace(calls, model)?;
             held = held.saturating_add(bytes);
             match portions.last_mut() {
                 Some(portion) if held <= most => portion.calls.extend(calls),
@@ -66,6 +66,13 @@ impl Portions {
 pub fn stored(calls: &[Call], model: &dyn CostModel) -> Result<u64, Error> {
     let calls = lowered(calls, model)?;
     let each = calls.iter().map(|call| model.stored(call));
+    Ok(each.fold(0, u64::saturating_add))
+}
+
+/// The same while it is made.
+pub fn workspace(calls: &[Call], model: &dyn CostModel) -> Result<u64, Error> {
+    let calls = lowered(calls, model)?;
+    let each = calls.iter().map(|call| model.workspace(call));
     Ok(each.fold(0, u64::saturating_add))
 }
 

@@ -26,7 +26,7 @@ const TRUNCATION: &str = "truncation";
 
 /// The bytes of correlated randomness that parties of one machine hold together at a time; making it takes
 /// several times as much.
-const TOGETHER: u64 = 48 << 20;
+const TOGETHER: u64 = 32 << 20;
 /// Those of a party apart, to which every portion more is rounds on a network.
 pub(crate) const APART: u64 = 256 << 20;
 

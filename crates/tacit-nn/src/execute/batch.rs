@@ -2,7 +2,7 @@
 
 use tacit_protocols::Error;
 use tacit_protocols::machine::{CostModel, Machine};
-use tacit_protocols::portions::stored;
+use tacit_protocols::portions::workspace;
 
 use crate::plan::{Plan, Roles};
 
@@ -27,7 +27,7 @@ impl From<usize> for Batch {
 }
 
 impl Batch {
-    /// Every layer takes as many items as have `most` bytes of material at a party, or one. Of even
+    /// Every layer takes as many items as a party makes the material of in `most` bytes, or one. Of even
     /// sizes, so that the last ones are not much fewer.
     pub fn within(
         most: u64,
@@ -40,7 +40,7 @@ impl Batch {
         // The first stage is that of the input.
         let layers = stages.iter().skip(1).take(plan.layers.len());
         let at_a_time = layers.map(|stage| {
-            let bytes = stored(&stage.calls, model)?;
+            let bytes = workspace(&stage.calls, model)?;
             let times = bytes.div_ceil(most.max(1)).max(1);
             Ok(items.div_ceil(usize::try_from(times).map_or(items, |times| times.min(items))))
         });

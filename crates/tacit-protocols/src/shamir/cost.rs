@@ -131,6 +131,10 @@ impl CostModel for ShamirCost {
         self.word(self.params.stored(call))
     }
 
+    fn workspace(&self, call: &Call) -> u64 {
+        self.word(self.params.workspace(call))
+    }
+
     fn offline(&self, calls: &[Call]) -> Cost {
         let p = &self.params;
         let mut sum = self.none();

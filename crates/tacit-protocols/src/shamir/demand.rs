@@ -160,6 +160,19 @@ impl Params {
         self.wants_of(call).into_iter().map(of).sum()
     }
 
+    /// Elements that are held while the material of a call is made: the random sharings, and of what gives
+    /// bits both factors of the squares, the squares and their roots.
+    pub fn workspace(&self, call: &Call) -> usize {
+        let needs = self.needs(&self.wants_of(call));
+        let Demand {
+            random,
+            double,
+            zero,
+        } = self.demand(&needs);
+        let squares = self.bits * needs.solved + needs.bits + needs.nonzero;
+        (random + 2 * double + zero + 4 * squares).max(self.stored(call))
+    }
+
     /// What a batch needs.
     pub fn needs(&self, wants: &[Want]) -> Needs {
         let mut needs = Needs::default();

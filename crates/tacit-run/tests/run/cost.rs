@@ -11,8 +11,8 @@ use tacit_run::{CompileOptions, Compiled, Report, Settings, Tensor, run_local};
 const INPUTS: usize = 9;
 const BATCHES: [usize; 3] = [4, 4, 1];
 
-fn report(compiled: &Compiled, settings: &Settings) -> Report {
-    let (x, shape) = inputs(INPUTS);
+fn report(compiled: &Compiled, settings: &Settings, items: usize) -> Report {
+    let (x, shape) = inputs(items);
     let input = Tensor {
         values: &x,
         shape: &shape,
@@ -28,7 +28,7 @@ fn settings(protocol: &str, truncation: &str) -> Settings {
 
 /// Compares the phases with the predicted cost and every layer with the sum of its calls.
 fn check(compiled: &Compiled, settings: &Settings, model: &dyn CostModel, what: &str) {
-    let report = report(compiled, settings);
+    let report = report(compiled, settings, INPUTS);
     let predicted = BATCHES.map(|n| compiled.predict_cost(settings, n).expect("a prediction"));
     for (phase, metered, declared) in [
         (
@@ -128,5 +128,45 @@ fn clear_text_costs_what_it_declares() {
         };
         let model = ClearCost::new(parties, 64);
         check(&compiled, &settings, &model, &format!("clear, {parties}"));
+    }
+}
+
+/// So many items that layers take some after the others, each with its portion of material.
+#[test]
+fn what_is_made_in_portions_costs_what_it_declares() {
+    const ITEMS: usize = 2000;
+    let compiled = compiled(&CompileOptions::default());
+    for (protocol, security) in [
+        ("falcon", "semi-honest"),
+        ("falcon", "malicious"),
+        ("bicoptor", "semi-honest"),
+        ("shamir", "semi-honest"),
+    ] {
+        let json =
+            format!(r#"{{"protocol": "{protocol}", "security": "{security}", "batch": {ITEMS}}}"#);
+        let settings = Settings::from_json(&json).expect("settings");
+        let [whole, one] = [ITEMS, 1].map(|n| compiled.predict_cost(&settings, n).expect("a cost"));
+        let rounds = [&whole.offline, &whole.online, &one.offline, &one.online].map(|c| c.rounds);
+        assert!(
+            rounds[0] > rounds[2] && rounds[1] > rounds[3],
+            "{protocol}: {rounds:?}"
+        );
+        let report = report(&compiled, &settings, ITEMS);
+        for (metered, declared) in [
+            (&report.offline, &whole.offline),
+            (&report.online, &whole.online),
+        ] {
+            // Between portions the parties wait for one another, whichever had the longest path: these
+            // are added, and the meters' are one party's.
+            let off = declared.rounds - metered.rounds;
+            assert!(
+                off <= declared.rounds / 100,
+                "{protocol}, {security}: {off}"
+            );
+            assert_eq!(
+                metered.bytes_sent, declared.bytes_sent,
+                "{protocol}, {security}"
+            );
+        }
     }
 }
