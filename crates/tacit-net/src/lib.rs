@@ -4,6 +4,20 @@
 //! the name of its step, and meters them. What carries the messages is chosen when the parties
 //! are made: [`memory::mesh`] for threads of one process, [`tcp::connect`] for parties apart.
 //! Either can emulate a [`LinkModel`]. Nothing here knows what the bytes mean.
+//!
+//! # A party is a program with a context
+//!
+//! `tacit_net::Party` is an identity, links and meters. Protocol functions take the machine that owns
+//! it and shares, and return shares. `send` queues and returns at once, `recv` blocks and has a time
+//! limit; so straight-line code in the order of the paper cannot deadlock. Every message carries the
+//! name of its step: two parties that run different programs find out at the first message, and an
+//! error names the step.
+//!
+//! # Rounds
+//!
+//! A round is one hop: a one-way message delay on the longest causal path. The meters count hops by a
+//! Lamport clock that every message carries and that starts anew with every layer and phase, so a
+//! layer's rounds are the longest path within it. The sum over layers is what a run reports.
 
 mod agree;
 pub mod certs;

@@ -5,6 +5,13 @@
 //! [`run_party`] as one organisation's party from its config file. Every party runs the same
 //! program (`job.rs`) and ends with a [`Report`]. [`bench()`] measures single operations;
 //! [`Compiled::analyze_truncation`] what the kind of truncation does to a model. [`train_local`] trains.
+//!
+//! # Parties stay up
+//!
+//! A party's machine with a model's weights on it is a `Host` (`crates/tacit-run/src/job/host.rs`), of
+//! whatever protocol; it answers numbered requests, of which the parties compare number, inputs and
+//! batch. A single run is one request. `Session` keeps all parties of one machine so, `run_party_for`
+//! one of several.
 
 use std::fmt;
 

@@ -17,6 +17,17 @@
 //! | `functions/` | exponentials, reciprocals, roots and what is made of them |
 //! | `machine/` | the seam to models |
 //! | `ot/` | where the OTs come from |
+//!
+//! # How it is built
+//!
+//! SiRnn has a crate of its own above the seam, `tacit-sirnn`: it shares nothing with the other systems
+//! but the seam, and is built by itself. Every building block is a method of one `Engine`, made of
+//! three primitives: a public function of two small numbers (`gates`), products of bits and numbers
+//! (`products`), and AND (`ands`). All three consume random 1-of-2^m OTs, with m = 1 correlated ones,
+//! which `ot/` makes by linear codes over small-field VOLEs. A tensor carries its width, 1 to 64 bits;
+//! each function of `functions/` has its integer program in the clear beside the secure one. An engine
+//! can also run without data or peer and count: that is the declared cost and the demand of a plan,
+//! from the code that it is the cost of.
 
 mod compare;
 mod convert;

@@ -18,6 +18,16 @@
 //! Numbers have `f` fraction bits over the machine's ring. A product of two has `2 f`; it is
 //! truncated once. Gradients of parameters are sums over the mini-batch, kept at `2 f` until the
 //! optimiser truncates.
+//!
+//! # Where a training runs
+//!
+//! A training step is a program over `Machine` like any other: layers' forward and backward passes, the
+//! loss, the optimiser (`tacit-train`). What it demands is found by running it, so there is no plan to
+//! keep in step with the code. Convolutions' gradients are convolutions of gathered operands, so no
+//! protocol needs more than prediction does. Floor 5 (`tacit-run/src/train/`) shares the data, goes
+//! through the epochs and keeps checkpoints; the same list of calls tells what a training will cost
+//! (`cost.rs`). The network's layers are not sent: every party has them in its config, and the parties
+//! compare a hash (`settle.rs`).
 
 mod error;
 mod export;

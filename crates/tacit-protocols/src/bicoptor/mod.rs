@@ -23,6 +23,17 @@
 //! how many inputs are near 0; the mended form has one bit of headroom and compares `2 x + 1`
 //! (docs/spec/bicoptor2.md, sections 5 and 9). The printed form is an option for comparing costs
 //! and for the tests that show its leak.
+//!
+//! # Two settings, one comparison
+//!
+//! Replicated sharing is written once, in `replicated/`, for Falcon and for Bicoptor's RSS setting.
+//! Bicoptor's comparison and truncation work on summands of the two holders, whatever the setting:
+//! `bicoptor/drelu.rs` and `bicoptor/truncate.rs` know only a holder's summand, its role and its
+//! generators; `ubl/` and `rss/` turn shares into summands and back. Signs without a promise have no
+//! such common part: the holders' adder is `ubl/adder.rs`, the replicated one `replicated/adder.rs`. A
+//! product's call names its sizes, since the assistant multiplies the masks of the operands; an operand
+//! that every batch meets again, the weights, is opened under its mask once (`Machine::fix`) and named
+//! by its number.
 
 mod cost;
 mod drelu;

@@ -16,6 +16,15 @@
 //! | `preprocess.rs` | the offline phase |
 //! | `semi_honest/`, `malicious/` | the steps in which the two differ; `security.rs` chooses |
 //! | `cost.rs`, `demand.rs` | what a call costs and consumes |
+//!
+//! # Two kinds of security
+//!
+//! Falcon is semi-honest or malicious with abort. Where the two differ there are two files of one name,
+//! in `falcon/semi_honest/` and `falcon/malicious/`, and `security.rs` chooses; all else is common.
+//! Under malicious security every product leaves a record and every opening a hash, and a *checkpoint*
+//! verifies them before anything unmasked is opened that depends on them. When is a rule of sizes
+//! alone, written twice: the machine keeps it (`verify.rs`), and `CostModel::checked` adds the same
+//! checkpoints to the calls of a plan as `Call::Verify`. docs/threat-model.md says why it is enough.
 
 mod compare;
 mod cost;

@@ -18,6 +18,13 @@
 //! | `prefix.rs` | PreMult |
 //! | `preprocess.rs` | the offline phase: RandBit, SolvedBits, RandNZ, TruncTriple |
 //! | `params.rs`, `demand.rs`, `cost.rs` | who sends what to whom, what a call consumes and costs |
+//!
+//! # Who opens a value
+//!
+//! Between many parties the cost of a protocol is that of its openings, and who sends what to whom in
+//! one is written once, in `shamir/params.rs`: the protocol does it, the cost model counts it, and the
+//! automatic choices (kings or everyone to everyone, tree or rotation) weigh it with the network's
+//! latency and rate. They depend on nothing that the parties do not agree on.
 
 mod compare;
 mod cost;

@@ -1,5 +1,14 @@
 //! The protocols that can be chosen. Each is a file that has its options, what it protects against, its
 //! machine and its cost, and has its name in the last lines here.
+//!
+//! # Options
+//!
+//! A protocol declares its options once, with their help and their values (`options!` in its file in
+//! `tacit-run/src/systems/`). `Settings` keeps what is given by key and refuses keys that no protocol
+//! has; an `Instance` has the protocol's own typed `Options`, and refuses keys that only others have:
+//! they would change nothing. What the parties agree on, the report's fields and the lines of config
+//! files are the options' keys and values. The extension module lists them (`protocols()`), and
+//! `python/tacit/protocols.py` makes flags, help and arguments of the list.
 
 mod option;
 
