@@ -27,6 +27,14 @@ impl From<usize> for Batch {
 }
 
 impl Batch {
+    /// Every layer takes `each` items at a time.
+    pub fn by(each: usize, items: usize, plan: &Plan) -> Self {
+        Batch {
+            items,
+            at_a_time: vec![each; plan.layers.len()],
+        }
+    }
+
     /// Every layer takes as many items as a party makes the material of in `most` bytes, or one. Of even
     /// sizes, so that the last ones are not much fewer.
     pub fn within(

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tacit_net::{LinkModel, memory};
 use tacit_nn::Graph;
-use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
+use tacit_nn::execute::{Batch, execute, reveal_output, share_input, share_weights};
 use tacit_nn::plan::{Plan, Roles};
 use tacit_protocols::clear::Clear;
 use tacit_protocols::machine::{Audience, Machine};
@@ -16,7 +16,8 @@ pub const ROLES: Roles = Roles {
     receiver: Audience::All,
 };
 
-/// The output of `graph` in fixed point under `plan`.
+/// The output of `graph` in fixed point under `plan`, which is the same where its layers take all items at
+/// once and where they take them one after the other, or in twos.
 pub fn run_fixed(plan: &Plan, graph: &Graph, x: &[f32]) -> Vec<f32> {
     let party = memory::mesh(1, &LinkModel::default(), Duration::from_secs(10)).remove(0);
     match plan.ring_bits {
@@ -35,18 +36,32 @@ fn run_on<M: Machine>(plan: &Plan, graph: &Graph, x: &[f32], mut machine: M) -> 
     let weights = share_weights(plan, &mut machine, &ROLES, Some(&weights)).expect("weights");
     let input = share_input(plan, &mut machine, &ROLES, batch, Some(&encoded)).expect("input");
     let mut seen = Vec::new();
+    let whole = Batch::from(batch);
     let output = execute(
         plan,
         &mut machine,
         &weights,
-        input,
-        &batch.into(),
+        input.clone(),
+        &whole,
         &mut |p| {
             seen.push(p.layer.to_string());
             Ok(())
         },
     )
     .expect("run");
+    for each in [1, 2] {
+        let parts = Batch::by(each, batch, plan);
+        let same = execute(
+            plan,
+            &mut machine,
+            &weights,
+            input.clone(),
+            &parts,
+            &mut |_| Ok(()),
+        );
+        let [same, expected] = [&same.expect("run"), &output].map(|share| machine.save(share));
+        assert_eq!(same, expected, "{each} items at a time");
+    }
     let revealed = reveal_output(plan, &mut machine, &ROLES, &output)
         .expect("output")
         .expect("revealed to all");
