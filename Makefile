@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo wheel check test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn accuracy training tampering adaptive hostile random-graphs memory off-samples interrupt analyze-truncation clean
+.PHONY: help demo wheel check test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn accuracy training tampering adaptive hostile random-graphs sessions memory off-samples interrupt analyze-truncation clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -78,6 +78,9 @@ hostile: ## read 100 000 damaged plans and run those that are accepted (minutes)
 
 random-graphs: $(VENV)/.test ## random small models on every protocol against onnxruntime (long); fills docs/results.md
 	$(BIN)/python scripts/random_graphs.py
+
+sessions: $(VENV)/.test ## the first prediction of a session and later ones; fills docs/results.md
+	$(BIN)/python scripts/sessions.py
 
 memory: $(VENV)/.test ## the most memory of processes with all parties; fills docs/results.md
 	$(BIN)/python scripts/memory.py

@@ -13,7 +13,7 @@ use tacit_nn::{Graph, Plan};
 
 use crate::{Report, Tensor};
 
-pub(crate) use host::Prediction;
+pub(crate) use host::{Demand, Prediction};
 pub(crate) use joined::{Joined, Request};
 pub(crate) use settle::{INPUTS, MATERIAL_BYTES};
 #[cfg(test)]

@@ -16,7 +16,7 @@ use tacit_nn::{Graph, Plan};
 use tacit_protocols::clear::{Clear, Truncating};
 
 use crate::compiled::{check_shape, finite};
-use crate::job::{Observer, Prediction};
+use crate::job::{Demand, Observer, Prediction};
 use crate::local::in_threads;
 use crate::log::logged;
 use crate::record::Ledger;
@@ -287,7 +287,7 @@ impl<'a> Analyst<'a> {
                 ledger: &mut ledger,
                 observe,
             };
-            let (revealed, _) = prediction.run(&mut machine, &weights)?;
+            let (revealed, _) = prediction.run(&mut machine, &weights, &mut Demand::default())?;
             Ok((revealed.unwrap_or_default(), machine.large_errors()))
         })?;
         Ok(ended.swap_remove(0))

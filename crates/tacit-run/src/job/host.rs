@@ -53,7 +53,11 @@ impl Taker for Load<'_> {
 
     fn take<M: Portable>(mut self, mut machine: M) -> Result<Box<dyn Host>, Error> {
         match self.share(&mut machine) {
-            Ok(weights) => Ok(Box::new(Loaded { machine, weights })),
+            Ok(weights) => Ok(Box::new(Loaded {
+                machine,
+                weights,
+                demand: Demand::default(),
+            })),
             Err(error) => {
                 error.tell(machine.party());
                 Err(error)
@@ -65,6 +69,7 @@ impl Taker for Load<'_> {
 struct Loaded<M: Machine> {
     machine: M,
     weights: Vec<Operands<M::Share>>,
+    demand: Demand,
 }
 
 impl<M: Portable> Host for Loaded<M> {
@@ -73,8 +78,40 @@ impl<M: Portable> Host for Loaded<M> {
     }
 
     fn predict(&mut self, prediction: Prediction) -> Result<Answered, Error> {
-        let ended = prediction.run(&mut self.machine, &self.weights);
+        let Loaded {
+            machine,
+            weights,
+            demand,
+        } = self;
+        let ended = prediction.run(machine, weights, demand);
         ended.inspect_err(|error| error.tell(self.machine.party()))
+    }
+}
+
+/// What a batch demands, and how many of its items the layers take at a time: known of the last one, since
+/// most have as many items.
+#[derive(Default)]
+pub(crate) struct Demand(Option<(usize, Batch, Portions)>);
+
+impl Demand {
+    fn of<M: Machine>(
+        &mut self,
+        n: usize,
+        asked: &Prediction,
+        machine: &M,
+    ) -> Result<(Batch, Portions), Error> {
+        if let Some((known, items, portions)) = &self.0
+            && *known == n
+        {
+            return Ok((items.clone(), portions.clone()));
+        }
+        let (model, most) = (machine.cost_model(), asked.portion);
+        let items = Batch::within(most, n, asked.plan, asked.roles, model)?;
+        let stages = asked.plan.calls(items.clone(), asked.roles)?;
+        let calls = stages.iter().map(|stage| &stage.calls[..]);
+        let portions = Portions::new(calls, model, most)?;
+        self.0 = Some((n, items.clone(), portions.clone()));
+        Ok((items, portions))
     }
 }
 
@@ -97,6 +134,7 @@ impl Prediction<'_> {
         mut self,
         machine: &mut M,
         weights: &[Operands<M::Share>],
+        demand: &mut Demand,
     ) -> Result<Answered, Error> {
         let parties = machine.party().parties();
         let mut revealed: Option<Vec<i64>> = None;
@@ -104,7 +142,7 @@ impl Prediction<'_> {
         for batch in 0..self.batches() {
             let first = batch * self.batch;
             let n = self.batch.min(self.inputs - first);
-            let (items, portions) = self.demand(machine, n)?;
+            let (items, portions) = demand.of(n, &self, machine)?;
             self.observe("offline", batch)?;
             machine.provide(&portions);
             let item = self.plan.input_len();
@@ -142,15 +180,6 @@ impl Prediction<'_> {
         }
         let own = Totals::of(machine.party(), batches);
         Ok((revealed, exchange(machine.party(), own)?))
-    }
-
-    /// What a batch of `n` items demands, and how many of them the layers take at a time.
-    fn demand<M: Machine>(&self, machine: &M, n: usize) -> Result<(Batch, Portions), Error> {
-        let (model, most) = (machine.cost_model(), self.portion);
-        let items = Batch::within(most, n, self.plan, self.roles, model)?;
-        let stages = self.plan.calls(items.clone(), self.roles)?;
-        let calls = stages.iter().map(|stage| &stage.calls[..]);
-        Ok((items, Portions::new(calls, model, most)?))
     }
 
     fn batches(&self) -> usize {
