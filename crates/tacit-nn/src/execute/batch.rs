@@ -1,10 +1,15 @@
 //! How a batch goes through the layers.
 
+use std::collections::VecDeque;
+
 use tacit_protocols::Error;
 use tacit_protocols::machine::{CostModel, Machine};
 use tacit_protocols::portions::workspace;
 
 use crate::plan::{Plan, Roles};
+
+/// How many items a layer takes at a time that has no material: those of a part of its input.
+const AS_THEY_COME: usize = 0;
 
 /// A batch of items, and how many of them every layer takes at a time: all, or as many as have little
 /// enough material.
@@ -49,6 +54,9 @@ impl Batch {
         let layers = stages.iter().skip(1).take(plan.layers.len());
         let at_a_time = layers.map(|stage| {
             let bytes = workspace(&stage.calls, model)?;
+            if bytes == 0 {
+                return Ok(AS_THEY_COME);
+            }
             let times = bytes.div_ceil(most.max(1)).max(1);
             Ok(items.div_ceil(usize::try_from(times).map_or(items, |times| times.min(items))))
         });
@@ -58,42 +66,116 @@ impl Batch {
         })
     }
 
-    /// The items that a layer takes one after the other: from which on, and how many.
-    pub(super) fn of_layer(&self, layer: usize) -> impl Iterator<Item = (usize, usize)> {
+    /// The items that a layer takes one after the other: from which on, and how many. `None` where it takes
+    /// them as they come.
+    pub(super) fn of_layer(&self, layer: usize) -> Option<Vec<Range>> {
         let items = self.items;
-        let each = self.at_a_time.get(layer).copied().unwrap_or(items);
-        (0..items)
-            .step_by(each.max(1))
-            .map(move |first| (first, each.min(items - first)))
+        let each = match self.at_a_time.get(layer) {
+            Some(&AS_THEY_COME) => return None,
+            each => each.copied().unwrap_or(items),
+        };
+        let firsts = (0..items).step_by(each);
+        Some(
+            firsts
+                .map(|first| (first, each.min(items - first)))
+                .collect(),
+        )
     }
 }
 
-/// Runs a layer on some items of its inputs after the others, as `parts` name them, and joins what it makes.
-pub(super) fn in_parts<M: Machine>(
-    machine: &mut M,
-    inputs: &[&M::Share],
-    items: usize,
-    parts: impl Iterator<Item = (usize, usize)>,
-    mut run: impl FnMut(&mut M, &[&M::Share], usize) -> Result<M::Share, Error>,
-) -> Result<M::Share, Error> {
-    let mut outputs = Vec::new();
-    for (first, n) in parts {
-        if n == items {
-            return run(machine, inputs, n);
+/// Items of a batch: from which on, and how many.
+pub(super) type Range = (usize, usize);
+
+/// A value of a batch in the parts in which it was made: nothing is copied where the next layer takes as
+/// many items at a time.
+pub(super) struct Parts<S> {
+    pub ranges: Vec<Range>,
+    /// Those that are not used up.
+    parts: Vec<Option<S>>,
+}
+
+impl<S> Parts<S> {
+    /// All items in one part.
+    pub fn whole(items: usize, share: S) -> Self {
+        Parts {
+            ranges: vec![(0, items)],
+            parts: vec![Some(share)],
         }
-        let mut some = |x: &&M::Share| {
-            let each = machine.len(x) / items;
-            machine.slice(x, first * each..(first + n) * each)
-        };
-        let some: Vec<M::Share> = inputs.iter().map(&mut some).collect();
-        outputs.push(run(machine, &some.iter().collect::<Vec<_>>(), n)?);
     }
-    Ok(machine.concat(&outputs.iter().collect::<Vec<_>>()))
+
+    /// One part for every range.
+    pub fn new(ranges: Vec<Range>, parts: Vec<S>) -> Self {
+        let parts = parts.into_iter().map(Some).collect();
+        Parts { ranges, parts }
+    }
+
+    pub fn part(&self, at: usize) -> Option<&S> {
+        self.parts.get(at)?.as_ref()
+    }
+
+    /// The first part.
+    pub fn into_one(self) -> Option<S> {
+        self.parts.into_iter().next()?
+    }
+
+    /// Nobody reads this part any more.
+    pub fn leave(&mut self, at: usize) {
+        self.parts[at] = None;
+    }
+
+    /// The same items in other parts. What is used up is freed on the way. Local.
+    pub fn arranged<M: Machine<Share = S>>(self, machine: &mut M, ranges: &[Range]) -> Self {
+        if self.ranges == ranges {
+            return self;
+        }
+        let held = self.ranges.into_iter().zip(self.parts);
+        let mut held: VecDeque<(Range, S)> = held
+            .filter_map(|(range, part)| Some((range, part?)))
+            .collect();
+        let parts = ranges
+            .iter()
+            .map(|&range| first_of(machine, &mut held, range));
+        let parts = parts.collect();
+        Parts::new(ranges.to_vec(), parts)
+    }
+}
+
+/// The items of a range, which begins where what is held begins, or in its first part.
+fn first_of<M: Machine>(
+    machine: &mut M,
+    held: &mut VecDeque<(Range, M::Share)>,
+    (first, n): Range,
+) -> M::Share {
+    let (mut pieces, mut at) = (Vec::new(), first);
+    while at < first + n
+        && let Some(((start, len), share)) = held.pop_front()
+    {
+        let to = (first + n).min(start + len);
+        let each = machine.len(&share) / len;
+        if (at, to) == (start, start + len) {
+            pieces.push(share);
+        } else {
+            pieces.push(machine.slice(&share, (at - start) * each..(to - start) * each));
+            if to < start + len {
+                held.push_front(((start, len), share));
+            }
+        }
+        at = to;
+    }
+    match <[M::Share; 1]>::try_from(pieces) {
+        Ok([piece]) => piece,
+        Err(pieces) => machine.concat(&pieces.iter().collect::<Vec<_>>()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use tacit_net::{LinkModel, memory};
+    use tacit_protocols::clear::Clear;
+    use tacit_protocols::machine::Audience;
 
     #[test]
     fn a_layer_takes_every_item_once() {
@@ -102,9 +184,34 @@ mod tests {
                 items,
                 at_a_time: vec![each],
             };
-            let taken: Vec<usize> = batch.of_layer(0).flat_map(|(i, n)| i..i + n).collect();
+            let taken = batch.of_layer(0).expect("so many").into_iter();
+            let taken: Vec<usize> = taken.flat_map(|(i, n)| i..i + n).collect();
             assert_eq!(taken, (0..items).collect::<Vec<_>>());
-            assert_eq!(batch.of_layer(1).collect::<Vec<_>>(), [(0, items)]);
+            assert_eq!(batch.of_layer(1), Some(vec![(0, items)]));
+        }
+    }
+
+    /// Whatever parts there were, and however many numbers an item has.
+    #[test]
+    fn parts_are_arranged_without_a_loss() {
+        let party = memory::mesh(1, &LinkModel::LOCAL, Duration::from_secs(1)).remove(0);
+        let mut machine = Clear::<u64>::new(party);
+        let items = 7;
+        let by = |each| {
+            let at_a_time = vec![each];
+            Batch { items, at_a_time }.of_layer(0).expect("so many")
+        };
+        for len in [1, 3] {
+            let numbers: Vec<i64> = (0..(items * len) as i64).collect();
+            for (from, to) in (1..=items).flat_map(|a| (1..=items).map(move |b| (a, b))) {
+                let whole = Parts::whole(items, machine.constant(&numbers));
+                let parts = whole.arranged(&mut machine, &by(from));
+                let parts = parts.arranged(&mut machine, &by(to));
+                assert_eq!(parts.ranges, by(to));
+                let back = parts.arranged(&mut machine, &[(0, items)]);
+                let back = machine.reveal(back.part(0).expect("one"), Audience::All);
+                assert_eq!(back.expect("opened"), Some(numbers.clone()));
+            }
         }
     }
 }

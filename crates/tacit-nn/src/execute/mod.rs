@@ -13,7 +13,7 @@ use tacit_protocols::machine::{Audience, Machine, Operand, PAD};
 use crate::encode::LayerWeights;
 use crate::plan::{FUNCTION_COPIES, INPUT, Layer, LayerOp, OUTPUT, Plan, Roles, WEIGHTS, numbers};
 pub use batch::Batch;
-use batch::in_parts;
+use batch::{Parts, Range};
 use opening::to_open;
 use step::Step;
 
@@ -152,50 +152,69 @@ pub fn execute<M: Machine>(
         ));
     }
     let last_use = plan.last_uses();
-    let mut values: Vec<Option<M::Share>> = vec![Some(input)];
+    let mut values = vec![Some(Parts::whole(batch.items, input))];
     for (i, layer) in plan.layers.iter().enumerate() {
         observe(Progress {
             layer: &layer.name,
             index: i,
             layers: plan.layers.len(),
         })?;
-        let inputs = layer
-            .inputs
-            .iter()
-            .map(|&id| values[id].as_ref())
-            .collect::<Option<Vec<_>>>();
-        let inputs = inputs.ok_or_else(|| {
-            Error::Invalid(format!(
-                "layer '{}' reads a value before it is made",
-                layer.name
-            ))
-        })?;
-        let operands = &weights[layer.weights_of.unwrap_or(i)];
-        let output = in_parts(
-            machine,
-            &inputs,
-            batch.items,
-            batch.of_layer(i),
-            |machine, inputs, batch| {
-                machine.layer(&layer.name)?;
-                let weights = operands;
-                Step {
-                    plan,
-                    layer,
-                    weights,
-                    batch,
-                }
-                .run(machine, inputs)
-            },
-        )?;
-        for &id in layer.inputs.iter().filter(|&&id| last_use[id] == Some(i)) {
+        let weights = &weights[layer.weights_of.unwrap_or(i)];
+        let ends = |id: usize| last_use[id] == Some(i);
+        let ranges = batch.of_layer(i);
+        let output = in_parts(plan, machine, layer, weights, ranges, &mut values, ends)?;
+        for &id in layer.inputs.iter().filter(|&&id| ends(id)) {
             values[id] = None;
         }
         values.push(Some(output));
     }
-    values[plan.output]
-        .take()
-        .ok_or_else(|| Error::Invalid("the plan's output is no value of it".into()))
+    let output = values[plan.output].take();
+    let output = output.map(|value| value.arranged(machine, &[(0, batch.items)]));
+    let output = output.and_then(Parts::into_one);
+    output.ok_or_else(|| Error::Invalid("the plan's output is no value of it".into()))
+}
+
+/// Runs a layer on some items after the others: on those of every range, or as the first input comes. Parts
+/// of inputs that end with this layer are freed on the way.
+fn in_parts<M: Machine>(
+    plan: &Plan,
+    machine: &mut M,
+    layer: &Layer,
+    weights: &Operands<M::Share>,
+    ranges: Option<Vec<Range>>,
+    values: &mut [Option<Parts<M::Share>>],
+    ends: impl Fn(usize) -> bool,
+) -> Result<Parts<M::Share>, Error> {
+    let early = || {
+        let why = format!("layer '{}' reads a value before it is made", layer.name);
+        Error::Invalid(why)
+    };
+    let come = || Some(values.get(*layer.inputs.first()?)?.as_ref()?.ranges.clone());
+    let ranges = ranges.or_else(come).ok_or_else(early)?;
+    for &id in &layer.inputs {
+        let value = values
+            .get_mut(id)
+            .and_then(Option::take)
+            .ok_or_else(early)?;
+        values[id] = Some(value.arranged(machine, &ranges));
+    }
+    let mut outputs = Vec::with_capacity(ranges.len());
+    for (part, &(_, batch)) in ranges.iter().enumerate() {
+        machine.layer(&layer.name)?;
+        let of = |&id: &usize| values[id].as_ref().and_then(|value| value.part(part));
+        let inputs: Option<Vec<_>> = layer.inputs.iter().map(of).collect();
+        let step = Step {
+            plan,
+            layer,
+            weights,
+            batch,
+        };
+        outputs.push(step.run(machine, &inputs.ok_or_else(early)?)?);
+        for &id in layer.inputs.iter().filter(|&&id| ends(id)) {
+            values[id].as_mut().ok_or_else(early)?.leave(part);
+        }
+    }
+    Ok(Parts::new(ranges, outputs))
 }
 
 /// Indices of a batch must fit in the machine's 32 bits.
