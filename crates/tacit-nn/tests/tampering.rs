@@ -15,6 +15,7 @@ use tacit_nn::plan::{Plan, PlanOptions, Roles, plan};
 use tacit_protocols::Error;
 use tacit_protocols::falcon::{Falcon, PARTIES, Security, Truncation};
 use tacit_protocols::machine::{Audience, Machine};
+use tacit_protocols::portions::Portions;
 
 const ROLES: Roles = Roles {
     model_owner: 0,
@@ -23,6 +24,8 @@ const ROLES: Roles = Roles {
 };
 /// How far an output may be from that in float32: over 32 bits, with no samples to plan by.
 const NEAR: f32 = 0.15;
+/// All material before the first layer.
+const AT_ONCE: u64 = u64::MAX;
 
 /// A model with an image and what it is to say of it.
 struct Prediction {
@@ -49,8 +52,9 @@ impl Prediction {
         }
     }
 
-    /// Changes messages of all but the inputs, which their owners choose.
-    fn tamper(&self, security: Security, extent: Extent) -> Totals {
+    /// Changes messages of all but the inputs, which their owners choose, with material for so many bytes at a
+    /// time.
+    fn tamper(&self, security: Security, extent: Extent, most: u64) -> Totals {
         let weights = self.plan.encode_weights(&self.graph).expect("weights");
         let shape = [&[1], self.plan.input_shape.as_slice()].concat();
         let image = self.plan.encode_input(&self.image, &shape).expect("a fit");
@@ -61,15 +65,12 @@ impl Prediction {
                 let id = party.id();
                 let mut machine = Falcon::<u32>::with_security(party, Truncation::Gap, security)?;
                 let (plan, machine) = (&self.plan, &mut machine);
-                let stages = plan.calls(1, &ROLES)?.into_iter();
-                let calls: Vec<_> = plan
-                    .weight_calls(&ROLES)?
-                    .into_iter()
-                    .chain(stages.flat_map(|stage| stage.calls))
-                    .collect();
-                machine.prepare(&calls)?;
+                machine.prepare(&plan.weight_calls(&ROLES)?)?;
                 let own = (id == ROLES.model_owner).then_some(&weights[..]);
                 let weights = share_weights(plan, machine, &ROLES, own)?;
+                let stages = plan.calls(1, &ROLES)?;
+                let calls = stages.iter().map(|stage| &stage.calls[..]);
+                machine.provide(&Portions::new(calls, machine.cost_model(), most)?);
                 let own = (id == ROLES.data_owner).then_some(&image[..]);
                 let input = share_input(plan, machine, &ROLES, 1, own)?;
                 let output = execute(plan, machine, &weights, input, &1.into(), &mut |_| Ok(()))?;
@@ -102,13 +103,20 @@ fn network_b() -> Option<Prediction> {
 
 #[test]
 fn changes_of_a_prediction_are_caught() {
-    let totals = digits().tamper(Security::Malicious, Extent::Sample);
+    let totals = digits().tamper(Security::Malicious, Extent::Sample, AT_ONCE);
     totals.assert_caught("digits, 32 bits");
+}
+
+/// A checkpoint stands between the portions: what one leaves unverified must not be lost with it.
+#[test]
+fn changes_of_a_prediction_in_portions_are_caught() {
+    let totals = digits().tamper(Security::Malicious, Extent::Sample, 1);
+    totals.assert_caught("digits, 32 bits, in portions");
 }
 
 #[test]
 fn changes_of_a_prediction_are_not_caught_without_checks() {
-    let totals = digits().tamper(Security::SemiHonest, Extent::Sample);
+    let totals = digits().tamper(Security::SemiHonest, Extent::Sample, AT_ONCE);
     totals.assert_fooled("digits, 32 bits, semi-honest");
 }
 
@@ -127,8 +135,8 @@ fn every_message_of_network_b() {
 }
 
 fn changed(prediction: &Prediction, extent: Extent, name: &str) {
-    let caught = prediction.tamper(Security::Malicious, extent);
+    let caught = prediction.tamper(Security::Malicious, extent, AT_ONCE);
     caught.assert_caught(name);
-    let fooled = prediction.tamper(Security::SemiHonest, extent);
+    let fooled = prediction.tamper(Security::SemiHonest, extent, AT_ONCE);
     fooled.assert_fooled(&format!("{name}, semi-honest"));
 }
