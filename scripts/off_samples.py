@@ -180,7 +180,8 @@ def main():
         counts["all"][found] += 1
         given = "samples" if with_samples else "no samples"
         print(f"{kind}, {setting}, {given}: {found}: {note[:400]}", flush=True)
-    rows = [[setting, *(counter[v] for v in VERDICTS)] for setting, counter in counts.items()]
+    settings = [*options.settings, "all"]
+    rows = [[setting, *(counts[setting][v] for v in VERDICTS)] for setting in settings]
     table = markdown(["setting", *VERDICTS], rows)
     print(table)
     if not options.no_table:
