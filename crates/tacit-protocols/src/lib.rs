@@ -21,8 +21,9 @@
 //! A program begins its stages on the machine (`Machine::stage`, `layer`), which makes the portion that
 //! begins there (`portions.rs` of floor 3), in the offline phase by the meters. A layer of a prediction
 //! takes as many items of a batch at a time as have little enough material (`execute/batch.rs`), so
-//! memory does not grow with the batch. Portions follow from public sizes: parties of one machine share
-//! what one apart has, to which each portion more is rounds on a network (`instance.rs`).
+//! memory does not grow with the batch. Portions follow from public sizes. The threads of one process
+//! have small ones between them; a party apart has larger ones, since each portion more is rounds on a
+//! network (`tacit-run/src/instance.rs`).
 //!
 //! # A program is written once
 //!

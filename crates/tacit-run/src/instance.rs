@@ -24,10 +24,10 @@ const OF_ALL: [&str; 2] = ["security", TRUNCATION];
 
 const TRUNCATION: &str = "truncation";
 
-/// The bytes of correlated randomness that parties of one machine hold together at a time; making it takes
-/// several times as much.
+/// The bytes in which parties that are threads of one process make correlated randomness at a time, all
+/// together. The process takes several times as much: what is made meets what is computed with it.
 const TOGETHER: u64 = 32 << 20;
-/// Those of a party apart, to which every portion more is rounds on a network.
+/// Those of a party in a process of its own, to which every portion more is rounds on a network.
 pub(crate) const APART: u64 = 256 << 20;
 
 /// A protocol between so many parties over one ring or field, with its options.
@@ -65,7 +65,7 @@ impl Instance {
         })
     }
 
-    /// The bytes of correlated randomness that a party of a run on one machine holds at a time. Where a
+    /// The bytes in which a party that is a thread makes correlated randomness at a time. Where a
     /// network is emulated, as many as apart: it is to take as long.
     pub(crate) fn portion(&self) -> u64 {
         match self.link == LinkModel::LOCAL {
