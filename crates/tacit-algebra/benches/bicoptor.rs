@@ -3,7 +3,7 @@
 
 use divan::{Bencher, black_box, counter::ItemsCount};
 use tacit_algebra::bicoptor::{
-    Form, Holder, Window, masked_entries, split_mask, truncate_share, zero_entries,
+    Form, Window, masked_entries, split_mask, truncate_share, zero_entries,
 };
 use tacit_algebra::isa::{self, Isa};
 use tacit_algebra::{Bits, Prg};
@@ -25,44 +25,44 @@ fn sample() -> (Vec<u64>, Bits) {
     (Prg::new([7; 16]).ring(N), Prg::new([9; 16]).bits(N))
 }
 
-fn holder(bencher: Bencher, window: Window) {
+fn entries(bencher: Bencher, window: Window) {
     let ((share, t), mut common) = (sample(), Prg::new([8; 16]));
     bencher
         .counter(ItemsCount::new(N))
-        .bench_local(|| masked_entries(&window, Holder::First, black_box(&share), &t, &mut common));
+        .bench_local(|| masked_entries(&window, true, black_box(&share), &t, &mut common));
 }
 
 #[divan::bench(args = BITS)]
 fn masked(bencher: Bencher, bits: (u32, u32)) {
-    holder(bencher, window(bits, Form::Mended));
+    entries(bencher, window(bits, Form::Mended));
 }
 
 #[divan::bench(args = BITS)]
 fn masked_as_printed(bencher: Bencher, bits: (u32, u32)) {
-    holder(bencher, window(bits, Form::Printed));
+    entries(bencher, window(bits, Form::Printed));
 }
 
 #[divan::bench(args = Isa::available())]
 fn masked_7(bencher: Bencher, isa: Isa) {
-    isa::with(isa, || holder(bencher, window(BITS[0], Form::Mended)));
+    isa::with(isa, || entries(bencher, window(BITS[0], Form::Mended)));
 }
 
 #[divan::bench(args = BITS)]
 fn zeros(bencher: Bencher, bits: (u32, u32)) {
     let (window, (share, t)) = (window(bits, Form::Mended), sample());
-    let [first, second] = [Holder::First, Holder::Second]
-        .map(|holder| masked_entries(&window, holder, &share, &t, &mut Prg::new([8; 16])));
+    let [first, second] = [true, false]
+        .map(|first| masked_entries(&window, first, &share, &t, &mut Prg::new([8; 16])));
     bencher
         .counter(ItemsCount::new(N))
         .bench_local(|| zero_entries(&window, N, black_box(&first), &second));
 }
 
-#[divan::bench(args = [Holder::First, Holder::Second])]
-fn truncated(bencher: Bencher, holder: Holder) {
+#[divan::bench(args = [true, false])]
+fn truncated(bencher: Bencher, first: bool) {
     let (share, _) = sample();
     bencher
         .counter(ItemsCount::new(N))
-        .bench_local(|| truncate_share(holder, black_box(&share), 13));
+        .bench_local(|| truncate_share(first, black_box(&share), 13));
 }
 
 #[divan::bench]

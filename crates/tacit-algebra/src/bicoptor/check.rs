@@ -1,4 +1,4 @@
-//! Tests of the whole DReLU: the signs it gives and what the assistant sees.
+//! Tests of the whole DReLU: the signs it gives and what the sums show.
 
 use super::entries::bare_entries;
 use super::pack::unpack;
@@ -12,8 +12,8 @@ fn zeros_of_all(window: &Window, x: i8) -> [Vec<usize>; 2] {
     let second: Vec<u8> = (0..=255u8).map(u8::wrapping_neg).collect();
     [false, true].map(|t| {
         let t = Bits::from_fn(256, |_| t);
-        let a = bare_entries(window, Holder::First, &first, &t);
-        let b = bare_entries(window, Holder::Second, &second, &t);
+        let a = bare_entries(window, true, &first, &t);
+        let b = bare_entries(window, false, &second, &t);
         let zero: Vec<bool> = a
             .iter()
             .zip(&b)
@@ -25,7 +25,7 @@ fn zeros_of_all(window: &Window, x: i8) -> [Vec<usize>; 2] {
     })
 }
 
-/// Whether P2 sees one zero or none with probability 1/2 each, over the masks and t.
+/// Whether one sum is zero or none with probability 1/2 each, over the masks and t.
 fn is_fair(zeros: &[Vec<usize>; 2]) -> bool {
     let count = |kind| zeros.iter().flatten().filter(|z| **z == kind).count();
     count(0) == 256 && count(1) == 256
@@ -49,7 +49,10 @@ fn mended_signs_are_right_and_do_not_show() {
         let range = (1i32 << (k + kept)) - (1 << k);
         for x in -range..=range {
             let zeros = zeros_of_all(&window, x as i8);
-            assert!(is_fair(&zeros), "P2 sees something of {x}, {window:?}");
+            assert!(
+                is_fair(&zeros),
+                "the sums show something of {x}, {window:?}"
+            );
             // Of -2^k < x < 0, the masks whose carry makes y = -1.
             let expected = match x {
                 0.. => 0,
@@ -100,11 +103,8 @@ fn share<R: Ring>(x: &[R]) -> [Vec<R>; 2] {
 fn send<R: Ring>(window: &Window, x: &[R]) -> ([Vec<u8>; 2], Bits) {
     let shares = share(x);
     let t = Prg::new([3; 16]).bits(x.len());
-    let send = |holder, share| masked_entries(window, holder, share, &t, &mut Prg::new([2; 16]));
-    let messages = [
-        send(Holder::First, &shares[0]),
-        send(Holder::Second, &shares[1]),
-    ];
+    let send = |first, share| masked_entries(window, first, share, &t, &mut Prg::new([2; 16]));
+    let messages = [send(true, &shares[0]), send(false, &shares[1])];
     (messages, t)
 }
 
@@ -171,7 +171,7 @@ fn small_negative_values_round() {
 
 /// One value many times: a zero in half of the cases, at a uniform place; all else uniform.
 #[test]
-fn what_the_assistant_sees_is_uniform() {
+fn what_the_sums_show_is_uniform() {
     let window = Window::new::<u16>(4, 3, Form::Mended).unwrap();
     let (n, p, entries) = (512 * 80, window.prime(), window.entries());
     for x in [0i64, 1, -1, 50, -70, 112] {

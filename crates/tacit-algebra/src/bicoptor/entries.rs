@@ -1,8 +1,8 @@
-//! The entries that the holders send (Algorithm 7, steps 1 to 8, and its mend).
+//! The entries of a summand (Algorithm 7, steps 1 to 8, and its mend).
 
 use super::lane::{Lane, Modulus, switch, with_lane};
 use super::pack::{pack, words_for};
-use super::{Form, Holder, STRIP, Window};
+use super::{Form, STRIP, Window};
 use crate::isa::{self, Isa, simd};
 use crate::prg::Parts;
 use crate::{Bits, Prg, Ring, par};
@@ -14,26 +14,26 @@ fn flipped<R: Ring>(a: R, flip: u64, c: R) -> R {
 }
 
 simd! {
-    /// What the holder's `u_i` are bits of: its share of x', negated where t is set. P1, which
-    /// truncates by negating, cutting and negating, has the negative of that, and so `-u_i`.
+    /// What the summand's `u_i` are bits of: that of x', negated where t is set. The second summand
+    /// is negated, cut and negated, and so gives the negative of that, and `-u_i`.
     fn bits_into<R: Ring, L: Lane>(
         out: &mut [L::Bits],
         share: &[R],
         t: &[u64],
         window: &Window,
-        holder: Holder,
+        first: bool,
     ) {
         let k = window.dropped();
         let mended = window.form() == Form::Mended;
         for ((out, share), t) in out.chunks_mut(64).zip(share.chunks(64)).zip(t) {
             for (j, (out, share)) in out.iter_mut().zip(share).enumerate() {
                 let t = t >> j & 1;
-                let (a, low) = match holder {
-                    Holder::First => (*share, 1),
-                    Holder::Second => (share.neg(), 0),
+                let (a, low) = match first {
+                    true => (*share, 1),
+                    false => (share.neg(), 0),
                 };
                 *out = if mended {
-                    // -(2 y + 1) = 2 (-1 - y) + 1 for P0, and -(2 y) = 2 (-y) for P1.
+                    // -(2 y + 1) = 2 (-1 - y) + 1 in the first, and -(2 y) = 2 (-y) in the second.
                     let y = flipped(a.shr(k), t, R::from_i64(-(low as i64)));
                     L::bits(y.to_u64(), Some(low))
                 } else {
@@ -55,14 +55,14 @@ simd! {
         let (bits, index, r, rho) = (&bits[..n], &mut index[..n], &masks.0[..n], &masks.1[..n]);
         for j in 0..n {
             let i = index[j];
-            // v_i = u_i + u_{i+1} - 1, without u_{i+1} in the last entry; for P1 its negative,
-            // without the constant.
+            // v_i = u_i + u_{i+1} - 1, without u_{i+1} in the last entry; of the second summand its
+            // negative, without the constant.
             let u = L::cut(bits[j], i);
             let next = if i == step.last { L::ZERO } else { u.shr(1) };
             let v = switch(u.add(next).sub(step.one), step.mask);
             // The lane's power of two that the product loses only makes another r_i.
             let masked = step.modulus.add(step.modulus.mul(r[j], v), rho[j]);
-            out[j] = step.modulus.signed(step.holder, masked);
+            out[j] = step.modulus.signed(step.first, masked);
             index[j] = if i == step.last { 0 } else { i + 1 };
         }
     }
@@ -70,23 +70,23 @@ simd! {
 
 /// What the entries of all elements have in common.
 struct Step<L> {
-    holder: Holder,
+    first: bool,
     modulus: Modulus<L>,
     /// `2^m - 1`.
     mask: L,
-    /// The public constant: only P0 subtracts it.
+    /// The public constant: only the first summand loses it.
     one: L,
     /// The index of the last entry.
     last: u16,
 }
 
 impl<L: Lane> Step<L> {
-    fn new(window: &Window, holder: Holder) -> Self {
+    fn new(window: &Window, first: bool) -> Self {
         Step {
-            holder,
+            first,
             modulus: Modulus::new(window.prime()),
             mask: L::from_u64((1 << window.m()) - 1),
-            one: L::from_u64((holder == Holder::First) as u64),
+            one: L::from_u64(first as u64),
             last: window.entries() as u16 - 1,
         }
     }
@@ -106,14 +106,14 @@ impl<L: Lane> Step<L> {
 /// The packed entries of a lane's width.
 fn masked<R: Ring, L: Lane>(
     window: &Window,
-    holder: Holder,
+    first: bool,
     share: &[R],
     t: &Bits,
     common: &Parts,
 ) -> Vec<u8> {
     let isa = isa::current();
     let entries = window.entries();
-    let (step, p) = (Step::<L>::new(window, holder), L::from_u64(window.prime()));
+    let (step, p) = (Step::<L>::new(window, first), L::from_u64(window.prime()));
     let mut out = vec![0; window.wire_len(share.len())];
     par::for_each_strip(
         &mut out,
@@ -124,7 +124,7 @@ fn masked<R: Ring, L: Lane>(
             let n = share.len();
             let mut bits = vec![bytemuck::Zeroable::zeroed(); n];
             let t = &t.words()[i * STRIP / 64..];
-            bits_into::<R, L>(isa, &mut bits, share, t, window, holder);
+            bits_into::<R, L>(isa, &mut bits, share, t, window, first);
             let mut prg = common.part(i);
             let rotation = prg.below(isa, entries as u16, 0, n);
             let r = prg.below(isa, p.sub(L::ONE), L::ONE, entries * n);
@@ -136,11 +136,11 @@ fn masked<R: Ring, L: Lane>(
     out
 }
 
-/// What a holder sends the assistant for DReLU, packed to [`Window::wire_len`] bytes, where the
-/// bits `t` flip its answer: Algorithm 7, steps 1 to 8, in the window's form.
+/// The masked entries of the first summand or the second, packed to [`Window::wire_len`] bytes, where
+/// the bits `t` flip the signs: Algorithm 7, steps 1 to 8, in the window's form.
 ///
-/// Both holders call it with the same `t` and with generators in the same state, which the
-/// rotations, the `r_i` and the sharings of zero are drawn from; every strip of 512 elements draws its own. In the
+/// Both summands take the same `t` and generators in the same state, which the rotations, the `r_i`
+/// and the sharings of zero are drawn from; every strip of 512 elements draws its own. In the
 /// message, strips follow each other; in a strip of `n` elements, position `q` of element `j` is
 /// entry `q n + j`, of [`Window::entry_bits`] bits.
 ///
@@ -148,7 +148,7 @@ fn masked<R: Ring, L: Lane>(
 /// If the window was made for another ring, or `t` has another length.
 pub fn masked_entries<R: Ring>(
     window: &Window,
-    holder: Holder,
+    first: bool,
     share: &[R],
     t: &Bits,
     common: &mut Prg,
@@ -156,35 +156,30 @@ pub fn masked_entries<R: Ring>(
     assert!(window.is_over::<R>(), "the window is of another ring");
     assert_eq!(share.len(), t.len());
     let parts = common.parts();
-    with_lane!(window.m(), L => masked::<R, L>(window, holder, share, t, &parts))
+    with_lane!(window.m(), L => masked::<R, L>(window, first, share, t, &parts))
 }
 
 /// The residues of [`masked_entries`] without rotation, masks and packing: `[i][element]`.
 #[cfg(test)]
 pub(super) fn bare_entries<R: Ring>(
     window: &Window,
-    holder: Holder,
+    first: bool,
     share: &[R],
     t: &Bits,
 ) -> Vec<u64> {
-    fn of_lane<R: Ring, L: Lane>(
-        window: &Window,
-        holder: Holder,
-        share: &[R],
-        t: &Bits,
-    ) -> Vec<u64> {
+    fn of_lane<R: Ring, L: Lane>(window: &Window, first: bool, share: &[R], t: &Bits) -> Vec<u64> {
         let (isa, n) = (isa::current(), share.len());
         let mut bits = vec![bytemuck::Zeroable::zeroed(); n];
-        bits_into::<R, L>(isa, &mut bits, share, t.words(), window, holder);
+        bits_into::<R, L>(isa, &mut bits, share, t.words(), window, first);
         // What the product makes 1 of, and no sharing of zero.
         let unit = L::from_u64(((1u128 << L::BITS) % window.prime() as u128) as u64);
         let lanes = window.entries() * n;
         let (r, rho) = (vec![unit; lanes], vec![L::ZERO; lanes]);
-        let words = Step::new(window, holder).strip(isa, &bits, vec![0; n], [&r, &rho]);
+        let words = Step::new(window, first).strip(isa, &bits, vec![0; n], [&r, &rho]);
         let lanes = &bytemuck::cast_slice::<u64, L>(&words)[..lanes];
         lanes.iter().map(|v| v.to_u64()).collect()
     }
-    with_lane!(window.m(), L => of_lane::<R, L>(window, holder, share, t))
+    with_lane!(window.m(), L => of_lane::<R, L>(window, first, share, t))
 }
 
 #[cfg(test)]
@@ -196,23 +191,23 @@ mod tests {
     type Shape = (u32, u32, u32);
 
     /// `trc(a, k1, k2)` of a share in `Z_{2^l}` (Algorithm 5).
-    fn trc(holder: Holder, a: u128, k1: u32, k2: u32, l: u32) -> u128 {
+    fn trc(first: bool, a: u128, k1: u32, k2: u32, l: u32) -> u128 {
         let cut = |a: u128| (a % (1 << (l - k2))) >> k1;
-        let out = match holder {
-            Holder::First => cut(a),
-            Holder::Second => cut(a.wrapping_neg() % (1 << l)).wrapping_neg(),
+        let out = match first {
+            true => cut(a),
+            false => cut(a.wrapping_neg() % (1 << l)).wrapping_neg(),
         };
         out % (1 << (l - k1 - k2))
     }
 
     /// Steps 1 to 6 for one share, literally.
-    fn definition((l, k, kept): Shape, form: Form, holder: Holder, a: u64, t: bool) -> Vec<u64> {
-        let one = (holder == Holder::First) as u128;
+    fn definition((l, k, kept): Shape, form: Form, first: bool, a: u64, t: bool) -> Vec<u64> {
+        let one = first as u128;
         let (l, m, a, k) = match form {
             Form::Printed => (l, kept, a as u128, k),
             Form::Mended => {
                 let wide = 1 << (l - k + 1);
-                let x = (2 * trc(holder, a as u128, k, 0, l) + one) % wide;
+                let x = (2 * trc(first, a as u128, k, 0, l) + one) % wide;
                 (l - k + 1, kept + 2, x, 0)
             }
         };
@@ -223,7 +218,7 @@ mod tests {
             kept + 1
         };
         let u: Vec<u128> = (0..entries)
-            .map(|i| trc(holder, a, k + i, l - m - k - i, l))
+            .map(|i| trc(first, a, k + i, l - m - k - i, l))
             .collect();
         let next = u[1..].iter().chain([&0]);
         let v = u
@@ -231,10 +226,10 @@ mod tests {
             .zip(next)
             .map(|(u, next)| (u + next).wrapping_sub(one) % (1 << m));
         let p = super::super::window::prime_above(m);
-        v.map(|v| match (holder, v as u64) {
-            (Holder::First, 0) => 1 << m,
-            (Holder::First, v) => v,
-            (Holder::Second, v) => (p + v - (1 << m)) % p,
+        v.map(|v| match (first, v as u64) {
+            (true, 0) => 1 << m,
+            (true, v) => v,
+            (false, v) => (p + v - (1 << m)) % p,
         })
         .collect()
     }
@@ -243,13 +238,13 @@ mod tests {
         let window = Window::new::<R>(k, kept, form).unwrap();
         let n = share.len();
         let t = Bits::from_fn(n, |i| i % 3 == 1 || i % 7 < 3);
-        for holder in [Holder::First, Holder::Second] {
-            let out = same_everywhere(|| bare_entries(&window, holder, share, &t));
+        for first in [true, false] {
+            let out = same_everywhere(|| bare_entries(&window, first, share, &t));
             for (j, a) in share.iter().enumerate() {
                 let shape = (R::BITS, k, kept);
-                let expected = definition(shape, form, holder, a.to_u64(), t.get(j));
+                let expected = definition(shape, form, first, a.to_u64(), t.get(j));
                 let got: Vec<u64> = out.iter().skip(j).step_by(n).copied().collect();
-                assert_eq!(got, expected, "{shape:?}, {form:?}, {holder:?}, {a:?}");
+                assert_eq!(got, expected, "{shape:?}, {form:?}, {first}, {a:?}");
             }
         }
     }
@@ -299,7 +294,7 @@ mod tests {
     /// The message of [`masked_entries`] from bare entries and the draws as documented.
     fn message<R: Ring, L: Lane>(
         window: &Window,
-        holder: Holder,
+        first: bool,
         share: &[R],
         t: &Bits,
         common: &mut Prg,
@@ -308,7 +303,7 @@ mod tests {
         let common = common.parts();
         let lost = power(p, (1u128 << L::BITS) % p as u128, p - 2);
         let mut out = Bits::zeros(8 * window.wire_len(share.len()));
-        let (bare, mut at) = (bare_entries(window, holder, share, t), 0);
+        let (bare, mut at) = (bare_entries(window, first, share, t), 0);
         for start in (0..share.len()).step_by(STRIP) {
             let n = STRIP.min(share.len() - start);
             let mut prg = common.part(start / STRIP);
@@ -320,11 +315,7 @@ mod tests {
                 let v = bare[i * share.len() + start + j] as u128;
                 let r = r[q * n + j].to_u64() as u128 * lost % p as u128;
                 let rho = rho[q * n + j].to_u64();
-                let rho = if holder == Holder::First {
-                    rho
-                } else {
-                    p - rho
-                };
+                let rho = if first { rho } else { p - rho };
                 let masked = ((r * v + rho as u128) % p as u128) as u64;
                 for bit in 0..window.entry_bits() {
                     out.set(at, masked >> bit & 1 == 1);
@@ -337,13 +328,13 @@ mod tests {
 
     fn fused<R: Ring, L: Lane>(window: &Window, n: usize) {
         let (share, t) = (Prg::new([3; 16]).ring::<R>(n), Prg::new([5; 16]).bits(n));
-        for holder in [Holder::First, Holder::Second] {
+        for first in [true, false] {
             let mut prg = Prg::new([4; 16]);
-            let expected = message::<R, L>(window, holder, &share, &t, &mut prg);
+            let expected = message::<R, L>(window, first, &share, &t, &mut prg);
             let draw = || {
                 let mut prg = Prg::new([4; 16]);
                 (
-                    masked_entries(window, holder, &share, &t, &mut prg),
+                    masked_entries(window, first, &share, &t, &mut prg),
                     prg.counter,
                 )
             };
@@ -372,7 +363,7 @@ mod tests {
         }
         let window = Window::new::<u32>(0, 7, Form::Mended).unwrap();
         let (t, mut prg) = (Bits::zeros(0), Prg::new([4; 16]));
-        let bytes = masked_entries::<u32>(&window, Holder::First, &[], &t, &mut prg);
+        let bytes = masked_entries::<u32>(&window, true, &[], &t, &mut prg);
         assert!(bytes.is_empty());
     }
 }

@@ -2,7 +2,6 @@
 
 use bytemuck::Pod;
 
-use super::Holder;
 use crate::Ring;
 use crate::prg::Residue;
 
@@ -91,7 +90,7 @@ pub(super) use with_lane;
 /// Modulo switch (Algorithm 6): a share of `v` in `Z_{2^m}` to a share in `Z_p`, `2^m < p`, of a
 /// value that is zero exactly where `v` is. `mask` is `2^m - 1`.
 ///
-/// Takes P0's share to its representative in `1..=2^m`, 0 to `2^m`. P1's share `s` goes to
+/// Takes the first summand to its representative in `1..=2^m`, 0 to `2^m`. The second, `s`, goes to
 /// `s - 2^m`: its negative goes to the negative of that by the same step. The two results differ
 /// by less than `2^m`, and by 0 where the shares of `v` cancel.
 #[inline(always)]
@@ -132,12 +131,12 @@ impl<L: Lane> Modulus<L> {
         v.min(v.sub(self.p))
     }
 
-    /// A holder's share of which the second one's negative is `a`, `0 <= a <= p`.
+    /// `a`, the first summand, or the second one, of which it is the negative, `0 <= a <= p`.
     #[inline(always)]
-    pub(super) fn signed(self, holder: Holder, a: L) -> L {
-        let v = match holder {
-            Holder::First => a,
-            Holder::Second => self.p.sub(a),
+    pub(super) fn signed(self, first: bool, a: L) -> L {
+        let v = match first {
+            true => a,
+            false => self.p.sub(a),
         };
         v.min(v.sub(self.p))
     }
@@ -163,9 +162,9 @@ mod tests {
                 assert_eq!(scaled, a as u128 * b as u128 % p as u128, "m = {m}");
                 assert_eq!(sum, (a + b) % p);
             }
-            let signed = |holder| modulus.signed(holder, L::from_u64(a)).to_u64();
-            assert_eq!(signed(Holder::First), a);
-            assert_eq!(signed(Holder::Second), (p - a) % p);
+            let signed = |first| modulus.signed(first, L::from_u64(a)).to_u64();
+            assert_eq!(signed(true), a);
+            assert_eq!(signed(false), (p - a) % p);
         }
     }
 

@@ -2,44 +2,43 @@
 //!
 //! The truncations with an opened value are Falcon's kernels: [`crate::truncate::aby3`] for
 //! Algorithm 2, and [`crate::truncate::gap`] for the one that leaves a bit of room and does not
-//! fail. [`split_mask`] gives what the assistant deals for both.
+//! fail. [`split_mask`] gives the parts of the masks for both.
 
-use super::Holder;
 use super::lane::switch;
 use super::window::prime_above;
 use crate::fresh::build;
 use crate::isa::{self, simd};
 use crate::{Ring, vec};
 
-/// `f` of P0's share; of P1's, the negative of `f` of its negative.
+/// `f` of the first summand; of the second, the negative of `f` of its negative.
 #[inline(always)]
-fn odd<R: Ring>(holder: Holder, share: R, f: impl Fn(R) -> R) -> R {
-    match holder {
-        Holder::First => f(share),
-        Holder::Second => f(share.neg()).neg(),
+fn odd<R: Ring>(first: bool, share: R, f: impl Fn(R) -> R) -> R {
+    match first {
+        true => f(share),
+        false => f(share.neg()).neg(),
     }
 }
 
 simd! {
-    fn truncate_into<R: Ring>(out: &mut [R], share: &[R], holder: Holder, k: u32) {
+    fn truncate_into<R: Ring>(out: &mut [R], share: &[R], first: bool, k: u32) {
         for (out, share) in out.iter_mut().zip(share) {
-            *out = odd(holder, *share, |a| a.shr(k));
+            *out = odd(first, *share, |a| a.shr(k));
         }
     }
 
-    fn middle_into<R: Ring>(out: &mut [R], share: &[R], holder: Holder, k1: u32, k2: u32) {
+    fn middle_into<R: Ring>(out: &mut [R], share: &[R], first: bool, k1: u32, k2: u32) {
         let k = k1 + k2;
         for (out, share) in out.iter_mut().zip(share) {
-            *out = odd(holder, *share, |a| a.shl(k2).shr(k)).shl(k).shr(k);
+            *out = odd(first, *share, |a| a.shl(k2).shr(k)).shl(k).shr(k);
         }
     }
 
-    fn switch_into<R: Ring>(out: &mut [u64], share: &[R], holder: Holder, m: u32) {
+    fn switch_into<R: Ring>(out: &mut [u64], share: &[R], first: bool, m: u32) {
         let (p, mask) = (prime_above(m), (1 << m) - 1);
         for (out, share) in out.iter_mut().zip(share) {
-            *out = match holder {
-                Holder::First => switch(share.to_u64(), mask),
-                Holder::Second => p - switch(share.to_u64().wrapping_neg(), mask),
+            *out = match first {
+                true => switch(share.to_u64(), mask),
+                false => p - switch(share.to_u64().wrapping_neg(), mask),
             };
         }
     }
@@ -51,15 +50,16 @@ simd! {
     }
 }
 
-/// SecureML's truncation by `k < l` bits (Algorithm 1): P0 `x >> k`, P1 `-((-x) >> k)`.
+/// SecureML's truncation by `k < l` bits (Algorithm 1): of the first summand `x >> k`, of the
+/// second `-((-x) >> k)`.
 ///
 /// A value of absolute value `xi` comes out as its sign times `xi >> k`, or one more, except with
 /// probability `xi / 2^l`: then `2^(l-k)` is added or missing.
-pub fn truncate_share<R: Ring>(holder: Holder, share: &[R], k: u32) -> Vec<R> {
+pub fn truncate_share<R: Ring>(first: bool, share: &[R], k: u32) -> Vec<R> {
     assert!(k < R::BITS);
     let isa = isa::current();
     build(share.len(), |s, out| {
-        truncate_into(isa, out, &share[s..s + out.len()], holder, k)
+        truncate_into(isa, out, &share[s..s + out.len()], first, k)
     })
 }
 
@@ -68,21 +68,21 @@ pub fn truncate_share<R: Ring>(holder: Holder, share: &[R], k: u32) -> Vec<R> {
 ///
 /// A value of absolute value `xi` comes out as its sign times `cut(xi, k1, k2)`, or one more,
 /// modulo `2^w`, always.
-pub fn truncate_share_middle<R: Ring>(holder: Holder, share: &[R], k1: u32, k2: u32) -> Vec<R> {
+pub fn truncate_share_middle<R: Ring>(first: bool, share: &[R], k1: u32, k2: u32) -> Vec<R> {
     assert!(k1.checked_add(k2).is_some_and(|k| k < R::BITS));
     let isa = isa::current();
     build(share.len(), |s, out| {
-        middle_into(isa, out, &share[s..s + out.len()], holder, k1, k2)
+        middle_into(isa, out, &share[s..s + out.len()], first, k1, k2)
     })
 }
 
 /// Modulo switch (Algorithm 6) from `Z_{2^m}`, `m <= 33`, of which the low `m` bits are read, to
 /// `Z_p` for the smallest prime above: `v = 0` goes to 0, any other to some other residue.
-pub fn modulo_switch<R: Ring>(holder: Holder, share: &[R], m: u32) -> Vec<u64> {
+pub fn modulo_switch<R: Ring>(first: bool, share: &[R], m: u32) -> Vec<u64> {
     assert!(m <= R::BITS);
     let isa = isa::current();
     build(share.len(), |s, out| {
-        switch_into(isa, out, &share[s..s + out.len()], holder, m)
+        switch_into(isa, out, &share[s..s + out.len()], first, m)
     })
 }
 
@@ -112,8 +112,8 @@ mod tests {
         ]
     }
 
-    fn both(f: impl Fn(Holder, &[u8]) -> Vec<u8>, [first, second]: &[Vec<u8>; 2]) -> Vec<u8> {
-        let (a, b) = same_everywhere(|| (f(Holder::First, first), f(Holder::Second, second)));
+    fn both(f: impl Fn(bool, &[u8]) -> Vec<u8>, [first, second]: &[Vec<u8>; 2]) -> Vec<u8> {
+        let (a, b) = same_everywhere(|| (f(true, first), f(false, second)));
         vec::add(&a, &b)
     }
 
@@ -173,8 +173,8 @@ mod tests {
             for v in 0..1u32 << m {
                 let [first, second] = shares(v as u8);
                 let (a, b) = same_everywhere(|| {
-                    let second = modulo_switch(Holder::Second, &second, m);
-                    (modulo_switch(Holder::First, &first, m), second)
+                    let second = modulo_switch(false, &second, m);
+                    (modulo_switch(true, &first, m), second)
                 });
                 assert!(a.iter().chain(&b).all(|s| *s < p));
                 let zero = |(a, b): (&u64, &u64)| (a + b) % p == 0;

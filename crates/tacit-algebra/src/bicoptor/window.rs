@@ -5,9 +5,9 @@ use crate::Ring;
 /// The way in which entries are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// From `2 y + 1`, with a bit of headroom: right, and P2 learns nothing.
+    /// From `2 y + 1`, with a bit of headroom: right, and the sums show nothing.
     Mended,
-    /// Algorithm 7 as printed: some signs are wrong, and P2 learns which values are almost 0. Only
+    /// Algorithm 7 as printed: some signs are wrong, and the sums show which values are almost 0. Only
     /// for comparing costs.
     Printed,
 }

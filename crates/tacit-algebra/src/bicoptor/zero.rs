@@ -1,4 +1,4 @@
-//! The assistant's step of DReLU.
+//! The sums of entries: which elements have a zero.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -51,7 +51,7 @@ fn zeros<L: Lane>(window: &Window, n: usize, first: &[u8], second: &[u8]) -> Opt
     good.into_inner().then(|| Bits::from_words(n, words))
 }
 
-/// Whether some entry of an element is zero, `DReLU xor t`, from what the holders sent for `n`
+/// Whether some entry of an element is zero, `DReLU xor t`, from both messages for `n`
 /// elements (Algorithm 7, step 9).
 ///
 /// `None` if a message has another length than [`Window::wire_len`], an entry is not below
@@ -74,15 +74,14 @@ pub fn zero_entries(window: &Window, n: usize, first: &[u8], second: &[u8]) -> O
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Form, Holder, masked_entries};
+    use super::super::{Form, masked_entries};
     use super::*;
     use crate::Prg;
     use crate::isa::same_everywhere;
 
     fn messages(window: &Window, n: usize) -> [Vec<u8>; 2] {
         let (share, t) = (Prg::new([1; 16]).ring::<u64>(n), Prg::new([3; 16]).bits(n));
-        [Holder::First, Holder::Second]
-            .map(|holder| masked_entries(window, holder, &share, &t, &mut Prg::new([2; 16])))
+        [true, false].map(|first| masked_entries(window, first, &share, &t, &mut Prg::new([2; 16])))
     }
 
     /// Overwrites the entry at a bit.
@@ -95,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_holder_sends_is_refused() {
+    fn what_is_no_message_is_refused() {
         for (kept, n) in [3, 7, 14, 31]
             .into_iter()
             .flat_map(|k| [1, 7, 513, 2000].map(|n| (k, n)))
@@ -108,10 +107,10 @@ mod tests {
             assert_eq!(read(&good).unwrap().len(), n);
             let (bits, total) = (window.entry_bits() as usize, window.wire_len(n));
             let used = n * window.entries() * bits;
-            for holder in [0, 1] {
+            for which in [0, 1] {
                 let changed = |f: &dyn Fn(&mut Vec<u8>)| {
                     let mut messages = good.clone();
-                    f(&mut messages[holder]);
+                    f(&mut messages[which]);
                     read(&messages).is_some()
                 };
                 assert!(!changed(&|m| m.truncate(total - 1)));

@@ -39,8 +39,8 @@ pub(super) fn send_entries<R: Ring>(
     share: &[R],
     flips: &Bits,
 ) -> Result<(), Error> {
-    if let Role::Holder { which, common, .. } = role {
-        let entries = masked_entries(window, *which, share, flips, common);
+    if let Role::Holder { first, common, .. } = role {
+        let entries = masked_entries(window, *first, share, flips, common);
         party.send(ASSISTANT, ENTRIES, entries)?;
     }
     Ok(())

@@ -2,7 +2,6 @@
 //! section 1).
 
 use bytemuck::pod_collect_to_vec;
-use tacit_algebra::bicoptor::Holder;
 use tacit_algebra::{BitRows, Bits, Prg, Ring, planes, vec};
 use tacit_net::Party;
 
@@ -14,7 +13,8 @@ use crate::keys::Pair;
 pub(super) enum Role {
     /// Party 0 or 1.
     Holder {
-        which: Holder,
+        /// Whether this is party 0, whose share carries public constants.
+        first: bool,
         /// In common with the other holder: `seed01`.
         common: Prg,
         /// In common with the assistant: `seed02` or `seed12`.
@@ -35,12 +35,12 @@ impl Role {
         let prg = |pair: &Pair| pair.prg(b"bicoptor pair");
         match id {
             0 => Role::Holder {
-                which: Holder::First,
+                first: true,
                 common: prg(next),
                 dealt: prg(previous),
             },
             1 => Role::Holder {
-                which: Holder::Second,
+                first: false,
                 common: prg(previous),
                 dealt: prg(next),
             },
@@ -53,13 +53,7 @@ impl Role {
 
     /// Whether this party's share carries public constants.
     pub fn carries(&self) -> bool {
-        matches!(
-            self,
-            Role::Holder {
-                which: Holder::First,
-                ..
-            }
-        )
+        matches!(self, Role::Holder { first: true, .. })
     }
 
     /// A uniform vector that only the assistant knows: each holder's share, or the vector. Local.
@@ -98,11 +92,11 @@ impl Role {
     /// way, by a vector that the assistant lacks. Nothing at the assistant. Local.
     pub fn refresh<R: Ring>(&mut self, share: &[R]) -> Vec<R> {
         match self {
-            Role::Holder { which, common, .. } => {
+            Role::Holder { first, common, .. } => {
                 let rho = common.ring(share.len());
-                match which {
-                    Holder::First => vec::add(share, &rho),
-                    Holder::Second => vec::sub(share, &rho),
+                match first {
+                    true => vec::add(share, &rho),
+                    false => vec::sub(share, &rho),
                 }
             }
             Role::Assistant { .. } => Vec::new(),
@@ -121,9 +115,7 @@ impl Role {
     ) -> Result<Vec<R>, Error> {
         match self {
             Role::Holder {
-                which: Holder::First,
-                dealt,
-                ..
+                first: true, dealt, ..
             } => Ok(dealt.ring(n)),
             Role::Holder { .. } => recv(party, ASSISTANT, step, n),
             Role::Assistant { first, .. } => {
@@ -145,9 +137,7 @@ impl Role {
     ) -> Result<BitRows, Error> {
         match self {
             Role::Holder {
-                which: Holder::First,
-                dealt,
-                ..
+                first: true, dealt, ..
             } => Ok(dealt.bit_rows(rows, n)),
             Role::Holder { .. } if rows == 0 => Ok(BitRows::zeros(0, n)),
             Role::Holder { .. } => read_rows(party, ASSISTANT, step, [rows, n]),

@@ -118,7 +118,7 @@ pub(super) fn truncate_masked<R: Ring>(
 pub(super) fn truncate_locally<R: Ring>(role: &mut Role, share: &[R], trunc: u32) -> Vec<R> {
     let share = role.refresh(share);
     match role {
-        Role::Holder { which, .. } => truncate_share(*which, &share, trunc),
+        Role::Holder { first, .. } => truncate_share(*first, &share, trunc),
         Role::Assistant { .. } => Vec::new(),
     }
 }

@@ -8,7 +8,6 @@ mod relu;
 
 use std::ops::Range;
 
-use tacit_algebra::bicoptor::Holder;
 use tacit_algebra::{Ring, vec};
 use tacit_net::{Party, Phase};
 
@@ -57,13 +56,13 @@ impl<R: Ring> BicoptorRss<R> {
     /// A holder's summand of `x`, re-randomised: the assistant knows component 2, and components
     /// may be public. Local.
     fn summand(&mut self, x: &Rss<Vec<R>>) -> Vec<R> {
-        let Role::Holder { which, common, .. } = &mut self.role else {
+        let Role::Holder { first, common, .. } = &mut self.role else {
             return Vec::new();
         };
         let rho = common.ring(x.own.len());
-        match which {
-            Holder::First => vec::add3(&x.own, &x.next, &rho),
-            Holder::Second => vec::sub(&x.next, &rho),
+        match first {
+            true => vec::add3(&x.own, &x.next, &rho),
+            false => vec::sub(&x.next, &rho),
         }
     }
 

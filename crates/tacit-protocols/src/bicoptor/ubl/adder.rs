@@ -5,7 +5,6 @@
 //! The two summands of `x` are the numbers that a binary adder adds. Differs from the usual triples:
 //! the two ANDs of a pair of groups have an operand in common, which is opened once.
 
-use tacit_algebra::bicoptor::Holder;
 use tacit_algebra::{BitRows, Bits, Ring, beaver, falcon, planes, vec};
 
 use super::demand::{Material, Want};
@@ -291,12 +290,9 @@ impl<R: Ring> Ubl<R> {
             return Ok(());
         }
         let theirs = recv_rows(&mut self.party, GENERATE, [mask.rows(), mask.cols()])?;
-        let factor = match self.role {
-            Role::Holder {
-                which: Holder::First,
-                ..
-            } => &adding.g,
-            _ => mask,
+        let factor = match self.role.carries() {
+            true => &adding.g,
+            false => mask,
         };
         let mut g = planes::and(&theirs, factor);
         planes::xor_assign(&mut g, product);
