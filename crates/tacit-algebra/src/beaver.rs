@@ -27,7 +27,7 @@ simd! {
     }
 }
 
-/// One holder's share of `x y`, element by element, from the public `d = x - a` and `e = y - b`
+/// A share of `x y`, element by element, from the public `d = x - a` and `e = y - b`
 /// and shares of the triple: `c + d b + a e`, and `d e` in the one that carries constants.
 /// `c` is overwritten by the result.
 pub fn product<R: Ring>(

@@ -14,14 +14,14 @@
 //!
 //! Lengths are the caller's business: a mismatch is a bug of the protocol and panics. Only
 //! [`prime::unpack`], [`mersenne::from_wire`], [`extension::Extension::from_wire`], [`mersenne::rot_zero`], [`bicoptor::zero_entries`],
-//! [`BitRows::from_bytes`] and [`Bits::from_bytes`] read what a peer sent, and they refuse it with `None`.
+//! [`BitRows::from_bytes`] and [`Bits::from_bytes`] read bytes from outside, and they refuse with `None` what is malformed.
 //!
 //! # Kernels
 //!
 //! The kernels of floor 1 are one portable loop each, compiled for AVX-512, AVX2 and the baseline,
 //! chosen at run time; matrix products have micro-kernels of their own. Tests force each instruction
-//! set and compare. Long vectors are split over threads inside the kernel; protocols cut very long ones
-//! into blocks (`falcon/domain.rs`) so that intermediate values stay in cache and sending overlaps
+//! set and compare. Long vectors are split over threads inside the kernel; callers cut very long ones
+//! into blocks so that intermediate values stay in cache and sending overlaps
 //! computing, without more hops.
 
 #[cfg(target_endian = "big")]

@@ -75,7 +75,7 @@ simd! {
     }
 }
 
-/// One holder's share of `x & y` from the public `d = x ^ a` and `e = y ^ b` and shares of the triple:
+/// A share of `x & y` from the public `d = x ^ a` and `e = y ^ b` and shares of the triple:
 /// `c ^ d b ^ e a`, and `d e` in the one that carries constants. `c` is overwritten by the result.
 pub fn triple_product(
     mut c: BitRows,

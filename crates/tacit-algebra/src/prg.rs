@@ -18,7 +18,7 @@ use crate::{BitRows, Bits, Ring, par, wipe};
 
 pub(crate) const BLOCK: usize = 16;
 
-/// A pseudorandom stream. Two holders of one seed that make the same calls get the same values.
+/// A pseudorandom stream. Two streams of one seed give the same values to the same calls.
 ///
 /// Every call starts at a block that no call has used: there is no way to go back, and no copy
 /// can be made, so no part of the stream is ever handed out twice. Its key is on the heap, so that

@@ -1,4 +1,4 @@
-//! Products of bits at one party with numbers at the other, out of random correlated OTs.
+//! Products of bits at one side with numbers at the other, out of random correlated OTs.
 //!
 //! For choice `j`, `k0` and `k1` are the hashes of the sender's blocks for `c = 0` and `c = 1`;
 //! the sender sends `k0 + number - k1` and keeps `-k0`, the receiver with `c` gets `k0 + c number`.

@@ -1,4 +1,4 @@
-//! 1-of-2^m OT that carries a public function of both parties' numbers.
+//! 1-of-2^m OT that carries a public function of both sides' numbers.
 //!
 //! A random one has a block `q` at its sender and a random index `b` and `t = q ^ offset[b]` at its
 //! receiver, with the same offsets, linear in the index, for all of a direction. The pad of message
@@ -25,16 +25,16 @@ use crate::wipe;
 /// Instances whose messages are made at once: whatever the width they are whole bytes.
 const STRIP: usize = 64;
 
-/// A public function of two numbers below `2^index_bits`, one at each party.
+/// A public function of two numbers below `2^index_bits`, one at each side.
 pub struct Table {
     index_bits: u32,
     output_bits: u32,
     /// The top bit of every field of the output: shares are added field by field, and fields of
     /// one bit are shared by xor.
     tops: u64,
-    /// How the row of a party's number is found in `rows`.
+    /// How the row of a side's number is found in `rows`.
     kind: Kind,
-    /// By party.
+    /// By side.
     rows: [Vec<u64>; 2],
 }
 
@@ -119,7 +119,7 @@ impl Table {
         }
     }
 
-    /// Bits of either party's number.
+    /// Bits of either side's number.
     pub fn index_bits(&self) -> u32 {
         self.index_bits
     }
@@ -236,11 +236,11 @@ pub fn choose(own: &[u64], index_bits: u32, random: &Bits) -> Vec<u8> {
 
 /// The sender's messages for its numbers `own`, and its shares.
 ///
-/// `party` is the sender's number, `of` its OTs, `q` their blocks, `corrections` what the receiver
+/// `side` is that of the sender, 0 or 1, `of` its OTs, `q` their blocks, `corrections` what the receiver
 /// sent.
 pub fn offer(
     table: &Table,
-    party: usize,
+    side: usize,
     (hash, offsets): (&Hash, &Offsets),
     (of, q): (Transfers, &[Block]),
     own: &[u64],
@@ -262,7 +262,7 @@ pub fn offer(
             let strip = Offered {
                 isa,
                 table,
-                party,
+                side,
                 hash,
                 offsets: &offsets.0,
                 of: of.from(s),
@@ -282,7 +282,7 @@ pub fn offer(
 struct Offered<'a> {
     isa: Isa,
     table: &'a Table,
-    party: usize,
+    side: usize,
     hash: &'a Hash,
     offsets: &'a [Block],
     of: Transfers,

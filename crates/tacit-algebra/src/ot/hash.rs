@@ -50,14 +50,14 @@ const STRIP: usize = 64;
 /// Neighbouring transfers of a direction and a kind: the keys of their pads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Transfers {
-    /// The party that sends them, and their kind.
+    /// The side that sends them, and their kind.
     series: u64,
     index_bits: u32,
     first: u64,
 }
 
 impl Transfers {
-    /// 1-of-2^m transfers of a party, `m = index_bits`, from number `first` on.
+    /// 1-of-2^m transfers of a side, `m = index_bits`, from number `first` on.
     pub fn new(sender: usize, index_bits: u32, first: u64) -> Self {
         assert!(sender < 2 && (1..=8).contains(&index_bits) && first >> 56 == 0);
         Transfers {

@@ -95,7 +95,7 @@ impl Offered<'_> {
         let (m, width) = (table.index_bits, table.output_bits);
         let mut words = [0; STRIP];
         let words = &mut words[..n];
-        find_rows(isa, &table.rows[self.party], self.own, words);
+        find_rows(isa, &table.rows[self.side], self.own, words);
         move_fields(isa, words, self.corrections, m, width);
         let mut pads = [0; TOGETHER << 4];
         let together = words.chunks_mut(TOGETHER).zip(self.q.chunks(TOGETHER));

@@ -4,7 +4,7 @@ use super::*;
 use crate::Prg;
 use crate::isa::same_everywhere;
 
-/// Shares of the function of both parties' numbers, party `sender` sending.
+/// Shares of the function of both sides' numbers, side `sender` sending.
 fn run(table: &Table, sender: usize, u: [&[u64]; 2]) -> Vec<u64> {
     let (n, m) = (u[0].len(), table.index_bits as usize);
     let mut prg = Prg::new([7; 16]);

@@ -59,10 +59,10 @@ simd! {
     }
 }
 
-fn find_row(isa: Isa, table: &Table, party: usize, own: u64, row: &mut [u64]) {
+fn find_row(isa: Isa, table: &Table, side: usize, own: u64, row: &mut [u64]) {
     match table.kind == Kind::Rotated {
-        true => rotated_row(isa, &table.rows[party], own, row),
-        false => any_row(isa, &table.rows[party], own, row),
+        true => rotated_row(isa, &table.rows[side], own, row),
+        false => any_row(isa, &table.rows[side], own, row),
     }
 }
 
@@ -91,7 +91,7 @@ impl Offered<'_> {
                 .zip(pads.chunks_exact(1 << m))
                 .zip(s..)
             {
-                find_row(isa, table, self.party, self.own[j], &mut row);
+                find_row(isa, table, self.side, self.own[j], &mut row);
                 let (mask, d) = (table.mask(), self.corrections[j] as usize);
                 *share = hide(isa, &row, d, pads, messages, table.tops, mask);
             }
