@@ -33,7 +33,7 @@ mod window;
 mod zero;
 
 pub use entries::masked_entries;
-pub use truncate::{modulo_switch, split_mask, truncate_share, truncate_share_middle};
+pub use truncate::{split_mask, truncate_share};
 pub use window::{Form, Window};
 pub use zero::zero_entries;
 
