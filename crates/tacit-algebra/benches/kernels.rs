@@ -3,7 +3,8 @@
 use divan::{Bencher, black_box, counter::ItemsCount};
 use tacit_algebra::isa::{self, Isa};
 use tacit_algebra::{
-    BitRows, Bits, Conv2d, MatMul, Prg, Ring, conv2d_acc, falcon, matmul_acc, prime, vec,
+    BitRows, Bits, Conv2d, MatMul, Prg, Ring, compare, conv2d_acc, flip, matmul_acc, prime,
+    truncate, vec, wrap,
 };
 
 fn main() {
@@ -144,7 +145,7 @@ fn compare_leaves<R: Ring>(bencher: Bencher, isa: Isa) {
     let (beta, r) = (prg().prime(R::PRIME, n), vec::shr(&prg().ring::<R>(n), 1));
     bencher.counter(ItemsCount::new(n * m)).bench_local(|| {
         isa::with(isa, || {
-            falcon::compare_leaves(&x, &g, n, m, &beta, black_box(&r), true)
+            compare::leaves(&x, &g, n, m, &beta, black_box(&r), true)
         })
     });
 }
@@ -154,7 +155,7 @@ fn masked_add<R: Ring>(bencher: Bencher) {
     let (a, x) = (prg().ring::<R>(N), vec::shr(&prg().ring::<R>(N), 1));
     bencher
         .counter(ItemsCount::new(N))
-        .bench_local(|| falcon::masked_add(black_box(&a), &x));
+        .bench_local(|| wrap::masked_add(black_box(&a), &x));
 }
 
 #[divan::bench]
@@ -162,7 +163,23 @@ fn flip_residues(bencher: Bencher) {
     let (x, b) = (prg().prime(67, N), prg().bits(N));
     bencher
         .counter(ItemsCount::new(N))
-        .bench_local(|| falcon::flip_residues(67, black_box(&x), &b, true));
+        .bench_local(|| flip::residues(67, black_box(&x), &b, true));
+}
+
+#[divan::bench(args = [true, false])]
+fn truncated(bencher: Bencher, first: bool) {
+    let share = prg().ring::<u64>(N);
+    bencher
+        .counter(ItemsCount::new(N))
+        .bench_local(|| truncate::local(first, black_box(&share), 13));
+}
+
+#[divan::bench]
+fn masks_split(bencher: Bencher) {
+    let r = prg().ring::<u64>(N);
+    bencher
+        .counter(ItemsCount::new(N))
+        .bench_local(|| truncate::split_mask(black_box(&r), 13));
 }
 
 /// Items are ring elements, each with all its bits.

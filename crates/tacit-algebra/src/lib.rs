@@ -13,7 +13,7 @@
 //! split over rayon's threads. All paths give the same results, bit by bit.
 //!
 //! Lengths are the caller's business: a mismatch is a bug of the protocol and panics. Only
-//! [`prime::unpack`], [`mersenne::from_wire`], [`extension::Extension::from_wire`], [`mersenne::rot_zero`], [`bicoptor::zero_entries`],
+//! [`prime::unpack`], [`mersenne::from_wire`], [`extension::Extension::from_wire`], [`mersenne::rot_zero`], [`window::zero_entries`],
 //! [`BitRows::from_bytes`] and [`Bits::from_bytes`] read bytes from outside, and they refuse with `None` what is malformed.
 //!
 //! # Kernels
@@ -27,12 +27,11 @@
 #[cfg(target_endian = "big")]
 compile_error!("tacit-algebra casts buffers to little-endian bytes and needs such a processor");
 
-pub mod beaver;
-pub mod bicoptor;
 pub mod bits;
+pub mod compare;
 pub mod conv;
 pub mod extension;
-pub mod falcon;
+pub mod flip;
 mod fresh;
 mod gemm;
 pub mod isa;
@@ -47,10 +46,13 @@ pub mod prg;
 pub mod prime;
 pub mod ring;
 pub mod rows;
+pub mod triple;
 pub mod truncate;
 pub mod vec;
+pub mod window;
 pub mod wipe;
 mod words;
+pub mod wrap;
 
 pub use bits::Bits;
 pub use conv::{Conv2d, conv2d_acc};

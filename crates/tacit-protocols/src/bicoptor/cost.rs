@@ -1,7 +1,7 @@
 //! What the costs of both settings are counted in.
 
 use tacit_algebra::Ring;
-use tacit_algebra::bicoptor::Window;
+use tacit_algebra::window::Window;
 
 use super::drelu::parts;
 use super::{ASSISTANT, Options, PARTIES, window};

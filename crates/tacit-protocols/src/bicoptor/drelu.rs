@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use tacit_algebra::bicoptor::{Window, masked_entries, zero_entries};
+use tacit_algebra::window::{Window, masked_entries, zero_entries};
 use tacit_algebra::{Bits, Ring};
 use tacit_net::Party;
 

@@ -45,8 +45,8 @@ pub mod ubl;
 use std::collections::VecDeque;
 
 use tacit_algebra::Ring;
-pub use tacit_algebra::bicoptor::Form;
-use tacit_algebra::bicoptor::Window;
+pub use tacit_algebra::window::Form;
+use tacit_algebra::window::Window;
 
 use crate::machine::{Call, KeyBits};
 use crate::{Error, Truncation};

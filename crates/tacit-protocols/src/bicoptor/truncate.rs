@@ -10,7 +10,6 @@
 //! Differs from the paper: the assistant deals the mask, of which it sees no opening; after a
 //! product the mask also stands for the triple's `c`, so that no correction of `c` is sent.
 
-use tacit_algebra::bicoptor::{split_mask, truncate_share};
 use tacit_algebra::{Ring, truncate as kernel, vec};
 use tacit_net::Party;
 
@@ -41,7 +40,7 @@ pub(super) fn deal_mask<R: Ring>(
 ) -> Result<Mask<R>, Error> {
     let n = summand.len();
     let (shifted, msb) = match role {
-        Role::Assistant { .. } => split_mask(&summand, trunc),
+        Role::Assistant { .. } => kernel::split_mask(&summand, trunc),
         Role::Holder { .. } => Default::default(),
     };
     Ok(Mask {
@@ -90,7 +89,7 @@ pub(super) fn quotient<R: Ring>(
 ) -> Vec<R> {
     let finish = match kind {
         Truncation::Gap => kernel::gap,
-        _ => kernel::aby3,
+        _ => kernel::signed,
     };
     finish(opened, &mask.shifted, &mask.msb, trunc, carries)
 }
@@ -118,7 +117,7 @@ pub(super) fn truncate_masked<R: Ring>(
 pub(super) fn truncate_locally<R: Ring>(role: &mut Role, share: &[R], trunc: u32) -> Vec<R> {
     let share = role.refresh(share);
     match role {
-        Role::Holder { first, .. } => truncate_share(*first, &share, trunc),
+        Role::Holder { first, .. } => kernel::local(*first, &share, trunc),
         Role::Assistant { .. } => Vec::new(),
     }
 }

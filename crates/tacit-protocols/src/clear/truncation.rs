@@ -68,7 +68,7 @@ impl Truncator {
 fn masked<R: Ring>(x: &[R], r: &[R], trunc: u32) -> Vec<R> {
     let low_shifted = vec::shr(&vec::low_bits(r, R::BITS - 1), trunc);
     let msb = vec::shr(r, R::BITS - 1);
-    truncate::aby3(&vec::add(x, r), &low_shifted, &msb, trunc, true)
+    truncate::signed(&vec::add(x, r), &low_shifted, &msb, trunc, true)
 }
 
 /// The mask of the programs that the paper examined, `2^26` of 64 bits, and its like of fewer.

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use tacit_algebra::{Bits, Ring, falcon as kernel, vec};
+use tacit_algebra::{Bits, Ring, compare, vec, wrap};
 
 use super::Falcon;
 use super::material::{self, CompareBatch, SignBatch, View};
@@ -36,8 +36,7 @@ impl<R: Ring> Falcon<R> {
             let (bits, products) = (&bits[columns.start..], &products[columns.start..]);
             let beta = &beta[columns.clone()];
             let stride = batch.stride;
-            let mut leaves =
-                kernel::compare_leaves(bits, products, stride, rows, beta, r, constant);
+            let mut leaves = compare::leaves(bits, products, stride, rows, beta, r, constant);
             leaves.extend_from_slice(&m[columns.clone()]);
             leaves
         };
@@ -65,8 +64,8 @@ impl<R: Ring> Falcon<R> {
     ) -> Result<(Sign, Option<Bits>), Error> {
         let batch = &view.batch;
         let x = view.slice(&batch.x);
-        let (r_own, carry_own) = kernel::masked_add(&a.own, &x.own);
-        let (r_next, carry_next) = kernel::masked_add(&a.next, &x.next);
+        let (r_own, carry_own) = wrap::masked_add(&a.own, &x.own);
+        let (r_next, carry_next) = wrap::masked_add(&a.next, &x.next);
         let mut shared = Rss {
             own: carry_own,
             next: carry_next,
@@ -95,7 +94,7 @@ impl<R: Ring> Falcon<R> {
             Some((step, masked)) => Some(self.finish_open::<Booleans>(step, masked)?),
             None => None,
         };
-        let (r, delta) = kernel::sum3(&r.own, &r.next, &r_missing);
+        let (r, delta) = wrap::sum3(&r.own, &r.next, &r_missing);
 
         let mut public =
             self.private_compare(&batch.compare, view.range.clone(), S::BITS as usize - 1, &r)?;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tacit_algebra::{Bits, Prg, Ring, prime};
+use tacit_algebra::{Bits, Prg, Ring, flip, prime};
 
 use crate::replicated::{Domain, Rss, Words};
 
@@ -21,7 +21,7 @@ impl<R: Ring> Wide for Words<R> {
         bits.expand_ring()
     }
     fn flip(x: &Vec<R>, b: &Bits, add_bit: bool) -> Vec<R> {
-        tacit_algebra::falcon::flip_ring(x, b, add_bit)
+        flip::ring(x, b, add_bit)
     }
 }
 
@@ -70,6 +70,6 @@ impl<R: Ring> Wide for Residues<R> {
         bits.expand()
     }
     fn flip(x: &Vec<u8>, b: &Bits, add_bit: bool) -> Vec<u8> {
-        tacit_algebra::falcon::flip_residues(R::PRIME, x, b, add_bit)
+        flip::residues(R::PRIME, x, b, add_bit)
     }
 }

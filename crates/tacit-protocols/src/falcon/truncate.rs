@@ -66,8 +66,8 @@ impl<R: Ring> Falcon<R> {
         let here = self.rss.constant_component();
         if self.truncation == Truncation::Aby3 {
             return Ok(Rss {
-                own: kernel::aby3(&c, &low_shifted.own, &msb.own, trunc, here.own),
-                next: kernel::aby3(&c, &low_shifted.next, &msb.next, trunc, here.next),
+                own: kernel::signed(&c, &low_shifted.own, &msb.own, trunc, here.own),
+                next: kernel::signed(&c, &low_shifted.next, &msb.next, trunc, here.next),
             });
         }
         let quotient = Rss {

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use tacit_algebra::{Bits, Ring, beaver, falcon, vec};
+use tacit_algebra::{Bits, Ring, flip, vec};
 
 use super::dealer::{Part, dealt, left, right};
 use super::{PARTIES, Replicated, Rss, Words};
@@ -27,7 +27,7 @@ impl Replicated {
         let deals = |range: Range<usize>| vec![known(bit, range).expand_ring()];
         let multiplies = |part, range: Range<usize>, t: &[Vec<R>]| {
             let b_z = third(bit, part, range);
-            falcon::flip_ring(&t[0], &b_z, part == Part::Left)
+            flip::ring(&t[0], &b_z, part == Part::Left)
         };
         self.dealt_product(bit.own.len(), 1, &deals, &multiplies)
     }
@@ -54,7 +54,7 @@ impl Replicated {
             };
             let mut product = vec::mul(&summands[0], y_z);
             vec::add_assign(&mut product, &summands[1]);
-            beaver::unflip(&product, &rest, &third(bit, part, range))
+            flip::undo(&product, &rest, &third(bit, part, range))
         };
         self.dealt_product(y.own.len(), 2, &deals, &multiplies)
     }

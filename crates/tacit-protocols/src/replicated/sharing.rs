@@ -7,7 +7,7 @@
 //!
 //! Numbering differs from the paper's: its P1, P2, P3 are our parties 0, 1, 2.
 
-use tacit_algebra::{Bits, Ring, vec};
+use tacit_algebra::{Bits, Ring, flip, vec};
 
 use super::domain::{Domain, Words};
 use super::{PARTIES, Replicated};
@@ -312,7 +312,7 @@ pub(crate) fn flip_word<R: Ring>(
     constant: Rss<bool>,
 ) -> Rss<Vec<R>> {
     Rss {
-        own: tacit_algebra::falcon::flip_ring(&word.own, public, constant.own),
-        next: tacit_algebra::falcon::flip_ring(&word.next, public, constant.next),
+        own: flip::ring(&word.own, public, constant.own),
+        next: flip::ring(&word.next, public, constant.next),
     }
 }

@@ -4,7 +4,7 @@
 //! offline 24 bytes; without a promise 100 bytes and 10 hops, offline nothing. A product with a truncation online 48 bytes and 2 hops, offline 16 bytes.
 
 use tacit_algebra::Ring;
-use tacit_algebra::bicoptor::Window;
+use tacit_algebra::window::Window;
 
 use super::demand::{Want, wants_of};
 use crate::bicoptor::cost::{Sizes, cost};

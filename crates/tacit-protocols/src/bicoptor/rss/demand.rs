@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use tacit_algebra::{Bits, Ring, falcon};
+use tacit_algebra::{Bits, Ring, flip};
 
 use super::BicoptorRss;
 use crate::bicoptor::check_windows;
@@ -145,7 +145,7 @@ impl<R: Ring> BicoptorRss<R> {
             let share = match self.role {
                 Role::Holder { .. } => {
                     let t = flips.slice(part.start, part.len());
-                    falcon::flip_ring(&dealt, &t, self.role.carries())
+                    flip::ring(&dealt, &t, self.role.carries())
                 }
                 Role::Assistant { .. } => Vec::new(),
             };

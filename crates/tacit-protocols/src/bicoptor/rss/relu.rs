@@ -6,7 +6,7 @@
 //! components; and ReLU multiplies `x` with the known mask `sigma` of the sign in the first hop, so
 //! that it takes no third one.
 
-use tacit_algebra::{Bits, Ring, beaver};
+use tacit_algebra::{Bits, Ring, flip};
 
 use super::BicoptorRss;
 use super::demand::{Material, Sign, Want};
@@ -64,7 +64,7 @@ impl<R: Ring> BicoptorRss<R> {
                 (self.rss.finish_multiply::<Words<R>>(MULTIPLY, own)?, masked)
             }
         };
-        Ok(z.zip(x, |z, x| beaver::unflip(z, x, &masked)))
+        Ok(z.zip(x, |z, x| flip::undo(z, x, &masked)))
     }
 
     /// The complement of the exact sign.

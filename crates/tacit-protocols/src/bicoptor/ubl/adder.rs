@@ -5,7 +5,7 @@
 //! The two summands of `x` are the numbers that a binary adder adds. Differs from the usual triples:
 //! the two ANDs of a pair of groups have an operand in common, which is opened once.
 
-use tacit_algebra::{BitRows, Bits, Ring, beaver, falcon, planes, vec};
+use tacit_algebra::{BitRows, Bits, Ring, flip, planes, vec};
 
 use super::demand::{Material, Want};
 use super::{Share, Ubl};
@@ -175,7 +175,7 @@ impl<R: Ring> Ubl<R> {
             let masked = bits.xor(&bit);
             self.send_bits(&masked)?;
             let e = self.recv_bits(masked)?;
-            Ok(falcon::flip_ring(&word, &e, self.role.carries()))
+            Ok(flip::ring(&word, &e, self.role.carries()))
         })
     }
 
@@ -202,7 +202,7 @@ impl<R: Ring> Ubl<R> {
             }
             let mut flipped = vec::mul(&delta, &word);
             vec::add_assign(&mut flipped, &product);
-            Ok(beaver::unflip(&flipped, x, &e))
+            Ok(flip::undo(&flipped, x, &e))
         })
     }
 

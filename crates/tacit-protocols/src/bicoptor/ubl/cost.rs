@@ -5,7 +5,7 @@
 //! hops, offline 16 bytes.
 
 use tacit_algebra::Ring;
-use tacit_algebra::bicoptor::Window;
+use tacit_algebra::window::Window;
 
 use super::adder::{bit_bytes, sign_bytes, sign_rounds, sign_stored};
 use super::demand::{Want, wants_of};

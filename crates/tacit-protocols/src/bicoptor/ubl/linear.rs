@@ -4,7 +4,7 @@
 //! Differs from the usual triple: where the right operand is fixed, `w - b` was opened once and
 //! only the left operand is opened, whatever the number of batches.
 
-use tacit_algebra::{Ring, beaver, vec};
+use tacit_algebra::{Ring, triple, vec};
 
 use super::demand::{Material, Triple, Want};
 use super::{Share, Ubl};
@@ -110,7 +110,7 @@ impl<R: Ring> Ubl<R> {
         };
         if let Bilinear::Elementwise(_) = map {
             // d [w] + [a] e: no product of the two public factors is left over.
-            return Ok(beaver::product(z, [&d, e], [&triple.a, w.own()], false));
+            return Ok(triple::product(z, [&d, e], [&triple.a, w.own()], false));
         }
         map.accumulate(&mut z, &d, w.own());
         map.accumulate(&mut z, &triple.a, e);

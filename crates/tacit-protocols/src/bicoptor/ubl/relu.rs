@@ -5,7 +5,7 @@
 //! Differs from the paper: the holders exchange `x - a` in the hop in which they send the entries,
 //! so that ReLU takes one round trip, too.
 
-use tacit_algebra::{Bits, Ring, beaver, falcon, vec};
+use tacit_algebra::{Bits, Ring, flip, triple, vec};
 
 use super::demand::{Material, Triple, Want};
 use super::{Share, Ubl};
@@ -46,7 +46,7 @@ impl<R: Ring> Ubl<R> {
             sign.extend_from_slice(&dealt);
         }
         let carries = self.role.carries();
-        Ok(x.map(x.len(), |_| falcon::flip_ring(&sign, &flips, carries)))
+        Ok(x.map(x.len(), |_| flip::ring(&sign, &flips, carries)))
     }
 
     /// `max(x, 0)` (Bicoptor 2.0, Algorithm 8, appendix 4): `t x + (1 - 2 t) x DReLU'`, where the
@@ -85,9 +85,9 @@ impl<R: Ring> Ubl<R> {
             let e = recv(&mut self.party, ASSISTANT, CHOICE, part.len())?;
             let Triple { a, b, c, .. } = &triple;
             let (a, b, c) = (&a[part.clone()], &b[part.clone()], &c[part.clone()]);
-            let z = beaver::product(c.to_vec(), [&d, &e], [a, b], self.role.carries());
+            let z = triple::product(c.to_vec(), [&d, &e], [a, b], self.role.carries());
             let t = flips.slice(part.start, part.len());
-            relu.extend_from_slice(&beaver::unflip(&z, &x.own()[part], &t));
+            relu.extend_from_slice(&flip::undo(&z, &x.own()[part], &t));
         }
         Ok(Share::new(x.len(), Some(relu)))
     }

@@ -6,7 +6,7 @@
 //! the bits of the sum; only one ripple-carry addition with component 2, whose bits parties 1 and 2
 //! know, is left: one AND per bit instead of two.
 
-use tacit_algebra::{BitRows, Bits, Ring, falcon as kernel};
+use tacit_algebra::{BitRows, Bits, Ring, wrap};
 
 use super::super::preprocess::Sum;
 use super::super::{Falcon, PARTIES};
@@ -27,7 +27,7 @@ impl<R: Ring> Falcon<R> {
         let n = x.own.len();
         let m = S::BITS as usize - 1;
         let (known, wrap) = match self.rss.party.id() {
-            0 => kernel::sum2(&x.own, &x.next),
+            0 => wrap::sum2(&x.own, &x.next),
             _ => (Vec::new(), Bits::zeros(0)),
         };
         let a = self.share_known_bits(&known, wrap, n, m)?;

@@ -7,7 +7,7 @@ use super::rows::{Row, Seen};
 use super::settings;
 use crate::common::{Subject, TIMEOUT, run_on};
 use tacit_algebra::Bits;
-use tacit_algebra::bicoptor::Window;
+use tacit_algebra::window::Window;
 use tacit_net::testing::{Fate, Recorder, mesh_with};
 use tacit_protocols::Error;
 use tacit_protocols::bicoptor::{Form, Options, PARTIES};

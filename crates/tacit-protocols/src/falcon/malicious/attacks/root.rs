@@ -1,7 +1,7 @@
 //! A prover whose wrong factor makes the root of a comparison tell the secret: the root is 0 with
 //! probability 1/2 whatever is compared, but which factor makes it 0 depends on what is compared.
 
-use tacit_algebra::falcon as kernel;
+use tacit_algebra::wrap;
 use tacit_net::testing::adversary::{Strategy, Wires};
 
 use super::super::defences::Defence;
@@ -60,12 +60,12 @@ fn cheat(machine: &mut Falcon<u8>) -> Result<usize, Error> {
     let view = material::take(&mut machine.store.signs, N).expect("it was prepared");
     let x = view.slice(&view.batch.x);
     let r = Rss {
-        own: kernel::masked_add(&a.own, &x.own).0,
-        next: kernel::masked_add(&a.next, &x.next).0,
+        own: wrap::masked_add(&a.own, &x.own).0,
+        next: wrap::masked_add(&a.next, &x.next).0,
     };
     machine.rss.begin_open::<Words<u8>>(MASKED, &r)?;
     let missing = machine.missing::<Words<u8>>(MASKED, &r)?;
-    let (r, _) = kernel::sum3(&r.own, &r.next, &missing);
+    let (r, _) = wrap::sum3(&r.own, &r.next, &missing);
     let mut level = machine.leaves(&view.batch.compare, view.range.clone(), ROWS, &r);
     let mut left = ROWS + 1;
     while left > 1 {

@@ -144,7 +144,7 @@ impl<L: Lane> Modulus<L> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::window::prime_above;
+    use super::super::prime_above;
     use super::*;
 
     fn arithmetic<L: Lane>(m: u32) {

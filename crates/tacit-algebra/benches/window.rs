@@ -1,11 +1,9 @@
-//! Throughput of Bicoptor's DReLU and truncations: `cargo bench -p tacit-algebra --bench bicoptor`,
+//! Throughput of signs from a window of bits: `cargo bench -p tacit-algebra --bench window`,
 //! with `RAYON_NUM_THREADS=1` per core. Items are elements.
 
 use divan::{Bencher, black_box, counter::ItemsCount};
-use tacit_algebra::bicoptor::{
-    Form, Window, masked_entries, split_mask, truncate_share, zero_entries,
-};
 use tacit_algebra::isa::{self, Isa};
+use tacit_algebra::window::{Form, Window, masked_entries, zero_entries};
 use tacit_algebra::{Bits, Prg};
 
 fn main() {
@@ -55,20 +53,4 @@ fn zeros(bencher: Bencher, bits: (u32, u32)) {
     bencher
         .counter(ItemsCount::new(N))
         .bench_local(|| zero_entries(&window, N, black_box(&first), &second));
-}
-
-#[divan::bench(args = [true, false])]
-fn truncated(bencher: Bencher, first: bool) {
-    let (share, _) = sample();
-    bencher
-        .counter(ItemsCount::new(N))
-        .bench_local(|| truncate_share(first, black_box(&share), 13));
-}
-
-#[divan::bench]
-fn masks_split(bencher: Bencher) {
-    let (r, _) = sample();
-    bencher
-        .counter(ItemsCount::new(N))
-        .bench_local(|| split_mask(black_box(&r), 13));
 }

@@ -1,16 +1,8 @@
-//! Fused local steps of Falcon (Wagh et al., PETS 2021; docs/spec/falcon.md, sections 3 to 5):
-//! plain kernels without communication.
-//!
-//! Throughout, `m = BITS - 1` and `p` is [`Ring::PRIME`].
+//! Sums of components and how often they wrap (Falcon's wrap function; docs/spec/falcon.md,
+//! section 4). Throughout, `m = BITS - 1`.
 
-mod compare;
-
-pub use compare::compare_leaves;
-
-use crate::fresh::build;
 use crate::isa::{self, simd};
-use crate::prime::reduce_once;
-use crate::words::{expand_bytes_into, top_bits};
+use crate::words::top_bits;
 use crate::{Bits, Ring, par};
 
 simd! {
@@ -29,22 +21,6 @@ simd! {
     fn drop_top<R: Ring>(sum: &mut [R]) {
         for s in sum {
             *s = s.shl(1).shr(1);
-        }
-    }
-
-    fn flip_residues_into(p: u8, out: &mut [u8], x: &[u8], add_bit: bool) {
-        let top = p + add_bit as u8;
-        for (bit, x) in out.iter_mut().zip(x) {
-            *bit = if *bit != 0 { reduce_once(p, top - x) } else { *x };
-        }
-    }
-
-    fn flip_ring_into<R: Ring>(out: &mut [R], x: &[R], bits: &[u64], add_bit: bool) {
-        let one = if add_bit { R::ONE } else { R::ZERO };
-        for ((out, x), word) in out.chunks_mut(64).zip(x.chunks(64)).zip(bits) {
-            for (j, (out, x)) in out.iter_mut().zip(x).enumerate() {
-                *out = if word >> j & 1 != 0 { one.sub(*x) } else { *x };
-            }
         }
     }
 }
@@ -95,35 +71,6 @@ pub fn sum3<R: Ring>(a: &[R], b: &[R], c: &[R]) -> (Vec<R>, Bits) {
     })
 }
 
-/// `x (1 - 2b)`, with `add_bit` plus `b`, modulo `p`: the XOR of a shared bit with a public one
-/// in the component that carries constants, and in the others.
-pub fn flip_residues(p: u8, x: &[u8], b: &Bits, add_bit: bool) -> Vec<u8> {
-    assert_eq!(x.len(), b.len());
-    let isa = isa::current();
-    build(x.len(), |s, out: &mut [u8]| {
-        for (i, out) in out.chunks_mut(STRIP).enumerate() {
-            let s = s + STRIP * i;
-            expand_bytes_into(isa, out, &b.words()[s / 64..]);
-            flip_residues_into(isa, p, out, &x[s..s + out.len()], add_bit);
-        }
-    })
-}
-
-/// `x (1 - 2b)`, with `add_bit` plus `b`, over a ring.
-pub fn flip_ring<R: Ring>(x: &[R], b: &Bits, add_bit: bool) -> Vec<R> {
-    assert_eq!(x.len(), b.len());
-    let isa = isa::current();
-    build(x.len(), |s, out| {
-        flip_ring_into(
-            isa,
-            out,
-            &x[s..s + out.len()],
-            &b.words()[s / 64..],
-            add_bit,
-        )
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,29 +115,5 @@ mod tests {
         sums::<u16>();
         sums::<u32>();
         sums::<u64>();
-    }
-
-    #[test]
-    fn flips() {
-        for n in [0, 1, 63, 64, 65, 1025, 40_001] {
-            let mut prg = Prg::new([2; 16]);
-            let (x, ring, b) = (prg.prime(37, n), prg.ring::<u32>(n), prg.bits(n));
-            for one in [0, 1] {
-                let out = same_everywhere(|| {
-                    (
-                        flip_residues(37, &x, &b, one == 1),
-                        flip_ring(&ring, &b, one == 1),
-                    )
-                });
-                for i in 0..n {
-                    let expected = if b.get(i) {
-                        ((37 + one - x[i]) % 37, (one as u32).wrapping_sub(ring[i]))
-                    } else {
-                        (x[i], ring[i])
-                    };
-                    assert_eq!((out.0[i], out.1[i]), expected, "{i} of {n}");
-                }
-            }
-        }
     }
 }

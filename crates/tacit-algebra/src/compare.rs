@@ -1,5 +1,5 @@
-//! The linear part of Falcon's private compare (Algorithm 1, section 3.3; docs/spec/falcon.md,
-//! section 3).
+//! The linear part of a comparison of shared bits with public numbers (Falcon's private compare:
+//! Algorithm 1, section 3.3; docs/spec/falcon.md, section 3).
 
 use crate::isa::{self, simd};
 use crate::prime::reduce_once;
@@ -108,7 +108,7 @@ simd! {
     }
 }
 
-/// The linear part of Falcon's private compare for one component of the shares.
+/// One component of the leaves of a comparison, of which some is zero or none.
 ///
 /// `x` and `g` hold `rows` = `m` rows of residues, row `i` at `i * stride .. i * stride + n`, for
 /// `n = r.len()` comparisons: the component of bit `i` of x and of its product with `beta`.
@@ -123,7 +123,7 @@ simd! {
 /// ```
 ///
 /// but where `r = 2^m - 1`, which no x exceeds, `c_0` is `beta`.
-pub fn compare_leaves<R: Ring>(
+pub fn leaves<R: Ring>(
     x: &[u8],
     g: &[u8],
     stride: usize,
@@ -174,7 +174,7 @@ mod tests {
         for beta in [0, 1] {
             let g: Vec<u8> = bits.iter().map(|b| b * beta).collect();
             let betas = vec![beta; n];
-            let leaves = same_everywhere(|| compare_leaves(&bits, &g, n, 7, &betas, &r, true));
+            let leaves = same_everywhere(|| leaves(&bits, &g, n, 7, &betas, &r, true));
             for i in 0..n {
                 let zero = (0..7).any(|row| leaves[row * n + i] == 0);
                 assert_eq!(
@@ -230,8 +230,7 @@ mod tests {
                 *r = vec::low_bits(&[R::from_i64(-1 - (i % 4) as i64)], rows as u32)[0];
             }
             for constant in [false, true] {
-                let leaves =
-                    same_everywhere(|| compare_leaves(&x, &g, stride, rows, &beta, &r, constant));
+                let leaves = same_everywhere(|| leaves(&x, &g, stride, rows, &beta, &r, constant));
                 let expected = definition([&x, &g], (stride, rows), &beta, &r, constant as i32);
                 assert!(leaves == expected, "{n} elements of {} bits", R::BITS);
             }

@@ -225,7 +225,7 @@ mod tests {
             .iter()
             .zip(next)
             .map(|(u, next)| (u + next).wrapping_sub(one) % (1 << m));
-        let p = super::super::window::prime_above(m);
+        let p = super::super::prime_above(m);
         v.map(|v| match (first, v as u64) {
             (true, 0) => 1 << m,
             (true, v) => v,

@@ -1,28 +1,13 @@
-//! Local steps of a product from a multiplication triple, and of a ReLU from one
-//! (Bicoptor 2.0, Algorithm 8).
+//! The local step of a product from a multiplication triple (Beaver).
 
-use crate::fresh::build;
 use crate::isa::{self, simd};
-use crate::{Bits, Ring, par};
+use crate::{Ring, par};
 
 simd! {
     fn product_into<R: Ring>(out: &mut [R], d: &[R], e: &[R], a: &[R], b: &[R], constant: bool) {
         let one = if constant { R::ONE } else { R::ZERO };
         for ((((out, d), e), a), b) in out.iter_mut().zip(d).zip(e).zip(a).zip(b) {
             *out = out.add(d.mul(b.add(e.mul(one)))).add(a.mul(*e));
-        }
-    }
-
-    fn unflip_into<R: Ring>(out: &mut [R], z: &[R], x: &[R], flips: &[u64]) {
-        for (((out, z), x), word) in out
-            .chunks_mut(64)
-            .zip(z.chunks(64))
-            .zip(x.chunks(64))
-            .zip(flips)
-        {
-            for (j, ((out, z), x)) in out.iter_mut().zip(z).zip(x).enumerate() {
-                *out = if word >> j & 1 != 0 { x.sub(*z) } else { *z };
-            }
         }
     }
 }
@@ -44,16 +29,6 @@ pub fn product<R: Ring>(
         product_into(isa, out, d, e, a, b, constant)
     });
     c
-}
-
-/// `x - z` where the flip is 1, else `z`: a product with a bit from that with its complement.
-pub fn unflip<R: Ring>(z: &[R], x: &[R], flips: &Bits) -> Vec<R> {
-    assert!(z.len() == x.len() && z.len() == flips.len());
-    let isa = isa::current();
-    build(z.len(), |s, out| {
-        let e = s + out.len();
-        unflip_into(isa, out, &z[s..e], &x[s..e], &flips.words()[s / 64..])
-    })
 }
 
 #[cfg(test)]
@@ -82,22 +57,5 @@ mod tests {
     fn triples_give_products() {
         products::<u8>();
         products::<u64>();
-    }
-
-    #[test]
-    fn flips_are_undone() {
-        for n in [0, 1, 63, 65, 40_001] {
-            let mut prg = Prg::new([2; 16]);
-            let (z, x, t) = (prg.ring::<u32>(n), prg.ring::<u32>(n), prg.bits(n));
-            let out = same_everywhere(|| unflip(&z, &x, &t));
-            for i in 0..n {
-                let expected = if t.get(i) {
-                    x[i].wrapping_sub(z[i])
-                } else {
-                    z[i]
-                };
-                assert_eq!(out[i], expected, "{i} of {n}");
-            }
-        }
     }
 }
