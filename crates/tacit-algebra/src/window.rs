@@ -48,6 +48,22 @@ pub enum Form {
     Printed,
 }
 
+impl Form {
+    /// Bits that entries have above the kept ones, on either side.
+    fn headroom(self) -> u32 {
+        match self {
+            Form::Mended => 1,
+            Form::Printed => 0,
+        }
+    }
+
+    /// Bits of a ring that has room for `kept` bits above `dropped` ones.
+    pub fn room(self, dropped: u32, kept: u32) -> u32 {
+        let entry = kept.saturating_add(self.headroom());
+        entry.saturating_mul(2).saturating_add(dropped)
+    }
+}
+
 /// The bits of a value that its sign is taken from, over a ring of `l` bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Window {
@@ -76,16 +92,11 @@ impl Window {
     /// `None` where nothing is kept or the bits of the last entry are not there: the mended form
     /// needs `dropped + 2 kept + 2 <= l`, the printed one `dropped + 2 kept <= l`.
     pub fn new<R: Ring>(dropped: u32, kept: u32, form: Form) -> Option<Window> {
-        let headroom = match form {
-            Form::Mended => 1,
-            Form::Printed => 0,
-        };
-        let needed = kept.checked_add(headroom)?.checked_mul(2)?;
-        (kept > 0 && needed.checked_add(dropped)? <= R::BITS).then_some(Window {
+        (kept > 0 && form.room(dropped, kept) <= R::BITS).then(|| Window {
             l: R::BITS,
             dropped,
             form,
-            m: kept + 2 * headroom,
+            m: kept + 2 * form.headroom(),
         })
     }
 

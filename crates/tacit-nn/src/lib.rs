@@ -24,17 +24,17 @@
 //! # Signs are taken no wider than they must be
 //!
 //! Over 64 bits the planner knows from the weights how large a compared value can become in the worst
-//! case. Where that fits 32 bits, the low words of the components are a sharing of the same value, and
-//! the sign is taken of them: the same answer at half the cost. It gives up at most two fraction bits
-//! for this, and never relies on samples for it. Beside that every layer that takes signs has *key
-//! bits* (`plan/keys.rs`): the promise of where in its values the sign is, for a protocol whose
-//! comparison costs less the fewer bits it looks at. Left alone they hold the worst case, or all bits
-//! where the ring has no room to look at so many; asked for, they drop low bits too, as many as are
-//! named (`5.2`) or as many as the samples' classes bear (`plan/key_search.rs`, with the signs of
-//! `reference/signs.rs` at their worst).
+//! case. It asks the protocols in how many bits they take exact signs of such values
+//! (`PlanOptions::signs`): where these are fewer than the ring's, the answer is the same at less cost. It
+//! gives up at most two fraction bits for this, and never relies on samples for it. Beside that every
+//! layer that takes signs has *key bits* (`plan/keys.rs`): the promise of where in its values the sign is,
+//! for a protocol whose comparison costs less the fewer bits it looks at. Left alone they hold the worst
+//! case, or all bits where the ring has no room to look at so many; asked for, they drop low bits too, as
+//! many as are named (`5.2`) or as many as the samples' classes bear (`plan/key_search.rs`, with the signs
+//! of `reference/signs.rs` at their worst).
 //!
 //! Who promises nothing (`KeyBits::ALL`: functions, training) gets the sign of every ring element, on
-//! every protocol; Bicoptor takes it by a binary adder on bit planes (docs/spec/adder.md).
+//! every protocol.
 //!
 //! # Widths
 //!

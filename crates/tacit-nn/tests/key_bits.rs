@@ -114,7 +114,7 @@ fn as_many_as_are_asked_for() {
         (5, 19, "key bits 5.19: values have 18 fraction bits"),
         (0, 0, "key bits 0.0: no bit is left"),
         (22, 3, "key bits 22.3: the 64-bit ring has no room"),
-        (u32::MAX, 1, "may add up to 44"),
+        (u32::MAX, 1, "takes 4294967295 bits"),
     ] {
         let text = refused(&two_layers(), &with(integer, fraction));
         assert!(text.contains(part), "'{text}' does not say '{part}'");

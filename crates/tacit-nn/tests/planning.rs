@@ -5,8 +5,10 @@ mod common;
 use common::*;
 use tacit_nn::encode::EncodeError;
 use tacit_nn::plan::{
-    DEFAULT_INPUT_RANGE, Order, PlanError, PlanOptions, Truncated, plan, plan_each,
+    DEFAULT_INPUT_RANGE, MAX_ITEM_BYTES, Order, Plan, PlanError, PlanOptions, Truncated, plan,
+    plan_each,
 };
+use tacit_protocols::signs::{SIGNS, Signs};
 
 fn narrow<'a>() -> PlanOptions<'a> {
     PlanOptions {
@@ -91,6 +93,42 @@ fn comparisons_are_narrow_only_where_they_cannot_err() {
             let made = plan(&two_layers(), &options).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(made.compare_bits, bits, "|x| <= {range}");
         }
+    }
+}
+
+/// A plan promises of signs what the protocols that it is made for can use, and is read by the same.
+#[test]
+fn protocols_are_asked_about_signs() {
+    let steps = Signs {
+        key_bits: Some(|keys| keys.kept + 40),
+        narrow: Some(|bits| bits.next_multiple_of(12)),
+    };
+    for (signs, compared, kept) in [
+        (&[][..], 64, 25),
+        (&[steps], 36, u32::MAX),
+        // They agree on no width below the ring's.
+        (&[SIGNS[0], SIGNS[1], steps], 64, u32::MAX),
+    ] {
+        let options = PlanOptions {
+            input_range: Some(1.0),
+            fraction_bits: Some(18),
+            signs,
+            ..PlanOptions::default()
+        };
+        let made = plan(&two_layers(), &options).unwrap_or_else(|e| panic!("{e}"));
+        let keys = made.layers.iter().map(|layer| layer.keys.kept).min();
+        assert_eq!(
+            (made.compare_bits, keys),
+            (compared, Some(kept)),
+            "{signs:?}"
+        );
+        let bytes = made.to_bytes();
+        assert!(Plan::from_bytes_within(&bytes, MAX_ITEM_BYTES, signs).is_ok());
+        assert_eq!(
+            Plan::from_bytes(&bytes).is_ok(),
+            compared == 64,
+            "{signs:?}"
+        );
     }
 }
 

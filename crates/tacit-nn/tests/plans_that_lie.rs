@@ -4,6 +4,7 @@ mod common;
 
 use common::*;
 use tacit_nn::plan::{Keys, LayerOp, Plan, PlanOptions, Precision, plan};
+use tacit_protocols::signs::SIGNS;
 
 fn a_plan() -> Plan {
     let graph = imported(&network())
@@ -139,12 +140,12 @@ fn a_small_plan_that_asks_for_much_memory_is_refused_when_it_is_read() {
     }
     let bytes = plan.to_bytes();
     assert!(bytes.len() < 2_000, "{}", bytes.len());
-    let error = Plan::from_bytes_within(&bytes, 1 << 30).expect_err("refused");
+    let error = Plan::from_bytes_within(&bytes, 1 << 30, SIGNS).expect_err("refused");
     let error = error.to_string();
     for words in ["layer 'the MaxPool'", "GB", "at most 1.07 GB"] {
         assert!(error.contains(words), "{error}");
     }
     let most = plan.item_bytes();
-    assert!(Plan::from_bytes_within(&bytes, most).is_ok());
-    assert!(Plan::from_bytes_within(&bytes, most - 1).is_err());
+    assert!(Plan::from_bytes_within(&bytes, most, SIGNS).is_ok());
+    assert!(Plan::from_bytes_within(&bytes, most - 1, SIGNS).is_err());
 }

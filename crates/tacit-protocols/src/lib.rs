@@ -41,6 +41,12 @@
 //! wherever it fits, and lets sums of squares on the way to an inverse root keep up to twice the
 //! fraction bits (`plan/variance.rs`).
 //!
+//! # Signs are asked about before there are parties
+//!
+//! A plan is made for whichever protocol will run it. What it promises of signs, so that they cost less,
+//! it asks of the protocols' answers (`signs.rs`): each says of key bits how wide a ring must be, and of
+//! numbers that are narrower than the ring in how many bits it takes exact signs of them.
+//!
 //! # Cost is declared beside the code
 //!
 //! A protocol's `CostModel` gives hops and bytes of every call; tests hold it against the meters, for
@@ -63,6 +69,7 @@ pub mod portions;
 pub mod record;
 mod replicated;
 pub mod shamir;
+pub mod signs;
 mod tree;
 mod truncation;
 

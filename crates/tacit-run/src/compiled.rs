@@ -244,7 +244,9 @@ impl Compiled {
     /// on, or else the plan that was made first, with key bits if they were asked for.
     pub fn summary(&self, protocol: Option<&Protocol>) -> Result<PlanSummary, Error> {
         Ok(match protocol.or(self.source.protocol) {
-            Some(protocol) => PlanSummary::new(self.plan_for(protocol)?, protocol.key_bits),
+            Some(protocol) => {
+                PlanSummary::new(self.plan_for(protocol)?, protocol.signs.key_bits.is_some())
+            }
             None => {
                 let asked = self.source.options.key_bits()? != KeyBitsChoice::Full;
                 PlanSummary::new(&self.plan, asked)
@@ -305,6 +307,7 @@ impl Source {
                 samples: self.samples.as_ref().map(|(values, _)| values.as_slice()),
                 input_range: options.input_range,
                 key_bits: options.key_bits()?,
+                signs: systems::SIGNS,
                 reveal: options.reveal,
                 ..PlanOptions::default()
             },

@@ -36,7 +36,7 @@ pub(crate) struct Instance {
     pub protocol: &'static Protocol,
     /// Bits of the ring or field.
     pub width: u32,
-    /// Bits in which signs are taken, as the plan allows: 32, or all of them.
+    /// Bits in which signs are taken, as the plan allows: fewer, or all of them.
     pub compare_bits: u32,
     pub parties: usize,
     /// What is chosen of the protocol.

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 use tacit_nn::plan::{KeyBitsChoice, is_field, numbers};
+use tacit_protocols::signs::Signs;
 
 use crate::{Error, OptionSpec, Settings, protocols};
 
@@ -24,12 +25,10 @@ pub struct Protocol {
     pub options: fn() -> Vec<OptionSpec>,
     /// What it has, once and for all, of options that other protocols let be chosen: keys and values.
     pub own: &'static [(&'static str, &'static str)],
-    /// Whether signs cost less where they are taken from fewer bits.
-    pub key_bits: bool,
+    /// What it answers about signs that cost less.
+    pub signs: Signs,
     /// Whether tensors cost less by having widths of their own.
     pub mixed: bool,
-    /// Whether signs of 64-bit numbers can be taken in 32 bits, at half the cost.
-    pub narrow_signs: bool,
     /// Whether its comparison can be measured as its paper prints it.
     pub printed_form: bool,
     /// Whether functions can be measured that open what they do in its paper.
@@ -45,9 +44,11 @@ impl Protocol {
         widths: &[32, 64],
         options: Vec::new,
         own: &[],
-        key_bits: false,
+        signs: Signs {
+            key_bits: None,
+            narrow: None,
+        },
         mixed: false,
-        narrow_signs: false,
         printed_form: false,
         paper_leakage: false,
     };
@@ -157,7 +158,7 @@ impl Protocol {
 
     /// Refuses key bits where they would change nothing.
     pub(crate) fn check_key_bits(&self, chosen: KeyBitsChoice) -> Result<(), Error> {
-        if self.key_bits || chosen == KeyBitsChoice::Full {
+        if self.signs.key_bits.is_some() || chosen == KeyBitsChoice::Full {
             return Ok(());
         }
         let why = format!(

@@ -195,7 +195,7 @@ impl Report {
             batches: (0..images.div_ceil(batch))
                 .map(|number| batch_report(number, totals))
                 .collect(),
-            warnings: plan.warnings_for(terms.instance.protocol.key_bits),
+            warnings: plan.warnings_for(terms.instance.protocol.signs.key_bits.is_some()),
             doubt: None,
             ..Self::empty(terms)
         }

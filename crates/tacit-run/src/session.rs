@@ -103,7 +103,9 @@ impl Session {
         self.open = Some(Open { model, parties });
         let answers = outcome.output.as_deref().unwrap_or_default();
         outcome.report.doubt = planned.plan.doubt_of(answers);
-        outcome.report.warnings = planned.plan.warnings_for(settings.protocol.key_bits);
+        outcome.report.warnings = planned
+            .plan
+            .warnings_for(settings.protocol.signs.key_bits.is_some());
         Ok(outcome)
     }
 

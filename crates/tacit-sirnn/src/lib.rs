@@ -47,6 +47,8 @@ mod sum;
 mod tests;
 mod truncate;
 
+use tacit_protocols::signs::Signs;
+
 pub use convert::Msb;
 pub use digits::index_bits;
 pub use engine::{Correlation, Engine, Gate, Tally};
@@ -57,3 +59,9 @@ pub use shared::Shared;
 
 /// The number of parties.
 pub const PARTIES: usize = 2;
+
+/// Signs of numbers of any width, each in its own bits.
+pub const SIGNS: Signs = Signs {
+    key_bits: None,
+    narrow: Some(|bits| bits),
+};

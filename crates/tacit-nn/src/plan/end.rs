@@ -2,7 +2,7 @@
 
 use super::keys::{Keys, of_places};
 use super::ranges::Bound;
-use super::{Opening, PlanError, Reveal, Scores};
+use super::{Opening, PlanError, PlanOptions, Reveal, Scores};
 use crate::graph::{Graph, Tail, TailFunction, len};
 
 /// An opening with the shapes and the functions that follow from it.
@@ -207,16 +207,16 @@ impl<'a> End<'a> {
 }
 
 impl Opened {
-    /// The opening at `f` fraction bits over a ring or field.
+    /// The opening at `f` fraction bits.
     pub(super) fn opening(
         &self,
         graph: &Graph,
         bounds: &[Bound],
         f: u32,
-        ring_bits: u32,
+        options: &PlanOptions,
     ) -> Opening {
         let keys = match self.reveal.places() {
-            Some(_) => of_places(bounds[graph.output], f, ring_bits),
+            Some(_) => of_places(bounds[graph.output], f, options),
             None => Keys::ALL,
         };
         Opening {

@@ -12,10 +12,10 @@
 
 use std::ops::RangeInclusive;
 
-use super::PlanError;
 use super::keys::{Chosen, Keys, bits, full, promises, takes_signs};
 use super::ranges::{Bound, Random};
 use super::trial::{TRIAL_WORK, affordable};
+use super::{PlanError, PlanOptions};
 use crate::graph::{Graph, Node, len};
 use crate::reference::signs::{self, Window};
 use crate::reference::{Evaluation, largest};
@@ -39,7 +39,7 @@ pub(super) struct Search<'a> {
     pub graph: &'a Graph,
     pub bounds: &'a [Bound],
     pub f: u32,
-    pub ring_bits: u32,
+    pub options: &'a PlanOptions<'a>,
     /// The share of inputs whose class may change.
     pub loss: f64,
 }
@@ -98,7 +98,7 @@ impl Search<'_> {
 
     /// All bits, and why.
     fn none(&self, why: String) -> Chosen {
-        let (keys, _) = full(self.graph, self.bounds, self.f, self.ring_bits);
+        let (keys, _) = full(self.graph, self.bounds, self.f, self.options);
         (keys, vec![format!("all key bits are kept: {why}")])
     }
 
@@ -109,7 +109,7 @@ impl Search<'_> {
             right: output(evaluation.clone()),
             item: len(&self.graph.revealed_shape),
             f: self.f,
-            ring_bits: self.ring_bits,
+            options: self.options,
         };
         let layers = self
             .graph
@@ -234,16 +234,16 @@ fn class(item: &[f32]) -> usize {
 }
 
 /// What a trial is held against.
-struct Trial {
+struct Trial<'a> {
     /// The outputs with exact signs.
     right: Vec<f32>,
     /// Numbers revealed of an item.
     item: usize,
     f: u32,
-    ring_bits: u32,
+    options: &'a PlanOptions<'a>,
 }
 
-impl Trial {
+impl Trial<'_> {
     fn items(&self) -> f64 {
         (self.right.len() / self.item) as f64
     }
@@ -285,18 +285,19 @@ impl Trial {
     /// Key bits that hold `reach`, with ever more after the point; where the ring has no room for
     /// any of them, those that hold as much as there is room for.
     fn candidates(&self, reach: f64) -> Vec<Keys> {
+        let PlanOptions {
+            signs, ring_bits, ..
+        } = *self.options;
         let within = |total: u32| -> Vec<Keys> {
             let with = |fraction: u32| {
                 let dropped = self.f - fraction;
                 let kept = total.checked_sub(dropped)?;
                 let keys = Keys { dropped, kept };
-                keys.fit(self.ring_bits).then_some(keys)
+                keys.fit(signs, ring_bits).then_some(keys)
             };
             (0..=self.f).filter_map(with).collect()
         };
-        let mut totals = (1..=bits(reach, self.f).min(self.ring_bits))
-            .rev()
-            .map(within);
+        let mut totals = (1..=bits(reach, self.f).min(ring_bits)).rev().map(within);
         totals.find(|keys| !keys.is_empty()).unwrap_or_default()
     }
 

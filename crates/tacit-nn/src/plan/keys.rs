@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tacit_protocols::machine::KeyBits;
+use tacit_protocols::signs::{Signs, narrowest, room};
 
 use super::ranges::Bound;
 use super::told::Told;
@@ -54,8 +55,15 @@ impl Keys {
         kept: KeyBits::ALL.kept,
     };
 
-    /// So many bits before and after the point of values with `f` fraction bits.
-    pub fn fixed(integer: u32, fraction: u32, f: u32, ring_bits: u32) -> Result<Keys, PlanError> {
+    /// So many bits before and after the point of values with `f` fraction bits, for which the ring must
+    /// have room.
+    pub fn fixed(
+        integer: u32,
+        fraction: u32,
+        f: u32,
+        signs: &[Signs],
+        ring_bits: u32,
+    ) -> Result<Keys, PlanError> {
         let refused = |why: String| {
             let what = format!("key bits {integer}.{fraction}");
             Err(PlanError::Option(format!("{what}: {why}")))
@@ -72,21 +80,20 @@ impl Keys {
         if keys.kept == 0 {
             return refused("no bit is left to take a sign from; keep at least 1".into());
         }
-        if !keys.fit(ring_bits) {
+        if !keys.fit(signs, ring_bits) {
             return refused(format!(
-                "the {} has no room for them beside {f} fraction bits; twice the bits before the \
-                 point and once those after it may add up to {}",
+                "the {} has no room for them beside {f} fraction bits: a sign over them takes {} bits \
+                 of it; ask for fewer",
                 numbers(ring_bits),
-                (ring_bits - 2).saturating_sub(f)
+                room(signs, keys.into())
             ));
         }
         Ok(keys)
     }
 
-    /// Whether a sign can be taken from them (Bicoptor 2.0, section 5).
-    pub(super) fn fit(self, ring_bits: u32) -> bool {
-        let needed = u64::from(self.dropped) + 2 * u64::from(self.kept) + 2;
-        self.kept > 0 && needed <= u64::from(ring_bits)
+    /// Whether each of these protocols can take a sign from them.
+    pub(super) fn fit(self, signs: &[Signs], ring_bits: u32) -> bool {
+        self.kept > 0 && room(signs, self.into()) <= ring_bits
     }
 
     /// At `f` fraction bits, the values that are taken for 0 when they are negative.
@@ -134,14 +141,22 @@ pub(super) fn bits(value: f64, f: u32) -> u32 {
     (encoded.max(1.0).log2().floor() as u32).saturating_add(1)
 }
 
-/// The narrowest width that holds every compared value in the worst case, so that a narrow
-/// comparison is never a guess. In a field there are no narrow comparisons, since its low bits are
-/// no smaller field. `places` says whether the largest elements of the output are found, `fraction` the
-/// fraction bits of every value.
+/// The bits in which signs of numbers of so many are taken by each of these protocols. In a field all
+/// of them, since its low bits are no smaller field.
+pub(super) fn sign_bits(signs: &[Signs], bits: u32, ring_bits: u32) -> u32 {
+    match is_field(ring_bits) {
+        true => ring_bits,
+        false => narrowest(signs, bits, ring_bits),
+    }
+}
+
+/// The bits in which signs are taken: they hold every compared value in the worst case, so that a narrow
+/// comparison is never a guess. `places` says whether the largest elements of the output are found,
+/// `fraction` the fraction bits of every value.
 pub(super) fn compare_bits(
     graph: &Graph,
     places: bool,
-    ring_bits: u32,
+    options: &PlanOptions,
     bounds: &[Bound],
     fraction: impl Fn(ValueId) -> u32,
 ) -> u32 {
@@ -155,10 +170,8 @@ pub(super) fn compare_bits(
     };
     let output = places.then(|| bits(2.0 * bounds[graph.output].worst, fraction(graph.output)));
     let all = graph.nodes.iter().filter_map(worst).chain(output);
-    match all.max().unwrap_or(0) < 32 && !is_field(ring_bits) {
-        true => 32,
-        false => ring_bits,
-    }
+    let with_sign = all.max().unwrap_or(0).saturating_add(1);
+    sign_bits(options.signs, with_sign, options.ring_bits)
 }
 
 /// The key bits of every layer, and warnings.
@@ -171,14 +184,13 @@ pub(super) fn choose(
     bounds: &[Bound],
     f: u32,
 ) -> Result<Chosen, PlanError> {
-    let ring_bits = options.ring_bits;
-    if is_field(ring_bits) {
+    if is_field(options.ring_bits) {
         return Ok((vec![Keys::ALL; graph.nodes.len()], vec![]));
     }
     match (options.key_bits, options.samples) {
-        (KeyBitsChoice::Full, _) => Ok(full(graph, bounds, f, ring_bits)),
+        (KeyBitsChoice::Full, _) => Ok(full(graph, bounds, f, options)),
         (KeyBitsChoice::Fixed { integer, fraction }, _) => {
-            let keys = Keys::fixed(integer, fraction, f, ring_bits)?;
+            let keys = Keys::fixed(integer, fraction, f, options.signs, options.ring_bits)?;
             Ok(fixed(graph, bounds, f, keys))
         }
         (KeyBitsChoice::Auto { loss }, Some(samples)) => {
@@ -186,7 +198,7 @@ pub(super) fn choose(
                 graph,
                 bounds,
                 f,
-                ring_bits,
+                options,
                 loss,
             };
             search.run(samples)
@@ -198,19 +210,19 @@ pub(super) fn choose(
 }
 
 /// What the worst case needs.
-pub(super) fn full(graph: &Graph, bounds: &[Bound], f: u32, ring_bits: u32) -> Chosen {
+pub(super) fn full(graph: &Graph, bounds: &[Bound], f: u32, options: &PlanOptions) -> Chosen {
     let keys = |node: &Node| {
         let compared = compared(node, bounds[node.inputs[0]]);
-        compared.map_or(Keys::ALL, |worst| whole(worst, f, ring_bits))
+        compared.map_or(Keys::ALL, |worst| whole(worst, f, options))
     };
     (graph.nodes.iter().map(keys).collect(), vec![])
 }
 
 /// The bits that tell the sign of every value up to `worst`, or all where a promise of so many does
 /// not fit the ring.
-fn whole(worst: f64, f: u32, ring_bits: u32) -> Keys {
+fn whole(worst: f64, f: u32, options: &PlanOptions) -> Keys {
     let exact = exact(worst, f);
-    match exact.fit(ring_bits) {
+    match exact.fit(options.signs, options.ring_bits) {
         true => exact,
         false => Keys::ALL,
     }
@@ -219,10 +231,10 @@ fn whole(worst: f64, f: u32, ring_bits: u32) -> Keys {
 /// The key bits of differences of two elements of the output: never without a low bit, since a place
 /// must be that of the largest element whatever the others are. Planned values are below a quarter of
 /// the ring, so that their differences have a sign in it.
-pub(super) fn of_places(output: Bound, f: u32, ring_bits: u32) -> Keys {
-    match is_field(ring_bits) {
+pub(super) fn of_places(output: Bound, f: u32, options: &PlanOptions) -> Keys {
+    match is_field(options.ring_bits) {
         true => Keys::ALL,
-        false => whole(2.0 * output.worst, f, ring_bits),
+        false => whole(2.0 * output.worst, f, options),
     }
 }
 

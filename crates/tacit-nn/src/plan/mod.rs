@@ -133,9 +133,7 @@ fn at(choice: &Choice, opened: Opened, f: Option<u32>) -> Result<Plan, PlanError
     };
     let places = opened.reveal.places().is_some();
     let comparing = |bounds: &[Bound], made: &AtFraction| {
-        compare_bits(graph, places, options.ring_bits, bounds, |id| {
-            made.fraction(id)
-        })
+        compare_bits(graph, places, options, bounds, |id| made.fraction(id))
     };
     let narrow = |bounds: &[Bound], made: &AtFraction| comparing(bounds, made) < options.ring_bits;
     let chosen = choice.fraction_bits(&limits, f, narrow)?;
@@ -143,7 +141,7 @@ fn at(choice: &Choice, opened: Opened, f: Option<u32>) -> Result<Plan, PlanError
     let (f, scales) = (made.f, &made.scales);
     let (keys, key_warnings) = keys::choose(graph, options, bounds, f)?;
     let layers = layers(graph, bounds, scales, &keys, |id| made.fraction(id));
-    let opening = opened.opening(graph, bounds, f, options.ring_bits);
+    let opening = opened.opening(graph, bounds, f, options);
     Ok(Plan {
         compare_bits: comparing(bounds, made),
         opening,

@@ -1,5 +1,7 @@
 //! What a plan is made for.
 
+use tacit_protocols::signs::{SIGNS, Signs};
+
 use super::mixed::RING;
 use super::{KeyBitsChoice, Order, PRECISIONS, PlanError, Precision, Reveal, WIDTHS, numbers};
 
@@ -28,6 +30,8 @@ pub struct PlanOptions<'a> {
     pub input_range: Option<f64>,
     /// How many bits signs are taken from, by a protocol that gains by fewer.
     pub key_bits: KeyBitsChoice,
+    /// What the protocols that may run the plan answer about signs.
+    pub signs: &'a [Signs],
     /// What is opened of the output; what the model's last operation says if not given.
     pub reveal: Option<Reveal>,
 }
@@ -48,6 +52,7 @@ impl Default for PlanOptions<'_> {
             samples: None,
             input_range: None,
             key_bits: KeyBitsChoice::default(),
+            signs: SIGNS,
             reveal: None,
         }
     }

@@ -9,7 +9,7 @@ use super::scales::Scale;
 use super::{PlanError, PlanOptions};
 use crate::graph::{Graph, ValueId};
 
-/// About the largest error of SiRnn's functions by tables, in units of the last place; of reciprocals and
+/// About the largest error of functions by tables, in units of the last place; of reciprocals and
 /// inverse roots a share of the result, too.
 const TABLES: f64 = 4.0;
 const TABLES_SHARE: f64 = 1.0 / 4096.0;
@@ -46,7 +46,7 @@ pub(super) struct Rounding {
     pub steps: Vec<Step>,
     /// Whether a truncation may round up what is exact, as over a field.
     pub field: bool,
-    /// Whether every truncation rounds down, as SiRnn's do.
+    /// Whether every truncation rounds down, as where tensors have widths of their own.
     pub exact: bool,
 }
 

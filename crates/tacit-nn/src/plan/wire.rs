@@ -1,6 +1,9 @@
 //! A plan as bytes. Those that come from another party are read as hostile.
 
+use tacit_protocols::signs::{SIGNS, Signs};
+
 use super::end::MOST_CLASSES;
+use super::keys::sign_bits;
 use super::mixed::RING;
 use super::{Keys, Layer, LayerOp, Opening, Order, Plan, Reveal, Scores, WIDTHS, Widths, is_field};
 use crate::graph::{ConvGeometry, FILL, Pool, Tail, TailFunction, ValueId};
@@ -78,11 +81,12 @@ impl Plan {
     /// Reads a plan from another party and checks every size and index in it; one item takes at most
     /// [`MAX_ITEM_BYTES`] of memory.
     pub fn from_bytes(bytes: &[u8]) -> Result<Plan, WireError> {
-        Plan::from_bytes_within(bytes, MAX_ITEM_BYTES)
+        Plan::from_bytes_within(bytes, MAX_ITEM_BYTES, SIGNS)
     }
 
-    /// The same with another limit on the memory that one item takes, [`Plan::item_bytes`].
-    pub fn from_bytes_within(bytes: &[u8], most: u64) -> Result<Plan, WireError> {
+    /// The same with another limit on the memory that one item takes, [`Plan::item_bytes`], and with
+    /// [`PlanOptions::signs`](super::PlanOptions::signs), on which its signs must agree.
+    pub fn from_bytes_within(bytes: &[u8], most: u64, signs: &[Signs]) -> Result<Plan, WireError> {
         if bytes.len() > MAX_BYTES {
             return Err(WireError(format!(
                 "it has {} bytes, at most {MAX_BYTES} are read",
@@ -90,17 +94,17 @@ impl Plan {
             )));
         }
         let plan: Plan = serde_json::from_slice(bytes).map_err(|e| WireError(e.to_string()))?;
-        plan.check().map_err(WireError)?;
+        plan.check(signs).map_err(WireError)?;
         plan.check_memory(most).map_err(WireError)?;
         Ok(plan)
     }
 
-    fn check(&self) -> Check {
+    fn check(&self, signs: &[Signs]) -> Check {
         ensure(WIDTHS.contains(&self.ring_bits), || {
             format!("it is for numbers of {} bits", self.ring_bits)
         })?;
-        let narrow = self.compare_bits == 32 && !is_field(self.ring_bits);
-        ensure(narrow || self.compare_bits == self.ring_bits, || {
+        let taken = sign_bits(signs, self.compare_bits, self.ring_bits);
+        ensure(self.compare_bits == taken, || {
             format!("it compares {} bits", self.compare_bits)
         })?;
         let room = self.ring_bits - 2;
@@ -125,7 +129,7 @@ impl Plan {
         let mut lens = vec![shape(&self.input_shape)?];
         for layer in &self.layers {
             let n = self
-                .check_layer(layer, &lens)
+                .check_layer(layer, &lens, signs)
                 .map_err(|why| format!("layer '{}': {why}", layer.name))?;
             lens.push(n);
         }
@@ -133,7 +137,7 @@ impl Plan {
         let output = lens
             .get(self.output)
             .ok_or("its output is no value of it")?;
-        let revealed = self.check_opening(*output)?;
+        let revealed = self.check_opening(*output, signs)?;
         ensure(revealed == shape(&self.revealed_shape)?, || {
             "its revealed shape does not fit".into()
         })?;
@@ -141,7 +145,7 @@ impl Plan {
     }
 
     /// The elements that are opened of an output of so many.
-    fn check_opening(&self, output: usize) -> Result<usize, String> {
+    fn check_opening(&self, output: usize, signs: &[Signs]) -> Result<usize, String> {
         let Opening {
             reveal,
             scores,
@@ -168,7 +172,7 @@ impl Plan {
             format!("it opens {k} of {} classes", scores.size)
         })?;
         let chosen = !is_field(self.ring_bits) && self.input_widths.is_none();
-        let fit = chosen && keys.dropped == 0 && keys.fit(self.ring_bits);
+        let fit = chosen && keys.dropped == 0 && keys.fit(signs, self.ring_bits);
         ensure(*keys == Keys::ALL || fit, || {
             format!("its classes have the key bits {keys:?}")
         })?;
@@ -178,19 +182,19 @@ impl Plan {
     }
 
     /// The elements of the layer's output, given those of the values before.
-    fn check_layer(&self, layer: &Layer, lens: &[usize]) -> Result<usize, String> {
+    fn check_layer(&self, layer: &Layer, lens: &[usize], signs: &[Signs]) -> Result<usize, String> {
         name(&layer.name)?;
         let n = shape(&layer.shape)?;
         // First of all, since everything else is computed from its sizes.
         check_op(&layer.op, &inputs(layer, lens)?, n)?;
-        self.check_scales(layer)?;
+        self.check_scales(layer, signs)?;
         self.check_reuse(layer, lens.len() - 1)?;
         self.check_widths(layer)?;
         self.check_function(layer)?;
         Ok(n)
     }
 
-    fn check_scales(&self, layer: &Layer) -> Check {
+    fn check_scales(&self, layer: &Layer, signs: &[Signs]) -> Check {
         let bits = [layer.input_trunc, layer.weight_bits, layer.trunc];
         ensure(bits.iter().all(|&b| b < self.ring_bits - 2), || {
             format!("it has the scales {bits:?}")
@@ -198,7 +202,7 @@ impl Plan {
         let keys = layer.keys;
         let chosen = layer.op.takes_signs() && !is_field(self.ring_bits);
         ensure(
-            keys == Keys::ALL || chosen && keys.fit(self.ring_bits),
+            keys == Keys::ALL || chosen && keys.fit(signs, self.ring_bits),
             || format!("it has the key bits {keys:?}"),
         )?;
         ensure(layer.input_trunc <= self.fraction_bits, || {

@@ -23,6 +23,7 @@ use tacit_protocols::clear::Clear;
 use tacit_protocols::falcon::Falcon;
 use tacit_protocols::lowered;
 use tacit_protocols::machine::{Audience, Call, CostModel, Machine};
+use tacit_protocols::signs::SIGNS;
 use tacit_protocols::{Error, Truncation};
 use tacit_sirnn::{Options, Sirnn, SirnnCost, ot::Kind};
 
@@ -243,7 +244,7 @@ fn damage(count: usize, seed: u64) {
             let (read, held) = measured(|| Plan::from_bytes(&bytes).map(drop));
             most[0] = most[0].max(held);
             drop(read);
-            let Ok(plan) = Plan::from_bytes_within(&bytes, LIMIT) else {
+            let Ok(plan) = Plan::from_bytes_within(&bytes, LIMIT, SIGNS) else {
                 return;
             };
             assert!(plan.item_bytes() <= LIMIT);

@@ -49,6 +49,7 @@ pub use tacit_algebra::window::Form;
 use tacit_algebra::window::Window;
 
 use crate::machine::{Call, KeyBits};
+use crate::signs::Signs;
 use crate::{Error, Truncation};
 
 /// The number of parties.
@@ -56,6 +57,12 @@ pub const PARTIES: usize = 3;
 
 /// The party that assists the two holders.
 const ASSISTANT: usize = 2;
+
+/// Signs from key bits, mended.
+pub const SIGNS: Signs = Signs {
+    key_bits: Some(|keys| Form::Mended.room(keys.dropped, keys.kept)),
+    narrow: None,
+};
 
 /// What is chosen of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

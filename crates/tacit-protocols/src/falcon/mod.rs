@@ -55,8 +55,18 @@ use crate::bilinear::Bilinear;
 use crate::machine::{Audience, Call, CostModel, KeyBits, Machine, Operand, not_saved};
 use crate::pool;
 use crate::replicated::Replicated;
+use crate::signs::Signs;
 use malicious::Checks;
 use material::Store;
+
+/// Signs in words of 32 bits, see [`Falcon::with_narrow_signs`].
+pub const SIGNS: Signs = Signs {
+    key_bits: None,
+    narrow: Some(|bits| match bits {
+        ..=u32::BITS => u32::BITS,
+        _ => u32::MAX,
+    }),
+};
 
 /// One party's end of Falcon over the ring `R`.
 pub struct Falcon<R: Ring> {

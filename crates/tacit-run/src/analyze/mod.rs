@@ -22,6 +22,7 @@ use crate::log::logged;
 use crate::record::Ledger;
 use crate::score::{accuracy, classes, share};
 use crate::settings::asked_width;
+use crate::systems::SIGNS;
 use crate::{Compiled, Error, Progress, Settings, Tensor, options};
 use large_error::{LargeError, Magnitudes};
 
@@ -182,6 +183,7 @@ impl<'a> Analyst<'a> {
             samples: Some(self.x.values),
             input_range: (largest > 0.0).then_some(INPUT_MARGIN * largest),
             reveal: self.reveal,
+            signs: SIGNS,
             ..PlanOptions::default()
         }
     }

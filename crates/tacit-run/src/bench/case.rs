@@ -13,6 +13,7 @@ use super::function::Elementwise;
 use super::{BenchOptions, OPERATIONS};
 use crate::instance::Tolerance;
 use crate::protocol::named;
+use crate::systems::SIGNS;
 use crate::{Error, key_bits};
 
 /// The most elements of a measured tensor.
@@ -403,7 +404,7 @@ fn keys(op: Op, asked: Option<&str>, fraction: u32, width: u32) -> Result<KeyBit
         KeyBitsChoice::Fixed {
             integer,
             fraction: kept,
-        } => Ok(Keys::fixed(integer, kept, fraction, width)?.into()),
+        } => Ok(Keys::fixed(integer, kept, fraction, SIGNS, width)?.into()),
         KeyBitsChoice::Auto { .. } => {
             refused("there are no samples to find them on; give those before and after the point")
         }

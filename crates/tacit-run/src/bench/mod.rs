@@ -351,6 +351,6 @@ mod tests {
         assert!(refused("mult", "5.2").contains("drelu, relu and maxpool"));
         assert!(refused("relu", "auto").contains("no samples"));
         assert!(refused("relu", "5.19").contains("key bits 5.19: values have 18 fraction bits"));
-        assert!(refused("relu", "40.2").contains("may add up to 44"));
+        assert!(refused("relu", "40.2").contains("takes 102 bits"));
     }
 }

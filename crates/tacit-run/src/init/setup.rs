@@ -271,7 +271,7 @@ impl Setup<'_> {
             }
             if let Some(key_bits) = &plan.key_bits {
                 text += &format!("key_bits = {}\n", escaped(key_bits));
-            } else if protocol.key_bits {
+            } else if protocol.signs.key_bits.is_some() {
                 text += "# key_bits = \"5.2\"  # what signs are taken from: full, auto, or bits before and after the point\n";
             }
             if let Some(loss) = plan.key_bits_loss {

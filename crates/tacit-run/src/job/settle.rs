@@ -129,7 +129,7 @@ fn announce_plan<'a>(
     let plan = match model {
         Some(model) => Cow::Borrowed(model.plan),
         None => {
-            let plan = Plan::from_bytes_within(&bytes, terms.item_bytes);
+            let plan = Plan::from_bytes_within(&bytes, terms.item_bytes, systems::SIGNS);
             Cow::Owned(plan.map_err(|e| refused(e.to_string()))?)
         }
     };

@@ -43,7 +43,7 @@ impl System for Options {
         parties: PARTIES..=PARTIES,
         options: Options::specs,
         own: &[("security", "semi-honest")],
-        key_bits: true,
+        signs: bicoptor::SIGNS,
         printed_form: true,
         ..Protocol::PLAIN
     };

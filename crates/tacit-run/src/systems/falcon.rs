@@ -3,7 +3,7 @@
 use tacit_algebra::Ring;
 use tacit_net::Party;
 use tacit_protocols::Truncation;
-use tacit_protocols::falcon::{Falcon, FalconCost, PARTIES, Security};
+use tacit_protocols::falcon::{self, Falcon, FalconCost, PARTIES, Security};
 use tacit_protocols::machine::CostModel;
 
 use super::option::options;
@@ -35,7 +35,7 @@ impl System for Options {
         name: "falcon",
         parties: PARTIES..=PARTIES,
         options: Options::specs,
-        narrow_signs: true,
+        signs: falcon::SIGNS,
         paper_leakage: true,
         ..Protocol::PLAIN
     };

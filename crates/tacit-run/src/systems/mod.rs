@@ -16,6 +16,7 @@ use serde_json::Value;
 use tacit_net::Party;
 use tacit_protocols::Truncation;
 use tacit_protocols::machine::{CostModel, Machine};
+use tacit_protocols::signs::Signs;
 
 use crate::instance::{Instance, Tolerance};
 use crate::{Error, Protocol, Settings};
@@ -110,6 +111,9 @@ macro_rules! systems {
             static PROTOCOLS: &[Protocol] = &[$($file::Options::PROTOCOL),+];
             PROTOCOLS
         }
+
+        /// What they answer about signs: a plan that is made for none in particular asks all of them.
+        pub(crate) const SIGNS: &[Signs] = &[$($file::Options::PROTOCOL.signs),+];
 
         /// What is chosen of a protocol.
         #[derive(Clone, Copy, Debug)]

@@ -33,7 +33,7 @@ impl System for Options {
         options: Options::specs,
         own: &[("security", "semi-honest"), ("truncation", "floor")],
         mixed: true,
-        narrow_signs: true,
+        signs: sirnn::SIGNS,
         ..Protocol::PLAIN
     };
 

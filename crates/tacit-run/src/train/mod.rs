@@ -142,7 +142,7 @@ impl TrainOptions {
         settings.check_no_prediction("run")?;
         let mut terms = Terms::new(settings, self.width()?, Default::default(), false)?;
         let (protocol, width) = (settings.protocol, terms.instance.width);
-        if self.sign_bits.is_some_and(|bits| bits != width) && !protocol.narrow_signs {
+        if self.sign_bits.is_some_and(|bits| bits != width) && protocol.signs.narrow.is_none() {
             let why = format!("{} has none to choose; leave it out", protocol.name);
             return Err(Error::setting("sign_bits", why));
         }

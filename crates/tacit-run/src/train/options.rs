@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use tacit_protocols::signs::narrowest;
 use tacit_train::{Fixed, LayerSpec, Loss, Network, Order, Sgd, named, names};
 
 use crate::job::MATERIAL_BYTES;
+use crate::systems::SIGNS;
 use crate::{Error, check_outputs, options};
 
 /// The options of a training. Deserialises from a map with these keys, all of them optional;
@@ -169,9 +171,10 @@ impl TrainOptions {
     pub(crate) fn sign_bits(&self, width: u32) -> Result<u32, Error> {
         match self.sign_bits {
             None => Ok(width),
-            Some(bits) if bits == width || (bits == 32 && width > 32) => Ok(bits),
+            Some(bits) if bits == narrowest(SIGNS, bits, width) => Ok(bits),
             Some(bits) => {
-                let why = format!("{bits} is neither 32 nor the {width} bits of the numbers");
+                let narrow = narrowest(SIGNS, 1, width);
+                let why = format!("{bits} is neither {narrow} nor the {width} bits of the numbers");
                 Err(Error::setting("sign_bits", why))
             }
         }
