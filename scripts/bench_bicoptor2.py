@@ -15,7 +15,7 @@ import numpy as np
 import tacit
 from accuracy import cifar10, folder
 from results import markdown, write_section
-from tacit.papers import NETWORKS, bicoptor2
+from tacit.measure.bicoptor2 import NETWORKS, bicoptor2
 
 MODELS = {"alexnet-cifar10": "CIFAR10 AlexNet", "vgg16-cifar10": "CIFAR10 VGG16"}
 # Table 5: accuracy in percent by key bits, and of the plaintext model.

@@ -11,7 +11,7 @@ without them.
 import argparse
 
 from results import markdown, write_section
-from tacit.paper_falcon import ACCURACY, CASES, LINKS, PHASES, accuracy, falcon, missing
+from tacit.measure.falcon import ACCURACY, CASES, LINKS, PHASES, accuracy, falcon, missing
 
 HEADINGS = [
     "network", "security", "link", "paper, s", "paper, MB", "offline, s", "online, s",

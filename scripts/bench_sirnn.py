@@ -39,7 +39,7 @@ from accuracy import MNIST, folder, mnist
 from bench_tables import measured
 from results import markdown, write_section
 from tacit.console import progress_bar
-from tacit.paper_sirnn import measure, sirnn
+from tacit.measure.sirnn import measure, sirnn
 
 OPERATIONS = ("exp", "sigmoid", "tanh", "relu", "trunc")
 TRANSFERS = ("softspoken", "silent")

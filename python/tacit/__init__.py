@@ -14,10 +14,10 @@ import os
 os.environ.setdefault("MIMALLOC_PURGE_DELAY", "10000")
 
 from ._tacit import TacitError, __version__
-from .analysis import Analysis, analyze_truncation
+from .measure import Analysis, analyze_truncation, bench
 from .model import Model, compile
 from .report import Report
-from .session import Result, Session, bench, local
+from .session import Result, Session, local
 from .training import Trained, Trainer
 from .training_report import TrainingReport
 

@@ -13,18 +13,19 @@ from rich.markup import escape
 
 from . import _tacit, outputs
 from ._tacit import TacitError, __version__
-from .analysis import analyze_truncation, check_plot
 from .arguments import Dimensions, Parser, dimension, numbers, positive, real, whole
 from .certificates import add_cert
 from .console import add_voice, err, notice, out, progress_bar, speak, warn
 from .data import INPUT_NAMES, LABEL_NAMES, load_array, load_numbers
 from .interrupt import CODE, ends_soon
+from .measure.operations import bench
+from .measure.tables import add_tables
+from .measure.truncation import analyze_truncation, check_plot
 from .model import Model, compile
 from .options import to_json
 from .protocols import OPTIONS, PROTOCOLS
 from .report import Report, cost_table
-from .session import bench, local
-from .tables import add_tables
+from .session import local
 from .train import add_train
 
 OPERATIONS = (

@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 
@@ -43,22 +42,6 @@ def cost_table(cost: dict[str, Any], title: str = "Phases") -> Table:
         sent = phase["bytes_sent"]
         average, most = megabytes(sum(sent) / len(sent)), megabytes(max(sent))
         table.add_row(name, f"{phase['seconds']:.3f}", str(phase["rounds"]), average, most)
-    return table
-
-
-def paper_table(data: dict[str, Any]) -> Table:
-    """Building blocks with the paper's counts and the metered ones."""
-    table = Table(title=data["title"], box=box.SIMPLE, padding=0, pad_edge=False)
-    table.add_column("building block")
-    table.add_column("rounds\npaper, ours", justify="center")
-    for phase in ("online", "offline"):
-        for column in ("paper", *(f"n={n}" for n in data["parties"])):
-            table.add_column(f"{phase}\n{column}", justify="right", min_width=7)
-    for block in data["blocks"]:
-        columns = [block["paper"], *block["metered"]]
-        rounds = [block["paper"]["rounds"], max(c["rounds"] for c in block["metered"])]
-        elements = [f"{c[phase]:.1f}" for phase in ("online", "offline") for c in columns]
-        table.add_row(block["name"], "{}, {}".format(*rounds), *elements)
     return table
 
 

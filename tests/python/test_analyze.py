@@ -7,8 +7,8 @@ from onnx import helper
 
 import tacit
 from tacit import TacitError
-from tacit.analysis import check_plot
 from tacit.cli import main, numbers
+from tacit.measure.truncation import check_plot
 
 ORDERS = ("multiply-then-truncate", "truncate-then-multiply")
 

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from tacit import paper_falcon, tables
 from tacit.cli import main
-from tacit.paper_falcon import CASES, falcon, on_paper
+from tacit.measure import falcon as paper
+from tacit.measure import tables
+from tacit.measure.falcon import CASES, falcon, on_paper
 
 COLUMNS = ("offline_mb", "online_mb", "offline_hops", "online_hops")
 
@@ -16,7 +17,7 @@ COLUMNS = ("offline_mb", "online_mb", "offline_hops", "online_hops")
     [("prediction", "semi-honest"), ("prediction", "malicious"), ("training", "semi-honest")],
 )
 def test_what_is_metered_is_what_is_counted(phase, security, monkeypatch):
-    monkeypatch.setattr(paper_falcon, "pace", lambda security: 0.0)
+    monkeypatch.setattr(paper, "pace", lambda security: 0.0)
     where = {"phases": [phase], "security": [security], "links": ["lan"], "batch": 4}
     measured, counted = (falcon(["network-b"], limit=limit, **where) for limit in (1e6, 0))
     assert len(measured) == len(counted) == 1
@@ -35,8 +36,8 @@ def test_the_limit_says_what_runs(monkeypatch):
     (row,) = falcon(**where, security=["semi-honest"], limit=0)
     network = row["offline_seconds"] + row["online_seconds"]
     sent = row["offline_mb"] + row["online_mb"]
-    monkeypatch.setattr(paper_falcon, "pace", lambda security: 10.0)
-    monkeypatch.setattr(paper_falcon._Prediction, "run", lambda work, where: work.cost(where))
+    monkeypatch.setattr(paper, "pace", lambda security: 10.0)
+    monkeypatch.setattr(paper._Prediction, "run", lambda work, where: work.cost(where))
     for limit, measured in ((0.99, False), (1.01, True)):
         total = (network + 10 * sent) * limit
         (row,) = falcon(**where, security=["semi-honest"], limit=total)
@@ -51,7 +52,7 @@ def test_the_papers_figures():
     assert (seconds, sent) == pytest.approx((0.17 * 3600 / (15 * 469), 16000 / (15 * 469)))
     seconds, sent = on_paper("alexnet-tiny", "training", "malicious", "wan")
     assert seconds == pytest.approx(57100 * 3600 / (90 * 782))
-    assert all(len(cells.split()) == len(CASES) for cells in paper_falcon.PAPER.values())
+    assert all(len(cells.split()) == len(CASES) for cells in paper.PAPER.values())
 
 
 def test_the_command_marks_what_it_counts(tmp_path, capsys):
@@ -79,7 +80,7 @@ def test_accuracies_need_networks_and_data(monkeypatch, tmp_path, capsys):
     assert main(["tables", "falcon", "--accuracy", "5", "--links", "lan"]) == 2
     assert "--links has no effect" in capsys.readouterr().err
     monkeypatch.setenv("TACIT_MODELS", str(tmp_path))
-    assert "there is no" in paper_falcon.missing("lenet")
+    assert "there is no" in paper.missing("lenet")
 
 
 def test_accuracies(models, real_set, tmp_path, capsys):

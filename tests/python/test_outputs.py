@@ -60,7 +60,9 @@ def test_outputs_are_checked_first(command, digits_path, files, capsys, monkeypa
     for name in ("compile", "bench", "analyze_truncation"):
         monkeypatch.setattr(f"tacit.cli.{name}", lambda *_, **__: pytest.fail("it computes"))
     for name in ("bicoptor2", "falcon", "sirnn"):
-        monkeypatch.setattr(f"tacit.tables.{name}", lambda *_, **__: pytest.fail("it computes"))
+        monkeypatch.setattr(
+            f"tacit.measure.tables.{name}", lambda *_, **__: pytest.fail("it computes")
+        )
     Path("folder.svg").mkdir()
     for out, why in (("no/such", "its folder no is not there"), ("folder", "it is a folder")):
         Path("folder").mkdir(exist_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .session import bench
+from .operations import bench
 
 #: Bicoptor 2.0's networks, as emulated.
 NETWORKS = {

@@ -18,11 +18,11 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from ._tacit import TacitError
-from .model import Model, compile
-from .options import to_json
-from .report import render
-from .session import Progress, label_list
+from .._tacit import TacitError
+from ..model import Model, compile
+from ..options import to_json
+from ..report import render
+from ..session import Progress, label_list
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,15 +11,14 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from . import _tacit, outputs
-from ._tacit import TacitError
-from .arguments import positive, real
-from .console import add_voice, out
-from .paper_falcon import ACCURACY, CASES, LINKS, PHASES, SECURITY, accuracy, falcon, missing
-from .paper_sirnn import SIDE, SIRNN, TRANSFERS, sirnn
-from .papers import NETWORKS, SIZES, bicoptor2
-from .protocols import OPTIONS
-from .report import paper_table
+from .. import _tacit, outputs
+from .._tacit import TacitError
+from ..arguments import positive, real
+from ..console import add_voice, out
+from ..protocols import OPTIONS
+from .bicoptor2 import NETWORKS, SIZES, bicoptor2
+from .falcon import ACCURACY, CASES, LINKS, PHASES, SECURITY, accuracy, falcon, missing
+from .sirnn import SIDE, SIRNN, TRANSFERS, sirnn
 
 
 def add_tables(command: Callable[..., argparse.ArgumentParser]) -> None:
@@ -82,6 +81,22 @@ def liu24(args: argparse.Namespace) -> None:
     outputs.write([(args.json, json.dumps(table, indent=2))])
     out.print(paper_table(table))
     out.print(table["note"])
+
+
+def paper_table(data: dict[str, Any]) -> Table:
+    """Building blocks with the paper's counts and the metered ones."""
+    table = Table(title=data["title"], box=box.SIMPLE, padding=0, pad_edge=False)
+    table.add_column("building block")
+    table.add_column("rounds\npaper, ours", justify="center")
+    for phase in ("online", "offline"):
+        for column in ("paper", *(f"n={n}" for n in data["parties"])):
+            table.add_column(f"{phase}\n{column}", justify="right", min_width=7)
+    for block in data["blocks"]:
+        columns = [block["paper"], *block["metered"]]
+        rounds = [block["paper"]["rounds"], max(c["rounds"] for c in block["metered"])]
+        elements = [f"{c[phase]:.1f}" for phase in ("online", "offline") for c in columns]
+        table.add_row(block["name"], "{}, {}".format(*rounds), *elements)
+    return table
 
 
 def times(args: argparse.Namespace) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .report import Report
-from .session import bench
+from ..report import Report
+from .operations import bench
 
 TRANSFERS = ("softspoken", "iknp", "silent")
 RING = 32

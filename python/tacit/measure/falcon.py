@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import datasets
-from .data import INPUT_NAMES, load_array
-from .model import Model, compile
-from .session import local
-from .training import Trainer
+from .. import datasets
+from ..data import INPUT_NAMES, load_array
+from ..model import Model, compile
+from ..session import local
+from ..training import Trainer
 
 LINKS = {"lan": "0.2ms,5000Mbps", "wan": "70ms,320Mbps"}
 """The paper's networks, as emulated: 625 and 40 MB/s."""
