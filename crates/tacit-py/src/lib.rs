@@ -16,9 +16,9 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use tacit_bench::{AnalysisOptions, BenchOptions};
 use tacit_run::{
-    AnalysisOptions, BenchOptions, CompileOptions, InitOptions, Outcome, PartyConfig, Protocol,
-    Requests, Settings, Tensor,
+    CompileOptions, InitOptions, Outcome, PartyConfig, Protocol, Requests, Settings, Tensor,
 };
 
 use crate::observe::{Callback, observed, told};
@@ -126,7 +126,7 @@ impl Compiled {
             shape: &shape,
         };
         let analysis = observed(py, progress, |observe| {
-            self.model.analyze_truncation(&options, x, &labels, observe)
+            tacit_bench::analyze_truncation(&self.model, &options, x, &labels, observe)
         })?;
         json(&analysis)
     }
@@ -165,14 +165,14 @@ fn bench(
     };
     let run = settings(run)?;
     observed(py, progress, |observe| {
-        tacit_run::bench(&options, &run, observe)
+        tacit_bench::bench(&options, &run, observe)
     })
     .map(|report| report.to_json())
 }
 
 #[pyfunction]
 fn tables_liu24(py: Python<'_>, parties: Vec<usize>, field: u32) -> PyResult<String> {
-    let table = py.detach(|| tacit_run::tables::liu24(&parties, field));
+    let table = py.detach(|| tacit_bench::liu24(&parties, field));
     json(&table.map_err(error)?)
 }
 

@@ -178,8 +178,7 @@ impl Compiled {
         let dims = options.dims.clone();
         let graph = onnx::load(path, &ImportOptions { dims })?.optimise();
         if let Some(samples) = samples {
-            check_shape("samples", &graph, &samples)?;
-            finite("samples", &samples)?;
+            check_inputs("samples", &graph, &samples)?;
         }
         let source = Source {
             path: path.to_path_buf(),
@@ -254,6 +253,21 @@ impl Compiled {
         })
     }
 
+    /// What it was compiled with.
+    pub fn options(&self) -> &CompileOptions {
+        &self.source.options
+    }
+
+    /// The operations of the model, and its weights.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Refuses what is no batch of finite inputs; `what` they are.
+    pub fn check_inputs(&self, what: &str, x: &Tensor) -> Result<(), Error> {
+        check_inputs(what, &self.graph, x)
+    }
+
     /// What the model's owner brings to a run of the protocol.
     pub(crate) fn planned_for(&self, protocol: &Protocol) -> Result<Planned<'_>, Error> {
         Ok(Planned {
@@ -285,7 +299,7 @@ impl Compiled {
         check_truncation(&instance, plan)?;
         let roles = settings.roles(instance.parties)?;
         let most = instance.portion();
-        let batch = Batch::within(most, items, plan, &roles, &*systems::cost(&instance)?)?;
+        let batch = Batch::within(most, items, plan, &roles, &*instance.cost()?)?;
         let layers = plan.calls(batch, &roles)?;
         let layers: Vec<_> = layers.into_iter().map(|layer| layer.calls).collect();
         predicted(&instance, &settings.network, &layers, most)
@@ -323,8 +337,7 @@ pub(crate) fn finite(what: &str, given: &Tensor) -> Result<(), Error> {
     }
 }
 
-/// Refuses what is no batch of the model's inputs.
-pub(crate) fn check_shape(what: &str, graph: &Graph, given: &Tensor) -> Result<(), Error> {
+fn check_inputs(what: &str, graph: &Graph, given: &Tensor) -> Result<(), Error> {
     let refused = |why: String| Err(Error::setting(what, why));
     let items: usize = given.shape.iter().product();
     if given.shape.is_empty() || given.shape[1..] != graph.input_shape[..] {
@@ -339,7 +352,7 @@ pub(crate) fn check_shape(what: &str, graph: &Graph, given: &Tensor) -> Result<(
             given.values.len()
         ));
     }
-    Ok(())
+    finite(what, given)
 }
 
 /// A plan in short, for its owner's eyes: ranges and warnings may tell of the weights.

@@ -65,6 +65,9 @@ pub enum Error {
     /// A party's data cannot be read, in the words of who reads it.
     #[error("{0}")]
     Data(String),
+    /// A result is wrong, in the words of who knows the right one.
+    #[error("{0}")]
+    Wrong(String),
     /// A run ended early, after the parties had agreed.
     #[error("{cause}; {given}")]
     Early {
@@ -90,20 +93,6 @@ pub enum Error {
     /// Processes of parties failed.
     #[error("{0}")]
     Processes(String),
-    /// A measured operation gave a wrong result.
-    #[error(
-        "'{op}' gave a wrong result at element {index}: {got} instead of {expected}; its figures mean nothing"
-    )]
-    WrongResult {
-        /// The operation.
-        op: String,
-        /// The element.
-        index: usize,
-        /// The ring element computed.
-        got: i64,
-        /// The ring element computed in the clear.
-        expected: i64,
-    },
 }
 
 /// One error a line.
@@ -143,7 +132,8 @@ impl Error {
         without_number(self)
     }
 
-    pub(crate) fn setting(what: impl Into<String>, why: impl Into<String>) -> Self {
+    /// The error of a setting.
+    pub fn setting(what: impl Into<String>, why: impl Into<String>) -> Self {
         Error::Setting {
             what: what.into(),
             why: why.into(),

@@ -9,7 +9,7 @@ use crate::{Error, Protocol, Settings};
 
 /// How far a measured result may be from the floor.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tolerance {
+pub struct Tolerance {
     /// Units in the last place.
     pub rounding: u64,
     /// Whether a rare large error is in the truncation's nature.
@@ -32,15 +32,17 @@ pub(crate) const APART: u64 = 256 << 20;
 
 /// A protocol between so many parties over one ring or field, with its options.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Instance {
+pub struct Instance {
+    /// The protocol.
     pub protocol: &'static Protocol,
     /// Bits of the ring or field.
     pub width: u32,
     /// Bits in which signs are taken, as the plan allows: fewer, or all of them.
-    pub compare_bits: u32,
+    pub(crate) compare_bits: u32,
+    /// How many parties there are.
     pub parties: usize,
     /// What is chosen of the protocol.
-    pub options: Chosen,
+    pub(crate) options: Chosen,
     /// Whether the comparison is as its paper prints it, which leaks.
     pub as_printed: bool,
     /// The network, for a protocol that chooses by its latency.
@@ -49,7 +51,7 @@ pub(crate) struct Instance {
 
 impl Instance {
     /// Settles what the settings leave open and refuses what the protocol does not have.
-    pub(crate) fn new(settings: &Settings, asked_width: Option<u32>) -> Result<Self, Error> {
+    pub fn new(settings: &Settings, asked_width: Option<u32>) -> Result<Self, Error> {
         let protocol = settings.protocol;
         let width = protocol.width(asked_width)?;
         let parties = protocol.party_count(settings.parties)?;
@@ -83,7 +85,7 @@ impl Instance {
     }
 
     /// The same with the comparison as it was printed, for a protocol of which that is measured.
-    pub(crate) fn as_printed_insecure(self) -> Result<Self, Error> {
+    pub fn as_printed_insecure(self) -> Result<Self, Error> {
         match self.protocol.printed_form {
             true => Ok(Instance {
                 as_printed: true,
@@ -119,7 +121,7 @@ impl Instance {
     }
 
     /// How far a result may be from the floor.
-    pub(crate) fn tolerance(&self) -> Tolerance {
+    pub fn tolerance(&self) -> Tolerance {
         Tolerance {
             wrong_signs: self.as_printed,
             ..self.options.tolerance()

@@ -13,7 +13,6 @@ use tacit_nn::{Graph, Plan};
 
 use crate::{Report, Tensor};
 
-pub(crate) use host::{Demand, Prediction};
 pub(crate) use joined::{Joined, Request};
 pub(crate) use settle::{INPUTS, MATERIAL_BYTES};
 #[cfg(test)]
@@ -74,7 +73,7 @@ impl Progress<'_> {
 }
 
 /// Hears how far the run is; `false` cancels it.
-pub(crate) type Observer<'a> = &'a mut dyn FnMut(Progress) -> bool;
+pub type Observer<'a> = &'a mut dyn FnMut(Progress) -> bool;
 
 /// What a run ends with at one party.
 #[derive(Clone)]

@@ -5,7 +5,7 @@ use tacit_nn::plan::{DEFAULT_KEY_BITS_LOSS, KeyBitsChoice};
 use crate::Error;
 
 /// Reads a choice; all bits if there is none. `loss` is for `auto` alone.
-pub(crate) fn choice(text: Option<&str>, loss: Option<f64>) -> Result<KeyBitsChoice, Error> {
+pub fn choice(text: Option<&str>, loss: Option<f64>) -> Result<KeyBitsChoice, Error> {
     let choice = match text {
         None | Some("full") => KeyBitsChoice::Full,
         Some("auto") => KeyBitsChoice::Auto {

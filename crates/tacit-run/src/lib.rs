@@ -3,8 +3,8 @@
 //! A model is [`Compiled`] once, then predicts: in a [`Session`] with every party a thread of this
 //! process, by [`run_processes`] with every party a process joined by TLS on this machine, or by
 //! [`run_party`] as one organisation's party from its config file. Every party runs the same
-//! program (`job.rs`) and ends with a [`Report`]. [`bench()`] measures single operations;
-//! [`Compiled::analyze_truncation`] what the kind of truncation does to a model. [`train_local`] trains.
+//! program (`job.rs`) and ends with a [`Report`]. [`train_local`] trains. [`Instance::start`] runs any other
+//! [`Program`] on a machine of the protocol that is chosen: what measures is made of it.
 //!
 //! # Parties stay up
 //!
@@ -16,8 +16,6 @@
 use std::fmt;
 
 mod agreement;
-mod analyze;
-mod bench;
 mod compiled;
 pub mod config;
 mod digest;
@@ -25,13 +23,13 @@ mod error;
 mod init;
 mod instance;
 mod job;
-mod key_bits;
+pub mod key_bits;
 mod large_errors;
 mod local;
 mod log;
 mod member;
 pub mod npy;
-mod options;
+pub mod options;
 mod outputs;
 mod party;
 mod predict;
@@ -41,40 +39,41 @@ mod record;
 mod refuse;
 mod report;
 mod requests;
-mod score;
+pub mod score;
 mod seat;
 mod session;
 mod settings;
 mod systems;
-pub mod tables;
 mod terms;
 mod told;
 mod totals;
 mod train;
 
-pub use analyze::{Analysis, AnalysisOptions, AnalysisRow};
-pub use bench::{BenchOptions, OPERATIONS, bench};
 pub use compiled::{CompileOptions, Compiled, PlanSummary};
 pub use config::PartyConfig;
 pub use error::Error;
 pub use init::{InitOptions, init};
-pub use job::{Outcome, Progress};
+pub use instance::{Instance, Tolerance};
+pub use job::{Observer, Outcome, Progress};
+pub use local::in_threads;
+pub use log::logged;
 pub use member::{Member, PeerConfig};
 pub use outputs::{check_outputs, write_output};
 pub use party::{run_party, run_party_for};
 pub use processes::run_processes;
-pub use protocol::Protocol;
+pub use protocol::{Protocol, named};
 pub use record::Revealed;
 pub use refuse::refuse;
 pub use report::{BatchReport, LayerReport, PhaseReport, PredictedCost, Report};
 pub use requests::Requests;
 pub use seat::Seat;
 pub use session::{Session, run_local};
-pub use settings::{Network, Settings};
-pub use systems::{OptionSpec, protocols};
+pub use settings::{Network, Settings, asked_width};
+pub use systems::{OptionSpec, Program, SIGNS, protocols};
 pub use tacit_net::certs::Certificate;
 pub use tacit_net::{date, interrupt};
 pub use tacit_train::to_onnx;
+pub use totals::Metered;
 pub use train::{
     CheckpointOptions, DataTable, Dataset, EpochReport, Material, ModelOptions, ModelTable, Moment,
     OutputTable, Resumed, Supplies, TrainConfig, TrainCost, TrainOptions, TrainReport, Trained,

@@ -27,7 +27,7 @@ pub(crate) fn local_terms(planned: Planned, settings: &Settings) -> Result<Terms
 
 /// Runs `program` as every party, each with its part: party 0 on this thread with `observe`, the others
 /// on threads of their own. Of several errors the one nearest to the cause is returned; a panic is an error.
-pub(crate) fn in_threads<P: Send, T: Send>(
+pub fn in_threads<P: Send, T: Send>(
     parts: Vec<P>,
     observe: &mut dyn FnMut(Progress) -> bool,
     program: impl Fn(P, &mut dyn FnMut(Progress) -> bool) -> Result<T, Error> + Sync,

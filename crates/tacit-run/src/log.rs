@@ -5,9 +5,7 @@ use crate::Progress;
 
 /// An observer that writes every step to the log and passes it on. At level `info` there is a line for
 /// every per cent and every phase that a run begins with, at `debug` one for every step.
-pub(crate) fn logged(
-    observe: &mut dyn FnMut(Progress) -> bool,
-) -> impl FnMut(Progress) -> bool + '_ {
+pub fn logged(observe: &mut dyn FnMut(Progress) -> bool) -> impl FnMut(Progress) -> bool + '_ {
     let mut last = None;
     move |progress| {
         let percent = progress.percent();

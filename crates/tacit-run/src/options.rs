@@ -24,7 +24,7 @@ const PLAIN: [(&str, &str); 10] = [
 ];
 
 /// Reads options from a JSON object; `what` they are together.
-pub(crate) fn read<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, Error> {
+pub fn read<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, Error> {
     let refused = |key: &str, e: serde_json::Error| {
         let why = plain(&e.to_string());
         if why.starts_with("unknown field") {

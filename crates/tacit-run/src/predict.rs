@@ -5,10 +5,10 @@ use tacit_protocols::lowered;
 use tacit_protocols::machine::Call;
 use tacit_protocols::portions::Portions;
 
+use crate::Error;
 use crate::instance::Instance;
 use crate::report::{PhaseReport, PredictedCost};
 use crate::settings::Network;
-use crate::{Error, systems};
 
 const NOTE: &str =
     "seconds are the network's alone: rounds x rtt / 2 + bytes / rate, without local computation";
@@ -21,7 +21,7 @@ pub(crate) fn predicted(
     layers: &[Vec<Call>],
     most: u64,
 ) -> Result<PredictedCost, Error> {
-    let model = systems::cost(instance)?;
+    let model = instance.cost()?;
     let portions = Portions::new(layers.iter().map(Vec::as_slice), &*model, most)?;
     let nothing = Cost::each(instance.parties, 0, 0);
     let [mut online, mut offline] = [nothing.clone(), nothing];

@@ -157,7 +157,7 @@ impl Protocol {
     }
 
     /// Refuses key bits where they would change nothing.
-    pub(crate) fn check_key_bits(&self, chosen: KeyBitsChoice) -> Result<(), Error> {
+    pub fn check_key_bits(&self, chosen: KeyBitsChoice) -> Result<(), Error> {
         if self.signs.key_bits.is_some() || chosen == KeyBitsChoice::Full {
             return Ok(());
         }
@@ -169,7 +169,7 @@ impl Protocol {
     }
 
     /// Refuses what a paper opens where it is another's.
-    pub(crate) fn check_paper_leakage(&self) -> Result<(), Error> {
+    pub fn check_paper_leakage(&self) -> Result<(), Error> {
         match self.paper_leakage {
             true => Ok(()),
             false => Err(self.without("paper's leakage")),
@@ -191,7 +191,7 @@ impl<'de> Deserialize<'de> for &'static Protocol {
 }
 
 /// The thing of this name, or an error that lists all names; `what` they name.
-pub(crate) fn named<'a, T>(
+pub fn named<'a, T>(
     what: &str,
     known: impl Iterator<Item = (&'a str, T)>,
     name: &str,

@@ -5,12 +5,14 @@ use std::iter::Sum;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tacit_nn::Plan;
-use tacit_nn::plan::{RANKING, numbers};
+use tacit_nn::plan::{Order, RANKING, numbers};
 
 use crate::Error;
+use crate::instance::Instance;
 use crate::record::{Revealed, Trace};
+use crate::settings::Network;
 use crate::terms::Terms;
-use crate::totals::{Totals, combine};
+use crate::totals::Totals;
 
 /// The cost of one phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -165,7 +167,7 @@ impl Report {
             images: trace.inputs.unwrap_or(0),
             revealed: trace.ledger.revealed(),
             error: Some(error.to_string()),
-            ..Self::empty(terms)
+            ..Self::of_terms(terms)
         }
     }
 
@@ -180,7 +182,7 @@ impl Report {
         let layers: Vec<LayerReport> = rows(plan)
             .map(|(name, op, shape)| layer(name, op, shape, totals))
             .collect();
-        let mut online = combine(totals.iter().map(|t| t.online));
+        let mut online: PhaseReport = totals.iter().map(|t| t.online).collect();
         // The longest path may lead through different parties in different layers.
         online.rounds = layers.iter().map(|l| l.rounds).sum();
         Report {
@@ -188,8 +190,8 @@ impl Report {
             reveal: Some(plan.opening.reveal.to_string()),
             images,
             batch,
-            setup: combine(totals.iter().map(|t| t.setup)),
-            offline: combine(totals.iter().map(|t| t.offline)),
+            setup: totals.iter().map(|t| t.setup).collect(),
+            offline: totals.iter().map(|t| t.offline).collect(),
             online,
             layers,
             batches: (0..images.div_ceil(batch))
@@ -197,13 +199,21 @@ impl Report {
                 .collect(),
             warnings: plan.warnings_for(terms.instance.protocol.signs.key_bits.is_some()),
             doubt: None,
-            ..Self::empty(terms)
+            ..Self::of_terms(terms)
         }
     }
 
-    /// A report of the settings with nothing measured.
-    pub(crate) fn empty(terms: &Terms) -> Self {
-        let instance = &terms.instance;
+    /// A report of the terms with nothing measured.
+    pub(crate) fn of_terms(terms: &Terms) -> Self {
+        Report {
+            order: terms.order.name().into(),
+            public_model: terms.public_model,
+            ..Self::empty(&terms.instance, &terms.network)
+        }
+    }
+
+    /// A report of a run on the emulated network with nothing measured.
+    pub fn empty(instance: &Instance, network: &Network) -> Self {
         Report {
             tacit: env!("CARGO_PKG_VERSION").into(),
             protocol: instance.protocol.name.into(),
@@ -224,9 +234,9 @@ impl Report {
             numbers: numbers(instance.width),
             fraction_bits: 0,
             truncation: instance.truncation(),
-            order: terms.order.name().into(),
-            public_model: terms.public_model,
-            network: terms.network.name.clone(),
+            order: Order::default().name().into(),
+            public_model: false,
+            network: network.name.clone(),
             reveal: None,
             op: None,
             n: None,
@@ -277,7 +287,7 @@ fn layer(name: &str, op: &str, shape: &[usize], totals: &[Totals]) -> LayerRepor
         let found = t.layers.iter().find(|(known, _)| known == name);
         found.map(|(_, metered)| *metered).unwrap_or_default()
     };
-    let sum = combine(totals.iter().map(of_party));
+    let sum: PhaseReport = totals.iter().map(of_party).collect();
     LayerReport {
         name: name.into(),
         op: op.into(),

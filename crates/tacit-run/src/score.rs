@@ -24,7 +24,7 @@ pub fn classes(plan: &Plan, output: &[f32]) -> Vec<i64> {
 }
 
 /// The share of equal pairs.
-pub(crate) fn share(a: &[i64], b: &[i64]) -> f64 {
+pub fn share(a: &[i64], b: &[i64]) -> f64 {
     let equal = a.iter().zip(b).filter(|(a, b)| a == b).count();
     equal as f64 / a.len().max(1) as f64
 }
@@ -59,7 +59,7 @@ pub(crate) fn check_labels(plan: &Plan, labels: &[i64], items: usize) -> Result<
 }
 
 /// The share of items whose class is the label.
-pub(crate) fn accuracy(plan: &Plan, output: &[f32], labels: &[i64]) -> Result<f64, Error> {
+pub fn accuracy(plan: &Plan, output: &[f32], labels: &[i64]) -> Result<f64, Error> {
     let found = classes(plan, output);
     check_labels(plan, labels, found.len())?;
     Ok(share(&found, labels))

@@ -112,7 +112,7 @@ impl Settings {
     }
 
     /// Refuses settings that only predictions have.
-    pub(crate) fn check_no_prediction(&self, what: &str) -> Result<(), Error> {
+    pub fn check_no_prediction(&self, what: &str) -> Result<(), Error> {
         let why = |instead: &str| Err(Error::setting(what, format!("{instead}; leave it out")));
         match (self.batch, &self.data_owner) {
             (Some(_), _) => why("'batch' in the settings of the run is of predictions"),
@@ -122,7 +122,7 @@ impl Settings {
     }
 
     /// Who owns what among so many parties.
-    pub(crate) fn roles(&self, parties: usize) -> Result<Roles, Error> {
+    pub fn roles(&self, parties: usize) -> Result<Roles, Error> {
         let number = |what: &str, seat: &Option<Seat>, default: usize| {
             let chosen = seat.as_ref();
             chosen.map_or(Ok(default), |seat| {
@@ -140,7 +140,7 @@ impl Settings {
 }
 
 /// The width of numbers that a ring's or a field's number of bits asks for, if any does.
-pub(crate) fn asked_width(ring: Option<u32>, field: Option<u32>) -> Result<Option<u32>, Error> {
+pub fn asked_width(ring: Option<u32>, field: Option<u32>) -> Result<Option<u32>, Error> {
     let (what, bits) = match (ring, field) {
         (None, None) => return Ok(None),
         (Some(bits), None) => ("ring", bits),

@@ -23,12 +23,15 @@ pub(crate) struct Totals {
     pub batches: Vec<[f64; 2]>,
 }
 
-/// Wall time, hops and payload bytes sent.
+/// What a party has spent and sent.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Metered {
+pub struct Metered {
+    /// Wall time.
     pub seconds: f64,
+    /// Hops on the longest path.
     pub rounds: u32,
+    /// Payload bytes.
     pub bytes: u64,
 }
 
@@ -42,12 +45,12 @@ impl Metered {
     }
 
     /// The totals of a phase.
-    pub(crate) fn phase(party: &Party, phase: Phase) -> Self {
+    pub fn phase(party: &Party, phase: Phase) -> Self {
         Self::of(&party.meter().total(phase))
     }
 
     /// What was metered since `before`.
-    pub(crate) fn since(self, before: Metered) -> Self {
+    pub fn since(self, before: Metered) -> Self {
         Metered {
             seconds: self.seconds - before.seconds,
             rounds: self.rounds - before.rounds,
@@ -101,12 +104,14 @@ pub(crate) fn exchange<T: Serialize + for<'de> Deserialize<'de>>(
 }
 
 /// What one phase cost all parties: the slowest party's time and the longest party's path.
-pub(crate) fn combine(of_party: impl Iterator<Item = Metered>) -> PhaseReport {
-    let mut phase = PhaseReport::default();
-    for metered in of_party {
-        phase.seconds = phase.seconds.max(metered.seconds);
-        phase.rounds = phase.rounds.max(metered.rounds);
-        phase.bytes_sent.push(metered.bytes);
+impl FromIterator<Metered> for PhaseReport {
+    fn from_iter<I: IntoIterator<Item = Metered>>(of_party: I) -> Self {
+        let mut phase = PhaseReport::default();
+        for metered in of_party {
+            phase.seconds = phase.seconds.max(metered.seconds);
+            phase.rounds = phase.rounds.max(metered.rounds);
+            phase.bytes_sent.push(metered.bytes);
+        }
+        phase
     }
-    phase
 }

@@ -15,7 +15,7 @@ use crate::systems::{Portable, Taker};
 use crate::totals::{Metered, Totals, exchange};
 
 /// What a prediction opens to this party, and what all metered of it.
-pub(crate) type Answered = (Option<Vec<i64>>, Vec<Totals>);
+pub(super) type Answered = (Option<Vec<i64>>, Vec<Totals>);
 
 /// A machine of any protocol that holds a model.
 pub(super) trait Host: Send {
@@ -91,7 +91,7 @@ impl<M: Portable> Host for Loaded<M> {
 /// What a batch demands, and how many of its items the layers take at a time: known of the last one, since
 /// most have as many items.
 #[derive(Default)]
-pub(crate) struct Demand(Option<(usize, Batch, Portions)>);
+pub(super) struct Demand(Option<(usize, Batch, Portions)>);
 
 impl Demand {
     fn of<M: Machine>(
@@ -116,7 +116,7 @@ impl Demand {
 }
 
 /// One prediction, once everything is agreed on.
-pub(crate) struct Prediction<'a> {
+pub(super) struct Prediction<'a> {
     pub plan: &'a Plan,
     pub roles: &'a Roles,
     /// Of the data's owner.

@@ -13,7 +13,6 @@ use crate::agreement::Agreement;
 use crate::digest::hash;
 use crate::record::Trace;
 use crate::score::check_labels;
-use crate::systems;
 use crate::terms::Terms;
 use crate::{Error, Report, Tensor};
 
@@ -69,7 +68,7 @@ impl Joined {
             ledger: &mut trace.ledger,
         };
         let instance = terms.instance.comparing(plan.compare_bits);
-        let made = systems::make(&instance, party, load);
+        let made = instance.make(party, load);
         let mut joined = Joined {
             host: made.map_err(|e| e.after(&trace.ledger))?,
             terms: terms.clone(),

@@ -206,7 +206,7 @@ fn own<T>(us: usize, owner: usize, what: &str, brings: Option<T>) -> Result<Opti
 /// The bytes of correlated randomness that one item takes at a party, which may be as many as one item
 /// may take of memory; or the layer with which it takes more.
 fn item_material(plan: &Plan, terms: &Terms) -> Result<u64, Error> {
-    let cost = systems::cost(&terms.instance.comparing(plan.compare_bits))?;
+    let cost = terms.instance.comparing(plan.compare_bits).cost()?;
     let (mut calls, mut sum) = (Vec::new(), 0u64);
     for layer in plan.calls(1, &terms.roles)? {
         sum = sum.saturating_add(stored(&layer.calls, &*cost)?);

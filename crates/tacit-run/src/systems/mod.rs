@@ -24,10 +24,11 @@ pub use option::OptionSpec;
 pub(crate) use option::{SystemOptions, Values};
 
 /// What a party does once its machine is there.
-pub(crate) trait Program {
+pub trait Program {
     /// What it ends with.
     type Output;
 
+    /// Does it.
     fn run<M: Machine>(self, machine: &mut M) -> Result<Self::Output, Error>;
 }
 
@@ -93,13 +94,11 @@ impl<P: Program> Taker for Telling<P> {
     }
 }
 
-/// Makes the party's machine and runs the program on it.
-pub(crate) fn start<P: Program>(
-    instance: &Instance,
-    party: Party,
-    program: P,
-) -> Result<P::Output, Error> {
-    make(instance, party, Telling(program))
+impl Instance {
+    /// Makes the party's machine and runs the program on it.
+    pub fn start<P: Program>(&self, party: Party, program: P) -> Result<P::Output, Error> {
+        self.make(party, Telling(program))
+    }
 }
 
 macro_rules! systems {
@@ -113,7 +112,7 @@ macro_rules! systems {
         }
 
         /// What they answer about signs: a plan that is made for none in particular asks all of them.
-        pub(crate) const SIGNS: &[Signs] = &[$($file::Options::PROTOCOL.signs),+];
+        pub const SIGNS: &[Signs] = &[$($file::Options::PROTOCOL.signs),+];
 
         /// What is chosen of a protocol.
         #[derive(Clone, Copy, Debug)]
@@ -147,16 +146,18 @@ macro_rules! systems {
             }
         }
 
-        /// Makes the party's machine and hands it over.
-        pub(crate) fn make<T: Taker>(instance: &Instance, party: Party, taker: T) -> Taken<T> {
-            match instance.options {
-                $(Chosen::$System(options) => options.start(instance, party, taker),)+
+        impl Instance {
+            /// Makes the party's machine and hands it over.
+            pub(crate) fn make<T: Taker>(&self, party: Party, taker: T) -> Taken<T> {
+                match self.options {
+                    $(Chosen::$System(options) => options.start(self, party, taker),)+
+                }
             }
-        }
 
-        /// The declared cost.
-        pub(crate) fn cost(instance: &Instance) -> Result<Box<dyn CostModel>, Error> {
-            match instance.options { $(Chosen::$System(options) => options.cost(instance),)+ }
+            /// The declared cost.
+            pub fn cost(&self) -> Result<Box<dyn CostModel>, Error> {
+                match self.options { $(Chosen::$System(options) => options.cost(self),)+ }
+            }
         }
     };
 }

@@ -63,7 +63,7 @@ fn an_option_is_chosen_agreed_on_reported_and_written() {
         let terms = terms(&settings);
         let chosen = terms.instance.options.values();
         assert!(chosen.contains(&(key, value.clone())), "{what}: {chosen:?}");
-        let report = serde_json::to_value(Report::empty(&terms)).expect("JSON");
+        let report = serde_json::to_value(Report::of_terms(&terms)).expect("JSON");
         if key != "security" {
             assert!(terms.items().contains(&(key, text(&value))), "{what}");
             assert_eq!(report[key], value, "{what}");
@@ -76,7 +76,7 @@ fn an_option_is_chosen_agreed_on_reported_and_written() {
 #[test]
 fn a_report_is_read_as_it_was_written() {
     let terms = terms(&settings("shamir", "comparison", &json!("rot")));
-    let report = Report::empty(&terms);
+    let report = Report::of_terms(&terms);
     let read: Report = serde_json::from_str(&report.to_json()).expect("a report");
     assert_eq!(read.options, report.options);
     assert_eq!(read.to_json(), report.to_json());

@@ -9,7 +9,7 @@ use tacit_train::{Network, Training, calls_by_stage};
 use super::TrainOptions;
 use crate::predict::{in_turn, predicted};
 use crate::report::PredictedCost;
-use crate::{Error, Settings, systems};
+use crate::{Error, Settings};
 
 /// What a training will cost, as its protocol declares.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -39,7 +39,7 @@ impl TrainCost {
             return Err(Error::setting("items", "it must be at least 1"));
         }
         let training = options.training(network, fixed);
-        let model = systems::cost(&terms.instance)?;
+        let model = terms.instance.cost()?;
         let step = |n| {
             let stages = step_stages(&training, 0, n)?;
             let most = options.material(terms.instance.parties);

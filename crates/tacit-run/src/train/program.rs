@@ -19,7 +19,7 @@ use super::{EpochReport, Material, Resumed, TrainOptions, TrainReport, Trained};
 use crate::agreement::Agreement;
 use crate::job::Observer;
 use crate::record::{Ledger, Trace, hearers};
-use crate::systems::{self, Program};
+use crate::systems::Program;
 use crate::terms::Terms;
 use crate::totals::{Metered, Totals, exchange};
 use crate::{Error, Progress};
@@ -59,7 +59,10 @@ pub(super) fn train(
         batches,
         epochs,
         resumed,
-    } = systems::start(&terms.instance, party, job).map_err(|e| e.after(&trace.ledger))?;
+    } = terms
+        .instance
+        .start(party, job)
+        .map_err(|e| e.after(&trace.ledger))?;
     let report = TrainReport {
         batches,
         resumed,

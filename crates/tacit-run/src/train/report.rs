@@ -8,7 +8,7 @@ use super::TrainOptions;
 use crate::record::Revealed;
 use crate::report::PhaseReport;
 use crate::terms::Terms;
-use crate::totals::{Totals, combine};
+use crate::totals::Totals;
 
 /// What a training cost. Serialises to the project's JSON report.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -136,9 +136,9 @@ impl TrainReport {
             parameters: parameters.iter().map(|p| p.len).sum(),
             batch: options.batch,
             batches: 0,
-            setup: combine(totals.iter().map(|t| t.setup)),
-            offline: combine(totals.iter().map(|t| t.offline)),
-            online: combine(totals.iter().map(|t| t.online)),
+            setup: totals.iter().map(|t| t.setup).collect(),
+            offline: totals.iter().map(|t| t.offline).collect(),
+            online: totals.iter().map(|t| t.online).collect(),
             epochs,
             peak_memory_bytes: crate::report::peak_memory(),
             resumed: None,

@@ -1,7 +1,5 @@
 //! Tests of runs. One binary, so that the protocols are compiled for it once.
 
-mod analyze;
-mod bench;
 mod common;
 mod cost;
 mod insists;

@@ -7,14 +7,11 @@ use tacit_nn::plan::{KeyBitsChoice, Keys, numbers};
 use tacit_protocols::machine::{Call, Conv2d, KeyBits, Machine, MatMul, Operand};
 use tacit_protocols::math::compare;
 use tacit_protocols::record::{Noted, calls_of};
+use tacit_run::{Error, SIGNS, Tolerance, key_bits, named};
 
 use super::compound::{Compound, PLANE, STATISTICS};
 use super::function::Elementwise;
 use super::{BenchOptions, OPERATIONS};
-use crate::instance::Tolerance;
-use crate::protocol::named;
-use crate::systems::SIGNS;
-use crate::{Error, key_bits};
 
 /// The most elements of a measured tensor.
 const MAX_ELEMENTS: usize = 1 << 28;
@@ -357,13 +354,10 @@ impl Case {
             } else if error > rounding(index, expected)
                 && !self.for_dropped_bits(right.operands[0].get(index), got, expected)
             {
-                let op = self.op.name().into();
-                return Err(Error::WrongResult {
-                    op,
-                    index,
-                    got,
-                    expected,
-                });
+                return Err(Error::Wrong(format!(
+                    "'{}' gave a wrong result at element {index}: {got} instead of {expected}; its figures mean nothing",
+                    self.op.name()
+                )));
             }
         }
         Ok(errors)

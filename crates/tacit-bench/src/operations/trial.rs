@@ -6,14 +6,10 @@ use tacit_net::Phase;
 use tacit_protocols::lowered;
 use tacit_protocols::machine::{Audience, Call, Machine};
 use tacit_protocols::portions::level;
+use tacit_run::{Error, Metered, Observer, Program, Progress};
 
 use super::case::{Case, Computed, Errors, Expected, Operands};
 use super::chunks::Chunks;
-use crate::job::Observer;
-use crate::report::PhaseReport;
-use crate::systems::Program;
-use crate::totals::{Metered, combine, exchange};
-use crate::{Error, Progress};
 
 /// One party's runs of a case.
 pub(super) struct Trial<'a> {
@@ -29,46 +25,34 @@ pub(super) struct Trial<'a> {
 
 /// What a trial ends with.
 pub(super) struct Ending {
-    /// The offline and online cost of every run.
-    pub runs: Vec<[PhaseReport; 2]>,
+    /// The offline and online cost at this party, of every chunk of every run.
+    pub costs: Vec<[Metered; 2]>,
     /// The results of all runs, if there is nothing to hold them against.
     pub result: Vec<i64>,
     /// How far they were from the right ones.
     pub errors: Errors,
 }
 
-/// The offline and online cost of a chunk at one party.
-type Costs = [Metered; 2];
-
 impl Program for Trial<'_> {
     type Output = Ending;
 
     fn run<M: Machine>(mut self, machine: &mut M) -> Result<Ending, Error> {
         let operands = self.share(machine)?;
-        let mut own: Vec<Costs> = Vec::new();
+        let mut costs = Vec::new();
         let (mut result, mut errors) = (Vec::new(), Errors::default());
         for run in 0..self.repeat {
             for (number, chunk) in self.chunks.ranges().enumerate() {
                 let first = self.case.result_start(chunk.start);
-                let (costs, values) = self.chunk(machine, &operands, [run, number], chunk)?;
-                own.push(costs);
+                let (cost, values) = self.chunk(machine, &operands, [run, number], chunk)?;
+                costs.push(cost);
                 match self.expected {
                     Some(right) => errors = errors.and(self.case.compare(&values, first, right)?),
                     None => result.extend(values),
                 }
             }
         }
-        let all = exchange(machine.party(), own)?;
-        let cost = |index: usize, phase: usize| {
-            let of_party = |costs: &Vec<Costs>| costs.get(index).map(|costs| costs[phase]);
-            combine(all.iter().map(|costs| of_party(costs).unwrap_or_default()))
-        };
-        let count = self.chunks.count();
-        let sum = |run: usize, phase| (0..count).map(|i| cost(run * count + i, phase)).sum();
         Ok(Ending {
-            runs: (0..self.repeat)
-                .map(|run| [sum(run, 0), sum(run, 1)])
-                .collect(),
+            costs,
             result,
             errors,
         })
@@ -95,7 +79,7 @@ impl Trial<'_> {
         operands: &[M::Share; 2],
         at: [usize; 2],
         chunk: Range<usize>,
-    ) -> Result<(Costs, Vec<i64>), Error> {
+    ) -> Result<([Metered; 2], Vec<i64>), Error> {
         let case = self.case.of(chunk.len());
         let cut;
         let operands = match self.chunks.count() {
@@ -185,13 +169,12 @@ mod tests {
     use tacit_protocols::Cost;
 
     use super::*;
-    use crate::bench::{BenchOptions, OPERATIONS, bench};
-    use crate::instance::Instance;
-    use crate::{Settings, systems};
+    use crate::{BenchOptions, OPERATIONS, bench};
+    use tacit_run::{Instance, Settings};
 
     /// Rounds and bytes of each phase, as declared for these chunks one after the other.
     fn declared(case: &Case, chunks: Chunks, instance: &Instance) -> [Cost; 2] {
-        let model = systems::cost(instance).expect("a cost");
+        let model = instance.cost().expect("a cost");
         let mut sum = [0; 2].map(|_| Cost::each(instance.parties, 0, 0));
         for chunk in chunks.ranges() {
             let calls =

@@ -2,8 +2,7 @@
 
 use tacit_nn::graph::ValueId;
 use tacit_nn::{Graph, Plan, reference};
-
-use crate::{Error, Tensor};
+use tacit_run::{Error, Tensor};
 
 /// How large every value of a model is on some inputs, in float32.
 pub(super) struct Magnitudes {

@@ -3,10 +3,10 @@
 use tacit_algebra::Prg;
 use tacit_protocols::machine::Machine;
 use tacit_protocols::math::{BatchNorm, Channels, Division, Format, Span, Statistics};
+use tacit_run::Error;
 
 use super::case::{Op, Operands};
 use super::function::SPAN;
-use crate::Error;
 
 /// Elements of a channel that is normalised: 8 x 8.
 pub(super) const PLANE: usize = 64;

@@ -1,7 +1,8 @@
 //! Single operations are measured, and their results checked.
 
 use crate::common::quiet;
-use tacit_run::{BenchOptions, Error, OPERATIONS, Report, Settings, bench};
+use tacit_bench::{BenchOptions, OPERATIONS, bench};
+use tacit_run::{Error, Report, Settings};
 
 fn measure(op: &str, n: usize, ring: u32, run: &str) -> Report {
     let options = BenchOptions {

@@ -7,20 +7,14 @@ mod function;
 mod trial;
 
 use tacit_net::{LinkModel, memory};
-use tacit_nn::plan::Order;
+use tacit_run::{
+    Error, Instance, LayerReport, PhaseReport, Progress, Protocol, Report, Settings, asked_width,
+    in_threads, key_bits, logged,
+};
 
 use case::{Case, Errors, Expected, Operands};
 use chunks::Chunks;
-use trial::Trial;
-
-use crate::instance::Instance;
-use crate::local::in_threads;
-use crate::log::logged;
-use crate::report::{LayerReport, PhaseReport};
-use crate::settings::asked_width;
-use crate::systems;
-use crate::terms::Terms;
-use crate::{Error, Progress, Protocol, Report, Settings, key_bits};
+use trial::{Ending, Trial};
 
 /// The operations that [`bench()`] knows, each with what its size `n` means.
 pub const OPERATIONS: [(&str, &str); 16] = [
@@ -89,11 +83,12 @@ pub fn bench(
     observe: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Report, Error> {
     let asked = asked_width(options.ring, options.field)?;
-    let mut terms = Terms::new(settings, asked, Order::default(), false)?;
+    let mut instance = Instance::new(settings, asked)?;
+    settings.roles(instance.parties)?;
     if options.as_printed_insecure {
-        terms.instance = terms.instance.as_printed_insecure()?;
+        instance = instance.as_printed_insecure()?;
     }
-    let instance = &terms.instance;
+    let instance = &instance;
     let protocol = instance.protocol;
     if options.paper_leakage {
         protocol.check_paper_leakage()?;
@@ -126,15 +121,9 @@ pub fn bench(
             repeat: options.repeat.max(1),
             observe,
         };
-        systems::start(instance, party, trial)
+        instance.start(party, trial)
     })?;
-    let errors = ends.first().map(|end| end.errors).unwrap_or_default();
-    let runs = ends
-        .into_iter()
-        .next()
-        .map(|end| end.runs)
-        .unwrap_or_default();
-    Ok(report(&case, chunks, &terms, &runs, errors))
+    Ok(report(&case, chunks, (instance, settings), &ends))
 }
 
 /// What the case gives in the clear, by the protocol that is the oracle of the others. For a field
@@ -147,36 +136,38 @@ fn in_the_clear(case: &Case, chunks: Chunks, operands: &Operands) -> Result<Vec<
     };
     let case = case.over(case.width.next_power_of_two())?;
     let instance = Instance::new(&settings, Some(case.width))?;
-    let trial = Trial {
-        case: &case,
-        chunks,
-        operands: Some(operands),
-        expected: None,
-        repeat: 1,
-        observe: &mut |_| true,
-    };
-    let mut alone = memory::mesh(1, &LinkModel::LOCAL, std::time::Duration::from_secs(1));
-    let party = alone
-        .pop()
-        .ok_or_else(|| Error::setting("parties", "there is none"))?;
-    Ok(systems::start(&instance, party, trial)?.result)
+    let alone = memory::mesh(1, &LinkModel::LOCAL, settings.timeout);
+    let mut ends = in_threads(alone, &mut |_| true, |party, observe| {
+        let trial = Trial {
+            case: &case,
+            chunks,
+            operands: Some(operands),
+            expected: None,
+            repeat: 1,
+            observe,
+        };
+        instance.start(party, trial)
+    })?;
+    Ok(ends.swap_remove(0).result)
 }
 
-/// The medians of the runs.
+/// The medians of the runs, of what all parties ended with.
 fn report(
     case: &Case,
     chunks: Chunks,
-    terms: &Terms,
-    runs: &[[PhaseReport; 2]],
-    Errors { large, largest }: Errors,
+    (instance, settings): (&Instance, &Settings),
+    ends: &[Ending],
 ) -> Report {
+    let Errors { large, largest } = ends[0].errors;
+    let (count, runs) = (chunks.count(), ends[0].costs.len() / chunks.count());
+    let of_chunk = |at: usize, phase: usize| -> PhaseReport {
+        ends.iter().map(|end| end.costs[at][phase]).collect()
+    };
     let median = |phase: usize| {
-        let mut runs: Vec<&PhaseReport> = runs.iter().map(|run| &run[phase]).collect();
+        let of_run = |run| (0..count).map(|at| of_chunk(run * count + at, phase)).sum();
+        let mut runs: Vec<PhaseReport> = (0..runs).map(of_run).collect();
         runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-        runs.get(runs.len() / 2)
-            .copied()
-            .cloned()
-            .unwrap_or_default()
+        runs.swap_remove(runs.len() / 2)
     };
     let (offline, online) = (median(0), median(1));
     let (name, what) = OPERATIONS[case.op as usize];
@@ -188,13 +179,13 @@ fn report(
         rounds: online.rounds,
         bytes: online.bytes_sent.iter().copied().max().unwrap_or(0),
     };
-    let warning = || match terms.instance.as_printed {
+    let warning = || match instance.as_printed {
         false => format!("{large} results have the large error of this truncation"),
         true => format!("{large} results are wrong: as printed, signs err"),
     };
     let insecure = [
         (
-            terms.instance.as_printed,
+            instance.as_printed,
             "as printed the comparison leaks; this is for its cost only",
         ),
         (
@@ -205,7 +196,7 @@ fn report(
     let insecure = insecure.into_iter().filter(|(leaks, _)| *leaks);
     Report {
         fraction_bits: case.trunc,
-        images: runs.len(),
+        images: runs,
         batch: chunks.size,
         offline,
         online,
@@ -220,14 +211,14 @@ fn report(
             .into_iter()
             .chain(insecure.map(|(_, words)| words.into()))
             .collect(),
-        ..Report::empty(terms)
+        ..Report::empty(instance, &settings.network)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instance::Tolerance;
+    use tacit_run::Tolerance;
 
     const EXACT: Tolerance = Tolerance {
         rounding: 0,
@@ -329,17 +320,8 @@ mod tests {
         };
         let result = [vec![0; 3199], vec![7]].concat();
         let error = case.compare(&result, case.result_start(1), right);
-        assert!(
-            matches!(
-                error,
-                Err(Error::WrongResult {
-                    index: 6399,
-                    got: 7,
-                    ..
-                })
-            ),
-            "{error:?}"
-        );
+        let error = error.expect_err("refused").to_string();
+        assert!(error.contains("element 6399: 7 instead of 0"), "{error}");
     }
 
     #[test]

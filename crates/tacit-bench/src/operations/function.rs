@@ -2,10 +2,10 @@
 
 use tacit_protocols::machine::Machine;
 use tacit_protocols::math::{Elementary, Format, Kind, Leakage, Number, Span};
+use tacit_run::Error;
 
 use super::BenchOptions;
 use super::case::Op;
-use crate::Error;
 
 /// The divisors and radicands.
 pub(super) const SPAN: Span = Span { low: -6, high: 6 };

@@ -10,20 +10,16 @@ use serde::{Deserialize, Serialize};
 use tacit_algebra::Ring;
 use tacit_net::{LinkModel, memory};
 use tacit_nn::encode::{EncodeError, LayerWeights};
-use tacit_nn::execute::share_weights;
+use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
 use tacit_nn::plan::{Order, PlanError, PlanOptions, Reveal, plan_each};
 use tacit_nn::{Graph, Plan};
 use tacit_protocols::clear::{Clear, Truncating};
+use tacit_run::score::{accuracy, classes, share};
+use tacit_run::{
+    Compiled, Error, Observer, Progress, SIGNS, Settings, Tensor, asked_width, in_threads, logged,
+    options,
+};
 
-use crate::compiled::{check_shape, finite};
-use crate::job::{Demand, Observer, Prediction};
-use crate::local::in_threads;
-use crate::log::logged;
-use crate::record::Ledger;
-use crate::score::{accuracy, classes, share};
-use crate::settings::asked_width;
-use crate::systems::SIGNS;
-use crate::{Compiled, Error, Progress, Settings, Tensor, options};
 use large_error::{LargeError, Magnitudes};
 
 /// Items that run at a time, which bounds the memory.
@@ -105,54 +101,56 @@ pub struct AnalysisRow {
     pub refused: Option<String>,
 }
 
-impl Compiled {
-    /// Analyses what truncation does to the accuracy of the model on `x` with its labels. The plan
-    /// that the model was compiled with plays no part: values are planned for what `x` shows.
-    pub fn analyze_truncation(
-        &self,
-        options: &AnalysisOptions,
-        x: Tensor,
-        labels: &[i64],
-        observe: Observer,
-    ) -> Result<Analysis, Error> {
-        options.check()?;
-        check_input(&self.graph, &x)?;
-        self.check_labels(labels, x.shape[0])?;
-        let (float, magnitudes) = Magnitudes::of(&self.graph, x)?;
-        let float = self.plan.finish_floats(float);
-        let float_accuracy = accuracy(&self.plan, &float, labels)?;
-        let observe = &mut logged(observe);
-        let mut analyst = Analyst {
-            graph: &self.graph,
-            reveal: self.source.options.reveal,
-            x,
-            labels,
-            float: classes(&self.plan, &float),
-            magnitudes,
-            observe,
-            done: 0,
-            total: ORDERS.len() * MASKS.len() * options.fraction_bits.len(),
-        };
-        let mut rows = Vec::with_capacity(analyst.total);
-        for order in ORDERS {
-            let plans = plan_each(
-                &self.graph,
-                &analyst.plan_options(options.ring, order),
-                &options.fraction_bits,
-            )?;
-            for (&f, plan) in options.fraction_bits.iter().zip(plans) {
-                rows.extend(analyst.rows(f, order, plan)?);
-            }
-        }
-        rows.sort_by_key(|row| row.fraction_bits);
-        Ok(Analysis {
-            tacit: env!("CARGO_PKG_VERSION"),
-            ring: options.ring,
-            items: x.shape[0],
-            float_accuracy,
-            rows,
-        })
+/// Analyses what truncation does to the accuracy of the model on `x` with its labels. The plan that the
+/// model was compiled with plays no part: values are planned for what `x` shows.
+pub fn analyze_truncation(
+    model: &Compiled,
+    options: &AnalysisOptions,
+    x: Tensor,
+    labels: &[i64],
+    observe: Observer,
+) -> Result<Analysis, Error> {
+    options.check()?;
+    model.check_inputs("input", &x)?;
+    if x.values.is_empty() {
+        return Err(Error::setting("input", "it has no items; give at least 1"));
     }
+    model.check_labels(labels, x.shape[0])?;
+    let (graph, plan) = (model.graph(), model.plan());
+    let (float, magnitudes) = Magnitudes::of(graph, x)?;
+    let float = plan.finish_floats(float);
+    let float_accuracy = accuracy(plan, &float, labels)?;
+    let observe = &mut logged(observe);
+    let mut analyst = Analyst {
+        graph,
+        reveal: model.options().reveal,
+        x,
+        labels,
+        float: classes(plan, &float),
+        magnitudes,
+        observe,
+        done: 0,
+        total: ORDERS.len() * MASKS.len() * options.fraction_bits.len(),
+    };
+    let mut rows = Vec::with_capacity(analyst.total);
+    for order in ORDERS {
+        let plans = plan_each(
+            graph,
+            &analyst.plan_options(options.ring, order),
+            &options.fraction_bits,
+        )?;
+        for (&f, plan) in options.fraction_bits.iter().zip(plans) {
+            rows.extend(analyst.rows(f, order, plan)?);
+        }
+    }
+    rows.sort_by_key(|row| row.fraction_bits);
+    Ok(Analysis {
+        tacit: env!("CARGO_PKG_VERSION"),
+        ring: options.ring,
+        items: x.shape[0],
+        float_accuracy,
+        rows,
+    })
 }
 
 /// An analysis at work.
@@ -277,32 +275,34 @@ impl<'a> Analyst<'a> {
         let alone = memory::mesh(1, &LinkModel::LOCAL, settings.timeout);
         let mut ended = in_threads(alone, &mut observe, |party, observe| {
             let mut machine = Clear::<R>::new(party).truncating(kind)?;
-            let mut ledger = Ledger::default();
             let weights = share_weights(plan, &mut machine, &roles, Some(weights))?;
-            let prediction = Prediction {
-                plan,
-                roles: &roles,
-                values: Some(&values),
-                inputs: items,
-                batch: BATCH.min(items),
-                portion: u64::MAX,
-                ledger: &mut ledger,
-                observe,
-            };
-            let (revealed, _) = prediction.run(&mut machine, &weights, &mut Demand::default())?;
-            Ok((revealed.unwrap_or_default(), machine.large_errors()))
+            let (mut revealed, item) = (Vec::new(), plan.input_len());
+            for (batch, values) in values.chunks(BATCH * item).enumerate() {
+                let n = values.len() / item;
+                let x = share_input(plan, &mut machine, &roles, n, Some(values))?;
+                let mut cancelled = false;
+                let y = execute(plan, &mut machine, &weights, x, &n.into(), &mut |p| {
+                    cancelled = !observe(Progress {
+                        phase: "online",
+                        layer: p.layer,
+                        index: p.index,
+                        layers: p.layers,
+                        batch,
+                        batches: items.div_ceil(BATCH),
+                    });
+                    let stop = || tacit_protocols::Error::Invalid("cancelled".into());
+                    if cancelled { Err(stop()) } else { Ok(()) }
+                });
+                if cancelled {
+                    return Err(Error::Cancelled);
+                }
+                revealed
+                    .extend(reveal_output(plan, &mut machine, &roles, &y?)?.unwrap_or_default());
+            }
+            Ok((revealed, machine.large_errors()))
         })?;
         Ok(ended.swap_remove(0))
     }
-}
-
-/// Refuses what is no batch of finite numbers.
-fn check_input(graph: &Graph, x: &Tensor) -> Result<(), Error> {
-    check_shape("input", graph, x)?;
-    if x.values.is_empty() {
-        return Err(Error::setting("input", "it has no items; give at least 1"));
-    }
-    finite("input", x)
 }
 
 /// Whether an error says that a value or a weight does not fit, and where.

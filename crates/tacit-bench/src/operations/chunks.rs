@@ -3,10 +3,9 @@
 use std::ops::Range;
 
 use tacit_protocols::lowered;
+use tacit_run::{Error, Instance};
 
 use super::case::{Case, Op};
-use crate::instance::Instance;
-use crate::{Error, systems};
 
 /// What all parties together hold of a chunk, unless told otherwise.
 const DEFAULT_BYTES: u64 = 256 << 20;
@@ -67,7 +66,7 @@ fn fitting(case: &Case, instance: &Instance) -> Result<usize, Error> {
 /// About how many bytes all parties together hold at once: operands, result, correlated
 /// randomness, and at worst all messages.
 fn held(case: &Case, instance: &Instance) -> Result<u64, Error> {
-    let cost = systems::cost(instance)?;
+    let cost = instance.cost()?;
     let calls = lowered(&case.calls()?, &*cost)?;
     let messages: u64 = calls.iter().flat_map(|call| cost.online(call).bytes).sum();
     let stored: u64 = calls.iter().map(|call| cost.stored(call)).sum();
@@ -78,8 +77,8 @@ fn held(case: &Case, instance: &Instance) -> Result<u64, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Settings;
-    use crate::bench::BenchOptions;
+    use crate::BenchOptions;
+    use tacit_run::Settings;
 
     fn instance(run: &str) -> Instance {
         let settings = Settings::from_json(run).expect("settings");

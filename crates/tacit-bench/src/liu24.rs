@@ -5,10 +5,7 @@ use tacit_algebra::mersenne::{F31, F61, Field};
 use tacit_net::{LinkModel, Party, Phase, memory};
 use tacit_protocols::machine::{Call, Machine, Operand};
 use tacit_protocols::shamir::{Comparison, Opening, Options, Shamir};
-
-use crate::local::in_threads;
-use crate::totals::Metered;
-use crate::{Error, Settings};
+use tacit_run::{Error, Metered, Settings, in_threads};
 
 /// Elements of every measured block: several of each king's pieces between a few parties.
 const ELEMENTS: usize = 1 << 11;

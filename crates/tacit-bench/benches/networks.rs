@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use tacit_run::{BenchOptions, CompileOptions, Compiled, Settings, Tensor, bench, run_local};
+use tacit_bench::{BenchOptions, bench};
+use tacit_run::{CompileOptions, Compiled, Settings, Tensor, run_local};
 
 /// The allocator of the Python package.
 #[global_allocator]

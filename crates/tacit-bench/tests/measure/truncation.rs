@@ -1,7 +1,8 @@
 //! What truncation does to a model's accuracy.
 
 use crate::common::{CLASSES, compiled, inputs, quiet};
-use tacit_run::{Analysis, AnalysisOptions, AnalysisRow, CompileOptions, Error, Tensor};
+use tacit_bench::{Analysis, AnalysisOptions, AnalysisRow, analyze_truncation};
+use tacit_run::{CompileOptions, Error, Tensor};
 
 fn analyse(ring: u32, fraction_bits: &[u32], labels: &[i64]) -> Result<Analysis, Error> {
     let model = compiled(&CompileOptions::default());
@@ -14,7 +15,7 @@ fn analyse(ring: u32, fraction_bits: &[u32], labels: &[i64]) -> Result<Analysis,
         values: &x,
         shape: &shape,
     };
-    model.analyze_truncation(&options, x, labels, &mut quiet)
+    analyze_truncation(&model, &options, x, labels, &mut quiet)
 }
 
 /// The float32 model's own classes, so that its accuracy is 1.

@@ -1,0 +1,13 @@
+//! Measurements, made of what `tacit-run` gives to any program: machines of every protocol between
+//! parties of this process, and their meters.
+//!
+//! [`bench()`] measures single operations, [`analyze_truncation`] what the kind of truncation does to a
+//! model, [`liu24()`] the building blocks of a paper's table.
+
+mod liu24;
+mod operations;
+mod truncation;
+
+pub use liu24::{Block, Counts, PaperTable, liu24};
+pub use operations::{BenchOptions, OPERATIONS, bench};
+pub use truncation::{Analysis, AnalysisOptions, AnalysisRow, analyze_truncation};
