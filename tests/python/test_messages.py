@@ -104,7 +104,7 @@ REFUSED = [
     ("analyze truncation MODEL --input x.npy --labels y.npy --plot p.gif", ".svg or .png"),
     ("party --config absent.toml", "`tacit init` makes config files"),
     ("party --config broken.toml", "broken.toml"),
-    ("party --config empty.toml", "missing field `id`"),
+    ("party --config empty.toml", "missing field `party`"),
     ("train absent.toml", "docs/training.md says what a config has"),
     ("train empty.toml", "missing field `model`"),
     ("train empty.toml --network wan", "--network has no effect without --plan"),

@@ -2,36 +2,20 @@
 //! the file's folder.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde::Deserialize;
 use tacit_nn::plan::MAX_ITEM_BYTES;
 
 use crate::instance::APART;
-use crate::member::{Member, PeerConfig, certificate, key, listen, patience, record};
-use crate::options::plain;
-use crate::settings::seconds;
+use crate::member::{Member, PeerConfig};
+use crate::options::read_file;
 use crate::terms::Terms;
-use crate::{CompileOptions, Error, Seat, Settings};
+use crate::{CompileOptions, Error, Settings};
 
 /// One organisation's party.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartyConfig {
-    /// This party.
-    pub id: Seat,
-    /// Its private key.
-    #[serde(default = "key")]
-    pub key: PathBuf,
-    /// Its certificate.
-    #[serde(default = "certificate")]
-    pub certificate: PathBuf,
-    /// Where to listen, if not at this party's address.
-    #[serde(default, deserialize_with = "listen")]
-    pub listen: Option<String>,
-    /// How long the others are waited for at the start, in seconds.
-    #[serde(default = "patience", deserialize_with = "seconds")]
-    pub connect_timeout: Duration,
     /// The ONNX file; the model owner's.
     pub model: Option<PathBuf>,
     /// Typical inputs to plan with, an `.npy` file; the model owner's.
@@ -44,15 +28,14 @@ pub struct PartyConfig {
     pub output: Option<PathBuf>,
     /// Where to write the report, as JSON.
     pub report: Option<PathBuf>,
-    /// The file that gets a line for every run.
-    #[serde(default = "record")]
-    pub record: PathBuf,
     /// The gigabytes of memory that the plan may ask for one item, and of correlated randomness.
     #[serde(default = "item_memory")]
     pub item_memory_gb: f64,
     /// The number of inputs that this party insists on; whatever the data owner brings if not
     /// given.
     pub inputs: Option<usize>,
+    /// Which of the parties this is.
+    pub party: Member,
     /// How the run is carried out; the same at every party.
     #[serde(default)]
     pub run: Settings,
@@ -71,14 +54,7 @@ fn item_memory() -> f64 {
 impl PartyConfig {
     /// Reads and checks a file. Errors name the file and the key.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path).map_err(|e| {
-            Error::file(
-                path,
-                format!("it cannot be read ({e}); `tacit init` makes config files"),
-            )
-        })?;
-        let read = toml::from_str(&text).map_err(|e| Error::file(path, plain(&e.to_string())));
-        let mut config: PartyConfig = read?;
+        let mut config: PartyConfig = read_file(path, "`tacit init` makes config files")?;
         let terms = config.terms().map_err(|e| Error::file(path, e))?;
         config
             .check_owners(&terms)
@@ -126,21 +102,9 @@ impl PartyConfig {
         })
     }
 
-    /// This party among the others.
-    pub(crate) fn member(&self) -> Member {
-        Member {
-            id: self.id.clone(),
-            key: self.key.clone(),
-            certificate: self.certificate.clone(),
-            listen: self.listen.clone(),
-            connect_timeout: self.connect_timeout,
-            record: self.record.clone(),
-        }
-    }
-
     /// The number of this party.
     fn number(&self) -> Result<usize, Error> {
-        (self.id).number("id", self.run.protocol, self.parties.len())
+        self.party.number(&self.parties, &self.run)
     }
 
     /// Every owner must name what it owns, and nobody else may: it would be ignored.
@@ -193,7 +157,6 @@ impl PartyConfig {
     }
 
     fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
-        let own = [&mut self.key, &mut self.certificate, &mut self.record].into_iter();
         let files = [
             &mut self.model,
             &mut self.samples,
@@ -202,6 +165,7 @@ impl PartyConfig {
             &mut self.output,
             &mut self.report,
         ];
+        let own = self.party.paths_mut().into_iter();
         own.chain(files.into_iter().flatten())
             .chain(self.parties.iter_mut().map(|peer| &mut peer.certificate))
     }

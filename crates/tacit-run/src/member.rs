@@ -27,7 +27,7 @@ pub struct PeerConfig {
     pub certificate: PathBuf,
 }
 
-/// A party, as it knows itself.
+/// A party, as it knows itself: the `[party]` table of every config.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Member {
@@ -50,23 +50,33 @@ pub struct Member {
     pub record: PathBuf,
 }
 
-pub(crate) fn key() -> PathBuf {
+fn key() -> PathBuf {
     KEY_FILE.into()
 }
 
-pub(crate) fn certificate() -> PathBuf {
+fn certificate() -> PathBuf {
     CERTIFICATE_FILE.into()
 }
 
-pub(crate) fn record() -> PathBuf {
+fn record() -> PathBuf {
     "runs.jsonl".into()
 }
 
-pub(crate) fn patience() -> Duration {
+fn patience() -> Duration {
     Duration::from_secs(120)
 }
 
 impl Member {
+    /// The files that it names.
+    pub(crate) fn paths(&self) -> [&PathBuf; 3] {
+        [&self.key, &self.certificate, &self.record]
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn paths_mut(&mut self) -> [&mut PathBuf; 3] {
+        [&mut self.key, &mut self.certificate, &mut self.record]
+    }
+
     /// Joins the parties, this one among them, in order of their numbers.
     pub(crate) fn connect(
         &self,
@@ -161,7 +171,7 @@ impl Member {
         parties: &[PeerConfig],
         settings: &Settings,
     ) -> Result<usize, Error> {
-        (self.id).number("id", settings.protocol, parties.len())
+        (self.id).number("party.id", settings.protocol, parties.len())
     }
 
     /// Where the parties above this one come in, if there are any.
@@ -212,7 +222,7 @@ fn address<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     }
 }
 
-pub(crate) fn listen<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+fn listen<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     address(from).map(Some)
 }
 

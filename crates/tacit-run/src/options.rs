@@ -1,6 +1,8 @@
 //! Options as users give them, read so that an error names the option and speaks of nothing that
 //! they did not write.
 
+use std::path::Path;
+
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -48,6 +50,31 @@ pub fn read<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, Error> {
         all.iter()
             .find_map(alone)
             .unwrap_or_else(|| refused(what, error))
+    })
+}
+
+/// What stands in the `[party]` table of a config and nowhere else.
+const OF_PARTY: [&str; 6] = [
+    "id",
+    "key",
+    "certificate",
+    "listen",
+    "connect_timeout",
+    "record",
+];
+
+/// Reads a config file; errors name it, and that it is not there says `help`.
+pub(crate) fn read_file<T: DeserializeOwned>(path: &Path, help: &str) -> Result<T, Error> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Error::file(path, format!("it cannot be read ({e}); {help}")))?;
+    toml::from_str(&text).map_err(|e| {
+        let mut why = plain(&e.to_string());
+        let unknown = |key| why.contains(&format!("unknown field `{key}`"));
+        if why.contains("`party`") && OF_PARTY.into_iter().any(unknown) {
+            let keys = OF_PARTY.join(", ");
+            why += &format!("write [party] above {keys}, and below all other keys without a table");
+        }
+        Error::file(path, why)
     })
 }
 

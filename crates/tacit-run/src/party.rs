@@ -83,7 +83,7 @@ impl<'a> Attendance<'a> {
             stays: stays.then_some(config.run.timeout),
             ..config.terms()?
         };
-        let (member, own) = (config.member(), config.clone());
+        let (member, own) = (&config.party, config.clone());
         let (parties, run) = (&config.parties, &config.run);
         let mut record = member.record(parties, run, on_notice)?;
         match member.connect_while(parties, run, on_notice, move || own.prepare()) {
@@ -346,9 +346,8 @@ impl PartyConfig {
         let outputs: Vec<PathBuf> = written.map(|path| numbered(path, number)).collect();
         let outputs: Vec<&Path> = outputs.iter().map(PathBuf::as_path).collect();
         let given = [&self.model, &self.samples, &self.input, &self.labels];
-        let own = [&self.key, &self.certificate, &self.record].into_iter();
         let inputs: Vec<&Path> = (given.into_iter().flatten())
-            .chain(own)
+            .chain(self.party.paths())
             .chain(self.parties.iter().map(|peer| &peer.certificate))
             .map(|path| path.as_path())
             .chain(asked)

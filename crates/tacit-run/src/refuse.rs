@@ -30,14 +30,10 @@ pub fn refuse(path: &Path, error: &Error, on_notice: &mut dyn FnMut(&str)) {
 /// one that cannot be read leaves the others.
 fn remains(text: &str, folder: &Path) -> Option<(Member, Vec<PeerConfig>, Settings)> {
     let all: Table = text.parse().ok()?;
-    let own = match all.get("party") {
-        Some(Value::Table(party)) => party,
-        _ => &all,
-    };
-    let mut member = member(own)?;
+    let mut member = member(all.get("party")?.as_table()?)?;
     let mut parties: Vec<PeerConfig> = all.get("parties")?.as_array()?.iter().map(peer).collect();
     let certificates = parties.iter_mut().map(|peer| &mut peer.certificate);
-    let paths = [&mut member.key, &mut member.certificate].into_iter();
+    let paths = member.paths_mut().into_iter();
     let absolute = |path: &mut PathBuf| *path = folder.join(&*path);
     paths.chain(certificates).for_each(absolute);
     let protocol = (all.get("run"))

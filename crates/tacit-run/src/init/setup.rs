@@ -118,8 +118,8 @@ impl Setup<'_> {
             self.ports.len(),
             self.role(party),
         );
-        text += &self.member(party);
         text += &self.files(party)?;
+        text += &self.member(party);
         text += &self.run_table(true);
         text += &self.plan_table(party);
         text += &self.peers(party, Self::role);
@@ -129,11 +129,12 @@ impl Setup<'_> {
     /// Who a party is.
     pub(super) fn member(&self, party: usize) -> String {
         format!(
-            "id = {}\n\
+            "\n[party]\n\
+             id = {}\n\
              key = \"{KEY_FILE}\"           # never leaves this folder\n\
              certificate = \"{CERTIFICATE_FILE}\"  # for the others to have\n\
              # listen = \"0.0.0.0:{}\"  # where to listen, if not at this party's address below\n\
-             connect_timeout = {:?}    # seconds to wait for the others at the start\n\n",
+             connect_timeout = {:?}    # seconds to wait for the others at the start\n",
             self.seat(party),
             self.ports[party],
             self.connect_timeout,

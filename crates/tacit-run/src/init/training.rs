@@ -16,8 +16,7 @@ impl Setup<'_> {
     pub(super) fn training_config(&self, party: usize) -> Result<String, Error> {
         let mut text = format!(
             "# This is {} of {}: it {}. Start it with `tacit train` and this file's path.\n\
-             # Paths are relative to this file's folder. Everything is described in docs/training.md.\n\n\
-             [party]\n",
+             # Paths are relative to this file's folder. Everything is described in docs/training.md.\n",
             self.instance.protocol.party_words(party),
             self.ports.len(),
             self.learns(party),
@@ -37,7 +36,8 @@ impl Setup<'_> {
     }
 }
 
-const NETWORK: &str = r#"[model]  # the same layers at every party
+const NETWORK: &str = r#"
+[model]  # the same layers at every party
 input = [1, 28, 28]      # channels, height, width; or [elements]
 network = "network-b"    # or layers = [...]
 outputs = 10

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::{ModelOptions, TrainOptions};
 use crate::member::{Member, PeerConfig};
-use crate::options::plain;
-use crate::{Error, Seat, Settings};
+use crate::options::{plain, read_file};
+use crate::{Error, Settings};
 
 /// A training: with all parties on this machine, or one organisation's part of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -114,12 +114,7 @@ pub struct OutputTable {
 impl TrainConfig {
     /// Reads and checks a file. Errors name the file and the key.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path).map_err(|e| {
-            let why = format!("it cannot be read ({e}); docs/training.md says what a config has");
-            Error::file(path, why)
-        })?;
-        let read = toml::from_str(&text).map_err(|e| Error::file(path, plain(&e.to_string())));
-        let mut config: TrainConfig = read?;
+        let mut config: TrainConfig = read_file(path, "docs/training.md says what a config has")?;
         config.check().map_err(|e| Error::file(path, e))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         config.paths().for_each(|p| *p = folder.join(&*p));
@@ -138,14 +133,14 @@ impl TrainConfig {
         if let ModelTable::Layers(options) = &self.model {
             options.build()?;
         }
-        match self.party.as_ref().map(|member| member.id.clone()) {
-            Some(id) => self.check_apart(&id),
+        match self.party.clone() {
+            Some(member) => self.check_apart(&member),
             None => self.check_together(),
         }
     }
 
     /// One organisation's part.
-    fn check_apart(&mut self, id: &Seat) -> Result<(), Error> {
+    fn check_apart(&mut self, member: &Member) -> Result<(), Error> {
         if let Some(run) = self.run.as_object_mut() {
             let parties = self.parties.len().into();
             if run.insert("parties".into(), parties).is_some() {
@@ -155,7 +150,7 @@ impl TrainConfig {
         }
         let settings = self.settings()?;
         let (terms, _) = self.training.terms(&settings)?;
-        let id = id.number("party.id", settings.protocol, self.parties.len())?;
+        let id = member.number(&self.parties, &settings)?;
         for data in &mut self.data {
             let owner = *data.owner.get_or_insert(id);
             if owner != id {
@@ -207,8 +202,7 @@ impl TrainConfig {
         let folders = checkpoint.map(|c| [Some(&mut c.folder), c.keys.as_mut()]);
         let output = &mut self.output;
         let files = [&mut output.model, &mut output.report, &mut output.page];
-        let member = self.party.as_mut();
-        let own = member.map(|m| [&mut m.key, &mut m.certificate, &mut m.record]);
+        let own = self.party.as_mut().map(Member::paths_mut);
         let certificates = self.parties.iter_mut().map(|peer| &mut peer.certificate);
         model
             .into_iter()

@@ -171,7 +171,6 @@ impl TrainConfig {
     fn check_files(&self) -> Result<(), Error> {
         let output = &self.output;
         let written = [&output.model, &output.report, &output.page];
-        let member = self.party.as_ref();
         let outputs: Vec<&Path> = (written.into_iter().flatten())
             .map(|path| path.as_path())
             .collect();
@@ -179,7 +178,7 @@ impl TrainConfig {
             ModelTable::File { file } => Some(file),
             ModelTable::Layers(_) => None,
         };
-        let own = member.map(|member| [&member.key, &member.certificate, &member.record]);
+        let own = self.party.as_ref().map(Member::paths);
         let inputs: Vec<&Path> = (model.into_iter())
             .chain(own.into_iter().flatten())
             .chain(self.parties.iter().map(|peer| &peer.certificate))

@@ -19,7 +19,8 @@ fn party_program() {
         return;
     };
     let config = PartyConfig::load(Path::new(&config)).unwrap_or_else(|e| panic!("{e}"));
-    let killed = std::env::var("TACIT_TEST_KILLED").is_ok_and(|id| id == config.id.to_string());
+    let killed =
+        std::env::var("TACIT_TEST_KILLED").is_ok_and(|id| id == config.party.id.to_string());
     let mut requests = Requests::of_lines(|| std::io::stdin().lock());
     let observe = &mut |progress: Progress| {
         if killed && progress.layer == "relu1" {

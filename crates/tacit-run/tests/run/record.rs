@@ -113,8 +113,8 @@ fn a_party_that_cannot_keep_its_record_does_not_run() {
     let (_folder, configs) = many("no-record", 1, InitOptions::default(), 3);
     edit(
         &configs[0],
-        "report = ",
-        "record = \"nowhere/runs.jsonl\"\nreport = ",
+        "[party]",
+        "[party]\nrecord = \"nowhere/runs.jsonl\"",
     );
     let config = PartyConfig::load(&configs[0]).expect("a config");
     let error = run_party(&config, &mut |_| (), &mut |_| true).expect_err("refused");

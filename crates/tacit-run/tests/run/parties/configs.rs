@@ -44,7 +44,8 @@ fn config_errors_name_the_file_and_the_key() {
             "key_bits = \"5,2\"",
             "key bits '5,2': give full, auto",
         ),
-        ("id = 0", "id = 3", "id: 3 is not a party"),
+        ("id = 0", "id = 3", "party.id: 3 is not a party"),
+        ("[party]\n", "", "write [party] above id, key, certificate"),
         (
             "id = 0",
             "id = 1",
