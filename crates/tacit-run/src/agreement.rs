@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use tacit_net::{Party, agree};
 
 use crate::Error;
+use crate::digest::hash;
 
 /// The most bytes by which what another party says exceeds twice our own words.
 const SLACK: usize = 4 << 20;
@@ -107,9 +108,8 @@ impl<'p> Agreement<'p> {
     }
 
     fn keep(&mut self, from: usize, step: &'static str, words: &[u8]) {
-        let hash = blake3::hash(words).to_hex().to_string();
         let name = format!("the '{step}' that party {from} told");
-        self.heard.push((name, hash));
+        self.heard.push((name, hash(words)));
     }
 }
 
@@ -153,4 +153,4 @@ impl Insists {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

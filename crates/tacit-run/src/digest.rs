@@ -1,17 +1,22 @@
 //! Hashes of what parties compare and checkpoints belong to.
 
 use serde::Serialize;
-use serde_json::error::Result;
+
+use crate::Error;
 
 /// How [`digest`] writes what it hashes. Raise it when the names or meanings of fields change, so that
 /// what was made before is known to be other.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A hash of a `value` of the kind `what`: of its JSON, whose field names and numbers are the same in
 /// every build, after the kind and the version of this encoding.
-pub(crate) fn digest(what: &str, value: &impl Serialize) -> Result<String> {
-    let bytes = serde_json::to_vec(&(what, VERSION, value))?;
-    Ok(hash(&bytes))
+pub(crate) fn digest(what: &str, value: &impl Serialize) -> Result<String, Error> {
+    Ok(hash(encoded(what, value)?.as_bytes()))
+}
+
+fn encoded(what: &str, value: &impl Serialize) -> Result<String, Error> {
+    let unwritten = |e| Error::setting(what, format!("it cannot be written down: {e}"));
+    serde_json::to_string(&(what, VERSION, value)).map_err(unwritten)
 }
 
 /// The hash of these bytes in hexadecimal digits.
@@ -22,39 +27,55 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::TrainOptions;
-    use tacit_train::{LayerSpec, Network};
+    use crate::agreement::tests::graph;
+    use crate::train::{Identity, TrainOptions};
+    use tacit_nn::plan::{PlanOptions, plan};
+    use tacit_train::{Fixed, LayerSpec, Network};
 
     /// Whoever changes these changes what two versions agree on, and must raise the version.
     #[test]
     fn encodings_are_the_known_ones() {
-        let specs = [
-            LayerSpec::Linear {
-                outputs: 3,
-                bias: true,
-            },
-            LayerSpec::Relu,
-            LayerSpec::Linear {
-                outputs: 2,
-                bias: false,
-            },
-        ];
+        let linear = |outputs, bias| LayerSpec::Linear { outputs, bias };
+        let specs = [linear(3, true), LayerSpec::Relu, linear(2, false)];
         let network = Network::new(&[4], &specs).expect("a network");
-        let json = serde_json::to_string(&network).expect("JSON");
+        let layers = r#"{"input":[4],"layers":[{"Linear":{"inputs":4,"outputs":3,"bias":true}},{"Relu":{"len":3}},{"Linear":{"inputs":3,"outputs":2,"bias":false}}],"shapes":[[3],[3],[2]]}"#;
         assert_eq!(
-            json,
-            r#"{"input":[4],"layers":[{"Linear":{"inputs":4,"outputs":3,"bias":true}},{"Relu":{"len":3}},{"Linear":{"inputs":3,"outputs":2,"bias":false}}],"shapes":[[3],[3],[2]]}"#
+            encoded("network", &network).expect("JSON"),
+            format!(r#"["network",2,{layers}]"#)
         );
-        let options = serde_json::to_string(&TrainOptions::default()).expect("JSON");
         assert_eq!(
-            options,
-            r#"{"epochs":1,"batch":128,"loss":"cross-entropy","sgd":{"learning_rate":0.05,"momentum":0.0,"weight_decay":0.0,"schedule":{"type":"constant"}},"seed":1,"ring":null,"fraction_bits":20,"sign_bits":null,"reveal_curve":false,"checkpoint":null,"material_mb":null,"stop_after":null}"#
+            digest("network", &network).expect("a hash"),
+            "7d39e63cf631fa8e2fe9792d4a9a8bb8153ec4e65214bc044754758af2bbbb94"
         );
-        let first = digest("network", &network).expect("a hash");
+        let options = r#"{"epochs":1,"batch":128,"loss":"cross-entropy","sgd":{"learning_rate":0.05,"momentum":0.0,"weight_decay":0.0,"schedule":{"type":"constant"}},"seed":1,"ring":null,"fraction_bits":20,"sign_bits":null,"reveal_curve":false,"checkpoint":null,"material_mb":null,"stop_after":null}"#;
+        let identity = Identity {
+            protocol: "shamir",
+            choices: vec![("threshold", 1.into()), ("opening", "auto".into())],
+            parties: 3,
+            fixed: Fixed {
+                bits: 61,
+                fraction: 20,
+            },
+            network: &network,
+            options: TrainOptions::default(),
+            train: vec![(0, 500), (2, 7)],
+            test: vec![],
+        };
         assert_eq!(
-            first,
-            "2a07c44f9cea3ba0689b07ebe173172b90ce5950dfefa90d5733ddc8a5845622"
+            encoded("checkpoint", &identity).expect("JSON"),
+            format!(
+                r#"["checkpoint",2,{{"protocol":"shamir","choices":[["threshold",1],["opening","auto"]],"parties":3,"fixed":{{"bits":61,"fraction":20}},"network":{layers},"options":{options},"train":[[0,500],[2,7]],"test":[]}}]"#
+            )
         );
-        assert_ne!(first, digest("other", &network).expect("a hash"));
+    }
+
+    /// The same of the plan of a prediction.
+    #[test]
+    fn a_plans_encoding_is_the_known_one() {
+        let plan = plan(&graph(), &PlanOptions::default()).expect("fits");
+        assert_eq!(
+            encoded("plan", &plan).expect("JSON"),
+            r#"["plan",2,{"ring_bits":64,"fraction_bits":18,"compare_bits":32,"public_model":false,"order":"multiply-then-truncate","input_widths":null,"input_name":"x","input_shape":[2],"input_limit":2097152,"layers":[{"name":"relu","op":"Relu","weights_of":null,"inputs":[0],"shape":[2],"input_trunc":0,"weight_bits":0,"trunc":0,"keys":{"dropped":0,"kept":22},"argument_bits":0,"own_fraction":null,"widths":null}],"output":1,"output_name":"y","revealed_shape":[2],"opening":{"reveal":"logits","scores":null,"keys":{"dropped":0,"kept":4294967295}},"tail":[],"output_shape":[2]}]"#
+        );
     }
 }

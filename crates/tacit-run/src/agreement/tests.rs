@@ -215,7 +215,8 @@ fn tell(party: &mut Party, told: &[Said], honest: &[Said]) {
     }
 }
 
-fn graph() -> Graph {
+/// Of a model that is a ReLU.
+pub(crate) fn graph() -> Graph {
     let node = Node {
         name: "relu".into(),
         op: Op::Relu,

@@ -10,7 +10,6 @@ use super::host::{Host, Load, Prediction};
 use super::settle::{Agreed, Asked, settle, settle_again};
 use super::{Contribution, Observer, Outcome, Progress};
 use crate::agreement::Agreement;
-use crate::digest::hash;
 use crate::record::Trace;
 use crate::score::check_labels;
 use crate::terms::Terms;
@@ -20,6 +19,8 @@ use crate::{Error, Report, Tensor};
 pub(crate) struct Joined {
     pub(super) terms: Terms,
     plan: Plan,
+    /// The plan's digest.
+    digest: String,
     /// Bytes of correlated randomness that an item takes.
     material: u64,
     pub(super) host: Box<dyn Host>,
@@ -51,6 +52,7 @@ impl Joined {
         let agreed = settle(Agreement::new(&mut party), terms, brings);
         let Agreed {
             plan,
+            digest,
             material,
             asked,
         } = agreed.inspect_err(|error| error.tell(&mut party))?;
@@ -60,7 +62,7 @@ impl Joined {
             Error::Cancelled.tell(&mut party);
             return Err(Error::Cancelled);
         }
-        note(trace, &plan, &asked);
+        note(trace, &digest, &asked);
         let load = Load {
             plan: &plan,
             roles: &terms.roles,
@@ -73,6 +75,7 @@ impl Joined {
             host: made.map_err(|e| e.after(&trace.ledger))?,
             terms: terms.clone(),
             plan: plan.into_owned(),
+            digest,
             material,
             number: 0,
         };
@@ -110,7 +113,7 @@ impl Joined {
             Ok((asked, values))
         });
         let (asked, values) = encoded.inspect_err(|error| error.tell(self.host.party()))?;
-        note(trace, &self.plan, &asked);
+        note(trace, &self.digest, &asked);
         self.answer(&asked, values.as_deref(), trace, observe)
     }
 
@@ -153,8 +156,8 @@ impl Joined {
 }
 
 /// What is known of a run once it is agreed on.
-fn note(trace: &mut Trace, plan: &Plan, &Asked { inputs, batch }: &Asked) {
-    trace.plan = Some(hash(&plan.to_bytes()));
+fn note(trace: &mut Trace, digest: &str, &Asked { inputs, batch }: &Asked) {
+    trace.plan = Some(digest.into());
     trace.inputs = Some(inputs);
     tracing::debug!("the parties agree: {inputs} inputs in batches of {batch}");
 }

@@ -8,7 +8,7 @@ use tacit_protocols::portions::stored;
 
 use super::{Contribution, Planned};
 use crate::agreement::{Agreement, Insists};
-use crate::digest::hash;
+use crate::digest::digest;
 use crate::large_errors::check_truncation;
 use crate::terms::Terms;
 use crate::{Error, Tensor, systems};
@@ -28,6 +28,8 @@ const BATCH: &str = "items of a batch";
 /// The public numbers of a run, the same at every party.
 pub(crate) struct Agreed<'a> {
     pub plan: Cow<'a, Plan>,
+    /// The plan's digest.
+    pub digest: String,
     /// Bytes of correlated randomness that an item takes.
     pub material: u64,
     pub asked: Asked,
@@ -53,7 +55,8 @@ pub(crate) fn settle<'a>(
     brings: Contribution<'a>,
 ) -> Result<Agreed<'a>, Error> {
     agreement.compare(&terms.items())?;
-    let (plan, hash) = announce_plan(&mut agreement, terms, brings.model)?;
+    let plan = announce_plan(&mut agreement, terms, brings.model)?;
+    let digest = digest("plan", &plan)?;
     let material = item_material(&plan, terms)?;
     let asked = announce_request(&mut agreement, terms, material, brings.input)?;
     let insists = [
@@ -68,7 +71,7 @@ pub(crate) fn settle<'a>(
         "{} to party {}",
         plan.opening.reveal, terms.roles.data_owner
     );
-    let mut items = vec![("reveal", opened), ("plan", hash)];
+    let mut items = vec![("reveal", opened), ("plan", digest.clone())];
     items.extend(insists.iter().map(Insists::agreed));
     items.push((BATCH, asked.batch.to_string()));
     let agreed = agreement.settle(&items);
@@ -79,6 +82,7 @@ pub(crate) fn settle<'a>(
     agreed?;
     Ok(Agreed {
         plan,
+        digest,
         material,
         asked,
     })
@@ -115,12 +119,12 @@ fn insists_on(terms: &Terms, asked: &Asked) -> Insists {
     }
 }
 
-/// The model owner tells the others the plan, which holds no weights; the plan and its hash.
+/// The model owner tells the others the plan, which holds no weights.
 fn announce_plan<'a>(
     agreement: &mut Agreement,
     terms: &Terms,
     model: Option<Planned<'a>>,
-) -> Result<(Cow<'a, Plan>, String), Error> {
+) -> Result<Cow<'a, Plan>, Error> {
     let owner = terms.roles.model_owner;
     let model = own(agreement.us(), owner, "model", model)?;
     let told = model.map(|model| model.plan.to_bytes());
@@ -139,7 +143,7 @@ fn announce_plan<'a>(
             "its ring, order or secrecy is not the one agreed on".into(),
         ));
     }
-    Ok((plan, hash(&bytes)))
+    Ok(plan)
 }
 
 /// Holds what this party insists on against what the plan opens, whatever the others insist on.

@@ -1,16 +1,34 @@
 //! Where a training begins: with new weights, or from the newest checkpoint that all parties have.
 
+use serde::Serialize;
+use serde_json::Value;
 use tacit_protocols::machine::Machine;
-use tacit_train::State;
+use tacit_train::{Fixed, Network, State};
 use zeroize::Zeroizing;
 
 use super::TrainOptions;
 use super::checkpoint::{Keeper, Place, Position};
 use super::program::Job;
-use super::settle::{Part, unwritten};
+use super::settle::Part;
 use crate::Error;
 use crate::agreement::Agreement;
-use crate::digest::digest;
+use crate::digest::{digest, hash};
+
+/// What a checkpoint belongs to: shares of anything else are of no use.
+#[derive(Serialize)]
+pub(crate) struct Identity<'a> {
+    pub protocol: &'static str,
+    /// What is chosen of the protocol, by its options' keys.
+    pub choices: Vec<(&'static str, Value)>,
+    pub parties: usize,
+    pub fixed: Fixed,
+    pub network: &'a Network,
+    pub options: TrainOptions,
+    /// The owners of the data, and how many items each brings.
+    pub train: Vec<(usize, usize)>,
+    /// The same of what the network is tried on.
+    pub test: Vec<(usize, usize)>,
+}
 
 impl Job<'_> {
     /// The checkpoints, if they are wanted. Parties of different trainings have none in common.
@@ -18,7 +36,6 @@ impl Job<'_> {
         let Some(options) = &self.options.checkpoint else {
             return Ok(None);
         };
-        let party = machine.party();
         let lens = |parts: &[Part]| -> Vec<_> {
             parts.iter().map(|part| (part.owner, part.items)).collect()
         };
@@ -30,13 +47,18 @@ impl Job<'_> {
             stop_after: None,
             ..self.options.clone()
         };
-        let all = (
-            (self.training.network, self.training.fixed, &same),
-            (lens(&self.parts.train), lens(&self.parts.test)),
-            party.parties(),
-        );
-        let digest = digest("checkpoint", &all).map_err(unwritten)?;
-        Keeper::open(options, party.id(), digest).map(Some)
+        let identity = Identity {
+            protocol: self.instance.protocol.name,
+            choices: self.instance.options.values(),
+            parties: self.instance.parties,
+            fixed: self.training.fixed,
+            network: self.training.network,
+            options: same,
+            train: lens(&self.parts.train),
+            test: lens(&self.parts.test),
+        };
+        let digest = digest("checkpoint", &identity)?;
+        Keeper::open(options, machine.party().id(), digest).map(Some)
     }
 
     /// The state of the newest checkpoint that all parties have, or a new one; which it is they agree
@@ -135,9 +157,9 @@ pub(super) fn place(
     let mut random = [0u8; 16];
     let failed = |e: getrandom::Error| tacit_protocols::Error::Randomness(e.to_string());
     getrandom::fill(&mut random).map_err(failed)?;
-    let own = blake3::hash(&random).to_hex().to_string();
+    let own = hash(&random);
     let session = agreement.exchanged("session", &own)?.concat();
-    let session = blake3::hash(session.as_bytes()).to_hex().to_string();
+    let session = hash(session.as_bytes());
     let run = common.map_or(&session, |p| &p.place.run).clone();
     let done = common.map_or(0, |p| p.place.done);
     let from = common.map_or("(none)".into(), |p| p.place.session.clone());

@@ -258,7 +258,7 @@ impl Keeper {
     fn expect(&self, place: &Place, done: usize) -> Result<(), String> {
         let (us, is) = (self.party, place.party);
         if place.training != self.training {
-            return Err("it is of another training: the network, the data's sizes, the options or the parties differ. Give a folder of its own, or remove it".into());
+            return Err("it is of another training: the protocol, the network, the data's sizes, the options or the parties differ. Give a folder of its own, or remove it".into());
         }
         if is != us {
             return Err(format!(

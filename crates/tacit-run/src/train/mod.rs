@@ -19,6 +19,8 @@ use tacit_net::memory;
 use tacit_nn::onnx::{self, ImportOptions};
 use tacit_train::{Fixed, Network, Training, from_graph, uniform};
 
+#[cfg(test)]
+pub(crate) use begin::Identity;
 pub use config::{DataTable, ModelTable, OutputTable, TrainConfig};
 pub use cost::TrainCost;
 pub use options::{CheckpointOptions, ModelOptions, TrainOptions};

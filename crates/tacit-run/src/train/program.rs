@@ -17,6 +17,7 @@ use super::report::Quality;
 use super::settle::{Part, Parts};
 use super::{EpochReport, Material, Resumed, TrainOptions, TrainReport, Trained};
 use crate::agreement::Agreement;
+use crate::instance::Instance;
 use crate::job::Observer;
 use crate::record::{Ledger, Trace, hearers};
 use crate::systems::Program;
@@ -45,6 +46,7 @@ pub(super) fn train(
     trace.plan = Some(parts.digest.clone());
     trace.inputs = Some(parts.train.iter().map(|part| part.items).sum());
     let job = Job {
+        instance: &terms.instance,
         options,
         training,
         parts,
@@ -74,6 +76,7 @@ pub(super) fn train(
 
 /// One party's part.
 pub(super) struct Job<'a> {
+    pub instance: &'a Instance,
     pub options: &'a TrainOptions,
     pub training: Training<'a>,
     pub parts: Parts<'a>,

@@ -45,7 +45,7 @@ impl<'a> Parts<'a> {
             digest: String::new(),
         };
         let items = parts.items();
-        parts.digest = digest("training", &(&settings, &items)).map_err(unwritten)?;
+        parts.digest = digest("training", &(&settings, &items))?;
         agreement.settle(&borrowed(&items))?;
         match parts.train.is_empty() {
             true => Err(Error::setting("training data", "nobody brings any")),
@@ -84,20 +84,16 @@ fn items(options: &TrainOptions, network: &Network) -> Result<Vec<(String, Strin
         ..options.clone()
     };
     let named = |(key, value): (String, Value)| (format!("training.{key}"), value.to_string());
+    let unwritten = |e| Error::setting("training", format!("it cannot be written down: {e}"));
     let mut items: Vec<_> = match serde_json::to_value(shared).map_err(unwritten)? {
         Value::Object(all) => all.into_iter().map(named).collect(),
         _ => Vec::new(),
     };
     let every = every.map_or("(no checkpoints)".into(), |n: usize| n.to_string());
     items.push(("training.checkpoint.every".into(), every));
-    let layers = digest("network", network).map_err(unwritten)?;
+    let layers = digest("network", network)?;
     items.push(("the network's layers".into(), layers));
     Ok(items)
-}
-
-/// The error of options or layers that have no JSON.
-pub(super) fn unwritten(error: serde_json::Error) -> Error {
-    Error::setting("training", format!("it cannot be written down: {error}"))
 }
 
 /// Tells the others the sizes of this party's sets; those of all.

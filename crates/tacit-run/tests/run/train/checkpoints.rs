@@ -109,15 +109,22 @@ fn checkpoints_of_other_trainings_and_moments_are_refused() {
         &local,
     )
     .expect("trains");
-    let refused = |json: &str| {
-        let result = train(&folder.options(json, 1), &local);
+    let refused = |json: &str, run: &Settings| {
+        let result = train(&folder.options(json, 1), run);
         result.expect_err("refused").to_string()
     };
-    assert!(refused(r#"{"batch": 9}"#).contains("another training"));
+    for (json, run) in [
+        (r#"{"batch": 9}"#, "{}"),
+        (r#"{"batch": 8}"#, r#"{"protocol": "bicoptor"}"#),
+        (r#"{"batch": 8}"#, r#"{"truncation": "exact"}"#),
+    ] {
+        let error = refused(json, &settings(run));
+        assert!(error.contains("another training"), "{run}: {error}");
+    }
     for file in ["party1-00000001.checkpoint", "party1-00000002.checkpoint"] {
         std::fs::remove_file(folder.0.join(file)).expect("there");
     }
-    let error = refused(r#"{"batch": 8}"#);
+    let error = refused(r#"{"batch": 8}"#, &local);
     assert!(
         error.contains("no checkpoint of one moment in common"),
         "{error}"
