@@ -65,7 +65,7 @@ def row(models, name, images, batch, *, ring=64, security="semi-honest"):
         parties = tacit.local(security=security, timeout=1200)
         result = parties.predict(model, x, y, batch=batch, check=True, progress=progress)
     report = result.report
-    clear = (model.reference(x).argmax(1) == y).mean()
+    clear = model.accuracy(model.reference(x), y)
     return [
         name, len(x), ring, report.fraction_bits, f"{100 * clear:.2f}",
         f"{100 * report.accuracy:.2f}", f"{100 * (report.accuracy - clear):+.2f}",

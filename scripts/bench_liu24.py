@@ -68,7 +68,7 @@ def accuracy_row(name, model, digits, parties, images):
     x, y = (part[:images] for part in digits)
     x = x.reshape(images, *model.input_shape)
     result = tacit.local("shamir", parties=parties).predict(model, x, y, check=True)
-    clear = (model.reference(x).argmax(1) == y).mean()
+    clear = model.accuracy(model.reference(x), y)
     report = result.report
     return [
         name, parties, images, report.fraction_bits, f"{100 * clear:.2f}",

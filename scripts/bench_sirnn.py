@@ -137,7 +137,7 @@ def trained(names, samples, x, labels, args):
         path = folder("TACIT_MODELS") / f"{name}.onnx"
         model = tacit.compile(path, samples=samples(name))
         inputs = x.reshape(len(x), *model.input_shape)
-        clear = (model.reference(inputs).argmax(1) == labels).mean()
+        clear = model.accuracy(model.reference(inputs), labels)
         report, cost = predict(model, inputs, ot, args.batch, labels)
         accuracy = [f"{100 * share:.2f}" for share in (clear, report.accuracy)]
         return [name, ot, len(x), report.batch, *accuracy, *cost]

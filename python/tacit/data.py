@@ -9,6 +9,7 @@ from typing import IO
 
 import numpy as np
 from numpy.lib import format as npy
+from numpy.typing import ArrayLike
 
 from ._tacit import TacitError
 
@@ -41,6 +42,17 @@ def check_finite(what: str, array: np.ndarray) -> None:
         where = f"item {item}, position {position}," if position else f"item {item}"
         value = array[(item, *position)]
         raise TacitError(f"{what}: {where} is {value}; every value must be a finite number")
+
+
+def label_list(labels: ArrayLike, n: int) -> list[int]:
+    """The classes of `n` items."""
+    array = np.asarray(labels)
+    if array.shape != (n,) or array.dtype.kind not in "iub":
+        raise TacitError(
+            f"the labels are {array.dtype} of shape {array.shape}; "
+            f"they must be {n} integers, one for each input"
+        )
+    return array.tolist()
 
 
 def load_numbers(source: str, names: tuple[str, ...]) -> np.ndarray:

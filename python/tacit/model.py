@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from rich.table import Table
 
 from ._tacit import Compiled, TacitError
-from .data import check_finite
+from .data import check_finite, label_list
 from .options import to_json
 from .report import render
 
@@ -90,6 +90,11 @@ class Model:
         """What a run reveals of the outputs, from those in clear-text float32, for comparison."""
         values, shape = self.encode(x)
         return self.decode(self.compiled.reference(values), shape[0])
+
+    def accuracy(self, output: ArrayLike, labels: ArrayLike) -> float:
+        """The share of outputs, as :meth:`reference` gives them, whose class is the label."""
+        values = np.ascontiguousarray(output, dtype="<f4")
+        return self.compiled.accuracy(values.tobytes(), label_list(labels, len(values)))
 
     def plan_for(self, protocol: str) -> dict[str, Any]:
         """The plan that a run of `protocol` follows.

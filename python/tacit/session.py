@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from . import _tacit
 from ._tacit import TacitError
+from .data import label_list
 from .model import Model
 from .options import to_json
 from .protocols import check_options, with_options
@@ -118,17 +119,6 @@ class Session:
                 parties.close()
         model.ran(self.settings["protocol"])
         return Result(model.decode(output, shape[0]), Report(json.loads(report)))
-
-
-def label_list(labels: ArrayLike, n: int) -> list[int]:
-    """The classes of `n` items."""
-    array = np.asarray(labels)
-    if array.shape != (n,) or array.dtype.kind not in "iub":
-        raise TacitError(
-            f"the labels are {array.dtype} of shape {array.shape}; "
-            f"they must be {n} integers, one for each input"
-        )
-    return array.tolist()
 
 
 @with_options

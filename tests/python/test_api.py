@@ -30,9 +30,12 @@ def test_predicts_as_in_clear_text(result, digits_model, digits):
     assert result.report.max_abs_error == pytest.approx(np.abs(result.output - expected).max())
 
 
-def test_accuracy_is_that_of_the_labels(result, digits):
-    _, y = digits
-    assert result.report.accuracy == np.mean(result.output.argmax(1) == y[:40])
+def test_accuracy_is_that_of_the_labels(result, digits_model, digits):
+    labels = digits[1][:40]
+    right = np.mean(result.output.argmax(1) == labels)
+    assert result.report.accuracy == digits_model.accuracy(result.output, labels) == right
+    with pytest.raises(tacit.TacitError, match="40 integers, one for each"):
+        digits_model.accuracy(result.output, labels[:39])
 
 
 def test_thirty_two_bits(digits_path, digits_samples, digits):

@@ -111,6 +111,10 @@ impl Compiled {
         Ok(bytes(py, &y))
     }
 
+    fn accuracy(&self, output: &[u8], labels: Vec<i64>) -> PyResult<f64> {
+        (self.model.accuracy(&floats(output), &labels)).map_err(error)
+    }
+
     fn analyze_truncation(
         &self,
         py: Python<'_>,

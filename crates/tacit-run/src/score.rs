@@ -24,7 +24,7 @@ pub fn classes(plan: &Plan, output: &[f32]) -> Vec<i64> {
 }
 
 /// The share of equal pairs.
-pub fn share(a: &[i64], b: &[i64]) -> f64 {
+pub fn share<T: PartialEq>(a: &[T], b: &[T]) -> f64 {
     let equal = a.iter().zip(b).filter(|(a, b)| a == b).count();
     equal as f64 / a.len().max(1) as f64
 }
@@ -71,6 +71,11 @@ impl Compiled {
         check_labels(&self.plan, labels, items)
     }
 
+    /// The share of outputs whose class is the label.
+    pub fn accuracy(&self, output: &[f32], labels: &[i64]) -> Result<f64, Error> {
+        accuracy(&self.plan, output, labels)
+    }
+
     /// Completes the report of a prediction of `x`: the accuracy, where labels are given, and how
     /// close the output is to the float32 model's, where `check` is set. Of revealed classes only the
     /// share of items is told that have the same.
@@ -91,10 +96,9 @@ impl Compiled {
             let expected = self.reference(x)?;
             if self.plan.opening.reveal.places().is_some() {
                 let item = len(&self.plan.output_shape).max(1);
-                let (found, right) = (output.chunks(item), expected.chunks(item));
-                let same = found.zip(right).filter(|(found, right)| found == right);
-                let items = (output.len() / item).max(1);
-                outcome.report.agreement = Some(same.count() as f64 / items as f64);
+                let [found, right] =
+                    [output, &expected].map(|all| -> Vec<_> { all.chunks(item).collect() });
+                outcome.report.agreement = Some(share(&found, &right));
                 return Ok(());
             }
             let error = output

@@ -252,11 +252,11 @@ def accuracy(name: str, images: int, batch: int = BATCH) -> dict[str, Any]:
     samples = load_array(str(folder / f"{name}.samples.npz"), INPUT_NAMES)
     model: Model = compile(folder / f"{name}.onnx", samples=samples)
     x = test.x.reshape(len(test.x), *model.input_shape)
-    clear, private = model.reference(x), local().predict(model, x, batch=batch).output
+    clear, private = model.reference(x), local().predict(model, x, test.y, batch=batch)
     paper = dict(zip(("float", "private", "error"), ACCURACY[name], strict=True))
     ours = {
-        "float": 100 * float((clear.argmax(1) == test.y).mean()),
-        "private": 100 * float((private.argmax(1) == test.y).mean()),
-        "error": 100 * float(np.abs(private - clear).mean() / np.abs(clear).mean()),
+        "float": 100 * model.accuracy(clear, test.y),
+        "private": 100 * private.report.accuracy,
+        "error": 100 * float(np.abs(private.output - clear).mean() / np.abs(clear).mean()),
     }
     return {"network": name, "images": len(x), "paper": paper, "ours": ours}

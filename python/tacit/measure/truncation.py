@@ -19,10 +19,11 @@ from rich.table import Table
 from rich.text import Text
 
 from .._tacit import TacitError
+from ..data import label_list
 from ..model import Model, compile
 from ..options import to_json
 from ..report import render
-from ..session import Progress, label_list
+from ..session import Progress
 
 if TYPE_CHECKING:
     import pandas as pd
