@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use tacit_protocols::lowered;
+use tacit_protocols::portions::stored;
 use tacit_run::{Error, Instance};
 
 use super::case::{Case, Op};
@@ -66,12 +67,12 @@ fn fitting(case: &Case, instance: &Instance) -> Result<usize, Error> {
 /// About how many bytes all parties together hold at once: operands, result, correlated
 /// randomness, and at worst all messages.
 fn held(case: &Case, instance: &Instance) -> Result<u64, Error> {
-    let cost = instance.cost()?;
-    let calls = lowered(&case.calls()?, &*cost)?;
-    let messages: u64 = calls.iter().flat_map(|call| cost.online(call).bytes).sum();
-    let stored: u64 = calls.iter().map(|call| cost.stored(call)).sum();
+    let (cost, calls) = (instance.cost()?, case.calls()?);
+    let online = lowered(&calls, &*cost)?;
+    let messages: u64 = online.iter().flat_map(|call| cost.online(call).bytes).sum();
     let words: usize = case.lens().unwrap_or_default().iter().sum();
-    Ok(messages + instance.parties as u64 * (stored + 8 * words as u64))
+    let each = stored(&calls, &*cost)? + 8 * words as u64;
+    Ok(messages + instance.parties as u64 * each)
 }
 
 #[cfg(test)]
