@@ -5,10 +5,10 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
-use rayon::prelude::*;
 
 use crate::isa::{self, Isa, simd};
 use crate::kernel::{Kernel, Kernels, MOST_COLS, MOST_ROWS, MOST_STEP, MOST_WIDTH, Side};
+use crate::par;
 
 /// Steps of the inner dimension between two visits of a tile of C.
 const DEPTH: usize = 256;
@@ -148,10 +148,7 @@ pub(crate) fn product<R: Kernels, B: Columns<R>>(
             block(isa, out, a, b, k, rows, cols)
         }
     };
-    match tasks(rows, cols) {
-        1 => task(0),
-        tasks => (0..tasks).into_par_iter().for_each(task),
-    }
+    par::tasks(tasks(rows, cols), &task);
 }
 
 /// One task of a product, by the best kernel for the elements.

@@ -1,4 +1,6 @@
-//! Splitting of long buffers over threads.
+//! Splitting of long buffers over threads. What splits is compiled once for all closures.
+
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
@@ -14,34 +16,29 @@ fn task_len(n: usize) -> usize {
     n.div_ceil(4 * threads).max(GRAIN / 2).next_multiple_of(64)
 }
 
-/// Calls `f(start, part)` on parts that cover `out`; `start` is a multiple of 64.
-pub(crate) fn for_each<T: Send>(out: &mut [T], f: impl Fn(usize, &mut [T]) + Sync) {
-    let task = task_len(out.len());
-    if out.len() <= task {
-        return f(0, out);
-    }
-    out.par_chunks_mut(task)
-        .enumerate()
-        .for_each(|(i, part)| f(i * task, part));
+/// Calls `f(i, part)` for every part, in as many tasks.
+fn each<P: Send>(parts: impl Iterator<Item = P>, f: &(dyn Fn(usize, P) + Sync)) {
+    let parts: Vec<_> = parts.map(|part| Mutex::new(Some(part))).collect();
+    tasks(parts.len(), &|i| {
+        let part = parts[i]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        part.into_iter().for_each(|part| f(i, part));
+    });
 }
 
-/// Calls `f(start, a, b)` on parts of `n` elements where 64 elements make `a_unit` entries of
-/// `a` and `b_unit` entries of `b`; `start` counts elements and is a multiple of 64.
-pub(crate) fn for_each_pair<T: Send, U: Send>(
-    n: usize,
-    (a, a_unit): (&mut [T], usize),
-    (b, b_unit): (&mut [U], usize),
-    f: impl Fn(usize, &mut [T], &mut [U]) + Sync,
-) {
-    let task = task_len(n);
-    if n <= task {
-        return f(0, a, b);
+/// Calls `f(i)` for every `i` below `n`, each in a task.
+pub(crate) fn tasks(n: usize, f: &(dyn Fn(usize) + Sync)) {
+    match n {
+        1 => f(0),
+        n => (0..n).into_par_iter().for_each(f),
     }
-    let units = task / 64;
-    a.par_chunks_mut(units * a_unit)
-        .zip(b.par_chunks_mut(units * b_unit))
-        .enumerate()
-        .for_each(|(i, (a, b))| f(i * task, a, b));
+}
+
+/// Calls `f(start, part)` on parts that cover `out`; `start` is a multiple of 64.
+pub(crate) fn for_each<T: Send>(out: &mut [T], f: impl Fn(usize, &mut [T]) + Sync) {
+    units(out.len(), out, 64, &f);
 }
 
 /// Like [`for_each`] for `out` with `unit` entries for every 64 of `n` elements.
@@ -51,13 +48,38 @@ pub(crate) fn for_each_unit<T: Send>(
     unit: usize,
     f: impl Fn(usize, &mut [T]) + Sync,
 ) {
+    units(n, out, unit, &f);
+}
+
+fn units<T: Send>(n: usize, out: &mut [T], unit: usize, f: &(dyn Fn(usize, &mut [T]) + Sync)) {
     let task = task_len(n);
     if n <= task {
         return f(0, out);
     }
-    out.par_chunks_mut(task / 64 * unit)
-        .enumerate()
-        .for_each(|(i, part)| f(i * task, part));
+    let parts = out.chunks_mut(task / 64 * unit);
+    each(parts, &|i, part| f(i * task, part));
+}
+
+type OnPairs<'a, T, U> = dyn Fn(usize, &mut [T], &mut [U]) + Sync + 'a;
+
+/// Calls `f(start, a, b)` on parts of `n` elements where 64 elements make `a_unit` entries of
+/// `a` and `b_unit` entries of `b`; `start` counts elements and is a multiple of 64.
+pub(crate) fn for_each_pair<T: Send, U: Send>(
+    n: usize,
+    (a, a_unit): (&mut [T], usize),
+    (b, b_unit): (&mut [U], usize),
+    f: impl Fn(usize, &mut [T], &mut [U]) + Sync,
+) {
+    let f: &OnPairs<T, U> = &f;
+    let task = task_len(n);
+    if n <= task {
+        return f(0, a, b);
+    }
+    let units = task / 64;
+    let parts = a
+        .chunks_mut(units * a_unit)
+        .zip(b.chunks_mut(units * b_unit));
+    each(parts, &|i, (a, b)| f(i * task, a, b));
 }
 
 /// Calls `f(i, strip)` on strips of `len` entries that cover `out`, the last one perhaps shorter.
@@ -69,13 +91,14 @@ pub(crate) fn for_each_strip<T: Send>(
     f: impl Fn(usize, &mut [T]) + Sync,
 ) {
     let task = task_len(out.len().div_ceil(len) * weight).div_ceil(weight);
-    if out.len() <= task * len {
-        return out.chunks_mut(len).enumerate().for_each(|(i, s)| f(i, s));
+    let part = |i: usize, part: &mut [T]| {
+        let strips = part.chunks_mut(len).enumerate();
+        strips.for_each(|(j, strip)| f(i * task + j, strip));
+    };
+    match out.len() <= task * len {
+        true => part(0, out),
+        false => each(out.chunks_mut(task * len), &part),
     }
-    out.par_chunks_mut(len)
-        .with_min_len(task)
-        .enumerate()
-        .for_each(|(i, strip)| f(i, strip));
 }
 
 /// Splits the columns of a row-major matrix of `cols` columns over threads: `f(start, rows)`
@@ -107,11 +130,9 @@ pub(crate) fn for_each_part<'a, T: Send + 'a>(
             part.push(columns);
         }
     }
+    let f: &(dyn Fn(usize, &mut [&mut [T]]) + Sync) = &f;
     match parts.as_mut_slice() {
         [rows] => f(0, rows),
-        parts => parts
-            .par_iter_mut()
-            .enumerate()
-            .for_each(|(i, rows)| f(i * task, rows)),
+        parts => each(parts.iter_mut(), &|i, rows| f(i * task, rows)),
     }
 }
