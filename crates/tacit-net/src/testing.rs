@@ -24,20 +24,28 @@ pub fn run<T: Send>(parties: Vec<Party>, program: impl Fn(Party) -> T + Sync) ->
 
 /// Compiled once for all programs of one result.
 fn run_any<T: Send>(parties: Vec<Party>, program: &(dyn Fn(Party) -> T + Sync)) -> Vec<T> {
-    thread::scope(|scope| {
+    let results: Vec<_> = parties.iter().map(|_| Mutex::new(None)).collect();
+    in_threads(parties, &|i, party| {
+        let result = program(party);
+        *results[i].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+    });
+    let result = |slot: Mutex<Option<T>>| slot.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.into_iter().filter_map(result).collect()
+}
+
+/// Compiled once for all.
+fn in_threads(parties: Vec<Party>, program: &(dyn Fn(usize, Party) + Sync)) {
+    let ended: Vec<_> = thread::scope(|scope| {
+        let parties = parties.into_iter().enumerate();
         let threads: Vec<_> = parties
-            .into_iter()
-            .map(|party| scope.spawn(move || program(party)))
+            .map(|(i, party)| scope.spawn(move || program(i, party)))
             .collect();
-        let ended: Vec<_> = threads
-            .into_iter()
-            .map(thread::ScopedJoinHandle::join)
-            .collect();
-        ended
-            .into_iter()
-            .map(|end| end.unwrap_or_else(|p| std::panic::resume_unwind(p)))
-            .collect()
-    })
+        let threads = threads.into_iter();
+        threads.map(thread::ScopedJoinHandle::join).collect()
+    });
+    if let Some(panic) = ended.into_iter().find_map(Result::err) {
+        std::panic::resume_unwind(panic);
+    }
 }
 
 /// One message on its way.
