@@ -28,7 +28,7 @@
 //! fraction bits of its own. Over 64 bits the relative error is then at most `2^-20` beyond 2 units of
 //! the result, over 32 bits `28 / 2^14`, and `2^-10` where a truncation errs by a unit at most (`gap`
 //! and `exact`). Of what lies below, 0 and negative numbers included, the result is that of the lowest
-//! value. `tests/wide/` sweeps them, spans of 5 powers of two to all of the ring's.
+//! value. `tacit-conformance/src/wide/` sweeps them, spans of 5 powers of two to all of the ring's.
 //!
 //! The cost of a span: for every two powers of two a comparison and a selection of an element, as many
 //! hops for any; 4, 12 and 18 of them for spans of 8, 24 and 36, and of a reciprocal of the last an

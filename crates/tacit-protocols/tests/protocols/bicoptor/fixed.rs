@@ -1,8 +1,9 @@
 //! Right operands that are fixed once and multiplied with many batches.
 
 use super::settings;
-use crate::common::{Subject, bicoptor_options, noise, run};
+use crate::subjects::bicoptor_options;
 use tacit_algebra::Ring;
+use tacit_conformance::{Subject, noise, run};
 use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{Audience, Bilinear, Call, Conv2d, Machine, MatMul, Operand};
 
@@ -10,7 +11,7 @@ const K: usize = 11;
 const COLS: usize = 3;
 
 /// `x w + bias`, exactly.
-fn product<S: Subject>(s: &S, x: &[i64], w: &[i64], bias: &[i64]) -> Vec<i64> {
+fn product(s: &dyn Subject, x: &[i64], w: &[i64], bias: &[i64]) -> Vec<i64> {
     let at = |i: usize| {
         let (row, col) = (i / COLS, i % COLS);
         let term = |k: usize| i128::from(x[row * K + k]) * i128::from(w[k * COLS + col]);
@@ -20,7 +21,7 @@ fn product<S: Subject>(s: &S, x: &[i64], w: &[i64], bias: &[i64]) -> Vec<i64> {
 }
 
 /// Two fixed matrices, each multiplied with batches of several sizes, in turns.
-fn batches<S: Subject>(s: &S, trunc: u32) {
+fn batches(s: &dyn Subject, trunc: u32) {
     let small = |seed, n| -> Vec<i64> { noise(seed, n).into_iter().map(|v| v % 90).collect() };
     let weights = [small(1, K * COLS), small(2, K * COLS)];
     let bias = small(3, COLS);
@@ -90,7 +91,7 @@ fn a_fixed_matrix_multiplies_many_batches() {
 /// operand by local maps is a usual operand again.
 #[test]
 fn fixed_filters_convolve_and_maps_of_them_are_not_fixed() {
-    fn check<S: Subject>(s: &S) {
+    fn check(s: &dyn Subject) {
         let conv = Conv2d {
             batch: 2,
             channels: 1,

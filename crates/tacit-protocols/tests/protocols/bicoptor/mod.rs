@@ -12,24 +12,19 @@ mod views;
 
 use std::marker::PhantomData;
 
-use crate::common::{RssOver, Subject, UblOver, apply};
+use crate::subjects::{RssOver, UblOver, bicoptor_options};
 use tacit_algebra::Ring;
+use tacit_conformance::{Subject, apply};
 use tacit_protocols::bicoptor::Options;
+use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{Call, KeyBits, Machine};
 
-/// Runs a check in both settings over 32 bits.
-macro_rules! in_both_settings {
-    (|$subject:ident| $check:expr) => {{
-        let (ubl, rss) = settings::<u32>(bicoptor_options(Truncation::Gap));
-        {
-            let $subject = &ubl;
-            $check;
-        }
-        let $subject = &rss;
-        $check;
-    }};
+/// Runs a check in both settings over a ring with a kind of truncation.
+fn in_both_settings<R: Ring>(kind: Truncation, check: impl Fn(&dyn Subject)) {
+    let (ubl, rss) = settings::<R>(bicoptor_options(kind));
+    check(&ubl);
+    check(&rss);
 }
-use in_both_settings;
 
 /// Both settings over the ring `R`.
 fn settings<R: Ring>(options: Options) -> (UblOver<R>, RssOver<R>) {
@@ -41,11 +36,7 @@ fn settings<R: Ring>(options: Options) -> (UblOver<R>, RssOver<R>) {
 }
 
 /// ReLU and DReLU of `x` by its key bits, of the same shares.
-fn signs_of<S, H>(subject: &S, keys: KeyBits, x: &[i64]) -> [Vec<i64>; 2]
-where
-    S: Subject,
-    S::Machine: Machine<Share = H, Bits = H>,
-{
+fn signs_of(subject: &dyn Subject, keys: KeyBits, x: &[i64]) -> [Vec<i64>; 2] {
     let n = x.len();
     let calls = [Call::relu(n).by(keys), Call::drelu(n).by(keys)];
     let mut relu = apply(subject, &calls, x, |machine, x| {

@@ -8,13 +8,13 @@ mod exact;
 
 use std::collections::HashMap;
 
-use crate::common::{Subject, noise, run_on, ubl_over};
-use crate::knowledge::{generator, recorded, sent};
-use crate::views::raw_opening;
+use crate::subjects::ubl_over;
 use tacit_algebra::{MatMul, Prg, vec};
+use tacit_conformance::knowledge::{generator, recorded, sent};
+use tacit_conformance::views::raw_opening;
+use tacit_conformance::{Erased, Handle, Subject, noise, run_on};
 use tacit_net::testing::Recorder;
 use tacit_protocols::Error;
-use tacit_protocols::bicoptor::ubl::{Share, Ubl};
 use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{Audience, Bilinear, Call, KeyBits, Machine, Operand};
 
@@ -35,7 +35,7 @@ enum Opening {
 }
 
 impl Opening {
-    fn open(self, machine: &mut Ubl<u64>, x: &Share<u64>) -> Result<(), Error> {
+    fn open(self, machine: &mut Erased, x: &Handle) -> Result<(), Error> {
         match self {
             Opening::Machine(to) => machine.reveal(x, to).map(drop),
             Opening::Mutant => raw_opening(machine, x, RAW),
@@ -57,7 +57,7 @@ const OPENINGS: [Opening; 2] = [
 ];
 
 /// Keeps all messages of a program between the three parties.
-fn record(program: impl Fn(&mut Ubl<u64>) -> Result<(), Error> + Sync) -> Recorder {
+fn record(program: impl Fn(&mut Erased) -> Result<(), Error> + Sync) -> Recorder {
     let (recorder, mesh) = recorded(3, |_, _| true);
     run_on(mesh, |party| {
         let subject = ubl_over::<u64>(Truncation::Gap);

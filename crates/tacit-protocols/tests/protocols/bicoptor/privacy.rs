@@ -4,7 +4,7 @@
 
 use super::rows::Seen;
 use super::views::{ENTRIES, Program, Run};
-use crate::histograms::{LIMIT, apart, from_law};
+use tacit_conformance::histograms::{LIMIT, apart, from_law};
 use tacit_protocols::bicoptor::{Form, Options};
 use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::KeyBits;

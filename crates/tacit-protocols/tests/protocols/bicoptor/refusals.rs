@@ -1,7 +1,8 @@
 //! What cannot be is refused, at every party alike.
 
 use super::{in_both_settings, settings};
-use crate::common::{Subject, bicoptor_options, mesh, run};
+use crate::subjects::bicoptor_options;
+use tacit_conformance::{Subject, mesh, run};
 use tacit_net::Party;
 use tacit_protocols::Error;
 use tacit_protocols::bicoptor::rss::BicoptorRss;
@@ -27,7 +28,7 @@ fn material_of_another_size_or_for_another_call_is_none() {
         (vec![Call::relu(4)], "a product of 4 outputs"),
     ];
     for (i, (plan, words)) in plans.iter().enumerate() {
-        in_both_settings!(|s| {
+        in_both_settings::<u32>(Truncation::Gap, |s| {
             let refused = run(s, |machine| {
                 let x = machine.constant(&[1, 2, 3, 4]);
                 machine.fix(x.clone())?;
@@ -94,7 +95,7 @@ fn a_shift_of_nearly_all_bits_is_refused() {
     }
 }
 
-fn shift_is_refused<S: Subject>(subject: &S, call: Call, trunc: u32) {
+fn shift_is_refused(subject: &dyn Subject, call: Call, trunc: u32) {
     let refused = run(subject, |machine| {
         let planned = machine.prepare(&[call]).err();
         let x = machine.constant(&[1, 2, 3, 4]);
@@ -146,7 +147,7 @@ fn other_numbers_of_parties_and_exact_truncations_are_refused() {
 /// A batch of nothing is none to fail on.
 #[test]
 fn no_elements_are_no_trouble() {
-    in_both_settings!(|s| {
+    in_both_settings::<u32>(Truncation::Gap, |s| {
         let opened = run(s, |machine| {
             let calls = [
                 Call::relu(0),

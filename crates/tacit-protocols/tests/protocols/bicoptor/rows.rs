@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::histograms::{count, couples};
+use tacit_conformance::histograms::{count, couples};
 
 /// Numbers below `kinds` that a party knows, one per element.
 #[derive(Clone)]

@@ -2,9 +2,10 @@
 //! random values and edges of the large ones; where the sign is not exact, its stated rate.
 
 use super::{settings, signs_of};
-use crate::common::{Subject, bicoptor_options, noise, run};
-use crate::histograms::keeps_to_rate;
+use crate::subjects::bicoptor_options;
 use tacit_algebra::Ring;
+use tacit_conformance::histograms::keeps_to_rate;
+use tacit_conformance::{Subject, noise, run};
 use tacit_protocols::Error;
 use tacit_protocols::bicoptor::{Form, Options};
 use tacit_protocols::falcon::Truncation;
@@ -32,11 +33,7 @@ fn windows(bits: u32) -> Vec<KeyBits> {
 }
 
 /// Checks signs of `x`: exact, but that small negative values may be let through.
-fn check<S, H>(subject: &S, keys: KeyBits, x: &[i64])
-where
-    S: Subject,
-    S::Machine: Machine<Share = H, Bits = H>,
-{
+fn check(subject: &dyn Subject, keys: KeyBits, x: &[i64]) {
     let [relu, drelu] = signs_of(subject, keys, x);
     for ((&x, relu), drelu) in x.iter().zip(relu).zip(drelu) {
         let name = || format!("{x} by {keys:?}, {}", subject.name());
@@ -50,11 +47,7 @@ where
     }
 }
 
-fn every_value_by_every_window<S, H>(subject: &S)
-where
-    S: Subject,
-    S::Machine: Machine<Share = H, Bits = H>,
-{
+fn every_value_by_every_window(subject: &dyn Subject) {
     let windows = windows(8);
     assert_eq!(windows.len(), 9);
     for keys in windows {
@@ -72,11 +65,7 @@ fn signs_of_every_8_bit_value_are_right_by_every_window() {
 
 /// Of `-2^k < x < 0` a share of `abs(x) / 2^k` is negative, and a ReLU of the same shares agrees
 /// where `same_shares` are compared: RSS makes them anew for each call.
-fn small_negative_values<S, H>(subject: &S, keys: KeyBits, x: i64, same_shares: bool)
-where
-    S: Subject,
-    S::Machine: Machine<Share = H, Bits = H>,
-{
+fn small_negative_values(subject: &dyn Subject, keys: KeyBits, x: i64, same_shares: bool) {
     let trials = 1 << 14;
     let [relu, drelu] = signs_of(subject, keys, &vec![x; trials]);
     let rate = x.unsigned_abs() as f64 / (1u64 << keys.dropped) as f64;
@@ -237,11 +226,7 @@ fn sign_calls(keys: KeyBits) -> [Call; 3] {
 
 /// The errors of every sign by a window that does not fit: where it is planned, and where it is taken
 /// with the material of one that fits.
-fn refusals<S, H>(subject: &S, keys: KeyBits) -> Vec<Error>
-where
-    S: Subject,
-    S::Machine: Machine<Share = H, Bits = H>,
-{
+fn refusals(subject: &dyn Subject, keys: KeyBits) -> Vec<Error> {
     let refused = run(subject, |machine| {
         let planned = sign_calls(keys).map(|call| machine.prepare(&[call]).err());
         machine.prepare(&sign_calls(FITTING))?;
@@ -271,11 +256,7 @@ fn a_window_that_does_not_fit_is_named() {
 }
 
 /// The share of wrong signs of `x`.
-fn wrong<S, H>(subject: &S, keys: KeyBits, x: i64) -> f64
-where
-    S: Subject,
-    S::Machine: Machine<Share = H, Bits = H>,
-{
+fn wrong(subject: &dyn Subject, keys: KeyBits, x: i64) -> f64 {
     let [_, drelu] = signs_of(subject, keys, &[x; 2000]);
     let wrong = drelu.iter().filter(|d| **d != i64::from(x >= 0)).count();
     wrong as f64 / 2000.0

@@ -1,25 +1,12 @@
 //! The three truncations in both settings: their error, its mean, the large error that `aby3` and
 //! `secureml` have, and the precision that is left if factors are truncated before a product.
 
-use super::settings;
-use crate::common::{Subject, apply, bicoptor_options, noise, run};
-use crate::histograms::keeps_to_rate;
+use super::in_both_settings;
 use tacit_algebra::Ring;
+use tacit_conformance::histograms::keeps_to_rate;
+use tacit_conformance::{Subject, apply, noise, run};
 use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{Audience, Call, Machine, Operand};
-
-/// Runs a check in both settings over a ring with a kind of truncation.
-macro_rules! in_both_settings {
-    ($ring:ty, $kind:expr, |$subject:ident| $check:expr) => {{
-        let (ubl, rss) = settings::<$ring>(bicoptor_options($kind));
-        {
-            let $subject = &ubl;
-            $check;
-        }
-        let $subject = &rss;
-        $check;
-    }};
-}
 
 /// How values come to be truncated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +17,7 @@ enum Of {
 }
 
 /// `x` truncated by `trunc` bits, minus the floor.
-fn errors<S: Subject>(subject: &S, of: Of, x: &[i64], trunc: u32) -> Vec<i64> {
+fn errors(subject: &dyn Subject, of: Of, x: &[i64], trunc: u32) -> Vec<i64> {
     let n = x.len();
     let call = match of {
         Of::Value => Call::truncate(n, trunc),
@@ -50,7 +37,7 @@ fn errors<S: Subject>(subject: &S, of: Of, x: &[i64], trunc: u32) -> Vec<i64> {
 
 #[test]
 fn gap_is_off_by_at_most_one_for_every_8_bit_value() {
-    fn check<S: Subject>(subject: &S) {
+    fn check(subject: &dyn Subject) {
         for (trunc, of) in (1..=6).flat_map(|d| [(d, Of::Value), (d, Of::Product)]) {
             // The offset that takes the bias away costs this much of the upper end.
             let top = 64 - (1 << trunc >> 2);
@@ -61,7 +48,7 @@ fn gap_is_off_by_at_most_one_for_every_8_bit_value() {
             assert!(wrong.contains(&1), "never rounded up {}", name());
         }
     }
-    in_both_settings!(u8, Truncation::Gap, |s| check(s));
+    in_both_settings::<u8>(Truncation::Gap, |s| check(s));
 }
 
 /// Values of the whole range of `gap`, every other one near its ends.
@@ -93,7 +80,7 @@ fn never_large<R: Ring>(total: usize) {
         } else {
             Of::Product
         };
-        in_both_settings!(R, Truncation::Gap, |s| {
+        in_both_settings::<R>(Truncation::Gap, |s| {
             let wrong = errors(s, of, &x, trunc);
             let at = wrong.iter().position(|e| ![0, 1].contains(e));
             let found = at.map(|at| (x[at], wrong[at]));
@@ -119,7 +106,7 @@ fn gap_never_has_a_large_error_in_ten_million_values() {
 /// errors. A truncation that always rounds down would be off by 1/2, that is hundreds of them.
 #[test]
 fn gap_rounds_without_bias() {
-    fn check<S: Subject>(subject: &S, of: Of, x: &[i64], trunc: u32) {
+    fn check(subject: &dyn Subject, of: Of, x: &[i64], trunc: u32) {
         let (n, scale) = (x.len() as f64, f64::from(1u32 << trunc));
         let wrong = errors(subject, of, x, trunc);
         let part = |x: i64| x.rem_euclid(1 << trunc) as f64 / scale;
@@ -137,13 +124,13 @@ fn gap_rounds_without_bias() {
         .flat_map(|d| [(d, Of::Value), (d, Of::Product)])
     {
         let x: Vec<i64> = noise(3, 1 << 16).into_iter().map(|v| v >> 40).collect();
-        in_both_settings!(u32, Truncation::Gap, |s| check(s, of, &x, trunc));
-        in_both_settings!(u64, Truncation::Gap, |s| check(s, of, &x, trunc));
+        in_both_settings::<u32>(Truncation::Gap, |s| check(s, of, &x, trunc));
+        in_both_settings::<u64>(Truncation::Gap, |s| check(s, of, &x, trunc));
     }
 }
 
 /// Counts the large errors of `x`, which add or take `2^(l-d)`.
-fn has_large_errors_at_the_stated_rate<S: Subject>(subject: &S, of: Of, x: i64) {
+fn has_large_errors_at_the_stated_rate(subject: &dyn Subject, of: Of, x: i64) {
     let (trials, trunc) = (1 << 16, 3);
     let wrong = errors(subject, of, &vec![x; trials], trunc);
     let name = || format!("{x}, {of:?}, {}", subject.name());
@@ -163,7 +150,7 @@ fn aby3_and_secureml_have_their_large_error_at_the_stated_rate() {
     for x in [0i64, 1, 5, 20, 63, 100, 127, -1, -5, -20, -64, -128] {
         for kind in [Truncation::Aby3, Truncation::SecureMl] {
             for of in [Of::Value, Of::Product] {
-                in_both_settings!(u8, kind, |s| has_large_errors_at_the_stated_rate(s, of, x));
+                in_both_settings::<u8>(kind, |s| has_large_errors_at_the_stated_rate(s, of, x));
             }
         }
     }
@@ -172,7 +159,7 @@ fn aby3_and_secureml_have_their_large_error_at_the_stated_rate() {
 /// What everybody knows has shares that are not random; its truncation errs no more for that.
 #[test]
 fn constants_are_truncated_like_other_values() {
-    fn check<S: Subject>(subject: &S) {
+    fn check(subject: &dyn Subject) {
         let x: Vec<i64> = [-1000, -1, 0, 1, 5, 999].repeat(100);
         let n = x.len();
         let opened = run(subject, |machine| {
@@ -188,13 +175,13 @@ fn constants_are_truncated_like_other_values() {
         }
     }
     for kind in [Truncation::Gap, Truncation::Aby3, Truncation::SecureMl] {
-        in_both_settings!(u64, kind, |s| check(s));
+        in_both_settings::<u64>(kind, |s| check(s));
     }
 }
 
 /// The root of the mean square error of products of fractions in `(-4, 4)` whose factors are
 /// truncated to half of the precision, so that the product is not (Algorithm 3).
-fn rms_of_truncated_factors<S: Subject>(subject: &S, precision: u32) -> f64 {
+fn rms_of_truncated_factors(subject: &dyn Subject, precision: u32) -> f64 {
     let n = 1 << 14;
     let scale = (1u64 << precision) as f64;
     let values = |seed| -> Vec<i64> {
@@ -225,7 +212,7 @@ fn rms_of_truncated_factors<S: Subject>(subject: &S, precision: u32) -> f64 {
 fn truncated_factors_leave_the_stated_precision() {
     for kind in [Truncation::Gap, Truncation::Aby3, Truncation::SecureMl] {
         for (precision, stated) in [(26, 1.6e-4), (20, 1.3e-3), (12, 2.1e-2)] {
-            in_both_settings!(u64, kind, |s| {
+            in_both_settings::<u64>(kind, |s| {
                 let rms = rms_of_truncated_factors(s, precision);
                 assert!(
                     (0.8..1.2).contains(&(rms / stated)),

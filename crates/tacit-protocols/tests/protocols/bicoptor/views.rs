@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use super::rows::{Row, Seen};
 use super::settings;
-use crate::common::{Subject, TIMEOUT, run_on};
 use tacit_algebra::Bits;
 use tacit_algebra::window::Window;
+use tacit_conformance::{Erased, Handle, Subject, TIMEOUT, run_on};
 use tacit_net::testing::{Fate, Recorder, mesh_with};
 use tacit_protocols::Error;
 use tacit_protocols::bicoptor::{Form, Options, PARTIES};
@@ -36,7 +36,7 @@ pub enum Program {
 }
 
 impl Program {
-    fn run<M: Machine>(self, m: &mut M, x: M::Share, keys: KeyBits) -> Result<(), Error> {
+    fn run(self, m: &mut Erased, x: Handle, keys: KeyBits) -> Result<(), Error> {
         let map = Bilinear::Elementwise(N);
         let product = |fixed, trunc| Call::Product {
             map,
@@ -118,14 +118,14 @@ impl Run {
 
     /// Runs the program on a sum of inputs of all parties, which has uniform shares, and then opens
     /// the input, which shows us the shares.
-    fn record<S: Subject>(&self, subject: &S, values: &[i64]) -> Recorder {
+    fn record(&self, subject: &dyn Subject, values: &[i64]) -> Recorder {
         let recorder = Recorder::new();
         let tap = recorder.clone();
         let mesh = mesh_with(PARTIES, TIMEOUT, move |envelope| {
             tap.record(&envelope);
             Fate::Deliver
         });
-        let program = |machine: &mut S::Machine| {
+        let program = |machine: &mut Erased| {
             let mut sum = machine.constant(&[0; N]);
             for owner in 0..PARTIES {
                 let own = match owner {

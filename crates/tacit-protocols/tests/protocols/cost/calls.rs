@@ -1,8 +1,6 @@
 //! Every call on every protocol, of one and of several batches.
 
 use super::*;
-use tacit_algebra::mersenne::{F31, F61};
-use tacit_protocols::shamir::{Comparison, Opening};
 
 fn all_truncations<R: Ring>() {
     for truncation in [Truncation::Gap, Truncation::Exact, Truncation::Aby3] {
@@ -81,37 +79,6 @@ fn declared_equals_metered_of_several_blocks_of_exact_signs() {
     }
 }
 
-/// Every width and kind of transfer, and lengths whose cost is extrapolated.
-#[test]
-fn declared_equals_metered_between_two_parties() {
-    use tacit_sirnn::Options;
-    use tacit_sirnn::ot::Kind;
-    for (bits, sign_bits, kind) in [
-        (16, 16, Kind::SoftSpoken { k: 1 }),
-        (32, 11, Kind::default()),
-        (64, 32, Kind::SoftSpoken { k: 8 }),
-        (37, 37, Kind::Silent),
-    ] {
-        let calls = [1, 7, 64, 129, 1500, 5003].into_iter().flat_map(every_call);
-        let between_two = |call: &Call| match call {
-            Call::Input { owner: party, .. }
-            | Call::Reveal {
-                to: Audience::One(party),
-                ..
-            } => *party < 2,
-            _ => true,
-        };
-        for call in calls.filter(between_two) {
-            let options = Options {
-                bits,
-                sign_bits,
-                kind,
-            };
-            declared_equals_metered(&SirnnOver(options), call);
-        }
-    }
-}
-
 #[test]
 fn declared_equals_metered_with_narrow_signs() {
     for call in [1, 7, 64, 129].into_iter().flat_map(every_call) {
@@ -161,27 +128,6 @@ fn declared_equals_metered_with_thresholds_below_the_greatest() {
     }
 }
 
-/// Several batches: hops and bytes add up, wherever the parties stood when a batch began.
-fn several_batches<S: Subject>(subject: &S, n: usize) {
-    let calls = [
-        Call::relu(n),
-        Call::elementwise(n, 9),
-        Call::relu(3),
-        Call::maxpool(n / 8, 4),
-        Call::truncate(n, 2),
-    ];
-    let measured = run(subject, |machine| {
-        machine.prepare(&calls)?;
-        let offline = machine.party().meter().total(Phase::Offline);
-        Ok((
-            machine.cost_model().offline(&calls),
-            (offline.rounds, offline.bytes_sent),
-        ))
-    });
-    let metered = combine(&measured.iter().map(|m| m.1).collect::<Vec<_>>());
-    assert_eq!(metered, measured[0].0, "{}", subject.name());
-}
-
 #[test]
 fn a_demand_of_several_batches_is_declared_too() {
     several_batches(&falcon_over::<u32>(), 400_000);
@@ -194,4 +140,13 @@ fn a_demand_of_several_batches_is_declared_too() {
             several_batches(&subject, n);
         }
     }
+}
+
+#[test]
+fn wide_spans_cost_what_the_specification_says() {
+    spans(&falcon_over::<u64>(), "falcon, 64 bits");
+    spans(&ubl_over::<u64>(Truncation::Gap), "bicoptor ubl, 64 bits");
+    spans(&rss_over::<u64>(Truncation::Gap), "bicoptor rss, 64 bits");
+    let shamir = shamir_over::<F61>(3, Comparison::Tree, Opening::King);
+    spans(&shamir, "shamir, 61 bits");
 }

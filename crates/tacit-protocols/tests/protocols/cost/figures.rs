@@ -3,7 +3,6 @@
 use super::*;
 use tacit_protocols::bicoptor::rss::RssCost;
 use tacit_protocols::bicoptor::ubl::UblCost;
-use tacit_protocols::lowered;
 
 /// The prediction of a network of three layers: what the checks add to the traffic.
 #[test]

@@ -1,10 +1,9 @@
 //! Calls against a malicious party, and the checkpoints after them.
 
 use super::*;
-use tacit_protocols::lowered;
 
 /// A call, and the checkpoint and the opening of a result after it.
-fn declared_equals_metered_with_a_checkpoint<R: Ring>(s: &FalconOver<R>, call: Call) {
+fn declared_equals_metered_with_a_checkpoint(s: &dyn Subject, call: Call) {
     let reveal = Call::Reveal {
         n: 5,
         to: Audience::All,

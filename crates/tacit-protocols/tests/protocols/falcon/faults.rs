@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::common::{TIMEOUT, mesh, run_on};
+use tacit_conformance::{TIMEOUT, mesh, run_on};
 use tacit_net::NetError;
 use tacit_net::testing::{Envelope, Fate, mesh_with};
 use tacit_protocols::Error;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::common::{TIMEOUT, run_on};
+use tacit_conformance::{TIMEOUT, run_on};
 use tacit_net::NetError;
 use tacit_net::testing::{Fate, mesh_with};
 use tacit_protocols::Error;

@@ -6,7 +6,8 @@ mod privacy;
 mod tampering;
 mod truncation;
 
-use crate::common::{FalconOver, falcon_over, noise, run};
+use crate::subjects::{FalconOver, falcon_over};
+use tacit_conformance::{noise, run};
 use tacit_protocols::falcon::{Falcon, Security};
 use tacit_protocols::machine::{Audience, Call, KeyBits, Machine};
 

@@ -3,20 +3,20 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{TIMEOUT, demand_of, run_on};
-use crate::histograms::{LIMIT, apart_by_cell};
+use crate::subjects::{FalconOver, falcon_over};
 use tacit_algebra::{Bits, Ring, prime};
+use tacit_conformance::histograms::{LIMIT, apart_by_cell};
+use tacit_conformance::{Erased, Handle, Subject, TIMEOUT, demand_of, run_on};
 use tacit_net::testing::{Fate, Recorder, mesh_with};
 use tacit_protocols::Error;
-use tacit_protocols::falcon::{Falcon, PARTIES, Security, Truncation};
+use tacit_protocols::falcon::{PARTIES, Security};
 use tacit_protocols::machine::{Call, KeyBits, Machine, Operand};
 use tacit_protocols::math::{Format, Function, Leakage, Power, Span};
 
 /// Elements in a run, all of the same value; every one is a sample.
 const N: usize = 1 << 15;
 
-type Share = <Falcon<u8> as Machine>::Share;
-type Program = fn(&mut Falcon<u8>, &Share) -> Result<(), Error>;
+type Program = fn(&mut Erased, &Handle) -> Result<(), Error>;
 
 /// Histograms by name: each message stream of each receiver, and each opened value.
 type Histograms = BTreeMap<String, BTreeMap<u32, u64>>;
@@ -47,8 +47,11 @@ fn observe(security: Security, x: i64, calls: &[Call], program: Program) -> Hist
         Fate::Deliver
     });
     run_on(mesh, |party| {
-        let machine = Falcon::<u8>::with_security(party, Truncation::Gap, security);
-        let mut machine = machine.expect("keys are agreed");
+        let subject = FalconOver {
+            security,
+            ..falcon_over::<u8>()
+        };
+        let mut machine = subject.machine(party).expect("keys are agreed");
         machine.prepare(calls).expect("material is made");
         let own = (machine.party().id() == 0).then(|| vec![x; N]);
         let share = machine
@@ -142,24 +145,24 @@ fn worst(
 
 const PAIRS: [(i64, i64); 4] = [(0, -1), (5, -7), (127, -128), (1, 100)];
 
-fn relu(machine: &mut Falcon<u8>, x: &Share) -> Result<(), Error> {
+fn relu(machine: &mut Erased, x: &Handle) -> Result<(), Error> {
     machine.relu(x, KeyBits::ALL).map(drop)
 }
 
-fn truncate(machine: &mut Falcon<u8>, x: &Share) -> Result<(), Error> {
+fn truncate(machine: &mut Erased, x: &Handle) -> Result<(), Error> {
     machine.truncate(x, 3).map(drop)
 }
 
-fn square(machine: &mut Falcon<u8>, x: &Share) -> Result<(), Error> {
+fn square(machine: &mut Erased, x: &Handle) -> Result<(), Error> {
     machine.mul(x, &Operand::Secret(x.clone()), 0).map(drop)
 }
 
-fn product(machine: &mut Falcon<u8>, x: &Share) -> Result<(), Error> {
+fn product(machine: &mut Erased, x: &Handle) -> Result<(), Error> {
     let one = machine.constant(&vec![1; N]);
     machine.mul(x, &Operand::Secret(one), 4).map(drop)
 }
 
-fn maxpool(machine: &mut Falcon<u8>, x: &Share) -> Result<(), Error> {
+fn maxpool(machine: &mut Erased, x: &Handle) -> Result<(), Error> {
     machine.maxpool(x, N / 4, 4, KeyBits::ALL).map(drop)
 }
 
@@ -200,7 +203,7 @@ fn power(leakage: Leakage) -> Power {
 /// Elements whose power is taken: each is compared with several thresholds.
 const FEW: usize = N / 8;
 
-fn take_power(machine: &mut Falcon<u8>, x: &Share, leakage: Leakage) -> Result<(), Error> {
+fn take_power(machine: &mut Erased, x: &Handle, leakage: Leakage) -> Result<(), Error> {
     let few = machine.slice(x, 0..FEW);
     power(leakage).apply(machine, &few).map(drop)
 }
@@ -225,7 +228,7 @@ fn only_the_paper_s_leakage_tells_magnitudes() {
 /// The test bites: a program that opens a value, or its sign only, is found out.
 #[test]
 fn a_leak_is_noticed() {
-    fn leaky(machine: &mut Falcon<u8>, x: &Share) -> Result<(), Error> {
+    fn leaky(machine: &mut Erased, x: &Handle) -> Result<(), Error> {
         machine.relu(x, KeyBits::ALL)?;
         machine
             .reveal(x, tacit_protocols::machine::Audience::All)

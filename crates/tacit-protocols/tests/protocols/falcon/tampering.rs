@@ -2,10 +2,8 @@
 //!
 //! A sample of the messages here; every one in the ignored tests, which `make tampering` runs.
 
-use crate::common::{
-    FalconOver, Noted, Subject, demand, demand_of_norm, falcon_over, malicious_over,
-};
-use tacit_algebra::Ring;
+use crate::subjects::{FalconOver, falcon_over, malicious_over};
+use tacit_conformance::{Erased, Handle, Noted, Subject, demand, demand_of_norm};
 use tacit_net::Party;
 use tacit_net::testing::tampering::{Extent, Tampered, Totals};
 use tacit_protocols::Error;
@@ -18,17 +16,15 @@ use tacit_protocols::math::{BatchNorm, Channels, Division, Format, Span, Statist
 /// The step in which an owner says what its input is: whatever it sends is one.
 const CHOSEN: [&str; 1] = ["rss input"];
 
-type Share<R> = <Falcon<R> as Machine>::Share;
-
 /// A subject with how much of a program is changed.
-type Trial<'a, R> = (&'a FalconOver<R>, Extent);
+type Trial<'a> = (&'a dyn Subject, Extent);
 
 /// Shares `x` by party 0 and opens what `op` makes of it to all.
-fn tampered<R: Ring>(
-    (subject, extent): Trial<R>,
+fn tampered(
+    (subject, extent): Trial,
     calls: &[Call],
     x: &[i64],
-    op: impl Fn(&mut Falcon<R>, &Share<R>) -> Result<Share<R>, Error> + Sync,
+    op: impl Fn(&mut Erased, &Handle) -> Result<Handle, Error> + Sync,
     right: impl Fn(&[i64]) -> bool + Sync,
 ) -> Totals {
     let program = |party: Party| {
@@ -51,12 +47,12 @@ fn tampered<R: Ring>(
 
 const X: [i64; 3] = [5, -7, 0];
 
-fn relu<R: Ring>(trial: Trial<R>) -> Totals {
-    let relu = |machine: &mut Falcon<R>, x: &Share<R>| machine.relu(x, KeyBits::ALL);
+fn relu(trial: Trial) -> Totals {
+    let relu = |machine: &mut Erased, x: &Handle| machine.relu(x, KeyBits::ALL);
     tampered(trial, &[Call::relu(3)], &X, relu, |y| y == [5, 0, 0])
 }
 
-fn truncation<R: Ring>(trial: Trial<R>) -> Totals {
+fn truncation(trial: Trial) -> Totals {
     let calls = [Call::truncate(3, 2)];
     let near = |y: &[i64]| {
         let errors = y.iter().zip(X).map(|(y, x)| y - (x >> 2));
@@ -65,9 +61,9 @@ fn truncation<R: Ring>(trial: Trial<R>) -> Totals {
     tampered(trial, &calls, &X, |machine, x| machine.truncate(x, 2), near)
 }
 
-fn select<R: Ring>(trial: Trial<R>) -> Totals {
+fn select(trial: Trial) -> Totals {
     let calls = [Call::drelu(3), Call::select(3)];
-    let select = |machine: &mut Falcon<R>, x: &Share<R>| {
+    let select = |machine: &mut Erased, x: &Handle| {
         let bit = machine.drelu(x, KeyBits::ALL)?;
         let minus = machine.scale(x, -1);
         machine.select(&bit, &minus, x)
@@ -75,13 +71,13 @@ fn select<R: Ring>(trial: Trial<R>) -> Totals {
     tampered(trial, &calls, &X, select, |y| y == [5, 7, 0])
 }
 
-fn maxpool<R: Ring>(trial: Trial<R>) -> Totals {
-    let maxpool = |machine: &mut Falcon<R>, x: &Share<R>| machine.maxpool(x, 1, 3, KeyBits::ALL);
+fn maxpool(trial: Trial) -> Totals {
+    let maxpool = |machine: &mut Erased, x: &Handle| machine.maxpool(x, 1, 3, KeyBits::ALL);
     tampered(trial, &[Call::maxpool(1, 3)], &X, maxpool, |y| y == [5])
 }
 
 /// A matrix product, a convolution and an element-wise product, all verified at the end.
-fn linear<R: Ring>(trial: Trial<R>) -> Totals {
+fn linear(trial: Trial) -> Totals {
     let shape = MatMul { m: 2, k: 2, n: 1 };
     let conv = Conv2d {
         batch: 1,
@@ -117,15 +113,15 @@ fn linear<R: Ring>(trial: Trial<R>) -> Totals {
 }
 
 /// Two quotients and their divisors: of both signs and of different magnitudes.
-fn division<R: Ring>(trial: Trial<R>) -> Totals {
-    let format = Format::new(R::BITS, fraction::<R>()).expect("it fits");
+fn division(trial: Trial) -> Totals {
+    let (bits, format) = (trial.0.bits(), format(trial));
     let span = Span { low: -1, high: 2 };
     let division = Division::new(format, span, 2).expect("a span that fits");
     let (x, y, one) = ([2.5, -0.75], [0.75, 3.0], format.one());
     let operands = x.into_iter().chain(y).map(|v| (v * one) as i64);
     tampered(
         trial,
-        &demand(R::BITS, |machine| {
+        &demand(bits, |machine| {
             division.apply(machine, &Noted::of(2), &Noted::of(2))
         }),
         &operands.collect::<Vec<_>>(),
@@ -143,8 +139,8 @@ fn division<R: Ring>(trial: Trial<R>) -> Totals {
 }
 
 /// Two elements of a channel, everything secret.
-fn batch_norm<R: Ring>(trial: Trial<R>) -> Totals {
-    let format = Format::new(R::BITS, fraction::<R>()).expect("it fits");
+fn batch_norm(trial: Trial) -> Totals {
+    let (bits, format) = (trial.0.bits(), format(trial));
     let span = Span { low: -1, high: 2 };
     let norm = BatchNorm::new(format, 1.0 / 64.0, span, 2).expect("a span that fits");
     let shape = Channels {
@@ -158,7 +154,7 @@ fn batch_norm<R: Ring>(trial: Trial<R>) -> Totals {
     let operands: Vec<i64> = operands.map(|v| (v * one) as i64).collect();
     tampered(
         trial,
-        &demand_of_norm(R::BITS, &norm, shape),
+        &demand_of_norm(bits, &norm, shape),
         &operands,
         |machine, operands| {
             let x = machine.slice(operands, 0..2);
@@ -183,13 +179,14 @@ fn batch_norm<R: Ring>(trial: Trial<R>) -> Totals {
 }
 
 /// Fraction bits that suit a ring.
-fn fraction<R: Ring>() -> u32 {
-    if R::BITS == 64 { 16 } else { 10 }
+fn format((subject, _): Trial) -> Format {
+    let bits = subject.bits();
+    Format::new(bits, if bits == 64 { 16 } else { 10 }).expect("it fits")
 }
 
 fn over_8_bits(extent: Extent) {
     let subject = malicious_over::<u8>();
-    let trial = (&subject, extent);
+    let trial: Trial = (&subject, extent);
     relu(trial).assert_caught("relu, 8 bits");
     truncation(trial).assert_caught("truncation, 8 bits");
     select(trial).assert_caught("select, 8 bits");
@@ -199,7 +196,7 @@ fn over_8_bits(extent: Extent) {
 
 fn over_32_bits(extent: Extent) {
     let subject = malicious_over::<u32>();
-    let trial = (&subject, extent);
+    let trial: Trial = (&subject, extent);
     relu(trial).assert_caught("relu, 32 bits");
     select(trial).assert_caught("select, 32 bits");
     let exact = FalconOver {
@@ -214,7 +211,7 @@ fn with_narrow_signs(extent: Extent) {
         configure: Falcon::with_narrow_signs,
         ..malicious_over::<u64>()
     };
-    let trial = (&subject, extent);
+    let trial: Trial = (&subject, extent);
     relu(trial).assert_caught("relu, 64 bits with narrow signs");
     linear(trial).assert_caught("linear layers, 64 bits");
 }
@@ -230,7 +227,7 @@ fn functions(extent: Extent) {
 /// The harness bites: without checks there are wrong answers.
 fn semi_honest(extent: Extent) {
     let subject = falcon_over::<u8>();
-    let trial = (&subject, extent);
+    let trial: Trial = (&subject, extent);
     relu(trial).assert_fooled("relu, 8 bits, semi-honest");
     truncation(trial).assert_fooled("truncation, 8 bits, semi-honest");
     select(trial).assert_fooled("select, 8 bits, semi-honest");

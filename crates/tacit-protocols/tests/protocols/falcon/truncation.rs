@@ -1,7 +1,8 @@
 //! The three truncations: their error, its mean, and the large error that only `aby3` has.
 
-use crate::common::{FalconOver, apply, falcon_over, noise};
+use crate::subjects::{FalconOver, falcon_over};
 use tacit_algebra::Ring;
+use tacit_conformance::{apply, noise};
 use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{Call, Machine};
 

@@ -1,6 +1,12 @@
 //! What is not lowered, what does not fit, and that no call reveals.
 
-use super::*;
+use crate::subjects::*;
+use tacit_conformance::{demand_by_name, demand_of, mesh, run};
+use tacit_protocols::clear::Clear;
+use tacit_protocols::lowered;
+use tacit_protocols::machine::{Audience, Call, CostModel, Machine};
+use tacit_protocols::math::*;
+use tacit_protocols::{Cost, Error};
 
 /// A protocol that computes sigmoids in a way of its own sees them, and no other function.
 #[test]
@@ -119,17 +125,11 @@ fn no_call_reveals() {
         assert!(!calls(function).iter().any(opens));
         assert!(calls(function.with_paper_leakage()).iter().any(opens));
     }
-    let heard = run(
-        &ClearOver::<u64> {
-            parties: 1,
-            ring: Default::default(),
-        },
-        |machine| {
-            let x = machine.constant(&[1 << 16]);
-            let y = reciprocal.apply(machine, &x)?;
-            machine.reveal(&y, Audience::All)
-        },
-    );
+    let heard = run(&clear_over::<u64>(1), |machine| {
+        let x = machine.constant(&[1 << 16]);
+        let y = reciprocal.apply(machine, &x)?;
+        machine.reveal(&y, Audience::All)
+    });
     assert!(
         heard[0]
             .as_ref()

@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use crate::common::{ShamirOver, Subject, TIMEOUT, mesh, run_on, shamir_over};
+use crate::subjects::{ShamirOver, shamir_over};
 use tacit_algebra::mersenne::{F5, F31, Field};
+use tacit_conformance::{Subject, TIMEOUT, mesh, run_on};
 use tacit_net::testing::{Envelope, Fate, mesh_with};
 use tacit_net::{LinkModel, NetError};
 use tacit_protocols::Error;

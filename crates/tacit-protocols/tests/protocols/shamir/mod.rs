@@ -6,8 +6,9 @@ mod sharing;
 mod truncation;
 mod views;
 
-use crate::common::{Subject, noise, run, shamir_over};
+use crate::subjects::shamir_over;
 use tacit_algebra::mersenne::{F5, F7, F13, F31, F61, Field};
+use tacit_conformance::{Subject, noise, run};
 use tacit_protocols::machine::{Audience, Call, KeyBits, Machine};
 use tacit_protocols::shamir::{Comparison, Opening};
 

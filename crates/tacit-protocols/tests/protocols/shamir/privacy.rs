@@ -3,12 +3,13 @@
 //! laws and between fixed inputs, by chi-square. The offline phase ends before any input comes.
 
 use super::views::{FIND, MASKED, N, P, Program, ROOT, Row, Seen, cell, observe, pairs};
-use crate::common::{ShamirOver, Subject, shamir_over};
-use crate::histograms::{LIMIT, apart, count, couples, from_law};
+use crate::subjects::{ShamirOver, shamir_over};
 use tacit_algebra::mersenne::{F5, Field};
+use tacit_conformance::histograms::{LIMIT, apart, count, couples, from_law};
+use tacit_conformance::{Erased, Handle, Subject};
 use tacit_protocols::Error;
 use tacit_protocols::machine::{Audience, Call, KeyBits, Machine, Operand};
-use tacit_protocols::shamir::{Comparison, Opening, Shamir};
+use tacit_protocols::shamir::{Comparison, Opening};
 
 /// 0, 1 below it, and both sides of where the sign turns.
 const INPUTS: [i64; 4] = [0, -1, (F5::P as i64 - 1) / 2, -(F5::P as i64 - 1) / 2];
@@ -143,31 +144,31 @@ fn hides_its_input(comparison: Comparison, calls: &[Call], program: Program) {
     }
 }
 
-fn relu(machine: &mut Shamir<F5>, x: &Vec<F5>) -> Result<(), Error> {
+fn relu(machine: &mut Erased, x: &Handle) -> Result<(), Error> {
     machine.relu(x, KeyBits::ALL).map(drop)
 }
 
-fn drelu(machine: &mut Shamir<F5>, x: &Vec<F5>) -> Result<(), Error> {
+fn drelu(machine: &mut Erased, x: &Handle) -> Result<(), Error> {
     machine.drelu(x, KeyBits::ALL).map(drop)
 }
 
-fn maxpool(machine: &mut Shamir<F5>, x: &Vec<F5>) -> Result<(), Error> {
+fn maxpool(machine: &mut Erased, x: &Handle) -> Result<(), Error> {
     machine.maxpool(x, N / 4, 4, KeyBits::ALL).map(drop)
 }
 
-fn truncate(machine: &mut Shamir<F5>, x: &Vec<F5>) -> Result<(), Error> {
+fn truncate(machine: &mut Erased, x: &Handle) -> Result<(), Error> {
     machine.truncate(x, 2).map(drop)
 }
 
-fn product(machine: &mut Shamir<F5>, x: &Vec<F5>) -> Result<(), Error> {
+fn product(machine: &mut Erased, x: &Handle) -> Result<(), Error> {
     machine.mul(x, &Operand::Secret(x.clone()), 2).map(drop)
 }
 
-fn square(machine: &mut Shamir<F5>, x: &Vec<F5>) -> Result<(), Error> {
+fn square(machine: &mut Erased, x: &Handle) -> Result<(), Error> {
     machine.mul(x, &Operand::Secret(x.clone()), 0).map(drop)
 }
 
-fn select(machine: &mut Shamir<F5>, x: &Vec<F5>) -> Result<(), Error> {
+fn select(machine: &mut Erased, x: &Handle) -> Result<(), Error> {
     let three = machine.constant(&[3; N]);
     machine.select(x, x, &three).map(drop)
 }
@@ -200,11 +201,11 @@ fn no_message_of_products_and_truncations_depends_on_the_input() {
 /// The tests bite: a program that opens a value, or its sign only, is found out.
 #[test]
 fn a_leak_is_noticed() {
-    fn value(machine: &mut Shamir<F5>, x: &Vec<F5>) -> Result<(), Error> {
+    fn value(machine: &mut Erased, x: &Handle) -> Result<(), Error> {
         machine.relu(x, KeyBits::ALL)?;
         machine.reveal(x, Audience::All).map(drop)
     }
-    fn sign(machine: &mut Shamir<F5>, x: &Vec<F5>) -> Result<(), Error> {
+    fn sign(machine: &mut Erased, x: &Handle) -> Result<(), Error> {
         let sign = machine.drelu(x, KeyBits::ALL)?;
         machine.reveal(&sign, Audience::All).map(drop)
     }

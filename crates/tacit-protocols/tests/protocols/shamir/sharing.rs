@@ -2,9 +2,10 @@
 
 use super::privacy::subjects;
 use super::views::{N, P, cell};
-use crate::common::{Subject, run, shamir_over};
-use crate::histograms::{LIMIT, count, from_law};
+use crate::subjects::shamir_over;
 use tacit_algebra::mersenne::{F5, Field, Matrix, combine};
+use tacit_conformance::histograms::{LIMIT, count, from_law};
+use tacit_conformance::{Subject, run};
 use tacit_protocols::machine::{Call, KeyBits, Machine, Operand};
 use tacit_protocols::shamir::{Comparison, Opening};
 
@@ -26,7 +27,8 @@ fn t_shares_tell_nothing_and_one_more_tells_all() {
         let all: Vec<i64> = (0..F5::P as i64).flat_map(|x| vec![x; EACH]).collect();
         let shares = run(&subject, |machine| {
             let own = (machine.party().id() == 0).then_some(&all[..]);
-            machine.input(0, all.len(), own)
+            let x = machine.input(0, all.len(), own)?;
+            Ok(x.get::<Vec<F5>>().clone())
         });
         for choice in choices(parties, t + 1) {
             let points: Vec<u64> = choice.iter().map(|&i| i as u64 + 1).collect();
@@ -78,7 +80,8 @@ fn results_are_shared_like_inputs() {
                 let short = machine.truncate(&x, D)?;
                 let one = machine.constant(&[1; N]);
                 let product = machine.mul(&x, &Operand::Secret(one), D)?;
-                Ok(machine.concat(&[&relu, &drelu, &square, &short, &product]))
+                let all = machine.concat(&[&relu, &drelu, &square, &short, &product]);
+                Ok(all.get::<Vec<F5>>().clone())
             });
             let opened = |choice: &Vec<usize>| {
                 let points: Vec<u64> = choice.iter().map(|&i| i as u64 + 1).collect();

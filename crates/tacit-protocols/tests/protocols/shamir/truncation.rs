@@ -2,8 +2,9 @@
 //! million values over the wide fields are truncated by a test inside the crate, which deals the
 //! masks itself.
 
-use crate::common::{Subject, apply, noise, shamir_over};
+use crate::subjects::shamir_over;
 use tacit_algebra::mersenne::{F7, F13, F31, F61, Field, finish_truncation};
+use tacit_conformance::{Subject, apply, noise};
 use tacit_protocols::machine::{Call, Machine, Operand};
 use tacit_protocols::shamir::{Comparison, Opening};
 
@@ -148,7 +149,7 @@ fn the_ends_of_the_range_are_truncated_too() {
 #[test]
 fn a_shift_of_nearly_all_bits_is_refused() {
     let subject = shamir_over::<F7>(3, Comparison::Tree, Opening::King);
-    let refused = crate::common::run(&subject, |machine| {
+    let refused = tacit_conformance::run(&subject, |machine| {
         Ok(machine.prepare(&[Call::truncate(4, 6)]).err())
     });
     for error in refused {

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{ShamirOver, Subject, TIMEOUT, run_on};
-use crate::histograms::{count, couples};
+use crate::subjects::ShamirOver;
 use tacit_algebra::mersenne::{F5, Field, Matrix, combine};
+use tacit_conformance::histograms::{count, couples};
+use tacit_conformance::{Erased, Handle, Subject, TIMEOUT, run_on};
 use tacit_net::testing::{Fate, Recorder, mesh_with};
 use tacit_protocols::Error;
 use tacit_protocols::machine::{Call, Machine};
-use tacit_protocols::shamir::{Opening, Shamir};
+use tacit_protocols::shamir::Opening;
 
 /// Elements in a run, all of the same value; every one is a sample.
 pub const N: usize = 15_000;
@@ -24,7 +25,7 @@ pub const MASKED: &str = "shamir comparison: masked value";
 pub const ROOT: &str = "shamir tree: root";
 pub const FIND: &str = "shamir rotation: find";
 
-pub type Program = fn(&mut Shamir<F5>, &Vec<F5>) -> Result<(), Error>;
+pub type Program = fn(&mut Erased, &Handle) -> Result<(), Error>;
 
 /// Messages: step and elements, in the order in which one party sent them to another.
 type Sent = BTreeMap<(usize, usize), Vec<(&'static str, Vec<F5>)>>;

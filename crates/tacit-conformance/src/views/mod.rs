@@ -15,19 +15,32 @@ mod record;
 mod relations;
 mod rows;
 
-use crate::common::*;
 use crate::histograms::couples;
+use crate::*;
 use difference::difference;
-use openings::{Sharing, tells_no_more_than_the_result};
+use openings::tells_no_more_than_the_result;
 use programs::{ALL, EXACT, Program};
-use record::{Look, Roles, Seen, Stream, observe_rows};
-use rows::{Row, Words};
-use tacit_algebra::mersenne::{F5, Field};
-use tacit_protocols::falcon::Truncation;
-use tacit_protocols::machine::Audience;
-use tacit_protocols::shamir::{Comparison, Opening};
+use record::{Roles, Seen, observe_rows};
+use rows::Row;
 
-pub use record::raw_opening;
+pub use functions::functions_hide;
+pub use openings::Sharing;
+pub use record::{Look, Stream, raw_opening};
+pub use relations::rows_without_relations_break_none_by_chance;
+pub use rows::Words;
+
+/// Tests of what a party sees of every call; the subject comes with what is looked at.
+#[macro_export]
+macro_rules! views {
+    (|$check:ident| $on:expr) => {
+        $crate::tests! { |$check| $on, views:
+            a_view_depends_on_the_result_alone
+            the_views_tell_different_results
+            #[ignore = "every owner for every audience: minutes, see make test-long"]
+            a_view_depends_on_the_result_alone_whoever_owns_the_secrets
+        }
+    };
+}
 
 /// Of how many configurations a test takes those.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -87,7 +100,7 @@ fn curious(sharing: Sharing, parties: usize, owner: usize) -> Vec<Vec<usize>> {
 
 /// Holds the views of all but the owner against each other: of secrets with one result, and, where
 /// they do not hear it, of others.
-fn hides<S: Subject>(subject: &S, look: Look, reach: Reach, programs: &[Program]) {
+fn hides(subject: &dyn Subject, look: Look, reach: Reach, programs: &[Program]) {
     for (turn, program) in programs.iter().copied().enumerate() {
         for roles in roles(subject.parties(), turn, reach) {
             let runs = program
@@ -124,162 +137,29 @@ fn hides<S: Subject>(subject: &S, look: Look, reach: Reach, programs: &[Program]
     }
 }
 
-fn no_generators(_party: usize) -> Vec<Stream> {
-    vec![]
+/// What takes longer is seen by every audience, but in every program by one only.
+pub fn a_view_depends_on_the_result_alone(subject: &dyn Subject, look: Look) {
+    let reach = if look.slow { Reach::Few } else { Reach::Sample };
+    hides(subject, look, reach, &ALL);
 }
 
-const RING: Look = Look {
-    sharing: Sharing::Replicated,
-    words: Words::Ring,
-    generators: no_generators,
-    planes: false,
-};
-
-fn field(subject: &ShamirOver<F5>) -> Look {
-    Look {
-        sharing: Sharing::Polynomial(subject.options.threshold),
-        words: Words::Field(F5::P as u8),
-        generators: no_generators,
-        planes: false,
-    }
+/// The same for every audience and owner.
+pub fn a_view_depends_on_the_result_alone_whoever_owns_the_secrets(
+    subject: &dyn Subject,
+    look: Look,
+) {
+    hides(subject, look, Reach::All, &ALL);
 }
 
-/// With the streams in common with the assistant.
-const DEALT: Look = Look {
-    sharing: Sharing::Holders,
-    words: Words::Ring,
-    generators: |party| match party {
-        2 => vec![(0, b"bicoptor pair"), (1, b"bicoptor pair")],
-        _ => vec![(2, b"bicoptor pair")],
-    },
-    planes: false,
-};
-
-/// With the components' streams.
-const COMPONENTS: Look = Look {
-    sharing: Sharing::Replicated,
-    words: Words::Ring,
-    generators: |party| {
-        let label = b"bicoptor component";
-        vec![((party + 2) % 3, label), ((party + 1) % 3, label)]
-    },
-    planes: false,
-};
-
-const WIDE: Look = Look {
-    sharing: Sharing::Two,
-    words: Words::Wide,
-    generators: no_generators,
-    planes: false,
-};
-
-/// Between 3 and 5 parties, every comparison and every opening in each.
-fn shamirs() -> Vec<ShamirOver<F5>> {
-    let comparisons = [Comparison::Tree, Comparison::Rot];
-    let openings = [Opening::King, Opening::Direct];
-    let of = |parties| comparisons.map(|c| openings.map(|o| shamir_over::<F5>(parties, c, o)));
-    [3, 5].into_iter().flat_map(of).flatten().collect()
-}
-
-/// Runs a check on every protocol, in a test for each.
-macro_rules! on_every_protocol {
-    ($name:ident, $(#[$attribute:meta])? |$subject:ident, $look:ident| $check:expr) => {
-        mod $name {
-            use super::*;
-
-            #[test]
-            $(#[$attribute])?
-            fn falcon() {
-                let ($subject, $look) = (&falcon_over::<u8>(), RING);
-                $check;
-            }
-
-            #[test]
-            $(#[$attribute])?
-            fn falcon_malicious() {
-                let ($subject, $look) = (&malicious_over::<u8>(), RING);
-                $check;
-            }
-
-            #[test]
-            $(#[$attribute])?
-            fn bicoptor_ubl() {
-                let ($subject, $look) = (&ubl_over::<u8>(Truncation::Gap), DEALT);
-                $check;
-            }
-
-            #[test]
-            $(#[$attribute])?
-            fn bicoptor_rss() {
-                let ($subject, $look) = (&rss_over::<u8>(Truncation::Gap), COMPONENTS);
-                $check;
-            }
-
-            #[test]
-            $(#[$attribute])?
-            fn shamir() {
-                for subject in &shamirs() {
-                    let ($subject, $look) = (subject, field(subject));
-                    $check;
-                }
-            }
-
-            #[test]
-            $(#[$attribute])?
-            fn sirnn() {
-                let ($subject, $look) = (&sirnn_over(8), WIDE);
-                $check;
-            }
-        }
-    };
-}
-
-on_every_protocol!(a_view_depends_on_the_result_alone, |subject, look| {
-    // What takes longer is seen by every audience, but in every program by one only.
-    let name = subject.name();
-    let slow = ["Malicious", "Shamir", "SiRnn"]
-        .iter()
-        .any(|part| name.contains(part));
-    hides(
-        subject,
-        look,
-        if slow { Reach::Few } else { Reach::Sample },
-        &ALL,
-    )
-});
-
-on_every_protocol!(
-    a_view_depends_on_the_result_alone_whoever_owns_the_secrets,
-    #[ignore = "every owner for every audience: minutes, see make test-long"]
-    |subject, look| hides(subject, look, Reach::All, &ALL)
-);
-
-/// The same of signs without a promise, where these are computed in another way: under Bicoptor.
-fn exact_signs_hide(reach: Reach) {
-    let planes = true;
-    let look = Look { planes, ..DEALT };
-    hides(&ubl_over::<u8>(Truncation::Gap), look, reach, &EXACT);
-    let look = Look {
-        planes,
-        ..COMPONENTS
-    };
-    hides(&rss_over::<u8>(Truncation::Gap), look, reach, &EXACT);
-}
-
-/// Seen to fail with each mask of the adder and of the products left out, or used twice.
-#[test]
-fn a_view_of_an_exact_sign_depends_on_the_result_alone() {
-    exact_signs_hide(Reach::Sample);
-}
-
-#[test]
-#[ignore = "every owner for every audience, see make test-long"]
-fn a_view_of_an_exact_sign_depends_on_the_result_alone_whoever_owns_the_secrets() {
-    exact_signs_hide(Reach::All);
+/// The same of signs without a promise, where these are computed in another way; `whoever` owns the
+/// secrets, or by turns.
+pub fn exact_signs_hide(subject: &dyn Subject, look: Look, whoever: bool) {
+    let reach = if whoever { Reach::All } else { Reach::Sample };
+    hides(subject, look, reach, &EXACT);
 }
 
 /// The tests bite: who hears a result sees that secrets with other results are others.
-fn results_are_seen<S: Subject>(subject: &S, look: Look) {
+pub fn the_views_tell_different_results(subject: &dyn Subject, look: Look) {
     let roles = Roles {
         owner: 0,
         to: Audience::All,
@@ -301,15 +181,8 @@ fn results_are_seen<S: Subject>(subject: &S, look: Look) {
     }
 }
 
-on_every_protocol!(the_views_tell_different_results, |subject, look| {
-    results_are_seen(subject, look)
-});
-
-/// The same: what Bicoptor's assistant makes of raw summands and of its masks, by relations of degree 3,
-/// is found.
-#[test]
-fn raw_summands_sent_to_the_assistant_are_found_to_leak() {
-    let subject = ubl_over::<u8>(Truncation::Gap);
+/// The same: what an assistant makes of raw summands and of its masks, by relations of degree 3, is found.
+pub fn raw_summands_sent_to_the_assistant_leak(subject: &dyn Subject, look: Look) {
     let roles = Roles {
         owner: 0,
         to: Audience::One(2),
@@ -319,8 +192,8 @@ fn raw_summands_sent_to_the_assistant_are_found_to_leak() {
     let leaks = |program: &Program| {
         let [first, same, _] = program
             .secrets()
-            .map(|secrets| observe_rows(&subject, roles, secrets, *program));
-        let [a, b] = [first, same].map(|run| run.rows(&DEALT, 2));
+            .map(|secrets| observe_rows(subject, roles, secrets, *program));
+        let [a, b] = [first, same].map(|run| run.rows(&look, 2));
         difference(*program, &a, &b).is_seen()
     };
     let products = [

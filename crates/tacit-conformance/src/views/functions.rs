@@ -8,15 +8,10 @@ use std::collections::BTreeMap;
 
 use super::openings::{Sharing, tells_no_more_than_the_result};
 use super::record::{Roles, Seen, observe};
-use crate::common::*;
 use crate::histograms::{LIMIT, apart};
-use tacit_algebra::mersenne::F31;
-use tacit_protocols::Error;
-use tacit_protocols::falcon::Truncation;
+use crate::*;
 use tacit_protocols::lowered;
-use tacit_protocols::machine::{Audience, Call, Machine};
 use tacit_protocols::math::*;
-use tacit_protocols::shamir::{Comparison, Opening};
 
 /// Samples of a run.
 const FEW: usize = 96;
@@ -98,17 +93,12 @@ impl Computed {
     }
 
     /// Prepares, says so, and computes.
-    fn run<M: Machine>(
-        self,
-        m: &mut M,
-        x: &M::Share,
-        prepared: &dyn Fn(),
-    ) -> Result<M::Share, Error> {
+    fn run(self, m: &mut Erased, x: &Handle, prepared: &dyn Fn()) -> Result<Handle, Error> {
         let format = Format::new(m.ring_bits(), FRACTION)?;
         let calls = lowered(&self.calls(format)?, m.cost_model())?;
         m.prepare(&calls)?;
         prepared();
-        let row = |m: &mut M, i: usize| m.slice(x, i * FEW..(i + 1) * FEW);
+        let row = |m: &mut Erased, i: usize| m.slice(x, i * FEW..(i + 1) * FEW);
         match self {
             Computed::Named(kind) => m.function(&Elementary::new(format, kind), x),
             Computed::Between => {
@@ -181,7 +171,8 @@ fn bytes(seen: &Seen, parties: usize) -> BTreeMap<(usize, usize, &'static str), 
     counts
 }
 
-fn functions_hide<S: Subject>(subject: &S, sharing: Sharing) {
+/// Holds what every party sees of two secrets of every function against each other.
+pub fn functions_hide(subject: &dyn Subject, sharing: Sharing) {
     let parties = subject.parties();
     for (turn, computed) in ALL.into_iter().enumerate() {
         for receiver in 0..parties {
@@ -218,38 +209,4 @@ fn functions_hide<S: Subject>(subject: &S, sharing: Sharing) {
             }
         }
     }
-}
-
-#[test]
-fn falcon() {
-    functions_hide(&falcon_over::<u32>(), Sharing::Replicated);
-}
-
-#[test]
-fn falcon_malicious() {
-    functions_hide(&malicious_over::<u32>(), Sharing::Replicated);
-}
-
-#[test]
-fn bicoptor() {
-    functions_hide(&ubl_over::<u64>(Truncation::Gap), Sharing::Holders);
-    functions_hide(&rss_over::<u64>(Truncation::Gap), Sharing::Replicated);
-}
-
-#[test]
-fn shamir() {
-    for (parties, comparison, opening) in [
-        (3, Comparison::Tree, Opening::King),
-        (3, Comparison::Rot, Opening::Direct),
-        (5, Comparison::Rot, Opening::King),
-        (5, Comparison::Tree, Opening::Direct),
-    ] {
-        let subject = shamir_over::<F31>(parties, comparison, opening);
-        functions_hide(&subject, Sharing::Polynomial((parties - 1) / 2));
-    }
-}
-
-#[test]
-fn sirnn() {
-    functions_hide(&sirnn_over(32), Sharing::Two);
 }

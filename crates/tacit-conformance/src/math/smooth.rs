@@ -3,19 +3,20 @@
 use super::*;
 
 /// Every part of `[low, high]`, the whole numbers with their neighbours, and what lies far outside.
-pub fn around<S: Subject>(s: &S, low: f64, high: f64, fraction: u32) -> Vec<i64> {
+fn around(s: &dyn Subject, low: f64, high: f64, fraction: u32) -> Vec<i64> {
     let one = (1i64 << fraction) as f64;
-    let far = 1i64 << (bits(s) - 3);
+    let far = 1i64 << (s.bits() - 3);
     let edges = (low as i64..=high as i64).flat_map(|k| [-1, 0, 1].map(|by| (k << fraction) + by));
     let sweep = (0..=SWEEP).map(|i| ((low + (high - low) * i as f64 / SWEEP as f64) * one) as i64);
     let outside = [-far, 1 - far, -far / 3, far / 3, far - 1];
     edges.chain(sweep).chain(outside).collect()
 }
 
-pub fn exponentials<S: Subject>(s: &S, fraction: u32) {
+/// `e^x` up to two bounds.
+pub fn exponentials(s: &dyn Subject, fraction: u32) {
     for high in [0, 2] {
         let Ok(function) = exp(format(s, fraction), high) else {
-            assert!(bits(s) < 33 && high > 0, "{high}, {}", s.name());
+            assert!(s.bits() < 33 && high > 0, "{high}, {}", s.name());
             continue;
         };
         let x: Vec<i64> = around(s, -20.0, f64::from(high), fraction)
@@ -26,26 +27,29 @@ pub fn exponentials<S: Subject>(s: &S, fraction: u32) {
     }
 }
 
-pub fn sigmoids<S: Subject>(s: &S, fraction: u32) {
+/// Sigmoids.
+pub fn sigmoids(s: &dyn Subject, fraction: u32) {
     let function = sigmoid(format(s, fraction)).expect("a format that fits");
     let x = around(s, -18.0, 18.0, fraction);
     holds(s, fraction, &function, &x, |x| 1.0 / (1.0 + (-x).exp()));
 }
 
-pub fn hyperbolic_tangents<S: Subject>(s: &S, fraction: u32) {
+/// Hyperbolic tangents.
+pub fn hyperbolic_tangents(s: &dyn Subject, fraction: u32) {
     let function = tanh(format(s, fraction)).expect("a format that fits");
     let x = around(s, -10.0, 10.0, fraction);
     holds(s, fraction, &function, &x, f64::tanh);
 }
 
-pub fn error_functions<S: Subject>(s: &S, fraction: u32) {
+/// Error functions.
+pub fn error_functions(s: &dyn Subject, fraction: u32) {
     let function = erf(format(s, fraction)).expect("a format that fits");
     let x = around(s, -6.0, 6.0, fraction);
     holds(s, fraction, &function, &x, error_function);
 }
 
 /// Two powers of four and four; the powers of two and what is beside them, and a dense sweep.
-pub fn logarithms<S: Subject>(s: &S, fraction: u32) {
+pub fn logarithms(s: &dyn Subject, fraction: u32) {
     for high in [1, 4, 8] {
         let function = Logarithm::new(format(s, fraction), high).expect("a format that fits");
         let (one, end) = (1i64 << fraction, 1i64 << (fraction + high as u32));
@@ -54,7 +58,7 @@ pub fn logarithms<S: Subject>(s: &S, fraction: u32) {
         let dense = (0..SWEEP as i64).map(|i| one + i * step);
         let x: Vec<i64> = (beside.chain(dense).filter(|x| (one..end).contains(x))).collect();
         assert!(
-            bits(s) < 61 || function.tolerance(1.0) < 5.0,
+            s.bits() < 61 || function.tolerance(1.0) < 5.0,
             "{}",
             s.name()
         );
@@ -68,7 +72,7 @@ pub fn logarithms<S: Subject>(s: &S, fraction: u32) {
 
 /// What a program asks of a machine by name is lowered to exactly the calls that the machine makes,
 /// and stays within its own tolerance.
-pub fn functions_by_name<S: Subject>(s: &S, fraction: u32) {
+pub fn functions_by_name(s: &dyn Subject, fraction: u32) {
     let (format, span) = (format(s, fraction), Span { low: -2, high: 2 });
     let one = format.one();
     let x: Vec<i64> = (1..64)
@@ -124,7 +128,8 @@ pub fn functions_by_name<S: Subject>(s: &S, fraction: u32) {
     }
 }
 
-pub fn batch_norms<S: Subject>(s: &S, fraction: u32) {
+/// Batch norms of secret statistics.
+pub fn batch_norms(s: &dyn Subject, fraction: u32) {
     let (format, span) = (format(s, fraction), Span { low: -2, high: 4 });
     let epsilon = 1.0 / 256.0;
     let norm = BatchNorm::new(format, epsilon, span, 3).expect("a span that fits");
@@ -150,7 +155,7 @@ pub fn batch_norms<S: Subject>(s: &S, fraction: u32) {
     let (gamma, beta) = (draw(3, c, -0.75, 0.75), draw(4, c, -1.0, 1.0));
     let x = draw(5, n, -3.0, 3.0);
     let operands = [&x[..], &mean, &variance, &gamma, &beta].concat();
-    let calls = demand_of_norm(bits(s), &norm, shape);
+    let calls = demand_of_norm(s.bits(), &norm, shape);
     let got = apply(s, &calls, &operands, |machine, operands| {
         let x = machine.slice(operands, 0..n);
         let [mean, variance, gamma, beta] =

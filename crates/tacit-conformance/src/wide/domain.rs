@@ -2,8 +2,9 @@
 
 pub use tacit_protocols::math::{Format, Span};
 
-/// Arguments between the edges, in the clear and on shares.
+/// Arguments between the edges, in the clear.
 pub const DENSE: usize = 3000;
+/// The same on shares.
 pub const SPARSE: usize = 60;
 
 /// A span of arguments with so many fraction bits.

@@ -81,6 +81,7 @@ pub fn of_common_samples(rows: &[Row]) -> Vec<Vec<Row>> {
 }
 
 impl Words {
+    /// How many words there are.
     pub fn kinds(self) -> usize {
         match self {
             Words::Field(p) => p.into(),

@@ -3,101 +3,35 @@
 
 mod linear;
 
-use crate::common::*;
-use crate::places::places;
-use linear::linear_layers;
-use tacit_algebra::mersenne::{F5, F7, F13, F31, F61};
-use tacit_protocols::Error;
-use tacit_protocols::falcon::Truncation;
-use tacit_protocols::machine::{
-    Audience, Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand,
-};
+use crate::*;
+use tacit_protocols::machine::{Bilinear, Conv2d, KeyBits, MatMul, Operand};
 use tacit_protocols::math::maxpool_with_derivative;
-use tacit_protocols::shamir::{Comparison, Opening};
 
-/// Runs a generic check on every subject, each in a test of its own.
-macro_rules! on_every_subject {
-    ($($check:ident)+) => { mod falcon {
-        use super::*;
-        $(#[test] fn $check() {
-            super::$check(&falcon_over::<u8>());
-            super::$check(&falcon_over::<u16>());
-            super::$check(&falcon_over::<u32>());
-            super::$check(&falcon_over::<u64>());
-            super::$check(&FalconOver { truncation: Truncation::Exact, ..falcon_over::<u32>() });
-        })+
-    } mod falcon_malicious {
-        use super::*;
-        $(#[test] fn $check() {
-            super::$check(&malicious_over::<u8>());
-            super::$check(&malicious_over::<u16>());
-            super::$check(&malicious_over::<u32>());
-            super::$check(&malicious_over::<u64>());
-            super::$check(&FalconOver { truncation: Truncation::Exact, ..malicious_over::<u32>() });
-        })+
-    } mod bicoptor {
-        use super::*;
-        $(#[test] fn $check() {
-            super::$check(&ubl_over::<u8>(Truncation::Gap));
-            super::$check(&ubl_over::<u16>(Truncation::Gap));
-            super::$check(&ubl_over::<u32>(Truncation::Gap));
-            super::$check(&ubl_over::<u64>(Truncation::Gap));
-            super::$check(&rss_over::<u8>(Truncation::Gap));
-            super::$check(&rss_over::<u16>(Truncation::Gap));
-            super::$check(&rss_over::<u32>(Truncation::Gap));
-            super::$check(&rss_over::<u64>(Truncation::Gap));
-        })+
-    } mod shamir {
-        use super::*;
-        $(#[test] fn $check() {
-            for comparison in [Comparison::Tree, Comparison::Rot] {
-                super::$check(&shamir_over::<F5>(3, comparison, Opening::Direct));
-                super::$check(&shamir_over::<F5>(4, comparison, Opening::King));
-                super::$check(&shamir_over::<F7>(5, comparison, Opening::King));
-                super::$check(&shamir_over::<F13>(6, comparison, Opening::Direct));
-                super::$check(&shamir_over::<F31>(3, comparison, Opening::King));
-                super::$check(&shamir_over::<F31>(7, comparison, Opening::Direct));
-                super::$check(&shamir_over::<F61>(3, comparison, Opening::Auto));
-                // Thresholds below the greatest.
-                let few = |opening| shamir_over::<F5>(7, comparison, opening);
-                super::$check(&few(Opening::King).with_threshold(1));
-                super::$check(&few(Opening::Direct).with_threshold(2));
-            }
-        })+
-    } mod sirnn {
-        use super::*;
-        $(#[test] fn $check() {
-            for bits in [8, 13, 16, 32, 64] {
-                super::$check(&sirnn_over(bits));
-            }
-        })+
-    } mod clear {
-        use super::*;
-        $(#[test] fn $check() {
-            for parties in [1, 2] {
-                super::$check(&ClearOver::<u32> { parties, ring: Default::default() });
-                super::$check(&ClearOver::<u64> { parties, ring: Default::default() });
-            }
-        })+
-    }};
-}
+pub use crate::places::places;
+pub use linear::linear_layers;
 
-on_every_subject! {
-    signs
-    products
-    linear_layers
-    truncations
-    maxpools
-    places
-    maxpools_with_derivatives
-    openings
-    local_operations
-    saved_shares
-    material_is_planned
+/// A test for each check of arithmetic.
+#[macro_export]
+macro_rules! arithmetic {
+    (|$check:ident| $on:expr) => {
+        $crate::tests! { |$check| $on, arithmetic:
+            signs
+            products
+            linear_layers
+            truncations
+            maxpools
+            places
+            maxpools_with_derivatives
+            openings
+            local_operations
+            saved_shares
+            material_is_planned
+        }
+    };
 }
 
 /// Every value of a small ring many times over, or edges and noise of a big one.
-fn values<S: Subject>(s: &S) -> Vec<i64> {
+fn values(s: &dyn Subject) -> Vec<i64> {
     let m = s.modulus();
     if m <= 256 {
         return (0..m * 256).map(|i| s.wrap(i)).collect();
@@ -122,7 +56,8 @@ fn values<S: Subject>(s: &S) -> Vec<i64> {
     values
 }
 
-fn saved_shares<S: Subject>(s: &S) {
+/// What a party saves of a share is that share again; bytes of another number of elements are refused.
+pub fn saved_shares(s: &dyn Subject) {
     let x = values(s);
     let opened = apply(s, &[], &x, |machine, share| {
         let bytes = machine.save(share);
@@ -142,7 +77,8 @@ fn saved_shares<S: Subject>(s: &S) {
     assert_eq!(opened, x, "{}", s.name());
 }
 
-fn signs<S: Subject>(s: &S) {
+/// ReLU, and DReLU by the choice that it makes.
+pub fn signs(s: &dyn Subject) {
     let x: Vec<i64> = values(s).into_iter().map(|v| s.signed(v)).collect();
     let n = x.len();
     let relu = apply(s, &[Call::relu(n)], &x, |machine, x| {
@@ -162,7 +98,7 @@ fn signs<S: Subject>(s: &S) {
 }
 
 /// All products of a small ring; noise on the others.
-fn products<S: Subject>(s: &S) {
+pub fn products(s: &dyn Subject) {
     let m = s.modulus();
     let pair = |i: i128| (s.wrap(i / m), s.wrap(i % m));
     let (x, y): (Vec<i64>, Vec<i64>) = match m <= 256 {
@@ -185,7 +121,7 @@ fn products<S: Subject>(s: &S) {
 
 /// Truncations of values, of products and of what is public, by every number of bits: within the
 /// stated error on the whole range.
-fn truncations<S: Subject>(s: &S) {
+pub fn truncations(s: &dyn Subject) {
     let m = s.modulus();
     let bits = 128 - (m - 1).leading_zeros();
     let (low, high) = s.rounding();
@@ -216,7 +152,8 @@ fn truncations<S: Subject>(s: &S) {
     }
 }
 
-fn maxpools<S: Subject>(s: &S) {
+/// The largest of windows of several sizes.
+pub fn maxpools(s: &dyn Subject) {
     for size in [1, 2, 3, 4, 5, 9] {
         let windows = 33;
         let half = (s.modulus() / 4).min(1 << (s.sign_bits() - 1));
@@ -241,7 +178,7 @@ fn maxpools<S: Subject>(s: &S) {
 
 /// Of a small ring all pairs whose difference has a sign; of every ring larger windows, in which
 /// values are few, so that many are equal.
-fn maxpools_with_derivatives<S: Subject>(s: &S) {
+pub fn maxpools_with_derivatives(s: &dyn Subject) {
     if s.modulus() <= 256 {
         let half = 1i64 << (s.sign_bits() - 1);
         let all = || -half..half;
@@ -258,7 +195,7 @@ fn maxpools_with_derivatives<S: Subject>(s: &S) {
     }
 }
 
-fn maxpool_with_its_derivative<S: Subject>(s: &S, windows: usize, size: usize, x: &[i64]) {
+fn maxpool_with_its_derivative(s: &dyn Subject, windows: usize, size: usize, x: &[i64]) {
     let calls = demand(64, |machine| {
         let x = Noted::of(windows * size);
         maxpool_with_derivative(machine, &x, windows, size, KeyBits::ALL)
@@ -286,7 +223,7 @@ fn maxpool_with_its_derivative<S: Subject>(s: &S, windows: usize, size: usize, x
 }
 
 /// Every party may be the owner of a value, and the only one to learn it.
-fn openings<S: Subject>(s: &S) {
+pub fn openings(s: &dyn Subject) {
     for receiver in 0..s.parties() {
         let owner = (receiver + 1) % s.parties();
         let opened = run(s, |machine| {
@@ -305,7 +242,8 @@ fn openings<S: Subject>(s: &S) {
     }
 }
 
-fn local_operations<S: Subject>(s: &S) {
+/// What moves no data.
+pub fn local_operations(s: &dyn Subject) {
     let x: Vec<i64> = noise(9, 12).into_iter().map(|v| v >> 8).collect();
     let opened = apply(s, &[], &x, |machine, x| {
         assert_eq!(machine.len(x), 12);
@@ -324,7 +262,7 @@ fn local_operations<S: Subject>(s: &S) {
 }
 
 /// Material of another size is no material: an error, never a stand-in value.
-fn material_is_planned<S: Subject>(s: &S) {
+pub fn material_is_planned(s: &dyn Subject) {
     let calls = [Call::relu(4), Call::truncate(4, 2)];
     let free = |calls: &[Call]| {
         let bytes = run(s, |machine| Ok(machine.cost_model().offline(calls).bytes));

@@ -1,7 +1,7 @@
 //! One program for every call of the machine, on rows of secrets: each row holds the same number in
 //! every sample.
 
-use crate::common::{Noted, demand};
+use crate::{Erased, Handle, Noted, demand};
 use tacit_protocols::Error;
 use tacit_protocols::lowered;
 use tacit_protocols::machine::{Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand};
@@ -178,16 +178,16 @@ impl Program {
     }
 
     /// Prepares, says so, and computes the result, of `n` samples or of rows of as many.
-    pub fn run<M: Machine>(
+    pub fn run(
         self,
-        m: &mut M,
-        x: &M::Share,
+        m: &mut Erased,
+        x: &Handle,
         n: usize,
         owner: usize,
         prepared: &dyn Fn(),
-    ) -> Result<M::Share, Error> {
-        let calls = |m: &M| lowered(&self.calls(n, m.ring_bits(), owner), m.cost_model());
-        let row = |m: &mut M, i: usize| m.slice(x, i * n..(i + 1) * n);
+    ) -> Result<Handle, Error> {
+        let calls = |m: &Erased| lowered(&self.calls(n, m.ring_bits(), owner), m.cost_model());
+        let row = |m: &mut Erased, i: usize| m.slice(x, i * n..(i + 1) * n);
         if self == Program::Fixed {
             let [a, b] = [row(m, 0), row(m, 1)];
             let b = m.fix(b)?;
@@ -199,7 +199,7 @@ impl Program {
         let calls = calls(m)?;
         m.prepare(&calls)?;
         prepared();
-        let sign = |m: &mut M, bit: &M::Bits| {
+        let sign = |m: &mut Erased, bit: &Handle| {
             let [zero, one] = [0, 1].map(|v| m.constant(&vec![v; n]));
             m.select(bit, &zero, &one)
         };
@@ -289,7 +289,7 @@ fn row_by_row(n: usize) -> MatMul {
 }
 
 /// `3 a + b - 2`.
-fn linear<M: Machine>(m: &mut M, x: &M::Share, n: usize) -> Result<M::Share, Error> {
+fn linear(m: &mut Erased, x: &Handle, n: usize) -> Result<Handle, Error> {
     let [a, b] = [0, 1].map(|i| m.slice(x, i * n..(i + 1) * n));
     let [three, two] = [m.scale(&a, 3), m.constant(&vec![2; n])];
     let sum = m.add(&three, &b);
@@ -310,7 +310,7 @@ fn top(n: usize, k: usize) -> TopK {
     }
 }
 
-fn places<M: Machine>(m: &mut M, x: &M::Share, top: TopK) -> Result<M::Share, Error> {
+fn places(m: &mut Erased, x: &Handle, top: TopK) -> Result<Handle, Error> {
     let window = |i: usize| (0..top.size).map(move |j| (j * top.windows + i) as u32);
     let windows: Vec<u32> = (0..top.windows).flat_map(window).collect();
     let windows = m.gather(x, &windows);

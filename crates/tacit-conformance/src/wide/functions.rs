@@ -36,7 +36,7 @@ impl Defined {
     }
 
     /// Holds the function to its own tolerance, and that to what is said of it.
-    fn holds<S: Subject>(&self, s: &S, n: usize) {
+    fn holds(&self, s: &dyn Subject, n: usize) {
         let (function, format) = (self.function, self.function.format);
         let inside = self.domain.inside(n);
         let below = self.domain.below(format);
@@ -71,7 +71,8 @@ fn named(format: Format, domain: Domain, kind: Kind) -> Elementary {
     Elementary::new(format, kind).with_argument(domain.argument)
 }
 
-pub fn reciprocals<S: Subject>(s: &S, format: Format, n: usize) {
+/// `1 / x`.
+pub fn reciprocals(s: &dyn Subject, format: Format, n: usize) {
     for domain in domains(format, |low| -low) {
         let span = domain.span;
         let kind = Kind::Reciprocal { span };
@@ -87,7 +88,8 @@ pub fn reciprocals<S: Subject>(s: &S, format: Format, n: usize) {
     }
 }
 
-pub fn inverse_square_roots<S: Subject>(s: &S, format: Format, n: usize) {
+/// `1 / sqrt(x)`.
+pub fn inverse_square_roots(s: &dyn Subject, format: Format, n: usize) {
     for domain in domains(format, |low| (1 - low) / 2) {
         let span = domain.span;
         let kind = Kind::InverseSqrt { span };
@@ -104,7 +106,8 @@ pub fn inverse_square_roots<S: Subject>(s: &S, format: Format, n: usize) {
     }
 }
 
-pub fn square_roots<S: Subject>(s: &S, format: Format, n: usize) {
+/// `sqrt(x)`.
+pub fn square_roots(s: &dyn Subject, format: Format, n: usize) {
     for domain in domains(format, |low| low / 2) {
         let kind = Kind::SquareRoot { span: domain.span };
         let function = named(format, domain, kind);
@@ -118,7 +121,8 @@ pub fn square_roots<S: Subject>(s: &S, format: Format, n: usize) {
     }
 }
 
-pub fn bounding_powers<S: Subject>(s: &S, format: Format, n: usize) {
+/// The powers of two at or below `x`.
+pub fn bounding_powers(s: &dyn Subject, format: Format, n: usize) {
     for domain in domains(format, |_| 7) {
         powers_below(s, format, domain, n, f64::from(domain.span.low));
     }
@@ -133,7 +137,7 @@ pub fn bounding_powers<S: Subject>(s: &S, format: Format, n: usize) {
 }
 
 /// The bounding powers of a domain, and `below` of what lies below it.
-fn powers_below<S: Subject>(s: &S, format: Format, domain: Domain, n: usize, below: f64) {
+fn powers_below(s: &dyn Subject, format: Format, domain: Domain, n: usize, below: f64) {
     let kind = Kind::Power { span: domain.span };
     let function = named(format, domain, kind);
     let exact = |x: f64| f64::from((x.to_bits() >> 52) as i32 - 1023);
@@ -146,7 +150,8 @@ fn powers_below<S: Subject>(s: &S, format: Format, domain: Domain, n: usize, bel
     .holds(s, n);
 }
 
-pub fn logarithms<S: Subject>(s: &S, format: Format, n: usize) {
+/// Logarithms.
+pub fn logarithms(s: &dyn Subject, format: Format, n: usize) {
     for domain in domains(format, |_| 7) {
         if domain.argument != format.fraction() {
             continue;
@@ -175,7 +180,7 @@ pub fn logarithms<S: Subject>(s: &S, format: Format, n: usize) {
 }
 
 /// Every argument that the ring holds: the pieces, 0 below them and `e^high` above.
-pub fn exponentials<S: Subject>(s: &S, format: Format, n: usize) {
+pub fn exponentials(s: &dyn Subject, format: Format, n: usize) {
     let f = format.fraction();
     for high in [-3, 0, 2, 4] {
         let Ok(function) = exp(format, high) else {
@@ -218,7 +223,7 @@ pub fn exponentials<S: Subject>(s: &S, format: Format, n: usize) {
 
 /// Quotients up to `2^bound` of divisors from the lowest to the highest, at the edges of the bound, and
 /// of divisors below, which are taken for the lowest.
-pub fn quotients<S: Subject>(s: &S, format: Format, n: usize) {
+pub fn quotients(s: &dyn Subject, format: Format, n: usize) {
     let (one, room) = (format.one(), room(format));
     let bounds = if format.bits() > 60 {
         vec![2, 8, 12]
@@ -276,7 +281,7 @@ pub fn quotients<S: Subject>(s: &S, format: Format, n: usize) {
 }
 
 /// An epsilon far below a unit of the variance's scale, with variances of 0 and more.
-pub fn batch_norms<S: Subject>(s: &S, format: Format, _n: usize) {
+pub fn batch_norms(s: &dyn Subject, format: Format, _n: usize) {
     let one = format.one();
     let epsilon = if format.bits() > 60 {
         1e-5

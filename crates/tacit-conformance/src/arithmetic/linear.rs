@@ -3,7 +3,7 @@
 use super::*;
 
 /// A matrix product and a convolution with bias, secret and public weights.
-pub fn linear_layers<S: Subject>(s: &S) {
+pub fn linear_layers(s: &dyn Subject) {
     let shape = MatMul { m: 5, k: 7, n: 3 };
     let (x, w, bias) = (noise(3, 35), noise(4, 21), noise(5, 3));
     let x: Vec<i64> = x.into_iter().map(|v| v >> 20).collect();
@@ -16,7 +16,7 @@ pub fn linear_layers<S: Subject>(s: &S) {
     for public in [false, true] {
         let calls = linear_calls(public, Bilinear::MatMul(shape));
         let opened = apply(s, &calls, &x, |machine, x| {
-            let (w, bias) = operands(machine, public, &w, &bias)?;
+            let [w, bias] = operands(machine, public, &w, &bias)?;
             machine.matmul(x, &w, Some(&bias), shape, 0)
         });
         assert_eq!(
@@ -45,7 +45,7 @@ pub fn linear_layers<S: Subject>(s: &S) {
     for public in [false, true] {
         let calls = linear_calls(public, Bilinear::Conv2d(conv));
         let opened = apply(s, &calls, &x, |machine, x| {
-            let (w, bias) = operands(machine, public, &w, &bias)?;
+            let [w, bias] = operands(machine, public, &w, &bias)?;
             machine.conv2d(x, &w, Some(&bias), &conv, 0)
         });
         assert_eq!(
@@ -56,11 +56,6 @@ pub fn linear_layers<S: Subject>(s: &S) {
         );
     }
 }
-
-type Operands<M> = (
-    Operand<<M as Machine>::Share>,
-    Operand<<M as Machine>::Share>,
-);
 
 /// The calls of a product that is not truncated.
 fn linear_calls(public: bool, map: Bilinear) -> Vec<Call> {
@@ -78,24 +73,24 @@ fn linear_calls(public: bool, map: Bilinear) -> Vec<Call> {
 }
 
 /// Weights and bias, public or shared by the last party.
-fn operands<M: Machine>(
-    machine: &mut M,
+fn operands(
+    machine: &mut Erased,
     public: bool,
     w: &[i64],
     bias: &[i64],
-) -> Result<Operands<M>, Error> {
+) -> Result<[Operand<Handle>; 2], Error> {
     if public {
-        return Ok((Operand::Public(w.to_vec()), Operand::Public(bias.to_vec())));
+        return Ok([w, bias].map(|values| Operand::Public(values.to_vec())));
     }
     let last = machine.party().parties() - 1;
     let owns = machine.party().id() == last;
     let w = machine.input(last, w.len(), owns.then_some(w))?;
     let bias = machine.input(last, bias.len(), owns.then_some(bias))?;
-    Ok((Operand::Secret(w), Operand::Secret(bias)))
+    Ok([w, bias].map(Operand::Secret))
 }
 
 /// One channel, 3 x 3, stride 1, pad 1, from the definition.
-fn naive_conv<S: Subject>(s: &S, shape: &Conv2d, x: &[i64], w: &[i64], bias: &[i64]) -> Vec<i64> {
+fn naive_conv(s: &dyn Subject, shape: &Conv2d, x: &[i64], w: &[i64], bias: &[i64]) -> Vec<i64> {
     let mut out = Vec::new();
     for image in 0..shape.batch {
         for (filter, &bias) in bias.iter().enumerate() {

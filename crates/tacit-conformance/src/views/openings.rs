@@ -2,7 +2,7 @@
 //! the result, whatever the receiver has seen before.
 
 use super::record::{Roles, Seen};
-use crate::common::Subject;
+use crate::Subject;
 
 /// How results are shared, that is what follows from a result and some of its shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +30,8 @@ struct Opened<'a> {
 }
 
 /// Holds the opening at the end of a run against what it may tell.
-pub fn tells_no_more_than_the_result<S: Subject>(
-    subject: &S,
+pub fn tells_no_more_than_the_result(
+    subject: &dyn Subject,
     sharing: Sharing,
     roles: Roles,
     seen: &Seen,

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use super::openings::Sharing;
 use super::programs::Program;
 use super::rows::{N, Row, Words, bits_of, cut, dealer, decode, planes};
-use crate::common::{Subject, run_on};
 use crate::knowledge::{generator, recorded};
+use crate::{Erased, Handle, Subject, run_on};
 use tacit_net::testing::Recorder;
 use tacit_protocols::Error;
 use tacit_protocols::machine::{Audience, Machine};
@@ -17,12 +17,16 @@ use tacit_protocols::machine::{Audience, Machine};
 /// What is looked at of a protocol.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
+    /// How results are shared.
     pub sharing: Sharing,
+    /// What messages and shares are made of.
     pub words: Words,
     /// By party its streams of words alone.
     pub generators: fn(usize) -> Vec<Stream>,
     /// Whether streams and shares are looked at as planes of bits, too.
     pub planes: bool,
+    /// Whether a sample takes minutes.
+    pub slow: bool,
 }
 
 /// A generator: the other party that has it, and what it is for.
@@ -64,16 +68,11 @@ pub struct End {
 const RAW: &str = "mutant reveal";
 
 /// Runs a program on secrets and opens its result. The program says when its offline phase is over.
-pub fn observe<S: Subject>(
-    subject: &S,
+pub fn observe(
+    subject: &dyn Subject,
     roles: Roles,
     secrets: &[i64],
-    program: impl Fn(
-        &mut S::Machine,
-        &<S::Machine as Machine>::Share,
-        &dyn Fn(),
-    ) -> Result<<S::Machine as Machine>::Share, Error>
-    + Sync,
+    program: impl Fn(&mut Erased, &Handle, &dyn Fn()) -> Result<Handle, Error> + Sync,
 ) -> Seen {
     let parties = subject.parties();
     let online: Arc<Vec<_>> = Arc::new((0..parties).map(|_| AtomicBool::new(false)).collect());
@@ -85,7 +84,7 @@ pub fn observe<S: Subject>(
     let (recorder, mesh) = recorded(parties, move |from, step| {
         keeps(step) || step.starts_with("bicoptor") || started[from].load(SeqCst)
     });
-    let play = |machine: &mut S::Machine| {
+    let play = |machine: &mut Erased| {
         let id = machine.party().id();
         let own = (id == roles.owner).then_some(secrets);
         let mut x = machine.input(roles.owner, secrets.len(), own)?;
@@ -114,8 +113,8 @@ pub fn observe<S: Subject>(
 }
 
 /// The same of a program whose secrets are one number for each of its rows of samples.
-pub fn observe_rows<S: Subject>(
-    subject: &S,
+pub fn observe_rows(
+    subject: &dyn Subject,
     roles: Roles,
     secrets: &[i64],
     program: Program,
@@ -127,11 +126,7 @@ pub fn observe_rows<S: Subject>(
 }
 
 /// What no machine does: parties 0 and 1 send party 2 their shares of `x` as they are.
-pub fn raw_opening<M: Machine>(
-    machine: &mut M,
-    x: &M::Share,
-    step: &'static str,
-) -> Result<(), Error> {
+pub fn raw_opening(machine: &mut Erased, x: &Handle, step: &'static str) -> Result<(), Error> {
     let share = machine.save(x);
     let bytes = machine.len(x) * machine.ring_bits() as usize / 8;
     let party = machine.party();

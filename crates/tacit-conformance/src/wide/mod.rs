@@ -1,0 +1,32 @@
+//! The common mathematics over the widest domains: spans of many powers of two, arguments with
+//! fraction bits of their own, and what lies outside, within the stated errors.
+
+mod domain;
+mod functions;
+mod promises;
+
+use crate::*;
+use domain::*;
+
+pub use domain::{DENSE, SPARSE};
+pub use functions::*;
+pub use promises::*;
+
+/// A test for each function in a format, by so many arguments.
+#[macro_export]
+macro_rules! wide {
+    (|$check:ident| $on:expr) => {
+        $crate::tests! { |$check| $on, wide:
+            reciprocals
+            inverse_square_roots
+            square_roots
+            bounding_powers
+            logarithms
+            exponentials
+            quotients
+            batch_norms
+            promised_bits
+            costs
+        }
+    };
+}
