@@ -10,7 +10,6 @@ mod falcon {
     use super::*;
     arithmetic!(|check| {
         check(&falcon_over::<u8>());
-        check(&falcon_over::<u16>());
         check(&falcon_over::<u32>());
         check(&falcon_over::<u64>());
         let truncation = Truncation::Exact;
@@ -25,7 +24,6 @@ mod falcon_malicious {
     use super::*;
     arithmetic!(|check| {
         check(&malicious_over::<u8>());
-        check(&malicious_over::<u16>());
         check(&malicious_over::<u32>());
         check(&malicious_over::<u64>());
         let truncation = Truncation::Exact;
@@ -40,11 +38,9 @@ mod bicoptor {
     use super::*;
     arithmetic!(|check| {
         check(&ubl_over::<u8>(Truncation::Gap));
-        check(&ubl_over::<u16>(Truncation::Gap));
         check(&ubl_over::<u32>(Truncation::Gap));
         check(&ubl_over::<u64>(Truncation::Gap));
         check(&rss_over::<u8>(Truncation::Gap));
-        check(&rss_over::<u16>(Truncation::Gap));
         check(&rss_over::<u32>(Truncation::Gap));
         check(&rss_over::<u64>(Truncation::Gap));
     });
