@@ -122,16 +122,32 @@ impl<F: Field> Subject for ShamirOver<F> {
     }
 }
 
-/// Bicoptor over the ring `R`, shares between two parties.
-pub struct UblOver<R: Ring> {
-    pub options: bicoptor::Options,
-    pub ring: std::marker::PhantomData<fn() -> R>,
+/// A protocol over a ring whose machine a function makes.
+pub struct Over {
+    name: String,
+    parties: usize,
+    bits: u32,
+    /// The largest error of a truncation.
+    error: i64,
+    machine: Box<dyn Fn(Party) -> Result<Erased, Error> + Sync>,
 }
 
-/// The same with replicated shares.
-pub struct RssOver<R: Ring> {
-    pub options: bicoptor::Options,
-    pub ring: std::marker::PhantomData<fn() -> R>,
+impl Subject for Over {
+    fn name(&self) -> String {
+        format!("{}, {} bits", self.name, self.bits)
+    }
+    fn parties(&self) -> usize {
+        self.parties
+    }
+    fn modulus(&self) -> i128 {
+        1 << self.bits
+    }
+    fn rounding(&self) -> (i64, i64) {
+        (0, self.error)
+    }
+    fn machine(&self, party: Party) -> Result<Erased, Error> {
+        (self.machine)(party)
+    }
 }
 
 /// Bicoptor's options with a kind of truncation.
@@ -142,73 +158,44 @@ pub fn bicoptor_options(truncation: Truncation) -> bicoptor::Options {
     }
 }
 
-pub fn ubl_over<R: Ring>(truncation: Truncation) -> UblOver<R> {
-    UblOver {
-        options: bicoptor_options(truncation),
-        ring: Default::default(),
-    }
-}
-
-pub fn rss_over<R: Ring>(truncation: Truncation) -> RssOver<R> {
-    RssOver {
-        options: bicoptor_options(truncation),
-        ring: Default::default(),
-    }
-}
-
-macro_rules! bicoptor_subject {
-    ($subject:ident, $machine:ident) => {
-        impl<R: Ring> Subject for $subject<R> {
-            fn name(&self) -> String {
-                let machine = stringify!($machine);
-                format!("{machine}, {} bits, {:?}", R::BITS, self.options)
-            }
-            fn parties(&self) -> usize {
-                bicoptor::PARTIES
-            }
-            fn modulus(&self) -> i128 {
-                1 << R::BITS
-            }
-            fn rounding(&self) -> (i64, i64) {
-                (0, 1)
-            }
-            fn machine(&self, party: Party) -> Result<Erased, Error> {
-                $machine::<R>::new(party, self.options).map(Erased::new)
-            }
-        }
+/// Bicoptor over the ring `R`: shares between two parties, and replicated shares.
+pub fn settings<R: Ring>(options: bicoptor::Options) -> [Over; 2] {
+    let over = |name, machine| Over {
+        name: format!("Bicoptor {name}, {options:?}"),
+        parties: bicoptor::PARTIES,
+        bits: R::BITS,
+        error: 1,
+        machine,
     };
+    [
+        over(
+            "Ubl",
+            Box::new(move |party| Ubl::<R>::new(party, options).map(Erased::new)),
+        ),
+        over(
+            "Rss",
+            Box::new(move |party| BicoptorRss::<R>::new(party, options).map(Erased::new)),
+        ),
+    ]
 }
 
-bicoptor_subject!(UblOver, Ubl);
-bicoptor_subject!(RssOver, BicoptorRss);
+pub fn ubl_over<R: Ring>(truncation: Truncation) -> Over {
+    let [ubl, _] = settings::<R>(bicoptor_options(truncation));
+    ubl
+}
+
+pub fn rss_over<R: Ring>(truncation: Truncation) -> Over {
+    let [_, rss] = settings::<R>(bicoptor_options(truncation));
+    rss
+}
 
 /// Clear text over the ring `R`.
-pub struct ClearOver<R: Ring> {
-    pub parties: usize,
-    pub ring: std::marker::PhantomData<fn() -> R>,
-}
-
-pub fn clear_over<R: Ring>(parties: usize) -> ClearOver<R> {
-    ClearOver {
+pub fn clear_over<R: Ring>(parties: usize) -> Over {
+    Over {
+        name: format!("clear text, {parties} parties"),
         parties,
-        ring: Default::default(),
-    }
-}
-
-impl<R: Ring> Subject for ClearOver<R> {
-    fn name(&self) -> String {
-        format!("clear text, {} bits, {} parties", R::BITS, self.parties)
-    }
-    fn parties(&self) -> usize {
-        self.parties
-    }
-    fn modulus(&self) -> i128 {
-        1 << R::BITS
-    }
-    fn rounding(&self) -> (i64, i64) {
-        (0, 0)
-    }
-    fn machine(&self, party: Party) -> Result<Erased, Error> {
-        Ok(Erased::new(Clear::<R>::new(party)))
+        bits: R::BITS,
+        error: 0,
+        machine: Box::new(|party| Ok(Erased::new(Clear::<R>::new(party)))),
     }
 }

@@ -219,7 +219,7 @@ fn a_residue_that_is_none_is_refused_and_its_sender_named() {
 
 #[test]
 fn a_reply_with_dirty_bits_is_refused() {
-    let (_, rss) = settings::<u32>(bicoptor_options(Truncation::Gap));
+    let [_, rss] = settings::<u32>(bicoptor_options(Truncation::Gap));
     for to in [0, 1] {
         let dirty = |bytes: &mut Vec<u8>| *bytes.last_mut().expect("bits") |= 1 << 7;
         let edge = (2, to, "bicoptor drelu: masked sign");

@@ -75,7 +75,7 @@ fn a_fixed_matrix_multiplies_many_batches() {
         for kind in [Truncation::Gap, Truncation::Aby3, Truncation::SecureMl] {
             // The large error of values of 17 bits is too likely over 32.
             if kind == Truncation::Gap || R::BITS == 64 || trunc == 0 {
-                let (ubl, rss) = settings::<R>(bicoptor_options(kind));
+                let [ubl, rss] = settings::<R>(bicoptor_options(kind));
                 batches(&ubl, trunc);
                 batches(&rss, trunc);
             }
@@ -133,7 +133,7 @@ fn fixed_filters_convolve_and_maps_of_them_are_not_fixed() {
             assert!(a == b && a.iter().any(|v| *v != 0), "{}", s.name());
         }
     }
-    let (ubl, rss) = settings::<u64>(bicoptor_options(Truncation::Gap));
+    let [ubl, rss] = settings::<u64>(bicoptor_options(Truncation::Gap));
     check(&ubl);
     check(&rss);
 }

@@ -10,29 +10,17 @@ mod signs;
 mod truncation;
 mod views;
 
-use std::marker::PhantomData;
-
-use crate::subjects::{RssOver, UblOver, bicoptor_options};
+use crate::subjects::{bicoptor_options, settings};
 use tacit_algebra::Ring;
 use tacit_conformance::{Subject, apply};
-use tacit_protocols::bicoptor::Options;
 use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{Call, KeyBits, Machine};
 
 /// Runs a check in both settings over a ring with a kind of truncation.
 fn in_both_settings<R: Ring>(kind: Truncation, check: impl Fn(&dyn Subject)) {
-    let (ubl, rss) = settings::<R>(bicoptor_options(kind));
-    check(&ubl);
-    check(&rss);
-}
-
-/// Both settings over the ring `R`.
-fn settings<R: Ring>(options: Options) -> (UblOver<R>, RssOver<R>) {
-    let (ubl, rss) = (PhantomData, PhantomData);
-    (
-        UblOver { options, ring: ubl },
-        RssOver { options, ring: rss },
-    )
+    for subject in settings::<R>(bicoptor_options(kind)) {
+        check(&subject);
+    }
 }
 
 /// ReLU and DReLU of `x` by its key bits, of the same shares.

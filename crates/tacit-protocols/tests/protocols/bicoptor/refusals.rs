@@ -55,7 +55,7 @@ fn material_of_another_size_or_for_another_call_is_none() {
 /// Every party refuses alike, before anything is sent.
 #[test]
 fn an_operand_that_was_not_fixed_or_has_another_size_is_refused() {
-    let (ubl, _) = settings::<u32>(bicoptor_options(Truncation::Gap));
+    let [ubl, _] = settings::<u32>(bicoptor_options(Truncation::Gap));
     for (id, n, words) in [(0, 4, ""), (1, 4, "operand 1"), (0, 5, "5")] {
         let plan = [Call::Product {
             map: Bilinear::Elementwise(n),
@@ -86,7 +86,7 @@ fn an_operand_that_was_not_fixed_or_has_another_size_is_refused() {
 fn a_shift_of_nearly_all_bits_is_refused() {
     for kind in [Truncation::Gap, Truncation::Aby3, Truncation::SecureMl] {
         for trunc in [31, 32, 33, u32::MAX] {
-            let (ubl, rss) = settings::<u32>(bicoptor_options(kind));
+            let [ubl, rss] = settings::<u32>(bicoptor_options(kind));
             for call in [Call::truncate(4, trunc), Call::elementwise(4, trunc)] {
                 shift_is_refused(&ubl, call, trunc);
                 shift_is_refused(&rss, call, trunc);

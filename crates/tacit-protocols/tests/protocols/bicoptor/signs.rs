@@ -58,7 +58,7 @@ fn every_value_by_every_window(subject: &dyn Subject) {
 
 #[test]
 fn signs_of_every_8_bit_value_are_right_by_every_window() {
-    let (ubl, rss) = settings::<u8>(MENDED);
+    let [ubl, rss] = settings::<u8>(MENDED);
     every_value_by_every_window(&ubl);
     every_value_by_every_window(&rss);
 }
@@ -85,7 +85,7 @@ fn small_negative_values(subject: &dyn Subject, keys: KeyBits, x: i64, same_shar
 
 #[test]
 fn small_negative_values_are_let_through_at_the_stated_rate() {
-    let (ubl, rss) = settings::<u8>(MENDED);
+    let [ubl, rss] = settings::<u8>(MENDED);
     for keys in windows(8) {
         for x in 1 - (1 << keys.dropped)..0 {
             small_negative_values(&ubl, keys, x, true);
@@ -93,7 +93,7 @@ fn small_negative_values_are_let_through_at_the_stated_rate() {
         }
     }
     for (dropped, kept) in [(24, 7), (19, 12), (1, 30)] {
-        let (ubl, rss) = settings::<u64>(MENDED);
+        let [ubl, rss] = settings::<u64>(MENDED);
         let keys = KeyBits { dropped, kept };
         let unit = 1i64 << dropped;
         for x in [-1, -unit / 3, -unit / 2, 1 - unit] {
@@ -139,7 +139,7 @@ fn large_windows(bits: u32) -> Vec<KeyBits> {
 
 /// `total` values in both settings, spread over the windows of `R`.
 fn random_values<R: Ring>(total: usize) {
-    let (ubl, rss) = settings::<R>(MENDED);
+    let [ubl, rss] = settings::<R>(MENDED);
     let windows = large_windows(R::BITS);
     let each = total / windows.len() + 1;
     for (i, keys) in windows.into_iter().enumerate() {
@@ -168,7 +168,7 @@ fn signs_of_ten_million_random_values_are_right() {
 /// Without a promise every ring element has its sign: the edges of the ring, those of the widest window
 /// that fits, where wrong signs began when that was meant, and random values of every magnitude.
 fn exact_signs<R: Ring>(random: usize) {
-    let (ubl, rss) = settings::<R>(MENDED);
+    let [ubl, rss] = settings::<R>(MENDED);
     let l = R::BITS;
     let wrap = |v: i128| R::from_u64(v as u64).to_i64();
     let powers = (0..l).chain([l / 2 - 1; 10]).map(|k| 1i128 << k);
@@ -194,7 +194,7 @@ fn signs_without_a_promise_are_exact() {
         dropped: 3,
         ..KeyBits::ALL
     };
-    let (ubl, rss) = settings::<u8>(MENDED);
+    let [ubl, rss] = settings::<u8>(MENDED);
     let x: Vec<i64> = (-128..128).collect();
     for (x, [relu, drelu]) in [
         (&x, signs_of(&ubl, keys, &x)),
@@ -242,7 +242,7 @@ fn refusals(subject: &dyn Subject, keys: KeyBits) -> Vec<Error> {
 
 #[test]
 fn a_window_that_does_not_fit_is_named() {
-    let (ubl, rss) = settings::<u8>(MENDED);
+    let [ubl, rss] = settings::<u8>(MENDED);
     let unfit = [(3, 2), (1, 3), (0, 4), (5, 1), (0, 0), (0, u32::MAX - 1)];
     for (dropped, kept) in unfit.into_iter().chain([(u32::MAX, 1)]) {
         let keys = KeyBits { dropped, kept };
@@ -265,7 +265,7 @@ fn wrong(subject: &dyn Subject, keys: KeyBits, x: i64) -> f64 {
 /// names, and at 0.
 #[test]
 fn the_printed_form_gives_wrong_signs() {
-    let (ubl, rss) = settings::<u64>(PRINTED);
+    let [ubl, rss] = settings::<u64>(PRINTED);
     for (kept, bad) in [(7, 85), (6, 42)] {
         let keys = KeyBits { dropped: 0, kept };
         for x in [bad, -bad] {
@@ -277,7 +277,7 @@ fn the_printed_form_gives_wrong_signs() {
         assert!((0.9..1.1).contains(&both(0)), "0 must get a random sign");
         assert_eq!(both(bad / 2) + both(-bad / 2) + both(1) + both(-1), 0.0);
     }
-    let (ubl, _) = settings::<u8>(PRINTED);
+    let [ubl, _] = settings::<u8>(PRINTED);
     let keys = KeyBits {
         dropped: 0,
         kept: 4,

@@ -108,7 +108,7 @@ impl Run {
     /// Counts what everybody saw of `N` values, of which the quarters are `x`.
     pub fn observe(&self, x: [i64; 4]) -> Seen {
         let values: Vec<i64> = x.iter().flat_map(|x| [*x; N / 4]).collect();
-        let (ubl, rss) = settings::<u8>(self.options);
+        let [ubl, rss] = settings::<u8>(self.options);
         let recorder = match self.replicated {
             false => self.record(&ubl, &values),
             true => self.record(&rss, &values),
