@@ -21,6 +21,7 @@
 
 mod agree;
 pub mod certs;
+mod count;
 mod emulate;
 mod error;
 mod frame;
@@ -35,6 +36,7 @@ pub mod testing;
 mod time;
 
 pub use agree::agree;
+pub use count::{Trace, longest_path};
 pub use emulate::LinkModel;
 pub use error::{FrameFault, Loss, NetError};
 pub use meter::{Meter, NO_LAYER, Phase, Traffic};
