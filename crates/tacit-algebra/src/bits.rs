@@ -5,6 +5,7 @@ use std::fmt;
 
 use zeroize::Zeroize;
 
+use crate::buffer::Sizes;
 use crate::fresh::build;
 use crate::isa;
 pub use crate::words::and_product_words;
@@ -34,9 +35,18 @@ impl fmt::Debug for Bits {
     }
 }
 
+impl Sizes for Bits {
+    fn is_counted(&self) -> bool {
+        self.words.len() < words_for(self.len)
+    }
+}
+
 /// `acc ^= x0 y0 ^ x1 y0 ^ x0 y1`; `acc` enters as the zero-sharing mask.
 pub fn and_product_assign(acc: &mut Bits, x0: &Bits, x1: &Bits, y0: &Bits, y1: &Bits) {
     assert!([x0, x1, y0, y1].iter().all(|v| v.len == acc.len));
+    if acc.counts_with(&[x0, x1, y0, y1]) {
+        return;
+    }
     and_product_words(&mut acc.words, &x0.words, &x1.words, &y0.words, &y1.words);
 }
 
@@ -47,6 +57,23 @@ impl Bits {
             len,
             words: vec![0; words_for(len)],
         }
+    }
+
+    /// A size alone.
+    pub fn counted(len: usize) -> Self {
+        Bits {
+            len,
+            words: Vec::new(),
+        }
+    }
+
+    /// Whether it or one of the others has a size alone; then so does it.
+    fn counts_with(&mut self, others: &[&Bits]) -> bool {
+        let counted = self.is_counted() || others.iter().any(|other| other.is_counted());
+        if counted {
+            *self = Bits::counted(self.len);
+        }
+        counted
     }
 
     /// The first `len` bits of `words`.
@@ -111,7 +138,9 @@ impl Bits {
     /// `self ^= o`.
     pub fn xor_assign(&mut self, o: &Bits) {
         assert_eq!(self.len, o.len);
-        xor_to(isa::current(), &mut self.words, &o.words);
+        if !self.counts_with(&[o]) {
+            xor_to(isa::current(), &mut self.words, &o.words);
+        }
     }
 
     /// `self & o`.
@@ -124,12 +153,17 @@ impl Bits {
     /// `self &= o`.
     pub fn and_assign(&mut self, o: &Bits) {
         assert_eq!(self.len, o.len);
-        and_to(isa::current(), &mut self.words, &o.words);
+        if !self.counts_with(&[o]) {
+            and_to(isa::current(), &mut self.words, &o.words);
+        }
     }
 
     /// Every bit flipped.
     #[allow(clippy::should_implement_trait)]
     pub fn not(&self) -> Bits {
+        if self.is_counted() {
+            return self.clone();
+        }
         Bits::from_words(self.len, self.words.iter().map(|w| !w).collect())
     }
 
@@ -138,9 +172,23 @@ impl Bits {
         self.words.iter().map(|w| w.count_ones() as usize).sum()
     }
 
+    /// Adds bits at the end: fastest after a multiple of 64.
+    pub fn append(&mut self, more: &Bits) {
+        let whole = self.len.is_multiple_of(64) && !self.is_counted() && !more.is_counted();
+        if !whole {
+            *self = Bits::concat(&[self, more]);
+            return;
+        }
+        self.words.extend_from_slice(&more.words);
+        self.len += more.len;
+    }
+
     /// The parts one after the other.
     pub fn concat(parts: &[&Bits]) -> Bits {
         let len = parts.iter().map(|p| p.len).sum();
+        if parts.iter().any(|part| part.is_counted()) {
+            return Bits::counted(len);
+        }
         let mut words = Vec::with_capacity(words_for(len) + 1);
         let mut at = 0;
         for part in parts {
@@ -164,6 +212,9 @@ impl Bits {
     /// Bits `start .. start + len`; fastest when `start` is a multiple of 64.
     pub fn slice(&self, start: usize, len: usize) -> Bits {
         assert!(start + len <= self.len);
+        if self.is_counted() {
+            return Bits::counted(len);
+        }
         let (first, shift) = (start / 64, start % 64);
         let source = &self.words[first..];
         let words = if shift == 0 {

@@ -3,10 +3,13 @@
 //!
 //! # The seam for other processors
 //!
-//! Everything here works on whole buffers and returns whole buffers. This is the seam where
-//! another processor (AMX int8 limb products, CUDA) replaces the arithmetic: it takes over these
-//! functions and nothing above them changes. Protocol code therefore never loops over elements
-//! itself; a local step that no kernel here covers becomes a new kernel here.
+//! Everything here works on whole buffers and returns whole buffers. Shares are held in a
+//! [`Buffer`], which does not say where its elements lie: in this machine's memory, or nowhere, where
+//! only sizes are counted. Its kernels ([`buffer::kernels`]) are the seam where another processor (AMX
+//! int8 limb products, CUDA) replaces the arithmetic: it becomes another place, takes over these
+//! functions, and nothing above them changes. Parts and copies share memory until one is written.
+//! Protocol code therefore never loops over elements itself; a local step that no kernel here covers
+//! becomes a new kernel here. Shamir sharing and SiRnn still hold plain vectors.
 //!
 //! On x86-64 the kernels are compiled for AVX-512, AVX2 and the baseline, and the best one is
 //! chosen at run time (see [`isa`]); other processors run the portable path. Long buffers are
@@ -28,6 +31,7 @@
 compile_error!("tacit-algebra casts buffers to little-endian bytes and needs such a processor");
 
 pub mod bits;
+pub mod buffer;
 pub mod compare;
 pub mod conv;
 pub mod extension;
@@ -55,6 +59,7 @@ mod words;
 pub mod wrap;
 
 pub use bits::Bits;
+pub use buffer::Buffer;
 pub use conv::{Conv2d, conv2d_acc};
 pub use matmul::{MatMul, matmul_acc};
 pub use prg::Prg;

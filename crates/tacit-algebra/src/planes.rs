@@ -44,6 +44,9 @@ pub fn join(g: &BitRows, p: &BitRows, products: &BitRows) -> [BitRows; 2] {
 /// `a ^= b`.
 pub fn xor_assign(a: &mut BitRows, b: &BitRows) {
     same_shape(a, &[b]);
+    if a.counts_with(&[b]) {
+        return;
+    }
     let isa = isa::current();
     par::for_each(a.words_mut(), |s, a| {
         xor_to(isa, a, &b.words()[s..s + a.len()])
@@ -54,6 +57,9 @@ pub fn xor_assign(a: &mut BitRows, b: &BitRows) {
 pub fn and(a: &BitRows, b: &BitRows) -> BitRows {
     same_shape(a, &[b]);
     let (mut out, isa) = (a.clone(), isa::current());
+    if out.counts_with(&[b]) {
+        return out;
+    }
     par::for_each(out.words_mut(), |s, out| {
         and_to(isa, out, &b.words()[s..s + out.len()])
     });
@@ -63,6 +69,9 @@ pub fn and(a: &BitRows, b: &BitRows) -> BitRows {
 /// `acc ^= x0 y0 ^ x1 y0 ^ x0 y1`: the local part of a replicated AND of `x` and `y`.
 pub fn and_product_assign(acc: &mut BitRows, [x0, x1]: [&BitRows; 2], [y0, y1]: [&BitRows; 2]) {
     same_shape(acc, &[x0, x1, y0, y1]);
+    if acc.counts_with(&[x0, x1, y0, y1]) {
+        return;
+    }
     let [x0, x1, y0, y1] = [x0, x1, y0, y1].map(BitRows::words);
     and_product_words(acc.words_mut(), x0, x1, y0, y1);
 }
@@ -84,6 +93,9 @@ pub fn triple_product(
     constant: bool,
 ) -> BitRows {
     same_shape(&c, &[d, e, a, b]);
+    if c.counts_with(&[d, e, a, b]) {
+        return c;
+    }
     let isa = isa::current();
     let constant = if constant { u64::MAX } else { 0 };
     par::for_each(c.words_mut(), |s, c| {

@@ -14,7 +14,7 @@ pub(crate) use below::assert_uniform;
 
 use crate::fresh::build;
 use crate::isa::{self, Isa, simd};
-use crate::{BitRows, Bits, Ring, par, wipe};
+use crate::{BitRows, Bits, Buffer, Ring, par, wipe};
 
 pub(crate) const BLOCK: usize = 16;
 
@@ -23,9 +23,12 @@ pub(crate) const BLOCK: usize = 16;
 /// Every call starts at a block that no call has used: there is no way to go back, and no copy
 /// can be made, so no part of the stream is ever handed out twice. Its key is on the heap, so that
 /// moves leave no copies, and is wiped when it is dropped.
+///
+/// That of a party that counts draws sizes alone.
 pub struct Prg {
     pub(crate) cipher: Box<Aes128>,
     pub(crate) counter: u128,
+    counts: bool,
 }
 
 impl fmt::Debug for Prg {
@@ -67,11 +70,32 @@ impl Prg {
     pub fn new(mut seed: [u8; 16]) -> Self {
         let cipher = wipe::after(|| Box::new(Aes128::new((&seed).into())));
         seed.zeroize();
-        Prg { cipher, counter: 0 }
+        Prg {
+            cipher,
+            counter: 0,
+            counts: false,
+        }
+    }
+
+    /// A stream without values, of which only sizes can be drawn.
+    pub fn counting() -> Self {
+        Prg {
+            counts: true,
+            ..Prg::new([0; 16])
+        }
+    }
+
+    /// Whether it is such a stream.
+    pub fn counts(&self) -> bool {
+        self.counts
     }
 
     /// Reserves the blocks for `bytes` bytes and returns the first one's number.
+    ///
+    /// # Panics
+    /// If the stream has no values.
     pub(crate) fn take(&mut self, bytes: usize) -> u128 {
+        assert!(!self.counts, "only sizes can be drawn of this stream");
         let first = self.counter;
         self.counter += bytes.div_ceil(BLOCK) as u128;
         first
@@ -107,13 +131,42 @@ impl Prg {
         })
     }
 
+    /// What is drawn by `draw`, unless only its size can be.
+    fn buffer<T>(&mut self, n: usize, draw: impl FnOnce(&mut Self) -> Vec<T>) -> Buffer<T> {
+        match self.counts {
+            true => Buffer::counted(n),
+            false => draw(self).into(),
+        }
+    }
+
+    /// [`Prg::ring`] as a buffer.
+    pub fn words<R: Ring>(&mut self, n: usize) -> Buffer<R> {
+        self.buffer(n, |prg| prg.ring(n))
+    }
+
+    /// [`Prg::prime`] as a buffer.
+    pub fn residues(&mut self, p: u8, n: usize) -> Buffer<u8> {
+        self.buffer(n, |prg| prg.prime(p, n))
+    }
+
+    /// [`Prg::prime_nonzero`] as a buffer.
+    pub fn residues_nonzero(&mut self, p: u8, n: usize) -> Buffer<u8> {
+        self.buffer(n, |prg| prg.prime_nonzero(p, n))
+    }
+
     /// `n` uniform bits.
     pub fn bits(&mut self, n: usize) -> Bits {
+        if self.counts {
+            return Bits::counted(n);
+        }
         Bits::from_words(n, self.ring(n.div_ceil(64)))
     }
 
     /// A matrix of uniform bits.
     pub fn bit_rows(&mut self, rows: usize, cols: usize) -> BitRows {
+        if self.counts {
+            return BitRows::counted(rows, cols);
+        }
         BitRows::from_words(rows, cols, self.ring(rows * cols.div_ceil(64)))
     }
 
@@ -137,6 +190,7 @@ impl Parts {
         Prg {
             cipher: self.0.clone(),
             counter: (i as u128) << 64,
+            counts: false,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::buffer::Sizes;
 use crate::fresh::build;
 use crate::isa::{self, simd};
 use crate::words::{clean_tail, words_for};
@@ -22,7 +23,32 @@ impl fmt::Debug for BitRows {
     }
 }
 
+impl Sizes for BitRows {
+    fn is_counted(&self) -> bool {
+        self.data.len() < self.rows * self.words_per_row
+    }
+}
+
 impl BitRows {
+    /// A size alone.
+    pub fn counted(rows: usize, cols: usize) -> Self {
+        BitRows {
+            rows,
+            cols,
+            words_per_row: words_for(cols),
+            data: Vec::new(),
+        }
+    }
+
+    /// Whether it or one of the others has a size alone; then so does it.
+    pub(crate) fn counts_with(&mut self, others: &[&BitRows]) -> bool {
+        let counted = self.is_counted() || others.iter().any(|other| other.is_counted());
+        if counted {
+            *self = BitRows::counted(self.rows, self.cols);
+        }
+        counted
+    }
+
     /// All zero.
     pub fn zeros(rows: usize, cols: usize) -> Self {
         let words_per_row = words_for(cols);
@@ -57,6 +83,9 @@ impl BitRows {
     pub fn from_rows(rows: &[Bits]) -> Self {
         let cols = rows.first().map_or(0, Bits::len);
         assert!(rows.iter().all(|row| row.len() == cols));
+        if rows.iter().any(|row| row.is_counted()) {
+            return BitRows::counted(rows.len(), cols);
+        }
         let data = rows.iter().flat_map(|row| row.words()).copied().collect();
         BitRows {
             rows: rows.len(),
@@ -105,6 +134,9 @@ impl BitRows {
 
     /// The rows of these numbers, in their order.
     pub fn pick(&self, rows: impl Iterator<Item = usize>) -> BitRows {
+        if self.is_counted() {
+            return BitRows::counted(rows.count(), self.cols);
+        }
         let mut data = Vec::with_capacity(rows.size_hint().0 * self.words_per_row);
         let mut count = 0;
         for i in rows {
@@ -122,6 +154,9 @@ impl BitRows {
     pub fn stack(parts: &[&BitRows]) -> BitRows {
         let cols = parts.first().map_or(0, |part| part.cols);
         assert!(parts.iter().all(|part| part.cols == cols));
+        if parts.iter().any(|part| part.is_counted()) {
+            return BitRows::counted(parts.iter().map(|part| part.rows).sum(), cols);
+        }
         let data: Vec<&[u64]> = parts.iter().map(|part| part.words()).collect();
         BitRows {
             rows: parts.iter().map(|part| part.rows).sum(),
@@ -156,6 +191,9 @@ impl BitRows {
 
     /// Row `i` by itself.
     pub fn row_bits(&self, i: usize) -> Bits {
+        if self.is_counted() {
+            return Bits::counted(self.cols);
+        }
         Bits::from_words(self.cols, self.row(i).to_vec())
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use tacit_algebra::Ring;
+use tacit_algebra::{Buffer, Ring};
 use tacit_net::{LinkModel, Phase, memory};
 use tacit_protocols::Error;
 use tacit_protocols::falcon::{Falcon, PARTIES, Rss, Security, Truncation};
@@ -18,7 +18,7 @@ fn main() {
     divan::main();
 }
 
-type Online<R> = fn(&mut Falcon<R>, &Rss<Vec<R>>) -> Result<(), Error>;
+type Online<R> = fn(&mut Falcon<R>, &Rss<Buffer<R>>) -> Result<(), Error>;
 
 /// Times one phase of a call at three parties that stay connected; the other phase runs untimed.
 fn phases<R: Ring>(bencher: Bencher, timed: Phase, call: Call, n: usize, online: Online<R>) {
@@ -73,11 +73,11 @@ fn phases_under<R: Ring>(
     });
 }
 
-fn relu<R: Ring>(machine: &mut Falcon<R>, x: &Rss<Vec<R>>) -> Result<(), Error> {
+fn relu<R: Ring>(machine: &mut Falcon<R>, x: &Rss<Buffer<R>>) -> Result<(), Error> {
     machine.relu(x, KeyBits::ALL).map(drop)
 }
 
-fn truncate<R: Ring>(machine: &mut Falcon<R>, x: &Rss<Vec<R>>) -> Result<(), Error> {
+fn truncate<R: Ring>(machine: &mut Falcon<R>, x: &Rss<Buffer<R>>) -> Result<(), Error> {
     machine.truncate(x, 12).map(drop)
 }
 

@@ -1,7 +1,7 @@
 //! What distinguishes a product from a matrix product or a convolution.
 
 use bytemuck::Pod;
-use tacit_algebra::{Conv2d, MatMul, Ring, conv2d_acc, matmul_acc, vec};
+use tacit_algebra::{Buffer, Conv2d, MatMul, Ring, conv2d_acc, matmul_acc, vec};
 
 use crate::Error;
 
@@ -65,10 +65,22 @@ impl Bilinear {
 
     /// The bias, one per column or channel, spread over the outputs.
     pub fn spread<T: Pod>(&self, bias: &[T]) -> Vec<T> {
+        let [inner, outer] = self.repeats();
+        vec::tile(bias, inner, outer)
+    }
+
+    /// The same of a buffer.
+    pub fn spread_out<T: Pod + Send + Sync>(&self, bias: &Buffer<T>) -> Buffer<T> {
+        let [inner, outer] = self.repeats();
+        bias.tile(inner, outer)
+    }
+
+    /// How often each bias stands in a row, and all of them one after the other.
+    fn repeats(&self) -> [usize; 2] {
         match self {
-            Bilinear::Elementwise(_) => Vec::new(),
-            Bilinear::MatMul(s) => vec::tile(bias, 1, s.m),
-            Bilinear::Conv2d(s) => vec::tile(bias, s.out_height() * s.out_width(), s.batch),
+            Bilinear::Elementwise(_) => [1, 0],
+            Bilinear::MatMul(s) => [1, s.m],
+            Bilinear::Conv2d(s) => [s.out_height() * s.out_width(), s.batch],
         }
     }
 
@@ -79,5 +91,10 @@ impl Bilinear {
             Bilinear::MatMul(shape) => matmul_acc(acc, x, y, *shape),
             Bilinear::Conv2d(shape) => conv2d_acc(acc, x, y, shape),
         }
+    }
+
+    /// The same of buffers.
+    pub fn add_product<R: Ring>(&self, acc: &mut Buffer<R>, x: &Buffer<R>, y: &Buffer<R>) {
+        acc.change(&[x, y], |acc| self.accumulate(acc, x, y));
     }
 }

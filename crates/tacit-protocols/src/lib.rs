@@ -47,11 +47,15 @@
 //! it asks of the protocols' answers (`signs.rs`): each says of key bits how wide a ring must be, and of
 //! numbers that are narrower than the ring in how many bits it takes exact signs of them.
 //!
-//! # Cost is declared beside the code
+//! # Cost is counted by the code
 //!
-//! A protocol's `CostModel` gives hops and bytes of every call; tests hold it against the meters, for
-//! every call, ring and kind of truncation, and for whole plans. The same numbers predict a run before
-//! it starts.
+//! A protocol's `CostModel` gives hops and bytes of every call: the protocol itself runs at parties that
+//! count (`count.rs`), on shares that have a size alone (`tacit_algebra::buffer`), sends nothing, and
+//! notes what it would send and wait for (`tacit_net::longest_path`). So a count takes no longer for more
+//! elements, and a step that is changed is counted as it is. Only Shamir's is written beside its code:
+//! `shamir/params.rs` says who sends what, the protocol does it, and its cost adds it up. Tests hold every
+//! cost against the meters, for every call, ring and kind of truncation, and for whole plans. The same
+//! numbers predict a run before it starts.
 
 mod batches;
 pub mod bicoptor;
@@ -59,11 +63,13 @@ mod bilinear;
 mod call;
 pub mod clear;
 pub mod cost;
+pub mod count;
 mod error;
 pub mod falcon;
 mod keys;
 pub mod machine;
 pub mod math;
+mod message;
 pub mod pool;
 pub mod portions;
 pub mod record;

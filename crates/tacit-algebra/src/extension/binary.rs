@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::Extension;
+use crate::buffer::Sizes;
 use crate::isa::{self, Isa, simd};
 use crate::{BitRows, Bits, Prg};
 
@@ -144,6 +145,9 @@ impl Extension for Binary {
     fn base_part(x: &Bits, range: Range<usize>) -> Bits {
         let end = range.end.min(x.len());
         let start = range.start.min(end);
+        if x.is_counted() {
+            return Bits::counted(range.len());
+        }
         let mut words = x.slice(start, end - start).into_words();
         words.resize(range.len().div_ceil(64), 0);
         Bits::from_words(range.len(), words)

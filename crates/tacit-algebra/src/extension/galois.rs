@@ -11,7 +11,7 @@ use std::ops::Range;
 use self::kernels::{COLUMNS, GROUPS, Row, reduce};
 use super::Extension;
 use super::tower::padded;
-use crate::{MatMul, Prg, Ring, isa, matmul_acc, vec};
+use crate::{Buffer, MatMul, Prg, Ring, isa, matmul_acc, vec};
 
 /// The degree over `Z_2^l`.
 pub const DEGREE: usize = 48;
@@ -49,7 +49,7 @@ impl<R: Ring> Galois<R> {
 }
 
 impl<R: Ring> Extension for Galois<R> {
-    type Base = Vec<R>;
+    type Base = Buffer<R>;
     /// The coefficients of each point as bits.
     type Weights = Vec<u64>;
     const ZERO: Self = Galois([R::ZERO; DEGREE]);
@@ -86,28 +86,29 @@ impl<R: Ring> Extension for Galois<R> {
     fn weights(prg: &mut Prg, n: usize) -> Vec<u64> {
         vec::shr(&prg.ring(n), u64::BITS - DEGREE as u32)
     }
-    fn base_len(x: &Vec<R>) -> usize {
+    fn base_len(x: &Buffer<R>) -> usize {
         x.len()
     }
-    fn base_part(x: &Vec<R>, range: Range<usize>) -> Vec<R> {
+    fn base_part(x: &Buffer<R>, range: Range<usize>) -> Buffer<R> {
         padded(x, range)
     }
-    fn base_product(x: &Vec<R>, y: &Vec<R>) -> Vec<R> {
-        vec::mul(x, y)
+    fn base_product(x: &Buffer<R>, y: &Buffer<R>) -> Buffer<R> {
+        x.mul(y)
     }
-    fn weighted_sums(w: &Vec<u64>, x: &[Vec<R>]) -> Vec<Self> {
+    fn weighted_sums(w: &Vec<u64>, x: &[Buffer<R>]) -> Vec<Self> {
         let ones = vec![R::ONE; w.len()];
         weighted_columns(w, &ones, x.len(), &rows(x, w.len()))
     }
-    fn combine(c: &[Self], x: &[Vec<R>]) -> Vec<Self> {
-        let mut out = vec![Self::ZERO; x.first().map_or(0, Vec::len)];
+    fn combine(c: &[Self], x: &[Buffer<R>]) -> Vec<Self> {
+        let mut out = vec![Self::ZERO; x.first().map_or(0, Buffer::len)];
         assert!(c.len() == x.len() && x.iter().all(|x| x.len() == out.len()));
-        kernels::combine_into(isa::current(), &mut out, c, x);
+        let x: Vec<&[R]> = x.iter().map(|x| &x[..]).collect();
+        kernels::combine_into(isa::current(), &mut out, c, &x);
         out
     }
-    fn weighted_products(w: &Vec<u64>, u: &[Vec<R>], v: &[Vec<R>]) -> Vec<Self> {
+    fn weighted_products(w: &Vec<u64>, u: &[Buffer<R>], v: &[Buffer<R>]) -> Vec<Self> {
         let rows = rows(v, w.len());
-        let of = |u: &Vec<R>| weighted_columns(w, u, v.len(), &rows);
+        let of = |u: &Buffer<R>| weighted_columns(w, u, v.len(), &rows);
         u.iter().flat_map(of).collect()
     }
     fn products(u: &[Self], v: &[Self], radix: usize, len: usize) -> Vec<Self> {
@@ -174,12 +175,12 @@ const SMALL: usize = 1 << 12;
 const MIDDLE: usize = 1 << 14;
 
 /// The first elements of all vectors, the second ones and so on.
-fn rows<R: Ring>(x: &[Vec<R>], n: usize) -> Vec<Vec<Row<R>>> {
-    let rows = |x: &[Vec<R>]| {
+fn rows<R: Ring>(x: &[Buffer<R>], n: usize) -> Vec<Vec<Row<R>>> {
+    let rows = |x: &[Buffer<R>]| {
         let mut rows = vec![[R::ZERO; COLUMNS]; n];
         for (column, x) in x.iter().enumerate() {
             assert_eq!(x.len(), n);
-            let pairs = rows.iter_mut().zip(x);
+            let pairs = rows.iter_mut().zip(x.iter());
             pairs.for_each(|(row, x)| row[column] = *x);
         }
         rows

@@ -264,17 +264,17 @@ mod tests {
 
     #[test]
     fn residues_extend_to_fields() {
-        laws::<Tower<F11>>(|prg, n| prg.prime(11, n), |x| lift_residues(x));
-        laws::<Tower<F19>>(|prg, n| prg.prime(19, n), |x| lift_residues(x));
-        laws::<Tower<F37>>(|prg, n| prg.prime(37, n), |x| lift_residues(x));
-        laws::<Tower<F67>>(|prg, n| prg.prime(67, n), |x| lift_residues(x));
+        laws::<Tower<F11>>(|prg, n| prg.residues(11, n), |x| lift_residues(x));
+        laws::<Tower<F19>>(|prg, n| prg.residues(19, n), |x| lift_residues(x));
+        laws::<Tower<F37>>(|prg, n| prg.residues(37, n), |x| lift_residues(x));
+        laws::<Tower<F67>>(|prg, n| prg.residues(67, n), |x| lift_residues(x));
     }
 
     #[test]
     fn words_extend_to_galois_rings() {
         fn check<R: crate::Ring>() {
             laws::<Galois<R>>(
-                |prg, n| prg.ring(n),
+                |prg, n| prg.words(n),
                 |x| x.iter().map(|&v| Galois::embed(v)).collect(),
             );
         }

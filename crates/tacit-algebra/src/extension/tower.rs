@@ -5,9 +5,11 @@ mod kernels;
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use bytemuck::Pod;
+
 use self::kernels::{BLOCK, LAZY, multiples, product, shift};
 use super::Extension;
-use crate::{Prg, isa, prime};
+use crate::{Buffer, Prg, isa, prime};
 
 /// Coefficients with room for the largest degree; those from the degree on are zero.
 type Lanes = [u16; LANES];
@@ -111,7 +113,7 @@ fn grams(
 }
 
 impl<F: Prime> Extension for Tower<F> {
-    type Base = Vec<u8>;
+    type Base = Buffer<u8>;
     type Weights = Weights<F>;
     const ZERO: Self = Tower::new([0; LANES]);
     const ONE: Self = Tower::embed(1);
@@ -155,18 +157,16 @@ impl<F: Prime> Extension for Tower<F> {
         let rows = to_i16(&rows);
         Weights { rows, points }
     }
-    fn base_len(x: &Vec<u8>) -> usize {
+    fn base_len(x: &Buffer<u8>) -> usize {
         x.len()
     }
-    fn base_part(x: &Vec<u8>, range: Range<usize>) -> Vec<u8> {
+    fn base_part(x: &Buffer<u8>, range: Range<usize>) -> Buffer<u8> {
         padded(x, range)
     }
-    fn base_product(x: &Vec<u8>, y: &Vec<u8>) -> Vec<u8> {
-        let (mut out, zeros) = (vec![0; x.len()], vec![0; x.len()]);
-        prime::product_assign(F::P, &mut out, x, &zeros, y, &zeros);
-        out
+    fn base_product(x: &Buffer<u8>, y: &Buffer<u8>) -> Buffer<u8> {
+        x.residues_mul(F::P, y)
     }
-    fn weighted_sums(w: &Self::Weights, x: &[Vec<u8>]) -> Vec<Self> {
+    fn weighted_sums(w: &Self::Weights, x: &[Buffer<u8>]) -> Vec<Self> {
         let n = w.points.len();
         assert!(x.iter().all(|x| x.len() == n));
         let columns: Vec<_> = x.iter().map(|x| to_i16(x)).collect();
@@ -176,16 +176,17 @@ impl<F: Prime> Extension for Tower<F> {
         let element = |c| Self::from_lanes(|i| sums[i * x.len() + c]);
         (0..x.len()).map(element).collect()
     }
-    fn combine(c: &[Self], x: &[Vec<u8>]) -> Vec<Self> {
+    fn combine(c: &[Self], x: &[Buffer<u8>]) -> Vec<Self> {
         let isa = isa::current();
-        let mut out = vec![Self::ZERO; x.first().map_or(0, Vec::len)];
+        let mut out = vec![Self::ZERO; x.first().map_or(0, Buffer::len)];
+        let x: Vec<&[u8]> = x.iter().map(|x| &x[..]).collect();
         for (c, x) in c.chunks(LAZY).zip(x.chunks(LAZY)) {
             assert!(c.len() == x.len() && x.iter().all(|x| x.len() == out.len()));
             kernels::add_scaled(isa, &mut out, c, x);
         }
         out
     }
-    fn weighted_products(w: &Self::Weights, u: &[Vec<u8>], v: &[Vec<u8>]) -> Vec<Self> {
+    fn weighted_products(w: &Self::Weights, u: &[Buffer<u8>], v: &[Buffer<u8>]) -> Vec<Self> {
         let (isa, n) = (isa::current(), w.points.len());
         assert!(u.iter().chain(v).all(|x| x.len() == n));
         let columns: Vec<_> = v.iter().map(|v| to_i16(v)).collect();
@@ -271,11 +272,13 @@ impl<F: Prime> Tower<F> {
 }
 
 /// The elements of `range`, and zeros where there are none.
-pub(super) fn padded<T: Copy + Default>(x: &[T], range: Range<usize>) -> Vec<T> {
+pub(super) fn padded<T: Pod>(x: &Buffer<T>, range: Range<usize>) -> Buffer<T> {
     let end = range.end.min(x.len());
-    let mut part = x[range.start.min(end)..end].to_vec();
-    part.resize(range.len(), T::default());
-    part
+    let part = x.part(range.start.min(end)..end);
+    match range.len() - part.len() {
+        0 => part,
+        missing => Buffer::concat(&[&part, &Buffer::zeros(missing)]),
+    }
 }
 
 #[cfg(test)]
@@ -329,7 +332,7 @@ mod tests {
             assert_eq!(Tower::dot(&many, &many), sum);
             let rows = vec![i16::from(F::P) - 1; n * F::D];
             let weights = Weights { rows, points: many };
-            let scaled = Tower::<F>::weighted_sums(&weights, &[vec![F::P - 1; n]])[0];
+            let scaled = Tower::<F>::weighted_sums(&weights, &[vec![F::P - 1; n].into()])[0];
             let minus = Tower::ZERO.sub(most);
             let mut expected = Tower::ZERO;
             (0..n % usize::from(F::P)).for_each(|_| expected = expected.add(minus));

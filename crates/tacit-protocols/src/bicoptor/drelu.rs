@@ -8,8 +8,9 @@
 
 use std::ops::Range;
 
+use tacit_algebra::buffer::Sizes;
 use tacit_algebra::window::{Window, masked_entries, zero_entries};
-use tacit_algebra::{Bits, Ring};
+use tacit_algebra::{Bits, Buffer, Ring};
 use tacit_net::Party;
 
 use super::ASSISTANT;
@@ -36,10 +37,14 @@ pub(super) fn send_entries<R: Ring>(
     party: &mut Party,
     role: &mut Role,
     window: &Window,
-    share: &[R],
+    share: &Buffer<R>,
     flips: &Bits,
 ) -> Result<(), Error> {
     if let Role::Holder { first, common, .. } = role {
+        if share.is_counted() {
+            party.note_sent(ASSISTANT, window.wire_len(share.len()));
+            return Ok(());
+        }
         let entries = masked_entries(window, *first, share, flips, common);
         party.send(ASSISTANT, ENTRIES, entries)?;
     }
@@ -48,6 +53,10 @@ pub(super) fn send_entries<R: Ring>(
 
 /// The assistant's `DReLU'` of one part (Bicoptor 2.0, Algorithm 7, step 9).
 pub(super) fn recv_entries(party: &mut Party, window: &Window, n: usize) -> Result<Bits, Error> {
+    if party.counts() {
+        (0..ASSISTANT).for_each(|holder| party.note_heard(holder));
+        return Ok(Bits::counted(n));
+    }
     let len = window.wire_len(n);
     let first = party.recv(0, ENTRIES, len)?;
     let second = party.recv(1, ENTRIES, len)?;

@@ -15,7 +15,6 @@
 //! | `role.rs` | the pairs' generators, dealing by the assistant, exchange between the holders |
 //! | `drelu.rs` | DReLU up to the assistant's bit (Algorithms 4 to 7, mended) |
 //! | `truncate.rs` | truncation: one-bit gap (T1), ABY3's (Algorithm 2), SecureML's (Algorithm 1) |
-//! | `cost.rs` | what the costs of both settings are counted in |
 //! | `ubl/`, `rss/` | the two settings: sharing, products, ReLU (Algorithms 8 and 9), costs |
 //! | `ubl/adder.rs`, `../replicated/adder.rs` | exact signs |
 //!
@@ -35,7 +34,6 @@
 //! that every batch meets again, the weights, is opened under its mask once (`Machine::fix`) and named
 //! by its number.
 
-mod cost;
 mod drelu;
 mod role;
 pub mod rss;

@@ -1,13 +1,15 @@
 //! What a party is and which generators it has in common with whom (docs/spec/bicoptor2.md,
 //! section 1).
 
-use bytemuck::pod_collect_to_vec;
-use tacit_algebra::{BitRows, Bits, Prg, Ring, planes, vec};
+use tacit_algebra::{BitRows, Bits, Buffer, Prg, Ring, planes};
 use tacit_net::Party;
 
 use super::ASSISTANT;
 use crate::Error;
 use crate::keys::Pair;
+use crate::message;
+use crate::message::{recv_rows, send_rows};
+use crate::replicated::Words;
 
 /// One party's generators; every pair of parties has one.
 pub(super) enum Role {
@@ -33,20 +35,29 @@ impl Role {
     /// The role of party `id` from its secrets with the party before it and the one after it.
     pub fn new(id: usize, previous: &Pair, next: &Pair) -> Self {
         let prg = |pair: &Pair| pair.prg(b"bicoptor pair");
+        Role::of(id, prg(previous), prg(next))
+    }
+
+    /// That of a party that counts.
+    pub fn counting(id: usize) -> Self {
+        Role::of(id, Prg::counting(), Prg::counting())
+    }
+
+    fn of(id: usize, previous: Prg, next: Prg) -> Self {
         match id {
             0 => Role::Holder {
                 first: true,
-                common: prg(next),
-                dealt: prg(previous),
+                common: next,
+                dealt: previous,
             },
             1 => Role::Holder {
                 first: false,
-                common: prg(previous),
-                dealt: prg(next),
+                common: previous,
+                dealt: next,
             },
             _ => Role::Assistant {
-                first: prg(next),
-                second: prg(previous),
+                first: next,
+                second: previous,
             },
         }
     }
@@ -57,14 +68,10 @@ impl Role {
     }
 
     /// A uniform vector that only the assistant knows: each holder's share, or the vector. Local.
-    pub fn random<R: Ring>(&mut self, n: usize) -> Vec<R> {
+    pub fn random<R: Ring>(&mut self, n: usize) -> Buffer<R> {
         match self {
-            Role::Holder { dealt, .. } => dealt.ring(n),
-            Role::Assistant { first, second } => {
-                let mut sum = first.ring(n);
-                vec::add_assign(&mut sum, &second.ring(n));
-                sum
-            }
+            Role::Holder { dealt, .. } => dealt.words(n),
+            Role::Assistant { first, second } => first.words(n).add(&second.words(n)),
         }
     }
 
@@ -90,16 +97,16 @@ impl Role {
 
     /// A holder's share made anew, of the same sum: the other holder's is changed by as much the other
     /// way, by a vector that the assistant lacks. Nothing at the assistant. Local.
-    pub fn refresh<R: Ring>(&mut self, share: &[R]) -> Vec<R> {
+    pub fn refresh<R: Ring>(&mut self, share: &Buffer<R>) -> Buffer<R> {
         match self {
             Role::Holder { first, common, .. } => {
-                let rho = common.ring(share.len());
+                let rho = common.words(share.len());
                 match first {
-                    true => vec::add(share, &rho),
-                    false => vec::sub(share, &rho),
+                    true => share.add(&rho),
+                    false => share.sub(&rho),
                 }
             }
-            Role::Assistant { .. } => Vec::new(),
+            Role::Assistant { .. } => Buffer::default(),
         }
     }
 
@@ -111,15 +118,15 @@ impl Role {
         party: &mut Party,
         step: &'static str,
         n: usize,
-        values: Vec<R>,
-    ) -> Result<Vec<R>, Error> {
+        values: Buffer<R>,
+    ) -> Result<Buffer<R>, Error> {
         match self {
             Role::Holder {
                 first: true, dealt, ..
-            } => Ok(dealt.ring(n)),
+            } => Ok(dealt.words(n)),
             Role::Holder { .. } => recv(party, ASSISTANT, step, n),
             Role::Assistant { first, .. } => {
-                let share = vec::sub(&values, &first.ring(n));
+                let share = values.sub(&first.words(n));
                 send(party, 1, step, &share)?;
                 Ok(values)
             }
@@ -140,11 +147,11 @@ impl Role {
                 first: true, dealt, ..
             } => Ok(dealt.bit_rows(rows, n)),
             Role::Holder { .. } if rows == 0 => Ok(BitRows::zeros(0, n)),
-            Role::Holder { .. } => read_rows(party, ASSISTANT, step, [rows, n]),
+            Role::Holder { .. } => recv_rows(party, ASSISTANT, step, [rows, n]),
             Role::Assistant { first, .. } => {
                 planes::xor_assign(&mut values, &first.bit_rows(rows, n));
                 if rows > 0 {
-                    party.send(1, step, values.to_bytes())?;
+                    send_rows(party, 1, step, &values)?;
                 }
                 Ok(BitRows::default())
             }
@@ -162,31 +169,13 @@ pub(super) fn other(party: &Party) -> usize {
 pub(super) fn open<R: Ring>(
     party: &mut Party,
     step: &'static str,
-    mut own: Vec<R>,
-) -> Result<Vec<R>, Error> {
+    mut own: Buffer<R>,
+) -> Result<Buffer<R>, Error> {
     let peer = other(party);
     send(party, peer, step, &own)?;
     let theirs = recv(party, peer, step, own.len())?;
-    vec::add_assign(&mut own, &theirs);
+    own.add_assign(&theirs);
     Ok(own)
-}
-
-/// Queues rows of bits to the other holder.
-pub(super) fn send_rows(
-    party: &mut Party,
-    step: &'static str,
-    rows: &BitRows,
-) -> Result<(), Error> {
-    Ok(party.send(other(party), step, rows.to_bytes())?)
-}
-
-/// Waits for so many rows of so many bits from the other holder.
-pub(super) fn recv_rows(
-    party: &mut Party,
-    step: &'static str,
-    shape: [usize; 2],
-) -> Result<BitRows, Error> {
-    read_rows(party, other(party), step, shape)
 }
 
 /// The sum of rows that this holder has sent and of those of the other.
@@ -195,23 +184,10 @@ pub(super) fn open_rows(
     step: &'static str,
     mut own: BitRows,
 ) -> Result<BitRows, Error> {
-    let theirs = recv_rows(party, step, [own.rows(), own.cols()])?;
+    let peer = other(party);
+    let theirs = recv_rows(party, peer, step, [own.rows(), own.cols()])?;
     planes::xor_assign(&mut own, &theirs);
     Ok(own)
-}
-
-fn read_rows(
-    party: &mut Party,
-    from: usize,
-    step: &'static str,
-    [rows, n]: [usize; 2],
-) -> Result<BitRows, Error> {
-    let bytes = party.recv(from, step, (rows * n).div_ceil(8))?;
-    BitRows::from_bytes(rows, n, &bytes).ok_or_else(|| Error::Peer {
-        party: from,
-        step,
-        what: format!("the message does not hold {rows} bits of each of {n} elements"),
-    })
 }
 
 /// Queues ring elements to a peer.
@@ -219,9 +195,9 @@ pub(super) fn send<R: Ring>(
     party: &mut Party,
     to: usize,
     step: &'static str,
-    v: &[R],
+    v: &Buffer<R>,
 ) -> Result<(), Error> {
-    Ok(party.send(to, step, bytemuck::cast_slice(v).to_vec())?)
+    message::send::<Words<R>>(party, to, step, v)
 }
 
 /// Waits for exactly `n` ring elements from a peer.
@@ -230,15 +206,6 @@ pub(super) fn recv<R: Ring>(
     from: usize,
     step: &'static str,
     n: usize,
-) -> Result<Vec<R>, Error> {
-    let bytes = party.recv(from, step, n * size_of::<R>())?;
-    if bytes.len() != n * size_of::<R>() {
-        let what = format!("the message does not hold {n} whole ring elements");
-        return Err(Error::Peer {
-            party: from,
-            step,
-            what,
-        });
-    }
-    Ok(pod_collect_to_vec(&bytes))
+) -> Result<Buffer<R>, Error> {
+    message::recv::<Words<R>>(party, from, step, n)
 }

@@ -10,7 +10,7 @@
 //! Differs from the paper: the assistant deals the mask, of which it sees no opening; after a
 //! product the mask also stands for the triple's `c`, so that no correction of `c` is sent.
 
-use tacit_algebra::{Ring, truncate as kernel, vec};
+use tacit_algebra::{Buffer, Ring};
 use tacit_net::Party;
 
 use super::role::{Role, open};
@@ -24,10 +24,10 @@ const MSB: &str = "bicoptor truncate: deal top bit of mask";
 /// A holder's part of the mask of one truncation.
 pub(super) struct Mask<R> {
     /// What is added to the value before it is opened.
-    pub summand: Vec<R>,
+    pub summand: Buffer<R>,
     /// Shares of `low >> d` and of the top bit of `r = low + 2^{l-1} msb`.
-    pub shifted: Vec<R>,
-    pub msb: Vec<R>,
+    pub shifted: Buffer<R>,
+    pub msb: Buffer<R>,
 }
 
 /// Deals the shifted parts of the assistant's `r`, to which the holders' `summand`s add up.
@@ -35,12 +35,12 @@ pub(super) struct Mask<R> {
 pub(super) fn deal_mask<R: Ring>(
     role: &mut Role,
     party: &mut Party,
-    summand: Vec<R>,
+    summand: Buffer<R>,
     trunc: u32,
 ) -> Result<Mask<R>, Error> {
     let n = summand.len();
     let (shifted, msb) = match role {
-        Role::Assistant { .. } => kernel::split_mask(&summand, trunc),
+        Role::Assistant { .. } => summand.split_mask(trunc),
         Role::Holder { .. } => Default::default(),
     };
     Ok(Mask {
@@ -73,9 +73,9 @@ pub(super) fn check_plan<R: Ring>(calls: &[Call]) -> Result<(), Error> {
 
 /// A holder's share of a value, already masked, before it is opened: moves those of the one-bit
 /// gap's range to non-negative ones.
-pub(super) fn offset<R: Ring>(kind: Truncation, carries: bool, share: &mut [R]) {
+pub(super) fn offset<R: Ring>(kind: Truncation, carries: bool, share: &mut Buffer<R>) {
     if kind == Truncation::Gap && carries {
-        vec::add_scalar_assign(share, R::ONE.shl(R::BITS - 2));
+        share.add_scalar_assign(R::ONE.shl(R::BITS - 2));
     }
 }
 
@@ -83,13 +83,13 @@ pub(super) fn offset<R: Ring>(kind: Truncation, carries: bool, share: &mut [R]) 
 pub(super) fn quotient<R: Ring>(
     kind: Truncation,
     carries: bool,
-    opened: &[R],
+    opened: &Buffer<R>,
     mask: &Mask<R>,
     trunc: u32,
-) -> Vec<R> {
+) -> Buffer<R> {
     let finish = match kind {
-        Truncation::Gap => kernel::gap,
-        _ => kernel::signed,
+        Truncation::Gap => Buffer::gap,
+        _ => Buffer::signed,
     };
     finish(opened, &mask.shifted, &mask.msb, trunc, carries)
 }
@@ -100,11 +100,11 @@ pub(super) fn truncate_masked<R: Ring>(
     role: &Role,
     party: &mut Party,
     kind: Truncation,
-    mut share: Vec<R>,
+    mut share: Buffer<R>,
     mask: &Mask<R>,
     trunc: u32,
-) -> Result<Vec<R>, Error> {
-    vec::add_assign(&mut share, &mask.summand);
+) -> Result<Buffer<R>, Error> {
+    share.add_assign(&mask.summand);
     offset(kind, role.carries(), &mut share);
     let opened = open(party, OPEN_MASKED, share)?;
     Ok(quotient(kind, role.carries(), &opened, mask, trunc))
@@ -114,10 +114,14 @@ pub(super) fn truncate_masked<R: Ring>(
 ///
 /// The shares are made anew: those of constants, and replicated ones of an input, are not random,
 /// and then the large error could be certain.
-pub(super) fn truncate_locally<R: Ring>(role: &mut Role, share: &[R], trunc: u32) -> Vec<R> {
+pub(super) fn truncate_locally<R: Ring>(
+    role: &mut Role,
+    share: &Buffer<R>,
+    trunc: u32,
+) -> Buffer<R> {
     let share = role.refresh(share);
     match role {
-        Role::Holder { first, .. } => kernel::local(*first, &share, trunc),
-        Role::Assistant { .. } => Vec::new(),
+        Role::Holder { first, .. } => share.truncate_share(*first, trunc),
+        Role::Assistant { .. } => Buffer::default(),
     }
 }

@@ -8,7 +8,8 @@
 
 use std::ops::Range;
 
-use tacit_algebra::{Bits, Ring, compare, vec, wrap};
+use tacit_algebra::buffer::kernels::compare_leaves;
+use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::Falcon;
 use super::material::{self, CompareBatch, SignBatch, View};
@@ -30,21 +31,23 @@ impl<R: Ring> Falcon<R> {
         batch: &CompareBatch,
         columns: Range<usize>,
         rows: usize,
-        r: &[S],
-    ) -> Rss<Vec<u8>> {
-        let component = |bits: &[u8], products: &[u8], beta: &[u8], m: &[u8], constant: bool| {
-            let (bits, products) = (&bits[columns.start..], &products[columns.start..]);
-            let beta = &beta[columns.clone()];
-            let stride = batch.stride;
-            let mut leaves = compare::leaves(bits, products, stride, rows, beta, r, constant);
-            leaves.extend_from_slice(&m[columns.clone()]);
+        r: &Buffer<S>,
+    ) -> Rss<Buffer<u8>> {
+        let from = |v: &Rss<Buffer<u8>>| v.part(columns.start..v.own.len());
+        let (bits, products) = (from(&batch.bits), from(&batch.products));
+        let (beta, m) = (
+            batch.beta.part(columns.clone()),
+            batch.m.part(columns.clone()),
+        );
+        let component = |[bits, products, beta, m]: [&Buffer<u8>; 4], here| {
+            let mut leaves = compare_leaves([bits, products], batch.stride, rows, beta, r, here);
+            leaves.append(m);
             leaves
         };
-        let (bits, products, beta, m) = (&batch.bits, &batch.products, &batch.beta, &batch.m);
         let here = self.rss.constant_component();
         Rss {
-            own: component(&bits.own, &products.own, &beta.own, &m.own, here.own),
-            next: component(&bits.next, &products.next, &beta.next, &m.next, here.next),
+            own: component([&bits.own, &products.own, &beta.own, &m.own], here.own),
+            next: component([&bits.next, &products.next, &beta.next, &m.next], here.next),
         }
     }
 
@@ -59,18 +62,18 @@ impl<R: Ring> Falcon<R> {
     fn sign_over<S: Ring>(
         &mut self,
         view: &View<SignBatch<S>>,
-        a: &Rss<Vec<S>>,
+        a: &Rss<Buffer<S>>,
         also: Option<(&'static str, &Rss<Bits>)>,
     ) -> Result<(Sign, Option<Bits>), Error> {
         let batch = &view.batch;
         let x = view.slice(&batch.x);
-        let (r_own, carry_own) = wrap::masked_add(&a.own, &x.own);
-        let (r_next, carry_next) = wrap::masked_add(&a.next, &x.next);
+        let (r_own, carry_own) = a.own.masked_add(&x.own);
+        let (r_next, carry_next) = a.next.masked_add(&x.next);
         let mut shared = Rss {
             own: carry_own,
             next: carry_next,
         };
-        let msb = a.map(|component| Bits::msb_of(component));
+        let msb = a.map(Buffer::msb);
         for bits in [
             &msb,
             &view.bits(&batch.alpha),
@@ -94,7 +97,7 @@ impl<R: Ring> Falcon<R> {
             Some((step, masked)) => Some(self.finish_open::<Booleans>(step, masked)?),
             None => None,
         };
-        let (r, delta) = wrap::sum3(&r.own, &r.next, &r_missing);
+        let (r, delta) = r.own.sum3(&r.next, &r_missing);
 
         let mut public =
             self.private_compare(&batch.compare, view.range.clone(), S::BITS as usize - 1, &r)?;
@@ -112,7 +115,7 @@ impl<R: Ring> Falcon<R> {
     /// low words of the components are a sharing of the value over it. See [`Falcon::sign_over`].
     pub(super) fn sign(
         &mut self,
-        a: &Rss<Vec<R>>,
+        a: &Rss<Buffer<R>>,
         also: Option<(&'static str, &Rss<Bits>)>,
     ) -> Result<(Sign, Option<Bits>), Error> {
         let n = a.own.len();
@@ -121,14 +124,14 @@ impl<R: Ring> Falcon<R> {
         };
         if self.compare_bits < R::BITS {
             let view = material::take(&mut self.store.narrow_signs, n).ok_or_else(missing)?;
-            return self.sign_over::<u32>(&view, &a.map(|c| vec::convert(c)), also);
+            return self.sign_over::<u32>(&view, &a.map(Buffer::convert), also);
         }
         let view = material::take(&mut self.store.signs, n).ok_or_else(missing)?;
         self.sign_over::<R>(&view, a, also)
     }
 
     /// DReLU as shared bits.
-    pub(super) fn sign_bits(&mut self, a: &Rss<Vec<R>>) -> Result<Rss<Bits>, Error> {
+    pub(super) fn sign_bits(&mut self, a: &Rss<Buffer<R>>) -> Result<Rss<Bits>, Error> {
         let (sign, _) = self.sign(a, None)?;
         let mut bits = sign.shared;
         self.rss.xor_public(&mut bits, &sign.public);
@@ -137,6 +140,6 @@ impl<R: Ring> Falcon<R> {
 }
 
 /// `max(x, y)` needs `x - y`; kept here so that pooling reads like its definition.
-pub(super) fn difference<R: Ring>(x: &Rss<Vec<R>>, y: &Rss<Vec<R>>) -> Rss<Vec<R>> {
-    x.zip(y, |a, b| vec::sub(a, b))
+pub(super) fn difference<R: Ring>(x: &Rss<Buffer<R>>, y: &Rss<Buffer<R>>) -> Rss<Buffer<R>> {
+    x.zip(y, Buffer::sub)
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tacit_algebra::{Bits, Prg, Ring, flip, prime};
+use tacit_algebra::{Bits, Buffer, Prg, Ring, prime};
 
 use crate::replicated::{Domain, Rss, Words};
 
@@ -16,60 +16,66 @@ pub(super) trait Wide: Domain {
 
 /// Z_p for the comparison prime of the ring.
 pub(super) struct Residues<R>(std::marker::PhantomData<R>);
+
 impl<R: Ring> Wide for Words<R> {
-    fn expand(bits: &Bits) -> Vec<R> {
-        bits.expand_ring()
+    fn expand(bits: &Bits) -> Buffer<R> {
+        bits.words_of()
     }
-    fn flip(x: &Vec<R>, b: &Bits, add_bit: bool) -> Vec<R> {
-        flip::ring(x, b, add_bit)
+    fn flip(x: &Buffer<R>, b: &Bits, add_bit: bool) -> Buffer<R> {
+        x.flip(b, add_bit)
     }
 }
 
 impl<R: Ring> Domain for Residues<R> {
-    type Vec = Vec<u8>;
+    type Vec = Buffer<u8>;
     const VALID: &'static str = "residues below the comparison prime";
 
-    fn draw(prg: &mut Prg, n: usize) -> Vec<u8> {
-        prg.prime(R::PRIME, n)
+    fn draw(prg: &mut Prg, n: usize) -> Buffer<u8> {
+        prg.residues(R::PRIME, n)
     }
-    fn zeros(n: usize) -> Vec<u8> {
-        vec![0; n]
+    fn zeros(n: usize) -> Buffer<u8> {
+        Buffer::zeros(n)
     }
-    fn len(v: &Vec<u8>) -> usize {
+    fn len(v: &Buffer<u8>) -> usize {
         v.len()
     }
-    fn with_capacity(n: usize) -> Vec<u8> {
-        Vec::with_capacity(n)
+    fn counted(n: usize) -> Buffer<u8> {
+        Buffer::counted(n)
     }
-    fn append(v: &mut Vec<u8>, part: &Vec<u8>) {
-        v.extend_from_slice(part);
+    fn part(v: &Buffer<u8>, range: Range<usize>) -> Buffer<u8> {
+        v.part(range)
     }
-    fn add_assign(a: &mut Vec<u8>, b: &Vec<u8>) {
-        prime::add_assign(R::PRIME, a, b);
+    fn concat(parts: &[&Buffer<u8>]) -> Buffer<u8> {
+        Buffer::concat(parts)
     }
-    fn sub_assign(a: &mut Vec<u8>, b: &Vec<u8>) {
-        prime::sub_assign(R::PRIME, a, b);
+    fn grow(v: &mut Buffer<u8>, part: Buffer<u8>, n: usize) {
+        v.grow(part, n);
     }
-    fn product_assign(acc: &mut Vec<u8>, x: &Rss<Vec<u8>>, y: &Rss<Vec<u8>>, range: Range<usize>) {
-        let [x0, x1, y0, y1] = [&x.own, &x.next, &y.own, &y.next].map(|v| &v[range.clone()]);
-        prime::product_assign(R::PRIME, acc, x0, x1, y0, y1);
+    fn add_assign(a: &mut Buffer<u8>, b: &Buffer<u8>) {
+        a.residues_add(R::PRIME, b);
+    }
+    fn sub_assign(a: &mut Buffer<u8>, b: &Buffer<u8>) {
+        a.residues_sub(R::PRIME, b);
+    }
+    fn product_assign(acc: &mut Buffer<u8>, x: &Rss<Buffer<u8>>, y: &Rss<Buffer<u8>>) {
+        acc.residues_product(R::PRIME, [&x.own, &x.next], [&y.own, &y.next]);
     }
     fn wire_len(n: usize) -> usize {
         prime::packed_len(R::PRIME, n)
     }
-    fn to_wire(v: &Vec<u8>) -> Vec<u8> {
+    fn to_wire(v: &Buffer<u8>) -> Vec<u8> {
         prime::pack(R::PRIME, v)
     }
-    fn from_wire(bytes: &[u8], n: usize) -> Option<Vec<u8>> {
-        prime::unpack(R::PRIME, bytes, n)
+    fn from_wire(bytes: &[u8], n: usize) -> Option<Buffer<u8>> {
+        prime::unpack(R::PRIME, bytes, n).map(Buffer::from)
     }
 }
 
 impl<R: Ring> Wide for Residues<R> {
-    fn expand(bits: &Bits) -> Vec<u8> {
-        bits.expand()
+    fn expand(bits: &Bits) -> Buffer<u8> {
+        bits.residues_of()
     }
-    fn flip(x: &Vec<u8>, b: &Bits, add_bit: bool) -> Vec<u8> {
-        flip::residues(R::PRIME, x, b, add_bit)
+    fn flip(x: &Buffer<u8>, b: &Bits, add_bit: bool) -> Buffer<u8> {
+        x.residues_flip(R::PRIME, b, add_bit)
     }
 }

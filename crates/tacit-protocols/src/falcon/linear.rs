@@ -2,7 +2,7 @@
 //! per party) or, where a truncation follows, are masked by its `r` and opened at once (1 hop,
 //! 2 elements per party): see `truncate.rs`.
 
-use tacit_algebra::Ring;
+use tacit_algebra::{Buffer, Ring};
 
 use super::Falcon;
 use crate::Error;
@@ -20,12 +20,12 @@ impl<R: Ring> Falcon<R> {
     /// Public `w`: local, then a plain truncation (1 hop, 1 element) unless `trunc` is 0.
     pub(super) fn product(
         &mut self,
-        x: &Rss<Vec<R>>,
-        w: &Operand<Rss<Vec<R>>>,
-        bias: Option<&Operand<Rss<Vec<R>>>>,
+        x: &Rss<Buffer<R>>,
+        w: &Operand<Rss<Buffer<R>>>,
+        bias: Option<&Operand<Rss<Buffer<R>>>>,
         map: &Bilinear,
         trunc: u32,
-    ) -> Result<Rss<Vec<R>>, Error> {
+    ) -> Result<Rss<Buffer<R>>, Error> {
         match w {
             Operand::Public(values) => {
                 let z = self.rss.product_public(map, x, values, bias)?;

@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use tacit_algebra::{Bits, Ring};
+use bytemuck::Pod;
+use tacit_algebra::{Bits, Buffer, Ring};
 
 use crate::replicated::Rss;
 
@@ -23,8 +24,8 @@ impl<B> View<B> {
     }
 
     /// The view's part of a vector of the batch.
-    pub fn slice<T: Clone>(&self, v: &Rss<Vec<T>>) -> Rss<Vec<T>> {
-        v.map(|component| component[self.range.clone()].to_vec())
+    pub fn slice<T: Pod>(&self, v: &Rss<Buffer<T>>) -> Rss<Buffer<T>> {
+        v.part(self.range.clone())
     }
 
     /// The view's part of packed bits of the batch.
@@ -39,21 +40,21 @@ pub(super) struct CompareBatch {
     /// Elements, and so the stride between the rows.
     pub stride: usize,
     /// Bits of `x`, lowest first, one row of `stride` residues each.
-    pub bits: Rss<Vec<u8>>,
+    pub bits: Rss<Buffer<u8>>,
     /// `beta` times each bit.
-    pub products: Rss<Vec<u8>>,
+    pub products: Rss<Buffer<u8>>,
     /// The random bit that chooses the direction of the test.
-    pub beta: Rss<Vec<u8>>,
+    pub beta: Rss<Buffer<u8>>,
     /// The same bit over Z_2.
     pub beta_bit: Rss<Bits>,
     /// A random non-zero factor.
-    pub m: Rss<Vec<u8>>,
+    pub m: Rss<Buffer<u8>>,
 }
 
 /// What a sign consumes (docs/spec/falcon.md, section 4.1): a random `x` of `l - 1` bits as three
 /// summands, the parity of their wraps, and its bits.
 pub(super) struct SignBatch<R> {
-    pub x: Rss<Vec<R>>,
+    pub x: Rss<Buffer<R>>,
     pub alpha: Rss<Bits>,
     pub compare: CompareBatch,
 }
@@ -61,16 +62,16 @@ pub(super) struct SignBatch<R> {
 /// A random bit over Z_2 and over Z_L: what a selection consumes.
 pub(super) struct SelectBatch<R> {
     pub bit: Rss<Bits>,
-    pub word: Rss<Vec<R>>,
+    pub word: Rss<Buffer<R>>,
 }
 
 /// What a truncation by `trunc` bits consumes: `r = low + 2^{l-1} msb`, uniform.
 pub(super) struct TruncateBatch<R> {
-    pub r: Rss<Vec<R>>,
+    pub r: Rss<Buffer<R>>,
     /// `low >> trunc`.
-    pub low_shifted: Rss<Vec<R>>,
+    pub low_shifted: Rss<Buffer<R>>,
     /// The top bit of `r` over Z_L.
-    pub msb: Rss<Vec<R>>,
+    pub msb: Rss<Buffer<R>>,
     /// For truncation without any error.
     pub exact: Option<ExactBatch<R>>,
 }
@@ -78,7 +79,7 @@ pub(super) struct TruncateBatch<R> {
 /// The low `trunc` bits of a truncation's `r`, ready to be compared, with `beta` over Z_L as well.
 pub(super) struct ExactBatch<R> {
     pub compare: CompareBatch,
-    pub beta_word: Rss<Vec<R>>,
+    pub beta_word: Rss<Buffer<R>>,
 }
 
 /// Prepared material in the order in which the plan's calls consume it.

@@ -15,7 +15,7 @@
 //! | `relu.rs` | selection, ReLU |
 //! | `preprocess.rs` | the offline phase |
 //! | `semi_honest/`, `malicious/` | the steps in which the two differ; `security.rs` chooses |
-//! | `cost.rs`, `demand.rs` | what a call costs and consumes |
+//! | `cost.rs`, `demand.rs` | what a call costs, counted by running it; what it consumes |
 //!
 //! # Two kinds of security
 //!
@@ -41,7 +41,7 @@ mod truncate;
 
 use std::ops::Range;
 
-use tacit_algebra::{Bits, Ring, vec};
+use tacit_algebra::{Bits, Buffer, Ring};
 use tacit_net::{Party, Phase};
 
 use crate::portions::Ahead;
@@ -77,7 +77,7 @@ pub struct Falcon<R: Ring> {
     store: Store<R>,
     /// What malicious security adds.
     checks: Option<Checks<R>>,
-    cost: FalconCost,
+    cost: FalconCost<R>,
 }
 
 impl<R: Ring> Falcon<R> {
@@ -105,7 +105,7 @@ impl<R: Ring> Falcon<R> {
         }
         party.set_phase(Phase::Setup);
         let (rss, pairs) = Replicated::new(party, "falcon")?;
-        let cost = FalconCost::new(R::BITS, R::PRIME, truncation).with_security(security);
+        let cost = FalconCost::new(truncation, security);
         Ok(Falcon {
             rss,
             truncation,
@@ -144,7 +144,7 @@ impl<R: Ring> Falcon<R> {
 }
 
 impl<R: Ring> Machine for Falcon<R> {
-    type Share = Rss<Vec<R>>;
+    type Share = Rss<Buffer<R>>;
     type Bits = Rss<Bits>;
 
     fn ring_bits(&self) -> u32 {
@@ -184,7 +184,7 @@ impl<R: Ring> Machine for Falcon<R> {
     }
 
     fn constant(&mut self, values: &[i64]) -> Self::Share {
-        self.rss.public(&vec::encode(values))
+        self.rss.public(&Buffer::encode(values))
     }
 
     fn reveal(&mut self, x: &Self::Share, to: Audience) -> Result<Option<Vec<i64>>, Error> {
@@ -211,23 +211,23 @@ impl<R: Ring> Machine for Falcon<R> {
     }
 
     fn add(&mut self, x: &Self::Share, y: &Self::Share) -> Self::Share {
-        x.zip(y, |a, b| vec::add(a, b))
+        x.zip(y, Buffer::add)
     }
 
     fn sub(&mut self, x: &Self::Share, y: &Self::Share) -> Self::Share {
-        x.zip(y, |a, b| vec::sub(a, b))
+        x.zip(y, Buffer::sub)
     }
 
     fn scale(&mut self, x: &Self::Share, k: i64) -> Self::Share {
-        x.map(|component| vec::scale(component, R::from_i64(k)))
+        x.map(|component| component.scale(R::from_i64(k)))
     }
 
     fn gather(&mut self, x: &Self::Share, index: &[u32]) -> Self::Share {
-        x.map(|component| vec::gather(component, index))
+        x.map(|component| component.gather(index))
     }
 
     fn slice(&mut self, x: &Self::Share, range: Range<usize>) -> Self::Share {
-        x.map(|component| component[range.clone()].to_vec())
+        x.part(range)
     }
 
     fn concat(&mut self, parts: &[&Self::Share]) -> Self::Share {

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use tacit_algebra::{Bits, Ring, prime, vec};
+use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::demand::{self, Want};
 use super::domain::Residues;
@@ -15,7 +15,7 @@ use super::material::{CompareBatch, ExactBatch, SelectBatch, SignBatch, Truncate
 use super::{Falcon, Truncation};
 use crate::Error;
 use crate::machine::Call;
-use crate::replicated::{Booleans, Rss, Words};
+use crate::replicated::{Booleans, Domain, Rss, Words, joined};
 
 const PRODUCTS: &str = "falcon preprocess: beta times bits";
 
@@ -29,7 +29,7 @@ pub(super) struct Sum<R> {
     pub first_wrap: Rss<Bits>,
     /// `(x_0 + x_1) mod 2^m` at party 0, who knows both, where it adds these
     /// two by itself; else empty.
-    pub known: Vec<R>,
+    pub known: Buffer<R>,
     /// Majorities of the components' bits, where the addition is of three summands; else empty.
     pub saves: Vec<Rss<Bits>>,
 }
@@ -44,9 +44,9 @@ impl<R> Sum<R> {
 /// The material of truncations that is made of the shifted sum.
 pub(super) struct LowPart<R> {
     /// `low >> d` over Z_L.
-    pub shifted: Rss<Vec<R>>,
+    pub shifted: Rss<Buffer<R>>,
     /// The top bit of the mask over Z_L.
-    pub msb: Rss<Vec<R>>,
+    pub msb: Rss<Buffer<R>>,
 }
 
 impl<R: Ring> Falcon<R> {
@@ -75,7 +75,7 @@ impl<R: Ring> Falcon<R> {
 
         let narrow = self.compare_bits < R::BITS;
         if signs > 0 && narrow {
-            let x = self.rss.random::<Words<u32>>(signs).map(|c| vec::shr(c, 1));
+            let x = self.rss.random::<Words<u32>>(signs).map(|c| c.shr(1));
             let sum = self.add_components(&x)?;
             let batch = self.sign_batch(x, &sum)?;
             self.store
@@ -87,9 +87,9 @@ impl<R: Ring> Falcon<R> {
             let mut x = self
                 .rss
                 .random::<Words<R>>(signs + truncations)
-                .map(|c| vec::shr(c, 1));
+                .map(|c| c.shr(1));
             let mut sum = self.add_components(&x)?;
-            let low = x.map(|c| c[signs..].to_vec());
+            let low = x.part(signs..signs + truncations);
             x.own.truncate(signs);
             x.next.truncate(signs);
             if signs > 0 {
@@ -108,7 +108,11 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// Signs: the first columns of the addition (Falcon, Figure 6, for wrap3).
-    fn sign_batch<S: Ring>(&mut self, x: Rss<Vec<S>>, sum: &Sum<S>) -> Result<SignBatch<S>, Error> {
+    fn sign_batch<S: Ring>(
+        &mut self,
+        x: Rss<Buffer<S>>,
+        sum: &Sum<S>,
+    ) -> Result<SignBatch<S>, Error> {
         let n = x.own.len();
         let rows: Vec<_> = sum.bits.iter().map(|row| columns(row, 0, n)).collect();
         let last = columns(sum.last_carry(), 0, n);
@@ -151,35 +155,29 @@ impl<R: Ring> Falcon<R> {
     /// Every row of `bits` times `beta`. 1 hop; every party sends `rows` messages of a row.
     fn multiply_rows<S: Ring>(
         &mut self,
-        bits: &Rss<Vec<u8>>,
-        beta: &Rss<Vec<u8>>,
+        bits: &Rss<Buffer<u8>>,
+        beta: &Rss<Buffer<u8>>,
         rows: usize,
-    ) -> Result<Rss<Vec<u8>>, Error> {
+    ) -> Result<Rss<Buffer<u8>>, Error> {
         let n = beta.own.len();
         if self.checks.is_some() {
-            let all = beta.map(|beta| vec::tile(beta, 1, rows));
+            let all = beta.map(|beta| beta.tile(1, rows));
             return self.multiply::<Residues<S>>(PRODUCTS, bits.clone(), all);
         }
-        let empty = || Vec::with_capacity(rows * n);
-        let mut products = Rss {
-            own: empty(),
-            next: empty(),
-        };
+        let [mut own, mut next] = [(); 2].map(|()| Buffer::default());
+        let all = rows * n;
         for row in (0..rows).map(|row| row * n..(row + 1) * n) {
             let mut z = self.rss.zero::<Residues<S>>(n);
-            let (x0, x1) = (&bits.own[row.clone()], &bits.next[row]);
-            prime::product_assign(S::PRIME, &mut z, x0, x1, &beta.own, &beta.next);
+            Residues::<S>::product_assign(&mut z, &bits.part(row), beta);
             self.rss
                 .send::<Residues<S>>(self.rss.prev_party(), PRODUCTS, &z)?;
-            products.own.extend_from_slice(&z);
+            own.grow(z, all);
         }
         for _ in 0..rows {
-            let z = self
-                .rss
-                .recv::<Residues<S>>(self.rss.next_party(), PRODUCTS, n)?;
-            products.next.extend_from_slice(&z);
+            let from = self.rss.next_party();
+            next.grow(self.rss.recv::<Residues<S>>(from, PRODUCTS, n)?, all);
         }
-        Ok(products)
+        Ok(Rss { own, next })
     }
 
     /// Selections: random bits over Z_2 and Z_L (Falcon, Figure 6, for ReLU).
@@ -205,7 +203,7 @@ impl<R: Ring> Falcon<R> {
     fn store_truncations(
         &mut self,
         wants: &[Want],
-        low: Rss<Vec<R>>,
+        low: Rss<Buffer<R>>,
         sum: &Sum<R>,
         start: usize,
     ) -> Result<(), Error> {
@@ -225,15 +223,13 @@ impl<R: Ring> Falcon<R> {
         let LowPart { shifted, msb } = self.shift_low(&groups, &low, sum, start, &msb_bit)?;
         let wraps = last.zip(&columns(&sum.first_wrap, start, n), Bits::xor);
         let r = low.zip(&wraps.zip(&msb_bit, Bits::xor), |low, top| {
-            let mut r = vec::shl(&top.expand_ring::<R>(), R::BITS - 1);
-            vec::add_assign(&mut r, low);
-            r
+            low.add(&top.words_of::<R>().shl(R::BITS - 1))
         });
 
         let mut at = 0;
         for (len, d) in groups {
             let range = at..at + len;
-            let part = |v: &Rss<Vec<R>>| v.map(|c| c[range.clone()].to_vec());
+            let part = |v: &Rss<Buffer<R>>| v.part(range.clone());
             let exact = match self.truncation {
                 Truncation::Exact => {
                     let rows: Vec<_> = sum.bits[..d as usize]
@@ -292,14 +288,23 @@ pub(super) fn groups_of(
 }
 
 /// Every group of `(elements, bits)` shifted by its bits.
-pub(super) fn shift_groups<R: Ring>(groups: &[(usize, u32)], v: &[R]) -> Vec<R> {
+pub(super) fn shift_groups<R: Ring>(groups: &[(usize, u32)], v: &Buffer<R>) -> Buffer<R> {
+    each_group(groups, v, Buffer::shr)
+}
+
+/// What `f` makes of every group of `(elements, bits)` and its bits.
+pub(super) fn each_group<R: Ring>(
+    groups: &[(usize, u32)],
+    v: &Buffer<R>,
+    f: impl Fn(&Buffer<R>, u32) -> Buffer<R>,
+) -> Buffer<R> {
     let mut at = 0;
-    let mut out = Vec::with_capacity(v.len());
-    for &(len, d) in groups {
-        out.extend_from_slice(&vec::shr(&v[at..at + len], d));
+    let part = |&(len, d): &(usize, u32)| {
         at += len;
-    }
-    out
+        f(&v.part(at - len..at), d)
+    };
+    let parts: Vec<Buffer<R>> = groups.iter().map(part).collect();
+    joined::<Words<R>>(&parts)
 }
 
 /// The sizes of the signs among `wants`.

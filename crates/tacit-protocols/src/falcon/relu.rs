@@ -5,7 +5,7 @@
 //! item 4); the bit that the selection opens is opened together with wrap3's masked value, one hop
 //! less.
 
-use tacit_algebra::{Bits, Ring, vec};
+use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::Falcon;
 use super::compare::difference;
@@ -24,9 +24,9 @@ impl<R: Ring> Falcon<R> {
     pub(super) fn select_shares(
         &mut self,
         bit: &Rss<Bits>,
-        x: &Rss<Vec<R>>,
-        y: &Rss<Vec<R>>,
-    ) -> Result<Rss<Vec<R>>, Error> {
+        x: &Rss<Buffer<R>>,
+        y: &Rss<Buffer<R>>,
+    ) -> Result<Rss<Buffer<R>>, Error> {
         let view = self.take_select(x.own.len())?;
         let masked = bit.zip(&view.bits(&view.batch.bit), Bits::xor);
         let e = self.open::<Booleans>(OPEN_CHOICE, &masked)?;
@@ -36,12 +36,12 @@ impl<R: Ring> Falcon<R> {
             self.rss.constant_component(),
         );
         let z = self.choose(difference(y, x), d)?;
-        Ok(x.zip(&z, |a, b| vec::add(a, b)))
+        Ok(x.zip(&z, Buffer::add))
     }
 
     /// `max(a, 0)`: the sign times `a` (Falcon, Algorithm 3, section 3.5).
     /// `2 + ceil(log2 l)` hops; every party sends what a sign sends, 1 bit and 1 element.
-    pub(super) fn rectify(&mut self, a: &Rss<Vec<R>>) -> Result<Rss<Vec<R>>, Error> {
+    pub(super) fn rectify(&mut self, a: &Rss<Buffer<R>>) -> Result<Rss<Buffer<R>>, Error> {
         let view = self.take_select(a.own.len())?;
         let (sign, masked) = self.sign(a, Some((OPEN_CHOICE, &view.bits(&view.batch.bit))))?;
         let mut e = sign.public;
@@ -55,7 +55,7 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// `x` where the bit `d` is 1, else 0.
-    fn choose(&mut self, x: Rss<Vec<R>>, d: Rss<Vec<R>>) -> Result<Rss<Vec<R>>, Error> {
+    fn choose(&mut self, x: Rss<Buffer<R>>, d: Rss<Buffer<R>>) -> Result<Rss<Buffer<R>>, Error> {
         if let Some(checks) = &mut self.checks {
             checks.waiting += 3 * d.own.len();
         }

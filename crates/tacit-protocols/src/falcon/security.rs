@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use tacit_algebra::{Bits, Ring};
+use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::Falcon;
 use super::domain::Wide;
@@ -74,7 +74,7 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// See `adder.rs`.
-    pub(super) fn add_components<S: Ring>(&mut self, x: &Rss<Vec<S>>) -> Result<Sum<S>, Error> {
+    pub(super) fn add_components<S: Ring>(&mut self, x: &Rss<Buffer<S>>) -> Result<Sum<S>, Error> {
         match self.checks {
             None => self.add_components_unchecked(x),
             Some(_) => self.add_components_checked(x),
@@ -93,7 +93,7 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// See `inject.rs`.
-    pub(super) fn random_nonzero<S: Ring>(&mut self, n: usize) -> Result<Rss<Vec<u8>>, Error> {
+    pub(super) fn random_nonzero<S: Ring>(&mut self, n: usize) -> Result<Rss<Buffer<u8>>, Error> {
         match self.checks {
             None => self.random_nonzero_unchecked::<S>(n),
             Some(_) => self.random_nonzero_checked::<S>(n),
@@ -104,7 +104,7 @@ impl<R: Ring> Falcon<R> {
     pub(super) fn shift_low(
         &mut self,
         groups: &[(usize, u32)],
-        low: &Rss<Vec<R>>,
+        low: &Rss<Buffer<R>>,
         sum: &Sum<R>,
         start: usize,
         msb: &Rss<Bits>,
@@ -126,7 +126,7 @@ impl<R: Ring> Falcon<R> {
         batch: &CompareBatch,
         range: Range<usize>,
         rows: usize,
-        r: &[S],
+        r: &Buffer<S>,
     ) -> Result<Bits, Error> {
         match self.checks {
             None => self.compare_unchecked(batch, range, rows, r),

@@ -16,7 +16,7 @@
 //! these realise a rounding that the parties see being drawn, not one that a trusted party draws
 //! in secret; `exact` has no such dependence.
 
-use tacit_algebra::{Ring, truncate as kernel, vec};
+use tacit_algebra::{Buffer, Ring};
 
 use super::material::{self, TruncateBatch, View};
 use super::{Falcon, Truncation};
@@ -30,11 +30,11 @@ impl<R: Ring> Falcon<R> {
     /// party, and what `exact` adds.
     pub(super) fn truncate_shared(
         &mut self,
-        mut x: Rss<Vec<R>>,
+        mut x: Rss<Buffer<R>>,
         trunc: u32,
-    ) -> Result<Rss<Vec<R>>, Error> {
+    ) -> Result<Rss<Buffer<R>>, Error> {
         let view = self.take_truncation(x.own.len(), trunc)?;
-        x = x.zip(&view.slice(&view.batch.r), |x, r| vec::add(x, r));
+        x = x.zip(&view.slice(&view.batch.r), Buffer::add);
         if self.truncation != Truncation::Aby3 {
             self.rss.add_public(&mut x, offset());
         }
@@ -44,11 +44,15 @@ impl<R: Ring> Falcon<R> {
 
     /// The same for a 3-out-of-3 sum, masked by [`Replicated::zero`](crate::replicated::Replicated::zero), whose resharing it replaces.
     /// 1 hop and 2 elements per party, and what `exact` adds.
-    pub(super) fn truncate_sum(&mut self, mut z: Vec<R>, trunc: u32) -> Result<Rss<Vec<R>>, Error> {
+    pub(super) fn truncate_sum(
+        &mut self,
+        mut z: Buffer<R>,
+        trunc: u32,
+    ) -> Result<Rss<Buffer<R>>, Error> {
         let view = self.take_truncation(z.len(), trunc)?;
-        vec::add_assign(&mut z, &view.batch.r.own[view.range.clone()]);
+        z.add_assign(&view.batch.r.own.part(view.range.clone()));
         if self.truncation != Truncation::Aby3 && self.rss.constant_component().own {
-            vec::add_scalar_assign(&mut z, offset());
+            z.add_scalar_assign(offset());
         }
         let c = self.rss.open_sum::<Words<R>>(OPEN_MASKED, z)?;
         self.finish_truncation(&view, c, trunc)
@@ -58,27 +62,27 @@ impl<R: Ring> Falcon<R> {
     fn finish_truncation(
         &mut self,
         view: &View<TruncateBatch<R>>,
-        c: Vec<R>,
+        c: Buffer<R>,
         trunc: u32,
-    ) -> Result<Rss<Vec<R>>, Error> {
+    ) -> Result<Rss<Buffer<R>>, Error> {
         let low_shifted = view.slice(&view.batch.low_shifted);
         let msb = view.slice(&view.batch.msb);
         let here = self.rss.constant_component();
         if self.truncation == Truncation::Aby3 {
             return Ok(Rss {
-                own: kernel::signed(&c, &low_shifted.own, &msb.own, trunc, here.own),
-                next: kernel::signed(&c, &low_shifted.next, &msb.next, trunc, here.next),
+                own: c.signed(&low_shifted.own, &msb.own, trunc, here.own),
+                next: c.signed(&low_shifted.next, &msb.next, trunc, here.next),
             });
         }
         let quotient = Rss {
-            own: kernel::gap(&c, &low_shifted.own, &msb.own, trunc, here.own),
-            next: kernel::gap(&c, &low_shifted.next, &msb.next, trunc, here.next),
+            own: c.gap(&low_shifted.own, &msb.own, trunc, here.own),
+            next: c.gap(&low_shifted.next, &msb.next, trunc, here.next),
         };
         match &view.batch.exact {
             None => Ok(quotient),
             // The borrow of the low bits: [r_low > c_low].
             Some(exact) => {
-                let low = vec::low_bits(&c, trunc);
+                let low = c.low_bits(trunc);
                 let flip = self.private_compare::<R>(
                     &exact.compare,
                     view.range.clone(),
@@ -86,7 +90,7 @@ impl<R: Ring> Falcon<R> {
                     &low,
                 )?;
                 let borrow = flip_word(&view.slice(&exact.beta_word), &flip, here);
-                Ok(quotient.zip(&borrow, |q, b| vec::sub(q, b)))
+                Ok(quotient.zip(&borrow, Buffer::sub))
             }
         }
     }

@@ -10,11 +10,12 @@
 //!
 //! Semi-honest: the dealer could share another number than `u`.
 
-use tacit_algebra::{BitRows, Bits, Ring, planes};
+use tacit_algebra::{BitRows, Bits, Buffer, Ring, planes};
 
 use super::dealer::{Part, dealt, left, right};
-use super::{PARTIES, Replicated, Rss};
-use crate::{Cost, Error, pool};
+use super::{Replicated, Rss};
+use crate::message::{recv_rows, send_rows};
+use crate::{Error, pool};
 
 const DEAL: &str = "rss sign: deal bits of two components";
 const GENERATE: &str = "rss sign: generate carries";
@@ -43,14 +44,13 @@ impl Replicated {
     /// level of `k` pairs.
     pub(crate) fn negative<R: Ring>(
         &mut self,
-        x: &Rss<Vec<R>>,
+        x: &Rss<Buffer<R>>,
         width: u32,
     ) -> Result<Rss<Bits>, Error> {
         assert!((1..=R::BITS).contains(&width));
         let mut blocks = Vec::new();
         for (dealer, range) in dealt(x.own.len()) {
-            let [own, next] = [&x.own, &x.next].map(|component| &component[range.clone()]);
-            blocks.push(self.begin_deal(dealer, own, next, width)?);
+            blocks.push(self.begin_deal(dealer, &x.part(range), width)?);
         }
         for block in &mut blocks {
             self.finish_deal(block)?;
@@ -78,29 +78,28 @@ impl Replicated {
     fn begin_deal<R: Ring>(
         &mut self,
         dealer: usize,
-        own: &[R],
-        next: &[R],
+        x: &Rss<Buffer<R>>,
         width: u32,
     ) -> Result<Sign, Error> {
-        let (rows, n) = (width as usize, own.len());
+        let (rows, n) = (width as usize, x.own.len());
         let half = match self.part(dealer) {
             Part::Dealer => {
-                let mut rest = BitRows::from_ring(&tacit_algebra::vec::add(own, next), width);
+                let mut rest = x.own.add(&x.next).bit_rows(width);
                 let drawn = self.keys.own.bit_rows(rows, n);
                 planes::xor_assign(&mut rest, &drawn);
-                self.send_rows(right(dealer), DEAL, &rest)?;
+                send_rows(&mut self.party, right(dealer), DEAL, &rest)?;
                 Rss {
                     own: drawn,
                     next: rest,
                 }
             }
             Part::Left => Rss {
-                own: BitRows::from_ring(own, width),
+                own: x.own.bit_rows(width),
                 next: self.keys.next.bit_rows(rows, n),
             },
             Part::Right => Rss {
                 own: BitRows::zeros(rows, n),
-                next: BitRows::from_ring(next, width),
+                next: x.next.bit_rows(width),
             },
         };
         let none = || Rss {
@@ -119,7 +118,7 @@ impl Replicated {
     fn finish_deal(&mut self, block: &mut Sign) -> Result<(), Error> {
         if self.part(block.dealer) == Part::Right {
             let (rows, n) = (block.half.own.rows(), block.half.own.cols());
-            block.half.own = self.recv_rows(block.dealer, DEAL, rows, n)?;
+            block.half.own = recv_rows(&mut self.party, block.dealer, DEAL, [rows, n])?;
         }
         Ok(())
     }
@@ -145,7 +144,7 @@ impl Replicated {
         planes::xor_assign(&mut made, if part == Part::Left { &rho } else { &sigma });
         let mut masks = rho;
         planes::xor_assign(&mut masks, &sigma);
-        self.send_rows(block.dealer, GENERATE, &made)?;
+        send_rows(&mut self.party, block.dealer, GENERATE, &made)?;
         block.g = match part {
             Part::Left => Rss {
                 own: masks,
@@ -163,8 +162,8 @@ impl Replicated {
         let (below, n) = (block.half.own.rows() - 1, block.half.own.cols());
         if below > 0 && self.part(block.dealer) == Part::Dealer {
             block.g = Rss {
-                own: self.recv_rows(left(block.dealer), GENERATE, below, n)?,
-                next: self.recv_rows(right(block.dealer), GENERATE, below, n)?,
+                own: recv_rows(&mut self.party, left(block.dealer), GENERATE, [below, n])?,
+                next: recv_rows(&mut self.party, right(block.dealer), GENERATE, [below, n])?,
             };
         }
         Ok(())
@@ -181,14 +180,16 @@ impl Replicated {
         let mut made = self.keys.next.bit_rows(own.rows(), own.cols());
         planes::xor_assign(&mut made, &self.keys.own.bit_rows(own.rows(), own.cols()));
         planes::and_product_assign(&mut made, upper.each_ref(), [&own, &next]);
-        self.send_rows(self.prev_party(), CARRY, &made)?;
+        let to = self.prev_party();
+        send_rows(&mut self.party, to, CARRY, &made)?;
         block.made = made;
         Ok(())
     }
 
     fn finish_level(&mut self, block: &mut Sign) -> Result<(), Error> {
         let (rows, n) = (block.made.rows(), block.made.cols());
-        let theirs = self.recv_rows(self.next_party(), CARRY, rows, n)?;
+        let from = self.next_party();
+        let theirs = recv_rows(&mut self.party, from, CARRY, [rows, n])?;
         let [g_own, p_own] = planes::join(&block.g.own, &block.p.own, &block.made);
         let [g_next, p_next] = planes::join(&block.g.next, &block.p.next, &theirs);
         block.g = Rss {
@@ -200,25 +201,6 @@ impl Replicated {
             next: p_next,
         };
         Ok(())
-    }
-
-    fn send_rows(&mut self, to: usize, step: &'static str, rows: &BitRows) -> Result<(), Error> {
-        Ok(self.party.send(to, step, rows.to_bytes())?)
-    }
-
-    fn recv_rows(
-        &mut self,
-        from: usize,
-        step: &'static str,
-        rows: usize,
-        n: usize,
-    ) -> Result<BitRows, Error> {
-        let bytes = self.party.recv(from, step, (rows * n).div_ceil(8))?;
-        BitRows::from_bytes(rows, n, &bytes).ok_or_else(|| Error::Peer {
-            party: from,
-            step,
-            what: format!("the message does not hold {rows} bits of each of {n} elements"),
-        })
     }
 }
 
@@ -236,48 +218,30 @@ impl Sign {
     }
 }
 
-/// The cost of [`Replicated::negative`].
-pub(crate) fn negative_cost(n: usize, width: u32) -> Cost {
-    let below = width as usize - 1;
-    let levels: Vec<usize> = pool::levels(below)
-        .map(|(pairs, _)| 2 * pairs - 1)
-        .collect();
-    let rounds = 1 + u32::from(below > 0) + levels.len() as u32;
-    let mut cost = Cost::each(PARTIES, rounds, 0);
-    for (dealer, range) in dealt(n) {
-        let bytes = |rows: usize| (rows * range.len()).div_ceil(8) as u64;
-        cost.bytes[dealer] += bytes(below + 1);
-        cost.bytes[left(dealer)] += bytes(below);
-        cost.bytes[right(dealer)] += bytes(below);
-        let tree: u64 = levels.iter().map(|ands| bytes(*ands)).sum();
-        cost.bytes.iter_mut().for_each(|sent| *sent += tree);
-    }
-    cost
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::Booleans;
-    use super::super::inject::times_cost;
+    use super::super::{Booleans, PARTIES};
     use super::*;
+    use crate::Cost;
+    use crate::count::count;
     use std::time::Duration;
     use tacit_net::{LinkModel, memory};
 
     /// Runs a program at three parties that share `x`, each a summand, and returns its results.
     fn shared<T: Send>(
         x: &[i64],
-        program: impl Fn(&mut Replicated, Rss<Vec<u8>>) -> Result<T, Error> + Sync,
+        program: impl Fn(&mut Replicated, Rss<Buffer<u8>>) -> Result<T, Error> + Sync,
     ) -> Vec<T> {
         let mesh = memory::mesh(PARTIES, &LinkModel::LOCAL, Duration::from_secs(60));
         let run = |party| {
             let (mut rss, _) = Replicated::new(party, "test").expect("keys are agreed");
-            let mut sum = rss.public(&vec![0; x.len()]);
+            let mut sum = rss.public(&Buffer::zeros(x.len()));
             for owner in 0..PARTIES {
                 let zeros = vec![0; x.len()];
                 let own = if owner == 0 { x } else { &zeros[..] };
                 let own = (rss.party.id() == owner).then_some(own);
                 let summand = rss.input_words(owner, x.len(), own).expect("an input");
-                sum = sum.zip(&summand, |a, b| tacit_algebra::vec::add(a, b));
+                sum = sum.zip(&summand, |a, b| a.add(b));
             }
             program(&mut rss, sum).expect("the program runs")
         };
@@ -317,20 +281,37 @@ mod tests {
     fn costs_are_the_stated_ones() {
         let n = 3 << 16;
         let mean = |cost: &Cost| cost.bytes.iter().sum::<u64>() as f64 / (3 * n) as f64;
-        for (width, word, sign, relu, hops) in [
+        let taken = |step: &dyn Fn(&mut Replicated) -> Result<(), Error>| {
+            count(PARTIES, |party| {
+                let mut rss = Replicated::counting(party);
+                step(&mut rss)?;
+                Ok(rss.party.take_trace())
+            })
+        };
+        let (wide, narrow) = (
+            Rss::<Buffer<u64>>::counted(n),
+            Rss::<Buffer<u32>>::counted(n),
+        );
+        let bit = Rss::from([(); 2].map(|()| Bits::counted(n)));
+        let sign = |width| taken(&|rss| rss.negative(&wide, width).map(drop));
+        let times = |word| match word {
+            4 => taken(&|rss| rss.times(&bit, &narrow).map(drop)),
+            _ => taken(&|rss| rss.times(&bit, &wide).map(drop)),
+        };
+        for (width, word, bytes, relu, hops) in [
             (64, 8, 22.7, 33.3, 10),
             (32, 8, 10.8, 21.5, 9),
             (25, 8, 8.2, 18.8, 9),
             (17, 8, 5.3, 16.0, 8),
             (32, 4, 10.8, 16.1, 9),
         ] {
-            let cost = negative_cost(n, width);
+            let cost = sign(width);
             assert!(
-                (mean(&cost) - sign).abs() < 0.05,
+                (mean(&cost) - bytes).abs() < 0.05,
                 "{width}: {}",
                 mean(&cost)
             );
-            let whole = cost + &times_cost(n, word);
+            let whole = cost + &times(word);
             assert!(
                 (mean(&whole) - relu).abs() < 0.05,
                 "{width}: {}",

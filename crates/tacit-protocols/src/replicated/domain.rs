@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use tacit_algebra::{Bits, Prg, Ring, vec};
+use tacit_algebra::buffer::Sizes;
+use tacit_algebra::{Bits, Buffer, Prg, Ring};
 
 use super::sharing::Rss;
 
@@ -22,7 +23,7 @@ pub(crate) fn blocks(n: usize, rows: usize) -> impl Iterator<Item = Range<usize>
 /// A vector space of shares: words of Z_2^l, packed bits, or what a protocol adds.
 pub(crate) trait Domain {
     /// A vector of elements.
-    type Vec: Clone;
+    type Vec: Clone + Sizes;
     /// What a peer's message must be, for the error when it is not.
     const VALID: &'static str;
 
@@ -31,18 +32,16 @@ pub(crate) trait Domain {
     /// `n` zeros.
     fn zeros(n: usize) -> Self::Vec;
     fn len(v: &Self::Vec) -> usize;
-    /// An empty vector with room for `n`.
-    fn with_capacity(n: usize) -> Self::Vec;
-    fn append(v: &mut Self::Vec, part: &Self::Vec);
+    /// `n` elements without values.
+    fn counted(n: usize) -> Self::Vec;
+    fn part(v: &Self::Vec, range: Range<usize>) -> Self::Vec;
+    fn concat(parts: &[&Self::Vec]) -> Self::Vec;
+    /// Adds the next part of what will have `n` elements.
+    fn grow(v: &mut Self::Vec, part: Self::Vec, n: usize);
     fn add_assign(a: &mut Self::Vec, b: &Self::Vec);
     fn sub_assign(a: &mut Self::Vec, b: &Self::Vec);
-    /// `acc += x y` on this party's components, for a range of the elements of `x` and `y`.
-    fn product_assign(
-        acc: &mut Self::Vec,
-        x: &Rss<Self::Vec>,
-        y: &Rss<Self::Vec>,
-        range: Range<usize>,
-    );
+    /// `acc += x y` on this party's components.
+    fn product_assign(acc: &mut Self::Vec, x: &Rss<Self::Vec>, y: &Rss<Self::Vec>);
     /// Bytes of `n` elements on the wire.
     fn wire_len(n: usize) -> usize;
     fn to_wire(v: &Self::Vec) -> Vec<u8>;
@@ -56,42 +55,47 @@ pub(crate) struct Words<R>(std::marker::PhantomData<R>);
 pub(crate) struct Booleans;
 
 impl<R: Ring> Domain for Words<R> {
-    type Vec = Vec<R>;
+    type Vec = Buffer<R>;
     const VALID: &'static str = "whole ring elements";
 
-    fn draw(prg: &mut Prg, n: usize) -> Vec<R> {
-        prg.ring(n)
+    fn draw(prg: &mut Prg, n: usize) -> Buffer<R> {
+        prg.words(n)
     }
-    fn zeros(n: usize) -> Vec<R> {
-        vec![R::ZERO; n]
+    fn zeros(n: usize) -> Buffer<R> {
+        Buffer::zeros(n)
     }
-    fn len(v: &Vec<R>) -> usize {
+    fn len(v: &Buffer<R>) -> usize {
         v.len()
     }
-    fn with_capacity(n: usize) -> Vec<R> {
-        Vec::with_capacity(n)
+    fn counted(n: usize) -> Buffer<R> {
+        Buffer::counted(n)
     }
-    fn append(v: &mut Vec<R>, part: &Vec<R>) {
-        v.extend_from_slice(part);
+    fn part(v: &Buffer<R>, range: Range<usize>) -> Buffer<R> {
+        v.part(range)
     }
-    fn add_assign(a: &mut Vec<R>, b: &Vec<R>) {
-        vec::add_assign(a, b);
+    fn concat(parts: &[&Buffer<R>]) -> Buffer<R> {
+        Buffer::concat(parts)
     }
-    fn sub_assign(a: &mut Vec<R>, b: &Vec<R>) {
-        vec::sub_assign(a, b);
+    fn grow(v: &mut Buffer<R>, part: Buffer<R>, n: usize) {
+        v.grow(part, n);
     }
-    fn product_assign(acc: &mut Vec<R>, x: &Rss<Vec<R>>, y: &Rss<Vec<R>>, range: Range<usize>) {
-        let [x0, x1, y0, y1] = [&x.own, &x.next, &y.own, &y.next].map(|v| &v[range.clone()]);
-        vec::product_assign(acc, x0, x1, y0, y1);
+    fn add_assign(a: &mut Buffer<R>, b: &Buffer<R>) {
+        a.add_assign(b);
+    }
+    fn sub_assign(a: &mut Buffer<R>, b: &Buffer<R>) {
+        a.sub_assign(b);
+    }
+    fn product_assign(acc: &mut Buffer<R>, x: &Rss<Buffer<R>>, y: &Rss<Buffer<R>>) {
+        acc.product_assign([&x.own, &x.next], [&y.own, &y.next]);
     }
     fn wire_len(n: usize) -> usize {
         n * size_of::<R>()
     }
-    fn to_wire(v: &Vec<R>) -> Vec<u8> {
+    fn to_wire(v: &Buffer<R>) -> Vec<u8> {
         bytemuck::cast_slice(v).to_vec()
     }
-    fn from_wire(bytes: &[u8], n: usize) -> Option<Vec<R>> {
-        (bytes.len() == Self::wire_len(n)).then(|| bytemuck::pod_collect_to_vec(bytes))
+    fn from_wire(bytes: &[u8], n: usize) -> Option<Buffer<R>> {
+        (bytes.len() == Self::wire_len(n)).then(|| bytemuck::pod_collect_to_vec(bytes).into())
     }
 }
 
@@ -108,15 +112,17 @@ impl Domain for Booleans {
     fn len(v: &Bits) -> usize {
         v.len()
     }
-    fn with_capacity(_n: usize) -> Bits {
-        Bits::zeros(0)
+    fn counted(n: usize) -> Bits {
+        Bits::counted(n)
     }
-    fn append(v: &mut Bits, part: &Bits) {
-        *v = if v.is_empty() {
-            part.clone()
-        } else {
-            Bits::concat(&[v, part])
-        };
+    fn part(v: &Bits, range: Range<usize>) -> Bits {
+        v.slice(range.start, range.len())
+    }
+    fn concat(parts: &[&Bits]) -> Bits {
+        Bits::concat(parts)
+    }
+    fn grow(v: &mut Bits, part: Bits, _n: usize) {
+        v.append(&part);
     }
     fn add_assign(a: &mut Bits, b: &Bits) {
         a.xor_assign(b);
@@ -124,10 +130,8 @@ impl Domain for Booleans {
     fn sub_assign(a: &mut Bits, b: &Bits) {
         a.xor_assign(b);
     }
-    fn product_assign(acc: &mut Bits, x: &Rss<Bits>, y: &Rss<Bits>, range: Range<usize>) {
-        let [x0, x1, y0, y1] =
-            [&x.own, &x.next, &y.own, &y.next].map(|v| v.slice(range.start, range.len()));
-        tacit_algebra::bits::and_product_assign(acc, &x0, &x1, &y0, &y1);
+    fn product_assign(acc: &mut Bits, x: &Rss<Bits>, y: &Rss<Bits>) {
+        tacit_algebra::bits::and_product_assign(acc, &x.own, &x.next, &y.own, &y.next);
     }
     fn wire_len(n: usize) -> usize {
         n.div_ceil(8)

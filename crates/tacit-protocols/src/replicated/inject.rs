@@ -6,28 +6,28 @@
 
 use std::ops::Range;
 
-use tacit_algebra::{Bits, Ring, flip, vec};
+use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::dealer::{Part, dealt, left, right};
-use super::{PARTIES, Replicated, Rss, Words};
-use crate::{Cost, Error};
+use super::{Replicated, Rss, Words};
+use crate::Error;
 
 const SPLIT: &str = "rss bit: split";
 const RETURN: &str = "rss bit: return product";
 
 /// What the dealer shares, of a range of the elements: vectors of as many.
-type Deals<'a, R> = &'a dyn Fn(Range<usize>) -> Vec<Vec<R>>;
+type Deals<'a, R> = &'a dyn Fn(Range<usize>) -> Vec<Buffer<R>>;
 /// From summands of these to a summand of the product, at the left or the right.
-type Multiplies<'a, R> = &'a dyn Fn(Part, Range<usize>, &[Vec<R>]) -> Vec<R>;
+type Multiplies<'a, R> = &'a dyn Fn(Part, Range<usize>, &[Buffer<R>]) -> Buffer<R>;
 
 impl Replicated {
     /// The bits as 0 and 1 of the ring (docs/spec/adder.md, section 2).
     /// 2 hops; per element the dealer and the two others send 1 element each.
-    pub(crate) fn inject<R: Ring>(&mut self, bit: &Rss<Bits>) -> Result<Rss<Vec<R>>, Error> {
-        let deals = |range: Range<usize>| vec![known(bit, range).expand_ring()];
-        let multiplies = |part, range: Range<usize>, t: &[Vec<R>]| {
+    pub(crate) fn inject<R: Ring>(&mut self, bit: &Rss<Bits>) -> Result<Rss<Buffer<R>>, Error> {
+        let deals = |range: Range<usize>| vec![known(bit, range).words_of()];
+        let multiplies = |part, range: Range<usize>, t: &[Buffer<R>]| {
             let b_z = third(bit, part, range);
-            flip::ring(&t[0], &b_z, part == Part::Left)
+            t[0].flip(&b_z, part == Part::Left)
         };
         self.dealt_product(bit.own.len(), 1, &deals, &multiplies)
     }
@@ -38,23 +38,23 @@ impl Replicated {
     pub(crate) fn times<R: Ring>(
         &mut self,
         bit: &Rss<Bits>,
-        y: &Rss<Vec<R>>,
-    ) -> Result<Rss<Vec<R>>, Error> {
+        y: &Rss<Buffer<R>>,
+    ) -> Result<Rss<Buffer<R>>, Error> {
         let deals = |range: Range<usize>| {
-            let t = known(bit, range.clone()).expand_ring();
-            let u = vec::add(&y.own[range.clone()], &y.next[range]);
-            let tu = vec::mul(&t, &u);
+            let t = known(bit, range.clone()).words_of();
+            let Rss { own, next } = y.part(range);
+            let tu = own.add(&next).mul(&t);
             vec![t, tu]
         };
-        let multiplies = |part, range: Range<usize>, summands: &[Vec<R>]| {
-            let [own, next] = [&y.own, &y.next].map(|component| &component[range.clone()]);
+        let multiplies = |part, range: Range<usize>, summands: &[Buffer<R>]| {
+            let Rss { own, next } = y.part(range.clone());
             let (y_z, rest) = match part {
-                Part::Left => (own, vec::add(own, next)),
-                _ => (next, own.to_vec()),
+                Part::Left => (&own, own.add(&next)),
+                _ => (&next, own.clone()),
             };
-            let mut product = vec::mul(&summands[0], y_z);
-            vec::add_assign(&mut product, &summands[1]);
-            flip::undo(&product, &rest, &third(bit, part, range))
+            let mut product = summands[0].mul(y_z);
+            product.add_assign(&summands[1]);
+            product.unflip(&rest, &third(bit, part, range))
         };
         self.dealt_product(y.own.len(), 2, &deals, &multiplies)
     }
@@ -70,19 +70,19 @@ impl Replicated {
         terms: usize,
         deals: Deals<R>,
         multiplies: Multiplies<R>,
-    ) -> Result<Rss<Vec<R>>, Error> {
+    ) -> Result<Rss<Buffer<R>>, Error> {
         let mut summands = Vec::new();
         for (dealer, range) in dealt(n) {
             let len = range.len();
             summands.push(match self.part(dealer) {
                 Part::Dealer => {
                     for mut rest in deals(range) {
-                        vec::sub_assign(&mut rest, &self.keys.own.ring(len));
+                        rest.sub_assign(&self.keys.own.words(len));
                         self.send::<Words<R>>(right(dealer), SPLIT, &rest)?;
                     }
                     Vec::new()
                 }
-                Part::Left => (0..terms).map(|_| self.keys.next.ring(len)).collect(),
+                Part::Left => (0..terms).map(|_| self.keys.next.words(len)).collect(),
                 Part::Right => Vec::new(),
             });
         }
@@ -116,16 +116,16 @@ impl Replicated {
         &mut self,
         dealer: usize,
         part: Part,
-        mut product: Vec<R>,
-    ) -> Result<Rss<Vec<R>>, Error> {
+        mut product: Buffer<R>,
+    ) -> Result<Rss<Buffer<R>>, Error> {
         let key = match part {
             Part::Left => &mut self.keys.own,
             _ => &mut self.keys.next,
         };
-        let [rho, sigma] = [0; 2].map(|_| key.ring(product.len()));
-        vec::sub_assign(&mut product, if part == Part::Left { &rho } else { &sigma });
+        let [rho, sigma] = [0; 2].map(|_| key.words(product.len()));
+        product.sub_assign(if part == Part::Left { &rho } else { &sigma });
         self.send::<Words<R>>(dealer, RETURN, &product)?;
-        let masks = vec::add(&rho, &sigma);
+        let masks = rho.add(&sigma);
         Ok(match part {
             Part::Left => Rss {
                 own: masks,
@@ -152,25 +152,4 @@ fn third(bit: &Rss<Bits>, part: Part, range: Range<usize>) -> Bits {
         _ => &bit.next,
     };
     component.slice(range.start, range.len())
-}
-
-/// The cost of [`Replicated::inject`] of bits over a ring of `word` bytes.
-pub(crate) fn inject_cost(n: usize, word: u64) -> Cost {
-    product_cost(n, word, 1)
-}
-
-/// The cost of [`Replicated::times`].
-pub(crate) fn times_cost(n: usize, word: u64) -> Cost {
-    product_cost(n, word, 2)
-}
-
-fn product_cost(n: usize, word: u64, terms: u64) -> Cost {
-    let mut cost = Cost::each(PARTIES, 2, 0);
-    for (dealer, range) in dealt(n) {
-        let words = range.len() as u64 * word;
-        cost.bytes[dealer] += terms * words;
-        cost.bytes[left(dealer)] += words;
-        cost.bytes[right(dealer)] += words;
-    }
-    cost
 }

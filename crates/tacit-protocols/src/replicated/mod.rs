@@ -12,17 +12,14 @@ mod sharing;
 use tacit_algebra::Prg;
 use tacit_net::Party;
 
-pub(crate) use adder::negative_cost;
 pub(crate) use domain::{Booleans, Domain, Words, blocks};
-pub(crate) use inject::{inject_cost, times_cost};
-pub(crate) use multiply::accumulate_shares;
+pub(crate) use multiply::{accumulate_shares, joined};
 pub use sharing::Rss;
 pub(crate) use sharing::flip_word;
 
 use crate::keys::Pair;
-use crate::machine::{Audience, Call};
 use crate::portions::Ahead;
-use crate::{Cost, Error, keys};
+use crate::{Error, keys};
 
 /// The number of parties.
 pub const PARTIES: usize = 3;
@@ -69,25 +66,14 @@ impl Replicated {
         let rss = Replicated { party, ahead, keys };
         Ok((rss, pairs))
     }
-}
 
-/// The online cost of a call that shares or opens elements of `word` bytes; `None` for others.
-pub(crate) fn sharing_cost(call: &Call, word: u64) -> Option<Cost> {
-    let only = |party: usize, n: usize| {
-        let mut cost = Cost::each(PARTIES, 1, 0);
-        cost.bytes[party] = n as u64 * word;
-        cost
-    };
-    match *call {
-        Call::Input { owner, n } => Some(only(owner, n)),
-        Call::Reveal {
-            n,
-            to: Audience::One(to),
-        } => Some(only((to + PARTIES - 1) % PARTIES, n)),
-        Call::Reveal {
-            n,
-            to: Audience::All,
-        } => Some(Cost::each(PARTIES, 1, n as u64 * word)),
-        _ => None,
+    /// The end of a party that counts.
+    pub fn counting(party: Party) -> Self {
+        let [own, next] = [(); 2].map(|()| Prg::counting());
+        Replicated {
+            party,
+            ahead: Ahead::default(),
+            keys: Keys { own, next },
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! Party `i` computes `z_i = x_i y_i + x_{i+1} y_i + x_i y_{i+1} + alpha_i`, where the `alpha_i`
 //! sum to 0. A sum of products is masked and sent once per output element.
 
-use tacit_algebra::{Ring, vec};
+use tacit_algebra::{Buffer, Ring};
 
 use super::domain::{Domain, Words, blocks};
 use super::{Replicated, Rss};
@@ -15,19 +15,19 @@ use crate::machine::Operand;
 /// components are the ones that are added.
 pub(crate) fn accumulate_shares<R: Ring>(
     map: &Bilinear,
-    acc: &mut [R],
-    x: &Rss<Vec<R>>,
-    y: &Rss<Vec<R>>,
+    acc: &mut Buffer<R>,
+    x: &Rss<Buffer<R>>,
+    y: &Rss<Buffer<R>>,
 ) {
     match map {
-        Bilinear::Elementwise(_) => vec::product_assign(acc, &x.own, &x.next, &y.own, &y.next),
+        Bilinear::Elementwise(_) => acc.product_assign([&x.own, &x.next], [&y.own, &y.next]),
         _ if x.own.len() < y.own.len() => {
-            map.accumulate(acc, &vec::add(&x.own, &x.next), &y.own);
-            map.accumulate(acc, &x.own, &y.next);
+            map.add_product(acc, &x.own.add(&x.next), &y.own);
+            map.add_product(acc, &x.own, &y.next);
         }
         _ => {
-            map.accumulate(acc, &x.own, &vec::add(&y.own, &y.next));
-            map.accumulate(acc, &x.next, &y.own);
+            map.add_product(acc, &x.own, &y.own.add(&y.next));
+            map.add_product(acc, &x.next, &y.own);
         }
     }
 }
@@ -53,12 +53,13 @@ impl Replicated {
         y: &Rss<D::Vec>,
     ) -> Result<D::Vec, Error> {
         let n = D::len(&x.own);
-        let mut own = D::with_capacity(n);
+        let mut own = D::zeros(0);
         for block in blocks(n, 1) {
             let mut summand = self.zero::<D>(block.len());
-            D::product_assign(&mut summand, x, y, block);
+            let [x, y] = [x, y].map(|v| v.map(|component| D::part(component, block.clone())));
+            D::product_assign(&mut summand, &x, &y);
             self.send::<D>(self.prev_party(), step, &summand)?;
-            D::append(&mut own, &summand);
+            D::grow(&mut own, summand, n);
         }
         Ok(own)
     }
@@ -69,11 +70,10 @@ impl Replicated {
         step: &'static str,
         own: D::Vec,
     ) -> Result<Rss<D::Vec>, Error> {
-        let n = D::len(&own);
-        let mut next = D::with_capacity(n);
+        let (n, mut next) = (D::len(&own), D::zeros(0));
         for block in blocks(n, 1) {
             let summand = self.recv::<D>(self.next_party(), step, block.len())?;
-            D::append(&mut next, &summand);
+            D::grow(&mut next, summand, n);
         }
         Ok(Rss { own, next })
     }
@@ -82,16 +82,16 @@ impl Replicated {
     pub(crate) fn product_sum<R: Ring>(
         &mut self,
         map: &Bilinear,
-        x: &Rss<Vec<R>>,
-        w: &Rss<Vec<R>>,
-        bias: Option<&Operand<Rss<Vec<R>>>>,
-    ) -> Result<Vec<R>, Error> {
+        x: &Rss<Buffer<R>>,
+        w: &Rss<Buffer<R>>,
+        bias: Option<&Operand<Rss<Buffer<R>>>>,
+    ) -> Result<Buffer<R>, Error> {
         let bias = bias.map(|b| self.operand(b));
         map.check(x.own.len(), w.own.len(), bias.as_ref().map(|b| b.own.len()))?;
         let mut z = self.zero::<Words<R>>(map.outputs());
         accumulate_shares(map, &mut z, x, w);
         if let Some(bias) = &bias {
-            vec::add_assign(&mut z, &map.spread(&bias.own));
+            z.add_assign(&map.spread_out(&bias.own));
         }
         Ok(z)
     }
@@ -100,30 +100,35 @@ impl Replicated {
     pub(crate) fn product_public<R: Ring>(
         &self,
         map: &Bilinear,
-        x: &Rss<Vec<R>>,
+        x: &Rss<Buffer<R>>,
         w: &[i64],
-        bias: Option<&Operand<Rss<Vec<R>>>>,
-    ) -> Result<Rss<Vec<R>>, Error> {
+        bias: Option<&Operand<Rss<Buffer<R>>>>,
+    ) -> Result<Rss<Buffer<R>>, Error> {
         let bias = bias.map(|b| self.operand(b));
         map.check(x.own.len(), w.len(), bias.as_ref().map(|b| b.own.len()))?;
-        let w = vec::encode(w);
+        let w = Buffer::encode(w);
         let mut z = x.map(|component| {
-            let mut acc = vec![R::ZERO; map.outputs()];
-            map.accumulate(&mut acc, component, &w);
+            let mut acc = Buffer::zeros(map.outputs());
+            map.add_product(&mut acc, component, &w);
             acc
         });
         if let Some(bias) = &bias {
-            vec::add_assign(&mut z.own, &map.spread(&bias.own));
-            vec::add_assign(&mut z.next, &map.spread(&bias.next));
+            z.own.add_assign(&map.spread_out(&bias.own));
+            z.next.add_assign(&map.spread_out(&bias.next));
         }
         Ok(z)
     }
 
     /// An operand as a sharing.
-    pub(crate) fn operand<R: Ring>(&self, x: &Operand<Rss<Vec<R>>>) -> Rss<Vec<R>> {
+    pub(crate) fn operand<R: Ring>(&self, x: &Operand<Rss<Buffer<R>>>) -> Rss<Buffer<R>> {
         match x {
             Operand::Secret(share) => share.clone(),
-            Operand::Public(values) => self.public(&vec::encode(values)),
+            Operand::Public(values) => self.public(&Buffer::encode(values)),
         }
     }
+}
+
+/// The parts one after the other.
+pub(crate) fn joined<D: Domain>(parts: &[D::Vec]) -> D::Vec {
+    D::concat(&parts.iter().collect::<Vec<_>>())
 }

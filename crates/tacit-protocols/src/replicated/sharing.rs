@@ -7,12 +7,16 @@
 //!
 //! Numbering differs from the paper's: its P1, P2, P3 are our parties 0, 1, 2.
 
-use tacit_algebra::{Bits, Ring, flip, vec};
+use std::ops::Range;
+
+use bytemuck::Pod;
+use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::domain::{Domain, Words};
 use super::{PARTIES, Replicated};
 use crate::Error;
 use crate::machine::Audience;
+use crate::message;
 
 /// The two components of a replicated sharing that one party holds.
 #[derive(Clone, Default)]
@@ -41,21 +45,37 @@ impl<T> Rss<T> {
     }
 }
 
-impl<T: Copy> Rss<Vec<T>> {
+impl<T: Pod> Rss<Buffer<T>> {
     /// The parts one after the other.
     pub fn concat(parts: &[&Self]) -> Self {
-        let joined = |component: fn(&Self) -> &[T]| {
-            let slices: Vec<_> = parts.iter().map(|part| component(part)).collect();
-            slices.concat()
+        let joined = |component: fn(&Self) -> &Buffer<T>| {
+            let components: Vec<_> = parts.iter().map(|part| component(part)).collect();
+            Buffer::concat(&components)
         };
         Rss {
             own: joined(|part| &part.own),
             next: joined(|part| &part.next),
         }
     }
+
+    /// A part of the elements, which shares their memory.
+    pub fn part(&self, range: Range<usize>) -> Self {
+        self.map(|component| component.part(range.clone()))
+    }
+
+    /// `n` elements without values.
+    pub(crate) fn counted(n: usize) -> Self {
+        [(); 2].map(|()| Buffer::counted(n)).into()
+    }
 }
 
-impl<R: Ring> Rss<Vec<R>> {
+impl<T> From<[T; 2]> for Rss<T> {
+    fn from([own, next]: [T; 2]) -> Self {
+        Rss { own, next }
+    }
+}
+
+impl<R: Ring> Rss<Buffer<R>> {
     /// Both components as bytes.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         [&self.own, &self.next]
@@ -67,8 +87,8 @@ impl<R: Ring> Rss<Vec<R>> {
     pub(crate) fn from_bytes(n: usize, bytes: &[u8]) -> Option<Self> {
         let (own, next) = bytes.split_at_checked(n * size_of::<R>())?;
         (own.len() == next.len()).then(|| Rss {
-            own: bytemuck::pod_collect_to_vec(own),
-            next: bytemuck::pod_collect_to_vec(next),
+            own: bytemuck::pod_collect_to_vec(own).into(),
+            next: bytemuck::pod_collect_to_vec(next).into(),
         })
     }
 }
@@ -96,24 +116,21 @@ impl Replicated {
     }
 
     /// A sharing of public values: component 0 is the value, the others are 0. Local.
-    pub(crate) fn public<R: Ring>(&self, values: &[R]) -> Rss<Vec<R>> {
-        self.constant_component().map(|&here| {
-            if here {
-                values.to_vec()
-            } else {
-                vec![R::ZERO; values.len()]
-            }
+    pub(crate) fn public<R: Ring>(&self, values: &Buffer<R>) -> Rss<Buffer<R>> {
+        self.constant_component().map(|&here| match here {
+            true => values.clone(),
+            false => Buffer::zeros(values.len()),
         })
     }
 
     /// Adds one public number to every element. Local.
-    pub(crate) fn add_public<R: Ring>(&self, x: &mut Rss<Vec<R>>, k: R) {
+    pub(crate) fn add_public<R: Ring>(&self, x: &mut Rss<Buffer<R>>, k: R) {
         let here = self.constant_component();
         if here.own {
-            vec::add_scalar_assign(&mut x.own, k);
+            x.own.add_scalar_assign(k);
         }
         if here.next {
-            vec::add_scalar_assign(&mut x.next, k);
+            x.next.add_scalar_assign(k);
         }
     }
 
@@ -191,8 +208,8 @@ impl Replicated {
         owner: usize,
         n: usize,
         values: Option<&[i64]>,
-    ) -> Result<Rss<Vec<R>>, Error> {
-        self.share_input::<Words<R>>(INPUT, owner, n, values.map(vec::encode))
+    ) -> Result<Rss<Buffer<R>>, Error> {
+        self.share_input::<Words<R>>(INPUT, owner, n, values.map(Buffer::encode))
     }
 
     /// Opens `x` to all: party `i` sends its own component to party `i + 1` (Falcon,
@@ -231,7 +248,7 @@ impl Replicated {
     /// Opens `x` to the audience. 1 hop; to one party only its predecessor sends.
     pub(crate) fn reveal_to<R: Ring>(
         &mut self,
-        x: &Rss<Vec<R>>,
+        x: &Rss<Buffer<R>>,
         to: Audience,
     ) -> Result<Option<Vec<i64>>, Error> {
         let opened = match to {
@@ -246,7 +263,7 @@ impl Replicated {
                 None
             }
         };
-        Ok(opened.map(|values| vec::decode(&values)))
+        Ok(opened.map(|values| values.decode()))
     }
 
     /// Turns a 3-out-of-3 additive sharing, already masked by [`Replicated::zero`], into a replicated
@@ -286,7 +303,7 @@ impl Replicated {
         step: &'static str,
         v: &D::Vec,
     ) -> Result<(), Error> {
-        Ok(self.party.send(to, step, D::to_wire(v))?)
+        message::send::<D>(&mut self.party, to, step, v)
     }
 
     /// Waits for exactly `n` elements from a peer.
@@ -296,23 +313,15 @@ impl Replicated {
         step: &'static str,
         n: usize,
     ) -> Result<D::Vec, Error> {
-        let bytes = self.party.recv(from, step, D::wire_len(n))?;
-        D::from_wire(&bytes, n).ok_or_else(|| Error::Peer {
-            party: from,
-            step,
-            what: format!("the message does not hold {n} {}", D::VALID),
-        })
+        message::recv::<D>(&mut self.party, from, step, n)
     }
 }
 
 /// `1 - word` where the public bit is 1, else `word`: a bit known up to a public flip.
 pub(crate) fn flip_word<R: Ring>(
-    word: &Rss<Vec<R>>,
+    word: &Rss<Buffer<R>>,
     public: &Bits,
     constant: Rss<bool>,
-) -> Rss<Vec<R>> {
-    Rss {
-        own: flip::ring(&word.own, public, constant.own),
-        next: flip::ring(&word.next, public, constant.next),
-    }
+) -> Rss<Buffer<R>> {
+    word.zip(&constant, |word, here| word.flip(public, *here))
 }

@@ -69,10 +69,10 @@ impl System for Options {
     fn cost(&self, instance: &Instance) -> Result<Box<dyn CostModel>, Error> {
         let options = self.of(instance);
         Ok(match (self.sharing, instance.width) {
-            (Sharing::Ubl, 32) => Box::new(UblCost::new::<u32>(options)),
-            (Sharing::Ubl, _) => Box::new(UblCost::new::<u64>(options)),
-            (Sharing::Rss, 32) => Box::new(RssCost::new::<u32>(options)),
-            (Sharing::Rss, _) => Box::new(RssCost::new::<u64>(options)),
+            (Sharing::Ubl, 32) => Box::new(UblCost::<u32>::new(options)),
+            (Sharing::Ubl, _) => Box::new(UblCost::<u64>::new(options)),
+            (Sharing::Rss, 32) => Box::new(RssCost::<u32>::new(options)),
+            (Sharing::Rss, _) => Box::new(RssCost::<u64>::new(options)),
         })
     }
 }

@@ -60,20 +60,22 @@ impl System for Options {
     }
 
     fn cost(&self, instance: &Instance) -> Result<Box<dyn CostModel>, Error> {
-        let prime = match instance.width {
-            32 => u32::PRIME,
-            _ => u64::PRIME,
-        };
-        let cost = FalconCost::new(instance.width, prime, self.truncation);
-        let cost = cost.with_security(self.security);
-        Ok(Box::new(match instance.narrow_signs() {
-            true => cost.with_narrow_signs(),
-            false => cost,
-        }))
+        Ok(match instance.width {
+            32 => Box::new(self.declared::<u32>(instance)),
+            _ => Box::new(self.declared::<u64>(instance)),
+        })
     }
 }
 
 impl Options {
+    fn declared<R: Ring>(&self, instance: &Instance) -> FalconCost<R> {
+        let cost = FalconCost::new(self.truncation, self.security);
+        match instance.narrow_signs() {
+            true => cost.with_narrow_signs(),
+            false => cost,
+        }
+    }
+
     fn machine<R: Ring>(&self, instance: &Instance, party: Party) -> Result<Falcon<R>, Error> {
         let falcon = Falcon::with_security(party, self.truncation, self.security)?;
         Ok(match instance.narrow_signs() {

@@ -96,7 +96,7 @@ simd! {
     }
 
     /// `out = sum_j c_j x_j`.
-    pub(super) fn combine_into<R: Ring>(out: &mut [Galois<R>], c: &[Galois<R>], x: &[Vec<R>]) {
+    pub(super) fn combine_into<R: Ring>(out: &mut [Galois<R>], c: &[Galois<R>], x: &[&[R]]) {
         for (g, out) in out.iter_mut().enumerate() {
             for (block, out) in out.0.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
                 let mut sum = [R::ZERO; BLOCK];

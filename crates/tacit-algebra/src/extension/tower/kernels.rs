@@ -118,7 +118,7 @@ simd! {
     }
 
     /// `out += sum_j c_j x_j` modulo `p`, of at most [`LAZY`] vectors.
-    pub(super) fn add_scaled<F: Prime>(out: &mut [Tower<F>], c: &[Tower<F>], x: &[Vec<u8>]) {
+    pub(super) fn add_scaled<F: Prime>(out: &mut [Tower<F>], c: &[Tower<F>], x: &[&[u8]]) {
         for (g, out) in out.iter_mut().enumerate() {
             let mut sum = out.0;
             for (c, x) in c.iter().zip(x) {

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use tacit_algebra::{Bits, Ring, flip};
+use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::BicoptorRss;
 use crate::bicoptor::check_windows;
@@ -38,7 +38,7 @@ pub(super) struct Sign<R> {
     /// `t` at the holders, `s` at the assistant.
     pub flips: Bits,
     /// `s ^ t` over the ring.
-    pub sigma: Rss<Vec<R>>,
+    pub sigma: Rss<Buffer<R>>,
 }
 
 /// Material for one want.
@@ -130,12 +130,12 @@ impl<R: Ring> BicoptorRss<R> {
     /// `t` at the holders, `s` at the assistant; and `s ^ t = t + (1 - 2 t) s`, replicated
     /// (docs/spec/bicoptor2.md, section 7).
     /// 2 hops, which overlap: part by part what was dealt is replicated.
-    fn sigma(&mut self, n: usize) -> Result<(Bits, Rss<Vec<R>>), Error> {
+    fn sigma(&mut self, n: usize) -> Result<(Bits, Rss<Buffer<R>>), Error> {
         let secret = self.role.random_bits(n);
         let (flips, choices) = match &mut self.role {
-            Role::Holder { common, .. } => (common.bits(n), Vec::new()),
+            Role::Holder { common, .. } => (common.bits(n), Buffer::default()),
             Role::Assistant { .. } => {
-                let choices = secret.expand_ring();
+                let choices = secret.words_of();
                 (secret, choices)
             }
         };
@@ -145,9 +145,9 @@ impl<R: Ring> BicoptorRss<R> {
             let share = match self.role {
                 Role::Holder { .. } => {
                     let t = flips.slice(part.start, part.len());
-                    flip::ring(&dealt, &t, self.role.carries())
+                    dealt.flip(&t, self.role.carries())
                 }
-                Role::Assistant { .. } => Vec::new(),
+                Role::Assistant { .. } => Buffer::default(),
             };
             begun.push(self.begin_replicate(SIGMA, part.len(), share)?);
         }
@@ -160,19 +160,23 @@ impl<R: Ring> BicoptorRss<R> {
     }
 
     /// The holders' shares of part of the assistant's bits.
-    fn deal_choices(&mut self, choices: &[R], part: Range<usize>) -> Result<Vec<R>, Error> {
+    fn deal_choices(
+        &mut self,
+        choices: &Buffer<R>,
+        part: Range<usize>,
+    ) -> Result<Buffer<R>, Error> {
         let values = match self.role {
-            Role::Holder { .. } => Vec::new(),
-            Role::Assistant { .. } => choices[part.clone()].to_vec(),
+            Role::Holder { .. } => Buffer::default(),
+            Role::Assistant { .. } => choices.part(part.clone()),
         };
         self.role
             .deal(&mut self.rss.party, CHOICE, part.len(), values)
     }
 }
 
-fn part<R: Ring>(flips: &Bits, sigma: &Rss<Vec<R>>, range: Range<usize>) -> Sign<R> {
+fn part<R: Ring>(flips: &Bits, sigma: &Rss<Buffer<R>>, range: Range<usize>) -> Sign<R> {
     Sign {
         flips: flips.slice(range.start, range.len()),
-        sigma: sigma.map(|component| component[range.clone()].to_vec()),
+        sigma: sigma.part(range),
     }
 }

@@ -1,7 +1,7 @@
 //! Linear layers and truncation. The summands of a product are opened to the holders under a mask
 //! that the assistant knows; the quotient, shared between the holders, is replicated.
 
-use tacit_algebra::{Ring, vec};
+use tacit_algebra::{Buffer, Ring};
 
 use super::BicoptorRss;
 use super::demand::{Material, Want};
@@ -24,12 +24,12 @@ impl<R: Ring> BicoptorRss<R> {
     /// 2 hops, every party sends 2 (SecureML's: 1). Public `w`: the truncation alone.
     pub(super) fn product(
         &mut self,
-        x: &Rss<Vec<R>>,
-        w: &Operand<Rss<Vec<R>>>,
-        bias: Option<&Operand<Rss<Vec<R>>>>,
+        x: &Rss<Buffer<R>>,
+        w: &Operand<Rss<Buffer<R>>>,
+        bias: Option<&Operand<Rss<Buffer<R>>>>,
         map: &Bilinear,
         trunc: u32,
-    ) -> Result<Rss<Vec<R>>, Error> {
+    ) -> Result<Rss<Buffer<R>>, Error> {
         match w {
             Operand::Public(values) => {
                 let z = self.rss.product_public(map, x, values, bias)?;
@@ -52,9 +52,9 @@ impl<R: Ring> BicoptorRss<R> {
     /// 2 elements; SecureML's: 1 and 1.
     pub(super) fn truncate_shared(
         &mut self,
-        x: &Rss<Vec<R>>,
+        x: &Rss<Buffer<R>>,
         trunc: u32,
-    ) -> Result<Rss<Vec<R>>, Error> {
+    ) -> Result<Rss<Buffer<R>>, Error> {
         let n = x.own.len();
         // Both holders have component 1; party 0 lacks component 2, party 1 component 0.
         let (unshared, common) = match self.rss.party.id() {
@@ -65,7 +65,7 @@ impl<R: Ring> BicoptorRss<R> {
         check::<R>(trunc)?;
         if self.options.truncation == Truncation::SecureMl {
             let share = match self.role.carries() {
-                true => vec::add(unshared, common),
+                true => unshared.add(common),
                 false => unshared.clone(),
             };
             let share = truncate_locally(&mut self.role, &share, trunc);
@@ -73,13 +73,13 @@ impl<R: Ring> BicoptorRss<R> {
         }
         let mask = self.take_mask(n, trunc)?;
         let mut opened = self.open_masked(unshared.clone(), &mask)?;
-        vec::add_assign(&mut opened, common);
+        opened.add_assign(common);
         self.finish(&opened, &mask, trunc)
     }
 
     /// The same for a 3-out-of-3 sum, masked by a sharing of 0, whose resharing it replaces.
     /// 2 hops, every party sends 2 elements; SecureML's: 1.
-    fn truncate_sum(&mut self, z: Vec<R>, trunc: u32) -> Result<Rss<Vec<R>>, Error> {
+    fn truncate_sum(&mut self, z: Buffer<R>, trunc: u32) -> Result<Rss<Buffer<R>>, Error> {
         check::<R>(trunc)?;
         if self.options.truncation == Truncation::SecureMl {
             return self.truncate_sum_locally(z, trunc);
@@ -89,21 +89,25 @@ impl<R: Ring> BicoptorRss<R> {
         if self.rss.party.id() == ASSISTANT {
             self.rss.send::<Words<R>>(0, SUMMAND, &z)?;
             self.rss.send::<Words<R>>(1, SUMMAND, &z)?;
-            return self.replicate(REPLICATE, n, Vec::new());
+            return self.replicate(REPLICATE, n, Buffer::default());
         }
         let mut opened = self.open_masked(z, &mask)?;
         let theirs = self.rss.recv::<Words<R>>(ASSISTANT, SUMMAND, n)?;
-        vec::add_assign(&mut opened, &theirs);
+        opened.add_assign(&theirs);
         self.finish(&opened, &mask, trunc)
     }
 
     /// SecureML's: the assistant's summand goes to party 0.
-    fn truncate_sum_locally(&mut self, mut z: Vec<R>, trunc: u32) -> Result<Rss<Vec<R>>, Error> {
+    fn truncate_sum_locally(
+        &mut self,
+        mut z: Buffer<R>,
+        trunc: u32,
+    ) -> Result<Rss<Buffer<R>>, Error> {
         let n = z.len();
         match self.rss.party.id() {
             0 => {
                 let theirs = self.rss.recv::<Words<R>>(ASSISTANT, SUMMAND, n)?;
-                vec::add_assign(&mut z, &theirs);
+                z.add_assign(&theirs);
             }
             ASSISTANT => self.rss.send::<Words<R>>(0, SUMMAND, &z)?,
             _ => {}
@@ -113,23 +117,28 @@ impl<R: Ring> BicoptorRss<R> {
     }
 
     /// The assistant's part: it takes its material and its share of the result.
-    fn assist_truncation(&mut self, n: usize, trunc: u32) -> Result<Rss<Vec<R>>, Error> {
+    fn assist_truncation(&mut self, n: usize, trunc: u32) -> Result<Rss<Buffer<R>>, Error> {
         check::<R>(trunc)?;
         if self.options.truncation != Truncation::SecureMl {
             self.take_mask(n, trunc)?;
         }
-        self.replicate(REPLICATE, n, Vec::new())
+        self.replicate(REPLICATE, n, Buffer::default())
     }
 
     /// The sum of both holders' summands under the mask.
-    fn open_masked(&mut self, mut summand: Vec<R>, mask: &Mask<R>) -> Result<Vec<R>, Error> {
-        vec::add_assign(&mut summand, &mask.summand);
+    fn open_masked(&mut self, mut summand: Buffer<R>, mask: &Mask<R>) -> Result<Buffer<R>, Error> {
+        summand.add_assign(&mask.summand);
         offset(self.options.truncation, self.role.carries(), &mut summand);
         open(&mut self.rss.party, OPEN_MASKED, summand)
     }
 
     /// From the opened masked value to the quotient.
-    fn finish(&mut self, opened: &[R], mask: &Mask<R>, trunc: u32) -> Result<Rss<Vec<R>>, Error> {
+    fn finish(
+        &mut self,
+        opened: &Buffer<R>,
+        mask: &Mask<R>,
+        trunc: u32,
+    ) -> Result<Rss<Buffer<R>>, Error> {
         let (kind, carries) = (self.options.truncation, self.role.carries());
         let share = quotient(kind, carries, opened, mask, trunc);
         self.replicate(REPLICATE, opened.len(), share)

@@ -8,7 +8,7 @@ mod relu;
 
 use std::ops::Range;
 
-use tacit_algebra::{Ring, vec};
+use tacit_algebra::{Buffer, Ring};
 use tacit_net::{Party, Phase};
 
 use super::role::Role;
@@ -30,7 +30,7 @@ pub struct BicoptorRss<R: Ring> {
     role: Role,
     options: Options,
     store: Store<R>,
-    cost: RssCost,
+    cost: RssCost<R>,
 }
 
 impl<R: Ring> BicoptorRss<R> {
@@ -44,7 +44,7 @@ impl<R: Ring> BicoptorRss<R> {
             rss,
             options,
             store: Store::new(),
-            cost: RssCost::new::<R>(options),
+            cost: RssCost::new(options),
         })
     }
 
@@ -55,14 +55,14 @@ impl<R: Ring> BicoptorRss<R> {
 
     /// A holder's summand of `x`, re-randomised: the assistant knows component 2, and components
     /// may be public. Local.
-    fn summand(&mut self, x: &Rss<Vec<R>>) -> Vec<R> {
+    fn summand(&mut self, x: &Rss<Buffer<R>>) -> Buffer<R> {
         let Role::Holder { first, common, .. } = &mut self.role else {
-            return Vec::new();
+            return Buffer::default();
         };
-        let rho = common.ring(x.own.len());
+        let rho = common.words(x.own.len());
         match first {
-            true => vec::add3(&x.own, &x.next, &rho),
-            false => vec::sub(&x.next, &rho),
+            true => x.own.add3(&x.next, &rho),
+            false => x.next.sub(&rho),
         }
     }
 
@@ -73,8 +73,8 @@ impl<R: Ring> BicoptorRss<R> {
         &mut self,
         step: &'static str,
         n: usize,
-        share: Vec<R>,
-    ) -> Result<Rss<Vec<R>>, Error> {
+        share: Buffer<R>,
+    ) -> Result<Rss<Buffer<R>>, Error> {
         let begun = self.begin_replicate(step, n, share)?;
         self.finish_replicate(step, begun)
     }
@@ -84,20 +84,20 @@ impl<R: Ring> BicoptorRss<R> {
         &mut self,
         step: &'static str,
         n: usize,
-        mut share: Vec<R>,
-    ) -> Result<Rss<Vec<R>>, Error> {
+        mut share: Buffer<R>,
+    ) -> Result<Rss<Buffer<R>>, Error> {
         let keys = &mut self.rss.keys;
         let (drawn, peer) = match self.rss.party.id() {
-            0 => (keys.own.ring(n), 1),
-            1 => (keys.next.ring(n), 0),
+            0 => (keys.own.words(n), 1),
+            1 => (keys.next.words(n), 0),
             _ => {
                 return Ok(Rss {
-                    own: keys.own.ring(n),
-                    next: keys.next.ring(n),
+                    own: keys.own.words(n),
+                    next: keys.next.words(n),
                 });
             }
         };
-        vec::sub_assign(&mut share, &drawn);
+        share.sub_assign(&drawn);
         self.rss.send::<Words<R>>(peer, step, &share)?;
         Ok(match peer {
             1 => Rss {
@@ -115,23 +115,23 @@ impl<R: Ring> BicoptorRss<R> {
     fn finish_replicate(
         &mut self,
         step: &'static str,
-        mut begun: Rss<Vec<R>>,
-    ) -> Result<Rss<Vec<R>>, Error> {
+        mut begun: Rss<Buffer<R>>,
+    ) -> Result<Rss<Buffer<R>>, Error> {
         let (peer, common) = match self.rss.party.id() {
             0 => (1, &mut begun.next),
             1 => (0, &mut begun.own),
             _ => return Ok(begun),
         };
         let theirs = self.rss.recv::<Words<R>>(peer, step, common.len())?;
-        vec::add_assign(common, &theirs);
+        common.add_assign(&theirs);
         Ok(begun)
     }
 }
 
 impl<R: Ring> Machine for BicoptorRss<R> {
-    type Share = Rss<Vec<R>>;
+    type Share = Rss<Buffer<R>>;
     /// Bits over the ring.
-    type Bits = Rss<Vec<R>>;
+    type Bits = Rss<Buffer<R>>;
 
     fn ring_bits(&self) -> u32 {
         R::BITS
@@ -166,7 +166,7 @@ impl<R: Ring> Machine for BicoptorRss<R> {
     }
 
     fn constant(&mut self, values: &[i64]) -> Self::Share {
-        self.rss.public(&vec::encode(values))
+        self.rss.public(&Buffer::encode(values))
     }
 
     fn reveal(&mut self, x: &Self::Share, to: Audience) -> Result<Option<Vec<i64>>, Error> {
@@ -186,23 +186,23 @@ impl<R: Ring> Machine for BicoptorRss<R> {
     }
 
     fn add(&mut self, x: &Self::Share, y: &Self::Share) -> Self::Share {
-        x.zip(y, |a, b| vec::add(a, b))
+        x.zip(y, Buffer::add)
     }
 
     fn sub(&mut self, x: &Self::Share, y: &Self::Share) -> Self::Share {
-        x.zip(y, |a, b| vec::sub(a, b))
+        x.zip(y, Buffer::sub)
     }
 
     fn scale(&mut self, x: &Self::Share, k: i64) -> Self::Share {
-        x.map(|component| vec::scale(component, R::from_i64(k)))
+        x.map(|component| component.scale(R::from_i64(k)))
     }
 
     fn gather(&mut self, x: &Self::Share, index: &[u32]) -> Self::Share {
-        x.map(|component| vec::gather(component, index))
+        x.map(|component| component.gather(index))
     }
 
     fn slice(&mut self, x: &Self::Share, range: Range<usize>) -> Self::Share {
-        x.map(|component| component[range.clone()].to_vec())
+        x.part(range)
     }
 
     fn concat(&mut self, parts: &[&Self::Share]) -> Self::Share {

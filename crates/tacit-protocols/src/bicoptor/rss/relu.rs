@@ -6,7 +6,7 @@
 //! components; and ReLU multiplies `x` with the known mask `sigma` of the sign in the first hop, so
 //! that it takes no third one.
 
-use tacit_algebra::{Bits, Ring, flip};
+use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::BicoptorRss;
 use super::demand::{Material, Sign, Want};
@@ -27,9 +27,9 @@ impl<R: Ring> BicoptorRss<R> {
     /// more on average.
     pub(super) fn drelu_share(
         &mut self,
-        x: &Rss<Vec<R>>,
+        x: &Rss<Buffer<R>>,
         keys: KeyBits,
-    ) -> Result<Rss<Vec<R>>, Error> {
+    ) -> Result<Rss<Buffer<R>>, Error> {
         if keys.is_all() {
             let bit = self.not_negative(x)?;
             return self.rss.inject(&bit);
@@ -44,7 +44,11 @@ impl<R: Ring> BicoptorRss<R> {
     /// `max(x, 0)` (Bicoptor 2.0, appendix 5): `DReLU'' x + (1 - 2 DReLU'') x sigma`.
     /// 2 hops; as DReLU, and every party sends 1 element. Without a promise those of the adder and
     /// 2 more; every party sends 4/3 elements more on average.
-    pub(super) fn rectify(&mut self, x: &Rss<Vec<R>>, keys: KeyBits) -> Result<Rss<Vec<R>>, Error> {
+    pub(super) fn rectify(
+        &mut self,
+        x: &Rss<Buffer<R>>,
+        keys: KeyBits,
+    ) -> Result<Rss<Buffer<R>>, Error> {
         if keys.is_all() {
             let bit = self.not_negative(x)?;
             return self.rss.times(&bit, x);
@@ -64,11 +68,11 @@ impl<R: Ring> BicoptorRss<R> {
                 (self.rss.finish_multiply::<Words<R>>(MULTIPLY, own)?, masked)
             }
         };
-        Ok(z.zip(x, |z, x| flip::undo(z, x, &masked)))
+        Ok(z.zip(x, |z, x| z.unflip(x, &masked)))
     }
 
     /// The complement of the exact sign.
-    fn not_negative(&mut self, x: &Rss<Vec<R>>) -> Result<Rss<Bits>, Error> {
+    fn not_negative(&mut self, x: &Rss<Buffer<R>>) -> Result<Rss<Bits>, Error> {
         let mut bit = self.rss.negative(x, R::BITS)?;
         let ones = Bits::zeros(x.own.len()).not();
         self.rss.xor_public(&mut bit, &ones);
@@ -76,13 +80,13 @@ impl<R: Ring> BicoptorRss<R> {
     }
 
     /// The first hop: the holders send the entries of `x`, re-randomised, flipped by `t`.
-    fn begin_sign(&mut self, x: &Rss<Vec<R>>, keys: KeyBits, flips: &Bits) -> Result<(), Error> {
+    fn begin_sign(&mut self, x: &Rss<Buffer<R>>, keys: KeyBits, flips: &Bits) -> Result<(), Error> {
         let window = window::<R>(keys, self.options.form)?;
         let share = self.summand(x);
         for part in parts(&window, share.len()) {
             let t = flips.slice(part.start, part.len());
             let (party, role) = (&mut self.rss.party, &mut self.role);
-            send_entries(party, role, &window, &share[part], &t)?;
+            send_entries(party, role, &window, &share.part(part), &t)?;
         }
         Ok(())
     }

@@ -5,12 +5,13 @@
 //! The two summands of `x` are the numbers that a binary adder adds. Differs from the usual triples:
 //! the two ANDs of a pair of groups have an operand in common, which is opened once.
 
-use tacit_algebra::{BitRows, Bits, Ring, flip, planes, vec};
+use tacit_algebra::{BitRows, Bits, Buffer, Ring, planes};
 
 use super::demand::{Material, Want};
 use super::{Share, Ubl};
-use crate::bicoptor::role::{Role, open_rows, other, recv, recv_rows, send, send_rows};
-use crate::replicated::blocks;
+use crate::bicoptor::role::{Role, open_rows, other, recv, send};
+use crate::message::{recv_rows, send_rows};
+use crate::replicated::{Words, blocks, joined};
 use crate::{Error, pool};
 
 const DEAL: &str = "bicoptor sign: deal products of bits";
@@ -42,9 +43,9 @@ struct Level {
 /// A holder's material for bits as ring elements, and times them: shares of a random bit `rho`.
 pub(super) struct Bit<R> {
     bit: Bits,
-    word: Vec<R>,
+    word: Buffer<R>,
     /// Of a random `a` and of `rho a`, if the bits are to be multiplied.
-    times: Option<[Vec<R>; 2]>,
+    times: Option<[Buffer<R>; 2]>,
 }
 
 /// The signs of one block on their way.
@@ -59,30 +60,6 @@ struct Adding {
 /// The ANDs of each level of the tree over so many groups, as pairs.
 fn levels(width: u32) -> impl Iterator<Item = usize> {
     pool::levels(width as usize - 1).map(|(pairs, _)| pairs)
-}
-
-/// The bytes that a holder sends and that the assistant deals for the signs of `n` elements.
-pub(super) fn sign_bytes(n: usize, width: u32) -> [u64; 2] {
-    let mut sum = [0, 0];
-    for block in blocks(n, 2) {
-        let bytes = |rows: usize| (rows * block.len()).div_ceil(8) as u64;
-        let below = bytes(width as usize - 1);
-        sum[0] += below + levels(width).map(|k| bytes(3 * k - 1)).sum::<u64>();
-        sum[1] += below + levels(width).map(|k| bytes(2 * k - 1)).sum::<u64>();
-    }
-    sum
-}
-
-/// Hops of a sign.
-pub(super) fn sign_rounds(width: u32) -> u32 {
-    u32::from(width > 1) + levels(width).count() as u32
-}
-
-/// The bytes of bits that a holder opens for `n` bits as ring elements.
-pub(super) fn bit_bytes(n: usize) -> u64 {
-    blocks(n, 2)
-        .map(|block| block.len().div_ceil(8) as u64)
-        .sum()
 }
 
 /// About how many bytes of material a holder has for the signs of `n` elements.
@@ -140,8 +117,8 @@ impl<R: Ring> Ubl<R> {
     pub(super) fn deal_bits(&mut self, n: usize, times: bool) -> Result<Bit<R>, Error> {
         let bit = self.role.random_bits(n);
         let values = match self.role {
-            Role::Holder { .. } => Vec::new(),
-            Role::Assistant { .. } => bit.expand_ring(),
+            Role::Holder { .. } => Buffer::default(),
+            Role::Assistant { .. } => bit.words_of(),
         };
         let word = self.role.deal(&mut self.party, WORD, n, values)?;
         let times = match times {
@@ -149,8 +126,8 @@ impl<R: Ring> Ubl<R> {
             true => {
                 let a = self.role.random(n);
                 let product = match self.role {
-                    Role::Holder { .. } => Vec::new(),
-                    Role::Assistant { .. } => vec::mul(&word, &a),
+                    Role::Holder { .. } => Buffer::default(),
+                    Role::Assistant { .. } => word.mul(&a),
                 };
                 let product = self.role.deal(&mut self.party, PRODUCT, n, product)?;
                 Some([a, product])
@@ -160,7 +137,7 @@ impl<R: Ring> Ubl<R> {
             Role::Holder { .. } => Bit { bit, word, times },
             Role::Assistant { .. } => Bit {
                 bit: Bits::zeros(0),
-                word: Vec::new(),
+                word: Buffer::default(),
                 times: None,
             },
         })
@@ -175,7 +152,7 @@ impl<R: Ring> Ubl<R> {
             let masked = bits.xor(&bit);
             self.send_bits(&masked)?;
             let e = self.recv_bits(masked)?;
-            Ok(flip::ring(&word, &e, self.role.carries()))
+            Ok(word.flip(&e, self.role.carries()))
         })
     }
 
@@ -189,20 +166,21 @@ impl<R: Ring> Ubl<R> {
         let Bit { bit, word, times } = self.take_bits(Want::Times { n })?;
         x.try_map(n, |x| {
             let [a, product] = times.expect("dealt for products");
-            let (masked, mut delta) = (bits.xor(&bit), vec::sub(x, &a));
+            let (masked, delta) = (bits.xor(&bit), x.sub(&a));
             let peer = other(&self.party);
             self.send_bits(&masked)?;
             for block in blocks(n, 2) {
-                send(&mut self.party, peer, VALUE, &delta[block])?;
+                send(&mut self.party, peer, VALUE, &delta.part(block))?;
             }
             let e = self.recv_bits(masked)?;
+            let mut theirs = Vec::new();
             for block in blocks(n, 2) {
-                let theirs = recv(&mut self.party, peer, VALUE, block.len())?;
-                vec::add_assign(&mut delta[block], &theirs);
+                theirs.push(recv(&mut self.party, peer, VALUE, block.len())?);
             }
-            let mut flipped = vec::mul(&delta, &word);
-            vec::add_assign(&mut flipped, &product);
-            Ok(flip::undo(&flipped, x, &e))
+            let delta = delta.add(&joined::<Words<R>>(&theirs));
+            let mut flipped = delta.mul(&word);
+            flipped.add_assign(&product);
+            Ok(flipped.unflip(x, &e))
         })
     }
 
@@ -210,7 +188,8 @@ impl<R: Ring> Ubl<R> {
     fn send_bits(&mut self, masked: &Bits) -> Result<(), Error> {
         for block in blocks(masked.len(), 2) {
             let part = masked.slice(block.start, block.len());
-            send_rows(&mut self.party, CHOICE, &BitRows::from_rows(&[part]))?;
+            let to = other(&self.party);
+            send_rows(&mut self.party, to, CHOICE, &BitRows::from_rows(&[part]))?;
         }
         Ok(())
     }
@@ -219,7 +198,9 @@ impl<R: Ring> Ubl<R> {
     fn recv_bits(&mut self, mut masked: Bits) -> Result<Bits, Error> {
         let mut parts = Vec::new();
         for block in blocks(masked.len(), 2) {
-            parts.push(recv_rows(&mut self.party, CHOICE, [1, block.len()])?.row_bits(0));
+            let from = other(&self.party);
+            let rows = recv_rows(&mut self.party, from, CHOICE, [1, block.len()])?;
+            parts.push(rows.row_bits(0));
         }
         masked.xor_assign(&Bits::concat(&parts.iter().collect::<Vec<_>>()));
         Ok(masked)
@@ -235,7 +216,7 @@ impl<R: Ring> Ubl<R> {
         if let Role::Assistant { .. } = self.role {
             return Ok(Bits::zeros(0));
         }
-        let sign = self.negative(x.own(), width, material)?;
+        let sign = self.negative(&x.own(), width, material)?;
         Ok(match self.role.carries() {
             true => sign.not(),
             false => sign,
@@ -246,10 +227,15 @@ impl<R: Ring> Ubl<R> {
     ///
     /// `1 + ceil(log2(width - 1))` hops; each holder sends `width - 1` bits and `3 k - 1` for each level
     /// of `k` pairs.
-    fn negative(&mut self, own: &[R], width: u32, material: Vec<Sign>) -> Result<Bits, Error> {
+    fn negative(
+        &mut self,
+        own: &Buffer<R>,
+        width: u32,
+        material: Vec<Sign>,
+    ) -> Result<Bits, Error> {
         let mut adding = Vec::new();
         for (block, sign) in blocks(own.len(), 2).zip(&material) {
-            adding.push(self.begin_sign(&own[block], width, sign)?);
+            adding.push(self.begin_sign(&own.part(block), width, sign)?);
         }
         for (adding, sign) in adding.iter_mut().zip(&material) {
             self.finish_generate(adding, sign)?;
@@ -266,13 +252,14 @@ impl<R: Ring> Ubl<R> {
     }
 
     /// The bits of this holder's summand; those below the top are opened under its mask.
-    fn begin_sign(&mut self, own: &[R], width: u32, sign: &Sign) -> Result<Adding, Error> {
-        let half = BitRows::from_ring(own, width);
+    fn begin_sign(&mut self, own: &Buffer<R>, width: u32, sign: &Sign) -> Result<Adding, Error> {
+        let half = own.bit_rows(width);
         let below = 0..half.rows() - 1;
         let mut sent = half.pick(below.clone());
         planes::xor_assign(&mut sent, &sign.generate[0]);
         if !below.is_empty() {
-            send_rows(&mut self.party, GENERATE, &sent)?;
+            let to = other(&self.party);
+            send_rows(&mut self.party, to, GENERATE, &sent)?;
         }
         Ok(Adding {
             g: half.pick(below.clone()),
@@ -289,7 +276,8 @@ impl<R: Ring> Ubl<R> {
         if mask.rows() == 0 {
             return Ok(());
         }
-        let theirs = recv_rows(&mut self.party, GENERATE, [mask.rows(), mask.cols()])?;
+        let (from, shape) = (other(&self.party), [mask.rows(), mask.cols()]);
+        let theirs = recv_rows(&mut self.party, from, GENERATE, shape)?;
         let factor = match self.role.carries() {
             true => &adding.g,
             false => mask,
@@ -306,7 +294,8 @@ impl<R: Ring> Ubl<R> {
         planes::xor_assign(&mut upper, &level.upper);
         planes::xor_assign(&mut lower, &level.lower);
         adding.sent = BitRows::stack(&[&upper, &lower]);
-        send_rows(&mut self.party, CARRY, &adding.sent)
+        let to = other(&self.party);
+        send_rows(&mut self.party, to, CARRY, &adding.sent)
     }
 
     fn finish_level(&mut self, adding: &mut Adding, level: &Level) -> Result<(), Error> {

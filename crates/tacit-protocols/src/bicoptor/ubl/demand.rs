@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use tacit_algebra::{Ring, vec};
+use tacit_algebra::{Buffer, Ring};
 
 use super::Ubl;
 use super::adder::{Bit, Sign};
@@ -43,11 +43,11 @@ pub(super) enum Want {
 /// A multiplication triple.
 pub(super) struct Triple<R> {
     /// A holder's share of the mask of the left operand.
-    pub a: Vec<R>,
+    pub a: Buffer<R>,
     /// The same of the right operand, unless that is fixed. Of a ReLU the assistant keeps it whole.
-    pub b: Vec<R>,
+    pub b: Buffer<R>,
     /// A share of the product of the masks, unless the truncation's mask stands for it.
-    pub c: Vec<R>,
+    pub c: Buffer<R>,
     pub mask: Option<Mask<R>>,
 }
 
@@ -79,15 +79,6 @@ impl Want {
             Want::Sign { n, width } => format!("the sign of {n} elements of {width} bits"),
             Want::Bit { n } => format!("bits of {n} elements over the ring"),
             Want::Times { n } => format!("products with bits of {n} elements"),
-        }
-    }
-
-    /// Output elements.
-    pub fn outputs(self) -> usize {
-        match self {
-            Want::Product { map, .. } => map.outputs(),
-            Want::Truncate { n, .. } | Want::Relu { n } | Want::Sign { n, .. } => n,
-            Want::Bit { n } | Want::Times { n } => n,
         }
     }
 }
@@ -196,7 +187,7 @@ impl<R: Ring> Ubl<R> {
     ) -> Result<Material<R>, Error> {
         let a = self.role.random(map.left());
         let b = match fixed {
-            Some(_) => Vec::new(),
+            Some(_) => Buffer::default(),
             None => self.role.random(map.right()),
         };
         let product = self.product_of_masks(map, &a, &b, fixed);
@@ -206,34 +197,40 @@ impl<R: Ring> Ubl<R> {
             trunc => {
                 let mut sum = self.role.random(n);
                 if let Role::Assistant { .. } = self.role {
-                    vec::sub_assign(&mut sum, &product);
+                    sum.sub_assign(&product);
                 }
                 let mask = deal_mask(&mut self.role, &mut self.party, sum, trunc)?;
-                (Vec::new(), Some(mask))
+                (Buffer::default(), Some(mask))
             }
         };
         Ok(Material::Triple(match self.role {
             Role::Holder { .. } => Triple { a, b, c, mask },
             Role::Assistant { .. } => Triple {
-                a: Vec::new(),
+                a: Buffer::default(),
                 b,
-                c: Vec::new(),
+                c: Buffer::default(),
                 mask: None,
             },
         }))
     }
 
     /// `a * b` at the assistant, nothing at the holders.
-    fn product_of_masks(&self, map: &Bilinear, a: &[R], b: &[R], fixed: Option<usize>) -> Vec<R> {
+    fn product_of_masks(
+        &self,
+        map: &Bilinear,
+        a: &Buffer<R>,
+        b: &Buffer<R>,
+        fixed: Option<usize>,
+    ) -> Buffer<R> {
         if let Role::Holder { .. } = self.role {
-            return Vec::new();
+            return Buffer::default();
         }
         let b = match fixed {
             None => b,
             Some(id) => &self.fixed[id].known,
         };
-        let mut product = vec![R::ZERO; map.outputs()];
-        map.accumulate(&mut product, a, b);
+        let mut product = Buffer::zeros(map.outputs());
+        map.add_product(&mut product, a, b);
         product
     }
 }

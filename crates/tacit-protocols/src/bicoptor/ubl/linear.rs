@@ -4,7 +4,7 @@
 //! Differs from the usual triple: where the right operand is fixed, `w - b` was opened once and
 //! only the left operand is opened, whatever the number of batches.
 
-use tacit_algebra::{Ring, triple, vec};
+use tacit_algebra::{Buffer, Ring};
 
 use super::demand::{Material, Triple, Want};
 use super::{Share, Ubl};
@@ -35,17 +35,17 @@ impl<R: Ring> Ubl<R> {
             check::<R>(trunc)?;
         }
         let bias = bias.map(|b| self.operand(b));
-        let bias = |acc: &mut Vec<R>| {
+        let bias = |acc: &mut Buffer<R>| {
             if let Some(own) = bias.as_ref().map(Share::own).filter(|own| !own.is_empty()) {
-                vec::add_assign(acc, &map.spread(own));
+                acc.add_assign(&map.spread_out(&own));
             }
         };
         let w = match w {
             Operand::Public(values) => {
-                let w = vec::encode(values);
+                let w = Buffer::encode(values);
                 let z = x.map(map.outputs(), |x| {
-                    let mut acc = vec![R::ZERO; map.outputs()];
-                    map.accumulate(&mut acc, x, &w);
+                    let mut acc = Buffer::zeros(map.outputs());
+                    map.add_product(&mut acc, x, &w);
                     bias(&mut acc);
                     acc
                 });
@@ -82,38 +82,39 @@ impl<R: Ring> Ubl<R> {
     fn multiply(
         &mut self,
         map: &Bilinear,
-        x: &[R],
+        x: &Buffer<R>,
         w: &Share<R>,
         triple: &Triple<R>,
-    ) -> Result<Vec<R>, Error> {
+    ) -> Result<Buffer<R>, Error> {
         let peer = other(&self.party);
-        let mut d = vec::sub(x, &triple.a);
+        let mut d = x.sub(&triple.a);
         send(&mut self.party, peer, OPEN_LEFT, &d)?;
-        let mut opened = Vec::new();
+        let own = w.own();
+        let mut opened = Buffer::default();
         if w.fixed().is_none() {
-            opened = vec::sub(w.own(), &triple.b);
+            opened = own.sub(&triple.b);
             send(&mut self.party, peer, OPEN_RIGHT, &opened)?;
         }
         let theirs = recv(&mut self.party, peer, OPEN_LEFT, d.len())?;
-        vec::add_assign(&mut d, &theirs);
+        d.add_assign(&theirs);
         let e = match w.fixed() {
             Some(fixed) => &fixed.known,
             None => {
                 let theirs = recv(&mut self.party, peer, OPEN_RIGHT, opened.len())?;
-                vec::add_assign(&mut opened, &theirs);
+                opened.add_assign(&theirs);
                 &opened
             }
         };
         let mut z = match triple.c.is_empty() {
-            true => vec![R::ZERO; map.outputs()],
+            true => Buffer::zeros(map.outputs()),
             false => triple.c.clone(),
         };
         if let Bilinear::Elementwise(_) = map {
             // d [w] + [a] e: no product of the two public factors is left over.
-            return Ok(triple::product(z, [&d, e], [&triple.a, w.own()], false));
+            return Ok(z.triple_product([&d, e], [&triple.a, &own], false));
         }
-        map.accumulate(&mut z, &d, w.own());
-        map.accumulate(&mut z, &triple.a, e);
+        map.add_product(&mut z, &d, &own);
+        map.add_product(&mut z, &triple.a, e);
         Ok(z)
     }
 

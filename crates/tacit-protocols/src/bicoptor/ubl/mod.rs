@@ -10,7 +10,7 @@ mod share;
 use std::ops::Range;
 use std::sync::Arc;
 
-use tacit_algebra::{Ring, vec};
+use tacit_algebra::{Buffer, Ring};
 use tacit_net::{Party, Phase};
 
 use super::role::Role;
@@ -35,7 +35,7 @@ pub struct Ubl<R: Ring> {
     /// The operands fixed so far.
     fixed: Vec<Arc<Fixed<R>>>,
     store: Store<R>,
-    cost: UblCost,
+    cost: UblCost<R>,
 }
 
 impl<R: Ring> Ubl<R> {
@@ -57,7 +57,7 @@ impl<R: Ring> Ubl<R> {
             options,
             fixed: Vec::new(),
             store: Store::new(),
-            cost: UblCost::new::<R>(options),
+            cost: UblCost::new(options),
         })
     }
 
@@ -101,8 +101,8 @@ impl<R: Ring> Machine for Ubl<R> {
     fn constant(&mut self, values: &[i64]) -> Share<R> {
         let own = match (&self.role, self.role.carries()) {
             (Role::Assistant { .. }, _) => None,
-            (_, true) => Some(vec::encode(values)),
-            (_, false) => Some(vec![R::ZERO; values.len()]),
+            (_, true) => Some(Buffer::encode(values)),
+            (_, false) => Some(Buffer::zeros(values.len())),
         };
         Share::new(values.len(), own)
     }
@@ -116,7 +116,7 @@ impl<R: Ring> Machine for Ubl<R> {
     }
 
     fn save(&self, x: &Share<R>) -> Vec<u8> {
-        bytemuck::cast_slice(x.own()).to_vec()
+        bytemuck::cast_slice(&x.own()).to_vec()
     }
 
     fn load(&mut self, n: usize, bytes: &[u8]) -> Result<Share<R>, Error> {
@@ -124,7 +124,7 @@ impl<R: Ring> Machine for Ubl<R> {
         match bytes.len() == if holds { n * size_of::<R>() } else { 0 } {
             true => Ok(Share::new(
                 n,
-                holds.then(|| bytemuck::pod_collect_to_vec(bytes)),
+                holds.then(|| bytemuck::pod_collect_to_vec(bytes).into()),
             )),
             false => Err(not_saved(n)),
         }
@@ -135,23 +135,23 @@ impl<R: Ring> Machine for Ubl<R> {
     }
 
     fn add(&mut self, x: &Share<R>, y: &Share<R>) -> Share<R> {
-        x.zip(y, vec::add)
+        x.zip(y, Buffer::add)
     }
 
     fn sub(&mut self, x: &Share<R>, y: &Share<R>) -> Share<R> {
-        x.zip(y, vec::sub)
+        x.zip(y, Buffer::sub)
     }
 
     fn scale(&mut self, x: &Share<R>, k: i64) -> Share<R> {
-        x.map(x.len(), |own| vec::scale(own, R::from_i64(k)))
+        x.map(x.len(), |own| own.scale(R::from_i64(k)))
     }
 
     fn gather(&mut self, x: &Share<R>, index: &[u32]) -> Share<R> {
-        x.map(index.len(), |own| vec::gather(own, index))
+        x.map(index.len(), |own| own.gather(index))
     }
 
     fn slice(&mut self, x: &Share<R>, range: Range<usize>) -> Share<R> {
-        x.map(range.len(), |own| own[range.clone()].to_vec())
+        x.map(range.len(), |own| own.part(range.clone()))
     }
 
     fn concat(&mut self, parts: &[&Share<R>]) -> Share<R> {
@@ -187,7 +187,7 @@ impl<R: Ring> Machine for Ubl<R> {
         let kind = self.options.truncation;
         let (role, party) = (&self.role, &mut self.party);
         x.try_map(n, |own| {
-            truncate_masked(role, party, kind, own.to_vec(), &mask, trunc)
+            truncate_masked(role, party, kind, own.clone(), &mask, trunc)
         })
     }
 

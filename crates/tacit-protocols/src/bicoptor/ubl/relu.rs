@@ -5,7 +5,7 @@
 //! Differs from the paper: the holders exchange `x - a` in the hop in which they send the entries,
 //! so that ReLU takes one round trip, too.
 
-use tacit_algebra::{Bits, Ring, flip, triple, vec};
+use tacit_algebra::{Bits, Ring};
 
 use super::demand::{Material, Triple, Want};
 use super::{Share, Ubl};
@@ -14,6 +14,7 @@ use crate::bicoptor::drelu::{parts, recv_entries, send_entries};
 use crate::bicoptor::role::{Role, other, recv, send};
 use crate::bicoptor::{ASSISTANT, window};
 use crate::machine::KeyBits;
+use crate::replicated::{Words, joined};
 
 const SIGN: &str = "bicoptor drelu: deal sign";
 const OPEN: &str = "bicoptor relu: open masked value";
@@ -32,21 +33,22 @@ impl<R: Ring> Ubl<R> {
         if let Role::Holder { .. } = self.role {
             for part in parts(&window, x.len()) {
                 let t = flips.slice(part.start, part.len());
-                send_entries(&mut self.party, &mut self.role, &window, &x.own()[part], &t)?;
+                let own = x.own().part(part);
+                send_entries(&mut self.party, &mut self.role, &window, &own, &t)?;
             }
         }
-        let mut sign = Vec::with_capacity(x.len());
+        let mut sign = Vec::new();
         for part in parts(&window, x.len()) {
             let values = match self.role {
                 Role::Assistant { .. } => recv_entries(&mut self.party, &window, part.len())?,
                 Role::Holder { .. } => Bits::zeros(0),
             };
-            let values = values.expand_ring();
-            let dealt = self.role.deal(&mut self.party, SIGN, part.len(), values)?;
-            sign.extend_from_slice(&dealt);
+            let values = values.words_of();
+            sign.push(self.role.deal(&mut self.party, SIGN, part.len(), values)?);
         }
         let carries = self.role.carries();
-        Ok(x.map(x.len(), |_| flip::ring(&sign, &flips, carries)))
+        let sign = joined::<Words<R>>(&sign);
+        Ok(x.map(x.len(), |_| sign.flip(&flips, carries)))
     }
 
     /// `max(x, 0)` (Bicoptor 2.0, Algorithm 8, appendix 4): `t x + (1 - 2 t) x DReLU'`, where the
@@ -63,7 +65,7 @@ impl<R: Ring> Ubl<R> {
         if let Role::Assistant { .. } = self.role {
             for part in parts(&window, x.len()) {
                 let sign = recv_entries(&mut self.party, &window, part.len())?;
-                let e = vec::sub(&sign.expand_ring(), &triple.b[part]);
+                let e = sign.words_of().sub(&triple.b.part(part));
                 send(&mut self.party, 0, CHOICE, &e)?;
                 send(&mut self.party, 1, CHOICE, &e)?;
             }
@@ -71,25 +73,26 @@ impl<R: Ring> Ubl<R> {
         }
         let flips = self.flips(x.len());
         let peer = other(&self.party);
-        let masked = vec::sub(x.own(), &triple.a);
+        let own = x.own();
+        let masked = own.sub(&triple.a);
         for part in parts(&window, x.len()) {
             let t = flips.slice(part.start, part.len());
-            let own = &x.own()[part.clone()];
-            send_entries(&mut self.party, &mut self.role, &window, own, &t)?;
-            send(&mut self.party, peer, OPEN, &masked[part])?;
+            let entries_of = own.part(part.clone());
+            send_entries(&mut self.party, &mut self.role, &window, &entries_of, &t)?;
+            send(&mut self.party, peer, OPEN, &masked.part(part))?;
         }
-        let mut relu = Vec::with_capacity(x.len());
+        let mut relu = Vec::new();
         for part in parts(&window, x.len()) {
-            let mut d = masked[part.clone()].to_vec();
-            vec::add_assign(&mut d, &recv(&mut self.party, peer, OPEN, part.len())?);
+            let theirs = recv(&mut self.party, peer, OPEN, part.len())?;
+            let d = masked.part(part.clone()).add(&theirs);
             let e = recv(&mut self.party, ASSISTANT, CHOICE, part.len())?;
             let Triple { a, b, c, .. } = &triple;
-            let (a, b, c) = (&a[part.clone()], &b[part.clone()], &c[part.clone()]);
-            let z = triple::product(c.to_vec(), [&d, &e], [a, b], self.role.carries());
+            let [a, b, c] = [a, b, c].map(|v| v.part(part.clone()));
+            let z = c.triple_product([&d, &e], [&a, &b], self.role.carries());
             let t = flips.slice(part.start, part.len());
-            relu.extend_from_slice(&flip::undo(&z, &x.own()[part], &t));
+            relu.push(z.unflip(&own.part(part), &t));
         }
-        Ok(Share::new(x.len(), Some(relu)))
+        Ok(Share::new(x.len(), Some(joined::<Words<R>>(&relu))))
     }
 
     /// The holders' random flips of the sign; none at the assistant.

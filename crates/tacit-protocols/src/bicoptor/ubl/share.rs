@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tacit_algebra::{Ring, vec};
+use tacit_algebra::{Buffer, Ring};
 
 use super::Ubl;
 use crate::Error;
@@ -19,7 +19,7 @@ const FIX: &str = "bicoptor fix: open masked operand";
 #[derive(Clone)]
 pub struct Share<R> {
     n: usize,
-    own: Option<Vec<R>>,
+    own: Option<Buffer<R>>,
     fixed: Option<Arc<Fixed<R>>>,
 }
 
@@ -28,11 +28,11 @@ pub(super) struct Fixed<R> {
     /// Its number.
     pub id: usize,
     /// `w - b` at the holders, `b` at the assistant.
-    pub known: Vec<R>,
+    pub known: Buffer<R>,
 }
 
 impl<R: Ring> Share<R> {
-    pub(super) fn new(n: usize, own: Option<Vec<R>>) -> Self {
+    pub(super) fn new(n: usize, own: Option<Buffer<R>>) -> Self {
         let fixed = None;
         Share { n, own, fixed }
     }
@@ -43,8 +43,8 @@ impl<R: Ring> Share<R> {
     }
 
     /// This party's summand; nothing at the assistant.
-    pub(super) fn own(&self) -> &[R] {
-        self.own.as_deref().unwrap_or_default()
+    pub(super) fn own(&self) -> Buffer<R> {
+        self.own.clone().unwrap_or_default()
     }
 
     /// What a product with it needs, if it is fixed.
@@ -53,32 +53,36 @@ impl<R: Ring> Share<R> {
     }
 
     /// A local linear map to `n` elements.
-    pub(super) fn map(&self, n: usize, f: impl FnOnce(&[R]) -> Vec<R>) -> Self {
-        Share::new(n, self.own.as_deref().map(f))
+    pub(super) fn map(&self, n: usize, f: impl FnOnce(&Buffer<R>) -> Buffer<R>) -> Self {
+        Share::new(n, self.own.as_ref().map(f))
     }
 
     /// A step of the holders alone.
     pub(super) fn try_map(
         &self,
         n: usize,
-        f: impl FnOnce(&[R]) -> Result<Vec<R>, Error>,
+        f: impl FnOnce(&Buffer<R>) -> Result<Buffer<R>, Error>,
     ) -> Result<Self, Error> {
-        Ok(Share::new(n, self.own.as_deref().map(f).transpose()?))
+        Ok(Share::new(n, self.own.as_ref().map(f).transpose()?))
     }
 
     /// A local linear map of two sharings of equal length.
-    pub(super) fn zip(&self, other: &Self, f: impl FnOnce(&[R], &[R]) -> Vec<R>) -> Self {
+    pub(super) fn zip(
+        &self,
+        other: &Self,
+        f: impl FnOnce(&Buffer<R>, &Buffer<R>) -> Buffer<R>,
+    ) -> Self {
         assert_eq!(self.n, other.n);
-        self.map(self.n, |own| f(own, other.own()))
+        self.map(self.n, |own| f(own, &other.own()))
     }
 
     pub(super) fn concat(parts: &[&Self]) -> Self {
         let n = parts.iter().map(|p| p.n).sum();
         let own = parts
             .iter()
-            .map(|p| p.own.as_deref())
+            .map(|p| p.own.as_ref())
             .collect::<Option<Vec<_>>>();
-        Share::new(n, own.map(|own| own.concat()))
+        Share::new(n, own.map(|own| Buffer::concat(&own)))
     }
 }
 
@@ -93,8 +97,8 @@ impl<R: Ring> Ubl<R> {
     ) -> Result<Share<R>, Error> {
         let owns = self.party.id() == owner;
         let values = match values {
-            Some(values) if owns && values.len() == n => vec::encode(values),
-            None if !owns => Vec::new(),
+            Some(values) if owns && values.len() == n => Buffer::encode(values),
+            None if !owns => Buffer::default(),
             _ => {
                 let given = values.map_or(0, <[i64]>::len);
                 return Err(Error::Invalid(format!(
@@ -109,8 +113,8 @@ impl<R: Ring> Ubl<R> {
         }
         let own = match &mut self.role {
             Role::Holder { common, .. } => {
-                let mask = common.ring(n);
-                Some(if owns { vec::sub(&values, &mask) } else { mask })
+                let mask = common.words(n);
+                Some(if owns { values.sub(&mask) } else { mask })
             }
             Role::Assistant { .. } => None,
         };
@@ -152,8 +156,8 @@ impl<R: Ring> Ubl<R> {
             None => recv(&mut self.party, 0, REVEAL, x.n)?,
         };
         let last = if id == 1 { 0 } else { 1 };
-        vec::add_assign(&mut sum, &recv(&mut self.party, last, REVEAL, x.n)?);
-        Ok(Some(vec::decode(&sum)))
+        sum.add_assign(&recv(&mut self.party, last, REVEAL, x.n)?);
+        Ok(Some(sum.decode()))
     }
 
     /// Opens `w - b` to the holders for a random `b` that the assistant knows, once for all
@@ -161,7 +165,7 @@ impl<R: Ring> Ubl<R> {
     pub(super) fn fix_operand(&mut self, mut w: Share<R>) -> Result<Share<R>, Error> {
         let b = self.role.random(w.n);
         let known = match &w.own {
-            Some(own) => open(&mut self.party, FIX, vec::sub(own, &b))?,
+            Some(own) => open(&mut self.party, FIX, own.sub(&b))?,
             None => b,
         };
         let id = self.fixed.len();

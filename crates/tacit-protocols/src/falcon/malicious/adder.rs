@@ -2,7 +2,7 @@
 //! 2): a carry-save step makes two summands of the three, a ripple-carry addition one of the two.
 //! Every step is an AND of shared bits, and every AND is verified.
 
-use tacit_algebra::{BitRows, Bits, Ring};
+use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::super::Falcon;
 use super::super::preprocess::Sum;
@@ -18,7 +18,7 @@ impl<R: Ring> Falcon<R> {
     /// `1 + m` hops; every party sends `2 m` bits per element.
     pub(in crate::falcon) fn add_components_checked<S: Ring>(
         &mut self,
-        x: &Rss<Vec<S>>,
+        x: &Rss<Buffer<S>>,
     ) -> Result<Sum<S>, Error> {
         let (n, m) = (x.own.len(), S::BITS as usize - 1);
         let [sums, saves] = self.save_carries(x, n, m)?;
@@ -43,7 +43,7 @@ impl<R: Ring> Falcon<R> {
             bits,
             carries,
             first_wrap: saves[m - 1].clone(),
-            known: Vec::new(),
+            known: Buffer::default(),
             saves,
         })
     }
@@ -53,11 +53,11 @@ impl<R: Ring> Falcon<R> {
     /// 1 hop; every party sends `m` bits per element.
     fn save_carries<S: Ring>(
         &mut self,
-        x: &Rss<Vec<S>>,
+        x: &Rss<Buffer<S>>,
         n: usize,
         m: usize,
     ) -> Result<[Vec<Rss<Bits>>; 2], Error> {
-        let rows = x.map(|component| BitRows::from_ring(component, m as u32));
+        let rows = x.map(|component| component.bit_rows(m as u32));
         let sums: Vec<Rss<Bits>> = (0..m).map(|i| rows.map(|rows| rows.row_bits(i))).collect();
         let join = |pick: fn(&Rss<Bits>) -> &Bits| {
             Bits::concat(&sums.iter().map(pick).collect::<Vec<_>>())

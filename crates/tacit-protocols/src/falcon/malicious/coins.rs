@@ -63,26 +63,44 @@ pub(super) struct Generators {
     proved_by_next: Prg,
 }
 
+/// A coin; nothing of a generator that counts.
 fn draw(prg: &mut Prg) -> Coin {
     let mut seed = [0; COIN];
-    prg.fill(&mut seed);
+    if !prg.counts() {
+        prg.fill(&mut seed);
+    }
     seed
 }
 
 impl Generators {
     pub fn new(prev: &Pair, next: &Pair) -> Self {
-        let (coin, left, right) = (
-            b"falcon proof coin",
+        Generators::of(|label| prev.prg(label), |label| next.prg(label))
+    }
+
+    /// Those of a party that counts.
+    pub fn counting() -> Self {
+        Generators::of(|_| Prg::counting(), |_| Prg::counting())
+    }
+
+    /// From the generators in common with the party before and the party after, for each use.
+    fn of(prev: impl Fn(&[u8]) -> Prg, next: impl Fn(&[u8]) -> Prg) -> Self {
+        let [coin, left, right] = [
+            &b"falcon proof coin"[..],
             b"falcon proof left",
             b"falcon proof right",
-        );
+        ];
         Generators {
-            left_coins: prev.prg(coin),
-            right_coins: next.prg(coin),
-            own: [prev.prg(left), next.prg(right)],
-            proved_by_prev: prev.prg(right),
-            proved_by_next: next.prg(left),
+            left_coins: prev(coin),
+            right_coins: next(coin),
+            own: [prev(left), next(right)],
+            proved_by_prev: prev(right),
+            proved_by_next: next(left),
         }
+    }
+
+    /// Whether they are those of a party that counts.
+    pub fn counts(&self) -> bool {
+        self.left_coins.counts()
     }
 
     /// `n` coins for the proofs of the party after, as their left verifier.

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use tacit_algebra::{Bits, Ring, prime};
+use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::super::Falcon;
 use super::super::domain::Residues;
@@ -23,19 +23,15 @@ impl<R: Ring> Falcon<R> {
         batch: &CompareBatch,
         range: Range<usize>,
         rows: usize,
-        r: &[S],
+        r: &Buffer<S>,
     ) -> Result<Bits, Error> {
         let n = r.len();
         let mut level = self.leaves(batch, range, rows, r);
         let mut left = rows + 1;
         while left > 1 {
             let half = left / 2 * n;
-            let part = |range: Range<usize>| level.map(|c| c[range.clone()].to_vec());
-            let (x, y, odd) = (
-                part(0..half),
-                part(half..2 * half),
-                part(2 * half..left * n),
-            );
+            let (x, y) = (level.part(0..half), level.part(half..2 * half));
+            let odd = level.part(2 * half..left * n);
             let products = self.multiply::<Residues<S>>(TREE, x, y)?;
             level = Rss::concat(&[&products, &odd]);
             left -= left / 2;
@@ -44,6 +40,6 @@ impl<R: Ring> Falcon<R> {
             checks.before_root::<S>(&mut self.rss)?;
         }
         let d = self.open::<Residues<S>>(ROOT, &level)?;
-        Ok(prime::is_nonzero(&d))
+        Ok(d.is_nonzero())
     }
 }

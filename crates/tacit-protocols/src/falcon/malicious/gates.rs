@@ -9,7 +9,7 @@
 //! `z_j = x_{j+1} y_j - F(K_{j+1})` the one before knows `z_j`, the one after `F(K_{j+1})`.
 
 use tacit_algebra::extension::{Binary, Extension, Galois, Tower, product_side};
-use tacit_algebra::{Bits, Prg, Ring, vec};
+use tacit_algebra::{Bits, Buffer, Prg, Ring};
 
 use super::super::domain::Residues;
 use crate::bilinear::Bilinear;
@@ -87,8 +87,6 @@ pub(in crate::falcon) trait Verified<R: Ring>: Domain {
 
     /// Where the products of this domain wait.
     fn ledger(pending: &mut Pending<R>) -> &mut Vec<Gates<Self::Vec>>;
-    /// The parts one after the other.
-    fn concat(parts: &[&Self::Vec]) -> Self::Vec;
 
     /// Both sides' claims on `z` from the components of operands and masks `F(K_i), F(K_{i+1})`.
     fn gates(
@@ -110,11 +108,6 @@ pub(in crate::falcon) trait Verified<R: Ring>: Domain {
     }
 }
 
-fn joined<T: Copy>(parts: &[&Vec<T>]) -> Vec<T> {
-    let slices: Vec<&[T]> = parts.iter().map(|part| part.as_slice()).collect();
-    slices.concat()
-}
-
 /// `-v`.
 fn negated<D: Domain + ?Sized>(v: &D::Vec) -> D::Vec {
     let mut out = D::zeros(D::len(v));
@@ -125,11 +118,8 @@ fn negated<D: Domain + ?Sized>(v: &D::Vec) -> D::Vec {
 impl<R: Ring> Verified<R> for Words<R> {
     type Over = Galois<R>;
 
-    fn ledger(pending: &mut Pending<R>) -> &mut Vec<Gates<Vec<R>>> {
+    fn ledger(pending: &mut Pending<R>) -> &mut Vec<Gates<Buffer<R>>> {
         &mut pending.words
-    }
-    fn concat(parts: &[&Vec<R>]) -> Vec<R> {
-        joined(parts)
     }
 }
 
@@ -139,49 +129,42 @@ impl<R: Ring> Verified<R> for Booleans {
     fn ledger(pending: &mut Pending<R>) -> &mut Vec<Gates<Bits>> {
         &mut pending.bits
     }
-    fn concat(parts: &[&Bits]) -> Bits {
-        Bits::concat(parts)
-    }
 }
 
 impl<R: Ring, S: Ring> Verified<R> for Residues<S> {
     type Over = Tower<S::Field>;
 
-    fn ledger(pending: &mut Pending<R>) -> &mut Vec<Gates<Vec<u8>>> {
+    fn ledger(pending: &mut Pending<R>) -> &mut Vec<Gates<Buffer<u8>>> {
         if S::PRIME == R::PRIME {
             &mut pending.residues
         } else {
             &mut pending.narrow_residues
         }
     }
-    fn concat(parts: &[&Vec<u8>]) -> Vec<u8> {
-        joined(parts)
-    }
 }
 
 /// A matrix product or a convolution of ring elements, without its bias.
 pub(in crate::falcon) struct Product<R> {
     map: Bilinear,
-    x: Rss<Vec<R>>,
-    w: Rss<Vec<R>>,
-    left: Vec<R>,
-    right: Vec<R>,
+    x: Rss<Buffer<R>>,
+    w: Rss<Buffer<R>>,
+    left: Buffer<R>,
+    right: Buffer<R>,
 }
 
 impl<R: Ring> Product<R> {
     /// From the operands, the message received and the masks `F(K_i), F(K_{i+1})`.
     pub fn new(
         map: Bilinear,
-        x: Rss<Vec<R>>,
-        w: Rss<Vec<R>>,
-        received: &[R],
-        masks: &Rss<Vec<R>>,
+        x: Rss<Buffer<R>>,
+        w: Rss<Buffer<R>>,
+        received: &Buffer<R>,
+        masks: &Rss<Buffer<R>>,
     ) -> Self {
-        let mut product = vec![R::ZERO; map.outputs()];
-        map.accumulate(&mut product, &x.next, &w.next);
-        let mut left = vec::add(received, &masks.next);
-        vec::sub_assign(&mut left, &product);
-        let right = vec::neg(&masks.own);
+        let mut product = Buffer::zeros(map.outputs());
+        map.add_product(&mut product, &x.next, &w.next);
+        let left = received.add(&masks.next).sub(&product);
+        let right = masks.own.neg();
         Product {
             map,
             x,
@@ -272,7 +255,8 @@ impl<R: Ring> Compress<Galois<R>> for Product<R> {
             out.u = sides(x, w).concat();
         }
         if role != Role::Right {
-            let (x, w): (&Vec<R>, &Vec<R>) = (role.component(&self.x), role.component(&self.w));
+            let (x, w): (&Buffer<R>, &Buffer<R>) =
+                (role.component(&self.x), role.component(&self.w));
             let [a, b] = sides(x, w);
             out.v = [b, a].concat();
         }
@@ -283,10 +267,10 @@ impl<R: Ring> Compress<Galois<R>> for Product<R> {
 /// All products that wait to be verified.
 pub(in crate::falcon) struct Pending<R> {
     pub bits: Vec<Gates<Bits>>,
-    pub residues: Vec<Gates<Vec<u8>>>,
+    pub residues: Vec<Gates<Buffer<u8>>>,
     /// Residues of signs that are narrower than the ring.
-    pub narrow_residues: Vec<Gates<Vec<u8>>>,
-    pub words: Vec<Gates<Vec<R>>>,
+    pub narrow_residues: Vec<Gates<Buffer<u8>>>,
+    pub words: Vec<Gates<Buffer<R>>>,
     pub products: Vec<Product<R>>,
 }
 

@@ -9,7 +9,7 @@
 //! `a_0 + a_1` in the two components that it holds; party 2 knows `a_0` and `c_2`, party 1 `a_1` and
 //! `c_2`. So each multiplies once.
 
-use tacit_algebra::{Bits, Ring};
+use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::super::Falcon;
 use super::super::domain::{Residues, Wide};
@@ -60,10 +60,10 @@ impl<R: Ring> Falcon<R> {
     pub(in crate::falcon) fn random_nonzero_checked<S: Ring>(
         &mut self,
         n: usize,
-    ) -> Result<Rss<Vec<u8>>, Error> {
+    ) -> Result<Rss<Buffer<u8>>, Error> {
         let u = Rss {
-            own: self.rss.keys.own.prime_nonzero(S::PRIME, n),
-            next: self.rss.keys.next.prime_nonzero(S::PRIME, n),
+            own: self.rss.keys.own.residues_nonzero(S::PRIME, n),
+            next: self.rss.keys.next.residues_nonzero(S::PRIME, n),
         };
         self.multiply_components::<Residues<S>>(&u, Rss::clone)
     }

@@ -11,14 +11,14 @@
 //! | file | what |
 //! |---|---|
 //! | `gates.rs` | what is recorded of products |
-//! | `proof.rs` | one inner-product proof |
+//! | `proof.rs`, `counted.rs` | one inner-product proof; one of which only messages are counted |
 //! | `defences.rs` | the defences by name, for the tests that leave one out |
 //! | `verify.rs` | all that wait, side by side: the checkpoint |
 //! | `coins.rs` | the verifiers' coins and the generators of pairs |
 //! | `open.rs` | products and openings that leave a record |
 //! | `compare.rs` | the product tree of private compare |
 //! | `adder.rs`, `inject.rs`, `truncate.rs` | the offline phase where it differs |
-//! | `cost.rs` | what a checkpoint costs |
+//! | `cost.rs` | the checkpoints that a machine makes by itself |
 
 mod adder;
 #[cfg(test)]
@@ -26,6 +26,7 @@ mod attacks;
 mod coins;
 mod compare;
 pub(super) mod cost;
+mod counted;
 mod defences;
 pub(super) mod gates;
 mod inject;
@@ -63,10 +64,19 @@ pub(super) struct Checks<R> {
 impl<R: Ring> Checks<R> {
     /// From the secrets with the party before and the party after.
     pub fn new(pairs: &[Pair]) -> Self {
+        Checks::of(Generators::new(&pairs[0], &pairs[1]))
+    }
+
+    /// Those of a party that counts.
+    pub fn counting() -> Self {
+        Checks::of(Generators::counting())
+    }
+
+    fn of(generators: Generators) -> Self {
         Checks {
             pending: Pending::new(),
             transcripts: Transcripts::new(),
-            generators: Generators::new(&pairs[0], &pairs[1]),
+            generators,
             dirty: false,
             waiting: 0,
             failed: false,

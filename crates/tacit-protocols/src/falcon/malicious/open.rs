@@ -11,8 +11,9 @@
 //! before the checkpoint has ended at it, so that its operands are fixed. The number of the
 //! checkpoint and the list of products, which are public, go into it.
 
+use tacit_algebra::buffer::Sizes;
 use tacit_algebra::extension::Extension;
-use tacit_algebra::{Ring, vec};
+use tacit_algebra::{Buffer, Ring};
 
 use super::super::Falcon;
 use super::defences::Defence;
@@ -95,8 +96,10 @@ impl<R: Ring> Checks<R> {
     /// Keeps an opening of `x` in which this party heard `heard`.
     pub fn opened<D: Domain>(&mut self, x: &Rss<D::Vec>, heard: &D::Vec) {
         self.dirty = true;
-        let (heard, held) = (D::to_wire(heard), D::to_wire(&x.next));
-        self.transcripts.record(&heard, &held);
+        if !heard.is_counted() {
+            let (heard, held) = (D::to_wire(heard), D::to_wire(&x.next));
+            self.transcripts.record(&heard, &held);
+        }
     }
 
     fn compares_copies(&self) -> bool {
@@ -105,7 +108,7 @@ impl<R: Ring> Checks<R> {
 
     /// Keeps a share out of a file: the holders of each component must have the same of it, as if
     /// the party before had been told the component that both hold.
-    pub fn loaded(&mut self, x: &Rss<Vec<R>>) {
+    pub fn loaded(&mut self, x: &Rss<Buffer<R>>) {
         self.dirty = true;
         let (heard, held) = (Words::<R>::to_wire(&x.next), Words::<R>::to_wire(&x.own));
         self.transcripts.record(&heard, &held);
@@ -124,7 +127,7 @@ impl<R: Ring> Checks<R> {
         let masks = rss.random::<D>(n);
         let mut own = masks.next.clone();
         D::sub_assign(&mut own, &masks.own);
-        D::product_assign(&mut own, &x, &y, 0..n);
+        D::product_assign(&mut own, &x, &y);
         let z = rss.reshare::<D>(step, own)?;
         let gates = D::gates(x, y, &z.next, &masks);
         D::ledger(&mut self.pending).push(gates);
@@ -177,9 +180,9 @@ impl<R: Ring> Checks<R> {
         rss: &mut Replicated,
         step: &'static str,
         map: &Bilinear,
-        [x, w]: [&Rss<Vec<R>>; 2],
-        bias: Option<&Operand<Rss<Vec<R>>>>,
-    ) -> Result<Rss<Vec<R>>, Error> {
+        [x, w]: [&Rss<Buffer<R>>; 2],
+        bias: Option<&Operand<Rss<Buffer<R>>>>,
+    ) -> Result<Rss<Buffer<R>>, Error> {
         let bias = bias.map(|b| rss.operand(b));
         map.check(x.own.len(), w.own.len(), bias.as_ref().map(|b| b.own.len()))?;
         self.waiting += map.left() + map.right() + map.outputs();
@@ -188,14 +191,14 @@ impl<R: Ring> Checks<R> {
         }
         self.called(step, &format!("{map:?}"));
         let masks = rss.random::<Words<R>>(map.outputs());
-        let mut own = vec::sub(&masks.next, &masks.own);
+        let mut own = masks.next.sub(&masks.own);
         accumulate_shares(map, &mut own, x, w);
         let mut z = rss.reshare::<Words<R>>(step, own)?;
         let product = Product::new(*map, x.clone(), w.clone(), &z.next, &masks);
         self.pending.products.push(product);
         self.dirty = true;
         if let Some(bias) = &bias {
-            z = z.zip(bias, |z, bias| vec::add(z, &map.spread(bias)));
+            z = z.zip(bias, |z, bias| z.add(&map.spread_out(bias)));
         }
         Ok(z)
     }
@@ -209,7 +212,7 @@ impl<R: Ring> Falcon<R> {
     /// 1 hop after the checkpoint; 32 bytes more than without.
     pub(in crate::falcon) fn reveal_checked(
         &mut self,
-        x: &Rss<Vec<R>>,
+        x: &Rss<Buffer<R>>,
         to: Audience,
     ) -> Result<Option<Vec<i64>>, Error> {
         self.verify_waiting()?;
@@ -217,7 +220,11 @@ impl<R: Ring> Falcon<R> {
         let hears = |party| to == Audience::All || to == Audience::One(party);
         let rss = &mut self.rss;
         let (me, prev, next) = (rss.party.id(), rss.prev_party(), rss.next_party());
-        let digest = |v: &Vec<R>| blake3::derive_key(CONTEXT, &Words::<R>::to_wire(v));
+        let counts = rss.party.counts();
+        let digest = |v: &Buffer<R>| match counts {
+            true => [0; DIGEST],
+            false => blake3::derive_key(CONTEXT, &Words::<R>::to_wire(v)),
+        };
         if hears(next) {
             rss.send::<Words<R>>(next, REVEAL, &x.own)?;
         }
@@ -233,7 +240,7 @@ impl<R: Ring> Falcon<R> {
         if compares && copy != digest(&missing) {
             return Err(cheating(rss, [prev, next], REVEAL));
         }
-        let values = vec::add3(&missing, &x.own, &x.next);
-        Ok(Some(vec::decode(&values)))
+        let values = missing.add3(&x.own, &x.next);
+        Ok(Some(values.decode()))
     }
 }

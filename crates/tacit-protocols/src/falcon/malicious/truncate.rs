@@ -4,10 +4,10 @@
 //! What the components shifted one by one lack is made of two carries of the addition that there
 //! is, injected: no second addition, and nothing is opened.
 
-use tacit_algebra::{Bits, Ring, vec};
+use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::super::Falcon;
-use super::super::preprocess::{LowPart, Sum, columns, groups_of, shift_groups};
+use super::super::preprocess::{LowPart, Sum, columns, each_group, groups_of, shift_groups};
 use crate::Error;
 use crate::replicated::{Rss, Words};
 
@@ -19,7 +19,7 @@ impl<R: Ring> Falcon<R> {
     pub(in crate::falcon) fn shift_low_checked(
         &mut self,
         groups: &[(usize, u32)],
-        low: &Rss<Vec<R>>,
+        low: &Rss<Buffer<R>>,
         sum: &Sum<R>,
         start: usize,
         msb: &Rss<Bits>,
@@ -38,20 +38,12 @@ impl<R: Ring> Falcon<R> {
             own: Bits::concat(&parts.map(|p| &p.own)),
             next: Bits::concat(&parts.map(|p| &p.next)),
         })?;
-        let part = |c: &Vec<R>, k: usize| c[k * n..(k + 1) * n].to_vec();
+        let part = |c: &Buffer<R>, k: usize| c.part(k * n..(k + 1) * n);
         let shifted = injected.zip(low, |words, low| {
-            let mut out = shift_groups(groups, low);
-            vec::add_assign(&mut out, &part(words, 0));
-            vec::add_assign(&mut out, &part(words, 1));
-            let wraps = vec::add(&part(words, 2), &part(words, 3));
-            let mut at = 0;
-            for &(len, d) in groups {
-                let range = at..at + len;
-                let excess = vec::shl(&wraps[range.clone()], R::BITS - 1 - d);
-                vec::sub_assign(&mut out[range], &excess);
-                at += len;
-            }
-            out
+            let wraps = part(words, 2).add(&part(words, 3));
+            let excess = each_group(groups, &wraps, |wraps, d| wraps.shl(R::BITS - 1 - d));
+            let carried = part(words, 0).add(&part(words, 1));
+            shift_groups(groups, low).add(&carried).sub(&excess)
         });
         Ok(LowPart {
             shifted,

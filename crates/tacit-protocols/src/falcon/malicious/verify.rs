@@ -22,10 +22,11 @@ use tacit_algebra::{Prg, Ring};
 use super::super::Falcon;
 use super::super::domain::Residues;
 use super::coins::{COIN, Coin, hash};
+use super::counted::Counted;
 use super::defences::{Defence, Defences};
 use super::gates::{Compress, Gates, Pending, Product, Role, Terms, Verified};
 use super::open::DIGEST;
-use super::proof::{Proof, Run, Statement};
+use super::proof::{Proof, Run, Statement, schedule};
 use super::{Checks, LIMIT};
 use crate::Error;
 use crate::replicated::{Booleans, Replicated, Rss, Words};
@@ -63,10 +64,13 @@ impl<R: Ring> Falcon<R> {
         }
     }
 
-    /// The same if more than [`LIMIT`] elements of ring products wait.
+    /// The same if more than [`LIMIT`] elements of ring products wait. Parties that count are told where that
+    /// is: see [`super::cost::checked`].
     pub(in crate::falcon) fn settle_many(&mut self) -> Result<(), Error> {
         match &self.checks {
-            Some(checks) if checks.waiting > LIMIT => self.verify_waiting(),
+            Some(checks) if checks.waiting > LIMIT && !self.rss.party.counts() => {
+                self.verify_waiting()
+            }
             _ => Ok(()),
         }
     }
@@ -127,6 +131,16 @@ impl<R: Ring> Checks<R> {
         let mut products = Some((products, entries));
         for gates in chunks {
             let (products, entries) = products.take().unwrap_or_default();
+            if self.generators.counts() {
+                let (terms, n) = gates
+                    .as_ref()
+                    .map_or((Terms::Both, 0), |g| (g.terms, D::len(&g.left)));
+                let folds = schedule::<D::Over>(terms, n, entries);
+                for side in [&mut proofs.own, &mut proofs.next, &mut proofs.prev] {
+                    side.push(Box::new(Counted::new::<D::Over>(folds.clone())));
+                }
+                continue;
+            }
             let statement = Rc::new(Statement {
                 gates,
                 products,
@@ -188,7 +202,7 @@ impl<R: Ring> Checks<R> {
         let (prev, next) = (rss.prev_party(), rss.next_party());
         let [heard, vouched] = self.transcripts.take();
         let waits = self.defences.stand(Defence::Acknowledgement);
-        let compares = self.defences.stand(Defence::Openings);
+        let compares = self.defences.stand(Defence::Openings) && !rss.party.counts();
         rss.party.send(next, OPENINGS, heard.to_vec())?;
         let first = |rss: &mut Replicated| match coin {
             Some(coin) => rss.party.send(next, COINS, coin.to_vec()),
@@ -223,7 +237,8 @@ impl Sides<'_> {
         let mut coin = Coin::default();
         coin.copy_from_slice(&self.rss.party.recv(prev, COINS, COIN)?);
         let expected = self.hashes.chunks(COIN).nth(number);
-        let known = expected.is_some_and(|expected| *expected == hash(&coin));
+        let known =
+            self.rss.party.counts() || expected.is_some_and(|expected| *expected == hash(&coin));
         if !known && self.defences.stand(Defence::CoinHashes) {
             return Err(cheating(self.rss, [prev, next], COINS));
         }

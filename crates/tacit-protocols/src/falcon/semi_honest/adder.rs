@@ -6,7 +6,7 @@
 //! the bits of the sum; only one ripple-carry addition with component 2, whose bits parties 1 and 2
 //! know, is left: one AND per bit instead of two.
 
-use tacit_algebra::{BitRows, Bits, Ring, wrap};
+use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::super::preprocess::Sum;
 use super::super::{Falcon, PARTIES};
@@ -22,13 +22,13 @@ impl<R: Ring> Falcon<R> {
     /// `1 + m` hops; party 0 sends `m + 1` bits and every party `m` bits per element.
     pub(in crate::falcon) fn add_components_unchecked<S: Ring>(
         &mut self,
-        x: &Rss<Vec<S>>,
+        x: &Rss<Buffer<S>>,
     ) -> Result<Sum<S>, Error> {
         let n = x.own.len();
         let m = S::BITS as usize - 1;
         let (known, wrap) = match self.rss.party.id() {
-            0 => wrap::sum2(&x.own, &x.next),
-            _ => (Vec::new(), Bits::zeros(0)),
+            0 => x.own.sum2(&x.next),
+            _ => (Buffer::default(), Bits::zeros(0)),
         };
         let a = self.share_known_bits(&known, wrap, n, m)?;
         let b = self.last_component_rows(x, n, m);
@@ -60,13 +60,13 @@ impl<R: Ring> Falcon<R> {
     /// Party 0 shares the `m` bits of each number and one more.
     fn share_known_bits<S: Ring>(
         &mut self,
-        known: &[S],
+        known: &Buffer<S>,
         wrap: Bits,
         n: usize,
         m: usize,
     ) -> Result<Vec<Rss<Bits>>, Error> {
         let value = (self.rss.party.id() == 0).then(|| {
-            let rows = BitRows::from_ring(known, m as u32);
+            let rows = known.bit_rows(m as u32);
             let mut parts: Vec<Bits> = (0..m).map(|i| rows.row_bits(i)).collect();
             parts.push(wrap);
             Bits::concat(&parts.iter().collect::<Vec<_>>())
@@ -80,7 +80,12 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// The bits of component 2, a trivial sharing: parties 1 and 2 know them.
-    fn last_component_rows<S: Ring>(&self, x: &Rss<Vec<S>>, n: usize, m: usize) -> Vec<Rss<Bits>> {
+    fn last_component_rows<S: Ring>(
+        &self,
+        x: &Rss<Buffer<S>>,
+        n: usize,
+        m: usize,
+    ) -> Vec<Rss<Bits>> {
         let last = match self.rss.party.id() {
             0 => {
                 return vec![
@@ -94,7 +99,7 @@ impl<R: Ring> Falcon<R> {
             1 => &x.next,
             _ => &x.own,
         };
-        let rows = BitRows::from_ring(last, m as u32);
+        let rows = last.bit_rows(m as u32);
         let is_next = self.rss.party.id() + 1 == PARTIES - 1;
         (0..m)
             .map(|i| match is_next {

@@ -3,12 +3,12 @@
 
 use std::ops::Range;
 
-use tacit_algebra::{Bits, Ring, prime};
+use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::super::Falcon;
 use super::super::domain::Residues;
 use super::super::material::CompareBatch;
-use crate::replicated::{Rss, blocks};
+use crate::replicated::{Domain, Rss, blocks};
 use crate::{Error, tree};
 
 const TREE: &str = "falcon compare: product";
@@ -23,13 +23,13 @@ impl<R: Ring> Falcon<R> {
         batch: &CompareBatch,
         range: Range<usize>,
         rows: usize,
-        r: &[S],
+        r: &Buffer<S>,
     ) -> Result<Bits, Error> {
         let blocks: Vec<Range<usize>> = blocks(r.len(), rows + 1).collect();
-        let mut levels: Vec<Option<Rss<Vec<u8>>>> = vec![None; blocks.len()];
+        let mut levels: Vec<Option<Rss<Buffer<u8>>>> = vec![None; blocks.len()];
         let leaves = |this: &Self, block: &Range<usize>| {
             let columns = range.start + block.start..range.start + block.end;
-            this.leaves(batch, columns, rows, &r[block.clone()])
+            this.leaves(batch, columns, rows, &r.part(block.clone()))
         };
         let mut left = rows + 1;
         for pairs in tree::levels(rows + 1) {
@@ -40,16 +40,16 @@ impl<R: Ring> Falcon<R> {
                 self.rss
                     .send::<Residues<S>>(self.rss.prev_party(), TREE, &own)?;
                 // An odd row stays as it is; the products' next component is still to come.
-                own.extend_from_slice(&factors.own[2 * half..]);
-                let next = factors.next[2 * half..].to_vec();
-                *level = Some(Rss { own, next });
+                let odd = factors.part(2 * half..factors.own.len());
+                own.append(&odd.own);
+                *level = Some(Rss { own, ..odd });
             }
             for (level, block) in levels.iter_mut().flatten().zip(&blocks) {
                 let half = pairs * block.len();
                 let mut next = self
                     .rss
                     .recv::<Residues<S>>(self.rss.next_party(), TREE, half)?;
-                next.append(&mut level.next);
+                next.append(&level.next);
                 level.next = next;
             }
             left -= pairs;
@@ -59,18 +59,10 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// This party's summand of the first `half` residues times the second.
-    fn product_of_halves<S: Ring>(&mut self, factors: &Rss<Vec<u8>>, half: usize) -> Vec<u8> {
+    fn product_of_halves<S: Ring>(&mut self, factors: &Rss<Buffer<u8>>, half: usize) -> Buffer<u8> {
         let mut z = self.rss.zero::<Residues<S>>(half);
-        let (own, next) = (&factors.own, &factors.next);
-        let (x, y) = (0..half, half..2 * half);
-        prime::product_assign(
-            S::PRIME,
-            &mut z,
-            &own[x.clone()],
-            &next[x],
-            &own[y.clone()],
-            &next[y],
-        );
+        let (x, y) = (factors.part(0..half), factors.part(half..2 * half));
+        Residues::<S>::product_assign(&mut z, &x, &y);
         z
     }
 
@@ -78,8 +70,8 @@ impl<R: Ring> Falcon<R> {
     fn open_products<S: Ring>(
         &mut self,
         blocks: &[Range<usize>],
-        levels: Vec<Option<Rss<Vec<u8>>>>,
-        leaves: impl Fn(&Self, &Range<usize>) -> Rss<Vec<u8>>,
+        levels: Vec<Option<Rss<Buffer<u8>>>>,
+        leaves: impl Fn(&Self, &Range<usize>) -> Rss<Buffer<u8>>,
     ) -> Result<Bits, Error> {
         let mut sums = Vec::new();
         for (level, block) in levels.into_iter().zip(blocks) {
@@ -95,9 +87,9 @@ impl<R: Ring> Falcon<R> {
         for mut sum in sums {
             for peer in [self.rss.prev_party(), self.rss.next_party()] {
                 let summand = self.rss.recv::<Residues<S>>(peer, ROOT, sum.len())?;
-                prime::add_assign(S::PRIME, &mut sum, &summand);
+                sum.residues_add(S::PRIME, &summand);
             }
-            nonzero.push(prime::is_nonzero(&sum));
+            nonzero.push(sum.is_nonzero());
         }
         Ok(Bits::concat(&nonzero.iter().collect::<Vec<_>>()))
     }

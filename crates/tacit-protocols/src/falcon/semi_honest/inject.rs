@@ -13,7 +13,7 @@
 
 use std::ops::Range;
 
-use tacit_algebra::{Bits, Ring, prime};
+use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::super::Falcon;
 use super::super::domain::{Residues, Wide};
@@ -60,22 +60,20 @@ impl<R: Ring> Falcon<R> {
     pub(in crate::falcon) fn random_nonzero_unchecked<S: Ring>(
         &mut self,
         n: usize,
-    ) -> Result<Rss<Vec<u8>>, Error> {
-        let own = self.rss.keys.own.prime_nonzero(S::PRIME, n);
-        let next = self.rss.keys.next.prime_nonzero(S::PRIME, n);
-        let times = |u: &[u8], v: &[u8]| {
-            let (mut product, zeros) = (vec![0; u.len()], vec![0; u.len()]);
-            prime::product_assign(S::PRIME, &mut product, u, &zeros, v, &zeros);
-            product
-        };
+    ) -> Result<Rss<Buffer<u8>>, Error> {
+        let own = self.rss.keys.own.residues_nonzero(S::PRIME, n);
+        let next = self.rss.keys.next.residues_nonzero(S::PRIME, n);
+        let times = |u: Buffer<u8>, v: &Buffer<u8>| u.residues_mul(S::PRIME, v);
         let u_2 = if self.rss.party.id() == 1 {
             &next
         } else {
             &own
         };
         let part = match self.rss.party.id() {
-            0 => Part::Splits(|range: Range<usize>| times(&own[range.clone()], &next[range])),
-            _ => Part::Multiplies(|range, summand: Vec<u8>| times(&u_2[range], &summand)),
+            0 => Part::Splits(|range: Range<usize>| {
+                times(own.part(range.clone()), &next.part(range))
+            }),
+            _ => Part::Multiplies(|range, summand: Buffer<u8>| times(u_2.part(range), &summand)),
         };
         self.known_product::<Residues<S>>(n, part)
     }
@@ -92,10 +90,7 @@ impl<R: Ring> Falcon<R> {
         part: Part<impl Fn(Range<usize>) -> D::Vec, impl Fn(Range<usize>, D::Vec) -> D::Vec>,
     ) -> Result<Rss<D::Vec>, Error> {
         let id = self.rss.party.id();
-        let mut known = Rss {
-            own: D::with_capacity(n),
-            next: D::with_capacity(n),
-        };
+        let mut known = [(); 2].map(|()| D::zeros(0));
         let mut summands = Vec::new();
         for block in blocks(n, 1) {
             let len = block.len();
@@ -104,33 +99,33 @@ impl<R: Ring> Falcon<R> {
                     let mut x_1 = a(block);
                     D::sub_assign(&mut x_1, &D::draw(&mut self.rss.keys.own, len));
                     self.rss.send::<D>(1, SPLIT, &x_1)?;
-                    D::append(&mut known.own, &D::draw(&mut self.rss.keys.own, len));
-                    D::append(&mut known.next, &D::draw(&mut self.rss.keys.next, len));
+                    D::grow(&mut known[0], D::draw(&mut self.rss.keys.own, len), n);
+                    D::grow(&mut known[1], D::draw(&mut self.rss.keys.next, len), n);
                 }
                 Part::Multiplies(map) if id == 1 => {
                     let x_1 = self.rss.recv::<D>(0, SPLIT, len)?;
                     let d_1 = D::draw(&mut self.rss.keys.own, len);
                     summands.push(self.begin_join::<D>(2, map(block, x_1), &d_1)?);
-                    D::append(&mut known.own, &d_1);
+                    D::grow(&mut known[0], d_1, n);
                 }
                 Part::Multiplies(map) => {
                     let x_0 = D::draw(&mut self.rss.keys.next, len);
                     let d_0 = D::draw(&mut self.rss.keys.next, len);
                     summands.push(self.begin_join::<D>(1, map(block, x_0), &d_0)?);
-                    D::append(&mut known.next, &d_0);
+                    D::grow(&mut known[1], d_0, n);
                 }
             }
         }
         let (peer, missing) = match id {
-            1 => (2, &mut known.next),
-            _ => (1, &mut known.own),
+            1 => (2, &mut known[1]),
+            _ => (1, &mut known[0]),
         };
         for ours in summands {
             let mut d_2 = self.rss.recv::<D>(peer, JOIN, D::len(&ours))?;
             D::add_assign(&mut d_2, &ours);
-            D::append(missing, &d_2);
+            D::grow(missing, d_2, n);
         }
-        Ok(known)
+        Ok(known.into())
     }
 
     /// Sends this party's summand less the component that it knows, and keeps it.

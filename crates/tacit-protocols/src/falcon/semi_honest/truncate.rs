@@ -1,10 +1,10 @@
 //! The material of truncations from the carries of an addition of two summands, of which party 0
 //! knows one and parties 1 and 2 the other.
 
-use tacit_algebra::{Bits, Ring, vec};
+use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::super::Falcon;
-use super::super::preprocess::{LowPart, Sum, columns, groups_of, shift_groups};
+use super::super::preprocess::{LowPart, Sum, columns, each_group, groups_of, shift_groups};
 use crate::Error;
 use crate::replicated::{Rss, Words};
 
@@ -19,7 +19,7 @@ impl<R: Ring> Falcon<R> {
     pub(in crate::falcon) fn shift_low_unchecked(
         &mut self,
         groups: &[(usize, u32)],
-        low: &Rss<Vec<R>>,
+        low: &Rss<Buffer<R>>,
         sum: &Sum<R>,
         start: usize,
         msb: &Rss<Bits>,
@@ -35,7 +35,7 @@ impl<R: Ring> Falcon<R> {
             let next = Bits::concat(&parts.map(|p| &p.next));
             self.inject::<Words<R>>(&Rss { own, next })?
         };
-        let third = |k: usize| injected.map(|c| c[k * n..(k + 1) * n].to_vec());
+        let third = |k: usize| injected.part(k * n..(k + 1) * n);
         let (carry_word, wrap_word, msb) = (third(0), third(1), third(2));
         let shifted = self.shift_summands(groups, low, &sum.known)?;
         let shifted = Rss {
@@ -50,10 +50,10 @@ impl<R: Ring> Falcon<R> {
     fn shift_summands(
         &mut self,
         groups: &[(usize, u32)],
-        low: &Rss<Vec<R>>,
-        known: &[R],
-    ) -> Result<Rss<Vec<R>>, Error> {
-        let shift = |v: &[R]| shift_groups(groups, v);
+        low: &Rss<Buffer<R>>,
+        known: &Buffer<R>,
+    ) -> Result<Rss<Buffer<R>>, Error> {
+        let shift = |v: &Buffer<R>| shift_groups(groups, v);
         let n = low.own.len();
         let value = (self.rss.party.id() == 0).then(|| shift(known));
         let mut shared = self.rss.share_input::<Words<R>>(SHIFTED, 0, n, value)?;
@@ -67,16 +67,12 @@ impl<R: Ring> Falcon<R> {
 }
 
 /// One component of `shifted + carry_d - 2^{l-1-d} carry_{l-1}`.
-fn combine<R: Ring>(groups: &[(usize, u32)], shifted: &[R], carry: &[R], wrap: &[R]) -> Vec<R> {
-    let mut out = vec::add(shifted, carry);
-    let mut at = 0;
-    for &(len, d) in groups {
-        let range = at..at + len;
-        vec::sub_assign(
-            &mut out[range.clone()],
-            &vec::shl(&wrap[range], R::BITS - 1 - d),
-        );
-        at += len;
-    }
-    out
+fn combine<R: Ring>(
+    groups: &[(usize, u32)],
+    shifted: &Buffer<R>,
+    carry: &Buffer<R>,
+    wrap: &Buffer<R>,
+) -> Buffer<R> {
+    let excess = each_group(groups, wrap, |wrap, d| wrap.shl(R::BITS - 1 - d));
+    shifted.add(carry).sub(&excess)
 }

@@ -10,8 +10,7 @@ fn checks_at_most_double_the_traffic_of_a_small_network() {
     use tacit_protocols::falcon::{FalconCost, Security};
     let layers = [(784, 128), (128, 128), (128, 10)];
     let bytes = |security, batch: usize| {
-        let cost = FalconCost::new(64, 67, Truncation::Gap).with_narrow_signs();
-        let cost = cost.with_security(security);
+        let cost = FalconCost::<u64>::new(Truncation::Gap, security).with_narrow_signs();
         let mut calls = vec![Call::Input {
             owner: 1,
             n: 784 * batch,
@@ -55,7 +54,7 @@ fn a_relu_of_bicoptor_costs_what_is_published() {
     let relu = Call::relu(n).by(keys);
     let sum = |cost: Cost| cost.bytes.iter().sum::<u64>() as f64 / n as f64;
     let options = bicoptor_options(Truncation::Gap);
-    let ubl = UblCost::new::<u64>(options);
+    let ubl = UblCost::<u64>::new(options);
     assert_eq!(
         (ubl.online(&relu).rounds, sum(ubl.online(&relu))),
         (2, 54.5)
@@ -65,7 +64,7 @@ fn a_relu_of_bicoptor_costs_what_is_published() {
         ubl.online(&Call::drelu(n).by(keys)).bytes[0],
         n as u64 * 90 / 8
     );
-    let rss = RssCost::new::<u64>(options);
+    let rss = RssCost::<u64>::new(options);
     assert_eq!(
         (rss.online(&relu).rounds, sum(rss.online(&relu))),
         (2, 46.75)
@@ -76,14 +75,28 @@ fn a_relu_of_bicoptor_costs_what_is_published() {
 /// The bounds that users plan with, per element and party.
 #[test]
 fn costs_stay_within_the_published_bounds() {
-    use tacit_protocols::falcon::FalconCost;
+    use tacit_protocols::falcon::{FalconCost, Security};
+    let (kind, security) = (Truncation::Gap, Security::SemiHonest);
     let n = 1 << 16;
     let per = |bytes: &[u64]| bytes.iter().max().copied().unwrap_or(0) as f64 / n as f64;
-    for (bits, prime, relu_bytes, relu_rounds, relu_offline, trunc_offline) in [
-        (32, 37, 41.0, 9, 72.0, 32.0),
-        (64, 67, 81.0, 10, 160.0, 65.0),
+    for (bits, cost, relu_bytes, relu_rounds, relu_offline, trunc_offline) in [
+        (
+            32,
+            &FalconCost::<u32>::new(kind, security) as &dyn CostModel,
+            41.0,
+            9,
+            72.0,
+            32.0,
+        ),
+        (
+            64,
+            &FalconCost::<u64>::new(kind, security),
+            81.0,
+            10,
+            160.0,
+            65.0,
+        ),
     ] {
-        let cost = FalconCost::new(bits, prime, Truncation::Gap);
         let relu = cost.online(&Call::relu(n));
         assert!(
             per(&relu.bytes) <= relu_bytes && relu.rounds <= relu_rounds,

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::Truncation;
+use crate::bicoptor::ubl::UblCost;
 use crate::bicoptor::{ASSISTANT, Form, Options, PARTIES};
+use crate::count::{Counts, count};
 use crate::machine::{Call, Machine};
 use std::time::Duration;
 use tacit_net::{LinkModel, memory, testing};
@@ -25,7 +27,7 @@ fn signs_of_every_width_are_exact_within_it() {
             let material = ubl.deal_signs(x.len(), width).expect("dealt");
             let own = (id == 0).then_some(&x[..]);
             let share = ubl.input(0, x.len(), own).expect("an input");
-            (id != ASSISTANT).then(|| ubl.negative(share.own(), width, material).expect("signs"))
+            (id != ASSISTANT).then(|| ubl.negative(&share.own(), width, material).expect("signs"))
         };
         let shares: Vec<Bits> = testing::run(mesh, run).into_iter().flatten().collect();
         let signs = shares[0].xor(&shares[1]);
@@ -83,8 +85,21 @@ fn costs_are_the_stated_ones() {
         (32, 14.5, 10.75, 6),
         (25, 11.0, 8.125, 6),
     ] {
-        let bytes = sign_bytes(n, width).map(|bytes| bytes as f64 / n as f64);
-        assert!((bytes[0] - holder).abs() < 1e-3 && (bytes[1] - assistant).abs() < 1e-3);
-        assert_eq!(sign_rounds(width), hops);
+        let signs = |party| -> Result<_, Error> {
+            let mut ubl = UblCost::<u64>::new(OPTIONS).machine(party);
+            let material = ubl.deal_signs(n, width)?;
+            let offline = ubl.party().take_trace();
+            if ubl.party().id() != ASSISTANT {
+                let own = ubl.blank(n, None, None).own();
+                ubl.negative(&own, width, material)?;
+            }
+            Ok([offline, ubl.party().take_trace()])
+        };
+        let [offline, online] =
+            [0, 1].map(|phase| count(PARTIES, |party| Ok(signs(party)?[phase].clone())));
+        let each = |bytes: u64| bytes as f64 / n as f64;
+        assert!((each(online.bytes[0]) - holder).abs() < 1e-3);
+        assert!((each(offline.bytes[ASSISTANT]) - assistant).abs() < 1e-3);
+        assert_eq!(online.rounds, hops);
     }
 }

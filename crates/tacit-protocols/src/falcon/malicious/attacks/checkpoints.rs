@@ -2,7 +2,7 @@
 //! given out.
 
 use tacit_algebra::extension::Extension;
-use tacit_algebra::{Bits, Conv2d, MatMul, Prg, Ring, vec};
+use tacit_algebra::{Bits, Buffer, Conv2d, MatMul, Prg, Ring, vec};
 
 use super::super::Checks;
 use super::super::defences::Defence;
@@ -135,8 +135,8 @@ pub(super) fn maps() -> [Bilinear; 2] {
 #[derive(PartialEq)]
 pub(super) struct Results {
     bits: Bits,
-    residues: Vec<u8>,
-    narrow: Vec<u8>,
+    residues: Buffer<u8>,
+    narrow: Buffer<u8>,
     words: Vec<i64>,
 }
 
@@ -192,7 +192,9 @@ impl Checkpoint {
         let [x, y] = operands::<Booleans>(0, self.bits);
         let [a, b] = operands::<Words<R>>(3, self.words);
         let [carried, _] = operands::<Booleans>(4, self.alone);
-        let mut words = [vec::mul(&a, &b), carried.expand_ring()].concat();
+        let mut words = [a.mul(&b), carried.words_of()]
+            .map(Buffer::into_vec)
+            .concat();
         for map in maps().iter().filter(|_| self.products) {
             let [x, _] = operands::<Words<R>>(5, map.left());
             let [w, _] = operands::<Words<R>>(6, map.right());
@@ -234,10 +236,7 @@ impl Checkpoint {
         );
         for map in maps().iter().filter(|_| self.products) {
             let (x, w, z) = (map.left(), map.right(), map.outputs());
-            let zeros = |n| Rss {
-                own: vec![R::ZERO; n],
-                next: vec![R::ZERO; n],
-            };
+            let zeros = |n| [(); 2].map(|()| Buffer::zeros(n)).into();
             let error = spoil.error::<Words<R>>(PRODUCT, z);
             let product = Product::new(*map, zeros(x), zeros(w), &error, &zeros(z));
             pending.products.push(product);
@@ -246,7 +245,7 @@ impl Checkpoint {
     }
 }
 
-fn residues<R: Ring>([x, y]: [Vec<u8>; 2]) -> Vec<u8> {
+fn residues<R: Ring>([x, y]: [Buffer<u8>; 2]) -> Buffer<u8> {
     <Residues<R> as Verified<R>>::Over::base_product(&x, &y)
 }
 
@@ -332,11 +331,7 @@ impl Spoil {
         loop {
             let one = D::draw(&mut prg, 1);
             if D::to_wire(&one) != D::to_wire(&D::zeros(1)) {
-                let mut error = D::zeros(0);
-                D::append(&mut error, &D::zeros(at));
-                D::append(&mut error, &one);
-                D::append(&mut error, &D::zeros(n - at - 1));
-                return error;
+                return D::concat(&[&D::zeros(at), &one, &D::zeros(n - at - 1)]);
             }
         }
     }

@@ -2,7 +2,7 @@
 //! a helper that chooses the answers, and a data owner that reads the weights.
 
 use tacit_algebra::vec;
-use tacit_algebra::{MatMul, Prg};
+use tacit_algebra::{Buffer, MatMul, Prg};
 use tacit_net::testing::adversary::{Strategy, Wires};
 
 use super::super::coins::{COIN, Coin};
@@ -94,21 +94,18 @@ impl Network {
     /// What waits at the last checkpoint, with an error in one layer's outputs and nothing else.
     fn errors(&self, lie: &Lie) -> Pending<u64> {
         let mut pending = Pending::new();
-        let zeros = |n| Rss {
-            own: vec![0; n],
-            next: vec![0; n],
-        };
+        let zeros = |n| Rss::from([(); 2].map(|()| Buffer::zeros(n)));
         let n = self.batch * self.hidden;
         pending.words.push(Gates {
             terms: Terms::Both,
             x: zeros(n),
             y: zeros(n),
-            left: vec![0; n],
-            right: vec![0; n],
+            left: Buffer::zeros(n),
+            right: Buffer::zeros(n),
         });
         for (at, shape) in self.layers().into_iter().enumerate() {
             let outputs = shape.m * shape.n;
-            let none = vec![0; outputs];
+            let none = Buffer::zeros(outputs);
             let received = if at == lie.layer { &lie.error } else { &none };
             let [x, w] = [shape.m * shape.k, shape.k * shape.n].map(zeros);
             let map = Bilinear::MatMul(shape);
@@ -125,13 +122,13 @@ impl Network {
 struct Lie {
     cheater: usize,
     layer: usize,
-    error: Vec<u64>,
+    error: Buffer<u64>,
 }
 
 impl Lie {
-    fn keep(&self, me: usize, layer: usize, outputs: &mut Rss<Vec<u64>>) {
+    fn keep(&self, me: usize, layer: usize, outputs: &mut Rss<Buffer<u64>>) {
         if (me, layer) == (self.cheater, self.layer) {
-            vec::add_assign(&mut outputs.own, &self.error);
+            outputs.own.add_assign(&self.error);
         }
     }
 }
@@ -226,7 +223,7 @@ fn chosen(seed: u64, without: Option<Defence>) -> Ended {
     let lie = Lie {
         cheater: 2,
         layer: 1,
-        error: row.repeat(network.batch),
+        error: row.repeat(network.batch).into(),
     };
     let helper = Cheater::new(network, without, &lie);
     let answers = against(2, without, LONG, helper, |machine| {

@@ -1,7 +1,7 @@
 //! A prover whose wrong factor makes the root of a comparison tell the secret: the root is 0 with
 //! probability 1/2 whatever is compared, but which factor makes it 0 depends on what is compared.
 
-use tacit_algebra::wrap;
+use tacit_algebra::Buffer;
 use tacit_net::testing::adversary::{Strategy, Wires};
 
 use super::super::defences::Defence;
@@ -37,7 +37,7 @@ impl Strategy for Spoiler {
     }
 }
 
-fn error(n: usize) -> Vec<u8> {
+fn error(n: usize) -> Buffer<u8> {
     let mut error = P::zeros(n);
     error[..N].fill(1);
     error
@@ -60,17 +60,17 @@ fn cheat(machine: &mut Falcon<u8>) -> Result<usize, Error> {
     let view = material::take(&mut machine.store.signs, N).expect("it was prepared");
     let x = view.slice(&view.batch.x);
     let r = Rss {
-        own: wrap::masked_add(&a.own, &x.own).0,
-        next: wrap::masked_add(&a.next, &x.next).0,
+        own: a.own.masked_add(&x.own).0,
+        next: a.next.masked_add(&x.next).0,
     };
     machine.rss.begin_open::<Words<u8>>(MASKED, &r)?;
     let missing = machine.missing::<Words<u8>>(MASKED, &r)?;
-    let (r, _) = wrap::sum3(&r.own, &r.next, &missing);
+    let (r, _) = r.own.sum3(&r.next, &missing);
     let mut level = machine.leaves(&view.batch.compare, view.range.clone(), ROWS, &r);
     let mut left = ROWS + 1;
     while left > 1 {
         let half = left / 2 * N;
-        let [x, y] = [0..half, half..2 * half].map(|part| level.map(|c| c[part.clone()].to_vec()));
+        let [x, y] = [0..half, half..2 * half].map(|part| level.part(part));
         level = machine.multiply::<P>(PRODUCT, x, y)?;
         if left == ROWS + 1 {
             P::add_assign(&mut level.own, &error(half));

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use tacit_algebra::{MatMul, vec};
+use tacit_algebra::{Buffer, MatMul};
 use tacit_net::testing::adversary::{Strategy, Wires};
 
 use super::super::defences::Defence;
@@ -111,16 +111,16 @@ fn other_hashes(runs: u64) -> Tally {
 }
 
 /// The bit of party 1 whose component at party 2, hashed, is `acknowledgement`, as party 0 sees it.
-fn guess(acknowledgement: &[u8], x: &Rss<Vec<u64>>) -> Option<i64> {
-    let known = vec::add(&x.own, &x.next);
+fn guess(acknowledgement: &[u8], x: &Rss<Buffer<u64>>) -> Option<i64> {
+    let known = x.own.add(&x.next);
     [0, 1].into_iter().find(|bit| {
-        let missing = vec::sub(&[*bit as u64], &known);
+        let missing = Buffer::from(vec![*bit as u64]).sub(&known);
         naive(&missing) == acknowledgement
     })
 }
 
 /// What an acknowledgement must not be: a hash of the operands that its sender holds.
-fn naive(component: &Vec<u64>) -> [u8; DIGEST] {
+fn naive(component: &Buffer<u64>) -> [u8; DIGEST] {
     blake3::derive_key("what was received", &Words::<u64>::to_wire(component))
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use tacit_algebra::extension::{Extension, Galois};
-use tacit_algebra::{Prg, vec};
+use tacit_algebra::{Buffer, Prg, vec};
 use tacit_net::testing::adversary::{Strategy, Wires};
 
 use super::super::Checks;
@@ -62,18 +62,15 @@ fn theta(coin: Coin) -> Vec<Vec<u64>> {
     let of = |g: usize| {
         let pair = || Pair::of([0; 32]);
         let mut checks = Checks::<u64>::new(&[pair(), pair()]);
-        let zeros = || Rss {
-            own: vec![0; PRODUCTS],
-            next: vec![0; PRODUCTS],
-        };
-        let mut left = vec![0; PRODUCTS];
+        let zeros = || Rss::from([(); 2].map(|()| Buffer::zeros(PRODUCTS)));
+        let mut left = Buffer::zeros(PRODUCTS);
         left[g] = 1;
         checks.pending.words.push(Gates {
             terms: Terms::Both,
             x: zeros(),
             y: zeros(),
             left,
-            right: vec![0; PRODUCTS],
+            right: Buffer::zeros(PRODUCTS),
         });
         let mut proofs = checks.proofs().next;
         begin_all(&mut proofs, Prg::new(coin));
@@ -148,13 +145,13 @@ fn cheat(
     let checks = checks.as_mut().expect("security is malicious");
     let own = W::draw(&mut rss.keys.own, PRODUCTS);
     let mut x = Rss {
-        next: vec::neg(&own),
+        next: own.neg(),
         own,
     };
     checks.called(MULTIPLY, &PRODUCTS.to_string());
     let masks = rss.random::<W>(PRODUCTS);
-    let mut z = vec::sub(&masks.next, &masks.own);
-    W::product_assign(&mut z, &x, &y, 0..PRODUCTS);
+    let mut z = masks.next.sub(&masks.own);
+    W::product_assign(&mut z, &x, &y);
     rss.send::<W>(rss.prev_party(), MULTIPLY, &z)?;
     let columns = match spy.coin(hope) {
         Some(coin) => theta(coin),
@@ -165,8 +162,8 @@ fn cheat(
         }
     };
     let times = |(theta, y): (Vec<u64>, &u64)| vec::scale(&theta, *y);
-    let columns: Vec<_> = columns.into_iter().zip(&y.own).map(times).collect();
-    x.next = vec::add(&x.next, &kernel(&columns));
+    let columns: Vec<_> = columns.into_iter().zip(y.own.iter()).map(times).collect();
+    x.next = x.next.add(&kernel(&columns).into());
     *input.lock().expect("nobody panicked") = vec::add(&x.own, &x.next);
     rss.send::<W>(rss.next_party(), INPUT, &x.next)?;
     let next = rss.recv::<W>(rss.next_party(), MULTIPLY, PRODUCTS)?;

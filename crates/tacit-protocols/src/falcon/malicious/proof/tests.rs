@@ -3,7 +3,7 @@
 use super::*;
 use crate::replicated::Rss;
 use tacit_algebra::extension::{Binary, F11, F19, F37, F67, Galois, Tower};
-use tacit_algebra::{Bits, Ring, prime, vec};
+use tacit_algebra::{Bits, Ring, prime};
 
 impl<K: Extension> Proof<K> {
     /// Of a left verifier's end of a proof about errors alone: the next fold, and the claims; that of
@@ -157,8 +157,8 @@ fn proofs_about_bits() {
 fn proofs_about_residues() {
     fn residues<F: tacit_algebra::extension::Prime>() {
         check::<Tower<F>>(
-            |prg, n| prg.prime(F::P, n),
-            |a, b| prime::sub(F::P, a, b),
+            |prg, n| prg.residues(F::P, n),
+            |a, b| prime::sub(F::P, a, b).into(),
             |n, at| (0..n).map(|i| u8::from(i == at)).collect(),
         );
     }
@@ -174,8 +174,8 @@ fn proofs_about_words() {
     fn words<R: Ring>() {
         let top = R::ONE.shl(R::BITS - 1);
         check::<Galois<R>>(
-            |prg, n| prg.ring(n),
-            |a, b| vec::sub(a, b),
+            |prg, n| prg.words(n),
+            |a, b| a.sub(b),
             |n, at| {
                 (0..n)
                     .map(|i| if i == at { top } else { R::ZERO })

@@ -1,0 +1,290 @@
+//! Buffers: vectors of numbers as protocols hold them, without saying where they lie.
+//!
+//! A buffer lies in this machine's memory, or has a size alone: then whoever computes with it only counts,
+//! and every result has a size alone as well. Copies and parts of a buffer share its memory until one of
+//! them is written. Kernels on whole buffers are in [`kernels`]; another processor's memory would be
+//! another place.
+
+pub mod kernels;
+
+use std::ops::{Deref, DerefMut, Range};
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+/// A vector of numbers.
+#[derive(Clone)]
+pub struct Buffer<T>(Place<T>);
+
+#[derive(Clone)]
+enum Place<T> {
+    /// A range of what lies in memory.
+    Here {
+        data: Arc<Vec<T>>,
+        range: Range<usize>,
+    },
+    /// So many elements that nobody has.
+    Counted(usize),
+}
+
+/// What has elements, or a size alone.
+pub trait Sizes {
+    /// Whether it has a size alone.
+    fn is_counted(&self) -> bool;
+}
+
+impl<T> Buffer<T> {
+    /// A size alone.
+    pub fn counted(n: usize) -> Self {
+        Buffer(Place::Counted(n))
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Place::Here { range, .. } => range.len(),
+            Place::Counted(n) => *n,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A part, which shares its memory.
+    ///
+    /// # Panics
+    /// If it is no part of the buffer.
+    pub fn part(&self, part: Range<usize>) -> Self {
+        assert!(part.start <= part.end && part.end <= self.len());
+        Buffer(match &self.0 {
+            Place::Here { data, range } => Place::Here {
+                data: data.clone(),
+                range: range.start + part.start..range.start + part.end,
+            },
+            Place::Counted(_) => Place::Counted(part.len()),
+        })
+    }
+
+    /// The first `n` elements.
+    pub fn truncate(&mut self, n: usize) {
+        *self = self.part(0..n.min(self.len()));
+    }
+
+    /// The elements from `at` on, which it loses.
+    pub fn split_off(&mut self, at: usize) -> Self {
+        let rest = self.part(at..self.len());
+        self.truncate(at);
+        rest
+    }
+}
+
+impl<T> Sizes for Buffer<T> {
+    fn is_counted(&self) -> bool {
+        matches!(self.0, Place::Counted(_))
+    }
+}
+
+impl<T: Pod> Buffer<T> {
+    /// So many zeros.
+    pub fn zeros(n: usize) -> Self {
+        vec![T::zeroed(); n].into()
+    }
+
+    /// The parts one after the other.
+    pub fn concat(parts: &[&Self]) -> Self {
+        if let [part] = parts {
+            return (*part).clone();
+        }
+        let n = parts.iter().map(|part| part.len()).sum();
+        unless_counted(parts, n, || {
+            let parts: Vec<&[T]> = parts.iter().map(|part| &part[..]).collect();
+            parts.concat()
+        })
+    }
+
+    /// Adds elements at the end: in place where the buffer is its own memory's.
+    pub fn append(&mut self, more: &Self) {
+        if let (Place::Here { data, range }, false) = (&mut self.0, more.is_counted())
+            && *range == (0..data.len())
+            && let Some(data) = Arc::get_mut(data)
+        {
+            data.extend_from_slice(more);
+            range.end = data.len();
+            return;
+        }
+        *self = Buffer::concat(&[self, more]);
+    }
+
+    /// The next part of what will have `n` elements.
+    pub fn grow(&mut self, part: Self, n: usize) {
+        match self.is_empty() && !part.is_counted() && part.len() < n {
+            true => *self = Vec::with_capacity(n).into(),
+            false if self.is_empty() => return *self = part,
+            false => {}
+        }
+        self.append(&part);
+    }
+
+    /// The elements, without a copy where they are all that is in memory and nobody else's.
+    pub fn into_vec(self) -> Vec<T> {
+        match self.0 {
+            Place::Here { data, range } if range == (0..data.len()) => {
+                Arc::try_unwrap(data).unwrap_or_else(|data| data.to_vec())
+            }
+            place => Buffer(place).to_vec(),
+        }
+    }
+}
+
+impl<T: PartialEq> PartialEq for Buffer<T> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self.is_counted(), other.is_counted()) {
+            (false, false) => self[..] == other[..],
+            (here, there) => here == there && self.len() == other.len(),
+        }
+    }
+}
+
+impl<T> Default for Buffer<T> {
+    fn default() -> Self {
+        Vec::new().into()
+    }
+}
+
+impl<T> FromIterator<T> for Buffer<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
+        Vec::from_iter(elements).into()
+    }
+}
+
+impl<T> From<Vec<T>> for Buffer<T> {
+    fn from(data: Vec<T>) -> Self {
+        let range = 0..data.len();
+        let data = Arc::new(data);
+        Buffer(Place::Here { data, range })
+    }
+}
+
+/// The elements in memory.
+///
+/// # Panics
+/// If the buffer has a size alone: then a kernel is missing in [`kernels`].
+impl<T> Deref for Buffer<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match &self.0 {
+            Place::Here { data, range } => &data[range.clone()],
+            Place::Counted(n) => panic!("{n} elements are counted, and have no values"),
+        }
+    }
+}
+
+/// The same to write; what others share is copied first.
+impl<T: Clone> DerefMut for Buffer<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        if let Place::Here { data, range } = &mut self.0
+            && Arc::get_mut(data).is_none()
+        {
+            *self = data[range.clone()].to_vec().into();
+        }
+        match &mut self.0 {
+            Place::Here { data, range } => {
+                let data = Arc::get_mut(data).expect("a copy is its own");
+                &mut data[range.clone()]
+            }
+            Place::Counted(n) => panic!("{n} elements are counted, and have no values"),
+        }
+    }
+}
+
+/// What `kernel` makes of buffers in memory; of such with a size alone, `n` elements of which there is only
+/// the size.
+pub fn unless_counted<S: Sizes + ?Sized, T>(
+    given: &[&S],
+    n: usize,
+    kernel: impl FnOnce() -> Vec<T>,
+) -> Buffer<T> {
+    match given.iter().any(|buffer| buffer.is_counted()) {
+        true => Buffer::counted(n),
+        false => kernel().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn buffer(range: Range<u32>) -> Buffer<u32> {
+        range.collect::<Vec<_>>().into()
+    }
+
+    #[test]
+    fn parts_share_until_one_is_written() {
+        let whole = buffer(0..10);
+        let mut part = whole.part(2..7).part(1..4);
+        assert_eq!(
+            (&part[..], part.as_ptr()),
+            (&[3, 4, 5][..], whole[3..].as_ptr())
+        );
+        part[0] = 99;
+        assert_eq!(
+            (&part[..], &whole[..]),
+            (&[99, 4, 5][..], &buffer(0..10)[..])
+        );
+        let at = part.as_ptr();
+        part[1] = 98;
+        assert_eq!(
+            (part[1], part.as_ptr()),
+            (98, at),
+            "its own is not copied again"
+        );
+        assert_eq!(part.into_vec(), [99, 98, 5]);
+    }
+
+    #[test]
+    fn pieces_are_cut_and_joined() {
+        let mut left = buffer(0..10);
+        let right = left.split_off(4);
+        assert_eq!(
+            (&left[..], &right[..]),
+            (&buffer(0..4)[..], &buffer(4..10)[..])
+        );
+        assert_eq!(Buffer::concat(&[&left, &right])[..], buffer(0..10)[..]);
+        left.truncate(1);
+        assert_eq!(left.into_vec(), [0]);
+    }
+
+    #[test]
+    fn what_grows_stays_where_it_is() {
+        let (mut grown, mut whole) = (Buffer::default(), Buffer::default());
+        grown.grow(buffer(0..4), 10);
+        let at = grown.as_ptr();
+        grown.grow(buffer(4..10), 10);
+        assert_eq!((&grown[..], grown.as_ptr()), (&buffer(0..10)[..], at));
+        let part = grown.part(2..4);
+        whole.grow(part.clone(), 2);
+        assert_eq!(whole.as_ptr(), part.as_ptr(), "a single part is not copied");
+        whole.append(&buffer(9..10));
+        assert_eq!((&whole[..], &part[..]), (&[2, 3, 9][..], &[2, 3][..]));
+        whole.grow(Buffer::counted(1), 4);
+        assert!(whole.is_counted() && whole.len() == 4);
+    }
+
+    #[test]
+    fn a_size_alone_is_cut_and_joined() {
+        let mut left = Buffer::<u32>::counted(10);
+        let right = left.split_off(4);
+        let joined = Buffer::concat(&[&right, &buffer(0..3), &left]);
+        assert!(joined.is_counted());
+        assert_eq!([left.len(), right.len(), joined.len()], [4, 6, 13]);
+    }
+
+    #[test]
+    #[should_panic(expected = "have no values")]
+    fn a_size_alone_has_no_values() {
+        let _ = Buffer::<u32>::counted(1)[0];
+    }
+}

@@ -1,0 +1,123 @@
+//! What calls cost, counted by the very protocol: every party runs it on shares that have a size alone,
+//! sends nothing, and notes what it would send and wait for.
+
+use tacit_net::{Party, Trace, longest_path};
+
+use crate::machine::{Call, Machine, Operand};
+use crate::{Cost, Error};
+
+/// A machine that also runs at parties that count.
+pub trait Counts: Machine {
+    /// A share of `n` elements without values: of so many bits where tensors have widths, known to whom it
+    /// is.
+    fn blank(&mut self, n: usize, bits: Option<u32>, known_to: Option<usize>) -> Self::Share;
+    /// The same of bits.
+    fn blank_bits(&mut self, n: usize) -> Self::Bits;
+}
+
+/// What parties that count note in `program`. Nothing where it is refused: the calls may be those of a peer's
+/// plan, and are refused again where they are prepared.
+pub(crate) fn count(parties: usize, program: impl Fn(Party) -> Result<Trace, Error>) -> Cost {
+    let traces = (0..parties).map(|id| program(Party::counting(id, parties)));
+    let traces: Result<Vec<_>, Error> = traces.collect();
+    traces.map_or(Cost::each(parties, 0, 0), |traces| {
+        let (rounds, bytes) = longest_path(&traces);
+        Cost { rounds, bytes }
+    })
+}
+
+/// What one call takes online.
+pub(crate) fn online<M: Counts>(parties: usize, machine: impl Fn(Party) -> M, call: &Call) -> Cost {
+    count(parties, |party| {
+        let machine = &mut machine(party);
+        let (call, fixed) = fixed(machine, call)?;
+        machine.prepare(&[call])?;
+        machine.party().take_trace();
+        play(machine, &call, fixed)?;
+        Ok(machine.party().take_trace())
+    })
+}
+
+/// The call with its fixed operand, if it has one, as the first that is fixed.
+fn fixed<M: Counts>(machine: &mut M, call: &Call) -> Result<(Call, Option<M::Share>), Error> {
+    let mut call = *call;
+    let Call::Product {
+        map,
+        fixed: Some(at),
+        known_to,
+        bits,
+        ..
+    } = &mut call
+    else {
+        return Ok((call, None));
+    };
+    *at = 0;
+    let w = machine.blank(map.right(), bits.map(|bits| bits[1]), *known_to);
+    let w = machine.fix(w)?;
+    Ok((call, Some(w)))
+}
+
+/// Makes the call on blanks, with the right operand that was fixed for it.
+pub fn play<M: Counts>(machine: &mut M, call: &Call, fixed: Option<M::Share>) -> Result<(), Error> {
+    match *call {
+        Call::Input { owner, n } => {
+            let owns = machine.party().id() == owner;
+            machine.input(owner, n, owns.then(|| vec![0; n]).as_deref())?;
+        }
+        Call::Reveal { n, to } => {
+            let x = machine.blank(n, None, None);
+            machine.reveal(&x, to)?;
+        }
+        Call::Fix { n } => {
+            let x = machine.blank(n, None, None);
+            machine.fix(x)?;
+        }
+        Call::Product {
+            map,
+            known_to,
+            trunc,
+            bits,
+            ..
+        } => {
+            let x = machine.blank(map.left(), bits.map(|bits| bits[0]), None);
+            let right = bits.map(|bits| bits[1]);
+            let w = fixed.unwrap_or_else(|| machine.blank(map.right(), right, known_to));
+            let bits = bits.map(|[.., product, result]| [product, result]);
+            machine.linear(&x, &Operand::Secret(w), None, &map, trunc, bits)?;
+        }
+        Call::Truncate { n, trunc, bits } => {
+            let x = machine.blank(n, bits.map(|bits| bits[0]), None);
+            match bits {
+                None => machine.truncate(&x, trunc)?,
+                Some([_, bits]) => machine.resize(&x, trunc, bits)?,
+            };
+        }
+        Call::Drelu { n, keys, bits } => {
+            let x = machine.blank(n, bits, None);
+            machine.drelu(&x, keys)?;
+        }
+        Call::Relu { n, keys, bits } => {
+            let x = machine.blank(n, bits, None);
+            machine.relu(&x, keys)?;
+        }
+        Call::Select { n, bits } => {
+            let (choice, x) = (machine.blank_bits(n), machine.blank(n, bits, None));
+            machine.select(&choice, &x, &x)?;
+        }
+        Call::Maxpool {
+            windows,
+            size,
+            keys,
+            bits,
+        } => {
+            let x = machine.blank(windows * size, bits, None);
+            machine.maxpool(&x, windows, size, keys)?;
+        }
+        Call::Function { n, function } => {
+            let x = machine.blank(n, function.between.map(|[from, _]| from.bits), None);
+            machine.function(&function, &x)?;
+        }
+        Call::Verify { .. } => machine.settle()?,
+    }
+    Ok(())
+}
