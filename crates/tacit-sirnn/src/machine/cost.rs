@@ -4,7 +4,8 @@
 //! bytes, and always the same.
 
 use tacit_algebra::Bits;
-use tacit_protocols::machine::{Call, CostModel, Machine, Operand};
+use tacit_protocols::count::{Counts, play};
+use tacit_protocols::machine::{Call, CostModel};
 use tacit_protocols::math::Elementary;
 use tacit_protocols::{Cost, Error};
 
@@ -70,67 +71,27 @@ impl SirnnCost {
 
     fn count(&self, call: &Call) -> Result<Tally, Error> {
         let mut machine = Sirnn::counting(self.0);
-        play(&mut machine, call)?;
+        match call {
+            // Owners keep their inputs, and nothing is fixed or verified.
+            Call::Input { .. } | Call::Fix { .. } | Call::Verify { .. } => {}
+            call => play(&mut machine, call, None)?,
+        }
         Ok(machine.engine.tally())
     }
 }
 
-/// Zeros of so many bits, known to a party or to none.
-fn zeros(n: usize, bits: u32, owner: Option<usize>) -> Tensor {
-    let tensor = Tensor::new(bits, vec![0; n]);
-    Tensor { owner, ..tensor }
-}
-
-/// Makes the call with zeros.
-fn play(machine: &mut Sirnn, call: &Call) -> Result<(), Error> {
-    let ring = machine.bits;
-    let of = |n, bits: Option<u32>| zeros(n, bits.unwrap_or(ring), None);
-    match *call {
-        Call::Input { .. } | Call::Fix { .. } | Call::Verify { .. } => {}
-        Call::Reveal { n, to } => {
-            machine.reveal(&of(n, None), to)?;
-        }
-        Call::Product {
-            map,
-            known_to,
-            trunc,
-            bits,
-            ..
-        } => {
-            let [left, right, ..] = bits.unwrap_or([ring; 4]);
-            let w = Operand::Secret(zeros(map.right(), right, known_to));
-            let bits = bits.map(|[.., product, result]| [product, result]);
-            machine.linear(&of(map.left(), Some(left)), &w, None, &map, trunc, bits)?;
-        }
-        Call::Truncate { n, trunc, bits } => {
-            match bits {
-                None => machine.truncate(&of(n, None), trunc)?,
-                Some([from, bits]) => machine.resize(&of(n, Some(from)), trunc, bits)?,
-            };
-        }
-        Call::Drelu { n, keys, bits } => {
-            machine.drelu(&of(n, bits), keys)?;
-        }
-        Call::Relu { n, keys, bits } => {
-            machine.relu(&of(n, bits), keys)?;
-        }
-        Call::Select { n, bits } => {
-            machine.select(&Bits::zeros(n), &of(n, bits), &of(n, bits))?;
-        }
-        Call::Maxpool {
-            windows,
-            size,
-            keys,
-            bits,
-        } => {
-            machine.maxpool(&of(windows * size, bits), windows, size, keys)?;
-        }
-        Call::Function { n, function } => {
-            let bits = function.between.map(|[from, _]| from.bits);
-            machine.function(&function, &of(n, bits))?;
+impl Counts for Sirnn {
+    fn blank(&mut self, n: usize, bits: Option<u32>, known_to: Option<usize>) -> Tensor {
+        let tensor = Tensor::new(bits.unwrap_or(self.bits), vec![0; n]);
+        Tensor {
+            owner: known_to,
+            ..tensor
         }
     }
-    Ok(())
+
+    fn blank_bits(&mut self, n: usize) -> Bits {
+        Bits::zeros(n)
+    }
 }
 
 impl CostModel for SirnnCost {
