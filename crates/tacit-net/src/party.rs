@@ -77,7 +77,7 @@ impl Party {
     }
 
     /// Party `id` of so many that counts: without links, it notes what it sends and waits for, and hears
-    /// zeros.
+    /// zeros, or what stands for elements that have a size alone.
     pub fn counting(id: usize, parties: usize) -> Self {
         let links = (0..parties).map(|_| None).collect();
         let mut party = Party::new(id, links, LinkModel::LOCAL, Duration::ZERO);
@@ -96,17 +96,23 @@ impl Party {
     }
 
     /// Notes a message of so many bytes to party `to`, at a party that counts.
+    ///
+    /// # Panics
+    /// At any other: it would keep back a message without an error.
     pub fn note_sent(&mut self, to: usize, bytes: usize) {
-        if let Some(trace) = &mut self.trace {
-            trace.sends(to, bytes);
-        }
+        self.notes().sends(to, bytes);
     }
 
     /// Notes a message from party `from` that is waited for, at a party that counts.
+    ///
+    /// # Panics
+    /// At any other.
     pub fn note_heard(&mut self, from: usize) {
-        if let Some(trace) = &mut self.trace {
-            trace.hears(from);
-        }
+        self.notes().hears(from);
+    }
+
+    fn notes(&mut self) -> &mut Trace {
+        self.trace.as_mut().expect("a party that counts")
     }
 
     /// This party's number, from 0.
@@ -200,6 +206,7 @@ impl Party {
         step: &'static str,
         max: usize,
     ) -> Result<Vec<u8>, NetError> {
+        assert!(!self.counts(), "a party that counts must know the length");
         self.receive(from, step, Size::AtMost(max), self.timeout)
     }
 

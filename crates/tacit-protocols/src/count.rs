@@ -15,8 +15,8 @@ pub trait Counts: Machine {
     fn blank_bits(&mut self, n: usize) -> Self::Bits;
 }
 
-/// What parties that count note in `program`. Nothing where it is refused: the calls may be those of a peer's
-/// plan, and are refused again where they are prepared.
+/// What parties that count note in `program`. Nothing where it is refused: so are the calls where they are
+/// prepared, with the reason.
 pub(crate) fn count(parties: usize, program: impl Fn(Party) -> Result<Trace, Error>) -> Cost {
     let traces = (0..parties).map(|id| program(Party::counting(id, parties)));
     let traces: Result<Vec<_>, Error> = traces.collect();
@@ -61,8 +61,7 @@ fn fixed<M: Counts>(machine: &mut M, call: &Call) -> Result<(Call, Option<M::Sha
 pub fn play<M: Counts>(machine: &mut M, call: &Call, fixed: Option<M::Share>) -> Result<(), Error> {
     match *call {
         Call::Input { owner, n } => {
-            let owns = machine.party().id() == owner;
-            machine.input(owner, n, owns.then(|| vec![0; n]).as_deref())?;
+            machine.input(owner, n, None)?;
         }
         Call::Reveal { n, to } => {
             let x = machine.blank(n, None, None);

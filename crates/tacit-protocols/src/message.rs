@@ -1,8 +1,8 @@
 //! Vectors of shares as messages: how many bytes so many elements are, and what a party that counts notes
 //! instead.
 
-use tacit_algebra::BitRows;
 use tacit_algebra::buffer::Sizes;
+use tacit_algebra::{BitRows, Buffer, Ring};
 use tacit_net::Party;
 
 use crate::Error;
@@ -39,6 +39,14 @@ pub(crate) fn recv<D: Domain>(
         step,
         what: format!("the message does not hold {n} {}", D::VALID),
     })
+}
+
+/// Opened elements as integers; zeros at a party that counts.
+pub(crate) fn opened<R: Ring>(party: &Party, values: &Buffer<R>) -> Vec<i64> {
+    match party.counts() {
+        true => vec![0; values.len()],
+        false => values.decode(),
+    }
 }
 
 /// Queues rows of bits to a peer.

@@ -13,12 +13,9 @@ impl<R: Ring> Buffer<R> {
         vec::encode(values).into()
     }
 
-    /// Elements as integers in two's complement; zeros for a size alone.
+    /// Elements as integers in two's complement.
     pub fn decode(&self) -> Vec<i64> {
-        match self.is_counted() {
-            true => vec![0; self.len()],
-            false => vec::decode(self),
-        }
+        vec::decode(self)
     }
 
     /// `a + b`.

@@ -7,6 +7,7 @@
 
 pub mod kernels;
 
+use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
 
@@ -59,6 +60,7 @@ impl<T> Buffer<T> {
     pub fn part(&self, part: Range<usize>) -> Self {
         assert!(part.start <= part.end && part.end <= self.len());
         Buffer(match &self.0 {
+            Place::Here { .. } if part.is_empty() => return Vec::new().into(),
             Place::Here { data, range } => Place::Here {
                 data: data.clone(),
                 range: range.start + part.start..range.start + part.end,
@@ -104,6 +106,15 @@ impl<T: Pod> Buffer<T> {
         })
     }
 
+    /// The same elements in memory of their own, where it shares a larger one: of a part that outlives the
+    /// whole.
+    pub fn detached(&self) -> Self {
+        match &self.0 {
+            Place::Here { data, range } if range.len() < data.len() => self.to_vec().into(),
+            _ => self.clone(),
+        }
+    }
+
     /// Adds elements at the end: in place where the buffer is its own memory's.
     pub fn append(&mut self, more: &Self) {
         if let (Place::Here { data, range }, false) = (&mut self.0, more.is_counted())
@@ -144,6 +155,13 @@ impl<T: PartialEq> PartialEq for Buffer<T> {
             (false, false) => self[..] == other[..],
             (here, there) => here == there && self.len() == other.len(),
         }
+    }
+}
+
+/// Its size: elements may be secret.
+impl<T> fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Buffer({})", self.len())
     }
 }
 
@@ -255,6 +273,19 @@ mod tests {
         assert_eq!(Buffer::concat(&[&left, &right])[..], buffer(0..10)[..]);
         left.truncate(1);
         assert_eq!(left.into_vec(), [0]);
+    }
+
+    #[test]
+    fn a_detached_part_does_not_hold_the_whole() {
+        let whole = buffer(0..10);
+        let (part, none) = (whole.part(2..4), whole.part(3..3));
+        assert_eq!(part.detached(), part);
+        assert_ne!(part.detached().as_ptr(), part.as_ptr());
+        assert_eq!(whole.detached().as_ptr(), whole.as_ptr());
+        drop(part);
+        let (at, whole) = (whole.as_ptr(), whole.into_vec());
+        assert_eq!(whole.as_ptr(), at, "an empty part holds nothing");
+        assert!(none.is_empty());
     }
 
     #[test]

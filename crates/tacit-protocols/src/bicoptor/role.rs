@@ -7,8 +7,7 @@ use tacit_net::Party;
 use super::ASSISTANT;
 use crate::Error;
 use crate::keys::Pair;
-use crate::message;
-use crate::message::{recv_rows, send_rows};
+use crate::message::{self, recv_rows, send_rows};
 use crate::replicated::Words;
 
 /// One party's generators; every pair of parties has one.

@@ -11,7 +11,7 @@ use tacit_net::Party;
 
 use super::demand::{self, Want};
 use super::malicious::Checks;
-use super::malicious::cost::checked;
+use super::malicious::checked::checked;
 use super::material::Store;
 use super::{Falcon, PARTIES, Security, Truncation};
 use crate::bilinear::Bilinear;
@@ -132,10 +132,9 @@ impl<R: Ring> CostModel for FalconCost<R> {
         };
         let made: u64 = demand::wants_of(call).into_iter().map(of).sum();
         // What waits to be verified while it is made.
-        made * if self.security == Security::Malicious {
-            8
-        } else {
-            1
+        match self.security {
+            Security::SemiHonest => made,
+            Security::Malicious => 8 * made,
         }
     }
 

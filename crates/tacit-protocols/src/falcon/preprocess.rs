@@ -229,7 +229,7 @@ impl<R: Ring> Falcon<R> {
         let mut at = 0;
         for (len, d) in groups {
             let range = at..at + len;
-            let part = |v: &Rss<Buffer<R>>| v.part(range.clone());
+            let part = |v: &Rss<Buffer<R>>| v.part(range.clone()).map(Buffer::detached);
             let exact = match self.truncation {
                 Truncation::Exact => {
                     let rows: Vec<_> = sum.bits[..d as usize]

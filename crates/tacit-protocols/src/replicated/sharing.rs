@@ -145,6 +145,14 @@ impl Replicated {
         }
     }
 
+    /// `n` zeros; a size alone at a party that counts. Local.
+    pub(crate) fn zeros<D: Domain>(&self, n: usize) -> D::Vec {
+        match self.party.counts() {
+            true => D::counted(n),
+            false => D::zeros(n),
+        }
+    }
+
     /// A sharing of `n` uniformly random elements that nobody knows (Falcon, 2-out-of-3 randomness,
     /// section 3.2). Local.
     pub(crate) fn random<D: Domain>(&mut self, n: usize) -> Rss<D::Vec> {
@@ -192,11 +200,11 @@ impl Replicated {
         } else if id == (owner + 1) % PARTIES {
             Ok(Rss {
                 own: self.recv::<D>(owner, step, n)?,
-                next: D::zeros(n),
+                next: self.zeros::<D>(n),
             })
         } else {
             Ok(Rss {
-                own: D::zeros(n),
+                own: self.zeros::<D>(n),
                 next: D::draw(&mut self.keys.next, n),
             })
         }
@@ -209,7 +217,11 @@ impl Replicated {
         n: usize,
         values: Option<&[i64]>,
     ) -> Result<Rss<Buffer<R>>, Error> {
-        self.share_input::<Words<R>>(INPUT, owner, n, values.map(Buffer::encode))
+        let value = match self.party.counts() {
+            true => Some(Buffer::counted(n)),
+            false => values.map(Buffer::encode),
+        };
+        self.share_input::<Words<R>>(INPUT, owner, n, value)
     }
 
     /// Opens `x` to all: party `i` sends its own component to party `i + 1` (Falcon,
@@ -263,7 +275,7 @@ impl Replicated {
                 None
             }
         };
-        Ok(opened.map(|values| values.decode()))
+        Ok(opened.map(|values| message::opened(&self.party, &values)))
     }
 
     /// Turns a 3-out-of-3 additive sharing, already masked by [`Replicated::zero`], into a replicated

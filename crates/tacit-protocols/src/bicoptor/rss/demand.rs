@@ -177,6 +177,6 @@ impl<R: Ring> BicoptorRss<R> {
 fn part<R: Ring>(flips: &Bits, sigma: &Rss<Buffer<R>>, range: Range<usize>) -> Sign<R> {
     Sign {
         flips: flips.slice(range.start, range.len()),
-        sigma: sigma.part(range),
+        sigma: sigma.part(range).map(Buffer::detached),
     }
 }

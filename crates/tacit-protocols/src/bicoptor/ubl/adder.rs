@@ -11,7 +11,7 @@ use super::demand::{Material, Want};
 use super::{Share, Ubl};
 use crate::bicoptor::role::{Role, open_rows, other, recv, send};
 use crate::message::{recv_rows, send_rows};
-use crate::replicated::{Words, blocks, joined};
+use crate::replicated::blocks;
 use crate::{Error, pool};
 
 const DEAL: &str = "bicoptor sign: deal products of bits";
@@ -173,12 +173,11 @@ impl<R: Ring> Ubl<R> {
                 send(&mut self.party, peer, VALUE, &delta.part(block))?;
             }
             let e = self.recv_bits(masked)?;
-            let mut theirs = Vec::new();
+            let mut theirs = Buffer::default();
             for block in blocks(n, 2) {
-                theirs.push(recv(&mut self.party, peer, VALUE, block.len())?);
+                theirs.grow(recv(&mut self.party, peer, VALUE, block.len())?, n);
             }
-            let delta = delta.add(&joined::<Words<R>>(&theirs));
-            let mut flipped = delta.mul(&word);
+            let mut flipped = delta.add(&theirs).mul(&word);
             flipped.add_assign(&product);
             Ok(flipped.unflip(x, &e))
         })

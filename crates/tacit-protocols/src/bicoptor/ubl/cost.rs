@@ -4,6 +4,7 @@
 //! 8 bytes; without a promise 77 bytes and 8 hops, offline 38.6 bytes. A product with a truncation online 16 bytes more than opening its operands, and 2
 //! hops, offline 16 bytes.
 
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -56,26 +57,24 @@ impl<R: Ring> Counts for Ubl<R> {
     }
 }
 
-/// The operands that the calls name, by their numbers.
-fn operands<R>(calls: &[Call]) -> Vec<Arc<Fixed<R>>> {
-    let mut sizes = Vec::new();
-    for call in calls {
+/// The calls with the fixed operands that they name, numbered anew in their order, and these operands.
+fn operands<R>(calls: &[Call]) -> (Vec<Call>, Vec<Arc<Fixed<R>>>) {
+    let (mut calls, mut names, mut all) = (calls.to_vec(), BTreeMap::new(), Vec::new());
+    for call in &mut calls {
         if let Call::Product {
             map,
             fixed: Some(id),
             ..
         } = call
         {
-            sizes.resize(sizes.len().max(id + 1), 0);
-            sizes[*id] = map.right();
+            *id = *names.entry(*id).or_insert_with(|| {
+                let (id, known) = (all.len(), Buffer::counted(map.right()));
+                all.push(Arc::new(Fixed { id, known }));
+                id
+            });
         }
     }
-    let operand = |(id, n)| Fixed {
-        id,
-        known: Buffer::counted(n),
-    };
-    let all = sizes.into_iter().enumerate();
-    all.map(|of| Arc::new(operand(of))).collect()
+    (calls, all)
 }
 
 impl<R: Ring> CostModel for UblCost<R> {
@@ -86,8 +85,9 @@ impl<R: Ring> CostModel for UblCost<R> {
     fn offline(&self, calls: &[Call]) -> Cost {
         count(PARTIES, |party| {
             let mut machine = self.machine(party);
-            machine.fixed = operands(calls);
-            machine.preprocess(calls)?;
+            let (calls, fixed) = operands(calls);
+            machine.fixed = fixed;
+            machine.preprocess(&calls)?;
             Ok(machine.party().take_trace())
         })
     }

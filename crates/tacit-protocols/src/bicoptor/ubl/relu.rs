@@ -5,7 +5,7 @@
 //! Differs from the paper: the holders exchange `x - a` in the hop in which they send the entries,
 //! so that ReLU takes one round trip, too.
 
-use tacit_algebra::{Bits, Ring};
+use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::demand::{Material, Triple, Want};
 use super::{Share, Ubl};
@@ -14,7 +14,6 @@ use crate::bicoptor::drelu::{parts, recv_entries, send_entries};
 use crate::bicoptor::role::{Role, other, recv, send};
 use crate::bicoptor::{ASSISTANT, window};
 use crate::machine::KeyBits;
-use crate::replicated::{Words, joined};
 
 const SIGN: &str = "bicoptor drelu: deal sign";
 const OPEN: &str = "bicoptor relu: open masked value";
@@ -37,17 +36,17 @@ impl<R: Ring> Ubl<R> {
                 send_entries(&mut self.party, &mut self.role, &window, &own, &t)?;
             }
         }
-        let mut sign = Vec::new();
+        let mut sign = Buffer::default();
         for part in parts(&window, x.len()) {
             let values = match self.role {
                 Role::Assistant { .. } => recv_entries(&mut self.party, &window, part.len())?,
                 Role::Holder { .. } => Bits::zeros(0),
             };
             let values = values.words_of();
-            sign.push(self.role.deal(&mut self.party, SIGN, part.len(), values)?);
+            let dealt = self.role.deal(&mut self.party, SIGN, part.len(), values)?;
+            sign.grow(dealt, x.len());
         }
         let carries = self.role.carries();
-        let sign = joined::<Words<R>>(&sign);
         Ok(x.map(x.len(), |_| sign.flip(&flips, carries)))
     }
 
@@ -81,7 +80,7 @@ impl<R: Ring> Ubl<R> {
             send_entries(&mut self.party, &mut self.role, &window, &entries_of, &t)?;
             send(&mut self.party, peer, OPEN, &masked.part(part))?;
         }
-        let mut relu = Vec::new();
+        let mut relu = Buffer::default();
         for part in parts(&window, x.len()) {
             let theirs = recv(&mut self.party, peer, OPEN, part.len())?;
             let d = masked.part(part.clone()).add(&theirs);
@@ -90,9 +89,9 @@ impl<R: Ring> Ubl<R> {
             let [a, b, c] = [a, b, c].map(|v| v.part(part.clone()));
             let z = c.triple_product([&d, &e], [&a, &b], self.role.carries());
             let t = flips.slice(part.start, part.len());
-            relu.push(z.unflip(&own.part(part), &t));
+            relu.grow(z.unflip(&own.part(part), &t), x.len());
         }
-        Ok(Share::new(x.len(), Some(joined::<Words<R>>(&relu))))
+        Ok(Share::new(x.len(), Some(relu)))
     }
 
     /// The holders' random flips of the sign; none at the assistant.

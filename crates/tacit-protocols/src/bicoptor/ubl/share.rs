@@ -10,6 +10,7 @@ use crate::Error;
 use crate::bicoptor::ASSISTANT;
 use crate::bicoptor::role::{Role, open, other, recv, send};
 use crate::machine::Audience;
+use crate::message;
 
 const INPUT: &str = "bicoptor input";
 const REVEAL: &str = "bicoptor reveal";
@@ -97,6 +98,7 @@ impl<R: Ring> Ubl<R> {
     ) -> Result<Share<R>, Error> {
         let owns = self.party.id() == owner;
         let values = match values {
+            _ if self.party.counts() => Buffer::counted(n),
             Some(values) if owns && values.len() == n => Buffer::encode(values),
             None if !owns => Buffer::default(),
             _ => {
@@ -157,7 +159,7 @@ impl<R: Ring> Ubl<R> {
         };
         let last = if id == 1 { 0 } else { 1 };
         sum.add_assign(&recv(&mut self.party, last, REVEAL, x.n)?);
-        Ok(Some(sum.decode()))
+        Ok(Some(message::opened(&self.party, &sum)))
     }
 
     /// Opens `w - b` to the holders for a random `b` that the assistant knows, once for all

@@ -23,8 +23,8 @@ impl<R: Ring> Falcon<R> {
         let (n, m) = (x.own.len(), S::BITS as usize - 1);
         let [sums, saves] = self.save_carries(x, n, m)?;
         let zeros = Rss {
-            own: Bits::zeros(n),
-            next: Bits::zeros(n),
+            own: self.rss.zeros::<Booleans>(n),
+            next: self.rss.zeros::<Booleans>(n),
         };
         // The second summand is that of the saved carries, one place up.
         let shifted = std::iter::once(&zeros).chain(&saves);

@@ -18,14 +18,14 @@
 //! | `open.rs` | products and openings that leave a record |
 //! | `compare.rs` | the product tree of private compare |
 //! | `adder.rs`, `inject.rs`, `truncate.rs` | the offline phase where it differs |
-//! | `cost.rs` | the checkpoints that a machine makes by itself |
+//! | `checked.rs` | the checkpoints that a machine makes by itself, as a plan lists them |
 
 mod adder;
 #[cfg(test)]
 mod attacks;
+pub(super) mod checked;
 mod coins;
 mod compare;
-pub(super) mod cost;
 mod counted;
 mod defences;
 pub(super) mod gates;

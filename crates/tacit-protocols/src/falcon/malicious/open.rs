@@ -11,7 +11,6 @@
 //! before the checkpoint has ended at it, so that its operands are fixed. The number of the
 //! checkpoint and the list of products, which are public, go into it.
 
-use tacit_algebra::buffer::Sizes;
 use tacit_algebra::extension::Extension;
 use tacit_algebra::{Buffer, Ring};
 
@@ -23,6 +22,7 @@ use super::{Checks, gates::Product};
 use crate::Error;
 use crate::bilinear::Bilinear;
 use crate::machine::{Audience, Operand};
+use crate::message;
 use crate::replicated::{Domain, Replicated, Rss, Words, accumulate_shares};
 
 pub(super) const REVEAL: &str = "falcon reveal: open";
@@ -96,7 +96,7 @@ impl<R: Ring> Checks<R> {
     /// Keeps an opening of `x` in which this party heard `heard`.
     pub fn opened<D: Domain>(&mut self, x: &Rss<D::Vec>, heard: &D::Vec) {
         self.dirty = true;
-        if !heard.is_counted() {
+        if !self.generators.counts() {
             let (heard, held) = (D::to_wire(heard), D::to_wire(&x.next));
             self.transcripts.record(&heard, &held);
         }
@@ -147,8 +147,8 @@ impl<R: Ring> Checks<R> {
         let n = D::len(&x.own);
         let (prev, next) = (rss.prev_party(), rss.next_party());
         let mut product = Rss {
-            own: D::zeros(n),
-            next: D::zeros(n),
+            own: rss.zeros::<D>(n),
+            next: rss.zeros::<D>(n),
         };
         let (mut left, mut right) = (None, None);
         if provers.contains(&prev) {
@@ -241,6 +241,6 @@ impl<R: Ring> Falcon<R> {
             return Err(cheating(rss, [prev, next], REVEAL));
         }
         let values = missing.add3(&x.own, &x.next);
-        Ok(Some(values.decode()))
+        Ok(Some(message::opened(&rss.party, &values)))
     }
 }

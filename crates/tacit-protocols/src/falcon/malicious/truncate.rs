@@ -43,11 +43,14 @@ impl<R: Ring> Falcon<R> {
             let wraps = part(words, 2).add(&part(words, 3));
             let excess = each_group(groups, &wraps, |wraps, d| wraps.shl(R::BITS - 1 - d));
             let carried = part(words, 0).add(&part(words, 1));
-            shift_groups(groups, low).add(&carried).sub(&excess)
+            let mut shifted = shift_groups(groups, low);
+            shifted.add_assign(&carried);
+            shifted.sub_assign(&excess);
+            shifted
         });
         Ok(LowPart {
             shifted,
-            msb: injected.map(|c| part(c, 4)),
+            msb: injected.map(|c| part(c, 4).detached()),
         })
     }
 }

@@ -65,7 +65,7 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// The same if more than [`LIMIT`] elements of ring products wait. Parties that count are told where that
-    /// is: see [`super::cost::checked`].
+    /// is: see [`super::checked::checked`].
     pub(in crate::falcon) fn settle_many(&mut self) -> Result<(), Error> {
         match &self.checks {
             Some(checks) if checks.waiting > LIMIT && !self.rss.party.counts() => {
@@ -158,8 +158,12 @@ impl<R: Ring> Checks<R> {
         }
     }
 
-    /// Compares what was opened and runs all proofs (docs/spec/falcon.md, section 8.4). See
-    /// [`super::cost`] for hops and bytes.
+    /// Compares what was opened and runs all proofs (docs/spec/falcon.md, section 8.4).
+    ///
+    /// 1 hop for the hashes of openings, 1 for the hashes of coins and, beside them, the first coin; each
+    /// fold takes 1 to the left verifier and, but for the last, 1 back; 1 for the end. Every party sends
+    /// a hash of openings, a coin and a coin's hash for each fold of the longest proof, what it deals of
+    /// its own proofs, and the last elements of the two others'.
     fn verify(&mut self, rss: &mut Replicated, proofs: Proofs) -> Result<(), Error> {
         if std::mem::replace(&mut self.failed, true) {
             let why = "a check has failed in this run: nothing of it can be given out";

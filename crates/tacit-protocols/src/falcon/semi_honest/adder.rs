@@ -11,7 +11,7 @@ use tacit_algebra::{Bits, Buffer, Ring};
 use super::super::preprocess::Sum;
 use super::super::{Falcon, PARTIES};
 use crate::Error;
-use crate::replicated::{Booleans, Domain, Rss};
+use crate::replicated::{Booleans, Rss};
 
 const BITS: &str = "falcon adder: bits of two components";
 const CARRY: &str = "falcon adder: carry";
@@ -34,8 +34,8 @@ impl<R: Ring> Falcon<R> {
         let b = self.last_component_rows(x, n, m);
 
         let mut carry = Rss {
-            own: Bits::zeros(n),
-            next: Bits::zeros(n),
+            own: self.rss.zeros::<Booleans>(n),
+            next: self.rss.zeros::<Booleans>(n),
         };
         let (mut bits, mut carries) = (Vec::with_capacity(m), vec![carry.clone()]);
         for (a_i, b_i) in a.iter().zip(&b) {
@@ -90,8 +90,8 @@ impl<R: Ring> Falcon<R> {
             0 => {
                 return vec![
                     Rss {
-                        own: Booleans::zeros(n),
-                        next: Booleans::zeros(n)
+                        own: self.rss.zeros::<Booleans>(n),
+                        next: self.rss.zeros::<Booleans>(n)
                     };
                     m
                 ];
@@ -104,12 +104,12 @@ impl<R: Ring> Falcon<R> {
         (0..m)
             .map(|i| match is_next {
                 true => Rss {
-                    own: Bits::zeros(n),
+                    own: self.rss.zeros::<Booleans>(n),
                     next: rows.row_bits(i),
                 },
                 false => Rss {
                     own: rows.row_bits(i),
-                    next: Bits::zeros(n),
+                    next: self.rss.zeros::<Booleans>(n),
                 },
             })
             .collect()

@@ -42,7 +42,8 @@ impl<R: Ring> Falcon<R> {
                 // An odd row stays as it is; the products' next component is still to come.
                 let odd = factors.part(2 * half..factors.own.len());
                 own.append(&odd.own);
-                *level = Some(Rss { own, ..odd });
+                let next = odd.next.detached();
+                *level = Some(Rss { own, next });
             }
             for (level, block) in levels.iter_mut().flatten().zip(&blocks) {
                 let half = pairs * block.len();

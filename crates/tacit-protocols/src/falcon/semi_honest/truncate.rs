@@ -36,7 +36,8 @@ impl<R: Ring> Falcon<R> {
             self.inject::<Words<R>>(&Rss { own, next })?
         };
         let third = |k: usize| injected.part(k * n..(k + 1) * n);
-        let (carry_word, wrap_word, msb) = (third(0), third(1), third(2));
+        let (carry_word, wrap_word) = (third(0), third(1));
+        let msb = third(2).map(Buffer::detached);
         let shifted = self.shift_summands(groups, low, &sum.known)?;
         let shifted = Rss {
             own: combine(groups, &shifted.own, &carry_word.own, &wrap_word.own),
@@ -74,5 +75,7 @@ fn combine<R: Ring>(
     wrap: &Buffer<R>,
 ) -> Buffer<R> {
     let excess = each_group(groups, wrap, |wrap, d| wrap.shl(R::BITS - 1 - d));
-    shifted.add(carry).sub(&excess)
+    let mut out = shifted.add(carry);
+    out.sub_assign(&excess);
+    out
 }
