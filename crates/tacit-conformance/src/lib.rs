@@ -14,6 +14,7 @@ pub mod mixed;
 pub mod places;
 pub mod views;
 pub mod wide;
+pub mod wire;
 
 use std::time::Duration;
 

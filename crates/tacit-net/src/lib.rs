@@ -39,6 +39,7 @@ pub use agree::agree;
 pub use count::{Trace, longest_path};
 pub use emulate::LinkModel;
 pub use error::{FrameFault, Loss, NetError};
+pub use frame::VERSION as WIRE_VERSION;
 pub use meter::{Meter, NO_LAYER, Phase, Traffic};
 pub use party::Party;
 pub use time::date;

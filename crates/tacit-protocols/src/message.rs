@@ -85,3 +85,79 @@ pub(crate) fn recv_rows(
 fn rows_len([rows, n]: [usize; 2]) -> usize {
     (rows * n).div_ceil(8)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::falcon::Residues;
+    use crate::replicated::{Booleans, Words};
+    use std::fmt::Write;
+    use std::path::Path;
+    use tacit_algebra::Prg;
+    use tacit_algebra::extension::{Binary, Extension, F11, F19, F37, F67, Galois, Tower};
+    use tacit_algebra::mersenne::{F5, F7, F13, F31, F61, Field, to_wire};
+    use tacit_conformance::wire::held;
+
+    /// So many elements of a stream that never changes: odd, so that the last byte is not full.
+    const N: usize = 13;
+
+    fn prg() -> Prg {
+        Prg::new([7; 16])
+    }
+
+    fn line(text: &mut String, name: &str, bytes: &[u8]) {
+        let _ = write!(text, "{name}: ");
+        bytes.iter().for_each(|byte| {
+            let _ = write!(text, "{byte:02x}");
+        });
+        text.push('\n');
+    }
+
+    fn of<D: Domain>(text: &mut String, name: &str) {
+        line(text, name, &D::to_wire(&D::draw(&mut prg(), N)));
+    }
+
+    fn ring<R: Ring>(text: &mut String) {
+        of::<Words<R>>(text, &format!("words of {} bits", R::BITS));
+        of::<Residues<R>>(text, &format!("residues modulo {}", R::PRIME));
+        let points = Galois::<R>::random(&mut prg(), 2);
+        line(
+            text,
+            &format!("Galois ring, {} bits", R::BITS),
+            &Galois::to_wire(&points),
+        );
+    }
+
+    fn extension<K: Extension>(text: &mut String, name: &str) {
+        line(text, name, &K::to_wire(&K::random(&mut prg(), 3)));
+    }
+
+    fn field<F: Field>(text: &mut String) {
+        let name = format!("elements modulo 2^{} - 1", F::BITS);
+        line(text, &name, &to_wire(&prg().field::<F>(N)));
+    }
+
+    /// Seen to fail where the file had another byte.
+    #[test]
+    fn encodings_are_those_of_the_wire_version() {
+        let mut text = String::new();
+        ring::<u8>(&mut text);
+        ring::<u16>(&mut text);
+        ring::<u32>(&mut text);
+        ring::<u64>(&mut text);
+        of::<Booleans>(&mut text, "bits");
+        line(&mut text, "rows of bits", &prg().bit_rows(3, N).to_bytes());
+        field::<F5>(&mut text);
+        field::<F7>(&mut text);
+        field::<F13>(&mut text);
+        field::<F31>(&mut text);
+        field::<F61>(&mut text);
+        extension::<Binary>(&mut text, "GF(2^64)");
+        extension::<Tower<F11>>(&mut text, "extension of 11");
+        extension::<Tower<F19>>(&mut text, "extension of 19");
+        extension::<Tower<F37>>(&mut text, "extension of 37");
+        extension::<Tower<F67>>(&mut text, "extension of 67");
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire/encodings.txt");
+        held(&file, &text);
+    }
+}

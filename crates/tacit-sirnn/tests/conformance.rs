@@ -2,7 +2,7 @@
 
 use tacit_conformance::mixed::*;
 use tacit_conformance::views::{Look, Sharing, Words};
-use tacit_conformance::{Erased, Subject, arithmetic, cost, places, views};
+use tacit_conformance::{Erased, Subject, arithmetic, cost, places, views, wire};
 use tacit_net::Party;
 use tacit_protocols::Error;
 use tacit_protocols::machine::{Audience, Bilinear, Call, MatMul};
@@ -51,6 +51,28 @@ const WIDE: Look = Look {
 };
 
 views!(|check| check(&sirnn_over(8), WIDE));
+
+#[test]
+fn what_is_sent_is_of_the_wire_version() {
+    for kind in [
+        ot::Kind::SoftSpoken { k: 2 },
+        ot::Kind::SoftSpoken { k: 8 },
+        ot::Kind::Silent,
+    ] {
+        let options = Options {
+            bits: 64,
+            sign_bits: 64,
+            kind,
+        };
+        let name = format!("wire/sirnn-{}.txt", format!("{kind:?}").to_lowercase());
+        let letters = |c: char| c.is_ascii_alphanumeric() || "-./".contains(c);
+        let name: String = name.chars().filter(|c| letters(*c)).collect();
+        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests")
+            .join(name);
+        wire::held(&file, &wire::sent(&SirnnOver(options)));
+    }
+}
 
 #[test]
 fn functions() {

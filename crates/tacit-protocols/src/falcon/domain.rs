@@ -15,7 +15,7 @@ pub(super) trait Wide: Domain {
 }
 
 /// Z_p for the comparison prime of the ring.
-pub(super) struct Residues<R>(std::marker::PhantomData<R>);
+pub(crate) struct Residues<R>(std::marker::PhantomData<R>);
 
 impl<R: Ring> Wide for Words<R> {
     fn expand(bits: &Bits) -> Buffer<R> {

@@ -11,3 +11,4 @@ mod shamir;
 mod subjects;
 mod views;
 mod wide;
+mod wire;
