@@ -58,7 +58,7 @@ impl<R: Ring> Buffer<R> {
         unless_counted(&[self], self.len(), || vec::shr(self, k))
     }
 
-    /// The low `k` bits, 0 < k.
+    /// The low `k` bits, for `0 < k < BITS`.
     pub fn low_bits(&self, k: u32) -> Self {
         unless_counted(&[self], self.len(), || vec::low_bits(self, k))
     }
@@ -170,7 +170,7 @@ impl<R: Ring> Buffer<R> {
     }
 }
 
-/// Bicoptor's.
+/// Of truncations between two summands.
 impl<R: Ring> Buffer<R> {
     /// See [`truncate::split_mask`].
     pub fn split_mask(&self, trunc: u32) -> (Self, Self) {
