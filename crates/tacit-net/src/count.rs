@@ -108,4 +108,16 @@ mod tests {
     fn a_message_that_nobody_sends_is_no_hop() {
         count(2, |party| hear(party, 1 - party.id(), 1));
     }
+
+    /// A size without elements at a party that runs would be a message that its peer waits for in vain.
+    #[test]
+    #[should_panic(expected = "a party that counts")]
+    fn a_party_that_runs_notes_nothing() {
+        let mut mesh = crate::memory::mesh(
+            2,
+            &crate::LinkModel::LOCAL,
+            std::time::Duration::from_secs(1),
+        );
+        mesh[0].note_sent(1, 8);
+    }
 }
