@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -28,6 +29,17 @@ pub fn identity(dir: &Path, name: &str) -> Identity {
     Identity::load(&own).unwrap()
 }
 
+/// An address of this machine that no other test has. On one address a port that a party has left
+/// can come to a party of another test, and who still dials it meets a stranger there.
+pub fn host() -> String {
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    let k = TAKEN.fetch_add(1, Ordering::Relaxed);
+    match cfg!(target_os = "linux") {
+        true => format!("127.1.{}.{}", k / 250, 1 + k % 250),
+        false => "127.0.0.1".into(),
+    }
+}
+
 /// The configurations of `n` parties that fit each other, each with its port open.
 pub fn configs(test: &str, n: usize) -> Vec<TcpConfig> {
     let dir = folder(test);
@@ -38,9 +50,10 @@ pub fn configs(test: &str, n: usize) -> Vec<TcpConfig> {
 }
 
 pub fn configs_of(identities: Vec<Identity>) -> Vec<TcpConfig> {
+    let open = format!("{}:0", host());
     let listeners: Vec<_> = identities
         .iter()
-        .map(|_| tcp::listen("127.0.0.1:0").unwrap())
+        .map(|_| tcp::listen(&open).unwrap())
         .collect();
     let parties: Vec<Peer> = identities
         .iter()

@@ -48,11 +48,17 @@ fn a_taken_port_is_named() {
 #[test]
 fn an_absent_party_is_waited_for_and_then_named() {
     let mut config = configs("absent", 3).swap_remove(1);
+    let host = config.parties[0]
+        .address
+        .rsplit_once(':')
+        .expect("a port")
+        .0
+        .to_string();
     config.connect_timeout = Duration::from_secs(3);
     // Nobody listens any more at the place of party 0.
     let (outcome, notices) = Joining::start(config).end();
     for (party, name) in [(0, "clinic-0"), (2, "clinic-2")] {
-        let text = format!("waiting for party {party} ({name}) at 127.0.0.1:");
+        let text = format!("waiting for party {party} ({name}) at {host}:");
         let waiting = notices
             .iter()
             .find(|notice| notice.to_string().starts_with(&text));

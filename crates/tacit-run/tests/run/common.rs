@@ -2,6 +2,7 @@
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use prost::Message;
 use tacit_nn::onnx::proto::*;
@@ -243,11 +244,18 @@ pub fn model(node: Vec<NodeProto>, initializer: Vec<TensorProto>) -> ModelProto 
     }
 }
 
-/// Moves parties whose config files are fresh from [`tacit_run::init`] to ports that are free.
+/// Moves parties whose config files are fresh from [`tacit_run::init`] to ports that are free, on an
+/// address that no other test has: what is free for one is not taken by another.
 pub fn move_ports(configs: &[PathBuf]) {
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    let k = TAKEN.fetch_add(1, Ordering::Relaxed);
+    let host = match cfg!(target_os = "linux") {
+        true => format!("127.2.{}.{}", k / 250, 1 + k % 250),
+        false => "127.0.0.1".into(),
+    };
     let held: Vec<_> = configs
         .iter()
-        .map(|_| TcpListener::bind(("127.0.0.1", 0)).expect("a free port"))
+        .map(|_| TcpListener::bind((host.as_str(), 0)).expect("a free port"))
         .collect();
     for (party, listener) in held.iter().enumerate() {
         let port = listener.local_addr().expect("its address").port();
@@ -255,7 +263,7 @@ pub fn move_ports(configs: &[PathBuf]) {
             edit(
                 config,
                 &format!("127.0.0.1:{}", 7100 + party),
-                &format!("127.0.0.1:{port}"),
+                &format!("{host}:{port}"),
             );
         }
     }

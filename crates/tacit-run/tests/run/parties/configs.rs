@@ -83,9 +83,9 @@ fn config_errors_name_the_file_and_the_key() {
             "'0.0.0.0' is no address",
         ),
         (
-            "address = \"127.0.0.1:",
-            "address = \"127.0.0.1\" # \"",
-            "'127.0.0.1' is no address: give a host and a port",
+            "address = \"127.",
+            "address = \"localhost\" # \"",
+            "'localhost' is no address: give a host and a port",
         ),
     ] {
         std::fs::write(&configs[0], good.replacen(from, to, 1)).expect("the config file");
