@@ -48,6 +48,7 @@ mod patches;
 pub mod planes;
 pub mod prg;
 pub mod prime;
+pub mod quotient;
 pub mod ring;
 pub mod rows;
 pub mod triple;

@@ -197,6 +197,35 @@ impl BitRows {
         Bits::from_words(self.cols, self.row(i).to_vec())
     }
 
+    /// The rows' bits one after the other.
+    pub fn to_bits(&self) -> Bits {
+        let len = self.rows * self.cols;
+        match (self.is_counted(), self.cols.is_multiple_of(64)) {
+            (true, _) => Bits::counted(len),
+            (_, true) => Bits::from_words(len, self.data.clone()),
+            _ => {
+                let rows: Vec<Bits> = (0..self.rows).map(|i| self.row_bits(i)).collect();
+                Bits::concat(&rows.iter().collect::<Vec<_>>())
+            }
+        }
+    }
+
+    /// The inverse of [`BitRows::to_bits`].
+    ///
+    /// # Panics
+    /// If there are not as many bits.
+    pub fn of_bits(rows: usize, cols: usize, bits: &Bits) -> BitRows {
+        assert_eq!(bits.len(), rows * cols);
+        match (bits.is_counted(), cols.is_multiple_of(64)) {
+            (true, _) => BitRows::counted(rows, cols),
+            (_, true) => BitRows::from_words(rows, cols, bits.words().to_vec()),
+            _ => {
+                let rows: Vec<Bits> = (0..rows).map(|i| bits.slice(i * cols, cols)).collect();
+                BitRows::from_rows(&rows)
+            }
+        }
+    }
+
     /// The low `rows` bits of every element.
     pub fn from_ring<R: Ring>(a: &[R], rows: u32) -> Self {
         assert!(rows <= R::BITS);
