@@ -44,6 +44,7 @@ pub mod matmul;
 pub mod mersenne;
 pub mod ot;
 mod par;
+pub use par::sharing_cores;
 mod patches;
 pub mod planes;
 pub mod prg;

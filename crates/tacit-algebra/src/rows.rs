@@ -1,6 +1,7 @@
 //! Matrices of bits: the bits of a vector of ring elements, transposed.
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::buffer::Sizes;
 use crate::fresh::build;
@@ -146,6 +147,22 @@ impl BitRows {
         BitRows {
             rows: count,
             data,
+            ..*self
+        }
+    }
+
+    /// Some neighbouring rows, and behind them some of another matrix with rows as long.
+    pub(crate) fn join_rows(&self, own: Range<usize>, more: &BitRows, of: Range<usize>) -> BitRows {
+        assert!(self.cols == more.cols);
+        let rows = own.len() + of.len();
+        if self.is_counted() || more.is_counted() {
+            return BitRows::counted(rows, self.cols);
+        }
+        let words =
+            |rows: Range<usize>| rows.start * self.words_per_row..rows.end * self.words_per_row;
+        BitRows {
+            rows,
+            data: [&self.data[words(own)], &more.data[words(of)]].concat(),
             ..*self
         }
     }

@@ -2,6 +2,7 @@
 //! instead.
 
 use tacit_algebra::buffer::Sizes;
+use tacit_algebra::quotient::{tops_from_bytes, tops_to_bytes};
 use tacit_algebra::{BitRows, Buffer, Ring};
 use tacit_net::Party;
 
@@ -80,6 +81,41 @@ pub(crate) fn recv_rows(
         step,
         what: format!("the message does not hold {rows} bits of each of {n} elements"),
     })
+}
+
+/// Queues the top bits of words to a peer.
+pub(crate) fn send_tops<R: Ring>(
+    party: &mut Party,
+    to: usize,
+    step: &'static str,
+    words: &Buffer<R>,
+    bits: u32,
+) -> Result<(), Error> {
+    if words.is_counted() {
+        party.note_sent(to, rows_len([words.len(), bits as usize]));
+        return Ok(());
+    }
+    Ok(party.send(to, step, tops_to_bytes(words, bits))?)
+}
+
+/// Waits for the top bits of so many words from a peer.
+pub(crate) fn recv_tops<R: Ring>(
+    party: &mut Party,
+    from: usize,
+    step: &'static str,
+    [n, bits]: [usize; 2],
+) -> Result<Buffer<R>, Error> {
+    if party.counts() {
+        party.note_heard(from);
+        return Ok(Buffer::counted(n));
+    }
+    let bytes = party.recv(from, step, rows_len([n, bits]))?;
+    let words = tops_from_bytes(n, &bytes, bits as u32).ok_or_else(|| Error::Peer {
+        party: from,
+        step,
+        what: format!("the message does not hold {bits} bits of each of {n} elements"),
+    })?;
+    Ok(words.into())
 }
 
 fn rows_len([rows, n]: [usize; 2]) -> usize {
