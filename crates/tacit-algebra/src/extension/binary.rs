@@ -9,7 +9,11 @@ use crate::{BitRows, Bits, Prg};
 
 /// An element of GF(2^64); every element is a point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
 pub struct Binary(pub u64);
+
+// SAFETY: it is a word, and every word is an element.
+unsafe impl bytemuck::TransparentWrapper<u64> for Binary {}
 
 /// The product of two polynomials, all 64 steps whatever the values.
 #[inline(always)]
@@ -70,10 +74,89 @@ mod x86 {
     pub(super) fn multiply(acc: &mut [Binary], b: &[u64]) {
         multiply_by(acc, b, |a, b| carryless(a, b))
     }
+
+    /// Elements that a vector holds.
+    const LANES: usize = 8;
+
+    pub(super) fn wide(isa: Isa) -> bool {
+        isa == Isa::Avx512 && is_x86_feature_detected!("vpclmulqdq")
+    }
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn load(a: &[u64; LANES]) -> __m512i {
+        // SAFETY: the array has 64 bytes; the load need not be aligned.
+        unsafe { _mm512_loadu_epi64(a.as_ptr().cast()) }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn store(a: &mut [u64; LANES], v: __m512i) {
+        // SAFETY: the array has 64 bytes; the store need not be aligned.
+        unsafe { _mm512_storeu_epi64(a.as_mut_ptr().cast(), v) }
+    }
+
+    #[target_feature(enable = "vpclmulqdq,pclmulqdq,avx512f,sse2")]
+    pub(super) fn dot_wide(a: &[Binary], b: &[Binary]) -> u128 {
+        let (a, b) = (words_of(a), words_of(b));
+        let ((a, a_rest), (b, b_rest)) = (a.as_chunks(), b.as_chunks());
+        let mut sum = _mm512_setzero_si512();
+        for (a, b) in a.iter().zip(b) {
+            let (a, b) = (load(a), load(b));
+            let even = _mm512_clmulepi64_epi128::<0x00>(a, b);
+            let odd = _mm512_clmulepi64_epi128::<0x11>(a, b);
+            sum = _mm512_xor_si512(sum, _mm512_xor_si512(even, odd));
+        }
+        let mut lanes = [0; LANES];
+        store(&mut lanes, sum);
+        let pairs = lanes.as_chunks::<2>().0;
+        let sums = pairs
+            .iter()
+            .map(|[low, high]| u128::from(*high) << 64 | u128::from(*low));
+        let rest = a_rest.iter().zip(b_rest).map(|(a, b)| carryless(*a, *b));
+        sums.chain(rest).fold(0, |sum, product| sum ^ product)
+    }
+
+    #[target_feature(enable = "vpclmulqdq,pclmulqdq,avx512f,sse2")]
+    pub(super) fn multiply_wide(acc: &mut [Binary], b: &[u64]) {
+        let low = _mm512_set1_epi64(0b11011);
+        let (chunks, rest) = words_of_mut(acc).as_chunks_mut();
+        let (by, by_rest) = b.as_chunks();
+        for (acc, b) in chunks.iter_mut().zip(by) {
+            let (a, b) = (load(acc), load(b));
+            let mut ends = [
+                _mm512_clmulepi64_epi128::<0x00>(a, b),
+                _mm512_clmulepi64_epi128::<0x11>(a, b),
+            ];
+            // The upper half times X^4 + X^3 + X + 1, and again what is then above.
+            for product in &mut ends {
+                let once = _mm512_clmulepi64_epi128::<0x01>(*product, low);
+                let twice = _mm512_clmulepi64_epi128::<0x01>(once, low);
+                *product = _mm512_xor_si512(*product, _mm512_xor_si512(once, twice));
+            }
+            store(acc, _mm512_unpacklo_epi64(ends[0], ends[1]));
+        }
+        for (acc, b) in rest.iter_mut().zip(by_rest) {
+            *acc = reduce(carryless(*acc, *b));
+        }
+    }
+}
+
+fn words_of(a: &[Binary]) -> &[u64] {
+    bytemuck::TransparentWrapper::peel_slice(a)
+}
+
+fn words_of_mut(a: &mut [Binary]) -> &mut [u64] {
+    bytemuck::TransparentWrapper::peel_slice_mut(a)
 }
 
 /// `acc_g = acc_g b_g`.
 fn multiply(acc: &mut [Binary], b: &[u64]) {
+    #[cfg(target_arch = "x86_64")]
+    if x86::wide(isa::current()) {
+        // SAFETY: the processor has the instructions.
+        return unsafe { x86::multiply_wide(acc, b) };
+    }
     #[cfg(target_arch = "x86_64")]
     if x86::available(isa::current()) {
         // SAFETY: the processor has the instructions.
@@ -179,6 +262,11 @@ impl Extension for Binary {
     fn dot(a: &[Self], b: &[Self]) -> Self {
         assert_eq!(a.len(), b.len());
         #[cfg(target_arch = "x86_64")]
+        if x86::wide(isa::current()) {
+            // SAFETY: the processor has the instructions.
+            return Binary(reduce(unsafe { x86::dot_wide(a, b) }));
+        }
+        #[cfg(target_arch = "x86_64")]
         if x86::available(isa::current()) {
             // SAFETY: the processor has the instructions.
             return Binary(reduce(unsafe { x86::dot(a, b) }));
@@ -186,7 +274,11 @@ impl Extension for Binary {
         Binary(reduce(dot_by(a, b, carryless)))
     }
     fn times_plus(acc: &mut [Self], point: Self, x: &[Self]) {
-        multiply(acc, &vec![point.0; acc.len()]);
+        // So many at a time, so that the point is written out once.
+        let points = [point.0; 512];
+        for acc in acc.chunks_mut(points.len()) {
+            multiply(acc, &points[..acc.len()]);
+        }
         acc.iter_mut().zip(x).for_each(|(acc, x)| acc.0 ^= x.0);
     }
     fn wire_len(n: usize) -> usize {
@@ -210,6 +302,7 @@ impl Extension for Binary {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::isa::same_everywhere;
 
     /// Rabin's test: `X^{2^64} = X`, and `X^{2^32} - X` has an inverse.
     #[test]
@@ -224,5 +317,28 @@ mod tests {
             (square, product.mul(square))
         });
         assert_eq!(d.mul(inverse.1), Binary(1));
+    }
+
+    #[test]
+    fn products_are_the_same_everywhere() {
+        for n in [0, 1, 7, 8, 9, 1000] {
+            let mut prg = Prg::new([9; 16]);
+            let [a, b] = [0; 2].map(|_| Binary::random(&mut prg, n));
+            let by: Vec<u64> = b.iter().map(|b| b.0).collect();
+            let products = same_everywhere(|| {
+                let mut products = a.clone();
+                multiply(&mut products, &by);
+                products
+            });
+            let right = |i: usize| reduce(carryless(a[i].0, by[i]));
+            assert!((0..n).all(|i| products[i].0 == right(i)), "{n}");
+            let dot = same_everywhere(|| Binary::dot(&a, &b));
+            let sum = products.iter().fold(Binary(0), |sum, p| sum.add(*p));
+            assert_eq!(dot, sum, "{n}");
+            let mut scaled = a.clone();
+            Binary::times_plus(&mut scaled, Binary(77), &b);
+            let right = |i: usize| reduce(carryless(a[i].0, 77)) ^ by[i];
+            assert!((0..n).all(|i| scaled[i].0 == right(i)), "{n}");
+        }
     }
 }
