@@ -4,6 +4,8 @@
 //! Differs from CrypTFlow2 and Cheetah, which have the wrap with a known top bit between two parties: it is
 //! moved to what one of three parties knows, without transfers and without masks from beforehand.
 
+use std::collections::VecDeque;
+
 use tacit_algebra::{Buffer, Prg, Ring};
 
 use super::dealer::{Part, dealt, left, right};
@@ -18,18 +20,23 @@ const RETURN: &str = "rss truncate: return wrap";
 
 /// Bytes of a seed.
 const SEED: usize = 16;
+/// Blocks that are on their way at once: of more the first are ended before the last are begun, which
+/// bounds the memory, and no party waits for what was not sent long before.
+const AHEAD: usize = 16;
 
 /// The truncation of one block of elements on its way.
 #[derive(Default)]
-struct Block<R> {
+struct Block<R: Ring> {
     /// A summand of the dealer's quotient.
     quotient: Buffer<R>,
     /// A summand of its top bit, in the places above the quotient.
     carry: Buffer<R>,
     /// At the dealer its second component.
     second: Buffer<R>,
-    /// At the left `v`, shifted.
+    /// At the two others `v`, shifted.
     v: Buffer<R>,
+    /// At the two others their components of the result.
+    made: Rss<Buffer<R>>,
 }
 
 impl Replicated {
@@ -46,33 +53,74 @@ impl Replicated {
         trunc: u32,
     ) -> Result<Rss<Buffer<R>>, Error> {
         let n = x.own.len();
-        let mut blocks = Vec::new();
-        for (dealer, range) in dealt(n) {
-            let x = x.part(range);
-            blocks.push(match self.part(dealer) {
-                Part::Dealer => self.deal_quotient(dealer, &x, trunc)?,
-                Part::Left => self.draw_quotient(&x),
-                Part::Right => Block::default(),
-            });
-        }
-        let mut parts = Vec::new();
-        for ((dealer, range), block) in dealt(n).zip(&mut blocks) {
-            let x = x.part(range);
-            parts.push(match self.part(dealer) {
-                Part::Dealer => Rss::default(),
-                Part::Left => self.return_wrap(dealer, Part::Left, block, trunc)?,
-                Part::Right => {
-                    *block = self.hear_quotient(dealer, &x, trunc)?;
-                    self.return_wrap(dealer, Part::Right, block, trunc)?
-                }
-            });
-        }
-        for ((dealer, _), (part, block)) in dealt(n).zip(parts.iter_mut().zip(blocks)) {
-            if self.part(dealer) == Part::Dealer {
-                *part = self.finish_quotient(dealer, block, trunc)?;
+        let all: Vec<_> = dealt(n).collect();
+        let (mut blocks, mut ended) = (VecDeque::new(), 0);
+        let mut y = Rss::<Buffer<R>>::default();
+        for i in 0..all.len() + 2 * AHEAD {
+            if let Some((dealer, range)) = all.get(i) {
+                blocks.push_back(self.begin_block(*dealer, &x.part(range.clone()), trunc)?);
+            }
+            let turned = i.checked_sub(AHEAD).filter(|j| *j < all.len());
+            if let Some(j) = turned {
+                let (dealer, range) = &all[j];
+                let x = x.part(range.clone());
+                self.turn_block(*dealer, &x, &mut blocks[j - ended], trunc)?;
+            }
+            if let Some((dealer, _)) = i.checked_sub(2 * AHEAD).and_then(|j| all.get(j)) {
+                let block = blocks.pop_front().unwrap_or_default();
+                ended += 1;
+                let part = self.end_block(*dealer, block, trunc)?;
+                y.own.grow(part.own, n);
+                y.next.grow(part.next, n);
             }
         }
-        Ok(Rss::concat(&parts.iter().collect::<Vec<_>>()))
+        Ok(y)
+    }
+
+    /// What needs no message.
+    fn begin_block<R: Ring>(
+        &mut self,
+        dealer: usize,
+        x: &Rss<Buffer<R>>,
+        trunc: u32,
+    ) -> Result<Block<R>, Error> {
+        match self.part(dealer) {
+            Part::Dealer => self.deal_quotient(dealer, x, trunc),
+            Part::Left => Ok(self.draw_quotient(x)),
+            Part::Right => Ok(Block::default()),
+        }
+    }
+
+    /// What needs the dealer's message.
+    fn turn_block<R: Ring>(
+        &mut self,
+        dealer: usize,
+        x: &Rss<Buffer<R>>,
+        block: &mut Block<R>,
+        trunc: u32,
+    ) -> Result<(), Error> {
+        let part = self.part(dealer);
+        if part == Part::Right {
+            *block = self.hear_quotient(dealer, x, trunc)?;
+        }
+        if part != Part::Dealer {
+            block.made = self.return_wrap(dealer, part, block, trunc)?;
+            block.v = Buffer::default();
+        }
+        Ok(())
+    }
+
+    /// What needs the others' messages to the dealer.
+    fn end_block<R: Ring>(
+        &mut self,
+        dealer: usize,
+        block: Block<R>,
+        trunc: u32,
+    ) -> Result<Rss<Buffer<R>>, Error> {
+        match self.part(dealer) {
+            Part::Dealer => self.finish_quotient(dealer, block, trunc),
+            _ => Ok(block.made),
+        }
     }
 
     /// The dealer shares `(u >> trunc) - 2^(l-trunc) mu` and, modulo `2^trunc`, `mu`: the first summands
@@ -96,7 +144,7 @@ impl Replicated {
             quotient,
             carry,
             second,
-            v: Buffer::default(),
+            ..Block::default()
         })
     }
 
@@ -108,8 +156,8 @@ impl Replicated {
         Block {
             quotient,
             carry,
-            second: Buffer::default(),
             v: x.own.add(&Prg::of_seed(&seed).words(n)),
+            ..Block::default()
         }
     }
 
@@ -125,8 +173,8 @@ impl Replicated {
         Ok(Block {
             quotient: self.recv::<Words<R>>(dealer, DEAL, n)?,
             carry: recv_tops(&mut self.party, dealer, DEAL_CARRY, [n, trunc as usize])?,
-            second: Buffer::default(),
             v: x.next.add(&Prg::of_seed(&seed).words(n)),
+            ..Block::default()
         })
     }
 

@@ -67,13 +67,15 @@ fn declared_equals_metered_in_both_settings_of_bicoptor() {
 /// Blocks of elements, each with messages of its own, take as many hops as one, and have dealers in turn.
 /// Seen to fail where a block waited for the one before.
 #[test]
-fn declared_equals_metered_of_several_blocks_of_exact_signs() {
+fn declared_equals_metered_of_several_blocks() {
     for call in [Call::drelu(140_001), Call::relu(70_001)] {
         declared_equals_metered(&ubl_over::<u32>(Truncation::Gap), call);
     }
     for call in [Call::drelu(200_001), Call::relu(270_001)] {
         declared_equals_metered(&rss_over::<u32>(Truncation::Gap), call);
     }
+    // More than are on their way at once.
+    declared_equals_metered(&falcon_over::<u32>(), Call::truncate(1_500_001, 9));
 }
 
 #[test]
