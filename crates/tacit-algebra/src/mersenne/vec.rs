@@ -216,11 +216,6 @@ pub fn is_zero<F: Field>(v: &[F]) -> Vec<F> {
     build(v.len(), |s, out| is_zero_into(isa, out, at!(v, s, out)))
 }
 
-/// The first zero among public values.
-pub fn find_zero<F: Field>(v: &[F]) -> Option<usize> {
-    v.iter().position(|v| *v == F::ZERO)
-}
-
 /// The zeros among public values.
 pub fn find_zeros<F: Field>(v: &[F]) -> Vec<usize> {
     let zeros = v.iter().enumerate().filter(|(_, v)| **v == F::ZERO);
