@@ -5,11 +5,11 @@
 //!
 //! Everything here works on whole buffers and returns whole buffers. Shares are held in a
 //! [`Buffer`], which does not say where its elements lie: in this machine's memory, or nowhere, where
-//! only sizes are counted. Its kernels ([`buffer::kernels`]) are the seam where another processor (AMX
+//! only sizes are counted. Its kernels ([`buffer::kernels`], [`mersenne::buffer`]) are the seam where another processor (AMX
 //! int8 limb products, CUDA) replaces the arithmetic: it becomes another place, takes over these
 //! functions, and nothing above them changes. Parts and copies share memory until one is written.
 //! Protocol code therefore never loops over elements itself; a local step that no kernel here covers
-//! becomes a new kernel here. Shamir sharing and SiRnn still hold plain vectors.
+//! becomes a new kernel here. SiRnn still holds plain vectors.
 //!
 //! On x86-64 the kernels are compiled for AVX-512, AVX2 and the baseline, and the best one is
 //! chosen at run time (see [`isa`]); other processors run the portable path. Long buffers are

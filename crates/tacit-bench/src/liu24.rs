@@ -180,12 +180,12 @@ fn run<F: Field>(party: Party, options: &Options, kind: Kind) -> Result<[Metered
         Kind::PreMult => {
             let material = machine.prepare_pre_mult(l, n)?;
             machine.party().set_phase(Phase::Online);
-            machine.pre_mult(&vec![F::ONE; l * n], material)?;
+            machine.pre_mult(&vec![F::ONE; l * n].into(), material)?;
         }
         Kind::TwoLayer => {
             let material = machine.prepare_two_layer(n)?;
             machine.party().set_phase(Phase::Online);
-            let x = vec![F::ONE; n];
+            let x = vec![F::ONE; n].into();
             machine.two_layer(&x, &x, &x, material)?;
         }
     }

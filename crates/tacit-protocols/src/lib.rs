@@ -52,10 +52,9 @@
 //! A protocol's `CostModel` gives hops and bytes of every call: the protocol itself runs at parties that
 //! count (`count.rs`), on shares that have a size alone (`tacit_algebra::buffer`), sends nothing, and
 //! notes what it would send and wait for (`tacit_net::longest_path`). So a count takes a step for each message,
-//! however long, and a step of the protocol that is changed is counted as it is. Shamir's is still written
-//! beside its code: `shamir/params.rs` says who sends what, the protocol does it, and its cost adds it up. Tests hold every
-//! cost against the meters, for every call, ring and kind of truncation, and for whole plans. The same
-//! numbers predict a run before it starts.
+//! however long, and a step of the protocol that is changed is counted as it is. What is done again by
+//! chance is not counted. Tests hold every cost against the meters, for every call, ring and kind of
+//! truncation, and for whole plans. The same numbers predict a run before it starts.
 
 mod batches;
 pub mod bicoptor;

@@ -7,6 +7,7 @@
 
 pub mod kernels;
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
@@ -69,6 +70,12 @@ impl<T> Buffer<T> {
         })
     }
 
+    /// The rows of `n` elements each, one after the other.
+    pub fn rows(&self, n: usize) -> impl Iterator<Item = Self> {
+        let starts = (0..self.len()).step_by(n.max(1));
+        starts.map(move |start| self.part(start..start + n))
+    }
+
     /// The first `n` elements.
     pub fn truncate(&mut self, n: usize) {
         *self = self.part(0..n.min(self.len()));
@@ -95,12 +102,13 @@ impl<T: Pod> Buffer<T> {
     }
 
     /// The parts one after the other.
-    pub fn concat(parts: &[&Self]) -> Self {
+    pub fn concat<B: Borrow<Self>>(parts: &[B]) -> Self {
         if let [part] = parts {
-            return (*part).clone();
+            return part.borrow().clone();
         }
+        let parts: Vec<&Self> = parts.iter().map(Borrow::borrow).collect();
         let n = parts.iter().map(|part| part.len()).sum();
-        unless_counted(parts, n, || {
+        unless_counted(&parts, n, || {
             let parts: Vec<&[T]> = parts.iter().map(|part| &part[..]).collect();
             parts.concat()
         })

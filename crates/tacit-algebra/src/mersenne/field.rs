@@ -17,8 +17,6 @@ pub trait Lazy: Copy + 'static {
     fn close(sum: u64) -> Self;
     /// `x y + r`.
     fn mul_add(x: Self, y: Self, r: Self) -> Self;
-    /// `x y - r`.
-    fn mul_sub(x: Self, y: Self, r: Self) -> Self;
     /// `x^2 + 2 r`.
     fn square_add_twice(x: Self, r: Self) -> Self;
     /// All ones where bit `i` of a public word is set, zero where it is clear; for
@@ -144,10 +142,6 @@ macro_rules! field {
             #[inline(always)]
             fn mul_add(x: Self, y: Self, r: Self) -> Self {
                 Self::folded(Self::product(x, y) + r.to_u64())
-            }
-            #[inline(always)]
-            fn mul_sub(x: Self, y: Self, r: Self) -> Self {
-                Self::folded(Self::product(x, y) + (Self::P - r.to_u64()))
             }
             #[inline(always)]
             fn square_add_twice(x: Self, r: Self) -> Self {
@@ -286,7 +280,6 @@ mod tests {
         for r in edges::<F>().into_iter().chain([a, b]) {
             let z = r.to_u64() as u128;
             is(F::mul_add(a, b, r), (x * y + z) % p, "mul_add");
-            is(F::mul_sub(a, b, r), (x * y + p - z) % p, "mul_sub");
             is(F::square_add_twice(a, r), (x * x + 2 * z) % p, "square");
         }
     }

@@ -26,6 +26,12 @@ const STRIP: usize = 256;
 const BLOCK: usize = 256;
 
 impl<F: Field> Matrix<F> {
+    /// A size alone, which maps such.
+    pub fn counted(rows: usize, cols: usize) -> Self {
+        let data = Vec::new();
+        Matrix { rows, cols, data }
+    }
+
     /// `M[j][i] = (i + 1)^j`: hyper-invertible for `rows <= cols < p`.
     ///
     /// # Panics

@@ -7,6 +7,7 @@
 //! Over `2^l - 1` a word is reduced by adding its upper part to its lower `l` bits. Products of
 //! `F31` are 64-bit words, those of `F61` are put together from four of them; both vectorise.
 
+pub mod buffer;
 mod compare;
 mod field;
 mod kernel;

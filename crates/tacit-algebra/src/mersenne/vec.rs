@@ -45,12 +45,6 @@ simd! {
         }
     }
 
-    fn mul_sub_into<F: Field>(out: &mut [F], x: &[F], y: &[F], r: &[F]) {
-        for (((o, x), y), r) in out.iter_mut().zip(x).zip(y).zip(r) {
-            *o = F::mul_sub(*x, *y, *r);
-        }
-    }
-
     fn is_zero_into<F: Field>(out: &mut [F], a: &[F]) {
         for (o, a) in out.iter_mut().zip(a) {
             *o = F::from_u64((*a == F::ZERO) as u64);
@@ -162,15 +156,6 @@ pub fn mul_add<F: Field>(x: &[F], y: &[F], r: &[F]) -> Vec<F> {
     })
 }
 
-/// `x y - r`, element by element.
-pub fn mul_sub<F: Field>(x: &[F], y: &[F], r: &[F]) -> Vec<F> {
-    assert!(x.len() == y.len() && x.len() == r.len());
-    let isa = isa::current();
-    build(x.len(), |s, out| {
-        mul_sub_into(isa, out, at!(x, s, out), at!(y, s, out), at!(r, s, out))
-    })
-}
-
 /// `a += b`.
 pub fn add_assign<F: Field>(a: &mut [F], b: &[F]) {
     assert_eq!(a.len(), b.len());
@@ -231,14 +216,19 @@ pub fn is_zero<F: Field>(v: &[F]) -> Vec<F> {
     build(v.len(), |s, out| is_zero_into(isa, out, at!(v, s, out)))
 }
 
-/// The first zero among public values.
-pub fn find_zero<F: Field>(v: &[F]) -> Option<usize> {
-    v.iter().position(|v| *v == F::ZERO)
+/// The zeros among public values.
+pub fn find_zeros<F: Field>(v: &[F]) -> Vec<usize> {
+    let zeros = v.iter().enumerate().filter(|(_, v)| **v == F::ZERO);
+    zeros.map(|(at, _)| at).collect()
 }
 
-/// The number of zeros among public values.
-pub fn count_zeros<F: Field>(v: &[F]) -> usize {
-    v.iter().filter(|v| **v == F::ZERO).count()
+/// Puts rows of `at.len()` elements in place of the columns `at` of rows of `n`.
+pub fn put_columns<F: Field>(rows: &mut [F], n: usize, at: &[usize], columns: &[F]) {
+    assert_eq!(rows.len() * at.len(), columns.len() * n);
+    let columns = columns.chunks_exact(at.len().max(1));
+    for (row, new) in rows.chunks_exact_mut(n.max(1)).zip(columns) {
+        at.iter().zip(new).for_each(|(at, new)| row[*at] = *new);
+    }
 }
 
 #[cfg(test)]
@@ -277,7 +267,6 @@ mod tests {
         check::<F, F>(|a, _, _| neg(a), |a, _, _| a.neg());
         check::<F, F>(|a, _, _| scale(a, k), |a, _, _| a.mul(k));
         check::<F, F>(mul_add, |a, b, c| a.mul(b).add(c));
-        check::<F, F>(mul_sub, |a, b, c| a.mul(b).sub(c));
         check::<F, F>(
             |a, b, _| changed(a, |a| add_assign(a, b)),
             |a, b, _| a.add(b),
@@ -340,8 +329,7 @@ mod tests {
     fn zeros_are_found() {
         use crate::mersenne::F31;
         let v = [3, 0, 5, 0].map(F31::from_u64);
-        assert_eq!((find_zero(&v), count_zeros(&v)), (Some(1), 2));
-        assert_eq!((find_zero(&v[..1]), count_zeros(&v[..1])), (None, 0));
+        assert_eq!((find_zeros(&v), find_zeros(&v[..1])), (vec![1, 3], vec![]));
         assert_eq!(gather(&v, &[u32::MAX, 0]), [F31::ZERO, v[0]]);
     }
 

@@ -6,9 +6,8 @@
 //! open nothing but uniform numbers, a 0 that comes with probability 1/2, or one at a uniform
 //! place.
 
-use tacit_algebra::mersenne::{
-    Field, flip, low_bit, rot_correlate, rot_payload, rot_positions, rot_zero, tree_leaves, vec,
-};
+use tacit_algebra::Buffer;
+use tacit_algebra::mersenne::{Field, buffer};
 
 use super::Shamir;
 use super::demand::Want;
@@ -25,55 +24,54 @@ const SQUARE: &str = "shamir rotation: sign";
 /// A sign before its last step.
 pub(super) enum Sign<F> {
     /// The sign itself, and the material that is left.
-    Tree(Vec<F>, Tree<F>),
+    Tree(Buffer<F>, Tree<F>),
     /// A number in `{-1, 0, 1}` whose square is 1 less the sign, and the material that is left.
-    Rot(Vec<F>, Rot<F>),
+    Rot(Buffer<F>, Rot<F>),
 }
 
 impl<F: Field> Shamir<F> {
     /// DReLU (Liu et al., Protocol 5.1): 1 where `a` is in `[0, (p-1)/2]`, else 0.
     ///
     /// By the tree `1 + ceil(log2 (l+1))` openings one after the other; by the rotation 4.
-    pub(super) fn drelu_shares(&mut self, a: &[F]) -> Result<Vec<F>, Error> {
+    pub(super) fn drelu_shares(&mut self, a: &Buffer<F>) -> Result<Buffer<F>, Error> {
         match self.sign(a, false)? {
             Sign::Tree(sign, _) => Ok(sign),
             Sign::Rot(d, rot) => {
-                let mut square = self.mult(SQUARE, &d, &d, &rot.double)?;
-                vec::scale_assign(&mut square, F::ONE.neg());
-                vec::add_scalar_assign(&mut square, F::ONE);
-                Ok(square)
+                let square = self.mult(SQUARE, &d, &d, &rot.double)?;
+                Ok(buffer::not(&square))
             }
         }
     }
 
     /// The sign of `a` as the lowest bit of `2 a mod p`: `y = 2 a + r` is opened, and that bit is
     /// `y_0 ^ r_0 ^ [y < r]`.
-    pub(super) fn sign(&mut self, a: &[F], relu: bool) -> Result<Sign<F>, Error> {
+    pub(super) fn sign(&mut self, a: &Buffer<F>, relu: bool) -> Result<Sign<F>, Error> {
         let n = a.len();
         let rot = self.params.rot(n);
         match self.take(Want::Sign { n, rot, relu })? {
             Material::Tree(mut tree) => {
                 let y = self.open_twice(a, &tree.mask)?;
-                let h = xor(&tree.bits[..n], &tree.b, &tree.flips[..n]);
+                let [low, flip] = [&tree.bits, &tree.flips].map(|rows| rows.part(0..n));
+                let h = xor(&low, &tree.b, &flip);
                 let beta = self.lt_tree(&y, &mut tree)?;
                 // 1 ^ y_0 ^ beta is public.
-                let kappa = flip(&flip(&low_bit(&y), &beta), &vec![F::ONE; n]);
-                Ok(Sign::Tree(flip(&h, &kappa), tree))
+                let kappa = buffer::not(&buffer::flip(&buffer::low_bit(&y), &beta));
+                Ok(Sign::Tree(buffer::flip(&h, &kappa), tree))
             }
             Material::Rot(mut rot) => {
                 let y = self.open_twice(a, &rot.mask)?;
                 let less = self.lt_rot(&y, &mut rot)?;
-                let mut d = flip(&rot.bits[..n], &low_bit(&y));
-                vec::sub_assign(&mut d, &less);
+                let mut d = buffer::flip(&rot.bits.part(0..n), &buffer::low_bit(&y));
+                buffer::sub_assign(&mut d, &less);
                 Ok(Sign::Rot(d, rot))
             }
             _ => unreachable!("material lies with its want"),
         }
     }
 
-    fn open_twice(&mut self, a: &[F], mask: &[F]) -> Result<Vec<F>, Error> {
-        let mut masked = vec::add(a, a);
-        vec::add_assign(&mut masked, mask);
+    fn open_twice(&mut self, a: &Buffer<F>, mask: &Buffer<F>) -> Result<Buffer<F>, Error> {
+        let mut masked = buffer::add(a, a);
+        buffer::add_assign(&mut masked, mask);
         self.reveal_shares(OPEN_MASKED, masked, self.params.threshold)
     }
 
@@ -81,45 +79,46 @@ impl<F: Field> Shamir<F> {
     ///
     /// The product of `m` and of the leaves `c_i` is 0 exactly where one `c_i` is, and else
     /// uniform. `ceil(log2 (l+1))` openings one after the other, `l` elements in all.
-    fn lt_tree(&mut self, y: &[F], tree: &mut Tree<F>) -> Result<Vec<F>, Error> {
+    fn lt_tree(&mut self, y: &Buffer<F>, tree: &mut Tree<F>) -> Result<Buffer<F>, Error> {
         let n = y.len();
-        let mut factors = tree_leaves(y, &tree.bits, &tree.flips, &tree.b);
-        factors.extend_from_slice(&tree.m);
+        let mut factors = buffer::tree_leaves(y, &tree.bits, &tree.flips, &tree.b);
+        factors.append(&tree.m);
         for pairs in tree::levels(self.params.bits + 1) {
             let half = pairs * n;
             let double = tree.double.take(half);
-            let mut products =
-                self.mult(LEVEL, &factors[..half], &factors[half..2 * half], &double)?;
-            products.extend_from_slice(&factors[2 * half..]);
-            factors = products;
+            let [x, y, rest] =
+                [0..half, half..2 * half, 2 * half..factors.len()].map(|range| factors.part(range));
+            factors = self.mult(LEVEL, &x, &y, &double)?;
+            factors.append(&rest);
         }
-        let root = self.mult_pub(ROOT, &factors[..n], &factors[n..], &tree.zero)?;
-        Ok(flip(&vec::is_zero(&root), &vec![F::ONE; n]))
+        let (x, y) = (factors.part(0..n), factors.part(n..2 * n));
+        let root = self.mult_pub(ROOT, &x, &y, &tree.zero)?;
+        Ok(buffer::not(&buffer::is_zero(&root)))
     }
 
     /// LT-rot (docs/spec/liu24.md, section 6.2): a sharing of `[y < r]`.
     ///
     /// Of the places, exactly one of which holds a 0, a secret rotation is opened under random
     /// factors. 2 openings one after the other, `2 N` elements for `N` places.
-    fn lt_rot(&mut self, y: &[F], rot: &mut Rot<F>) -> Result<Vec<F>, Error> {
-        let places = rot_positions(y, &rot.bits);
+    fn lt_rot(&mut self, y: &Buffer<F>, rot: &mut Rot<F>) -> Result<Buffer<F>, Error> {
+        let places = buffer::rot_positions(y, &rot.bits);
         let double = rot.double.take(rot.m.len());
-        let share = vec::add(&rot_correlate(&rot.shift, &places), &double.high);
+        let share = buffer::add(&buffer::rot_correlate(&rot.shift, &places), &double.high);
         let mut rotated = self.deal_back(ROTATE, share)?;
-        vec::sub_assign(&mut rotated, &double.low);
+        buffer::sub_assign(&mut rotated, &double.low);
         let opened = self.mult_pub(FIND, &rotated, &rot.m, &rot.zero)?;
-        let found = rot_zero(&opened).ok_or_else(|| {
+        let found = buffer::rot_zero(&opened).ok_or_else(|| {
             Error::Invalid(
                 "a rotation has not exactly one 0: a party did not follow the protocol".into(),
             )
         })?;
-        Ok(rot_payload(y, &rot.shift, &found))
+        Ok(buffer::rot_payload(y, &rot.shift, &found))
     }
 }
 
 /// `x ^ y` of shared bits whose product is given.
-fn xor<F: Field>(x: &[F], y: &[F], product: &[F]) -> Vec<F> {
-    let mut sum = vec::add(x, y);
-    vec::axpy(&mut sum, F::from_i64(-2), product);
+fn xor<F: Field>(x: &Buffer<F>, y: &Buffer<F>, product: &Buffer<F>) -> Buffer<F> {
+    let mut sum = buffer::add(x, y);
+    buffer::axpy(&mut sum, F::from_i64(-2), product);
     sum
 }

@@ -1,130 +1,100 @@
-//! What the protocol declares of its own cost; tests hold it against the meters.
+//! What the protocol declares of its own cost: its program, run by parties that count; of a call or a batch
+//! that comes again, what was counted before.
 
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tacit_algebra::Buffer;
 use tacit_algebra::mersenne::Field;
+use tacit_net::Party;
 
-use super::Options;
-use super::params::{Params, Reveal};
-use crate::cost::not_native;
-use crate::machine::{Audience, Call, CostModel};
-use crate::{Cost, Error, pool};
+use super::deal::Streams;
+use super::demand::Want;
+use super::params::Params;
+use super::{Options, Shamir};
+use crate::count::{Counts, count, online};
+use crate::machine::{Call, CostModel, Machine};
+use crate::{Cost, Error};
 
-/// The declared cost between some parties over some field.
-#[derive(Clone, Copy, Debug)]
-pub struct ShamirCost {
-    pub(super) params: Params,
+/// The declared cost between some parties over the field `F`.
+#[derive(Clone, Debug)]
+pub struct ShamirCost<F> {
+    params: Params,
+    calls: Counted<Call>,
+    batches: Counted<Vec<Want>>,
+    field: PhantomData<fn() -> F>,
 }
 
-impl ShamirCost {
-    /// The cost between so many parties over `F`.
-    pub fn new<F: Field>(parties: usize, options: &Options) -> Result<Self, Error> {
-        Ok(ShamirCost {
-            params: Params::new::<F>(parties, options)?,
-        })
+/// What has been counted; copies have it in common.
+#[derive(Clone, Debug)]
+struct Counted<K>(Arc<Mutex<HashMap<K, Cost>>>);
+
+impl<K: Hash + Eq> Counted<K> {
+    fn new() -> Self {
+        Counted(Arc::default())
     }
 
-    fn none(&self) -> Cost {
-        Cost::each(self.params.parties, 0, 0)
+    /// What `of` costs, counted at most once.
+    fn cost(&self, of: K, count: impl FnOnce(&K) -> Cost) -> Cost {
+        let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cost) = counted.get(&of) {
+            return cost.clone();
+        }
+        let cost = count(&of);
+        counted.insert(of, cost.clone());
+        cost
+    }
+}
+
+impl<F: Field> ShamirCost<F> {
+    /// The cost between so many parties.
+    pub fn new(parties: usize, options: &Options) -> Result<Self, Error> {
+        Ok(Self::of(Params::new::<F>(parties, options)?))
+    }
+
+    pub(super) fn of(mut params: Params) -> Self {
+        params.counted = true;
+        ShamirCost {
+            params,
+            calls: Counted::new(),
+            batches: Counted::new(),
+            field: PhantomData,
+        }
+    }
+
+    /// A machine of a party that counts.
+    fn machine(&self, party: Party) -> Shamir<F> {
+        Shamir::with(party, self.params, Streams::default(), self.clone())
     }
 
     fn word(&self, elements: usize) -> u64 {
-        (elements * self.params.word) as u64
-    }
-
-    /// One opening.
-    fn reveal(&self, reveal: &Reveal) -> Cost {
-        let p = &self.params;
-        let mut cost = Cost::each(p.parties, p.hops(reveal), 0);
-        if p.direct(reveal) {
-            let bytes = self.word(reveal.degree * reveal.len);
-            cost.bytes.fill(bytes);
-            return cost;
-        }
-        for (king, part) in p.kings(reveal.len) {
-            for place in 1..=reveal.degree {
-                cost.bytes[p.after(king, place)] += self.word(part.len());
-            }
-            cost.bytes[king] += self.word(part.len() * p.listeners(reveal.dealt));
-        }
-        cost
-    }
-
-    /// Openings, those of one inner list together.
-    fn reveals(&self, stages: &[Vec<Reveal>]) -> Cost {
-        let mut sum = self.none();
-        for stage in stages {
-            let before = sum.rounds;
-            let mut hops = 0;
-            for reveal in stage {
-                let cost = self.reveal(reveal);
-                hops = hops.max(cost.rounds);
-                sum += &cost;
-            }
-            sum.rounds = before + hops;
-        }
-        sum
-    }
-
-    fn relu(&self, n: usize) -> Cost {
-        let p = &self.params;
-        self.reveals(&p.relu_reveals(p.rot(n), n))
-    }
-
-    fn product(&self, n: usize, dealt: bool) -> Cost {
-        self.reveal(&Reveal {
-            dealt,
-            ..self.params.product(n)
-        })
-    }
-
-    fn input(&self, owner: usize, n: usize) -> Cost {
-        let mut cost = self.none();
-        cost.rounds = 1;
-        cost.bytes[owner] = self.word((self.params.parties - 1 - self.params.threshold) * n);
-        cost
-    }
-
-    fn reveal_to(&self, to: usize, n: usize) -> Cost {
-        let mut cost = self.none();
-        cost.rounds = 1;
-        for place in 1..=self.params.threshold {
-            cost.bytes[self.params.after(to, place)] = self.word(n);
-        }
-        cost
+        (elements * F::BYTES) as u64
     }
 }
 
-impl CostModel for ShamirCost {
+impl<F: Field> Counts for Shamir<F> {
+    fn blank(&mut self, n: usize, _: Option<u32>, _: Option<usize>) -> Buffer<F> {
+        Buffer::counted(n)
+    }
+
+    fn blank_bits(&mut self, n: usize) -> Buffer<F> {
+        Buffer::counted(n)
+    }
+}
+
+impl<F: Field> CostModel for ShamirCost<F> {
     fn online(&self, call: &Call) -> Cost {
-        let p = &self.params;
-        match *call {
-            Call::Input { owner, n } => self.input(owner, n),
-            Call::Reveal {
-                n,
-                to: Audience::One(to),
-            } => self.reveal_to(to, n),
-            Call::Reveal {
-                n,
-                to: Audience::All,
-            } => self.reveal(&Reveal {
-                len: n,
-                degree: p.threshold,
-                dealt: false,
-            }),
-            Call::Fix { .. } | Call::Verify { .. } | Call::Truncate { trunc: 0, .. } => self.none(),
-            Call::Truncate { n, .. } => self.reveal(&Reveal {
-                len: n,
-                degree: p.threshold,
-                dealt: false,
-            }),
-            Call::Product { map, trunc, .. } => self.product(map.outputs(), trunc == 0),
-            Call::Select { n, .. } => self.product(n, true),
-            Call::Drelu { n, .. } => self.reveals(&p.drelu_reveals(p.rot(n), n)),
-            Call::Relu { n, .. } => self.relu(n),
-            Call::Maxpool { windows, size, .. } => pool::levels(size)
-                .map(|(pairs, _)| self.relu(pairs * windows))
-                .fold(self.none(), |sum, cost| sum + &cost),
-            Call::Function { .. } => not_native(call),
+        let mut call = *call;
+        if let Call::Product { fixed, .. } = &mut call {
+            // It is nothing to the protocol, and every layer has another.
+            *fixed = None;
         }
+        let parties = self.params.parties;
+        self.calls.cost(call, |call| {
+            online(parties, |party| self.machine(party), call)
+        })
     }
 
     fn stored(&self, call: &Call) -> u64 {
@@ -135,19 +105,18 @@ impl CostModel for ShamirCost {
         self.word(self.params.workspace(call))
     }
 
+    /// If every draw is a good one.
     fn offline(&self, calls: &[Call]) -> Cost {
-        let p = &self.params;
-        let mut sum = self.none();
-        for wants in p.batches(calls) {
-            let needs = p.needs(&wants);
-            let dealt = p.dealt(&p.demand(&needs));
-            sum += &Cost::each(p.parties, u32::from(dealt > 0), self.word(dealt));
-            let stages: Vec<Vec<Reveal>> = p
-                .offline_reveals(&needs)
-                .into_iter()
-                .map(|reveal| vec![reveal])
-                .collect();
-            sum += &self.reveals(&stages);
+        let parties = self.params.parties;
+        let mut sum = Cost::each(parties, 0, 0);
+        for wants in self.params.batches(calls) {
+            sum += &self.batches.cost(wants, |wants| {
+                count(parties, |party| {
+                    let mut machine = self.machine(party);
+                    machine.make(wants)?;
+                    Ok(machine.party().take_trace())
+                })
+            });
         }
         sum
     }

@@ -9,8 +9,8 @@
 //! shares drawn, and its secret is then prescribed to the second; so a double costs what a random
 //! sharing does, and nothing at all between 3 parties.
 
-use tacit_algebra::Prg;
-use tacit_algebra::mersenne::{Field, Matrix, to_wire};
+use tacit_algebra::mersenne::{Field, Matrix};
+use tacit_algebra::{Buffer, Prg};
 
 use super::Shamir;
 use super::params::Params;
@@ -22,7 +22,9 @@ const HIGH: &str = "shamir deal: degree 2t";
 /// Elements of all dealings that are worked on at once.
 const BLOCK: usize = 1 << 16;
 
-/// The generators of a party: for what it deals to each of the others, and they to it.
+/// The generators of a party: for what it deals to each of the others, and they to it. One that counts has
+/// none.
+#[derive(Default)]
 pub(super) struct Streams {
     give: Vec<Option<Prg>>,
     take: Vec<Option<Prg>>,
@@ -44,18 +46,23 @@ impl Streams {
     }
 
     /// The shares that this party deals to `to` without sending them.
-    fn give<F: Field>(&mut self, to: usize, n: usize) -> Vec<F> {
-        stream(&mut self.give[to]).field(n)
+    fn give<F: Field>(&mut self, to: usize, n: usize) -> Buffer<F> {
+        drawn(&mut self.give, to, n)
     }
 
     /// The shares that `from` deals to this party without sending them.
-    fn take<F: Field>(&mut self, from: usize, n: usize) -> Vec<F> {
-        stream(&mut self.take[from]).field(n)
+    fn take<F: Field>(&mut self, from: usize, n: usize) -> Buffer<F> {
+        drawn(&mut self.take, from, n)
     }
 }
 
-fn stream(prg: &mut Option<Prg>) -> &mut Prg {
-    prg.as_mut().expect("nobody deals to itself by a generator")
+fn drawn<F: Field>(streams: &mut [Option<Prg>], peer: usize, n: usize) -> Buffer<F> {
+    if streams.is_empty() {
+        return Buffer::counted(n);
+    }
+    let stream = streams[peer].as_mut();
+    let stream = stream.expect("nobody deals to itself by a generator");
+    stream.field(n).into()
 }
 
 /// Numbers of random sharings.
@@ -72,31 +79,32 @@ pub(super) struct Demand {
 /// The same random numbers shared with degree `t` and `2t`.
 #[derive(Default)]
 pub(super) struct Double<F> {
-    pub low: Vec<F>,
-    pub high: Vec<F>,
+    pub low: Buffer<F>,
+    pub high: Buffer<F>,
+}
+
+impl<F: Field> Double<F> {
+    /// Takes the first `n`.
+    pub fn take(&mut self, n: usize) -> Double<F> {
+        let (low, high) = (self.low.split_off(n), self.high.split_off(n));
+        Double {
+            low: std::mem::replace(&mut self.low, low),
+            high: std::mem::replace(&mut self.high, high),
+        }
+    }
 }
 
 /// Random sharings to take from; what is taken is gone.
+#[derive(Default)]
 pub(super) struct Pool<F> {
-    random: Vec<F>,
+    random: Buffer<F>,
     double: Double<F>,
-    zero: Vec<F>,
+    zero: Buffer<F>,
 }
 
-impl<F> Pool<F> {
-    fn with_capacity(demand: &Demand) -> Self {
-        Pool {
-            random: Vec::with_capacity(demand.random),
-            double: Double {
-                low: Vec::with_capacity(demand.double),
-                high: Vec::with_capacity(demand.double),
-            },
-            zero: Vec::with_capacity(demand.zero),
-        }
-    }
-
+impl<F: Field> Pool<F> {
     /// The next `n` random sharings.
-    pub fn random(&mut self, n: usize) -> Vec<F> {
+    pub fn random(&mut self, n: usize) -> Buffer<F> {
         last(&mut self.random, n)
     }
 
@@ -109,13 +117,14 @@ impl<F> Pool<F> {
     }
 
     /// The next `n` sharings of 0.
-    pub fn zero(&mut self, n: usize) -> Vec<F> {
+    pub fn zero(&mut self, n: usize) -> Buffer<F> {
         last(&mut self.zero, n)
     }
 }
 
-fn last<F>(v: &mut Vec<F>, n: usize) -> Vec<F> {
-    v.split_off(v.len() - n)
+/// The last `n`, in memory of their own: they may outlive the others.
+pub(super) fn last<F: Field>(v: &mut Buffer<F>, n: usize) -> Buffer<F> {
+    v.split_off(v.len() - n).detached()
 }
 
 /// What a dealing is for.
@@ -126,13 +135,24 @@ enum Kind {
     Zero,
 }
 
-/// A dealer's own shares of degree `t` and `2t`, where it dealt such.
-type OwnShares<F> = (Option<Vec<F>>, Option<Vec<F>>);
+impl Kind {
+    /// How many of this kind are demanded.
+    fn of(self, demand: &Demand) -> usize {
+        match self {
+            Kind::Random => demand.random,
+            Kind::Double => demand.double,
+            Kind::Zero => demand.zero,
+        }
+    }
+}
 
-fn append<F: Copy>(pool: &mut Vec<F>, rows: Option<Vec<Vec<F>>>) {
-    rows.iter()
-        .flatten()
-        .for_each(|row| pool.extend_from_slice(row));
+/// A dealer's own shares of degree `t` and `2t`, where it dealt such.
+type OwnShares<F> = (Option<Buffer<F>>, Option<Buffer<F>>);
+
+/// Adds rows to what will have `n` elements.
+fn append<F: Field>(pool: &mut Buffer<F>, rows: Option<Vec<Buffer<F>>>, n: usize) {
+    let rows = rows.into_iter().flatten();
+    rows.for_each(|row| pool.grow(row, n));
 }
 
 /// How one kind of dealing goes: which points are given, and how the others follow.
@@ -172,11 +192,11 @@ impl<F: Field> Dealing<F> {
             true => from.insert(0, 0),
             false => to.push(0),
         }
-        Dealing {
-            step,
-            drawn,
-            rest: Matrix::lagrange(&from, &to),
-        }
+        let rest = match params.counted {
+            true => Matrix::counted(to.len(), from.len()),
+            false => Matrix::lagrange(&from, &to),
+        };
+        Dealing { step, drawn, rest }
     }
 }
 
@@ -188,26 +208,17 @@ impl Params {
 
     /// The dealings of a demand, so narrow that what is made on the way stays in cache.
     fn blocks(&self, demand: &Demand) -> Vec<(Kind, usize)> {
-        let step = BLOCK.div_ceil(self.parties);
-        let kinds = [
-            (Kind::Random, demand.random),
-            (Kind::Double, demand.double),
-            (Kind::Zero, demand.zero),
-        ];
-        let cut = |(kind, n)| {
-            let width = self.width(n);
+        let step = self.at_once(BLOCK).div_ceil(self.parties);
+        let cut = |kind: Kind| {
+            let width = self.width(kind.of(demand));
             (0..width)
                 .step_by(step)
                 .map(move |from| (kind, step.min(width - from)))
         };
-        kinds.into_iter().flat_map(cut).collect()
-    }
-
-    /// Elements that every party sends for a demand; also whether that takes a hop.
-    pub fn dealt(&self, demand: &Demand) -> usize {
-        let low = self.width(demand.random) + self.width(demand.double);
-        let high = self.width(demand.double) + self.width(demand.zero);
-        (self.parties - 2 - self.threshold) * low + (self.parties - 1 - 2 * self.threshold) * high
+        [Kind::Random, Kind::Double, Kind::Zero]
+            .into_iter()
+            .flat_map(cut)
+            .collect()
     }
 }
 
@@ -222,7 +233,7 @@ impl<F: Field> Shamir<F> {
         for &(kind, width) in &blocks {
             own.push(self.deal_block(kind, width)?);
         }
-        let mut pool = Pool::with_capacity(&demand);
+        let mut pool = Pool::default();
         for ((kind, width), (low, high)) in blocks.into_iter().zip(own) {
             let low = low
                 .map(|own| self.receive_block(LOW, width, own))
@@ -230,13 +241,14 @@ impl<F: Field> Shamir<F> {
             let high = high
                 .map(|own| self.receive_block(HIGH, width, own))
                 .transpose()?;
+            let all = self.params.width(kind.of(&demand)) * self.extraction.rows;
             match kind {
-                Kind::Random => append(&mut pool.random, low),
+                Kind::Random => append(&mut pool.random, low, all),
                 Kind::Double => {
-                    append(&mut pool.double.low, low);
-                    append(&mut pool.double.high, high);
+                    append(&mut pool.double.low, low, all);
+                    append(&mut pool.double.high, high, all);
                 }
-                Kind::Zero => append(&mut pool.zero, high),
+                Kind::Zero => append(&mut pool.zero, high, all),
             }
         }
         pool.random.truncate(demand.random);
@@ -250,7 +262,7 @@ impl<F: Field> Shamir<F> {
     fn deal_block(&mut self, kind: Kind, n: usize) -> Result<OwnShares<F>, Error> {
         let (low, high) = (self.low.clone(), self.high.clone());
         let secrets = match kind {
-            Kind::Zero => return Ok((None, Some(self.deal(&high, vec![F::ZERO; n])?))),
+            Kind::Zero => return Ok((None, Some(self.deal(&high, self.zeros(n))?))),
             _ => self.deal_random(&low, n)?,
         };
         let (own, secrets) = secrets;
@@ -266,8 +278,8 @@ impl<F: Field> Shamir<F> {
         &mut self,
         step: &'static str,
         n: usize,
-        own: Vec<F>,
-    ) -> Result<Vec<Vec<F>>, Error> {
+        own: Buffer<F>,
+    ) -> Result<Vec<Buffer<F>>, Error> {
         let drawn = match step {
             LOW => self.low.drawn,
             _ => self.high.drawn,
@@ -277,23 +289,29 @@ impl<F: Field> Shamir<F> {
         for dealer in 0..self.params.parties {
             let place = self.params.before(id, dealer);
             dealings.push(match place {
-                0 => Vec::new(),
+                0 => own.clone(),
                 _ => self.receive(dealer, place, step, drawn, n)?,
             });
         }
-        dealings[id] = own;
-        let dealings: Vec<&[F]> = dealings.iter().map(Vec::as_slice).collect();
-        Ok(self.extraction.apply(&dealings))
+        Ok(self.extraction.map(&dealings))
     }
 
     /// Deals these numbers; this party's own shares.
-    pub(super) fn deal(&mut self, dealing: &Dealing<F>, secrets: Vec<F>) -> Result<Vec<F>, Error> {
+    pub(super) fn deal(
+        &mut self,
+        dealing: &Dealing<F>,
+        secrets: Buffer<F>,
+    ) -> Result<Buffer<F>, Error> {
         let n = secrets.len();
         Ok(self.deal_rest(dealing, n, vec![secrets])?.swap_remove(0))
     }
 
     /// Deals `n` random numbers; this party's own shares, and the numbers.
-    fn deal_random(&mut self, dealing: &Dealing<F>, n: usize) -> Result<(Vec<F>, Vec<F>), Error> {
+    fn deal_random(
+        &mut self,
+        dealing: &Dealing<F>,
+        n: usize,
+    ) -> Result<(Buffer<F>, Buffer<F>), Error> {
         let mut rest = self.deal_rest(dealing, n, Vec::new())?;
         let secrets = rest.pop().expect("the numbers follow the shares");
         Ok((rest.swap_remove(0), secrets))
@@ -305,18 +323,16 @@ impl<F: Field> Shamir<F> {
         &mut self,
         dealing: &Dealing<F>,
         n: usize,
-        mut given: Vec<Vec<F>>,
-    ) -> Result<Vec<Vec<F>>, Error> {
+        mut given: Vec<Buffer<F>>,
+    ) -> Result<Vec<Buffer<F>>, Error> {
         let id = self.party.id();
         for i in 1..=dealing.drawn {
             given.push(self.streams.give(self.params.after(id, i), n));
         }
-        let given: Vec<&[F]> = given.iter().map(Vec::as_slice).collect();
-        let rest = dealing.rest.apply(&given);
+        let rest = dealing.rest.map(&given);
         for i in dealing.drawn + 1..self.params.parties {
-            let share = to_wire(&rest[i - dealing.drawn]);
-            self.party
-                .send(self.params.after(id, i), dealing.step, share)?;
+            let share = &rest[i - dealing.drawn];
+            self.send(self.params.after(id, i), dealing.step, share)?;
         }
         Ok(rest)
     }
@@ -329,7 +345,7 @@ impl<F: Field> Shamir<F> {
         step: &'static str,
         drawn: usize,
         n: usize,
-    ) -> Result<Vec<F>, Error> {
+    ) -> Result<Buffer<F>, Error> {
         match place <= drawn {
             true => Ok(self.streams.take(dealer, n)),
             false => self.recv(dealer, step, n),

@@ -1,13 +1,13 @@
 //! What each call consumes, counted before any data arrives.
 
 use super::deal::Demand;
-use super::params::{Params, Reveal};
+use super::params::Params;
 use crate::cost::not_native;
 use crate::machine::Call;
 use crate::{batches, pool};
 
 /// Material for one step of one call, for `n` elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Want {
     /// A multiplication.
     Product { n: usize },
@@ -188,24 +188,5 @@ impl Params {
             double: needs.flips + (self.places() - 2) * needs.unfolded + needs.doubles,
             zero: bits + needs.nonzero + needs.solved + needs.zeros,
         }
-    }
-
-    /// The openings of a batch, one after the other, if every draw is a good one.
-    pub fn offline_reveals(&self, needs: &Needs) -> Vec<Reveal> {
-        let public = |len| Reveal {
-            len,
-            degree: 2 * self.threshold,
-            dealt: false,
-        };
-        let mut all = vec![
-            public(self.bits * needs.solved + needs.bits + needs.nonzero),
-            public(needs.solved),
-            self.product(needs.flips),
-        ];
-        if needs.unfolded > 0 {
-            let levels = 1..self.places().ilog2();
-            all.extend(levels.map(|level| self.product(needs.unfolded << level)));
-        }
-        all
     }
 }

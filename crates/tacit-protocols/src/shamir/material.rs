@@ -2,48 +2,50 @@
 //!
 //! Rows of bits and the like are laid out `[row][element]`.
 
+use tacit_algebra::Buffer;
+
 use super::deal::Double;
 use super::demand::Want;
 
 /// What a truncation consumes (docs/spec/liu24.md, section 2.2, TruncTriple).
 pub(super) struct TruncTriple<F> {
     /// The mask: `<r>` for a product, `[r]` for a sharing.
-    pub mask: Vec<F>,
+    pub mask: Buffer<F>,
     /// `r >> d`.
-    pub shifted: Vec<F>,
+    pub shifted: Buffer<F>,
     /// The top bit of `r`.
-    pub msb: Vec<F>,
+    pub msb: Buffer<F>,
 }
 
 /// What a comparison by the tree consumes (docs/spec/liu24.md, section 6.1).
 pub(super) struct Tree<F> {
     /// `r`, its bits, and `b` times its bits.
-    pub mask: Vec<F>,
-    pub bits: Vec<F>,
-    pub flips: Vec<F>,
+    pub mask: Buffer<F>,
+    pub bits: Buffer<F>,
+    pub flips: Buffer<F>,
     /// The random bit that chooses the direction.
-    pub b: Vec<F>,
+    pub b: Buffer<F>,
     /// A random factor other than 0.
-    pub m: Vec<F>,
+    pub m: Buffer<F>,
     /// For the inner nodes, and what follows the comparison.
     pub double: Double<F>,
     /// For the root.
-    pub zero: Vec<F>,
+    pub zero: Buffer<F>,
 }
 
 /// What a comparison by the rotation consumes (docs/spec/liu24.md, section 6.2).
 pub(super) struct Rot<F> {
     /// `r` and its bits.
-    pub mask: Vec<F>,
-    pub bits: Vec<F>,
+    pub mask: Buffer<F>,
+    pub bits: Buffer<F>,
     /// A secret shift, one-hot.
-    pub shift: Vec<F>,
+    pub shift: Buffer<F>,
     /// Random factors other than 0, one for each place.
-    pub m: Vec<F>,
+    pub m: Buffer<F>,
     /// For the rotation, and what follows the comparison.
     pub double: Double<F>,
     /// For the opening.
-    pub zero: Vec<F>,
+    pub zero: Buffer<F>,
 }
 
 /// Material for one want.

@@ -18,11 +18,12 @@
 //! | `prefix.rs` | PreMult |
 //! | `preprocess.rs` | the offline phase: RandBit, SolvedBits, RandNZ, TruncTriple |
 //! | `params.rs`, `demand.rs`, `cost.rs` | who sends what to whom, what a call consumes and costs |
+//! | `message.rs` | elements as messages |
 //!
 //! # Who opens a value
 //!
 //! Between many parties the cost of a protocol is that of its openings, and who sends what to whom in
-//! one is written once, in `shamir/params.rs`: the protocol does it, the cost model counts it, and the
+//! one is written once, in `shamir/params.rs`: the protocol does it, and the
 //! automatic choices (kings or everyone to everyone, tree or rotation) weigh it with the network's
 //! latency and rate. They depend on nothing that the parties do not agree on.
 
@@ -31,6 +32,7 @@ mod cost;
 mod deal;
 mod demand;
 mod material;
+mod message;
 mod multiply;
 mod open;
 mod options;
@@ -47,7 +49,8 @@ mod truncate;
 use std::ops::Range;
 use std::sync::Arc;
 
-use tacit_algebra::mersenne::{Field, Matrix, combine, from_wire, to_wire, vec};
+use tacit_algebra::Buffer;
+use tacit_algebra::mersenne::{Field, Matrix, buffer, from_wire, to_wire};
 use tacit_net::{Party, Phase};
 
 pub use cost::ShamirCost;
@@ -81,7 +84,7 @@ pub struct Shamir<F: Field> {
     extraction: Matrix<F>,
     streams: Streams,
     store: Store<F>,
-    cost: ShamirCost,
+    cost: ShamirCost<F>,
 }
 
 /// Interpolation as this party needs it.
@@ -97,6 +100,14 @@ struct Points<F> {
 
 impl<F: Field> Points<F> {
     fn new(params: &Params, id: usize) -> Self {
+        if params.counted {
+            // No number is made of another.
+            return Points {
+                at_zero_t: Vec::new(),
+                at_zero_2t: Vec::new(),
+                dealt: vec![F::ZERO; params.parties],
+            };
+        }
         let point = |party: usize| party as u64 + 1;
         let at_zero = |degree: usize| {
             let from: Vec<u64> = (0..=degree).map(|i| point(params.after(id, i))).collect();
@@ -121,19 +132,27 @@ impl<F: Field> Shamir<F> {
         let params = Params::new::<F>(party.parties(), options)?;
         party.set_phase(Phase::Setup);
         let streams = Streams::agree(&mut party)?;
+        Ok(Self::with(party, params, streams, ShamirCost::of(params)))
+    }
+
+    fn with(party: Party, params: Params, streams: Streams, cost: ShamirCost<F>) -> Self {
         let id = party.id();
-        Ok(Shamir {
+        let [kept, dealt] = [params.parties - params.threshold, params.parties];
+        Shamir {
             points: Points::new(&params, id),
             low: Dealing::low(&params, id).into(),
             high: Dealing::high(&params, id).into(),
-            extraction: Matrix::vandermonde(params.parties - params.threshold, params.parties),
+            extraction: match params.counted {
+                true => Matrix::counted(kept, dealt),
+                false => Matrix::vandermonde(kept, dealt),
+            },
             streams,
             store: Store::new(),
-            cost: ShamirCost { params },
+            cost,
             params,
             party,
             ahead: Ahead::default(),
-        })
+        }
     }
 
     /// The material of the next call, which must be what was planned: material is never stretched
@@ -158,12 +177,16 @@ impl<F: Field> Shamir<F> {
         owner: usize,
         n: usize,
         values: Option<&[i64]>,
-    ) -> Result<Vec<F>, Error> {
+    ) -> Result<Buffer<F>, Error> {
         let id = self.party.id();
         if id != owner {
             let place = self.params.before(id, owner);
             return self.receive(owner, place, INPUT, self.params.threshold, n);
         }
+        let values = match self.party.counts() {
+            true => Some(Buffer::counted(n)),
+            false => values.map(buffer::encode),
+        };
         let values = values
             .ok_or_else(|| Error::Invalid("the owner of an input must give its values".into()))?;
         if values.len() != n {
@@ -173,31 +196,31 @@ impl<F: Field> Shamir<F> {
             )));
         }
         let dealing = Dealing::input(&self.params, id, INPUT);
-        self.deal(&dealing, vec::encode(values))
+        self.deal(&dealing, values)
     }
 
     /// Opens to one party. 1 hop; the `t` parties after it send 1 element for each value.
-    fn reveal_to(&mut self, x: &[F], to: usize) -> Result<Option<Vec<i64>>, Error> {
+    fn reveal_to(&mut self, x: &Buffer<F>, to: usize) -> Result<Option<Vec<i64>>, Error> {
         let id = self.party.id();
         if id != to {
             let place = self.params.before(id, to);
             if place <= self.params.threshold {
-                self.party.send(to, REVEAL, to_wire(x))?;
+                self.send(to, REVEAL, x)?;
             }
             return Ok(None);
         }
-        let mut rows = vec![x.to_vec()];
+        let mut rows = vec![x.clone()];
         for i in 1..=self.params.threshold {
             rows.push(self.recv(self.params.after(id, i), REVEAL, x.len())?);
         }
-        let rows: Vec<&[F]> = rows.iter().map(Vec::as_slice).collect();
-        Ok(Some(vec::decode(&combine(&self.points.at_zero_t, &rows))))
+        let value = buffer::combine(&self.points.at_zero_t, &rows);
+        Ok(Some(self.opened(&value)))
     }
 }
 
 impl<F: Field> Machine for Shamir<F> {
-    type Share = Vec<F>;
-    type Bits = Vec<F>;
+    type Share = Buffer<F>;
+    type Bits = Buffer<F>;
 
     fn ring_bits(&self) -> u32 {
         F::BITS
@@ -222,88 +245,99 @@ impl<F: Field> Machine for Shamir<F> {
         Ok(())
     }
 
-    fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Result<Vec<F>, Error> {
+    fn input(
+        &mut self,
+        owner: usize,
+        n: usize,
+        values: Option<&[i64]>,
+    ) -> Result<Buffer<F>, Error> {
         self.share_input(owner, n, values)
     }
 
-    fn constant(&mut self, values: &[i64]) -> Vec<F> {
-        vec::encode(values)
+    fn constant(&mut self, values: &[i64]) -> Buffer<F> {
+        buffer::encode(values)
     }
 
-    fn reveal(&mut self, x: &Vec<F>, to: Audience) -> Result<Option<Vec<i64>>, Error> {
+    fn reveal(&mut self, x: &Buffer<F>, to: Audience) -> Result<Option<Vec<i64>>, Error> {
         match to {
             Audience::One(to) => self.reveal_to(x, to),
             Audience::All => {
                 let opened = self.reveal_shares(REVEAL, x.clone(), self.params.threshold)?;
-                Ok(Some(vec::decode(&opened)))
+                Ok(Some(self.opened(&opened)))
             }
         }
     }
 
-    fn save(&self, x: &Vec<F>) -> Vec<u8> {
+    fn save(&self, x: &Buffer<F>) -> Vec<u8> {
         to_wire(x)
     }
 
-    fn load(&mut self, n: usize, bytes: &[u8]) -> Result<Vec<F>, Error> {
-        from_wire(bytes, n).ok_or_else(|| not_saved(n))
+    fn load(&mut self, n: usize, bytes: &[u8]) -> Result<Buffer<F>, Error> {
+        let elements = from_wire(bytes, n).ok_or_else(|| not_saved(n))?;
+        Ok(elements.into())
     }
 
-    fn len(&self, x: &Vec<F>) -> usize {
+    fn len(&self, x: &Buffer<F>) -> usize {
         x.len()
     }
 
-    fn add(&mut self, x: &Vec<F>, y: &Vec<F>) -> Vec<F> {
-        vec::add(x, y)
+    fn add(&mut self, x: &Buffer<F>, y: &Buffer<F>) -> Buffer<F> {
+        buffer::add(x, y)
     }
 
-    fn sub(&mut self, x: &Vec<F>, y: &Vec<F>) -> Vec<F> {
-        vec::sub(x, y)
+    fn sub(&mut self, x: &Buffer<F>, y: &Buffer<F>) -> Buffer<F> {
+        buffer::sub(x, y)
     }
 
-    fn scale(&mut self, x: &Vec<F>, k: i64) -> Vec<F> {
-        vec::scale(x, F::from_i64(k))
+    fn scale(&mut self, x: &Buffer<F>, k: i64) -> Buffer<F> {
+        buffer::scale(x, F::from_i64(k))
     }
 
-    fn gather(&mut self, x: &Vec<F>, index: &[u32]) -> Vec<F> {
-        tacit_algebra::vec::gather(x, index)
+    fn gather(&mut self, x: &Buffer<F>, index: &[u32]) -> Buffer<F> {
+        x.gather(index)
     }
 
-    fn slice(&mut self, x: &Vec<F>, range: Range<usize>) -> Vec<F> {
-        x[range].to_vec()
+    fn slice(&mut self, x: &Buffer<F>, range: Range<usize>) -> Buffer<F> {
+        x.part(range)
     }
 
-    fn concat(&mut self, parts: &[&Vec<F>]) -> Vec<F> {
-        parts.iter().flat_map(|part| part.iter().copied()).collect()
+    fn concat(&mut self, parts: &[&Buffer<F>]) -> Buffer<F> {
+        Buffer::concat(parts)
     }
 
     fn linear(
         &mut self,
-        x: &Vec<F>,
-        w: &Operand<Vec<F>>,
-        bias: Option<&Operand<Vec<F>>>,
+        x: &Buffer<F>,
+        w: &Operand<Buffer<F>>,
+        bias: Option<&Operand<Buffer<F>>>,
         map: &Bilinear,
         trunc: u32,
         _bits: Option<[u32; 2]>,
-    ) -> Result<Vec<F>, Error> {
+    ) -> Result<Buffer<F>, Error> {
         self.product(x, w, bias, map, trunc)
     }
 
-    fn truncate(&mut self, x: &Vec<F>, trunc: u32) -> Result<Vec<F>, Error> {
+    fn truncate(&mut self, x: &Buffer<F>, trunc: u32) -> Result<Buffer<F>, Error> {
         match trunc {
             0 => Ok(x.clone()),
             d => self.trunc(x.clone(), d),
         }
     }
 
-    fn drelu(&mut self, x: &Vec<F>, _keys: KeyBits) -> Result<Vec<F>, Error> {
+    fn drelu(&mut self, x: &Buffer<F>, _keys: KeyBits) -> Result<Buffer<F>, Error> {
         self.drelu_shares(x)
     }
 
-    fn select(&mut self, bit: &Vec<F>, x: &Vec<F>, y: &Vec<F>) -> Result<Vec<F>, Error> {
+    fn select(
+        &mut self,
+        bit: &Buffer<F>,
+        x: &Buffer<F>,
+        y: &Buffer<F>,
+    ) -> Result<Buffer<F>, Error> {
         self.select_shares(bit, x, y)
     }
 
-    fn relu(&mut self, x: &Vec<F>, _keys: KeyBits) -> Result<Vec<F>, Error> {
+    fn relu(&mut self, x: &Buffer<F>, _keys: KeyBits) -> Result<Buffer<F>, Error> {
         self.relu_shares(x)
     }
 }

@@ -4,7 +4,8 @@
 //! Products of shares are summed locally to a sharing of degree `2t`; one opening per output
 //! element brings the sum back, truncated or not, whatever the inner dimension.
 
-use tacit_algebra::mersenne::{Field, conv2d_acc, matmul_acc, vec};
+use tacit_algebra::Buffer;
+use tacit_algebra::mersenne::{Field, buffer, conv2d_acc, matmul_acc, vec};
 
 use super::Shamir;
 use super::demand::Want;
@@ -20,20 +21,20 @@ impl<F: Field> Shamir<F> {
     /// `w` none, or one of degree `t` if it is truncated.
     pub(super) fn product(
         &mut self,
-        x: &[F],
-        w: &Operand<Vec<F>>,
-        bias: Option<&Operand<Vec<F>>>,
+        x: &Buffer<F>,
+        w: &Operand<Buffer<F>>,
+        bias: Option<&Operand<Buffer<F>>>,
         map: &Bilinear,
         trunc: u32,
-    ) -> Result<Vec<F>, Error> {
+    ) -> Result<Buffer<F>, Error> {
         let bias = bias.map(operand);
         let weights = operand(w);
         map.check(x.len(), weights.len(), bias.as_ref().map(|b| b.len()))?;
         let mut z = match &bias {
-            Some(bias) => map.spread(bias),
-            None => vec![F::ZERO; map.outputs()],
+            Some(bias) => map.spread_out(bias),
+            None => self.zeros(map.outputs()),
         };
-        accumulate(map, &mut z, x, &weights);
+        z.change(&[x, &weights], |z| accumulate(map, z, x, &weights));
         match (w, trunc) {
             (Operand::Public(_), 0) => Ok(z),
             (Operand::Public(_), d) => self.trunc(z, d),
@@ -43,14 +44,14 @@ impl<F: Field> Shamir<F> {
     }
 
     /// A product of degree `2t` as a sharing.
-    fn reduce_degree(&mut self, mut z: Vec<F>) -> Result<Vec<F>, Error> {
+    fn reduce_degree(&mut self, mut z: Buffer<F>) -> Result<Buffer<F>, Error> {
         let double = match self.take(Want::Product { n: z.len() })? {
             Material::Product(double) => double,
             _ => unreachable!("material lies with its want"),
         };
-        vec::add_assign(&mut z, &double.high);
+        buffer::add_assign(&mut z, &double.high);
         let mut z = self.deal_back(MULTIPLY, z)?;
-        vec::sub_assign(&mut z, &double.low);
+        buffer::sub_assign(&mut z, &double.low);
         Ok(z)
     }
 }
@@ -65,9 +66,9 @@ fn accumulate<F: Field>(map: &Bilinear, acc: &mut [F], x: &[F], y: &[F]) {
 }
 
 /// An operand as a sharing: of what everyone knows, the value itself.
-fn operand<F: Field>(x: &Operand<Vec<F>>) -> std::borrow::Cow<'_, [F]> {
+fn operand<F: Field>(x: &Operand<Buffer<F>>) -> Buffer<F> {
     match x {
-        Operand::Secret(share) => share.as_slice().into(),
-        Operand::Public(values) => vec::encode(values).into(),
+        Operand::Secret(share) => share.clone(),
+        Operand::Public(values) => buffer::encode(values),
     }
 }

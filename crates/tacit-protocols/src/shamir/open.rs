@@ -6,7 +6,10 @@
 //! where a sharing of the opened value is enough, the king leaves out the `t` parties before it,
 //! whose shares of a polynomial with zeros at their points are 0.
 
-use tacit_algebra::mersenne::{Field, combine, from_wire, to_wire, vec};
+use std::ops::Range;
+
+use tacit_algebra::Buffer;
+use tacit_algebra::mersenne::{Field, buffer};
 
 use super::Shamir;
 use super::deal::Double;
@@ -18,7 +21,7 @@ const VALUE: &str = "shamir reveal: value";
 /// Shares to be opened.
 pub(super) struct Job<F> {
     pub step: &'static str,
-    pub share: Vec<F>,
+    pub share: Buffer<F>,
     pub reveal: Reveal,
 }
 
@@ -30,9 +33,9 @@ impl<F: Field> Shamir<F> {
     pub(super) fn reveal_shares(
         &mut self,
         step: &'static str,
-        share: Vec<F>,
+        share: Buffer<F>,
         degree: usize,
-    ) -> Result<Vec<F>, Error> {
+    ) -> Result<Buffer<F>, Error> {
         let reveal = Reveal {
             len: share.len(),
             degree,
@@ -50,28 +53,33 @@ impl<F: Field> Shamir<F> {
     pub(super) fn mult_pub(
         &mut self,
         step: &'static str,
-        x: &[F],
-        y: &[F],
-        zero: &[F],
-    ) -> Result<Vec<F>, Error> {
-        self.reveal_shares(step, vec::mul_add(x, y, zero), 2 * self.params.threshold)
+        x: &Buffer<F>,
+        y: &Buffer<F>,
+        zero: &Buffer<F>,
+    ) -> Result<Buffer<F>, Error> {
+        let degree = 2 * self.params.threshold;
+        self.reveal_shares(step, buffer::mul_add(x, y, zero), degree)
     }
 
     /// Mult (Damgard and Nielsen): `[x y]` from `<u> = [x] [y] + <r>`, opened, less `[r]`.
     pub(super) fn mult(
         &mut self,
         step: &'static str,
-        x: &[F],
-        y: &[F],
+        x: &Buffer<F>,
+        y: &Buffer<F>,
         double: &Double<F>,
-    ) -> Result<Vec<F>, Error> {
-        let mut z = self.deal_back(step, vec::mul_add(x, y, &double.high))?;
-        vec::sub_assign(&mut z, &double.low);
+    ) -> Result<Buffer<F>, Error> {
+        let mut z = self.deal_back(step, buffer::mul_add(x, y, &double.high))?;
+        buffer::sub_assign(&mut z, &double.low);
         Ok(z)
     }
 
     /// A sharing of degree `t` of a masked value of degree `2t`.
-    pub(super) fn deal_back(&mut self, step: &'static str, share: Vec<F>) -> Result<Vec<F>, Error> {
+    pub(super) fn deal_back(
+        &mut self,
+        step: &'static str,
+        share: Buffer<F>,
+    ) -> Result<Buffer<F>, Error> {
         let reveal = self.params.product(share.len());
         let mut opened = self.reveal_together(vec![Job {
             step,
@@ -83,21 +91,20 @@ impl<F: Field> Shamir<F> {
 
     /// Opens several values at once, in the hops of one. A result that is `dealt` is this party's
     /// share of the value.
-    pub(super) fn reveal_together(&mut self, jobs: Vec<Job<F>>) -> Result<Vec<Vec<F>>, Error> {
+    pub(super) fn reveal_together(&mut self, jobs: Vec<Job<F>>) -> Result<Vec<Buffer<F>>, Error> {
         for job in &jobs {
             self.send_shares(job)?;
         }
-        let mut results = Vec::with_capacity(jobs.len());
+        let mut opened = Vec::with_capacity(jobs.len());
         for job in &jobs {
-            results.push(match self.params.direct(&job.reveal) {
+            opened.push(match self.params.direct(&job.reveal) {
                 true => self.add_up_all(job)?,
                 false => self.rule(job)?,
             });
         }
-        for (job, result) in jobs.iter().zip(&mut results) {
-            if !self.params.direct(&job.reveal) {
-                self.hear(job, result)?;
-            }
+        let mut results = Vec::with_capacity(jobs.len());
+        for (job, opened) in jobs.iter().zip(opened) {
+            results.push(Buffer::concat(&self.hear(job, opened)?));
         }
         Ok(results)
     }
@@ -107,94 +114,80 @@ impl<F: Field> Shamir<F> {
         let (id, degree) = (self.party.id(), job.reveal.degree);
         let direct = self.params.direct(&job.reveal);
         for (king, piece) in self.params.pieces(&job.reveal) {
-            let share = &job.share[piece];
+            let share = job.share.part(piece);
             if direct {
                 for i in 1..=degree {
-                    let to = self.params.before(id, i);
-                    self.party.send(to, job.step, to_wire(share))?;
+                    self.send(self.params.before(id, i), job.step, &share)?;
                 }
             } else if (1..=degree).contains(&self.params.before(id, king)) {
-                self.party.send(king, job.step, to_wire(share))?;
+                self.send(king, job.step, &share)?;
             }
         }
         Ok(())
     }
 
-    /// A direct opening's end.
-    fn add_up_all(&mut self, job: &Job<F>) -> Result<Vec<F>, Error> {
-        let mut all = Vec::with_capacity(job.reveal.len);
-        for (_, piece) in self.params.pieces(&job.reveal) {
-            all.append(&mut self.add_up(job, &job.share[piece])?);
-        }
-        Ok(all)
+    /// A direct opening's end: all its pieces.
+    fn add_up_all(&mut self, job: &Job<F>) -> Result<Vec<Option<Buffer<F>>>, Error> {
+        let pieces = self.params.pieces(&job.reveal);
+        let add_up = |(_, piece)| Ok(Some(self.add_up(job, piece)?));
+        pieces.map(add_up).collect()
     }
 
-    /// A king's part: adds up and tells the others; the values that this party opened, the others
-    /// left 0.
-    fn rule(&mut self, job: &Job<F>) -> Result<Vec<F>, Error> {
+    /// A king's part: adds up and tells the others; the pieces that this party opened.
+    fn rule(&mut self, job: &Job<F>) -> Result<Vec<Option<Buffer<F>>>, Error> {
         let id = self.party.id();
-        let mut all = vec![F::ZERO; job.reveal.len];
-        for (_, piece) in self
-            .params
-            .pieces(&job.reveal)
-            .filter(|(king, _)| *king == id)
-        {
-            let value = self.add_up(job, &job.share[piece.clone()])?;
-            for i in 1..=self.params.listeners(job.reveal.dealt) {
-                let to = self.params.after(id, i);
-                self.party.send(to, VALUE, to_wire(&value))?;
+        let mut all = Vec::new();
+        for (king, piece) in self.params.pieces(&job.reveal) {
+            if king != id {
+                all.push(None);
+                continue;
             }
-            all[piece].copy_from_slice(&value);
+            let value = self.add_up(job, piece)?;
+            for i in 1..=self.params.listeners(job.reveal.dealt) {
+                self.send(self.params.after(id, i), VALUE, &value)?;
+            }
+            all.push(Some(value));
         }
         Ok(all)
     }
 
-    /// The value at 0 from the shares of this party and the `degree` after it.
-    fn add_up(&mut self, job: &Job<F>, own: &[F]) -> Result<Vec<F>, Error> {
+    /// The values at 0 of a piece from the shares of this party and the `degree` after it.
+    fn add_up(&mut self, job: &Job<F>, piece: Range<usize>) -> Result<Buffer<F>, Error> {
         let degree = job.reveal.degree;
-        let mut rows = Vec::with_capacity(degree);
+        let mut rows = vec![job.share.part(piece)];
         for i in 1..=degree {
             let from = self.params.after(self.party.id(), i);
-            rows.push(self.recv(from, job.step, own.len())?);
+            rows.push(self.recv(from, job.step, rows[0].len())?);
         }
-        let all: Vec<&[F]> = std::iter::once(own)
-            .chain(rows.iter().map(Vec::as_slice))
-            .collect();
         let coefficients = match degree == self.params.threshold {
             true => &self.points.at_zero_t,
             false => &self.points.at_zero_2t,
         };
-        Ok(combine(coefficients, &all))
+        Ok(buffer::combine(coefficients, &rows))
     }
 
-    /// Adds what the other kings tell; of a `dealt` value its share.
-    fn hear(&mut self, job: &Job<F>, all: &mut [F]) -> Result<(), Error> {
-        let id = self.party.id();
-        for (king, piece) in self.params.pieces(&job.reveal) {
-            let place = self.params.before(id, king);
-            let part = &mut all[piece];
-            if (1..=self.params.listeners(job.reveal.dealt)).contains(&place) {
-                part.copy_from_slice(&self.recv(king, VALUE, part.len())?);
-            }
-            if job.reveal.dealt {
-                vec::scale_assign(part, self.points.dealt[king]);
-            }
-        }
-        Ok(())
-    }
-
-    /// `n` elements from a peer.
-    pub(super) fn recv(
+    /// Adds the pieces that the other kings tell; of a `dealt` value its share, which is 0 where this party
+    /// is not told.
+    fn hear(
         &mut self,
-        from: usize,
-        step: &'static str,
-        n: usize,
-    ) -> Result<Vec<F>, Error> {
-        let bytes = self.party.recv(from, step, n * F::BYTES)?;
-        from_wire(&bytes, n).ok_or_else(|| Error::Peer {
-            party: from,
-            step,
-            what: format!("it sent numbers that are not below 2^{} - 1", F::BITS),
-        })
+        job: &Job<F>,
+        opened: Vec<Option<Buffer<F>>>,
+    ) -> Result<Vec<Buffer<F>>, Error> {
+        let (id, dealt) = (self.party.id(), job.reveal.dealt);
+        let kings = !self.params.direct(&job.reveal);
+        let mut all = Vec::with_capacity(opened.len());
+        for ((king, piece), own) in self.params.pieces(&job.reveal).zip(opened) {
+            let told = self.params.before(id, king) <= self.params.listeners(dealt);
+            let mut value = match own {
+                Some(value) => value,
+                None if told => self.recv(king, VALUE, piece.len())?,
+                None => self.zeros(piece.len()),
+            };
+            if kings && dealt && told {
+                buffer::scale_assign(&mut value, self.points.dealt[king]);
+            }
+            all.push(value);
+        }
+        Ok(all)
     }
 }

@@ -1,5 +1,4 @@
-//! Who sends what to whom: shared by the protocols, which do it, and the cost model, which
-//! counts it.
+//! Who sends what to whom, and which of several ways to do something is the faster one.
 
 use std::ops::Range;
 
@@ -24,7 +23,9 @@ pub(super) struct Params {
     /// `l`: the field has `2^l - 1` elements.
     pub bits: usize,
     /// Bytes of an element.
-    pub word: usize,
+    word: usize,
+    /// Whether the parties count.
+    pub counted: bool,
     comparison: Comparison,
     opening: Opening,
     link: LinkModel,
@@ -58,6 +59,7 @@ impl Params {
             threshold: t,
             bits: F::BITS as usize,
             word: F::BYTES,
+            counted: false,
             comparison: options.comparison,
             opening: options.opening,
             link: options.link,
@@ -66,12 +68,28 @@ impl Params {
 
     /// The party `by` places after `party`.
     pub fn after(&self, party: usize, by: usize) -> usize {
-        (party + by) % self.parties
+        self.around(party + by)
     }
 
     /// The party `by` places before `party`.
     pub fn before(&self, party: usize, by: usize) -> usize {
-        (party + self.parties - by) % self.parties
+        self.around(party + self.parties - by)
+    }
+
+    /// The party of a number that has gone around at most once: parties that count ask for it so often that
+    /// a division shows.
+    fn around(&self, number: usize) -> usize {
+        if number < self.parties {
+            number
+        } else {
+            number - self.parties
+        }
+    }
+
+    /// As many elements at once as stay in cache; at parties that count, which have none, all: no message is
+    /// longer for it.
+    pub fn at_once(&self, most: usize) -> usize {
+        if self.counted { usize::MAX } else { most }
     }
 
     /// Who opens which part of `len` elements: parts of equal size, so that no king has more
@@ -88,10 +106,11 @@ impl Params {
             true => vec![(0, 0..reveal.len)],
             false => self.kings(reveal.len).collect(),
         };
-        parts.into_iter().flat_map(|(king, part)| {
+        let most = self.at_once(PIECE);
+        parts.into_iter().flat_map(move |(king, part)| {
             let end = part.end;
-            part.step_by(PIECE)
-                .map(move |from| (king, from..end.min(from + PIECE)))
+            part.step_by(most)
+                .map(move |from| (king, from..end.min(from.saturating_add(most))))
         })
     }
 
@@ -138,65 +157,29 @@ impl Params {
             + own.time(elements * self.word).as_secs_f64()
     }
 
-    /// Hops of an opening.
-    pub fn hops(&self, reveal: &Reveal) -> u32 {
-        match (reveal.len, self.direct(reveal)) {
-            (0, _) => 0,
-            (_, true) => 1,
-            (_, false) => 2,
-        }
-    }
-
     /// Places of the rotation: the smallest power of two above the bits.
     pub fn places(&self) -> usize {
         (self.bits + 1).next_power_of_two()
     }
 
-    /// The openings of a comparison of `n` elements, the first one's masked value included: what
-    /// is opened together stands together.
-    pub fn sign_reveals(&self, rot: bool, n: usize) -> Vec<Vec<Reveal>> {
-        let (t, n_2t) = (self.threshold, 2 * self.threshold);
-        let public = |len, degree| Reveal {
-            len,
-            degree,
+    /// The openings of a ReLU of `n` elements, by which its time is predicted.
+    fn relu_reveals(&self, rot: bool, n: usize) -> Vec<Reveal> {
+        let product = |len| self.product(len);
+        let public = |len| Reveal {
             dealt: false,
+            ..product(len)
         };
-        let dealt = |len| Reveal {
-            len,
-            degree: n_2t,
-            dealt: true,
-        };
-        let mut all = vec![vec![public(n, t)]];
+        let mut all = vec![Reveal {
+            degree: self.threshold,
+            ..public(n)
+        }];
         if rot {
             let len = self.places() * n;
-            all.extend([vec![dealt(len)], vec![public(len, n_2t)]]);
+            all.extend([product(len), public(len), public(n), product(n)]);
         } else {
-            all.extend(tree::levels(self.bits + 1).map(|pairs| vec![dealt(pairs * n)]));
-            all.push(vec![public(n, n_2t)]);
+            all.extend(tree::levels(self.bits + 1).map(|pairs| product(pairs * n)));
+            all.extend([public(n), product(n)]);
         }
-        all
-    }
-
-    /// The openings of DReLU.
-    pub fn drelu_reveals(&self, rot: bool, n: usize) -> Vec<Vec<Reveal>> {
-        let mut all = self.sign_reveals(rot, n);
-        if rot {
-            all.push(vec![self.product(n)]);
-        }
-        all
-    }
-
-    /// The openings of ReLU.
-    pub fn relu_reveals(&self, rot: bool, n: usize) -> Vec<Vec<Reveal>> {
-        let mut all = self.sign_reveals(rot, n);
-        let public = Reveal {
-            dealt: false,
-            ..self.product(n)
-        };
-        all.push(match rot {
-            true => vec![public, self.product(n)],
-            false => vec![self.product(n)],
-        });
         all
     }
 
@@ -219,7 +202,7 @@ impl Params {
                     // The rotation's products, of a few tenths of a nanosecond each.
                     let local = if rot { self.places().pow(2) * n } else { 0 };
                     let work = local as f64 * if self.word == 8 { 2e-9 } else { 0.4e-9 };
-                    let reveals = self.relu_reveals(rot, n).into_iter().flatten();
+                    let reveals = self.relu_reveals(rot, n).into_iter();
                     reveals
                         .map(|r| self.seconds(&r, self.direct(&r)))
                         .sum::<f64>()

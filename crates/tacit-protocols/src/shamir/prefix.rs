@@ -4,7 +4,8 @@
 //! No protocol here rests on it: the paper's comparison does, which applies it to numbers that
 //! may be 0 and so opens where they are. It is here for those who study and extend the system.
 
-use tacit_algebra::mersenne::{Field, vec};
+use tacit_algebra::Buffer;
+use tacit_algebra::mersenne::{Field, buffer};
 
 use super::Shamir;
 use super::deal::Demand;
@@ -18,10 +19,10 @@ const MASKED: &str = "shamir PreMult: masked factor";
 pub struct PreMult<F> {
     n: usize,
     /// Random `r_i` other than 0.
-    r: Vec<F>,
+    r: Buffer<F>,
     /// `r_{i-1} / r_i`, with `r_0 = 1`.
-    ratios: Vec<F>,
-    zero: Vec<F>,
+    ratios: Buffer<F>,
+    zero: Buffer<F>,
 }
 
 impl<F: Field> Shamir<F> {
@@ -36,18 +37,19 @@ impl<F: Field> Shamir<F> {
             zero: rows * n,
         })?;
         let double = pool.double(products);
-        let chain = self.mult(CHAIN, &r[..products], &inverses[n..], &double)?;
+        let [earlier, later] = [r.part(0..products), inverses.part(n..rows * n)];
+        let chain = self.mult(CHAIN, &earlier, &later, &double)?;
         Ok(PreMult {
             n,
             r,
-            ratios: [&inverses[..n], &chain].concat(),
+            ratios: Buffer::concat(&[&inverses.part(0..n), &chain]),
             zero: pool.zero(rows * n),
         })
     }
 
     /// Random numbers other than 0 and their inverses: of `a` and `b` with `a b` opened, `a` and
     /// `b / (a b)`. All are made anew if a product is 0, which happens once in `p` of them.
-    fn random_inverses(&mut self, n: usize) -> Result<(Vec<F>, Vec<F>), Error> {
+    fn random_inverses(&mut self, n: usize) -> Result<(Buffer<F>, Buffer<F>), Error> {
         loop {
             let mut pool = self.draw(Demand {
                 random: 2 * n,
@@ -56,28 +58,30 @@ impl<F: Field> Shamir<F> {
             })?;
             let (a, b, zero) = (pool.random(n), pool.random(n), pool.zero(n));
             let product = self.mult_pub(PAIRS, &a, &b, &zero)?;
-            if vec::find_zero(&product).is_none() {
-                return Ok((a, vec::mul(&b, &vec::inverse(&product))));
+            if buffer::find_zeros(&product).is_empty() {
+                return Ok((a, buffer::mul(&b, &buffer::inverse(&product))));
             }
         }
     }
 
     /// `a_1, a_1 a_2, ...` row by row, of factors none of which may be 0: one that is 0 is opened
     /// as such. 1 opening of every factor.
-    pub fn pre_mult(&mut self, a: &[F], material: PreMult<F>) -> Result<Vec<F>, Error> {
+    pub fn pre_mult(&mut self, a: &Buffer<F>, material: PreMult<F>) -> Result<Buffer<F>, Error> {
         let PreMult { n, r, ratios, zero } = material;
         if a.len() != r.len() {
             return Err(Error::NotPrepared {
                 call: format!("PreMult of {} factors", a.len()),
             });
         }
-        let mut c = self.mult_pub(MASKED, a, &ratios, &zero)?;
-        for row in (n..c.len()).step_by(n) {
-            let (before, rest) = c.split_at_mut(row);
-            let product = vec::mul(&before[row - n..], &rest[..n]);
-            rest[..n].copy_from_slice(&product);
+        let opened = self.mult_pub(MASKED, a, &ratios, &zero)?;
+        let mut products: Vec<Buffer<F>> = Vec::new();
+        for row in opened.rows(n) {
+            products.push(match products.last() {
+                Some(before) => buffer::mul(before, &row),
+                None => row,
+            });
         }
-        Ok(vec::mul(&r, &c))
+        Ok(buffer::mul(&r, &Buffer::concat(&products)))
     }
 }
 
@@ -94,12 +98,12 @@ mod tests {
         let options = options(parties, (parties - 1) / 2, Comparison::Tree);
         let factor = |v: F| if v == F::ZERO { F::ONE } else { v };
         let a: Vec<F> = Prg::new([7; 16]).field(rows * n);
-        let a: Vec<F> = a.into_iter().map(factor).collect();
+        let a: Buffer<F> = a.into_iter().map(factor).collect();
         let shares = run::<F, _>(mesh(parties), &options, |machine| {
             let material = machine.prepare_pre_mult(rows, n)?;
             machine.pre_mult(&a, material)
         });
-        let shares: Vec<&[F]> = shares.iter().map(Vec::as_slice).collect();
+        let shares: Vec<&[F]> = shares.iter().map(|share| &share[..]).collect();
         let opened = open(&shares, options.threshold);
         for element in 0..n {
             let mut product = F::ONE;
@@ -123,7 +127,7 @@ mod tests {
         let options = options(3, 1, Comparison::Tree);
         let refused = run::<F31, _>(mesh(3), &options, |machine| {
             let material = machine.prepare_pre_mult(2, 4)?;
-            Ok(machine.pre_mult(&[F31::ONE; 7], material).err())
+            Ok(machine.pre_mult(&vec![F31::ONE; 7].into(), material).err())
         });
         for error in refused {
             let words = error.expect("one factor is missing").to_string();

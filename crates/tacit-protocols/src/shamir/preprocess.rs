@@ -4,11 +4,11 @@
 //! Differs from the paper: the bits of a number are those of a number below `p` (the paper's may
 //! be all ones, a second 0), which an opened check finds out and replaces.
 
-use tacit_algebra::mersenne::{Field, sign_bits, squares_weighted, vec, weighted_bits};
-use tacit_algebra::vec::tile;
+use tacit_algebra::Buffer;
+use tacit_algebra::mersenne::{Field, buffer};
 
 use super::Shamir;
-use super::deal::{Demand, Double, Pool};
+use super::deal::{Demand, Pool, last};
 use super::demand::Want;
 use super::material::{Material, Rot, Tree, TruncTriple};
 use crate::Error;
@@ -23,53 +23,49 @@ const UNFOLD: &str = "shamir rotation: unfold shift";
 struct Parts<F> {
     pool: Pool<F>,
     /// Numbers with their bits, `solved` columns, of which `used` are gone.
-    rows: Vec<F>,
+    rows: Buffer<F>,
     solved: usize,
     used: usize,
-    bits: Vec<F>,
-    nonzero: Vec<F>,
+    bits: Buffer<F>,
+    nonzero: Buffer<F>,
 }
 
 impl<F: Field> Parts<F> {
     /// The bits of the next `n` numbers, `[bit][element]`.
-    fn solved(&mut self, n: usize) -> Vec<F> {
+    fn solved(&mut self, n: usize) -> Buffer<F> {
         let from = self.used;
         self.used += n;
-        self.rows
-            .chunks_exact(self.solved)
-            .flat_map(|row| &row[from..from + n])
-            .copied()
-            .collect()
+        let rows = self.rows.rows(self.solved);
+        let rows: Vec<_> = rows.map(|row| row.part(from..from + n)).collect();
+        Buffer::concat(&rows)
     }
 
     /// The next `n` random bits.
-    fn bits(&mut self, n: usize) -> Vec<F> {
-        self.bits.split_off(self.bits.len() - n)
+    fn bits(&mut self, n: usize) -> Buffer<F> {
+        last(&mut self.bits, n)
     }
 
     /// The next `n` random numbers other than 0.
-    fn nonzero(&mut self, n: usize) -> Vec<F> {
-        self.nonzero.split_off(self.nonzero.len() - n)
+    fn nonzero(&mut self, n: usize) -> Buffer<F> {
+        last(&mut self.nonzero, n)
     }
 }
 
 impl<F: Field> Shamir<F> {
     /// Makes the material of `calls`, batch by batch.
     pub(super) fn preprocess(&mut self, calls: &[Call]) -> Result<(), Error> {
-        for wants in self.params.batches(calls) {
-            self.check_truncations(&wants)?;
-            self.make(wants)?;
-        }
-        Ok(())
+        let batches = self.params.batches(calls);
+        batches.iter().try_for_each(|wants| self.make(wants))
     }
 
     /// Makes the material of one batch: the dealings, the bits, a check of them, products.
-    fn make(&mut self, wants: Vec<Want>) -> Result<(), Error> {
-        let needs = self.params.needs(&wants);
+    pub(super) fn make(&mut self, wants: &[Want]) -> Result<(), Error> {
+        self.check_truncations(wants)?;
+        let needs = self.params.needs(wants);
         let mut pool = self.draw(self.params.demand(&needs))?;
         let count = self.params.bits * needs.solved;
         let (mut rows, nonzero) = self.random_bits(&mut pool, count + needs.bits, needs.nonzero)?;
-        let bits = rows.split_off(count);
+        let bits = rows.split_off(count).detached();
         self.replace_all_ones(&mut pool, &mut rows, needs.solved)?;
         let mut parts = Parts {
             pool,
@@ -80,8 +76,8 @@ impl<F: Field> Shamir<F> {
             nonzero,
         };
         let mut made: Vec<(Want, Material<F>)> = wants
-            .into_iter()
-            .map(|want| (want, self.gather_parts(&want, &mut parts)))
+            .iter()
+            .map(|want| (*want, self.gather_parts(want, &mut parts)))
             .collect();
         self.multiply_flips(&mut parts.pool, &mut made)?;
         self.unfold_shifts(&mut parts.pool, &mut made)?;
@@ -99,30 +95,27 @@ impl<F: Field> Shamir<F> {
         pool: &mut Pool<F>,
         bits: usize,
         nonzero: usize,
-    ) -> Result<(Vec<F>, Vec<F>), Error> {
+    ) -> Result<(Buffer<F>, Buffer<F>), Error> {
         let (a, c) = (pool.random(bits), pool.random(nonzero));
-        let (x, y) = ([&a[..], &c].concat(), [a, pool.random(nonzero)].concat());
+        let x = Buffer::concat(&[&a, &c]);
+        let y = Buffer::concat(&[&a, &pool.random(nonzero)]);
         let zero = pool.zero(bits + nonzero);
         let opened = self.mult_pub(BITS, &x, &y, &zero)?;
 
-        let mut made = sign_bits(&x[..bits], &opened[..bits]);
+        let mut made = buffer::sign_bits(&a, &opened.part(0..bits));
         let mut good = c;
-        if vec::find_zero(&opened).is_some() {
-            let again = zeros(&opened);
-            let bad_bits = again.iter().filter(|&&at| at < bits).count();
-            let bad = again.len() - bad_bits;
+        let mut again = buffer::find_zeros(&opened);
+        if !again.is_empty() {
+            let bad = again.split_off(again.partition_point(|&at| at < bits));
+            let bad: Vec<usize> = bad.into_iter().map(|at| at - bits).collect();
             let mut pool = self.draw(Demand {
-                random: bad_bits + 2 * bad,
+                random: again.len() + 2 * bad.len(),
                 double: 0,
-                zero: bad_bits + bad,
+                zero: again.len() + bad.len(),
             })?;
-            let (new_bits, new) = self.random_bits(&mut pool, bad_bits, bad)?;
-            for (&at, value) in again.iter().zip(new_bits.into_iter().chain(new)) {
-                match at.checked_sub(bits) {
-                    Some(at) => good[at] = value,
-                    None => made[at] = value,
-                }
-            }
+            let (new_bits, new) = self.random_bits(&mut pool, again.len(), bad.len())?;
+            buffer::put_columns(&mut made, bits, &again, &new_bits);
+            buffer::put_columns(&mut good, nonzero, &bad, &new);
         }
         Ok((made, good))
     }
@@ -132,25 +125,26 @@ impl<F: Field> Shamir<F> {
     fn replace_all_ones(
         &mut self,
         pool: &mut Pool<F>,
-        rows: &mut [F],
+        rows: &mut Buffer<F>,
         n: usize,
     ) -> Result<(), Error> {
         let l = self.params.bits;
         if n == 0 {
             return Ok(());
         }
-        let mut short = vec![F::from_i64(-(l as i64)); n];
-        for row in rows.chunks_exact(n) {
-            vec::add_assign(&mut short, row);
+        let mut short = rows.part(0..n);
+        for row in rows.rows(n).skip(1) {
+            buffer::add_assign(&mut short, &row);
         }
+        buffer::add_scalar_assign(&mut short, F::from_i64(-(l as i64)));
         let (m, zero) = (pool.random(n), pool.zero(n));
         let opened = self.mult_pub(CHECK, &m, &short, &zero)?;
-        if vec::find_zero(&opened).is_none() {
+        // An unlucky `m` is 0 too; either way the column is not used.
+        let again = buffer::find_zeros(&opened);
+        let bad = again.len();
+        if bad == 0 {
             return Ok(());
         }
-        // An unlucky `m` is 0 too; either way the column is not used.
-        let again = zeros(&opened);
-        let bad = again.len();
         let mut pool = self.draw(Demand {
             random: (l + 1) * bad,
             double: 0,
@@ -158,9 +152,7 @@ impl<F: Field> Shamir<F> {
         })?;
         let (mut fresh, _) = self.random_bits(&mut pool, l * bad, 0)?;
         self.replace_all_ones(&mut pool, &mut fresh, bad)?;
-        for (row, new) in rows.chunks_exact_mut(n).zip(fresh.chunks_exact(bad)) {
-            again.iter().zip(new).for_each(|(&at, &bit)| row[at] = bit);
-        }
+        buffer::put_columns(rows, n, &again, &fresh);
         Ok(())
     }
 
@@ -180,8 +172,8 @@ impl<F: Field> Shamir<F> {
             } => {
                 let bits = parts.solved(n);
                 Material::Tree(Tree {
-                    mask: weighted_bits(&bits, n, 0),
-                    flips: Vec::new(),
+                    mask: buffer::weighted_bits(&bits, n, 0),
+                    flips: Buffer::default(),
                     bits,
                     b: parts.bits(n),
                     m: parts.nonzero(n),
@@ -195,7 +187,7 @@ impl<F: Field> Shamir<F> {
                 let bits = parts.solved(n);
                 let places = self.params.places();
                 Material::Rot(Rot {
-                    mask: weighted_bits(&bits, n, 0),
+                    mask: buffer::weighted_bits(&bits, n, 0),
                     bits,
                     shift: parts.bits(places.ilog2() as usize * n),
                     m: parts.nonzero(places * n),
@@ -208,18 +200,27 @@ impl<F: Field> Shamir<F> {
 
     /// TruncTriple (Liu et al., Protocol 3.3) from the bits of `r`: `r >> d`, its top bit, and `r`
     /// itself, of degree `2t` with a sharing of 0.
-    fn trunc_triple(&self, rows: &[F], n: usize, d: u32, zero: Option<Vec<F>>) -> TruncTriple<F> {
-        let msb = rows[(F::BITS as usize - 1) * n..].to_vec();
-        let shifted = weighted_bits(&rows[d as usize * n..], n, 0);
+    fn trunc_triple(
+        &self,
+        rows: &Buffer<F>,
+        n: usize,
+        d: u32,
+        zero: Option<Buffer<F>>,
+    ) -> TruncTriple<F> {
+        let from = |bit: u32| rows.part(bit as usize * n..rows.len());
         let mask = match zero {
-            None => weighted_bits(rows, n, 0),
+            None => buffer::weighted_bits(rows, n, 0),
             Some(zero) => {
-                let mut squares = squares_weighted(rows, n);
-                vec::add_assign(&mut squares, &zero);
+                let mut squares = buffer::squares_weighted(rows, n);
+                buffer::add_assign(&mut squares, &zero);
                 squares
             }
         };
-        TruncTriple { mask, shifted, msb }
+        TruncTriple {
+            mask,
+            shifted: buffer::weighted_bits(&from(d), n, 0),
+            msb: from(F::BITS - 1).detached(),
+        }
     }
 
     /// `g_i = b r_i` of every tree, in one opening.
@@ -229,22 +230,24 @@ impl<F: Field> Shamir<F> {
         made: &mut [(Want, Material<F>)],
     ) -> Result<(), Error> {
         let l = self.params.bits;
-        let (mut bits, mut factors) = (Vec::new(), Vec::new());
-        for tree in made.iter().filter_map(|(_, material)| material.tree()) {
-            bits.extend_from_slice(&tree.bits);
-            factors.append(&mut tile(&tree.b, 1, l));
-        }
-        if bits.is_empty() {
+        let trees: Vec<&mut Tree<F>> = made
+            .iter_mut()
+            .filter_map(|(_, material)| match material {
+                Material::Tree(tree) => Some(tree),
+                _ => None,
+            })
+            .collect();
+        if trees.is_empty() {
             return Ok(());
         }
+        let bits: Vec<_> = trees.iter().map(|tree| &tree.bits).collect();
+        let factors: Vec<_> = trees.iter().map(|tree| tree.b.tile(1, l)).collect();
+        let (bits, factors) = (Buffer::concat(&bits), Buffer::concat(&factors));
         let double = pool.double(bits.len());
-        let flips = self.mult(FLIP, &bits, &factors, &double)?;
-        let mut rest = &flips[..];
-        for (_, material) in made {
-            if let Material::Tree(tree) = material {
-                let (own, others) = rest.split_at(tree.bits.len());
-                (tree.flips, rest) = (own.to_vec(), others);
-            }
+        let mut flips = self.mult(FLIP, &bits, &factors, &double)?;
+        for tree in trees {
+            let rest = flips.split_off(tree.bits.len());
+            tree.flips = std::mem::replace(&mut flips, rest).detached();
         }
         Ok(())
     }
@@ -256,7 +259,7 @@ impl<F: Field> Shamir<F> {
         pool: &mut Pool<F>,
         made: &mut [(Want, Material<F>)],
     ) -> Result<(), Error> {
-        let mut rots: Vec<(usize, &mut Vec<F>)> = made
+        let mut rots: Vec<(usize, &mut Buffer<F>)> = made
             .iter_mut()
             .filter_map(|(_, material)| match material {
                 Material::Rot(rot) => Some((rot.mask.len(), &mut rot.shift)),
@@ -266,28 +269,25 @@ impl<F: Field> Shamir<F> {
         if rots.is_empty() {
             return Ok(());
         }
-        let mut bits: Vec<Vec<F>> = Vec::new();
+        let mut bits: Vec<Buffer<F>> = Vec::new();
         for (n, shift) in &mut rots {
-            let rest = shift.split_off(*n);
-            let mut not = vec::neg(shift);
-            vec::add_scalar_assign(&mut not, F::ONE);
-            bits.push(rest);
-            **shift = [not, std::mem::take(*shift)].concat();
+            bits.push(shift.split_off(*n));
+            **shift = Buffer::concat(&[&buffer::not(shift), shift]);
         }
         for level in 1..self.params.places().ilog2() as usize {
-            let (mut x, mut y) = (Vec::new(), Vec::new());
-            for ((n, shift), bits) in rots.iter().zip(&bits) {
-                x.extend_from_slice(shift);
-                y.append(&mut tile(&bits[(level - 1) * n..level * n], 1, 1 << level));
-            }
+            let x: Vec<&Buffer<F>> = rots.iter().map(|(_, shift)| &**shift).collect();
+            let bit = |((n, _), bits): (&(usize, _), &Buffer<F>)| {
+                bits.part((level - 1) * n..level * n).tile(1, 1 << level)
+            };
+            let y: Vec<_> = rots.iter().zip(&bits).map(bit).collect();
+            let (x, y) = (Buffer::concat(&x), Buffer::concat(&y));
             let double = pool.double(x.len());
-            let high = self.mult(UNFOLD, &x, &y, &double)?;
-            let mut rest = &high[..];
+            let mut high = self.mult(UNFOLD, &x, &y, &double)?;
             for (_, shift) in &mut rots {
-                let (own, others) = rest.split_at(shift.len());
-                vec::sub_assign(shift, own);
-                shift.extend_from_slice(own);
-                rest = others;
+                let rest = high.split_off(shift.len());
+                let own = std::mem::replace(&mut high, rest);
+                buffer::sub_assign(shift, &own);
+                shift.append(&own);
             }
         }
         Ok(())
@@ -307,36 +307,5 @@ impl<F: Field> Shamir<F> {
             }
         }
         Ok(())
-    }
-}
-
-/// Where public values are 0.
-fn zeros<F: Field>(values: &[F]) -> Vec<usize> {
-    let mut all = Vec::new();
-    let mut from = 0;
-    while let Some(at) = vec::find_zero(&values[from..]) {
-        all.push(from + at);
-        from += at + 1;
-    }
-    all
-}
-
-impl<F> Material<F> {
-    fn tree(&self) -> Option<&Tree<F>> {
-        match self {
-            Material::Tree(tree) => Some(tree),
-            _ => None,
-        }
-    }
-}
-
-impl<F: Field> Double<F> {
-    /// Takes the first `n`.
-    pub(super) fn take(&mut self, n: usize) -> Double<F> {
-        let (low, high) = (self.low.split_off(n), self.high.split_off(n));
-        Double {
-            low: std::mem::replace(&mut self.low, low),
-            high: std::mem::replace(&mut self.high, high),
-        }
     }
 }

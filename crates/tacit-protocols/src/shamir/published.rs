@@ -8,8 +8,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use tacit_algebra::Prg;
-use tacit_algebra::mersenne::{F31, Field, flip, from_wire, vec};
+use tacit_algebra::mersenne::{F31, Field, buffer, from_wire, vec};
+use tacit_algebra::{Buffer, Prg};
 use tacit_net::testing::{Fate, mesh_with};
 
 use super::deal::{Demand, Double};
@@ -23,13 +23,13 @@ const STEP: &str = "shamir as published";
 
 /// What a comparison showed to everyone: the masked value, and the rows of PreMult.
 struct Transcript<F> {
-    y: Vec<F>,
-    opened: Vec<F>,
+    y: Buffer<F>,
+    opened: Buffer<F>,
 }
 
 impl<F: Field> Shamir<F> {
     /// RandNZ with inverses: `a` and `b / (a b)`, the product opened.
-    fn pairs_as_published(&mut self, n: usize) -> Result<(Vec<F>, Vec<F>), Error> {
+    fn pairs_as_published(&mut self, n: usize) -> Result<(Buffer<F>, Buffer<F>), Error> {
         let mut pool = self.draw(Demand {
             random: 2 * n,
             double: 0,
@@ -37,12 +37,15 @@ impl<F: Field> Shamir<F> {
         })?;
         let (a, b, zero) = (pool.random(n), pool.random(n), pool.zero(n));
         let product = self.mult_pub(STEP, &a, &b, &zero)?;
-        assert_eq!(vec::find_zero(&product), None, "once in 2^30 draws");
-        Ok((a, vec::mul(&b, &vec::inverse(&product))))
+        assert!(
+            buffer::find_zeros(&product).is_empty(),
+            "once in 2^30 draws"
+        );
+        Ok((a, buffer::mul(&b, &buffer::inverse(&product))))
     }
 
     /// Products of pairs with a fresh double.
-    fn times_as_published(&mut self, x: &[F], y: &[F]) -> Result<Vec<F>, Error> {
+    fn times_as_published(&mut self, x: &Buffer<F>, y: &Buffer<F>) -> Result<Buffer<F>, Error> {
         let mut pool = self.draw(Demand {
             random: 0,
             double: x.len(),
@@ -53,11 +56,16 @@ impl<F: Field> Shamir<F> {
     }
 
     /// PreMult (paper, section 4): the products of the first rows of `a`; and what is opened.
-    fn premult_as_published(&mut self, a: &[F], n: usize) -> Result<(Vec<F>, Vec<F>), Error> {
+    fn premult_as_published(
+        &mut self,
+        a: &Buffer<F>,
+        n: usize,
+    ) -> Result<(Buffer<F>, Buffer<F>), Error> {
         let (r, inverse) = self.pairs_as_published(a.len())?;
         // r'_1 = 1 / r_1, r'_i = r_{i-1} / r_i.
-        let mut ratio = inverse[..n].to_vec();
-        ratio.extend(self.times_as_published(&r[..a.len() - n], &inverse[n..])?);
+        let (before, after) = (r.part(0..a.len() - n), inverse.part(n..a.len()));
+        let chain = self.times_as_published(&before, &after)?;
+        let ratio = Buffer::concat(&[inverse.part(0..n), chain]);
         let mut pool = self.draw(Demand {
             random: 0,
             double: 0,
@@ -65,46 +73,47 @@ impl<F: Field> Shamir<F> {
         })?;
         let zero = pool.zero(a.len());
         let opened = self.mult_pub(STEP, a, &ratio, &zero)?;
-        let (mut product, mut out) = (vec![F::ONE; n], Vec::new());
-        for (c, r) in opened.chunks(n).zip(r.chunks(n)) {
-            product = vec::mul(&product, c);
-            out.extend(vec::mul(&product, r));
+        let (mut product, mut out) = (Buffer::from(vec![F::ONE; n]), Vec::new());
+        for (c, r) in opened.rows(n).zip(r.rows(n)) {
+            product = buffer::mul(&product, &c);
+            out.push(buffer::mul(&product, &r));
         }
-        Ok((out, opened))
+        Ok((Buffer::concat(&out), opened))
     }
 
     /// DReLU with Bitwise-LT by PreOR by PreMult, all as printed.
-    fn drelu_as_published(&mut self, a: &[F]) -> Result<(Vec<F>, Transcript<F>), Error> {
+    fn drelu_as_published(&mut self, a: &Buffer<F>) -> Result<(Buffer<F>, Transcript<F>), Error> {
         let (n, l) = (a.len(), F::BITS as usize);
         self.prepare(&[Call::drelu(n)])?;
         let Some((_, Material::Tree(tree))) = self.store.pop_front() else {
             unreachable!("the tree's material has the bits of a number");
         };
-        let masked = vec::add(&vec::add(a, a), &tree.mask);
+        let masked = buffer::add(&buffer::add(a, a), &tree.mask);
         let y = self.reveal_shares(STEP, masked, self.params.threshold)?;
-        let bit = |i: usize| -> Vec<F> {
+        let bit = |i: usize| -> Buffer<F> {
             let bit = |y: &F| F::from_u64(y.to_u64() >> i & 1);
             y.iter().map(bit).collect()
         };
-        let ones = vec![F::ONE; n];
+        let ones = Buffer::from(vec![F::ONE; n]);
         // 1 - (y_i ^ r_i) from the top bit down.
-        let mut same = Vec::new();
-        for i in (0..l).rev() {
-            same.extend(flip(&tree.bits[i * n..(i + 1) * n], &flip(&bit(i), &ones)));
-        }
+        let same = (0..l).rev().map(|i| {
+            let share = tree.bits.part(i * n..(i + 1) * n);
+            buffer::flip(&share, &buffer::not(&bit(i)))
+        });
+        let same = Buffer::concat(&same.collect::<Vec<_>>());
         let (products, opened) = self.premult_as_published(&same, n)?;
         // d_i = 1 - product, e_i = d_i - d_{i+1} = product_{i+1} - product_i; [y < r] is the sum
         // of (1 - y_i) e_i.
-        let above = [&ones, &products[..(l - 1) * n]].concat();
-        let first = vec::sub(&above, &products);
-        let mut less = vec![F::ZERO; n];
-        for (i, first) in (0..l).rev().zip(first.chunks(n)) {
-            vec::mul_add_assign(&mut less, &flip(&bit(i), &ones), first);
+        let above = Buffer::concat(&[&ones, &products.part(0..(l - 1) * n)]);
+        let first = buffer::sub(&above, &products);
+        let mut less = Buffer::zeros(n);
+        for (i, first) in (0..l).rev().zip(first.rows(n)) {
+            less = buffer::mul_add(&buffer::not(&bit(i)), &first, &less);
         }
         // 1 - (y_0 ^ r_0 ^ [y < r]).
-        let difference = vec::sub(&flip(&tree.bits[..n], &bit(0)), &less);
+        let difference = buffer::sub(&buffer::flip(&tree.bits.part(0..n), &bit(0)), &less);
         let square = self.times_as_published(&difference, &difference)?;
-        let sign = vec::sub(&ones, &square);
+        let sign = buffer::sub(&ones, &square);
         Ok((sign, Transcript { y, opened }))
     }
 }
@@ -150,7 +159,7 @@ fn the_published_comparison_tells_every_secret() {
             .map(|x| F31::from_u64((x.to_i64() >= 0).into()))
             .collect();
         for (sign, seen) in &results {
-            assert!(*sign == want, "what is printed is correct");
+            assert!(sign[..] == want, "what is printed is correct");
             assert!(
                 recover(seen) == x,
                 "and every secret is read off, by every party"

@@ -1,7 +1,8 @@
 //! Selection and ReLU (Liu et al., Protocol 5.3; docs/spec/liu24.md, section 7), and the two-layer
 //! multiplication 2L-DN (Protocol 5.2).
 
-use tacit_algebra::mersenne::{Field, vec};
+use tacit_algebra::Buffer;
+use tacit_algebra::mersenne::{Field, buffer};
 
 use super::Shamir;
 use super::compare::Sign;
@@ -24,20 +25,25 @@ pub struct TwoLayer<F> {
 
 impl<F: Field> Shamir<F> {
     /// `x` where `bit` is 0, `y` where it is 1. 1 opening.
-    pub(super) fn select_shares(&mut self, bit: &[F], x: &[F], y: &[F]) -> Result<Vec<F>, Error> {
+    pub(super) fn select_shares(
+        &mut self,
+        bit: &Buffer<F>,
+        x: &Buffer<F>,
+        y: &Buffer<F>,
+    ) -> Result<Buffer<F>, Error> {
         let double = match self.take(Want::Product { n: x.len() })? {
             Material::Product(double) => double,
             _ => unreachable!("material lies with its want"),
         };
-        let mut z = self.mult(SELECT, bit, &vec::sub(y, x), &double)?;
-        vec::add_assign(&mut z, x);
+        let mut z = self.mult(SELECT, bit, &buffer::sub(y, x), &double)?;
+        buffer::add_assign(&mut z, x);
         Ok(z)
     }
 
     /// `max(a, 0)`: the sign times `a`, exact for every `a` (Liu et al., Protocol 5.3).
     ///
     /// By the tree one opening after those of the sign; by the rotation 4 in all.
-    pub(super) fn relu_shares(&mut self, a: &[F]) -> Result<Vec<F>, Error> {
+    pub(super) fn relu_shares(&mut self, a: &Buffer<F>) -> Result<Buffer<F>, Error> {
         match self.sign(a, true)? {
             Sign::Tree(sign, tree) => self.mult(RELU, &sign, a, &tree.double),
             Sign::Rot(d, mut rot) => {
@@ -46,7 +52,7 @@ impl<F: Field> Shamir<F> {
                     outer: rot.double,
                 };
                 let negative = self.two_layer(&d, &d, a, material)?;
-                Ok(vec::sub(a, &negative))
+                Ok(buffer::sub(a, &negative))
             }
         }
     }
@@ -68,18 +74,18 @@ impl<F: Field> Shamir<F> {
     /// `v = r_1 - r z` opened together, `x y z = u z + v - r_1`. 2 openings.
     pub fn two_layer(
         &mut self,
-        x: &[F],
-        y: &[F],
-        z: &[F],
+        x: &Buffer<F>,
+        y: &Buffer<F>,
+        z: &Buffer<F>,
         material: TwoLayer<F>,
-    ) -> Result<Vec<F>, Error> {
+    ) -> Result<Buffer<F>, Error> {
         let TwoLayer { inner, outer } = material;
         let product = self.params.product(x.len());
-        let share = vec::mul_add(&inner.low, &vec::neg(z), &outer.high);
+        let share = buffer::mul_add(&inner.low, &buffer::neg(z), &outer.high);
         let jobs = vec![
             Job {
                 step: INNER,
-                share: vec::mul_add(x, y, &inner.high),
+                share: buffer::mul_add(x, y, &inner.high),
                 reveal: super::params::Reveal {
                     dealt: false,
                     ..product
@@ -92,8 +98,8 @@ impl<F: Field> Shamir<F> {
             },
         ];
         let opened = self.reveal_together(jobs)?;
-        let mut out = vec::mul_add(&opened[0], z, &opened[1]);
-        vec::sub_assign(&mut out, &outer.low);
+        let mut out = buffer::mul_add(&opened[0], z, &opened[1]);
+        buffer::sub_assign(&mut out, &outer.low);
         Ok(out)
     }
 }

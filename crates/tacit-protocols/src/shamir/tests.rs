@@ -59,7 +59,7 @@ pub(super) fn open<F: Field>(shares: &[&[F]], degree: usize) -> Vec<F> {
 }
 
 /// The parts of some material in the order of its declaration, doubles last.
-fn parts<F>(material: &Material<F>) -> Vec<&[F]> {
+fn parts<F: Field>(material: &Material<F>) -> Vec<&[F]> {
     let all = match material {
         Material::Product(double) => vec![&double.low, &double.high],
         Material::Truncate(m) => vec![&m.mask, &m.shifted, &m.msb],
@@ -83,7 +83,7 @@ fn parts<F>(material: &Material<F>) -> Vec<&[F]> {
             &m.double.high,
         ],
     };
-    all.into_iter().map(Vec::as_slice).collect()
+    all.into_iter().map(|part| &part[..]).collect()
 }
 
 /// The material of a call, opened part by part.
@@ -296,11 +296,11 @@ fn ten_million<F: Field>(d: u32) {
             let degree = if product { 2 } else { 1 };
             let [high, msb] = [d, F::BITS - 1].map(|by| shifted(&r, by));
             let triple = TruncTriple {
-                mask: dealt(&mut prg, &r, degree, id),
-                shifted: dealt(&mut prg, &high, 1, id),
-                msb: dealt(&mut prg, &msb, 1, id),
+                mask: dealt(&mut prg, &r, degree, id).into(),
+                shifted: dealt(&mut prg, &high, 1, id).into(),
+                msb: dealt(&mut prg, &msb, 1, id).into(),
             };
-            let share = dealt(&mut prg, &vec::encode(&a), degree, id);
+            let share = dealt(&mut prg, &vec::encode(&a), degree, id).into();
             let want = Want::Truncate { n, d, product };
             machine.store.push_back((want, Material::Truncate(triple)));
             let short = match product {
@@ -337,8 +337,8 @@ fn ten_million_truncations_over_61_bits_stay_within_bounds() {
 fn a_double_is_taken_from_its_front() {
     let all: Vec<F5> = (0..9).map(F5::from_u64).collect();
     let mut double = Double {
-        low: all.clone(),
-        high: vec::neg(&all),
+        low: all.clone().into(),
+        high: vec::neg(&all).into(),
     };
     let first = double.take(4);
     assert_eq!(

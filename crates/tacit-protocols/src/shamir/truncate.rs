@@ -9,7 +9,8 @@
 //! `floor(a / 2^d)` is -1 to 1, with a bias of a quarter of a unit, where this one's is 0 or 1, by
 //! chance. Its mean against the true quotient is `(a + 2^{l-2}) / p` of `2^{-d}`.
 
-use tacit_algebra::mersenne::{Field, finish_truncation, vec};
+use tacit_algebra::Buffer;
+use tacit_algebra::mersenne::{Field, buffer};
 
 use super::Shamir;
 use super::demand::Want;
@@ -20,31 +21,32 @@ const OPEN_MASKED: &str = "shamir truncate: masked value";
 
 impl<F: Field> Shamir<F> {
     /// Trunc (Liu et al., Protocol 3.1): `a / 2^d` of a shared `a`. 1 opening of degree `t`.
-    pub(super) fn trunc(&mut self, a: Vec<F>, d: u32) -> Result<Vec<F>, Error> {
+    pub(super) fn trunc(&mut self, a: Buffer<F>, d: u32) -> Result<Buffer<F>, Error> {
         let triple = self.take_triple(a.len(), d, false)?;
         self.open_and_shift(a, d, self.params.threshold, &triple)
     }
 
     /// Fixed-Mult's second half (Liu et al., Protocol 3.2): `z / 2^d` of a product `z` of degree
     /// `2t`, before any sharing of it is made. 1 opening.
-    pub(super) fn trunc_product(&mut self, z: Vec<F>, d: u32) -> Result<Vec<F>, Error> {
+    pub(super) fn trunc_product(&mut self, z: Buffer<F>, d: u32) -> Result<Buffer<F>, Error> {
         let triple = self.take_triple(z.len(), d, true)?;
         self.open_and_shift(z, d, 2 * self.params.threshold, &triple)
     }
 
     fn open_and_shift(
         &mut self,
-        mut b: Vec<F>,
+        mut b: Buffer<F>,
         d: u32,
         degree: usize,
         triple: &TruncTriple<F>,
-    ) -> Result<Vec<F>, Error> {
+    ) -> Result<Buffer<F>, Error> {
         let top = 1u64 << (F::BITS - 2);
-        vec::add_assign(&mut b, &triple.mask);
-        vec::add_scalar_assign(&mut b, F::from_u64(top));
+        buffer::add_assign(&mut b, &triple.mask);
+        buffer::add_scalar_assign(&mut b, F::from_u64(top));
         let c = self.reveal_shares(OPEN_MASKED, b, degree)?;
         let back = F::from_u64(top >> d);
-        Ok(finish_truncation(&c, &triple.shifted, &triple.msb, d, back))
+        let TruncTriple { shifted, msb, .. } = triple;
+        Ok(buffer::finish_truncation(&c, shifted, msb, d, back))
     }
 
     fn take_triple(&mut self, n: usize, d: u32, product: bool) -> Result<TruncTriple<F>, Error> {

@@ -79,10 +79,10 @@ impl System for Options {
 
     fn cost(&self, instance: &Instance) -> Result<Box<dyn CostModel>, Error> {
         let (parties, options) = (instance.parties, self.of(instance));
-        Ok(Box::new(match instance.width {
-            31 => ShamirCost::new::<F31>(parties, &options)?,
-            _ => ShamirCost::new::<F61>(parties, &options)?,
-        }))
+        Ok(match instance.width {
+            31 => Box::new(ShamirCost::<F31>::new(parties, &options)?),
+            _ => Box::new(ShamirCost::<F61>::new(parties, &options)?),
+        })
     }
 }
 

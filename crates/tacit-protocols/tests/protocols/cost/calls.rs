@@ -108,6 +108,26 @@ fn declared_equals_metered_between_many_parties() {
     }
 }
 
+/// Several blocks of dealings, and several pieces that a king opens.
+#[test]
+fn declared_equals_metered_of_several_blocks_of_dealings() {
+    for opening in [Opening::King, Opening::Direct] {
+        let subject = shamir_over::<F61>(7, Comparison::Tree, opening);
+        declared_equals_metered(&subject, Call::elementwise(300_001, 0));
+    }
+}
+
+/// As many as there can be: fewer kings than parties, and as many.
+#[test]
+fn declared_equals_metered_between_as_many_parties_as_there_can_be() {
+    for opening in [Opening::King, Opening::Direct] {
+        let subject = shamir_over::<F61>(MAX_PARTIES, Comparison::Rot, opening);
+        for call in [Call::relu(3), Call::elementwise(20_001, 0)] {
+            declared_equals_metered(&subject, call);
+        }
+    }
+}
+
 #[test]
 fn declared_equals_metered_with_thresholds_below_the_greatest() {
     for call in [7, 300].into_iter().flat_map(every_call) {

@@ -14,4 +14,4 @@ use tacit_protocols::Cost;
 use tacit_protocols::falcon::{PARTIES, Truncation};
 use tacit_protocols::lowered;
 use tacit_protocols::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, MatMul};
-use tacit_protocols::shamir::{Comparison, Opening};
+use tacit_protocols::shamir::{Comparison, MAX_PARTIES, Opening};

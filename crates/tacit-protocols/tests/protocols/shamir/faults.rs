@@ -223,7 +223,7 @@ fn numbers_of_parties_and_thresholds_that_cannot_be_are_refused() {
             threshold,
             ..Options::new(parties, LinkModel::LOCAL)
         };
-        let planned = ShamirCost::new::<F>(parties, &options).map(drop);
+        let planned = ShamirCost::<F>::new(parties, &options).map(drop);
         let party = mesh(parties).swap_remove(0);
         let joined = Shamir::<F>::new(party, &options).map(drop);
         for result in [planned, joined] {
@@ -247,6 +247,6 @@ fn numbers_of_parties_and_thresholds_that_cannot_be_are_refused() {
             &format!("1 to {most} may collude"),
         );
         let options = Options::new(parties, LinkModel::LOCAL);
-        assert!(ShamirCost::new::<F31>(parties, &options).is_ok());
+        assert!(ShamirCost::<F31>::new(parties, &options).is_ok());
     }
 }

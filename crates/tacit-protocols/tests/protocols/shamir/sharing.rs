@@ -3,6 +3,7 @@
 use super::privacy::subjects;
 use super::views::{N, P, cell};
 use crate::subjects::shamir_over;
+use tacit_algebra::Buffer;
 use tacit_algebra::mersenne::{F5, Field, Matrix, combine};
 use tacit_conformance::histograms::{LIMIT, count, from_law};
 use tacit_conformance::{Subject, run};
@@ -28,7 +29,7 @@ fn t_shares_tell_nothing_and_one_more_tells_all() {
         let shares = run(&subject, |machine| {
             let own = (machine.party().id() == 0).then_some(&all[..]);
             let x = machine.input(0, all.len(), own)?;
-            Ok(x.get::<Vec<F5>>().clone())
+            Ok(x.get::<Buffer<F5>>().clone())
         });
         for choice in choices(parties, t + 1) {
             let points: Vec<u64> = choice.iter().map(|&i| i as u64 + 1).collect();
@@ -81,7 +82,7 @@ fn results_are_shared_like_inputs() {
                 let one = machine.constant(&[1; N]);
                 let product = machine.mul(&x, &Operand::Secret(one), D)?;
                 let all = machine.concat(&[&relu, &drelu, &square, &short, &product]);
-                Ok(all.get::<Vec<F5>>().clone())
+                Ok(all.get::<Buffer<F5>>().clone())
             });
             let opened = |choice: &Vec<usize>| {
                 let points: Vec<u64> = choice.iter().map(|&i| i as u64 + 1).collect();
