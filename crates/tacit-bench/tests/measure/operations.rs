@@ -111,13 +111,14 @@ fn the_paper_s_leakage_is_measured_under_its_name_only() {
 
 #[test]
 fn figures_are_of_one_run_and_of_the_operation_alone() {
-    // A product is 4 bytes of resharing and 4 of truncation an element, in 1 hop.
-    let report = measure("mult", 100, 32, "{}");
+    // A product is 4 bytes of resharing and 4 of truncation an element, in 1 hop, where masks were made.
+    const MASKED: &str = r#"{"truncation": "aby3"}"#;
+    let report = measure("mult", 100, 32, MASKED);
     assert_eq!(
         (report.online.rounds, report.online.bytes_sent),
         (1, vec![800; 3])
     );
-    let report = measure("matmul", 16, 32, "{}");
+    let report = measure("matmul", 16, 32, MASKED);
     assert_eq!(
         (report.online.rounds, report.online.bytes_sent),
         (1, vec![8 * 256; 3])
