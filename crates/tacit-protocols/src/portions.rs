@@ -125,12 +125,12 @@ pub(crate) fn begin_stage<M: Machine>(machine: &mut M) -> Result<(), Error> {
 
 /// Waits until every party is here, so that no phase is charged for another's stragglers.
 pub fn level(party: &mut Party) -> Result<(), Error> {
-    const LEVEL: Message<()> = Message::new("level");
+    const LEVEL: Message<[u8; 0]> = Message::new("level");
     party.set_phase(Phase::Setup);
     party.set_layer(LEVEL.step());
     let (us, parties) = (party.id(), party.parties());
     for peer in (0..parties).filter(|&peer| peer != us) {
-        LEVEL.send(party, peer, &())?;
+        LEVEL.send(party, peer, &[])?;
     }
     for peer in (0..parties).filter(|&peer| peer != us) {
         LEVEL.recv(party, peer, ())?;

@@ -25,7 +25,9 @@ impl<R: Ring> Encoding for Words<R> {
         bytemuck::cast_slice(v).to_vec()
     }
     fn read(message: &[u8], n: usize) -> Option<Buffer<R>> {
-        (message.len() == Self::bytes(n)).then(|| bytemuck::pod_collect_to_vec(message).into())
+        let words = message.chunks_exact(size_of::<R>());
+        let words = words.map(bytemuck::pod_read_unaligned::<R>);
+        (message.len() == Self::bytes(n)).then(|| words.collect::<Vec<_>>().into())
     }
     fn counted(n: usize) -> Buffer<R> {
         Buffer::counted(n)
@@ -117,30 +119,7 @@ impl Encoding for BitRows {
     }
 }
 
-/// Nothing: that it came says all.
-impl Length for () {
-    type Len = ();
-    fn bytes(_: ()) -> usize {
-        0
-    }
-}
-
-impl Encoding for () {
-    type Value = ();
-    fn len(_: &()) {}
-    fn write(_: &()) -> Vec<u8> {
-        Vec::new()
-    }
-    fn read(message: &[u8], _: ()) -> Option<()> {
-        message.is_empty().then_some(())
-    }
-    fn counted(_: ()) {}
-    fn wanted(_: ()) -> String {
-        "nothing".into()
-    }
-}
-
-/// A hash, a nonce or a coin.
+/// A hash, a nonce or a coin; of no bytes, that it came says all.
 impl<const N: usize> Length for [u8; N] {
     type Len = ();
     fn bytes(_: ()) -> usize {

@@ -129,7 +129,7 @@ fn arrives<E: Encoding>(value: &E::Value) {
     }
 }
 
-/// Seen to fail where bits had a byte too many.
+/// Seen to fail where a hash had a byte too many.
 #[test]
 fn what_is_sent_is_heard_counted_and_of_its_length() {
     arrives::<Words<u64>>(&prg().words(N));
@@ -140,7 +140,7 @@ fn what_is_sent_is_heard_counted_and_of_its_length() {
     arrives::<[u8; 16]>(&[7; 16]);
     arrives::<Vec<[u8; 16]>>(&vec![[7; 16]; 3]);
     arrives::<Secret<32>>(&Zeroizing::new(vec![7; 32]));
-    arrives::<()>(&());
+    arrives::<[u8; 0]>(&[]);
 }
 
 /// Seen to fail where bits were taken whatever their tail.
@@ -158,6 +158,7 @@ fn bytes_that_are_no_such_value_are_refused_by_sender_and_step() {
     refused::<BitRows>([3, N], "3 bits of each of 13 elements");
 }
 
+/// Seen to fail where nothing compared the two.
 #[test]
 #[should_panic = "the length rule of 'test: entries'"]
 fn what_a_kernel_makes_has_its_length() {

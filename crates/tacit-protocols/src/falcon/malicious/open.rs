@@ -118,17 +118,17 @@ impl<R: Ring> Checks<R> {
     pub fn multiply<D: Verified<R>>(
         &mut self,
         rss: &mut Replicated,
-        step: Message<D::Kind>,
+        message: Message<D::Kind>,
         x: Rss<D::Vec>,
         y: Rss<D::Vec>,
     ) -> Result<Rss<D::Vec>, Error> {
         let n = D::len(&x.own);
-        self.called(step.step(), &n.to_string());
+        self.called(message.step(), &n.to_string());
         let masks = rss.random::<D>(n);
         let mut own = masks.next.clone();
         D::sub_assign(&mut own, &masks.own);
         D::product_assign(&mut own, &x, &y);
-        let z = rss.reshare::<D>(step, own)?;
+        let z = rss.reshare::<D>(message, own)?;
         let gates = D::gates(x, y, &z.next, &masks);
         D::ledger(&mut self.pending).push(gates);
         self.dirty = true;
@@ -140,7 +140,7 @@ impl<R: Ring> Checks<R> {
     /// records it.
     pub(super) fn multiply_alone<D: Verified<R>>(
         rss: &mut Replicated,
-        step: Message<D::Kind>,
+        message: Message<D::Kind>,
         [x, y]: [&Rss<D::Vec>; 2],
         provers: &[usize],
     ) -> Result<Alone<D::Vec>, Error> {
@@ -159,11 +159,11 @@ impl<R: Ring> Checks<R> {
             let mut z = <D::Over as Extension>::base_product(&x.next, &y.own);
             product.next = D::draw(&mut rss.keys.next, n);
             D::sub_assign(&mut z, &product.next);
-            rss.send::<D>(prev, step, &z)?;
+            rss.send::<D>(prev, message, &z)?;
             D::add_assign(&mut product.own, &z);
         }
         if provers.contains(&next) {
-            let z = rss.recv::<D>(next, step, n)?;
+            let z = rss.recv::<D>(next, message, n)?;
             D::add_assign(&mut product.next, &z);
             left = Some(z);
         }
@@ -178,7 +178,7 @@ impl<R: Ring> Checks<R> {
     pub fn product(
         &mut self,
         rss: &mut Replicated,
-        step: Message<Words>,
+        message: Message<Words>,
         map: &Bilinear,
         [x, w]: [&Rss<Buffer<R>>; 2],
         bias: Option<&Operand<Rss<Buffer<R>>>>,
@@ -187,13 +187,13 @@ impl<R: Ring> Checks<R> {
         map.check(x.own.len(), w.own.len(), bias.as_ref().map(|b| b.own.len()))?;
         self.waiting += map.left() + map.right() + map.outputs();
         if let Bilinear::Elementwise(_) = map {
-            return self.multiply::<Words<R>>(rss, step, x.clone(), w.clone());
+            return self.multiply::<Words<R>>(rss, message, x.clone(), w.clone());
         }
-        self.called(step.step(), &format!("{map:?}"));
+        self.called(message.step(), &format!("{map:?}"));
         let masks = rss.random::<Words<R>>(map.outputs());
         let mut own = masks.next.sub(&masks.own);
         accumulate_shares(map, &mut own, x, w);
-        let mut z = rss.reshare::<Words<R>>(step, own)?;
+        let mut z = rss.reshare::<Words<R>>(message, own)?;
         let product = Product::new(*map, x.clone(), w.clone(), &z.next, &masks);
         self.pending.products.push(product);
         self.dirty = true;
