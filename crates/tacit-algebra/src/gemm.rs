@@ -128,7 +128,7 @@ pub(crate) fn product<R: Kernels, B: Columns<R>>(
     let isa = isa::current();
     let thin = m <= THIN;
     let (mut rows, mut cols) = (m.min(BLOCK), n.min(if thin { STRIP } else { BLOCK }));
-    let threads = rayon::current_num_threads();
+    let threads = par::threads();
     let tasks = |rows, cols| m.div_ceil(rows) * n.div_ceil(cols);
     while threads > 1 && tasks(rows, cols) < 4 * threads && rows * cols * k > TASK {
         let longer = if cols >= rows { &mut cols } else { &mut rows };

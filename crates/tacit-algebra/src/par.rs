@@ -1,5 +1,6 @@
 //! Splitting of long buffers over threads. What splits is compiled once for all closures.
 
+use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
@@ -7,9 +8,32 @@ use rayon::prelude::*;
 /// Buffers up to this many elements stay on the calling thread.
 const GRAIN: usize = 1 << 15;
 
+thread_local! {
+    /// How many that compute at the same time this thread is one of.
+    static SHARED: Cell<usize> = const { Cell::new(1) };
+}
+
+/// Runs `f`, one of so many that compute at the same time and share the processor's cores: handing a
+/// buffer to threads that are busy costs more than it saves.
+pub fn sharing_cores<T>(parties: usize, f: impl FnOnce() -> T) -> T {
+    struct Restore(usize);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            SHARED.set(self.0);
+        }
+    }
+    let _restore = Restore(SHARED.replace(parties.max(1)));
+    f()
+}
+
+/// Threads that this one may hand parts of a buffer to.
+pub(crate) fn threads() -> usize {
+    (rayon::current_num_threads() / SHARED.get()).max(1)
+}
+
 /// Elements per task for a buffer of `n`: a multiple of 64 unless one task takes all.
 fn task_len(n: usize) -> usize {
-    let threads = rayon::current_num_threads();
+    let threads = threads();
     if n <= GRAIN || threads == 1 {
         return n.max(1);
     }
@@ -32,6 +56,7 @@ fn each<P: Send>(parts: impl Iterator<Item = P>, f: &(dyn Fn(usize, P) + Sync)) 
 pub(crate) fn tasks(n: usize, f: &(dyn Fn(usize) + Sync)) {
     match n {
         1 => f(0),
+        n if threads() == 1 => (0..n).for_each(f),
         n => (0..n).into_par_iter().for_each(f),
     }
 }

@@ -8,7 +8,7 @@
 //! components of shared bits one by one.
 
 use crate::isa::{self, simd};
-use crate::words::{and_product_words, and_to, xor_to};
+use crate::words::{and_product_to, and_product_words, and_to, xor_to};
 use crate::{BitRows, par};
 
 /// The operands of a level's ANDs. Of each pair of groups, the upper one's `p`; and the lower ones'
@@ -31,14 +31,41 @@ pub fn doubled(upper: &BitRows) -> BitRows {
 pub fn join(g: &BitRows, p: &BitRows, products: &BitRows) -> [BitRows; 2] {
     let (pairs, groups) = (g.rows() / 2, g.rows());
     assert!(p.rows() + 1 == groups && products.rows() + 1 == 2 * pairs);
-    let mut joined = g.pick((0..pairs).map(|k| 2 * k + 1));
-    xor_assign(&mut joined, &products.pick(0..pairs));
-    let passing = products.pick(pairs..products.rows());
-    let [g_kept, p_kept] = [g.pick(2 * pairs..groups), p.pick(2 * pairs - 1..groups - 1)];
+    let upper = (0..pairs).map(|k| 2 * k + 1);
+    let mut joined = g.pick(upper.chain(2 * pairs..groups));
+    if !joined.counts_with(&[products]) {
+        let joins = pairs * joined.words_per_row();
+        let (isa, products) = (isa::current(), products.words());
+        par::for_each(&mut joined.words_mut()[..joins], |s, joined| {
+            xor_to(isa, joined, &products[s..s + joined.len()])
+        });
+    }
     [
-        BitRows::stack(&[&joined, &g_kept]),
-        BitRows::stack(&[&passing, &p_kept]),
+        joined,
+        products.join_rows(pairs..2 * pairs - 1, p, 2 * pairs - 1..groups - 1),
     ]
+}
+
+/// `acc ^=` the local parts of a level's replicated ANDs, from both components of the groups: the rows are
+/// those of [`operands`], read where they lie.
+pub fn level_product_assign(acc: &mut BitRows, g: [&BitRows; 2], p: [&BitRows; 2]) {
+    let pairs = g[0].rows() / 2;
+    assert!(acc.rows() + 1 == 2 * pairs && p.iter().all(|p| p.rows() + 1 == g[0].rows()));
+    if acc.counts_with(&[g[0], g[1], p[0], p[1]]) {
+        return;
+    }
+    let (isa, words) = (isa::current(), acc.words_per_row());
+    par::for_each_strip(acc.words_mut(), words.max(1), words.max(1), |row, acc| {
+        let (upper, lower) = match row < pairs {
+            true => (2 * row, g.map(|g| g.row(2 * row))),
+            false => {
+                let pair = row + 1 - pairs;
+                (2 * pair, p.map(|p| p.row(2 * pair - 1)))
+            }
+        };
+        let [x0, x1] = p.map(|p| p.row(upper));
+        and_product_to(isa, acc, x0, x1, lower[0], lower[1]);
+    });
 }
 
 /// `a ^= b`.
@@ -163,6 +190,26 @@ mod tests {
                 .enumerate()
                 .all(|(i, (a, b))| tops.get(i) == (a.wrapping_add(b) >= 128))
         );
+    }
+
+    #[test]
+    fn a_level_s_products_are_those_of_its_operands() {
+        for (groups, n) in [(2, 65), (3, 1), (7, 70), (64, 5000)] {
+            let mut prg = Prg::new([3; 16]);
+            let [g0, g1] = [0; 2].map(|_| prg.bit_rows(groups, n));
+            let [p0, p1] = [0; 2].map(|_| prg.bit_rows(groups - 1, n));
+            let mask = prg.bit_rows(2 * (groups / 2) - 1, n);
+            let made = same_everywhere(|| {
+                let mut made = mask.clone();
+                level_product_assign(&mut made, [&g0, &g1], [&p0, &p1]);
+                made
+            });
+            let [[upper0, lower0], [upper1, lower1]] = [operands(&g0, &p0), operands(&g1, &p1)];
+            let [upper0, upper1] = [doubled(&upper0), doubled(&upper1)];
+            let mut right = mask;
+            and_product_assign(&mut right, [&upper0, &upper1], [&lower0, &lower1]);
+            assert!(made == right, "{groups} groups of {n}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub(crate) use below::Residue;
 #[cfg(test)]
 pub(crate) use below::assert_uniform;
 
+use crate::buffer::Sizes;
 use crate::fresh::build;
 use crate::isa::{self, Isa, simd};
 use crate::{BitRows, Bits, Buffer, Ring, par, wipe};
@@ -74,6 +75,18 @@ impl Prg {
             cipher,
             counter: 0,
             counts: false,
+        }
+    }
+
+    /// The stream of a seed that was drawn or heard; without values if the seed has none.
+    ///
+    /// # Panics
+    /// If the seed has not 16 bytes.
+    pub fn of_seed(seed: &Buffer<u8>) -> Self {
+        assert_eq!(seed.len(), 16);
+        match seed.is_counted() {
+            true => Prg::counting(),
+            false => Prg::new(std::array::from_fn(|i| seed[i])),
         }
     }
 

@@ -28,6 +28,10 @@ pub trait Ring:
     fn mul(self, o: Self) -> Self;
     /// `-self`, wrapping.
     fn neg(self) -> Self;
+    /// `self & o`.
+    fn and(self, o: Self) -> Self;
+    /// `self | o`.
+    fn or(self, o: Self) -> Self;
     /// `self << k` for `k < BITS`.
     fn shl(self, k: u32) -> Self;
     /// Logical `self >> k` for `k < BITS`.
@@ -68,6 +72,14 @@ macro_rules! ring {
             #[inline(always)]
             fn neg(self) -> Self {
                 self.wrapping_neg()
+            }
+            #[inline(always)]
+            fn and(self, o: Self) -> Self {
+                self & o
+            }
+            #[inline(always)]
+            fn or(self, o: Self) -> Self {
+                self | o
             }
             #[inline(always)]
             fn shl(self, k: u32) -> Self {

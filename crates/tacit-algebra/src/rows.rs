@@ -1,6 +1,7 @@
 //! Matrices of bits: the bits of a vector of ring elements, transposed.
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::buffer::Sizes;
 use crate::fresh::build;
@@ -150,6 +151,22 @@ impl BitRows {
         }
     }
 
+    /// Some neighbouring rows, and behind them some of another matrix with rows as long.
+    pub(crate) fn join_rows(&self, own: Range<usize>, more: &BitRows, of: Range<usize>) -> BitRows {
+        assert!(self.cols == more.cols);
+        let rows = own.len() + of.len();
+        if self.is_counted() || more.is_counted() {
+            return BitRows::counted(rows, self.cols);
+        }
+        let words =
+            |rows: Range<usize>| rows.start * self.words_per_row..rows.end * self.words_per_row;
+        BitRows {
+            rows,
+            data: [&self.data[words(own)], &more.data[words(of)]].concat(),
+            ..*self
+        }
+    }
+
     /// The rows of all parts, which have equal lengths, one part after the other.
     pub fn stack(parts: &[&BitRows]) -> BitRows {
         let cols = parts.first().map_or(0, |part| part.cols);
@@ -195,6 +212,35 @@ impl BitRows {
             return Bits::counted(self.cols);
         }
         Bits::from_words(self.cols, self.row(i).to_vec())
+    }
+
+    /// The rows' bits one after the other.
+    pub fn to_bits(&self) -> Bits {
+        let len = self.rows * self.cols;
+        match (self.is_counted(), self.cols.is_multiple_of(64)) {
+            (true, _) => Bits::counted(len),
+            (_, true) => Bits::from_words(len, self.data.clone()),
+            _ => {
+                let rows: Vec<Bits> = (0..self.rows).map(|i| self.row_bits(i)).collect();
+                Bits::concat(&rows.iter().collect::<Vec<_>>())
+            }
+        }
+    }
+
+    /// The inverse of [`BitRows::to_bits`].
+    ///
+    /// # Panics
+    /// If there are not as many bits.
+    pub fn of_bits(rows: usize, cols: usize, bits: &Bits) -> BitRows {
+        assert_eq!(bits.len(), rows * cols);
+        match (bits.is_counted(), cols.is_multiple_of(64)) {
+            (true, _) => BitRows::counted(rows, cols),
+            (_, true) => BitRows::from_words(rows, cols, bits.words().to_vec()),
+            _ => {
+                let rows: Vec<Bits> = (0..rows).map(|i| bits.slice(i * cols, cols)).collect();
+                BitRows::from_rows(&rows)
+            }
+        }
     }
 
     /// The low `rows` bits of every element.

@@ -41,7 +41,7 @@ simd! {
         }
     }
 
-    fn and_product_to(acc: &mut [u64], x0: &[u64], x1: &[u64], y0: &[u64], y1: &[u64]) {
+    pub(crate) fn and_product_to(acc: &mut [u64], x0: &[u64], x1: &[u64], y0: &[u64], y1: &[u64]) {
         let x = x0.iter().zip(x1);
         let y = y0.iter().zip(y1);
         for ((acc, (x0, x1)), (y0, y1)) in acc.iter_mut().zip(x).zip(y) {

@@ -16,7 +16,7 @@ use tacit_nn::plan::{KeyBitsChoice, Keys, Plan, PlanOptions, RANKING, Reveal, Ro
 use tacit_nn::reference;
 use tacit_protocols::Error;
 use tacit_protocols::clear::Clear;
-use tacit_protocols::falcon::{Falcon, PARTIES, Security, Truncation};
+use tacit_protocols::falcon::{Falcon, Options, PARTIES, Security, Truncation};
 use tacit_protocols::machine::{Audience, Machine};
 
 const ROLES: Roles = Roles {
@@ -101,7 +101,12 @@ fn learnt(graph: &Graph, plan: &Plan, x: &[f32], security: Security) -> (Vec<i64
     });
     let ends = run(mesh, |p: Party| {
         // Exact: so that every run has the integers of clear text.
-        let mut machine = Falcon::<u64>::with_security(p, Truncation::Exact, security)?;
+        let options = Options {
+            truncation: Truncation::Exact,
+            security,
+            ..Options::default()
+        };
+        let mut machine = Falcon::<u64>::new(p, options)?;
         party(&mut machine, graph, plan, x)
     });
     let mut opened = ends.into_iter().map(|end| end.expect("an end"));

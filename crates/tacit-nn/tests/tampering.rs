@@ -13,7 +13,7 @@ use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
 use tacit_nn::onnx::{ImportOptions, load};
 use tacit_nn::plan::{Plan, PlanOptions, Roles, plan};
 use tacit_protocols::Error;
-use tacit_protocols::falcon::{Falcon, PARTIES, Security, Truncation};
+use tacit_protocols::falcon::{Falcon, Options, PARTIES, Security};
 use tacit_protocols::machine::{Audience, Machine};
 use tacit_protocols::portions::Portions;
 
@@ -63,7 +63,11 @@ impl Prediction {
             chosen: &["rss input"],
             program: |party: Party| -> Result<_, Error> {
                 let id = party.id();
-                let mut machine = Falcon::<u32>::with_security(party, Truncation::Gap, security)?;
+                let options = Options {
+                    security,
+                    ..Options::default()
+                };
+                let mut machine = Falcon::<u32>::new(party, options)?;
                 let (plan, machine) = (&self.plan, &mut machine);
                 machine.prepare(&plan.weight_calls(&ROLES)?)?;
                 let own = (id == ROLES.model_owner).then_some(&weights[..]);

@@ -8,7 +8,7 @@ use divan::counter::ItemsCount;
 use tacit_algebra::{Buffer, Ring};
 use tacit_net::{LinkModel, Phase, memory};
 use tacit_protocols::Error;
-use tacit_protocols::falcon::{Falcon, PARTIES, Rss, Security, Truncation};
+use tacit_protocols::falcon::{Falcon, Options, PARTIES, Rss, Security};
 use tacit_protocols::machine::{Call, KeyBits, Machine};
 
 #[global_allocator]
@@ -43,7 +43,11 @@ fn phases_under<R: Ring>(
             stops.push(stop);
             let barrier = &barrier;
             scope.spawn(move || {
-                let machine = Falcon::<R>::with_security(party, Truncation::Gap, security);
+                let options = Options {
+                    security,
+                    ..Options::default()
+                };
+                let machine = Falcon::<R>::new(party, options);
                 let mut machine = machine.expect("keys");
                 let x = machine.constant(&vec![-5; n]);
                 while rounds.recv().is_ok() {

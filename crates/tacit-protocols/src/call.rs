@@ -148,12 +148,20 @@ pub enum Call {
     /// A checkpoint of what waits to be verified: `settle`, or one that the machine makes by itself and
     /// [`CostModel::checked`](crate::cost::CostModel::checked) adds to the calls; it also fills in what
     /// waits.
-    Verify {
-        /// Element-wise products of the ring.
-        gates: usize,
-        /// Entries that matrix products and convolutions come down to.
-        entries: usize,
-    },
+    Verify(Unverified),
+}
+
+/// What waits to be verified, by sizes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Unverified {
+    /// Signs of elements.
+    pub signs: usize,
+    /// Elements times a shared bit.
+    pub choices: usize,
+    /// Element-wise products of the ring.
+    pub products: usize,
+    /// Entries that matrix products and convolutions come down to.
+    pub entries: usize,
 }
 
 impl Call {

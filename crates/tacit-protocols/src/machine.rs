@@ -12,7 +12,7 @@ use std::ops::Range;
 use tacit_net::Party;
 
 pub use crate::bilinear::Bilinear;
-pub use crate::call::{Audience, Call, KeyBits};
+pub use crate::call::{Audience, Call, KeyBits, Unverified};
 pub use crate::cost::CostModel;
 use crate::math::Elementary;
 use crate::portions::{Ahead, Portions, begin_stage};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tacit_net::{Party, Phase};
 
-use crate::machine::{Call, CostModel, Machine};
+use crate::machine::{Call, CostModel, Machine, Unverified};
 use crate::message::Message;
 use crate::{Error, lowered};
 
@@ -49,8 +49,7 @@ impl Portions {
         }
         let last = portions.len().saturating_sub(1);
         for (i, portion) in portions.iter_mut().enumerate() {
-            let (gates, entries) = (0, 0);
-            let settled = (i < last).then_some(Call::Verify { gates, entries });
+            let settled = (i < last).then_some(Call::Verify(Unverified::default()));
             portion.calls.extend(settled);
             portion.calls = lowered(&portion.calls, model)?;
         }

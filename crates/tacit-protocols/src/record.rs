@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tacit_net::{LinkModel, Party, memory};
 
-use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand};
+use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand, Unverified};
 use crate::math::Elementary;
 use crate::portions::Ahead;
 use crate::{Cost, Error};
@@ -211,8 +211,7 @@ impl Machine for Recorder<'_> {
     }
 
     fn settle(&mut self) -> Result<(), Error> {
-        let (gates, entries) = (0, 0);
-        self.push(Call::Verify { gates, entries });
+        self.push(Call::Verify(Unverified::default()));
         Ok(())
     }
 

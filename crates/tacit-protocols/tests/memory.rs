@@ -12,7 +12,7 @@ use tacit_net::testing::{Fate, mesh_with, run};
 use tacit_net::{LinkModel, Party};
 use tacit_protocols::Truncation;
 use tacit_protocols::bicoptor::{self, Form};
-use tacit_protocols::falcon::Falcon;
+use tacit_protocols::falcon::{self, Falcon, Security};
 use tacit_protocols::shamir::{Options, Shamir};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -141,7 +141,7 @@ fn same(labels: &[&str]) -> impl Fn(usize, usize) -> Vec<String> {
 
 #[test]
 fn keys_of_falcon_are_wiped() {
-    let make = |party| Falcon::<u64>::new(party, Truncation::Gap).expect("set-up");
+    let make = |party| Falcon::<u64>::new(party, falcon::Options::default()).expect("set-up");
     check("Falcon", remains(3, same(&["falcon component"]), make));
 }
 
@@ -153,7 +153,11 @@ fn keys_of_malicious_falcon_are_wiped() {
         "falcon proof left",
         "falcon proof right",
     ];
-    let make = |party| Falcon::<u64>::malicious(party, Truncation::Gap).expect("set-up");
+    let options = falcon::Options {
+        security: Security::Malicious,
+        ..falcon::Options::default()
+    };
+    let make = |party| Falcon::<u64>::new(party, options).expect("set-up");
     check("malicious Falcon", remains(3, same(&labels), make));
 }
 

@@ -95,11 +95,6 @@ impl Instance {
         }
     }
 
-    /// Whether signs are taken in fewer bits than there are.
-    pub(crate) fn narrow_signs(&self) -> bool {
-        self.compare_bits < self.width
-    }
-
     /// What it protects against, in words.
     pub(crate) fn security(&self) -> String {
         self.options.security(self.parties)

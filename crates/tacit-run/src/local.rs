@@ -4,6 +4,8 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
+use tacit_algebra::sharing_cores;
+
 use crate::job::Planned;
 use crate::terms::Terms;
 use crate::{Error, Progress, Settings};
@@ -32,8 +34,9 @@ pub fn in_threads<P: Send, T: Send>(
     observe: &mut dyn FnMut(Progress) -> bool,
     program: impl Fn(P, &mut dyn FnMut(Progress) -> bool) -> Result<T, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
+    let all = parts.len();
     let guarded = |party: usize, part: P, observe: &mut dyn FnMut(Progress) -> bool| {
-        guarded(party, || program(part, observe))
+        guarded(party, || sharing_cores(all, || program(part, observe)))
     };
     let guarded = &guarded;
     let ended: Vec<Result<T, Error>> = thread::scope(|scope| {

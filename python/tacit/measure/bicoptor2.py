@@ -59,7 +59,7 @@ def _row(op: str, network: str, n: int, sharing: str, repeat: int) -> dict[str, 
     # Whole, since a chunk has hops of its own.
     where = {"network": NETWORKS[network], "ring": 64, "repeat": repeat, "chunk": n}
     keys = {"key_bits": KEY_BITS, "fraction_bits": FRACTION_BITS}
-    falcon = bench(op, n, protocol="falcon", **where)
+    falcon = bench(op, n, protocol="falcon", comparison="falcon", **where)
     bicoptor = bench(op, n, protocol="bicoptor", sharing=sharing, **keys, **where)
     falcon_on, falcon_sum = _seconds(falcon)
     bicoptor_on, bicoptor_sum = _seconds(bicoptor)

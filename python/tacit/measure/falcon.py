@@ -123,7 +123,7 @@ def falcon(
     """Tables 2 to 5 of Falcon: predictions of one image, and steps on a mini-batch.
 
     Seconds and MB that the busiest party sends, offline and online, with random weights and images
-    over the 64-bit ring and all parties in this process. What is expected to take more than `limit`
+    over the 64-bit ring, signs as in the paper, and all parties in this process. What is expected to take more than `limit`
     seconds does not run: its MB and hops are those that the protocol declares, its seconds those of
     the network alone. Expected are the network's seconds, and for every declared MB what a MB of 32
     small predictions took on this machine (:func:`pace`); of a prediction, those of one.
@@ -134,7 +134,7 @@ def falcon(
     for phase, name in product(phases, networks):
         work = kinds[phase](CASES[name], batch)
         for secure, link in product(security, links):
-            where = {"security": secure, "network": LINKS[link]}
+            where = {"security": secure, "comparison": "falcon", "network": LINKS[link]}
             seconds, sent = on_paper(name, phase, secure, link)
             rows.append(
                 {
@@ -213,7 +213,7 @@ def _cost(work: _Prediction | _Step, where: dict[str, Any], limit: float) -> dic
 def pace(security: str) -> float:
     """Seconds for each MB of a party's that small predictions take here, without a network."""
     case = CASES["network-b"]
-    session = local(security=security, timeout=TIMEOUT)
+    session = local(security=security, comparison="falcon", timeout=TIMEOUT)
     report = session.predict(_Prediction(case, BATCH).model, case.images(32)).report.data
     seconds = sum(report[phase]["seconds"] for phase in ("offline", "online"))
     return seconds / _megabytes(report)

@@ -4,7 +4,7 @@
 use bytemuck::Pod;
 
 use super::{Buffer, Sizes, unless_counted};
-use crate::{BitRows, Bits, Ring, compare, flip, prime, triple, truncate, vec, wrap};
+use crate::{BitRows, Bits, Ring, compare, flip, prime, quotient, triple, truncate, vec, wrap};
 
 /// Over a ring.
 impl<R: Ring> Buffer<R> {
@@ -166,6 +166,37 @@ impl<R: Ring> Buffer<R> {
     pub fn signed(&self, low_shifted: &Self, msb: &Self, d: u32, constant: bool) -> Self {
         unless_counted(&[self, low_shifted, msb], self.len(), || {
             truncate::signed(self, low_shifted, msb, d, constant)
+        })
+    }
+}
+
+/// Of truncations without a mask from beforehand.
+impl<R: Ring> Buffer<R> {
+    /// See [`quotient::known`].
+    pub fn quotient_known(&self, next: &Self, mask: &Self, d: u32) -> Self {
+        unless_counted(&[self, next, mask], self.len(), || {
+            quotient::known([self, next], mask, d)
+        })
+    }
+
+    /// See [`quotient::carry`].
+    pub fn quotient_carry(&self, next: &Self, mask: &Self, d: u32) -> Self {
+        unless_counted(&[self, next, mask], self.len(), || {
+            quotient::carry([self, next], mask, d)
+        })
+    }
+
+    /// See [`quotient::choose`].
+    pub fn quotient_choose(&self, carry: &Self, mask: &Self, d: u32) -> Self {
+        unless_counted(&[self, carry, mask], self.len(), || {
+            quotient::choose(self, carry, mask, d)
+        })
+    }
+
+    /// See [`quotient::rest`].
+    pub fn quotient_rest(&self, [rho, sigma]: [&Self; 2], d: u32) -> Self {
+        unless_counted(&[self, rho, sigma], self.len(), || {
+            quotient::rest(self, [rho, sigma], d)
         })
     }
 }

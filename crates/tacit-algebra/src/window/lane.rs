@@ -18,10 +18,6 @@ pub(super) trait Lane: Residue + Ring + PartialOrd {
     fn mul_high(self, o: Self) -> Self;
     /// The lesser.
     fn min(self, o: Self) -> Self;
-    /// Bitwise and.
-    fn and(self, o: Self) -> Self;
-    /// Bitwise or.
-    fn or(self, o: Self) -> Self;
 }
 
 macro_rules! lane {
@@ -47,14 +43,6 @@ macro_rules! lane {
             #[inline(always)]
             fn min(self, o: $word) -> $word {
                 Ord::min(self, o)
-            }
-            #[inline(always)]
-            fn and(self, o: $word) -> $word {
-                self & o
-            }
-            #[inline(always)]
-            fn or(self, o: $word) -> $word {
-                self | o
             }
         }
     };

@@ -297,7 +297,18 @@ impl Case {
         calls_of(self.width, |machine| self.run(machine, &[x, y]).map(drop))
     }
 
+    /// Computes it, and verifies it in protocols that verify.
     pub(super) fn run<M: Machine>(
+        &self,
+        machine: &mut M,
+        operands: &[M::Share; 2],
+    ) -> Result<Computed<M>, Error> {
+        let computed = self.compute(machine, operands)?;
+        machine.settle()?;
+        Ok(computed)
+    }
+
+    fn compute<M: Machine>(
         &self,
         machine: &mut M,
         operands: &[M::Share; 2],

@@ -191,6 +191,8 @@ mod tests {
         for run in [
             "{}",
             r#"{"truncation": "exact"}"#,
+            r#"{"security": "malicious"}"#,
+            r#"{"comparison": "falcon"}"#,
             r#"{"protocol": "bicoptor"}"#,
             r#"{"protocol": "bicoptor", "sharing": "rss"}"#,
             r#"{"protocol": "shamir"}"#,

@@ -268,19 +268,16 @@ pub fn material_is_planned(s: &dyn Subject) {
         let bytes = run(s, |machine| Ok(machine.cost_model().offline(calls).bytes));
         bytes[0].iter().sum::<u64>() == 0
     };
-    // Clear text needs no material, and a replicated sign none either.
-    let [signs_are_free, all_is_free] = [free(&calls[..1]), free(&calls)];
-    if all_is_free {
-        return;
-    }
+    // Clear text needs no material, and many replicated calls none either.
+    let [signs_are_free, truncations_are_free] = [free(&calls[..1]), free(&calls[1..])];
     let refused = run(s, |machine| {
         machine.prepare(&calls)?;
         let x = machine.constant(&[1, 2, 3]);
         let relu = machine.relu(&x, KeyBits::ALL).err();
+        let less = machine.truncate(&x, 2).err();
         let relu = (!signs_are_free).then_some(relu);
-        Ok([relu, Some(machine.truncate(&x, 2).err())]
-            .into_iter()
-            .flatten())
+        let less = (!truncations_are_free).then_some(less);
+        Ok([relu, less].into_iter().flatten())
     });
     for error in refused.into_iter().flatten() {
         let words = error.expect("three elements were not planned").to_string();

@@ -91,8 +91,9 @@ impl Words {
 }
 
 /// Steps whose messages are planes of bits, one for each bit of the samples that they are of.
-const PLANES: [&str; 5] = [
+const PLANES: [&str; 6] = [
     "rss sign: ",
+    "falcon sign: ",
     "bicoptor sign: deal products of bits",
     "bicoptor sign: open masked bits",
     "bicoptor sign: open masked groups",

@@ -20,7 +20,7 @@ use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
 use tacit_nn::plan::{Order, Plan, PlanOptions, Precision, Reveal, Roles, plan};
 use tacit_protocols::bicoptor::{self, ubl::Ubl};
 use tacit_protocols::clear::Clear;
-use tacit_protocols::falcon::Falcon;
+use tacit_protocols::falcon::{self, Falcon};
 use tacit_protocols::lowered;
 use tacit_protocols::machine::{Audience, Call, CostModel, Machine};
 use tacit_protocols::signs::SIGNS;
@@ -207,7 +207,7 @@ fn run_secure(plan: &Plan) {
     }
     run_sirnn(plan);
     let _ = testing::run(parties(3), |party| {
-        predicted(plan, Falcon::<u64>::new(party, Truncation::Gap)?)
+        predicted(plan, Falcon::<u64>::new(party, falcon::Options::default())?)
     });
     let _ = testing::run(parties(3), |party| {
         predicted(

@@ -123,7 +123,7 @@ impl<R: Ring> Falcon<R> {
         let missing = || Error::NotPrepared {
             call: format!("the sign of {n} elements"),
         };
-        if self.compare_bits < R::BITS {
+        if self.options.compare_bits::<R>() < R::BITS {
             let view = material::take(&mut self.store.narrow_signs, n).ok_or_else(missing)?;
             return self.sign_over::<u32>(&view, &a.map(Buffer::convert), also);
         }

@@ -13,8 +13,9 @@ use super::demand::{self, Want};
 use super::malicious::Checks;
 use super::malicious::checked::checked;
 use super::material::Store;
-use super::{Falcon, PARTIES, Security, Truncation};
+use super::{Comparison, Falcon, Options, PARTIES, Security, Truncation};
 use crate::bilinear::Bilinear;
+use crate::call::Unverified;
 use crate::count::{Counts, count, online};
 use crate::machine::{Call, CostModel, Machine, Operand};
 use crate::replicated::{Replicated, Rss};
@@ -23,10 +24,7 @@ use crate::{Cost, Error};
 /// Falcon's declared cost over the ring `R`.
 #[derive(Debug)]
 pub struct FalconCost<R> {
-    truncation: Truncation,
-    security: Security,
-    /// Bits of the ring in which signs are taken.
-    compare_bits: u32,
+    options: Options,
     ring: PhantomData<fn() -> R>,
 }
 
@@ -39,21 +37,11 @@ impl<R> Clone for FalconCost<R> {
 impl<R> Copy for FalconCost<R> {}
 
 impl<R: Ring> FalconCost<R> {
-    /// The cost of [`Falcon::with_security`].
-    pub fn new(truncation: Truncation, security: Security) -> Self {
+    /// The cost of [`Falcon::new`].
+    pub fn new(options: Options) -> Self {
         FalconCost {
-            truncation,
-            security,
-            compare_bits: R::BITS,
+            options,
             ring: PhantomData,
-        }
-    }
-
-    /// The cost of [`Falcon::with_narrow_signs`].
-    pub fn with_narrow_signs(self) -> Self {
-        FalconCost {
-            compare_bits: R::BITS.min(u32::BITS),
-            ..self
         }
     }
 
@@ -61,24 +49,38 @@ impl<R: Ring> FalconCost<R> {
     fn machine(&self, party: Party) -> Falcon<R> {
         Falcon {
             rss: Replicated::counting(party),
-            truncation: self.truncation,
-            compare_bits: self.compare_bits,
+            options: self.options,
             store: Store::new(),
-            checks: (self.security == Security::Malicious).then(Checks::counting),
+            checks: (self.options.security == Security::Malicious).then(Checks::counting),
             cost: *self,
         }
     }
 
-    /// A checkpoint of so many element-wise products and entries of others.
-    fn verify(&self, gates: usize, entries: usize) -> Cost {
+    /// A checkpoint.
+    fn verify(&self, waiting: Unverified) -> Cost {
+        let Unverified {
+            signs,
+            choices,
+            products,
+            entries,
+        } = waiting;
         let waiting = |machine: &mut Falcon<R>| -> Result<(), Error> {
+            let mut products = products;
+            match self.options.comparison {
+                Comparison::Falcon => products += choices,
+                Comparison::Adder => {
+                    machine.not_negative(&Rss::counted(signs))?;
+                    let bits = machine.blank_bits(choices);
+                    machine.chosen(&bits, &Rss::counted(choices))?;
+                }
+            }
             let mut product = |map: Bilinear| -> Result<(), Error> {
                 let [x, w] = [map.left(), map.right()].map(Rss::counted);
                 machine.product(&x, &Operand::Secret(w), None, &map, 0)?;
                 Ok(())
             };
-            if gates > 0 {
-                product(Bilinear::Elementwise(gates))?;
+            if products > 0 {
+                product(Bilinear::Elementwise(products))?;
             }
             // A row times a column has two entries for each element.
             let (m, k, n) = (1, entries / 2, 1);
@@ -113,26 +115,32 @@ impl<R: Ring> CostModel for FalconCost<R> {
     /// Without the checkpoints that a machine makes by itself: [`CostModel::checked`] lists them.
     fn online(&self, call: &Call) -> Cost {
         match *call {
-            Call::Verify { gates, entries } => self.verify(gates, entries),
+            Call::Verify(waiting) => self.verify(waiting),
             call => online(PARTIES, |party| self.machine(party), &call),
         }
     }
 
     fn stored(&self, call: &Call) -> u64 {
-        let (word, sign_word) = (u64::from(R::BITS / 8), u64::from(self.compare_bits / 8));
+        let (word, sign_word) = (
+            u64::from(R::BITS / 8),
+            u64::from(self.options.compare_bits::<R>() / 8),
+        );
         // Both components of bits and products of bits, a residue each, and of a few words.
         let compare = |rows: u64| 4 * rows + 5;
         let of = |want: Want| match want {
             Want::Sign(n) => n as u64 * (compare(8 * sign_word) + 2 * sign_word),
             Want::Select(n) => n as u64 * (2 * word + 1),
-            Want::Truncate(n, d) => match self.truncation {
+            Want::Truncate(n, d) => match self.options.truncation {
                 Truncation::Exact => n as u64 * (8 * word + compare(d.into())),
                 _ => n as u64 * 6 * word,
             },
         };
-        let made: u64 = demand::wants_of(call).into_iter().map(of).sum();
+        let made: u64 = demand::wants_of(call, &self.options)
+            .into_iter()
+            .map(of)
+            .sum();
         // What waits to be verified while it is made.
-        match self.security {
+        match self.options.security {
             Security::SemiHonest => made,
             Security::Malicious => 8 * made,
         }
@@ -147,9 +155,9 @@ impl<R: Ring> CostModel for FalconCost<R> {
     }
 
     fn checked(&self, calls: Vec<Call>) -> Vec<Call> {
-        match self.security {
+        match self.options.security {
             Security::SemiHonest => calls,
-            Security::Malicious => checked(calls),
+            Security::Malicious => checked(calls, self.options.comparison),
         }
     }
 }

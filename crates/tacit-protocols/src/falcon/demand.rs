@@ -1,6 +1,6 @@
 //! What each call consumes, counted before any data arrives, and grouped into batches.
 
-use super::Security;
+use super::{Comparison, Options, Security};
 use crate::cost::not_native;
 use crate::machine::Call;
 use crate::{batches, pool};
@@ -25,10 +25,16 @@ impl Want {
 }
 
 /// The wants of one call, in the order in which it draws them.
-pub(super) fn wants_of(call: &Call) -> Vec<Want> {
+pub(super) fn wants_of(call: &Call, options: &Options) -> Vec<Want> {
     match *call {
+        Call::Drelu { .. } | Call::Relu { .. } | Call::Select { .. } | Call::Maxpool { .. }
+            if options.comparison == Comparison::Adder =>
+        {
+            vec![]
+        }
         Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } => vec![],
         Call::Verify { .. } => vec![],
+        Call::Product { .. } | Call::Truncate { .. } if !options.masks() => vec![],
         Call::Product { trunc: 0, .. } | Call::Truncate { trunc: 0, .. } => vec![],
         Call::Product { map, trunc, .. } => vec![Want::Truncate(map.outputs(), trunc)],
         Call::Truncate { n, trunc, .. } => vec![Want::Truncate(n, trunc)],
@@ -52,7 +58,7 @@ const fn batch(security: Security) -> usize {
 }
 
 /// The wants of `calls` in batches.
-pub(super) fn batches(calls: &[Call], security: Security) -> Vec<Vec<Want>> {
-    let wants = calls.iter().flat_map(wants_of);
-    batches::group(wants, |want| want.len(), batch(security))
+pub(super) fn batches(calls: &[Call], options: &Options) -> Vec<Vec<Want>> {
+    let wants = calls.iter().flat_map(|call| wants_of(call, options));
+    batches::group(wants, |want| want.len(), batch(options.security))
 }

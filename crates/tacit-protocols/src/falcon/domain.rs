@@ -28,7 +28,6 @@ impl<R: Ring> Wide for Words<R> {
 
 impl<R: Ring> Domain for Residues<R> {
     type Vec = Buffer<u8>;
-    type Kind = Residues;
 
     fn draw(prg: &mut Prg, n: usize) -> Buffer<u8> {
         prg.residues(R::PRIME, n)

@@ -16,9 +16,10 @@ const MULTIPLY: Message<Words> = Message::new("falcon multiply");
 impl<R: Ring> Falcon<R> {
     /// `(x * w + bias) >> trunc` for any bilinear product (Falcon, Mult, section 3.2).
     ///
-    /// Secret `w`: 1 hop; every party sends 1 element per output (`trunc` = 0) or 2. Malicious: a
-    /// sum that is opened at once could not be verified first, so a truncation takes a hop more.
-    /// Public `w`: local, then a plain truncation (1 hop, 1 element) unless `trunc` is 0.
+    /// Secret `w`: 1 hop; every party sends 1 element per output; then a truncation, unless `trunc` is 0.
+    /// Truncations by masks are merged with it: 1 hop, 2 elements. Malicious: a sum that is opened at once
+    /// could not be verified first, so they take a hop more.
+    /// Public `w`: local, then a truncation.
     pub(super) fn product(
         &mut self,
         x: &Rss<Buffer<R>>,
@@ -46,7 +47,11 @@ impl<R: Ring> Falcon<R> {
                 let z = self.rss.product_sum(map, x, w, bias)?;
                 match trunc {
                     0 => self.rss.reshare::<Words<R>>(MULTIPLY, z),
-                    trunc => self.truncate_sum(z, trunc),
+                    trunc if self.options.masks() => self.truncate_sum(z, trunc),
+                    trunc => {
+                        let z = self.rss.reshare::<Words<R>>(MULTIPLY, z)?;
+                        self.truncate_shared(z, trunc)
+                    }
                 }
             }
         }

@@ -11,7 +11,8 @@
 //! | `../replicated/` | replicated sharing, input, opening, resharing, products |
 //! | `linear.rs` | products, matrix products, convolutions |
 //! | `truncate.rs` | fixed-point truncation, three kinds |
-//! | `compare.rs` | wrap3, DReLU, the leaves of private compare |
+//! | `sign.rs` | DReLU: by the adder, or by the paper's comparison |
+//! | `compare.rs` | the paper's: wrap3, the leaves of private compare |
 //! | `relu.rs` | selection, ReLU |
 //! | `preprocess.rs` | the offline phase |
 //! | `semi_honest/`, `malicious/` | the steps in which the two differ; `security.rs` chooses |
@@ -33,10 +34,12 @@ mod domain;
 mod linear;
 mod malicious;
 mod material;
+mod options;
 mod preprocess;
 mod relu;
 mod security;
 mod semi_honest;
+mod sign;
 mod truncate;
 
 use std::ops::Range;
@@ -49,7 +52,7 @@ pub use crate::replicated::{PARTIES, Rss};
 pub use crate::truncation::Truncation;
 pub use cost::FalconCost;
 pub(crate) use domain::Residues;
-pub use security::Security;
+pub use options::{Comparison, Options, Security};
 
 use crate::Error;
 use crate::bilinear::Bilinear;
@@ -60,7 +63,8 @@ use crate::signs::Signs;
 use malicious::Checks;
 use material::Store;
 
-/// Signs in words of 32 bits, see [`Falcon::with_narrow_signs`].
+/// Signs in words of 32 bits, see [`Options::sign_bits`]: of the paper's comparison, since a plan does not
+/// know which is chosen.
 pub const SIGNS: Signs = Signs {
     key_bits: None,
     narrow: Some(|bits| match bits {
@@ -72,9 +76,7 @@ pub const SIGNS: Signs = Signs {
 /// One party's end of Falcon over the ring `R`.
 pub struct Falcon<R: Ring> {
     rss: Replicated,
-    truncation: Truncation,
-    /// Bits of the ring in which signs are taken.
-    compare_bits: u32,
+    options: Options,
     store: Store<R>,
     /// What malicious security adds.
     checks: Option<Checks<R>>,
@@ -82,65 +84,27 @@ pub struct Falcon<R: Ring> {
 }
 
 impl<R: Ring> Falcon<R> {
-    /// Joins the two other parties and agrees on keys with them (2 hops, 128 bytes each); secure
-    /// against one party that is curious.
-    pub fn new(party: Party, truncation: Truncation) -> Result<Self, Error> {
-        Falcon::with_security(party, truncation, Security::SemiHonest)
-    }
-
-    /// The same, secure against one party that deviates from the protocol: then the run ends with
-    /// an error at the others before they give anything out.
-    pub fn malicious(party: Party, truncation: Truncation) -> Result<Self, Error> {
-        Falcon::with_security(party, truncation, Security::Malicious)
-    }
-
-    /// The same with the security of choice.
-    pub fn with_security(
-        mut party: Party,
-        truncation: Truncation,
-        security: Security,
-    ) -> Result<Self, Error> {
-        if truncation == Truncation::SecureMl {
-            let why = "Falcon's truncations are gap, exact and aby3";
-            return Err(Error::Invalid(why.into()));
-        }
+    /// Joins the two other parties and agrees on keys with them (2 hops, 128 bytes each).
+    ///
+    /// Secure against one party that is curious; or, under malicious security, against one that deviates
+    /// from the protocol: then the run ends with an error at the others before they give anything out.
+    pub fn new(mut party: Party, options: Options) -> Result<Self, Error> {
+        options.check()?;
         party.set_phase(Phase::Setup);
         let (rss, pairs) = Replicated::new(party, "falcon")?;
-        let cost = FalconCost::new(truncation, security);
         Ok(Falcon {
             rss,
-            truncation,
-            compare_bits: R::BITS,
+            options,
             store: Store::new(),
-            checks: (security == Security::Malicious).then(|| Checks::new(&pairs)),
-            cost,
+            checks: (options.security == Security::Malicious).then(|| Checks::new(&pairs)),
+            cost: FalconCost::new(options),
         })
-    }
-
-    fn security(&self) -> Security {
-        match self.checks {
-            None => Security::SemiHonest,
-            Some(_) => Security::Malicious,
-        }
     }
 
     /// Ends a call that may have left products to verify.
     fn settled<T>(&mut self, result: T) -> Result<T, Error> {
         self.settle_many()?;
         Ok(result)
-    }
-}
-
-impl<R: Ring> Falcon<R> {
-    /// Takes signs over 32 bits where the ring is wider, at half the cost and a hop less.
-    ///
-    /// The low words of a sharing's components are a sharing of the value modulo `2^32`, so this
-    /// is exact as long as every value whose sign is taken, differences in a maxpool included,
-    /// lies in `[-2^31, 2^31)`; who asks for it must know that bound.
-    pub fn with_narrow_signs(mut self) -> Self {
-        self.compare_bits = R::BITS.min(u32::BITS);
-        self.cost = self.cost.with_narrow_signs();
-        self
     }
 }
 
@@ -257,7 +221,7 @@ impl<R: Ring> Machine for Falcon<R> {
     }
 
     fn drelu(&mut self, x: &Self::Share, _keys: KeyBits) -> Result<Self::Bits, Error> {
-        self.sign_bits(x)
+        self.not_negative(x)
     }
 
     fn select(
@@ -266,7 +230,7 @@ impl<R: Ring> Machine for Falcon<R> {
         x: &Self::Share,
         y: &Self::Share,
     ) -> Result<Self::Share, Error> {
-        let z = self.select_shares(bit, x, y)?;
+        let z = self.select_by(bit, x, y)?;
         self.settled(z)
     }
 

@@ -53,8 +53,7 @@ pub(super) struct LowPart<R> {
 impl<R: Ring> Falcon<R> {
     /// Makes the material of `calls` and queues it in their order.
     pub(super) fn preprocess(&mut self, calls: &[Call]) -> Result<(), Error> {
-        let security = self.security();
-        for wants in demand::batches(calls, security) {
+        for wants in demand::batches(calls, &self.options) {
             self.preprocess_batch(&wants)?;
             // What is online built on this material must not depend on errors in it.
             self.verify_waiting()?;
@@ -74,7 +73,7 @@ impl<R: Ring> Falcon<R> {
         let selects = total(|w| matches!(w, Want::Select(_)));
         let truncations = total(|w| matches!(w, Want::Truncate(..)));
 
-        let narrow = self.compare_bits < R::BITS;
+        let narrow = self.options.compare_bits::<R>() < R::BITS;
         if signs > 0 && narrow {
             let x = self.rss.random::<Words<u32>>(signs).map(|c| c.shr(1));
             let sum = self.add_components(&x)?;
@@ -231,7 +230,7 @@ impl<R: Ring> Falcon<R> {
         for (len, d) in groups {
             let range = at..at + len;
             let part = |v: &Rss<Buffer<R>>| v.part(range.clone()).map(Buffer::detached);
-            let exact = match self.truncation {
+            let exact = match self.options.truncation {
                 Truncation::Exact => {
                     let rows: Vec<_> = sum.bits[..d as usize]
                         .iter()

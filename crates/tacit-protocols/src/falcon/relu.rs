@@ -1,4 +1,4 @@
-//! Selection and ReLU (Falcon, Algorithm 3, sections 3.2 and 3.5; docs/spec/falcon.md, sections 2
+//! Selection and ReLU by the paper's comparison (Falcon, Algorithm 3, sections 3.2 and 3.5; docs/spec/falcon.md, sections 2
 //! and 4.3).
 //!
 //! Differs from the paper: Algorithm 3 selects the wrong operand (docs/spec/falcon.md, section 9,
@@ -15,7 +15,7 @@ use crate::message::Message;
 use crate::replicated::{Booleans, Rss, Words, flip_word};
 
 const OPEN_CHOICE: Message<Booleans> = Message::new("falcon select: open masked bit");
-const SELECT: Message<Words> = Message::new("falcon select: multiply");
+pub(super) const SELECT: Message<Words> = Message::new("falcon select: multiply");
 
 impl<R: Ring> Falcon<R> {
     /// `x` where `bit` is 0, `y` where it is 1 (Falcon, Select Shares, section 3.2): with a random
@@ -42,7 +42,7 @@ impl<R: Ring> Falcon<R> {
 
     /// `max(a, 0)`: the sign times `a` (Falcon, Algorithm 3, section 3.5).
     /// `2 + ceil(log2 l)` hops; every party sends what a sign sends, 1 bit and 1 element.
-    pub(super) fn rectify(&mut self, a: &Rss<Buffer<R>>) -> Result<Rss<Buffer<R>>, Error> {
+    pub(super) fn sign_times(&mut self, a: &Rss<Buffer<R>>) -> Result<Rss<Buffer<R>>, Error> {
         let view = self.take_select(a.own.len())?;
         let (sign, masked) = self.sign(a, Some((OPEN_CHOICE, &view.bits(&view.batch.bit))))?;
         let mut e = sign.public;
@@ -57,9 +57,7 @@ impl<R: Ring> Falcon<R> {
 
     /// `x` where the bit `d` is 1, else 0.
     fn choose(&mut self, x: Rss<Buffer<R>>, d: Rss<Buffer<R>>) -> Result<Rss<Buffer<R>>, Error> {
-        if let Some(checks) = &mut self.checks {
-            checks.waiting += 3 * d.own.len();
-        }
+        self.waits(x.own.len());
         self.multiply::<Words<R>>(SELECT, x, d)
     }
 

@@ -14,15 +14,6 @@ use crate::Error;
 use crate::message::Message;
 use crate::replicated::{Domain, Rss};
 
-/// What a corrupt party may do without harm to the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Security {
-    /// It follows the protocol and looks at what it sees.
-    SemiHonest,
-    /// It does what it likes: the others notice and stop before anything is given out.
-    Malicious,
-}
-
 impl<R: Ring> Falcon<R> {
     /// `x y` element by element. 1 hop; every party sends `n` elements.
     pub(super) fn multiply<D: Verified<R>>(
@@ -113,6 +104,26 @@ impl<R: Ring> Falcon<R> {
         match self.checks {
             None => self.shift_low_unchecked(groups, low, sum, start, msb),
             Some(_) => self.shift_low_checked(groups, low, sum, start, msb),
+        }
+    }
+
+    /// Whether numbers of `width` bits are negative (docs/spec/adder.md, sections 1 and 7).
+    pub(super) fn negative(&mut self, x: &Rss<Buffer<R>>, width: u32) -> Result<Rss<Bits>, Error> {
+        match self.checks {
+            None => self.rss.negative(x, width),
+            Some(_) => self.negative_checked(x, width),
+        }
+    }
+
+    /// `x` where `bit` is 1, else 0 (docs/spec/adder.md, sections 2 and 7).
+    pub(super) fn times(
+        &mut self,
+        bit: &Rss<Bits>,
+        x: &Rss<Buffer<R>>,
+    ) -> Result<Rss<Buffer<R>>, Error> {
+        match self.checks {
+            None => self.rss.times(bit, x),
+            Some(_) => self.times_checked(bit, x),
         }
     }
 

@@ -5,9 +5,12 @@
 //!
 //! | kind | range of `x` | error against `floor(x / 2^d)` | online |
 //! |---|---|---|---|
-//! | `gap` | `abs(x) < 2^{l-2}` | 0 or 1, mean of the true quotient | 1 hop |
+//! | `gap` | `abs(x) < 2^{l-2}` | 0 or 1, mean of the true quotient | 1 hop, 2 if semi-honest |
 //! | `exact` | `abs(x) < 2^{l-2}` | none | 1 hop + a compare of `d` bits |
 //! | `aby3` | any | 0 or 1, but `2^{l-d}` with probability `abs(x) / 2^l` | 1 hop |
+//!
+//! Semi-honest, `gap` takes no mask: the wrap is found from what single parties know
+//! (`replicated/truncate.rs`), in 2 hops.
 //!
 //! After a product the mask is added to the summands before they are reshared, so that one hop
 //! serves both (2 elements per party instead of 1 + 1 in two hops).
@@ -34,9 +37,13 @@ impl<R: Ring> Falcon<R> {
         mut x: Rss<Buffer<R>>,
         trunc: u32,
     ) -> Result<Rss<Buffer<R>>, Error> {
+        if !self.options.masks() {
+            self.check_truncation(trunc)?;
+            return self.rss.truncate(&x, trunc);
+        }
         let view = self.take_truncation(x.own.len(), trunc)?;
         x = x.zip(&view.slice(&view.batch.r), Buffer::add);
-        if self.truncation != Truncation::Aby3 {
+        if self.options.truncation != Truncation::Aby3 {
             self.rss.add_public(&mut x, offset());
         }
         let c = self.open::<Words<R>>(OPEN_MASKED, &x)?;
@@ -52,7 +59,7 @@ impl<R: Ring> Falcon<R> {
     ) -> Result<Rss<Buffer<R>>, Error> {
         let view = self.take_truncation(z.len(), trunc)?;
         z.add_assign(&view.batch.r.own.part(view.range.clone()));
-        if self.truncation != Truncation::Aby3 && self.rss.constant_component().own {
+        if self.options.truncation != Truncation::Aby3 && self.rss.constant_component().own {
             z.add_scalar_assign(offset());
         }
         let c = self.rss.open_sum::<Words<R>>(OPEN_MASKED, z)?;
@@ -69,7 +76,7 @@ impl<R: Ring> Falcon<R> {
         let low_shifted = view.slice(&view.batch.low_shifted);
         let msb = view.slice(&view.batch.msb);
         let here = self.rss.constant_component();
-        if self.truncation == Truncation::Aby3 {
+        if self.options.truncation == Truncation::Aby3 {
             return Ok(Rss {
                 own: c.signed(&low_shifted.own, &msb.own, trunc, here.own),
                 next: c.signed(&low_shifted.next, &msb.next, trunc, here.next),
@@ -96,14 +103,19 @@ impl<R: Ring> Falcon<R> {
         }
     }
 
-    fn take_truncation(&mut self, n: usize, trunc: u32) -> Result<View<TruncateBatch<R>>, Error> {
-        if trunc == 0 || trunc > R::BITS - 2 {
-            return Err(Error::Invalid(format!(
+    fn check_truncation(&self, trunc: u32) -> Result<(), Error> {
+        match (1..=R::BITS - 2).contains(&trunc) {
+            true => Ok(()),
+            false => Err(Error::Invalid(format!(
                 "a truncation by {trunc} bits does not fit the {}-bit ring: 1 to {} are possible",
                 R::BITS,
                 R::BITS - 2
-            )));
+            ))),
         }
+    }
+
+    fn take_truncation(&mut self, n: usize, trunc: u32) -> Result<View<TruncateBatch<R>>, Error> {
+        self.check_truncation(trunc)?;
         material::take_truncation(&mut self.store.truncations, n, trunc).ok_or_else(|| {
             Error::NotPrepared {
                 call: format!("the truncation of {n} elements by {trunc} bits"),

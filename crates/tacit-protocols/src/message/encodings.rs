@@ -1,5 +1,6 @@
 //! What messages hold. Numbers are little-endian; the golden files in `tests/wire/` have bytes of each.
 
+use tacit_algebra::quotient::{tops_from_bytes, tops_to_bytes};
 use tacit_algebra::window::Window;
 use tacit_algebra::{BitRows, Bits, Buffer, Ring, prime};
 use zeroize::Zeroizing;
@@ -18,6 +19,7 @@ impl<R: Ring> Length for Words<R> {
 
 impl<R: Ring> Encoding for Words<R> {
     type Value = Buffer<R>;
+    type Kind = Words;
     fn len(v: &Buffer<R>) -> usize {
         v.len()
     }
@@ -47,6 +49,7 @@ impl<R: Ring> Length for Residues<R> {
 
 impl<R: Ring> Encoding for Residues<R> {
     type Value = Buffer<u8>;
+    type Kind = Residues;
     fn len(v: &Buffer<u8>) -> usize {
         v.len()
     }
@@ -74,6 +77,7 @@ impl Length for Booleans {
 
 impl Encoding for Booleans {
     type Value = Bits;
+    type Kind = Self;
     fn len(v: &Bits) -> usize {
         v.len()
     }
@@ -102,6 +106,7 @@ impl Length for BitRows {
 
 impl Encoding for BitRows {
     type Value = BitRows;
+    type Kind = Self;
     fn len(v: &BitRows) -> [usize; 2] {
         [v.rows(), v.cols()]
     }
@@ -119,6 +124,44 @@ impl Encoding for BitRows {
     }
 }
 
+/// The top bits of words, so many of each; unused bits at the end are 0.
+#[derive(Clone)]
+pub(crate) struct Tops<R = ()> {
+    /// As read, the words have no other bits.
+    pub words: Buffer<R>,
+    pub bits: u32,
+}
+
+impl<R: Ring> Length for Tops<R> {
+    /// How many words, and bits of each.
+    type Len = (usize, u32);
+    fn bytes((n, bits): (usize, u32)) -> usize {
+        Booleans::bytes(n * bits as usize)
+    }
+}
+
+impl<R: Ring> Encoding for Tops<R> {
+    type Value = Self;
+    type Kind = Tops;
+    fn len(v: &Self) -> (usize, u32) {
+        (v.words.len(), v.bits)
+    }
+    fn write(v: &Self) -> Vec<u8> {
+        tops_to_bytes(&v.words, v.bits)
+    }
+    fn read(message: &[u8], (n, bits): (usize, u32)) -> Option<Self> {
+        let words = tops_from_bytes(n, message, bits)?.into();
+        Some(Tops { words, bits })
+    }
+    fn counted((n, bits): (usize, u32)) -> Self {
+        let words = Buffer::counted(n);
+        Tops { words, bits }
+    }
+    fn wanted((n, bits): (usize, u32)) -> String {
+        format!("{bits} bits of each of {n} elements")
+    }
+}
+
 /// A hash, a nonce or a coin; of no bytes, that it came says all.
 impl<const N: usize> Length for [u8; N] {
     type Len = ();
@@ -129,6 +172,7 @@ impl<const N: usize> Length for [u8; N] {
 
 impl<const N: usize> Encoding for [u8; N] {
     type Value = [u8; N];
+    type Kind = Self;
     fn len(_: &[u8; N]) {}
     fn write(v: &[u8; N]) -> Vec<u8> {
         v.to_vec()
@@ -154,6 +198,7 @@ impl<const N: usize> Length for Vec<[u8; N]> {
 
 impl<const N: usize> Encoding for Vec<[u8; N]> {
     type Value = Vec<[u8; N]>;
+    type Kind = Self;
     fn len(v: &Vec<[u8; N]>) -> usize {
         v.len()
     }
@@ -185,6 +230,7 @@ impl<const N: usize> Length for Secret<N> {
 impl<const N: usize> Encoding for Secret<N> {
     /// On the heap: what is moved leaves no copy.
     type Value = Zeroizing<Vec<u8>>;
+    type Kind = Self;
     const SECRET: bool = true;
     fn len(_: &Self::Value) {}
     fn write(v: &Self::Value) -> Vec<u8> {

@@ -17,9 +17,8 @@ use zeroize::Zeroize;
 
 use crate::Error;
 pub use crate::replicated::Booleans;
-use crate::replicated::Domain;
 pub use encodings::Packed;
-pub(crate) use encodings::{Entries, Secret};
+pub(crate) use encodings::{Entries, Secret, Tops};
 
 /// How long a message is.
 pub trait Length {
@@ -34,6 +33,8 @@ pub trait Length {
 pub trait Encoding: Length {
     /// What is sent.
     type Value;
+    /// What messages of it are called, whatever the ring.
+    type Kind;
     /// Whether what is heard is a secret, whose message is wiped.
     const SECRET: bool = false;
 
@@ -79,7 +80,7 @@ impl<E> Message<E> {
     }
 
     /// The same over the ring of `D`.
-    pub(crate) const fn of<D: Domain<Kind = E>>(self) -> Message<D> {
+    pub(crate) const fn of<D: Encoding<Kind = E>>(self) -> Message<D> {
         Message::new(self.step)
     }
 

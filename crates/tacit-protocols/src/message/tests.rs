@@ -3,7 +3,7 @@
 use super::*;
 use crate::count::count;
 use crate::falcon::Residues;
-use crate::replicated::{Booleans, Words};
+use crate::replicated::{Booleans, Domain, Words};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -137,6 +137,8 @@ fn what_is_sent_is_heard_counted_and_of_its_length() {
     arrives::<Residues<u32>>(&prg().residues(u32::PRIME, N));
     arrives::<Booleans>(&prg().bits(N));
     arrives::<BitRows>(&prg().bit_rows(3, N));
+    let words = prg().words::<u32>(N);
+    arrives::<Tops<u32>>(&Tops { words, bits: 5 });
     arrives::<[u8; 16]>(&[7; 16]);
     arrives::<Vec<[u8; 16]>>(&vec![[7; 16]; 3]);
     arrives::<Secret<32>>(&Zeroizing::new(vec![7; 32]));
@@ -155,6 +157,7 @@ fn bytes_that_are_no_such_value_are_refused_by_sender_and_step() {
     }
     refused::<Residues<u64>>(N, "13 residues below the comparison prime");
     refused::<Booleans>(N, "13 bits with a clean tail");
+    refused::<Tops<u32>>((N, 5), "5 bits of each of 13 elements");
     refused::<BitRows>([3, N], "3 bits of each of 13 elements");
 }
 

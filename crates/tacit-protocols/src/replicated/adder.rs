@@ -174,12 +174,11 @@ impl Replicated {
         if block.g.own.rows() < 2 {
             return Ok(());
         }
-        let operands = block.g.zip(&block.p, planes::operands);
-        let [[upper_own, own], [upper_next, next]] = [operands.own, operands.next];
-        let upper = [upper_own, upper_next].map(|upper| planes::doubled(&upper));
-        let mut made = self.keys.next.bit_rows(own.rows(), own.cols());
-        planes::xor_assign(&mut made, &self.keys.own.bit_rows(own.rows(), own.cols()));
-        planes::and_product_assign(&mut made, upper.each_ref(), [&own, &next]);
+        let (g, p) = (&block.g, &block.p);
+        let (rows, n) = (2 * (g.own.rows() / 2) - 1, g.own.cols());
+        let mut made = self.keys.next.bit_rows(rows, n);
+        planes::xor_assign(&mut made, &self.keys.own.bit_rows(rows, n));
+        planes::level_product_assign(&mut made, [&g.own, &g.next], [&p.own, &p.next]);
         let to = self.prev_party();
         CARRY.send(&mut self.party, to, &made)?;
         block.made = made;

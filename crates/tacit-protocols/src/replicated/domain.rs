@@ -25,8 +25,6 @@ pub(crate) fn blocks(n: usize, rows: usize) -> impl Iterator<Item = Range<usize>
 pub(crate) trait Domain: Encoding<Value = Self::Vec, Len = usize> {
     /// A vector of elements.
     type Vec: Clone + Sizes;
-    /// What messages of it are called, whatever the ring.
-    type Kind;
 
     /// `n` uniformly random elements.
     fn draw(prg: &mut Prg, n: usize) -> Self::Vec;
@@ -49,7 +47,6 @@ pub struct Booleans;
 
 impl<R: Ring> Domain for Words<R> {
     type Vec = Buffer<R>;
-    type Kind = Words;
 
     fn draw(prg: &mut Prg, n: usize) -> Buffer<R> {
         prg.words(n)
@@ -79,7 +76,6 @@ impl<R: Ring> Domain for Words<R> {
 
 impl Domain for Booleans {
     type Vec = Bits;
-    type Kind = Booleans;
 
     fn draw(prg: &mut Prg, n: usize) -> Bits {
         prg.bits(n)

@@ -8,6 +8,7 @@ mod domain;
 mod inject;
 mod multiply;
 mod sharing;
+mod truncate;
 
 use tacit_algebra::Prg;
 use tacit_net::Party;

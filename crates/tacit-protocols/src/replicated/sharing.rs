@@ -45,6 +45,17 @@ impl<T> Rss<T> {
     }
 }
 
+impl<T, const N: usize> Rss<[T; N]> {
+    /// Each entry as a sharing.
+    pub(crate) fn transposed(self) -> [Rss<T>; N] {
+        let mut next = self.next.into_iter();
+        self.own.map(|own| Rss {
+            own,
+            next: next.next().expect("as many"),
+        })
+    }
+}
+
 impl<T: Pod> Rss<Buffer<T>> {
     /// The parts one after the other.
     pub fn concat(parts: &[&Self]) -> Self {

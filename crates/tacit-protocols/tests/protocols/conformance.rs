@@ -12,11 +12,9 @@ mod falcon {
         check(&falcon_over::<u8>());
         check(&falcon_over::<u32>());
         check(&falcon_over::<u64>());
-        let truncation = Truncation::Exact;
-        check(&FalconOver {
-            truncation,
-            ..falcon_over::<u32>()
-        });
+        check(&falcon_over::<u32>().truncating(Truncation::Exact));
+        check(&falcon_over::<u8>().as_in_the_paper());
+        check(&falcon_over::<u64>().as_in_the_paper());
     });
 }
 
@@ -26,11 +24,9 @@ mod falcon_malicious {
         check(&malicious_over::<u8>());
         check(&malicious_over::<u32>());
         check(&malicious_over::<u64>());
-        let truncation = Truncation::Exact;
-        check(&FalconOver {
-            truncation,
-            ..malicious_over::<u32>()
-        });
+        check(&malicious_over::<u32>().truncating(Truncation::Exact));
+        check(&malicious_over::<u8>().as_in_the_paper());
+        check(&malicious_over::<u64>().as_in_the_paper());
     });
 }
 

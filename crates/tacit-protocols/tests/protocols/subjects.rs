@@ -9,40 +9,53 @@ use tacit_protocols::bicoptor;
 use tacit_protocols::bicoptor::rss::BicoptorRss;
 use tacit_protocols::bicoptor::ubl::Ubl;
 use tacit_protocols::clear::Clear;
-use tacit_protocols::falcon::{Falcon, PARTIES, Security, Truncation};
+use tacit_protocols::falcon::{self, Falcon, PARTIES, Security, Truncation};
 use tacit_protocols::shamir::{Comparison, Opening, Options, Shamir};
 
 /// Falcon over the ring `R`.
 pub struct FalconOver<R: Ring> {
-    pub truncation: Truncation,
-    pub security: Security,
-    pub configure: fn(Falcon<R>) -> Falcon<R>,
+    pub options: falcon::Options,
+    pub ring: std::marker::PhantomData<fn() -> R>,
 }
 
+/// Secure against curious parties, signs by the adder.
 pub fn falcon_over<R: Ring>() -> FalconOver<R> {
     FalconOver {
-        truncation: Truncation::Gap,
-        security: Security::SemiHonest,
-        configure: |machine| machine,
+        options: falcon::Options::default(),
+        ring: std::marker::PhantomData,
     }
 }
 
 /// The same, secure against a party that deviates.
 pub fn malicious_over<R: Ring>() -> FalconOver<R> {
-    FalconOver {
-        security: Security::Malicious,
-        ..falcon_over()
+    let mut subject = falcon_over();
+    subject.options.security = Security::Malicious;
+    subject
+}
+
+impl<R: Ring> FalconOver<R> {
+    /// The same with the paper's comparison.
+    pub fn as_in_the_paper(mut self) -> Self {
+        self.options.comparison = falcon::Comparison::Falcon;
+        self
+    }
+
+    /// The same with another truncation.
+    pub fn truncating(mut self, truncation: Truncation) -> Self {
+        self.options.truncation = truncation;
+        self
+    }
+
+    /// The same with signs of numbers of so many bits.
+    pub fn with_sign_bits(mut self, sign_bits: u32) -> Self {
+        self.options.sign_bits = sign_bits;
+        self
     }
 }
 
 impl<R: Ring> Subject for FalconOver<R> {
     fn name(&self) -> String {
-        format!(
-            "Falcon, {} bits, {:?}, {:?}",
-            R::BITS,
-            self.truncation,
-            self.security
-        )
+        format!("Falcon, {} bits, {:?}", R::BITS, self.options)
     }
     fn parties(&self) -> usize {
         PARTIES
@@ -51,18 +64,10 @@ impl<R: Ring> Subject for FalconOver<R> {
         1 << R::BITS
     }
     fn rounding(&self) -> (i64, i64) {
-        (
-            0,
-            if self.truncation == Truncation::Exact {
-                0
-            } else {
-                1
-            },
-        )
+        (0, i64::from(self.options.truncation != Truncation::Exact))
     }
     fn machine(&self, party: Party) -> Result<Erased, Error> {
-        let machine = Falcon::with_security(party, self.truncation, self.security);
-        machine.map(self.configure).map(Erased::new)
+        Falcon::<R>::new(party, self.options).map(Erased::new)
     }
 }
 

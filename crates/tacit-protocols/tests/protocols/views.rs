@@ -53,12 +53,15 @@ fn shamirs() -> Vec<ShamirOver<F5>> {
 
 mod falcon {
     use super::*;
-    views!(|check| check(&falcon_over::<u8>(), RING));
+    views!(|check| check(&falcon_over::<u8>().as_in_the_paper(), RING));
 }
 
 mod falcon_malicious {
     use super::*;
-    views!(|check| check(&malicious_over::<u8>(), Look { slow: true, ..RING }));
+    views!(|check| {
+        let look = Look { slow: true, ..RING };
+        check(&malicious_over::<u8>().as_in_the_paper(), look);
+    });
 }
 
 mod bicoptor_ubl {
@@ -78,9 +81,19 @@ mod shamir {
     });
 }
 
-/// The same of signs without a promise, where these are computed in another way: under Bicoptor.
+/// The same of signs that are added up bit by bit: under Falcon, and without a promise under Bicoptor.
 fn exact_signs(whoever: bool) {
     let planes = true;
+    let look = Look {
+        planes,
+        generators: |party| {
+            let label = b"falcon component";
+            vec![((party + 2) % 3, label), ((party + 1) % 3, label)]
+        },
+        ..RING
+    };
+    exact_signs_hide(&falcon_over::<u8>(), look, whoever);
+    exact_signs_hide(&malicious_over::<u8>(), look, whoever);
     let look = Look { planes, ..DEALT };
     exact_signs_hide(&ubl_over::<u8>(Truncation::Gap), look, whoever);
     let look = Look {

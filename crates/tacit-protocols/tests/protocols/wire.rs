@@ -18,13 +18,14 @@ fn check(name: &str, subject: &dyn Subject) {
 #[test]
 fn falcon() {
     check("falcon-64", &falcon_over::<u64>());
-    check("falcon-32", &falcon_over::<u32>());
-    let exact = FalconOver {
-        truncation: Truncation::Exact,
-        ..falcon_over::<u64>()
-    };
-    check("falcon-exact", &exact);
+    check("falcon-32", &falcon_over::<u32>().with_sign_bits(17));
+    let paper = falcon_over::<u64>().as_in_the_paper();
+    check("falcon-paper", &paper.truncating(Truncation::Exact));
     check("falcon-malicious", &malicious_over::<u64>());
+    check(
+        "falcon-malicious-paper",
+        &malicious_over::<u32>().as_in_the_paper(),
+    );
 }
 
 #[test]

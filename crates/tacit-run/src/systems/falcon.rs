@@ -1,9 +1,8 @@
 //! Falcon: three parties with replicated shares, semi-honest or malicious with abort.
 
-use tacit_algebra::Ring;
 use tacit_net::Party;
 use tacit_protocols::Truncation;
-use tacit_protocols::falcon::{self, Falcon, FalconCost, PARTIES, Security};
+use tacit_protocols::falcon::{self, Comparison, Falcon, FalconCost, PARTIES, Security};
 use tacit_protocols::machine::CostModel;
 
 use super::option::options;
@@ -26,6 +25,12 @@ options! {
             ("gap", Truncation::Gap),
             ("exact", Truncation::Exact),
             ("aby3", Truncation::Aby3),
+        ],
+        /// How signs are taken: by adding up bits (adder), with few bytes and nothing made beforehand, or
+        /// as in the paper (falcon), with a hop or two less once its material is made.
+        comparison: Comparison = [
+            ("adder", Comparison::Adder),
+            ("falcon", Comparison::Falcon),
         ],
     }
 }
@@ -53,34 +58,29 @@ impl System for Options {
     }
 
     fn start<T: Taker>(&self, instance: &Instance, party: Party, taker: T) -> Taken<T> {
+        let options = self.of(instance);
         match instance.width {
-            32 => taker.take(self.machine::<u32>(instance, party)?),
-            _ => taker.take(self.machine::<u64>(instance, party)?),
+            32 => taker.take(Falcon::<u32>::new(party, options)?),
+            _ => taker.take(Falcon::<u64>::new(party, options)?),
         }
     }
 
     fn cost(&self, instance: &Instance) -> Result<Box<dyn CostModel>, Error> {
+        let options = self.of(instance);
         Ok(match instance.width {
-            32 => Box::new(self.declared::<u32>(instance)),
-            _ => Box::new(self.declared::<u64>(instance)),
+            32 => Box::new(FalconCost::<u32>::new(options)),
+            _ => Box::new(FalconCost::<u64>::new(options)),
         })
     }
 }
 
 impl Options {
-    fn declared<R: Ring>(&self, instance: &Instance) -> FalconCost<R> {
-        let cost = FalconCost::new(self.truncation, self.security);
-        match instance.narrow_signs() {
-            true => cost.with_narrow_signs(),
-            false => cost,
+    fn of(&self, instance: &Instance) -> falcon::Options {
+        falcon::Options {
+            truncation: self.truncation,
+            security: self.security,
+            comparison: self.comparison,
+            sign_bits: instance.compare_bits,
         }
-    }
-
-    fn machine<R: Ring>(&self, instance: &Instance, party: Party) -> Result<Falcon<R>, Error> {
-        let falcon = Falcon::with_security(party, self.truncation, self.security)?;
-        Ok(match instance.narrow_signs() {
-            true => falcon.with_narrow_signs(),
-            false => falcon,
-        })
     }
 }

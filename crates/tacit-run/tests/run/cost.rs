@@ -3,7 +3,7 @@
 use crate::common::{compiled, inputs, quiet};
 use tacit_protocols::Cost;
 use tacit_protocols::clear::ClearCost;
-use tacit_protocols::falcon::{FalconCost, Security, Truncation};
+use tacit_protocols::falcon::{FalconCost, Options, Truncation};
 use tacit_protocols::machine::CostModel;
 use tacit_run::{CompileOptions, Compiled, Report, Settings, Tensor, run_local};
 
@@ -104,12 +104,14 @@ fn falcon_costs_what_it_declares() {
             ] {
                 let what =
                     format!("ring {ring}, {compare_bits}, {name}, public model: {public_model}");
-                let security = Security::SemiHonest;
-                let wide = FalconCost::<u64>::new(kind, security);
-                let model: &dyn CostModel = match (ring, compare_bits) {
-                    (32, _) => &FalconCost::<u32>::new(kind, security),
-                    (_, 32) => &wide.with_narrow_signs(),
-                    _ => &wide,
+                let options = Options {
+                    truncation: kind,
+                    sign_bits: compare_bits,
+                    ..Options::default()
+                };
+                let model: &dyn CostModel = match ring {
+                    32 => &FalconCost::<u32>::new(options),
+                    _ => &FalconCost::<u64>::new(options),
                 };
                 check(&compiled, &settings("falcon", name), model, &what);
             }

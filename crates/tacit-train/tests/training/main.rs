@@ -10,7 +10,7 @@ use tacit_protocols::bicoptor::rss::BicoptorRss;
 use tacit_protocols::bicoptor::ubl::Ubl;
 use tacit_protocols::bicoptor::{Form, Options};
 use tacit_protocols::clear::Clear;
-use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
+use tacit_protocols::falcon::{self, Falcon, PARTIES, Truncation};
 use tacit_protocols::lowered;
 use tacit_protocols::machine::{Audience, Call, Machine};
 use tacit_protocols::record::Noted;
@@ -245,7 +245,9 @@ fn trains_as_in_the_clear<M: Machine>(make: impl Fn(Party) -> M + Sync) {
 
 #[test]
 fn falcon_trains_as_the_clear_text_machine_does() {
-    trains_as_in_the_clear(|party| Falcon::<u64>::new(party, Truncation::Gap).expect("set-up"));
+    trains_as_in_the_clear(|party| {
+        Falcon::<u64>::new(party, falcon::Options::default()).expect("set-up")
+    });
 }
 
 #[test]
@@ -299,7 +301,7 @@ fn large_activations_keep_their_sign() {
             );
         }
     }
-    keep(|party| Falcon::<u64>::new(party, Truncation::Gap).expect("set-up"));
+    keep(|party| Falcon::<u64>::new(party, falcon::Options::default()).expect("set-up"));
     keep(|party| Ubl::<u64>::new(party, BICOPTOR).expect("set-up"));
     keep(|party| BicoptorRss::<u64>::new(party, BICOPTOR).expect("set-up"));
 }
@@ -313,7 +315,8 @@ fn what_a_step_demands_is_what_it_takes() {
         let calls = step_calls(&training).expect("records");
         let mesh = memory::mesh(PARTIES, &LinkModel::LOCAL, Duration::from_secs(60));
         let declared = tacit_net::testing::run(mesh, |party| {
-            let mut machine = Falcon::<u64>::new(party, Truncation::Gap).expect("set-up");
+            let mut machine =
+                Falcon::<u64>::new(party, falcon::Options::default()).expect("set-up");
             train(&mut machine, &training, &case, 1).expect("trains");
             let model = machine.cost_model();
             let calls = lowered(&calls, model).expect("lowers");

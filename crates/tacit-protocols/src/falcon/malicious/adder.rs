@@ -2,7 +2,7 @@
 //! 2): a carry-save step makes two summands of the three, a ripple-carry addition one of the two.
 //! Every step is an AND of shared bits, and every AND is verified.
 
-use tacit_algebra::{Bits, Buffer, Ring};
+use tacit_algebra::{BitRows, Bits, Buffer, Ring};
 
 use super::super::Falcon;
 use super::super::preprocess::Sum;
@@ -22,7 +22,9 @@ impl<R: Ring> Falcon<R> {
         x: &Rss<Buffer<S>>,
     ) -> Result<Sum<S>, Error> {
         let (n, m) = (x.own.len(), S::BITS as usize - 1);
-        let [sums, saves] = self.save_carries(x, n, m)?;
+        let rows = x.map(|component| component.bit_rows(m as u32));
+        let saves = rows_of(&self.save_carries(&rows)?);
+        let sums = rows_of(&rows);
         let zeros = Rss {
             own: self.rss.zeros::<Booleans>(n),
             next: self.rss.zeros::<Booleans>(n),
@@ -49,29 +51,21 @@ impl<R: Ring> Falcon<R> {
         })
     }
 
-    /// The xor and the majority of the components' bits, row by row:
+    /// The majority of the components' bits, of which their own xor is the rest of their sum:
     /// `maj = x_0 x_1 ^ x_1 x_2 ^ x_2 x_0`, of which every party multiplies the two that it has.
-    /// 1 hop; every party sends `m` bits per element.
-    fn save_carries<S: Ring>(
-        &mut self,
-        x: &Rss<Buffer<S>>,
-        n: usize,
-        m: usize,
-    ) -> Result<[Vec<Rss<Bits>>; 2], Error> {
-        let rows = x.map(|component| component.bit_rows(m as u32));
-        let sums: Vec<Rss<Bits>> = (0..m).map(|i| rows.map(|rows| rows.row_bits(i))).collect();
-        let join = |pick: fn(&Rss<Bits>) -> &Bits| {
-            Bits::concat(&sums.iter().map(pick).collect::<Vec<_>>())
-        };
-        let all = Rss {
-            own: join(|row| &row.own),
-            next: join(|row| &row.next),
-        };
+    /// 1 hop; every party sends every bit once.
+    pub(super) fn save_carries(&mut self, x: &Rss<BitRows>) -> Result<Rss<BitRows>, Error> {
+        let (rows, cols) = (x.own.rows(), x.own.cols());
+        let all = x.map(BitRows::to_bits);
         let made =
             Checks::<R>::multiply_alone::<Booleans>(&mut self.rss, SAVE, [&all, &all], &[0, 1, 2])?;
-        let majority = made.product.clone();
+        let majority = made.product.map(|bits| BitRows::of_bits(rows, cols, bits));
         self.record_alone::<Booleans>([all.clone(), all], [made.left, made.right]);
-        let rows = (0..m).map(|i| majority.map(|bits| bits.slice(i * n, n)));
-        Ok([sums, rows.collect()])
+        Ok(majority)
     }
+}
+
+fn rows_of(all: &Rss<BitRows>) -> Vec<Rss<Bits>> {
+    let row = |i| all.map(|rows: &BitRows| rows.row_bits(i));
+    (0..all.own.rows()).map(row).collect()
 }

@@ -17,6 +17,7 @@
 //! | `coins.rs` | the verifiers' coins and the generators of pairs |
 //! | `open.rs` | products and openings that leave a record |
 //! | `compare.rs` | the product tree of private compare |
+//! | `sign.rs` | signs by the adder, bits times values |
 //! | `adder.rs`, `inject.rs`, `truncate.rs` | the offline phase where it differs |
 //! | `checked.rs` | the checkpoints that a machine makes by itself, as a plan lists them |
 
@@ -32,6 +33,7 @@ pub(super) mod gates;
 mod inject;
 mod open;
 mod proof;
+mod sign;
 mod truncate;
 mod verify;
 

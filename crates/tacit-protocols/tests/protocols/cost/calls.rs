@@ -5,11 +5,9 @@ use super::*;
 fn all_truncations<R: Ring>() {
     for truncation in [Truncation::Gap, Truncation::Exact, Truncation::Aby3] {
         for call in [1, 7, 64, 129].into_iter().flat_map(every_call) {
-            let subject = FalconOver {
-                truncation,
-                ..falcon_over::<R>()
-            };
+            let subject = falcon_over::<R>().truncating(truncation);
             declared_equals_metered(&subject, call);
+            declared_equals_metered(&subject.as_in_the_paper(), call);
         }
     }
 }
@@ -81,15 +79,10 @@ fn declared_equals_metered_of_several_blocks_of_exact_signs() {
 #[test]
 fn declared_equals_metered_with_narrow_signs() {
     for call in [1, 7, 64, 129].into_iter().flat_map(every_call) {
-        let configure = Falcon::<u64>::with_narrow_signs;
-        declared_equals_metered(
-            &FalconOver {
-                truncation: Truncation::Exact,
-                configure,
-                ..falcon_over()
-            },
-            call,
-        );
+        let subject = falcon_over::<u64>().truncating(Truncation::Exact);
+        declared_equals_metered(&subject.with_sign_bits(25), call);
+        let subject = falcon_over::<u64>().truncating(Truncation::Exact);
+        declared_equals_metered(&subject.as_in_the_paper().with_sign_bits(25), call);
     }
 }
 
@@ -130,13 +123,12 @@ fn declared_equals_metered_with_thresholds_below_the_greatest() {
 #[test]
 fn a_demand_of_several_batches_is_declared_too() {
     several_batches(&falcon_over::<u32>(), 400_000);
-    for configure in [|machine| machine, Falcon::<u64>::with_narrow_signs] {
+    several_batches(&falcon_over::<u32>().as_in_the_paper(), 400_000);
+    for sign_bits in [32, 64] {
         for n in [9_000, 20_000, 40_000] {
-            let subject = FalconOver {
-                configure,
-                ..malicious_over::<u64>()
-            };
-            several_batches(&subject, n);
+            let subject = malicious_over::<u64>().with_sign_bits(sign_bits);
+            several_batches(&subject.as_in_the_paper(), n);
+            several_batches(&malicious_over::<u64>().with_sign_bits(sign_bits), n);
         }
     }
 }

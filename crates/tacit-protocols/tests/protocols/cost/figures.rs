@@ -3,14 +3,25 @@
 use super::*;
 use tacit_protocols::bicoptor::rss::RssCost;
 use tacit_protocols::bicoptor::ubl::UblCost;
+use tacit_protocols::falcon::{Comparison, FalconCost, Options, Security};
 
-/// The prediction of a network of three layers: what the checks add to the traffic.
+/// The prediction of a network of three layers: what malicious security adds to the traffic online, of a
+/// program that is the same but for the checks, and of the default one, which is not.
 #[test]
-fn checks_at_most_double_the_traffic_of_a_small_network() {
-    use tacit_protocols::falcon::{FalconCost, Security};
+fn malicious_traffic_of_a_small_network_is_bounded() {
+    traffic_is_bounded(Comparison::Falcon, Truncation::Aby3, 2.0);
+    traffic_is_bounded(Comparison::Adder, Truncation::Gap, 4.0);
+}
+
+fn traffic_is_bounded(comparison: Comparison, truncation: Truncation, most: f64) {
     let layers = [(784, 128), (128, 128), (128, 10)];
     let bytes = |security, batch: usize| {
-        let cost = FalconCost::<u64>::new(Truncation::Gap, security).with_narrow_signs();
+        let cost = FalconCost::<u64>::new(Options {
+            truncation,
+            security,
+            comparison,
+            sign_bits: 32,
+        });
         let mut calls = vec![Call::Input {
             owner: 1,
             n: 784 * batch,
@@ -39,7 +50,7 @@ fn checks_at_most_double_the_traffic_of_a_small_network() {
         println!(
             "784-128-128-10, batch {batch}: {plain} bytes in {hops} hops, malicious {checked} in {more}: {ratio:.2} times"
         );
-        assert!(ratio <= 2.0, "batch {batch}: {ratio}");
+        assert!(ratio <= most, "batch {batch}: {ratio}");
     }
 }
 
@@ -72,40 +83,40 @@ fn a_relu_of_bicoptor_costs_what_is_published() {
     assert_eq!(sum(rss.offline(&[relu])), 24.0);
 }
 
-/// The bounds that users plan with, per element and party.
+/// The bounds that users plan with, per element and party, of signs by the adder and in the paper's way.
 #[test]
 fn costs_stay_within_the_published_bounds() {
-    use tacit_protocols::falcon::{FalconCost, Security};
-    let (kind, security) = (Truncation::Gap, Security::SemiHonest);
     let n = 1 << 16;
     let per = |bytes: &[u64]| bytes.iter().max().copied().unwrap_or(0) as f64 / n as f64;
-    for (bits, cost, relu_bytes, relu_rounds, relu_offline, trunc_offline) in [
-        (
-            32,
-            &FalconCost::<u32>::new(kind, security) as &dyn CostModel,
-            41.0,
-            9,
-            72.0,
-            32.0,
-        ),
-        (
-            64,
-            &FalconCost::<u64>::new(kind, security),
-            81.0,
-            10,
-            160.0,
-            65.0,
-        ),
+    let models = |comparison| -> [Box<dyn CostModel>; 2] {
+        let options = Options {
+            comparison,
+            ..Options::default()
+        };
+        let narrow = FalconCost::<u32>::new(options);
+        [Box::new(narrow), Box::new(FalconCost::<u64>::new(options))]
+    };
+    for (comparison, bounds) in [
+        (Comparison::Adder, [(16.5, 9, 0.0), (34.0, 10, 0.0)]),
+        (Comparison::Falcon, [(41.0, 9, 72.0), (81.0, 10, 160.0)]),
     ] {
-        let relu = cost.online(&Call::relu(n));
+        for (cost, (relu_bytes, relu_rounds, relu_offline)) in models(comparison).iter().zip(bounds)
+        {
+            let relu = cost.online(&Call::relu(n));
+            assert!(
+                per(&relu.bytes) <= relu_bytes && relu.rounds <= relu_rounds,
+                "{relu:?}"
+            );
+            assert!(per(&cost.offline(&[Call::relu(n)]).bytes) <= relu_offline);
+        }
+    }
+    for (cost, bytes) in models(Comparison::Adder).iter().zip([7.0, 14.0]) {
+        let product = cost.online(&Call::elementwise(n, 13));
         assert!(
-            per(&relu.bytes) <= relu_bytes && relu.rounds <= relu_rounds,
-            "{relu:?}"
+            per(&product.bytes) <= bytes && product.rounds == 3,
+            "{product:?}"
         );
-        assert!(per(&cost.offline(&[Call::relu(n)]).bytes) <= relu_offline);
-        let product = cost.online(&Call::elementwise(n, 12));
-        assert!(per(&product.bytes) <= f64::from(bits) / 4.0 && product.rounds == 1);
-        assert!(per(&cost.offline(&[Call::elementwise(n, 12)]).bytes) <= trunc_offline);
+        assert_eq!(per(&cost.offline(&[Call::elementwise(n, 13)]).bytes), 0.0);
     }
     assert_eq!(PARTIES, 3);
 }

@@ -43,12 +43,14 @@ fn declared_equals_metered_with_a_checkpoint(s: &dyn Subject, call: Call) {
 
 fn malicious<R: Ring>() {
     for truncation in [Truncation::Gap, Truncation::Exact] {
-        for configure in [|machine| machine, Falcon::<R>::with_narrow_signs] {
-            let subject = FalconOver {
-                truncation,
-                configure,
-                ..malicious_over::<R>()
-            };
+        let of = || malicious_over::<R>().truncating(truncation);
+        let paper = || of().as_in_the_paper();
+        for subject in [
+            of(),
+            of().with_sign_bits(5),
+            paper(),
+            paper().with_sign_bits(32),
+        ] {
             for n in [1, 7, 64, 129] {
                 for call in every_call(n) {
                     declared_equals_metered(&subject, call);
@@ -74,10 +76,11 @@ fn declared_equals_metered_against_a_malicious_party() {
 /// Several chunks and batches.
 #[test]
 fn declared_equals_metered_of_many_elements_against_a_malicious_party() {
-    let subject = malicious_over::<u32>();
-    for call in [Call::relu(50_000), Call::elementwise(70_000, 9)] {
-        declared_equals_metered(&subject, call);
-        declared_equals_metered_with_a_checkpoint(&subject, call);
+    for subject in [malicious_over::<u32>(), malicious_over().as_in_the_paper()] {
+        for call in [Call::relu(50_000), Call::elementwise(70_000, 9)] {
+            declared_equals_metered(&subject, call);
+            declared_equals_metered_with_a_checkpoint(&subject, call);
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use tacit_conformance::cost::*;
 use tacit_conformance::{Subject, run};
 use tacit_net::Phase;
 use tacit_protocols::Cost;
-use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
+use tacit_protocols::falcon::{PARTIES, Truncation};
 use tacit_protocols::lowered;
 use tacit_protocols::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, MatMul};
 use tacit_protocols::shamir::{Comparison, Opening};

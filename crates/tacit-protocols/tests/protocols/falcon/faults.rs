@@ -7,16 +7,20 @@ use tacit_conformance::{TIMEOUT, mesh, run_on};
 use tacit_net::NetError;
 use tacit_net::testing::{Envelope, Fate, mesh_with};
 use tacit_protocols::Error;
-use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
+use tacit_protocols::falcon::{Comparison, Falcon, Options, PARTIES};
 use tacit_protocols::machine::{Call, KeyBits, Machine};
 
-/// ReLU of a few values with every message passed through `hook`.
+/// ReLU of a few values by the paper's comparison, which has steps of every kind, with every message passed through `hook`.
 fn relu_through(
     timeout: Duration,
     hook: impl FnMut(Envelope<'_>) -> Fate + Send + 'static,
 ) -> Vec<Result<(), Error>> {
+    let options = Options {
+        comparison: Comparison::Falcon,
+        ..Options::default()
+    };
     run_on(mesh_with(PARTIES, timeout, hook), |party| {
-        let mut machine = Falcon::<u32>::new(party, Truncation::Gap)?;
+        let mut machine = Falcon::<u32>::new(party, options)?;
         machine.prepare(&[Call::relu(100)])?;
         let x = machine.constant(&[7; 100]);
         machine.relu(&x, KeyBits::ALL).map(drop)
@@ -91,7 +95,7 @@ fn a_peer_that_stalls_or_is_cut_off_is_named_with_its_step() {
 #[test]
 fn a_party_that_leaves_is_noticed_by_the_others() {
     let results = run_on(mesh(PARTIES), |party| {
-        let mut machine = Falcon::<u32>::new(party, Truncation::Gap)?;
+        let mut machine = Falcon::<u32>::new(party, Options::default())?;
         machine.prepare(&[Call::relu(100)])?;
         if machine.party().id() == 1 {
             return Ok(()); // its links close

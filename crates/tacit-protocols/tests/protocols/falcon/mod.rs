@@ -6,20 +6,21 @@ mod privacy;
 mod tampering;
 mod truncation;
 
-use crate::subjects::{FalconOver, falcon_over};
+use crate::subjects::{FalconOver, falcon_over, malicious_over};
 use tacit_conformance::{noise, run};
-use tacit_protocols::falcon::{Falcon, Security};
 use tacit_protocols::machine::{Audience, Call, KeyBits, Machine};
 
 /// Narrow signs are exact over their whole range, and beyond it they are those of the low word:
 /// what the planner must keep values from.
 #[test]
 fn narrow_signs_are_exact_within_32_bits() {
-    narrow_signs_are_exact(Security::SemiHonest);
-    narrow_signs_are_exact(Security::Malicious);
+    for subject in [falcon_over, malicious_over] {
+        narrow_signs_are_exact(&subject().with_sign_bits(32));
+        narrow_signs_are_exact(&subject().with_sign_bits(32).as_in_the_paper());
+    }
 }
 
-fn narrow_signs_are_exact(security: Security) {
+fn narrow_signs_are_exact(subject: &FalconOver<u64>) {
     let edge = 1i64 << 31;
     let mut x = vec![
         0,
@@ -34,12 +35,7 @@ fn narrow_signs_are_exact(security: Security) {
     ];
     x.extend(noise(11, 20_000).into_iter().map(|v| v >> 32));
     let n = x.len();
-    let subject = FalconOver {
-        configure: Falcon::with_narrow_signs,
-        security,
-        ..falcon_over::<u64>()
-    };
-    let opened = run(&subject, |machine| {
+    let opened = run(subject, |machine| {
         machine.prepare(&[Call::relu(n), Call::drelu(n), Call::select(n)])?;
         let own = (machine.party().id() == 0).then_some(&x[..]);
         let share = machine.input(0, n, own)?;

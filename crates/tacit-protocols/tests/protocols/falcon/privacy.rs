@@ -3,18 +3,27 @@
 
 use std::collections::BTreeMap;
 
-use crate::subjects::{FalconOver, falcon_over};
+use crate::subjects::{FalconOver, falcon_over, malicious_over};
 use tacit_algebra::{Bits, Ring, prime};
 use tacit_conformance::histograms::{LIMIT, apart_by_cell};
 use tacit_conformance::{Erased, Handle, Subject, TIMEOUT, demand_of, run_on};
 use tacit_net::testing::{Fate, Recorder, mesh_with};
 use tacit_protocols::Error;
-use tacit_protocols::falcon::{PARTIES, Security};
+use tacit_protocols::falcon::PARTIES;
 use tacit_protocols::machine::{Call, KeyBits, Machine, Operand};
 use tacit_protocols::math::{Format, Function, Leakage, Power, Span};
 
 /// Elements in a run, all of the same value; every one is a sample.
 const N: usize = 1 << 15;
+
+type Kind = FalconOver<u8>;
+
+/// Every security with every comparison.
+fn kinds() -> Vec<Kind> {
+    let paper = [falcon_over, malicious_over].map(|kind| kind().as_in_the_paper());
+    let adder = [falcon_over, malicious_over].map(|kind| kind());
+    paper.into_iter().chain(adder).collect()
+}
 
 type Program = fn(&mut Erased, &Handle) -> Result<(), Error>;
 
@@ -27,7 +36,10 @@ fn numbers(step: &str, payload: &[u8]) -> Vec<u32> {
         let bits = Bits::from_bytes(n, payload).expect("packed bits");
         (0..n).map(|i| u32::from(bits.get(i))).collect()
     };
-    if step.contains("masked bit") || step.contains("adder: carr") {
+    if ["masked bit", "adder: carr", " sign: "]
+        .iter()
+        .any(|s| step.contains(s))
+    {
         bits(payload.len() * 8)
     } else if step.contains("compare") || step.contains("residue") {
         let n = payload.len() * 8 / prime::packed_bits(u8::PRIME) as usize;
@@ -39,7 +51,7 @@ fn numbers(step: &str, payload: &[u8]) -> Vec<u32> {
 }
 
 /// Runs `program` on `N` copies of `x`, shared by party 0, and counts what everybody saw.
-fn observe(security: Security, x: i64, calls: &[Call], program: Program) -> Histograms {
+fn observe(subject: &Kind, x: i64, calls: &[Call], program: Program) -> Histograms {
     let recorder = Recorder::new();
     let tap = recorder.clone();
     let mesh = mesh_with(PARTIES, TIMEOUT, move |envelope| {
@@ -47,10 +59,6 @@ fn observe(security: Security, x: i64, calls: &[Call], program: Program) -> Hist
         Fate::Deliver
     });
     run_on(mesh, |party| {
-        let subject = FalconOver {
-            security,
-            ..falcon_over::<u8>()
-        };
         let mut machine = subject.machine(party).expect("keys are agreed");
         machine.prepare(calls).expect("material is made");
         let own = (machine.party().id() == 0).then(|| vec![x; N]);
@@ -125,13 +133,8 @@ fn joint(histograms: &mut Histograms, opened: &BTreeMap<(&str, usize), Vec<Vec<u
 }
 
 /// The stream whose distributions differ most between the two inputs.
-fn worst(
-    security: Security,
-    [x, other]: [i64; 2],
-    calls: &[Call],
-    program: Program,
-) -> (f64, String) {
-    let observe = |x| observe(security, x, calls, program);
+fn worst(subject: &Kind, [x, other]: [i64; 2], calls: &[Call], program: Program) -> (f64, String) {
+    let observe = |x| observe(subject, x, calls, program);
     let (a, b) = (observe(x), observe(other));
     assert!(
         a.len() > 3 && a.keys().eq(b.keys()),
@@ -168,9 +171,9 @@ fn maxpool(machine: &mut Erased, x: &Handle) -> Result<(), Error> {
 
 #[test]
 fn no_message_of_relu_depends_on_the_input() {
-    for security in [Security::SemiHonest, Security::Malicious] {
+    for kind in &kinds() {
         for (x, other) in PAIRS {
-            let (off, name) = worst(security, [x, other], &[Call::relu(N)], relu);
+            let (off, name) = worst(kind, [x, other], &[Call::relu(N)], relu);
             assert!(off < LIMIT, "{x} and {other} are {off} apart in '{name}'");
         }
     }
@@ -186,8 +189,8 @@ fn no_message_of_other_layers_depends_on_the_input() {
             (&[Call::elementwise(N, 0)][..], square as Program),
             (&maxpool_calls[..], maxpool as Program),
         ] {
-            for security in [Security::SemiHonest, Security::Malicious] {
-                let (off, name) = worst(security, [x, other], calls, program);
+            for kind in &kinds() {
+                let (off, name) = worst(kind, [x, other], calls, program);
                 assert!(off < LIMIT, "{x} and {other} are {off} apart in '{name}'");
             }
         }
@@ -214,13 +217,13 @@ fn only_the_paper_s_leakage_tells_magnitudes() {
     let calls = |leakage| demand_of(8, &power(leakage), FEW);
     let kept: Program = |machine, x| take_power(machine, x, Leakage::Nothing);
     let told: Program = |machine, x| take_power(machine, x, Leakage::Magnitude);
-    for security in [Security::SemiHonest, Security::Malicious] {
-        let (off, name) = worst(security, [3, 24], &calls(Leakage::Nothing), kept);
+    for kind in &kinds() {
+        let (off, name) = worst(kind, [3, 24], &calls(Leakage::Nothing), kept);
         assert!(off < LIMIT, "3 and 24 are {off} apart in '{name}'");
-        let (off, name) = worst(security, [3, 24], &calls(Leakage::Magnitude), told);
+        let (off, name) = worst(kind, [3, 24], &calls(Leakage::Magnitude), told);
         assert!(off > LIMIT && name.contains("reveal"), "{off} in '{name}'");
         // It tells nothing else: of one magnitude there is no difference.
-        let (off, name) = worst(security, [16, 31], &calls(Leakage::Magnitude), told);
+        let (off, name) = worst(kind, [16, 31], &calls(Leakage::Magnitude), told);
         assert!(off < LIMIT, "16 and 31 are {off} apart in '{name}'");
     }
 }
@@ -234,8 +237,8 @@ fn a_leak_is_noticed() {
             .reveal(x, tacit_protocols::machine::Audience::All)
             .map(drop)
     }
-    for security in [Security::SemiHonest, Security::Malicious] {
-        let (off, name) = worst(security, [5, -7], &[Call::relu(N)], leaky);
+    for kind in &kinds() {
+        let (off, name) = worst(kind, [5, -7], &[Call::relu(N)], leaky);
         assert!(off > LIMIT && name.contains("opened"), "{off} in '{name}'");
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! A sample of the messages here; every one in the ignored tests, which `make tampering` runs.
 
-use crate::subjects::{FalconOver, falcon_over, malicious_over};
+use crate::subjects::{falcon_over, malicious_over};
 use tacit_conformance::{Erased, Handle, Noted, Subject, demand, demand_of_norm};
 use tacit_net::Party;
 use tacit_net::testing::tampering::{Extent, Tampered, Totals};
 use tacit_protocols::Error;
-use tacit_protocols::falcon::{Falcon, PARTIES, Truncation};
+use tacit_protocols::falcon::{PARTIES, Truncation};
 use tacit_protocols::machine::{
     Audience, Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand,
 };
@@ -187,33 +187,38 @@ fn format((subject, _): Trial) -> Format {
 fn over_8_bits(extent: Extent) {
     let subject = malicious_over::<u8>();
     let trial: Trial = (&subject, extent);
-    relu(trial).assert_caught("relu, 8 bits");
+    signs_over_8_bits(trial, "adder");
     truncation(trial).assert_caught("truncation, 8 bits");
-    select(trial).assert_caught("select, 8 bits");
-    maxpool(trial).assert_caught("maxpool, 8 bits");
     linear(trial).assert_caught("linear layers, 8 bits");
+    let paper = malicious_over::<u8>().as_in_the_paper();
+    signs_over_8_bits((&paper, extent), "paper's comparison");
+}
+
+fn signs_over_8_bits(trial: Trial, what: &str) {
+    relu(trial).assert_caught(&format!("relu, 8 bits, {what}"));
+    select(trial).assert_caught(&format!("select, 8 bits, {what}"));
+    maxpool(trial).assert_caught(&format!("maxpool, 8 bits, {what}"));
 }
 
 fn over_32_bits(extent: Extent) {
     let subject = malicious_over::<u32>();
-    let trial: Trial = (&subject, extent);
-    relu(trial).assert_caught("relu, 32 bits");
-    select(trial).assert_caught("select, 32 bits");
-    let exact = FalconOver {
-        truncation: Truncation::Exact,
-        ..malicious_over::<u32>()
-    };
+    let paper = malicious_over::<u32>().as_in_the_paper();
+    for (subject, what) in [(&subject, "adder"), (&paper, "paper's comparison")] {
+        let trial: Trial = (subject, extent);
+        relu(trial).assert_caught(&format!("relu, 32 bits, {what}"));
+        select(trial).assert_caught(&format!("select, 32 bits, {what}"));
+    }
+    let exact = subject.truncating(Truncation::Exact);
     truncation((&exact, extent)).assert_caught("exact truncation, 32 bits");
 }
 
 fn with_narrow_signs(extent: Extent) {
-    let subject = FalconOver {
-        configure: Falcon::with_narrow_signs,
-        ..malicious_over::<u64>()
-    };
+    let subject = malicious_over::<u64>().with_sign_bits(25);
     let trial: Trial = (&subject, extent);
-    relu(trial).assert_caught("relu, 64 bits with narrow signs");
+    relu(trial).assert_caught("relu, 64 bits with signs of 25, adder");
     linear(trial).assert_caught("linear layers, 64 bits");
+    let paper = malicious_over::<u64>().as_in_the_paper().with_sign_bits(32);
+    relu((&paper, extent)).assert_caught("relu, 64 bits with narrow signs, paper's comparison");
 }
 
 fn functions(extent: Extent) {

@@ -1,6 +1,6 @@
 //! The three truncations: their error, its mean, and the large error that only `aby3` has.
 
-use crate::subjects::{FalconOver, falcon_over};
+use crate::subjects::falcon_over;
 use tacit_algebra::Ring;
 use tacit_conformance::{apply, noise};
 use tacit_protocols::falcon::Truncation;
@@ -9,10 +9,7 @@ use tacit_protocols::machine::{Call, Machine};
 /// `x` truncated by `trunc` bits on its own, minus the floor.
 fn errors<R: Ring>(kind: Truncation, x: &[i64], trunc: u32) -> Vec<i64> {
     let n = x.len();
-    let subject = FalconOver {
-        truncation: kind,
-        ..falcon_over::<R>()
-    };
+    let subject = falcon_over::<R>().truncating(kind);
     let opened = apply(&subject, &[Call::truncate(n, trunc)], x, |machine, x| {
         machine.truncate(x, trunc)
     });
@@ -150,10 +147,7 @@ fn products_are_truncated_once() {
             } else {
                 Call::elementwise(n, 12)
             };
-            let subject = FalconOver {
-                truncation: kind,
-                ..falcon_over::<u64>()
-            };
+            let subject = falcon_over::<u64>().truncating(kind);
             let opened = apply(&subject, &[call], &x, |machine, share| {
                 let owns = machine.party().id() == 1;
                 let y = match public {

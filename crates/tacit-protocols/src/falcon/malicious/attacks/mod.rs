@@ -49,7 +49,7 @@ use tacit_net::testing::run;
 use super::coins::Draw;
 use super::defences::Defence;
 use crate::Error;
-use crate::falcon::{Falcon, PARTIES, Truncation};
+use crate::falcon::{Comparison, Falcon, Options, PARTIES, Security, Truncation};
 
 /// Keeps that this thread's party has drawn a coin as a prover.
 pub(super) fn drawn(draw: Draw) {
@@ -61,9 +61,17 @@ const PATIENCE: Duration = Duration::from_millis(400);
 /// The same where nothing is kept back: longer than a busy machine may stall a run.
 const LONG: Duration = Duration::from_secs(60);
 
+/// With the paper's comparison, whose root is attacked.
+const OPTIONS: Options = Options {
+    truncation: Truncation::Gap,
+    security: Security::Malicious,
+    comparison: Comparison::Falcon,
+    sign_bits: u32::MAX,
+};
+
 /// A party's machine, without the defence that a mutant lacks.
 fn machine<R: Ring>(party: Party, without: Option<Defence>) -> Result<Falcon<R>, Error> {
-    let mut machine = Falcon::malicious(party, Truncation::Gap)?;
+    let mut machine = Falcon::new(party, OPTIONS)?;
     if let Some(checks) = &mut machine.checks {
         checks.defences.without = without;
     }

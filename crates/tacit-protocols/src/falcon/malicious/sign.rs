@@ -1,0 +1,94 @@
+//! The sign of any element by its bits, and a bit times a value (docs/spec/adder.md, section 7): every
+//! step is an AND of shared bits or a product, and each is verified.
+//!
+//! No party may be trusted with the sum of two components, so a carry-save step makes two summands of
+//! the three, and the tree of the semi-honest form (`replicated/adder.rs`) finds the carry of these.
+
+use tacit_algebra::{BitRows, Bits, Buffer, Ring, planes};
+
+use super::super::Falcon;
+use crate::Error;
+use crate::message::Message;
+use crate::pool;
+use crate::replicated::{Booleans, Rss, Words};
+
+const GENERATE: Message<Booleans> = Message::new("falcon sign: generate carries");
+const CARRY: Message<Booleans> = Message::new("falcon sign: carry");
+
+impl<R: Ring> Falcon<R> {
+    /// Bit `width - 1` of every element (docs/spec/adder.md, section 7): whether it is negative, for
+    /// every `-2^(width-1) <= x < 2^(width-1)`.
+    ///
+    /// `2 + ceil(log2(width - 2))` hops. Per element every party sends `width - 1` bits for the saved
+    /// carries, `width - 2` for the generated ones, and one for each AND of the tree.
+    pub(in crate::falcon) fn negative_checked(
+        &mut self,
+        x: &Rss<Buffer<R>>,
+        width: u32,
+    ) -> Result<Rss<Bits>, Error> {
+        let last = width as usize - 1;
+        let bits = x.map(|component| component.bit_rows(width));
+        let mut top = bits.map(|bits| bits.row_bits(last));
+        if last == 0 {
+            return Ok(top);
+        }
+        let saves = self.save_carries(&bits.map(|bits| bits.pick(0..last)))?;
+        top = top.zip(&saves, |top, saves| top.xor(&saves.row_bits(last - 1)));
+        // The lowest bit has no saved carry, so it generates none.
+        let sums = bits.map(|bits| bits.pick(1..last));
+        let saved = saves.map(|saves| saves.pick(0..last - 1));
+        if last == 1 {
+            return Ok(top);
+        }
+        let carry = self.carry(sums, saved)?;
+        Ok(top.zip(&carry, Bits::xor))
+    }
+
+    /// The carry out of the sum of two numbers, given by rows of bits.
+    fn carry(&mut self, x: Rss<BitRows>, y: Rss<BitRows>) -> Result<Rss<Bits>, Error> {
+        let leaves = x.own.rows();
+        let mut g = self.and_rows(GENERATE, &x, &y)?;
+        let mut p = x.zip(&y, |x, y| {
+            let mut sum = x.pick(1..leaves);
+            planes::xor_assign(&mut sum, &y.pick(1..leaves));
+            sum
+        });
+        for _ in pool::levels(leaves) {
+            let [own, next] = [
+                planes::operands(&g.own, &p.own),
+                planes::operands(&g.next, &p.next),
+            ];
+            let upper = [&own[0], &next[0]].map(planes::doubled).into();
+            let [own, next] = [own, next].map(|[_, lower]| lower);
+            let made = self.and_rows(CARRY, &upper, &Rss { own, next })?;
+            let own = planes::join(&g.own, &p.own, &made.own);
+            let next = planes::join(&g.next, &p.next, &made.next);
+            [g, p] = Rss { own, next }.transposed();
+        }
+        Ok(g.map(|g| g.row_bits(0)))
+    }
+
+    /// `x & y`, row by row, recorded. 1 hop; every party sends a bit for each.
+    fn and_rows(
+        &mut self,
+        step: Message<Booleans>,
+        x: &Rss<BitRows>,
+        y: &Rss<BitRows>,
+    ) -> Result<Rss<BitRows>, Error> {
+        let (rows, cols) = (x.own.rows(), x.own.cols());
+        let [x, y] = [x, y].map(|operand| operand.map(BitRows::to_bits));
+        let product = self.multiply::<Booleans>(step, x, y)?;
+        Ok(product.map(|bits| BitRows::of_bits(rows, cols, bits)))
+    }
+
+    /// `x` where `bit` is 1, else 0: the bit as a number, times `x`.
+    /// 3 hops; every party sends 2 elements.
+    pub(in crate::falcon) fn times_checked(
+        &mut self,
+        bit: &Rss<Bits>,
+        x: &Rss<Buffer<R>>,
+    ) -> Result<Rss<Buffer<R>>, Error> {
+        let word = self.inject_checked::<Words<R>>(bit)?;
+        self.multiply::<Words<R>>(super::super::relu::SELECT, word, x.clone())
+    }
+}
