@@ -8,9 +8,10 @@ use tacit_net::Party;
 use zeroize::Zeroizing;
 
 use crate::Error;
+use crate::message::{Message, Secret};
 
-const COMMIT: &str = "key commitment";
-const OPEN: &str = "key opening";
+const COMMIT: Message<[u8; 32]> = Message::new("key commitment");
+const OPEN: Message<Secret<32>> = Message::new("key opening");
 const KEY_CONTEXT: &str = "tacit 2026 pairwise key";
 const COMMIT_CONTEXT: &str = "tacit 2026 pairwise key commitment";
 
@@ -48,24 +49,20 @@ pub(crate) fn agree(party: &mut Party, peers: &[usize]) -> Result<Vec<Pair>, Err
         .map(|_| contribution())
         .collect::<Result<Vec<_>, _>>()?;
     for (&peer, secret) in peers.iter().zip(&ours) {
-        party.send(peer, COMMIT, commitment(id, peer, secret).to_vec())?;
+        COMMIT.send(party, peer, &commitment(id, peer, secret))?;
     }
     let mut commitments = Vec::with_capacity(peers.len());
     for &peer in peers {
-        commitments.push(party.recv(peer, COMMIT, 32)?);
+        commitments.push(COMMIT.recv(party, peer, ())?);
     }
     for (&peer, secret) in peers.iter().zip(&ours) {
-        party.send(peer, OPEN, secret.to_vec())?;
+        OPEN.send(party, peer, secret)?;
     }
     let mut pairs = Vec::with_capacity(peers.len());
     for ((&peer, secret), committed) in peers.iter().zip(ours).zip(&commitments) {
-        let theirs = Zeroizing::new(party.recv(peer, OPEN, 32)?);
-        if commitment(peer, id, &theirs).as_slice() != committed.as_slice() {
-            return Err(Error::Peer {
-                party: peer,
-                step: OPEN,
-                what: "the opening does not fit the commitment".into(),
-            });
+        let theirs = OPEN.recv(party, peer, ())?;
+        if commitment(peer, id, &theirs) != *committed {
+            return Err(OPEN.refused(peer, "the opening does not fit the commitment"));
         }
         pairs.push(Pair(xor(secret, &theirs)));
     }

@@ -68,7 +68,7 @@ pub mod falcon;
 mod keys;
 pub mod machine;
 pub mod math;
-mod message;
+pub mod message;
 pub mod pool;
 pub mod portions;
 pub mod record;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use tacit_net::{Party, Phase};
 
 use crate::machine::{Call, CostModel, Machine, Unverified};
+use crate::message::Message;
 use crate::{Error, lowered};
 
 /// What a program demands, which may be run many times.
@@ -123,15 +124,15 @@ pub(crate) fn begin_stage<M: Machine>(machine: &mut M) -> Result<(), Error> {
 
 /// Waits until every party is here, so that no phase is charged for another's stragglers.
 pub fn level(party: &mut Party) -> Result<(), Error> {
-    const STEP: &str = "level";
+    const LEVEL: Message<[u8; 0]> = Message::new("level");
     party.set_phase(Phase::Setup);
-    party.set_layer(STEP);
+    party.set_layer(LEVEL.step());
     let (us, parties) = (party.id(), party.parties());
     for peer in (0..parties).filter(|&peer| peer != us) {
-        party.send(peer, STEP, Vec::new())?;
+        LEVEL.send(party, peer, &[])?;
     }
     for peer in (0..parties).filter(|&peer| peer != us) {
-        party.recv(peer, STEP, 0)?;
+        LEVEL.recv(party, peer, ())?;
     }
     Ok(())
 }

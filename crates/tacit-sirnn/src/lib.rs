@@ -38,6 +38,7 @@ mod factor;
 pub mod functions;
 mod machine;
 mod matrix;
+mod message;
 mod multiply;
 pub mod ot;
 mod relu;

@@ -8,7 +8,6 @@
 
 use std::ops::Range;
 
-use tacit_algebra::buffer::Sizes;
 use tacit_algebra::window::{Window, masked_entries, zero_entries};
 use tacit_algebra::{Bits, Buffer, Ring};
 use tacit_net::Party;
@@ -16,9 +15,10 @@ use tacit_net::Party;
 use super::ASSISTANT;
 use super::role::Role;
 use crate::Error;
+use crate::message::{Entries, Message};
 use crate::replicated::blocks;
 
-const ENTRIES: &str = "bicoptor drelu: masked entries";
+const ENTRIES: Message<Entries> = Message::new("bicoptor drelu: masked entries");
 
 /// Elements from which on the usual parts are several.
 const MANY: usize = 1 << 15;
@@ -41,12 +41,8 @@ pub(super) fn send_entries<R: Ring>(
     flips: &Bits,
 ) -> Result<(), Error> {
     if let Role::Holder { first, common, .. } = role {
-        if share.is_counted() {
-            party.note_sent(ASSISTANT, window.wire_len(share.len()));
-            return Ok(());
-        }
-        let entries = masked_entries(window, *first, share, flips, common);
-        party.send(ASSISTANT, ENTRIES, entries)?;
+        let entries = || masked_entries(window, *first, share, flips, common);
+        ENTRIES.send_made(party, ASSISTANT, (*window, share.len()), entries)?;
     }
     Ok(())
 }
@@ -57,19 +53,15 @@ pub(super) fn recv_entries(party: &mut Party, window: &Window, n: usize) -> Resu
         (0..ASSISTANT).for_each(|holder| party.note_heard(holder));
         return Ok(Bits::counted(n));
     }
-    let len = window.wire_len(n);
-    let first = party.recv(0, ENTRIES, len)?;
-    let second = party.recv(1, ENTRIES, len)?;
+    let first = ENTRIES.recv_made(party, 0, (*window, n))?;
+    let second = ENTRIES.recv_made(party, 1, (*window, n))?;
     zero_entries(window, n, &first, &second).ok_or_else(|| {
         // Which of the two sent it: the one whose message is no good with itself either.
         let guilty = match zero_entries(window, n, &first, &first) {
             None => 0,
             Some(_) => 1,
         };
-        Error::Peer {
-            party: guilty,
-            step: ENTRIES,
-            what: format!("the message does not hold the entries of {n} values"),
-        }
+        let what = format!("the message does not hold the entries of {n} values");
+        ENTRIES.refused(guilty, what)
     })
 }

@@ -7,7 +7,7 @@ use tacit_net::Party;
 use super::ASSISTANT;
 use crate::Error;
 use crate::keys::Pair;
-use crate::message::{self, recv_rows, send_rows};
+use crate::message::Message;
 use crate::replicated::Words;
 
 /// One party's generators; every pair of parties has one.
@@ -115,7 +115,7 @@ impl Role {
     pub fn deal<R: Ring>(
         &mut self,
         party: &mut Party,
-        step: &'static str,
+        step: Message<Words>,
         n: usize,
         values: Buffer<R>,
     ) -> Result<Buffer<R>, Error> {
@@ -137,7 +137,7 @@ impl Role {
     pub fn deal_rows(
         &mut self,
         party: &mut Party,
-        step: &'static str,
+        step: Message<BitRows>,
         [rows, n]: [usize; 2],
         mut values: BitRows,
     ) -> Result<BitRows, Error> {
@@ -146,11 +146,11 @@ impl Role {
                 first: true, dealt, ..
             } => Ok(dealt.bit_rows(rows, n)),
             Role::Holder { .. } if rows == 0 => Ok(BitRows::zeros(0, n)),
-            Role::Holder { .. } => recv_rows(party, ASSISTANT, step, [rows, n]),
+            Role::Holder { .. } => step.recv(party, ASSISTANT, [rows, n]),
             Role::Assistant { first, .. } => {
                 planes::xor_assign(&mut values, &first.bit_rows(rows, n));
                 if rows > 0 {
-                    send_rows(party, 1, step, &values)?;
+                    step.send(party, 1, &values)?;
                 }
                 Ok(BitRows::default())
             }
@@ -167,7 +167,7 @@ pub(super) fn other(party: &Party) -> usize {
 /// 1 hop; each holder sends `n` elements.
 pub(super) fn open<R: Ring>(
     party: &mut Party,
-    step: &'static str,
+    step: Message<Words>,
     mut own: Buffer<R>,
 ) -> Result<Buffer<R>, Error> {
     let peer = other(party);
@@ -180,11 +180,11 @@ pub(super) fn open<R: Ring>(
 /// The sum of rows that this holder has sent and of those of the other.
 pub(super) fn open_rows(
     party: &mut Party,
-    step: &'static str,
+    step: Message<BitRows>,
     mut own: BitRows,
 ) -> Result<BitRows, Error> {
     let peer = other(party);
-    let theirs = recv_rows(party, peer, step, [own.rows(), own.cols()])?;
+    let theirs = step.recv(party, peer, [own.rows(), own.cols()])?;
     planes::xor_assign(&mut own, &theirs);
     Ok(own)
 }
@@ -193,18 +193,18 @@ pub(super) fn open_rows(
 pub(super) fn send<R: Ring>(
     party: &mut Party,
     to: usize,
-    step: &'static str,
+    step: Message<Words>,
     v: &Buffer<R>,
 ) -> Result<(), Error> {
-    message::send::<Words<R>>(party, to, step, v)
+    step.of::<Words<R>>().send(party, to, v)
 }
 
 /// Waits for exactly `n` ring elements from a peer.
 pub(super) fn recv<R: Ring>(
     party: &mut Party,
     from: usize,
-    step: &'static str,
+    step: Message<Words>,
     n: usize,
 ) -> Result<Buffer<R>, Error> {
-    message::recv::<Words<R>>(party, from, step, n)
+    step.of::<Words<R>>().recv(party, from, n)
 }

@@ -15,11 +15,13 @@ use tacit_net::Party;
 
 use super::role::{Role, open};
 use crate::machine::Call;
+use crate::message::Message;
+use crate::replicated::Words;
 use crate::{Error, Truncation};
 
-const OPEN_MASKED: &str = "bicoptor truncate: open masked value";
-const SHIFTED: &str = "bicoptor truncate: deal shifted mask";
-const MSB: &str = "bicoptor truncate: deal top bit of mask";
+const OPEN_MASKED: Message<Words> = Message::new("bicoptor truncate: open masked value");
+const SHIFTED: Message<Words> = Message::new("bicoptor truncate: deal shifted mask");
+const MSB: Message<Words> = Message::new("bicoptor truncate: deal top bit of mask");
 
 /// A holder's part of the mask of one truncation.
 pub(super) struct Mask<R> {

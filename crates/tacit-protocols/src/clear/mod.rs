@@ -9,16 +9,18 @@ mod truncation;
 
 use std::ops::Range;
 
-use tacit_algebra::{Ring, vec};
+use tacit_algebra::{Buffer, Ring, vec};
 use tacit_net::{Party, Phase};
 
 use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand, not_saved};
+use crate::message::Message;
 use crate::portions::Ahead;
+use crate::replicated::Words;
 use crate::{Cost, Error};
 pub use truncation::Truncating;
 use truncation::Truncator;
 
-const INPUT: &str = "clear input";
+const INPUT: Message<Words> = Message::new("clear input");
 
 /// One party's copy of the clear-text computation over the ring `R`.
 pub struct Clear<R: Ring> {
@@ -99,18 +101,17 @@ impl<R: Ring> Machine for Clear<R> {
 
     fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Result<Vec<R>, Error> {
         if self.party.id() != owner {
-            let bytes = self.party.recv(owner, INPUT, n * size_of::<R>())?;
-            return Ok(bytemuck::pod_collect_to_vec(&bytes));
+            let x = INPUT.of::<Words<R>>().recv(&mut self.party, owner, n)?;
+            return Ok(x.to_vec());
         }
         let values = values
             .ok_or_else(|| Error::Invalid("the owner of an input must give its values".into()))?;
         expect("input", values.len(), n)?;
-        let x = vec::encode(values);
+        let x = Buffer::encode(values);
         for peer in (0..self.party.parties()).filter(|&peer| peer != owner) {
-            self.party
-                .send(peer, INPUT, bytemuck::cast_slice(&x).to_vec())?;
+            INPUT.of::<Words<R>>().send(&mut self.party, peer, &x)?;
         }
-        Ok(x)
+        Ok(x.to_vec())
     }
 
     fn constant(&mut self, values: &[i64]) -> Vec<R> {

@@ -14,9 +14,10 @@ use tacit_algebra::{Bits, Buffer, Ring};
 use super::Falcon;
 use super::material::{self, CompareBatch, SignBatch, View};
 use crate::Error;
+use crate::message::Message;
 use crate::replicated::{Booleans, Domain, Rss, Words};
 
-const OPEN_MASKED: &str = "falcon wrap3: open masked value";
+const OPEN_MASKED: Message<Words> = Message::new("falcon wrap3: open masked value");
 
 /// A shared bit plus a public one that was learnt on the way: their xor is the sign.
 pub(super) struct Sign {
@@ -63,7 +64,7 @@ impl<R: Ring> Falcon<R> {
         &mut self,
         view: &View<SignBatch<S>>,
         a: &Rss<Buffer<S>>,
-        also: Option<(&'static str, &Rss<Bits>)>,
+        also: Option<(Message<Booleans>, &Rss<Bits>)>,
     ) -> Result<(Sign, Option<Bits>), Error> {
         let batch = &view.batch;
         let x = view.slice(&batch.x);
@@ -90,11 +91,11 @@ impl<R: Ring> Falcon<R> {
         };
         self.rss.begin_open::<Words<S>>(OPEN_MASKED, &r)?;
         if let Some((step, masked)) = &also {
-            self.rss.begin_open::<Booleans>(step, masked)?;
+            self.rss.begin_open::<Booleans>(*step, masked)?;
         }
         let r_missing = self.missing::<Words<S>>(OPEN_MASKED, &r)?;
         let opened = match &also {
-            Some((step, masked)) => Some(self.finish_open::<Booleans>(step, masked)?),
+            Some((step, masked)) => Some(self.finish_open::<Booleans>(*step, masked)?),
             None => None,
         };
         let (r, delta) = r.own.sum3(&r.next, &r_missing);
@@ -116,7 +117,7 @@ impl<R: Ring> Falcon<R> {
     pub(super) fn sign(
         &mut self,
         a: &Rss<Buffer<R>>,
-        also: Option<(&'static str, &Rss<Bits>)>,
+        also: Option<(Message<Booleans>, &Rss<Bits>)>,
     ) -> Result<(Sign, Option<Bits>), Error> {
         let n = a.own.len();
         let missing = || Error::NotPrepared {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tacit_algebra::{Bits, Buffer, Prg, Ring, prime};
+use tacit_algebra::{Bits, Buffer, Prg, Ring};
 
 use crate::replicated::{Domain, Rss, Words};
 
@@ -14,8 +14,8 @@ pub(super) trait Wide: Domain {
     fn flip(x: &Self::Vec, b: &Bits, add_bit: bool) -> Self::Vec;
 }
 
-/// Z_p for the comparison prime of the ring.
-pub(crate) struct Residues<R>(std::marker::PhantomData<R>);
+/// Z_p for the comparison prime of the ring; `Residues` alone is what messages of them are called.
+pub(crate) struct Residues<R = ()>(std::marker::PhantomData<R>);
 
 impl<R: Ring> Wide for Words<R> {
     fn expand(bits: &Bits) -> Buffer<R> {
@@ -28,19 +28,12 @@ impl<R: Ring> Wide for Words<R> {
 
 impl<R: Ring> Domain for Residues<R> {
     type Vec = Buffer<u8>;
-    const VALID: &'static str = "residues below the comparison prime";
 
     fn draw(prg: &mut Prg, n: usize) -> Buffer<u8> {
         prg.residues(R::PRIME, n)
     }
     fn zeros(n: usize) -> Buffer<u8> {
         Buffer::zeros(n)
-    }
-    fn len(v: &Buffer<u8>) -> usize {
-        v.len()
-    }
-    fn counted(n: usize) -> Buffer<u8> {
-        Buffer::counted(n)
     }
     fn part(v: &Buffer<u8>, range: Range<usize>) -> Buffer<u8> {
         v.part(range)
@@ -59,15 +52,6 @@ impl<R: Ring> Domain for Residues<R> {
     }
     fn product_assign(acc: &mut Buffer<u8>, x: &Rss<Buffer<u8>>, y: &Rss<Buffer<u8>>) {
         acc.residues_product(R::PRIME, [&x.own, &x.next], [&y.own, &y.next]);
-    }
-    fn wire_len(n: usize) -> usize {
-        prime::packed_len(R::PRIME, n)
-    }
-    fn to_wire(v: &Buffer<u8>) -> Vec<u8> {
-        prime::pack(R::PRIME, v)
-    }
-    fn from_wire(bytes: &[u8], n: usize) -> Option<Buffer<u8>> {
-        prime::unpack(R::PRIME, bytes, n).map(Buffer::from)
     }
 }
 

@@ -8,9 +8,10 @@ use super::Falcon;
 use crate::Error;
 use crate::bilinear::Bilinear;
 use crate::machine::Operand;
+use crate::message::Message;
 use crate::replicated::{Rss, Words};
 
-const MULTIPLY: &str = "falcon multiply";
+const MULTIPLY: Message<Words> = Message::new("falcon multiply");
 
 impl<R: Ring> Falcon<R> {
     /// `(x * w + bias) >> trunc` for any bilinear product (Falcon, Mult, section 3.2).

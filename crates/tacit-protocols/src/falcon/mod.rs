@@ -51,7 +51,6 @@ use crate::portions::Ahead;
 pub use crate::replicated::{PARTIES, Rss};
 pub use crate::truncation::Truncation;
 pub use cost::FalconCost;
-#[cfg(test)]
 pub(crate) use domain::Residues;
 pub use options::{Comparison, Options, Security};
 

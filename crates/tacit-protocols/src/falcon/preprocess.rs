@@ -15,9 +15,10 @@ use super::material::{CompareBatch, ExactBatch, SelectBatch, SignBatch, Truncate
 use super::{Falcon, Truncation};
 use crate::Error;
 use crate::machine::Call;
+use crate::message::Message;
 use crate::replicated::{Booleans, Domain, Rss, Words, joined};
 
-const PRODUCTS: &str = "falcon preprocess: beta times bits";
+const PRODUCTS: Message<Residues> = Message::new("falcon preprocess: beta times bits");
 
 /// The sum of three numbers below `2^m`, bit by bit, each row over all elements.
 pub(super) struct Sum<R> {

@@ -11,10 +11,11 @@ use super::Falcon;
 use super::compare::difference;
 use super::material::{self, SelectBatch, View};
 use crate::Error;
+use crate::message::Message;
 use crate::replicated::{Booleans, Rss, Words, flip_word};
 
-const OPEN_CHOICE: &str = "falcon select: open masked bit";
-pub(super) const SELECT: &str = "falcon select: multiply";
+const OPEN_CHOICE: Message<Booleans> = Message::new("falcon select: open masked bit");
+pub(super) const SELECT: Message<Words> = Message::new("falcon select: multiply");
 
 impl<R: Ring> Falcon<R> {
     /// `x` where `bit` is 0, `y` where it is 1 (Falcon, Select Shares, section 3.2): with a random

@@ -11,13 +11,14 @@ use super::malicious::gates::Verified;
 use super::material::CompareBatch;
 use super::preprocess::{LowPart, Sum};
 use crate::Error;
+use crate::message::Message;
 use crate::replicated::{Domain, Rss};
 
 impl<R: Ring> Falcon<R> {
     /// `x y` element by element. 1 hop; every party sends `n` elements.
     pub(super) fn multiply<D: Verified<R>>(
         &mut self,
-        step: &'static str,
+        step: Message<D::Kind>,
         x: Rss<D::Vec>,
         y: Rss<D::Vec>,
     ) -> Result<Rss<D::Vec>, Error> {
@@ -30,7 +31,7 @@ impl<R: Ring> Falcon<R> {
     /// Opens `x` to all. 1 hop; every party sends `n` elements.
     pub(super) fn open<D: Domain>(
         &mut self,
-        step: &'static str,
+        step: Message<D::Kind>,
         x: &Rss<D::Vec>,
     ) -> Result<D::Vec, Error> {
         self.rss.begin_open::<D>(step, x)?;
@@ -40,7 +41,7 @@ impl<R: Ring> Falcon<R> {
     /// The receiving half of [`Falcon::open`], for openings that share a hop.
     pub(super) fn finish_open<D: Domain>(
         &mut self,
-        step: &'static str,
+        step: Message<D::Kind>,
         x: &Rss<D::Vec>,
     ) -> Result<D::Vec, Error> {
         let mut opened = self.missing::<D>(step, x)?;
@@ -52,7 +53,7 @@ impl<R: Ring> Falcon<R> {
     /// The component of `x` that this party lacks, as the party before opens it.
     pub(super) fn missing<D: Domain>(
         &mut self,
-        step: &'static str,
+        step: Message<D::Kind>,
         x: &Rss<D::Vec>,
     ) -> Result<D::Vec, Error> {
         let heard = self

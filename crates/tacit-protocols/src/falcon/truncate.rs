@@ -24,9 +24,10 @@ use tacit_algebra::{Buffer, Ring};
 use super::material::{self, TruncateBatch, View};
 use super::{Falcon, Truncation};
 use crate::Error;
+use crate::message::Message;
 use crate::replicated::{Rss, Words, flip_word};
 
-const OPEN_MASKED: &str = "falcon truncate: open masked value";
+const OPEN_MASKED: Message<Words> = Message::new("falcon truncate: open masked value");
 
 impl<R: Ring> Falcon<R> {
     /// `x >> trunc` of a shared `x` (docs/spec/falcon.md, section 5.1). 1 hop and 1 element per

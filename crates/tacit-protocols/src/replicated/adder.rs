@@ -14,12 +14,12 @@ use tacit_algebra::{BitRows, Bits, Buffer, Ring, planes};
 
 use super::dealer::{Part, dealt, left, right};
 use super::{Replicated, Rss};
-use crate::message::{recv_rows, send_rows};
+use crate::message::Message;
 use crate::{Error, pool};
 
-const DEAL: &str = "rss sign: deal bits of two components";
-const GENERATE: &str = "rss sign: generate carries";
-const CARRY: &str = "rss sign: carry";
+const DEAL: Message<BitRows> = Message::new("rss sign: deal bits of two components");
+const GENERATE: Message<BitRows> = Message::new("rss sign: generate carries");
+const CARRY: Message<BitRows> = Message::new("rss sign: carry");
 
 /// The sign of one block of elements on its way.
 struct Sign {
@@ -87,7 +87,7 @@ impl Replicated {
                 let mut rest = x.own.add(&x.next).bit_rows(width);
                 let drawn = self.keys.own.bit_rows(rows, n);
                 planes::xor_assign(&mut rest, &drawn);
-                send_rows(&mut self.party, right(dealer), DEAL, &rest)?;
+                DEAL.send(&mut self.party, right(dealer), &rest)?;
                 Rss {
                     own: drawn,
                     next: rest,
@@ -118,7 +118,7 @@ impl Replicated {
     fn finish_deal(&mut self, block: &mut Sign) -> Result<(), Error> {
         if self.part(block.dealer) == Part::Right {
             let (rows, n) = (block.half.own.rows(), block.half.own.cols());
-            block.half.own = recv_rows(&mut self.party, block.dealer, DEAL, [rows, n])?;
+            block.half.own = DEAL.recv(&mut self.party, block.dealer, [rows, n])?;
         }
         Ok(())
     }
@@ -144,7 +144,7 @@ impl Replicated {
         planes::xor_assign(&mut made, if part == Part::Left { &rho } else { &sigma });
         let mut masks = rho;
         planes::xor_assign(&mut masks, &sigma);
-        send_rows(&mut self.party, block.dealer, GENERATE, &made)?;
+        GENERATE.send(&mut self.party, block.dealer, &made)?;
         block.g = match part {
             Part::Left => Rss {
                 own: masks,
@@ -162,8 +162,8 @@ impl Replicated {
         let (below, n) = (block.half.own.rows() - 1, block.half.own.cols());
         if below > 0 && self.part(block.dealer) == Part::Dealer {
             block.g = Rss {
-                own: recv_rows(&mut self.party, left(block.dealer), GENERATE, [below, n])?,
-                next: recv_rows(&mut self.party, right(block.dealer), GENERATE, [below, n])?,
+                own: GENERATE.recv(&mut self.party, left(block.dealer), [below, n])?,
+                next: GENERATE.recv(&mut self.party, right(block.dealer), [below, n])?,
             };
         }
         Ok(())
@@ -180,7 +180,7 @@ impl Replicated {
         planes::xor_assign(&mut made, &self.keys.own.bit_rows(rows, n));
         planes::level_product_assign(&mut made, [&g.own, &g.next], [&p.own, &p.next]);
         let to = self.prev_party();
-        send_rows(&mut self.party, to, CARRY, &made)?;
+        CARRY.send(&mut self.party, to, &made)?;
         block.made = made;
         Ok(())
     }
@@ -188,7 +188,7 @@ impl Replicated {
     fn finish_level(&mut self, block: &mut Sign) -> Result<(), Error> {
         let (rows, n) = (block.made.rows(), block.made.cols());
         let from = self.next_party();
-        let theirs = recv_rows(&mut self.party, from, CARRY, [rows, n])?;
+        let theirs = CARRY.recv(&mut self.party, from, [rows, n])?;
         let [g_own, p_own] = planes::join(&block.g.own, &block.p.own, &block.made);
         let [g_next, p_next] = planes::join(&block.g.next, &block.p.next, &theirs);
         block.g = Rss {
@@ -256,7 +256,7 @@ mod tests {
                 let x: Vec<i64> = (-half..half).flat_map(|x| vec![x; repeat]).collect();
                 let opened = shared(&x, |rss, share| {
                     let negative = rss.negative(&share, width)?;
-                    rss.open::<Booleans>("test: open", &negative)
+                    rss.open::<Booleans>(Message::new("test: open"), &negative)
                 });
                 let right = |i: usize| opened[0].get(i) == (x[i] < 0);
                 assert!((0..x.len()).all(right), "{width} bits, {repeat} times");
@@ -270,7 +270,7 @@ mod tests {
         let x: Vec<i64> = (-128..128).collect();
         let opened = shared(&x, |rss, share| {
             let negative = rss.negative(&share, 4)?;
-            rss.open::<Booleans>("test: open", &negative)
+            rss.open::<Booleans>(Message::new("test: open"), &negative)
         });
         assert!((0..x.len()).all(|i| opened[0].get(i) == (x[i] & 8 != 0)));
     }

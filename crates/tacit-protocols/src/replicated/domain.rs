@@ -7,6 +7,7 @@ use tacit_algebra::buffer::Sizes;
 use tacit_algebra::{Bits, Buffer, Prg, Ring};
 
 use super::sharing::Rss;
+use crate::message::Encoding;
 
 /// Elements that long steps work on at once, so that what they make on the way stays in cache.
 /// It shows in the number of messages, so all parties have the same.
@@ -21,19 +22,14 @@ pub(crate) fn blocks(n: usize, rows: usize) -> impl Iterator<Item = Range<usize>
 }
 
 /// A vector space of shares: words of Z_2^l, packed bits, or what a protocol adds.
-pub(crate) trait Domain {
+pub(crate) trait Domain: Encoding<Value = Self::Vec, Len = usize> {
     /// A vector of elements.
     type Vec: Clone + Sizes;
-    /// What a peer's message must be, for the error when it is not.
-    const VALID: &'static str;
 
     /// `n` uniformly random elements.
     fn draw(prg: &mut Prg, n: usize) -> Self::Vec;
     /// `n` zeros.
     fn zeros(n: usize) -> Self::Vec;
-    fn len(v: &Self::Vec) -> usize;
-    /// `n` elements without values.
-    fn counted(n: usize) -> Self::Vec;
     fn part(v: &Self::Vec, range: Range<usize>) -> Self::Vec;
     fn concat(parts: &[&Self::Vec]) -> Self::Vec;
     /// Adds the next part of what will have `n` elements.
@@ -42,33 +38,21 @@ pub(crate) trait Domain {
     fn sub_assign(a: &mut Self::Vec, b: &Self::Vec);
     /// `acc += x y` on this party's components.
     fn product_assign(acc: &mut Self::Vec, x: &Rss<Self::Vec>, y: &Rss<Self::Vec>);
-    /// Bytes of `n` elements on the wire.
-    fn wire_len(n: usize) -> usize;
-    fn to_wire(v: &Self::Vec) -> Vec<u8>;
-    /// `None` if the bytes are not `n` elements: they come from a peer.
-    fn from_wire(bytes: &[u8], n: usize) -> Option<Self::Vec>;
 }
 
-/// Z_2^l.
-pub(crate) struct Words<R>(std::marker::PhantomData<R>);
+/// Z_2^l; `Words` alone is what messages of them are called.
+pub(crate) struct Words<R = ()>(std::marker::PhantomData<R>);
 /// Z_2.
-pub(crate) struct Booleans;
+pub struct Booleans;
 
 impl<R: Ring> Domain for Words<R> {
     type Vec = Buffer<R>;
-    const VALID: &'static str = "whole ring elements";
 
     fn draw(prg: &mut Prg, n: usize) -> Buffer<R> {
         prg.words(n)
     }
     fn zeros(n: usize) -> Buffer<R> {
         Buffer::zeros(n)
-    }
-    fn len(v: &Buffer<R>) -> usize {
-        v.len()
-    }
-    fn counted(n: usize) -> Buffer<R> {
-        Buffer::counted(n)
     }
     fn part(v: &Buffer<R>, range: Range<usize>) -> Buffer<R> {
         v.part(range)
@@ -88,32 +72,16 @@ impl<R: Ring> Domain for Words<R> {
     fn product_assign(acc: &mut Buffer<R>, x: &Rss<Buffer<R>>, y: &Rss<Buffer<R>>) {
         acc.product_assign([&x.own, &x.next], [&y.own, &y.next]);
     }
-    fn wire_len(n: usize) -> usize {
-        n * size_of::<R>()
-    }
-    fn to_wire(v: &Buffer<R>) -> Vec<u8> {
-        bytemuck::cast_slice(v).to_vec()
-    }
-    fn from_wire(bytes: &[u8], n: usize) -> Option<Buffer<R>> {
-        (bytes.len() == Self::wire_len(n)).then(|| bytemuck::pod_collect_to_vec(bytes).into())
-    }
 }
 
 impl Domain for Booleans {
     type Vec = Bits;
-    const VALID: &'static str = "bits with a clean tail";
 
     fn draw(prg: &mut Prg, n: usize) -> Bits {
         prg.bits(n)
     }
     fn zeros(n: usize) -> Bits {
         Bits::zeros(n)
-    }
-    fn len(v: &Bits) -> usize {
-        v.len()
-    }
-    fn counted(n: usize) -> Bits {
-        Bits::counted(n)
     }
     fn part(v: &Bits, range: Range<usize>) -> Bits {
         v.slice(range.start, range.len())
@@ -132,14 +100,5 @@ impl Domain for Booleans {
     }
     fn product_assign(acc: &mut Bits, x: &Rss<Bits>, y: &Rss<Bits>) {
         tacit_algebra::bits::and_product_assign(acc, &x.own, &x.next, &y.own, &y.next);
-    }
-    fn wire_len(n: usize) -> usize {
-        n.div_ceil(8)
-    }
-    fn to_wire(v: &Bits) -> Vec<u8> {
-        v.to_bytes()
-    }
-    fn from_wire(bytes: &[u8], n: usize) -> Option<Bits> {
-        Bits::from_bytes(n, bytes)
     }
 }

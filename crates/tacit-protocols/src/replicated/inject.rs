@@ -11,9 +11,10 @@ use tacit_algebra::{Bits, Buffer, Ring};
 use super::dealer::{Part, dealt, left, right};
 use super::{Replicated, Rss, Words};
 use crate::Error;
+use crate::message::Message;
 
-const SPLIT: &str = "rss bit: split";
-const RETURN: &str = "rss bit: return product";
+const SPLIT: Message<Words> = Message::new("rss bit: split");
+const RETURN: Message<Words> = Message::new("rss bit: return product");
 
 /// What the dealer shares, of a range of the elements: vectors of as many.
 type Deals<'a, R> = &'a dyn Fn(Range<usize>) -> Vec<Buffer<R>>;

@@ -13,7 +13,8 @@ mod truncate;
 use tacit_algebra::Prg;
 use tacit_net::Party;
 
-pub(crate) use domain::{Booleans, Domain, Words, blocks};
+pub use domain::Booleans;
+pub(crate) use domain::{Domain, Words, blocks};
 pub(crate) use multiply::{accumulate_shares, joined};
 pub use sharing::Rss;
 pub(crate) use sharing::flip_word;

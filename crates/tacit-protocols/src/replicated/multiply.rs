@@ -10,6 +10,7 @@ use super::{Replicated, Rss};
 use crate::Error;
 use crate::bilinear::Bilinear;
 use crate::machine::Operand;
+use crate::message::Message;
 
 /// `acc += x0 y0 + x1 y0 + x0 y1`, with two products instead of three; the shorter operand's
 /// components are the ones that are added.
@@ -37,7 +38,7 @@ impl Replicated {
     /// 3.2). 1 hop; every party sends `n` elements.
     pub(crate) fn multiply<D: Domain>(
         &mut self,
-        step: &'static str,
+        step: Message<D::Kind>,
         x: &Rss<D::Vec>,
         y: &Rss<D::Vec>,
     ) -> Result<Rss<D::Vec>, Error> {
@@ -48,7 +49,7 @@ impl Replicated {
     /// The sending half of [`Replicated::multiply`]: this party's component of the product.
     pub(crate) fn begin_multiply<D: Domain>(
         &mut self,
-        step: &'static str,
+        step: Message<D::Kind>,
         x: &Rss<D::Vec>,
         y: &Rss<D::Vec>,
     ) -> Result<D::Vec, Error> {
@@ -67,7 +68,7 @@ impl Replicated {
     /// The receiving half of [`Replicated::multiply`].
     pub(crate) fn finish_multiply<D: Domain>(
         &mut self,
-        step: &'static str,
+        step: Message<D::Kind>,
         own: D::Vec,
     ) -> Result<Rss<D::Vec>, Error> {
         let (n, mut next) = (D::len(&own), D::zeros(0));

@@ -16,7 +16,7 @@ use super::domain::{Domain, Words};
 use super::{PARTIES, Replicated};
 use crate::Error;
 use crate::machine::Audience;
-use crate::message;
+use crate::message::{self, Message};
 
 /// The two components of a replicated sharing that one party holds.
 #[derive(Clone, Default)]
@@ -104,8 +104,8 @@ impl<R: Ring> Rss<Buffer<R>> {
     }
 }
 
-const INPUT: &str = "rss input";
-const REVEAL: &str = "rss reveal: open";
+const INPUT: Message<Words> = Message::new("rss input");
+const REVEAL: Message<Words> = Message::new("rss reveal: open");
 
 impl Replicated {
     /// The party before this one, who holds our own component as its next.
@@ -188,7 +188,7 @@ impl Replicated {
     /// 1 hop; the owner sends `n` elements.
     pub(crate) fn share_input<D: Domain>(
         &mut self,
-        step: &'static str,
+        step: Message<D::Kind>,
         owner: usize,
         n: usize,
         value: Option<D::Vec>,
@@ -240,7 +240,7 @@ impl Replicated {
     /// 1 hop; every party sends `n` elements.
     pub(crate) fn open<D: Domain>(
         &mut self,
-        step: &'static str,
+        step: Message<D::Kind>,
         x: &Rss<D::Vec>,
     ) -> Result<D::Vec, Error> {
         self.begin_open::<D>(step, x)?;
@@ -250,7 +250,7 @@ impl Replicated {
     /// The sending half of [`Replicated::open`], for openings that share a hop.
     pub(crate) fn begin_open<D: Domain>(
         &mut self,
-        step: &'static str,
+        step: Message<D::Kind>,
         x: &Rss<D::Vec>,
     ) -> Result<(), Error> {
         self.send::<D>(self.next_party(), step, &x.own)
@@ -259,7 +259,7 @@ impl Replicated {
     /// The receiving half of [`Replicated::open`].
     pub(crate) fn finish_open<D: Domain>(
         &mut self,
-        step: &'static str,
+        step: Message<D::Kind>,
         x: &Rss<D::Vec>,
     ) -> Result<D::Vec, Error> {
         let mut opened = self.recv::<D>(self.prev_party(), step, D::len(&x.own))?;
@@ -293,7 +293,7 @@ impl Replicated {
     /// one: party `i` sends its summand to party `i - 1`. 1 hop, `n` elements per party.
     pub(crate) fn reshare<D: Domain>(
         &mut self,
-        step: &'static str,
+        step: Message<D::Kind>,
         own: D::Vec,
     ) -> Result<Rss<D::Vec>, Error> {
         self.send::<D>(self.prev_party(), step, &own)?;
@@ -305,7 +305,7 @@ impl Replicated {
     /// party sends its summand to both others. 1 hop, `2 n` elements per party.
     pub(crate) fn open_sum<D: Domain>(
         &mut self,
-        step: &'static str,
+        step: Message<D::Kind>,
         mut own: D::Vec,
     ) -> Result<D::Vec, Error> {
         let (prev, next) = (self.prev_party(), self.next_party());
@@ -323,20 +323,20 @@ impl Replicated {
     pub(crate) fn send<D: Domain>(
         &mut self,
         to: usize,
-        step: &'static str,
+        step: Message<D::Kind>,
         v: &D::Vec,
     ) -> Result<(), Error> {
-        message::send::<D>(&mut self.party, to, step, v)
+        step.of::<D>().send(&mut self.party, to, v)
     }
 
     /// Waits for exactly `n` elements from a peer.
     pub(crate) fn recv<D: Domain>(
         &mut self,
         from: usize,
-        step: &'static str,
+        step: Message<D::Kind>,
         n: usize,
     ) -> Result<D::Vec, Error> {
-        message::recv::<D>(&mut self.party, from, step, n)
+        step.of::<D>().recv(&mut self.party, from, n)
     }
 }
 

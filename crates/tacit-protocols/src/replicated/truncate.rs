@@ -11,12 +11,12 @@ use tacit_algebra::{Buffer, Prg, Ring};
 use super::dealer::{Part, dealt, left, right};
 use super::{Replicated, Rss, Words};
 use crate::Error;
-use crate::message::{recv_tops, send_tops};
+use crate::message::{Message, Tops};
 
-const SHIFT: &str = "rss truncate: seed of shifts";
-const DEAL: &str = "rss truncate: deal quotient";
-const DEAL_CARRY: &str = "rss truncate: deal top bit";
-const RETURN: &str = "rss truncate: return wrap";
+const SHIFT: Message<Words> = Message::new("rss truncate: seed of shifts");
+const DEAL: Message<Words> = Message::new("rss truncate: deal quotient");
+const DEAL_CARRY: Message<Tops> = Message::new("rss truncate: deal top bit");
+const RETURN: Message<Tops> = Message::new("rss truncate: return wrap");
 
 /// Bytes of a seed.
 const SEED: usize = 16;
@@ -139,7 +139,7 @@ impl Replicated {
         let rest = own.quotient_carry(&x.next, &carry, trunc);
         self.send::<Words<u8>>(to, SHIFT, &seed)?;
         self.send::<Words<R>>(to, DEAL, &second)?;
-        send_tops(&mut self.party, to, DEAL_CARRY, &rest, trunc)?;
+        self.send_tops(to, DEAL_CARRY, &rest, trunc)?;
         Ok(Block {
             quotient,
             carry,
@@ -172,7 +172,7 @@ impl Replicated {
         let seed = self.recv::<Words<u8>>(dealer, SHIFT, SEED)?;
         Ok(Block {
             quotient: self.recv::<Words<R>>(dealer, DEAL, n)?,
-            carry: recv_tops(&mut self.party, dealer, DEAL_CARRY, [n, trunc as usize])?,
+            carry: self.recv_tops(dealer, DEAL_CARRY, (n, trunc))?,
             v: x.next.add(&Prg::of_seed(&seed).words(n)),
             ..Block::default()
         })
@@ -195,7 +195,7 @@ impl Replicated {
         let [rho, sigma] = [0; 2].map(|_| key.words(v.len()));
         let mask = if part == Part::Left { &rho } else { &sigma };
         let wrap = v.quotient_choose(&block.carry, mask, trunc);
-        send_tops(&mut self.party, dealer, RETURN, &wrap, trunc)?;
+        self.send_tops(dealer, RETURN, &wrap, trunc)?;
         let rest = v.quotient_rest([&rho, &sigma], trunc);
         let mut dealt = std::mem::take(&mut block.quotient);
         dealt.add_assign(&wrap);
@@ -219,10 +219,34 @@ impl Replicated {
         trunc: u32,
     ) -> Result<Rss<Buffer<R>>, Error> {
         let (mut own, mut next) = (block.quotient, block.second);
-        let size = [own.len(), trunc as usize];
-        own.add_assign(&recv_tops(&mut self.party, left(dealer), RETURN, size)?);
-        next.add_assign(&recv_tops(&mut self.party, right(dealer), RETURN, size)?);
+        let size = (own.len(), trunc);
+        own.add_assign(&self.recv_tops(left(dealer), RETURN, size)?);
+        next.add_assign(&self.recv_tops(right(dealer), RETURN, size)?);
         Ok(Rss { own, next })
+    }
+
+    /// Queues the top bits of words to a peer.
+    fn send_tops<R: Ring>(
+        &mut self,
+        to: usize,
+        message: Message<Tops>,
+        words: &Buffer<R>,
+        bits: u32,
+    ) -> Result<(), Error> {
+        let words = words.clone();
+        let tops = Tops { words, bits };
+        message.of::<Tops<R>>().send(&mut self.party, to, &tops)
+    }
+
+    /// Waits for the top bits, so many of each, of so many words.
+    fn recv_tops<R: Ring>(
+        &mut self,
+        from: usize,
+        message: Message<Tops>,
+        len: (usize, u32),
+    ) -> Result<Buffer<R>, Error> {
+        let tops = message.of::<Tops<R>>();
+        Ok(tops.recv(&mut self.party, from, len)?.words)
     }
 }
 

@@ -13,8 +13,8 @@ mod falcon {
         check(&falcon_over::<u32>());
         check(&falcon_over::<u64>());
         check(&falcon_over::<u32>().truncating(Truncation::Exact));
-        check(&falcon_over::<u8>().as_in_the_paper());
-        check(&falcon_over::<u64>().as_in_the_paper());
+        check(&falcon_over::<u8>().with_paper_comparison());
+        check(&falcon_over::<u64>().with_paper_comparison());
     });
 }
 
@@ -25,8 +25,8 @@ mod falcon_malicious {
         check(&malicious_over::<u32>());
         check(&malicious_over::<u64>());
         check(&malicious_over::<u32>().truncating(Truncation::Exact));
-        check(&malicious_over::<u8>().as_in_the_paper());
-        check(&malicious_over::<u64>().as_in_the_paper());
+        check(&malicious_over::<u8>().with_paper_comparison());
+        check(&malicious_over::<u64>().with_paper_comparison());
     });
 }
 

@@ -35,7 +35,7 @@ pub fn malicious_over<R: Ring>() -> FalconOver<R> {
 
 impl<R: Ring> FalconOver<R> {
     /// The same with the paper's comparison.
-    pub fn as_in_the_paper(mut self) -> Self {
+    pub fn with_paper_comparison(mut self) -> Self {
         self.options.comparison = falcon::Comparison::Falcon;
         self
     }

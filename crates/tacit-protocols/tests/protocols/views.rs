@@ -53,14 +53,14 @@ fn shamirs() -> Vec<ShamirOver<F5>> {
 
 mod falcon {
     use super::*;
-    views!(|check| check(&falcon_over::<u8>().as_in_the_paper(), RING));
+    views!(|check| check(&falcon_over::<u8>().with_paper_comparison(), RING));
 }
 
 mod falcon_malicious {
     use super::*;
     views!(|check| {
         let look = Look { slow: true, ..RING };
-        check(&malicious_over::<u8>().as_in_the_paper(), look);
+        check(&malicious_over::<u8>().with_paper_comparison(), look);
     });
 }
 

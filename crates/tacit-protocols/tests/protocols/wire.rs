@@ -19,12 +19,12 @@ fn check(name: &str, subject: &dyn Subject) {
 fn falcon() {
     check("falcon-64", &falcon_over::<u64>());
     check("falcon-32", &falcon_over::<u32>().with_sign_bits(17));
-    let paper = falcon_over::<u64>().as_in_the_paper();
+    let paper = falcon_over::<u64>().with_paper_comparison();
     check("falcon-paper", &paper.truncating(Truncation::Exact));
     check("falcon-malicious", &malicious_over::<u64>());
     check(
         "falcon-malicious-paper",
-        &malicious_over::<u32>().as_in_the_paper(),
+        &malicious_over::<u32>().with_paper_comparison(),
     );
 }
 

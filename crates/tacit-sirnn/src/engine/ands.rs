@@ -10,10 +10,12 @@
 use tacit_algebra::Bits;
 use tacit_algebra::ot::{bit_pads, pack, words};
 use tacit_protocols::Error;
+use tacit_protocols::message::{Length, Message};
 
 use super::gates::halves;
 use super::stock::Taken;
 use super::{COT, Engine, Gate, Live, Mode};
+use crate::message::Numbers;
 use crate::ot::random::random;
 
 /// Shares of `e`, and for each `d` of it and of `f = d e`.
@@ -70,26 +72,27 @@ impl Engine {
         values: &[u64],
         receiver: Option<usize>,
     ) -> Result<Option<Vec<u64>>, Error> {
-        let (n, len) = (values.len(), pack::packed_len(values.len(), bits));
+        let (n, message) = (values.len(), Message::<Numbers>::new(step));
         let learns = |party: usize| receiver.is_none_or(|receiver| receiver == party);
         match &mut self.0 {
             Mode::Live(live) => {
                 let (id, peer) = (live.party.id(), live.peer());
                 if learns(peer) && n > 0 {
-                    live.send(step, pack::pack(values, bits))?;
+                    live.send(message, (n, bits), pack::pack(values, bits))?;
                 }
                 if !learns(id) {
                     return Ok(None);
                 }
                 let theirs = match n {
                     0 => Vec::new(),
-                    _ => pack::unpack(&live.recv(step, len)?, bits, n),
+                    _ => pack::unpack(&live.recv(message, (n, bits))?, bits, n),
                 };
                 let sum = tacit_algebra::vec::add(values, &theirs);
                 Ok(Some(tacit_algebra::vec::low_bits(&sum, bits)))
             }
             Mode::Counting(counter) => {
-                counter.exchange([1, 0].map(|peer| (learns(peer) && n > 0).then_some(len)));
+                let bytes = Numbers::bytes((n, bits));
+                counter.exchange([1, 0].map(|peer| (learns(peer) && n > 0).then_some(bytes)));
                 Ok(learns(0).then(|| vec![0; n]))
             }
         }
@@ -127,7 +130,7 @@ impl Live {
         }
         let mut opened = Bits::concat(&masked.iter().collect::<Vec<_>>());
         if !opened.is_empty() {
-            self.send(step, opened.to_bytes())?;
+            self.send_bits(step, &opened)?;
             self.finish_pairs(step, &mut pairs)?;
             opened.xor_assign(&self.recv_bits(step, opened.len())?);
         }

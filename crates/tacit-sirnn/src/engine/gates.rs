@@ -7,11 +7,13 @@
 
 use std::ops::Range;
 
-use tacit_algebra::ot::{Table, choose, offer, pack, taken};
+use tacit_algebra::ot::{Table, choose, offer, taken};
 use tacit_protocols::Error;
+use tacit_protocols::message::{Length, Message, Packed};
 
 use super::stock::Taken;
 use super::{Engine, Live, Mode};
+use crate::message::Numbers;
 
 /// A public function of two small numbers, one at each party, whose result is shared.
 pub struct Gate(Table);
@@ -61,7 +63,7 @@ impl Gate {
 
     /// Bytes of the receiver's message for `n` instances.
     fn choice_len(&self, n: usize) -> usize {
-        pack::packed_len(n, self.index_bits())
+        Numbers::bytes((n, self.index_bits()))
     }
 
     /// The ranges of `n` instances whose messages travel together: about a mebibyte.
@@ -142,7 +144,8 @@ impl Live {
         let taken = stock.take(step, own.len())?;
         if !own.is_empty() {
             let random = stock.chosen(taken);
-            self.send(step, choose(own, gate.index_bits(), &random))?;
+            let (bits, choices) = (gate.index_bits(), Message::<Numbers>::new(step));
+            self.send(choices, (own.len(), bits), choose(own, bits, &random))?;
         }
         Ok(taken)
     }
@@ -157,7 +160,8 @@ impl Live {
         if own.is_empty() {
             return Ok(Vec::new());
         }
-        let corrections = self.recv(step, gate.choice_len(own.len()))?;
+        let choices = Message::<Numbers>::new(step);
+        let corrections = self.recv(choices, (own.len(), gate.index_bits()))?;
         self.offer_corrected(step, gate, own, &corrections)
     }
 
@@ -190,7 +194,11 @@ impl Live {
                 &own[block.clone()],
                 &corrections[gate.choice_len(block.start)..gate.choice_len(block.end)],
             );
-            self.send(step, wire)?;
+            self.send(
+                Message::<Packed>::new(step),
+                gate.wire_len(block.len()),
+                wire,
+            )?;
             shares.extend(part);
         }
         Ok(shares)
@@ -205,7 +213,7 @@ impl Live {
     ) -> Result<Vec<u64>, Error> {
         let mut shares = Vec::with_capacity(ots.len());
         for block in gate.blocks(ots.len()) {
-            let wire = self.recv(step, gate.0.wire_len(block.len()))?;
+            let wire = self.recv(Message::<Packed>::new(step), gate.wire_len(block.len()))?;
             let stock = &self.incoming[gate.kind()];
             let part = ots.part(block.start, block.len());
             let (of, blocks) = stock.get(part);

@@ -24,6 +24,7 @@ use tacit_algebra::ot::{Hash, Offsets};
 use tacit_algebra::wipe;
 use tacit_net::Party;
 use tacit_protocols::Error;
+use tacit_protocols::message::{Length, Message};
 
 use crate::ot::{Block, Demand, KINDS, RandomOt};
 pub use gates::Gate;
@@ -35,7 +36,7 @@ pub use tally::Tally;
 /// The stock of correlated OTs.
 const COT: usize = 0;
 
-const NONCE: &str = "sirnn: nonce of the session's hash";
+const NONCE: Message<[u8; 16]> = Message::new("sirnn: nonce of the session's hash");
 
 /// One party's engine.
 pub struct Engine(Mode);
@@ -73,15 +74,21 @@ impl Live {
         self.offsets[COT].delta()
     }
 
-    /// Waits for exactly `len` bytes of the peer.
-    fn recv(&mut self, step: &'static str, len: usize) -> Result<Vec<u8>, Error> {
+    /// Waits for a message of the peer that a kernel reads.
+    fn recv<E: Length>(&mut self, message: Message<E>, len: E::Len) -> Result<Vec<u8>, Error> {
         let peer = self.peer();
-        Ok(self.party.recv(peer, step, len)?)
+        message.recv_made(&mut self.party, peer, len)
     }
 
-    fn send(&mut self, step: &'static str, payload: Vec<u8>) -> Result<(), Error> {
+    /// Queues a message that a kernel made.
+    fn send<E: Length>(
+        &mut self,
+        message: Message<E>,
+        len: E::Len,
+        made: Vec<u8>,
+    ) -> Result<(), Error> {
         let peer = self.peer();
-        Ok(self.party.send(peer, step, payload)?)
+        message.send_made(&mut self.party, peer, len, || made)
     }
 }
 
@@ -96,8 +103,8 @@ impl Engine {
         let peer = 1 - party.id();
         let mut nonce = [0; 16];
         getrandom::fill(&mut nonce).map_err(|e| Error::Randomness(e.to_string()))?;
-        party.send(peer, NONCE, nonce.to_vec())?;
-        for (ours, theirs) in nonce.iter_mut().zip(party.recv(peer, NONCE, 16)?) {
+        NONCE.send(&mut party, peer, &nonce)?;
+        for (ours, theirs) in nonce.iter_mut().zip(NONCE.recv(&mut party, peer, ())?) {
             *ours ^= theirs;
         }
         Ok(Engine(Mode::Live(Box::new(Live {

@@ -7,6 +7,7 @@ use std::ops::Range;
 use tacit_algebra::Bits;
 use tacit_algebra::ot::{Products, correlate, correlated};
 use tacit_protocols::Error;
+use tacit_protocols::message::{Booleans, Message, Packed};
 
 use super::stock::Taken;
 use super::{COT, Engine, Live, Mode};
@@ -123,7 +124,7 @@ impl Live {
         let ots = self.incoming[COT].take(step, job.n)?;
         if job.n > 0 {
             let random = self.incoming[COT].chosen(ots);
-            self.send(step, random.xor(job.choices).to_bytes())?;
+            self.send_bits(step, &random.xor(job.choices))?;
         }
         Ok(ots)
     }
@@ -145,7 +146,8 @@ impl Live {
                 (block.start, job.rows),
                 &corrections.slice(block.start, block.len()),
             );
-            self.send(step, wire)?;
+            let len = job.sizes().wire_len(block.len());
+            self.send(Message::<Packed>::new(step), len, wire)?;
             job.add(&mut sums, &block, &part);
         }
         Ok(job.finished(&sums))
@@ -160,7 +162,8 @@ impl Live {
     ) -> Result<Vec<u64>, Error> {
         let mut sums = vec![0; job.outputs()];
         for block in job.blocks() {
-            let wire = self.recv(step, job.sizes().wire_len(block.len()))?;
+            let len = job.sizes().wire_len(block.len());
+            let wire = self.recv(Message::<Packed>::new(step), len)?;
             let ots = self.incoming[COT].get(ots.part(block.start, block.len()));
             let choices = (block.start, job.choices);
             let part = correlated(&job.sizes(), &self.hash, ots, choices, &wire);
@@ -171,11 +174,12 @@ impl Live {
 
     /// Exactly `n` bits of the peer.
     pub(super) fn recv_bits(&mut self, step: &'static str, n: usize) -> Result<Bits, Error> {
-        let bytes = self.recv(step, n.div_ceil(8))?;
-        Bits::from_bytes(n, &bytes).ok_or_else(|| Error::Peer {
-            party: self.peer(),
-            step,
-            what: format!("the message does not hold {n} bits with a clean tail"),
-        })
+        let peer = self.peer();
+        Message::<Booleans>::new(step).recv(&mut self.party, peer, n)
+    }
+
+    pub(super) fn send_bits(&mut self, step: &'static str, bits: &Bits) -> Result<(), Error> {
+        let peer = self.peer();
+        Message::<Booleans>::new(step).send(&mut self.party, peer, bits)
     }
 }

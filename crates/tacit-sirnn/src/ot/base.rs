@@ -19,6 +19,7 @@ use curve25519_dalek::traits::IsIdentity;
 use subtle::{Choice, ConditionallySelectable};
 use tacit_algebra::wipe;
 use tacit_net::Party;
+use tacit_protocols::message::Message;
 use tacit_protocols::{Cost, Error};
 use zeroize::Zeroizing;
 
@@ -26,8 +27,8 @@ use super::random::random;
 use super::{Block, peer_of};
 use crate::PARTIES;
 
-const KEY: &str = "base OT: key";
-const POINTS: &str = "base OT: points";
+const KEY: Message<[u8; POINT]> = Message::new("base OT: key");
+const POINTS: Message<Vec<[u8; POINT]>> = Message::new("base OT: points");
 const CONTEXT: &str = "tacit 2026 base OT key";
 
 /// The bytes of a point.
@@ -56,31 +57,31 @@ fn run(party: &mut Party, choices: &[u8]) -> Result<BaseOts, Error> {
     let secret = scalar()?;
     let key = RistrettoPoint::mul_base(&secret);
     let key_bytes = key.compress().to_bytes();
-    party.send(peer, KEY, key_bytes.to_vec())?;
-    let their_key_bytes = party.recv(peer, KEY, POINT)?;
+    KEY.send(party, peer, &key_bytes)?;
+    let their_key_bytes = KEY.recv(party, peer, ())?;
     let their_key = point(peer, KEY, None, &their_key_bytes)?;
 
-    let (mut exponents, mut points) = (Vec::with_capacity(n), Vec::with_capacity(n * POINT));
+    let (mut exponents, mut points) = (Vec::with_capacity(n), Vec::with_capacity(n));
     for &choice in choices {
         let exponent = scalar()?;
         let plain = RistrettoPoint::mul_base(&exponent);
         let shifted = plain + their_key;
         let chosen = RistrettoPoint::conditional_select(&plain, &shifted, Choice::from(choice));
-        points.extend_from_slice(chosen.compress().as_bytes());
+        points.push(chosen.compress().to_bytes());
         exponents.push(exponent);
     }
     let hasher = transcript(peer, &their_key_bytes, &points);
-    party.send(peer, POINTS, points)?;
+    POINTS.send(party, peer, &points)?;
     let received = (0..).zip(exponents.iter());
     let received = received.map(|(i, exponent)| derive(&hasher, i, their_key * **exponent));
     // Of a known length: what grows leaves copies behind.
     let received = Zeroizing::new(received.collect());
 
-    let theirs = party.recv(peer, POINTS, n * POINT)?;
+    let theirs = POINTS.recv(party, peer, n)?;
     let hasher = transcript(id, &key_bytes, &theirs);
     let offset = key * *secret;
     let mut sent = Zeroizing::new(Vec::with_capacity(n));
-    for (i, bytes) in (0..).zip(theirs.chunks_exact(POINT)) {
+    for (i, bytes) in (0..).zip(&theirs) {
         let common = point(peer, POINTS, Some(i), bytes)? * *secret;
         sent.push([common, common - offset].map(|common| derive(&hasher, i, common)));
     }
@@ -96,22 +97,17 @@ fn scalar() -> Result<Zeroizing<Scalar>, Error> {
 }
 
 /// The point that a peer sent for transfer `index`, or as its key.
-fn point(
+fn point<E>(
     peer: usize,
-    step: &'static str,
+    message: Message<E>,
     index: Option<u64>,
-    bytes: &[u8],
+    bytes: &[u8; POINT],
 ) -> Result<RistrettoPoint, Error> {
     let refuse = |why: &str| {
         let which = index.map_or("its key".into(), |i| format!("its point of transfer {i}"));
-        Error::Peer {
-            party: peer,
-            step,
-            what: format!("{which} {why}"),
-        }
+        message.refused(peer, format!("{which} {why}"))
     };
-    let point = CompressedRistretto::from_slice(bytes).ok();
-    let point = point.and_then(|compressed| compressed.decompress());
+    let point = CompressedRistretto(*bytes).decompress();
     let point = point.ok_or_else(|| refuse("does not encode a point of the group"))?;
     match point.is_identity() {
         true => Err(refuse("is the identity of the group")),
@@ -120,11 +116,11 @@ fn point(
 }
 
 /// What the keys of the OTs that `sender` sends have in common.
-fn transcript(sender: usize, key: &[u8], points: &[u8]) -> blake3::Hasher {
+fn transcript(sender: usize, key: &[u8], points: &[[u8; POINT]]) -> blake3::Hasher {
     let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
     hasher.update(&(sender as u64).to_le_bytes());
     hasher.update(key);
-    hasher.update(blake3::hash(points).as_bytes());
+    hasher.update(blake3::hash(points.as_flattened()).as_bytes());
     hasher
 }
 
@@ -212,7 +208,8 @@ mod tests {
             ([0; POINT], "is the identity"),
         ];
         for (bytes, why) in cases {
-            for (step, which, at) in [(KEY, "its key", 0), (POINTS, "transfer 1", POINT)] {
+            let [key, points] = [KEY.step(), POINTS.step()];
+            for (step, which, at) in [(key, "its key", 0), (points, "transfer 1", POINT)] {
                 let put = move |payload: &mut Vec<u8>| {
                     payload[at..at + POINT].copy_from_slice(&bytes);
                 };
@@ -224,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_message_of_another_length_is_refused_by_party_and_step() {
-        for step in [KEY, POINTS] {
+        for step in [KEY.step(), POINTS.step()] {
             for len in [
                 0,
                 1,
@@ -248,7 +245,7 @@ mod tests {
         let common = RistrettoPoint::mul_base(&Scalar::from(7u64));
         let mut keys = HashSet::new();
         let mut tweaks = |sender: usize, key: &[u8], points: &[u8]| {
-            let transcript = transcript(sender, key, points);
+            let transcript = transcript(sender, key, points.as_chunks().0);
             (0..N).for_each(|i| assert!(keys.insert(derive(&transcript, i, common))));
         };
         let mut made = HashSet::new();
@@ -271,7 +268,7 @@ mod tests {
                     let seen = view.into_iter().find(|seen| seen.step == step);
                     seen.expect("it was sent").payload
                 };
-                nonces.push((of(KEY, receiver), of(POINTS, 1 - receiver)));
+                nonces.push((of(KEY.step(), receiver), of(POINTS.step(), 1 - receiver)));
             }
         }
         for (i, (key, points)) in nonces.iter().enumerate() {

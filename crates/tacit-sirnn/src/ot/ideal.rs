@@ -6,12 +6,13 @@ use tacit_algebra::Prg;
 use tacit_algebra::ot::Offsets;
 use tacit_net::memory::mesh;
 use tacit_net::{LinkModel, Party, Phase};
+use tacit_protocols::message::Message;
 use tacit_protocols::{Cost, Error};
 
 use super::{Block, Demand, Made, RandomOt, Received};
 use crate::Engine;
 
-const DEAL: &str = "ideal OT: everything";
+const DEAL: Message<[u8; 16]> = Message::new("ideal OT: everything");
 
 /// The dealt OTs.
 pub(crate) struct Ideal {
@@ -26,9 +27,9 @@ impl Ideal {
         match party.id() {
             0 => {
                 getrandom::fill(&mut seed).map_err(|e| Error::Randomness(e.to_string()))?;
-                party.send(1, DEAL, seed.to_vec())?;
+                DEAL.send(party, 1, &seed)?;
             }
-            _ => seed.copy_from_slice(&party.recv(0, DEAL, 16)?),
+            _ => seed = DEAL.recv(party, 0, ())?,
         }
         let mut prg = Prg::new(seed);
         let deltas = blocks(&mut prg, 2);

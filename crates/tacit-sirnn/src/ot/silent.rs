@@ -20,6 +20,7 @@
 use tacit_algebra::Bits;
 use tacit_algebra::ot::{Offsets, lpn, marks};
 use tacit_net::Party;
+use tacit_protocols::message::{Message, Packed};
 use tacit_protocols::{Cost, Error};
 use zeroize::Zeroizing;
 
@@ -27,7 +28,7 @@ use super::puncture::{self, Shape};
 use super::random::random;
 use super::{Block, Demand, Made, RandomOt, Received, SoftSpoken, join, peer_of};
 
-const ITERATION: &str = "silent OT: trees and code";
+const ITERATION: Message<Packed> = Message::new("silent OT: trees and code");
 const CONTEXT: &str = "tacit 2026 silent OT tree key";
 
 /// The `k` of the SoftSpoken OTs that iterations start from.
@@ -255,7 +256,7 @@ impl Silent {
         let mut message = puncture::deal(shape, &keys, delta, &mut blocks)?;
         let seed = random::<[u8; SEED]>(1)?[0];
         message.extend_from_slice(&seed);
-        party.send(peer_of(party), ITERATION, message)?;
+        ITERATION.send_made(party, peer_of(party), set.message_len(), || message)?;
         lpn::add_code(seed, secret, &mut blocks);
         join(&mut self.sent.blocks, std::mem::take(&mut *blocks));
         Ok(())
@@ -270,7 +271,7 @@ impl Silent {
         let keys = (0..).zip(seeds).map(|(i, t)| hash.key(i, *t));
         let keys: Zeroizing<Vec<_>> = Zeroizing::new(keys.collect());
         let choices: Zeroizing<Vec<u8>> = Zeroizing::new(marks::get(seeds).expand());
-        let message = party.recv(peer, ITERATION, set.message_len())?;
+        let message = ITERATION.recv_made(party, peer, set.message_len())?;
         let (trees, seed) = message.split_last_chunk().expect("its length was checked");
         let mut blocks = vec![0; shape.leaves()];
         puncture::take(shape, trees, &choices, &keys, &mut blocks);

@@ -28,6 +28,7 @@
 use tacit_algebra::Bits;
 use tacit_algebra::ot::{Code, Offsets, WIDEST, pprf, vole};
 use tacit_net::Party;
+use tacit_protocols::message::{Message, Packed};
 use tacit_protocols::{Cost, Error};
 use zeroize::Zeroizing;
 
@@ -36,8 +37,8 @@ use super::random::random;
 use super::{Block, Demand, Made, RandomOt, Received, base, peer_of};
 use crate::PARTIES;
 
-const TREES: &str = "SoftSpoken: trees";
-const CORRECTIONS: &str = "SoftSpoken: corrections";
+const TREES: Message<Packed> = Message::new("SoftSpoken: trees");
+const CORRECTIONS: Message<Packed> = Message::new("SoftSpoken: corrections");
 
 /// OTs whose corrections make one message, so that sending overlaps computing.
 const CHUNK: usize = 1 << 17;
@@ -127,8 +128,8 @@ impl SoftSpoken {
 
         let mut full = Zeroizing::new(vec![0; shape.leaves()]);
         let message = puncture::deal(shape, &base.sent, 0, &mut full)?;
-        party.send(peer, TREES, message)?;
-        let message = party.recv(peer, TREES, shape.bytes())?;
+        TREES.send_made(party, peer, shape.bytes(), || message)?;
+        let message = TREES.recv_made(party, peer, shape.bytes())?;
         let mut punctured = Zeroizing::new(vec![0; shape.leaves()]);
         puncture::take(shape, &message, &choices, &base.received, &mut punctured);
 
@@ -171,10 +172,11 @@ impl SoftSpoken {
         let mut choices = vec![0; blocks.len() / 64 * m];
         let chunks = (blocks.chunks_mut(CHUNK)).zip(choices.chunks_mut(CHUNK / 64 * m));
         for (blocks, choices) in chunks {
-            let mut corrections = vec![0; corrections_len(code, blocks.len())];
+            let len = corrections_len(code, blocks.len());
+            let mut corrections = vec![0; len];
             self.receiver
                 .extend(code, blocks, choices, &mut corrections);
-            party.send(peer_of(party), CORRECTIONS, corrections)?;
+            CORRECTIONS.send_made(party, peer_of(party), len, || corrections)?;
         }
         blocks.truncate(n);
         choices.truncate((n * m).div_ceil(64));
@@ -189,7 +191,7 @@ impl SoftSpoken {
         let mut blocks = Zeroizing::new(vec![0; n.next_multiple_of(vole::UNIT)]);
         for blocks in blocks.chunks_mut(CHUNK) {
             let len = corrections_len(code, blocks.len());
-            let corrections = party.recv(peer_of(party), CORRECTIONS, len)?;
+            let corrections = CORRECTIONS.recv_made(party, peer_of(party), len)?;
             self.sender.extend(code, &corrections, blocks);
         }
         blocks.truncate(n);

@@ -16,11 +16,12 @@ use crate::bicoptor::role::Role;
 use crate::bicoptor::truncate::{Mask, check_plan, deal_mask};
 use crate::cost::not_native;
 use crate::machine::Call;
-use crate::replicated::{Rss, blocks};
+use crate::message::Message;
+use crate::replicated::{Rss, Words, blocks};
 use crate::{Error, Truncation, pool};
 
-const CHOICE: &str = "bicoptor sign: deal the assistant's bit";
-const SIGMA: &str = "bicoptor sign: replicate the mask";
+const CHOICE: Message<Words> = Message::new("bicoptor sign: deal the assistant's bit");
+const SIGMA: Message<Words> = Message::new("bicoptor sign: replicate the mask");
 /// What stands for a sign's elements on the way, to choose how many are worked on at once.
 const ROWS: usize = 32;
 

@@ -9,13 +9,14 @@ use crate::bicoptor::ASSISTANT;
 use crate::bicoptor::role::open;
 use crate::bicoptor::truncate::{Mask, check, offset, quotient, truncate_locally};
 use crate::machine::{Bilinear, Operand};
+use crate::message::Message;
 use crate::replicated::{Rss, Words};
 use crate::{Error, Truncation};
 
-const MULTIPLY: &str = "bicoptor multiply";
-const SUMMAND: &str = "bicoptor truncate: the assistant's summand";
-const OPEN_MASKED: &str = "bicoptor truncate: open masked value";
-const REPLICATE: &str = "bicoptor truncate: replicate quotient";
+const MULTIPLY: Message<Words> = Message::new("bicoptor multiply");
+const SUMMAND: Message<Words> = Message::new("bicoptor truncate: the assistant's summand");
+const OPEN_MASKED: Message<Words> = Message::new("bicoptor truncate: open masked value");
+const REPLICATE: Message<Words> = Message::new("bicoptor truncate: replicate quotient");
 
 impl<R: Ring> BicoptorRss<R> {
     /// `(x * w + bias) >> trunc` for any bilinear product.

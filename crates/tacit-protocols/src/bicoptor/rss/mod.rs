@@ -18,11 +18,11 @@ use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Oper
 use crate::portions::Ahead;
 use crate::replicated::{Replicated, Rss, Words};
 
+use crate::message::Message;
 pub use cost::RssCost;
-
 use demand::{Material, Store, Want};
 
-const SELECT: &str = "bicoptor select: multiply";
+const SELECT: Message<Words> = Message::new("bicoptor select: multiply");
 
 /// One party's end of Bicoptor 2.0 over the ring `R`, RSS setting.
 pub struct BicoptorRss<R: Ring> {
@@ -71,7 +71,7 @@ impl<R: Ring> BicoptorRss<R> {
     /// 1 hop; each holder sends `n` elements.
     fn replicate(
         &mut self,
-        step: &'static str,
+        step: Message<Words>,
         n: usize,
         share: Buffer<R>,
     ) -> Result<Rss<Buffer<R>>, Error> {
@@ -82,7 +82,7 @@ impl<R: Ring> BicoptorRss<R> {
     /// Draws and sends; at a holder `share` is of `n` elements.
     fn begin_replicate(
         &mut self,
-        step: &'static str,
+        step: Message<Words>,
         n: usize,
         mut share: Buffer<R>,
     ) -> Result<Rss<Buffer<R>>, Error> {
@@ -114,7 +114,7 @@ impl<R: Ring> BicoptorRss<R> {
     /// Adds the other holder's summand.
     fn finish_replicate(
         &mut self,
-        step: &'static str,
+        step: Message<Words>,
         mut begun: Rss<Buffer<R>>,
     ) -> Result<Rss<Buffer<R>>, Error> {
         let (peer, common) = match self.rss.party.id() {

@@ -15,10 +15,11 @@ use crate::bicoptor::drelu::{parts, recv_entries, send_entries};
 use crate::bicoptor::role::Role;
 use crate::bicoptor::{ASSISTANT, window};
 use crate::machine::KeyBits;
+use crate::message::Message;
 use crate::replicated::{Booleans, Rss, Words, flip_word};
 
-const MULTIPLY: &str = "bicoptor relu: multiply";
-const SIGN: &str = "bicoptor drelu: masked sign";
+const MULTIPLY: Message<Words> = Message::new("bicoptor relu: multiply");
+const SIGN: Message<Booleans> = Message::new("bicoptor drelu: masked sign");
 
 impl<R: Ring> BicoptorRss<R> {
     /// DReLU over the ring (Bicoptor 2.0, Algorithm 9, appendix 5):

@@ -10,17 +10,17 @@ use tacit_algebra::{BitRows, Bits, Buffer, Ring, planes};
 use super::demand::{Material, Want};
 use super::{Share, Ubl};
 use crate::bicoptor::role::{Role, open_rows, other, recv, send};
-use crate::message::{recv_rows, send_rows};
-use crate::replicated::blocks;
+use crate::message::Message;
+use crate::replicated::{Words, blocks};
 use crate::{Error, pool};
 
-const DEAL: &str = "bicoptor sign: deal products of bits";
-const WORD: &str = "bicoptor bit: deal the bit over the ring";
-const PRODUCT: &str = "bicoptor bit: deal product";
-const GENERATE: &str = "bicoptor sign: open masked bits";
-const CARRY: &str = "bicoptor sign: open masked groups";
-const CHOICE: &str = "bicoptor bit: open masked bit";
-const VALUE: &str = "bicoptor bit: open masked value";
+const DEAL: Message<BitRows> = Message::new("bicoptor sign: deal products of bits");
+const WORD: Message<Words> = Message::new("bicoptor bit: deal the bit over the ring");
+const PRODUCT: Message<Words> = Message::new("bicoptor bit: deal product");
+const GENERATE: Message<BitRows> = Message::new("bicoptor sign: open masked bits");
+const CARRY: Message<BitRows> = Message::new("bicoptor sign: open masked groups");
+const CHOICE: Message<BitRows> = Message::new("bicoptor bit: open masked bit");
+const VALUE: Message<Words> = Message::new("bicoptor bit: open masked value");
 
 /// A holder's material for the signs of one block of elements; the assistant keeps none.
 pub(super) struct Sign {
@@ -188,7 +188,7 @@ impl<R: Ring> Ubl<R> {
         for block in blocks(masked.len(), 2) {
             let part = masked.slice(block.start, block.len());
             let to = other(&self.party);
-            send_rows(&mut self.party, to, CHOICE, &BitRows::from_rows(&[part]))?;
+            CHOICE.send(&mut self.party, to, &BitRows::from_rows(&[part]))?;
         }
         Ok(())
     }
@@ -198,7 +198,7 @@ impl<R: Ring> Ubl<R> {
         let mut parts = Vec::new();
         for block in blocks(masked.len(), 2) {
             let from = other(&self.party);
-            let rows = recv_rows(&mut self.party, from, CHOICE, [1, block.len()])?;
+            let rows = CHOICE.recv(&mut self.party, from, [1, block.len()])?;
             parts.push(rows.row_bits(0));
         }
         masked.xor_assign(&Bits::concat(&parts.iter().collect::<Vec<_>>()));
@@ -258,7 +258,7 @@ impl<R: Ring> Ubl<R> {
         planes::xor_assign(&mut sent, &sign.generate[0]);
         if !below.is_empty() {
             let to = other(&self.party);
-            send_rows(&mut self.party, to, GENERATE, &sent)?;
+            GENERATE.send(&mut self.party, to, &sent)?;
         }
         Ok(Adding {
             g: half.pick(below.clone()),
@@ -276,7 +276,7 @@ impl<R: Ring> Ubl<R> {
             return Ok(());
         }
         let (from, shape) = (other(&self.party), [mask.rows(), mask.cols()]);
-        let theirs = recv_rows(&mut self.party, from, GENERATE, shape)?;
+        let theirs = GENERATE.recv(&mut self.party, from, shape)?;
         let factor = match self.role.carries() {
             true => &adding.g,
             false => mask,
@@ -294,7 +294,7 @@ impl<R: Ring> Ubl<R> {
         planes::xor_assign(&mut lower, &level.lower);
         adding.sent = BitRows::stack(&[&upper, &lower]);
         let to = other(&self.party);
-        send_rows(&mut self.party, to, CARRY, &adding.sent)
+        CARRY.send(&mut self.party, to, &adding.sent)
     }
 
     fn finish_level(&mut self, adding: &mut Adding, level: &Level) -> Result<(), Error> {

@@ -15,9 +15,11 @@ use crate::bicoptor::role::Role;
 use crate::bicoptor::truncate::{Mask, check_plan, deal_mask};
 use crate::cost::not_native;
 use crate::machine::{Bilinear, Call};
+use crate::message::Message;
+use crate::replicated::Words;
 use crate::{Error, Truncation, pool};
 
-const TRIPLE: &str = "bicoptor triple: deal product";
+const TRIPLE: Message<Words> = Message::new("bicoptor triple: deal product");
 
 /// Material for one step of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,10 +11,12 @@ use super::{Share, Ubl};
 use crate::bicoptor::role::{other, recv, send};
 use crate::bicoptor::truncate::{check, truncate_locally, truncate_masked};
 use crate::machine::{Bilinear, Machine, Operand};
+use crate::message::Message;
+use crate::replicated::Words;
 use crate::{Error, Truncation};
 
-const OPEN_LEFT: &str = "bicoptor multiply: open left operand";
-const OPEN_RIGHT: &str = "bicoptor multiply: open right operand";
+const OPEN_LEFT: Message<Words> = Message::new("bicoptor multiply: open left operand");
+const OPEN_RIGHT: Message<Words> = Message::new("bicoptor multiply: open right operand");
 
 impl<R: Ring> Ubl<R> {
     /// `(x * w + bias) >> trunc` for any bilinear product.

@@ -14,10 +14,12 @@ use crate::bicoptor::drelu::{parts, recv_entries, send_entries};
 use crate::bicoptor::role::{Role, other, recv, send};
 use crate::bicoptor::{ASSISTANT, window};
 use crate::machine::KeyBits;
+use crate::message::Message;
+use crate::replicated::Words;
 
-const SIGN: &str = "bicoptor drelu: deal sign";
-const OPEN: &str = "bicoptor relu: open masked value";
-const CHOICE: &str = "bicoptor relu: masked sign";
+const SIGN: Message<Words> = Message::new("bicoptor drelu: deal sign");
+const OPEN: Message<Words> = Message::new("bicoptor relu: open masked value");
+const CHOICE: Message<Words> = Message::new("bicoptor relu: masked sign");
 
 impl<R: Ring> Ubl<R> {
     /// DReLU as shares of 0 or 1 (Bicoptor 2.0, Algorithm 7, section 5.4): `t + (1 - 2 t) DReLU'`,

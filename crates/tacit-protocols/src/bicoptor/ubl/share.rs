@@ -10,11 +10,12 @@ use crate::Error;
 use crate::bicoptor::ASSISTANT;
 use crate::bicoptor::role::{Role, open, other, recv, send};
 use crate::machine::Audience;
-use crate::message;
+use crate::message::{self, Message};
+use crate::replicated::Words;
 
-const INPUT: &str = "bicoptor input";
-const REVEAL: &str = "bicoptor reveal";
-const FIX: &str = "bicoptor fix: open masked operand";
+const INPUT: Message<Words> = Message::new("bicoptor input");
+const REVEAL: Message<Words> = Message::new("bicoptor reveal");
+const FIX: Message<Words> = Message::new("bicoptor fix: open masked operand");
 
 /// A party's share: a summand at the holders, nothing at the assistant.
 #[derive(Clone)]

@@ -8,10 +8,11 @@ use super::super::Falcon;
 use super::super::preprocess::Sum;
 use super::Checks;
 use crate::Error;
+use crate::message::Message;
 use crate::replicated::{Booleans, Rss};
 
-const SAVE: &str = "falcon adder: carries of three";
-const CARRY: &str = "falcon adder: carry";
+const SAVE: Message<Booleans> = Message::new("falcon adder: carries of three");
+const CARRY: Message<Booleans> = Message::new("falcon adder: carry");
 
 impl<R: Ring> Falcon<R> {
     /// Adds the components of `x`, each below `2^m` with `m = l - 1`.

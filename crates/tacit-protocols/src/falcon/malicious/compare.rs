@@ -9,10 +9,11 @@ use super::super::Falcon;
 use super::super::domain::Residues;
 use super::super::material::CompareBatch;
 use crate::Error;
+use crate::message::Message;
 use crate::replicated::Rss;
 
-const TREE: &str = "falcon compare: product";
-const ROOT: &str = "falcon compare: open product";
+const TREE: Message<Residues> = Message::new("falcon compare: product");
+const ROOT: Message<Residues> = Message::new("falcon compare: open product");
 
 impl<R: Ring> Falcon<R> {
     /// What is opened of `[x > r]`, as in [`Falcon::private_compare`] (Falcon, Algorithm 1, section

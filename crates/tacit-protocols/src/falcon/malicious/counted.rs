@@ -30,7 +30,7 @@ impl Run for Counted {
     }
 
     fn deal(&mut self) -> Vec<u8> {
-        vec![0; self.dealt_len()]
+        Vec::new()
     }
 
     fn dealt_len(&self) -> usize {
@@ -48,7 +48,7 @@ impl Run for Counted {
     }
 
     fn last(&self) -> Vec<u8> {
-        vec![0; self.last_len()]
+        Vec::new()
     }
 
     fn last_len(&self) -> usize {

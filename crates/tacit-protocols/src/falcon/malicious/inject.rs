@@ -16,10 +16,17 @@ use super::super::domain::{Residues, Wide};
 use super::Checks;
 use super::gates::{Gates, Terms, Verified};
 use crate::Error;
-use crate::replicated::{PARTIES, Rss};
+use crate::message::Message;
+use crate::replicated::{Domain, PARTIES, Rss};
 
-const FIRST: &str = "falcon inject: first product";
-const SECOND: &str = "falcon inject: second product";
+const fn first_product<D: Domain>() -> Message<D::Kind> {
+    Message::new("falcon inject: first product")
+}
+
+const fn second_product<D: Domain>() -> Message<D::Kind> {
+    Message::new("falcon inject: second product")
+}
+
 const MULTIPLIED_ALONE: &str = "multiplied alone";
 
 /// The components of `x`, but that at place `j` of `a`.
@@ -77,11 +84,11 @@ impl<R: Ring> Falcon<R> {
     ) -> Result<Rss<D::Vec>, Error> {
         let id = self.rss.party.id();
         let alone = Checks::<R>::multiply_alone::<D>;
-        let first = alone(&mut self.rss, FIRST, [c, c], &[0])?;
+        let first = alone(&mut self.rss, first_product::<D>(), [c, c], &[0])?;
         let a = sum(&first.product);
         // x_0 y_2 = a_0 c_2 and x_2 y_1 = c_2 a_1, beside x_1 y_0 = c_1 c_0.
         let (x, y) = (with(id, 0, &a, c), with(id, 1, &a, c));
-        let second = alone(&mut self.rss, SECOND, [&x, &y], &[1, 2])?;
+        let second = alone(&mut self.rss, second_product::<D>(), [&x, &y], &[1, 2])?;
         let claims = [first.left.or(second.left), first.right.or(second.right)];
         self.record_alone::<D>([x, y], claims);
         Ok(second.product)

@@ -22,11 +22,11 @@ use super::{Checks, gates::Product};
 use crate::Error;
 use crate::bilinear::Bilinear;
 use crate::machine::{Audience, Operand};
-use crate::message;
+use crate::message::{self, Encoding, Message};
 use crate::replicated::{Domain, Replicated, Rss, Words, accumulate_shares};
 
-pub(super) const REVEAL: &str = "falcon reveal: open";
-pub(super) const REVEAL_COPY: &str = "falcon reveal: second copy";
+pub(super) const REVEAL: Message<Words> = Message::new("falcon reveal: open");
+pub(super) const REVEAL_COPY: Message<[u8; DIGEST]> = Message::new("falcon reveal: second copy");
 const CONTEXT: &str = "tacit 2026 falcon openings";
 
 /// Bytes of a hash.
@@ -97,7 +97,7 @@ impl<R: Ring> Checks<R> {
     pub fn opened<D: Domain>(&mut self, x: &Rss<D::Vec>, heard: &D::Vec) {
         self.dirty = true;
         if !self.generators.counts() {
-            let (heard, held) = (D::to_wire(heard), D::to_wire(&x.next));
+            let (heard, held) = (D::write(heard), D::write(&x.next));
             self.transcripts.record(&heard, &held);
         }
     }
@@ -110,7 +110,7 @@ impl<R: Ring> Checks<R> {
     /// the party before had been told the component that both hold.
     pub fn loaded(&mut self, x: &Rss<Buffer<R>>) {
         self.dirty = true;
-        let (heard, held) = (Words::<R>::to_wire(&x.next), Words::<R>::to_wire(&x.own));
+        let (heard, held) = (Words::<R>::write(&x.next), Words::<R>::write(&x.own));
         self.transcripts.record(&heard, &held);
     }
 
@@ -118,17 +118,17 @@ impl<R: Ring> Checks<R> {
     pub fn multiply<D: Verified<R>>(
         &mut self,
         rss: &mut Replicated,
-        step: &'static str,
+        message: Message<D::Kind>,
         x: Rss<D::Vec>,
         y: Rss<D::Vec>,
     ) -> Result<Rss<D::Vec>, Error> {
         let n = D::len(&x.own);
-        self.called(step, &n.to_string());
+        self.called(message.step(), &n.to_string());
         let masks = rss.random::<D>(n);
         let mut own = masks.next.clone();
         D::sub_assign(&mut own, &masks.own);
         D::product_assign(&mut own, &x, &y);
-        let z = rss.reshare::<D>(step, own)?;
+        let z = rss.reshare::<D>(message, own)?;
         let gates = D::gates(x, y, &z.next, &masks);
         D::ledger(&mut self.pending).push(gates);
         self.dirty = true;
@@ -140,7 +140,7 @@ impl<R: Ring> Checks<R> {
     /// records it.
     pub(super) fn multiply_alone<D: Verified<R>>(
         rss: &mut Replicated,
-        step: &'static str,
+        message: Message<D::Kind>,
         [x, y]: [&Rss<D::Vec>; 2],
         provers: &[usize],
     ) -> Result<Alone<D::Vec>, Error> {
@@ -159,11 +159,11 @@ impl<R: Ring> Checks<R> {
             let mut z = <D::Over as Extension>::base_product(&x.next, &y.own);
             product.next = D::draw(&mut rss.keys.next, n);
             D::sub_assign(&mut z, &product.next);
-            rss.send::<D>(prev, step, &z)?;
+            rss.send::<D>(prev, message, &z)?;
             D::add_assign(&mut product.own, &z);
         }
         if provers.contains(&next) {
-            let z = rss.recv::<D>(next, step, n)?;
+            let z = rss.recv::<D>(next, message, n)?;
             D::add_assign(&mut product.next, &z);
             left = Some(z);
         }
@@ -178,7 +178,7 @@ impl<R: Ring> Checks<R> {
     pub fn product(
         &mut self,
         rss: &mut Replicated,
-        step: &'static str,
+        message: Message<Words>,
         map: &Bilinear,
         [x, w]: [&Rss<Buffer<R>>; 2],
         bias: Option<&Operand<Rss<Buffer<R>>>>,
@@ -187,13 +187,13 @@ impl<R: Ring> Checks<R> {
         map.check(x.own.len(), w.own.len(), bias.as_ref().map(|b| b.own.len()))?;
         self.waiting += map.left() + map.right() + map.outputs();
         if let Bilinear::Elementwise(_) = map {
-            return self.multiply::<Words<R>>(rss, step, x.clone(), w.clone());
+            return self.multiply::<Words<R>>(rss, message, x.clone(), w.clone());
         }
-        self.called(step, &format!("{map:?}"));
+        self.called(message.step(), &format!("{map:?}"));
         let masks = rss.random::<Words<R>>(map.outputs());
         let mut own = masks.next.sub(&masks.own);
         accumulate_shares(map, &mut own, x, w);
-        let mut z = rss.reshare::<Words<R>>(step, own)?;
+        let mut z = rss.reshare::<Words<R>>(message, own)?;
         let product = Product::new(*map, x.clone(), w.clone(), &z.next, &masks);
         self.pending.products.push(product);
         self.dirty = true;
@@ -223,20 +223,19 @@ impl<R: Ring> Falcon<R> {
         let counts = rss.party.counts();
         let digest = |v: &Buffer<R>| match counts {
             true => [0; DIGEST],
-            false => blake3::derive_key(CONTEXT, &Words::<R>::to_wire(v)),
+            false => blake3::derive_key(CONTEXT, &Words::<R>::write(v)),
         };
         if hears(next) {
             rss.send::<Words<R>>(next, REVEAL, &x.own)?;
         }
         if hears(prev) {
-            rss.party
-                .send(prev, REVEAL_COPY, digest(&x.next).to_vec())?;
+            REVEAL_COPY.send(&mut rss.party, prev, &digest(&x.next))?;
         }
         if !hears(me) {
             return Ok(None);
         }
         let missing = rss.recv::<Words<R>>(prev, REVEAL, x.own.len())?;
-        let copy = rss.party.recv(next, REVEAL_COPY, DIGEST)?;
+        let copy = REVEAL_COPY.recv(&mut rss.party, next, ())?;
         if compares && copy != digest(&missing) {
             return Err(cheating(rss, [prev, next], REVEAL));
         }

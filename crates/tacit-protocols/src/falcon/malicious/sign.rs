@@ -8,11 +8,12 @@ use tacit_algebra::{BitRows, Bits, Buffer, Ring, planes};
 
 use super::super::Falcon;
 use crate::Error;
+use crate::message::Message;
 use crate::pool;
 use crate::replicated::{Booleans, Rss, Words};
 
-const GENERATE: &str = "falcon sign: generate carries";
-const CARRY: &str = "falcon sign: carry";
+const GENERATE: Message<Booleans> = Message::new("falcon sign: generate carries");
+const CARRY: Message<Booleans> = Message::new("falcon sign: carry");
 
 impl<R: Ring> Falcon<R> {
     /// Bit `width - 1` of every element (docs/spec/adder.md, section 7): whether it is negative, for
@@ -70,7 +71,7 @@ impl<R: Ring> Falcon<R> {
     /// `x & y`, row by row, recorded. 1 hop; every party sends a bit for each.
     fn and_rows(
         &mut self,
-        step: &'static str,
+        step: Message<Booleans>,
         x: &Rss<BitRows>,
         y: &Rss<BitRows>,
     ) -> Result<Rss<BitRows>, Error> {

@@ -21,7 +21,7 @@ use tacit_algebra::{Prg, Ring};
 
 use super::super::Falcon;
 use super::super::domain::Residues;
-use super::coins::{COIN, Coin, hash};
+use super::coins::{Coin, hash};
 use super::counted::Counted;
 use super::defences::{Defence, Defences};
 use super::gates::{Compress, Gates, Pending, Product, Role, Terms, Verified};
@@ -29,13 +29,15 @@ use super::open::DIGEST;
 use super::proof::{Proof, Run, Statement, schedule};
 use super::{Checks, LIMIT};
 use crate::Error;
+use crate::message::{Message, Packed};
 use crate::replicated::{Booleans, Replicated, Rss, Words};
 
-pub(super) const OPENINGS: &str = "falcon verify: hash of what was heard";
-pub(super) const COIN_HASHES: &str = "falcon verify: hashes of coins";
-pub(super) const COINS: &str = "falcon verify: coin";
-pub(super) const SHARES: &str = "falcon verify: coefficients";
-pub(super) const LAST: &str = "falcon verify: last elements";
+pub(super) const OPENINGS: Message<[u8; DIGEST]> =
+    Message::new("falcon verify: hash of what was heard");
+pub(super) const COIN_HASHES: Message<Vec<Coin>> = Message::new("falcon verify: hashes of coins");
+pub(super) const COINS: Message<Coin> = Message::new("falcon verify: coin");
+pub(super) const SHARES: Message<Packed> = Message::new("falcon verify: coefficients");
+pub(super) const LAST: Message<Packed> = Message::new("falcon verify: last elements");
 
 /// The most entries of the vectors of one proof: what is in memory beside the gates is a few times
 /// as many elements of the extension. Small enough for four folds by 16.
@@ -175,9 +177,9 @@ impl<R: Ring> Checks<R> {
         let left_coins = self.generators.left_coins(hops + 1);
         let right_coins = self.generators.right_coins(hops + 1);
         self.acknowledge(rss, left_coins.first().filter(|_| hops > 0))?;
-        let hashes = right_coins[..hops].iter().flat_map(hash).collect();
-        rss.party.send(prev, COIN_HASHES, hashes)?;
-        let hashes = rss.party.recv(next, COIN_HASHES, hops * COIN)?;
+        let hashes = right_coins[..hops].iter().map(hash).collect();
+        COIN_HASHES.send(&mut rss.party, prev, &hashes)?;
+        let hashes = COIN_HASHES.recv(&mut rss.party, next, hops)?;
         let mut sides = Sides {
             rss,
             proofs,
@@ -207,15 +209,15 @@ impl<R: Ring> Checks<R> {
         let [heard, vouched] = self.transcripts.take();
         let waits = self.defences.stand(Defence::Acknowledgement);
         let compares = self.defences.stand(Defence::Openings) && !rss.party.counts();
-        rss.party.send(next, OPENINGS, heard.to_vec())?;
+        OPENINGS.send(&mut rss.party, next, &heard)?;
         let first = |rss: &mut Replicated| match coin {
-            Some(coin) => rss.party.send(next, COINS, coin.to_vec()),
+            Some(coin) => COINS.send(&mut rss.party, next, coin),
             None => Ok(()),
         };
         if !waits {
             first(rss)?;
         }
-        if rss.party.recv(prev, OPENINGS, DIGEST)? != vouched && compares {
+        if OPENINGS.recv(&mut rss.party, prev, ())? != vouched && compares {
             return Err(cheating(rss, [next, prev], OPENINGS));
         }
         if waits {
@@ -230,7 +232,7 @@ struct Sides<'a> {
     rss: &'a mut Replicated,
     proofs: Proofs,
     /// What the coins of this party's own proofs must hash to.
-    hashes: Vec<u8>,
+    hashes: Vec<Coin>,
     defences: Defences,
 }
 
@@ -238,9 +240,8 @@ impl Sides<'_> {
     /// The next coin of this party's own proofs, from the left verifier.
     fn coin(&mut self, number: usize) -> Result<Prg, Error> {
         let (prev, next) = (self.rss.prev_party(), self.rss.next_party());
-        let mut coin = Coin::default();
-        coin.copy_from_slice(&self.rss.party.recv(prev, COINS, COIN)?);
-        let expected = self.hashes.chunks(COIN).nth(number);
+        let coin = COINS.recv(&mut self.rss.party, prev, ())?;
+        let expected = self.hashes.get(number);
         let known =
             self.rss.party.counts() || expected.is_some_and(|expected| *expected == hash(&coin));
         if !known && self.defences.stand(Defence::CoinHashes) {
@@ -263,17 +264,17 @@ impl Sides<'_> {
         let (prev, next) = (self.rss.prev_party(), self.rss.next_party());
         let waits = self.defences.stand(Defence::CoinAfterMessage);
         if !last && !waits {
-            self.rss.party.send(next, COINS, left.to_vec())?;
+            COINS.send(&mut self.rss.party, next, left)?;
         }
-        let shares = active(&mut self.proofs.own)
-            .flat_map(|p| p.deal())
-            .collect();
-        self.rss.party.send(prev, SHARES, shares)?;
+        let own = &mut self.proofs.own;
+        let len = active(own).map(|p| p.dealt_len()).sum();
+        let deal = || active(own).flat_map(|p| p.deal()).collect();
+        SHARES.send_made(&mut self.rss.party, prev, len, deal)?;
         for proof in active(&mut self.proofs.prev) {
             proof.take(None).ok_or_else(|| no_share(prev))?;
         }
         let len = active(&mut self.proofs.next).map(|p| p.dealt_len()).sum();
-        let message = self.rss.party.recv(next, SHARES, len)?;
+        let message = SHARES.recv_made(&mut self.rss.party, next, len)?;
         let mut rest = message.as_slice();
         for proof in active(&mut self.proofs.next) {
             let (shares, others) = rest.split_at(proof.dealt_len());
@@ -281,7 +282,7 @@ impl Sides<'_> {
             rest = others;
         }
         if !last && waits {
-            self.rss.party.send(next, COINS, left.to_vec())?;
+            COINS.send(&mut self.rss.party, next, left)?;
         }
         fold_all(&mut self.proofs.prev, Prg::new(*right));
         fold_all(&mut self.proofs.next, Prg::new(*left));
@@ -308,8 +309,8 @@ impl Sides<'_> {
         // The other verifier of the next party's proofs is the party before, and so around.
         let sides = [(next, prev, &proofs.next), (prev, next, &proofs.prev)];
         let sent = sides.map(|(_, other, verified)| {
-            let last = verified.iter().flat_map(|p| p.last()).collect();
-            rss.party.send(other, LAST, last).map_err(Error::from)
+            let last = || verified.iter().flat_map(|p| p.last()).collect();
+            LAST.send_made(&mut rss.party, other, last_len(verified), last)
         });
         let compared =
             sides.map(|(prover, other, verified)| compare_last(rss, prover, other, verified));
@@ -328,8 +329,7 @@ fn compare_last(
     other: usize,
     proofs: &[Box<dyn Run>],
 ) -> Result<(), Error> {
-    let len = proofs.iter().map(|p| p.last_len()).sum();
-    let message = rss.party.recv(other, LAST, len)?;
+    let message = LAST.recv_made(&mut rss.party, other, last_len(proofs))?;
     let mut rest = message.as_slice();
     for proof in proofs {
         let (theirs, others) = rest.split_at(proof.last_len());
@@ -340,6 +340,10 @@ fn compare_last(
         }
     }
     Ok(())
+}
+
+fn last_len(proofs: &[Box<dyn Run>]) -> usize {
+    proofs.iter().map(|p| p.last_len()).sum()
 }
 
 /// Draws theta of every proof, each from a seed of its own.
@@ -362,25 +366,24 @@ pub(super) fn fold_all(proofs: &mut [Box<dyn Run>], mut coins: Prg) {
 
 /// The error of a failed check of what the first of two parties sent, held against the word of the
 /// second. The others are told of it when this party leaves.
-pub(super) fn cheating(
+pub(super) fn cheating<E>(
     rss: &mut Replicated,
     [checked, vouched]: [usize; 2],
-    step: &'static str,
+    message: Message<E>,
 ) -> Error {
-    rss.party.accuse([checked, vouched], step);
+    rss.party.accuse([checked, vouched], message.step());
     Error::Cheating {
         checked,
         vouched,
-        step,
+        step: message.step(),
     }
 }
 
 fn no_share(party: usize) -> Error {
-    Error::Peer {
+    SHARES.refused(
         party,
-        step: SHARES,
-        what: "the message does not hold elements of the proof's domain".into(),
-    }
+        "the message does not hold elements of the proof's domain",
+    )
 }
 
 /// Gates of the same terms in chunks of as many as a proof may have.

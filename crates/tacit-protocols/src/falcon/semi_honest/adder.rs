@@ -11,10 +11,11 @@ use tacit_algebra::{Bits, Buffer, Ring};
 use super::super::preprocess::Sum;
 use super::super::{Falcon, PARTIES};
 use crate::Error;
+use crate::message::Message;
 use crate::replicated::{Booleans, Rss};
 
-const BITS: &str = "falcon adder: bits of two components";
-const CARRY: &str = "falcon adder: carry";
+const BITS: Message<Booleans> = Message::new("falcon adder: bits of two components");
+const CARRY: Message<Booleans> = Message::new("falcon adder: carry");
 
 impl<R: Ring> Falcon<R> {
     /// Adds the components of `x`, each below `2^m` with `m = l - 1`.

@@ -8,11 +8,12 @@ use tacit_algebra::{Bits, Buffer, Ring};
 use super::super::Falcon;
 use super::super::domain::Residues;
 use super::super::material::CompareBatch;
+use crate::message::Message;
 use crate::replicated::{Domain, Rss, blocks};
 use crate::{Error, tree};
 
-const TREE: &str = "falcon compare: product";
-const ROOT: &str = "falcon compare: open product";
+const TREE: Message<Residues> = Message::new("falcon compare: product");
+const ROOT: Message<Residues> = Message::new("falcon compare: open product");
 
 impl<R: Ring> Falcon<R> {
     /// See [`Falcon::private_compare`] (Falcon, Algorithm 1, section 3.3). Every product is sent as

@@ -18,10 +18,16 @@ use tacit_algebra::{Bits, Buffer, Ring};
 use super::super::Falcon;
 use super::super::domain::{Residues, Wide};
 use crate::Error;
+use crate::message::Message;
 use crate::replicated::{Domain, Rss, blocks};
 
-const SPLIT: &str = "falcon inject: split";
-const JOIN: &str = "falcon inject: join";
+const fn split<D: Domain>() -> Message<D::Kind> {
+    Message::new("falcon inject: split")
+}
+
+const fn join<D: Domain>() -> Message<D::Kind> {
+    Message::new("falcon inject: join")
+}
 
 /// A party's part in the product of `a`, known to party 0, with what parties 1 and 2 know; both
 /// from a range of the elements, so that long ones are made block by block.
@@ -98,12 +104,12 @@ impl<R: Ring> Falcon<R> {
                 Part::Splits(a) => {
                     let mut x_1 = a(block);
                     D::sub_assign(&mut x_1, &D::draw(&mut self.rss.keys.own, len));
-                    self.rss.send::<D>(1, SPLIT, &x_1)?;
+                    self.rss.send::<D>(1, split::<D>(), &x_1)?;
                     D::grow(&mut known[0], D::draw(&mut self.rss.keys.own, len), n);
                     D::grow(&mut known[1], D::draw(&mut self.rss.keys.next, len), n);
                 }
                 Part::Multiplies(map) if id == 1 => {
-                    let x_1 = self.rss.recv::<D>(0, SPLIT, len)?;
+                    let x_1 = self.rss.recv::<D>(0, split::<D>(), len)?;
                     let d_1 = D::draw(&mut self.rss.keys.own, len);
                     summands.push(self.begin_join::<D>(2, map(block, x_1), &d_1)?);
                     D::grow(&mut known[0], d_1, n);
@@ -121,7 +127,7 @@ impl<R: Ring> Falcon<R> {
             _ => (1, &mut known[0]),
         };
         for ours in summands {
-            let mut d_2 = self.rss.recv::<D>(peer, JOIN, D::len(&ours))?;
+            let mut d_2 = self.rss.recv::<D>(peer, join::<D>(), D::len(&ours))?;
             D::add_assign(&mut d_2, &ours);
             D::grow(missing, d_2, n);
         }
@@ -136,7 +142,7 @@ impl<R: Ring> Falcon<R> {
         known: &D::Vec,
     ) -> Result<D::Vec, Error> {
         D::sub_assign(&mut summand, known);
-        self.rss.send::<D>(peer, JOIN, &summand)?;
+        self.rss.send::<D>(peer, join::<D>(), &summand)?;
         Ok(summand)
     }
 }

@@ -6,9 +6,10 @@ use tacit_algebra::{Bits, Buffer, Ring};
 use super::super::Falcon;
 use super::super::preprocess::{LowPart, Sum, columns, each_group, groups_of, shift_groups};
 use crate::Error;
+use crate::message::Message;
 use crate::replicated::{Rss, Words};
 
-const SHIFTED: &str = "falcon preprocess: shifted mask";
+const SHIFTED: Message<Words> = Message::new("falcon preprocess: shifted mask");
 
 impl<R: Ring> Falcon<R> {
     /// `low >> d` and the bits `msb` over Z_L.

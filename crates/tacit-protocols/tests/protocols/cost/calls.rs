@@ -7,7 +7,7 @@ fn all_truncations<R: Ring>() {
         for call in [1, 7, 64, 129].into_iter().flat_map(every_call) {
             let subject = falcon_over::<R>().truncating(truncation);
             declared_equals_metered(&subject, call);
-            declared_equals_metered(&subject.as_in_the_paper(), call);
+            declared_equals_metered(&subject.with_paper_comparison(), call);
         }
     }
 }
@@ -84,7 +84,7 @@ fn declared_equals_metered_with_narrow_signs() {
         let subject = falcon_over::<u64>().truncating(Truncation::Exact);
         declared_equals_metered(&subject.with_sign_bits(25), call);
         let subject = falcon_over::<u64>().truncating(Truncation::Exact);
-        declared_equals_metered(&subject.as_in_the_paper().with_sign_bits(25), call);
+        declared_equals_metered(&subject.with_paper_comparison().with_sign_bits(25), call);
     }
 }
 
@@ -145,11 +145,11 @@ fn declared_equals_metered_with_thresholds_below_the_greatest() {
 #[test]
 fn a_demand_of_several_batches_is_declared_too() {
     several_batches(&falcon_over::<u32>(), 400_000);
-    several_batches(&falcon_over::<u32>().as_in_the_paper(), 400_000);
+    several_batches(&falcon_over::<u32>().with_paper_comparison(), 400_000);
     for sign_bits in [32, 64] {
         for n in [9_000, 20_000, 40_000] {
             let subject = malicious_over::<u64>().with_sign_bits(sign_bits);
-            several_batches(&subject.as_in_the_paper(), n);
+            several_batches(&subject.with_paper_comparison(), n);
             several_batches(&malicious_over::<u64>().with_sign_bits(sign_bits), n);
         }
     }

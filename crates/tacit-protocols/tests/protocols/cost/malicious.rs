@@ -44,7 +44,7 @@ fn declared_equals_metered_with_a_checkpoint(s: &dyn Subject, call: Call) {
 fn malicious<R: Ring>() {
     for truncation in [Truncation::Gap, Truncation::Exact] {
         let of = || malicious_over::<R>().truncating(truncation);
-        let paper = || of().as_in_the_paper();
+        let paper = || of().with_paper_comparison();
         for subject in [
             of(),
             of().with_sign_bits(5),
@@ -76,7 +76,10 @@ fn declared_equals_metered_against_a_malicious_party() {
 /// Several chunks and batches.
 #[test]
 fn declared_equals_metered_of_many_elements_against_a_malicious_party() {
-    for subject in [malicious_over::<u32>(), malicious_over().as_in_the_paper()] {
+    for subject in [
+        malicious_over::<u32>(),
+        malicious_over().with_paper_comparison(),
+    ] {
         for call in [Call::relu(50_000), Call::elementwise(70_000, 9)] {
             declared_equals_metered(&subject, call);
             declared_equals_metered_with_a_checkpoint(&subject, call);

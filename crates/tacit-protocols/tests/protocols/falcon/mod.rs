@@ -16,7 +16,7 @@ use tacit_protocols::machine::{Audience, Call, KeyBits, Machine};
 fn narrow_signs_are_exact_within_32_bits() {
     for subject in [falcon_over, malicious_over] {
         narrow_signs_are_exact(&subject().with_sign_bits(32));
-        narrow_signs_are_exact(&subject().with_sign_bits(32).as_in_the_paper());
+        narrow_signs_are_exact(&subject().with_sign_bits(32).with_paper_comparison());
     }
 }
 

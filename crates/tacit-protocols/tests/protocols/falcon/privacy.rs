@@ -20,7 +20,7 @@ type Kind = FalconOver<u8>;
 
 /// Every security with every comparison.
 fn kinds() -> Vec<Kind> {
-    let paper = [falcon_over, malicious_over].map(|kind| kind().as_in_the_paper());
+    let paper = [falcon_over, malicious_over].map(|kind| kind().with_paper_comparison());
     let adder = [falcon_over, malicious_over].map(|kind| kind());
     paper.into_iter().chain(adder).collect()
 }

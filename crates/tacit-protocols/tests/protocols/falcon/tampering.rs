@@ -190,7 +190,7 @@ fn over_8_bits(extent: Extent) {
     signs_over_8_bits(trial, "adder");
     truncation(trial).assert_caught("truncation, 8 bits");
     linear(trial).assert_caught("linear layers, 8 bits");
-    let paper = malicious_over::<u8>().as_in_the_paper();
+    let paper = malicious_over::<u8>().with_paper_comparison();
     signs_over_8_bits((&paper, extent), "paper's comparison");
 }
 
@@ -202,7 +202,7 @@ fn signs_over_8_bits(trial: Trial, what: &str) {
 
 fn over_32_bits(extent: Extent) {
     let subject = malicious_over::<u32>();
-    let paper = malicious_over::<u32>().as_in_the_paper();
+    let paper = malicious_over::<u32>().with_paper_comparison();
     for (subject, what) in [(&subject, "adder"), (&paper, "paper's comparison")] {
         let trial: Trial = (subject, extent);
         relu(trial).assert_caught(&format!("relu, 32 bits, {what}"));
@@ -217,7 +217,9 @@ fn with_narrow_signs(extent: Extent) {
     let trial: Trial = (&subject, extent);
     relu(trial).assert_caught("relu, 64 bits with signs of 25, adder");
     linear(trial).assert_caught("linear layers, 64 bits");
-    let paper = malicious_over::<u64>().as_in_the_paper().with_sign_bits(32);
+    let paper = malicious_over::<u64>()
+        .with_paper_comparison()
+        .with_sign_bits(32);
     relu((&paper, extent)).assert_caught("relu, 64 bits with narrow signs, paper's comparison");
 }
 

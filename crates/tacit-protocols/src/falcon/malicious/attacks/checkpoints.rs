@@ -14,15 +14,14 @@ use crate::falcon::domain::Residues;
 use crate::falcon::{Falcon, PARTIES};
 use crate::keys::Pair;
 use crate::machine::{Audience, Machine};
+use crate::message::Message;
 use crate::replicated::{Booleans, Domain, Rss, Words};
 
-const INPUT: &str = "attack: input";
 const BITS: &str = "attack: bits";
 const RESIDUES: &str = "attack: residues";
 const NARROW: &str = "attack: narrow residues";
 const WORDS: &str = "attack: words";
 const PRODUCT: &str = "attack: product";
-const OPEN: &str = "attack: open";
 const FIRST: &str = "falcon inject: first product";
 const SECOND: &str = "falcon inject: second product";
 
@@ -166,7 +165,7 @@ impl Checkpoint {
             let ([x, _], [w, _]) = (x?, w?);
             let Falcon { rss, checks, .. } = &mut *machine;
             let checks = checks.as_mut().expect("security is malicious");
-            let mut z = checks.product(rss, PRODUCT, map, [&x, &w], None)?;
+            let mut z = checks.product(rss, Message::new(PRODUCT), map, [&x, &w], None)?;
             lies.keep::<R, Words<R>>(machine, PRODUCT, &mut z);
             all.push(z);
         }
@@ -175,9 +174,9 @@ impl Checkpoint {
             all = machine.load(all.own.len(), &machine.save(&all))?;
         }
         machine.verify_waiting()?;
-        let bits = machine.open::<Booleans>(OPEN, &bits)?;
-        let residues = machine.open::<Residues<R>>(OPEN, &residues)?;
-        let narrow = machine.open::<Residues<u32>>(OPEN, &narrow)?;
+        let bits = opened::<R, Booleans>(machine, &bits)?;
+        let residues = opened::<R, Residues<R>>(machine, &residues)?;
+        let narrow = opened::<R, Residues<u32>>(machine, &narrow)?;
         let words = machine.reveal(&all, Audience::All)?;
         Ok(Results {
             bits,
@@ -260,7 +259,7 @@ fn multiply<R: Ring, D: Verified<R>>(
     if n == 0 {
         return Ok(x);
     }
-    let mut z = machine.multiply::<D>(step, x, y)?;
+    let mut z = machine.multiply::<D>(Message::new(step), x, y)?;
     lies.keep::<R, D>(machine, step, &mut z);
     Ok(z)
 }
@@ -285,6 +284,10 @@ fn keep<R: Ring, D: Verified<R>>(pending: &mut Pending<R>, terms: Terms, error: 
     D::ledger(pending).push(gates);
 }
 
+fn opened<R: Ring, D: Domain>(machine: &mut Falcon<R>, x: &Rss<D::Vec>) -> Result<D::Vec, Error> {
+    machine.open::<D>(Message::new("attack: open"), x)
+}
+
 /// Operands from their owners.
 fn shared<R: Ring, D: Domain>(
     machine: &mut Falcon<R>,
@@ -294,7 +297,8 @@ fn shared<R: Ring, D: Domain>(
     let me = machine.rss.party.id();
     let mut input = |owner: usize| {
         let own = (me == owner).then(|| operands::<D>(seed, n)[owner].clone());
-        machine.rss.share_input::<D>(INPUT, owner, n, own)
+        let message = Message::new("attack: input");
+        machine.rss.share_input::<D>(message, owner, n, own)
     };
     Ok([input(0)?, input(1)?])
 }
@@ -330,7 +334,7 @@ impl Spoil {
         let at = self.seed as usize % n;
         loop {
             let one = D::draw(&mut prg, 1);
-            if D::to_wire(&one) != D::to_wire(&D::zeros(1)) {
+            if D::write(&one) != D::write(&D::zeros(1)) {
                 return D::concat(&[&D::zeros(at), &one, &D::zeros(n - at - 1)]);
             }
         }
@@ -359,9 +363,9 @@ impl Spoil {
     }
 
     fn add<D: Domain>(&self, step: &str, payload: Vec<u8>, n: usize) -> Vec<u8> {
-        let mut z = D::from_wire(&payload, n).expect("the cheater's program sends elements");
+        let mut z = D::read(&payload, n).expect("the cheater's program sends elements");
         D::add_assign(&mut z, &self.error::<D>(step, n));
-        D::to_wire(&z)
+        D::write(&z)
     }
 }
 

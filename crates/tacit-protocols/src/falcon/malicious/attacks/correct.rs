@@ -6,9 +6,9 @@ use tacit_net::testing::adversary::{Strategy, Wires};
 
 use super::super::coins::{COIN, Coin};
 use super::super::defences::{Defence, Defences};
-use super::super::verify::{COINS, SHARES};
 use super::checkpoints::{ALL, Checkpoint, Spoil};
 use super::shadow::{Correction, correct};
+use super::steps::{COINS, SHARES};
 use super::{BUSY, Ended, LONG, PATIENCE, Tally, WAITING, against, ended, tally};
 use crate::falcon::PARTIES;
 

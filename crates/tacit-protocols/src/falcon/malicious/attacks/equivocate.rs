@@ -4,12 +4,13 @@ use tacit_algebra::vec;
 use tacit_net::testing::adversary::{Strategy, Wires};
 
 use super::super::defences::Defence;
-use super::super::open::{DIGEST, REVEAL, REVEAL_COPY};
-use super::super::verify::OPENINGS;
+use super::super::open::DIGEST;
+use super::steps::{OPENINGS, REVEAL, REVEAL_COPY};
 use super::{BUSY, Ended, LONG, Tally, against, ended, tally};
 use crate::Error;
 use crate::falcon::{Falcon, PARTIES};
 use crate::machine::{Audience, Machine};
+use crate::message::Message;
 use crate::replicated::Words;
 
 const OPEN: &str = "attack: open";
@@ -68,7 +69,7 @@ fn program(machine: &mut Falcon<u64>, lie: Lie, cheater: usize) -> Result<Vec<i6
         machine.input(owner, N, (me == owner).then_some(&values[..]))
     };
     let (x, y) = (input(0)?, input(1)?);
-    let mut opened = machine.open::<Words<u64>>(OPEN, &x)?;
+    let mut opened = machine.open::<Words<u64>>(Message::new(OPEN), &x)?;
     if me == cheater && matches!(lie, Lie::Opening | Lie::OpeningAndHash) {
         vec::add_scalar_assign(&mut opened, 1);
     }

@@ -8,8 +8,8 @@ use std::sync::Mutex;
 use tacit_net::testing::adversary::{Strategy, Wires};
 
 use super::super::coins::Draw;
-use super::super::verify::{OPENINGS, SHARES};
 use super::checkpoints::{ALL, Checkpoint, Spoil};
+use super::steps::{OPENINGS, SHARES};
 use super::{LONG, against};
 
 const SPEC: &str = include_str!("../../../../../../docs/spec/falcon.md");

@@ -20,6 +20,18 @@ mod joins;
 mod network;
 mod root;
 mod shadow;
+/// The steps that attackers look for, by their names.
+mod steps {
+    use super::super::{open, verify};
+
+    pub const OPENINGS: &str = verify::OPENINGS.step();
+    pub const COIN_HASHES: &str = verify::COIN_HASHES.step();
+    pub const COINS: &str = verify::COINS.step();
+    pub const SHARES: &str = verify::SHARES.step();
+    pub const LAST: &str = verify::LAST.step();
+    pub const REVEAL: &str = open::REVEAL.step();
+    pub const REVEAL_COPY: &str = open::REVEAL_COPY.step();
+}
 mod verifier;
 mod withhold;
 

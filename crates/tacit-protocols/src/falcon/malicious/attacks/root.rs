@@ -10,12 +10,13 @@ use crate::Error;
 use crate::falcon::domain::Residues;
 use crate::falcon::{Falcon, material};
 use crate::machine::{Call, KeyBits, Machine};
+use crate::message::{Encoding, Message};
 use crate::replicated::{Domain, Rss, Words};
 
 type P = Residues<u8>;
-const MASKED: &str = "falcon wrap3: open masked value";
-const PRODUCT: &str = "falcon compare: product";
-const ROOT: &str = "falcon compare: open product";
+const MASKED: Message<Words> = Message::new("falcon wrap3: open masked value");
+const PRODUCT: Message<Residues> = Message::new("falcon compare: product");
+const ROOT: Message<Residues> = Message::new("falcon compare: open product");
 /// Values compared in a run, all the same.
 const N: usize = 600;
 const ROWS: usize = u8::BITS as usize - 1;
@@ -27,11 +28,11 @@ struct Spoiler(bool);
 impl Strategy for Spoiler {
     fn sends(&mut self, wires: &mut Wires, to: usize, step: &'static str, payload: Vec<u8>) {
         let mut payload = payload;
-        if step == PRODUCT && !std::mem::replace(&mut self.0, true) {
+        if step == PRODUCT.step() && !std::mem::replace(&mut self.0, true) {
             let n = ROWS.div_ceil(2) * N;
-            let mut z = P::from_wire(&payload, n).expect("the program sends residues");
+            let mut z = P::read(&payload, n).expect("the program sends residues");
             P::add_assign(&mut z, &error(n));
-            payload = P::to_wire(&z);
+            payload = P::write(&z);
         }
         wires.send(to, step, payload);
     }

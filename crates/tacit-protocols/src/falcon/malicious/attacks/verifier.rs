@@ -8,12 +8,13 @@ use tacit_net::testing::adversary::{Strategy, Wires};
 
 use super::super::defences::Defence;
 use super::super::open::DIGEST;
-use super::super::verify::{COIN_HASHES, COINS, OPENINGS, SHARES};
+use super::steps::{COIN_HASHES, COINS, OPENINGS, SHARES};
 use super::{BUSY, Ended, LONG, Tally, against, tally};
 use crate::Error;
 use crate::falcon::Falcon;
 use crate::machine::{Audience, Machine, Operand};
-use crate::replicated::{Domain, Rss, Words};
+use crate::message::Encoding;
+use crate::replicated::{Rss, Words};
 
 /// Who cheats: the left verifier of party 1's proofs, and the right one of party 2's.
 const CHEATER: usize = 0;
@@ -121,7 +122,7 @@ fn guess(acknowledgement: &[u8], x: &Rss<Buffer<u64>>) -> Option<i64> {
 
 /// What an acknowledgement must not be: a hash of the operands that its sender holds.
 fn naive(component: &Buffer<u64>) -> [u8; DIGEST] {
-    blake3::derive_key("what was received", &Words::<u64>::to_wire(component))
+    blake3::derive_key("what was received", &Words::<u64>::write(component))
 }
 
 /// The acknowledgement of party 2 to party 0, who verify party 1's proofs, tells nothing of party 1's

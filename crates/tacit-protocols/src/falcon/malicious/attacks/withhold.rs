@@ -13,16 +13,18 @@ use super::super::coins::{COIN, Coin};
 use super::super::defences::Defence;
 use super::super::gates::{Gates, Terms, Verified};
 use super::super::proof::Proof;
-use super::super::verify::{COINS, begin_all};
+use super::super::verify::begin_all;
+use super::steps::COINS;
 use super::{BUSY, Ended, LONG, PATIENCE, WAITING, against, tally};
 use crate::Error;
 use crate::falcon::Falcon;
 use crate::keys::Pair;
 use crate::machine::{Audience, Machine, Operand};
+use crate::message::Message;
 use crate::replicated::{Domain, Rss, Words};
 
-const INPUT: &str = "rss input";
-const MULTIPLY: &str = "falcon multiply";
+const INPUT: Message<Words> = Message::new("rss input");
+const MULTIPLY: Message<Words> = Message::new("falcon multiply");
 /// Products of the batch.
 const PRODUCTS: usize = 200;
 /// How long the cheater waits for a coin that does not come.
@@ -148,7 +150,7 @@ fn cheat(
         next: own.neg(),
         own,
     };
-    checks.called(MULTIPLY, &PRODUCTS.to_string());
+    checks.called(MULTIPLY.step(), &PRODUCTS.to_string());
     let masks = rss.random::<W>(PRODUCTS);
     let mut z = masks.next.sub(&masks.own);
     W::product_assign(&mut z, &x, &y);
