@@ -145,7 +145,11 @@ pub fn costs(s: &dyn Subject, bits: Option<u32>) {
                 bytes: metered.map(|m| m.bytes_sent).collect(),
             };
             let declared = &ends[0].0[phase];
-            assert_eq!(metered, *declared, "{top:?}, phase {phase}, {}", s.name());
+            let what = format!("{top:?}, phase {phase}, {}: {metered:?}", s.name());
+            assert_eq!(metered.bytes, declared.bytes, "{what}");
+            // Of several calls the longest path may be shorter than all of theirs.
+            let rounds = declared.rounds / 2..=declared.rounds;
+            assert!(rounds.contains(&metered.rounds), "{what}");
         }
     }
 }

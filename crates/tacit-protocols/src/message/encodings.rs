@@ -1,5 +1,8 @@
 //! What messages hold. Numbers are little-endian; the golden files in `tests/wire/` have bytes of each.
 
+use std::marker::PhantomData;
+
+use tacit_algebra::mersenne::{Field, from_wire, to_wire};
 use tacit_algebra::quotient::{tops_from_bytes, tops_to_bytes};
 use tacit_algebra::window::Window;
 use tacit_algebra::{BitRows, Bits, Buffer, Ring, prime};
@@ -159,6 +162,36 @@ impl<R: Ring> Encoding for Tops<R> {
     }
     fn wanted((n, bits): (usize, u32)) -> String {
         format!("{bits} bits of each of {n} elements")
+    }
+}
+
+/// Elements of a prime field, in whole bytes each.
+pub(crate) struct Elements<F = ()>(PhantomData<fn() -> F>);
+
+impl<F: Field> Length for Elements<F> {
+    type Len = usize;
+    fn bytes(n: usize) -> usize {
+        n * F::BYTES
+    }
+}
+
+impl<F: Field> Encoding for Elements<F> {
+    type Value = Buffer<F>;
+    type Kind = Elements;
+    fn len(v: &Buffer<F>) -> usize {
+        v.len()
+    }
+    fn write(v: &Buffer<F>) -> Vec<u8> {
+        to_wire(v)
+    }
+    fn read(message: &[u8], n: usize) -> Option<Buffer<F>> {
+        from_wire(message, n).map(Buffer::from)
+    }
+    fn counted(n: usize) -> Buffer<F> {
+        Buffer::counted(n)
+    }
+    fn wanted(n: usize) -> String {
+        format!("{n} numbers below 2^{} - 1", F::BITS)
     }
 }
 

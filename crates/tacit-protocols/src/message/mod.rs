@@ -18,7 +18,7 @@ use zeroize::Zeroize;
 use crate::Error;
 pub use crate::replicated::Booleans;
 pub use encodings::Packed;
-pub(crate) use encodings::{Entries, Secret, Tops};
+pub(crate) use encodings::{Elements, Entries, Secret, Tops};
 
 /// How long a message is.
 pub trait Length {

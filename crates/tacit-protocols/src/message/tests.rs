@@ -139,6 +139,7 @@ fn what_is_sent_is_heard_counted_and_of_its_length() {
     arrives::<BitRows>(&prg().bit_rows(3, N));
     let words = prg().words::<u32>(N);
     arrives::<Tops<u32>>(&Tops { words, bits: 5 });
+    arrives::<Elements<F61>>(&prg().field::<F61>(N).into());
     arrives::<[u8; 16]>(&[7; 16]);
     arrives::<Vec<[u8; 16]>>(&vec![[7; 16]; 3]);
     arrives::<Secret<32>>(&Zeroizing::new(vec![7; 32]));
@@ -158,6 +159,7 @@ fn bytes_that_are_no_such_value_are_refused_by_sender_and_step() {
     refused::<Residues<u64>>(N, "13 residues below the comparison prime");
     refused::<Booleans>(N, "13 bits with a clean tail");
     refused::<Tops<u32>>((N, 5), "5 bits of each of 13 elements");
+    refused::<Elements<F31>>(N, "13 numbers below 2^31 - 1");
     refused::<BitRows>([3, N], "3 bits of each of 13 elements");
 }
 

@@ -6,6 +6,7 @@
 //! open nothing but uniform numbers, a 0 that comes with probability 1/2, or one at a uniform
 //! place.
 
+use crate::message::{Elements, Message};
 use tacit_algebra::Buffer;
 use tacit_algebra::mersenne::{Field, buffer};
 
@@ -14,12 +15,12 @@ use super::demand::Want;
 use super::material::{Material, Rot, Tree};
 use crate::{Error, tree};
 
-const OPEN_MASKED: &str = "shamir comparison: masked value";
-const LEVEL: &str = "shamir tree: level";
-const ROOT: &str = "shamir tree: root";
-const ROTATE: &str = "shamir rotation: rotate";
-const FIND: &str = "shamir rotation: find";
-const SQUARE: &str = "shamir rotation: sign";
+const OPEN_MASKED: Message<Elements> = Message::new("shamir comparison: masked value");
+const LEVEL: Message<Elements> = Message::new("shamir tree: level");
+const ROOT: Message<Elements> = Message::new("shamir tree: root");
+const ROTATE: Message<Elements> = Message::new("shamir rotation: rotate");
+const FIND: Message<Elements> = Message::new("shamir rotation: find");
+const SQUARE: Message<Elements> = Message::new("shamir rotation: sign");
 
 /// A sign before its last step.
 pub(super) enum Sign<F> {

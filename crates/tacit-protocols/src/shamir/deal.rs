@@ -16,9 +16,10 @@ use super::Shamir;
 use super::params::Params;
 use crate::Error;
 use crate::keys;
+use crate::message::{Elements, Message};
 
-const LOW: &str = "shamir deal: degree t";
-const HIGH: &str = "shamir deal: degree 2t";
+const LOW: Message<Elements> = Message::new("shamir deal: degree t");
+const HIGH: Message<Elements> = Message::new("shamir deal: degree 2t");
 /// Elements of all dealings that are worked on at once.
 const BLOCK: usize = 1 << 16;
 
@@ -157,7 +158,7 @@ fn append<F: Field>(pool: &mut Buffer<F>, rows: Option<Vec<Buffer<F>>>, n: usize
 
 /// How one kind of dealing goes: which points are given, and how the others follow.
 pub(super) struct Dealing<F> {
-    step: &'static str,
+    step: Message<Elements>,
     /// Receivers after the dealer whose shares are drawn.
     drawn: usize,
     /// From the given points, a prescribed secret first, to the dealer's own, those of the
@@ -177,11 +178,17 @@ impl<F: Field> Dealing<F> {
     }
 
     /// This party's own numbers, degree `t`.
-    pub fn input(params: &Params, id: usize, step: &'static str) -> Self {
+    pub fn input(params: &Params, id: usize, step: Message<Elements>) -> Self {
         Self::new(params, id, step, params.threshold, true)
     }
 
-    fn new(params: &Params, id: usize, step: &'static str, drawn: usize, prescribed: bool) -> Self {
+    fn new(
+        params: &Params,
+        id: usize,
+        step: Message<Elements>,
+        drawn: usize,
+        prescribed: bool,
+    ) -> Self {
         let point = |by: usize| params.after(id, by) as u64 + 1;
         let mut from: Vec<u64> = (1..=drawn).map(point).collect();
         let mut to: Vec<u64> = std::iter::once(0)
@@ -236,10 +243,10 @@ impl<F: Field> Shamir<F> {
         let mut pool = Pool::default();
         for ((kind, width), (low, high)) in blocks.into_iter().zip(own) {
             let low = low
-                .map(|own| self.receive_block(LOW, width, own))
+                .map(|own| self.receive_block((LOW, self.low.drawn), width, own))
                 .transpose()?;
             let high = high
-                .map(|own| self.receive_block(HIGH, width, own))
+                .map(|own| self.receive_block((HIGH, self.high.drawn), width, own))
                 .transpose()?;
             let all = self.params.width(kind.of(&demand)) * self.extraction.rows;
             match kind {
@@ -276,14 +283,10 @@ impl<F: Field> Shamir<F> {
     /// This party's shares of all dealings of a block, and the sharings that come of them.
     fn receive_block(
         &mut self,
-        step: &'static str,
+        (step, drawn): (Message<Elements>, usize),
         n: usize,
         own: Buffer<F>,
     ) -> Result<Vec<Buffer<F>>, Error> {
-        let drawn = match step {
-            LOW => self.low.drawn,
-            _ => self.high.drawn,
-        };
         let id = self.party.id();
         let mut dealings = Vec::with_capacity(self.params.parties);
         for dealer in 0..self.params.parties {
@@ -342,7 +345,7 @@ impl<F: Field> Shamir<F> {
         &mut self,
         dealer: usize,
         place: usize,
-        step: &'static str,
+        step: Message<Elements>,
         drawn: usize,
         n: usize,
     ) -> Result<Buffer<F>, Error> {

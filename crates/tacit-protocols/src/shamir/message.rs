@@ -1,45 +1,31 @@
 //! Vectors of field elements as messages, and what a party that counts has instead of them.
 
 use tacit_algebra::Buffer;
-use tacit_algebra::buffer::Sizes;
-use tacit_algebra::mersenne::{Field, from_wire, to_wire, vec};
+use tacit_algebra::mersenne::{Field, vec};
 
 use super::Shamir;
 use crate::Error;
+use crate::message::{Elements, Message};
 
 impl<F: Field> Shamir<F> {
     /// Queues elements to a peer.
     pub(super) fn send(
         &mut self,
         to: usize,
-        step: &'static str,
+        step: Message<Elements>,
         v: &Buffer<F>,
     ) -> Result<(), Error> {
-        if v.is_counted() {
-            self.party.note_sent(to, v.len() * F::BYTES);
-            return Ok(());
-        }
-        Ok(self.party.send(to, step, to_wire(v))?)
+        step.of::<Elements<F>>().send(&mut self.party, to, v)
     }
 
     /// Waits for `n` elements from a peer.
     pub(super) fn recv(
         &mut self,
         from: usize,
-        step: &'static str,
+        step: Message<Elements>,
         n: usize,
     ) -> Result<Buffer<F>, Error> {
-        if self.party.counts() {
-            self.party.note_heard(from);
-            return Ok(Buffer::counted(n));
-        }
-        let bytes = self.party.recv(from, step, n * F::BYTES)?;
-        let elements = from_wire(&bytes, n).ok_or_else(|| Error::Peer {
-            party: from,
-            step,
-            what: format!("it sent numbers that are not below 2^{} - 1", F::BITS),
-        })?;
-        Ok(elements.into())
+        step.of::<Elements<F>>().recv(&mut self.party, from, n)
     }
 
     /// `n` zeros; a size alone at a party that counts.

@@ -61,6 +61,7 @@ pub use relu::TwoLayer;
 use crate::Error;
 use crate::bilinear::Bilinear;
 use crate::machine::{Audience, Call, CostModel, KeyBits, Machine, Operand, not_saved};
+use crate::message::{Elements, Message};
 use crate::portions::Ahead;
 use deal::{Dealing, Streams};
 use demand::Want;
@@ -70,8 +71,8 @@ use params::Params;
 /// The most parties.
 pub const MAX_PARTIES: usize = 63;
 
-const INPUT: &str = "shamir input";
-const REVEAL: &str = "shamir reveal";
+const INPUT: Message<Elements> = Message::new("shamir input");
+const REVEAL: Message<Elements> = Message::new("shamir reveal");
 
 /// One party's end of the protocol over the field `F`.
 pub struct Shamir<F: Field> {

@@ -13,8 +13,9 @@ use super::material::Material;
 use crate::Error;
 use crate::bilinear::Bilinear;
 use crate::machine::Operand;
+use crate::message::{Elements, Message};
 
-const MULTIPLY: &str = "shamir multiply";
+const MULTIPLY: Message<Elements> = Message::new("shamir multiply");
 
 impl<F: Field> Shamir<F> {
     /// `(x * w + bias) / 2^trunc` for any bilinear product. 1 opening of degree `2t`; for a public

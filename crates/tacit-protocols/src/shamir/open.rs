@@ -15,12 +15,13 @@ use super::Shamir;
 use super::deal::Double;
 use super::params::Reveal;
 use crate::Error;
+use crate::message::{Elements, Message};
 
-const VALUE: &str = "shamir reveal: value";
+const VALUE: Message<Elements> = Message::new("shamir reveal: value");
 
 /// Shares to be opened.
 pub(super) struct Job<F> {
-    pub step: &'static str,
+    pub step: Message<Elements>,
     pub share: Buffer<F>,
     pub reveal: Reveal,
 }
@@ -32,7 +33,7 @@ impl<F: Field> Shamir<F> {
     /// Directly: 1 hop and `degree` elements.
     pub(super) fn reveal_shares(
         &mut self,
-        step: &'static str,
+        step: Message<Elements>,
         share: Buffer<F>,
         degree: usize,
     ) -> Result<Buffer<F>, Error> {
@@ -52,7 +53,7 @@ impl<F: Field> Shamir<F> {
     /// MultPub: opens `x y` under a sharing `zero` of 0 of degree `2t`.
     pub(super) fn mult_pub(
         &mut self,
-        step: &'static str,
+        step: Message<Elements>,
         x: &Buffer<F>,
         y: &Buffer<F>,
         zero: &Buffer<F>,
@@ -64,7 +65,7 @@ impl<F: Field> Shamir<F> {
     /// Mult (Damgard and Nielsen): `[x y]` from `<u> = [x] [y] + <r>`, opened, less `[r]`.
     pub(super) fn mult(
         &mut self,
-        step: &'static str,
+        step: Message<Elements>,
         x: &Buffer<F>,
         y: &Buffer<F>,
         double: &Double<F>,
@@ -77,7 +78,7 @@ impl<F: Field> Shamir<F> {
     /// A sharing of degree `t` of a masked value of degree `2t`.
     pub(super) fn deal_back(
         &mut self,
-        step: &'static str,
+        step: Message<Elements>,
         share: Buffer<F>,
     ) -> Result<Buffer<F>, Error> {
         let reveal = self.params.product(share.len());

@@ -10,10 +10,11 @@ use tacit_algebra::mersenne::{Field, buffer};
 use super::Shamir;
 use super::deal::Demand;
 use crate::Error;
+use crate::message::{Elements, Message};
 
-const PAIRS: &str = "shamir PreMult: pairs";
-const CHAIN: &str = "shamir PreMult: chain";
-const MASKED: &str = "shamir PreMult: masked factor";
+const PAIRS: Message<Elements> = Message::new("shamir PreMult: pairs");
+const CHAIN: Message<Elements> = Message::new("shamir PreMult: chain");
+const MASKED: Message<Elements> = Message::new("shamir PreMult: masked factor");
 
 /// What PreMult consumes for rows of `n` factors.
 pub struct PreMult<F> {

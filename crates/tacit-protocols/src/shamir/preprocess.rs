@@ -13,11 +13,12 @@ use super::demand::Want;
 use super::material::{Material, Rot, Tree, TruncTriple};
 use crate::Error;
 use crate::machine::Call;
+use crate::message::{Elements, Message};
 
-const BITS: &str = "shamir bits: squares and products";
-const CHECK: &str = "shamir bits: not all ones";
-const FLIP: &str = "shamir comparison: bits times bit";
-const UNFOLD: &str = "shamir rotation: unfold shift";
+const BITS: Message<Elements> = Message::new("shamir bits: squares and products");
+const CHECK: Message<Elements> = Message::new("shamir bits: not all ones");
+const FLIP: Message<Elements> = Message::new("shamir comparison: bits times bit");
+const UNFOLD: Message<Elements> = Message::new("shamir rotation: unfold shift");
 
 /// The ingredients of a batch, handed out want by want.
 struct Parts<F> {

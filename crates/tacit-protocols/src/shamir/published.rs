@@ -18,8 +18,9 @@ use super::tests::{TIMEOUT, mesh, options, run};
 use super::{Comparison, Opening, Options, Shamir};
 use crate::Error;
 use crate::machine::{Call, Machine};
+use crate::message::{Elements, Message};
 
-const STEP: &str = "shamir as published";
+const STEP: Message<Elements> = Message::new("shamir as published");
 
 /// What a comparison showed to everyone: the masked value, and the rows of PreMult.
 struct Transcript<F> {

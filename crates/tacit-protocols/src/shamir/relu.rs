@@ -11,11 +11,12 @@ use super::demand::Want;
 use super::material::Material;
 use super::open::Job;
 use crate::Error;
+use crate::message::{Elements, Message};
 
-const SELECT: &str = "shamir select";
-const RELU: &str = "shamir relu: sign times value";
-const INNER: &str = "shamir 2L-DN: x y";
-const OUTER: &str = "shamir 2L-DN: mask times z";
+const SELECT: Message<Elements> = Message::new("shamir select");
+const RELU: Message<Elements> = Message::new("shamir relu: sign times value");
+const INNER: Message<Elements> = Message::new("shamir 2L-DN: x y");
+const OUTER: Message<Elements> = Message::new("shamir 2L-DN: mask times z");
 
 /// What 2L-DN consumes.
 pub struct TwoLayer<F> {

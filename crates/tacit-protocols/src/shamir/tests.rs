@@ -307,7 +307,7 @@ fn ten_million<F: Field>(d: u32) {
                 true => machine.trunc_product(share, d)?,
                 false => machine.trunc(share, d)?,
             };
-            let opened = vec::decode(&machine.reveal_shares("shamir reveal", short, 1)?);
+            let opened = vec::decode(&machine.reveal_shares(super::REVEAL, short, 1)?);
             for (got, a) in opened.iter().zip(&a) {
                 let error = got - (a >> d);
                 (least, most) = (least.min(error), most.max(error));

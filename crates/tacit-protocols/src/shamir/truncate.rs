@@ -16,8 +16,9 @@ use super::Shamir;
 use super::demand::Want;
 use super::material::{Material, TruncTriple};
 use crate::Error;
+use crate::message::{Elements, Message};
 
-const OPEN_MASKED: &str = "shamir truncate: masked value";
+const OPEN_MASKED: Message<Elements> = Message::new("shamir truncate: masked value");
 
 impl<F: Field> Shamir<F> {
     /// Trunc (Liu et al., Protocol 3.1): `a / 2^d` of a shared `a`. 1 opening of degree `t`.

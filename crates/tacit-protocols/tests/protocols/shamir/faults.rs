@@ -112,7 +112,7 @@ fn a_word_that_is_no_element_is_refused_at_every_step() {
                         party: 1,
                         step: at,
                         what,
-                    }) => *at == step && what.contains("not below 2^31 - 1"),
+                    }) => *at == step && what.contains("numbers below 2^31 - 1"),
                     _ => false,
                 };
                 let named = results.iter().any(refusal);
