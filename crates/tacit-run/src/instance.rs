@@ -198,7 +198,14 @@ mod tests {
         for (json, why) in [
             (r#"{"parties": 5}"#, "falcon runs between 3 parties, not 5"),
             (r#"{"threshold": 1}"#, "threshold: falcon has none"),
-            (r#"{"comparison": "tree"}"#, "comparison: falcon has none"),
+            (
+                r#"{"comparison": "tree"}"#,
+                "comparison 'tree': falcon has auto, adder, falcon; choose one of them",
+            ),
+            (
+                r#"{"protocol": "bicoptor", "comparison": "tree"}"#,
+                "comparison: bicoptor has none",
+            ),
             (r#"{"opening": "direct"}"#, "opening: falcon has none"),
             (r#"{"sharing": 5}"#, "sharing: falcon has none"),
             (

@@ -130,7 +130,7 @@ mod tests {
         ] {
             assert_eq!(value(&chosen, name).as_deref(), Some(expected), "{name}");
         }
-        for name in ["field", "threshold", "comparison", "opening"] {
+        for name in ["field", "threshold", "opening"] {
             assert_eq!(value(&Settings::default(), name), None, "{name}");
         }
         assert_eq!(value(&Settings::default(), "ring").as_deref(), Some("64"));

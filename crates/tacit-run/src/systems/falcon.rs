@@ -26,11 +26,13 @@ options! {
             ("exact", Truncation::Exact),
             ("aby3", Truncation::Aby3),
         ],
-        /// How signs are taken: by adding up bits (adder), with few bytes and nothing made beforehand, or
-        /// as in the paper (falcon), with a hop or two less once its material is made.
-        comparison: Comparison = [
-            ("adder", Comparison::Adder),
-            ("falcon", Comparison::Falcon),
+        /// How signs are taken, by what costs less where that is left open (auto): under falcon by adding up
+        /// bits (adder) or as in its paper (falcon), under shamir by a tree of products (tree, fewest bytes)
+        /// or by a rotation (rot, fewest rounds).
+        comparison: Option<Comparison> = [
+            ("auto", None),
+            ("adder", Some(Comparison::Adder)),
+            ("falcon", Some(Comparison::Falcon)),
         ],
     }
 }
@@ -79,7 +81,8 @@ impl Options {
         falcon::Options {
             truncation: self.truncation,
             security: self.security,
-            comparison: self.comparison,
+            // The adder's declared cost is less, whatever the network and the batch.
+            comparison: self.comparison.unwrap_or(Comparison::Adder),
             sign_bits: instance.compare_bits,
         }
     }

@@ -15,8 +15,9 @@ options! {
     struct Options {
         /// How many parties may be corrupt together; as many as possible, fewer than half, if not given.
         threshold: Option<usize> = Count,
-        /// How signs are taken: by a tree of products (fewest bytes), by a rotation (fewest rounds), or by
-        /// what is faster on the network.
+        /// How signs are taken, by what costs less where that is left open (auto): under falcon by adding up
+        /// bits (adder) or as in its paper (falcon), under shamir by a tree of products (tree, fewest bytes)
+        /// or by a rotation (rot, fewest rounds).
         comparison: Comparison = [
             ("auto", Comparison::Auto),
             ("tree", Comparison::Tree),

@@ -137,14 +137,13 @@ fn clear_text_costs_what_it_declares() {
 fn what_is_made_in_portions_costs_what_it_declares() {
     const ITEMS: usize = 2000;
     let compiled = compiled(&CompileOptions::default());
-    for (protocol, security) in [
-        ("falcon", "semi-honest"),
-        ("falcon", "malicious"),
-        ("bicoptor", "semi-honest"),
-        ("shamir", "semi-honest"),
+    for (protocol, option) in [
+        ("falcon", r#""truncation": "exact""#),
+        ("falcon", r#""security": "malicious""#),
+        ("bicoptor", r#""sharing": "ubl""#),
+        ("shamir", r#""opening": "auto""#),
     ] {
-        let json =
-            format!(r#"{{"protocol": "{protocol}", "security": "{security}", "batch": {ITEMS}}}"#);
+        let json = format!(r#"{{"protocol": "{protocol}", {option}, "batch": {ITEMS}}}"#);
         let settings = Settings::from_json(&json).expect("settings");
         let [whole, one] = [ITEMS, 1].map(|n| compiled.predict_cost(&settings, n).expect("a cost"));
         // Under Bicoptor layers take all of them at once, but not all layers are of one portion.
@@ -159,13 +158,10 @@ fn what_is_made_in_portions_costs_what_it_declares() {
             // Between portions the parties wait for one another, whichever had the longest path: these
             // are added, and the meters' are one party's.
             let off = declared.rounds - metered.rounds;
-            assert!(
-                off <= declared.rounds / 100,
-                "{protocol}, {security}: {off}"
-            );
+            assert!(off <= declared.rounds / 100, "{protocol}, {option}: {off}");
             assert_eq!(
                 metered.bytes_sent, declared.bytes_sent,
-                "{protocol}, {security}"
+                "{protocol}, {option}"
             );
         }
     }

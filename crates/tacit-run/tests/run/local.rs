@@ -211,7 +211,7 @@ fn the_report_says_what_was_run() {
     );
     assert_eq!(
         (report.numbers.as_str(), report.options.len()),
-        ("64-bit ring", 0)
+        ("64-bit ring", 1)
     );
     assert_eq!(report.security, "semi-honest, 1 of 3 corrupt");
     assert_eq!((report.images, report.batch), (9, 4));
