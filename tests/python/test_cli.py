@@ -177,7 +177,7 @@ def test_bench_in_chunks(monkeypatch, capsys):
         (["run", "MODEL", "--input", "x.npy", "--fraction-bits", "70"], ["ring"]),
         (["run", "MODEL", "--input", "x.npy", "--parties", "4"], ["falcon", "3 parties, not 4"]),
         (["run", "MODEL", "--input", "x.npy", "--threshold", "1"], ["threshold", "leave it out"]),
-        (["plan", "MODEL", "--comparison", "rot"], ["comparison", "leave it out"]),
+        (["plan", "MODEL", "--comparison", "rot"], ["comparison", "auto, adder, falcon"]),
         (["plan", "MODEL", "--opening", "king"], ["opening", "leave it out"]),
         (["plan", "MODEL", "--field", "61"], ["61-bit field", "falcon", "--ring 32|64"]),
         (["run", "MODEL", "--input", "x.npy", "--key-bits", "5.2"], ["falcon", "leave it out"]),

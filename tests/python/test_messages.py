@@ -131,7 +131,7 @@ def test_what_is_refused(line, words, files, digits_path, capsys):
 
 OPTIONS = {
     "threshold": "1",
-    "comparison": "rot",
+    "comparison": "auto",
     "opening": "king",
     "sharing": "rss",
     "ot": "iknp",
@@ -139,7 +139,7 @@ OPTIONS = {
     "truncation": "gap",
 }
 HAVE = {
-    "falcon": {"security", "truncation"},
+    "falcon": {"security", "truncation", "comparison"},
     "bicoptor": {"sharing", "truncation"},
     "shamir": {"threshold", "comparison", "opening"},
     "sirnn": {"ot"},

@@ -12,8 +12,9 @@ from tacit.protocols import OPTIONS, PROTOCOLS
 GROUPS = {
     "falcon": ["security"],
     "falcon and bicoptor": ["truncation"],
+    "falcon and shamir": ["comparison"],
     "bicoptor": ["sharing"],
-    "shamir": ["threshold", "comparison", "opening"],
+    "shamir": ["threshold", "opening"],
     "sirnn": ["ot"],
 }
 
