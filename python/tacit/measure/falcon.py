@@ -123,10 +123,11 @@ def falcon(
     """Tables 2 to 5 of Falcon: predictions of one image, and steps on a mini-batch.
 
     Seconds and MB that the busiest party sends, offline and online, with random weights and images
-    over the 64-bit ring, signs as in the paper, and all parties in this process. What is expected to take more than `limit`
-    seconds does not run: its MB and hops are those that the protocol declares, its seconds those of
-    the network alone. Expected are the network's seconds, and for every declared MB what a MB of 32
-    small predictions took on this machine (:func:`pace`); of a prediction, those of one.
+    over the 64-bit ring, signs as in the paper, and all parties in this process. What is expected
+    to take more than `limit` seconds does not run: its MB and hops are those that the protocol
+    declares, its seconds those of the network alone. Expected are the network's seconds, and for
+    every declared MB what a MB of 32 small predictions took on this machine (:func:`pace`); of a
+    prediction, those of one.
     """
     rows = []
     kinds = {"prediction": _Prediction, "training": _Step}

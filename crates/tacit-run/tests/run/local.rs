@@ -200,7 +200,7 @@ fn other_orders_roles_and_public_models() {
 fn the_report_says_what_was_run() {
     let report = predict(
         "{}",
-        r#"{"batch": 4, "network": "0.2ms,5000Mbps"}"#,
+        r#"{"batch": 4, "network": "0.2ms,5000Mbps", "truncation": "aby3"}"#,
         9,
         2e-4,
     )
