@@ -8,7 +8,7 @@
 //! components of shared bits one by one.
 
 use crate::isa::{self, simd};
-use crate::words::{and_product_to, and_product_words, and_to, xor_to};
+use crate::words::{and_product_to, and_to, xor_to};
 use crate::{BitRows, par};
 
 /// The operands of a level's ANDs. Of each pair of groups, the upper one's `p`; and the lower ones'
@@ -93,16 +93,6 @@ pub fn and(a: &BitRows, b: &BitRows) -> BitRows {
     out
 }
 
-/// `acc ^= x0 y0 ^ x1 y0 ^ x0 y1`: the local part of a replicated AND of `x` and `y`.
-pub fn and_product_assign(acc: &mut BitRows, [x0, x1]: [&BitRows; 2], [y0, y1]: [&BitRows; 2]) {
-    same_shape(acc, &[x0, x1, y0, y1]);
-    if acc.counts_with(&[x0, x1, y0, y1]) {
-        return;
-    }
-    let [x0, x1, y0, y1] = [x0, x1, y0, y1].map(BitRows::words);
-    and_product_words(acc.words_mut(), x0, x1, y0, y1);
-}
-
 simd! {
     fn triple_to(c: &mut [u64], d: &[u64], e: &[u64], a: &[u64], b: &[u64], constant: u64) {
         for ((((c, d), e), a), b) in c.iter_mut().zip(d).zip(e).zip(a).zip(b) {
@@ -142,7 +132,14 @@ fn same_shape(a: &BitRows, others: &[&BitRows]) {
 mod tests {
     use super::*;
     use crate::isa::same_everywhere;
+    use crate::words::and_product_words;
     use crate::{Bits, Prg, Ring};
+
+    /// `acc ^= x0 y0 ^ x1 y0 ^ x0 y1`: the local part of a replicated AND of `x` and `y`.
+    fn and_product_assign(acc: &mut BitRows, [x0, x1]: [&BitRows; 2], [y0, y1]: [&BitRows; 2]) {
+        let [x0, x1, y0, y1] = [x0, x1, y0, y1].map(BitRows::words);
+        and_product_words(acc.words_mut(), x0, x1, y0, y1);
+    }
 
     /// Top bits of `u + v` modulo `2^w`, in the clear by these steps.
     fn tops<R: Ring>(u: &[R], v: &[R], w: u32) -> Bits {

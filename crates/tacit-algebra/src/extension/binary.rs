@@ -79,7 +79,7 @@ mod x86 {
     const LANES: usize = 8;
 
     pub(super) fn wide(isa: Isa) -> bool {
-        isa == Isa::Avx512 && is_x86_feature_detected!("vpclmulqdq")
+        isa == Isa::Avx512 && available(isa) && is_x86_feature_detected!("vpclmulqdq")
     }
 
     #[target_feature(enable = "avx512f")]

@@ -104,6 +104,7 @@ const PLANES: [&str; 6] = [
 pub fn dealer(step: &str, [from, to]: [usize; 2], nth: usize) -> Option<usize> {
     match step {
         "rss sign: deal bits of two components" | "rss bit: split" => Some(from),
+        "rss truncate: deal quotient" => Some(from),
         "rss sign: generate carries" | "rss bit: return product" => Some(to),
         "rss sign: carry" => Some(nth % 3),
         _ => None,

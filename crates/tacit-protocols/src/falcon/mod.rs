@@ -221,7 +221,8 @@ impl<R: Ring> Machine for Falcon<R> {
     }
 
     fn drelu(&mut self, x: &Self::Share, _keys: KeyBits) -> Result<Self::Bits, Error> {
-        self.not_negative(x)
+        let bit = self.not_negative(x)?;
+        self.settled(bit)
     }
 
     fn select(

@@ -42,7 +42,7 @@ struct Block<R: Ring> {
 impl Replicated {
     /// `x >> trunc` for `-2^(l-2) <= x < 2^(l-2)` and `0 < trunc <= l - 2` (docs/spec/adder.md, section 6):
     /// the floor or one more, the true quotient on average.
-    /// 2 hops; per element the dealer sends `l + trunc` bits and the two others `trunc` each, and the
+    /// 2 hops, and one more for every [`AHEAD`] blocks after the first; per element the dealer sends `l + trunc` bits and the two others `trunc` each, and the
     /// dealer a seed for each block.
     ///
     /// How it rounds is where the low bits of `u` and `v` lie, and a component may be no random number (of

@@ -90,7 +90,12 @@ fn declared_equals_metered_of_many_elements_against_a_malicious_party() {
 /// A call that leaves more to verify than may wait verifies it at once.
 #[test]
 fn what_waits_is_bounded() {
-    let call = Call::elementwise(400_000, 0);
+    for call in [Call::elementwise(400_000, 0), Call::drelu(400_000)] {
+        what_waits_after_is_bounded(call);
+    }
+}
+
+fn what_waits_after_is_bounded(call: Call) {
     let measured = run(&malicious_over::<u32>(), |machine| {
         let calls = lowered(&[call, call], machine.cost_model())?;
         assert!(matches!(
