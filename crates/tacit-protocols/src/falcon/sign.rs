@@ -5,7 +5,7 @@ use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::{Comparison, Falcon};
 use crate::Error;
-use crate::replicated::{Booleans, Rss};
+use crate::replicated::Rss;
 
 impl<R: Ring> Falcon<R> {
     /// DReLU as shared bits: 1 where `x >= 0`.
@@ -15,8 +15,7 @@ impl<R: Ring> Falcon<R> {
             Comparison::Adder => {
                 self.waits(x.own.len());
                 let mut bit = self.negative(x, self.options.compare_bits::<R>())?;
-                let ones = self.rss.zeros::<Booleans>(x.own.len()).not();
-                self.rss.xor_public(&mut bit, &ones);
+                self.rss.flip_all(&mut bit);
                 Ok(bit)
             }
         }

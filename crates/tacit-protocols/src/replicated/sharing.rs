@@ -12,7 +12,7 @@ use std::ops::Range;
 use bytemuck::Pod;
 use tacit_algebra::{Bits, Buffer, Ring};
 
-use super::domain::{Domain, Words};
+use super::domain::{Booleans, Domain, Words};
 use super::{PARTIES, Replicated};
 use crate::Error;
 use crate::machine::Audience;
@@ -154,6 +154,12 @@ impl Replicated {
         if here.next {
             x.next.xor_assign(k);
         }
+    }
+
+    /// Flips every shared bit. Local.
+    pub(crate) fn flip_all(&self, x: &mut Rss<Bits>) {
+        let ones = self.zeros::<Booleans>(x.own.len()).not();
+        self.xor_public(x, &ones);
     }
 
     /// `n` zeros; a size alone at a party that counts. Local.

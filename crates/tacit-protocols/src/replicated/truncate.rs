@@ -42,8 +42,8 @@ struct Block<R: Ring> {
 impl Replicated {
     /// `x >> trunc` for `-2^(l-2) <= x < 2^(l-2)` and `0 < trunc <= l - 2` (docs/spec/adder.md, section 6):
     /// the floor or one more, the true quotient on average.
-    /// 2 hops, and one more for every [`AHEAD`] blocks after the first; per element the dealer sends `l + trunc` bits and the two others `trunc` each, and the
-    /// dealer a seed for each block.
+    /// 2 hops, and one more for every [`AHEAD`] blocks after the first ones. Per element the dealer sends
+    /// `l + trunc` bits and the two others `trunc` each; the dealer sends a seed for each block.
     ///
     /// How it rounds is where the low bits of `u` and `v` lie, and a component may be no random number (of
     /// an input one is 0). So a number that all three draw from a seed moves from `u` to `v`.
@@ -255,6 +255,19 @@ mod tests {
     use super::super::PARTIES;
     use super::*;
     use crate::count::count;
+
+    /// One block more than are on their way at once, and one less.
+    #[test]
+    fn long_ones_take_more_hops() {
+        for (blocks, hops) in [(17, 2), (18, 3)] {
+            let cost = count(PARTIES, |party| {
+                let mut rss = Replicated::counting(party);
+                rss.truncate(&Rss::<Buffer<u64>>::counted(blocks << 16), 13)?;
+                Ok(rss.party.take_trace())
+            });
+            assert_eq!(cost.rounds, hops, "{blocks} blocks");
+        }
+    }
 
     /// Figures of the specification, by party on average.
     #[test]

@@ -75,8 +75,7 @@ impl<R: Ring> BicoptorRss<R> {
     /// The complement of the exact sign.
     fn not_negative(&mut self, x: &Rss<Buffer<R>>) -> Result<Rss<Bits>, Error> {
         let mut bit = self.rss.negative(x, R::BITS)?;
-        let ones = self.rss.zeros::<Booleans>(x.own.len()).not();
-        self.rss.xor_public(&mut bit, &ones);
+        self.rss.flip_all(&mut bit);
         Ok(bit)
     }
 
