@@ -87,7 +87,7 @@ fn declared_equals_metered_of_many_elements_against_a_malicious_party() {
     }
 }
 
-/// A call that leaves more to verify than may wait verifies it at once.
+/// A call that leaves more to verify than may wait verifies it at once. Seen to fail where a sign did not.
 #[test]
 fn what_waits_is_bounded() {
     for call in [Call::elementwise(400_000, 0), Call::drelu(400_000)] {
