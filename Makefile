@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo wheel check test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn accuracy training tampering adaptive hostile random-graphs sessions memory off-samples interrupt analyze-truncation clean
+.PHONY: help demo wheel check test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn watch accuracy training tampering adaptive hostile random-graphs sessions memory off-samples interrupt analyze-truncation clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -46,8 +46,11 @@ bench: $(VENV)/.test ## measure kernels, links, operations and networks; fills d
 	cargo bench --workspace --exclude tacit-py
 	$(BIN)/python scripts/bench_tables.py
 
-bench-peers: $(VENV)/.test ## measure SecretFlow SPU beside this project, in an environment of its own
-	$(BIN)/python scripts/bench_peers.py
+bench-peers: $(VENV)/.test ## beside SecretFlow SPU and, in $$TACIT_PEERS, MP-SPDZ (long); fills docs/results.md
+	$(BIN)/python scripts/bench_peers.py --write
+
+watch: $(VENV)/.test ## our own times as ratios to a fixed kernel: an error where one is 10 % slower (minutes)
+	$(BIN)/python scripts/watch.py $(if $(WRITE),--write)
 
 bench-liu24: $(VENV)/.test ## many parties beside the paper's tables and, in $$HMMPC, its program (long)
 	$(BIN)/python scripts/bench_liu24.py

@@ -1,36 +1,55 @@
-"""Measures SecretFlow SPU and this project side by side, each party a process on loopback.
+"""Measures this project beside its peers, in turn on the same machine, and writes tables of ratios.
 
     make bench-peers
 
-SPU (ABY3, FM64, default fraction bits) is installed into `.bench/spu-venv`; it needs Python
-3.10 or 3.11. For each network the two take turns, so that a change of the machine's load meets
-both. Each evaluates several batches in one set of processes, and of both the median batch counts,
-the first and slowest being one of them. SPU's time is that of evaluating shares, without an
-offline phase, over plain TCP. Ours is online plus offline over TLS, with sharing the inputs and
-opening the result; our mean over all batches stands beside it, because the first makes it larger.
-Sharing the weights, once per run, is counted for neither.
+SecretFlow SPU (ABY3, FM64, default fraction bits) is installed into `.bench/spu-venv`; it needs
+Python 3.10 or 3.11. MP-SPDZ is measured where `$TACIT_PEERS/mp-spdz` has it built (see
+`peers/mp_spdz.py`). Every program is run by each in turn, so that a change of the machine's load
+meets all, and medians count. Ours is online plus offline, all parties in one process; a row of
+networks with each party a process of its own follows. SPU's time is that of evaluating shares, over
+plain TCP, without sharing and opening; ours of networks shares the inputs and opens the result,
+over TLS where parties are processes. Sharing the weights, once per run, is counted for neither.
 """
 
 import argparse
 import json
+import os
+import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 
 import networks
 import tacit
+from peers import mp_spdz
 from results import markdown, write_section
 
 ROOT = Path(__file__).resolve().parents[1]
 SPU_VENV = ROOT / ".bench" / "spu-venv"
-BATCHES = 5
-SHORT = ("network-a", "network-b")
 SPU_PACKAGES = ["spu==0.9.5", "jax<=0.4.34", "numpy<2"]
+PEERS = os.environ.get("TACIT_PEERS")
+MALICIOUS = {"protocol": "falcon", "security": "malicious"}
+FALCON, BICOPTOR = {"protocol": "falcon"}, {"protocol": "bicoptor"}
+ROWS = [
+    *(("relu", 10**6, where) for where in (FALCON, BICOPTOR)),
+    ("relu", 10**6, {**FALCON, "key_bits": "6.18"}),
+    ("relu", 10**5, MALICIOUS),
+    *(("mult", 10**6, where) for where in (FALCON, BICOPTOR)),
+    ("matmul", 512, FALCON),
+    *((op, 10**5, FALCON) for op in ("exp", "sigmoid", "tanh", "rsqrt")),
+    *((name, 128, where) for name in networks.NETWORKS for where in (FALCON, BICOPTOR)),
+    ("network-b", 128, MALICIOUS),
+    ("lenet", 16, MALICIOUS),
+    *((name, 128, {**FALCON, "processes": True}) for name in ("network-b", "lenet")),
+]
+"""A program, its size or batch, and what ours runs on."""
 
 
 def spu_python():
@@ -58,88 +77,120 @@ def spu_base_python():
     )
 
 
-def spu_seconds(name, batch, repeat):
-    """SPU's times of one network, and its outputs."""
+def spu(name, size, runs):
+    """SPU's seconds (the median of `runs` in one set of processes), bytes and memory."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "result.json"
-        script = Path(__file__).with_name("peers") / "spu_networks.py"
-        command = [spu_python(), script, target, str(batch), str(repeat), name]
+        script = Path(__file__).with_name("peers") / "spu_programs.py"
+        program = f"{name}:{size}"
+        command = [spu_python(), script, target, str(runs), program]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(f"SPU failed on {name}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-        result = json.loads(target.read_text())[name]
-    return result["seconds"], np.array(result["output"])
+        result = json.loads(target.read_text())[program]
+    return statistics.median(result["seconds"]), result["bytes"], result["memory"]
 
 
-def our_seconds(model, x):
-    """Our (offline, online, sum) of every batch of one network, and its outputs."""
-    many = np.concatenate([x] * BATCHES)
-    result = tacit.local(processes=True).predict(model, many, batch=len(x))
-    phases = [(b["offline_seconds"], b["online_seconds"]) for b in result.report.batches]
-    return [(*phase, sum(phase)) for phase in phases], result.output[: len(x)]
+def spdz(name, size, runs, security):
+    """MP-SPDZ's seconds and bytes; `None` where it is not there or has no such program."""
+    folder = PEERS and Path(PEERS) / "mp-spdz"
+    if name not in mp_spdz.PROGRAMS or not mp_spdz.found(folder):
+        return None
+    measured = [mp_spdz.measure(folder, name, size, security) for _ in range(runs)]
+    return statistics.median(seconds for seconds, _ in measured), measured[0][1]
+
+
+def ours(row, runs):
+    """Our seconds, bytes of the busiest party, memory: of a process of its own."""
+    command = [sys.executable, __file__, "--row", str(ROWS.index(row)), "--runs", str(runs)]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return json.loads(told.splitlines()[-1])
+
+
+def measure(name, size, where, runs):
+    """The same in this process."""
+    if name in networks.NETWORKS:
+        x = networks.images(size)
+        with tempfile.TemporaryDirectory() as folder:
+            path = networks.save_onnx(name, folder)
+            model = tacit.compile(path, samples=x, protocol=where["protocol"])
+        many = np.concatenate([x] * runs)
+        report = tacit.local(**where).predict(model, many, batch=size).report
+        seconds = [b["offline_seconds"] + b["online_seconds"] for b in report.batches]
+        share = runs
+    else:
+        report = tacit.bench(name, size, repeat=runs, **where)
+        seconds, share = [report.offline["seconds"] + report.online["seconds"]], 1
+    phases = [np.array(phase["bytes_sent"]) for phase in (report.offline, report.online)]
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return statistics.median(seconds), int(sum(phases).max()) // share, memory
+
+
+def clear(name, batch):
+    """Seconds of a network in onnxruntime, in the clear."""
+    with tempfile.TemporaryDirectory() as folder:
+        session = onnxruntime.InferenceSession(networks.save_onnx(name, folder))
+    x = {session.get_inputs()[0].name: networks.images(batch)}
+    seconds = []
+    for _ in range(20):
+        start = time.perf_counter()
+        session.run(None, x)
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
+
+
+def compare(row, runs, repeat):
+    """A row of the table; all take turns."""
+    name, size, where = row
+    security = where.get("security", "semi-honest")
+    found = {"ours": [], "spu": [], "spdz": []}
+    for _ in range(repeat):
+        found["ours"].append(ours(row, runs))
+        if security == "semi-honest":
+            found["spu"].append(spu(name, size, runs))
+        if (peer := spdz(name, size, runs, security)) is not None:
+            found["spdz"].append(peer)
+    middle = {who: [statistics.median(column) for column in zip(*rows, strict=True)]
+              for who, rows in found.items() if rows}  # fmt: skip
+    seconds, sent, memory = middle["ours"]
+    plain = f"{seconds / clear(name, size):.0f}" if name in networks.NETWORKS else ""
+    cells = [name, size, ", ".join(map(str, where.values())), f"{seconds:.4f}", f"{sent / 1e6:.2f}",
+             f"{memory / 1e6:.0f}"]  # fmt: skip
+    for who in ("spu", "spdz"):
+        if who in middle:
+            theirs, bytes_sent = middle[who][:2]
+            cells += [f"{theirs:.3f}", f"{seconds / theirs:.3f}", f"{sent / bytes_sent:.2f}"]
+        else:
+            cells += ["", "", ""]
+    return [*cells, plain]
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--batch", type=int, default=128)
-    options.add_argument("--repeat", type=int, default=5, help="of the short networks; else 1")
+    options.add_argument("--repeat", type=int, default=5, help="turns, of which the median counts")
+    options.add_argument("--runs", type=int, default=3, help="in one process, each turn")
+    options.add_argument("--row", type=int, help="measure ours of this one, in this process")
     options.add_argument("--write", action="store_true", help="fill docs/results.md")
-    options.add_argument("networks", nargs="*", default=list(networks.NETWORKS))
+    options.add_argument("--only", nargs="*", help="rows of these programs")
     args = options.parse_args()
-    x = networks.images(args.batch)
-    spu_python()
+    if args.row is not None:
+        print(json.dumps(measure(*ROWS[args.row], args.runs)))
+        return
     rows = []
-    for name in args.networks:
-        with tempfile.TemporaryDirectory() as folder:
-            model = tacit.compile(networks.save_onnx(name, folder), samples=x)
-            repeat = args.repeat if name in SHORT else 1
-            rows.append(compare(name, model, x, repeat))
-        print(" | ".join(rows[-1]), flush=True)
-    table = markdown(
-        [
-            "network",
-            "SPU, s",
-            "offline, s",
-            "online, s",
-            "sum, s",
-            "sum / SPU",
-            "mean sum, s",
-            "largest error: SPU, ours",
-        ],
-        rows,
-    )
-    print(table)
+    for row in ROWS:
+        if args.only is None or row[0] in args.only:
+            rows.append(compare(row, args.runs, args.repeat))
+            print(" | ".join(map(str, rows[-1])), flush=True)
+    headings = [
+        "program", "size", "ours", "s", "MB", "memory, MB", "SPU, s", "time / SPU", "bytes / SPU",
+        "MP-SPDZ, s", "time / MP-SPDZ", "bytes / MP-SPDZ", "times clear text",
+    ]  # fmt: skip
     if args.write:
-        runs = f"median of {args.repeat} runs of {', '.join(SHORT)}, one of the others"
         words = (
-            f"Batches of {args.batch}, {BATCHES} in a run; 64-bit. Seconds are those of a run's "
-            f"median batch, the first, cold one included in the {BATCHES}; *mean sum* is ours "
-            f"averaged over all {BATCHES}. Of both: {runs}."
+            f"Medians of {args.repeat} turns of {args.runs} runs, the first, cold one included; "
+            "offline counted; MB of the busiest party; memory of all parties together."
         )
-        write_section("peers", f"{words}\n\n{table}")
-
-
-def compare(name, model, x, repeat):
-    """One row of the table; the two take turns."""
-    expected = model.reference(x)
-    spu, ours, errors = [], [], {}
-    for _ in range(repeat):
-        seconds, output = spu_seconds(name, len(x), BATCHES)
-        spu.append(statistics.median(seconds))
-        errors["spu"] = np.abs(output - expected).max()
-        batches, output = our_seconds(model, x)
-        phases = list(zip(*batches, strict=True))
-        ours.append([*map(statistics.median, phases), statistics.mean(phases[-1])])
-        errors["ours"] = np.abs(output - expected).max()
-    peer = statistics.median(spu)
-    offline, online, both, mean = map(statistics.median, zip(*ours, strict=True))
-    return [
-        name,
-        *(f"{v:.3f}" for v in (peer, offline, online, both)),
-        f"{both / peer:.2f}",
-        f"{mean:.3f}",
-        f"{errors['spu']:.1e}, {errors['ours']:.1e}",
-    ]
+        write_section("peers", f"{words}\n\n{markdown(headings, rows)}")
 
 
 if __name__ == "__main__":

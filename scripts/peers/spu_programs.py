@@ -1,15 +1,21 @@
-"""Measures the benchmark networks in SecretFlow SPU: ABY3, FM64, three processes on loopback.
+"""Measures programs in SecretFlow SPU: ABY3, FM64, three processes on loopback.
 
-    spu_networks.py RESULT.json BATCH REPEAT NETWORK...
+    spu_programs.py RESULT.json REPEAT PROGRAM...
 
-Runs in an environment that has spu and jax (see `scripts/bench_peers.py`). Inputs and weights
-are secret; the time is that of the evaluation on shares, without sharing and opening.
+A program is a benchmark network with its batch (`lenet:128`), or an operation with its size
+(`relu:1000000`). Runs in an environment that has spu and jax (see `scripts/bench_peers.py`).
+Inputs and weights are secret; the time is that of the evaluation on shares, without sharing and
+opening. Bytes are those that the busiest party sends, memory is that of all three together.
 """
 
 import json
 import multiprocessing
+import os
+import re
+import resource
 import socket
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -27,8 +33,36 @@ PATIENCE = 600
 
 
 def config():
-    """ABY3 over the 64-bit ring."""
-    return spu.RuntimeConfig(protocol=spu.ProtocolKind.ABY3, field=spu.FieldType.FM64)
+    """ABY3 over the 64-bit ring, its own fraction bits and approximations."""
+    made = spu.RuntimeConfig(protocol=spu.ProtocolKind.ABY3, field=spu.FieldType.FM64)
+    made.enable_pphlo_profile = True
+    return made
+
+
+OPERATIONS = {
+    "relu": jax.nn.relu,
+    "mult": lambda x, y: x * y,
+    "matmul": lambda x, y: x @ y,
+    "exp": jax.numpy.exp,
+    "sigmoid": jax.nn.sigmoid,
+    "tanh": jax.numpy.tanh,
+    "rsqrt": lax.rsqrt,
+}
+DOMAINS = {"exp": (-8, 0), "rsqrt": (1 / 64, 64)}
+"""Where the operands lie, if not between -4 and 4."""
+
+
+def program(name):
+    """A function and its secret arguments."""
+    name, size = name.split(":")
+    if name in networks.NETWORKS:
+        return network(name), arguments(name, int(size))
+    shape = (int(size), int(size)) if name == "matmul" else (int(size),)
+    low, high = DOMAINS.get(name, (-4, 4))
+    random = np.random.default_rng(2)
+    operands = 2 if name in ("mult", "matmul") else 1
+    given = [random.uniform(low, high, shape).astype(np.float32) for _ in range(operands)]
+    return OPERATIONS[name], given
 
 
 def network(name):
@@ -77,8 +111,11 @@ def free_ports(n):
     return ports
 
 
-def party(rank, ports, pipe):
-    """One party's process: runs what it is sent until it is sent None."""
+def party(rank, ports, log, pipe):
+    """One party's process: runs what it is sent until it is sent None. SPU logs what it sends."""
+    out = os.open(log, os.O_WRONLY | os.O_CREAT)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
     link = spu.link.Desc()
     link.recv_timeout_ms = link.http_timeout_ms = PATIENCE * 1000
     for i, port in enumerate(ports):
@@ -98,18 +135,25 @@ def party(rank, ports, pipe):
             runtime.run(executable)
             context.barrier()
             seconds.append(time.perf_counter() - start)
-        pipe.send((seconds, [runtime.get_var(o) for o in outputs]))
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        pipe.send((seconds, [runtime.get_var(o) for o in outputs], memory))
 
 
-def measure(name, batch, repeat, pipes):
-    """Seconds of each run, and the opened outputs."""
+def sent(log):
+    """The bytes that a party said it sent in its last run."""
+    said = re.findall(r"total send bytes (\d+)", Path(log).read_text(errors="replace"))
+    return int(said[-1]) if said else None
+
+
+def measure(name, repeat, pipes):
+    """Seconds of each run, the opened outputs, and the memory of all parties."""
     io = spu.Io(PARTIES, config())
-    given = arguments(name, batch)
+    function, given = program(name)
     flat, _ = jax.tree_util.tree_flatten(given)
     variables = [f"in{i}" for i in range(len(flat))]
     executable, _ = frontend.compile(
         frontend.Kind.JAX,
-        network(name),
+        function,
         given,
         {},
         variables,
@@ -127,23 +171,31 @@ def measure(name, batch, repeat, pipes):
             raise TimeoutError(f"{name}: no answer within {PATIENCE} s")
         answers.append(pipe.recv())
     opened = io.reconstruct([answer[1][0] for answer in answers])
-    return answers[0][0], np.asarray(opened)
+    return answers[0][0], np.asarray(opened), sum(answer[2] for answer in answers)
 
 
 def main():
-    target, batch, repeat, *names = sys.argv[1:]
+    target, repeat, *names = sys.argv[1:]
     multiprocessing.set_start_method("spawn")
+    logs = [Path(tempfile.mkdtemp()) / f"{rank}.log" for rank in range(PARTIES)]
     ports, pipes, workers = free_ports(PARTIES), [], []
-    for rank in range(PARTIES):
+    for rank, log in enumerate(logs):
         ours, theirs = multiprocessing.Pipe()
-        worker = multiprocessing.Process(target=party, args=(rank, ports, theirs), daemon=True)
+        given = (rank, ports, str(log), theirs)
+        worker = multiprocessing.Process(target=party, args=given, daemon=True)
         worker.start()
         pipes.append(ours)
         workers.append(worker)
     results = {}
     for name in names:
-        seconds, output = measure(name, int(batch), int(repeat), pipes)
-        results[name] = {"seconds": seconds, "output": output.tolist()}
+        seconds, output, memory = measure(name, int(repeat), pipes)
+        bytes_sent = [sent(log) for log in logs]
+        results[name] = {
+            "seconds": seconds,
+            "output": output.tolist() if name.split(":")[0] in networks.NETWORKS else None,
+            "bytes": None if None in bytes_sent else max(bytes_sent),
+            "memory": memory,
+        }
     for pipe, worker in zip(pipes, workers, strict=True):
         pipe.send(None)
         worker.join(10)
