@@ -60,7 +60,8 @@ pub trait CostModel {
     fn offline(&self, calls: &[Call]) -> Cost;
     /// About how many bytes of material one party holds for a call between the phases.
     fn stored(&self, call: &Call) -> u64;
-    /// About how many bytes one party holds at once while that material is made, where this is more.
+    /// About how many bytes one party holds at once while that material is made and the call computed,
+    /// where this is more: what calls are cut by that need not be made whole.
     fn workspace(&self, call: &Call) -> u64 {
         self.stored(call)
     }

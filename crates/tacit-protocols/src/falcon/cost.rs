@@ -146,6 +146,19 @@ impl<R: Ring> CostModel for FalconCost<R> {
         }
     }
 
+    /// Without material: both components of the result, and as much again twice of what is on its way.
+    fn workspace(&self, call: &Call) -> u64 {
+        let elements = match *call {
+            Call::Product { map, .. } => map.outputs(),
+            Call::Truncate { n, .. } | Call::Drelu { n, .. } => n,
+            Call::Relu { n, .. } | Call::Select { n, .. } => n,
+            Call::Maxpool { windows, size, .. } => windows * size,
+            _ => 0,
+        };
+        let word = u64::from(R::BITS / 8);
+        self.stored(call).max(6 * word * elements as u64)
+    }
+
     fn offline(&self, calls: &[Call]) -> Cost {
         count(PARTIES, |party| {
             let mut machine = self.machine(party);

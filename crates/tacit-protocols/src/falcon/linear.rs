@@ -11,7 +11,7 @@ use crate::machine::Operand;
 use crate::message::Message;
 use crate::replicated::{Rss, Words};
 
-const MULTIPLY: Message<Words> = Message::new("falcon multiply");
+pub(super) const MULTIPLY: Message<Words> = Message::new("falcon multiply");
 
 impl<R: Ring> Falcon<R> {
     /// `(x * w + bias) >> trunc` for any bilinear product (Falcon, Mult, section 3.2).
@@ -47,11 +47,7 @@ impl<R: Ring> Falcon<R> {
                 let z = self.rss.product_sum(map, x, w, bias)?;
                 match trunc {
                     0 => self.rss.reshare::<Words<R>>(MULTIPLY, z),
-                    trunc if self.options.masks() => self.truncate_sum(z, trunc),
-                    trunc => {
-                        let z = self.rss.reshare::<Words<R>>(MULTIPLY, z)?;
-                        self.truncate_shared(z, trunc)
-                    }
+                    trunc => self.truncate_sum(z, trunc),
                 }
             }
         }

@@ -21,6 +21,7 @@
 
 use tacit_algebra::{Buffer, Ring};
 
+use super::linear::MULTIPLY;
 use super::material::{self, TruncateBatch, View};
 use super::{Falcon, Truncation};
 use crate::Error;
@@ -51,12 +52,16 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// The same for a 3-out-of-3 sum, masked by [`Replicated::zero`](crate::replicated::Replicated::zero), whose resharing it replaces.
-    /// 1 hop and 2 elements per party, and what `exact` adds.
+    /// 1 hop and 2 elements per party, and what `exact` adds. Without masks it is reshared, block by block.
     pub(super) fn truncate_sum(
         &mut self,
         mut z: Buffer<R>,
         trunc: u32,
     ) -> Result<Rss<Buffer<R>>, Error> {
+        if !self.options.masks() {
+            self.check_truncation(trunc)?;
+            return self.rss.truncate_sum(MULTIPLY, &z, trunc);
+        }
         let view = self.take_truncation(z.len(), trunc)?;
         z.add_assign(&view.batch.r.own.part(view.range.clone()));
         if self.options.truncation != Truncation::Aby3 && self.rss.constant_component().own {

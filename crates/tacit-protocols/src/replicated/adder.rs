@@ -13,6 +13,7 @@
 use tacit_algebra::{BitRows, Bits, Buffer, Ring, planes};
 
 use super::dealer::{Part, dealt, left, right};
+use super::pipeline::pipelined;
 use super::{Replicated, Rss};
 use crate::message::Message;
 use crate::{Error, pool};
@@ -21,10 +22,13 @@ const DEAL: Message<BitRows> = Message::new("rss sign: deal bits of two componen
 const GENERATE: Message<BitRows> = Message::new("rss sign: generate carries");
 const CARRY: Message<BitRows> = Message::new("rss sign: carry");
 
+/// Blocks between two steps: a quarter of a million elements.
+const AHEAD: usize = 15;
+
 /// The sign of one block of elements on its way.
+#[derive(Default)]
 struct Sign {
-    dealer: usize,
-    /// Bits of `u ^ v`.
+    /// Bits of `u ^ v`; when those below it are used, the top one.
     half: Rss<BitRows>,
     /// Groups of bits: whether they generate a carry.
     g: Rss<BitRows>,
@@ -39,34 +43,40 @@ impl Replicated {
     /// every `-2^(width-1) <= x < 2^(width-1)`; so for every element of the ring where `width` is
     /// its bits.
     ///
-    /// `2 + ceil(log2(width - 1))` hops. Per element the dealer sends `width` bits, the two others
-    /// `width - 1` each to the dealer, every party 1 bit for each AND of the tree, `2 k - 1` in a
-    /// level of `k` pairs.
+    /// `2 + ceil(log2(width - 1))` hops, and one more for every [`AHEAD`] blocks after the first ones. Per
+    /// element the dealer sends `width` bits, the two others `width - 1` each to the dealer, every party 1
+    /// bit for each AND of the tree, `2 k - 1` in a level of `k` pairs.
     pub(crate) fn negative<R: Ring>(
         &mut self,
         x: &Rss<Buffer<R>>,
         width: u32,
     ) -> Result<Rss<Bits>, Error> {
         assert!((1..=R::BITS).contains(&width));
-        let mut blocks = Vec::new();
-        for (dealer, range) in dealt(x.own.len()) {
-            blocks.push(self.begin_deal(dealer, &x.part(range), width)?);
-        }
-        for block in &mut blocks {
-            self.finish_deal(block)?;
-            self.begin_generate(block)?;
-        }
-        for block in &mut blocks {
-            self.finish_generate(block)?;
-            self.begin_level(block)?;
-        }
-        for _ in pool::levels(width as usize - 1) {
-            for block in &mut blocks {
-                self.finish_level(block)?;
-                self.begin_level(block)?;
+        let all: Vec<_> = dealt(x.own.len()).collect();
+        let last = 2 + pool::levels(width as usize - 1).count();
+        let mut signs = Vec::with_capacity(all.len());
+        pipelined([all.len(), last + 1, AHEAD], |i, step, block: &mut Sign| {
+            let (dealer, range) = &all[i];
+            match step {
+                0 => *block = self.begin_deal(*dealer, &x.part(range.clone()), width)?,
+                1 => {
+                    self.finish_deal(*dealer, block)?;
+                    self.begin_generate(*dealer, block)?;
+                }
+                2 => {
+                    self.finish_generate(*dealer, block)?;
+                    self.begin_level(block)?;
+                }
+                _ => {
+                    self.finish_level(block)?;
+                    self.begin_level(block)?;
+                }
             }
-        }
-        let signs: Vec<Rss<Bits>> = blocks.iter().map(Sign::top).collect();
+            if step == last {
+                signs.push(std::mem::take(block).top());
+            }
+            Ok(())
+        })?;
         Ok(Rss {
             own: Bits::concat(&signs.iter().map(|sign| &sign.own).collect::<Vec<_>>()),
             next: Bits::concat(&signs.iter().map(|sign| &sign.next).collect::<Vec<_>>()),
@@ -98,40 +108,33 @@ impl Replicated {
                 next: self.keys.next.bit_rows(rows, n),
             },
             Part::Right => Rss {
-                own: BitRows::zeros(rows, n),
+                own: BitRows::default(),
                 next: x.next.bit_rows(width),
             },
         };
-        let none = || Rss {
-            own: BitRows::zeros(0, n),
-            next: BitRows::zeros(0, n),
-        };
         Ok(Sign {
-            dealer,
             half,
-            g: none(),
-            p: none(),
-            made: BitRows::zeros(0, n),
+            ..Sign::default()
         })
     }
 
-    fn finish_deal(&mut self, block: &mut Sign) -> Result<(), Error> {
-        if self.part(block.dealer) == Part::Right {
-            let (rows, n) = (block.half.own.rows(), block.half.own.cols());
-            block.half.own = DEAL.recv(&mut self.party, block.dealer, [rows, n])?;
+    fn finish_deal(&mut self, dealer: usize, block: &mut Sign) -> Result<(), Error> {
+        if self.part(dealer) == Part::Right {
+            let (rows, n) = (block.half.next.rows(), block.half.next.cols());
+            block.half.own = DEAL.recv(&mut self.party, dealer, [rows, n])?;
         }
         Ok(())
     }
 
     /// `g_j = u_j v_j` below the top: the two who know `v_j` multiply their component of `u_j` and
     /// mask it by what they have in common, each for its component; the third is both masks.
-    fn begin_generate(&mut self, block: &mut Sign) -> Result<(), Error> {
+    fn begin_generate(&mut self, dealer: usize, block: &mut Sign) -> Result<(), Error> {
         let below = 0..block.half.own.rows() - 1;
         if below.is_empty() {
             return Ok(());
         }
         block.p = block.half.map(|bits| bits.pick(1..below.end));
-        let part = self.part(block.dealer);
+        let part = self.part(dealer);
         let key = match part {
             Part::Dealer => return Ok(()),
             Part::Left => &mut self.keys.own,
@@ -144,7 +147,7 @@ impl Replicated {
         planes::xor_assign(&mut made, if part == Part::Left { &rho } else { &sigma });
         let mut masks = rho;
         planes::xor_assign(&mut masks, &sigma);
-        GENERATE.send(&mut self.party, block.dealer, &made)?;
+        GENERATE.send(&mut self.party, dealer, &made)?;
         block.g = match part {
             Part::Left => Rss {
                 own: masks,
@@ -158,12 +161,13 @@ impl Replicated {
         Ok(())
     }
 
-    fn finish_generate(&mut self, block: &mut Sign) -> Result<(), Error> {
+    fn finish_generate(&mut self, dealer: usize, block: &mut Sign) -> Result<(), Error> {
         let (below, n) = (block.half.own.rows() - 1, block.half.own.cols());
-        if below > 0 && self.part(block.dealer) == Part::Dealer {
+        block.half = block.half.map(|bits| bits.pick(below..below + 1));
+        if below > 0 && self.part(dealer) == Part::Dealer {
             block.g = Rss {
-                own: GENERATE.recv(&mut self.party, left(block.dealer), [below, n])?,
-                next: GENERATE.recv(&mut self.party, right(block.dealer), [below, n])?,
+                own: GENERATE.recv(&mut self.party, left(dealer), [below, n])?,
+                next: GENERATE.recv(&mut self.party, right(dealer), [below, n])?,
             };
         }
         Ok(())
@@ -205,11 +209,10 @@ impl Replicated {
 
 impl Sign {
     /// The top bit: that of `u ^ v` and the carry into it.
-    fn top(&self) -> Rss<Bits> {
-        let last = self.half.own.rows() - 1;
+    fn top(self) -> Rss<Bits> {
         self.half.zip(&self.g, |half, g| {
-            let mut top = half.row_bits(last);
-            if last > 0 {
+            let mut top = half.row_bits(0);
+            if g.rows() > 0 {
                 top.xor_assign(&g.row_bits(0));
             }
             top
@@ -219,6 +222,7 @@ impl Sign {
 
 #[cfg(test)]
 mod tests {
+    use super::super::dealer::MOST;
     use super::super::{Booleans, PARTIES};
     use super::*;
     use crate::Cost;
@@ -278,7 +282,7 @@ mod tests {
     /// Figures of the specification's table, by party on average.
     #[test]
     fn costs_are_the_stated_ones() {
-        let n = 3 << 16;
+        let n = 3 * MOST;
         let mean = |cost: &Cost| cost.bytes.iter().sum::<u64>() as f64 / (3 * n) as f64;
         let taken = |step: &dyn Fn(&mut Replicated) -> Result<(), Error>| {
             count(PARTIES, |party| {

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use super::{PARTIES, Replicated};
 
-/// The most elements of a block.
-const MOST: usize = 1 << 16;
+/// The most elements of a block: their bits fit a cache.
+pub(super) const MOST: usize = 1 << 14;
 
 /// What a party is to a block with the dealer `d`, who holds components `d` and `d + 1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,11 +19,11 @@ pub(super) enum Part {
     Right,
 }
 
-/// The blocks of `n` elements, each with its dealer: one for each party at least. Of few elements some
-/// are empty, and their messages, too: so a call has as many hops whatever `n` is.
+/// The blocks of `n` elements, each with its dealer: as many for each party. Of few elements some are
+/// empty, and their messages, too: so a call has as many hops whatever `n` is.
 pub(super) fn dealt(n: usize) -> impl Iterator<Item = (usize, Range<usize>)> + Clone {
-    let step = n.div_ceil(PARTIES).next_multiple_of(64).clamp(64, MOST);
-    let blocks = n.div_ceil(step).max(PARTIES);
+    let blocks = n.div_ceil(MOST).next_multiple_of(PARTIES).max(PARTIES);
+    let step = n.div_ceil(blocks).next_multiple_of(64);
     (0..blocks).map(move |i| (i % PARTIES, (i * step).min(n)..((i + 1) * step).min(n)))
 }
 
@@ -65,10 +65,8 @@ mod tests {
             }
             assert_eq!(end, n);
             let most = load.into_iter().max().unwrap_or(0);
-            assert!(
-                most <= n / PARTIES + MOST.min(n / PARTIES + 64),
-                "{n}: {load:?}"
-            );
+            let blocks = dealt(n).count();
+            assert!(most <= n / PARTIES + 64 * blocks, "{n}: {load:?}");
         }
     }
 }

@@ -9,12 +9,25 @@ use std::ops::Range;
 use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::dealer::{Part, dealt, left, right};
+use super::pipeline::pipelined;
 use super::{Replicated, Rss, Words};
 use crate::Error;
 use crate::message::Message;
 
 const SPLIT: Message<Words> = Message::new("rss bit: split");
 const RETURN: Message<Words> = Message::new("rss bit: return product");
+
+/// Blocks between two steps: half a million elements.
+const AHEAD: usize = 33;
+
+/// The product of one block of elements on its way.
+#[derive(Default)]
+struct Block<R> {
+    /// At the left what it draws with the dealer.
+    summands: Vec<Buffer<R>>,
+    /// At the two others their components of the result.
+    made: Rss<Buffer<R>>,
+}
 
 /// What the dealer shares, of a range of the elements: vectors of as many.
 type Deals<'a, R> = &'a dyn Fn(Range<usize>) -> Vec<Buffer<R>>;
@@ -64,7 +77,7 @@ impl Replicated {
     ///
     /// The dealer's first summands are drawn with the left, the second ones sent to the right. Left and
     /// right mask their summand of the product by what they have in common: these are the dealer's
-    /// components, and the third is both masks.
+    /// components, and the third is both masks. One hop more for every [`AHEAD`] blocks after the first ones.
     fn dealt_product<R: Ring>(
         &mut self,
         n: usize,
@@ -72,44 +85,47 @@ impl Replicated {
         deals: Deals<R>,
         multiplies: Multiplies<R>,
     ) -> Result<Rss<Buffer<R>>, Error> {
-        let mut summands = Vec::new();
-        for (dealer, range) in dealt(n) {
-            let len = range.len();
-            summands.push(match self.part(dealer) {
-                Part::Dealer => {
+        let all: Vec<_> = dealt(n).collect();
+        let mut product = Rss::<Buffer<R>>::default();
+        pipelined([all.len(), 3, AHEAD], |i, step, block: &mut Block<R>| {
+            let (dealer, range) = (all[i].0, all[i].1.clone());
+            let (part, len) = (self.part(dealer), range.len());
+            match (step, part) {
+                (0, Part::Dealer) => {
                     for mut rest in deals(range) {
                         rest.sub_assign(&self.keys.own.words(len));
                         self.send::<Words<R>>(right(dealer), SPLIT, &rest)?;
                     }
-                    Vec::new()
                 }
-                Part::Left => (0..terms).map(|_| self.keys.next.words(len)).collect(),
-                Part::Right => Vec::new(),
-            });
-        }
-        let mut made = Vec::new();
-        for ((dealer, range), mut summands) in dealt(n).zip(summands) {
-            let part = self.part(dealer);
-            if part == Part::Right {
-                for _ in 0..terms {
-                    summands.push(self.recv::<Words<R>>(dealer, SPLIT, range.len())?);
+                (0, Part::Left) => {
+                    block.summands = (0..terms).map(|_| self.keys.next.words(len)).collect();
                 }
-            }
-            made.push(match part {
-                Part::Dealer => Rss::default(),
+                (0, Part::Right) | (1, Part::Dealer) => {}
+                (1, part) => {
+                    let mut summands = std::mem::take(&mut block.summands);
+                    if part == Part::Right {
+                        for _ in 0..terms {
+                            summands.push(self.recv::<Words<R>>(dealer, SPLIT, len)?);
+                        }
+                    }
+                    let made = multiplies(part, range, &summands);
+                    block.made = self.return_product(dealer, part, made)?;
+                }
                 _ => {
-                    let product = multiplies(part, range, &summands);
-                    self.return_product(dealer, part, product)?
+                    let made = match part {
+                        Part::Dealer => Rss {
+                            own: self.recv::<Words<R>>(left(dealer), RETURN, len)?,
+                            next: self.recv::<Words<R>>(right(dealer), RETURN, len)?,
+                        },
+                        _ => std::mem::take(&mut block.made),
+                    };
+                    product.own.grow(made.own, n);
+                    product.next.grow(made.next, n);
                 }
-            });
-        }
-        for ((dealer, range), made) in dealt(n).zip(&mut made) {
-            if self.part(dealer) == Part::Dealer {
-                made.own = self.recv::<Words<R>>(left(dealer), RETURN, range.len())?;
-                made.next = self.recv::<Words<R>>(right(dealer), RETURN, range.len())?;
             }
-        }
-        Ok(Rss::concat(&made.iter().collect::<Vec<_>>()))
+            Ok(())
+        })?;
+        Ok(product)
     }
 
     /// Masks a summand of the product and sends it to the dealer, whose component it is.

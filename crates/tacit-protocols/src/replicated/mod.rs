@@ -7,6 +7,7 @@ mod dealer;
 mod domain;
 mod inject;
 mod multiply;
+mod pipeline;
 mod sharing;
 mod truncate;
 

@@ -4,11 +4,10 @@
 //! Differs from CrypTFlow2 and Cheetah, which have the wrap with a known top bit between two parties: it is
 //! moved to what one of three parties knows, without transfers and without masks from beforehand.
 
-use std::collections::VecDeque;
-
 use tacit_algebra::{Buffer, Prg, Ring};
 
 use super::dealer::{Part, dealt, left, right};
+use super::pipeline::pipelined;
 use super::{Replicated, Rss, Words};
 use crate::Error;
 use crate::message::{Message, Tops};
@@ -20,23 +19,33 @@ const RETURN: Message<Tops> = Message::new("rss truncate: return wrap");
 
 /// Bytes of a seed.
 const SEED: usize = 16;
-/// Blocks that are on their way at once: of more the first are ended before the last are begun, which
-/// bounds the memory, and no party waits for what was not sent long before.
-const AHEAD: usize = 16;
+/// Blocks between two steps: a million elements.
+const AHEAD: usize = 63;
 
 /// The truncation of one block of elements on its way.
 #[derive(Default)]
 struct Block<R: Ring> {
-    /// A summand of the dealer's quotient.
+    x: Rss<Buffer<R>>,
+    /// At the left and the right a summand of the dealer's quotient.
     quotient: Buffer<R>,
-    /// A summand of its top bit, in the places above the quotient.
+    /// And one of its top bit, in the places above the quotient.
     carry: Buffer<R>,
-    /// At the dealer its second component.
-    second: Buffer<R>,
-    /// At the two others `v`, shifted.
+    /// And `v`, shifted.
     v: Buffer<R>,
-    /// At the two others their components of the result.
+    /// The components of the result, at the dealer without what it is returned.
     made: Rss<Buffer<R>>,
+    /// The result.
+    result: Option<Rss<Buffer<R>>>,
+}
+
+impl<R: Ring> Block<R> {
+    /// Adds the block's result to that of all `n` elements, once it is there.
+    fn ended(&mut self, n: usize, all: &mut Rss<Buffer<R>>) {
+        if let Some(Rss { own, next }) = self.result.take() {
+            all.own.grow(own, n);
+            all.next.grow(next, n);
+        }
+    }
 }
 
 impl Replicated {
@@ -54,40 +63,79 @@ impl Replicated {
     ) -> Result<Rss<Buffer<R>>, Error> {
         let n = x.own.len();
         let all: Vec<_> = dealt(n).collect();
-        let (mut blocks, mut ended) = (VecDeque::new(), 0);
-        let mut y = Rss::<Buffer<R>>::default();
-        for i in 0..all.len() + 2 * AHEAD {
-            if let Some((dealer, range)) = all.get(i) {
-                blocks.push_back(self.begin_block(*dealer, &x.part(range.clone()), trunc)?);
+        let mut y = Rss::default();
+        pipelined([all.len(), 3, AHEAD], |i, step, block: &mut Block<R>| {
+            if step == 0 {
+                block.x = x.part(all[i].1.clone());
             }
-            let turned = i.checked_sub(AHEAD).filter(|j| *j < all.len());
-            if let Some(j) = turned {
-                let (dealer, range) = &all[j];
-                let x = x.part(range.clone());
-                self.turn_block(*dealer, &x, &mut blocks[j - ended], trunc)?;
-            }
-            if let Some((dealer, _)) = i.checked_sub(2 * AHEAD).and_then(|j| all.get(j)) {
-                let block = blocks.pop_front().unwrap_or_default();
-                ended += 1;
-                let part = self.end_block(*dealer, block, trunc)?;
-                y.own.grow(part.own, n);
-                y.next.grow(part.next, n);
-            }
-        }
+            self.truncate_block(all[i].0, step, block, trunc)?;
+            block.ended(n, &mut y);
+            Ok(())
+        })?;
         Ok(y)
+    }
+
+    /// `x >> trunc` of which every party has a summand, masked: reshared in messages of the kind `reshare`,
+    /// then as [`Replicated::truncate`]; so the whole of `x` is never in memory. 1 hop and 1 element more.
+    pub(crate) fn truncate_sum<R: Ring>(
+        &mut self,
+        reshare: Message<Words>,
+        own: &Buffer<R>,
+        trunc: u32,
+    ) -> Result<Rss<Buffer<R>>, Error> {
+        let n = own.len();
+        let all: Vec<_> = dealt(n).collect();
+        let (prev, next) = (self.prev_party(), self.next_party());
+        let mut y = Rss::default();
+        pipelined([all.len(), 4, AHEAD], |i, step, block: &mut Block<R>| {
+            let (dealer, range) = &all[i];
+            let part = || own.part(range.clone());
+            match step {
+                0 => return self.send::<Words<R>>(prev, reshare, &part()),
+                1 => {
+                    block.x = Rss {
+                        own: part(),
+                        next: self.recv::<Words<R>>(next, reshare, range.len())?,
+                    }
+                }
+                _ => {}
+            }
+            self.truncate_block(*dealer, step - 1, block, trunc)?;
+            block.ended(n, &mut y);
+            Ok(())
+        })?;
+        Ok(y)
+    }
+
+    /// A step of a block that has its `x`.
+    fn truncate_block<R: Ring>(
+        &mut self,
+        dealer: usize,
+        step: usize,
+        block: &mut Block<R>,
+        trunc: u32,
+    ) -> Result<(), Error> {
+        match step {
+            0 => self.begin_block(dealer, block, trunc),
+            1 => self.turn_block(dealer, block, trunc),
+            _ => self.end_block(dealer, block, trunc),
+        }
     }
 
     /// What needs no message.
     fn begin_block<R: Ring>(
         &mut self,
         dealer: usize,
-        x: &Rss<Buffer<R>>,
+        block: &mut Block<R>,
         trunc: u32,
-    ) -> Result<Block<R>, Error> {
+    ) -> Result<(), Error> {
         match self.part(dealer) {
-            Part::Dealer => self.deal_quotient(dealer, x, trunc),
-            Part::Left => Ok(self.draw_quotient(x)),
-            Part::Right => Ok(Block::default()),
+            Part::Dealer => self.deal_quotient(dealer, block, trunc),
+            Part::Left => {
+                self.draw_quotient(block);
+                Ok(())
+            }
+            Part::Right => Ok(()),
         }
     }
 
@@ -95,32 +143,32 @@ impl Replicated {
     fn turn_block<R: Ring>(
         &mut self,
         dealer: usize,
-        x: &Rss<Buffer<R>>,
         block: &mut Block<R>,
         trunc: u32,
     ) -> Result<(), Error> {
         let part = self.part(dealer);
         if part == Part::Right {
-            *block = self.hear_quotient(dealer, x, trunc)?;
+            self.hear_quotient(dealer, block, trunc)?;
         }
-        if part != Part::Dealer {
-            block.made = self.return_wrap(dealer, part, block, trunc)?;
-            block.v = Buffer::default();
+        match part {
+            Part::Dealer => Ok(()),
+            _ => self.return_wrap(dealer, part, block, trunc),
         }
-        Ok(())
     }
 
     /// What needs the others' messages to the dealer.
     fn end_block<R: Ring>(
         &mut self,
         dealer: usize,
-        block: Block<R>,
+        block: &mut Block<R>,
         trunc: u32,
-    ) -> Result<Rss<Buffer<R>>, Error> {
-        match self.part(dealer) {
-            Part::Dealer => self.finish_quotient(dealer, block, trunc),
-            _ => Ok(block.made),
-        }
+    ) -> Result<(), Error> {
+        let made = match self.part(dealer) {
+            Part::Dealer => self.finish_quotient(dealer, std::mem::take(block), trunc)?,
+            _ => std::mem::take(&mut block.made),
+        };
+        block.result = Some(made);
+        Ok(())
     }
 
     /// The dealer shares `(u >> trunc) - 2^(l-trunc) mu` and, modulo `2^trunc`, `mu`: the first summands
@@ -128,9 +176,10 @@ impl Replicated {
     fn deal_quotient<R: Ring>(
         &mut self,
         dealer: usize,
-        x: &Rss<Buffer<R>>,
+        block: &mut Block<R>,
         trunc: u32,
-    ) -> Result<Block<R>, Error> {
+    ) -> Result<(), Error> {
+        let x = std::mem::take(&mut block.x);
         let (n, to) = (x.own.len(), right(dealer));
         let seed = self.keys.own.words::<u8>(SEED);
         let [quotient, carry] = [0; 2].map(|_| self.keys.own.words(n));
@@ -140,42 +189,36 @@ impl Replicated {
         self.send::<Words<u8>>(to, SHIFT, &seed)?;
         self.send::<Words<R>>(to, DEAL, &second)?;
         self.send_tops(to, DEAL_CARRY, &rest, trunc)?;
-        Ok(Block {
-            quotient,
-            carry,
-            second,
-            ..Block::default()
-        })
+        block.made = Rss {
+            own: quotient,
+            next: second,
+        };
+        Ok(())
     }
 
     /// The left draws what the dealer draws.
-    fn draw_quotient<R: Ring>(&mut self, x: &Rss<Buffer<R>>) -> Block<R> {
+    fn draw_quotient<R: Ring>(&mut self, block: &mut Block<R>) {
+        let x = std::mem::take(&mut block.x);
         let n = x.own.len();
         let seed = self.keys.next.words::<u8>(SEED);
-        let [quotient, carry] = [0; 2].map(|_| self.keys.next.words(n));
-        Block {
-            quotient,
-            carry,
-            v: x.own.add(&Prg::of_seed(&seed).words(n)),
-            ..Block::default()
-        }
+        [block.quotient, block.carry] = [0; 2].map(|_| self.keys.next.words(n));
+        block.v = x.own.add(&Prg::of_seed(&seed).words(n));
     }
 
     /// The right hears the rest from the dealer.
     fn hear_quotient<R: Ring>(
         &mut self,
         dealer: usize,
-        x: &Rss<Buffer<R>>,
+        block: &mut Block<R>,
         trunc: u32,
-    ) -> Result<Block<R>, Error> {
+    ) -> Result<(), Error> {
+        let x = std::mem::take(&mut block.x);
         let n = x.own.len();
         let seed = self.recv::<Words<u8>>(dealer, SHIFT, SEED)?;
-        Ok(Block {
-            quotient: self.recv::<Words<R>>(dealer, DEAL, n)?,
-            carry: self.recv_tops(dealer, DEAL_CARRY, (n, trunc))?,
-            v: x.next.add(&Prg::of_seed(&seed).words(n)),
-            ..Block::default()
-        })
+        block.quotient = self.recv::<Words<R>>(dealer, DEAL, n)?;
+        block.carry = self.recv_tops(dealer, DEAL_CARRY, (n, trunc))?;
+        block.v = x.next.add(&Prg::of_seed(&seed).words(n));
+        Ok(())
     }
 
     /// The left and the right multiply their summand of `mu` by `mv`, mask it by what they have in common
@@ -186,29 +229,28 @@ impl Replicated {
         part: Part,
         block: &mut Block<R>,
         trunc: u32,
-    ) -> Result<Rss<Buffer<R>>, Error> {
+    ) -> Result<(), Error> {
         let key = match part {
             Part::Left => &mut self.keys.own,
             _ => &mut self.keys.next,
         };
-        let v = &block.v;
+        let (v, carry) = (
+            std::mem::take(&mut block.v),
+            std::mem::take(&mut block.carry),
+        );
         let [rho, sigma] = [0; 2].map(|_| key.words(v.len()));
         let mask = if part == Part::Left { &rho } else { &sigma };
-        let wrap = v.quotient_choose(&block.carry, mask, trunc);
+        let wrap = v.quotient_choose(&carry, mask, trunc);
         self.send_tops(dealer, RETURN, &wrap, trunc)?;
         let rest = v.quotient_rest([&rho, &sigma], trunc);
         let mut dealt = std::mem::take(&mut block.quotient);
         dealt.add_assign(&wrap);
-        Ok(match part {
-            Part::Left => Rss {
-                own: rest,
-                next: dealt,
-            },
-            _ => Rss {
-                own: dealt,
-                next: rest,
-            },
-        })
+        let [own, next] = match part {
+            Part::Left => [rest, dealt],
+            _ => [dealt, rest],
+        };
+        block.made = Rss { own, next };
+        Ok(())
     }
 
     /// The dealer adds what it is returned to its summands.
@@ -218,7 +260,7 @@ impl Replicated {
         block: Block<R>,
         trunc: u32,
     ) -> Result<Rss<Buffer<R>>, Error> {
-        let (mut own, mut next) = (block.quotient, block.second);
+        let Rss { mut own, mut next } = block.made;
         let size = (own.len(), trunc);
         own.add_assign(&self.recv_tops(left(dealer), RETURN, size)?);
         next.add_assign(&self.recv_tops(right(dealer), RETURN, size)?);
@@ -253,16 +295,17 @@ impl Replicated {
 #[cfg(test)]
 mod tests {
     use super::super::PARTIES;
+    use super::super::dealer::MOST;
     use super::*;
     use crate::count::count;
 
-    /// One block more than are on their way at once, and one less.
+    /// As many blocks as are in step, and one more of each dealer.
     #[test]
     fn long_ones_take_more_hops() {
-        for (blocks, hops) in [(17, 2), (18, 3)] {
+        for (blocks, hops) in [(AHEAD, 2), (AHEAD + 3, 3)] {
             let cost = count(PARTIES, |party| {
                 let mut rss = Replicated::counting(party);
-                rss.truncate(&Rss::<Buffer<u64>>::counted(blocks << 16), 13)?;
+                rss.truncate(&Rss::<Buffer<u64>>::counted(blocks * MOST), 13)?;
                 Ok(rss.party.take_trace())
             });
             assert_eq!(cost.rounds, hops, "{blocks} blocks");
@@ -272,7 +315,7 @@ mod tests {
     /// Figures of the specification, by party on average.
     #[test]
     fn costs_are_the_stated_ones() {
-        let n = 3 << 16;
+        let n = 3 * MOST;
         for trunc in [1, 13, 30] {
             let cost = count(PARTIES, |party| {
                 let mut rss = Replicated::counting(party);
@@ -283,7 +326,9 @@ mod tests {
             assert_eq!(cost.rounds, 2);
             let seeds = SEED as u64;
             assert!(
-                cost.bytes.iter().all(|sent| *sent == (bits << 13) + seeds),
+                cost.bytes
+                    .iter()
+                    .all(|sent| *sent == bits * MOST as u64 / 8 + seeds),
                 "{cost:?}"
             );
         }
