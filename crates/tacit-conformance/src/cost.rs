@@ -190,6 +190,9 @@ pub fn every_call(n: usize) -> Vec<Call> {
         Call::relu(n),
         Call::select(n),
         Call::maxpool(n, 5),
+        Call::drelu(n).by(KeyBits::within(1)),
+        Call::relu(n).by(KeyBits::within(5)),
+        Call::maxpool(n, 3).by(KeyBits::within(3)),
     ]
 }
 

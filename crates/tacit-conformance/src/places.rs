@@ -91,7 +91,7 @@ pub fn places(s: &dyn Subject) {
     // A promise of fewer bits is enough for what keeps it.
     let kept = s.sign_bits().min(3);
     let few = 1i64 << (kept - 1);
-    let (values, keys): (Vec<i64>, _) = ((-few..few).collect(), KeyBits { dropped: 0, kept });
+    let (values, keys): (Vec<i64>, _) = ((-few..few).collect(), KeyBits::of(0, kept));
     for k in [1, 2] {
         found(s, &windows_of(&values, 2), [2, k], keys);
     }

@@ -9,6 +9,7 @@ use tacit_nn::{Graph, reference};
 const ALL: Keys = Keys {
     dropped: 0,
     kept: u32::MAX,
+    width: u32::MAX,
 };
 
 fn wide<'a>(key_bits: KeyBitsChoice) -> PlanOptions<'a> {
@@ -30,7 +31,11 @@ fn refused(graph: &Graph, options: &PlanOptions) -> String {
 }
 
 fn keys(plan: &Plan) -> Vec<(u32, u32)> {
-    let signed = plan.layers.iter().map(|l| l.keys).filter(|k| *k != ALL);
+    let signed = plan
+        .layers
+        .iter()
+        .map(|l| l.keys)
+        .filter(|k| k.kept != ALL.kept);
     signed.map(|k| (k.dropped, k.kept)).collect()
 }
 
@@ -42,6 +47,7 @@ fn all_bits_of_the_worst_case() {
     let relu = Keys {
         dropped: 0,
         kept: 28,
+        width: 29,
     };
     assert_eq!(all, [ALL, relu, ALL]);
     assert_eq!(relu.text(18).as_deref(), Some("10.18"));
@@ -135,6 +141,36 @@ fn classes() -> Graph {
         node("Relu", &["d"], "y", vec![]),
     ];
     imported(&model(&[2], nodes, tensors)).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The bits of a layer's exact sign are those of the worst case, whatever its key bits are and whether the
+/// ring has room for a promise of so many.
+#[test]
+fn widths_are_those_of_the_worst_case() {
+    let widths = |range: f64, key_bits| {
+        let options = PlanOptions {
+            input_range: Some(range),
+            samples: Some(&[1.0, -1.0]),
+            ..wide(key_bits)
+        };
+        let plan = made(&two_layers(), &options);
+        plan.layers.iter().map(|l| l.keys.width).collect::<Vec<_>>()
+    };
+    let few = KeyBitsChoice::Fixed {
+        integer: 5,
+        fraction: 2,
+    };
+    for key_bits in [KeyBitsChoice::Full, few, KeyBitsChoice::Auto { loss: 0.5 }] {
+        // A hundred times the input and its rounding: 100, 100 000.
+        assert_eq!(widths(1.0, key_bits), [u32::MAX, 26, u32::MAX]);
+        assert_eq!(widths(1000.0, key_bits), [u32::MAX, 36, u32::MAX]);
+    }
+    let field = PlanOptions {
+        ring_bits: 61,
+        ..wide(KeyBitsChoice::Full)
+    };
+    let plan = made(&two_layers(), &field);
+    assert!(plan.layers.iter().all(|l| l.keys.width == u32::MAX));
 }
 
 /// Points from -4 to 4.

@@ -52,10 +52,18 @@ fn plans_that_lie() {
     with(&|p| p.layers[0].inputs = vec![], "0 inputs");
     with(&|p| p.layers[1].inputs = vec![2], "no earlier layer");
     with(&|p| p.layers[0].trunc = 70, "scales");
+    let lie = |layer: usize, keys: Keys| {
+        with(&|p| p.layers[layer].keys = keys, "it has the key bits");
+    };
     let keys = |layer: usize, dropped, kept| {
-        with(
-            &|p| p.layers[layer].keys = Keys { dropped, kept },
-            "it has the key bits",
+        let width = u32::MAX;
+        lie(
+            layer,
+            Keys {
+                dropped,
+                kept,
+                width,
+            },
         );
     };
     keys(0, 0, 5); // a convolution takes no signs
@@ -63,6 +71,17 @@ fn plans_that_lie() {
     keys(1, 0, 32);
     keys(1, 60, 2);
     keys(1, u32::MAX, u32::MAX - 1);
+    for (layer, width) in [(0, 20), (1, 0), (1, 65), (1, u32::MAX - 1)] {
+        let (dropped, kept) = (0, u32::MAX);
+        lie(
+            layer,
+            Keys {
+                dropped,
+                kept,
+                width,
+            },
+        );
+    }
     with(
         &|p| (p.ring_bits, p.compare_bits) = (61, 61),
         "it has the key bits",

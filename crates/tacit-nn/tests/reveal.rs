@@ -356,7 +356,8 @@ fn classes_are_compared_exactly_whatever_the_key_bits() {
         short.opening.keys,
         Keys {
             dropped: 0,
-            kept: u32::MAX
+            kept: u32::MAX,
+            width: 24,
         }
     );
 }
@@ -380,6 +381,7 @@ fn plans_that_lie_about_what_they_open() {
             p.opening.keys = Keys {
                 dropped: 0,
                 kept: u32::MAX,
+                width: u32::MAX,
             };
         },
         "differences of logits",

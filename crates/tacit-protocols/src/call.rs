@@ -24,6 +24,9 @@ pub struct KeyBits {
     pub dropped: u32,
     /// The bits above them that tell the sign.
     pub kept: u32,
+    /// Bits that hold the value, its sign included, whatever the inputs are: a promise of its own,
+    /// `-2^(width - 1) <= x < 2^(width - 1)`, by which an exact sign costs less. The ring's or more: none.
+    pub width: u32,
 }
 
 impl KeyBits {
@@ -38,9 +41,27 @@ impl KeyBits {
     pub const ALL: KeyBits = KeyBits {
         dropped: 0,
         kept: u32::MAX,
+        width: u32::MAX,
     };
 
-    /// Whether nothing is promised.
+    /// These key bits, without a promise for exact signs.
+    pub const fn of(dropped: u32, kept: u32) -> KeyBits {
+        KeyBits {
+            dropped,
+            kept,
+            ..KeyBits::ALL
+        }
+    }
+
+    /// All bits of numbers that `width` bits hold, the sign included.
+    pub const fn within(width: u32) -> KeyBits {
+        KeyBits {
+            width,
+            ..KeyBits::ALL
+        }
+    }
+
+    /// Whether nothing is promised of the bits above those dropped.
     pub fn is_all(self) -> bool {
         self.kept == KeyBits::ALL.kept
     }
@@ -49,6 +70,7 @@ impl KeyBits {
     pub fn of_difference(self) -> KeyBits {
         KeyBits {
             kept: self.kept.saturating_add(1),
+            width: self.width.saturating_add(1),
             ..self
         }
     }
@@ -154,8 +176,10 @@ pub enum Call {
 /// What waits to be verified, by sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Unverified {
-    /// Signs of elements.
-    pub signs: usize,
+    /// Products of bits that one party knows both factors of.
+    pub carries: usize,
+    /// Products of shared bits.
+    pub ands: usize,
     /// Elements times a shared bit.
     pub choices: usize,
     /// Element-wise products of the ring.

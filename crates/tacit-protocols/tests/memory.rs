@@ -11,7 +11,7 @@ use tacit_net::testing::remains::Secrets;
 use tacit_net::testing::{Fate, mesh_with, run};
 use tacit_net::{LinkModel, Party};
 use tacit_protocols::Truncation;
-use tacit_protocols::bicoptor::{self, Form};
+use tacit_protocols::bicoptor;
 use tacit_protocols::falcon::{self, Falcon, Security};
 use tacit_protocols::shamir::{Options, Shamir};
 use zeroize::{Zeroize, Zeroizing};
@@ -163,10 +163,7 @@ fn keys_of_malicious_falcon_are_wiped() {
 
 #[test]
 fn keys_of_bicoptor_are_wiped() {
-    let options = bicoptor::Options {
-        truncation: Truncation::Gap,
-        form: Form::Mended,
-    };
+    let options = bicoptor::Options::new(Truncation::Gap);
     let make = |party| bicoptor::ubl::Ubl::<u64>::new(party, options).expect("set-up");
     check("Bicoptor", remains(3, same(&["bicoptor pair"]), make));
 }

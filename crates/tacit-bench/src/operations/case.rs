@@ -264,7 +264,7 @@ impl Case {
 
     /// The largest magnitude whose sign is right.
     fn signed(&self) -> u64 {
-        let KeyBits { dropped, kept } = self.keys;
+        let KeyBits { dropped, kept, .. } = self.keys;
         match self.keys.is_all() {
             true => (1 << (self.width - 1)) - 1,
             false if dropped == 0 => (1 << kept) - 1,
@@ -409,7 +409,12 @@ fn keys(op: Op, asked: Option<&str>, fraction: u32, width: u32) -> Result<KeyBit
         KeyBitsChoice::Fixed {
             integer,
             fraction: kept,
-        } => Ok(Keys::fixed(integer, kept, fraction, SIGNS, width)?.into()),
+        } => {
+            // Data are drawn within them.
+            let keys = Keys::fixed(integer, kept, fraction, SIGNS, width)?;
+            let width = keys.dropped + keys.kept + 1;
+            Ok(Keys { width, ..keys }.into())
+        }
         KeyBitsChoice::Auto { .. } => {
             refused("there are no samples to find them on; give those before and after the point")
         }

@@ -16,6 +16,7 @@ macro_rules! arithmetic {
     (|$check:ident| $on:expr) => {
         $crate::tests! { |$check| $on, arithmetic:
             signs
+            signs_within
             products
             linear_layers
             truncations
@@ -95,6 +96,39 @@ pub fn signs(s: &dyn Subject) {
     });
     let want: Vec<i64> = x.iter().map(|&v| i64::from(v >= 0)).collect();
     assert!(chosen == want, "DReLU: {}", s.name());
+}
+
+/// Signs of numbers that so many bits hold, for every width: all numbers of a few bits, the ends and noise of
+/// more.
+pub fn signs_within(s: &dyn Subject) {
+    let most = 128 - (s.modulus() - 1).leading_zeros();
+    let widths = 1..=s.sign_bits().min(most);
+    for width in widths.filter(|width| most <= 8 || [1, 2, 13, 25, 31, 32, 40].contains(width)) {
+        let end = 1i64 << (width - 1);
+        let x: Vec<i64> = match width {
+            ..=8 => (-end..end).cycle().take(1 << 10).collect(),
+            _ => [-end, 1 - end, -1, 0, 1, end - 1]
+                .into_iter()
+                .chain(noise(width.into(), 3000).into_iter().map(|v| v % end))
+                .collect(),
+        };
+        let (n, keys) = (x.len(), KeyBits::within(width));
+        let calls = [
+            Call::relu(n).by(keys),
+            Call::drelu(n).by(keys),
+            Call::select(n),
+        ];
+        let got = apply(s, &calls, &x, |machine, x| {
+            let relu = machine.relu(x, keys)?;
+            let bit = machine.drelu(x, keys)?;
+            let [zero, one] = [0, 1].map(|v| machine.constant(&vec![v; n]));
+            let sign = machine.select(&bit, &zero, &one)?;
+            Ok(machine.concat(&[&relu, &sign]))
+        });
+        let want = x.iter().map(|&v| v.max(0));
+        let want = want.chain(x.iter().map(|&v| i64::from(v >= 0)));
+        assert!(got.into_iter().eq(want), "{width} bits: {}", s.name());
+    }
 }
 
 /// All products of a small ring; noise on the others.

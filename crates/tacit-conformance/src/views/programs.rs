@@ -8,10 +8,7 @@ use tacit_protocols::machine::{Bilinear, Call, Conv2d, KeyBits, Machine, MatMul,
 use tacit_protocols::math::{self, TopK};
 
 /// Signs of numbers from -7 to 7, which every protocol takes over 5 bits and more.
-const KEYS: KeyBits = KeyBits {
-    dropped: 0,
-    kept: 3,
-};
+const KEYS: KeyBits = KeyBits::of(0, 3);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {

@@ -40,12 +40,15 @@ pub fn promised_bits(s: &dyn Subject, format: Format, _n: usize) {
         // whether they are enough.
         let kept = f + 4..=f + 5;
         for keys in keys(within) {
-            match keys {
-                KeyBits::ALL => assert!(2 * (f + 4) + 2 > format.bits() - 2, "{kind:?}"),
-                KeyBits {
-                    dropped,
-                    kept: some,
-                } => {
+            assert!(kept.contains(&(keys.width - 1)), "{kind:?}: {keys:?}");
+            match keys.is_all() {
+                true => assert!(2 * (f + 4) + 2 > format.bits() - 2, "{kind:?}"),
+                false => {
+                    let KeyBits {
+                        dropped,
+                        kept: some,
+                        ..
+                    } = keys;
                     assert!(dropped == 0 && kept.contains(&some), "{kind:?}: {keys:?}");
                     assert!(2 * some + 2 <= format.bits());
                 }

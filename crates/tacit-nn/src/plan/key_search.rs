@@ -146,7 +146,7 @@ impl Search<'_> {
             let right = output(evaluation.clone());
             while let Some(node) = evaluation.next() {
                 let keys = keys[evaluation.done() - 1];
-                let value = match keys == Keys::ALL {
+                let value = match keys.is_all() {
                     true => evaluation.evaluate(),
                     false => {
                         let window = window(keys, self.f);
@@ -271,10 +271,10 @@ impl Trial<'_> {
             }
             best = self.tried(node, evaluation, keys);
         }
-        let Keys { dropped, kept } = best.keys;
+        let Keys { dropped, kept, .. } = best.keys;
         if kept > 1 {
             let kept = kept - 1;
-            let fewer = self.tried(node, evaluation, Keys { dropped, kept });
+            let fewer = self.tried(node, evaluation, Keys::of(dropped, kept));
             if fewer.lost <= allowed {
                 best = fewer;
             }
@@ -292,7 +292,7 @@ impl Trial<'_> {
             let with = |fraction: u32| {
                 let dropped = self.f - fraction;
                 let kept = total.checked_sub(dropped)?;
-                let keys = Keys { dropped, kept };
+                let keys = Keys::of(dropped, kept);
                 keys.fit(signs, ring_bits).then_some(keys)
             };
             (0..=self.f).filter_map(with).collect()

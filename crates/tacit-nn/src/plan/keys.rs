@@ -40,11 +40,22 @@ pub struct Keys {
     pub dropped: u32,
     /// The bits above them.
     pub kept: u32,
+    /// Bits that hold the value in the worst case, its sign included; all of them if none is known.
+    pub width: u32,
 }
 
 impl From<Keys> for KeyBits {
-    fn from(Keys { dropped, kept }: Keys) -> KeyBits {
-        KeyBits { dropped, kept }
+    fn from(keys: Keys) -> KeyBits {
+        let Keys {
+            dropped,
+            kept,
+            width,
+        } = keys;
+        KeyBits {
+            dropped,
+            kept,
+            width,
+        }
     }
 }
 
@@ -53,7 +64,22 @@ impl Keys {
     pub(crate) const ALL: Keys = Keys {
         dropped: KeyBits::ALL.dropped,
         kept: KeyBits::ALL.kept,
+        width: KeyBits::ALL.width,
     };
+
+    /// These key bits, without a promise for exact signs.
+    pub(crate) const fn of(dropped: u32, kept: u32) -> Keys {
+        Keys {
+            dropped,
+            kept,
+            ..Keys::ALL
+        }
+    }
+
+    /// Whether a sign is taken from all bits above those dropped.
+    pub(crate) fn is_all(self) -> bool {
+        KeyBits::from(self).is_all()
+    }
 
     /// So many bits before and after the point of values with `f` fraction bits, for which the ring must
     /// have room.
@@ -73,10 +99,7 @@ impl Keys {
                 "values have {f} fraction bits; keep at most as many, or ask for more of them"
             ));
         }
-        let keys = Keys {
-            dropped: f - fraction,
-            kept: integer.saturating_add(fraction),
-        };
+        let keys = Keys::of(f - fraction, integer.saturating_add(fraction));
         if keys.kept == 0 {
             return refused("no bit is left to take a sign from; keep at least 1".into());
         }
@@ -89,6 +112,12 @@ impl Keys {
             ));
         }
         Ok(keys)
+    }
+
+    /// Whether a plan over so many bits may have them.
+    pub(super) fn hold(self, signs: &[Signs], ring_bits: u32) -> bool {
+        let width = (1..=ring_bits).contains(&self.width) || self.width == Keys::ALL.width;
+        width && (self.is_all() || self.fit(signs, ring_bits))
     }
 
     /// Whether each of these protocols can take a sign from them.
@@ -110,7 +139,7 @@ impl Keys {
     pub fn text(self, f: u32) -> Option<String> {
         let before = i64::from(self.dropped) + i64::from(self.kept) - i64::from(f);
         let after = i64::from(f) - i64::from(self.dropped);
-        (self != Keys::ALL).then(|| format!("{before}.{after}"))
+        (!self.is_all()).then(|| format!("{before}.{after}"))
     }
 }
 
@@ -174,6 +203,31 @@ pub(super) fn compare_bits(
     sign_bits(options.signs, with_sign, options.ring_bits)
 }
 
+/// Tells every layer the bits that hold what it compares in the worst case, whatever was chosen for its
+/// key bits. A field's low bits are no smaller field: there all are compared.
+pub(super) fn tell_widths(
+    keys: &mut [Keys],
+    graph: &Graph,
+    options: &PlanOptions,
+    bounds: &[Bound],
+    fraction: impl Fn(ValueId) -> u32,
+) {
+    for (node, keys) in graph.nodes.iter().zip(keys) {
+        let id = node.inputs[0];
+        if let Some(worst) = compared(node, bounds[id]) {
+            keys.width = width(worst, fraction(id), options);
+        }
+    }
+}
+
+/// The bits that hold magnitudes up to `worst`, a sign included; none told over a field.
+fn width(worst: f64, f: u32, options: &PlanOptions) -> u32 {
+    match is_field(options.ring_bits) {
+        true => Keys::ALL.width,
+        false => bits(worst, f).saturating_add(1).min(options.ring_bits),
+    }
+}
+
 /// The key bits of every layer, and warnings.
 pub(super) type Chosen = (Vec<Keys>, Vec<String>);
 
@@ -232,9 +286,13 @@ fn whole(worst: f64, f: u32, options: &PlanOptions) -> Keys {
 /// must be that of the largest element whatever the others are. Planned values are below a quarter of
 /// the ring, so that their differences have a sign in it.
 pub(super) fn of_places(output: Bound, f: u32, options: &PlanOptions) -> Keys {
+    let worst = 2.0 * output.worst;
     match is_field(options.ring_bits) {
         true => Keys::ALL,
-        false => whole(2.0 * output.worst, f, options),
+        false => Keys {
+            width: width(worst, f, options),
+            ..whole(worst, f, options)
+        },
     }
 }
 
@@ -257,7 +315,7 @@ pub(super) fn promises(
     who: &str,
 ) -> Vec<String> {
     let broken = |(node, keys): (&Node, &Keys)| {
-        let worst = compared(node, bounds[node.inputs[0]]).filter(|_| *keys != Keys::ALL)?;
+        let worst = compared(node, bounds[node.inputs[0]]).filter(|_| !keys.is_all())?;
         let limit = keys.limit(f);
         (worst > limit).then(|| {
             format!(
@@ -280,8 +338,5 @@ fn before_point(value: f64) -> u32 {
 
 /// Bits that tell the sign of every such value.
 fn exact(value: f64, f: u32) -> Keys {
-    Keys {
-        dropped: 0,
-        kept: bits(value, f),
-    }
+    Keys::of(0, bits(value, f))
 }

@@ -139,7 +139,8 @@ fn at(choice: &Choice, opened: Opened, f: Option<u32>) -> Result<Plan, PlanError
     let chosen = choice.fraction_bits(&limits, f, narrow)?;
     let (made, bounds) = (&chosen.made, &chosen.bounds[..]);
     let (f, scales) = (made.f, &made.scales);
-    let (keys, key_warnings) = keys::choose(graph, options, bounds, f)?;
+    let (mut keys, key_warnings) = keys::choose(graph, options, bounds, f)?;
+    keys::tell_widths(&mut keys, graph, options, bounds, |id| made.fraction(id));
     let layers = layers(graph, bounds, scales, &keys, |id| made.fraction(id));
     let opening = opened.opening(graph, bounds, f, options);
     Ok(Plan {

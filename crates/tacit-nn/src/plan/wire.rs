@@ -172,7 +172,7 @@ impl Plan {
             format!("it opens {k} of {} classes", scores.size)
         })?;
         let chosen = !is_field(self.ring_bits) && self.input_widths.is_none();
-        let fit = chosen && keys.dropped == 0 && keys.fit(signs, self.ring_bits);
+        let fit = chosen && keys.dropped == 0 && keys.hold(signs, self.ring_bits);
         ensure(*keys == Keys::ALL || fit, || {
             format!("its classes have the key bits {keys:?}")
         })?;
@@ -202,7 +202,7 @@ impl Plan {
         let keys = layer.keys;
         let chosen = layer.op.takes_signs() && !is_field(self.ring_bits);
         ensure(
-            keys == Keys::ALL || chosen && keys.fit(signs, self.ring_bits),
+            keys == Keys::ALL || chosen && keys.hold(signs, self.ring_bits),
             || format!("it has the key bits {keys:?}"),
         )?;
         ensure(layer.input_trunc <= self.fraction_bits, || {

@@ -212,13 +212,7 @@ fn run_secure(plan: &Plan) {
     let _ = testing::run(parties(3), |party| {
         predicted(
             plan,
-            Ubl::<u64>::new(
-                party,
-                bicoptor::Options {
-                    truncation: Truncation::Gap,
-                    form: bicoptor::Form::Mended,
-                },
-            )?,
+            Ubl::<u64>::new(party, bicoptor::Options::new(Truncation::Gap))?,
         )
     });
 }

@@ -6,12 +6,13 @@
 //! that is uniform for every value within its key bits. There are two settings. UBL: 2-out-of-2 shares,
 //! the assistant has none. RSS: replicated shares.
 //!
-//! Signs are taken by the paper's comparison where the caller promises key bits, and exactly of any
-//! ring element, by a binary adder (docs/spec/adder.md), where it promises none: then the assistant
-//! learns nothing.
+//! Signs are taken by the paper's comparison where the caller promises key bits, and exactly, by a binary
+//! adder (docs/spec/adder.md), where it promises none or where the adder is declared to take less time:
+//! then the assistant learns nothing.
 //!
 //! | file | what |
 //! |---|---|
+//! | `options.rs` | what is chosen, and by which comparison a sign is taken |
 //! | `role.rs` | the pairs' generators, dealing by the assistant, exchange between the holders |
 //! | `drelu.rs` | DReLU up to the assistant's bit (Algorithms 4 to 7, mended) |
 //! | `truncate.rs` | truncation: one-bit gap (T1), ABY3's (Algorithm 2), SecureML's (Algorithm 1) |
@@ -35,6 +36,7 @@
 //! by its number.
 
 mod drelu;
+mod options;
 mod role;
 pub mod rss;
 mod truncate;
@@ -42,13 +44,14 @@ pub mod ubl;
 
 use std::collections::VecDeque;
 
+pub use options::{Comparison, Options};
 use tacit_algebra::Ring;
 pub use tacit_algebra::window::Form;
 use tacit_algebra::window::Window;
 
+use crate::Error;
 use crate::machine::{Call, KeyBits};
 use crate::signs::Signs;
-use crate::{Error, Truncation};
 
 /// The number of parties.
 pub const PARTIES: usize = 3;
@@ -62,29 +65,9 @@ pub const SIGNS: Signs = Signs {
     narrow: None,
 };
 
-/// What is chosen of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// How products are brought back to their scale.
-    pub truncation: Truncation,
-    /// The comparison: mended, or as printed, which leaks.
-    pub form: Form,
-}
-
-impl Options {
-    /// Refuses what there is not.
-    fn check(&self) -> Result<(), Error> {
-        match self.truncation {
-            Truncation::Exact => Err(Error::Invalid(
-                "Bicoptor's truncations are gap, aby3 and secureml".into(),
-            )),
-            _ => Ok(()),
-        }
-    }
-}
-
 /// Where the comparison looks, as was promised: an error where that does not fit the ring.
-fn window<R: Ring>(KeyBits { dropped, kept }: KeyBits, form: Form) -> Result<Window, Error> {
+fn window<R: Ring>(keys: KeyBits, form: Form) -> Result<Window, Error> {
+    let KeyBits { dropped, kept, .. } = keys;
     Window::new::<R>(dropped, kept, form).ok_or_else(|| {
         Error::Invalid(format!(
             "the sign of {kept} bits above {dropped} does not fit the {}-bit ring: dropped + 2 kept + 2 must be at most {}; choose fewer key bits or a wider ring, or promise nothing",
@@ -95,12 +78,13 @@ fn window<R: Ring>(KeyBits { dropped, kept }: KeyBits, form: Form) -> Result<Win
 }
 
 /// Refuses a plan with key bits that do not fit, before anything is sent.
-fn check_windows<R: Ring>(calls: &[Call], form: Form) -> Result<(), Error> {
+fn check_windows<R: Ring>(calls: &[Call], options: &Options) -> Result<(), Error> {
+    let asked = options.comparison == Comparison::Bicoptor || options.form == Form::Printed;
     calls.iter().try_for_each(|call| match *call {
         Call::Drelu { keys, .. } | Call::Relu { keys, .. } | Call::Maxpool { keys, .. }
-            if !keys.is_all() =>
+            if asked && !keys.is_all() =>
         {
-            window::<R>(keys, form).map(drop)
+            window::<R>(keys, options.form).map(drop)
         }
         _ => Ok(()),
     })

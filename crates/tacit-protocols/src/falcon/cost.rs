@@ -6,19 +6,20 @@
 
 use std::marker::PhantomData;
 
-use tacit_algebra::{Bits, Buffer, MatMul, Ring};
+use tacit_algebra::{BitRows, Bits, Buffer, MatMul, Ring};
 use tacit_net::Party;
 
 use super::demand::{self, Want};
 use super::malicious::Checks;
 use super::malicious::checked::checked;
+use super::malicious::sign::CARRY;
 use super::material::Store;
 use super::{Comparison, Falcon, Options, PARTIES, Security, Truncation};
 use crate::bilinear::Bilinear;
 use crate::call::Unverified;
 use crate::count::{Counts, count, online};
 use crate::machine::{Call, CostModel, Machine, Operand};
-use crate::replicated::{Replicated, Rss};
+use crate::replicated::{Booleans, Replicated, Rss};
 use crate::{Cost, Error};
 
 /// Falcon's declared cost over the ring `R`.
@@ -56,10 +57,14 @@ impl<R: Ring> FalconCost<R> {
         }
     }
 
-    /// A checkpoint.
+    /// A checkpoint, of which a run among curious parties has none.
     fn verify(&self, waiting: Unverified) -> Cost {
+        if self.options.security == Security::SemiHonest {
+            return Cost::each(PARTIES, 0, 0);
+        }
         let Unverified {
-            signs,
+            carries,
+            ands,
             choices,
             products,
             entries,
@@ -69,7 +74,10 @@ impl<R: Ring> FalconCost<R> {
             match self.options.comparison {
                 Comparison::Falcon => products += choices,
                 Comparison::Adder => {
-                    machine.not_negative(&Rss::counted(signs))?;
+                    let bits = machine.blank_bits(carries);
+                    machine.save_carries(&bits.map(|bits| BitRows::of_bits(1, carries, bits)))?;
+                    let [x, y] = [ands; 2].map(|n| machine.blank_bits(n));
+                    machine.multiply::<Booleans>(CARRY, x, y)?;
                     let bits = machine.blank_bits(choices);
                     machine.chosen(&bits, &Rss::counted(choices))?;
                 }
@@ -170,7 +178,7 @@ impl<R: Ring> CostModel for FalconCost<R> {
     fn checked(&self, calls: Vec<Call>) -> Vec<Call> {
         match self.options.security {
             Security::SemiHonest => calls,
-            Security::Malicious => checked(calls, self.options.comparison),
+            Security::Malicious => checked::<R>(calls, &self.options),
         }
     }
 }

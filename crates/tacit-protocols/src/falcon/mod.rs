@@ -220,8 +220,8 @@ impl<R: Ring> Machine for Falcon<R> {
         }
     }
 
-    fn drelu(&mut self, x: &Self::Share, _keys: KeyBits) -> Result<Self::Bits, Error> {
-        let bit = self.not_negative(x)?;
+    fn drelu(&mut self, x: &Self::Share, keys: KeyBits) -> Result<Self::Bits, Error> {
+        let bit = self.not_negative(x, keys)?;
         self.settled(bit)
     }
 
@@ -235,8 +235,8 @@ impl<R: Ring> Machine for Falcon<R> {
         self.settled(z)
     }
 
-    fn relu(&mut self, x: &Self::Share, _keys: KeyBits) -> Result<Self::Share, Error> {
-        let y = self.rectify(x)?;
+    fn relu(&mut self, x: &Self::Share, keys: KeyBits) -> Result<Self::Share, Error> {
+        let y = self.rectify(x, keys)?;
         self.settled(y)
     }
 
@@ -248,8 +248,7 @@ impl<R: Ring> Machine for Falcon<R> {
         keys: KeyBits,
     ) -> Result<Self::Share, Error> {
         // One call, however many levels it has, ends with at most one checkpoint.
-        let y = pool::maxpool_by(self, x, windows, size, &mut |this, x| this.rectify(x))?;
-        let _ = keys;
+        let y = pool::maxpool_by(self, x, windows, size, &mut |this, x| this.rectify(x, keys))?;
         self.settled(y)
     }
 }

@@ -4,6 +4,7 @@ use tacit_algebra::Ring;
 
 use super::Truncation;
 use crate::Error;
+use crate::machine::KeyBits;
 
 /// What a corrupt party may do without harm to the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,7 +74,15 @@ impl Options {
         (self.truncation, self.security) != (Truncation::Gap, Security::SemiHonest)
     }
 
-    /// The bits in which signs are taken over the ring `R`.
+    /// The bits in which a sign is taken over the ring `R`.
+    pub(super) fn sign_width<R: Ring>(&self, keys: KeyBits) -> u32 {
+        match self.comparison {
+            Comparison::Falcon => self.compare_bits::<R>(),
+            Comparison::Adder => self.compare_bits::<R>().min(keys.width.max(1)),
+        }
+    }
+
+    /// The most bits in which signs are taken over the ring `R`.
     pub(super) fn compare_bits<R: Ring>(&self) -> u32 {
         match self.comparison {
             Comparison::Falcon if self.sign_bits <= u32::BITS => u32::BITS.min(R::BITS),

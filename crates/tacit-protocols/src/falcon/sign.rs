@@ -5,16 +5,22 @@ use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::{Comparison, Falcon};
 use crate::Error;
+use crate::machine::KeyBits;
 use crate::replicated::Rss;
 
 impl<R: Ring> Falcon<R> {
     /// DReLU as shared bits: 1 where `x >= 0`.
-    pub(super) fn not_negative(&mut self, x: &Rss<Buffer<R>>) -> Result<Rss<Bits>, Error> {
+    pub(super) fn not_negative(
+        &mut self,
+        x: &Rss<Buffer<R>>,
+        keys: KeyBits,
+    ) -> Result<Rss<Bits>, Error> {
         match self.options.comparison {
             Comparison::Falcon => self.sign_bits(x),
             Comparison::Adder => {
+                let width = self.options.sign_width::<R>(keys);
                 self.waits(x.own.len());
-                let mut bit = self.negative(x, self.options.compare_bits::<R>())?;
+                let mut bit = self.negative(x, width)?;
                 self.rss.flip_all(&mut bit);
                 Ok(bit)
             }
@@ -22,11 +28,15 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// `max(x, 0)`.
-    pub(super) fn rectify(&mut self, x: &Rss<Buffer<R>>) -> Result<Rss<Buffer<R>>, Error> {
+    pub(super) fn rectify(
+        &mut self,
+        x: &Rss<Buffer<R>>,
+        keys: KeyBits,
+    ) -> Result<Rss<Buffer<R>>, Error> {
         match self.options.comparison {
             Comparison::Falcon => self.sign_times(x),
             Comparison::Adder => {
-                let bit = self.not_negative(x)?;
+                let bit = self.not_negative(x, keys)?;
                 self.chosen(&bit, x)
             }
         }

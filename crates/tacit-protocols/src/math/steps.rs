@@ -56,13 +56,14 @@ impl Steps {
     }
 }
 
-/// The promise of magnitudes up to `largest`, as key bits; none where the ring is too narrow for a
-/// comparison that looks at so many (Bicoptor's, of `dropped + 2 kept + 2` bits).
+/// The promise of magnitudes up to `largest`, with key bits where the ring has room for a comparison that
+/// looks at so many (Bicoptor's, of `dropped + 2 kept + 2` bits).
 fn promise(largest: u64, ring_bits: u32) -> KeyBits {
     let kept = u64::BITS - largest.leading_zeros();
+    let all = KeyBits::within(kept + 1);
     match 2 * kept + 2 <= ring_bits {
-        true => KeyBits { dropped: 0, kept },
-        false => KeyBits::ALL,
+        true => KeyBits { kept, ..all },
+        false => all,
     }
 }
 

@@ -233,9 +233,10 @@ fn bits(size: usize) -> u32 {
 
 /// Where the signs of differences of two ranks are.
 fn rank_keys(size: usize) -> KeyBits {
+    let kept = bits(size);
     KeyBits {
-        dropped: 0,
-        kept: bits(size),
+        kept,
+        ..KeyBits::within(kept + 1)
     }
 }
 

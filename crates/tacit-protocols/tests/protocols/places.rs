@@ -31,10 +31,7 @@ fn what_cannot_be_ranked_is_refused() {
         keys: KeyBits::ALL,
         bits: None,
     };
-    let rough = KeyBits {
-        dropped: 2,
-        kept: 5,
-    };
+    let rough = KeyBits::of(2, 5);
     for top in [
         TopK { size: 4, ..top },
         TopK { k: 0, ..top },

@@ -155,11 +155,11 @@ impl Subject for Over {
     }
 }
 
-/// Bicoptor's options with a kind of truncation.
+/// Bicoptor's options with a kind of truncation, its own comparison wherever key bits are promised.
 pub fn bicoptor_options(truncation: Truncation) -> bicoptor::Options {
     bicoptor::Options {
-        truncation,
-        form: bicoptor::Form::Mended,
+        comparison: bicoptor::Comparison::Bicoptor,
+        ..bicoptor::Options::new(truncation)
     }
 }
 

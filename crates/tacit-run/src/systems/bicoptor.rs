@@ -4,7 +4,7 @@ use tacit_net::Party;
 use tacit_protocols::Truncation;
 use tacit_protocols::bicoptor::rss::{BicoptorRss, RssCost};
 use tacit_protocols::bicoptor::ubl::{Ubl, UblCost};
-use tacit_protocols::bicoptor::{self, Form, PARTIES};
+use tacit_protocols::bicoptor::{self, Comparison, Form, PARTIES};
 use tacit_protocols::machine::CostModel;
 
 use super::option::options;
@@ -33,6 +33,15 @@ options! {
             ("gap", Truncation::Gap),
             ("aby3", Truncation::Aby3),
             ("secureml", Truncation::SecureMl),
+        ],
+        /// How signs are taken, by what costs less where that is left open (auto): under falcon by adding up
+        /// bits (adder) or as in its paper (falcon), under bicoptor by adding up bits (adder) or from key bits
+        /// (bicoptor), under shamir by a tree of products (tree, fewest bytes) or by a rotation (rot, fewest
+        /// rounds).
+        comparison: Comparison = [
+            ("auto", Comparison::Auto),
+            ("adder", Comparison::Adder),
+            ("bicoptor", Comparison::Bicoptor),
         ],
     }
 }
@@ -85,6 +94,8 @@ impl Options {
                 true => Form::Printed,
                 false => Form::Mended,
             },
+            comparison: self.comparison,
+            link: instance.link,
         }
     }
 }

@@ -27,8 +27,9 @@ options! {
             ("aby3", Truncation::Aby3),
         ],
         /// How signs are taken, by what costs less where that is left open (auto): under falcon by adding up
-        /// bits (adder) or as in its paper (falcon), under shamir by a tree of products (tree, fewest bytes)
-        /// or by a rotation (rot, fewest rounds).
+        /// bits (adder) or as in its paper (falcon), under bicoptor by adding up bits (adder) or from key bits
+        /// (bicoptor), under shamir by a tree of products (tree, fewest bytes) or by a rotation (rot, fewest
+        /// rounds).
         comparison: Option<Comparison> = [
             ("auto", None),
             ("adder", Some(Comparison::Adder)),

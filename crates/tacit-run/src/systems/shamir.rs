@@ -16,8 +16,9 @@ options! {
         /// How many parties may be corrupt together; as many as possible, fewer than half, if not given.
         threshold: Option<usize> = Count,
         /// How signs are taken, by what costs less where that is left open (auto): under falcon by adding up
-        /// bits (adder) or as in its paper (falcon), under shamir by a tree of products (tree, fewest bytes)
-        /// or by a rotation (rot, fewest rounds).
+        /// bits (adder) or as in its paper (falcon), under bicoptor by adding up bits (adder) or from key bits
+        /// (bicoptor), under shamir by a tree of products (tree, fewest bytes) or by a rotation (rot, fewest
+        /// rounds).
         comparison: Comparison = [
             ("auto", Comparison::Auto),
             ("tree", Comparison::Tree),

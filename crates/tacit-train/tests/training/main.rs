@@ -8,7 +8,7 @@ use tacit_algebra::Ring;
 use tacit_net::{LinkModel, Party, Phase, memory};
 use tacit_protocols::bicoptor::rss::BicoptorRss;
 use tacit_protocols::bicoptor::ubl::Ubl;
-use tacit_protocols::bicoptor::{Form, Options};
+use tacit_protocols::bicoptor::{Comparison, Form, Options};
 use tacit_protocols::clear::Clear;
 use tacit_protocols::falcon::{self, Falcon, PARTIES, Truncation};
 use tacit_protocols::lowered;
@@ -259,6 +259,8 @@ fn bicoptor_trains_as_the_clear_text_machine_does() {
 const BICOPTOR: Options = Options {
     truncation: Truncation::Gap,
     form: Form::Mended,
+    comparison: Comparison::Auto,
+    link: LinkModel::LOCAL,
 };
 
 /// ReLU of `50 w` for a weight, often, opened.

@@ -68,7 +68,7 @@ impl<R: Ring> CostModel for RssCost<R> {
             Want::Sign { n } => words(2 * n) + n as u64 / 8,
             Want::Truncate { n, .. } => words(3 * n),
         };
-        let wants = wants_of(call, self.0.truncation);
+        let wants = wants_of::<R>(call, &self.0);
         wants.into_iter().map(of).sum()
     }
 }

@@ -10,10 +10,10 @@ use std::ops::Range;
 
 use tacit_algebra::{Bits, Buffer, Ring};
 
-use super::BicoptorRss;
-use crate::bicoptor::check_windows;
+use super::{BicoptorRss, RssCost};
 use crate::bicoptor::role::Role;
 use crate::bicoptor::truncate::{Mask, check_plan, deal_mask};
+use crate::bicoptor::{Options, check_windows};
 use crate::cost::not_native;
 use crate::machine::Call;
 use crate::message::Message;
@@ -63,9 +63,12 @@ impl Want {
     }
 }
 
-/// The wants of one call, in the order in which it takes them.
-pub(super) fn wants_of(call: &Call, kind: Truncation) -> Vec<Want> {
-    let truncate = |n, trunc| match (kind, trunc) {
+/// The wants of one call over the ring `R`, in the order in which it takes them. The exact sign needs no
+/// material.
+pub(super) fn wants_of<R: Ring>(call: &Call, options: &Options) -> Vec<Want> {
+    let exact = |n, keys| options.exact::<R, _>(n, keys, RssCost::<R>::new).is_some();
+    let sign = |n, keys| (!exact(n, keys)).then_some(Want::Sign { n });
+    let truncate = |n, trunc| match (options.truncation, trunc) {
         (Truncation::SecureMl, _) | (_, 0) => vec![],
         _ => vec![Want::Truncate { n, trunc }],
     };
@@ -74,15 +77,16 @@ pub(super) fn wants_of(call: &Call, kind: Truncation) -> Vec<Want> {
         Call::Verify { .. } => vec![],
         Call::Product { map, trunc, .. } => truncate(map.outputs(), trunc),
         Call::Truncate { n, trunc, .. } => truncate(n, trunc),
-        // The exact sign needs no material.
-        Call::Drelu { keys, .. } | Call::Relu { keys, .. } | Call::Maxpool { keys, .. }
-            if keys.is_all() =>
-        {
-            vec![]
+        Call::Drelu { n, keys, .. } | Call::Relu { n, keys, .. } => {
+            sign(n, keys).into_iter().collect()
         }
-        Call::Drelu { n, .. } | Call::Relu { n, .. } => vec![Want::Sign { n }],
-        Call::Maxpool { windows, size, .. } => pool::levels(size)
-            .map(|(pairs, _)| Want::Sign { n: pairs * windows })
+        Call::Maxpool {
+            windows,
+            size,
+            keys,
+            ..
+        } => pool::levels(size)
+            .filter_map(|(pairs, _)| sign(pairs * windows, keys))
             .collect(),
         Call::Function { .. } => not_native(call),
     }
@@ -94,10 +98,10 @@ impl<R: Ring> BicoptorRss<R> {
     /// 2.
     pub(super) fn preprocess(&mut self, calls: &[Call]) -> Result<(), Error> {
         check_plan::<R>(calls)?;
-        check_windows::<R>(calls, self.options.form)?;
+        check_windows::<R>(calls, &self.options)?;
         let wants = calls
             .iter()
-            .flat_map(|call| wants_of(call, self.options.truncation));
+            .flat_map(|call| wants_of::<R>(call, &self.options));
         let wants: Vec<Want> = wants.collect();
         let signs = wants.iter().map(|want| match want {
             Want::Sign { n } => *n,

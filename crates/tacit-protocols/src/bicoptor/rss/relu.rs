@@ -8,8 +8,8 @@
 
 use tacit_algebra::{Bits, Buffer, Ring};
 
-use super::BicoptorRss;
 use super::demand::{Material, Sign, Want};
+use super::{BicoptorRss, RssCost};
 use crate::Error;
 use crate::bicoptor::drelu::{parts, recv_entries, send_entries};
 use crate::bicoptor::role::Role;
@@ -31,8 +31,8 @@ impl<R: Ring> BicoptorRss<R> {
         x: &Rss<Buffer<R>>,
         keys: KeyBits,
     ) -> Result<Rss<Buffer<R>>, Error> {
-        if keys.is_all() {
-            let bit = self.not_negative(x)?;
+        if let Some(width) = self.exact(x.own.len(), keys) {
+            let bit = self.not_negative(x, width)?;
             return self.rss.inject(&bit);
         }
         let material = self.take_sign(x.own.len())?;
@@ -50,8 +50,8 @@ impl<R: Ring> BicoptorRss<R> {
         x: &Rss<Buffer<R>>,
         keys: KeyBits,
     ) -> Result<Rss<Buffer<R>>, Error> {
-        if keys.is_all() {
-            let bit = self.not_negative(x)?;
+        if let Some(width) = self.exact(x.own.len(), keys) {
+            let bit = self.not_negative(x, width)?;
             return self.rss.times(&bit, x);
         }
         let Sign { flips, sigma } = self.take_sign(x.own.len())?;
@@ -72,9 +72,14 @@ impl<R: Ring> BicoptorRss<R> {
         Ok(z.zip(x, |z, x| z.unflip(x, &masked)))
     }
 
-    /// The complement of the exact sign.
-    fn not_negative(&mut self, x: &Rss<Buffer<R>>) -> Result<Rss<Bits>, Error> {
-        let mut bit = self.rss.negative(x, R::BITS)?;
+    /// The bits in which `n` signs are taken by the adder, if they are.
+    fn exact(&self, n: usize, keys: KeyBits) -> Option<u32> {
+        self.options.exact::<R, _>(n, keys, RssCost::<R>::new)
+    }
+
+    /// The complement of the exact sign of numbers of `width` bits.
+    fn not_negative(&mut self, x: &Rss<Buffer<R>>, width: u32) -> Result<Rss<Bits>, Error> {
+        let mut bit = self.rss.negative(x, width)?;
         self.rss.flip_all(&mut bit);
         Ok(bit)
     }

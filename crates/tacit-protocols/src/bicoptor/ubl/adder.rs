@@ -143,10 +143,10 @@ impl<R: Ring> Ubl<R> {
         })
     }
 
-    /// DReLU of any ring element, as shares of 0 or 1. A sign, and 1 hop and 1 bit per holder.
-    pub(super) fn drelu_exact(&mut self, x: &Share<R>) -> Result<Share<R>, Error> {
+    /// DReLU of any number of `width` bits, as shares of 0 or 1. A sign, and 1 hop and 1 bit per holder.
+    pub(super) fn drelu_exact(&mut self, x: &Share<R>, width: u32) -> Result<Share<R>, Error> {
         let n = x.len();
-        let bits = self.not_negative(x)?;
+        let bits = self.not_negative(x, width)?;
         let Bit { bit, word, .. } = self.take_bits(Want::Bit { n })?;
         x.try_map(n, |_| {
             let masked = bits.xor(&bit);
@@ -156,13 +156,13 @@ impl<R: Ring> Ubl<R> {
         })
     }
 
-    /// `max(x, 0)` of any ring element. A sign, and 1 hop, 1 bit and 1 element per holder.
+    /// `max(x, 0)` of any number of `width` bits. A sign, and 1 hop, 1 bit and 1 element per holder.
     ///
     /// With `e = b ^ rho` and `delta = x - a` opened, `b = e + (1 - 2 e) rho` and
     /// `b x = e x + (1 - 2 e) (delta rho + rho a)`.
-    pub(super) fn rectify_exact(&mut self, x: &Share<R>) -> Result<Share<R>, Error> {
+    pub(super) fn rectify_exact(&mut self, x: &Share<R>, width: u32) -> Result<Share<R>, Error> {
         let n = x.len();
-        let bits = self.not_negative(x)?;
+        let bits = self.not_negative(x, width)?;
         let Bit { bit, word, times } = self.take_bits(Want::Times { n })?;
         x.try_map(n, |x| {
             let [a, product] = times.expect("dealt for products");
@@ -206,8 +206,7 @@ impl<R: Ring> Ubl<R> {
     }
 
     /// A holder's share of the complement of the sign, and of nothing at the assistant.
-    fn not_negative(&mut self, x: &Share<R>) -> Result<Bits, Error> {
-        let width = R::BITS;
+    fn not_negative(&mut self, x: &Share<R>, width: u32) -> Result<Bits, Error> {
         let want = Want::Sign { n: x.len(), width };
         let Material::Sign(material) = self.take(want)? else {
             unreachable!("material lies with its want")

@@ -105,7 +105,7 @@ impl<R: Ring> CostModel for UblCost<R> {
             Want::Bit { n } => words(n) + n as u64 / 8,
             Want::Times { n } => words(3 * n) + n as u64 / 8,
         };
-        let wants = wants_of(call, self.0.truncation, R::BITS);
+        let wants = wants_of::<R>(call, &self.0);
         wants.into_iter().map(of).sum()
     }
 }

@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 
 use tacit_algebra::{Buffer, Ring};
 
-use super::Ubl;
 use super::adder::{Bit, Sign};
-use crate::bicoptor::check_windows;
+use super::{Ubl, UblCost};
 use crate::bicoptor::role::Role;
 use crate::bicoptor::truncate::{Mask, check_plan, deal_mask};
+use crate::bicoptor::{Options, check_windows};
 use crate::cost::not_native;
 use crate::machine::{Bilinear, Call};
 use crate::message::Message;
@@ -85,19 +85,23 @@ impl Want {
     }
 }
 
-/// The wants of one call over a ring of `width` bits, in the order in which it takes them.
-pub(super) fn wants_of(call: &Call, kind: Truncation, width: u32) -> Vec<Want> {
-    let exact_relu = |n| [Want::Sign { n, width }, Want::Times { n }];
-    let masked = |trunc| match kind {
+/// The wants of one call over the ring `R`, in the order in which it takes them.
+pub(super) fn wants_of<R: Ring>(call: &Call, options: &Options) -> Vec<Want> {
+    let exact = |n, keys| options.exact::<R, _>(n, keys, UblCost::<R>::new);
+    let relu = |n, keys| match exact(n, keys) {
+        Some(width) => vec![Want::Sign { n, width }, Want::Times { n }],
+        None => vec![Want::Relu { n }],
+    };
+    let masked = |trunc| match options.truncation {
         Truncation::SecureMl => 0,
         _ => trunc,
     };
     match *call {
         Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } => vec![],
         Call::Verify { .. } => vec![],
-        Call::Drelu { n, keys, .. } => match keys.is_all() {
-            true => vec![Want::Sign { n, width }, Want::Bit { n }],
-            false => vec![],
+        Call::Drelu { n, keys, .. } => match exact(n, keys) {
+            Some(width) => vec![Want::Sign { n, width }, Want::Bit { n }],
+            None => vec![],
         },
         Call::Product {
             map, fixed, trunc, ..
@@ -115,18 +119,14 @@ pub(super) fn wants_of(call: &Call, kind: Truncation, width: u32) -> Vec<Want> {
             fixed: None,
             trunc: 0,
         }],
-        Call::Relu { n, keys, .. } if keys.is_all() => exact_relu(n).to_vec(),
-        Call::Relu { n, .. } => vec![Want::Relu { n }],
+        Call::Relu { n, keys, .. } => relu(n, keys),
         Call::Maxpool {
             windows,
             size,
             keys,
             ..
-        } if keys.is_all() => pool::levels(size)
-            .flat_map(|(pairs, _)| exact_relu(pairs * windows))
-            .collect(),
-        Call::Maxpool { windows, size, .. } => pool::levels(size)
-            .map(|(pairs, _)| Want::Relu { n: pairs * windows })
+        } => pool::levels(size)
+            .flat_map(|(pairs, _)| relu(pairs * windows, keys))
             .collect(),
         Call::Function { .. } => not_native(call),
     }
@@ -136,10 +136,10 @@ impl<R: Ring> Ubl<R> {
     /// Makes the material of `calls` and queues it in their order.
     pub(super) fn preprocess(&mut self, calls: &[Call]) -> Result<(), Error> {
         check_plan::<R>(calls)?;
-        check_windows::<R>(calls, self.options.form)?;
+        check_windows::<R>(calls, &self.options)?;
         self.check_fixed(calls)?;
-        let kind = self.options.truncation;
-        for want in calls.iter().flat_map(|call| wants_of(call, kind, R::BITS)) {
+        let options = self.options;
+        for want in calls.iter().flat_map(|call| wants_of::<R>(call, &options)) {
             let material = match want {
                 Want::Product { map, fixed, trunc } => self.triple(&map, fixed, trunc)?,
                 Want::Truncate { n, trunc } => {

@@ -8,7 +8,7 @@
 use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::demand::{Material, Triple, Want};
-use super::{Share, Ubl};
+use super::{Share, Ubl, UblCost};
 use crate::Error;
 use crate::bicoptor::drelu::{parts, recv_entries, send_entries};
 use crate::bicoptor::role::{Role, other, recv, send};
@@ -26,8 +26,8 @@ impl<R: Ring> Ubl<R> {
     /// where the assistant deals `DReLU'`.
     /// 2 hops; each holder sends the entries, the assistant 1 element to party 1.
     pub(super) fn drelu_share(&mut self, x: &Share<R>, keys: KeyBits) -> Result<Share<R>, Error> {
-        if keys.is_all() {
-            return self.drelu_exact(x);
+        if let Some(width) = self.exact(x.len(), keys) {
+            return self.drelu_exact(x, width);
         }
         let window = window::<R>(keys, self.options.form)?;
         let flips = self.flips(x.len());
@@ -56,8 +56,8 @@ impl<R: Ring> Ubl<R> {
     /// assistant opens `e = DReLU' - b` to the holders, who have `d = x - a` from the first hop.
     /// 2 hops; each holder sends the entries and 1 element, the assistant 1 element to each.
     pub(super) fn rectify(&mut self, x: &Share<R>, keys: KeyBits) -> Result<Share<R>, Error> {
-        if keys.is_all() {
-            return self.rectify_exact(x);
+        if let Some(width) = self.exact(x.len(), keys) {
+            return self.rectify_exact(x, width);
         }
         let window = window::<R>(keys, self.options.form)?;
         let Material::Triple(triple) = self.take(Want::Relu { n: x.len() })? else {
@@ -94,6 +94,11 @@ impl<R: Ring> Ubl<R> {
             relu.grow(z.unflip(&own.part(part), &t), x.len());
         }
         Ok(Share::new(x.len(), Some(relu)))
+    }
+
+    /// The bits in which `n` signs are taken by the adder, if they are.
+    fn exact(&self, n: usize, keys: KeyBits) -> Option<u32> {
+        self.options.exact::<R, _>(n, keys, UblCost::<R>::new)
     }
 
     /// The holders' random flips of the sign; none at the assistant.

@@ -54,7 +54,10 @@ impl<R: Ring> Falcon<R> {
     /// The majority of the components' bits, of which their own xor is the rest of their sum:
     /// `maj = x_0 x_1 ^ x_1 x_2 ^ x_2 x_0`, of which every party multiplies the two that it has.
     /// 1 hop; every party sends every bit once.
-    pub(super) fn save_carries(&mut self, x: &Rss<BitRows>) -> Result<Rss<BitRows>, Error> {
+    pub(in crate::falcon) fn save_carries(
+        &mut self,
+        x: &Rss<BitRows>,
+    ) -> Result<Rss<BitRows>, Error> {
         let (rows, cols) = (x.own.rows(), x.own.cols());
         let all = x.map(BitRows::to_bits);
         let made =

@@ -1,35 +1,47 @@
 //! Where a machine makes checkpoints by itself, as a plan lists them.
 
-use super::super::Comparison;
+use std::marker::PhantomData;
+
+use tacit_algebra::Ring;
+
+use super::super::{Comparison, Options};
 use super::LIMIT;
 use super::gates::entries;
+use super::sign::products_of;
 use crate::call::Unverified;
-use crate::machine::{Bilinear, Call};
+use crate::machine::{Bilinear, Call, KeyBits};
 use crate::pool;
 
-/// What waits to be verified, as the machine counts it.
-struct Waiting {
-    comparison: Comparison,
+/// What waits to be verified over the ring `R`, as the machine counts it.
+struct Waiting<'a, R> {
+    options: &'a Options,
     dirty: bool,
     what: Unverified,
     elements: usize,
+    ring: PhantomData<R>,
 }
 
-impl Waiting {
-    fn new(comparison: Comparison) -> Self {
+impl<'a, R: Ring> Waiting<'a, R> {
+    fn new(options: &'a Options) -> Self {
         Waiting {
-            comparison,
+            options,
             dirty: false,
             what: Unverified::default(),
             elements: 0,
+            ring: PhantomData,
         }
     }
 
     /// Those of the paper's comparison are verified before its root is opened.
-    fn signs(&mut self, n: usize) {
-        self.dirty = true;
-        if self.comparison == Comparison::Adder {
-            self.what.signs += n;
+    fn signs(&mut self, n: usize, keys: KeyBits) {
+        if self.options.comparison == Comparison::Falcon {
+            self.dirty = true;
+        } else {
+            let [carries, ands] = products_of(self.options.sign_width::<R>(keys));
+            // A single bit is its own sign.
+            self.dirty |= carries > 0;
+            self.what.carries += n * carries;
+            self.what.ands += n * ands;
             self.elements += 3 * n;
         }
     }
@@ -51,14 +63,19 @@ impl Waiting {
                 self.elements += map.left() + map.right() + map.outputs();
             }
             Call::Truncate { trunc: 1.., .. } => self.dirty = true,
-            Call::Drelu { n, .. } => self.signs(n),
+            Call::Drelu { n, keys, .. } => self.signs(n, keys),
             Call::Select { n, .. } => self.choices(n),
-            Call::Relu { n, .. } => {
-                self.signs(n);
+            Call::Relu { n, keys, .. } => {
+                self.signs(n, keys);
                 self.choices(n);
             }
-            Call::Maxpool { windows, size, .. } => pool::levels(size).for_each(|(pairs, _)| {
-                self.signs(pairs * windows);
+            Call::Maxpool {
+                windows,
+                size,
+                keys,
+                ..
+            } => pool::levels(size).for_each(|(pairs, _)| {
+                self.signs(pairs * windows, keys);
                 self.choices(pairs * windows);
             }),
             _ => {}
@@ -66,15 +83,15 @@ impl Waiting {
     }
 
     fn verify(&mut self) -> Call {
-        Call::Verify(std::mem::replace(self, Waiting::new(self.comparison)).what)
+        Call::Verify(std::mem::replace(self, Waiting::new(self.options)).what)
     }
 }
 
 /// The calls with the checkpoints of the machine: before each result is given out, where more than
 /// [`LIMIT`] elements wait, and where the calls have one.
-pub(in crate::falcon) fn checked(calls: Vec<Call>, comparison: Comparison) -> Vec<Call> {
+pub(in crate::falcon) fn checked<R: Ring>(calls: Vec<Call>, options: &Options) -> Vec<Call> {
     let mut all = Vec::with_capacity(calls.len());
-    let mut waiting = Waiting::new(comparison);
+    let mut waiting = Waiting::<R>::new(options);
     for call in calls {
         match call {
             Call::Verify { .. } | Call::Reveal { .. } if waiting.dirty => {

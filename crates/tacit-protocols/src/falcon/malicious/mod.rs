@@ -33,7 +33,7 @@ pub(super) mod gates;
 mod inject;
 mod open;
 mod proof;
-mod sign;
+pub(super) mod sign;
 mod truncate;
 mod verify;
 

@@ -13,7 +13,15 @@ use crate::pool;
 use crate::replicated::{Booleans, Rss, Words};
 
 const GENERATE: Message<Booleans> = Message::new("falcon sign: generate carries");
-const CARRY: Message<Booleans> = Message::new("falcon sign: carry");
+pub(in crate::falcon) const CARRY: Message<Booleans> = Message::new("falcon sign: carry");
+
+/// The products that a sign of so many bits takes: the saved carries, and what is generated of them with
+/// what the tree takes.
+pub(super) fn products_of(width: u32) -> [usize; 2] {
+    let leaves = (width as usize).saturating_sub(2);
+    let tree = pool::levels(leaves).map(|(pairs, _)| 2 * pairs - 1);
+    [width as usize - 1, leaves + tree.sum::<usize>()]
+}
 
 impl<R: Ring> Falcon<R> {
     /// Bit `width - 1` of every element (docs/spec/adder.md, section 7): whether it is negative, for

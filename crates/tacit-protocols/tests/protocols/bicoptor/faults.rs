@@ -16,10 +16,7 @@ use tacit_protocols::machine::{Audience, Bilinear, Call, KeyBits, Machine, Opera
 
 /// Its entries by [`KEYS`] and its bits do not fill their last byte.
 const N: usize = 601;
-const KEYS: KeyBits = KeyBits {
-    dropped: 3,
-    kept: 7,
-};
+const KEYS: KeyBits = KeyBits::of(3, 7);
 const ENTRIES: &str = "bicoptor drelu: masked entries";
 
 /// Every step there is.

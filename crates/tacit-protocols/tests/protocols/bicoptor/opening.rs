@@ -73,10 +73,7 @@ fn words(recorder: &Recorder, from: usize, to: usize, step: &str) -> Vec<u64> {
 }
 
 /// Where the signs are.
-const KEYS: KeyBits = KeyBits {
-    dropped: 0,
-    kept: 31,
-};
+const KEYS: KeyBits = KeyBits::of(0, 31);
 
 /// The assistant's inputs, and units with a weight each.
 const ROWS: usize = 32;

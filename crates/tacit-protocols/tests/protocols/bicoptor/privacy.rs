@@ -4,29 +4,24 @@
 
 use super::rows::Seen;
 use super::views::{ENTRIES, Program, Run};
+use crate::subjects::bicoptor_options;
 use tacit_conformance::histograms::{LIMIT, apart, from_law};
 use tacit_protocols::bicoptor::{Form, Options};
 use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::KeyBits;
 
-const ALL_3: KeyBits = KeyBits {
-    dropped: 0,
-    kept: 3,
-};
-const TWO: KeyBits = KeyBits {
-    dropped: 2,
-    kept: 2,
-};
-const ONE: KeyBits = KeyBits {
-    dropped: 4,
-    kept: 1,
-};
+const ALL_3: KeyBits = KeyBits::of(0, 3);
+const TWO: KeyBits = KeyBits::of(2, 2);
+const ONE: KeyBits = KeyBits::of(4, 1);
 
 /// A run in either setting.
 fn both(truncation: Truncation, form: Form, keys: KeyBits, program: Program) -> [Run; 2] {
     [false, true].map(|replicated| Run {
         replicated,
-        options: Options { truncation, form },
+        options: Options {
+            form,
+            ..bicoptor_options(truncation)
+        },
         keys,
         program,
     })
@@ -205,10 +200,7 @@ fn the_printed_form_is_found_to_leak() {
         let (off, name) = worst(&run.observe([3; 4]), &five);
         assert!(off < LIMIT, "{off} in '{name}', {run:?}");
     }
-    let three_of_two = KeyBits {
-        dropped: 3,
-        kept: 2,
-    };
+    let three_of_two = KeyBits::of(3, 2);
     for run in both(Truncation::Gap, Form::Printed, three_of_two, Program::Drelu) {
         let (off, name) = worst(&run.observe([1; 4]), &run.observe([10; 4]));
         assert!(

@@ -134,7 +134,10 @@ fn other_numbers_of_parties_and_exact_truncations_are_refused() {
     }
     for form in [Form::Mended, Form::Printed] {
         let truncation = Truncation::Exact;
-        let exact = Options { truncation, form };
+        let exact = Options {
+            form,
+            ..bicoptor_options(truncation)
+        };
         for words in [
             refused(Ubl::<u32>::new(first(3), exact)),
             refused(BicoptorRss::<u32>::new(first(3), exact)),

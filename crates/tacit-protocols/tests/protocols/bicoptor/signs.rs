@@ -6,14 +6,19 @@ use crate::subjects::bicoptor_options;
 use tacit_algebra::Ring;
 use tacit_conformance::histograms::keeps_to_rate;
 use tacit_conformance::{Subject, noise, run};
+use tacit_net::LinkModel;
 use tacit_protocols::Error;
-use tacit_protocols::bicoptor::{Form, Options};
+use tacit_protocols::bicoptor::rss::RssCost;
+use tacit_protocols::bicoptor::ubl::UblCost;
+use tacit_protocols::bicoptor::{Comparison, Form, Options};
 use tacit_protocols::falcon::Truncation;
-use tacit_protocols::machine::{Call, KeyBits, Machine};
+use tacit_protocols::machine::{Call, CostModel, KeyBits, Machine};
 
 const MENDED: Options = Options {
     truncation: Truncation::Gap,
     form: Form::Mended,
+    comparison: Comparison::Bicoptor,
+    link: LinkModel::LOCAL,
 };
 const PRINTED: Options = Options {
     form: Form::Printed,
@@ -28,7 +33,7 @@ fn range(keys: KeyBits) -> std::ops::RangeInclusive<i64> {
 
 /// Every window of a ring of `bits` bits.
 fn windows(bits: u32) -> Vec<KeyBits> {
-    let all = (0..bits).flat_map(|dropped| (1..bits).map(move |kept| KeyBits { dropped, kept }));
+    let all = (0..bits).flat_map(|dropped| (1..bits).map(move |kept| KeyBits::of(dropped, kept)));
     all.filter(|k| k.dropped + 2 * k.kept + 2 <= bits).collect()
 }
 
@@ -94,7 +99,7 @@ fn small_negative_values_are_let_through_at_the_stated_rate() {
     }
     for (dropped, kept) in [(24, 7), (19, 12), (1, 30)] {
         let [ubl, rss] = settings::<u64>(MENDED);
-        let keys = KeyBits { dropped, kept };
+        let keys = KeyBits::of(dropped, kept);
         let unit = 1i64 << dropped;
         for x in [-1, -unit / 3, -unit / 2, 1 - unit] {
             if x > -unit && x < 0 {
@@ -130,7 +135,7 @@ fn large_windows(bits: u32) -> Vec<KeyBits> {
     let kept = 5..=bits / 2 - 1;
     let both = |kept: u32| {
         let most = bits - 2 * kept - 2;
-        [0, most.min(30)].map(|dropped| KeyBits { dropped, kept })
+        [0, most.min(30)].map(|dropped| KeyBits::of(dropped, kept))
     };
     let mut all: Vec<KeyBits> = kept.flat_map(both).collect();
     all.dedup();
@@ -207,11 +212,79 @@ fn signs_without_a_promise_are_exact() {
     }
 }
 
+/// By the adder signs are exact within their width, whatever the window looks at.
+#[test]
+fn the_adder_is_exact_whatever_the_key_bits_are() {
+    let adder = Options {
+        comparison: Comparison::Adder,
+        ..MENDED
+    };
+    let auto = Options {
+        comparison: Comparison::Auto,
+        ..MENDED
+    };
+    for keys in windows(8) {
+        let width = keys.dropped + keys.kept + 1;
+        let (all, end) = (-128..128i64, 1i64 << (width - 1));
+        for (keys, x) in [(keys, all), (KeyBits { width, ..keys }, -end..end)] {
+            let x: Vec<i64> = x.collect();
+            for subject in settings::<u8>(adder) {
+                let [relu, drelu] = signs_of(&subject, keys, &x);
+                let wanted: Vec<i64> = x.iter().map(|x| *x.max(&0)).collect();
+                assert_eq!(relu, wanted, "{keys:?}, {}", subject.name());
+                let wanted: Vec<i64> = x.iter().map(|x| i64::from(*x >= 0)).collect();
+                assert_eq!(drelu, wanted, "{keys:?}, {}", subject.name());
+            }
+        }
+        let promised: Vec<i64> = range(keys).collect();
+        for subject in settings::<u8>(auto) {
+            check(&subject, keys, &promised);
+        }
+    }
+}
+
+/// Few signs over a slow link by key bits, many or of many bits by the adder; and what is taken is what was
+/// declared to take less.
+#[test]
+fn what_is_declared_to_take_less_is_taken() {
+    let few = KeyBits::of(18, 7);
+    let many = KeyBits {
+        kept: 30,
+        ..KeyBits::within(31)
+    };
+    let models: [fn(Options) -> Box<dyn CostModel>; 2] = [
+        |options| Box::new(UblCost::<u64>::new(options)),
+        |options| Box::new(RssCost::<u64>::new(options)),
+    ];
+    for model in models {
+        let taken = |link: LinkModel, n: usize, keys: KeyBits| {
+            let cost = |comparison| {
+                let options = Options {
+                    comparison,
+                    link,
+                    ..MENDED
+                };
+                let (model, call) = (model(options), Call::relu(n).by(keys));
+                model.offline(&[call]) + &model.online(&call)
+            };
+            let auto = cost(Comparison::Auto);
+            let [adder, window] = [Comparison::Adder, Comparison::Bicoptor].map(cost);
+            assert!(auto == adder || auto == window, "{auto:?}");
+            match auto == adder {
+                true => Comparison::Adder,
+                false => Comparison::Bicoptor,
+            }
+        };
+        assert_eq!(taken(LinkModel::WAN, 10, few), Comparison::Bicoptor);
+        assert_eq!(taken(LinkModel::WAN, 10, many), Comparison::Bicoptor);
+        assert_eq!(taken(LinkModel::LAN, 1 << 20, many), Comparison::Adder);
+        assert_eq!(taken(LinkModel::LOCAL, 1 << 20, many), Comparison::Adder);
+        assert_eq!(taken(LinkModel::LOCAL, 10, KeyBits::ALL), Comparison::Adder);
+    }
+}
+
 /// A window that fits every ring.
-const FITTING: KeyBits = KeyBits {
-    dropped: 0,
-    kept: 1,
-};
+const FITTING: KeyBits = KeyBits::of(0, 1);
 
 /// The calls that take signs.
 fn sign_calls(keys: KeyBits) -> [Call; 3] {
@@ -245,7 +318,7 @@ fn a_window_that_does_not_fit_is_named() {
     let [ubl, rss] = settings::<u8>(MENDED);
     let unfit = [(3, 2), (1, 3), (0, 4), (5, 1), (0, 0), (0, u32::MAX - 1)];
     for (dropped, kept) in unfit.into_iter().chain([(u32::MAX, 1)]) {
-        let keys = KeyBits { dropped, kept };
+        let keys = KeyBits::of(dropped, kept);
         for error in refusals(&ubl, keys).into_iter().chain(refusals(&rss, keys)) {
             let words = error.to_string();
             let named = words.contains(&format!("the sign of {kept} bits above {dropped} "));
@@ -267,7 +340,7 @@ fn wrong(subject: &dyn Subject, keys: KeyBits, x: i64) -> f64 {
 fn the_printed_form_gives_wrong_signs() {
     let [ubl, rss] = settings::<u64>(PRINTED);
     for (kept, bad) in [(7, 85), (6, 42)] {
-        let keys = KeyBits { dropped: 0, kept };
+        let keys = KeyBits::of(0, kept);
         for x in [bad, -bad] {
             let (ubl, rss) = (wrong(&ubl, keys, x), wrong(&rss, keys, x));
             assert!(ubl.max(rss) > 0.2 || x > 0, "{x}: {ubl} and {rss}");
@@ -278,10 +351,7 @@ fn the_printed_form_gives_wrong_signs() {
         assert_eq!(both(bad / 2) + both(-bad / 2) + both(1) + both(-1), 0.0);
     }
     let [ubl, _] = settings::<u8>(PRINTED);
-    let keys = KeyBits {
-        dropped: 0,
-        kept: 4,
-    };
+    let keys = KeyBits::of(0, 4);
     let band = (1..16).filter(|x| wrong(&ubl, keys, *x) + wrong(&ubl, keys, -x) > 0.0);
     let band: Vec<i64> = band.collect();
     assert!(

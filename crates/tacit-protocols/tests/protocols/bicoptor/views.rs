@@ -101,7 +101,7 @@ pub struct Run {
 
 impl Run {
     fn window(&self) -> Window {
-        let KeyBits { dropped, kept } = self.keys;
+        let KeyBits { dropped, kept, .. } = self.keys;
         Window::new::<u8>(dropped, kept, self.options.form).expect("it fits")
     }
 

@@ -1,6 +1,9 @@
 //! Every call on every protocol, of one and of several batches.
 
 use super::*;
+use tacit_protocols::bicoptor;
+use tacit_protocols::falcon::{self, FalconCost};
+use tacit_protocols::machine::Unverified;
 
 fn all_truncations<R: Ring>() {
     for truncation in [Truncation::Gap, Truncation::Exact, Truncation::Aby3] {
@@ -28,7 +31,7 @@ fn declared_equals_metered_over_64_bits() {
 }
 
 /// Both settings of Bicoptor, with every truncation and with key bits.
-fn bicoptor<R: Ring>(keys: KeyBits) {
+fn both_settings<R: Ring>(keys: KeyBits) {
     for truncation in [Truncation::Gap, Truncation::Aby3, Truncation::SecureMl] {
         for n in [1, 7, 64, 700] {
             let with_keys = [
@@ -44,24 +47,28 @@ fn bicoptor<R: Ring>(keys: KeyBits) {
                 declared_equals_metered(&ubl_over::<R>(truncation), call);
                 declared_equals_metered(&rss_over::<R>(truncation), call);
             }
+            for comparison in [bicoptor::Comparison::Auto, bicoptor::Comparison::Adder] {
+                let options = bicoptor::Options {
+                    comparison,
+                    ..bicoptor_options(truncation)
+                };
+                let narrow = KeyBits { width: 5, ..keys };
+                for call in [Call::drelu(n), Call::relu(n), Call::maxpool(n, 3)] {
+                    for subject in settings::<R>(options) {
+                        declared_equals_metered(&subject, call.by(keys));
+                        declared_equals_metered(&subject, call.by(narrow));
+                    }
+                }
+            }
         }
     }
 }
 
 #[test]
 fn declared_equals_metered_in_both_settings_of_bicoptor() {
-    bicoptor::<u8>(KeyBits {
-        dropped: 2,
-        kept: 2,
-    });
-    bicoptor::<u32>(KeyBits {
-        dropped: 11,
-        kept: 7,
-    });
-    bicoptor::<u64>(KeyBits {
-        dropped: 24,
-        kept: 7,
-    });
+    both_settings::<u8>(KeyBits::of(2, 2));
+    both_settings::<u32>(KeyBits::of(11, 7));
+    both_settings::<u64>(KeyBits::of(24, 7));
 }
 
 /// Blocks of elements, each with messages of its own, take as many hops as one, and have dealers in turn.
@@ -76,6 +83,20 @@ fn declared_equals_metered_of_several_blocks() {
     }
     // More than are on their way at once.
     declared_equals_metered(&falcon_over::<u32>(), Call::truncate(1_500_001, 9));
+}
+
+#[test]
+fn curious_parties_have_no_checkpoints() {
+    let waiting = Unverified {
+        carries: 5,
+        ands: 5,
+        choices: 5,
+        products: 5,
+        entries: 6,
+    };
+    let cost = FalconCost::<u64>::new(falcon::Options::default());
+    let cost = cost.online(&Call::Verify(waiting));
+    assert_eq!(cost, Cost::each(PARTIES, 0, 0));
 }
 
 #[test]

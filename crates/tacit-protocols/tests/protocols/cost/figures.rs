@@ -58,10 +58,7 @@ fn traffic_is_bounded(comparison: Comparison, truncation: Truncation, most: f64)
 #[test]
 fn a_relu_of_bicoptor_costs_what_is_published() {
     let n = 1 << 16;
-    let keys = KeyBits {
-        dropped: 24,
-        kept: 7,
-    };
+    let keys = KeyBits::of(24, 7);
     let relu = Call::relu(n).by(keys);
     let sum = |cost: Cost| cost.bytes.iter().sum::<u64>() as f64 / n as f64;
     let options = bicoptor_options(Truncation::Gap);

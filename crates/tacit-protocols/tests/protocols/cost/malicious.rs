@@ -80,7 +80,11 @@ fn declared_equals_metered_of_many_elements_against_a_malicious_party() {
         malicious_over::<u32>(),
         malicious_over().with_paper_comparison(),
     ] {
-        for call in [Call::relu(50_000), Call::elementwise(70_000, 9)] {
+        for call in [
+            Call::relu(50_000),
+            Call::relu(50_000).by(KeyBits::within(25)),
+            Call::elementwise(70_000, 9),
+        ] {
             declared_equals_metered(&subject, call);
             declared_equals_metered_with_a_checkpoint(&subject, call);
         }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::Truncation;
 use crate::bicoptor::ubl::UblCost;
-use crate::bicoptor::{ASSISTANT, Form, Options, PARTIES};
+use crate::bicoptor::{ASSISTANT, Comparison, Form, Options, PARTIES};
 use crate::count::{Counts, count};
 use crate::machine::{Call, Machine};
 use std::time::Duration;
@@ -12,6 +12,8 @@ use tacit_net::{LinkModel, memory, testing};
 const OPTIONS: Options = Options {
     truncation: Truncation::Gap,
     form: Form::Mended,
+    comparison: Comparison::Adder,
+    link: LinkModel::LOCAL,
 };
 
 /// Every width of a ring, every value that it holds, and sharings of each.

@@ -1,0 +1,85 @@
+//! What is chosen of Bicoptor, and by which comparison a sign is taken.
+
+use tacit_algebra::Ring;
+use tacit_algebra::window::Form;
+use tacit_net::LinkModel;
+
+use super::window;
+use crate::machine::{Call, CostModel, KeyBits};
+use crate::{Error, Truncation};
+
+/// How signs are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Comparison {
+    /// For each call whichever is declared to take less time on the link, the offline phase included.
+    Auto,
+    /// By adding bits, exactly (docs/spec/adder.md): hops with the logarithm of the width.
+    Adder,
+    /// By key bits, in one round trip to the assistant (docs/spec/bicoptor2.md, section 5). Where none are
+    /// promised the adder takes its place.
+    Bicoptor,
+}
+
+/// What is chosen of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How products are brought back to their scale.
+    pub truncation: Truncation,
+    /// The comparison by key bits: mended, or as printed, which leaks.
+    pub form: Form,
+    /// How signs are taken.
+    pub comparison: Comparison,
+    /// The links, by which [`Comparison::Auto`] chooses.
+    pub link: LinkModel,
+}
+
+impl Options {
+    /// With this truncation; the rest as a run on one machine has it.
+    pub fn new(truncation: Truncation) -> Self {
+        Options {
+            truncation,
+            form: Form::Mended,
+            comparison: Comparison::Auto,
+            link: LinkModel::LOCAL,
+        }
+    }
+
+    /// Refuses what there is not.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        match self.truncation {
+            Truncation::Exact => Err(Error::Invalid(
+                "Bicoptor's truncations are gap, aby3 and secureml".into(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The bits in which `n` signs over the ring `R` are taken by the adder; none where they are taken by
+    /// key bits. `model` declares what a run with given options costs.
+    pub(super) fn exact<R: Ring, M: CostModel>(
+        &self,
+        n: usize,
+        keys: KeyBits,
+        model: fn(Options) -> M,
+    ) -> Option<u32> {
+        let adds = match self.comparison {
+            _ if keys.is_all() => true,
+            Comparison::Adder => true,
+            Comparison::Bicoptor => false,
+            Comparison::Auto if self.form == Form::Printed => false,
+            Comparison::Auto => {
+                let call = Call::relu(n).by(keys);
+                let seconds = |comparison| {
+                    let model = model(Options {
+                        comparison,
+                        ..*self
+                    });
+                    (model.offline(&[call]) + &model.online(&call)).seconds(&self.link)
+                };
+                let fits = window::<R>(keys, self.form).is_ok();
+                !fits || seconds(Comparison::Adder) < seconds(Comparison::Bicoptor)
+            }
+        };
+        adds.then(|| R::BITS.min(keys.width.max(1)))
+    }
+}
