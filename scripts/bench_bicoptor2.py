@@ -79,7 +79,7 @@ def keys_section(models, digits, images):
         x, y = (part[:count] for part in digits)
         for keys, paper in KEY_BITS.items():
             model = compiled(models, name, key_bits=keys)
-            result = tacit.local("bicoptor").predict(model, x, y, check=True)
+            result = tacit.local("bicoptor", comparison="bicoptor").predict(model, x, y, check=True)
             report = result.report
             clear = (model.reference(x).argmax(1) == y).mean()
             rows.append([
@@ -104,6 +104,11 @@ def phases(session, model, x):
     return signs, report.online["seconds"], report.offline["seconds"], sent
 
 
+def of_paper(protocol, link, **options):
+    """The protocol with the comparison of its paper."""
+    return tacit.local(protocol, comparison=protocol, network=link, **options)
+
+
 def in_turn(systems, x, repeat):
     """The medians of `phases` for every system, whose runs take turns."""
     runs = [[phases(session, model, x) for _, model, session in systems] for _ in range(repeat)]
@@ -119,9 +124,9 @@ def models_section(models, digits, batches, repeat):
         exact, narrow = compiled(models, name), compiled(models, name, key_bits="5.2")
         for network, link in NETWORKS.items():
             systems = [
-                ("Falcon", exact, tacit.local("falcon", network=link)),
-                ("Bicoptor, RSS", narrow, tacit.local("bicoptor", sharing="rss", network=link)),
-                ("Bicoptor, UBL", narrow, tacit.local("bicoptor", network=link)),
+                ("Falcon", exact, of_paper("falcon", link)),
+                ("Bicoptor, RSS", narrow, of_paper("bicoptor", link, sharing="rss")),
+                ("Bicoptor, UBL", narrow, of_paper("bicoptor", link, sharing="ubl")),
             ]
             base = None
             medians = in_turn(systems, x, 1 if network == "wan" else repeat)

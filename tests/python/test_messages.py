@@ -140,7 +140,7 @@ OPTIONS = {
 }
 HAVE = {
     "falcon": {"security", "truncation", "comparison"},
-    "bicoptor": {"sharing", "truncation"},
+    "bicoptor": {"sharing", "truncation", "comparison"},
     "shamir": {"threshold", "comparison", "opening"},
     "sirnn": {"ot"},
     "clear": set(),
@@ -152,7 +152,8 @@ HAVE = {
 def test_an_option_without_effect_is_refused(option, protocol, digits_path, capsys):
     """Of every protocol, on commands that take options; `gap` is what some have by default."""
     for command in (["plan", str(digits_path)], ["bench", "mult", "--n", "4", "--repeat", "1"]):
-        value = "adder" if (option, protocol) == ("comparison", "falcon") else OPTIONS[option]
+        adds = option == "comparison" and protocol in ("falcon", "bicoptor")
+        value = "adder" if adds else OPTIONS[option]
         line = [*command, "--protocol", protocol, f"--{option}", value]
         code = main(line)
         error = " ".join(capsys.readouterr().err.split())

@@ -12,7 +12,7 @@ from tacit.protocols import OPTIONS, PROTOCOLS
 GROUPS = {
     "falcon": ["security"],
     "falcon and bicoptor": ["truncation"],
-    "falcon and shamir": ["comparison"],
+    "falcon and bicoptor and shamir": ["comparison"],
     "bicoptor": ["sharing"],
     "shamir": ["threshold", "opening"],
     "sirnn": ["ot"],

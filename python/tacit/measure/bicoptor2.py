@@ -60,7 +60,8 @@ def _row(op: str, network: str, n: int, sharing: str, repeat: int) -> dict[str, 
     where = {"network": NETWORKS[network], "ring": 64, "repeat": repeat, "chunk": n}
     keys = {"key_bits": KEY_BITS, "fraction_bits": FRACTION_BITS}
     falcon = bench(op, n, protocol="falcon", comparison="falcon", **where)
-    bicoptor = bench(op, n, protocol="bicoptor", sharing=sharing, **keys, **where)
+    own = {"sharing": sharing, "comparison": "bicoptor"}
+    bicoptor = bench(op, n, protocol="bicoptor", **own, **keys, **where)
     falcon_on, falcon_sum = _seconds(falcon)
     bicoptor_on, bicoptor_sum = _seconds(bicoptor)
     paper = (None, None)
