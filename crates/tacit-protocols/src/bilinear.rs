@@ -47,7 +47,7 @@ impl Bilinear {
     /// Refuses operands whose sizes do not fit.
     pub fn check(&self, x: usize, y: usize, bias: Option<usize>) -> Result<(), Error> {
         let biases = match self {
-            Bilinear::Elementwise(_) => 0,
+            Bilinear::Elementwise(n) => *n,
             Bilinear::MatMul(s) => s.n,
             Bilinear::Conv2d(s) => {
                 s.validate().map_err(Error::Invalid)?;
@@ -63,7 +63,7 @@ impl Bilinear {
         Ok(())
     }
 
-    /// The bias, one per column or channel, spread over the outputs.
+    /// The bias, one per element, column or channel, spread over the outputs.
     pub fn spread<T: Pod>(&self, bias: &[T]) -> Vec<T> {
         let [inner, outer] = self.repeats();
         vec::tile(bias, inner, outer)
@@ -78,7 +78,7 @@ impl Bilinear {
     /// How often each bias stands in a row, and all of them one after the other.
     fn repeats(&self) -> [usize; 2] {
         match self {
-            Bilinear::Elementwise(_) => [1, 0],
+            Bilinear::Elementwise(_) => [1, 1],
             Bilinear::MatMul(s) => [1, s.m],
             Bilinear::Conv2d(s) => [s.out_height() * s.out_width(), s.batch],
         }

@@ -147,8 +147,8 @@ pub trait Machine: Sized {
     fn concat(&mut self, parts: &[&Self::Share]) -> Self::Share;
 
     /// `(x w + bias) >> trunc` for any bilinear map, one truncation per output element; with a public
-    /// `w` the product itself is local. `bias`, at the product's scale, has one element per column of a
-    /// matrix product or output channel of a convolution.
+    /// `w` the product itself is local. `bias`, at the product's scale, has one element per element, per column of a
+    /// matrix product or per output channel of a convolution.
     ///
     /// Where tensors have widths of their own, `bits` are those of the product and of the result, which
     /// hold them; without, both have the ring's.

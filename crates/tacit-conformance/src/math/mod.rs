@@ -29,6 +29,7 @@ macro_rules! math {
             sigmoids
             hyperbolic_tangents
             error_functions
+            constants
             logarithms
             functions_by_name
             batch_norms
@@ -102,6 +103,7 @@ pub fn costs(s: &dyn Subject, fraction: u32) {
     metered(s, "exp", &exp(format, 0).expect(fits));
     metered(s, "sigmoid", &sigmoid(format).expect(fits));
     metered(s, "tanh", &tanh(format).expect(fits));
+    metered(s, "erf", &erf(format).expect(fits));
 }
 
 fn metered(s: &dyn Subject, what: &str, function: &(impl Function + Sync)) {

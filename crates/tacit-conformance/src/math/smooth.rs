@@ -48,6 +48,32 @@ pub fn error_functions(s: &dyn Subject, fraction: u32) {
     holds(s, fraction, &function, &x, error_function);
 }
 
+/// Where arguments are clipped functions are constant to the last bit, and so are the values of odd ones at 0: a
+/// mask of `-2^40` leaves nothing of a softmax's term, whatever truncations round.
+pub fn constants(s: &dyn Subject, fraction: u32) {
+    let (format, far) = (format(s, fraction), 1i64 << (s.bits() - 3));
+    // No interval ends farther out.
+    let (one, cut) = (1i64 << fraction, -32i64 << fraction);
+    let exp = exp(format, 0).expect("a format that fits");
+    let x = [-far, -far / 3, cut - 1, cut, 0, 1, one, far - 1];
+    equals(s, &exp, &x, &[0, 0, 0, 0, one, one, one, one]);
+    let x = [-far, -far / 3, cut, 0, -cut, far / 3, far - 1];
+    let odd = |low: i64, middle: i64| [low, low, low, middle, one, one, one];
+    for (function, want) in [
+        (sigmoid(format), odd(0, one / 2)),
+        (tanh(format), odd(-one, 0)),
+        (erf(format), odd(-one, 0)),
+    ] {
+        equals(s, &function.expect("a format that fits"), &x, &want);
+    }
+}
+
+fn equals(s: &dyn Subject, function: &(impl Function + Sync), x: &[i64], want: &[i64]) {
+    let calls = demand_of(s.bits(), function, x.len());
+    let got = apply(s, &calls, x, |machine, x| function.apply(machine, x));
+    assert_eq!(got, want, "of {x:?}, {}", s.name());
+}
+
 /// Two powers of four and four; the powers of two and what is beside them, and a dense sweep.
 pub fn logarithms(s: &dyn Subject, fraction: u32) {
     for high in [1, 4, 8] {

@@ -260,9 +260,9 @@ pub(super) fn argument_bits(x: f64, f: u32) -> u32 {
 }
 
 /// The largest magnitude of which a function takes a sign, for arguments up to `x`: those less the
-/// borders of its pieces or binades.
+/// ends of its interval or less its binades.
 pub(super) fn compared(x: f64) -> f64 {
-    /// No piece of a function of 29 fraction bits or fewer begins farther out.
+    /// No interval of a function of 29 fraction bits or fewer ends farther out, or it is no wider.
     const BORDER: f64 = 32.0;
     2.0 * x + BORDER
 }

@@ -4,11 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use super::functions::{Promised, erf_of, exp_of, sigmoid_of, tanh_of};
 use super::normal::Arguments;
-use super::{
-    Format, Function, InverseSqrt, Leakage, Piecewise, Power, Reciprocal, Span, erf, exp, sigmoid,
-    tanh,
-};
+use super::{Format, Function, InverseSqrt, Leakage, Power, Reciprocal, Smooth, Span};
 use crate::Error;
 use crate::machine::Machine;
 
@@ -86,7 +84,7 @@ pub enum Kind {
 
 /// The algorithm of this folder.
 enum Algorithm {
-    Piecewise(Arc<Piecewise>),
+    Smooth(Smooth),
     Reciprocal(Reciprocal),
     InverseSqrt(InverseSqrt),
     Power(Power),
@@ -152,8 +150,8 @@ impl Elementary {
             let y = machine.function(&function, &wide)?;
             return machine.resize(&y, down, to.bits);
         }
-        match self.algorithm()? {
-            Algorithm::Piecewise(function) => function.apply(machine, x),
+        match &*self.algorithm()? {
+            Algorithm::Smooth(function) => function.apply(machine, x),
             Algorithm::Reciprocal(function) => function.apply(machine, x),
             Algorithm::InverseSqrt(function) => function.apply(machine, x),
             Algorithm::Power(function) => function.apply(machine, x),
@@ -163,8 +161,8 @@ impl Elementary {
     /// The largest error of [`Elementary::apply`] in a result whose exact value is `value`, in units
     /// of `2^-f`.
     pub fn tolerance(&self, value: f64) -> Result<f64, Error> {
-        Ok(match self.algorithm()? {
-            Algorithm::Piecewise(function) => function.tolerance(value),
+        Ok(match &*self.algorithm()? {
+            Algorithm::Smooth(function) => function.tolerance(value),
             Algorithm::Reciprocal(function) => function.tolerance(value),
             Algorithm::InverseSqrt(function) => function.tolerance(value),
             Algorithm::Power(function) => function.tolerance(value),
@@ -186,7 +184,21 @@ impl Elementary {
         }
     }
 
-    fn algorithm(&self) -> Result<Algorithm, Error> {
+    /// The algorithm. A recurrent network asks for the same few again and again, and a fit takes a while:
+    /// each is made once.
+    fn algorithm(&self) -> Result<Arc<Algorithm>, Error> {
+        static MADE: OnceLock<Mutex<HashMap<Elementary, Arc<Algorithm>>>> = OnceLock::new();
+        let made = MADE.get_or_init(Mutex::default);
+        let lock = || made.lock().unwrap_or_else(|broken| broken.into_inner());
+        if let Some(known) = lock().get(self) {
+            return Ok(known.clone());
+        }
+        let new = Arc::new(self.make()?);
+        lock().insert(*self, new.clone());
+        Ok(new)
+    }
+
+    fn make(&self) -> Result<Algorithm, Error> {
         let arguments = |span| Arguments {
             format: self.format,
             fraction: self.argument,
@@ -204,13 +216,11 @@ impl Elementary {
                 Algorithm::InverseSqrt(InverseSqrt::root_of(arguments(span))?)
             }
             Kind::Power { span } => Algorithm::Power(Power::of(arguments(span))?),
-            _ => Algorithm::Piecewise(self.piecewise()?),
+            _ => Algorithm::Smooth(self.smooth()?),
         })
     }
 
-    /// The function by pieces. A recurrent network asks for the same few again and again, and a fit
-    /// takes a while: each is made once.
-    fn piecewise(&self) -> Result<Arc<Piecewise>, Error> {
+    fn smooth(&self) -> Result<Smooth, Error> {
         if self.argument != self.format.fraction() {
             return Err(Error::Invalid(format!(
                 "{:?} of arguments with {} fraction bits and results with {}: only reciprocals, roots and powers have two scales",
@@ -219,20 +229,15 @@ impl Elementary {
                 self.format.fraction()
             )));
         }
-        static FITTED: OnceLock<Mutex<HashMap<Elementary, Arc<Piecewise>>>> = OnceLock::new();
-        let fitted = FITTED.get_or_init(Mutex::default);
-        let lock = || fitted.lock().unwrap_or_else(|broken| broken.into_inner());
-        if let Some(known) = lock().get(self) {
-            return Ok(known.clone());
-        }
-        let new = match self.kind {
-            Kind::Exp { high } => exp(self.format, high)?,
-            Kind::Tanh => tanh(self.format)?,
-            Kind::Erf => erf(self.format)?,
-            _ => sigmoid(self.format)?,
+        let promised = Promised {
+            bits: self.bits,
+            bounded: self.bounded,
         };
-        let new = Arc::new(new.within(self.bits));
-        lock().insert(*self, new.clone());
-        Ok(new)
+        match self.kind {
+            Kind::Exp { high } => exp_of(self.format, high, promised),
+            Kind::Tanh => tanh_of(self.format, promised),
+            Kind::Erf => erf_of(self.format, promised),
+            _ => sigmoid_of(self.format, promised),
+        }
     }
 }

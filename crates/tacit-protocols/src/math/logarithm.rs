@@ -1,30 +1,36 @@
-//! Natural logarithms of positive numbers: scaled to `[1, 4)` by a secret power of 4, there by
-//! pieces, and the logarithm of the power added (docs/spec/functions.md, section 7).
+//! Natural logarithms of positive numbers: scaled to `[1, 4)` by a secret power of 4, there a
+//! polynomial, and the logarithm of the power added (docs/spec/functions.md, section 7).
 
 use std::f64::consts::LN_2;
 
 use super::back::Powers;
 use super::normal::{Arguments, Intervals};
-use super::piecewise::{Piecewise, Shape};
+use super::polynomial::Polynomial;
 use super::steps::Steps;
-use super::{Format, Function, ROUNDING, Span, fixed, public};
+use super::{Format, Function, ROUNDING, Span, constant_minus, fixed, public};
 use crate::Error;
 use crate::machine::Machine;
 
+/// The middle of `[1, 4)`, and a power of two that makes `u` of the distance from it, at most `RADIUS`.
+const CENTRE: f64 = 2.5;
+const HALF: u32 = 1;
+const RADIUS: f64 = 0.75;
+
 /// `ln x` of numbers in a span; of what lies below, 0 and negative numbers included, the logarithm
-/// of the span's lowest value, and of what lies above no meaningful result. (A span from 1 on spares
-/// the threshold at its lowest value: it takes negative numbers only to `-2^high`.)
+/// of the span's lowest value, and of what lies above no meaningful result.
 ///
-/// For any span from one unit on up to `2^(bits - 3)` units. The error is at most 2.5 units of
-/// `2^-f` beyond that of the pieces: 2 of the scaling's truncation, which the logarithm does not
-/// stretch, and a half of the constant's. Hops: a comparison and a selection, a product, and those
-/// of [`Piecewise`].
+/// For any span from one unit on up to `2^(bits - 3)` units. The error is at most 4.5 units of `2^-f`
+/// beyond what the polynomial has inside: 2 of the scaling's truncation, which the logarithm does not
+/// stretch, 2 of the last and a half of the constant's. Hops: a comparison and a selection, a product,
+/// and those of the polynomial.
 #[derive(Clone, Debug)]
 pub struct Logarithm {
     format: Format,
     steps: Steps,
     scale: Powers,
-    inside: Piecewise,
+    inside: Polynomial,
+    /// Fraction bits inside.
+    inner: u32,
     /// The logarithm of each interval's power.
     added: Vec<Vec<i64>>,
 }
@@ -47,36 +53,27 @@ impl Logarithm {
         if arguments.exponents().is_err() || span.high <= span.low {
             return Err(refused());
         }
-        let intervals = ((span.high - span.low) as u32).div_ceil(2).max(2) as i32;
-        let powers = (0..intervals).map(|j| span.low + 2 * j);
-        let mut scales: Vec<_> = powers.clone().map(|power| Some(-power)).collect();
-        let mut powers: Vec<_> = powers.collect();
-        if span.low < 0 {
-            // Times 0 it is below 1.
-            scales.insert(0, None);
-            powers.insert(0, span.low);
-        }
-        let inside = Piecewise::fit(
-            format,
-            &Shape {
-                name: "ln",
-                function: public::ln,
-                low: 1,
-                pieces: 3,
-                width: 0,
-                below: 0.0,
-                above: None,
-            },
-        )?;
+        let intervals = ((span.high - span.low) as u32).div_ceil(2) as i32;
+        let powers: Vec<i32> = (0..intervals).map(|j| span.low + 2 * j).collect();
+        let scales = powers.iter().map(|power| Some(-power));
+        let inner = format.room() / 2;
+        let inside = Polynomial::near(
+            |u| public::ln(CENTRE - f64::from(1 << HALF) * u),
+            RADIUS,
+            0.25 / format.one(),
+            [format.room(), inner, format.fraction],
+        );
         let threshold = |&power: &i32| 1 << (format.fraction as i32 + power);
         let added = |&power: &i32| vec![fixed(f64::from(power) * LN_2, format.fraction)];
-        let thresholds = powers.iter().skip(1).map(threshold).collect();
+        let thresholds = powers.iter().map(threshold).collect();
+        let below = std::iter::once(&span.low);
         Ok(Logarithm {
             format,
             steps: Steps::new(thresholds, format.bits, format.bits),
-            scale: Powers::new(scales),
-            inside,
-            added: powers.iter().map(added).collect(),
+            scale: Powers::new(std::iter::once(None).chain(scales).collect()),
+            inside: inside.ok_or_else(refused)?,
+            inner,
+            added: below.chain(&powers).map(added).collect(),
         })
     }
 }
@@ -86,12 +83,20 @@ impl Function for Logarithm {
         self.format.check(machine)?;
         let reached = self.steps.reached(machine, x)?;
         let added = reached.pick(machine, &self.added)?;
+        let one = 1 << self.format.fraction;
+        let mut rows = vec![vec![0]; self.added.len()];
+        rows[0][0] = one;
+        let least = reached.pick(machine, &rows)?;
         let scaled = (self.scale).scale(machine, &Intervals::Shared(reached), x)?;
-        let inside = self.inside.apply(machine, &scaled)?;
+        let scaled = machine.add(&scaled, &least);
+        let centre = fixed(CENTRE, self.format.fraction);
+        let u = constant_minus(machine, centre, &scaled);
+        let u = machine.scale(&u, 1 << (self.inner - self.format.fraction - HALF));
+        let inside = self.inside.apply(machine, &u)?;
         Ok(machine.add(&inside, &added))
     }
 
-    fn tolerance(&self, value: f64) -> f64 {
-        self.inside.tolerance(value) + ROUNDING + 0.5
+    fn tolerance(&self, _value: f64) -> f64 {
+        2.0 * ROUNDING + 0.5 + self.format.one() * self.inside.error
     }
 }

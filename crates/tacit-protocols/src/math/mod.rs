@@ -16,12 +16,13 @@
 //! | `maxpool.rs` | the largest value and its derivative, the one-hot of its place | `ceil(log2 n)` of both and of a product |
 //! | `power.rs` | the `e` of `2^e <= x < 2^(e+1)` | none |
 //! | `reciprocal.rs` | `1 / x` and `x / y` of a positive divisor | 6 or 7 products, of a wide span one more; one more to divide |
-//! | `rsqrt.rs` | `1 / sqrt(x)`, `sqrt(x)` | 9 or 11 products |
-//! | `functions.rs`, `piecewise.rs` | exp, sigmoid, tanh, erf by secret pieces of polynomials | 5 or 6 products |
-//! | `logarithm.rs` | `ln x` | 6 or 7 products, and once more a comparison and a selection |
+//! | `rsqrt.rs` | `1 / sqrt(x)`, `sqrt(x)` | 5 or 7 products, of a wide span one more, and a truncation |
+//! | `functions.rs`, `piecewise.rs` | exp, sigmoid, tanh, erf by clipping and a polynomial, of odd ones of magnitudes | 4 to 7 products and a truncation; if odd a comparison and two selections more |
+//! | `logarithm.rs` | `ln x` | 5 or 6 products and a truncation |
 //! | `batch_norm.rs` | `(x - mean) / sqrt(variance + eps) * gamma + beta` | as `rsqrt.rs`, and 2 products |
 //! | `elementary.rs` | the functions of one tensor by name | |
 //! | `steps.rs`, `normal.rs`, `back.rs` | secret choices among public values; scaling to `[1/4, 1)`, and back | |
+//! | `polynomial.rs`, `fit.rs` | polynomials in few products, and near a function | |
 //! | `public.rs` | elementary functions of public numbers | |
 //!
 //! A span may reach from one unit of the argument to `2^(bits - 3)` of them, and the argument may have
@@ -32,40 +33,42 @@
 //!
 //! The cost of a span: for every two powers of two a comparison and a selection of an element, as many
 //! hops for any; 4, 12 and 18 of them for spans of 8, 24 and 36, and of a reciprocal of the last an
-//! eighth product. An exponential has a comparison more than pieces. Falcon declares of an element and
-//! party, over 64 bits with `f = 16` and arguments of 24 fraction bits:
+//! eighth product. Falcon declares of an element and party, over 64 bits with `f = 16` and arguments of
+//! 24 fraction bits of which nothing is promised:
 //!
 //! | powers of two in the span | 8 | 12 | 24 | 36 |
 //! |---|---|---|---|---|
-//! | reciprocal: hops; bytes online, offline | 16; 440, 974 | 16; 584, 1246 | 16; 1025, 2109 | 17; 1474, 2972 |
-//! | root, inverse root: the same | 20; 504, 1165 | 20; 648, 1437 | 20; 1089, 2300 | 20; 1522, 3116 |
+//! | reciprocal: hops; bytes | 29; 271 | 29; 339 | 31; 543 | 34; 756 |
+//! | root, inverse root: the same | 31; 249 | 31; 316 | 33; 521 | 33; 722 |
 //!
 //! Errors are in units of `2^-f`, the last place of the values. A truncation is taken to be wrong
 //! by at most 2 units; every protocol's is by less than 1, but `aby3`, whose large errors, rare for
 //! small values, are frequent here.
 //!
-//! Measured on 6000 arguments each, reciprocals and roots of 1/64 to 64, the largest error of
-//! results up to 1 for Falcon (`gap`) and Shamir, and what is stated of Shamir; what Falcon declares
-//! over 64 bits with `f = 16`, hops and bytes of an element and party:
+//! Measured on 6000 arguments each (`tacit bench`; roots of 1/64 to 64, so results up to 8, others of
+//! magnitudes up to 8), the largest error for Falcon (`gap`) and Shamir, and what is stated of Shamir, of
+//! roots for results up to 1; what Falcon declares over 64 bits with `f = 16` of any arguments, hops and
+//! bytes of an element and party:
 //!
-//! | | 64 bits, f = 16 | 61, 16 | stated | 32, 12 | 31, 12 | stated | hops | online | offline |
-//! |---|---|---|---|---|---|---|---|---|---|
-//! | reciprocal | 1.0 | 1.0 | 2.0 | 1.1 | 1.1 | 8.5 | 16 | 584 | 1246 |
-//! | rsqrt | 1.0 | 1.0 | 2.0 | 1.1 | 1.1 | 7.5 | 20 | 648 | 1437 |
-//! | exp | 1.0 | 1.1 | 2.4 | 1.1 | 1.2 | 3.6 | 14 | 424 | 926 |
-//! | sigmoid | 1.2 | 1.2 | 2.4 | 1.2 | 1.5 | 4.5 | 14 | 640 | 1334 |
-//! | tanh | 1.1 | 1.1 | 2.2 | 1.2 | 1.6 | 5.0 | 15 | 745 | 1565 |
+//! | | 64 bits, f = 16 | 61, 16 | stated | 32, 12 | 31, 12 | stated | hops | bytes |
+//! |---|---|---|---|---|---|---|---|---|
+//! | rsqrt | 1.0 | 1.0 | 2.0 | 3.4 | 4.2 | 7.5 | 31 | 316 |
+//! | exp | 1.0 | 1.1 | 2.4 | 1.1 | 1.2 | 3.6 | 27 | 158 |
+//! | sigmoid | 1.2 | 1.2 | 2.4 | 1.2 | 1.3 | 4.5 | 42 | 187 |
+//! | tanh | 1.1 | 1.1 | 2.2 | 1.3 | 1.4 | 5.0 | 42 | 187 |
 
 mod argmax;
 mod back;
 mod batch_norm;
 mod compare;
 mod elementary;
+mod fit;
 mod functions;
 mod logarithm;
 mod maxpool;
 mod normal;
 mod piecewise;
+mod polynomial;
 mod power;
 mod public;
 mod reciprocal;
@@ -76,11 +79,10 @@ mod top_k;
 pub use batch_norm::{BatchNorm, Channels, Statistics};
 pub use compare::{compare, less_than};
 pub use elementary::{Elementary, Kind, Number};
-pub use functions::{erf, exp, sigmoid, tanh};
+pub use functions::{Smooth, erf, exp, sigmoid, tanh};
 pub use logarithm::Logarithm;
 pub use maxpool::maxpool_with_derivative;
 pub use normal::Span;
-pub use piecewise::Piecewise;
 pub use power::{Leakage, Power};
 pub use public::error_function;
 pub use reciprocal::{Division, Reciprocal};

@@ -1,315 +1,272 @@
-//! Functions by pieces: on each piece a polynomial, whose coefficients are chosen in secret
-//! (docs/spec/functions.md, section 7).
+//! Functions by pieces of a bounded interval: on each piece a polynomial (docs/spec/functions.md,
+//! section 7). One piece is enough where the numbers are long: its coefficients are public. Of several
+//! the coefficients are chosen in secret.
 //!
-//! A piece has its centre `c` and half its width `h`; with `u = (x - c) / h` in `[-1, 1)` the result
-//! is the inner product of the piece's coefficients with the powers of `u`, truncated once. Beyond
-//! the pieces the result is a constant: `u` is multiplied by 0 there, so that no power overflows.
+//! A piece has its centre `c` and half its width `h`, a power of two, so that `u = (x - c) / h` in
+//! `[-1, 1]` is exact. At the ends of the interval the polynomials have their values to the last bit:
+//! powers of -1 and 1 are without rounding.
 
-use super::public::{cos, exp2, fixed};
+use super::fit::{at, fixed_and_pinned, interpolate, largest, pinned, real};
+use super::polynomial::{Blocks, Coefficients, MOST_DEGREE, places};
+use super::public::exp2;
 use super::steps::Steps;
-use super::{Format, Function, ROUNDING};
+use super::{Format, ROUNDING};
 use crate::Error;
-use crate::machine::{Conv2d, Machine, Operand};
+use crate::machine::Machine;
 
-/// The largest degree of a piece.
-const MOST_DEGREE: usize = 24;
-/// Samples of a piece that its error is measured at.
-const SAMPLES: usize = 256;
+/// Halves of pieces' widths that are tried, as powers of two.
+const HALVES: std::ops::RangeInclusive<i32> = -2..=4;
+/// The error that the approximation may have, in units of the result, and beyond that of a constant where
+/// it begins.
+const NEAR: f64 = 0.25;
+const BEYOND: f64 = 0.03;
+/// And what it may have beyond a truncation's with all that is rounded, if the numbers are long.
+const ENOUGH: f64 = 0.45;
 
 /// What is to be approximated.
 pub(super) struct Shape<F> {
     pub name: &'static str,
     pub function: F,
-    /// Where the first piece begins.
-    pub low: i32,
-    /// The number of pieces.
-    pub pieces: i32,
-    /// The width of a piece is `2^width`.
-    pub width: u32,
-    /// The constant below the pieces.
-    pub below: f64,
-    /// The constant above; if there is none, `x` does not lie there.
-    pub above: Option<f64>,
+    /// Where the pieces begin or end; they lie above or below.
+    pub from: i32,
+    pub above: bool,
+    /// The least that they reach.
+    pub reach: f64,
+    /// The values at the two ends, the lower first, where they are not the function's.
+    pub ends: [Option<f64>; 2],
+    /// What may be lost besides, in units of the last place inside.
+    pub units: f64,
 }
 
-/// A function by pieces, with polynomials of the least degree that is wrong by less than a quarter
-/// of `2^-f`.
-///
-/// Hops: a comparison and a selection of `n` times the thresholds, and `2 + ceil(log2 degree)`
-/// products. The error is at most 2 units of `2^-f`, the approximation's quarter and what the
-/// coefficients and powers are rounded by: see [`Piecewise::tolerance`].
+/// A function of numbers from 0 to [`Pieces::width`], the distances from the lower end.
 #[derive(Clone, Debug)]
-pub struct Piecewise {
+pub(super) struct Pieces {
     format: Format,
-    steps: Steps,
-    degree: usize,
-    /// Fraction bits of the powers and of the coefficients.
-    inner: u32,
-    places: u32,
-    /// By interval: its centre, the factor that makes `u`, the constant term, the coefficients.
+    /// The lower end and the width, of numbers of the format.
+    pub low: i64,
+    pub width: i64,
+    blocks: Blocks,
+    /// What makes `u` of a distance from a centre.
+    factor: i64,
+    /// Where the pieces after the first begin.
+    steps: Option<Steps>,
     centres: Vec<Vec<i64>>,
-    factors: Vec<Vec<i64>>,
-    constants: Vec<Vec<i64>>,
     coefficients: Vec<Vec<i64>>,
-    tolerance: f64,
+    /// The largest error, in units of the result.
+    pub tolerance: f64,
 }
 
-impl Piecewise {
-    pub(super) fn fit<F: Fn(f64) -> f64>(format: Format, shape: &Shape<F>) -> Result<Self, Error> {
-        let (degree, polynomials, error) = shape.polynomials(format)?;
-        let magnitude = |p: &Vec<f64>| p.iter().map(|c| c.abs()).sum::<f64>();
-        let largest = polynomials.iter().map(magnitude).fold(1.0, f64::max);
+/// A way to divide the interval.
+#[derive(Clone, Copy)]
+struct Layout {
+    pieces: usize,
+    /// Half the width of each.
+    half: i32,
+    low: f64,
+}
+
+impl Pieces {
+    /// By as few pieces as hold the error; where none do, by those with the least.
+    pub fn fit<F: Fn(f64) -> f64>(format: Format, shape: &Shape<F>) -> Result<Self, Error> {
         let inner = format.room() / 2;
-        let places = (format.room() - inner).saturating_sub(bits_of(largest));
-        if places < format.fraction {
-            return Err(Error::Invalid(format!(
-                "{} reaches {largest:.1}, which leaves its coefficients {places} fraction bits over {} bits, fewer than the {} of the numbers",
-                shape.name, format.bits, format.fraction
-            )));
+        let lost = shape.units * exp2(format.fraction as i32 - inner as i32);
+        let most = ROUNDING + ENOUGH + lost;
+        let (mut best, mut refused) = (None::<Pieces>, None);
+        for layout in shape.layouts(format) {
+            let found = Self::by(format, shape, layout);
+            let found = match found {
+                Ok(found) => found,
+                Err(why) => {
+                    refused = Some(why);
+                    continue;
+                }
+            };
+            if best
+                .as_ref()
+                .is_none_or(|best| found.tolerance < best.tolerance)
+            {
+                best = Some(found);
+            }
+            if best.as_ref().is_some_and(|best| best.tolerance <= most) {
+                break;
+            }
         }
-        let by_interval = |inside: &dyn Fn(usize) -> Vec<i64>, outside: [Vec<i64>; 2]| {
-            let [below, above] = outside;
-            let mut rows = vec![below];
-            rows.extend((0..polynomials.len()).map(inside));
-            rows.extend(shape.above.map(|_| above));
-            rows
-        };
-        let zeros = |n: usize| [vec![0; n], vec![0; n]];
-        let factor = 1 << (inner + 1 - format.fraction - shape.width);
-        let constant = |value: f64| vec![fixed(value, inner + places)];
-        let coefficients = |p: &[f64]| p[1..].iter().map(|&c| fixed(c, places)).collect();
-        Ok(Piecewise {
+        best.ok_or_else(|| refused.unwrap_or_else(|| shape.refused(format)))
+    }
+
+    fn by<F: Fn(f64) -> f64>(
+        format: Format,
+        shape: &Shape<F>,
+        layout: Layout,
+    ) -> Result<Self, Error> {
+        let polynomials = shape.polynomials(format, layout)?;
+        let most = format.room() / 2;
+        let of = |inner| Self::with(format, shape, layout, &polynomials, inner);
+        // Fewer bits inside take fewer bytes to truncate.
+        let best = of(most)?;
+        let least = format.fraction + layout.half.max(0) as u32;
+        let near = best.tolerance + ENOUGH / 8.0;
+        let fewer = (least..most).filter_map(|inner| of(inner).ok());
+        Ok(fewer
+            .into_iter()
+            .find(|found| found.tolerance <= near)
+            .unwrap_or(best))
+    }
+
+    fn with<F: Fn(f64) -> f64>(
+        format: Format,
+        shape: &Shape<F>,
+        layout: Layout,
+        polynomials: &[Vec<f64>],
+        inner: u32,
+    ) -> Result<Self, Error> {
+        let fraction = format.fraction;
+        let left = polynomials
+            .iter()
+            .map(|p| places(p, 1.0, format.room(), inner));
+        let places = left.min().flatten().unwrap_or(0).min(inner + 1);
+        if places < fraction {
+            return Err(shape.refused(format));
+        }
+        let degree = polynomials[0].len() - 1;
+        let blocks = Blocks::new(degree, inner, places);
+        let ends = |piece| shape.ends_of(layout, piece);
+        let coefficients: Vec<Vec<i64>> = (polynomials.iter().enumerate())
+            .map(|(piece, p)| fixed_and_pinned(p, places, ends(piece)))
+            .collect();
+        let errors = coefficients.iter().enumerate().map(|(piece, c)| {
+            let polynomial = real(c, places);
+            shape.error(layout, piece, &polynomial) + blocks.rounding(&polynomial, 1.0)
+        });
+        let error = errors.fold(shape.jump(layout), f64::max);
+        let unit = |x: f64| (x * exp2(fraction as i32)) as i64;
+        let half = unit(exp2(layout.half));
+        let width = 2 * half * layout.pieces as i64;
+        let thresholds: Vec<i64> = (1..layout.pieces as i64).map(|i| 2 * half * i).collect();
+        Ok(Pieces {
             format,
-            steps: Steps::new(shape.thresholds(format), format.bits, format.bits),
-            degree,
-            inner,
-            places,
-            centres: by_interval(&|i| vec![fixed(shape.centre(i), format.fraction)], zeros(1)),
-            factors: by_interval(&|_| vec![factor], zeros(1)),
-            constants: by_interval(
-                &|i| constant(polynomials[i][0]),
-                [shape.below, shape.above.unwrap_or(0.0)].map(constant),
-            ),
-            coefficients: by_interval(&|i| coefficients(&polynomials[i]), zeros(degree)),
-            tolerance: tolerance(
-                format,
-                [inner, places],
-                &polynomials,
-                error.max(shape.jump()),
-            ),
+            low: unit(layout.low),
+            width,
+            blocks,
+            factor: 1 << (inner as i32 - fraction as i32 - layout.half),
+            steps: (!thresholds.is_empty()).then(|| Steps::between(thresholds, width, format.bits)),
+            centres: (0..layout.pieces as i64)
+                .map(|i| vec![half * (2 * i + 1)])
+                .collect(),
+            coefficients,
+            tolerance: ROUNDING + format.one() * error,
         })
     }
 
-    /// The same of arguments that `bits` bits hold, the sign included.
-    pub(super) fn within(self, bits: u32) -> Self {
-        let steps = self.steps.within(bits, self.format.bits);
-        Piecewise { steps, ..self }
-    }
-
-    /// `u, u^2, ..., u^degree`, each hop twice as many.
-    fn powers<M: Machine>(&self, machine: &mut M, u: M::Share) -> Result<M::Share, Error> {
-        let n = machine.len(&u);
-        let mut powers = u;
-        for (known, more) in doublings(self.degree) {
-            let lower = machine.slice(&powers, 0..more * n);
-            let top = machine.slice(&powers, (known - 1) * n..known * n);
-            let tops = machine.concat(&vec![&top; more]);
-            let higher = machine.mul(&lower, &Operand::Secret(tops), self.inner)?;
-            powers = machine.concat(&[&powers, &higher]);
-        }
-        Ok(powers)
-    }
-
-    /// Of `n` rows of coefficients and `degree` rows of powers the `n` inner products and the
-    /// constants, truncated: a convolution with one group for each element.
-    fn evaluate<M: Machine>(
-        &self,
-        machine: &mut M,
-        coefficients: &M::Share,
-        constants: M::Share,
-        powers: &M::Share,
-    ) -> Result<M::Share, Error> {
-        let (n, degree) = (machine.len(&constants), self.degree);
-        let transposed = |at: usize| (at % degree * n + at / degree) as u32;
-        let index = || (0..n * degree).map(transposed).collect();
-        let powers = machine.gather_by(powers, n * degree, index);
-        let constants = Operand::Secret(constants);
-        machine.conv2d(
-            coefficients,
-            &Operand::Secret(powers),
-            Some(&constants),
-            &self.rows(n),
-            self.last_trunc(),
-        )
-    }
-
-    /// `n` sums over the powers: a convolution of as many groups.
-    fn rows(&self, n: usize) -> Conv2d {
-        Conv2d {
-            batch: 1,
-            channels: n,
-            height: 1,
-            width: self.degree,
-            filters: n,
-            kernel: [1, self.degree],
-            stride: [1, 1],
-            pad: [0; 4],
-            dilation: [1, 1],
-            groups: n,
-        }
-    }
-
-    /// Bits dropped from these sums.
-    fn last_trunc(&self) -> u32 {
-        self.inner + self.places - self.format.fraction
-    }
-}
-
-impl Function for Piecewise {
-    fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
-        self.format.check(machine)?;
-        let reached = self.steps.reached(machine, x)?;
+    /// The function of every element.
+    pub fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
+        let (n, inner) = (machine.len(x), self.blocks.inner);
+        let dropped = inner + self.blocks.places - self.format.fraction;
+        let Some(steps) = &self.steps else {
+            let centre = machine.constant_by(n, || vec![self.centres[0][0]; n]);
+            let u = machine.sub(x, &centre);
+            let u = machine.scale(&u, self.factor);
+            let coefficients = Coefficients::Public(&self.coefficients[0]);
+            return self.blocks.evaluate(machine, &u, &coefficients, dropped);
+        };
+        let reached = steps.reached(machine, x)?;
         let centre = reached.pick(machine, &self.centres)?;
-        let factor = reached.pick(machine, &self.factors)?;
-        let constants = reached.pick(machine, &self.constants)?;
-        let coefficients = reached.pick(machine, &self.coefficients)?;
-        let offset = machine.sub(x, &centre);
-        let u = machine.mul(&offset, &Operand::Secret(factor), 0)?;
-        let powers = self.powers(machine, u)?;
-        self.evaluate(machine, &coefficients, constants, &powers)
+        let rows = reached.pick(machine, &self.coefficients)?;
+        let u = machine.sub(x, &centre);
+        let u = machine.scale(&u, self.factor);
+        let coefficients = Coefficients::Chosen(rows);
+        self.blocks.evaluate(machine, &u, &coefficients, dropped)
     }
-
-    fn tolerance(&self, _value: f64) -> f64 {
-        self.tolerance
-    }
-}
-
-/// From 1 known power to `degree`: how many are known, and how many are added.
-fn doublings(degree: usize) -> impl Iterator<Item = (usize, usize)> {
-    let mut known = 1;
-    std::iter::from_fn(move || {
-        let more = known.min(degree - known);
-        known += more;
-        (more > 0).then_some((known - more, more))
-    })
-}
-
-/// The truncation, the approximation, the rounding of the coefficients, and of the powers: of the
-/// `i`-th at most `2 (i - 1)` units.
-fn tolerance(
-    format: Format,
-    [inner, places]: [u32; 2],
-    polynomials: &[Vec<f64>],
-    error: f64,
-) -> f64 {
-    let weigh = |p: &Vec<f64>| -> f64 {
-        let terms = p[1..].iter().enumerate();
-        terms.map(|(i, c)| ROUNDING * i as f64 * c.abs()).sum()
-    };
-    let powers = polynomials.iter().map(weigh).fold(0.0, f64::max);
-    let coefficients = polynomials[0].len() as f64 / 2.0;
-    ROUNDING
-        + format.one()
-            * (error + powers * exp2(-(inner as i32)) + coefficients * exp2(-(places as i32)))
-}
-
-/// The least `k` for which `value` is at most `2^k`.
-fn bits_of(value: f64) -> u32 {
-    let fits = |k: &u32| exp2(*k as i32) >= value;
-    (0..64).find(fits).unwrap_or(64)
-}
-
-/// The polynomial, lowest power first, at `u`.
-fn at(polynomial: &[f64], u: f64) -> f64 {
-    polynomial.iter().rev().fold(0.0, |sum, c| sum * u + c)
-}
-
-/// The Chebyshev polynomials up to a degree: the next is `2 u T_k - T_{k-1}`.
-fn chebyshev(degree: usize) -> Vec<Vec<f64>> {
-    let unit = |k: usize| (0..=degree).map(|i| f64::from(i == k)).collect();
-    let next = |(last, now): &(Vec<f64>, Vec<f64>)| {
-        let shifted = std::iter::once(&0.0).chain(now);
-        let after = shifted.zip(last).map(|(n, l)| 2.0 * n - l).collect();
-        Some((now.clone(), after))
-    };
-    std::iter::successors(Some((unit(0), unit(1))), next)
-        .map(|(now, _)| now)
-        .take(degree + 1)
-        .collect()
 }
 
 impl<F: Fn(f64) -> f64> Shape<F> {
-    fn half(&self) -> f64 {
-        exp2(self.width as i32 - 1)
+    /// Fewer and wider pieces first; of as many, the narrowest.
+    fn layouts(&self, format: Format) -> impl Iterator<Item = Layout> {
+        let fraction = format.fraction as i32;
+        let most = (format.room() / 2) as i32 - fraction;
+        let pieces = |half: i32| (self.reach / exp2(half + 1)).ceil().max(1.0) as usize;
+        let of = move |half: i32| {
+            let (pieces, width) = (pieces(half), exp2(half + 1));
+            let low = match self.above {
+                true => f64::from(self.from),
+                false => f64::from(self.from) - width * pieces as f64,
+            };
+            Layout { pieces, half, low }
+        };
+        let all = HALVES
+            .rev()
+            .filter(move |half| (-fraction..=most).contains(half));
+        let fewer = move |half: i32| pieces(half) < pieces(half - 1);
+        all.filter(move |&half| fewer(half) || half == *HALVES.start().max(&-fraction))
+            .map(of)
     }
 
-    fn centre(&self, piece: usize) -> f64 {
-        f64::from(self.low) + self.half() * (2 * piece + 1) as f64
+    /// The function on a piece.
+    fn on(&self, layout: Layout, piece: usize) -> impl Fn(f64) -> f64 {
+        let half = exp2(layout.half);
+        let centre = layout.low + half * (2 * piece + 1) as f64;
+        move |u| (self.function)(centre + half * u)
     }
 
-    /// Where the pieces begin, and where they end if a constant follows.
-    fn thresholds(&self, format: Format) -> Vec<i64> {
-        (0..self.pieces + i32::from(self.above.is_some()))
-            .map(|i| i64::from(self.low + (i << self.width)) << format.fraction)
-            .collect()
+    /// The values at the ends of a piece.
+    fn ends_of(&self, layout: Layout, piece: usize) -> [f64; 2] {
+        let function = self.on(layout, piece);
+        let [low, high] = self.ends;
+        let last = piece + 1 == layout.pieces;
+        [
+            low.filter(|_| piece == 0).unwrap_or_else(|| function(-1.0)),
+            high.filter(|_| last).unwrap_or_else(|| function(1.0)),
+        ]
     }
 
-    /// The polynomials of all pieces, of one degree, and their largest error.
-    fn polynomials(&self, format: Format) -> Result<(usize, Vec<Vec<f64>>, f64), Error> {
-        (2..=MOST_DEGREE)
-            .map(|degree| {
-                let pieces = 0..self.pieces as usize;
-                let fitted: Vec<Vec<f64>> = pieces
-                    .map(|piece| self.interpolate(piece, degree))
-                    .collect();
-                let error = self.error(&fitted);
-                (degree, fitted, error)
-            })
-            .find(|(_, _, error)| error * format.one() <= 0.25)
-            .ok_or_else(|| {
-                Error::Invalid(format!(
-                    "{} with {} fraction bits needs polynomials of a degree beyond {MOST_DEGREE}",
-                    self.name, format.fraction
-                ))
-            })
+    /// The polynomials of all pieces, of the least degree of which all are near.
+    fn polynomials(&self, format: Format, layout: Layout) -> Result<Vec<Vec<f64>>, Error> {
+        let near = NEAR.max(self.jump(layout) * format.one() + BEYOND);
+        let of_degree = |degree| {
+            let fitted = (0..layout.pieces).map(|piece| {
+                let polynomial = interpolate(self.on(layout, piece), 1.0, degree);
+                let polynomial = pinned(polynomial, self.ends_of(layout, piece));
+                let error = self.error(layout, piece, &polynomial);
+                (error * format.one() <= near).then_some(polynomial)
+            });
+            fitted.collect::<Option<Vec<_>>>()
+        };
+        (2..=MOST_DEGREE).find_map(of_degree).ok_or_else(|| {
+            Error::Invalid(format!(
+                "{} with {} fraction bits needs polynomials of a degree beyond {MOST_DEGREE}",
+                self.name, format.fraction
+            ))
+        })
     }
 
-    /// The polynomial in `u` through the Chebyshev nodes of a piece, lowest power first.
-    fn interpolate(&self, piece: usize, degree: usize) -> Vec<f64> {
-        let angle = |i: usize| std::f64::consts::PI * (i as f64 + 0.5) / (degree + 1) as f64;
-        let nodes: Vec<f64> = (0..=degree).map(|i| cos(angle(i))).collect();
-        let value = |u: &f64| (self.function)(self.centre(piece) + self.half() * u);
-        let values: Vec<f64> = nodes.iter().map(value).collect();
-        let chebyshev = chebyshev(degree);
-        let mut polynomial = vec![0.0; degree + 1];
-        for (k, t) in chebyshev.iter().enumerate() {
-            let terms = nodes.iter().zip(&values);
-            let sum: f64 = terms.map(|(&u, v)| v * at(t, u)).sum();
-            let weight = sum * if k == 0 { 1.0 } else { 2.0 } / nodes.len() as f64;
-            polynomial
-                .iter_mut()
-                .zip(t)
-                .for_each(|(p, t)| *p += weight * t);
-        }
-        polynomial
+    fn error(&self, layout: Layout, piece: usize, polynomial: &[f64]) -> f64 {
+        let function = self.on(layout, piece);
+        largest(1.0, |u| at(polynomial, u) - function(u))
     }
 
-    /// The error of the constants where they begin: it shrinks from there on.
-    fn jump(&self) -> f64 {
-        let high = self.low + (self.pieces << self.width);
-        let error = |x: i32, value: f64| ((self.function)(f64::from(x)) - value).abs();
-        let above = self.above.map_or(0.0, |value| error(high, value));
-        above.max(error(self.low, self.below))
-    }
-
-    /// The largest error of the polynomials.
-    fn error(&self, polynomials: &[Vec<f64>]) -> f64 {
-        let inside = polynomials.iter().enumerate().flat_map(|(piece, p)| {
-            (0..=SAMPLES).map(move |i| {
-                let u = 2.0 * i as f64 / SAMPLES as f64 - 1.0;
-                (at(p, u) - (self.function)(self.centre(piece) + self.half() * u)).abs()
-            })
+    /// The error of the values at the two ends: it shrinks from there on.
+    fn jump(&self, layout: Layout) -> f64 {
+        let ends = [
+            (0, -1.0, self.ends[0]),
+            (layout.pieces - 1, 1.0, self.ends[1]),
+        ];
+        let errors = ends.map(|(piece, u, end)| {
+            let error = |value: f64| (value - self.on(layout, piece)(u)).abs();
+            end.map_or(0.0, error)
         });
-        inside.fold(0.0, f64::max)
+        errors[0].max(errors[1])
+    }
+
+    fn refused(&self, format: Format) -> Error {
+        let far = if self.above { self.reach } else { -self.reach };
+        let ends = [0.0, far].map(|by| f64::from(self.from) + by);
+        let largest = ends
+            .map(|x| (self.function)(x).abs())
+            .into_iter()
+            .fold(1.0, f64::max);
+        Error::Invalid(format!(
+            "{} reaches {largest:.1}, which leaves its coefficients fewer fraction bits over {} bits than the {} of the numbers",
+            self.name, format.bits, format.fraction
+        ))
     }
 }

@@ -31,9 +31,10 @@ impl Steps {
         Steps { thresholds, keys }
     }
 
-    /// The same for elements of so many bits.
-    pub fn within(self, bits: u32, ring_bits: u32) -> Self {
-        Steps::new(self.thresholds, bits, ring_bits)
+    /// For elements from 0 to `most`, between which the thresholds are.
+    pub fn between(thresholds: Vec<i64>, most: i64, ring_bits: u32) -> Self {
+        let keys = promise(most as u64, ring_bits);
+        Steps { thresholds, keys }
     }
 
     /// Compares every element with every threshold.
@@ -58,7 +59,7 @@ impl Steps {
 
 /// The promise of magnitudes up to `largest`, with key bits where the ring has room for a comparison that
 /// looks at so many (Bicoptor's, of `dropped + 2 kept + 2` bits).
-fn promise(largest: u64, ring_bits: u32) -> KeyBits {
+pub(super) fn promise(largest: u64, ring_bits: u32) -> KeyBits {
     let kept = u64::BITS - largest.leading_zeros();
     let all = KeyBits::within(kept + 1);
     match 2 * kept + 2 <= ring_bits {
