@@ -1,28 +1,34 @@
-//! Inverse square roots: Goldschmidt's iteration on normalised numbers (Falcon, Algorithm 7, step
-//! 4, section 3.7; docs/spec/functions.md, section 6).
+//! Roots and inverse roots: a polynomial of normalised numbers (docs/spec/functions.md, section 6).
 //!
-//! With `v` in `[1/4, 1)`, `y = 2.018 - v` is within 12 % of `1 / sqrt(v)`, and `x = v y` within
-//! as much of `sqrt(v)`. The step `r = (1 - x y) / 2`, `x += x r`, `y += y r` squares the error and
-//! takes two products one after the other. After three steps `2^-20` is left, after four `2^-40`.
+//! Differs from Falcon's Algorithm 7, step 4 (section 3.7), which opens the bounding power of `v` and
+//! takes four steps of Newton's iteration: on `[1/4, 1)` a polynomial of degree 16 is as near, in half of
+//! the products, and a root costs no more than its inverse.
 //!
 //! With the paper's leakage this is its Algorithm 7, mended (docs/spec/falcon.md, section 7): a
 //! first approximation from the opened power `a` of `v`, `2^-(a/2 + 1/4)` instead of `2^-(a/2)`,
-//! which may diverge, and Newton's step, `y (3 - v y^2) / 2`: that above with `x = v y` anew, so of
-//! three products. After three steps `2^-14` is left, after four `2^-29`.
+//! which may diverge, and Newton's step, `y (3 - v y^2) / 2`: `x = v y`, `r = (1 - x y) / 2`, `y += y r`.
+//! After three steps `2^-14` is left, after four `2^-29`.
 
 use super::back::Back;
 use super::normal::{Arguments, Intervals, Normal};
-use super::{Format, Function, Leakage, Span, constant_minus, fixed};
+use super::polynomial::Polynomial;
+use super::{Format, Function, Leakage, ROUNDING, Span, constant_minus, exp2, fixed};
 use crate::Error;
 use crate::machine::{Machine, Operand};
 
-/// The first approximation is `START - v`.
-const START: f64 = 2.018;
-/// Inner fraction bits up to which three steps are enough.
+/// The middle of `[1/4, 1)` and the largest distance from it, twice: `u = CENTRE - 2 v`.
+const CENTRE: f64 = 1.25;
+const RADIUS: f64 = 0.75;
+/// What the polynomial may be wrong by, relatively, in units of the last place inside.
+const NEAR: f64 = 6.5;
+/// Inner fraction bits up to which three of the paper's steps are enough.
 const THREE_STEPS: u32 = 18;
-/// The largest relative error inside, in units of the last place: 11 by which `x` and `v y` have
-/// drifted apart, 6 of the last step, 4 of the normalisation's, 1 left by the iteration.
-const UNITS: f64 = 22.0;
+/// The largest relative error of the paper's, in units of the last place inside: 11 by which `x` and
+/// `v y` have drifted apart, 6 of the last step, 4 of the normalisation's, 1 left by the iteration.
+const PAPERS_UNITS: f64 = 22.0;
+/// The normalisation's rounding, of `v` by 2 units: relative to an inverse root or a root at most
+/// `1 / (2 v)` times as much.
+const NORMALISED: f64 = 4.0;
 
 /// `1 / sqrt(x)` of positive numbers, or `sqrt(x)`.
 ///
@@ -36,11 +42,12 @@ const UNITS: f64 = 22.0;
 #[derive(Clone, Debug)]
 pub struct InverseSqrt {
     normal: Normal,
+    inside: Polynomial,
+    /// The largest relative error inside, in units of the last place.
+    units: f64,
     back: Back,
     /// Fraction bits of the result.
     result: u32,
-    /// Whether it is the root itself.
-    root: bool,
 }
 
 impl InverseSqrt {
@@ -94,18 +101,36 @@ impl InverseSqrt {
             std::iter::once(below).chain(inside).collect()
         };
         let way = Back::widest(format.room(), 1, exponents);
-        let (inner, back) = way.ok_or_else(|| {
+        let refused = || {
             Error::Invalid(format!(
                 "{}square roots of numbers from 2^{} to 2^{} with {result} fraction bits do not fit {} bits",
                 if root { "" } else { "inverse " },
-                span.low, span.high, format.bits
+                span.low,
+                span.high,
+                format.bits
             ))
-        })?;
+        };
+        let (inner, back) = way.ok_or_else(refused)?;
+        let unit = exp2(-(inner as i32));
+        // The least result is 1, of a root half.
+        let relative = if root { 2.0 } else { 1.0 };
+        let of = |u: f64| {
+            let of_v = ((CENTRE - u) / 2.0).sqrt();
+            if root { of_v } else { 1.0 / of_v }
+        };
+        let sizes = [format.room(), inner, inner];
+        let inside =
+            Polynomial::near(of, RADIUS, NEAR / relative * unit, sizes).ok_or_else(refused)?;
+        let units = match arguments.leakage {
+            Leakage::Nothing => relative * (inside.error / unit + ROUNDING) + NORMALISED,
+            Leakage::Magnitude => PAPERS_UNITS,
+        };
         Ok(InverseSqrt {
             normal: Normal::new(arguments, tops, inner)?,
+            inside,
+            units,
             back,
             result,
-            root,
         })
     }
 
@@ -118,27 +143,13 @@ impl InverseSqrt {
     }
 
     /// `1 / sqrt(v)` of a normalised `v`, or `sqrt(v)`.
-    fn iterate<M: Machine>(&self, machine: &mut M, v: &M::Share) -> Result<M::Share, Error> {
-        let (n, inner) = (machine.len(v), self.normal.inner);
-        let mut y = constant_minus(machine, fixed(START, inner), v);
-        let mut x = machine.mul(v, &Operand::Secret(y.clone()), inner)?;
-        for _ in 1..self.steps() {
-            let r = self.residue(machine, &x, &Operand::Secret(y.clone()))?;
-            let (both, twice) = (machine.concat(&[&x, &y]), machine.concat(&[&r, &r]));
-            let products = machine.mul(&both, &Operand::Secret(twice), inner)?;
-            let better = machine.add(&both, &products);
-            (x, y) = (
-                machine.slice(&better, 0..n),
-                machine.slice(&better, n..2 * n),
-            );
-        }
-        let r = self.residue(machine, &x, &Operand::Secret(y.clone()))?;
-        let last = if self.root { x } else { y };
-        let correction = machine.mul(&last, &Operand::Secret(r), inner)?;
-        Ok(machine.add(&last, &correction))
+    fn near<M: Machine>(&self, machine: &mut M, v: &M::Share) -> Result<M::Share, Error> {
+        let twice = machine.scale(v, 2);
+        let u = constant_minus(machine, fixed(CENTRE, self.normal.inner), &twice);
+        self.inside.apply(machine, &u)
     }
 
-    /// The same as in the paper, from public first approximations.
+    /// The inverse as in the paper, from public first approximations.
     fn newton<M: Machine>(
         &self,
         machine: &mut M,
@@ -185,7 +196,7 @@ impl Function for InverseSqrt {
         self.normal.arguments.check(machine)?;
         let (intervals, v) = self.normal.apply(machine, x)?;
         let y = match &intervals {
-            Intervals::Shared(_) => self.iterate(machine, &v)?,
+            Intervals::Shared(_) => self.near(machine, &v)?,
             Intervals::Opened { rows, powers } => {
                 self.newton(machine, &v, self.first(rows, powers))?
             }
@@ -195,6 +206,6 @@ impl Function for InverseSqrt {
 
     fn tolerance(&self, value: f64) -> f64 {
         let [units, inside] = self.back.rounding();
-        units + (self.normal).share(self.result, UNITS + inside, value)
+        units + (self.normal).share(self.result, self.units + inside, value)
     }
 }
