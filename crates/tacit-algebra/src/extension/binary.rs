@@ -1,11 +1,18 @@
 //! GF(2^64) = Z_2[X] / (X^64 + X^4 + X^3 + X + 1), bit `i` the coefficient of `X^i`.
 
+#[cfg(target_arch = "x86_64")]
+mod gfni;
+mod packed;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
 use std::ops::Range;
 
-use super::Extension;
+use self::packed::{BLOCKS, Weights, add_where, parities};
+use super::{Extension, pair_by_pair, split_all};
 use crate::buffer::Sizes;
-use crate::isa::{self, Isa, simd};
-use crate::{BitRows, Bits, Prg};
+use crate::isa;
+use crate::{Bits, Prg};
 
 /// An element of GF(2^64); every element is a point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,101 +54,6 @@ fn multiply_by(acc: &mut [Binary], b: &[u64], product: impl Fn(u64, u64) -> u128
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    use super::*;
-    use std::arch::x86_64::*;
-
-    pub(super) fn available(isa: Isa) -> bool {
-        isa != Isa::Portable && is_x86_feature_detected!("pclmulqdq")
-    }
-
-    #[target_feature(enable = "pclmulqdq,sse2")]
-    #[inline]
-    fn carryless(a: u64, b: u64) -> u128 {
-        let (a, b) = (_mm_set_epi64x(0, a as i64), _mm_set_epi64x(0, b as i64));
-        let product = _mm_clmulepi64_si128::<0>(a, b);
-        let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(product, product)) as u64;
-        (high as u128) << 64 | _mm_cvtsi128_si64(product) as u64 as u128
-    }
-
-    #[target_feature(enable = "pclmulqdq,sse2")]
-    pub(super) fn dot(a: &[Binary], b: &[Binary]) -> u128 {
-        dot_by(a, b, |a, b| carryless(a, b))
-    }
-
-    #[target_feature(enable = "pclmulqdq,sse2")]
-    pub(super) fn multiply(acc: &mut [Binary], b: &[u64]) {
-        multiply_by(acc, b, |a, b| carryless(a, b))
-    }
-
-    /// Elements that a vector holds.
-    const LANES: usize = 8;
-
-    pub(super) fn wide(isa: Isa) -> bool {
-        isa == Isa::Avx512 && available(isa) && is_x86_feature_detected!("vpclmulqdq")
-    }
-
-    #[target_feature(enable = "avx512f")]
-    #[inline]
-    fn load(a: &[u64; LANES]) -> __m512i {
-        // SAFETY: the array has 64 bytes; the load need not be aligned.
-        unsafe { _mm512_loadu_epi64(a.as_ptr().cast()) }
-    }
-
-    #[target_feature(enable = "avx512f")]
-    #[inline]
-    fn store(a: &mut [u64; LANES], v: __m512i) {
-        // SAFETY: the array has 64 bytes; the store need not be aligned.
-        unsafe { _mm512_storeu_epi64(a.as_mut_ptr().cast(), v) }
-    }
-
-    #[target_feature(enable = "vpclmulqdq,pclmulqdq,avx512f,sse2")]
-    pub(super) fn dot_wide(a: &[Binary], b: &[Binary]) -> u128 {
-        let (a, b) = (words_of(a), words_of(b));
-        let ((a, a_rest), (b, b_rest)) = (a.as_chunks(), b.as_chunks());
-        let mut sum = _mm512_setzero_si512();
-        for (a, b) in a.iter().zip(b) {
-            let (a, b) = (load(a), load(b));
-            let even = _mm512_clmulepi64_epi128::<0x00>(a, b);
-            let odd = _mm512_clmulepi64_epi128::<0x11>(a, b);
-            sum = _mm512_xor_si512(sum, _mm512_xor_si512(even, odd));
-        }
-        let mut lanes = [0; LANES];
-        store(&mut lanes, sum);
-        let pairs = lanes.as_chunks::<2>().0;
-        let sums = pairs
-            .iter()
-            .map(|[low, high]| u128::from(*high) << 64 | u128::from(*low));
-        let rest = a_rest.iter().zip(b_rest).map(|(a, b)| carryless(*a, *b));
-        sums.chain(rest).fold(0, |sum, product| sum ^ product)
-    }
-
-    #[target_feature(enable = "vpclmulqdq,pclmulqdq,avx512f,sse2")]
-    pub(super) fn multiply_wide(acc: &mut [Binary], b: &[u64]) {
-        let low = _mm512_set1_epi64(0b11011);
-        let (chunks, rest) = words_of_mut(acc).as_chunks_mut();
-        let (by, by_rest) = b.as_chunks();
-        for (acc, b) in chunks.iter_mut().zip(by) {
-            let (a, b) = (load(acc), load(b));
-            let mut ends = [
-                _mm512_clmulepi64_epi128::<0x00>(a, b),
-                _mm512_clmulepi64_epi128::<0x11>(a, b),
-            ];
-            // The upper half times X^4 + X^3 + X + 1, and again what is then above.
-            for product in &mut ends {
-                let once = _mm512_clmulepi64_epi128::<0x01>(*product, low);
-                let twice = _mm512_clmulepi64_epi128::<0x01>(once, low);
-                *product = _mm512_xor_si512(*product, _mm512_xor_si512(once, twice));
-            }
-            store(acc, _mm512_unpacklo_epi64(ends[0], ends[1]));
-        }
-        for (acc, b) in rest.iter_mut().zip(by_rest) {
-            *acc = reduce(carryless(*acc, *b));
-        }
-    }
-}
-
 fn words_of(a: &[Binary]) -> &[u64] {
     bytemuck::TransparentWrapper::peel_slice(a)
 }
@@ -165,34 +77,36 @@ fn multiply(acc: &mut [Binary], b: &[u64]) {
     multiply_by(acc, b, carryless)
 }
 
-simd! {
-    /// The parity of the common bits of `x` and each row.
-    fn parities(rows: &BitRows, x: &[u64]) -> u64 {
-        let mut sum = 0;
-        for t in 0..64 {
-            let common = rows.row(t).iter().zip(x).fold(0, |acc, (row, x)| acc ^ (row & x));
-            sum |= ((common.count_ones() & 1) as u64) << t;
-        }
-        sum
-    }
-
-    /// `out ^= c` where the bit is set.
-    fn add_where(out: &mut [Binary], c: u64, bits: &[u64]) {
-        for (out, word) in out.chunks_mut(64).zip(bits) {
-            for (i, out) in out.iter_mut().enumerate() {
-                out.0 ^= c & (word >> i & 1).wrapping_neg();
+/// `sum_g u_j[g] v_k[g]` of all pairs of parts, by tiles; `None` without the instructions.
+fn tiled(u: &[Binary], v: &[Binary], radix: usize, len: usize) -> Option<Vec<Binary>> {
+    #[cfg(target_arch = "x86_64")]
+    if x86::wide(isa::current()) {
+        let side = radix.next_multiple_of(x86::TILE);
+        let [u, v] = [u, v].map(|x| x86::padded(x, len, side));
+        let mut out = vec![Binary::ZERO; radix * radix];
+        for j in (0..side).step_by(x86::TILE) {
+            for k in (0..side).step_by(x86::TILE) {
+                // SAFETY: the processor has the instructions.
+                let sums = unsafe { x86::tile(&u[j..], &v[k..]) };
+                for (row, sums) in out.chunks_mut(radix).skip(j).zip(sums) {
+                    for (to, sum) in row.iter_mut().skip(k).zip(sums) {
+                        *to = Binary(reduce(sum));
+                    }
+                }
             }
         }
+        return Some(out);
     }
+    None
 }
 
 impl Extension for Binary {
     type Base = Bits;
-    /// The points' bits by rows, and the points themselves.
-    type Weights = (BitRows, Vec<u64>);
+    type Weights = Weights;
     const ZERO: Self = Binary(0);
     const ONE: Self = Binary(1);
-    const ALIGN: usize = 64;
+    /// The sums of errors stay small: there are 2^64 points.
+    const PORTIONS: usize = usize::MAX;
 
     fn add(self, o: Self) -> Self {
         Binary(self.0 ^ o.0)
@@ -209,7 +123,20 @@ impl Extension for Binary {
         16
     }
     fn radix(n: usize) -> usize {
-        n.clamp(2, 16)
+        match n {
+            ..=32 => n.max(2),
+            33..=2048 => n.div_ceil(32),
+            _ => 32,
+        }
+    }
+    fn inner_radix(n: usize) -> usize {
+        match n {
+            ..=16 => n.max(2),
+            _ => 8,
+        }
+    }
+    fn blocks(n: usize, _vectors: usize) -> [usize; 2] {
+        [BLOCKS, n.div_ceil(64) * 8]
     }
     fn random(prg: &mut Prg, n: usize) -> Vec<Self> {
         prg.ring(n).into_iter().map(Binary).collect()
@@ -218,9 +145,7 @@ impl Extension for Binary {
         Self::random(prg, n)
     }
     fn weights(prg: &mut Prg, n: usize) -> Self::Weights {
-        let rows = prg.bit_rows(64, n);
-        let points = rows.to_ring();
-        (rows, points)
+        Weights::draw(prg, n)
     }
     fn base_len(x: &Bits) -> usize {
         x.len()
@@ -235,10 +160,13 @@ impl Extension for Binary {
         words.resize(range.len().div_ceil(64), 0);
         Bits::from_words(range.len(), words)
     }
+    fn base_join(x: &[Bits]) -> Bits {
+        Bits::concat(&x.iter().collect::<Vec<_>>())
+    }
     fn base_product(x: &Bits, y: &Bits) -> Bits {
         x.and(y)
     }
-    fn weighted_sums((rows, _): &Self::Weights, x: &[Bits]) -> Vec<Self> {
+    fn weighted_sums(Weights { rows, .. }: &Weights, x: &[Bits]) -> Vec<Self> {
         let isa = isa::current();
         let sum = |x: &Bits| {
             assert_eq!(rows.cols(), x.len());
@@ -255,9 +183,43 @@ impl Extension for Binary {
         }
         out
     }
-    fn weigh(u: &mut [Self], (_, w): &Self::Weights) {
-        assert_eq!(u.len(), w.len());
-        multiply(u, w);
+    fn split(x: &Bits, blocks: usize) -> Vec<Bits> {
+        assert_eq!((blocks, x.len() % 64), (BLOCKS, 0));
+        (0..BLOCKS).map(|q| packed::block(x, q)).collect()
+    }
+    fn block_sums(w: &Weights, blocks: usize, x: &Bits) -> Vec<Self> {
+        w.sums(x)
+            .unwrap_or_else(|| Self::weighted_sums(w, &Self::split(x, blocks)))
+    }
+    fn block_products(w: &Weights, blocks: usize, u: &[Bits], v: &[Bits]) -> Vec<Self> {
+        w.products(u, v).unwrap_or_else(|| {
+            let [u, v] = [u, v].map(|x| split_all::<Self>(x, blocks));
+            Self::weighted_products(w, &u, &v)
+        })
+    }
+    fn combine_blocks(c: &[Self], blocks: usize, x: &[Bits]) -> Vec<Self> {
+        packed::combined(c, x).unwrap_or_else(|| Self::combine(c, &split_all::<Self>(x, blocks)))
+    }
+    fn weigh(u: &mut [Self], Weights { points, .. }: &Weights) {
+        assert_eq!(u.len(), points.len());
+        multiply(u, points);
+    }
+    fn products(u: &[Self], v: &[Self], radix: usize, len: usize) -> Vec<Self> {
+        tiled(u, v, radix, len).unwrap_or_else(|| pair_by_pair(u, v, radix, len))
+    }
+    fn horner<'a>(parts: impl Iterator<Item = &'a [Self]>, len: usize, point: Self) -> Vec<Self> {
+        let mut out = vec![Self::ZERO; len];
+        #[cfg(target_arch = "x86_64")]
+        if x86::wide(isa::current()) {
+            let parts: Vec<_> = parts.collect();
+            let mut powers = point.powers(parts.len());
+            powers.reverse();
+            // SAFETY: the processor has the instructions.
+            unsafe { x86::combine(&mut out, &powers, &parts) };
+            return out;
+        }
+        parts.for_each(|part| Self::times_plus(&mut out, point, part));
+        out
     }
     fn dot(a: &[Self], b: &[Self]) -> Self {
         assert_eq!(a.len(), b.len());

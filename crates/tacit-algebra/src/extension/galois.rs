@@ -92,6 +92,9 @@ impl<R: Ring> Extension for Galois<R> {
     fn base_part(x: &Buffer<R>, range: Range<usize>) -> Buffer<R> {
         padded(x, range)
     }
+    fn base_join(x: &[Buffer<R>]) -> Buffer<R> {
+        Buffer::concat(&x.iter().collect::<Vec<_>>())
+    }
     fn base_product(x: &Buffer<R>, y: &Buffer<R>) -> Buffer<R> {
         x.mul(y)
     }

@@ -31,8 +31,9 @@ pub trait Extension: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static 
     const ZERO: Self;
     /// The neutral element of multiplication.
     const ONE: Self;
-    /// Parts of vectors over the base begin at multiples of this.
-    const ALIGN: usize = 1;
+    /// Portions of one proof that may be folded at the same points: more of them take more folds, whose
+    /// errors add up.
+    const PORTIONS: usize = 1;
 
     /// `self + o`.
     fn add(self, o: Self) -> Self;
@@ -41,10 +42,20 @@ pub trait Extension: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static 
     /// `self * o`.
     fn mul(self, o: Self) -> Self;
 
-    /// Parts that a vector of `n` elements of the base is folded from; even.
+    /// Parts that `n` elements of the base are folded from; even.
     fn base_radix(n: usize) -> usize;
     /// Parts that a vector of `n` elements is folded from.
     fn radix(n: usize) -> usize;
+    /// Parts that what the first fold leaves of a portion, `n` elements, is folded from.
+    fn inner_radix(n: usize) -> usize {
+        Self::radix(n)
+    }
+    /// Blocks that each of so many vectors of `n` elements of the base is cut into for the first fold,
+    /// and their length.
+    fn blocks(n: usize, vectors: usize) -> [usize; 2] {
+        let len = n.div_ceil(Self::base_radix(vectors * n) / vectors);
+        [n.div_ceil(len), len]
+    }
 
     /// `n` uniform elements.
     fn random(prg: &mut Prg, n: usize) -> Vec<Self>;
@@ -57,6 +68,27 @@ pub trait Extension: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static 
     fn base_len(x: &Self::Base) -> usize;
     /// The elements of `range`, and zeros where there are none.
     fn base_part(x: &Self::Base, range: Range<usize>) -> Self::Base;
+    /// The vectors one after the other.
+    fn base_join(x: &[Self::Base]) -> Self::Base;
+    /// What [`Extension::base_part`] gives of vectors one after the other.
+    fn base_gather(x: &[&Self::Base], range: Range<usize>) -> Self::Base {
+        let (mut parts, mut start, mut at) = (Vec::new(), 0, range.start);
+        for x in x {
+            let end = start + Self::base_len(x);
+            if at < end.min(range.end) {
+                parts.push(Self::base_part(x, at - start..end.min(range.end) - start));
+                at = end.min(range.end);
+            }
+            start = end;
+        }
+        match (parts.pop(), at < range.end) {
+            (Some(part), false) if parts.is_empty() => part,
+            (last, _) => {
+                parts.extend(last);
+                Self::base_part(&Self::base_join(&parts), 0..range.len())
+            }
+        }
+    }
     /// Products, element by element.
     fn base_product(x: &Self::Base, y: &Self::Base) -> Self::Base;
     /// `sum w_g x_j[g]` of every vector.
@@ -73,20 +105,35 @@ pub trait Extension: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static 
         Self::weighted_sums(w, &products)
     }
 
+    /// The blocks of a vector, as many elements each.
+    fn split(x: &Self::Base, blocks: usize) -> Vec<Self::Base> {
+        let len = Self::base_len(x) / blocks;
+        let block = |q| Self::base_part(x, q * len..(q + 1) * len);
+        (0..blocks).map(block).collect()
+    }
+    /// [`Extension::weighted_sums`] of the blocks of a vector.
+    fn block_sums(w: &Self::Weights, blocks: usize, x: &Self::Base) -> Vec<Self> {
+        Self::weighted_sums(w, &Self::split(x, blocks))
+    }
+    /// [`Extension::weighted_products`] of the blocks of vectors.
+    fn block_products(
+        w: &Self::Weights,
+        blocks: usize,
+        u: &[Self::Base],
+        v: &[Self::Base],
+    ) -> Vec<Self> {
+        let [u, v] = [u, v].map(|x| split_all::<Self>(x, blocks));
+        Self::weighted_products(w, &u, &v)
+    }
+    /// [`Extension::combine`] of the blocks of vectors.
+    fn combine_blocks(c: &[Self], blocks: usize, x: &[Self::Base]) -> Vec<Self> {
+        Self::combine(c, &split_all::<Self>(x, blocks))
+    }
+
     /// `sum_g u_j[g] v_k[g]` of all pairs of `radix` parts of `len` elements, missing ones zero, `k`
     /// running fastest.
     fn products(u: &[Self], v: &[Self], radix: usize, len: usize) -> Vec<Self> {
-        let part = |x: &[Self], j: usize| {
-            let [start, end] = [j * len, (j + 1) * len].map(|at| at.min(x.len()));
-            start..end
-        };
-        let pairs = (0..radix).flat_map(|j| (0..radix).map(move |k| (j, k)));
-        let product = |(j, k)| {
-            let (u, v) = (&u[part(u, j)], &v[part(v, k)]);
-            let common = u.len().min(v.len());
-            Self::dot(&u[..common], &v[..common])
-        };
-        pairs.map(product).collect()
+        pair_by_pair(u, v, radix, len)
     }
 
     /// `sum a_g b_g`.
@@ -139,6 +186,26 @@ pub trait Extension: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static 
     }
 }
 
+/// [`Extension::products`] by as many inner products.
+fn pair_by_pair<K: Extension>(u: &[K], v: &[K], radix: usize, len: usize) -> Vec<K> {
+    let part = |x: &[K], j: usize| {
+        let [start, end] = [j * len, (j + 1) * len].map(|at| at.min(x.len()));
+        start..end
+    };
+    let pairs = (0..radix).flat_map(|j| (0..radix).map(move |k| (j, k)));
+    let product = |(j, k)| {
+        let (u, v) = (&u[part(u, j)], &v[part(v, k)]);
+        let common = u.len().min(v.len());
+        K::dot(&u[..common], &v[..common])
+    };
+    pairs.map(product).collect()
+}
+
+/// The blocks of vectors, one vector after the other.
+fn split_all<K: Extension>(x: &[K::Base], blocks: usize) -> Vec<K::Base> {
+    x.iter().flat_map(|x| K::split(x, blocks)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,14 +230,15 @@ mod tests {
             assert_eq!(a.mul(E::ZERO), E::ZERO);
         }
         for n in [1usize, 2, 63, 64, 65, 200] {
-            let n = n.next_multiple_of(E::ALIGN);
             let (x, y) = (base(&mut prg, n), base(&mut prg, n));
             let (lx, ly) = (lift(&x), lift(&y));
             assert_eq!((E::base_len(&x), lx.len()), (n, n));
             let product = lift(&E::base_product(&x, &y));
             assert!((0..n).all(|i| product[i] == lx[i].mul(ly[i])));
-            let part = lift(&E::base_part(&x, 0..n + E::ALIGN));
+            let part = lift(&E::base_part(&x, 0..n + 1));
             assert!(part[..n] == lx[..] && part[n..].iter().all(|v| *v == E::ZERO));
+            gathers::<E>(&[&x, &y, &x], &lift);
+            blocks_are_parts::<E>(&mut prg, &base, n);
 
             let weights = E::weights(&mut prg, n);
             let mut w = vec![E::ONE; n];
@@ -222,6 +290,40 @@ mod tests {
         }
         let points = E::points(&mut prg, 100);
         assert!((1..100).all(|i| points[i] != points[0]), "points repeat");
+    }
+
+    /// Any part of vectors one after the other.
+    fn gathers<E: Extension>(x: &[&E::Base], lift: &impl Fn(&E::Base) -> Vec<E>) {
+        let all: Vec<E> = x.iter().flat_map(|x| lift(x)).collect();
+        let n = all.len();
+        for range in [0..n, 0..n / 3, n / 4..n / 2, n / 2..n + 70, n..n + 3, 1..1] {
+            let part = lift(&E::base_gather(x, range.clone()));
+            let right = range.map(|i| all.get(i).copied().unwrap_or(E::ZERO));
+            assert!(part == right.collect::<Vec<_>>());
+        }
+    }
+
+    /// What is computed of blocks is computed of what they are split into.
+    fn blocks_are_parts<E: Extension>(
+        prg: &mut Prg,
+        base: &impl Fn(&mut Prg, usize) -> E::Base,
+        n: usize,
+    ) {
+        for vectors in [1, 2] {
+            let [blocks, len] = E::blocks(n, vectors);
+            assert!(blocks * len >= n);
+            let weights = E::weights(prg, len);
+            let [u, v] = [0; 2]
+                .map(|_| -> Vec<_> { (0..vectors).map(|_| base(prg, blocks * len)).collect() });
+            let [us, vs] = [&u, &v].map(|x| split_all::<E>(x, blocks));
+            let c = E::random(prg, vectors * blocks);
+            let products = same_everywhere(|| E::block_products(&weights, blocks, &u, &v));
+            assert!(products == E::weighted_products(&weights, &us, &vs), "{n}");
+            let sums = same_everywhere(|| E::block_sums(&weights, blocks, &u[0]));
+            assert!(sums == E::weighted_sums(&weights, &us[..blocks]), "{n}");
+            let combined = same_everywhere(|| E::combine_blocks(&c, blocks, &u));
+            assert!(combined == E::combine(&c, &us), "{n}");
+        }
     }
 
     fn folds<E: Extension>(u: &[E], point: E) {

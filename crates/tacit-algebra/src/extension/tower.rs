@@ -163,6 +163,9 @@ impl<F: Prime> Extension for Tower<F> {
     fn base_part(x: &Buffer<u8>, range: Range<usize>) -> Buffer<u8> {
         padded(x, range)
     }
+    fn base_join(x: &[Buffer<u8>]) -> Buffer<u8> {
+        Buffer::concat(&x.iter().collect::<Vec<_>>())
+    }
     fn base_product(x: &Buffer<u8>, y: &Buffer<u8>) -> Buffer<u8> {
         x.residues_mul(F::P, y)
     }

@@ -34,6 +34,14 @@ impl Role {
             Role::Prover | Role::Right => &x.own,
         }
     }
+
+    /// Of the components of `x`, the one whose products with the other the proof is about.
+    pub fn other_component<T>(self, x: &Rss<T>) -> &T {
+        match self {
+            Role::Prover => &x.next,
+            Role::Left | Role::Right => &x.own,
+        }
+    }
 }
 
 /// What a message is a sum of.
@@ -65,19 +73,6 @@ pub(in crate::falcon) struct Gates<V> {
     pub left: V,
     /// `-F(K_{j+1})` for the previous party's messages; of one term `F(K_{j+1})`.
     pub right: V,
-}
-
-impl<V> Gates<V> {
-    /// Every vector through a map.
-    pub fn map<U>(&self, mut f: impl FnMut(&V) -> U) -> Gates<U> {
-        Gates {
-            terms: self.terms,
-            x: self.x.map(&mut f),
-            y: self.y.map(&mut f),
-            left: f(&self.left),
-            right: f(&self.right),
-        }
-    }
 }
 
 /// A domain whose products can be verified over an extension.

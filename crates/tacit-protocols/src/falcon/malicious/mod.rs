@@ -11,6 +11,7 @@
 //! | file | what |
 //! |---|---|
 //! | `gates.rs` | what is recorded of products |
+//! | `portions.rs` | the gates of a proof, a portion at a time |
 //! | `proof.rs`, `counted.rs` | one inner-product proof; one of which only messages are counted |
 //! | `defences.rs` | the defences by name, for the tests that leave one out |
 //! | `verify.rs` | all that wait, side by side: the checkpoint |
@@ -32,6 +33,7 @@ mod defences;
 pub(super) mod gates;
 mod inject;
 mod open;
+mod portions;
 mod proof;
 pub(super) mod sign;
 mod truncate;

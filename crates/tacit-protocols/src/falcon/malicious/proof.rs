@@ -12,20 +12,20 @@
 //! point that it learns afterwards `u`, `v` and the claim are evaluated. When one element is left
 //! the verifiers tell each other what they have.
 //!
-//! Two choices: theta is a product `a_q b_c` of coins, so that the first fold works on elements of
-//! the base; and the random entries that hide the last `u` and `v` are `(u*, 0)` and `(0, v*)`, for
-//! which nothing need be dealt. A prover that dealt `u* v*` after it learnt theta could add to it
-//! whatever its messages are off by.
+//! Two choices: theta is a product of coins of the portion, the block and the column (`portions.rs`), so
+//! that the first fold works on elements of the base; and the random entries that hide the last `u`
+//! and `v` are `(u*, 0)` and `(0, v*)`, for which nothing need be dealt. A prover that dealt `u* v*`
+//! after it learnt theta could add to it whatever its messages are off by.
 //!
 //! The claim about matrix products joins after the first fold, times a coin `lambda` that the prover
 //! learns with the point: the coins of its compression are those of theta, which the prover has when
 //! it deals the first fold, and what it then knows the claim to be off by it could deal away.
 //!
-//! Error: a sum of wrong messages vanishes under theta with probability at most `2 / P` for `P`
-//! points, a fold of radix `r` saves a wrong claim with `(2 r - 2) / (P - 1)`: a polynomial of
-//! degree `2 r - 2` that is not 0 has no more roots. A wrong claim about products is saved by one
-//! `lambda` at most, `1 / P`. See docs/spec/falcon.md, sections 11.1 and 11.2, for the joins and
-//! the sum.
+//! Error: a sum of wrong messages vanishes under theta with probability at most `3 / P` for `P`
+//! points, `2 / P` in a single portion; a fold of radix `r` saves a wrong claim with
+//! `(2 r - 2) / (P - 1)`: a polynomial of degree `2 r - 2` that is not 0 has no more roots. A wrong
+//! claim about products is saved by one `lambda` at most, `1 / P`. See docs/spec/falcon.md, sections
+//! 11.1 and 11.2, for the joins and the sum.
 
 #[cfg(test)]
 mod tests;
@@ -37,17 +37,19 @@ use tacit_algebra::extension::Extension;
 
 use super::coins::Draw;
 use super::defences::{Defence, Defences};
-use super::gates::{Compress, Gates, Role, Terms};
+use super::gates::{Compress, Role, Terms};
+use super::portions::{Folded, Shape, Span, Theta, add};
 
 /// What a proof is about.
 pub(super) struct Statement<K: Extension> {
-    pub gates: Option<Gates<K::Base>>,
+    pub gates: Option<Span<K>>,
     pub products: Vec<Box<dyn Compress<K>>>,
     /// Entries that the products add to the vectors.
     pub entries: usize,
 }
 
-/// A fold into `radix` parts of `len` elements.
+/// A fold into `radix` parts of `len` elements; in the second one the last portion's, those of the
+/// others being as many as they need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fold {
     pub radix: usize,
@@ -55,6 +57,13 @@ pub(super) struct Fold {
 }
 
 impl Fold {
+    /// Of `n` elements into about so many parts.
+    fn of(n: usize, radix: usize) -> Self {
+        let len = n.div_ceil(radix);
+        let radix = n.div_ceil(len);
+        Fold { radix, len }
+    }
+
     /// Elements that the prover deals.
     pub fn dealt(self) -> usize {
         2 * self.radix - 2
@@ -66,18 +75,21 @@ pub(super) fn schedule<K: Extension>(terms: Terms, gates: usize, entries: usize)
     let mut folds = Vec::new();
     let mut n = 2 + entries;
     if gates > 0 {
-        let halves = terms.entries();
-        let blocks = K::base_radix(halves * gates) / halves;
-        let len = gates.div_ceil(blocks).next_multiple_of(K::ALIGN);
-        let radix = halves * gates.div_ceil(len);
-        folds.push(Fold { radix, len });
-        n += len;
+        let shape = Shape::of::<K>(terms, gates);
+        let radix = terms.entries() * shape.blocks;
+        folds.push(Fold {
+            radix,
+            len: shape.len,
+        });
+        n += shape.len;
+        let inner = Fold::of(n, K::inner_radix(n));
+        folds.push(inner);
+        n = (shape.portions - 1) * shape.len.div_ceil(inner.radix) + inner.len;
     }
     while n > 1 {
-        let len = n.div_ceil(K::radix(n));
-        let radix = n.div_ceil(len);
-        folds.push(Fold { radix, len });
-        n = len;
+        let fold = Fold::of(n, K::radix(n));
+        folds.push(fold);
+        n = fold.len;
     }
     folds.reverse();
     folds
@@ -120,10 +132,14 @@ pub(super) struct Sources {
     pub right: Option<Prg>,
 }
 
-/// The coins of the first fold: theta of gate `q len + c` is `blocks[q] columns[c]`.
-struct Theta<K: Extension> {
-    blocks: Vec<K>,
-    columns: K::Weights,
+/// The vectors of the gates until they are written out.
+enum Gated<K: Extension> {
+    /// There are none, or none any more.
+    Nothing,
+    /// Over the base, before the first fold.
+    Blocks(Theta<K>),
+    /// Before the second one.
+    Portions(Folded<K>),
 }
 
 /// One party's end of a proof.
@@ -133,8 +149,8 @@ pub(super) struct Proof<K: Extension> {
     sources: Sources,
     /// What is left to fold, the next one last.
     folds: Vec<Fold>,
-    theta: Option<Theta<K>>,
-    /// What a role does not know is empty.
+    gated: Gated<K>,
+    /// What a role does not know is empty. While there are gates, what follows them.
     u: Vec<K>,
     v: Vec<K>,
     /// A verifier's share.
@@ -153,14 +169,14 @@ impl<K: Extension> Proof<K> {
         sources: Sources,
         defences: Defences,
     ) -> Self {
-        let gates = statement.gates.as_ref();
-        let (terms, n) = gates.map_or((Terms::Both, 0), |g| (g.terms, K::base_len(&g.left)));
+        let span = statement.gates.as_ref();
+        let (terms, n) = span.map_or((Terms::Both, 0), |span| (span.terms, span.gates()));
         Proof {
             role,
             statement: statement.clone(),
             sources,
             folds: schedule::<K>(terms, n, statement.entries),
-            theta: None,
+            gated: Gated::Nothing,
             u: Vec::new(),
             v: Vec::new(),
             claim: K::ZERO,
@@ -188,28 +204,6 @@ impl<K: Extension> Proof<K> {
         self.role != Role::Right
     }
 
-    /// The parts of `u` without theta, or those of `v`, over the base.
-    fn base_parts(&self, gates: &Gates<K::Base>, fold: Fold) -> [Vec<K::Base>; 2] {
-        let halves = gates.terms.entries();
-        let parts = |first: &K::Base, second: &K::Base| {
-            let blocks = (0..fold.radix / halves).map(|q| q * fold.len..(q + 1) * fold.len);
-            let both = [first, second].into_iter().take(halves);
-            both.flat_map(|x| blocks.clone().map(|block| K::base_part(x, block)))
-                .collect()
-        };
-        let (x, y) = (&gates.x, &gates.y);
-        let u = match self.role {
-            Role::Prover => parts(&x.next, &y.next),
-            Role::Right => parts(&x.own, &y.own),
-            Role::Left => Vec::new(),
-        };
-        let v = match self.knows_v() {
-            true => parts(self.role.component(y), self.role.component(x)),
-            false => Vec::new(),
-        };
-        [u, v]
-    }
-
     /// The coefficients of `<u(X), v(X)>` but that of the claim, from the inner products of all pairs
     /// of parts.
     fn coefficients(fold: Fold, products: &[K]) -> Vec<K> {
@@ -225,38 +219,63 @@ impl<K: Extension> Proof<K> {
         all
     }
 
-    /// The fold at hand by the prover.
-    fn products(&self, fold: Fold) -> Vec<K> {
-        let (Some(theta), Some(gates)) = (&self.theta, &self.statement.gates) else {
-            let products = K::products(&self.u, &self.v, fold.radix, fold.len);
-            return Self::coefficients(fold, &products);
-        };
-        let [u, v] = self.base_parts(gates, fold);
-        let mut products = K::weighted_products(&theta.columns, &u, &v);
-        let blocks = theta.blocks.iter().cycle();
-        for (row, block) in products.chunks_exact_mut(fold.radix).zip(blocks) {
-            K::times_plus(row, *block, &[]);
-        }
-        Self::coefficients(fold, &products)
+    /// The gates; there are some.
+    fn span(&self) -> &Span<K> {
+        let span = self.statement.gates.as_ref();
+        span.expect("theta is drawn for gates")
     }
 
-    /// The vectors over the base at a point, followed by the entries of the products and those
-    /// that hide the last ones.
-    fn fold_base(&mut self, fold: Fold, theta: &Theta<K>, powers: &[K]) {
-        let statement = self.statement.clone();
-        let gates = statement.gates.as_ref().expect("theta is drawn for gates");
-        let [u, v] = self.base_parts(gates, fold);
-        if self.knows_u() {
-            let blocks = theta.blocks.iter().cycle();
-            let factors: Vec<K> = powers.iter().zip(blocks).map(|(p, a)| p.mul(*a)).collect();
-            let mut folded = K::combine(&factors, &u);
-            K::weigh(&mut folded, &theta.columns);
-            self.u.splice(0..0, folded);
+    /// A portion of `u` at the first point; the last one has what follows.
+    fn portion_of_u(&self, folded: &Folded<K>, portion: usize) -> Vec<K> {
+        let mut u = folded.u(self.span(), self.role, portion);
+        if portion + 1 == self.span().shape.portions {
+            u.extend_from_slice(&self.u);
         }
-        if self.knows_v() {
-            let factors: Vec<K> = powers.iter().rev().copied().collect();
-            self.v.splice(0..0, K::combine(&factors, &v));
+        u
+    }
+
+    /// The same of `v`.
+    fn portion_of_v(&self, folded: &Folded<K>, portion: usize) -> Vec<K> {
+        let mut v = folded.v(self.span(), self.role, portion);
+        if portion + 1 == self.span().shape.portions {
+            v.extend_from_slice(&self.v);
         }
+        v
+    }
+
+    /// The fold at hand by the prover.
+    fn products(&self, fold: Fold) -> Vec<K> {
+        match &self.gated {
+            Gated::Nothing => K::products(&self.u, &self.v, fold.radix, fold.len),
+            Gated::Blocks(theta) => theta.products(self.span()),
+            Gated::Portions(folded) => {
+                let mut sums = vec![K::ZERO; fold.radix * fold.radix];
+                for portion in 0..self.span().shape.portions {
+                    let u = self.portion_of_u(folded, portion);
+                    let v = self.portion_of_v(folded, portion);
+                    let len = u.len().div_ceil(fold.radix);
+                    add(&mut sums, &K::products(&u, &v, fold.radix, len));
+                }
+                sums
+            }
+        }
+    }
+
+    /// The vectors at the second point, a portion after the other.
+    fn write_out(&mut self, fold: Fold, folded: &Folded<K>, point: K) {
+        let (mut u, mut v) = (Vec::new(), Vec::new());
+        for portion in 0..self.span().shape.portions {
+            if self.knows_u() {
+                let part = self.portion_of_u(folded, portion);
+                u.extend(K::fold(&part, part.len().div_ceil(fold.radix), point));
+            }
+            if self.knows_v() {
+                let part = self.portion_of_v(folded, portion);
+                let len = part.len().div_ceil(fold.radix);
+                v.extend(K::fold_reversed(&part, len, fold.radix, point));
+            }
+        }
+        (self.u, self.v) = (u, v);
     }
 
     /// The claim about products, times a coin that comes after the first fold's message. It leaves
@@ -304,22 +323,13 @@ impl<K: Extension> Run for Proof<K> {
     fn begin(&mut self, seed: [u8; 16]) {
         let mut coins = Prg::new(seed);
         let statement = self.statement.clone();
-        if let Some(gates) = &statement.gates {
-            let fold = *self.folds.last().expect("gates are folded");
+        if let Some(span) = &statement.gates {
             self.draws(Draw::Theta);
-            let blocks = K::points(&mut coins, fold.radix / gates.terms.entries());
-            let columns = K::weights(&mut coins, fold.len);
-            let claimed = match self.role {
-                Role::Left => Some(&gates.left),
-                Role::Right => Some(&gates.right),
-                Role::Prover => None,
-            };
-            if let Some(claimed) = claimed {
-                let part = |q| K::base_part(claimed, q * fold.len..(q + 1) * fold.len);
-                let parts: Vec<_> = (0..blocks.len()).map(part).collect();
-                self.claim = K::dot(&blocks, &K::weighted_sums(&columns, &parts));
+            let theta = Theta::draw(&mut coins, span.shape, self.defences);
+            if self.role != Role::Prover {
+                self.claim = theta.claim(span, self.role);
             }
-            self.theta = Some(Theta { blocks, columns });
+            self.gated = Gated::Blocks(theta);
         }
         for product in &statement.products {
             self.draws(Draw::Compression);
@@ -328,7 +338,7 @@ impl<K: Extension> Run for Proof<K> {
             self.u.extend(compressed.u);
             self.v.extend(compressed.v);
         }
-        if self.theta.is_none() {
+        if statement.gates.is_none() {
             self.claim = self.later;
             self.hide();
         }
@@ -346,7 +356,7 @@ impl<K: Extension> Run for Proof<K> {
             .as_mut()
             .expect("the prover has the source");
         let masks = K::random(right, fold.dealt());
-        let products = self.products(fold);
+        let products = Self::coefficients(fold, &self.products(fold));
         let shares: Vec<K> = products.iter().zip(masks).map(|(p, m)| p.sub(m)).collect();
         K::to_wire(&shares)
     }
@@ -375,13 +385,14 @@ impl<K: Extension> Run for Proof<K> {
             dealt.insert(fold.radix - 1, self.claim);
             self.claim = K::dot(&dealt, &powers);
         }
-        match self.theta.take() {
-            Some(theta) => {
+        match std::mem::replace(&mut self.gated, Gated::Nothing) {
+            Gated::Blocks(theta) => {
                 self.join(coins);
-                self.fold_base(fold, &theta, &powers[..fold.radix]);
+                self.gated = Gated::Portions(Folded::new(theta, &powers[..fold.radix]));
                 self.hide();
             }
-            None => {
+            Gated::Portions(folded) => self.write_out(fold, &folded, point),
+            Gated::Nothing => {
                 self.u = match self.knows_u() {
                     true => K::fold(&self.u, fold.len, point),
                     false => Vec::new(),

@@ -16,7 +16,7 @@
 
 use std::rc::Rc;
 
-use tacit_algebra::extension::{Extension, Galois};
+use tacit_algebra::extension::Galois;
 use tacit_algebra::{Prg, Ring};
 
 use super::super::Falcon;
@@ -26,11 +26,12 @@ use super::counted::Counted;
 use super::defences::{Defence, Defences};
 use super::gates::{Compress, Gates, Pending, Product, Role, Terms, Verified};
 use super::open::DIGEST;
+use super::portions::Span;
 use super::proof::{Proof, Run, Statement, schedule};
 use super::{Checks, LIMIT};
 use crate::Error;
 use crate::message::{Message, Packed};
-use crate::replicated::{Booleans, Replicated, Rss, Words};
+use crate::replicated::{Booleans, Replicated, Words};
 
 pub(super) const OPENINGS: Message<[u8; DIGEST]> =
     Message::new("falcon verify: hash of what was heard");
@@ -38,15 +39,6 @@ pub(super) const COIN_HASHES: Message<Vec<Coin>> = Message::new("falcon verify: 
 pub(super) const COINS: Message<Coin> = Message::new("falcon verify: coin");
 pub(super) const SHARES: Message<Packed> = Message::new("falcon verify: coefficients");
 pub(super) const LAST: Message<Packed> = Message::new("falcon verify: last elements");
-
-/// The most entries of the vectors of one proof: what is in memory beside the gates is a few times
-/// as many elements of the extension. Small enough for four folds by 16.
-const ENTRIES: usize = 64_512;
-
-/// The most gates of one proof; a multiple of 64.
-pub(super) const fn chunk(terms: Terms) -> usize {
-    ENTRIES / terms.entries()
-}
 
 /// The proofs of the three parties in the same order.
 #[derive(Default)]
@@ -125,18 +117,18 @@ impl<R: Ring> Checks<R> {
         entries: usize,
     ) {
         let (both, one): (Vec<_>, Vec<_>) = gates.into_iter().partition(|g| g.terms == Terms::Both);
-        let all = [both, one].into_iter().flat_map(chunks::<R, D>);
-        let mut chunks = all.map(Some).collect::<Vec<_>>();
-        if chunks.is_empty() && !products.is_empty() {
-            chunks.push(None);
+        let terms = [(Terms::Both, both), (Terms::One, one)].into_iter();
+        let spans = terms.flat_map(|(terms, gates)| Span::<D::Over>::all(terms, gates));
+        let mut spans: Vec<_> = spans.map(Some).collect();
+        if spans.is_empty() && !products.is_empty() {
+            spans.push(None);
         }
         let mut products = Some((products, entries));
-        for gates in chunks {
+        for gates in spans {
             let (products, entries) = products.take().unwrap_or_default();
             if self.generators.counts() {
-                let (terms, n) = gates
-                    .as_ref()
-                    .map_or((Terms::Both, 0), |g| (g.terms, D::len(&g.left)));
+                let span = gates.as_ref().map(|span| (span.terms, span.gates()));
+                let (terms, n) = span.unwrap_or((Terms::Both, 0));
                 let folds = schedule::<D::Over>(terms, n, entries);
                 for side in [&mut proofs.own, &mut proofs.next, &mut proofs.prev] {
                     side.push(Box::new(Counted::new::<D::Over>(folds.clone())));
@@ -384,35 +376,4 @@ fn no_share(party: usize) -> Error {
         party,
         "the message does not hold elements of the proof's domain",
     )
-}
-
-/// Gates of the same terms in chunks of as many as a proof may have.
-fn chunks<R: Ring, D: Verified<R>>(gates: Vec<Gates<D::Vec>>) -> Vec<Gates<D::Vec>> {
-    let Some(terms) = gates.first().map(|g| g.terms) else {
-        return Vec::new();
-    };
-    let join = |pick: fn(&Gates<D::Vec>) -> &D::Vec| {
-        D::concat(&gates.iter().map(pick).collect::<Vec<_>>())
-    };
-    let all = Gates {
-        terms,
-        x: Rss {
-            own: join(|g| &g.x.own),
-            next: join(|g| &g.x.next),
-        },
-        y: Rss {
-            own: join(|g| &g.y.own),
-            next: join(|g| &g.y.next),
-        },
-        left: join(|g| &g.left),
-        right: join(|g| &g.right),
-    };
-    drop(gates);
-    let n = D::len(&all.left);
-    let ranges = (0..n)
-        .step_by(chunk(terms))
-        .map(|start| start..n.min(start + chunk(terms)));
-    ranges
-        .map(|range| all.map(|v| D::Over::base_part(v, range.clone())))
-        .collect()
 }

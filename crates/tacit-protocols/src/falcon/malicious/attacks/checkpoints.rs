@@ -7,7 +7,7 @@ use tacit_algebra::{Bits, Buffer, Conv2d, MatMul, Prg, Ring, vec};
 use super::super::Checks;
 use super::super::defences::Defence;
 use super::super::gates::{Gates, Pending, Product, Terms, Verified};
-use super::super::verify::chunk;
+use super::super::portions::portion;
 use crate::Error;
 use crate::bilinear::Bilinear;
 use crate::falcon::domain::Residues;
@@ -88,7 +88,7 @@ pub(super) const ALL: [Checkpoint; 9] = [
     },
     Checkpoint {
         name: "several portions",
-        bits: chunk(Terms::Both) + 100,
+        bits: portion(Terms::Both) + 100,
         ..NOTHING
     },
     Checkpoint {

@@ -1,5 +1,9 @@
 //! One proof by its three roles, without links.
 
+use std::ops::Range;
+
+use super::super::gates::Gates;
+use super::super::portions::portion;
 use super::*;
 use crate::replicated::Rss;
 use tacit_algebra::extension::{Binary, F11, F19, F37, F67, Galois, Tower};
@@ -9,9 +13,26 @@ impl<K: Extension> Proof<K> {
     /// Of a left verifier's end of a proof about errors alone: the next fold, and the claims; that of
     /// products if it joins after this fold.
     pub(in super::super) fn off_by(&self) -> Option<(Fold, K, Option<K>)> {
-        let joins = self.theta.is_some() && !self.statement.products.is_empty();
+        let joins = matches!(self.gated, Gated::Blocks(_)) && !self.statement.products.is_empty();
         Some((self.next()?, self.claim, joins.then_some(self.later)))
     }
+}
+
+/// The gates with operands `x` and `y`, as if recorded in two steps.
+fn cut<K: Extension>(
+    gates: &Gates<K::Base>,
+    x: Rss<K::Base>,
+    y: Rss<K::Base>,
+) -> Vec<Gates<K::Base>> {
+    let n = K::base_len(&gates.left);
+    let part = |range: Range<usize>| Gates {
+        terms: gates.terms,
+        x: x.map(|x| K::base_part(x, range.clone())),
+        y: y.map(|y| K::base_part(y, range.clone())),
+        left: K::base_part(&gates.left, range.clone()),
+        right: K::base_part(&gates.right, range.clone()),
+    };
+    vec![part(0..n / 3), part(n / 3..n)]
 }
 
 /// Runs a proof about `n` gates of which `change` may spoil the claims and the prover's
@@ -25,13 +46,7 @@ fn prove<K: Extension>(
     // The parties' components: what each role reads of `Gates`.
     let statement = |x: Rss<K::Base>, y: Rss<K::Base>| {
         Rc::new(Statement::<K> {
-            gates: Some(Gates {
-                terms: gates.terms,
-                x,
-                y,
-                left: gates.left.clone(),
-                right: gates.right.clone(),
-            }),
+            gates: Span::all(gates.terms, cut::<K>(gates, x, y)).pop(),
             products: Vec::new(),
             entries: 0,
         })
@@ -76,9 +91,14 @@ fn check<K: Extension>(
     one_at: impl Fn(usize, usize) -> K::Base,
 ) {
     let mut prg = Prg::new([1; 16]);
-    let sizes = [1, 2, 7, 64, 65, 130, 5000];
-    let both = sizes.map(|n| (Terms::Both, n));
-    for (terms, n) in both.into_iter().chain(sizes.map(|n| (Terms::One, n))) {
+    let sizes = |terms| {
+        // Of several portions, the last one being shorter.
+        let portions = [portion(terms) + 100, 2 * portion(terms) + 1];
+        let portions = portions.into_iter().filter(|_| K::PORTIONS > 1);
+        let few = [1, 2, 7, 64, 65, 130, 5000].into_iter().chain(portions);
+        few.map(move |n| (terms, n))
+    };
+    for (terms, n) in [Terms::Both, Terms::One].into_iter().flat_map(sizes) {
         let mut base = || draw(&mut prg, n);
         let (x, y) = (
             Rss {
@@ -153,6 +173,31 @@ fn proofs_about_bits() {
     check::<Binary>(|prg, n| prg.bits(n), |a, b| a.xor(b), one_at);
 }
 
+/// Two messages that are wrong at the same place of two portions: their errors have the same coins of
+/// blocks and columns, so that without those of portions they would add up to nothing.
+#[test]
+fn errors_of_portions_do_not_cancel() {
+    for terms in [Terms::Both, Terms::One] {
+        let n = 3 * portion(terms);
+        let zeros = || Bits::zeros(n);
+        let operands = || Rss::from([zeros(), zeros()]);
+        let wrong = |at: [usize; 2]| Gates {
+            terms,
+            x: operands(),
+            y: operands(),
+            left: Bits::from_fn(n, |i| at.contains(&i)),
+            right: zeros(),
+        };
+        for [a, b] in [[0, 1], [1, 2], [0, 2]] {
+            let at = [a, b].map(|at| at * portion(terms) + 77);
+            let run = |without| prove::<Binary>(&wrong(at), 3, Defences { without }, |_, _| ()).0;
+            assert_eq!(run(None), [Some(false); 2], "portions {a} and {b}");
+            let bare = run(Some(Defence::PortionCoins));
+            assert_eq!(bare, [Some(true); 2], "portions {a} and {b}: blind");
+        }
+    }
+}
+
 #[test]
 fn proofs_about_residues() {
     fn residues<F: tacit_algebra::extension::Prime>() {
@@ -187,23 +232,29 @@ fn proofs_about_words() {
     words::<u64>();
 }
 
-/// The sums of docs/threat-model.md: twice the error of theta, and the folds' degrees.
+/// The sums of docs/threat-model.md: the error of theta, and the folds' degrees.
 #[test]
 fn the_error_is_below_two_to_the_minus_40() {
     fn degrees<K: Extension>(terms: Terms, gates: usize, entries: usize) -> f64 {
         let folds = schedule::<K>(terms, gates, entries);
         let degrees: usize = folds.iter().map(|fold| fold.dealt()).sum();
-        (degrees + 2) as f64
+        let several = gates > portion(terms);
+        (degrees + 2 + usize::from(several)) as f64
     }
-    let chunk = super::super::verify::chunk;
     let tower = (48.4f64).exp2() - 1.0;
     let sizes = |terms| {
-        let most = chunk(terms);
+        let most = portion(terms);
         [1, 2, 100, 5000, most - 1, most].map(|gates| (terms, gates))
     };
+    for terms in [Terms::Both, Terms::One] {
+        for portions in [2, 3, 100, 1 << 20, 1 << 40] {
+            let sum = degrees::<Binary>(terms, portions * portion(terms), 0);
+            assert!(sum / (64f64).exp2() < (-54f64).exp2(), "{portions}: {sum}");
+        }
+    }
     for (terms, gates) in [Terms::Both, Terms::One].into_iter().flat_map(sizes) {
         let bound = (-40f64).exp2();
-        assert!(degrees::<Binary>(terms, gates, 0) / (64f64).exp2() < bound);
+        assert!(degrees::<Binary>(terms, gates, 0) / (64f64).exp2() < (-54f64).exp2());
         assert!(degrees::<Tower<F11>>(terms, gates, 0) / tower < bound);
         for entries in [0, 1, 5000, 1 << 40, usize::MAX / 4] {
             let sum = degrees::<Galois<u64>>(terms, gates, entries);

@@ -1,0 +1,209 @@
+//! The gates of a proof, portion by portion (docs/spec/falcon.md, section 8.3): as they were recorded
+//! until the second fold, since elements of the extension take many times the room.
+//!
+//! Every portion is folded by itself, at the points of the whole proof, and is written out in elements
+//! whenever it is needed, so that what is in use stays in the processor's cache.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use tacit_algebra::Prg;
+use tacit_algebra::extension::Extension;
+
+use super::defences::{Defence, Defences};
+use super::gates::{Gates, Role, Terms};
+
+/// The most entries of a portion's vectors: with what is made of it, it fits a cache.
+const ENTRIES: usize = 64_512;
+
+/// The most gates of a portion; a multiple of 64.
+pub(super) const fn portion(terms: Terms) -> usize {
+    ENTRIES / terms.entries()
+}
+
+/// How the gates of a proof are laid out: portions of as many blocks of `len` each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub portions: usize,
+    pub blocks: usize,
+    pub len: usize,
+}
+
+impl Shape {
+    /// Of so many gates, at least one.
+    pub fn of<K: Extension>(terms: Terms, gates: usize) -> Self {
+        let each = gates.div_ceil(gates.div_ceil(portion(terms)));
+        let [blocks, len] = K::blocks(each, terms.entries());
+        Shape {
+            portions: gates.div_ceil(blocks * len),
+            blocks,
+            len,
+        }
+    }
+
+    /// Gates of a portion.
+    fn gates(self) -> usize {
+        self.blocks * self.len
+    }
+}
+
+/// The gates of one proof: some of those that were recorded.
+pub(super) struct Span<K: Extension> {
+    pub terms: Terms,
+    pub shape: Shape,
+    recorded: Rc<Vec<Gates<K::Base>>>,
+    range: Range<usize>,
+}
+
+impl<K: Extension> Span<K> {
+    /// All that were recorded, of the same terms, for as few proofs as there may be.
+    pub fn all(terms: Terms, recorded: Vec<Gates<K::Base>>) -> Vec<Self> {
+        let n: usize = recorded.iter().map(|g| K::base_len(&g.left)).sum();
+        let most = portion(terms).saturating_mul(K::PORTIONS);
+        let recorded = Rc::new(recorded);
+        let span = |start: usize| {
+            let range = start..n.min(start.saturating_add(most));
+            Span {
+                terms,
+                shape: Shape::of::<K>(terms, range.len()),
+                recorded: recorded.clone(),
+                range,
+            }
+        };
+        (0..n).step_by(most).map(span).collect()
+    }
+
+    /// The number of gates.
+    pub fn gates(&self) -> usize {
+        self.range.len()
+    }
+
+    /// One of a portion's vectors, zeros at its end.
+    fn part(&self, portion: usize, pick: impl Fn(&Gates<K::Base>) -> &K::Base) -> K::Base {
+        let all: Vec<_> = self.recorded.iter().map(pick).collect();
+        let each = self.shape.gates();
+        let start = self.range.start + portion * each;
+        let end = self.range.end.min(start + each);
+        let part = K::base_gather(&all, start..end);
+        match end - start == each {
+            true => part,
+            false => K::base_part(&part, 0..each),
+        }
+    }
+
+    /// A portion of `u` over the base, without theta.
+    fn u(&self, role: Role, portion: usize) -> Vec<K::Base> {
+        let x = self.part(portion, |gates| role.other_component(&gates.x));
+        let y = || self.part(portion, |gates| role.other_component(&gates.y));
+        match self.terms {
+            Terms::Both => vec![x, y()],
+            Terms::One => vec![x],
+        }
+    }
+
+    /// A portion of `v` over the base.
+    fn v(&self, role: Role, portion: usize) -> Vec<K::Base> {
+        let y = self.part(portion, |gates| role.component(&gates.y));
+        let x = || self.part(portion, |gates| role.component(&gates.x));
+        match self.terms {
+            Terms::Both => vec![y, x()],
+            Terms::One => vec![y],
+        }
+    }
+}
+
+/// The coins of the first fold: theta of column `c` of block `q` of a portion is the product of the
+/// three's, the first portion's being 1.
+pub(super) struct Theta<K: Extension> {
+    portions: Vec<K>,
+    blocks: Vec<K>,
+    columns: K::Weights,
+}
+
+impl<K: Extension> Theta<K> {
+    pub fn draw(coins: &mut Prg, shape: Shape, defences: Defences) -> Self {
+        let blocks = K::points(coins, shape.blocks);
+        let columns = K::weights(coins, shape.len);
+        let mut portions = vec![K::ONE; shape.portions];
+        if defences.stand(Defence::PortionCoins) {
+            portions[1..].copy_from_slice(&K::points(coins, shape.portions - 1));
+        }
+        Theta {
+            portions,
+            blocks,
+            columns,
+        }
+    }
+
+    /// A verifier's share of the claim about all gates.
+    pub fn claim(&self, span: &Span<K>, role: Role) -> K {
+        let of = |portion| {
+            let claimed = span.part(portion, |gates| match role {
+                Role::Left => &gates.left,
+                _ => &gates.right,
+            });
+            let sums = K::block_sums(&self.columns, self.blocks.len(), &claimed);
+            K::dot(&self.blocks, &sums)
+        };
+        let claims: Vec<K> = (0..self.portions.len()).map(of).collect();
+        K::dot(&self.portions, &claims)
+    }
+
+    /// The inner products of all pairs of parts, summed over the portions.
+    pub fn products(&self, span: &Span<K>) -> Vec<K> {
+        let blocks = self.blocks.len();
+        let radix = span.terms.entries() * blocks;
+        let mut sums = vec![K::ZERO; radix * radix];
+        for (portion, factor) in self.portions.iter().enumerate() {
+            let (u, v) = (span.u(Role::Prover, portion), span.v(Role::Prover, portion));
+            let mut products = K::block_products(&self.columns, blocks, &u, &v);
+            if portion > 0 {
+                K::times_plus(&mut products, *factor, &[]);
+            }
+            add(&mut sums, &products);
+        }
+        let factors = self.blocks.iter().cycle();
+        for (row, factor) in sums.chunks_exact_mut(radix).zip(factors) {
+            K::times_plus(row, *factor, &[]);
+        }
+        sums
+    }
+}
+
+/// `a += b`, element by element.
+pub(super) fn add<K: Extension>(a: &mut [K], b: &[K]) {
+    a.iter_mut().zip(b).for_each(|(a, b)| *a = a.add(*b));
+}
+
+/// The vectors at the first fold's point, not written out.
+pub(super) struct Folded<K: Extension> {
+    theta: Theta<K>,
+    /// The factors of the blocks of `u` and `v`.
+    u: Vec<K>,
+    v: Vec<K>,
+}
+
+impl<K: Extension> Folded<K> {
+    /// From the powers of the point.
+    pub fn new(theta: Theta<K>, powers: &[K]) -> Self {
+        let blocks = theta.blocks.iter().cycle();
+        let u = powers.iter().zip(blocks).map(|(p, a)| p.mul(*a)).collect();
+        let v = powers.iter().rev().copied().collect();
+        Folded { theta, u, v }
+    }
+
+    /// A portion of `u`.
+    pub fn u(&self, span: &Span<K>, role: Role, portion: usize) -> Vec<K> {
+        let theta = &self.theta;
+        let factor = theta.portions[portion];
+        let factors: Vec<K> = self.u.iter().map(|u| u.mul(factor)).collect();
+        let mut u = K::combine_blocks(&factors, theta.blocks.len(), &span.u(role, portion));
+        K::weigh(&mut u, &theta.columns);
+        u
+    }
+
+    /// A portion of `v`.
+    pub fn v(&self, span: &Span<K>, role: Role, portion: usize) -> Vec<K> {
+        K::combine_blocks(&self.v, self.theta.blocks.len(), &span.v(role, portion))
+    }
+}
