@@ -10,7 +10,7 @@ use crate::fresh::build;
 use crate::isa;
 pub use crate::words::and_product_words;
 use crate::words::{
-    and_to, clean_tail, expand_bytes_into, expand_ring_into, top_bits, words_for, xor_to,
+    and_to, clean_tail, expand_bytes_into, expand_ring_into, push_bits, top_bits, words_for, xor_to,
 };
 use crate::{Ring, par};
 
@@ -192,19 +192,8 @@ impl Bits {
         let mut words = Vec::with_capacity(words_for(len) + 1);
         let mut at = 0;
         for part in parts {
-            let shift = at % 64;
-            if shift == 0 {
-                words.extend_from_slice(&part.words);
-            } else {
-                for word in &part.words {
-                    if let Some(last) = words.last_mut() {
-                        *last |= word << shift;
-                    }
-                    words.push(word >> (64 - shift));
-                }
-            }
+            push_bits(&mut words, at, &part.words, part.len);
             at += part.len;
-            words.truncate(words_for(at));
         }
         Bits { len, words }
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::buffer::Sizes;
 use crate::fresh::build;
 use crate::isa::{self, simd};
-use crate::words::{clean_tail, words_for};
+use crate::words::{clean_tail, push_bits, words_for};
 use crate::{Bits, Ring, par};
 
 /// `rows` vectors of `cols` bits; row `i` holds bit `i` of every element.
@@ -87,11 +87,14 @@ impl BitRows {
         if rows.iter().any(|row| row.is_counted()) {
             return BitRows::counted(rows.len(), cols);
         }
-        let data = rows.iter().flat_map(|row| row.words()).copied().collect();
+        let words_per_row = words_for(cols);
+        let mut data = Vec::with_capacity(rows.len() * words_per_row);
+        rows.iter()
+            .for_each(|row| data.extend_from_slice(row.words()));
         BitRows {
             rows: rows.len(),
             cols,
-            words_per_row: words_for(cols),
+            words_per_row,
             data,
         }
     }
@@ -221,8 +224,11 @@ impl BitRows {
             (true, _) => Bits::counted(len),
             (_, true) => Bits::from_words(len, self.data.clone()),
             _ => {
-                let rows: Vec<Bits> = (0..self.rows).map(|i| self.row_bits(i)).collect();
-                Bits::concat(&rows.iter().collect::<Vec<_>>())
+                let mut words = Vec::with_capacity(words_for(len) + 1);
+                for i in 0..self.rows {
+                    push_bits(&mut words, i * self.cols, self.row(i), self.cols);
+                }
+                Bits::from_words(len, words)
             }
         }
     }
@@ -237,8 +243,9 @@ impl BitRows {
             (true, _) => BitRows::counted(rows, cols),
             (_, true) => BitRows::from_words(rows, cols, bits.words().to_vec()),
             _ => {
-                let rows: Vec<Bits> = (0..rows).map(|i| bits.slice(i * cols, cols)).collect();
-                BitRows::from_rows(&rows)
+                let mut data = Vec::with_capacity(rows * words_for(cols));
+                (0..rows).for_each(|i| data.extend_from_slice(bits.slice(i * cols, cols).words()));
+                BitRows::from_words(rows, cols, data)
             }
         }
     }

@@ -8,6 +8,24 @@ pub(crate) fn words_for(len: usize) -> usize {
     len.div_ceil(64)
 }
 
+/// Adds `len` bits to the `at` bits that `words` hold.
+pub(crate) fn push_bits(words: &mut Vec<u64>, at: usize, more: &[u64], len: usize) {
+    let shift = at % 64;
+    if shift == 0 {
+        words.extend_from_slice(more);
+        return;
+    }
+    let mut carry = words.pop().expect("the last word is not full");
+    words.extend(more.iter().map(|word| {
+        let full = carry | word << shift;
+        carry = word >> (64 - shift);
+        full
+    }));
+    if words.len() < words_for(at + len) {
+        words.push(carry);
+    }
+}
+
 /// Clears the unused bits of the last word of a run of `len` bits.
 pub(crate) fn clean_tail(len: usize, words: &mut [u64]) {
     if let (used @ 1.., Some(last)) = (len % 64, words.last_mut()) {

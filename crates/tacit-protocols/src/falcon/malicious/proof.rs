@@ -263,8 +263,11 @@ impl<K: Extension> Proof<K> {
 
     /// The vectors at the second point, a portion after the other.
     fn write_out(&mut self, fold: Fold, folded: &Folded<K>, point: K) {
-        let (mut u, mut v) = (Vec::new(), Vec::new());
-        for portion in 0..self.span().shape.portions {
+        let shape = self.span().shape;
+        let all = (shape.portions - 1) * shape.len.div_ceil(fold.radix) + fold.len;
+        let room = |known: bool| Vec::with_capacity(if known { all } else { 0 });
+        let (mut u, mut v) = (room(self.knows_u()), room(self.knows_v()));
+        for portion in 0..shape.portions {
             if self.knows_u() {
                 let part = self.portion_of_u(folded, portion);
                 u.extend(K::fold(&part, part.len().div_ceil(fold.radix), point));
