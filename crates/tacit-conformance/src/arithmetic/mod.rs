@@ -131,7 +131,8 @@ pub fn signs_within(s: &dyn Subject) {
     }
 }
 
-/// All products of a small ring; noise on the others.
+/// All products of a small ring; noise on the others. With a bias, too, by which a product that dropped it
+/// was caught.
 pub fn products(s: &dyn Subject) {
     let m = s.modulus();
     let pair = |i: i128| (s.wrap(i / m), s.wrap(i % m));
@@ -140,17 +141,27 @@ pub fn products(s: &dyn Subject) {
         false => (noise(1, 3000), noise(2, 3000)),
     };
     let n = x.len();
-    let product = apply(s, &[Call::elementwise(n, 0)], &x, |machine, share| {
+    let calls = [Call::elementwise(n, 0), Call::elementwise(n, 0)];
+    let product = apply(s, &calls, &x, |machine, share| {
         let last = machine.party().parties() - 1;
         let own = (machine.party().id() == last).then_some(&y[..]);
-        let y = machine.input(last, n, own)?;
-        machine.mul(share, &Operand::Secret(y), 0)
+        let y = Operand::Secret(machine.input(last, n, own)?);
+        let bias = Operand::Secret(share.clone());
+        let map = Bilinear::Elementwise(n);
+        let plain = machine.mul(share, &y, 0)?;
+        let biased = machine.linear(share, &y, Some(&bias), &map, 0, None)?;
+        Ok(machine.concat(&[&plain, &biased]))
     });
-    let want = x
-        .iter()
-        .zip(&y)
-        .map(|(&a, &b)| s.wrap(i128::from(a) * i128::from(b)));
-    assert!(product == want.collect::<Vec<_>>(), "{}", s.name());
+    let pairs = || {
+        x.iter()
+            .zip(&y)
+            .map(|(&a, &b)| (i128::from(a), i128::from(b)))
+    };
+    let want = pairs()
+        .map(|(a, b)| a * b)
+        .chain(pairs().map(|(a, b)| a * b + a));
+    let want: Vec<i64> = want.map(|product| s.wrap(product)).collect();
+    assert!(product == want, "{}", s.name());
 }
 
 /// Truncations of values, of products and of what is public, by every number of bits: within the

@@ -186,20 +186,34 @@ impl<R: Ring> Checks<R> {
         let bias = bias.map(|b| rss.operand(b));
         map.check(x.own.len(), w.own.len(), bias.as_ref().map(|b| b.own.len()))?;
         self.waiting += map.left() + map.right() + map.outputs();
-        if let Bilinear::Elementwise(_) = map {
-            return self.multiply::<Words<R>>(rss, message, x.clone(), w.clone());
+        let mut z = match map {
+            Bilinear::Elementwise(_) => {
+                self.multiply::<Words<R>>(rss, message, x.clone(), w.clone())?
+            }
+            _ => self.matrix_product(rss, message, map, [x, w])?,
+        };
+        if let Some(bias) = &bias {
+            z = z.zip(bias, |z, bias| z.add(&map.spread_out(bias)));
         }
+        Ok(z)
+    }
+
+    /// `x * w` of matrices or a convolution, recorded as a whole.
+    fn matrix_product(
+        &mut self,
+        rss: &mut Replicated,
+        message: Message<Words>,
+        map: &Bilinear,
+        [x, w]: [&Rss<Buffer<R>>; 2],
+    ) -> Result<Rss<Buffer<R>>, Error> {
         self.called(message.step(), &format!("{map:?}"));
         let masks = rss.random::<Words<R>>(map.outputs());
         let mut own = masks.next.sub(&masks.own);
         accumulate_shares(map, &mut own, x, w);
-        let mut z = rss.reshare::<Words<R>>(message, own)?;
+        let z = rss.reshare::<Words<R>>(message, own)?;
         let product = Product::new(*map, x.clone(), w.clone(), &z.next, &masks);
         self.pending.products.push(product);
         self.dirty = true;
-        if let Some(bias) = &bias {
-            z = z.zip(bias, |z, bias| z.add(&map.spread_out(bias)));
-        }
         Ok(z)
     }
 }
