@@ -204,7 +204,7 @@ mod tests {
             ),
             (
                 r#"{"protocol": "bicoptor", "comparison": "tree"}"#,
-                "comparison: bicoptor has none",
+                "comparison 'tree': bicoptor has auto, adder, bicoptor; choose one of them",
             ),
             (r#"{"opening": "direct"}"#, "opening: falcon has none"),
             (r#"{"sharing": 5}"#, "sharing: falcon has none"),
