@@ -66,7 +66,7 @@ def main():
     if args.row is not None:
         print(measure(*ROWS[args.row], args.runs)[0])
         return
-    known = json.loads(FIGURES.read_text())["ratios"] if FIGURES.exists() else {}
+    known = json.loads(FIGURES.read_text()).get("ratios", {}) if FIGURES.exists() else {}
     found, slower = {}, []
     for name in ROWS:
         found[name] = min(ratio(name, args.runs) for _ in range(args.turns))
