@@ -236,7 +236,10 @@ mod tests {
             refused(r#"{"protocol": "falkon"}"#).contains("falcon, bicoptor, shamir, sirnn, clear")
         );
         assert!(refused(r#"{"truncation": "no"}"#).contains("gap, exact, aby3, secureml"));
-        assert!(refused(r#"{"comparison": "bush"}"#).contains("auto, adder, falcon, bicoptor, tree, rot"));
+        assert!(
+            refused(r#"{"comparison": "bush"}"#)
+                .contains("auto, adder, falcon, bicoptor, tree, rot")
+        );
         assert!(refused(r#"{"opening": "queen"}"#).contains("auto, king, direct"));
         assert!(refused(r#"{"network": "moon"}"#).contains("local, lan, wan"));
         assert!(refused(r#"{"batch": 0}"#).contains("of at least 1"));
