@@ -19,7 +19,7 @@ use crate::bilinear::Bilinear;
 use crate::call::Unverified;
 use crate::count::{Counts, count, online};
 use crate::machine::{Call, CostModel, Machine, Operand};
-use crate::replicated::{Booleans, Replicated, Rss};
+use crate::replicated::{Booleans, Replicated, Rss, workspace};
 use crate::{Cost, Error};
 
 /// Falcon's declared cost over the ring `R`.
@@ -154,17 +154,8 @@ impl<R: Ring> CostModel for FalconCost<R> {
         }
     }
 
-    /// Without material: both components of the result, and as much again twice of what is on its way.
     fn workspace(&self, call: &Call) -> u64 {
-        let elements = match *call {
-            Call::Product { map, .. } => map.outputs(),
-            Call::Truncate { n, .. } | Call::Drelu { n, .. } => n,
-            Call::Relu { n, .. } | Call::Select { n, .. } => n,
-            Call::Maxpool { windows, size, .. } => windows * size,
-            _ => 0,
-        };
-        let word = u64::from(R::BITS / 8);
-        self.stored(call).max(6 * word * elements as u64)
+        self.stored(call).max(workspace::<R>(call))
     }
 
     fn offline(&self, calls: &[Call]) -> Cost {

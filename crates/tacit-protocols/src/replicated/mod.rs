@@ -11,7 +11,7 @@ mod pipeline;
 mod sharing;
 mod truncate;
 
-use tacit_algebra::Prg;
+use tacit_algebra::{Prg, Ring};
 use tacit_net::Party;
 
 pub use domain::Booleans;
@@ -20,6 +20,7 @@ pub(crate) use multiply::{accumulate_shares, joined};
 pub use sharing::Rss;
 pub(crate) use sharing::flip_word;
 
+use crate::call::Call;
 use crate::keys::Pair;
 use crate::portions::Ahead;
 use crate::{Error, keys};
@@ -44,6 +45,19 @@ pub(crate) struct Replicated {
     /// What of a program's material is not made yet.
     pub ahead: Ahead,
     pub keys: Keys,
+}
+
+/// About how many bytes a party holds while a call without material is computed: both components of the
+/// result, and as much again twice of what is on its way.
+pub(crate) fn workspace<R: Ring>(call: &Call) -> u64 {
+    let elements = match *call {
+        Call::Product { map, .. } => map.outputs(),
+        Call::Truncate { n, .. } | Call::Drelu { n, .. } => n,
+        Call::Relu { n, .. } | Call::Select { n, .. } => n,
+        Call::Maxpool { windows, size, .. } => windows * size,
+        _ => 0,
+    };
+    u64::from(R::BITS / 8) * 6 * elements as u64
 }
 
 impl Replicated {

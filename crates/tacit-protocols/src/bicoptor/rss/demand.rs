@@ -69,7 +69,7 @@ pub(super) fn wants_of<R: Ring>(call: &Call, options: &Options) -> Vec<Want> {
     let exact = |n, keys| options.exact::<R, _>(n, keys, RssCost::<R>::new).is_some();
     let sign = |n, keys| (!exact(n, keys)).then_some(Want::Sign { n });
     let truncate = |n, trunc| match (options.truncation, trunc) {
-        (Truncation::SecureMl, _) | (_, 0) => vec![],
+        (Truncation::SecureMl | Truncation::Gap, _) | (_, 0) => vec![],
         _ => vec![Want::Truncate { n, trunc }],
     };
     match *call {

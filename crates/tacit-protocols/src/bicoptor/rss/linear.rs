@@ -1,5 +1,6 @@
-//! Linear layers and truncation. The summands of a product are opened to the holders under a mask
-//! that the assistant knows; the quotient, shared between the holders, is replicated.
+//! Linear layers and truncation, which takes no mask (`gap`: `replicated/truncate.rs`), or ABY3's: the
+//! summands of a product are opened to the holders under a mask that the assistant knows, and the
+//! quotient, shared between the holders, is replicated.
 
 use tacit_algebra::{Buffer, Ring};
 
@@ -22,7 +23,8 @@ impl<R: Ring> BicoptorRss<R> {
     /// `(x * w + bias) >> trunc` for any bilinear product.
     ///
     /// Secret `w`, no truncation: 1 hop, every party sends 1 element per output. With a truncation:
-    /// 2 hops, every party sends 2 (SecureML's: 1). Public `w`: the truncation alone.
+    /// 3 hops, 1 element and the bits of a truncation (ABY3's: 2 hops and 2 elements; SecureML's: 2 and 1).
+    /// Public `w`: the truncation alone.
     pub(super) fn product(
         &mut self,
         x: &Rss<Buffer<R>>,
@@ -49,13 +51,17 @@ impl<R: Ring> BicoptorRss<R> {
         }
     }
 
-    /// `x >> trunc` of a shared `x` (docs/spec/bicoptor2.md, section 3). 2 hops, each holder sends
-    /// 2 elements; SecureML's: 1 and 1.
+    /// `x >> trunc` of a shared `x` (docs/spec/bicoptor2.md, section 3). 2 hops, each party sends a third of
+    /// `l + 3 trunc` bits; ABY3's: 2 hops and 2 elements from each holder; SecureML's: 1 and 1.
     pub(super) fn truncate_shared(
         &mut self,
         x: &Rss<Buffer<R>>,
         trunc: u32,
     ) -> Result<Rss<Buffer<R>>, Error> {
+        check::<R>(trunc)?;
+        if self.options.truncation == Truncation::Gap {
+            return self.rss.truncate(x, trunc);
+        }
         let n = x.own.len();
         // Both holders have component 1; party 0 lacks component 2, party 1 component 0.
         let (unshared, common) = match self.rss.party.id() {
@@ -63,7 +69,6 @@ impl<R: Ring> BicoptorRss<R> {
             1 => (&x.next, &x.own),
             _ => return self.assist_truncation(n, trunc),
         };
-        check::<R>(trunc)?;
         if self.options.truncation == Truncation::SecureMl {
             let share = match self.role.carries() {
                 true => unshared.add(common),
@@ -78,12 +83,15 @@ impl<R: Ring> BicoptorRss<R> {
         self.finish(&opened, &mask, trunc)
     }
 
-    /// The same for a 3-out-of-3 sum, masked by a sharing of 0, whose resharing it replaces.
-    /// 2 hops, every party sends 2 elements; SecureML's: 1.
+    /// `z >> trunc` of a 3-out-of-3 sum, masked by a sharing of 0: reshared, then truncated; in ABY3's
+    /// and SecureML's way truncated without being reshared. 3 hops, 1 element and the bits of a truncation;
+    /// ABY3's: 2 hops, every party sends 2 elements; SecureML's: 1.
     fn truncate_sum(&mut self, z: Buffer<R>, trunc: u32) -> Result<Rss<Buffer<R>>, Error> {
         check::<R>(trunc)?;
-        if self.options.truncation == Truncation::SecureMl {
-            return self.truncate_sum_locally(z, trunc);
+        match self.options.truncation {
+            Truncation::Gap => return self.rss.truncate_sum(MULTIPLY, &z, trunc),
+            Truncation::SecureMl => return self.truncate_sum_locally(z, trunc),
+            _ => {}
         }
         let n = z.len();
         let mask = self.take_mask(n, trunc)?;
@@ -119,7 +127,6 @@ impl<R: Ring> BicoptorRss<R> {
 
     /// The assistant's part: it takes its material and its share of the result.
     fn assist_truncation(&mut self, n: usize, trunc: u32) -> Result<Rss<Buffer<R>>, Error> {
-        check::<R>(trunc)?;
         if self.options.truncation != Truncation::SecureMl {
             self.take_mask(n, trunc)?;
         }
