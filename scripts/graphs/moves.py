@@ -176,7 +176,28 @@ def reverse(g, v, full):
                   batch_axis=0, time_axis=1)  # fmt: skip
 
 
+def loss(kind):
+    """A loss of all classes along the first axis of an item, as a number for each item."""
+
+    def generator(g, v, full):
+        if g.opset < 13 or v.shape[0] < 2:
+            return None
+        classes, space = v.shape[0], v.shape[1:]
+        targets = g.rng.integers(0, classes, (1, *space))
+        names = [g.plain(targets)]
+        if g.chance(0.5):
+            names.append(g.plain(np.abs(g.weights(classes)) + 0.1))
+        given = {"reduction": g.pick(None, "mean", "sum"), "ignore_index": g.pick(None, -1)}
+        most = 1.1 * (v.high - v.low + v.most + math.log(classes)) * math.prod(space)
+        out = g.node(kind, [v, *names], (), -most, most, **given)
+        return g.node("Reshape", [out, g.ints(1, 1)], (1,), -most, most)
+
+    return generator
+
+
 INDEXED = {
+    "NegativeLogLikelihoodLoss": loss("NegativeLogLikelihoodLoss"),
+    "SoftmaxCrossEntropyLoss": loss("SoftmaxCrossEntropyLoss"),
     "GatherElements": gather_elements,
     "GatherND": gather_nd,
     "ReverseSequence": reverse,
@@ -250,6 +271,18 @@ FOLDED = {
 }
 
 
+def affine_grid(g, v):
+    """Of a map that is made of some of the elements."""
+    if g.fixed != 1 or g.opset < 20 or v.batch or not 6 <= v.size <= 60:
+        return None
+    flat = g.node("Reshape", [v, g.ints(-1, v.size)], (v.size,), v.low, v.high)
+    some = g.node("Gather", [flat, g.ints(*range(6))], (6,), v.low, v.high, axis=1)
+    maps = g.node("Reshape", [some, g.ints(-1, 2, 3)], (2, 3), v.low, v.high)
+    size = g.ints(1, 1, 2, 3)
+    return g.node("AffineGrid", [maps, size], (2, 3, 2), -3 * v.most, 3 * v.most,
+                  align_corners=g.pick(None, 0, 1))  # fmt: skip
+
+
 def cast_like(g, v):
     if g.opset < 15:
         return None
@@ -259,6 +292,7 @@ def cast_like(g, v):
 
 
 MOVES = {
+    "AffineGrid": affine_grid,
     "CastLike": cast_like,
     "CenterCropPad": centred,
     "Compress": compress,

@@ -1,6 +1,6 @@
-//! Linear maps along one axis: running sums, and resizing.
+//! Linear maps along one axis: running sums, resizing, and grids of places.
 
-use super::call::{Call, Fault, Value, bad};
+use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{Composer, value};
 use super::lower::Builder;
 use crate::graph::{Op, ValueId, Weights};
@@ -67,5 +67,56 @@ pub(super) fn running_sum(call: &Call, builder: &mut Builder) -> Result<Value, F
         .collect();
     let mut c = Composer::new(call, builder);
     let (id, out) = mapped(&mut c, "sums", (x, shape), along, (weight, vec![], size))?;
+    Ok(value(id, out))
+}
+
+/// AffineGrid: where an affine map takes every place of a space between -1 and 1.
+pub(super) fn affine_grid(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (x, shape) = call.secret(0)?;
+    let size = super::shape::sizes_of(call.ints(1)?)?;
+    let &[rows @ (2 | 3), columns] = shape else {
+        return bad(format!(
+            "its maps have the shape {shape:?}, not [2, 3] or [3, 4]"
+        ));
+    };
+    if columns != rows + 1 || size.len() != rows + 2 {
+        return bad(format!(
+            "its size {size:?} does not fit maps of the shape {shape:?}"
+        ));
+    }
+    let space = &size[2..];
+    let places = super::constant::bounded_len(space)?;
+    if places == 0 {
+        return unsupported("its grid has no places");
+    }
+    builder.reserve(places.saturating_mul(columns))?;
+    let corners = call.int("align_corners", 0) != 0;
+    let place = |i: usize, n: usize| match (corners, n) {
+        (true, 1) => 0.0,
+        (true, _) => 2.0 * i as f32 / (n - 1) as f32 - 1.0,
+        (false, _) => (2 * i + 1) as f32 / n as f32 - 1.0,
+    };
+    // The last axis is x, so a map's first column is that of the last axis.
+    let number = |row: usize, e: usize| {
+        let Some(axis) = rows.checked_sub(row + 1) else {
+            return 1.0;
+        };
+        let inner: usize = space[axis + 1..].iter().product();
+        place(e / inner % space[axis], space[axis])
+    };
+    let weight: Vec<f32> = (0..columns * places)
+        .map(|i| number(i / places, i % places))
+        .collect();
+    let mut c = Composer::new(call, builder);
+    let bias = Weights::default();
+    let made = c.linear("places", x, [columns, places], weight.into(), bias)?;
+    let index = transpose(&[rows, places], &[1, 0]);
+    let out = [space, &[rows]].concat();
+    let id = c.node(
+        "grid",
+        Op::Rearrange { index, fill: 0.0 },
+        &[made],
+        out.clone(),
+    )?;
     Ok(value(id, out))
 }

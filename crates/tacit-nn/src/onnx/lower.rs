@@ -4,8 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::kind::Kind;
-use super::{activation, along, compare, conv, element, function, linear, moves, nary, norm};
-use super::{pool, power, rearrange, recurrent, reduce, resize, scatter, shape, tail, whole};
+use super::{activation, along, compare, conv, element, function, linear, loss, moves};
+use super::{
+    nary, norm, pool, power, rearrange, recurrent, reduce, resize, scatter, shape, tail, whole,
+};
 use crate::graph::{Node, Op, ValueId, Weights, len};
 
 /// The most elements of all values of one item together.
@@ -179,6 +181,8 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Softmax" => function::softmax(call, builder),
         "Hardmax" => reduce::hardmax(call, builder),
         "ArgMax" | "ArgMin" => reduce::place(call, builder),
+        "NegativeLogLikelihoodLoss" | "SoftmaxCrossEntropyLoss" => loss::loss(call, builder),
+        "AffineGrid" => along::affine_grid(call, builder),
         "LayerNormalization" => function::layer_norm(call, builder),
         "LogSoftmax" => reduce::log_softmax(call, builder),
         reduction if reduction.starts_with("Reduce") => reduce::reduced(call, builder),

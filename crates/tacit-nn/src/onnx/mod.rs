@@ -15,6 +15,7 @@ mod importer;
 mod input;
 mod kind;
 mod linear;
+mod loss;
 mod lower;
 mod moves;
 mod nary;

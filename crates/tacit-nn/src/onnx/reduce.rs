@@ -177,27 +177,35 @@ fn product(c: &mut Composer, x: ValueId, rows: usize, mut size: usize) -> Result
     Ok(left)
 }
 
-/// LogSoftmax before the end of a model: `x - max - ln(sum(exp(x - max)))` along an axis.
+/// LogSoftmax before the end of a model.
 pub(super) fn log_softmax(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape) = call.secret(0)?;
-    let [outer, size, inner] = softmax_axis(call, shape)?;
+    let lines = softmax_axis(call, shape)?;
+    let id = log_shares(&mut Composer::new(call, builder), x, lines)?;
+    Ok(value(id, shape.to_vec()))
+}
+
+/// `x - max - ln(sum(exp(x - max)))` along the middle of three axes.
+pub(super) fn log_shares(
+    c: &mut Composer,
+    x: ValueId,
+    [outer, size, inner]: [usize; 3],
+) -> Result<ValueId, Fault> {
     let pool = Pool {
         kernel: [size, 1],
         out: [1, inner],
         ..whole(outer, [size, inner])
     };
     let line = |e: usize| e / (size * inner) * inner + e % inner;
-    let lines = vec![outer, inner];
-    let mut c = Composer::new(call, builder);
+    let (shape, lines) = (c.builder.shape(x), vec![outer, inner]);
     let max = c.node("max", Op::MaxPool(pool.clone()), &[x], lines.clone())?;
-    let max = c.spread("max of all", max, shape.to_vec(), line)?;
+    let max = c.spread("max of all", max, shape.clone(), line)?;
     let below = c.each("below", Op::Sub, &[x, max])?;
     let exp = c.function(Function::Exp, below, (f32::NEG_INFINITY, 0.0))?;
     let sum = c.node("sum", Op::SumPool(pool), &[exp], lines)?;
     let log = c.function(Function::Log, sum, (1.0, size as f32))?;
-    let log = c.spread("of all", log, shape.to_vec(), line)?;
-    let id = c.each("result", Op::Sub, &[below, log])?;
-    Ok(value(id, shape.to_vec()))
+    let log = c.spread("of all", log, shape, line)?;
+    c.each("log share", Op::Sub, &[below, log])
 }
 
 /// Hardmax: 1 at the first of the largest elements along an axis, else 0.

@@ -47,6 +47,8 @@ fn treats(call: &Call) -> Option<Treats> {
         | "MatMul"
         | "MeanVarianceNormalization"
         | "Pad"
+        | "NegativeLogLikelihoodLoss"
+        | "SoftmaxCrossEntropyLoss"
         | "ReduceL1"
         | "ReduceL2"
         | "ReduceLogSum"
@@ -73,7 +75,8 @@ fn treats(call: &Call) -> Option<Treats> {
         | "Upsample" => Axes,
         // Of constants alone.
         "Ceil" | "Floor" | "Mod" | "NonZero" | "OneHot" | "Range" | "Round" => Axes,
-        "AveragePool"
+        "AffineGrid"
+        | "AveragePool"
         | "BatchNormalization"
         | "Conv"
         | "ConvTranspose"

@@ -9,6 +9,15 @@ const SIZES: &str = "constant sizes; not along the batch";
 
 pub(super) const OPERATIONS: &[Operation] = &[
     from(
+        20,
+        op(
+            "AffineGrid",
+            2,
+            &[("align_corners", Int, 20, NOW)],
+            "a constant size",
+        ),
+    ),
+    from(
         18,
         op("CenterCropPad", 2, &[("axes", Ints, 18, NOW)], SIZES),
     ),

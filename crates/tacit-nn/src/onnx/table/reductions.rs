@@ -1,8 +1,9 @@
 //! Operations that join elements along axes or within windows, and normalisations by what they join.
 
 use super::Holds::{Float, Int, Ints, Text};
-use super::{END, NOW, Operation, REDUCE, from, op};
+use super::{Attribute, END, NOW, Operation, REDUCE, from, op};
 
+const LOSS: &[Attribute] = &[("ignore_index", Int, 12, NOW), ("reduction", Text, 12, NOW)];
 const ITEM: &str = "over axes of an item";
 
 pub(super) const OPERATIONS: &[Operation] = &[
@@ -82,6 +83,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
             ITEM,
         ),
     ),
+    from(
+        12,
+        op(
+            "NegativeLogLikelihoodLoss",
+            3,
+            LOSS,
+            "constant targets, of an input that is one item",
+        ),
+    ),
     op("ReduceL1", 2, REDUCE, ITEM),
     op("ReduceL2", 2, REDUCE, ITEM),
     op(
@@ -95,4 +105,13 @@ pub(super) const OPERATIONS: &[Operation] = &[
     op("ReduceMin", 2, REDUCE, ITEM),
     op("ReduceProd", 2, REDUCE, ITEM),
     op("ReduceSumSquare", 2, REDUCE, ITEM),
+    from(
+        12,
+        op(
+            "SoftmaxCrossEntropyLoss",
+            3,
+            LOSS,
+            "constant targets, of an input that is one item",
+        ),
+    ),
 ];
