@@ -7,8 +7,9 @@ so that every input inside the declared range has a finite answer.
 
 import numpy as np
 
+from .activations import ACTIVATIONS
 from .axes import (
-    arg_max,
+    arg_best,
     concat,
     expand,
     flatten,
@@ -26,6 +27,7 @@ from .axes import (
     unsqueeze,
 )
 from .build import LARGEST
+from .choices import CHOICES
 from .elements import (
     arithmetic,
     cast,
@@ -47,8 +49,15 @@ from .elements import (
     total,
 )
 from .layers import batch_norm, conv, gemm, layer_norm, matmul, pooled, recurrent, whole_pool
+from .moves import MOVES
+from .sums import NORMS, SUMS
 
 GENERATORS = {
+    **ACTIVATIONS,
+    **CHOICES,
+    **MOVES,
+    **NORMS,
+    **SUMS,
     "Add": arithmetic("Add"),
     "AveragePool": pooled("AveragePool"),
     "BatchNormalization": batch_norm,
@@ -81,7 +90,6 @@ GENERATORS = {
     "RNN": recurrent("RNN"),
     "Reciprocal": reciprocal,
     "ReduceMean": reduced("ReduceMean", 18),
-    "ReduceSum": reduced("ReduceSum", 13),
     "Relu": relu,
     "Reshape": reshape,
     "Shape": shape_of,
@@ -100,7 +108,13 @@ GENERATORS = {
 """For every operation on computed values."""
 
 
-ENDS = {"ArgMax": arg_max, "LogSoftmax": log_softmax, "Softmax": softmax, "Sigmoid": sigmoid}
+ENDS = {
+    "ArgMax": arg_best("ArgMax"),
+    "ArgMin": arg_best("ArgMin"),
+    "LogSoftmax": log_softmax,
+    "Softmax": softmax,
+    "Sigmoid": sigmoid,
+}
 """For what the receiver of the result computes."""
 
 

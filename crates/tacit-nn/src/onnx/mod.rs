@@ -1,23 +1,38 @@
 //! Import of ONNX models: the file is read as hostile, resolved and reduced to a [`Graph`]; and files
 //! of trained networks.
 
+mod activation;
+mod along;
 mod call;
+mod compare;
 mod compose;
 mod constant;
+mod conv;
 mod element;
 mod fold;
 mod function;
 mod importer;
+mod input;
 mod kind;
 mod linear;
+mod loss;
 mod lower;
+mod moves;
+mod nary;
+mod norm;
 mod pool;
+mod power;
 pub mod proto;
 mod rearrange;
 mod recurrent;
+mod reduce;
+mod resize;
+mod scatter;
+mod selection;
 mod shape;
 mod table;
 mod tail;
+mod whole;
 mod write;
 
 use std::collections::HashMap;

@@ -1,13 +1,20 @@
 //! The operations that import takes over: the one list, from which messages and
 //! `docs/operations.md` are made.
 
+mod elements;
+mod moves;
+mod page;
+mod reductions;
+
 use std::ops::RangeInclusive;
+
+pub use page::operations_page;
 
 use super::call::{Fault, bad, unsupported};
 use super::proto::{AttributeProto, NodeProto};
 
 /// The operator sets that import knows.
-pub(super) const OPSETS: RangeInclusive<i64> = 9..=22;
+pub(super) const OPSETS: RangeInclusive<i64> = 7..=28;
 
 /// What an attribute holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,7 +48,7 @@ pub struct Operation {
     remark: &'static str,
 }
 
-/// An operation of operator sets from 9 on.
+/// An operation of operator sets from 7 on.
 const fn op(
     name: &'static str,
     inputs: usize,
@@ -57,6 +64,11 @@ const fn op(
     }
 }
 
+/// An operation of operator sets from `since` on.
+const fn from(since: i64, operation: Operation) -> Operation {
+    Operation { since, ..operation }
+}
+
 const MANY: usize = usize::MAX;
 const AXIS: &[Attribute] = &[("axis", Int, 0, NOW)];
 const REDUCE: &[Attribute] = &[
@@ -68,8 +80,24 @@ const ELEMENTS: &str = "values with values or with constants, stretched to each 
 const END: &str =
     "at the end of a model the receiver of the result computes it, before it the parties do";
 
+/// All that are supported, each group by name.
+const GROUPS: [&[Operation]; 4] = [
+    LAYERS,
+    elements::OPERATIONS,
+    moves::OPERATIONS,
+    reductions::OPERATIONS,
+];
+
 /// All that are supported, by name.
-pub const OPERATIONS: &[Operation] = &[
+fn operations() -> Vec<&'static Operation> {
+    let mut all: Vec<_> = GROUPS.into_iter().flatten().collect();
+    all.sort_by_key(|op| op.name);
+    all
+}
+
+/// Layers with weights and windows, sums and products, shapes, and functions that tables or
+/// polynomials compute.
+const LAYERS: &[Operation] = &[
     op("Add", 2, &[], ELEMENTS),
     op(
         "ArgMax",
@@ -79,7 +107,7 @@ pub const OPERATIONS: &[Operation] = &[
             ("keepdims", Int, 0, NOW),
             ("select_last_index", Int, 12, NOW),
         ],
-        "at the end of a model",
+        END,
     ),
     op(
         "AveragePool",
@@ -93,7 +121,7 @@ pub const OPERATIONS: &[Operation] = &[
             ("pads", Ints, 0, NOW),
             ("strides", Ints, 0, NOW),
         ],
-        "one or two dimensions",
+        "",
     ),
     op(
         "BatchNormalization",
@@ -101,6 +129,7 @@ pub const OPERATIONS: &[Operation] = &[
         &[
             ("epsilon", Float, 0, NOW),
             ("momentum", Float, 0, NOW),
+            ("spatial", Int, 0, 8),
             ("training_mode", Int, 14, NOW),
         ],
         "for inference, with constant numbers",
@@ -108,8 +137,12 @@ pub const OPERATIONS: &[Operation] = &[
     op(
         "Cast",
         1,
-        &[("saturate", Int, 19, NOW), ("to", Int, 0, NOW)],
-        "constants as onnxruntime casts them; computed values only to a float type, which changes nothing, and what ArgMax gives to any type that holds it",
+        &[
+            ("round_mode", Text, 24, NOW),
+            ("saturate", Int, 19, NOW),
+            ("to", Int, 0, NOW),
+        ],
+        "constants as onnxruntime casts them; computed values only to a float type, which changes nothing, results of comparisons to any type, and what ArgMax gives to any type that holds it",
     ),
     op(
         "Clip",
@@ -142,7 +175,7 @@ pub const OPERATIONS: &[Operation] = &[
             ("pads", Ints, 0, NOW),
             ("strides", Ints, 0, NOW),
         ],
-        "one or two dimensions, constant weights",
+        "constant weights",
     ),
     op("Div", 2, &[], "as Add; a computed divisor must be positive"),
     op(
@@ -157,10 +190,7 @@ pub const OPERATIONS: &[Operation] = &[
     op("Flatten", 1, AXIS, "where the batch stays an axis"),
     op("GRU", 6, &RECURRENT_GRU, STEPS),
     op("Gather", 2, AXIS, "constant indices, not along the batch"),
-    Operation {
-        since: 20,
-        ..op("Gelu", 1, &[("approximate", Text, 20, NOW)], "")
-    },
+    from(20, op("Gelu", 1, &[("approximate", Text, 20, NOW)], "")),
     op(
         "Gemm",
         3,
@@ -172,8 +202,8 @@ pub const OPERATIONS: &[Operation] = &[
         ],
         "constant weights, not with transA",
     ),
-    op("GlobalAveragePool", 1, &[], "one or two dimensions"),
-    op("GlobalMaxPool", 1, &[], "one or two dimensions"),
+    op("GlobalAveragePool", 1, &[], ""),
+    op("GlobalMaxPool", 1, &[], ""),
     op("Identity", 1, &[], ""),
     op("LSTM", 8, &RECURRENT_LSTM, STEPS),
     Operation {
@@ -190,7 +220,7 @@ pub const OPERATIONS: &[Operation] = &[
         )
     },
     op("LeakyRelu", 1, &[("alpha", Float, 0, NOW)], ""),
-    op("LogSoftmax", 1, AXIS, "at the end of a model"),
+    op("LogSoftmax", 1, AXIS, END),
     op("MatMul", 2, &[], "a value by a constant matrix"),
     op(
         "MaxPool",
@@ -204,7 +234,7 @@ pub const OPERATIONS: &[Operation] = &[
             ("storage_order", Int, 0, NOW),
             ("strides", Ints, 0, NOW),
         ],
-        "one or two dimensions, without the indices",
+        "without the indices",
     ),
     op("Mul", 2, &[], ELEMENTS),
     op("Neg", 1, &[], ""),
@@ -216,13 +246,13 @@ pub const OPERATIONS: &[Operation] = &[
             ("pads", Ints, 0, 10),
             ("value", Float, 0, 10),
         ],
-        "with a constant, not along the batch",
+        "not along the batch",
     ),
     op(
         "Pow",
         2,
         &[],
-        "constant exponents -1, 0.5, 1, 2 and 3; of -1 and 0.5 the base must be positive",
+        "a constant exponent or base, or both computed; of exponents that are not whole, negative or computed the base must be positive",
     ),
     op("RNN", 6, &RECURRENT, STEPS),
     op("Reciprocal", 1, &[], "of positive values"),
@@ -310,8 +340,8 @@ const fn and_one(more: Attribute) -> [Attribute; 8] {
 /// The entry of a node's operation, if that is supported.
 pub(super) fn operation(node: &NodeProto) -> Option<&'static Operation> {
     let own = node.domain.is_empty() || node.domain == "ai.onnx";
-    let found = OPERATIONS.iter().find(|op| op.name == node.op_type);
-    found.filter(|_| own)
+    let mut all = GROUPS.into_iter().flatten();
+    all.find(|op| own && op.name == node.op_type)
 }
 
 impl Operation {
@@ -364,77 +394,6 @@ impl Holds {
 
 /// The names of all operations.
 pub(super) fn names() -> String {
-    let names: Vec<&str> = OPERATIONS.iter().map(|op| op.name).collect();
+    let names: Vec<&str> = operations().iter().map(|op| op.name).collect();
     names.join(", ")
-}
-
-/// An expression of supported operations that is the same as one that is not, for messages.
-pub(super) fn equivalent(op: &str) -> Option<&'static str> {
-    Some(match op {
-        "Abs" => "Relu(x) + Relu(-x)",
-        "HardSigmoid" => "Clip(alpha x + beta, 0, 1)",
-        "HardSwish" => "x Clip(x / 6 + 0.5, 0, 1)",
-        "PRelu" => "Relu(x) - slope Relu(-x)",
-        "Swish" => "x Sigmoid(alpha x)",
-        _ => return None,
-    })
-}
-
-/// The page `docs/operations.md`, made anew by `TACIT_WRITE=1 cargo test -p tacit-nn operations_page`.
-pub fn operations_page() -> String {
-    let (first, last) = (OPSETS.start(), OPSETS.end());
-    let mut text = format!(
-        "# Operations\n\nWhat a model may be made of: ONNX, operator sets {first} to {last}. The importer's own table makes this\npage (`TACIT_WRITE=1 cargo test --release -p tacit-nn --lib operations_page`). Whatever is not here is\nrefused, all nodes of a model at once, and so are other attributes. \"Constants\" are tensors of the file\nand what is computed of them alone.\n\n| operation | attributes | supported |\n| --- | --- | --- |\n"
-    );
-    for op in OPERATIONS {
-        let attributes: Vec<String> = op
-            .attributes
-            .iter()
-            .map(|&(name, _, since, until)| match (since, until) {
-                (0, NOW) => name.to_string(),
-                (since, NOW) if since <= op.since => name.to_string(),
-                (0, until) => format!("{name} (to {until})"),
-                (since, _) => format!("{name} (from {since})"),
-            })
-            .collect();
-        let since = match op.since {
-            0 => String::new(),
-            since => format!(" (from {since})"),
-        };
-        let remark = if op.remark.is_empty() {
-            "yes"
-        } else {
-            op.remark
-        };
-        text += &format!(
-            "| {}{since} | {} | {remark} |\n",
-            op.name,
-            attributes.join(", ")
-        );
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn operations_page_is_that_of_the_table() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operations.md");
-        if std::env::var_os("TACIT_WRITE").is_some() {
-            std::fs::write(path, operations_page()).expect("docs/operations.md");
-        }
-        let there = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(
-            there == operations_page(),
-            "write it anew: see its first lines"
-        );
-    }
-
-    #[test]
-    fn operations_stand_once_and_in_order() {
-        let names: Vec<&str> = OPERATIONS.iter().map(|op| op.name).collect();
-        assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
-    }
 }

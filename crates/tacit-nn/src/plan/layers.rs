@@ -160,6 +160,8 @@ pub enum LayerOp {
         /// The product of the item's axes before the joined one.
         outer: usize,
     },
+    /// 1 where `x >= 0`, else 0.
+    NonNegative,
 }
 
 impl ConvGeometry {
@@ -192,6 +194,7 @@ impl LayerOp {
             LayerOp::Mul => "Mul",
             LayerOp::Function(function) => function.name(),
             LayerOp::Relu => "Relu",
+            LayerOp::NonNegative => "NonNegative",
             LayerOp::Clip { .. } => "Clip",
             LayerOp::MaxPool(_) => "MaxPool",
             LayerOp::AveragePool(_) => "AveragePool",
@@ -204,7 +207,7 @@ impl LayerOp {
     /// Whether it compares values that it computes.
     pub(crate) fn takes_signs(&self) -> bool {
         match self {
-            LayerOp::Relu => true,
+            LayerOp::Relu | LayerOp::NonNegative => true,
             LayerOp::Clip { low, high } => low.is_some() || high.is_some(),
             LayerOp::MaxPool(pool) => pool.window() > 1,
             _ => false,
@@ -354,6 +357,7 @@ pub(super) fn layer_op(node: &Node, scale: &Scale, f: u32) -> LayerOp {
         Op::Sub => LayerOp::Sub,
         Op::Mul => LayerOp::Mul,
         Op::Relu => LayerOp::Relu,
+        Op::NonNegative => LayerOp::NonNegative,
         Op::Clip { .. } => {
             let encoded = |v: Option<f32>| v.map(|v| encode(v.into(), f));
             LayerOp::Clip {

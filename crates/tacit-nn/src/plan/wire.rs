@@ -257,6 +257,7 @@ impl Plan {
                 | LayerOp::Linear { .. }
                 | LayerOp::Affine { scale: true, .. }
                 | LayerOp::Mul
+                | LayerOp::NonNegative
                 | LayerOp::Function(_)
                 | LayerOp::AveragePool(_)
         );
@@ -352,7 +353,7 @@ fn check_op(op: &LayerOp, inputs: &[usize], n: usize) -> Check {
                 "its inputs differ in size".into()
             })
         }
-        LayerOp::Relu | LayerOp::Function(_) => fits(n, n),
+        LayerOp::Relu | LayerOp::NonNegative | LayerOp::Function(_) => fits(n, n),
         LayerOp::Clip { low, high } => {
             let ordered = low.zip(*high).is_none_or(|(low, high)| low <= high);
             ensure(ordered, || "its bounds are the wrong way round".into())?;
