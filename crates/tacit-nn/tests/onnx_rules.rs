@@ -384,14 +384,8 @@ fn layer_normalisation_stretches_its_scale() {
 fn means_and_sums_run_over_any_axes() {
     let reduced = |op: &str, axes: &[i64], keep| {
         let attributes = vec![list("axes", axes), int("keepdims", keep)];
-        let model = file(
-            &[2, 3],
-            vec![node(op, &["x"], "y", attributes)],
-            vec![],
-            12,
-            None,
-        );
-        let graph = fine(&model);
+        let nodes = vec![node(op, &["x"], "y", attributes)];
+        let graph = fine(&file(&[2, 3], nodes, vec![], 12, None));
         let x: Vec<f32> = (0..6).map(|v| v as f32).collect();
         (
             reference::predict(&graph, &x).expect("an input"),
@@ -408,11 +402,8 @@ fn means_and_sums_run_over_any_axes() {
     );
     assert_eq!(reduced("ReduceSum", &[-1], 1), (vec![3., 12.], vec![2, 1]));
     assert_eq!(reduced("ReduceSum", &[2, 1], 0), (vec![15.], vec![]));
-    let all = model(
-        &[2, 3],
-        vec![node("ReduceMean", &["x"], "y", vec![])],
-        vec![],
-    );
+    let nodes = vec![node("ReduceMean", &["x"], "y", vec![])];
+    let all = model(&[2, 3], nodes, vec![]);
     unsupported(&all, "across the batch axis");
 }
 
