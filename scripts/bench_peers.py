@@ -39,7 +39,6 @@ MALICIOUS = {"protocol": "falcon", "security": "malicious"}
 FALCON, BICOPTOR = {"protocol": "falcon"}, {"protocol": "bicoptor"}
 ROWS = [
     *(("relu", 10**6, where) for where in (FALCON, BICOPTOR)),
-    ("relu", 10**6, {**FALCON, "key_bits": "6.18"}),
     ("relu", 10**5, MALICIOUS),
     *(("mult", 10**6, where) for where in (FALCON, BICOPTOR)),
     ("matmul", 512, FALCON),
