@@ -22,8 +22,7 @@ pub(super) fn nary(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     for (i, next) in all.enumerate() {
         let part = (i + 1).to_string();
         result = match call.node.op_type.as_str() {
-            "Max" => larger(call, builder, &part, &result, next)?,
-            "Min" => smaller(call, builder, &part, &result, next)?,
+            of @ ("Max" | "Min") => extreme(call, builder, &part, [&result, next], of == "Max")?,
             _ => two(call, builder, (Arithmetic::Add, &part), &result, next)?,
         };
     }
@@ -33,46 +32,24 @@ pub(super) fn nary(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     }
 }
 
-/// `a + max(b - a, 0)`.
-fn larger(
+/// The larger of `a` and `b`, `a + max(b - a, 0)`; or the smaller, `a - max(a - b, 0)`.
+fn extreme(
     call: &Call,
     builder: &mut Builder,
     part: &str,
-    a: &Value,
-    b: &Value,
+    [a, b]: [&Value; 2],
+    larger: bool,
 ) -> Result<Value, Fault> {
-    let over = two(
-        call,
-        builder,
-        (Arithmetic::Sub, &format!("{part}.over")),
-        b,
-        a,
-    )?;
+    let ([x, y], op) = match larger {
+        true => ([b, a], Arithmetic::Add),
+        false => ([a, b], Arithmetic::Sub),
+    };
+    let name = format!("{part}.over");
+    let over = two(call, builder, (Arithmetic::Sub, &name), x, y)?;
     let over = on(call, builder, &over, |compose, x| {
         compose.each(&format!("{part}.relu"), Op::Relu, &[x])
     })?;
-    two(call, builder, (Arithmetic::Add, part), a, &over)
-}
-
-/// `a - max(a - b, 0)`.
-fn smaller(
-    call: &Call,
-    builder: &mut Builder,
-    part: &str,
-    a: &Value,
-    b: &Value,
-) -> Result<Value, Fault> {
-    let over = two(
-        call,
-        builder,
-        (Arithmetic::Sub, &format!("{part}.over")),
-        a,
-        b,
-    )?;
-    let over = on(call, builder, &over, |compose, x| {
-        compose.each(&format!("{part}.relu"), Op::Relu, &[x])
-    })?;
-    two(call, builder, (Arithmetic::Sub, part), a, &over)
+    two(call, builder, (op, part), a, &over)
 }
 
 fn scaled(call: &Call, builder: &mut Builder, x: &Value, by: f32) -> Result<Value, Fault> {
