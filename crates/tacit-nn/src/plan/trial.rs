@@ -225,6 +225,7 @@ pub(super) fn affordable(graph: &Graph, work: usize, bounds: RangeInclusive<usiz
     let of_op = |op: &Op| match op {
         Op::Conv(c) => c.geometry.out_len() * c.geometry.taps(),
         Op::Linear(l) => l.rows * l.k * l.n,
+        Op::MatMul(s) => s.batch * s.m * s.k * s.n,
         _ => 0,
     };
     let per_item: usize = graph.nodes.iter().map(|n| of_op(&n.op)).sum();
