@@ -26,15 +26,6 @@ def gemm(g, v):
     return g.node("Gemm", [v, *names], (n,), -most, most, **attributes)
 
 
-def matmul(g, v):
-    if not v.shape or v.batch:
-        return None
-    k, n = v.shape[-1], g.between(1, 6)
-    w = g.weights(k, n, scale=2 / math.sqrt(k))
-    most = np.abs(w).sum(0).max() * v.most
-    return g.node("MatMul", [v, constant(g, w)], (*v.shape[:-1], n), -most, most)
-
-
 def window(g, size, kernel, pads=True, dilate=True):
     """Attributes of a window over `size`, and the shape of its output."""
     rank = len(size)

@@ -14,6 +14,7 @@ from .axes import (
     flatten,
     gather,
     log_softmax,
+    masked_softmax,
     pad,
     reduced,
     reshape,
@@ -46,7 +47,8 @@ from .elements import (
     tanh,
     total,
 )
-from .layers import batch_norm, conv, gemm, layer_norm, matmul, pooled, recurrent, whole_pool
+from .layers import batch_norm, conv, gemm, layer_norm, pooled, recurrent, whole_pool
+from .products import einsum, matmul
 
 GENERATORS = {
     "Add": arithmetic("Add"),
@@ -58,6 +60,7 @@ GENERATORS = {
     "Conv": conv,
     "Div": arithmetic("Div"),
     "Dropout": dropout,
+    "Einsum": einsum,
     "Erf": erf,
     "Exp": exp,
     "Expand": expand,
@@ -87,7 +90,7 @@ GENERATORS = {
     "Shape": shape_of,
     "Sigmoid": sigmoid,
     "Slice": some_slice,
-    "Softmax": softmax,
+    "Softmax": masked_softmax,
     "Split": split,
     "Sqrt": sqrt,
     "Squeeze": squeeze,

@@ -5,6 +5,7 @@ use super::compose::{ANY, Composer, value};
 use super::constant::bounded_len;
 use super::element::{Stretched, unary};
 use super::lower::Builder;
+use super::mask::Mask;
 use super::pool::whole;
 use crate::graph::{Affine, Function, Op, Pool, ValueId, Weights, len};
 
@@ -120,7 +121,8 @@ pub(super) fn softmax_axis(call: &Call, shape: &[usize]) -> Result<[usize; 3], F
     Ok([&shape[..along], &shape[along..end], &shape[end..]].map(len))
 }
 
-/// `exp(x - max) / sum(exp(x - max))`: arguments up to 0, a sum from 1 to the number of terms.
+/// `exp(x - max) / sum(exp(x - max))`: arguments up to 0, a sum from 1 to the number of terms. What is
+/// masked is in neither the maximum nor the sum, and 0.
 pub(super) fn softmax(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape) = call.secret(0)?;
     let [outer, size, inner] = softmax_axis(call, shape)?;
@@ -131,12 +133,20 @@ pub(super) fn softmax(call: &Call, builder: &mut Builder) -> Result<Value, Fault
         ..whole(outer, [size, inner])
     };
     let line = |e: usize| e / (size * inner) * inner + e % inner;
+    let mask = Mask::of(call, builder, line)?;
     let mut compose = Composer::new(call, builder);
+    let x = match &mask {
+        Some(mask) => mask.shown(&mut compose, x)?,
+        None => x,
+    };
     let lines = vec![outer, inner];
     let max = compose.node("max", Op::MaxPool(pool.clone()), &[x], lines.clone())?;
     let max = compose.spread("max of all", max, shape.to_vec(), line)?;
     let below = compose.each("below", Op::Sub, &[x, max])?;
-    let exp = compose.function(Function::Exp, below, (f32::NEG_INFINITY, 0.0))?;
+    let mut exp = compose.function(Function::Exp, below, (f32::NEG_INFINITY, 0.0))?;
+    if let Some(mask) = &mask {
+        exp = mask.kept(&mut compose, exp)?;
+    }
     let sum = compose.node("sum", Op::SumPool(pool), &[exp], lines)?;
     let inverse = compose.function(Function::Reciprocal, sum, (1.0, size as f32))?;
     let inverse = compose.spread("of all", inverse, shape.to_vec(), line)?;

@@ -4,6 +4,7 @@
 mod call;
 mod compose;
 mod constant;
+mod einsum;
 mod element;
 mod fold;
 mod function;
@@ -11,7 +12,9 @@ mod importer;
 mod kind;
 mod linear;
 mod lower;
+mod mask;
 mod pool;
+mod product;
 pub mod proto;
 mod rearrange;
 mod recurrent;

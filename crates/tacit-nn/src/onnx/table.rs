@@ -68,6 +68,8 @@ const ELEMENTS: &str = "values with values or with constants, stretched to each 
 const END: &str =
     "at the end of a model the receiver of the result computes it, before it the parties do";
 
+const MASKS: &str = "as Sigmoid; a constant added before it, and read by nothing else, masks: where it is -10000 or less, shares are 0 and in no sum, and every party knows the places";
+
 /// All that are supported, by name.
 pub const OPERATIONS: &[Operation] = &[
     op("Add", 2, &[], ELEMENTS),
@@ -117,7 +119,7 @@ pub const OPERATIONS: &[Operation] = &[
         &[("max", Float, 0, 10), ("min", Float, 0, 10)],
         "constant bounds; infinite ones and the largest floats are none",
     ),
-    op("Concat", MANY, AXIS, "computed values, or constants"),
+    op("Concat", MANY, AXIS, "computed values and constants"),
     op(
         "Constant",
         0,
@@ -150,6 +152,12 @@ pub const OPERATIONS: &[Operation] = &[
         3,
         &[("ratio", Float, 0, 11), ("seed", Int, 12, NOW)],
         "for inference, where it changes nothing",
+    ),
+    op(
+        "Einsum",
+        MANY,
+        &[("equation", Text, 12, NOW)],
+        "of two inputs, where it sums over axes of both",
     ),
     op("Erf", 1, &[], ""),
     op("Exp", 1, &[], ""),
@@ -191,7 +199,7 @@ pub const OPERATIONS: &[Operation] = &[
     },
     op("LeakyRelu", 1, &[("alpha", Float, 0, NOW)], ""),
     op("LogSoftmax", 1, AXIS, "at the end of a model"),
-    op("MatMul", 2, &[], "a value by a constant matrix"),
+    op("MatMul", 2, &[], "values with values or with constants"),
     op(
         "MaxPool",
         1,
@@ -261,7 +269,7 @@ pub const OPERATIONS: &[Operation] = &[
         ],
         "by constants, not along the batch",
     ),
-    op("Softmax", 1, AXIS, END),
+    op("Softmax", 1, AXIS, MASKS),
     op(
         "Split",
         2,
