@@ -69,6 +69,21 @@ class Net:
         back = self("Transpose", mixed, perm=[0, 2, 1, 3])
         return self.linear(self("Reshape", back, np.array([0, 0, size])), size, size)
 
+    def joint_attention(self, x, size, heads):
+        """The same with one product for all three, and their scale from their shape."""
+        all_three = self.linear(x, size, 3 * size)
+        apart = self("Reshape", all_three, np.array([0, -1, 3, heads, size // heads]))
+        apart = self("Transpose", apart, perm=[2, 0, 3, 1, 4])
+        q, k, v = (self("Gather", apart, np.array(i), axis=0) for i in range(3))
+        width = self("Slice", self("Shape", q), np.array([-1]), np.array([2**63 - 1]))
+        root = self("Sqrt", self("Cast", width, to=TensorProto.FLOAT))
+        share = self("Sqrt", self("Div", np.float32([1]), root))
+        keys = self("Mul", self("Transpose", k, perm=[0, 1, 3, 2]), share)
+        scores = self("MatMul", self("Mul", q, share), keys)
+        mixed = self("Einsum", self("Softmax", scores, axis=-1), v, equation="bhij,bhjd->bihd")
+        joined = self("Reshape", mixed, np.array([0, 0, -1]))
+        return self.linear(joined, size, size)
+
     def save(self, path, out, opset=18):
         """Writes the model that ends at this value."""
         graph = helper.make_graph(
@@ -133,7 +148,7 @@ def vit(path, size=32):
     x = net("Concat", net.token(size), rows, axis=1)
     x = net("Add", x, net.rng.normal(0, 0.3, (1, 17, size)))
     for _ in range(2):
-        x = net("Add", x, net.attention(net.norm(x, size), size, 4))
+        x = net("Add", x, net.joint_attention(net.norm(x, size), size, 4))
         inside = net("Gelu", net.linear(net.norm(x, size), size, 2 * size), approximate="tanh")
         x = net("Add", x, net.linear(inside, 2 * size, size))
     first = net("Gather", net.norm(x, size), np.array(0), axis=1)

@@ -5,7 +5,7 @@ use tacit_protocols::machine::{Bilinear, Machine, Operand, PAD};
 
 use super::Operands;
 use crate::graph::{FILL, Pool};
-use crate::plan::{Layer, LayerOp, Plan, encode};
+use crate::plan::{Layer, LayerOp, Places, Plan, encode};
 
 /// One layer on one batch.
 pub(super) struct Step<'a, S> {
@@ -258,17 +258,17 @@ impl<S: Clone> Step<'_, S> {
         &self,
         machine: &mut M,
         x: &S,
-        index: &[u32],
+        index: &Places,
         fill: i64,
     ) -> S {
         let len = self.plan.value_len(self.layer.inputs[0]);
-        let places = index.iter().map(|&i| (i != FILL).then_some(i as usize));
-        let n = self.batch * index.len();
+        let places = index.iter().map(|i| (i != FILL).then_some(i as usize));
+        let n = self.out_len();
         let y = machine.gather_by(x, n, || self.batched(len, places));
-        if fill == 0 || !index.contains(&FILL) {
+        if fill == 0 || !index.pads() {
             return y;
         }
-        let padding = index.iter().map(|&i| if i == FILL { fill } else { 0 });
+        let padding = index.iter().map(|i| if i == FILL { fill } else { 0 });
         let padding = || padding.collect::<Vec<_>>().repeat(self.batch);
         let padding = machine.constant_by(n, padding);
         machine.add(&y, &padding)

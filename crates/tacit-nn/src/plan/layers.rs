@@ -6,7 +6,7 @@ use tacit_protocols::machine::{BatchMatMul, Bilinear, Conv2d, MatMul};
 use tacit_protocols::math::Number;
 
 use super::scales::Scale;
-use super::{Keys, Opening, Order, PlannedFunction, Widths};
+use super::{Keys, Opening, Order, Places, PlannedFunction, Widths};
 use crate::graph::{Affine, ConvGeometry, Matrices, Node, Op, Pool, Tail, ValueId, len};
 
 /// A model's plan. It is public: the weights' owner sends it to the other parties.
@@ -150,10 +150,10 @@ pub enum LayerOp {
     AveragePool(Pool),
     /// The sum of each window.
     SumPool(Pool),
-    /// `out[i] = x[index[i]]`, or `fill` (encoded) where the index is the largest `u32`.
+    /// `out[i] = x[index[i]]`, or `fill` (encoded) where that is padding.
     Rearrange {
-        /// One index into the input item for each element of the output item.
-        index: Vec<u32>,
+        /// A place of the input item for each element of the output item.
+        index: Places,
         /// The value of padding.
         fill: i64,
     },
@@ -379,7 +379,7 @@ pub(super) fn layer_op(node: &Node, scale: &Scale, f: u32) -> LayerOp {
         Op::AveragePool(pool) => LayerOp::AveragePool(pool.clone()),
         Op::SumPool(pool) => LayerOp::SumPool(pool.clone()),
         Op::Rearrange { index, fill } => LayerOp::Rearrange {
-            index: index.clone(),
+            index: Places::new(index),
             fill: encode((*fill).into(), f),
         },
         Op::Concat { outer } => LayerOp::Concat { outer: *outer },

@@ -9,7 +9,7 @@ use super::end::MOST_CLASSES;
 use super::keys::sign_bits;
 use super::mixed::RING;
 use super::{Keys, Layer, LayerOp, Opening, Order, Plan, Reveal, Scores, WIDTHS, Widths, is_field};
-use crate::graph::{ConvGeometry, FILL, Matrices, Pool, Tail, TailFunction, ValueId};
+use crate::graph::{ConvGeometry, Matrices, Pool, Tail, TailFunction, ValueId};
 
 /// The longest plan that is read.
 const MAX_BYTES: usize = 64 << 20;
@@ -350,8 +350,7 @@ fn check_op(op: &LayerOp, inputs: &[usize], n: usize) -> Check {
             fits(pool.in_len(), pool.out_len())
         }
         LayerOp::Rearrange { index, .. } => {
-            let valid = index.iter().all(|&i| i == FILL || (i as usize) < inputs[0]);
-            ensure(valid && index.len() == n, || {
+            ensure(index.fit(inputs[0]) && index.len() == n as u64, || {
                 "its index does not fit".into()
             })
         }
