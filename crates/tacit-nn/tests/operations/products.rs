@@ -44,6 +44,27 @@ fn two_computed_matrices() {
     );
 }
 
+/// The scale of a product becomes one of the weights that its left factor is made by.
+#[test]
+fn a_scale_goes_before_a_product() {
+    let nodes = vec![
+        node("MatMul", &["x", "w"], "q", vec![]),
+        turned("q", "a", &[0, 2, 1]),
+        node("MatMul", &["a", "x"], "s", vec![]),
+        node("Div", &["s", "two"], "y", vec![]),
+    ];
+    let tensors = vec![
+        tensor("w", &[2, 2], &[1., 0., 1., -1.]),
+        tensor("two", &[1], &[2.]),
+    ];
+    let graph = imported(&model(&[3, 2], nodes.clone(), tensors.clone()));
+    let graph = graph.unwrap().optimise();
+    let kinds: Vec<_> = graph.nodes.iter().map(|node| node.op.kind()).collect();
+    assert_eq!(kinds, ["Linear", "Rearrange", "MatMul"]);
+    // Of the rows [3, -2], [7, -4] and [-1, 1] by the item's own, by halves.
+    check(&[3, 2], nodes, tensors, &X, &[12., 17.5, -7., -10.5]);
+}
+
 /// Axes before the matrices' are stretched; those of one factor alone are rows of it.
 #[test]
 fn leading_axes_are_stretched() {
