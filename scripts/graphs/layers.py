@@ -111,6 +111,18 @@ def layer_norm(g, v):
                   epsilon=epsilon)  # fmt: skip
 
 
+def rms_norm(g, v):
+    if g.opset < 23 or v.batch or not v.shape:
+        return None
+    along, axis = some_axis(g, v)
+    shape = v.shape[along:]
+    scale = g.weights(*g.pick(shape, [1], shape[-1:]))
+    most = math.sqrt(math.prod(shape)) * np.abs(scale).max()
+    epsilon = g.pick(1e-3, 1e-5)
+    return g.node("RMSNormalization", [v, constant(g, scale)], v.shape, -most, most, axis=axis,
+                  epsilon=epsilon)  # fmt: skip
+
+
 def pooled(kind):
     """MaxPool and AveragePool."""
 

@@ -47,11 +47,12 @@ from .elements import (
     tanh,
     total,
 )
-from .layers import batch_norm, conv, gemm, layer_norm, pooled, recurrent, whole_pool
-from .products import einsum, matmul
+from .layers import batch_norm, conv, gemm, layer_norm, pooled, recurrent, rms_norm, whole_pool
+from .products import attention, einsum, matmul
 
 GENERATORS = {
     "Add": arithmetic("Add"),
+    "Attention": attention,
     "AveragePool": pooled("AveragePool"),
     "BatchNormalization": batch_norm,
     "Cast": cast,
@@ -81,6 +82,7 @@ GENERATORS = {
     "Neg": negative,
     "Pad": pad,
     "Pow": power,
+    "RMSNormalization": rms_norm,
     "RNN": recurrent("RNN"),
     "Reciprocal": reciprocal,
     "ReduceMean": reduced("ReduceMean", 18),

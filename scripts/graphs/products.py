@@ -42,6 +42,22 @@ def factors(g, v, terms):
     return v, other, terms * v.most * other.most
 
 
+def attention(g, v):
+    """A value's rows by themselves, one head; of three axes a head for each of the first."""
+    if g.opset < 23 or v.batch or len(v.shape) not in {2, 3}:
+        return None
+    v = scaled(g, v, 8)
+    rows = v.shape[-2]
+    attributes = {"is_causal": g.pick(None, 1), "scale": g.pick(None, 0.25)}
+    if len(v.shape) == 2:
+        attributes |= {"q_num_heads": 1, "kv_num_heads": 1}
+    mask = []
+    if g.chance(0.5):
+        kept = (g.rng.random((rows, rows)) < 0.6) | np.eye(rows, dtype=bool)
+        mask = [g.plain(g.pick(kept, np.where(kept, g.weights(rows, rows), np.float32(-1e9))))]
+    return g.node("Attention", [v, branch(g, v), v, *mask], v.shape, v.low, v.high, **attributes)
+
+
 FORMS = {
     1: ["bi,io->bo", "bi,bo->bio", "bi,oi->bo"],
     2: ["bij,bkj->bik", "bij,jo->boi", "bij,ijo->bo", "bij,ijo->bio", "bij,bij->bi", "...ij,...ik"],

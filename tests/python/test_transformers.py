@@ -232,6 +232,41 @@ def test_a_block_on_every_protocol(setting, tmp_path):
     near(output, expected, 0.05 if setting.endswith(("31 bits", "32 bits")) else 0.01)
 
 
+def one_node(path, way):
+    """The same attention in one node, of operator set 23, after a normalisation in one."""
+    net = Net((5, 12), 6)
+    x = net("RMSNormalization", "x", net.rng.uniform(0.8, 1.2, 12), axis=-1, epsilon=1e-5)
+    q, k, v = net.linear(x, 12, 12), net.linear(x, 12, 6), net.linear(x, 12, 6)
+    heads = {"q_num_heads": 4, "kv_num_heads": 2}
+    mask = [net.rng.normal(0, 1, (4, 5, 5)).astype(np.float32)]
+    if way == "causal":
+        mask, heads["is_causal"] = [], 1
+    elif way == "kept":
+        mask = [np.tri(5, dtype=bool)]
+    elif way == "apart":
+        q, k, v = net.heads(q, 12, 4), net.heads(k, 6, 2), net.heads(v, 6, 2)
+        heads = {"scale": 0.25}
+        mask[0][:, 1, 2:] = -np.inf
+    y = net("Attention", q, k, v, *mask, **heads)
+    net.save(path, net("Mul", y, np.float32(2)), opset=23)
+    return net.shape
+
+
+@pytest.mark.parametrize("way", ["causal", "kept", "added", "apart"])
+def test_attention_in_one_node(way, tmp_path):
+    path = str(tmp_path / "m.onnx")
+    output, expected = held(lambda p: one_node(p, way), path, 8, {"protocol": "clear"}, {})
+    assert np.abs(output - expected).max() <= 0.001 * expected.std()
+
+
+def test_too_few_bits_are_found_out(tmp_path):
+    """What the other tests hold a transformer to is not held by any plan."""
+    output, expected = held(
+        vit, str(tmp_path / "m.onnx"), 4, {"protocol": "clear"}, {"fraction_bits": 7}
+    )
+    assert np.abs(output - expected).max() > 0.01 * expected.std()
+
+
 @pytest.mark.parametrize("lowest", [-np.inf, -1e4, -1e9, np.finfo(np.float32).min])
 def test_what_a_mask_hides_is_not_seen(lowest, tmp_path):
     """The first rows of a decoder do not depend on those that follow."""

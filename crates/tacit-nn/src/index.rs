@@ -47,6 +47,11 @@ pub(crate) fn whole(size: usize) -> Axis {
     (0..size).map(Some).collect()
 }
 
+/// Whether a map leaves all of so many elements in their places.
+pub(crate) fn is_whole(index: &[u32], len: usize) -> bool {
+    index.len() == len && index.iter().copied().eq(0..len as u32)
+}
+
 /// The map that makes axis `i` of the output from axis `order[i]` of the input.
 pub(crate) fn transpose(shape: &[usize], order: &[usize]) -> Vec<u32> {
     let strides = strides(shape);

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::proto::NodeProto;
 use super::{
-    einsum, element, function, linear, pool, product, rearrange, recurrent, shape, table, tail,
+    attention, einsum, element, function, linear, pool, product, rearrange, recurrent, shape,
+    table, tail,
 };
 use crate::graph::{Node, Op, ValueId, Weights, len};
 
@@ -147,6 +148,8 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Gelu" => function::gelu(call, builder),
         "Softmax" => function::softmax(call, builder),
         "LayerNormalization" => function::layer_norm(call, builder),
+        "RMSNormalization" => function::rms_norm(call, builder),
+        "Attention" => attention::attention(call, builder),
         "LogSoftmax" | "ArgMax" => unsupported(
             "it is supported at the end of the model, where the receiver of the result computes it",
         ),

@@ -15,7 +15,7 @@ use super::proto::NodeProto;
 use crate::graph::{Affine, FILL, Op, ValueId, Weights};
 
 /// A number added to a score that leaves it out of a softmax, as do all below it.
-const LEAST: f32 = -1e4;
+pub(super) const LEAST: f32 = -1e4;
 
 /// The nodes of which only softmaxes read the output; those at the end of the model are not counted,
 /// for the receiver of the result computes them.
@@ -108,9 +108,14 @@ impl Mask {
         builder: &Builder,
         line: impl Fn(usize) -> usize,
     ) -> Result<Option<Mask>, Fault> {
-        let Some(hidden) = builder.masks.get(&call.node.input[0]) else {
-            return Ok(None);
-        };
+        let hidden = builder.masks.get(&call.node.input[0]);
+        hidden
+            .map(|hidden| Mask::new(hidden.clone(), line))
+            .transpose()
+    }
+
+    /// The mask that hides these elements.
+    pub(super) fn new(hidden: Vec<bool>, line: impl Fn(usize) -> usize) -> Result<Mask, Fault> {
         let mut first = vec![None; hidden.len()];
         for e in (0..hidden.len()).filter(|&e| !hidden[e]) {
             first[line(e)].get_or_insert(e as u32);
@@ -122,8 +127,7 @@ impl Mask {
         let shown = (0..hidden.len()).map(shown).collect::<Option<Vec<u32>>>();
         let shown = shown
             .ok_or_else(|| Fault::Unsupported("its input masks all terms of a line".into()))?;
-        let hidden = hidden.clone();
-        Ok(Some(Mask { hidden, shown }))
+        Ok(Mask { hidden, shown })
     }
 
     /// `x` with a term that is not masked in place of every one that is.

@@ -5,12 +5,14 @@
 //! inputs, their axes in this order, are matrices side by side, and the output is their products, its axes
 //! put in order. All of it is one operation whatever the number of axes.
 
+use std::collections::HashSet;
+
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::Composer;
 use super::constant::bounded_len;
 use super::lower::Builder;
 use crate::graph::{Conv, ConvGeometry, Linear, Matrices, Op, ValueId, Weights};
-use crate::index::arranged;
+use crate::index::{arranged, is_whole};
 
 /// Stands for an axis.
 pub(super) type Label = u32;
@@ -154,7 +156,8 @@ fn side(
     sizes: &mut Sizes,
 ) -> Result<Side, Fault> {
     let own = &labels.inputs[i];
-    if (1..own.len()).any(|at| own[..at].contains(&own[at])) {
+    let mut seen = HashSet::new();
+    if !own.iter().all(|label| seen.insert(label)) {
         return unsupported("it takes the diagonal of an input");
     }
     let (held, mut shape) = match call.required(i)? {
@@ -293,7 +296,7 @@ impl<'a> Product<'a> {
             shape: sizes,
         };
         let index = side.index(output, self.sizes);
-        rearranged(compose, "result", id, index, shape.to_vec())
+        compose.moved("result", id, index, shape.to_vec())
     }
 
     /// A computed factor with its axes in order.
@@ -313,7 +316,7 @@ impl<'a> Product<'a> {
             .collect();
         let index = side.index(&labels, self.sizes);
         let shape = labels.iter().map(|&label| self.sizes.of(label)).collect();
-        rearranged(compose, part, id, index, shape)
+        compose.moved(part, id, index, shape)
     }
 
     /// A constant factor with its axes in order.
@@ -329,7 +332,7 @@ impl<'a> Product<'a> {
             .flat_map(|labels| labels.iter().copied())
             .collect();
         let index = side.index(&labels, self.sizes);
-        if is_identity(&index) {
+        if is_whole(&index, weights.len()) {
             return weights.clone();
         }
         let places: Vec<_> = labels
@@ -343,24 +346,6 @@ impl<'a> Product<'a> {
 }
 
 const ALONE: &str = "it sums over an axis of one input alone: do so by ReduceSum before";
-
-fn is_identity(index: &[u32]) -> bool {
-    index.iter().copied().eq(0..index.len() as u32)
-}
-
-/// `x` by an index map, unless that keeps everything in place.
-fn rearranged(
-    compose: &mut Composer,
-    part: &str,
-    x: ValueId,
-    index: Vec<u32>,
-    shape: Vec<usize>,
-) -> Result<ValueId, Fault> {
-    if is_identity(&index) && index.len() == compose.builder.len(x) {
-        return Ok(x);
-    }
-    compose.node(part, Op::Rearrange { index, fill: 0.0 }, &[x], shape)
-}
 
 /// Products by constant matrices of their own, side by side: a convolution in groups, of one tap.
 fn grouped([groups, m, k, n]: [usize; 4], weight: Weights) -> Op {

@@ -6,7 +6,7 @@ use super::fold::select;
 use super::lower::Builder;
 use super::shape;
 use crate::graph::{Affine, Op, ValueId, Weights, len};
-use crate::index::{pick, transpose, whole};
+use crate::index::{is_whole, pick, transpose, whole};
 
 pub(super) fn transposed(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape, batch) = call.secret_at(0)?;
@@ -65,8 +65,7 @@ fn rearrange(
     index: Vec<u32>,
     (shape, batch): (Vec<usize>, usize),
 ) -> Result<Value, Fault> {
-    let same = index.iter().copied().eq(0..index.len() as u32) && index.len() == builder.len(x);
-    let id = if same {
+    let id = if is_whole(&index, builder.len(x)) {
         x
     } else {
         let op = Op::Rearrange { index, fill: 0.0 };

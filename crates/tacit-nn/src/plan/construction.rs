@@ -208,6 +208,31 @@ mod tests {
     use super::super::graphs::{graph, node, pool};
     use super::super::ranges::worst_case;
     use super::*;
+    use crate::graph::Matrices;
+
+    /// Rows of shares times six numbers from -4 to 4 are means of these; of shares of other rows, or of sums
+    /// over more than a row, nothing is known but that shares are at most 1.
+    #[test]
+    fn products_with_shares_are_means() {
+        let of = |rows: [u32; 6], [m, k, n]: [usize; 3]| {
+            let function = |function, domain| Op::Function { function, domain };
+            let index = rows.to_vec();
+            let matrices = Matrices { batch: 1, m, k, n };
+            let nodes = vec![
+                node(function(Function::Exp, (-10.0, 0.0)), &[0], &[6]),
+                node(Op::SumPool(pool(1, [2, 3], [1, 3])), &[1], &[2]),
+                node(function(Function::Reciprocal, (1.0, 3.0)), &[2], &[2]),
+                node(Op::Rearrange { index, fill: 0.0 }, &[3], &[6]),
+                node(Op::Mul, &[1, 4], &[6]),
+                node(Op::MatMul(matrices), &[5, 0], &[m * n]),
+            ];
+            worst_case(&graph(&[6], nodes), 4.0)[6]
+        };
+        let own = [0, 0, 0, 1, 1, 1];
+        assert_eq!(of(own, [2, 3, 2]), (-4.0, 4.0));
+        assert_eq!(of([1, 1, 1, 0, 0, 0], [2, 3, 2]), (-12.0, 12.0));
+        assert_eq!(of(own, [1, 6, 1]), (-24.0, 24.0));
+    }
 
     /// Six numbers in two rows less their means, and the same of their differences to an element of
     /// their row; less a mean of another row, or of differences to other elements, nothing is known.

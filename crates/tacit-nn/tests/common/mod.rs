@@ -298,6 +298,35 @@ pub fn attention_network() -> ModelProto {
     model(&[2, 4], nodes, tensors)
 }
 
+/// Attention and a normalisation in one node each, and a sum of products by an equation.
+pub fn newer_network() -> ModelProto {
+    let heads = vec![
+        int("q_num_heads", 2),
+        int("kv_num_heads", 2),
+        int("is_causal", 1),
+    ];
+    let nodes = vec![
+        node("RMSNormalization", &["x", "scale"], "n", vec![]),
+        node(
+            "Einsum",
+            &["n", "w"],
+            "q",
+            vec![text("equation", "...ij,ojk->...io")],
+        ),
+        node("Attention", &["q", "n", "n", "mask"], "a", heads),
+        node("Relu", &["a"], "y", vec![]),
+    ];
+    let weights: Vec<f32> = (0..16).map(|i| (i as f32 - 8.0) / 16.0).collect();
+    let tensors = vec![
+        tensor("scale", &[4], &[1., 0.5, 2., 1.]),
+        tensor("w", &[4, 4, 1], &weights),
+        tensor("mask", &[3, 3], &[0., 0., 1., 0.5, -1e9, 0., 0., 0., 0.]),
+    ];
+    let mut model = model(&[3, 4], nodes, tensors);
+    model.opset_import[0].version = 23;
+    model
+}
+
 /// A small network with one of each kind of recurrent node, and functions inside.
 pub fn recurrent_network() -> ModelProto {
     let numbers = |n: usize| {

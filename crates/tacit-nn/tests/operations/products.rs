@@ -164,6 +164,34 @@ fn masks_leave_terms_out() {
     }
 }
 
+/// A causal row by what stands before it; of heads of one column the scale is 1, and no layer.
+#[test]
+fn attention_in_one_node() {
+    let heads = ["q_num_heads", "kv_num_heads", "is_causal"].map(|name| int(name, 1));
+    let nodes = vec![
+        node("Attention", &["x", "x", "x"], "a", heads.to_vec()),
+        node("Neg", &["a"], "y", vec![]),
+    ];
+    let mut one_column = model(&[3, 1], nodes, vec![]);
+    one_column.opset_import[0].version = 23;
+    let x = [1., -1., 0.];
+    let shares = softmax_of(&[-1., 1.]);
+    let expected = [-1., shares[1] - shares[0], 0.];
+    let numbers: Vec<f32> = (0..12).map(|i| (i * i % 7) as f32 / 4.0 - 0.5).collect();
+    for (model, x, expected) in [
+        (one_column, &x[..], Some(expected)),
+        (newer_network(), &numbers, None),
+    ] {
+        let graph = imported(&model)
+            .unwrap_or_else(|e| panic!("{e}"))
+            .optimise();
+        let output = reference::predict(&graph, x).expect("a fitting input");
+        assert!(expected.is_none_or(|expected| distance(&output, &expected) < 1e-6));
+        let plan = plan(&graph, &PlanOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+        assert!(distance(&run_fixed(&plan, &graph, x), &output) < 1e-3);
+    }
+}
+
 /// Constants before and after, along every axis.
 #[test]
 fn constants_are_joined_to_every_item() {
