@@ -238,6 +238,14 @@ fn what_is_no_product_of_an_item_is_refused() {
         "it sums over an axis of one input alone",
     );
     one(
+        einsum("bij,bij->bii", &["x", "x"]),
+        "its output repeats an axis",
+    );
+    one(
+        einsum("bij,bij->bio", &["x", "x"]),
+        "or has one of no input",
+    );
+    one(
         einsum("bii,bii->bi", &["x", "x"]),
         "it takes the diagonal of an input",
     );
