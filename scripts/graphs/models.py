@@ -12,7 +12,7 @@ FIXED = (None, None, None, None, None, None, None, 1, 1, 2)
 """The batch sizes of files, mostly free; 2 divides the number of inputs."""
 
 
-def random_model(seed, kinds=None, opsets=range(9, 23)):
+def random_model(seed, kinds=None, opsets=range(9, 24)):
     """The model of this number and its largest input; `kinds` limits what it is made of."""
     rng = np.random.default_rng(seed)
     g = Graph(rng, int(rng.choice(list(opsets))), fixed=FIXED[rng.integers(len(FIXED))])

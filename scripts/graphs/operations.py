@@ -14,6 +14,7 @@ from .axes import (
     flatten,
     gather,
     log_softmax,
+    masked_softmax,
     pad,
     reduced,
     reshape,
@@ -46,10 +47,12 @@ from .elements import (
     tanh,
     total,
 )
-from .layers import batch_norm, conv, gemm, layer_norm, matmul, pooled, recurrent, whole_pool
+from .layers import batch_norm, conv, gemm, layer_norm, pooled, recurrent, rms_norm, whole_pool
+from .products import attention, einsum, matmul
 
 GENERATORS = {
     "Add": arithmetic("Add"),
+    "Attention": attention,
     "AveragePool": pooled("AveragePool"),
     "BatchNormalization": batch_norm,
     "Cast": cast,
@@ -58,6 +61,7 @@ GENERATORS = {
     "Conv": conv,
     "Div": arithmetic("Div"),
     "Dropout": dropout,
+    "Einsum": einsum,
     "Erf": erf,
     "Exp": exp,
     "Expand": expand,
@@ -78,6 +82,7 @@ GENERATORS = {
     "Neg": negative,
     "Pad": pad,
     "Pow": power,
+    "RMSNormalization": rms_norm,
     "RNN": recurrent("RNN"),
     "Reciprocal": reciprocal,
     "ReduceMean": reduced("ReduceMean", 18),
@@ -87,7 +92,7 @@ GENERATORS = {
     "Shape": shape_of,
     "Sigmoid": sigmoid,
     "Slice": some_slice,
-    "Softmax": softmax,
+    "Softmax": masked_softmax,
     "Split": split,
     "Sqrt": sqrt,
     "Squeeze": squeeze,

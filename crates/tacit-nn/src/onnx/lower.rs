@@ -4,7 +4,10 @@ use std::collections::HashMap;
 
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::proto::NodeProto;
-use super::{element, function, linear, pool, rearrange, recurrent, shape, table, tail};
+use super::{
+    attention, einsum, element, function, linear, pool, product, rearrange, recurrent, shape,
+    table, tail,
+};
 use crate::graph::{Node, Op, ValueId, Weights, len};
 
 /// The most elements of all values of one item together.
@@ -21,6 +24,8 @@ pub(super) struct Builder {
     pub batch: Option<i64>,
     /// The value `1 / sqrt(x)` beside every value `sqrt(x)`.
     pub inverse_roots: HashMap<ValueId, ValueId>,
+    /// Of values in the file, by their names, the elements that a softmax of them leaves out.
+    pub masks: HashMap<String, Vec<bool>>,
     /// The item shape of every value.
     shapes: Vec<Vec<usize>>,
     /// What was made of constants, by their address and how. The constants are kept beside, so that
@@ -119,7 +124,8 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     match call.node.op_type.as_str() {
         "Conv" => linear::conv(call, builder),
         "Gemm" => linear::gemm(call, builder),
-        "MatMul" => linear::matmul(call, builder),
+        "MatMul" => product::matmul(call, builder),
+        "Einsum" => einsum::einsum(call, builder),
         "BatchNormalization" => linear::batch_norm(call, builder),
         "Add" | "Sub" | "Mul" | "Div" => element::arithmetic(call, builder),
         "Sum" => element::sum(call, builder),
@@ -142,6 +148,8 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Gelu" => function::gelu(call, builder),
         "Softmax" => function::softmax(call, builder),
         "LayerNormalization" => function::layer_norm(call, builder),
+        "RMSNormalization" => function::rms_norm(call, builder),
+        "Attention" => attention::attention(call, builder),
         "LogSoftmax" | "ArgMax" => unsupported(
             "it is supported at the end of the model, where the receiver of the result computes it",
         ),

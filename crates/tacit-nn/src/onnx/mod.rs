@@ -1,9 +1,11 @@
 //! Import of ONNX models: the file is read as hostile, resolved and reduced to a [`Graph`]; and files
 //! of trained networks.
 
+mod attention;
 mod call;
 mod compose;
 mod constant;
+mod einsum;
 mod element;
 mod fold;
 mod function;
@@ -11,7 +13,9 @@ mod importer;
 mod kind;
 mod linear;
 mod lower;
+mod mask;
 mod pool;
+mod product;
 pub mod proto;
 mod rearrange;
 mod recurrent;

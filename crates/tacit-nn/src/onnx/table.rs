@@ -1,13 +1,16 @@
 //! The operations that import takes over: the one list, from which messages and
 //! `docs/operations.md` are made.
 
+mod page;
+
 use std::ops::RangeInclusive;
 
 use super::call::{Fault, bad, unsupported};
 use super::proto::{AttributeProto, NodeProto};
+pub use page::operations_page;
 
 /// The operator sets that import knows.
-pub(super) const OPSETS: RangeInclusive<i64> = 9..=22;
+pub(super) const OPSETS: RangeInclusive<i64> = 9..=23;
 
 /// What an attribute holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,6 +71,21 @@ const ELEMENTS: &str = "values with values or with constants, stretched to each 
 const END: &str =
     "at the end of a model the receiver of the result computes it, before it the parties do";
 
+const NORMALISES: &[Attribute] = &[
+    ("axis", Int, 17, NOW),
+    ("epsilon", Float, 17, NOW),
+    ("stash_type", Int, 17, NOW),
+];
+const ATTENTION: &[Attribute] = &[
+    ("is_causal", Int, 23, NOW),
+    ("kv_num_heads", Int, 23, NOW),
+    ("q_num_heads", Int, 23, NOW),
+    ("scale", Float, 23, NOW),
+    ("softcap", Float, 23, NOW),
+    ("softmax_precision", Int, 23, NOW),
+];
+const MASKS: &str = "as Sigmoid; a constant added before it, and read by nothing else, masks: where it is -10000 or less, shares are 0 and in no sum, and every party knows the places";
+
 /// All that are supported, by name.
 pub const OPERATIONS: &[Operation] = &[
     op("Add", 2, &[], ELEMENTS),
@@ -81,6 +99,15 @@ pub const OPERATIONS: &[Operation] = &[
         ],
         "at the end of a model",
     ),
+    Operation {
+        since: 23,
+        ..op(
+            "Attention",
+            4,
+            ATTENTION,
+            "constant masks, without a cache of keys and values",
+        )
+    },
     op(
         "AveragePool",
         1,
@@ -117,7 +144,7 @@ pub const OPERATIONS: &[Operation] = &[
         &[("max", Float, 0, 10), ("min", Float, 0, 10)],
         "constant bounds; infinite ones and the largest floats are none",
     ),
-    op("Concat", MANY, AXIS, "computed values, or constants"),
+    op("Concat", MANY, AXIS, "computed values and constants"),
     op(
         "Constant",
         0,
@@ -151,6 +178,12 @@ pub const OPERATIONS: &[Operation] = &[
         &[("ratio", Float, 0, 11), ("seed", Int, 12, NOW)],
         "for inference, where it changes nothing",
     ),
+    op(
+        "Einsum",
+        MANY,
+        &[("equation", Text, 12, NOW)],
+        "of two inputs, where it sums over axes of both",
+    ),
     op("Erf", 1, &[], ""),
     op("Exp", 1, &[], ""),
     op("Expand", 2, &[], "to a constant shape"),
@@ -181,17 +214,13 @@ pub const OPERATIONS: &[Operation] = &[
         ..op(
             "LayerNormalization",
             3,
-            &[
-                ("axis", Int, 17, NOW),
-                ("epsilon", Float, 17, NOW),
-                ("stash_type", Int, 17, NOW),
-            ],
+            NORMALISES,
             "constant scale and bias",
         )
     },
     op("LeakyRelu", 1, &[("alpha", Float, 0, NOW)], ""),
     op("LogSoftmax", 1, AXIS, "at the end of a model"),
-    op("MatMul", 2, &[], "a value by a constant matrix"),
+    op("MatMul", 2, &[], "values with values or with constants"),
     op(
         "MaxPool",
         1,
@@ -224,6 +253,10 @@ pub const OPERATIONS: &[Operation] = &[
         &[],
         "constant exponents -1, 0.5, 1, 2 and 3; of -1 and 0.5 the base must be positive",
     ),
+    Operation {
+        since: 23,
+        ..op("RMSNormalization", 2, NORMALISES, "a constant scale")
+    },
     op("RNN", 6, &RECURRENT, STEPS),
     op("Reciprocal", 1, &[], "of positive values"),
     op("ReduceMean", 2, REDUCE, "over axes of an item"),
@@ -261,7 +294,7 @@ pub const OPERATIONS: &[Operation] = &[
         ],
         "by constants, not along the batch",
     ),
-    op("Softmax", 1, AXIS, END),
+    op("Softmax", 1, AXIS, MASKS),
     op(
         "Split",
         2,
@@ -378,63 +411,4 @@ pub(super) fn equivalent(op: &str) -> Option<&'static str> {
         "Swish" => "x Sigmoid(alpha x)",
         _ => return None,
     })
-}
-
-/// The page `docs/operations.md`, made anew by `TACIT_WRITE=1 cargo test -p tacit-nn operations_page`.
-pub fn operations_page() -> String {
-    let (first, last) = (OPSETS.start(), OPSETS.end());
-    let mut text = format!(
-        "# Operations\n\nWhat a model may be made of: ONNX, operator sets {first} to {last}. The importer's own table makes this\npage (`TACIT_WRITE=1 cargo test --release -p tacit-nn --lib operations_page`). Whatever is not here is\nrefused, all nodes of a model at once, and so are other attributes. \"Constants\" are tensors of the file\nand what is computed of them alone.\n\n| operation | attributes | supported |\n| --- | --- | --- |\n"
-    );
-    for op in OPERATIONS {
-        let attributes: Vec<String> = op
-            .attributes
-            .iter()
-            .map(|&(name, _, since, until)| match (since, until) {
-                (0, NOW) => name.to_string(),
-                (since, NOW) if since <= op.since => name.to_string(),
-                (0, until) => format!("{name} (to {until})"),
-                (since, _) => format!("{name} (from {since})"),
-            })
-            .collect();
-        let since = match op.since {
-            0 => String::new(),
-            since => format!(" (from {since})"),
-        };
-        let remark = if op.remark.is_empty() {
-            "yes"
-        } else {
-            op.remark
-        };
-        text += &format!(
-            "| {}{since} | {} | {remark} |\n",
-            op.name,
-            attributes.join(", ")
-        );
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn operations_page_is_that_of_the_table() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operations.md");
-        if std::env::var_os("TACIT_WRITE").is_some() {
-            std::fs::write(path, operations_page()).expect("docs/operations.md");
-        }
-        let there = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(
-            there == operations_page(),
-            "write it anew: see its first lines"
-        );
-    }
-
-    #[test]
-    fn operations_stand_once_and_in_order() {
-        let names: Vec<&str> = OPERATIONS.iter().map(|op| op.name).collect();
-        assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
-    }
 }

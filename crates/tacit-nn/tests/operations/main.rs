@@ -6,6 +6,7 @@ mod common;
 #[path = "../common/fixed.rs"]
 mod fixed;
 mod layers;
+mod products;
 
 use common::*;
 use fixed::run_fixed;
