@@ -180,7 +180,7 @@ def compile(
     Parameters
     ----------
     model
-        The path of an ONNX file (opset 9 to 22), or a `torch.nn.Module`, for which `samples`
+        The path of an ONNX file (opset 7 to 28), or a `torch.nn.Module`, for which `samples`
         is required and `torch` with its ONNX exporter must be installed.
     samples
         Typical inputs, `(n, *input_shape)`, that need not be secret: each layer's range is

@@ -64,39 +64,49 @@ def log_softmax(g, v):
     return softmax(g, v, "LogSoftmax")
 
 
-def arg_max(g, v):
-    if v.batch or not v.shape:
-        return None
-    along, axis = some_axis(g, v)
-    if v.shape[along] == 1:
-        return None
-    keep = g.pick(None, 0, 1)
-    shape = [*v.shape[:along], *([] if keep == 0 else [1]), *v.shape[along + 1 :]]
-    last = g.pick(None, 0, 1) if g.opset >= 12 else None
-    if g.opset < 11:
-        axis = along + 1
-    out = g.node(
-        "ArgMax", [v], shape, 0, v.shape[along] - 1, axis=axis, keepdims=keep,
-        select_last_index=last,
-    )  # fmt: skip
-    # The receiver's numbers are floats.
-    return g.node("Cast", [out], shape, out.low, out.high, to=1)
-
-
-def reduced(kind, since):
-    """ReduceMean and ReduceSum, whose axes are an input from some operator set on."""
+def arg_best(kind):
+    """ArgMax and ArgMin."""
 
     def generator(g, v):
         if v.batch or not v.shape:
             return None
+        along, axis = some_axis(g, v)
+        if v.shape[along] == 1:
+            return None
+        keep = g.pick(None, 0, 1)
+        shape = [*v.shape[:along], *([] if keep == 0 else [1]), *v.shape[along + 1 :]]
+        last = g.pick(None, 0, 1) if g.opset >= 12 else None
+        if g.opset < 11:
+            axis = along + 1
+        out = g.node(
+            kind, [v], shape, 0, v.shape[along] - 1, axis=axis, keepdims=keep,
+            select_last_index=last,
+        )  # fmt: skip
+        # The receiver's numbers are floats.
+        return g.node("Cast", [out], shape, out.low, out.high, to=1)
+
+    return generator
+
+
+def reduced(kind, since, prepare=None, image=None):
+    """A reduction, whose axes are an input from some operator set on.
+
+    `prepare` maps a value into its domain; `image` tells where results of so many elements lie, if
+    not where these do.
+    """
+
+    def generator(g, v):
+        if v.batch or not v.shape:
+            return None
+        v = v if prepare is None else prepare(g, v)
         some = [a for a in range(len(v.shape)) if g.chance(0.6)] or [len(v.shape) - 1]
         which = [a + 1 if g.opset < 11 else g.pick(a + 1, a - len(v.shape)) for a in some]
         keep = g.pick(None, 0, 1)
         kept = [(a, 1 if a in some else n) for a, n in enumerate(v.shape)]
         shape = [n for a, n in kept if keep != 0 or a not in some]
-        times = math.prod(v.shape[a] for a in some) if kind == "ReduceSum" else 1
+        times = math.prod(v.shape[a] for a in some)
         inputs, given = axes(g, [v], which, since)
-        low, high = v.low * times, v.high * times
+        low, high = (v.low, v.high) if image is None else image(v, times)
         return g.node(kind, inputs, shape, low, high, keepdims=keep, **given)
 
     return generator

@@ -84,11 +84,12 @@ class Oracle:
 
 
 def scores_of(g):
-    """The value whose largest elements ArgMax finds, its axis and whether that is kept."""
+    """What ArgMax or ArgMin finds the place in, its sign, its axis and whether that is kept."""
     for node in reversed(g.nodes):
-        if node.op_type == "ArgMax":
+        if node.op_type in {"ArgMax", "ArgMin"}:
             given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
-            return node.input[0], given.get("axis", 0), given.get("keepdims", 1)
+            sign = 1 if node.op_type == "ArgMax" else -1
+            return node.input[0], sign, given.get("axis", 0), given.get("keepdims", 1)
     return None
 
 
@@ -120,15 +121,15 @@ def judge(trial, *, blame=True):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.onnx"
             trial.graph.save(path)
-            model = tacit.compile(
-                path, samples=trial.samples, input_range=trial.limit, **compile_options
-            )
-            result = tacit.local(**run, timeout=30).predict(model, trial.x)
+            given = {"input_range": trial.limit, **compile_options}
+            model, x = compiled(path, trial, given)
+            result = tacit.local(**run, timeout=30).predict(model, x)
     except tacit.TacitError as error:
         return Verdict("refused", str(error))
     warnings = told(result.report)
     unit = 2.0 ** -(result.report.fraction_bits or model.plan["fraction_bits"])
-    error, bound = distance(trial.graph, trial.x, result.output, unit)
+    output = result.output if x is trial.x else result.output[:, 0]
+    error, bound = distance(trial.graph, trial.x, output, unit)
     why = "; ".join(warnings)
     if error <= bound:
         return Verdict("right, warned" if warnings else "right", why, error, bound)
@@ -139,6 +140,18 @@ def judge(trial, *, blame=True):
     return Verdict("wrong, warned" if known else "wrong, warned elsewhere", why, error, bound)
 
 
+def compiled(path, trial, given):
+    """The model, and its inputs: with an axis more where the file's batch of one is of an item."""
+    samples, x = trial.samples, trial.x
+    try:
+        model = tacit.compile(path, samples=samples, **given)
+    except tacit.TacitError as error:
+        if "samples: they have the shape" not in str(error):
+            raise
+        model = tacit.compile(path, samples=samples[:, None], **given)
+    return model, x if model.input_shape == x.shape[1:] else x[:, None]
+
+
 def told(report):
     """All that a run warned of, before and after its answers came."""
     doubt = report.data.get("doubt")
@@ -147,7 +160,7 @@ def told(report):
 
 def distance(g, x, output, unit):
     """The error of an output, and how large it may be."""
-    value, axis, keep = scores_of(g) or (g.output.name, None, None)
+    value, sign, axis, keep = scores_of(g) or (g.output.name, 1, None, None)
     wanted, scores, *read = Oracle(g, [g.output.name, value, *last_read(g)])(x)
     if wanted.shape != output.shape:
         return np.inf, 0.0
@@ -161,13 +174,14 @@ def distance(g, x, output, unit):
     places = places if keep else np.expand_dims(places, axis)
     if places.min() < 0 or places.max() >= scores.shape[axis]:
         return np.inf, 0.0
+    scores = sign * scores
     below = scores.max(axis, keepdims=True) - np.take_along_axis(scores, places, axis)
     return float(below.max()), bound
 
 
 MOVING = {
-    "Cast", "Concat", "Dropout", "Expand", "Flatten", "Gather", "Identity", "Neg", "Reshape",
-    "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze",
+    "Cast", "CastLike", "Concat", "Dropout", "Expand", "Flatten", "Gather", "Identity", "Neg",
+    "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze",
 }  # fmt: skip
 """What only moves elements."""
 

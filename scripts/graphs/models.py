@@ -12,8 +12,8 @@ FIXED = (None, None, None, None, None, None, None, 1, 1, 2)
 """The batch sizes of files, mostly free; 2 divides the number of inputs."""
 
 
-def random_model(seed, kinds=None, opsets=range(9, 24)):
-    """The model of this number and its largest input; `kinds` limits what it is made of."""
+def random_model(seed, kinds=None, ends=ENDS, opsets=range(9, 25)):
+    """The model of this number and its largest input, made of some kinds of nodes and ends."""
     rng = np.random.default_rng(seed)
     g = Graph(rng, int(rng.choice(list(opsets))), fixed=FIXED[rng.integers(len(FIXED))])
     limit = float(rng.choice([0.5, 1.0, 3.0, 10.0]))
@@ -26,7 +26,7 @@ def random_model(seed, kinds=None, opsets=range(9, 24)):
         if new is not None:
             v, wanted = new, wanted - 1
     if rng.random() < 0.25:
-        new = ENDS[list(ENDS)[rng.integers(len(ENDS))]](g, v)
+        new = ENDS[list(ends)[rng.integers(len(ends))]](g, v)
         v = v if new is None else new
     if v is g.input:
         v = GENERATORS["Relu"](g, v)
@@ -34,9 +34,9 @@ def random_model(seed, kinds=None, opsets=range(9, 24)):
     return g, limit
 
 
-def trial(seed, setting):
+def trial(seed, setting, **made_of):
     """The model of this number with its inputs, under a setting; every fourth has no samples."""
-    g, limit = random_model(seed)
+    g, limit = random_model(seed, **made_of)
     samples, x = inputs(np.random.default_rng([seed, 1]), g.input.shape, limit)
     return Trial(g, limit, samples if seed % 4 else None, x, setting)
 

@@ -7,8 +7,9 @@ so that every input inside the declared range has a finite answer.
 
 import numpy as np
 
+from .activations import ACTIVATIONS
 from .axes import (
-    arg_max,
+    arg_best,
     concat,
     expand,
     flatten,
@@ -27,6 +28,7 @@ from .axes import (
     unsqueeze,
 )
 from .build import LARGEST
+from .choices import CHOICES
 from .elements import (
     arithmetic,
     cast,
@@ -48,9 +50,16 @@ from .elements import (
     total,
 )
 from .layers import batch_norm, conv, gemm, layer_norm, pooled, recurrent, rms_norm, whole_pool
+from .moves import MOVES
 from .products import attention, einsum, matmul
+from .sums import NORMS, SUMS
 
 GENERATORS = {
+    **ACTIVATIONS,
+    **CHOICES,
+    **MOVES,
+    **NORMS,
+    **SUMS,
     "Add": arithmetic("Add"),
     "Attention": attention,
     "AveragePool": pooled("AveragePool"),
@@ -86,7 +95,6 @@ GENERATORS = {
     "RNN": recurrent("RNN"),
     "Reciprocal": reciprocal,
     "ReduceMean": reduced("ReduceMean", 18),
-    "ReduceSum": reduced("ReduceSum", 13),
     "Relu": relu,
     "Reshape": reshape,
     "Shape": shape_of,
@@ -105,7 +113,13 @@ GENERATORS = {
 """For every operation on computed values."""
 
 
-ENDS = {"ArgMax": arg_max, "LogSoftmax": log_softmax, "Softmax": softmax, "Sigmoid": sigmoid}
+ENDS = {
+    "ArgMax": arg_best("ArgMax"),
+    "ArgMin": arg_best("ArgMin"),
+    "LogSoftmax": log_softmax,
+    "Softmax": softmax,
+    "Sigmoid": sigmoid,
+}
 """For what the receiver of the result computes."""
 
 

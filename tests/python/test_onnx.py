@@ -1,7 +1,5 @@
 """Models predicted privately, compared with onnxruntime."""
 
-import re
-
 import numpy as np
 import onnxruntime
 import pytest
@@ -127,40 +125,3 @@ def test_alexnet(models):
     model = tacit.compile(models / "alexnet-cifar10.onnx", samples=x[:32])
     output = tacit.local().predict(model, x[32:40]).output
     near(output, samples["logits"][32:40], model, most=1 / 64)
-
-
-FUNCTIONS = {
-    "Relu": lambda x: np.maximum(x, 0),
-    "Clip": np.clip,
-    "Sigmoid": lambda x: 1 / (1 + np.exp(-x)),
-}
-"""What suggestions are made of."""
-
-
-@pytest.mark.parametrize(
-    ("op", "values"),
-    [
-        ("Abs", {}),
-        ("HardSigmoid", {"alpha": 0.3, "beta": 0.4}),
-        ("HardSwish", {}),
-        ("PRelu", {"slope": np.float32(0.3)}),
-        # Of an operator set that this version of onnxruntime does not have.
-        ("Swish", {"alpha": 1.3}),
-    ],
-)
-def test_what_a_refusal_suggests_is_equivalent(op, values, save_onnx):
-    constants = {k: v for k, v in values.items() if op == "PRelu"}
-    attributes = {k: v for k, v in values.items() if k not in constants}
-    path = save_onnx([node(op, *constants, **attributes)], [41], [41], constants)
-    with pytest.raises(tacit.TacitError) as caught:
-        tacit.compile(path)
-    same = str(caught.value).split("not supported; the same is ")[1].splitlines()[0]
-    x = np.linspace(-8, 8, 41, dtype=np.float32)
-    product = re.sub(r"(?<=[a-z]) (?=[a-zA-Z])", " * ", same)
-    suggested = eval(product, {**FUNCTIONS, **values, "x": x})
-    if op == "Swish":
-        expected = x * FUNCTIONS["Sigmoid"](values["alpha"] * x)
-    else:
-        session = onnxruntime.InferenceSession(path)
-        expected = session.run(None, {"x": x[None]})[0][0]
-    np.testing.assert_allclose(suggested, expected, atol=1e-5)

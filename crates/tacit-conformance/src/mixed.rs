@@ -132,6 +132,7 @@ pub fn functions_between_widths_are_near(s: &dyn Subject) {
         (Kind::Reciprocal { span }, f64::recip, 0.25),
         (Kind::InverseSqrt { span }, |x| 1.0 / x.sqrt(), 0.25),
         (Kind::Erf, error_function, -7.0),
+        (Kind::Log { span }, f64::ln, 0.25),
     ] {
         let function = between(kind, ARGUMENT, RESULT);
         let x: Vec<i64> = (0..97)

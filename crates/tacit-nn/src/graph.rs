@@ -83,6 +83,8 @@ pub enum Op {
     },
     /// `max(x, 0)`.
     Relu,
+    /// 1 where `x >= 0`, else 0.
+    NonNegative,
     /// `min(max(x, low), high)`.
     Clip {
         /// The lower bound.
@@ -123,6 +125,7 @@ impl Op {
             Op::MatMul(_) => "MatMul",
             Op::Function { function, .. } => function.name(),
             Op::Relu => "Relu",
+            Op::NonNegative => "NonNegative",
             Op::Clip { .. } => "Clip",
             Op::MaxPool(_) => "MaxPool",
             Op::AveragePool(_) => "AveragePool",

@@ -64,12 +64,12 @@ fn not_onnx_at_all() {
 
 #[test]
 fn operator_sets_outside_the_known_ones() {
-    for version in [8, 24] {
+    for version in [6, 29] {
         let mut model = network();
         model.opset_import[0].version = version;
         refuses(
             &model,
-            &format!("operator set {version}; 9 to 23 are supported"),
+            &format!("operator set {version}; 7 to 28 are supported"),
         );
     }
 }
@@ -96,7 +96,7 @@ fn tensors_that_lie() {
         &|t| t.raw_data.as_mut().unwrap()[..4].copy_from_slice(&f32::NAN.to_le_bytes()),
         "holds NaN at element 0",
     );
-    with(&|t| t.dims = vec![2, 1, 9], "3 axes, 4 are needed");
+    with(&|t| t.dims = vec![2, 1, 9], "[2, 1, 9], 4 axes are needed");
 }
 
 #[test]
@@ -243,10 +243,10 @@ fn free(name: &str) -> DimensionProto {
 #[test]
 fn what_is_not_supported_is_listed_at_once() {
     let nodes = vec![
-        node("Selu", &["x"], "a", vec![]),
+        node("Sin", &["x"], "a", vec![]),
         node("Relu", &["a"], "b", vec![]),
-        node("PRelu", &["b"], "c", vec![]),
-        node("ArgMax", &["x"], "d", vec![int("axis", 1)]),
+        node("Tan", &["b"], "c", vec![]),
+        node("Floor", &["x"], "d", vec![]),
         node("Add", &["d", "x"], "e", vec![]),
         NodeProto {
             domain: "com.example".into(),
@@ -260,9 +260,9 @@ fn what_is_not_supported_is_listed_at_once() {
     let text = error.to_string();
     assert!(text.starts_with("4 of the model's nodes"), "{text}");
     for part in [
-        "'the Selu' (Selu): not supported\n",
-        "'the PRelu' (PRelu): not supported; the same is Relu(x) - slope Relu(-x)",
-        "'the ArgMax' (ArgMax): it is supported at the end of the model",
+        "'the Sin' (Sin): not supported\n",
+        "'the Tan' (Tan): not supported\n",
+        "'the Floor' (Floor): it is supported only where all its inputs are constants",
         "(com.example::Relu)",
     ] {
         assert!(text.contains(part), "'{text}' does not say '{part}'");

@@ -99,7 +99,8 @@ impl Elementwise {
             Kind::Reciprocal { span }
             | Kind::InverseSqrt { span }
             | Kind::SquareRoot { span }
-            | Kind::Power { span } => {
+            | Kind::Power { span }
+            | Kind::Log { span } => {
                 let width = (span.high - span.low) as u64;
                 let exponent = fraction as i32 + span.low + (random % width) as i32;
                 let binade = 1u64 << exponent;
@@ -122,6 +123,7 @@ impl Elementwise {
             Kind::Reciprocal { .. } => 1.0 / x,
             Kind::InverseSqrt { .. } => 1.0 / x.sqrt(),
             Kind::SquareRoot { .. } => x.sqrt(),
+            Kind::Log { .. } => x.ln(),
             Kind::Erf | Kind::Power { .. } => return None,
         };
         Some(value * one)

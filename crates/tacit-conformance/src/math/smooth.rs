@@ -114,6 +114,7 @@ pub fn functions_by_name(s: &dyn Subject, fraction: u32) {
         (Kind::Exp { high: 0 }, f64::exp),
         (Kind::Reciprocal { span }, f64::recip),
         (Kind::InverseSqrt { span }, |x| 1.0 / x.sqrt()),
+        (Kind::Log { span }, f64::ln),
     ] {
         let function = Elementary::new(format, kind);
         let sign = if kind == (Kind::Exp { high: 0 }) {

@@ -5,7 +5,7 @@ use tacit_protocols::machine::{Bilinear, Machine, Operand, PAD};
 
 use super::Operands;
 use crate::graph::{FILL, Pool};
-use crate::plan::{Layer, LayerOp, Places, Plan, encode};
+use crate::plan::{Layer, LayerOp, Places, Plan, Widths, encode};
 
 /// One layer on one batch.
 pub(super) struct Step<'a, S> {
@@ -44,6 +44,7 @@ impl<S: Clone> Step<'_, S> {
                 machine.function(&function, x)
             }
             LayerOp::Relu => machine.relu(x, self.layer.keys.into()),
+            LayerOp::NonNegative => self.non_negative(machine, x),
             LayerOp::Clip { low, high } => self.clip(machine, x, *low, *high),
             LayerOp::MaxPool(pool) => self.max_pool(machine, x, pool),
             LayerOp::AveragePool(pool) => self.average_pool(machine, x, pool),
@@ -143,6 +144,20 @@ impl<S: Clone> Step<'_, S> {
             y = machine.add(&y, &terms);
         }
         Ok(y)
+    }
+
+    /// 0 or 1, chosen by the signs.
+    fn non_negative<M: Machine<Share = S>>(&self, machine: &mut M, x: &S) -> Result<S, Error> {
+        let n = self.out_len();
+        let own = self.layer.own_fraction.unwrap_or(self.plan.fraction_bits);
+        let number = self.layer.widths.map(Widths::number);
+        let one = 1i64 << number.map_or(own, |number| number.fraction);
+        let bits = number.map_or(self.plan.ring_bits, |number| number.bits);
+        let [zeros, ones] = [0, one].map(|v| machine.constant_by(n, || vec![v; n]));
+        let zeros = machine.resize(&zeros, 0, bits)?;
+        let ones = machine.resize(&ones, 0, bits)?;
+        let positive = machine.drelu(x, self.layer.keys.into())?;
+        machine.select(&positive, &zeros, &ones)
     }
 
     /// By the positive parts of `x - low` and `x - high`, compared in one go; without bounds, `x`.

@@ -17,6 +17,8 @@ pub enum Function {
     Reciprocal,
     /// `1 / sqrt(x)` of a positive `x`.
     InverseSqrt,
+    /// `ln x` of a positive `x`.
+    Log,
 }
 
 impl Function {
@@ -29,6 +31,7 @@ impl Function {
             Function::Exp => "Exp",
             Function::Reciprocal => "Reciprocal",
             Function::InverseSqrt => "InverseSqrt",
+            Function::Log => "Log",
         }
     }
 
@@ -41,6 +44,7 @@ impl Function {
             Function::Exp => x.exp(),
             Function::Reciprocal => 1.0 / x,
             Function::InverseSqrt => 1.0 / x.sqrt(),
+            Function::Log => x.ln(),
         }
     }
 }

@@ -78,12 +78,19 @@ pub(super) struct Call<'a> {
     pub last: bool,
     /// Whether nothing but softmaxes reads its output.
     pub masks: bool,
+    /// Whether the input is one item, so that no value has a batch axis.
+    pub whole: bool,
     pub inputs: Vec<Option<&'a Value>>,
 }
 
 impl<'a> Call<'a> {
     pub(super) fn input(&self, i: usize) -> Option<&'a Value> {
         self.inputs.get(i).copied().flatten()
+    }
+
+    /// The name of input `i` in the file; empty of what stands in for one.
+    fn input_name(&self, i: usize) -> &'a str {
+        self.node.input.get(i).map_or("", String::as_str)
     }
 
     pub(super) fn required(&self, i: usize) -> Result<&'a Value, Fault> {
@@ -112,6 +119,15 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// `given` as an axis of an item of `rank` axes, whose batch stands before axis `batch`; the file
+    /// counts the batch axis, where there is one.
+    pub(super) fn item_axis(&self, given: i64, rank: usize, batch: usize) -> Result<usize, Fault> {
+        match self.whole {
+            true => axis(given, rank),
+            false => item_axis(given, rank, batch),
+        }
+    }
+
     /// Input `i` as a constant, if it is given.
     pub(super) fn optional_constant(&self, i: usize) -> Result<Option<&'a Constant>, Fault> {
         match self.input(i) {
@@ -119,7 +135,7 @@ impl<'a> Call<'a> {
             Some(Value::Constant(constant)) => Ok(Some(constant)),
             Some(_) => unsupported(format!(
                 "its input {i} ('{}') is computed, not a constant",
-                self.node.input[i]
+                self.input_name(i)
             )),
         }
     }
@@ -136,7 +152,7 @@ impl<'a> Call<'a> {
             return Ok(None);
         };
         let values = constant.data.floats();
-        let name = &self.node.input[i];
+        let name = self.input_name(i);
         match values.iter().position(|v| !v.is_finite()) {
             Some(at) => unsupported(format!(
                 "the tensor '{name}' holds {} at element {at}; weights must be finite",
@@ -169,7 +185,7 @@ impl<'a> Call<'a> {
             }) => Ok(Some(v)),
             Some(_) => bad(format!(
                 "its input {i} ('{}') must hold integers",
-                self.node.input[i]
+                self.input_name(i)
             )),
         }
     }
@@ -252,9 +268,9 @@ pub(super) fn axis(axis: i64, rank: usize) -> Result<usize, Fault> {
         .ok_or_else(|| Fault::Bad(format!("axis {axis} is outside a tensor of {rank} axes")))
 }
 
-/// The same for an item of `rank` axes without the batch, which stands before axis `batch` of it;
+/// The axis of an item of `rank` axes without the batch, which stands before axis `batch` of it;
 /// the batch axis itself is refused.
-pub(super) fn item_axis(given: i64, rank: usize, batch: usize) -> Result<usize, Fault> {
+fn item_axis(given: i64, rank: usize, batch: usize) -> Result<usize, Fault> {
     match axis(given, rank + 1)? {
         a if a == batch => unsupported(
             "it works across the batch axis; items of a batch are predicted independently",

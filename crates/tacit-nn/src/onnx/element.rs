@@ -8,32 +8,67 @@ use super::shape;
 use crate::graph::{Affine, Op, ValueId, Weights, len};
 use crate::index::{broadcast, common_shape};
 
+/// The operations that arithmetic is made of.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Arithmetic {
+    Add,
+    Sub,
+    Mul,
+    Div,
+}
+
 /// Add, Sub, Mul and Div with at least one computed factor.
 pub(super) fn arithmetic(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let what = match call.node.op_type.as_str() {
+        "Add" => Arithmetic::Add,
+        "Sub" => Arithmetic::Sub,
+        "Mul" => Arithmetic::Mul,
+        _ => Arithmetic::Div,
+    };
+    of_inputs(call, builder, what)
+}
+
+/// `a` and `b`, of which at least one is computed, as a part of the node that `call` is.
+pub(super) fn two(
+    call: &Call,
+    builder: &mut Builder,
+    (what, part): (Arithmetic, &str),
+    a: &Value,
+    b: &Value,
+) -> Result<Value, Fault> {
+    let both = Call {
+        name: format!("{}.{part}", call.name),
+        inputs: vec![Some(a), Some(b)],
+        ..*call
+    };
+    of_inputs(&both, builder, what)
+}
+
+fn of_inputs(call: &Call, builder: &mut Builder, what: Arithmetic) -> Result<Value, Fault> {
     match (call.required(0)?, call.required(1)?) {
         (Value::Secret { .. }, Value::Constant(_)) => {
             let x = call.secret_at(0)?.0;
-            with_constant(call, builder, x, 0, 1)
+            with_constant(call, builder, what, x, [0, 1])
         }
         (Value::Constant(_), Value::Secret { .. }) => {
             let x = call.secret_at(1)?.0;
-            let x = match call.node.op_type.as_str() {
-                "Div" => Composer::new(call, builder).reciprocal(x)?,
+            let x = match what {
+                Arithmetic::Div => Composer::new(call, builder).reciprocal(x)?,
                 _ => x,
             };
-            with_constant(call, builder, x, 1, 0)
+            with_constant(call, builder, what, x, [1, 0])
         }
-        _ => of_two(call, builder),
+        _ => of_two(call, builder, what),
     }
 }
 
-/// The operation on input `secret` and a constant; of a divisor, `x` is the reciprocal already.
+/// The operation on input `secret` and input `constant`; of a divisor, `x` is the reciprocal already.
 fn with_constant(
     call: &Call,
     builder: &mut Builder,
+    what: Arithmetic,
     x: ValueId,
-    secret: usize,
-    constant: usize,
+    [secret, constant]: [usize; 2],
 ) -> Result<Value, Fault> {
     let (_, shape, batch) = call.secret_at(secret)?;
     if let Some(value) = masked(call, builder, secret, constant)? {
@@ -48,12 +83,12 @@ fn with_constant(
         builder.derive(&values, how, numbers)
     };
     let none = Weights::default;
-    let (scale, shift) = match (call.node.op_type.as_str(), secret) {
-        ("Add" | "Sum", _) => (none(), number("itself", |v| v)),
-        ("Sub", 0) => (none(), number("negative", |v| -v)),
-        ("Sub", _) => (number("-1", |_| -1.0), number("itself", |v| v)),
-        ("Mul", _) | ("Div", 1) => (number("itself", |v| v), none()),
-        _ => (number("reciprocal", |v| 1.0 / v), none()),
+    let (scale, shift) = match (what, secret) {
+        (Arithmetic::Add, _) => (none(), number("itself", |v| v)),
+        (Arithmetic::Sub, 0) => (none(), number("negative", |v| -v)),
+        (Arithmetic::Sub, _) => (number("-1", |_| -1.0), number("itself", |v| v)),
+        (Arithmetic::Mul, _) | (Arithmetic::Div, 1) => (number("itself", |v| v), none()),
+        (Arithmetic::Div, _) => (number("reciprocal", |v| 1.0 / v), none()),
     };
     if scale.iter().any(|v: &f32| !v.is_finite()) {
         return unsupported("it divides by 0, or by what is too small for a reciprocal");
@@ -180,32 +215,12 @@ fn channels(from: &[usize], values: &[f32], to: &[usize]) -> Option<(usize, Vec<
     Some((1, index.iter().map(|&i| values[i as usize]).collect()))
 }
 
-/// Sum of any number of inputs, as one Add after the other.
-pub(super) fn sum(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    let mut sum = call.required(0)?.clone();
-    for i in 1..call.inputs.len() {
-        let next = call.required(i)?;
-        // A constant may be the first of two, not both.
-        let inputs = match &sum {
-            Value::Constant(_) => vec![Some(next), Some(&sum)],
-            _ => vec![Some(&sum), Some(next)],
-        };
-        let both = Call {
-            name: format!("{}.{i}", call.name),
-            inputs,
-            ..*call
-        };
-        sum = arithmetic(&both, builder)?;
-    }
-    Ok(sum)
-}
-
-fn of_two(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+fn of_two(call: &Call, builder: &mut Builder, what: Arithmetic) -> Result<Value, Fault> {
     let ((x, a, first), (y, b, second)) = (call.secret_at(0)?, call.secret_at(1)?);
-    let op = match call.node.op_type.as_str() {
-        "Add" | "Sum" => Op::Add,
-        "Sub" => Op::Sub,
-        _ => Op::Mul,
+    let op = match what {
+        Arithmetic::Add => Op::Add,
+        Arithmetic::Sub => Op::Sub,
+        Arithmetic::Mul | Arithmetic::Div => Op::Mul,
     };
     // Axes are matched from the last one, the batch axis among them.
     if a.len() - first != b.len() - second {
@@ -218,8 +233,8 @@ fn of_two(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
             "the item shapes {a:?} and {b:?} do not fit together"
         ));
     };
-    let y = match call.node.op_type.as_str() {
-        "Div" => Composer::new(call, builder).reciprocal(y)?,
+    let y = match what {
+        Arithmetic::Div => Composer::new(call, builder).reciprocal(y)?,
         _ => y,
     };
     let mut compose = Composer::new(call, builder);
@@ -271,6 +286,18 @@ pub(super) fn unary(call: &Call, builder: &mut Builder, op: Op) -> Result<Value,
     Ok(Value::Secret { id, shape, batch })
 }
 
+/// What `make` makes of every element of the first input, wherever the batch axis stands.
+pub(super) fn of_each(
+    call: &Call,
+    builder: &mut Builder,
+    make: impl FnOnce(&mut Composer, ValueId) -> Result<ValueId, Fault>,
+) -> Result<Value, Fault> {
+    let (x, shape, batch) = call.secret_at(0)?;
+    let id = make(&mut Composer::new(call, builder), x)?;
+    let shape = shape.to_vec();
+    Ok(Value::Secret { id, shape, batch })
+}
+
 pub(super) fn clip(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let bound = |i: usize, name: &str| -> Result<Option<f32>, Fault> {
         if call.opset < 11 {
@@ -293,8 +320,14 @@ pub(super) fn clip(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     );
     let op = match (low, high) {
         (None, None) => return Ok(call.required(0)?.clone()),
-        (Some(l), h) if l > h.unwrap_or(f32::MAX) || l == f32::MAX => {
-            return unsupported(format!("its lower bound {l} is above its upper one"));
+        (Some(l), None) if l >= f32::MAX => {
+            return unsupported(format!("its lower bound is {l}"));
+        }
+        // The upper bound is the last word.
+        (Some(l), Some(h)) if l > h => {
+            return of_each(call, builder, |compose, x| {
+                compose.affine("bound", x, 0.0, h)
+            });
         }
         (None, Some(h)) if h <= -f32::MAX => {
             return unsupported(format!("its upper bound is {h}"));

@@ -1,6 +1,6 @@
 //! Elementary functions, and what is made of them: softmax, layer normalisation, GELU.
 
-use super::call::{Call, Fault, Value, bad, item_axis, unsupported};
+use super::call::{Call, Fault, Value, bad};
 use super::compose::{ANY, Composer, value};
 use super::constant::bounded_len;
 use super::element::{Stretched, unary};
@@ -9,12 +9,13 @@ use super::mask::Mask;
 use super::pool::whole;
 use crate::graph::{Affine, Function, Op, Pool, ValueId, Weights, len};
 
-/// Sigmoid, Tanh, Exp and Erf.
+/// Sigmoid, Tanh, Exp, Erf and Log.
 pub(super) fn elementary(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let function = match call.node.op_type.as_str() {
         "Sigmoid" => Function::Sigmoid,
         "Tanh" => Function::Tanh,
         "Exp" => Function::Exp,
+        "Log" => Function::Log,
         _ => Function::Erf,
     };
     let domain = ANY;
@@ -33,43 +34,11 @@ pub(super) fn root_or_reciprocal(call: &Call, builder: &mut Builder) -> Result<V
 }
 
 /// `sqrt(x)`; `1 / sqrt(x)` is noted beside it.
-fn root(compose: &mut Composer, x: ValueId) -> Result<ValueId, Fault> {
+pub(super) fn root(compose: &mut Composer, x: ValueId) -> Result<ValueId, Fault> {
     let inverse = compose.function(Function::InverseSqrt, x, ANY)?;
     let root = compose.each("root", Op::Mul, &[x, inverse])?;
     compose.builder.inverse_roots.insert(root, inverse);
     Ok(root)
-}
-
-/// Pow by a constant that takes a product or two.
-pub(super) fn pow(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    let (x, shape, batch) = call.secret_at(0)?;
-    let (given, exponents) = call.weights(1)?;
-    let same = exponents.iter().all(|e| *e == exponents[0]);
-    let Some(&exponent) = exponents.first().filter(|_| same) else {
-        return unsupported("its exponents differ from each other");
-    };
-    let out = Stretched::new(given, &exponents, shape, batch)?.out;
-    if out != shape {
-        return unsupported(format!(
-            "its exponent of the shape {given:?} stretches its input"
-        ));
-    }
-    let mut compose = Composer::new(call, builder);
-    let id = match exponent {
-        1.0 => x,
-        2.0 => compose.each("square", Op::Mul, &[x, x])?,
-        3.0 => cube(&mut compose, x)?,
-        0.5 => root(&mut compose, x)?,
-        -1.0 => compose.reciprocal(x)?,
-        _ => return unsupported("its exponent is not one of -1, 0.5, 1, 2 and 3"),
-    };
-    let shape = shape.to_vec();
-    Ok(Value::Secret { id, shape, batch })
-}
-
-fn cube(compose: &mut Composer, x: ValueId) -> Result<ValueId, Fault> {
-    let square = compose.each("square", Op::Mul, &[x, x])?;
-    compose.each("cube", Op::Mul, &[square, x])
 }
 
 /// `alpha x + (1 - alpha) max(x, 0)`.
@@ -112,7 +81,7 @@ pub(super) fn gelu(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
 /// set 13 on along one axis, before that along all from one on.
 pub(super) fn softmax_axis(call: &Call, shape: &[usize]) -> Result<[usize; 3], Fault> {
     let coerced = call.opset < 13;
-    let along = item_axis(
+    let along = call.item_axis(
         call.int("axis", if coerced { 1 } else { -1 }),
         shape.len(),
         0,
@@ -169,26 +138,37 @@ pub(super) fn shares(
     compose.each("share", Op::Mul, &[exp, inverse])
 }
 
-/// `(x - mean) / sqrt(variance + epsilon) * scale + bias` along the axes from `axis` on.
+/// `(x - mean) / sqrt(variance + epsilon)` of every `size` elements in a row.
 ///
 /// The mean is taken of differences to the first element: where all are equal it is exactly 0, and its
 /// rounding is not divided by the root of epsilon.
+pub(super) fn normal(
+    compose: &mut Composer,
+    x: ValueId,
+    size: usize,
+    epsilon: f32,
+) -> Result<ValueId, Fault> {
+    let shape = compose.builder.shape(x);
+    let outer = len(&shape) / size;
+    let pool = whole(outer, [1, size]);
+    let first = compose.spread("first of all", x, shape.clone(), |e| e / size * size)?;
+    let aside = compose.each("aside", Op::Sub, &[x, first])?;
+    let mean = compose.node("mean", Op::AveragePool(pool), &[aside], vec![outer])?;
+    let mean = compose.spread("mean of all", mean, shape, |e| e / size)?;
+    let centred = compose.each("centred", Op::Sub, &[aside, mean])?;
+    by_root(compose, centred, [outer, size], epsilon)
+}
+
+/// `(x - mean) / sqrt(variance + epsilon) * scale + bias` along the axes from `axis` on.
 pub(super) fn layer_norm(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape) = call.secret(0)?;
-    let along = item_axis(call.int("axis", -1), shape.len(), 0)?;
-    let (outer, size) = (len(&shape[..along]), len(&shape[along..]));
+    let along = call.item_axis(call.int("axis", -1), shape.len(), 0)?;
     call.constant(1)?;
     let scale = stretched(call, builder, shape, 1)?;
     let shift = stretched(call, builder, shape, 2)?;
-    let pool = whole(outer, [1, size]);
     let mut compose = Composer::new(call, builder);
-    let first = compose.spread("first of all", x, shape.to_vec(), |e| e / size * size)?;
-    let aside = compose.each("aside", Op::Sub, &[x, first])?;
-    let mean = compose.node("mean", Op::AveragePool(pool), &[aside], vec![outer])?;
-    let mean = compose.spread("mean of all", mean, shape.to_vec(), |e| e / size)?;
-    let centred = compose.each("centred", Op::Sub, &[aside, mean])?;
-    let epsilon = call.float("epsilon", 1e-5);
-    let normal = by_root(&mut compose, centred, [outer, size], epsilon)?;
+    let size = len(&shape[along..]);
+    let normal = normal(&mut compose, x, size, call.float("epsilon", 1e-5))?;
     scaled(
         &mut compose,
         normal,
@@ -200,7 +180,7 @@ pub(super) fn layer_norm(call: &Call, builder: &mut Builder) -> Result<Value, Fa
 /// `x / sqrt(mean(x^2) + epsilon) * scale` along the axes from `axis` on.
 pub(super) fn rms_norm(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape) = call.secret(0)?;
-    let along = item_axis(call.int("axis", -1), shape.len(), 0)?;
+    let along = call.item_axis(call.int("axis", -1), shape.len(), 0)?;
     call.constant(1)?;
     let scale = stretched(call, builder, shape, 1)?;
     let rows = [&shape[..along], &shape[along..]].map(len);

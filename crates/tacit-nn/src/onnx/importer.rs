@@ -4,10 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::call::{Call, Fault, Value};
 use super::constant::Reader;
-use super::kind::Kind;
 use super::lower::{self, Builder};
 use super::mask::feed_softmax;
-use super::proto::{DimensionProto, GraphProto, NodeProto, ValueInfoProto};
+use super::proto::{GraphProto, NodeProto};
 use super::table::operation;
 use super::tail::last_nodes;
 use super::{ImportError, ImportOptions, UnsupportedNode, fold, unusable};
@@ -25,7 +24,19 @@ pub(super) struct Importer<'a> {
 }
 
 impl<'a> Importer<'a> {
+    /// The model of items of a batch; or, where that is refused and the file gives every size, of one
+    /// item that is the whole input.
     pub(super) fn run(&self) -> Result<Graph, ImportError> {
+        let items = self.import(false);
+        match items {
+            Err(first) if self.has_fixed_sizes()? => {
+                self.import(true).map_err(|second| plainer(first, second))
+            }
+            items => items,
+        }
+    }
+
+    fn import(&self, whole: bool) -> Result<Graph, ImportError> {
         let output = match self.graph.output.as_slice() {
             [one] => one.name.as_str(),
             many => {
@@ -37,6 +48,7 @@ impl<'a> Importer<'a> {
         };
         let input = self.input()?;
         let mut builder = Builder::default();
+        builder.whole = whole;
         let input_shape = self.input_shape(input, &mut builder)?;
         let (order, used) = self.needed(output)?;
         let mut env = self.constants(&used, &mut 0)?;
@@ -97,123 +109,6 @@ impl<'a> Importer<'a> {
             revealed_shape,
             tail,
             output_shape,
-        })
-    }
-
-    /// The one input that is not an initialiser.
-    fn input(&self) -> Result<&'a ValueInfoProto, ImportError> {
-        let initial: HashSet<&str> = self
-            .graph
-            .initializer
-            .iter()
-            .map(|t| t.name.as_str())
-            .collect();
-        let inputs: Vec<_> = self
-            .graph
-            .input
-            .iter()
-            .filter(|i| !initial.contains(i.name.as_str()))
-            .collect();
-        match inputs.as_slice() {
-            [one] => Ok(one),
-            many => {
-                let names: Vec<_> = many.iter().map(|i| i.name.as_str()).collect();
-                Err(unusable(format!(
-                    "it has {} inputs {names:?}; a model with exactly one is needed",
-                    many.len()
-                )))
-            }
-        }
-    }
-
-    fn input_shape(
-        &self,
-        input: &ValueInfoProto,
-        builder: &mut Builder,
-    ) -> Result<Vec<usize>, ImportError> {
-        let fail = |why| ImportError::Input {
-            input: input.name.clone(),
-            why,
-        };
-        let tensor = input.r#type.as_ref().and_then(|t| t.tensor_type.as_ref());
-        let tensor = tensor.ok_or_else(|| fail("it is not a tensor".into()))?;
-        match Kind::of(tensor.elem_type) {
-            Ok(kind) if kind.is_float() => {}
-            Ok(kind) => {
-                let name = kind.name();
-                return Err(fail(format!(
-                    "its data type is {name}; a float type is needed"
-                )));
-            }
-            Err(what) => return Err(fail(format!("it has {what}"))),
-        }
-        let dims = tensor
-            .shape
-            .as_ref()
-            .map(|s| s.dim.as_slice())
-            .unwrap_or_default();
-        let (batch, item) = dims
-            .split_first()
-            .ok_or_else(|| fail("it has no shape; export the model with one".into()))?;
-        // Some exporters write a free batch as 0 or -1.
-        builder.batch = batch.dim_value.filter(|&items| items > 0);
-        let size = |(i, d): (usize, &DimensionProto)| self.dimension(input, i + 1, d);
-        let shape = item
-            .iter()
-            .enumerate()
-            .map(size)
-            .collect::<Result<Vec<_>, _>>()?;
-        builder.count(&shape).map_err(fail)?;
-        self.check_dims(input, item)?;
-        Ok(shape)
-    }
-
-    /// Refuses sizes for dimensions that the model does not have.
-    fn check_dims(
-        &self,
-        input: &ValueInfoProto,
-        item: &[DimensionProto],
-    ) -> Result<(), ImportError> {
-        let free = item
-            .iter()
-            .enumerate()
-            .filter(|(_, d)| d.dim_value.is_none());
-        let mut free: Vec<_> = free.map(|(i, d)| free_name(input, i + 1, d)).collect();
-        free.sort();
-        free.dedup();
-        let given = self.options.dims.keys();
-        let Some(name) = given.filter(|name| !free.contains(name)).min() else {
-            return Ok(());
-        };
-        let known = match free.as_slice() {
-            [] => "it has none".to_string(),
-            names => format!("it has '{}'", names.join("', '")),
-        };
-        Err(ImportError::Dimension {
-            name: name.clone(),
-            known,
-        })
-    }
-
-    fn dimension(
-        &self,
-        input: &ValueInfoProto,
-        axis: usize,
-        dim: &DimensionProto,
-    ) -> Result<usize, ImportError> {
-        let fail = |why| ImportError::Input {
-            input: input.name.clone(),
-            why,
-        };
-        if let Some(size) = dim.dim_value {
-            return usize::try_from(size)
-                .ok()
-                .filter(|&d| d > 0)
-                .ok_or_else(|| fail(format!("its axis {axis} has the size {size}")));
-        }
-        let name = free_name(input, axis, dim);
-        self.options.dims.get(&name).copied().filter(|&d| d > 0).ok_or_else(|| {
-            fail(format!("its axis {axis} is the free dimension '{name}'; only the batch (axis 0) may be free: give its size with --dim {name}=SIZE"))
         })
     }
 
@@ -315,6 +210,7 @@ impl<'a> Importer<'a> {
             opset: self.opset,
             last,
             masks,
+            whole: builder.whole,
             inputs,
         };
         let result = match known.map(|operation| operation.check(node, self.opset)) {
@@ -324,7 +220,7 @@ impl<'a> Importer<'a> {
                 Err(fault) => Err(fault),
             },
             Some(Err(fault)) => Err(fault),
-            None => lower::refuse(node),
+            None => lower::refuse(),
         };
         match result {
             Ok(values) => Ok(values),
@@ -369,10 +265,14 @@ impl<'a> Importer<'a> {
     }
 }
 
-/// What a dimension without a size is called: its name in the file, or `input.axis`.
-fn free_name(input: &ValueInfoProto, axis: usize, dim: &DimensionProto) -> String {
-    let named = dim.dim_param.clone().filter(|name| !name.is_empty());
-    named.unwrap_or(format!("{}.{axis}", input.name))
+/// Of two refusals of a model, as a batch of items and as one item, the one with fewer reasons.
+fn plainer(first: ImportError, second: ImportError) -> ImportError {
+    match (&first, &second) {
+        (ImportError::Unsupported(a), ImportError::Unsupported(b)) if b.len() < a.len() => second,
+        (ImportError::Unsupported(_) | ImportError::Tensor { .. }, _) => first,
+        (_, ImportError::Unsupported(_)) => second,
+        _ => first,
+    }
 }
 
 fn constant_len(value: &Value) -> usize {

@@ -44,6 +44,10 @@ impl Kind {
         })
     }
 
+    pub(super) fn is_bool(self) -> bool {
+        self == Kind::Bool
+    }
+
     pub(super) fn is_float(self) -> bool {
         matches!(self, Kind::Float | Kind::Double | Kind::Half | Kind::Bfloat)
     }

@@ -1,69 +1,8 @@
-//! Convolution, matrix products and batch normalisation.
+//! Matrix products and batch normalisation.
 
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::lower::Builder;
-use super::pool::{Window, spatial};
-use crate::graph::{Affine, Conv, ConvGeometry, Linear, Op, Weights, len};
-
-pub(super) fn conv(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    let (x, shape) = call.secret(0)?;
-    let (weight_shape, weight) = call.weights(1)?;
-    let (channels, size) = spatial(shape)?;
-    let rank = shape.len() - 1;
-    if weight_shape.len() != rank + 2 {
-        return bad(format!(
-            "its weights have {} axes, {} are needed",
-            weight_shape.len(),
-            rank + 2
-        ));
-    }
-    let (filters, kernel) = (weight_shape[0], &weight_shape[2..]);
-    let groups = usize::try_from(call.int("group", 1)).unwrap_or(0);
-    let divides = groups > 0 && channels.is_multiple_of(groups) && filters.is_multiple_of(groups);
-    if !divides || weight_shape[1] != channels / groups {
-        return bad(format!(
-            "its weights {weight_shape:?} in {groups} groups do not fit {channels} channels"
-        ));
-    }
-    if call.attribute("kernel_shape").is_some() && call.sizes("kernel_shape", rank, 1)? != kernel {
-        return bad("its 'kernel_shape' differs from its weights");
-    }
-    let window = Window::read(call, kernel, size)?;
-    let bias = bias(call.optional_weights(2)?, filters)?;
-    let geometry = ConvGeometry {
-        channels,
-        height: size[0],
-        width: size[1],
-        filters,
-        kernel: window.kernel,
-        stride: window.stride,
-        pad: window.pad,
-        dilation: window.dilation,
-        groups,
-    };
-    let out = window.out(size, false)?;
-    let shape = [&[filters], &out[2 - rank..]].concat();
-    builder.push(
-        call,
-        Op::Conv(Conv {
-            geometry,
-            weight,
-            bias,
-        }),
-        vec![x],
-        shape,
-    )
-}
-
-fn bias(given: Option<(&[usize], Weights)>, n: usize) -> Result<Weights, Fault> {
-    match given {
-        None => Ok(Weights::default()),
-        Some((shape, values)) if shape == [n] => Ok(values),
-        Some((shape, _)) => bad(format!(
-            "its bias has the shape {shape:?}, {n} numbers are needed"
-        )),
-    }
-}
+use crate::graph::{Affine, Linear, Op, Weights, len};
 
 fn matrix(shape: &[usize]) -> Result<[usize; 2], Fault> {
     <[usize; 2]>::try_from(shape).or_else(|_| {
@@ -150,6 +89,9 @@ fn scaled(builder: &mut Builder, weight: Weights, factor: f32) -> Weights {
 
 pub(super) fn batch_norm(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape) = call.secret(0)?;
+    if call.int("spatial", 1) == 0 {
+        return unsupported("its 'spatial' is 0: it has numbers for every element");
+    }
     if call.int("training_mode", 0) != 0 {
         return unsupported("it is in training mode; export the model for inference");
     }

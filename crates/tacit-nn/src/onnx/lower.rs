@@ -1,13 +1,12 @@
 //! From ONNX nodes to the operations of [`Graph`](crate::graph::Graph).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::call::{Call, Fault, Value, bad, unsupported};
-use super::proto::NodeProto;
-use super::{
-    attention, einsum, element, function, linear, pool, product, rearrange, recurrent, shape,
-    table, tail,
-};
+use super::kind::Kind;
+use super::{activation, along, attention, compare, conv, einsum, element, function, linear, loss};
+use super::{moves, nary, norm, pool, power, product, rearrange, recurrent, reduce, resize};
+use super::{scatter, shape, tail, whole};
 use crate::graph::{Node, Op, ValueId, Weights, len};
 
 /// The most elements of all values of one item together.
@@ -20,12 +19,16 @@ const MAX_NODES: usize = 10_000;
 #[derive(Default)]
 pub(super) struct Builder {
     pub nodes: Vec<Node>,
+    /// Whether the input is one item, so that no value has a batch axis.
+    pub whole: bool,
     /// The batch size in the file, where it gives one.
     pub batch: Option<i64>,
     /// The value `1 / sqrt(x)` beside every value `sqrt(x)`.
     pub inverse_roots: HashMap<ValueId, ValueId>,
     /// Of values in the file, by their names, the elements that a softmax of them leaves out.
     pub masks: HashMap<String, Vec<bool>>,
+    /// Values whose elements are all 0 or 1.
+    pub truths: HashSet<ValueId>,
     /// The item shape of every value.
     shapes: Vec<Vec<usize>>,
     /// What was made of constants, by their address and how. The constants are kept beside, so that
@@ -63,14 +66,19 @@ impl Builder {
         if n == 0 {
             return Err(format!("the item shape {shape:?} has no elements"));
         }
-        self.total += n;
         self.shapes.push(shape.to_vec());
-        if self.total > MAX_VALUES {
-            return Err(format!(
+        self.reserve(n)
+    }
+
+    /// Counts numbers of values, and of weights that a small file can ask for.
+    pub(super) fn reserve(&mut self, n: usize) -> Result<(), String> {
+        self.total = self.total.saturating_add(n);
+        match self.total {
+            ..=MAX_VALUES => Ok(()),
+            _ => Err(format!(
                 "the model's values have more than {MAX_VALUES} elements for one item"
-            ));
+            )),
         }
-        Ok(())
     }
 
     pub(super) fn push(
@@ -112,6 +120,14 @@ impl Builder {
 
 /// The outputs of a node; those that are left out exist only in training.
 pub(super) fn lower(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
+    match call.whole {
+        true => whole::lower(call, builder),
+        false => items(call, builder),
+    }
+}
+
+/// The outputs of a node of items, whose axes `call` tells from that of the batch.
+pub(super) fn items(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     match call.node.op_type.as_str() {
         "GRU" | "LSTM" | "RNN" => recurrent::recurrent(call, builder),
         "Split" => rearrange::split(call, builder),
@@ -122,51 +138,69 @@ pub(super) fn lower(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fa
 /// The output of a node that has one.
 fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     match call.node.op_type.as_str() {
-        "Conv" => linear::conv(call, builder),
+        "Conv" => conv::conv(call, builder),
+        "ConvTranspose" => conv::transposed(call, builder),
         "Gemm" => linear::gemm(call, builder),
         "MatMul" => product::matmul(call, builder),
         "Einsum" => einsum::einsum(call, builder),
         "BatchNormalization" => linear::batch_norm(call, builder),
         "Add" | "Sub" | "Mul" | "Div" => element::arithmetic(call, builder),
-        "Sum" => element::sum(call, builder),
+        "Sum" | "Mean" | "Max" | "Min" => nary::nary(call, builder),
         "LeakyRelu" => function::leaky_relu(call, builder),
         "Relu" => element::unary(call, builder, Op::Relu),
         "Neg" => element::negative(call, builder),
         "Expand" => element::expand(call, builder),
         "Clip" => element::clip(call, builder),
-        "MaxPool" | "AveragePool" => pool::pool(call, builder),
-        "GlobalMaxPool" | "GlobalAveragePool" => pool::global(call, builder),
-        "ReduceMean" | "ReduceSum" => pool::reduced(call, builder),
+        "PRelu" => activation::prelu(call, builder),
+        "Abs" | "Acosh" | "Asinh" | "Atanh" | "Celu" | "Cosh" | "Elu" | "HardSigmoid"
+        | "HardSwish" | "Mish" | "Selu" | "Shrink" | "Sinh" | "Softplus" | "Softsign" | "Swish"
+        | "ThresholdedRelu" => activation::activation(call, builder),
+        "Equal" | "Greater" | "GreaterOrEqual" | "Less" | "LessOrEqual" => {
+            compare::compare(call, builder)
+        }
+        "And" | "Not" | "Or" | "Xor" => compare::logic(call, builder),
+        "Sign" => compare::sign(call, builder),
+        "Where" => compare::choose(call, builder),
+        "MaxPool" | "AveragePool" | "LpPool" => pool::pool(call, builder),
+        "GlobalMaxPool" | "GlobalAveragePool" | "GlobalLpPool" => pool::global(call, builder),
+        "InstanceNormalization" | "GroupNormalization" => norm::grouped(call, builder),
+        "LRN" => norm::local_response(call, builder),
+        "LpNormalization" => norm::unit_length(call, builder),
+        "MeanVarianceNormalization" => norm::mean_variance(call, builder),
         "Transpose" => rearrange::transposed(call, builder),
         "Gather" | "Slice" => rearrange::selected(call, builder),
-        "Pad" => rearrange::pad(call, builder),
         "Concat" => rearrange::concat(call, builder),
-        "Softmax" | "LogSoftmax" | "ArgMax" | "Sigmoid" if call.last => tail::tail(call),
-        "Sigmoid" | "Tanh" | "Exp" | "Erf" => function::elementary(call, builder),
+        "CumSum" => along::running_sum(call, builder),
+        "Resize" | "Upsample" => resize::resize(call, builder),
+        "ScatterElements" | "ScatterND" => scatter::scatter(call, builder),
+        "Softmax" | "LogSoftmax" | "ArgMax" | "ArgMin" | "Sigmoid" if call.last => {
+            tail::tail(call, builder)
+        }
+        "Sigmoid" | "Tanh" | "Exp" | "Erf" | "Log" => function::elementary(call, builder),
         "Sqrt" | "Reciprocal" => function::root_or_reciprocal(call, builder),
-        "Pow" => function::pow(call, builder),
+        "Pow" => power::pow(call, builder),
         "Gelu" => function::gelu(call, builder),
         "Softmax" => function::softmax(call, builder),
+        "Hardmax" => reduce::hardmax(call, builder),
+        "ArgMax" | "ArgMin" => reduce::place(call, builder),
+        "NegativeLogLikelihoodLoss" | "SoftmaxCrossEntropyLoss" => loss::loss(call, builder),
+        "AffineGrid" => along::affine_grid(call, builder),
         "LayerNormalization" => function::layer_norm(call, builder),
         "RMSNormalization" => function::rms_norm(call, builder),
         "Attention" => attention::attention(call, builder),
-        "LogSoftmax" | "ArgMax" => unsupported(
-            "it is supported at the end of the model, where the receiver of the result computes it",
-        ),
+        "LogSoftmax" => reduce::log_softmax(call, builder),
+        reduction if reduction.starts_with("Reduce") => reduce::reduced(call, builder),
         "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" => reshape(call, builder),
         "Identity" => Ok(call.required(0)?.clone()),
         "Dropout" => dropout(call),
-        "Cast" => cast(call),
-        _ => unsupported("it is supported only where all its inputs are constants"),
+        "Cast" | "CastLike" => cast(call, builder),
+        _ => moves::moved(call, builder),
     }
 }
 
 /// The answer to an operation that is not supported.
-pub(super) fn refuse(node: &NodeProto) -> Result<Vec<Value>, Fault> {
-    match table::equivalent(&node.op_type).filter(|_| node.domain.is_empty()) {
-        Some(other) => unsupported(format!("not supported; the same is {other}")),
-        None => unsupported("not supported"),
-    }
+pub(super) fn refuse() -> Result<Vec<Value>, Fault> {
+    unsupported("not supported")
 }
 
 fn reshape(call: &Call, builder: &Builder) -> Result<Value, Fault> {
@@ -199,9 +233,18 @@ fn dropout(call: &Call) -> Result<Value, Fault> {
 
 /// Cast of a computed value: to another float it changes nothing that the fixed-point numbers keep,
 /// and the place that ArgMax gives stays the same number in every type that holds it.
-fn cast(call: &Call) -> Result<Value, Fault> {
+fn cast(call: &Call, builder: &Builder) -> Result<Value, Fault> {
     let value = call.required(0)?;
-    let to = call.cast_to()?;
+    let to = match call.node.op_type.as_str() {
+        "CastLike" => match call.required(1)? {
+            Value::Constant(like) => like.kind,
+            _ => Kind::Float,
+        },
+        _ => call.cast_to()?,
+    };
+    if compare::is_truth(builder, value) {
+        return Ok(value.clone());
+    }
     if to.is_float() && !matches!(value, Value::Clear { .. }) {
         return Ok(value.clone());
     }

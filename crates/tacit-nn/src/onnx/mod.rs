@@ -1,27 +1,42 @@
 //! Import of ONNX models: the file is read as hostile, resolved and reduced to a [`Graph`]; and files
 //! of trained networks.
 
+mod activation;
+mod along;
 mod attention;
 mod call;
+mod compare;
 mod compose;
 mod constant;
+mod conv;
 mod einsum;
 mod element;
 mod fold;
 mod function;
 mod importer;
+mod input;
 mod kind;
 mod linear;
+mod loss;
 mod lower;
 mod mask;
+mod moves;
+mod nary;
+mod norm;
 mod pool;
+mod power;
 mod product;
 pub mod proto;
 mod rearrange;
 mod recurrent;
+mod reduce;
+mod resize;
+mod scatter;
+mod selection;
 mod shape;
 mod table;
 mod tail;
+mod whole;
 mod write;
 
 use std::collections::HashMap;

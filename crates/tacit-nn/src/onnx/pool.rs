@@ -1,32 +1,33 @@
-//! Windows over height and width: pooling, and the geometry that convolution shares.
+//! Windows over the space of an item: pooling, and the geometry that convolution shares.
 
-use super::call::{Call, Fault, Value, bad, item_axis, unsupported};
+use super::call::{Call, Fault, Value, bad, unsupported};
+use super::compose::{Composer, value};
 use super::constant::bounded_len;
 use super::lower::Builder;
-use crate::graph::{Op, Pool, len};
-use crate::index::transpose;
+use super::norm::norms;
+use crate::graph::{Affine, FILL, Op, Pool, ValueId, Weights, len};
 
-/// A window's geometry in two dimensions; one-dimensional ones have height 1.
+/// A window's geometry, a number for every axis of space.
 pub(super) struct Window {
-    pub kernel: [usize; 2],
-    pub stride: [usize; 2],
-    pub pad: [usize; 4],
-    pub dilation: [usize; 2],
+    pub kernel: Vec<usize>,
+    pub stride: Vec<usize>,
+    /// Padding at the start of every axis, then at the end of every one.
+    pub pad: Vec<usize>,
+    pub dilation: Vec<usize>,
 }
 
-/// The channels and the height and width of an item of two or three axes.
-pub(super) fn spatial(shape: &[usize]) -> Result<(usize, [usize; 2]), Fault> {
-    match *shape {
-        [c, w] => Ok((c, [1, w])),
-        [c, h, w] => Ok((c, [h, w])),
+/// The channels of an item, and its space.
+pub(super) fn spatial(shape: &[usize]) -> Result<(usize, &[usize]), Fault> {
+    match shape {
+        [channels, space @ ..] if !space.is_empty() => Ok((*channels, space)),
         _ => unsupported(format!(
-            "its input has the item shape {shape:?}; channels and one or two dimensions are supported"
+            "its input has the item shape {shape:?}; channels and one dimension or more are supported"
         )),
     }
 }
 
 /// One or two numbers as two, `fill` for a missing height.
-fn two(values: &[usize], fill: usize) -> [usize; 2] {
+pub(super) fn two(values: &[usize], fill: usize) -> [usize; 2] {
     match *values {
         [w] => [fill, w],
         [h, w, ..] => [h, w],
@@ -36,28 +37,22 @@ fn two(values: &[usize], fill: usize) -> [usize; 2] {
 
 impl Window {
     /// Reads strides, pads and dilations of a window with the given kernel over `size`.
-    pub(super) fn read(call: &Call, kernel: &[usize], size: [usize; 2]) -> Result<Window, Fault> {
+    pub(super) fn read(call: &Call, kernel: &[usize], size: &[usize]) -> Result<Window, Fault> {
         let rank = kernel.len();
-        let stride = two(&call.sizes("strides", rank, 1)?, 1);
-        let dilation = two(&call.sizes("dilations", rank, 1)?, 1);
-        let kernel = two(kernel, 1);
-        if [kernel, stride, dilation].concat().contains(&0) {
+        let stride = call.sizes("strides", rank, 1)?;
+        let dilation = call.sizes("dilations", rank, 1)?;
+        if [kernel, &stride, &dilation].concat().contains(&0) {
             return bad("its kernel, strides and dilations must be at least 1");
         }
         let mut window = Window {
-            kernel,
+            kernel: kernel.to_vec(),
             stride,
             dilation,
-            pad: [0; 4],
+            pad: vec![0; 2 * rank],
         };
         window.pad = match call.text("auto_pad", "NOTSET").as_str() {
-            "NOTSET" => {
-                let given = call.sizes("pads", 2 * rank, 0)?;
-                let ([top, left], [bottom, right]) =
-                    (two(&given[..rank], 0), two(&given[rank..], 0));
-                [top, left, bottom, right]
-            }
-            "VALID" => [0; 4],
+            "NOTSET" => call.sizes("pads", 2 * rank, 0)?,
+            "VALID" => vec![0; 2 * rank],
             "SAME_UPPER" => window.same(size, 0),
             "SAME_LOWER" => window.same(size, 1),
             other => return bad(format!("its 'auto_pad' is '{other}'")),
@@ -65,125 +60,192 @@ impl Window {
         Ok(window)
     }
 
-    fn span(&self, d: usize) -> usize {
+    fn rank(&self) -> usize {
+        self.kernel.len()
+    }
+
+    /// The places from the first tap to the last along axis `d`.
+    pub(super) fn span(&self, d: usize) -> usize {
         (self.kernel[d] - 1) * self.dilation[d] + 1
     }
 
     /// Padding that makes the output `ceil(size / stride)`; an odd one is longer at the end
     /// (`odd_first` 0) or at the start (1).
-    fn same(&self, size: [usize; 2], odd_first: usize) -> [usize; 4] {
+    fn same(&self, size: &[usize], odd_first: usize) -> Vec<usize> {
         let total = |d: usize| {
             let out = size[d].div_ceil(self.stride[d]);
             (out.saturating_sub(1) * self.stride[d] + self.span(d)).saturating_sub(size[d])
         };
         let first = |d| (total(d) + odd_first) / 2;
-        [first(0), first(1), total(0) - first(0), total(1) - first(1)]
+        let axes = 0..self.rank();
+        let last = axes.clone().map(|d| total(d) - first(d));
+        axes.map(first).chain(last).collect()
     }
 
-    /// Height and width of the output.
-    pub(super) fn out(&self, size: [usize; 2], ceil: bool) -> Result<[usize; 2], Fault> {
-        let mut out = [0; 2];
-        for d in 0..2 {
-            let padded = size[d] + self.pad[d] + self.pad[d + 2];
+    /// The sizes of the output.
+    pub(super) fn out(&self, size: &[usize], ceil: bool) -> Result<Vec<usize>, Fault> {
+        let axis = |d: usize| {
+            let padded = size[d] + self.pad[d] + self.pad[d + self.rank()];
             let Some(room) = padded.checked_sub(self.span(d)).filter(|_| size[d] > 0) else {
                 return bad(format!(
                     "its window spans {} of {padded} positions",
                     self.span(d)
                 ));
             };
-            out[d] = room / self.stride[d] + 1;
+            let out = room / self.stride[d] + 1;
             // A window that would start in the padding after the end is left out.
-            if ceil
+            let more = ceil
                 && !room.is_multiple_of(self.stride[d])
-                && out[d] * self.stride[d] < size[d] + self.pad[d]
-            {
-                out[d] += 1;
-            }
+                && out * self.stride[d] < size[d] + self.pad[d];
+            Ok(out + usize::from(more))
+        };
+        (0..self.rank()).map(axis).collect()
+    }
+
+    /// The place along axis `d` under tap `k` of window `o`; `None` in the padding.
+    pub(super) fn place(&self, d: usize, o: usize, k: usize, size: usize) -> Option<usize> {
+        let place = o * self.stride[d] + k * self.dilation[d];
+        place.checked_sub(self.pad[d]).filter(|&p| p < size)
+    }
+
+    /// The element of the space `size` under tap `tap` of window `e` of `out`; `None` in the padding.
+    fn tap(&self, size: &[usize], out: &[usize], e: usize, tap: usize) -> Option<usize> {
+        let (mut e, mut tap, mut stride, mut found) = (e, tap, 1, 0);
+        for d in (0..self.rank()).rev() {
+            found += stride * self.place(d, e % out[d], tap % self.kernel[d], size[d])?;
+            (e, tap) = (e / out[d], tap / self.kernel[d]);
+            stride *= size[d];
         }
-        Ok(out)
+        Some(found)
+    }
+
+    /// The taps of window `e` that are within the padded space.
+    fn counted(&self, size: &[usize], out: &[usize], e: usize) -> usize {
+        let mut e = e;
+        let mut all = 1;
+        for d in (0..self.rank()).rev() {
+            let end = size[d] + self.pad[d] + self.pad[d + self.rank()];
+            let place = |k: &usize| e % out[d] * self.stride[d] + k * self.dilation[d] < end;
+            all *= (0..self.kernel[d]).filter(place).count();
+            e /= out[d];
+        }
+        all
     }
 }
 
-/// MaxPool and AveragePool.
+/// MaxPool, AveragePool and LpPool.
 pub(super) fn pool(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape) = call.secret(0)?;
     let (channels, size) = spatial(shape)?;
-    let rank = shape.len() - 1;
     if call.attribute("kernel_shape").is_none() {
         return bad("it has no 'kernel_shape'");
     }
-    let window = Window::read(call, &call.sizes("kernel_shape", rank, 1)?, size)?;
+    let kernel = call.sizes("kernel_shape", size.len(), 1)?;
+    let window = Window::read(call, &kernel, size)?;
     let out = window.out(size, call.int("ceil_mode", 0) != 0)?;
-    let pool = Pool {
-        channels,
-        height: size[0],
-        width: size[1],
-        kernel: window.kernel,
-        stride: window.stride,
-        pad: window.pad,
-        dilation: window.dilation,
-        out,
-        count_pad: call.int("count_include_pad", 0) != 0,
+    bounded_len(&[channels, len(&out), len(&kernel)])?;
+    let empty = |e| (0..len(&kernel)).all(|tap| window.tap(size, &out, e, tap).is_none());
+    if (0..len(&out)).any(empty) {
+        return unsupported("one of its windows lies wholly in the padding");
+    }
+    let of = [&[channels], &out[..]].concat();
+    let id = match size.len() {
+        1 | 2 => {
+            let (rank, pad) = (size.len(), &window.pad);
+            let ([top, left], [bottom, right]) = (two(&pad[..rank], 0), two(&pad[rank..], 0));
+            let [height, width] = two(size, 1);
+            let pool = Pool {
+                channels,
+                height,
+                width,
+                kernel: two(&kernel, 1),
+                stride: two(&window.stride, 1),
+                pad: [top, left, bottom, right],
+                dilation: two(&window.dilation, 1),
+                out: two(&out, 1),
+                count_pad: call.int("count_include_pad", 0) != 0,
+            };
+            pooled(call, builder, x, pool, of.clone())?
+        }
+        _ => unfolded(call, builder, x, channels, (&window, size, &out))?,
     };
-    push(call, builder, x, pool, rank, call.node.op_type == "MaxPool")
+    Ok(value(id, of))
 }
 
-/// GlobalMaxPool and GlobalAveragePool.
+/// A pool of the kind that the node asks for.
+fn pooled(
+    call: &Call,
+    builder: &mut Builder,
+    x: ValueId,
+    pool: Pool,
+    shape: Vec<usize>,
+) -> Result<ValueId, Fault> {
+    let op = match call.node.op_type.as_str() {
+        "MaxPool" | "GlobalMaxPool" => Op::MaxPool(pool),
+        "LpPool" | "GlobalLpPool" => {
+            let mut compose = Composer::new(call, builder);
+            return norms(&mut compose, x, call.int("p", 2), Op::SumPool(pool), shape);
+        }
+        _ => Op::AveragePool(pool),
+    };
+    builder.add(call.name.clone(), op, vec![x], shape)
+}
+
+/// Windows of three dimensions or more, each as a row of its elements.
+fn unfolded(
+    call: &Call,
+    builder: &mut Builder,
+    x: ValueId,
+    channels: usize,
+    (window, size, out): (&Window, &[usize], &[usize]),
+) -> Result<ValueId, Fault> {
+    let (plane, windows, taps) = (len(size), len(out), len(&window.kernel));
+    let max = call.node.op_type == "MaxPool";
+    let mut index = Vec::with_capacity(channels * windows * taps);
+    for row in 0..channels * windows {
+        let (channel, e) = (row / windows, row % windows);
+        let all = (0..taps).map(|tap| window.tap(size, out, e, tap));
+        // In place of padding, which must never be the maximum, a window repeats an element.
+        let first = all.clone().flatten().next().filter(|_| max);
+        let place = |p: usize| (channel * plane + p) as u32;
+        index.extend(all.map(|p| p.or(first).map_or(FILL, place)));
+    }
+    let rows = channels * windows;
+    let unfolded = Op::Rearrange { index, fill: 0.0 };
+    let name = format!("{}.windows", call.name);
+    let x = builder.add(name, unfolded, vec![x], vec![rows, taps])?;
+    let of_rows = whole(rows, [1, taps]);
+    let shape = [&[channels], out].concat();
+    if call.node.op_type != "AveragePool" {
+        return pooled(call, builder, x, of_rows, shape);
+    }
+    let mut compose = Composer::new(call, builder);
+    let sum = compose.node("sum", Op::SumPool(of_rows), &[x], shape)?;
+    let inside = |e| (0..taps).filter(move |&tap| window.tap(size, out, e, tap).is_some());
+    let divisor = |e| match call.int("count_include_pad", 0) {
+        0 => inside(e).count(),
+        _ => window.counted(size, out, e),
+    };
+    let shares: Vec<f32> = (0..windows).map(|e| 1.0 / divisor(e) as f32).collect();
+    let mean = Op::Affine(Affine {
+        inner: 1,
+        scale: shares.into(),
+        shift: Weights::default(),
+    });
+    compose.each("mean", mean, &[sum])
+}
+
+/// GlobalMaxPool, GlobalAveragePool and GlobalLpPool.
 pub(super) fn global(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape) = call.secret(0)?;
     let (channels, size) = spatial(shape)?;
-    push(
-        call,
-        builder,
-        x,
-        whole(channels, size),
-        shape.len() - 1,
-        call.node.op_type == "GlobalMaxPool",
-    )
-}
-
-/// ReduceMean and ReduceSum over axes of an item: one window over all of them, once they stand last.
-pub(super) fn reduced(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    let (x, shape) = call.secret(0)?;
-    let mean = call.node.op_type == "ReduceMean";
-    let axes_from = if mean { 18 } else { 13 };
-    let given = call.list(1, "axes", axes_from)?.unwrap_or_default();
-    if given.is_empty() && call.int("noop_with_empty_axes", 0) != 0 {
-        return Ok(call.required(0)?.clone());
-    }
-    if given.is_empty() {
-        return unsupported("it works across the batch axis too: name the axes of an item");
-    }
-    let axes = given
-        .iter()
-        .map(|&a| item_axis(a, shape.len(), 0))
-        .collect::<Result<Vec<_>, _>>()?;
-    let (joined, kept): (Vec<usize>, Vec<usize>) =
-        (0..shape.len()).partition(|axis| axes.contains(axis));
-    let order = [kept.clone(), joined.clone()].concat();
-    let sizes = |axes: &[usize]| axes.iter().map(|&a| shape[a]).collect::<Vec<_>>();
-    let x = match order.is_sorted() {
-        true => x,
-        false => {
-            let index = transpose(shape, &order);
-            let name = format!("{}.turned", call.name);
-            let op = Op::Rearrange { index, fill: 0.0 };
-            builder.add(name, op, vec![x], sizes(&order))?
-        }
+    let [height, width] = match size.len() {
+        1 | 2 => two(size, 1),
+        _ => [1, len(size)],
     };
-    let (channels, size) = (len(&sizes(&kept)), len(&sizes(&joined)));
-    let pool = whole(channels, [1, size]);
-    let op = match mean {
-        true => Op::AveragePool(pool),
-        false => Op::SumPool(pool),
-    };
-    let left = match call.int("keepdims", 1) {
-        0 => sizes(&kept),
-        _ => (0..shape.len())
-            .map(|a| if joined.contains(&a) { 1 } else { shape[a] })
-            .collect(),
-    };
-    builder.push(call, op, vec![x], left)
+    let out = [vec![channels], vec![1; size.len()]].concat();
+    let pool = whole(channels, [height, width]);
+    Ok(value(pooled(call, builder, x, pool, out.clone())?, out))
 }
 
 /// One window over each channel.
@@ -199,36 +261,4 @@ pub(super) fn whole(channels: usize, [height, width]: [usize; 2]) -> Pool {
         out: [1, 1],
         count_pad: false,
     }
-}
-
-fn push(
-    call: &Call,
-    builder: &mut Builder,
-    x: usize,
-    pool: Pool,
-    rank: usize,
-    max: bool,
-) -> Result<Value, Fault> {
-    bounded_len(&[
-        pool.channels,
-        pool.out[0],
-        pool.out[1],
-        pool.kernel[0],
-        pool.kernel[1],
-    ])?;
-    let plane = pool.out[0] * pool.out[1];
-    if (0..plane).any(|e| !(0..pool.window()).any(|tap| pool.tap(e, tap).is_some())) {
-        return unsupported("one of its windows lies wholly in the padding");
-    }
-    let shape = [&[pool.channels], &pool.out[2 - rank..]].concat();
-    builder.push(
-        call,
-        if max {
-            Op::MaxPool(pool)
-        } else {
-            Op::AveragePool(pool)
-        },
-        vec![x],
-        shape,
-    )
 }

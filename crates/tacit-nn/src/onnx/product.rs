@@ -30,7 +30,11 @@ struct Side {
     shape: Vec<usize>,
 }
 
+/// The label of the batch axis that one item without a batch is given before all its axes.
+const ONE: Label = Label::MAX;
+
 /// Two inputs and the labels of their axes, and those of the output's.
+#[derive(Clone)]
 pub(super) struct Labels {
     pub inputs: [Vec<Label>; 2],
     pub output: Vec<Label>,
@@ -67,7 +71,7 @@ pub(super) fn matmul(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
 pub(super) fn rank(call: &Call, i: usize) -> Result<usize, Fault> {
     match call.required(i)? {
         Value::Constant(constant) => Ok(constant.shape.len()),
-        _ => Ok(call.secret_at(i)?.1.len() + 1),
+        _ => Ok(call.secret_at(i)?.1.len() + usize::from(!call.whole)),
     }
 }
 
@@ -81,6 +85,7 @@ pub(super) fn contract(
     if !labels.output.iter().all(|label| left.remove(label)) {
         return bad("its output repeats an axis, or has one of no input");
     }
+    let labels = &with_items(call, labels)?;
     let items = items(call, labels)?;
     let mut sizes = Sizes::default();
     let [left, right] = [
@@ -106,6 +111,20 @@ pub(super) fn contract(
     let mut compose = Composer::new(call, builder);
     let id = product.lower(&mut compose, &first, &second, &wide, &shape)?;
     Ok(Value::Secret { id, shape, batch })
+}
+
+/// The labels with one of the batch axis; where the file has none, it stands first.
+fn with_items(call: &Call, labels: &Labels) -> Result<Labels, Fault> {
+    let mut labels = labels.clone();
+    if call.whole {
+        labels.output.insert(0, ONE);
+        for (i, own) in labels.inputs.iter_mut().enumerate() {
+            if !matches!(call.required(i)?, Value::Constant(_)) {
+                own.insert(0, ONE);
+            }
+        }
+    }
+    Ok(labels)
 }
 
 /// The label of the batch axis.

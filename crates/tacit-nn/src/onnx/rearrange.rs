@@ -1,10 +1,10 @@
-//! Rearrangements of items: transposed, selected, split, padded, joined.
+//! Rearrangements of items: transposed, selected, split, joined.
 
-use super::call::{Call, Fault, Value, bad, item_axis, unsupported};
+use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::Composer;
 use super::fold::select;
 use super::lower::Builder;
-use super::shape;
+use super::{selection, shape};
 use crate::graph::{Affine, Op, ValueId, Weights, len};
 use crate::index::{is_whole, pick, transpose, whole};
 
@@ -17,14 +17,14 @@ pub(super) fn transposed(call: &Call, builder: &mut Builder) -> Result<Value, Fa
 
 pub(super) fn selected(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape, batch) = call.secret_at(0)?;
-    let (out, index, batch) = shape::item_selection(call, shape, batch)?;
+    let (out, index, batch) = selection::item_selection(call, shape, batch)?;
     rearrange(call, builder, x, index, (out, batch))
 }
 
 /// The parts of Split: as many as the node names outputs, equal unless their sizes are given.
 pub(super) fn split(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     let (x, shape, batch) = call.secret_at(0)?;
-    let along = item_axis(call.int("axis", 0), shape.len(), batch)?;
+    let along = call.item_axis(call.int("axis", 0), shape.len(), batch)?;
     let (size, parts) = (shape[along], call.node.output.len());
     let sizes = match call.list(1, "split", 13)? {
         Some(given) => shape::sizes_of(given)?,
@@ -42,7 +42,10 @@ pub(super) fn split(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fa
         }
     };
     let sum = sizes.iter().try_fold(0usize, |sum, &s| sum.checked_add(s));
-    if sizes.len() != parts || sum != Some(size) || sizes.contains(&0) {
+    if sizes.contains(&0) {
+        return unsupported("one of its parts has no elements");
+    }
+    if sizes.len() != parts || sum != Some(size) {
         return bad(format!(
             "its {parts} parts of the sizes {sizes:?} are not an axis of {size}"
         ));
@@ -74,63 +77,6 @@ fn rearrange(
     Ok(Value::Secret { id, shape, batch })
 }
 
-pub(super) fn pad(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    let (x, shape) = call.secret(0)?;
-    let mode = call.text("mode", "constant");
-    if mode != "constant" {
-        return unsupported(format!(
-            "it pads by '{mode}'; padding with a constant is supported"
-        ));
-    }
-    let (pads, fill, axes) = if call.opset < 11 {
-        (call.list(1, "pads", 11)?, call.float("value", 0.0), None)
-    } else {
-        let fill = match call.optional_weights(2)? {
-            None => 0.0,
-            Some((_, v)) if v.len() == 1 => v[0],
-            Some(_) => return bad("its padding value is not one number"),
-        };
-        (Some(call.ints(1)?), fill, call.optional_ints(3)?)
-    };
-    let pads = pads.ok_or_else(|| Fault::Bad("it names no pads".into()))?;
-    let axes = axes.map_or_else(|| (0..=shape.len() as i64).collect(), <[i64]>::to_vec);
-    if pads.len() != 2 * axes.len() {
-        return bad(format!(
-            "it has {} pads for {} axes",
-            pads.len(),
-            axes.len()
-        ));
-    }
-    let mut positions: Vec<_> = shape.iter().map(|&size| whole(size)).collect();
-    for (i, &axis) in axes.iter().enumerate() {
-        let (before, after) = (pads[i], pads[i + axes.len()]);
-        if (before, after) == (0, 0) {
-            continue;
-        }
-        let along = item_axis(axis, shape.len(), 0)?;
-        let size = shape[along] as i64;
-        if !(-size..1 << 20).contains(&before) || !(-size..1 << 20).contains(&after) {
-            return bad(format!(
-                "its pads {before} and {after} do not fit an axis of {size}"
-            ));
-        }
-        positions[along] = (-before..size + after)
-            .map(|p| usize::try_from(p).ok().filter(|&p| p < shape[along]))
-            .collect();
-    }
-    let out: Vec<usize> = positions.iter().map(Vec::len).collect();
-    super::constant::bounded_len(&out)?;
-    builder.push(
-        call,
-        Op::Rearrange {
-            index: pick(shape, &positions),
-            fill,
-        },
-        vec![x],
-        out,
-    )
-}
-
 /// Concat of computed values and of constants, which are the same for every item.
 pub(super) fn concat(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let parts = (0..call.inputs.len())
@@ -139,7 +85,7 @@ pub(super) fn concat(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
     let Some(first) = parts.first().map(|part| part.shape.clone()) else {
         return bad("it has no inputs");
     };
-    let along = item_axis(call.int("axis", 0), first.len(), 0)?;
+    let along = call.item_axis(call.int("axis", 0), first.len(), 0)?;
     let mut out = first.clone();
     out[along] = 0;
     for Part { shape, .. } in &parts {
@@ -207,6 +153,10 @@ fn part(call: &Call, i: usize) -> Result<Part, Fault> {
         return Ok(Part { shape, held });
     }
     let (shape, values) = call.weights(i)?;
+    if call.whole {
+        let (shape, held) = (shape.to_vec(), Err(values));
+        return Ok(Part { shape, held });
+    }
     let Some((&items, shape)) = shape.split_first() else {
         return bad(format!("its input {i} has no axes"));
     };

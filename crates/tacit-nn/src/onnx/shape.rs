@@ -1,13 +1,12 @@
 //! Nodes that move elements without computing: shapes and selections, of constants and of items.
 
-use super::call::{Call, Fault, axis, bad, item_axis, unsupported};
+use super::call::{Call, Fault, axis, bad, unsupported};
 use super::constant::{BATCH, bounded_len};
-use super::fold::select;
 use crate::graph::len;
 
 /// Which shape a node sees.
 #[derive(Clone, Copy)]
-enum Axes {
+pub(super) enum Axes {
     /// All axes of a constant.
     All,
     /// The axes of an item; the file counts the batch axis too, which stands before this one.
@@ -15,10 +14,10 @@ enum Axes {
 }
 
 impl Axes {
-    fn resolve(self, given: i64, rank: usize) -> Result<usize, Fault> {
+    pub(super) fn resolve(self, call: &Call, given: i64, rank: usize) -> Result<usize, Fault> {
         match self {
             Axes::All => axis(given, rank),
-            Axes::Item(batch) => item_axis(given, rank, batch),
+            Axes::Item(batch) => call.item_axis(given, rank, batch),
         }
     }
 }
@@ -63,6 +62,9 @@ pub(super) fn item_shape(
     batch: usize,
     size: Option<i64>,
 ) -> Result<(Vec<usize>, usize), Fault> {
+    if call.whole {
+        return Ok((constant_shape(call, shape)?, batch));
+    }
     match call.node.op_type.as_str() {
         "Reshape" => {
             let target = reshaped(call, shape, batch, size)?;
@@ -268,7 +270,7 @@ fn squeezed(call: &Call, shape: &[usize], axes: Axes) -> Result<Vec<usize>, Faul
         None => (0..shape.len()).filter(|&i| shape[i] == 1).collect(),
         Some(given) => given
             .iter()
-            .map(|&a| axes.resolve(a, shape.len()))
+            .map(|&a| axes.resolve(call, a, shape.len()))
             .collect::<Result<Vec<_>, _>>()?,
     };
     match dropped.iter().find(|&&a| shape[a] != 1) {
@@ -328,122 +330,12 @@ pub(super) fn item_permutation(
     rank: usize,
     batch: usize,
 ) -> Result<(Vec<usize>, usize), Fault> {
+    if call.whole {
+        return Ok((permutation(call, rank)?, batch));
+    }
     let order = permutation(call, rank + 1)?;
     let moved = order.iter().position(|&a| a == batch).unwrap_or_default();
     let others = order.iter().filter(|&&a| a != batch);
     let of_item = others.map(|&a| a - usize::from(a > batch)).collect();
     Ok((of_item, moved))
-}
-
-/// The shape and index map of Gather or Slice on a constant.
-pub(super) fn selection(call: &Call, shape: &[usize]) -> Result<(Vec<usize>, Vec<u32>), Fault> {
-    choose(call, shape, Axes::All)
-}
-
-/// The same on an item, and where its batch axis stands then.
-pub(super) fn item_selection(
-    call: &Call,
-    shape: &[usize],
-    batch: usize,
-) -> Result<(Vec<usize>, Vec<u32>, usize), Fault> {
-    let axes = Axes::Item(batch);
-    let (out, index) = choose(call, shape, axes)?;
-    let gathers = call.node.op_type == "Gather";
-    let before = gathers && axes.resolve(call.int("axis", 0), shape.len())? < batch;
-    // A gathered axis becomes as many as the indices have.
-    let moved = if before {
-        batch + out.len() - shape.len()
-    } else {
-        batch
-    };
-    Ok((out, index, moved))
-}
-
-fn choose(call: &Call, shape: &[usize], axes: Axes) -> Result<(Vec<usize>, Vec<u32>), Fault> {
-    if call.node.op_type == "Gather" {
-        gather(call, shape, axes)
-    } else {
-        slice(call, shape, axes)
-    }
-}
-
-fn gather(call: &Call, shape: &[usize], axes: Axes) -> Result<(Vec<usize>, Vec<u32>), Fault> {
-    let along = axes.resolve(call.int("axis", 0), shape.len())?;
-    let size = shape[along] as i64;
-    let pick = |&i: &i64| {
-        let from_start = if i < 0 { i.saturating_add(size) } else { i };
-        usize::try_from(from_start)
-            .ok()
-            .filter(|&p| p < shape[along])
-            .ok_or_else(|| Fault::Bad(format!("its index {i} is outside an axis of {size}")))
-    };
-    let picks = call
-        .ints(1)?
-        .iter()
-        .map(pick)
-        .collect::<Result<Vec<_>, _>>()?;
-    let out = [
-        &shape[..along],
-        &call.constant(1)?.shape,
-        &shape[along + 1..],
-    ]
-    .concat();
-    bounded_len(&out)?;
-    Ok((out, select(shape, along, picks)))
-}
-
-fn slice(call: &Call, shape: &[usize], axes: Axes) -> Result<(Vec<usize>, Vec<u32>), Fault> {
-    let part = |i: usize, name: &str| call.list(i, name, 10);
-    let missing = || Fault::Bad("it lacks its starts or ends".into());
-    let starts = part(1, "starts")?.ok_or_else(missing)?;
-    let ends = part(2, "ends")?.ok_or_else(missing)?;
-    let given: Vec<i64> = match part(3, "axes")? {
-        Some(given) => given.to_vec(),
-        None => (0..starts.len() as i64).collect(),
-    };
-    let steps = part(4, "steps")?.map_or(vec![1; starts.len()], <[i64]>::to_vec);
-    if [ends.len(), given.len(), steps.len()] != [starts.len(); 3] {
-        return bad("its starts, ends, axes and steps differ in number");
-    }
-    let mut positions: Vec<Vec<Option<usize>>> = shape
-        .iter()
-        .map(|&size| crate::index::whole(size))
-        .collect();
-    for i in 0..starts.len() {
-        let along = axes.resolve(given[i], shape.len())?;
-        positions[along] = range(starts[i], ends[i], steps[i], shape[along] as i64)?
-            .map(Some)
-            .collect();
-    }
-    Ok((
-        positions.iter().map(Vec::len).collect(),
-        crate::index::pick(shape, &positions),
-    ))
-}
-
-/// The positions of `start..end` by `step` along an axis of `size`, by ONNX's rules of clamping.
-fn range(start: i64, end: i64, step: i64, size: i64) -> Result<impl Iterator<Item = usize>, Fault> {
-    let from_start = |v: i64| if v < 0 { v.saturating_add(size) } else { v };
-    let (low, high) = if step > 0 { (0, size) } else { (-1, size - 1) };
-    let (start, end) = (
-        from_start(start).clamp(low.max(0), high.max(0)),
-        from_start(end).clamp(low, high),
-    );
-    let distance = if step > 0 { end - start } else { start - end };
-    let step_size = usize::try_from(step.unsigned_abs()).unwrap_or(usize::MAX);
-    if step == 0 {
-        return bad("its step is 0");
-    }
-    let count = usize::try_from(distance)
-        .unwrap_or(0)
-        .min(size as usize)
-        .div_ceil(step_size);
-    let start = start as usize;
-    Ok((0..count).map(move |i| {
-        if step > 0 {
-            start + i * step_size
-        } else {
-            start - i * step_size
-        }
-    }))
 }

@@ -1,7 +1,10 @@
 //! The operations that import takes over: the one list, from which messages and
 //! `docs/operations.md` are made.
 
+mod elements;
+mod moves;
 mod page;
+mod reductions;
 
 use std::ops::RangeInclusive;
 
@@ -10,7 +13,7 @@ use super::proto::{AttributeProto, NodeProto};
 pub use page::operations_page;
 
 /// The operator sets that import knows.
-pub(super) const OPSETS: RangeInclusive<i64> = 9..=23;
+pub(super) const OPSETS: RangeInclusive<i64> = 7..=28;
 
 /// What an attribute holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,7 +47,7 @@ pub struct Operation {
     remark: &'static str,
 }
 
-/// An operation of operator sets from 9 on.
+/// An operation of operator sets from 7 on.
 const fn op(
     name: &'static str,
     inputs: usize,
@@ -58,6 +61,11 @@ const fn op(
         attributes,
         remark,
     }
+}
+
+/// An operation of operator sets from `since` on.
+const fn from(since: i64, operation: Operation) -> Operation {
+    Operation { since, ..operation }
 }
 
 const MANY: usize = usize::MAX;
@@ -86,8 +94,24 @@ const ATTENTION: &[Attribute] = &[
 ];
 const MASKS: &str = "as Sigmoid; a constant added before it, and read by nothing else, masks: where it is -10000 or less, shares are 0 and in no sum, and every party knows the places";
 
+/// All that are supported, each group by name.
+const GROUPS: [&[Operation]; 4] = [
+    LAYERS,
+    elements::OPERATIONS,
+    moves::OPERATIONS,
+    reductions::OPERATIONS,
+];
+
 /// All that are supported, by name.
-pub const OPERATIONS: &[Operation] = &[
+fn operations() -> Vec<&'static Operation> {
+    let mut all: Vec<_> = GROUPS.into_iter().flatten().collect();
+    all.sort_by_key(|op| op.name);
+    all
+}
+
+/// Layers with weights and windows, sums and products, shapes, and functions that tables or
+/// polynomials compute.
+const LAYERS: &[Operation] = &[
     op("Add", 2, &[], ELEMENTS),
     op(
         "ArgMax",
@@ -97,17 +121,17 @@ pub const OPERATIONS: &[Operation] = &[
             ("keepdims", Int, 0, NOW),
             ("select_last_index", Int, 12, NOW),
         ],
-        "at the end of a model",
+        END,
     ),
-    Operation {
-        since: 23,
-        ..op(
+    from(
+        23,
+        op(
             "Attention",
             4,
             ATTENTION,
             "constant masks, without a cache of keys and values",
-        )
-    },
+        ),
+    ),
     op(
         "AveragePool",
         1,
@@ -120,7 +144,7 @@ pub const OPERATIONS: &[Operation] = &[
             ("pads", Ints, 0, NOW),
             ("strides", Ints, 0, NOW),
         ],
-        "one or two dimensions",
+        "",
     ),
     op(
         "BatchNormalization",
@@ -128,6 +152,7 @@ pub const OPERATIONS: &[Operation] = &[
         &[
             ("epsilon", Float, 0, NOW),
             ("momentum", Float, 0, NOW),
+            ("spatial", Int, 0, 8),
             ("training_mode", Int, 14, NOW),
         ],
         "for inference, with constant numbers",
@@ -135,8 +160,12 @@ pub const OPERATIONS: &[Operation] = &[
     op(
         "Cast",
         1,
-        &[("saturate", Int, 19, NOW), ("to", Int, 0, NOW)],
-        "constants as onnxruntime casts them; computed values only to a float type, which changes nothing, and what ArgMax gives to any type that holds it",
+        &[
+            ("round_mode", Text, 24, NOW),
+            ("saturate", Int, 19, NOW),
+            ("to", Int, 0, NOW),
+        ],
+        "constants as onnxruntime casts them; computed values only to a float type, which changes nothing, results of comparisons to any type, and what ArgMax gives to any type that holds it",
     ),
     op(
         "Clip",
@@ -169,7 +198,7 @@ pub const OPERATIONS: &[Operation] = &[
             ("pads", Ints, 0, NOW),
             ("strides", Ints, 0, NOW),
         ],
-        "one or two dimensions, constant weights",
+        "constant weights",
     ),
     op("Div", 2, &[], "as Add; a computed divisor must be positive"),
     op(
@@ -178,11 +207,14 @@ pub const OPERATIONS: &[Operation] = &[
         &[("ratio", Float, 0, 11), ("seed", Int, 12, NOW)],
         "for inference, where it changes nothing",
     ),
-    op(
-        "Einsum",
-        MANY,
-        &[("equation", Text, 12, NOW)],
-        "of two inputs, where it sums over axes of both",
+    from(
+        12,
+        op(
+            "Einsum",
+            MANY,
+            &[("equation", Text, 12, NOW)],
+            "of two inputs, where it sums over axes of both",
+        ),
     ),
     op("Erf", 1, &[], ""),
     op("Exp", 1, &[], ""),
@@ -190,10 +222,7 @@ pub const OPERATIONS: &[Operation] = &[
     op("Flatten", 1, AXIS, "where the batch stays an axis"),
     op("GRU", 6, &RECURRENT_GRU, STEPS),
     op("Gather", 2, AXIS, "constant indices, not along the batch"),
-    Operation {
-        since: 20,
-        ..op("Gelu", 1, &[("approximate", Text, 20, NOW)], "")
-    },
+    from(20, op("Gelu", 1, &[("approximate", Text, 20, NOW)], "")),
     op(
         "Gemm",
         3,
@@ -205,21 +234,21 @@ pub const OPERATIONS: &[Operation] = &[
         ],
         "constant weights, not with transA",
     ),
-    op("GlobalAveragePool", 1, &[], "one or two dimensions"),
-    op("GlobalMaxPool", 1, &[], "one or two dimensions"),
+    op("GlobalAveragePool", 1, &[], ""),
+    op("GlobalMaxPool", 1, &[], ""),
     op("Identity", 1, &[], ""),
     op("LSTM", 8, &RECURRENT_LSTM, STEPS),
-    Operation {
-        since: 17,
-        ..op(
+    from(
+        17,
+        op(
             "LayerNormalization",
             3,
             NORMALISES,
             "constant scale and bias",
-        )
-    },
+        ),
+    ),
     op("LeakyRelu", 1, &[("alpha", Float, 0, NOW)], ""),
-    op("LogSoftmax", 1, AXIS, "at the end of a model"),
+    op("LogSoftmax", 1, AXIS, END),
     op("MatMul", 2, &[], "values with values or with constants"),
     op(
         "MaxPool",
@@ -233,7 +262,7 @@ pub const OPERATIONS: &[Operation] = &[
             ("storage_order", Int, 0, NOW),
             ("strides", Ints, 0, NOW),
         ],
-        "one or two dimensions, without the indices",
+        "without the indices",
     ),
     op("Mul", 2, &[], ELEMENTS),
     op("Neg", 1, &[], ""),
@@ -245,18 +274,14 @@ pub const OPERATIONS: &[Operation] = &[
             ("pads", Ints, 0, 10),
             ("value", Float, 0, 10),
         ],
-        "with a constant, not along the batch",
+        "not along the batch",
     ),
     op(
         "Pow",
         2,
         &[],
-        "constant exponents -1, 0.5, 1, 2 and 3; of -1 and 0.5 the base must be positive",
+        "a constant exponent or base, or both computed; of exponents that are not whole, negative or computed the base must be positive",
     ),
-    Operation {
-        since: 23,
-        ..op("RMSNormalization", 2, NORMALISES, "a constant scale")
-    },
     op("RNN", 6, &RECURRENT, STEPS),
     op("Reciprocal", 1, &[], "of positive values"),
     op("ReduceMean", 2, REDUCE, "over axes of an item"),
@@ -343,8 +368,8 @@ const fn and_one(more: Attribute) -> [Attribute; 8] {
 /// The entry of a node's operation, if that is supported.
 pub(super) fn operation(node: &NodeProto) -> Option<&'static Operation> {
     let own = node.domain.is_empty() || node.domain == "ai.onnx";
-    let found = OPERATIONS.iter().find(|op| op.name == node.op_type);
-    found.filter(|_| own)
+    let mut all = GROUPS.into_iter().flatten();
+    all.find(|op| own && op.name == node.op_type)
 }
 
 impl Operation {
@@ -397,18 +422,6 @@ impl Holds {
 
 /// The names of all operations.
 pub(super) fn names() -> String {
-    let names: Vec<&str> = OPERATIONS.iter().map(|op| op.name).collect();
+    let names: Vec<&str> = operations().iter().map(|op| op.name).collect();
     names.join(", ")
-}
-
-/// An expression of supported operations that is the same as one that is not, for messages.
-pub(super) fn equivalent(op: &str) -> Option<&'static str> {
-    Some(match op {
-        "Abs" => "Relu(x) + Relu(-x)",
-        "HardSigmoid" => "Clip(alpha x + beta, 0, 1)",
-        "HardSwish" => "x Clip(x / 6 + 0.5, 0, 1)",
-        "PRelu" => "Relu(x) - slope Relu(-x)",
-        "Swish" => "x Sigmoid(alpha x)",
-        _ => return None,
-    })
 }

@@ -2,16 +2,19 @@
 
 use std::collections::HashSet;
 
-use super::call::{Call, Fault, Value, item_axis, unsupported};
+use super::call::{Call, Fault, Value, unsupported};
+use super::compose::Composer;
 use super::function::softmax_axis;
+use super::lower::Builder;
 use super::proto::NodeProto;
 use crate::graph::{Tail, TailFunction, len};
 
 /// The nodes after which the receiver of the result can compute all the rest: such
 /// as have nothing but functions of the tail and changes of shape behind them.
 pub(super) fn last_nodes(order: &[&NodeProto]) -> HashSet<*const NodeProto> {
-    const OPS: [&str; 11] = [
+    const OPS: [&str; 12] = [
         "ArgMax",
+        "ArgMin",
         "Cast",
         "Dropout",
         "Flatten",
@@ -38,12 +41,19 @@ pub(super) fn last_nodes(order: &[&NodeProto]) -> HashSet<*const NodeProto> {
     last
 }
 
-/// Softmax, LogSoftmax, ArgMax and Sigmoid: computed by the receiver of the result.
-pub(super) fn tail(call: &Call) -> Result<Value, Fault> {
+/// Softmax, LogSoftmax, ArgMax, ArgMin and Sigmoid: computed by the receiver of the result.
+pub(super) fn tail(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let op = call.node.op_type.as_str();
     let (id, revealed_shape, mut tail, shape) = match call.required(0)? {
         Value::Secret { .. } => {
-            let (id, shape) = call.secret(0)?;
+            let (mut id, shape) = call.secret(0)?;
+            if op == "ArgMin" {
+                id = Composer::new(call, builder).affine("mirrored", id, -1.0, 0.0)?;
+            }
             (id, shape, vec![], shape)
+        }
+        Value::Clear { .. } if op == "ArgMin" => {
+            return unsupported("its input exists only in the clear, at the end of the model");
         }
         Value::Clear {
             id,
@@ -53,7 +63,6 @@ pub(super) fn tail(call: &Call) -> Result<Value, Fault> {
         } => (*id, &revealed_shape[..], tail.clone(), &shape[..]),
         _ => return unsupported("its input is a constant"),
     };
-    let op = call.node.op_type.as_str();
     let mut out = shape.to_vec();
     if op == "Sigmoid" {
         tail.push(Tail {
@@ -62,8 +71,8 @@ pub(super) fn tail(call: &Call) -> Result<Value, Fault> {
             size: 1,
             inner: len(shape),
         });
-    } else if op == "ArgMax" {
-        let along = item_axis(call.int("axis", 0), shape.len(), 0)?;
+    } else if op == "ArgMax" || op == "ArgMin" {
+        let along = call.item_axis(call.int("axis", 0), shape.len(), 0)?;
         tail.push(Tail {
             function: match call.int("select_last_index", 0) {
                 0 => TailFunction::ArgMax,

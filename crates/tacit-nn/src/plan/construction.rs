@@ -6,7 +6,8 @@
 //! mean, no farther from 0 than what it is of. A number times its own inverse root is its
 //! root. A number less the mean of `n` to which it belongs is no farther from 0 than `1 - 1/n` of what two of
 //! them are from each other, and the mean of the squares of such differences is at most a quarter of that
-//! distance's square (Popoviciu). Interval arithmetic alone knows none of these.
+//! distance's square (Popoviciu). A number less its positive part is its negative part. Interval arithmetic
+//! alone knows none of these.
 
 use super::ranges::{FAR, Interval};
 use crate::graph::{Function, Graph, Node, Op, Pool, ValueId};
@@ -17,10 +18,13 @@ pub(super) fn limits(graph: &Graph, node: &Node, intervals: &[Interval]) -> Inte
         (Op::Mul, &[x, y]) => [(x, y), (y, x)].into_iter().find_map(|(x, inverse)| {
             share(graph, x, inverse, intervals).or_else(|| root(graph, x, inverse, intervals[x]))
         }),
-        (Op::Sub, _) => deviation(graph, node, intervals).map(|found| {
-            let most = found.between * (1.0 - 1.0 / found.pool.window() as f64);
-            (-most, most)
-        }),
+        (Op::Sub, &[x, y]) => match deviation(graph, node, intervals) {
+            None => negative_part(graph, [x, y], intervals),
+            Some(found) => {
+                let most = found.between * (1.0 - 1.0 / found.pool.window() as f64);
+                Some((-most, most))
+            }
+        },
         (Op::MatMul(matrices), &[x, y]) => {
             let weighs = weights_of_a_mean(graph, x, matrices.k, intervals);
             weighs.then(|| (intervals[y].0.min(0.0), intervals[y].1.max(0.0)))
@@ -29,6 +33,20 @@ pub(super) fn limits(graph: &Graph, node: &Node, intervals: &[Interval]) -> Inte
         _ => None,
     };
     found.unwrap_or((-FAR, FAR))
+}
+
+/// The limits of a number less its positive part, or of that less the number.
+fn negative_part(graph: &Graph, [x, y]: [ValueId; 2], intervals: &[Interval]) -> Option<Interval> {
+    let positive = |id, of| {
+        let node = node(graph, id)?;
+        (matches!(node.op, Op::Relu) && node.inputs == [of]).then_some(())
+    };
+    let lowest = |id: ValueId| intervals[id].0.min(0.0);
+    match (positive(y, x), positive(x, y)) {
+        (Some(()), _) => Some((lowest(x), 0.0)),
+        (_, Some(())) => Some((0.0, -lowest(y))),
+        _ => None,
+    }
 }
 
 /// The limits of `x` times an inverse that is made of `x`.
@@ -232,6 +250,22 @@ mod tests {
         assert_eq!(of(own, [2, 3, 2]), (-4.0, 4.0));
         assert_eq!(of([1, 1, 1, 0, 0, 0], [2, 3, 2]), (-12.0, 12.0));
         assert_eq!(of(own, [1, 6, 1]), (-24.0, 24.0));
+    }
+
+    /// `x - max(x, 0)`, `max(x, 0) - x`, and of another positive part, of which nothing is known.
+    #[test]
+    fn a_number_less_its_positive_part_has_no_other_sign() {
+        let less = |inputs: [usize; 2]| {
+            let nodes = vec![
+                node(Op::Relu, &[0], &[3]),
+                node(Op::NonNegative, &[0], &[3]),
+                node(Op::Sub, &inputs, &[3]),
+            ];
+            worst_case(&graph(&[3], nodes), 2.0)[3]
+        };
+        assert_eq!(less([0, 1]), (-2.0, 0.0));
+        assert_eq!(less([1, 0]), (0.0, 2.0));
+        assert_eq!(less([2, 1]), (-2.0, 1.0));
     }
 
     /// Six numbers in two rows less their means, and the same of their differences to an element of

@@ -39,6 +39,13 @@ pub enum PlannedFunction {
         /// The exponent of what is just too large.
         high: i32,
     },
+    /// `ln x` of such an `x`.
+    Log {
+        /// The exponent of the smallest argument.
+        low: i32,
+        /// The exponent of what is just too large.
+        high: i32,
+    },
 }
 
 /// The largest exponents and arguments that are of use to any format.
@@ -122,6 +129,10 @@ impl PlannedFunction {
                 let (low, high) = exponents(function, x, f)?;
                 PlannedFunction::InverseSqrt { low, high }
             }
+            Function::Log => {
+                let (low, high) = exponents(function, x, f)?;
+                PlannedFunction::Log { low, high }
+            }
         })
     }
 
@@ -140,11 +151,15 @@ impl PlannedFunction {
             PlannedFunction::InverseSqrt { low, high } => Kind::InverseSqrt {
                 span: span(low, high),
             },
+            PlannedFunction::Log { low, high } => Kind::Log {
+                span: span(low, high),
+            },
         };
         let parameters = match self {
             PlannedFunction::Exp { high, .. } => [high, high],
             PlannedFunction::Reciprocal { low, high }
-            | PlannedFunction::InverseSqrt { low, high } => [low, high],
+            | PlannedFunction::InverseSqrt { low, high }
+            | PlannedFunction::Log { low, high } => [low, high],
             _ => [0, 0],
         };
         if parameters.iter().any(|p| !(-MOST..=MOST).contains(p)) {
@@ -183,6 +198,7 @@ impl PlannedFunction {
             PlannedFunction::Exp { .. } => Function::Exp,
             PlannedFunction::Reciprocal { .. } => Function::Reciprocal,
             PlannedFunction::InverseSqrt { .. } => Function::InverseSqrt,
+            PlannedFunction::Log { .. } => Function::Log,
         }
         .name()
     }
@@ -197,7 +213,7 @@ impl PlannedFunction {
                 // What is a last place above is rounded to it as well.
                 (x.1 > high + power(-(f as i32))).then_some((f64::NEG_INFINITY, high))
             }
-            PlannedFunction::Reciprocal { low, high } => {
+            PlannedFunction::Reciprocal { low, high } | PlannedFunction::Log { low, high } => {
                 let right = (power(low), power(high));
                 (x.0 < right.0 || x.1 >= right.1).then_some(right)
             }

@@ -146,7 +146,7 @@ impl Keys {
 /// Whether a node takes signs, unless it is a Clip whose bounds nothing reaches.
 pub(super) fn takes_signs(node: &Node) -> bool {
     match &node.op {
-        Op::Relu | Op::Clip { .. } => true,
+        Op::Relu | Op::NonNegative | Op::Clip { .. } => true,
         Op::MaxPool(pool) => pool.window() > 1,
         _ => false,
     }

@@ -162,6 +162,8 @@ pub enum LayerOp {
         /// The product of the item's axes before the joined one.
         outer: usize,
     },
+    /// 1 where `x >= 0`, else 0.
+    NonNegative,
 }
 
 impl ConvGeometry {
@@ -195,6 +197,7 @@ impl LayerOp {
             LayerOp::MatMul(_) => "MatMul",
             LayerOp::Function(function) => function.name(),
             LayerOp::Relu => "Relu",
+            LayerOp::NonNegative => "NonNegative",
             LayerOp::Clip { .. } => "Clip",
             LayerOp::MaxPool(_) => "MaxPool",
             LayerOp::AveragePool(_) => "AveragePool",
@@ -207,7 +210,7 @@ impl LayerOp {
     /// Whether it compares values that it computes.
     pub(crate) fn takes_signs(&self) -> bool {
         match self {
-            LayerOp::Relu => true,
+            LayerOp::Relu | LayerOp::NonNegative => true,
             LayerOp::Clip { low, high } => low.is_some() || high.is_some(),
             LayerOp::MaxPool(pool) => pool.window() > 1,
             _ => false,
@@ -368,6 +371,7 @@ pub(super) fn layer_op(node: &Node, scale: &Scale, f: u32) -> LayerOp {
         Op::Mul => LayerOp::Mul,
         Op::MatMul(matrices) => LayerOp::MatMul(*matrices),
         Op::Relu => LayerOp::Relu,
+        Op::NonNegative => LayerOp::NonNegative,
         Op::Clip { .. } => {
             let encoded = |v: Option<f32>| v.map(|v| encode(v.into(), f));
             LayerOp::Clip {

@@ -128,7 +128,12 @@ pub(super) fn assign(
 fn keeps_scale(op: &Op) -> bool {
     match op {
         Op::Affine(affine) => affine.scale.is_empty(),
-        Op::Conv(_) | Op::Linear(_) | Op::Mul | Op::MatMul(_) | Op::Function { .. } => false,
+        Op::Conv(_)
+        | Op::Linear(_)
+        | Op::Mul
+        | Op::MatMul(_)
+        | Op::Function { .. }
+        | Op::NonNegative => false,
         _ => true,
     }
 }

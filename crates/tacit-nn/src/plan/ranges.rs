@@ -79,6 +79,9 @@ fn magnitude((low, high): Interval) -> f64 {
     low.abs().max(high.abs())
 }
 
+/// Less than the last place of any format.
+const LEAST: f64 = 1.0 / (1u128 << 64) as f64;
+
 /// What an interval ends at, so that no arithmetic with its ends gives infinities or NaN.
 pub(super) const FAR: f64 = 1e150;
 
@@ -142,6 +145,7 @@ fn interval(node: &Node, inputs: &[Interval]) -> Interval {
             (terms * low, terms * high)
         }
         Op::Function { function, domain } => image(*function, arguments(x, *domain)),
+        Op::NonNegative => (0.0, 1.0),
         Op::Relu => (x.0.max(0.0), x.1.max(0.0)),
         Op::Clip { low, high } => {
             let (low, high) = (
@@ -192,6 +196,11 @@ fn image(function: Function, x: Interval) -> Interval {
             function.of(x.1.max(0.0)).min(FAR),
             function.of(x.0.max(0.0)).min(FAR),
         ),
+        // No number that a format holds has a logarithm further down.
+        Function::Log => {
+            let ends = [x.0, x.1].map(|x| function.of(x.max(LEAST)));
+            (ends[0], ends[1])
+        }
         // As computed they may not be so to the last place.
         _ => {
             let ends = (function.of(x.0), function.of(x.1));
@@ -346,6 +355,7 @@ mod tests {
             Function::Exp,
             Function::Reciprocal,
             Function::InverseSqrt,
+            Function::Log,
         ];
         for function in functions {
             for i in 0..4000 {

@@ -50,7 +50,7 @@ pub(super) fn inverted(graph: &Graph) -> Vec<bool> {
     let mut inverted = vec![false; graph.nodes.len() + 1];
     for node in &graph.nodes {
         if let Op::Function {
-            function: Function::Reciprocal | Function::InverseSqrt,
+            function: Function::Reciprocal | Function::InverseSqrt | Function::Log,
             ..
         } = node.op
         {

@@ -232,6 +232,7 @@ impl Plan {
                 | LayerOp::Affine { scale: true, .. }
                 | LayerOp::Mul
                 | LayerOp::MatMul(_)
+                | LayerOp::NonNegative
                 | LayerOp::Function(_)
                 | LayerOp::AveragePool(_)
         );
@@ -339,7 +340,7 @@ fn check_op(op: &LayerOp, inputs: &[usize], n: usize) -> Check {
                 "its matrices do not fit".into()
             })
         }
-        LayerOp::Relu | LayerOp::Function(_) => fits(n, n),
+        LayerOp::Relu | LayerOp::NonNegative | LayerOp::Function(_) => fits(n, n),
         LayerOp::Clip { low, high } => {
             let ordered = low.zip(*high).is_none_or(|(low, high)| low <= high);
             ensure(ordered, || "its bounds are the wrong way round".into())?;

@@ -23,7 +23,7 @@ impl Window {
     }
 }
 
-/// The value of a ReLU, a clip or a maximum of `x`.
+/// The value of a ReLU, a sign, a clip or a maximum of `x`.
 pub(crate) fn evaluate(
     node: &Node,
     x: &[f32],
@@ -42,6 +42,9 @@ pub(crate) fn evaluate(
         return items
             .flat_map(|x| taps.iter().map(|t| largest(x, t)).collect::<Vec<_>>())
             .collect();
+    }
+    if let Op::NonNegative = node.op {
+        return x.iter().map(|&v| f32::from(positive(v))).collect();
     }
     let mut relu = |v: f32| if positive(v) { v } else { 0.0 };
     let clip = |&v: &f32| match node.op {
@@ -110,6 +113,9 @@ mod tests {
         let [passed, stopped] = both(Op::Relu, &x);
         assert_eq!(passed, [0.0, 3.9, 0.0, -0.1, 0.0, 0.0, -3.6]);
         assert_eq!(stopped, [0.0, 3.9, 0.0, 0.0, 0.0, 0.0, -3.6]);
+        let [passed, stopped] = both(Op::NonNegative, &x);
+        assert_eq!(passed, [1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0]);
+        assert_eq!(stopped, [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
         let mut draws = [0.75, 0.85].into_iter();
         let chance = || draws.next().expect("one draw each");
         let passes = evaluate(&node(Op::Relu), &[-0.1, -0.1], WINDOW, chance);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use super::functions::{Promised, erf_of, exp_of, sigmoid_of, tanh_of};
 use super::normal::Arguments;
-use super::{Format, Function, InverseSqrt, Leakage, Power, Reciprocal, Smooth, Span};
+use super::{Format, Function, InverseSqrt, Leakage, Logarithm, Power, Reciprocal, Smooth, Span};
 use crate::Error;
 use crate::machine::Machine;
 
@@ -80,6 +80,11 @@ pub enum Kind {
         /// Where `x` lies.
         span: Span,
     },
+    /// `ln x`.
+    Log {
+        /// Where `x` lies.
+        span: Span,
+    },
 }
 
 /// The algorithm of this folder.
@@ -88,6 +93,7 @@ enum Algorithm {
     Reciprocal(Reciprocal),
     InverseSqrt(InverseSqrt),
     Power(Power),
+    Logarithm(Logarithm),
 }
 
 impl Elementary {
@@ -155,6 +161,7 @@ impl Elementary {
             Algorithm::Reciprocal(function) => function.apply(machine, x),
             Algorithm::InverseSqrt(function) => function.apply(machine, x),
             Algorithm::Power(function) => function.apply(machine, x),
+            Algorithm::Logarithm(function) => function.apply(machine, x),
         }
     }
 
@@ -166,6 +173,7 @@ impl Elementary {
             Algorithm::Reciprocal(function) => function.tolerance(value),
             Algorithm::InverseSqrt(function) => function.tolerance(value),
             Algorithm::Power(function) => function.tolerance(value),
+            Algorithm::Logarithm(function) => function.tolerance(value),
         })
     }
 
@@ -216,19 +224,29 @@ impl Elementary {
                 Algorithm::InverseSqrt(InverseSqrt::root_of(arguments(span))?)
             }
             Kind::Power { span } => Algorithm::Power(Power::of(arguments(span))?),
+            Kind::Log { span } => {
+                self.one_scale()?;
+                Algorithm::Logarithm(Logarithm::over(self.format, span)?)
+            }
             _ => Algorithm::Smooth(self.smooth()?),
         })
     }
 
-    fn smooth(&self) -> Result<Smooth, Error> {
-        if self.argument != self.format.fraction() {
-            return Err(Error::Invalid(format!(
-                "{:?} of arguments with {} fraction bits and results with {}: only reciprocals, roots and powers have two scales",
-                self.kind,
-                self.argument,
-                self.format.fraction()
-            )));
+    /// Refuses arguments of other fraction bits than the results.
+    fn one_scale(&self) -> Result<(), Error> {
+        if self.argument == self.format.fraction() {
+            return Ok(());
         }
+        Err(Error::Invalid(format!(
+            "{:?} of arguments with {} fraction bits and results with {}: only reciprocals, roots and powers have two scales",
+            self.kind,
+            self.argument,
+            self.format.fraction()
+        )))
+    }
+
+    fn smooth(&self) -> Result<Smooth, Error> {
+        self.one_scale()?;
         let promised = Promised {
             bits: self.bits,
             bounded: self.bounded,

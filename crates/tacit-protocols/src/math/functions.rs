@@ -72,6 +72,10 @@ pub(super) fn exp_of(format: Format, high: i32, promised: Promised) -> Result<Sm
         ends: [(lowest == cut).then_some(0.0), None],
         units: 4.5 * public::exp(top).max(1.0),
     };
+    // What the format does not hold takes no look at polynomials, of which there are many.
+    if top / LN_2 + f64::from(format.fraction) > f64::from(format.room()) {
+        return Err(shape.refused(format));
+    }
     Smooth::of(format, &shape, None, promised)
 }
 

@@ -257,7 +257,7 @@ impl<F: Fn(f64) -> f64> Shape<F> {
         errors[0].max(errors[1])
     }
 
-    fn refused(&self, format: Format) -> Error {
+    pub(super) fn refused(&self, format: Format) -> Error {
         let far = if self.above { self.reach } else { -self.reach };
         let ends = [0.0, far].map(|by| f64::from(self.from) + by);
         let largest = ends

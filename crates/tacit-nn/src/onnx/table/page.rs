@@ -1,14 +1,14 @@
-//! The list as a page of the documentation.
+//! The page `docs/operations.md`.
 
-use super::{NOW, OPERATIONS, OPSETS};
+use super::{NOW, OPSETS, operations};
 
 /// The page `docs/operations.md`, made anew by `TACIT_WRITE=1 cargo test -p tacit-nn operations_page`.
 pub fn operations_page() -> String {
     let (first, last) = (OPSETS.start(), OPSETS.end());
     let mut text = format!(
-        "# Operations\n\nWhat a model may be made of: ONNX, operator sets {first} to {last}. The importer's own table makes this\npage (`TACIT_WRITE=1 cargo test --release -p tacit-nn --lib operations_page`). Whatever is not here is\nrefused, all nodes of a model at once, and so are other attributes. \"Constants\" are tensors of the file\nand what is computed of them alone.\n\n| operation | attributes | supported |\n| --- | --- | --- |\n"
+        "# Operations\n\nWhat a model may be made of: ONNX, operator sets {first} to {last}. The importer's own table makes this\npage (`TACIT_WRITE=1 cargo test --release -p tacit-nn --lib operations_page`). Whatever is not here is\nrefused, all nodes of a model at once, and so are other attributes. \"Constants\" are tensors of the file\nand what is computed of them alone. The first axis of the input is the batch, whose items are predicted\nindependently. Where it has a fixed size and a node works across it, or where the input has no axis at\nall, the whole input is one item instead: what is given has one more axis then, that of the items.\n[What of ONNX's own tests runs](operations-suite.md) is counted by operation.\n\n| operation | attributes | supported |\n| --- | --- | --- |\n"
     );
-    for op in OPERATIONS {
+    for op in operations() {
         let attributes: Vec<String> = op
             .attributes
             .iter()
@@ -39,6 +39,7 @@ pub fn operations_page() -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::GROUPS;
     use super::*;
 
     #[test]
@@ -56,7 +57,10 @@ mod tests {
 
     #[test]
     fn operations_stand_once_and_in_order() {
-        let names: Vec<&str> = OPERATIONS.iter().map(|op| op.name).collect();
-        assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
+        let all: Vec<&str> = operations().iter().map(|op| op.name).collect();
+        assert!(all.is_sorted_by(|a, b| a < b), "{all:?}");
+        for group in GROUPS {
+            assert!(group.is_sorted_by_key(|op| op.name));
+        }
     }
 }

@@ -1,0 +1,173 @@
+//! Comparisons, whose results are the numbers 0 and 1, and what is made of these: logic and choices.
+
+use super::call::{Call, Fault, Value, unsupported};
+use super::element::{Arithmetic, of_each, two};
+use super::fold;
+use super::lower::Builder;
+use super::nary::on;
+use crate::graph::{Op, ValueId};
+
+/// Equal, Greater, GreaterOrEqual, Less and LessOrEqual.
+pub(super) fn compare(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (a, b) = (call.required(0)?, call.required(1)?);
+    let result = match call.node.op_type.as_str() {
+        "GreaterOrEqual" => reaches(call, builder, "reaches", a, b)?,
+        "LessOrEqual" => reaches(call, builder, "reaches", b, a)?,
+        "Less" => {
+            let reached = reaches(call, builder, "reaches", a, b)?;
+            not(call, builder, &reached)?
+        }
+        "Greater" => {
+            let reached = reaches(call, builder, "reaches", b, a)?;
+            not(call, builder, &reached)?
+        }
+        _ => {
+            let above = reaches(call, builder, "reaches", a, b)?;
+            let below = reaches(call, builder, "is reached", b, a)?;
+            let both = two(call, builder, (Arithmetic::Add, "both"), &above, &below)?;
+            on(call, builder, &both, |compose, x| {
+                compose.affine("equal", x, 1.0, -1.0)
+            })?
+        }
+    };
+    Ok(truth(builder, result))
+}
+
+/// 1 where `a >= b`, else 0.
+fn reaches(
+    call: &Call,
+    builder: &mut Builder,
+    part: &str,
+    a: &Value,
+    b: &Value,
+) -> Result<Value, Fault> {
+    let name = format!("{part}.difference");
+    let difference = two(call, builder, (Arithmetic::Sub, &name), a, b)?;
+    on(call, builder, &difference, |compose, x| {
+        compose.each(part, Op::NonNegative, &[x])
+    })
+}
+
+fn not(call: &Call, builder: &mut Builder, x: &Value) -> Result<Value, Fault> {
+    on(call, builder, x, |compose, x| {
+        compose.affine("not", x, -1.0, 1.0)
+    })
+}
+
+/// Notes that every element of a value is 0 or 1.
+fn truth(builder: &mut Builder, value: Value) -> Value {
+    if let Value::Secret { id, .. } = value {
+        builder.truths.insert(id);
+    }
+    value
+}
+
+/// Whether every element of a value is 0 or 1 by the way it is made.
+pub(super) fn is_truth(builder: &Builder, value: &Value) -> bool {
+    match value {
+        Value::Constant(constant) => constant.kind.is_bool(),
+        Value::Secret { id, .. } => made_of_truths(builder, *id),
+        _ => false,
+    }
+}
+
+fn made_of_truths(builder: &Builder, mut id: ValueId) -> bool {
+    loop {
+        if builder.truths.contains(&id) {
+            return true;
+        }
+        let Some(node) = id.checked_sub(1).map(|node| &builder.nodes[node]) else {
+            return false;
+        };
+        match &node.op {
+            Op::NonNegative => return true,
+            Op::Rearrange { fill, .. } if [0.0, 1.0].contains(fill) => id = node.inputs[0],
+            _ => return false,
+        }
+    }
+}
+
+/// And, Or, Xor and Not.
+pub(super) fn logic(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let a = call.required(0)?;
+    let op = call.node.op_type.as_str();
+    if !call.inputs.iter().flatten().all(|v| is_truth(builder, v)) {
+        return unsupported("its inputs are not results of comparisons");
+    }
+    let result = if op == "Not" {
+        not(call, builder, a)?
+    } else {
+        let b = call.required(1)?;
+        let both = two(call, builder, (Arithmetic::Mul, "both"), a, b)?;
+        if op == "And" {
+            both
+        } else {
+            let sum = two(call, builder, (Arithmetic::Add, "sum"), a, b)?;
+            let twice = if op == "Or" { 1.0 } else { 2.0 };
+            let both = on(call, builder, &both, |compose, x| {
+                compose.affine("twice", x, twice, 0.0)
+            })?;
+            two(call, builder, (Arithmetic::Sub, "result"), &sum, &both)?
+        }
+    };
+    Ok(truth(builder, result))
+}
+
+/// Where: `c x + (1 - c) y` of a constant condition, `y + c (x - y)` of a computed one.
+pub(super) fn choose(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (condition, x, y) = (call.required(0)?, call.required(1)?, call.required(2)?);
+    if !is_truth(builder, condition) {
+        return unsupported("its condition is not the result of a comparison");
+    }
+    let result = if let Value::Constant(chosen) = condition {
+        let chosen = fold::truths(chosen, |c| c);
+        let others = fold::truths(&chosen, |c| !c);
+        let x = times(call, builder, "chosen", x, &Value::Constant(chosen))?;
+        let y = times(call, builder, "others", y, &Value::Constant(others))?;
+        two(call, builder, (Arithmetic::Add, "sum"), &x, &y)?
+    } else {
+        let difference = match (x, y) {
+            (Value::Constant(a), Value::Constant(b)) => Value::Constant(fold::binary("Sub", a, b)?),
+            _ => two(call, builder, (Arithmetic::Sub, "difference"), x, y)?,
+        };
+        let chosen = two(
+            call,
+            builder,
+            (Arithmetic::Mul, "chosen"),
+            condition,
+            &difference,
+        )?;
+        two(call, builder, (Arithmetic::Add, "sum"), &chosen, y)?
+    };
+    match is_truth(builder, x) && is_truth(builder, y) {
+        true => Ok(truth(builder, result)),
+        false => Ok(result),
+    }
+}
+
+/// A value or a constant times numbers.
+fn times(
+    call: &Call,
+    builder: &mut Builder,
+    part: &str,
+    x: &Value,
+    numbers: &Value,
+) -> Result<Value, Fault> {
+    match (x, numbers) {
+        (Value::Constant(x), Value::Constant(numbers)) => {
+            let finite = fold::floats(x);
+            Ok(Value::Constant(fold::binary("Mul", &finite, numbers)?))
+        }
+        _ => two(call, builder, (Arithmetic::Mul, part), x, numbers),
+    }
+}
+
+/// Sign: 1 where `x >= 0`, less 1 where `-x >= 0`.
+pub(super) fn sign(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    of_each(call, builder, |compose, x| {
+        let up = compose.each("up", Op::NonNegative, &[x])?;
+        let mirrored = compose.affine("mirrored", x, -1.0, 0.0)?;
+        let down = compose.each("down", Op::NonNegative, &[mirrored])?;
+        compose.each("sign", Op::Sub, &[up, down])
+    })
+}

@@ -1,0 +1,279 @@
+//! Constants made from sizes, places and other constants.
+
+use super::super::call::{Call, Fault, Value, axis, bad, unsupported};
+use super::super::constant::{BATCH, Constant, Data, Reader, bounded_len};
+use super::super::kind::Kind;
+use super::super::shape;
+use super::numbers::{binary, free_batch};
+use super::rearranged;
+use crate::index::transpose;
+
+/// The sizes of a value's axes, that of the batch being `items`.
+fn sizes(call: &Call, items: i64) -> Result<Vec<i64>, Fault> {
+    let with_batch = |shape: &[usize], batch: usize| {
+        let mut full: Vec<i64> = shape.iter().map(|&d| d as i64).collect();
+        if !call.whole {
+            full.insert(batch, items);
+        }
+        full
+    };
+    match call.required(0)? {
+        Value::Constant(c) => Ok(c.shape.iter().map(|&d| d as i64).collect()),
+        Value::Secret { shape, batch, .. } => Ok(with_batch(shape, *batch)),
+        Value::Clear { shape, .. } => Ok(with_batch(shape, 0)),
+        Value::Unknown => bad("its input is unknown"),
+    }
+}
+
+/// Shape: the sizes of a value's axes, that of the batch being `items`.
+pub(super) fn shape_of(call: &Call, items: i64) -> Result<Constant, Fault> {
+    let full = sizes(call, items)?;
+    let rank = full.len() as i64;
+    let clamp = |v: i64| (if v < 0 { v.saturating_add(rank) } else { v }).clamp(0, rank) as usize;
+    let (start, end) = (clamp(call.int("start", 0)), clamp(call.int("end", rank)));
+    Ok(Constant::ints(
+        full.get(start..end).unwrap_or_default().to_vec(),
+    ))
+}
+
+/// Size: the number of elements of a value.
+pub(super) fn size_of(call: &Call, items: i64) -> Result<Constant, Fault> {
+    let full = sizes(call, items)?;
+    let others: i64 = full.iter().filter(|&&d| d != BATCH).product();
+    let size = match (full.contains(&BATCH), others) {
+        (false, size) => size,
+        (true, 1) => BATCH,
+        (true, _) => return free_batch(),
+    };
+    Ok(scalar(size))
+}
+
+fn scalar(value: i64) -> Constant {
+    Constant {
+        shape: vec![],
+        ..Constant::ints(vec![value])
+    }
+}
+
+/// The constant of a Constant node.
+pub(super) fn constant(call: &Call, reader: &Reader) -> Result<Constant, Fault> {
+    let Some(a) = call
+        .node
+        .attribute
+        .iter()
+        .find(|a| a.name.starts_with("value"))
+    else {
+        return bad("it has no value");
+    };
+    let floats = |shape: Vec<usize>, v: &[f32]| Constant {
+        shape,
+        kind: Kind::Float,
+        data: Data::Float(v.into()),
+    };
+    match (a.name.as_str(), &a.t, a.f, a.i) {
+        ("value", Some(t), ..) => reader.read(t).map_err(|e| Fault::Bad(e.to_string())),
+        ("value_float", _, Some(f), _) => Ok(floats(vec![], &[f])),
+        ("value_int", _, _, Some(i)) => Ok(scalar(i)),
+        ("value_floats", ..) => Ok(floats(vec![a.floats.len()], &a.floats)),
+        ("value_ints", ..) => Ok(Constant::ints(a.ints.clone())),
+        (other, ..) => bad(format!(
+            "its attribute '{other}' is not a tensor, number or list of numbers"
+        )),
+    }
+}
+
+/// ConstantOfShape: a tensor of one number.
+pub(super) fn constant_of_shape(call: &Call, reader: &Reader) -> Result<Constant, Fault> {
+    let shape = shape::sizes_of(call.ints(0)?)?;
+    let n = bounded_len(&shape)?;
+    let one = match call.attribute("value").and_then(|a| a.t.as_ref()) {
+        None => Constant {
+            shape: vec![1],
+            kind: Kind::Float,
+            data: Data::Float(vec![0.0].into()),
+        },
+        Some(t) => reader.read(t).map_err(|e| Fault::Bad(e.to_string()))?,
+    };
+    if one.data.len() != 1 {
+        return bad("its value must be one number");
+    }
+    Ok(Constant {
+        shape,
+        kind: one.kind,
+        data: one.data.gather(&vec![0; n], 0.0),
+    })
+}
+
+/// Range: numbers from the first input up to the second, by steps of the third.
+pub(super) fn range(call: &Call) -> Result<Constant, Fault> {
+    let numbers = [call.constant(0)?, call.constant(1)?, call.constant(2)?];
+    if numbers
+        .iter()
+        .any(|c| c.data.len() != 1 || c.kind != numbers[0].kind)
+    {
+        return bad("its inputs are not three numbers of one type");
+    }
+    let [start, limit, step] = numbers.map(|c| match &c.data {
+        Data::Int(v) => v[0] as f64,
+        Data::Float(v) => f64::from(v[0]),
+        Data::Double { exact, .. } => exact[0],
+    });
+    if numbers
+        .iter()
+        .any(|c| matches!(&c.data, Data::Int(v) if v[0] == BATCH))
+    {
+        return free_batch();
+    }
+    let many = ((limit - start) / step).ceil();
+    if !many.is_finite() {
+        return bad(format!("its step is {step}"));
+    }
+    let n = bounded_len(&[many.max(0.0) as usize])?;
+    let kind = numbers[0].kind;
+    let values = (0..n).map(|i| start + i as f64 * step);
+    let data = match kind {
+        Kind::Double => Data::double(values.collect()),
+        kind if kind.is_float() => Data::Float(values.map(|v| v as f32).collect()),
+        _ => Data::Int(values.map(|v| v as i64).collect()),
+    };
+    let shape = vec![n];
+    Ok(Constant { shape, kind, data })
+}
+
+/// EyeLike: ones on a diagonal of a tensor of the shape of the input.
+pub(super) fn eye(call: &Call) -> Result<Constant, Fault> {
+    let full = sizes(call, BATCH)?;
+    let &[rows, columns] = &full[..] else {
+        return bad("its input is no matrix");
+    };
+    if full.contains(&BATCH) {
+        return free_batch();
+    }
+    let kind = match (call.attribute("dtype"), call.required(0)?) {
+        (Some(_), _) => Kind::of(call.int("dtype", 1) as i32).map_err(Fault::Unsupported)?,
+        (None, Value::Constant(c)) => c.kind,
+        _ => Kind::Float,
+    };
+    let shape = vec![rows as usize, columns as usize];
+    let above = call.int("k", 0);
+    let places = 0..rows * columns;
+    let ones = places.map(|e| (e % columns).checked_sub(e / columns) == Some(above));
+    let data = match kind.is_float() {
+        true => Data::Float(ones.map(f32::from).collect()),
+        false => Data::Int(ones.map(i64::from).collect()),
+    };
+    let plain = match kind.is_float() {
+        true => Kind::Float,
+        false => Kind::Signed(64),
+    };
+    let made = Constant {
+        shape,
+        kind: plain,
+        data,
+    };
+    super::kind::cast(&made, kind)
+}
+
+/// NonZero: the places of the elements that are not 0, a column for each.
+pub(super) fn places(call: &Call) -> Result<Constant, Fault> {
+    let from = call.constant(0)?;
+    let values = from.data.floats();
+    let found: Vec<usize> = (0..values.len()).filter(|&e| values[e] != 0.0).collect();
+    let mut along = Vec::with_capacity(from.shape.len() * found.len());
+    let mut inner: usize = from.shape.iter().product();
+    for &size in &from.shape {
+        inner /= size.max(1);
+        along.extend(found.iter().map(|e| (e / inner.max(1) % size) as i64));
+    }
+    Ok(Constant {
+        shape: vec![from.shape.len(), found.len()],
+        ..Constant::ints(along)
+    })
+}
+
+/// OneHot: along a new axis the second of two values at the index, the first elsewhere.
+pub(super) fn one_hot(call: &Call) -> Result<Constant, Fault> {
+    let (indices, values) = (call.constant(0)?, call.constant(2)?);
+    let depth = call.constant(1)?.data.floats();
+    let (&[depth], 2) = (&depth[..], values.data.len()) else {
+        return bad("its depth is no number, or its values are not two");
+    };
+    if !(1.0..1e9).contains(&depth) {
+        return bad(format!("its depth is {depth}"));
+    }
+    let size = depth as i64;
+    let rank = indices.shape.len() + 1;
+    let along = axis(call.int("axis", -1), rank)?;
+    let last = [&indices.shape[..], &[size as usize]].concat();
+    bounded_len(&last)?;
+    let hot = indices.data.floats();
+    let chosen = hot.iter().flat_map(|&i| {
+        let at = if i < 0.0 { i as i64 + size } else { i as i64 };
+        (0..size).map(move |place| u32::from(place == at))
+    });
+    let flat = Constant {
+        shape: last.clone(),
+        kind: values.kind,
+        data: values.data.gather(&chosen.collect::<Vec<_>>(), 0.0),
+    };
+    let mut order: Vec<usize> = (0..rank - 1).collect();
+    order.insert(along, rank - 1);
+    let out = order.iter().map(|&a| last[a]).collect();
+    let index = transpose(&last, &order);
+    Ok(rearranged(&flat, (out, index)))
+}
+
+/// ReduceSum, ReduceProd, ReduceMax and ReduceMin of constants, mostly of sizes.
+pub(super) fn reduced(call: &Call) -> Result<Constant, Fault> {
+    let from = call.constant(0)?;
+    let rank = from.shape.len();
+    let since = if call.node.op_type == "ReduceSum" {
+        13
+    } else {
+        18
+    };
+    let given = call.list(1, "axes", since)?.unwrap_or_default();
+    let axes = match given.is_empty() {
+        true if call.int("noop_with_empty_axes", 0) != 0 => return Ok(from.clone()),
+        true => (0..rank).collect(),
+        false => given
+            .iter()
+            .map(|&a| axis(a, rank))
+            .collect::<Result<Vec<_>, _>>()?,
+    };
+    let (joined, kept): (Vec<usize>, Vec<usize>) = (0..rank).partition(|a| axes.contains(a));
+    let order = [joined.clone(), kept.clone()].concat();
+    let sizes = |axes: &[usize]| axes.iter().map(|&a| from.shape[a]).collect::<Vec<_>>();
+    let many: usize = sizes(&joined).iter().product();
+    let turned = rearranged(from, (sizes(&order), transpose(&from.shape, &order)));
+    let op = match call.node.op_type.as_str() {
+        "ReduceSum" => "Add",
+        "ReduceProd" => "Mul",
+        "ReduceMax" => "Max",
+        _ => "Min",
+    };
+    let each: usize = sizes(&kept).iter().product();
+    let part = |i: usize| {
+        let index: Vec<u32> = (i * each..(i + 1) * each).map(|e| e as u32).collect();
+        rearranged(&turned, (sizes(&kept), index))
+    };
+    if many == 0 {
+        return unsupported("it reduces no elements");
+    }
+    let mut result = part(0);
+    for i in 1..many {
+        result = binary(op, &result, &part(i))?;
+    }
+    if call.int("keepdims", 1) != 0 {
+        result.shape = (0..rank)
+            .map(|a| {
+                if joined.contains(&a) {
+                    1
+                } else {
+                    from.shape[a]
+                }
+            })
+            .collect();
+    }
+    Ok(result)
+}

@@ -1,0 +1,102 @@
+//! Sums, means, maxima and minima of any number of inputs, one after the other.
+
+use super::call::{Call, Fault, Value, bad, unsupported};
+use super::compose::Composer;
+use super::element::{Arithmetic, two};
+use super::lower::Builder;
+use crate::graph::Op;
+
+/// Sum, Mean, Max and Min of inputs of which at least one is computed.
+pub(super) fn nary(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let inputs = (0..call.inputs.len())
+        .map(|i| call.required(i))
+        .collect::<Result<Vec<_>, _>>()?;
+    // With a computed one first, one of every two is computed.
+    let (constants, computed): (Vec<_>, Vec<_>) =
+        (inputs.into_iter()).partition(|value| matches!(value, Value::Constant(_)));
+    let mut all = computed.into_iter().chain(constants);
+    let Some(first) = all.next() else {
+        return bad("it has no inputs");
+    };
+    let mut result = first.clone();
+    for (i, next) in all.enumerate() {
+        let part = (i + 1).to_string();
+        result = match call.node.op_type.as_str() {
+            "Max" => larger(call, builder, &part, &result, next)?,
+            "Min" => smaller(call, builder, &part, &result, next)?,
+            _ => two(call, builder, (Arithmetic::Add, &part), &result, next)?,
+        };
+    }
+    match call.node.op_type.as_str() {
+        "Mean" => scaled(call, builder, &result, 1.0 / call.inputs.len() as f32),
+        _ => Ok(result),
+    }
+}
+
+/// `a + max(b - a, 0)`.
+fn larger(
+    call: &Call,
+    builder: &mut Builder,
+    part: &str,
+    a: &Value,
+    b: &Value,
+) -> Result<Value, Fault> {
+    let over = two(
+        call,
+        builder,
+        (Arithmetic::Sub, &format!("{part}.over")),
+        b,
+        a,
+    )?;
+    let over = on(call, builder, &over, |compose, x| {
+        compose.each(&format!("{part}.relu"), Op::Relu, &[x])
+    })?;
+    two(call, builder, (Arithmetic::Add, part), a, &over)
+}
+
+/// `a - max(a - b, 0)`.
+fn smaller(
+    call: &Call,
+    builder: &mut Builder,
+    part: &str,
+    a: &Value,
+    b: &Value,
+) -> Result<Value, Fault> {
+    let over = two(
+        call,
+        builder,
+        (Arithmetic::Sub, &format!("{part}.over")),
+        a,
+        b,
+    )?;
+    let over = on(call, builder, &over, |compose, x| {
+        compose.each(&format!("{part}.relu"), Op::Relu, &[x])
+    })?;
+    two(call, builder, (Arithmetic::Sub, part), a, &over)
+}
+
+fn scaled(call: &Call, builder: &mut Builder, x: &Value, by: f32) -> Result<Value, Fault> {
+    on(call, builder, x, |compose, x| {
+        compose.affine("mean", x, by, 0.0)
+    })
+}
+
+/// What `make` makes of every element of a computed value.
+pub(super) fn on(
+    call: &Call,
+    builder: &mut Builder,
+    x: &Value,
+    make: impl FnOnce(&mut Composer, usize) -> Result<usize, Fault>,
+) -> Result<Value, Fault> {
+    let Value::Secret { id, shape, batch } = x else {
+        return unsupported(
+            "it needs a value that exists only in the clear, at the end of the model",
+        );
+    };
+    let id = make(&mut Composer::new(call, builder), *id)?;
+    Ok(Value::Secret {
+        id,
+        shape: shape.clone(),
+        batch: *batch,
+    })
+}

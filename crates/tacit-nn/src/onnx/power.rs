@@ -1,0 +1,130 @@
+//! Powers: products of a whole exponent, roots of a half one, else the exponential of a logarithm.
+
+use super::activation::exp_of;
+use super::call::{Call, Fault, Value, unsupported};
+use super::compose::{ANY, Composer};
+use super::constant::{Constant, Data};
+use super::element::{Arithmetic, Stretched, of_each, two};
+use super::fold;
+use super::function::root;
+use super::kind::Kind;
+use super::lower::Builder;
+use super::nary::on;
+use crate::graph::{Function, Op, ValueId};
+
+/// The largest whole exponent that is computed by products.
+const MOST: f32 = 64.0;
+/// The most different exponents of one node.
+const DIFFERENT: usize = 16;
+
+/// Pow of a value by constants, of constants by a value, and of a value by another.
+pub(super) fn pow(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (base, exponent) = (call.required(0)?, call.required(1)?);
+    match (base, exponent) {
+        (_, Value::Constant(_)) => by_constants(call, builder),
+        (Value::Constant(base), _) => {
+            let logarithms = Value::Constant(fold::logarithms(base)?);
+            let inner = two(
+                call,
+                builder,
+                (Arithmetic::Mul, "inner"),
+                exponent,
+                &logarithms,
+            )?;
+            on(call, builder, &inner, |c, x| {
+                c.each("power", exp_of(ANY), &[x])
+            })
+        }
+        _ => {
+            let log = of_each(call, builder, |c, x| c.function(Function::Log, x, ANY))?;
+            let inner = two(call, builder, (Arithmetic::Mul, "inner"), exponent, &log)?;
+            on(call, builder, &inner, |c, x| {
+                c.each("power", exp_of(ANY), &[x])
+            })
+        }
+    }
+}
+
+/// The power for every different exponent, each where it is asked for.
+fn by_constants(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (_, shape, batch) = call.secret_at(0)?;
+    let (given, exponents) = call.weights(1)?;
+    let mut different: Vec<f32> = exponents.to_vec();
+    different.sort_by(f32::total_cmp);
+    different.dedup();
+    if different.len() > DIFFERENT {
+        return unsupported(format!(
+            "it has {} different exponents, more than {DIFFERENT}",
+            different.len()
+        ));
+    }
+    let out = Stretched::new(given, &exponents, shape, batch)?.out;
+    if let (&[exponent], true) = (&different[..], out == shape) {
+        return of_each(call, builder, |c, x| power(c, x, exponent));
+    }
+    let mut result: Option<Value> = None;
+    for exponent in different {
+        let part = format!("to {exponent}");
+        let all = of_each(call, builder, |c, x| {
+            c.name = format!("{}.{part}", c.name);
+            power(c, x, exponent)
+        })?;
+        let asked = exponents.iter().map(|&e| f32::from(e == exponent));
+        let asked = Value::Constant(Constant {
+            shape: given.to_vec(),
+            kind: Kind::Float,
+            data: Data::Float(asked.collect()),
+        });
+        let mut one = two(call, builder, (Arithmetic::Mul, &part), &all, &asked)?;
+        if let Some(others) = &result {
+            let name = format!("{part} and before");
+            one = two(call, builder, (Arithmetic::Add, &name), others, &one)?;
+        }
+        result = Some(one);
+    }
+    result.map_or_else(|| unsupported("it has no exponent"), Ok)
+}
+
+/// `x` to the power `exponent`; of fractions and negative exponents `x` must be positive.
+pub(super) fn power(c: &mut Composer, x: ValueId, exponent: f32) -> Result<ValueId, Fault> {
+    let doubled = 2.0 * exponent.abs();
+    if doubled.fract() != 0.0 || doubled > 2.0 * MOST {
+        let log = c.function(Function::Log, x, ANY)?;
+        let inner = c.affine("inner", log, exponent, 0.0)?;
+        return c.each("power", exp_of(ANY), &[inner]);
+    }
+    if exponent == 0.0 {
+        return c.affine("one", x, 0.0, 1.0);
+    }
+    // Half a power more is a root: it and its inverse are made together.
+    let half = doubled % 2.0 == 1.0;
+    let base = match (half, exponent < 0.0) {
+        (true, _) => root(c, x)?,
+        (false, false) => x,
+        (false, true) => c.reciprocal(x)?,
+    };
+    let base = match half && exponent < 0.0 {
+        true => c.reciprocal(base)?,
+        false => base,
+    };
+    let times = if half { doubled } else { exponent.abs() };
+    whole_power(c, base, times as u32)
+}
+
+/// `x` times itself, `exponent` factors in all, by squares.
+fn whole_power(c: &mut Composer, x: ValueId, exponent: u32) -> Result<ValueId, Fault> {
+    let (mut result, mut square, mut left) = (None, x, exponent);
+    loop {
+        if left % 2 == 1 {
+            result = Some(match result {
+                None => square,
+                Some(made) => c.each(&format!("product {left}"), Op::Mul, &[made, square])?,
+            });
+        }
+        left /= 2;
+        match (left, result) {
+            (0, Some(made)) => return Ok(made),
+            _ => square = c.each(&format!("square {left}"), Op::Mul, &[square, square])?,
+        }
+    }
+}

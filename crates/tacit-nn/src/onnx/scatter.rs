@@ -1,0 +1,134 @@
+//! ScatterElements and ScatterND by constant indices.
+
+use super::call::{Call, Fault, Value, axis, bad, unsupported};
+use super::compose::{Composer, value};
+use super::lower::Builder;
+use super::moves::{blocks_at, elements_at, needs_whole};
+use crate::graph::{Affine, Op, ValueId, len};
+
+/// The first input with other elements, or sums or products, at constant places.
+pub(super) fn scatter(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    needs_whole(call)?;
+    let (x, shape) = call.secret(0)?;
+    let given = (&call.constant(1)?.shape[..], call.ints(1)?);
+    let places: Vec<usize> = if call.node.op_type == "ScatterND" {
+        let (starts, block) = blocks_at(shape, given)?;
+        let size = len(&block);
+        let all = starts.iter().flat_map(|&start| start..start + size);
+        all.collect()
+    } else {
+        let along = axis(call.int("axis", 0), shape.len())?;
+        let index = elements_at(shape, along, given)?;
+        index.into_iter().map(|i| i as usize).collect()
+    };
+    let id = match call.required(2)? {
+        Value::Constant(_) => constants(call, builder, x, &places)?,
+        _ => computed(call, builder, x, &places)?,
+    };
+    Ok(value(id, shape.to_vec()))
+}
+
+/// By one factor and one term for every element.
+fn constants(
+    call: &Call,
+    builder: &mut Builder,
+    x: ValueId,
+    places: &[usize],
+) -> Result<ValueId, Fault> {
+    let (_, updates) = call.weights(2)?;
+    if updates.len() != places.len() {
+        return bad("its updates do not fit its indices");
+    }
+    let n = builder.len(x);
+    let (mut scale, mut shift) = (vec![1.0f32; n], vec![0.0f32; n]);
+    for (&place, &update) in places.iter().zip(updates.iter()) {
+        match call.text("reduction", "none").as_str() {
+            "none" => (scale[place], shift[place]) = (0.0, update),
+            "add" => shift[place] += update,
+            "mul" => scale[place] *= update,
+            other => return extreme(call, builder, x, places, other),
+        }
+    }
+    let op = Op::Affine(Affine {
+        inner: 1,
+        scale: scale.into(),
+        shift: shift.into(),
+    });
+    Composer::new(call, builder).each("scattered", op, &[x])
+}
+
+/// The larger or smaller of every element and the largest or smallest update of its place.
+fn extreme(
+    call: &Call,
+    builder: &mut Builder,
+    x: ValueId,
+    places: &[usize],
+    reduction: &str,
+) -> Result<ValueId, Fault> {
+    let (_, updates) = call.weights(2)?;
+    let sign = match reduction {
+        "max" => 1.0,
+        "min" => -1.0,
+        other => return bad(format!("its 'reduction' is '{other}'")),
+    };
+    let n = builder.len(x);
+    let mut best: Vec<Option<f32>> = vec![None; n];
+    for (&place, &update) in places.iter().zip(updates.iter()) {
+        let largest = best[place].map_or(update, |known| {
+            if sign * update > sign * known {
+                update
+            } else {
+                known
+            }
+        });
+        best[place] = Some(largest);
+    }
+    let asked: Vec<f32> = best.iter().map(|b| f32::from(b.is_some())).collect();
+    let bound: Vec<f32> = best.iter().map(|b| b.unwrap_or(0.0)).collect();
+    let mut c = Composer::new(call, builder);
+    let all = |scale: Vec<f32>, shift: Vec<f32>| {
+        Op::Affine(Affine {
+            inner: 1,
+            scale: scale.into(),
+            shift: shift.into(),
+        })
+    };
+    // x + sign max(sign (bound - x), 0), where there is a bound.
+    let signed: Vec<f32> = bound.iter().map(|b| sign * b).collect();
+    let over = c.each("over", all(vec![-sign; n], signed), &[x])?;
+    let over = c.each("relu", Op::Relu, &[over])?;
+    let kept: Vec<f32> = asked.iter().map(|a| sign * a).collect();
+    let more = c.each("more", all(kept, vec![0.0; n]), &[over])?;
+    c.each("scattered", Op::Add, &[x, more])
+}
+
+/// Elements of either input, each update at a place of its own.
+fn computed(
+    call: &Call,
+    builder: &mut Builder,
+    x: ValueId,
+    places: &[usize],
+) -> Result<ValueId, Fault> {
+    let (updates, _) = call.secret(2)?;
+    if call.text("reduction", "none") != "none" {
+        return unsupported("its updates are computed, and it reduces");
+    }
+    let n = builder.len(x);
+    if builder.len(updates) != places.len() {
+        return bad("its updates do not fit its indices");
+    }
+    let mut index: Vec<u32> = (0..n as u32).collect();
+    for (i, &place) in places.iter().enumerate() {
+        index[place] = (n + i) as u32;
+    }
+    let shape = builder.shape(x);
+    let mut c = Composer::new(call, builder);
+    let joined = Op::Concat { outer: 1 };
+    let all = c.node("joined", joined, &[x, updates], vec![n + places.len()])?;
+    c.node(
+        "scattered",
+        Op::Rearrange { index, fill: 0.0 },
+        &[all],
+        shape,
+    )
+}

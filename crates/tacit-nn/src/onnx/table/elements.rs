@@ -1,0 +1,88 @@
+//! Operations on every element by itself, comparisons and logic.
+
+use super::Holds::{Float, Int, Text};
+use super::{ELEMENTS, MANY, NOW, Operation, from, op};
+
+const POSITIVE: &str = "of positive values";
+const TRUTHS: &str = "of results of comparisons";
+const SIGNS: &str =
+    "of values with values or with constants; 0 or 1, exactly so of what is told apart by rounding";
+const FOLDED: &str = "of constants";
+
+pub(super) const OPERATIONS: &[Operation] = &[
+    op("Abs", 1, &[], ""),
+    from(9, op("Acosh", 1, &[], "of values above 1")),
+    op("And", 2, &[], TRUTHS),
+    from(9, op("Asinh", 1, &[], "")),
+    from(9, op("Atanh", 1, &[], "of values between -1 and 1")),
+    from(
+        15,
+        op(
+            "CastLike",
+            2,
+            &[("round_mode", Text, 24, NOW), ("saturate", Int, 19, NOW)],
+            "as Cast, to the type of a constant",
+        ),
+    ),
+    op("Ceil", 1, &[], FOLDED),
+    from(12, op("Celu", 1, &[("alpha", Float, 12, NOW)], "")),
+    from(9, op("Cosh", 1, &[], "")),
+    op("Elu", 1, &[("alpha", Float, 0, NOW)], ""),
+    op("Equal", 2, &[], SIGNS),
+    op("Floor", 1, &[], FOLDED),
+    op("Greater", 2, &[], SIGNS),
+    from(12, op("GreaterOrEqual", 2, &[], SIGNS)),
+    op(
+        "HardSigmoid",
+        1,
+        &[("alpha", Float, 0, NOW), ("beta", Float, 0, NOW)],
+        "",
+    ),
+    from(14, op("HardSwish", 1, &[], "")),
+    op("Less", 2, &[], SIGNS),
+    from(12, op("LessOrEqual", 2, &[], SIGNS)),
+    op("Log", 1, &[], POSITIVE),
+    op("Max", MANY, &[], ELEMENTS),
+    op("Mean", MANY, &[], ELEMENTS),
+    op("Min", MANY, &[], ELEMENTS),
+    from(18, op("Mish", 1, &[], "")),
+    from(10, op("Mod", 2, &[("fmod", Int, 10, NOW)], FOLDED)),
+    op("Not", 1, &[], TRUTHS),
+    op("Or", 2, &[], TRUTHS),
+    op("PRelu", 2, &[], "a slope of constants or of values"),
+    from(11, op("Round", 1, &[], FOLDED)),
+    op(
+        "Selu",
+        1,
+        &[("alpha", Float, 0, NOW), ("gamma", Float, 0, NOW)],
+        "",
+    ),
+    from(
+        9,
+        op(
+            "Shrink",
+            1,
+            &[("bias", Float, 9, NOW), ("lambd", Float, 9, NOW)],
+            "",
+        ),
+    ),
+    from(9, op("Sign", 1, &[], "")),
+    from(9, op("Sinh", 1, &[], "")),
+    op("Softplus", 1, &[], ""),
+    op("Softsign", 1, &[], ""),
+    from(24, op("Swish", 1, &[("alpha", Float, 24, NOW)], "")),
+    from(
+        10,
+        op("ThresholdedRelu", 1, &[("alpha", Float, 10, NOW)], ""),
+    ),
+    from(
+        9,
+        op(
+            "Where",
+            3,
+            &[],
+            "a condition of constants or of comparisons; values or constants",
+        ),
+    ),
+    op("Xor", 2, &[], TRUTHS),
+];

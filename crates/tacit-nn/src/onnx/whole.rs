@@ -1,0 +1,235 @@
+//! Models whose input is one item without a batch axis: every axis of the file is an axis of the item.
+//!
+//! An operation that the standard defines for a batch is computed for each place of its batch axis.
+
+use super::call::{Call, Fault, Value, bad, unsupported};
+use super::fold::select;
+use super::lower::{self, Builder};
+use crate::graph::{Op, len};
+
+/// The most places of a batch axis that are computed one by one.
+const MAX_PLACES: usize = 64;
+
+/// What an operation makes of a value without a batch axis.
+enum Treats {
+    /// Every element by itself, all inputs stretched to each other's shape.
+    Elements,
+    /// The axes that it names, or all alike.
+    Axes,
+    /// What stands at each place of this axis.
+    Places(usize),
+}
+
+fn treats(call: &Call) -> Option<Treats> {
+    use Treats::{Axes, Elements, Places};
+    Some(match call.node.op_type.as_str() {
+        "Abs" | "Acosh" | "Add" | "And" | "Asinh" | "Atanh" | "Cast" | "CastLike" | "Celu"
+        | "Clip" | "Cosh" | "Div" | "Dropout" | "Elu" | "Equal" | "Erf" | "Exp" | "Expand"
+        | "Gelu" | "Greater" | "GreaterOrEqual" | "HardSigmoid" | "HardSwish" | "Identity"
+        | "LeakyRelu" | "Less" | "LessOrEqual" | "Log" | "Max" | "Mean" | "Min" | "Mish"
+        | "Mul" | "Neg" | "Not" | "Or" | "PRelu" | "Pow" | "Reciprocal" | "Relu" | "Selu"
+        | "Shrink" | "Sigmoid" | "Sign" | "Sinh" | "Softplus" | "Softsign" | "Sqrt" | "Sub"
+        | "Sum" | "Swish" | "Tanh" | "ThresholdedRelu" | "Where" | "Xor" => Elements,
+        "ArgMax"
+        | "ArgMin"
+        | "CenterCropPad"
+        | "Compress"
+        | "Concat"
+        | "CumSum"
+        | "Einsum"
+        | "Flatten"
+        | "Gather"
+        | "GatherElements"
+        | "GatherND"
+        | "Hardmax"
+        | "LayerNormalization"
+        | "LogSoftmax"
+        | "LpNormalization"
+        | "MatMul"
+        | "MeanVarianceNormalization"
+        | "Pad"
+        | "NegativeLogLikelihoodLoss"
+        | "SoftmaxCrossEntropyLoss"
+        | "RMSNormalization"
+        | "ReduceL1"
+        | "ReduceL2"
+        | "ReduceLogSum"
+        | "ReduceLogSumExp"
+        | "ReduceMax"
+        | "ReduceMean"
+        | "ReduceMin"
+        | "ReduceProd"
+        | "ReduceSum"
+        | "ReduceSumSquare"
+        | "Reshape"
+        | "Resize"
+        | "ReverseSequence"
+        | "ScatterElements"
+        | "ScatterND"
+        | "Slice"
+        | "Softmax"
+        | "Split"
+        | "Squeeze"
+        | "Tile"
+        | "Transpose"
+        | "Trilu"
+        | "Unsqueeze"
+        | "Upsample" => Axes,
+        // Of constants alone.
+        "Ceil" | "Floor" | "Mod" | "NonZero" | "OneHot" | "Range" | "Round" => Axes,
+        "AffineGrid"
+        | "AveragePool"
+        | "BatchNormalization"
+        | "Conv"
+        | "ConvTranspose"
+        | "DepthToSpace"
+        | "Gemm"
+        | "GlobalAveragePool"
+        | "GlobalLpPool"
+        | "GlobalMaxPool"
+        | "GroupNormalization"
+        | "InstanceNormalization"
+        | "LRN"
+        | "LpPool"
+        | "MaxPool"
+        | "SpaceToDepth" => Places(0),
+        "GRU" | "LSTM" | "RNN" => Places(usize::from(call.int("layout", 0) == 0)),
+        _ => return None,
+    })
+}
+
+/// The outputs of a node of values without a batch axis.
+pub(super) fn lower(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
+    match treats(call) {
+        Some(Treats::Elements) => elements(call, builder),
+        Some(Treats::Axes) => lower::items(call, builder),
+        Some(Treats::Places(along)) => places(call, builder, along),
+        None => unsupported("it is not supported of an input that is one item, without a batch"),
+    }
+}
+
+/// With as many axes for every computed value as the input that has the most.
+fn elements(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
+    let rank = |value: &Value| match value {
+        Value::Constant(constant) => constant.shape.len(),
+        Value::Secret { shape, .. } | Value::Clear { shape, .. } => shape.len(),
+        Value::Unknown => 0,
+    };
+    let mut most = call
+        .inputs
+        .iter()
+        .flatten()
+        .map(|v| rank(v))
+        .max()
+        .unwrap_or(0);
+    if call.node.op_type == "Expand" {
+        most = most.max(call.ints(1)?.len());
+    }
+    let spread = |value: &Value| match value {
+        Value::Secret { shape, .. } => {
+            value.with_shape([vec![1; most - shape.len()], shape.clone()].concat())
+        }
+        other => other.clone(),
+    };
+    let inputs: Vec<Option<Value>> = (call.inputs.iter())
+        .map(|input| input.map(spread))
+        .collect();
+    let inputs = inputs.iter().map(Option::as_ref).collect();
+    let name = call.name.clone();
+    lower::items(
+        &Call {
+            name,
+            inputs,
+            ..*call
+        },
+        builder,
+    )
+}
+
+/// Node by node for what stands at each place of axis `along`, and the results joined again.
+fn places(call: &Call, builder: &mut Builder, along: usize) -> Result<Vec<Value>, Fault> {
+    let (x, shape) = call.secret(0)?;
+    let Some(&many) = shape.get(along) else {
+        return bad(format!("its input has no axis {along}"));
+    };
+    let computed = |input: &Option<&Value>| !matches!(input, None | Some(Value::Constant(_)));
+    if call.inputs.iter().skip(1).any(computed) {
+        return unsupported("more than its first input is computed");
+    }
+    if many > MAX_PLACES {
+        return unsupported(format!(
+            "it is computed of {many} items one by one, more than {MAX_PLACES}: export the model with a free batch"
+        ));
+    }
+    let mut item = shape.to_vec();
+    item.remove(along);
+    let mut results: Vec<Vec<Value>> = Vec::new();
+    for place in 0..many {
+        let name = match many {
+            1 => call.name.clone(),
+            _ => format!("{}.{place}", call.name),
+        };
+        let id = match many {
+            1 => x,
+            _ => {
+                let index = select(shape, along, vec![place]);
+                let op = Op::Rearrange { index, fill: 0.0 };
+                builder.add(format!("{name}.item"), op, vec![x], item.clone())?
+            }
+        };
+        let value = Value::Secret {
+            id,
+            shape: item.clone(),
+            batch: along,
+        };
+        let mut inputs = call.inputs.clone();
+        inputs[0] = Some(&value);
+        let one = Call {
+            name,
+            inputs,
+            whole: false,
+            ..*call
+        };
+        results.push(lower::items(&one, builder)?);
+    }
+    let outputs = results.first().map_or(0, Vec::len);
+    (0..outputs)
+        .map(|i| join(call, builder, results.iter().map(|all| &all[i])))
+        .collect()
+}
+
+/// The results for all places as one value, where there are any.
+fn join<'a>(
+    call: &Call,
+    builder: &mut Builder,
+    parts: impl Iterator<Item = &'a Value>,
+) -> Result<Value, Fault> {
+    let parts: Option<Vec<_>> = parts
+        .map(|part| match part {
+            Value::Secret { id, shape, batch } => Some((*id, shape, *batch)),
+            _ => None,
+        })
+        .collect();
+    let Some(parts) = parts else {
+        return Ok(Value::Unknown);
+    };
+    let Some(&(first, shape, at)) = parts.first() else {
+        return bad("its input has no elements");
+    };
+    let outer = len(&shape[..at]);
+    let mut all = shape.clone();
+    all.insert(at, parts.len());
+    let id = match parts.len() {
+        1 => first,
+        _ => {
+            let ids = parts.iter().map(|part| part.0).collect();
+            let name = format!("{}.all", call.name);
+            builder.add(name, Op::Concat { outer }, ids, all.clone())?
+        }
+    };
+    Ok(Value::Secret {
+        id,
+        shape: all,
+        batch: 0,
+    })
+}
