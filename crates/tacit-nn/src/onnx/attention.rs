@@ -163,6 +163,13 @@ fn masks(call: &Call, shape: [usize; 3]) -> Result<Hidden, Fault> {
     let mut terms = vec![0.0f32; n];
     let mut places = vec![false; n];
     if let Some(given) = call.optional_constant(3)? {
+        // From operator set 24 on a mask may end before the keys do, and one number is not for all.
+        if call.opset > 23 && given.shape.last() != Some(&columns) {
+            return unsupported(format!(
+                "its mask of the shape {:?} has no number for each of its {columns} keys",
+                given.shape
+            ));
+        }
         let numbers: Vec<f32> = match &given.data {
             Data::Int(keep) => keep
                 .iter()
