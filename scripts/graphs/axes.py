@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from .build import Value
-from .constants import axes, constant, made, sliced
+from .constants import axes, constant, for_every_item, made, sliced
 from .elements import (
     branch,
     cast,
@@ -38,6 +38,21 @@ def softmax(g, v, kind="Softmax"):
     if along == len(v.shape) - 1 and g.chance(0.5):
         axis = None
     return g.node(kind, [v], v.shape, *end(kind, v, v.shape[along]), axis=axis)
+
+
+def masked_softmax(g, v):
+    """Inside a model, where some terms may be left out."""
+    if v.batch or not v.shape or g.opset < 13 or g.chance(0.5):
+        return softmax(g, v)
+    along, axis = some_axis(g, v)
+    hidden = g.rng.random(v.shape) < 0.4
+    # One of every line is seen.
+    np.put_along_axis(hidden, g.rng.integers(0, v.shape[along], hidden.shape), False, along)
+    lowest = np.float32(g.pick(-math.inf, -1e4, -1e9, np.finfo(np.float32).min))
+    mask = np.where(hidden, lowest, np.float32(0 if g.chance(0.7) else -0.5))
+    masked = g.node("Add", [v, g.plain(mask)], v.shape, v.low - 0.5, v.high)
+    shares = g.node("Softmax", [masked], v.shape, 0, 1, axis=axis)
+    return g.node("Mul", [shares, constant(g, 3.0)], v.shape, 0, 3)
 
 
 def end(kind, v, size):
@@ -182,11 +197,14 @@ def concat(g, v):
         return None
     along, axis = some_axis(g, v)
     parts = [v, *(branch(g, v) for _ in range(g.between(1, 2)))]
+    low, high = min(p.low for p in parts), max(p.high for p in parts)
+    if g.chance(0.4):
+        parts[1] = for_every_item(g, g.weights(*v.shape))
+        low, high = min(low, -1), max(high, 1)
     if g.chance(0.5):
         parts.reverse()
     shape = list(v.shape)
     shape[along] *= len(parts)
-    low, high = min(p.low for p in parts), max(p.high for p in parts)
     return g.node("Concat", parts, shape, low, high, axis=along + 1 if g.opset < 11 else axis)
 
 

@@ -18,6 +18,15 @@ def made(g, kind, inputs, more=None, **attributes):
     return g.node(kind, inputs, (), 0, 0, **(more or {}), **attributes).name
 
 
+def for_every_item(g, array):
+    """The name of a constant that is the same for every item."""
+    if g.fixed:
+        return g.plain(np.repeat(array[None], g.fixed, 0))
+    items = made(g, "Gather", [made(g, "Shape", [g.input]), g.ints(0)], axis=0)
+    shape = made(g, "Concat", [items, g.ints(*array.shape)], axis=0)
+    return made(g, "Expand", [g.plain(array[None]), shape])
+
+
 def axes(g, inputs, which, since=13):
     """Inputs and attributes of a node whose axes are an attribute before an operator set."""
     if g.opset < since:

@@ -26,15 +26,6 @@ def gemm(g, v):
     return g.node("Gemm", [v, *names], (n,), -most, most, **attributes)
 
 
-def matmul(g, v):
-    if not v.shape or v.batch:
-        return None
-    k, n = v.shape[-1], g.between(1, 6)
-    w = g.weights(k, n, scale=2 / math.sqrt(k))
-    most = np.abs(w).sum(0).max() * v.most
-    return g.node("MatMul", [v, constant(g, w)], (*v.shape[:-1], n), -most, most)
-
-
 def window(g, size, kernel, pads=True, dilate=True):
     """Attributes of a window over `size`, and the shape of its output."""
     rank = len(size)
@@ -117,6 +108,18 @@ def layer_norm(g, v):
         axis = None
     epsilon = g.pick(None, 1e-3, 1e-5)
     return g.node("LayerNormalization", [v, *names], v.shape, -most, most, axis=axis,
+                  epsilon=epsilon)  # fmt: skip
+
+
+def rms_norm(g, v):
+    if g.opset < 23 or v.batch or not v.shape:
+        return None
+    along, axis = some_axis(g, v)
+    shape = v.shape[along:]
+    scale = g.weights(*g.pick(shape, [1], shape[-1:]))
+    most = math.sqrt(math.prod(shape)) * np.abs(scale).max()
+    epsilon = g.pick(1e-3, 1e-5)
+    return g.node("RMSNormalization", [v, constant(g, scale)], v.shape, -most, most, axis=axis,
                   epsilon=epsilon)  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from .axes import (
     flatten,
     gather,
     log_softmax,
+    masked_softmax,
     pad,
     reduced,
     reshape,
@@ -48,8 +49,9 @@ from .elements import (
     tanh,
     total,
 )
-from .layers import batch_norm, conv, gemm, layer_norm, matmul, pooled, recurrent, whole_pool
+from .layers import batch_norm, conv, gemm, layer_norm, pooled, recurrent, rms_norm, whole_pool
 from .moves import MOVES
+from .products import attention, einsum, matmul
 from .sums import NORMS, SUMS
 
 GENERATORS = {
@@ -59,6 +61,7 @@ GENERATORS = {
     **NORMS,
     **SUMS,
     "Add": arithmetic("Add"),
+    "Attention": attention,
     "AveragePool": pooled("AveragePool"),
     "BatchNormalization": batch_norm,
     "Cast": cast,
@@ -67,6 +70,7 @@ GENERATORS = {
     "Conv": conv,
     "Div": arithmetic("Div"),
     "Dropout": dropout,
+    "Einsum": einsum,
     "Erf": erf,
     "Exp": exp,
     "Expand": expand,
@@ -87,6 +91,7 @@ GENERATORS = {
     "Neg": negative,
     "Pad": pad,
     "Pow": power,
+    "RMSNormalization": rms_norm,
     "RNN": recurrent("RNN"),
     "Reciprocal": reciprocal,
     "ReduceMean": reduced("ReduceMean", 18),
@@ -95,7 +100,7 @@ GENERATORS = {
     "Shape": shape_of,
     "Sigmoid": sigmoid,
     "Slice": some_slice,
-    "Softmax": softmax,
+    "Softmax": masked_softmax,
     "Split": split,
     "Sqrt": sqrt,
     "Squeeze": squeeze,

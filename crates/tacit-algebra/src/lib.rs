@@ -63,7 +63,7 @@ pub mod wrap;
 pub use bits::Bits;
 pub use buffer::Buffer;
 pub use conv::{Conv2d, conv2d_acc};
-pub use matmul::{MatMul, matmul_acc};
+pub use matmul::{BatchMatMul, MatMul, batch_matmul_acc, matmul_acc};
 pub use prg::Prg;
 pub use ring::Ring;
 pub use rows::BitRows;

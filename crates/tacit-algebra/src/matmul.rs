@@ -15,12 +15,59 @@ pub struct MatMul {
     pub n: usize,
 }
 
+/// The shape of as many products of matrices of one shape, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BatchMatMul {
+    /// How many products.
+    pub batch: usize,
+    /// The shape of each.
+    pub each: MatMul,
+}
+
+impl BatchMatMul {
+    /// Elements of all left matrices.
+    pub fn left(&self) -> usize {
+        self.batch * self.each.m * self.each.k
+    }
+
+    /// Elements of all right matrices.
+    pub fn right(&self) -> usize {
+        self.batch * self.each.k * self.each.n
+    }
+
+    /// Elements of all results.
+    pub fn outputs(&self) -> usize {
+        self.batch * self.each.m * self.each.n
+    }
+}
+
 /// `acc += a b`, wrapping; all matrices row-major.
 ///
 /// # Panics
 /// If a length is not that of the shape.
 pub fn matmul_acc<R: Ring>(acc: &mut [R], a: &[R], b: &[R], shape: MatMul) {
     accumulate(acc, a, b, shape)
+}
+
+/// `acc += a b` of every pair of matrices, wrapping; they lie one after the other.
+///
+/// # Panics
+/// If a length is not that of the shape.
+pub fn batch_matmul_acc<R: Ring>(acc: &mut [R], a: &[R], b: &[R], shape: BatchMatMul) {
+    accumulate_each(acc, a, b, shape)
+}
+
+/// [`batch_matmul_acc`] over a ring or a field.
+pub(crate) fn accumulate_each<R: Kernels>(acc: &mut [R], a: &[R], b: &[R], shape: BatchMatMul) {
+    assert!(acc.len() == shape.outputs() && a.len() == shape.left() && b.len() == shape.right());
+    if acc.is_empty() || shape.each.k == 0 {
+        return;
+    }
+    let MatMul { m, k, n } = shape.each;
+    let factors = a.chunks_exact(m * k).zip(b.chunks_exact(k * n));
+    for (acc, (a, b)) in acc.chunks_exact_mut(m * n).zip(factors) {
+        accumulate(acc, a, b, shape.each);
+    }
 }
 
 /// [`matmul_acc`] over a ring or a field.
@@ -84,6 +131,38 @@ mod tests {
                     check::<u32>(m, k, n);
                     check::<u64>(m, k, n);
                 }
+            }
+        }
+    }
+
+    /// Every product of a batch is that of its own matrices.
+    #[test]
+    fn products_side_by_side() {
+        let mut prg = Prg::new([2; 16]);
+        for (batch, m, k, n) in [
+            (1, 2, 3, 4),
+            (5, 3, 2, 7),
+            (3, 1, 9, 1),
+            (2, 0, 1, 2),
+            (0, 1, 1, 1),
+            (2, 3, 0, 2),
+        ] {
+            let shape = BatchMatMul {
+                batch,
+                each: MatMul { m, k, n },
+            };
+            let (acc, a, b) = (
+                prg.ring::<u32>(shape.outputs()),
+                prg.ring::<u32>(shape.left()),
+                prg.ring::<u32>(shape.right()),
+            );
+            let mut out = acc.clone();
+            batch_matmul_acc(&mut out, &a, &b, shape);
+            for i in 0..batch {
+                let part = |v: &[u32], len: usize| v[i * len..(i + 1) * len].to_vec();
+                let (a, b) = (part(&a, m * k), part(&b, k * n));
+                let expected = definition(&part(&acc, m * n), &a, &b, shape.each);
+                assert_eq!(part(&out, m * n), expected, "{shape:?}");
             }
         }
     }

@@ -4,7 +4,7 @@ use crate::*;
 use tacit_net::Phase;
 use tacit_protocols::Cost;
 use tacit_protocols::lowered;
-use tacit_protocols::machine::{Bilinear, CostModel, KeyBits, MatMul, Operand};
+use tacit_protocols::machine::{BatchMatMul, Bilinear, CostModel, KeyBits, MatMul, Operand};
 use tacit_protocols::math::{Format, Kind, Span};
 
 /// Makes one call of the given size on values that everybody knows, with the right operand that
@@ -171,6 +171,13 @@ pub fn every_call(n: usize) -> Vec<Call> {
         Call::elementwise(n, 5),
         Call::Fix { n },
         Call::product(Bilinear::MatMul(MatMul { m: 3, k: n, n: 2 }), 4),
+        Call::product(
+            Bilinear::BatchMatMul(BatchMatMul {
+                batch: 3,
+                each: MatMul { m: 2, k: n, n: 2 },
+            }),
+            4,
+        ),
         Call::Product {
             map: Bilinear::MatMul(MatMul { m: 3, k: n, n: 2 }),
             fixed: Some(0),

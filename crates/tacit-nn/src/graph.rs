@@ -4,12 +4,14 @@
 //! row-major and flat, so a reshape is no operation at all.
 
 mod function;
+mod matrices;
 
 use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 
 pub use function::Function;
+pub use matrices::Matrices;
 
 /// A value of the graph: 0 is the input, `i + 1` the output of node `i`.
 pub type ValueId = usize;
@@ -70,6 +72,8 @@ pub enum Op {
     Sub,
     /// Element-wise `x y`.
     Mul,
+    /// Matrix products of `x` and `y`.
+    MatMul(Matrices),
     /// An elementary function.
     Function {
         /// Which one.
@@ -118,6 +122,7 @@ impl Op {
             Op::Add => "Add",
             Op::Sub => "Sub",
             Op::Mul => "Mul",
+            Op::MatMul(_) => "MatMul",
             Op::Function { function, .. } => function.name(),
             Op::Relu => "Relu",
             Op::NonNegative => "NonNegative",

@@ -47,11 +47,26 @@ pub(crate) fn whole(size: usize) -> Axis {
     (0..size).map(Some).collect()
 }
 
+/// Whether a map leaves all of so many elements in their places.
+pub(crate) fn is_whole(index: &[u32], len: usize) -> bool {
+    index.len() == len && index.iter().copied().eq(0..len as u32)
+}
+
 /// The map that makes axis `i` of the output from axis `order[i]` of the input.
 pub(crate) fn transpose(shape: &[usize], order: &[usize]) -> Vec<u32> {
     let strides = strides(shape);
     let axis = |&a: &usize| (0..shape[a]).map(|p| Some(p * strides[a])).collect();
     separable(&order.iter().map(axis).collect::<Vec<Axis>>())
+}
+
+/// The map whose output axis `i`, of `out[i]` places, runs along axis `order[i]` of the input, or repeats it.
+pub(crate) fn arranged(shape: &[usize], order: &[Option<usize>], out: &[usize]) -> Vec<u32> {
+    let strides = strides(shape);
+    let axis = |(from, &size): (&Option<usize>, &usize)| {
+        let step = from.map_or(0, |a| strides[a]);
+        (0..size).map(|p| Some(p * step)).collect()
+    };
+    separable(&order.iter().zip(out).map(axis).collect::<Vec<Axis>>())
 }
 
 /// The map that stretches `from` to `to` by numpy's rule; `None` where it does not fit.
@@ -101,6 +116,10 @@ mod tests {
         assert_eq!(
             pick(&[2, 2], &[vec![Some(1), None], vec![Some(1), Some(0)]]),
             [3, 2, FILL, FILL]
+        );
+        assert_eq!(
+            arranged(&[2, 3], &[Some(1), None, Some(0)], &[3, 2, 2]),
+            [0, 3, 0, 3, 1, 4, 1, 4, 2, 5, 2, 5]
         );
         assert_eq!(common_shape(&[2, 1], &[3]), Some(vec![2, 3]));
         assert_eq!(common_shape(&[2], &[3]), None);

@@ -3,16 +3,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::graph::{Affine, Graph, Node, Op, ValueId, Weights, len};
+use crate::graph::{Affine, FILL, Graph, Node, Op, ValueId, Weights, len};
 
 impl Graph {
-    /// Folds scales and shifts into neighbouring linear layers, and takes the maximum before the
-    /// comparison with 0, which leaves fewer elements to compare.
+    /// Folds scales and shifts into neighbouring linear layers, also across products of two values and
+    /// what moves elements, and takes the maximum before the comparison with 0, which leaves fewer elements
+    /// to compare.
     pub fn optimise(self) -> Graph {
         let mut rewriter = Rewriter::new(self);
         let passes = [
             Rewriter::fold_into_producer,
             Rewriter::fold_into_consumer,
+            Rewriter::scale_first,
             Rewriter::pool_first,
             Rewriter::drop_repeated,
         ];
@@ -153,6 +155,43 @@ impl Rewriter {
             self.drop(at);
         }
         done
+    }
+
+    /// One scale for all elements of a product of two values becomes one of its left factor, and one
+    /// after elements were moved or repeated one before: there it may meet the weights that it folds into.
+    fn scale_first(&mut self, i: usize) -> bool {
+        let Some((at, producer, node)) = self.pair(i) else {
+            return false;
+        };
+        let Op::Affine(affine) = node.op.clone() else {
+            return false;
+        };
+        let input = producer.inputs[0];
+        let (is_product, places) = match &producer.op {
+            Op::MatMul(_) => (true, 0),
+            Op::Rearrange { index, .. } if !index.contains(&FILL) => (false, index.len()),
+            _ => return false,
+        };
+        let shape = match input.checked_sub(1) {
+            None => self.graph.input_shape.clone(),
+            Some(node) => self.graph.nodes[node].shape.clone(),
+        };
+        let inner = len(&shape);
+        let moves = match is_product {
+            true => affine.shift.is_empty(),
+            false => places >= inner,
+        };
+        if affine.channels() != 1 || !moves {
+            return false;
+        }
+        let (before, after) = self.graph.nodes.split_at_mut(i);
+        let (first, second) = (&mut before[at], &mut after[0]);
+        std::mem::swap(&mut first.name, &mut second.name);
+        second.op = std::mem::replace(&mut first.op, Op::Affine(Affine { inner, ..affine }));
+        second.inputs = std::mem::replace(&mut first.inputs, vec![input]);
+        second.inputs[0] = at + 1;
+        first.shape = shape;
+        true
     }
 
     /// Relu or Clip before MaxPool becomes MaxPool before Relu or Clip.

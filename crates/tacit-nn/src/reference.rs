@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use rayon::prelude::*;
 
-use crate::graph::{Conv, FILL, Graph, Linear, Node, Op, Pool, ValueId, len};
+use crate::graph::{Conv, FILL, Graph, Linear, Matrices, Node, Op, Pool, ValueId, len};
 use crate::tail;
 
 pub(crate) mod signs;
@@ -182,6 +182,7 @@ fn evaluate(node: &Node, inputs: &[&[f32]], batch: usize) -> Vec<f32> {
         Op::Add => both(|a, b| a + b),
         Op::Sub => both(|a, b| a - b),
         Op::Mul => both(|a, b| a * b),
+        Op::MatMul(matrices) => products(matrices, x, inputs[1]),
         Op::Function { function, .. } => each(&|v| function.of(v.into()) as f32),
         Op::Relu => each(&|v| v.max(0.0)),
         Op::NonNegative => each(&|v| f32::from(v >= 0.0)),
@@ -256,6 +257,16 @@ fn multiply(linear: &Linear, x: &[f32]) -> Vec<f32> {
             }
             gemm(out, x, weight, *k, *n);
         });
+    out
+}
+
+/// The products of matrices of `x` and `y`, pair by pair.
+fn products(matrices: &Matrices, x: &[f32], y: &[f32]) -> Vec<f32> {
+    let &Matrices { m, k, n, .. } = matrices;
+    let mut out = vec![0.0; x.len() / k * n];
+    out.par_chunks_mut(m * n)
+        .zip(x.par_chunks(m * k).zip(y.par_chunks(k * n)))
+        .for_each(|(out, (x, y))| gemm(out, x, y, k, n));
     out
 }
 

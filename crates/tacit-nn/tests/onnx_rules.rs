@@ -408,23 +408,6 @@ fn means_and_sums_run_over_any_axes() {
 }
 
 #[test]
-fn leaky_relu_and_sum() {
-    let leaky = |attributes| {
-        predict(
-            &[3],
-            vec![node("LeakyRelu", &["x"], "y", attributes)],
-            vec![],
-            &[-2., 0., 3.],
-        )
-    };
-    assert!(distance(&leaky(vec![]), &[-0.02, 0., 3.]) < 1e-6);
-    assert!(distance(&leaky(vec![float("alpha", 2.0)]), &[-4., 0., 3.]) < 1e-6);
-    let nodes = vec![node("Sum", &["c", "x", "x"], "y", vec![])];
-    let c = tensor("c", &[1], &[0.5]);
-    assert_eq!(predict(&[2], nodes, vec![c], &[1., 2.]), [2.5, 4.5]);
-}
-
-#[test]
 fn expand_leaves_the_batch_alone() {
     let with = |target: &[i64], items| {
         let nodes = vec![node("Expand", &["x", "s"], "y", vec![])];

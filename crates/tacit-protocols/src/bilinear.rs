@@ -1,7 +1,9 @@
 //! What distinguishes a product from a matrix product or a convolution.
 
 use bytemuck::Pod;
-use tacit_algebra::{Buffer, Conv2d, MatMul, Ring, conv2d_acc, matmul_acc, vec};
+use tacit_algebra::{
+    BatchMatMul, Buffer, Conv2d, MatMul, Ring, batch_matmul_acc, conv2d_acc, matmul_acc, vec,
+};
 
 use crate::Error;
 
@@ -12,6 +14,8 @@ pub enum Bilinear {
     Elementwise(usize),
     /// Matrix product.
     MatMul(MatMul),
+    /// Matrix products of one shape, side by side.
+    BatchMatMul(BatchMatMul),
     /// Two-dimensional convolution.
     Conv2d(Conv2d),
 }
@@ -22,6 +26,7 @@ impl Bilinear {
         match self {
             Bilinear::Elementwise(n) => *n,
             Bilinear::MatMul(shape) => shape.m * shape.k,
+            Bilinear::BatchMatMul(shape) => shape.left(),
             Bilinear::Conv2d(shape) => shape.input_len(),
         }
     }
@@ -31,6 +36,7 @@ impl Bilinear {
         match self {
             Bilinear::Elementwise(n) => *n,
             Bilinear::MatMul(shape) => shape.k * shape.n,
+            Bilinear::BatchMatMul(shape) => shape.right(),
             Bilinear::Conv2d(shape) => shape.weight_len(),
         }
     }
@@ -40,6 +46,7 @@ impl Bilinear {
         match self {
             Bilinear::Elementwise(n) => *n,
             Bilinear::MatMul(shape) => shape.m * shape.n,
+            Bilinear::BatchMatMul(shape) => shape.outputs(),
             Bilinear::Conv2d(shape) => shape.output_len(),
         }
     }
@@ -49,6 +56,7 @@ impl Bilinear {
         let biases = match self {
             Bilinear::Elementwise(n) => *n,
             Bilinear::MatMul(s) => s.n,
+            Bilinear::BatchMatMul(s) => s.each.n,
             Bilinear::Conv2d(s) => {
                 s.validate().map_err(Error::Invalid)?;
                 s.filters
@@ -80,6 +88,7 @@ impl Bilinear {
         match self {
             Bilinear::Elementwise(_) => [1, 1],
             Bilinear::MatMul(s) => [1, s.m],
+            Bilinear::BatchMatMul(s) => [1, s.batch * s.each.m],
             Bilinear::Conv2d(s) => [s.out_height() * s.out_width(), s.batch],
         }
     }
@@ -89,6 +98,7 @@ impl Bilinear {
         match self {
             Bilinear::Elementwise(_) => vec::add_assign(acc, &vec::mul(x, y)),
             Bilinear::MatMul(shape) => matmul_acc(acc, x, y, *shape),
+            Bilinear::BatchMatMul(shape) => batch_matmul_acc(acc, x, y, *shape),
             Bilinear::Conv2d(shape) => conv2d_acc(acc, x, y, shape),
         }
     }

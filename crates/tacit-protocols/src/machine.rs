@@ -18,7 +18,7 @@ use crate::math::Elementary;
 use crate::portions::{Ahead, Portions, begin_stage};
 use crate::{Error, pool};
 
-pub use tacit_algebra::{Conv2d, MatMul};
+pub use tacit_algebra::{BatchMatMul, Conv2d, MatMul};
 
 /// The weights of a linear layer: secret, or known to every party.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@
 //! is decided by cost; nothing is truncated.
 
 use tacit_algebra::ot::words;
-use tacit_algebra::{Conv2d, MatMul};
+use tacit_algebra::{BatchMatMul, Conv2d, MatMul};
 use tacit_protocols::Error;
 
 use crate::factor::Factor;
@@ -49,6 +49,37 @@ impl Engine {
             cols: n,
         };
         self.product(&x, &y, shape, out, LIMIT)
+    }
+
+    /// Shares modulo `2^out` of the products of matrices of one shape, side by side.
+    ///
+    /// Hops of [`Engine::matmul`] for all together, and its OTs and bits for each.
+    pub fn batch_matmul(
+        &mut self,
+        x: &Factor,
+        y: &Factor,
+        shape: BatchMatMul,
+        out: u32,
+    ) -> Result<Shared, Error> {
+        let [x, y] = self.parts([(x, shape.left()), (y, shape.right())], out)?;
+        let (groups, MatMul { m, k, n }) = (shape.batch, shape.each);
+        let of = Shape {
+            rows: m,
+            groups,
+            inner: k,
+            cols: n,
+        };
+        let (dims, order) = ([1, groups, m, k], [0, 2, 1, 3]);
+        let x = x.arranged(
+            self.id(),
+            |v| words::permute(v, dims, order),
+            |v| words::permute(v, dims, order),
+        );
+        let product = self.product(&x, &y, of, out, LIMIT)?;
+        Ok(Shared {
+            values: words::permute(&product.values, [1, m, groups, n], order),
+            bits: out,
+        })
     }
 
     /// Shares modulo `2^out` of the convolution of images `x` (NCHW) with weights `w` (OIHW): the

@@ -5,7 +5,7 @@ use tacit_conformance::views::{Look, Sharing, Words};
 use tacit_conformance::{Erased, Subject, arithmetic, cost, places, views, wire};
 use tacit_net::Party;
 use tacit_protocols::Error;
-use tacit_protocols::machine::{Audience, Bilinear, Call, MatMul};
+use tacit_protocols::machine::{Audience, BatchMatMul, Bilinear, Call, MatMul};
 use tacit_protocols::math::{Kind, Span};
 use tacit_sirnn::{Options, PARTIES, Sirnn, ot};
 
@@ -202,6 +202,14 @@ fn declared_equals_metered_of_every_width() {
             product(Bilinear::Elementwise(n), None, None),
             product(Bilinear::MatMul(shape), None, None),
             product(Bilinear::MatMul(shape), Some(0), Some(0)),
+            product(
+                Bilinear::BatchMatMul(BatchMatMul {
+                    batch: 3,
+                    each: shape,
+                }),
+                None,
+                None,
+            ),
             Call::drelu(n).of_bits(16),
             Call::select(n).of_bits(5),
             Call::relu(n).of_bits(16),

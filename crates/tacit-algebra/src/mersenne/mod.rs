@@ -24,7 +24,7 @@ pub use compare::{flip, low_bit, tree_leaves};
 pub use field::{F5, F7, F13, F31, F61};
 pub use matrix::{Matrix, combine};
 pub use power::sign_bits;
-pub use product::{conv2d_acc, matmul_acc};
+pub use product::{batch_matmul_acc, conv2d_acc, matmul_acc};
 pub use rotate::{rot_correlate, rot_payload, rot_positions, rot_size, rot_zero};
 pub use truncate::{finish_truncation, squares_weighted, weighted_bits};
 pub use wire::{from_wire, to_wire};

@@ -1,7 +1,7 @@
 //! Matrix products and convolutions over fields.
 
 use super::Field;
-use crate::{Conv2d, MatMul, conv, matmul};
+use crate::{BatchMatMul, Conv2d, MatMul, conv, matmul};
 
 /// `acc += a b`; all matrices row-major.
 ///
@@ -9,6 +9,14 @@ use crate::{Conv2d, MatMul, conv, matmul};
 /// If a length is not that of the shape.
 pub fn matmul_acc<F: Field>(acc: &mut [F], a: &[F], b: &[F], shape: MatMul) {
     matmul::accumulate(acc, a, b, shape)
+}
+
+/// `acc += a b` of every pair of matrices, which lie one after the other.
+///
+/// # Panics
+/// If a length is not that of the shape.
+pub fn batch_matmul_acc<F: Field>(acc: &mut [F], a: &[F], b: &[F], shape: BatchMatMul) {
+    matmul::accumulate_each(acc, a, b, shape)
 }
 
 /// `acc += conv(x, w)`; `acc` is NCHW.

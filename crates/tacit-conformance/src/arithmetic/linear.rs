@@ -57,6 +57,31 @@ pub fn linear_layers(s: &dyn Subject) {
     }
 }
 
+/// Matrix products side by side, with a bias, by secret and public factors, in one call.
+pub fn batched_products(s: &dyn Subject) {
+    let each = MatMul { m: 3, k: 5, n: 2 };
+    let shape = BatchMatMul { batch: 4, each };
+    let (x, w, bias) = (noise(13, 60), noise(14, 40), noise(15, 2));
+    let x: Vec<i64> = x.into_iter().map(|v| v >> 20).collect();
+    let element = |i: usize| {
+        let (at, row, col) = (i / 6, i / 2 % 3, i % 2);
+        let left = |k: usize| i128::from(x[(at * 3 + row) * 5 + k]);
+        let right = |k: usize| i128::from(w[(at * 5 + k) * 2 + col]);
+        let sum = (0..5).map(|k| left(k) * right(k)).sum::<i128>();
+        s.wrap(i128::from(bias[col]) + sum)
+    };
+    let want: Vec<i64> = (0..24).map(element).collect();
+    for public in [false, true] {
+        let map = Bilinear::BatchMatMul(shape);
+        let calls = linear_calls(public, map);
+        let opened = apply(s, &calls, &x, |machine, x| {
+            let [w, bias] = operands(machine, public, &w, &bias)?;
+            machine.linear(x, &w, Some(&bias), &map, 0, None)
+        });
+        assert_eq!(opened, want, "public factors: {public}, {}", s.name());
+    }
+}
+
 /// The calls of a product that is not truncated.
 fn linear_calls(public: bool, map: Bilinear) -> Vec<Call> {
     let (fixed, trunc) = (None, 0);

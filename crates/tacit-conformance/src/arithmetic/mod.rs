@@ -4,11 +4,11 @@
 mod linear;
 
 use crate::*;
-use tacit_protocols::machine::{Bilinear, Conv2d, KeyBits, MatMul, Operand};
+use tacit_protocols::machine::{BatchMatMul, Bilinear, Conv2d, KeyBits, MatMul, Operand};
 use tacit_protocols::math::maxpool_with_derivative;
 
 pub use crate::places::places;
-pub use linear::linear_layers;
+pub use linear::{batched_products, linear_layers};
 
 /// A test for each check of arithmetic.
 #[macro_export]
@@ -19,6 +19,7 @@ macro_rules! arithmetic {
             signs_within
             products
             linear_layers
+            batched_products
             truncations
             maxpools
             places

@@ -4,7 +4,9 @@
 use crate::{Erased, Handle, Noted, demand};
 use tacit_protocols::Error;
 use tacit_protocols::lowered;
-use tacit_protocols::machine::{Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand};
+use tacit_protocols::machine::{
+    BatchMatMul, Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand,
+};
 use tacit_protocols::math::{self, TopK};
 
 /// Signs of numbers from -7 to 7, which every protocol takes over 5 bits and more.
@@ -21,6 +23,7 @@ pub enum Program {
     Public,
     PublicTruncated,
     MatMul,
+    BatchMatMul,
     Conv,
     /// `mixed` calls over the ring: `product` and `resize`.
     Mixed,
@@ -48,7 +51,7 @@ pub const EXACT: [Program; 3] = [
     Program::MaxpoolExact,
 ];
 
-pub const ALL: [Program; 20] = [
+pub const ALL: [Program; 21] = [
     Program::Linear,
     Program::Saved,
     Program::Product,
@@ -56,6 +59,7 @@ pub const ALL: [Program; 20] = [
     Program::Public,
     Program::PublicTruncated,
     Program::MatMul,
+    Program::BatchMatMul,
     Program::Conv,
     Program::Mixed,
     Program::Fixed,
@@ -70,6 +74,12 @@ pub const ALL: [Program; 20] = [
     Program::TopTwo,
     Program::MaxpoolWithDerivative,
 ];
+
+/// A product of a row and a column for every sample.
+fn pairs(n: usize) -> BatchMatMul {
+    let each = MatMul { m: 1, k: 2, n: 1 };
+    BatchMatMul { batch: n, each }
+}
 
 /// A depthwise convolution: every sample has a channel and weights of its own.
 fn depthwise(n: usize) -> Conv2d {
@@ -99,7 +109,9 @@ impl Program {
             Program::Public | Program::PublicTruncated | Program::Truncate => {
                 [&[1, 3], &[4, 0], &[0, 0]]
             }
-            Program::MatMul | Program::Conv => [&[1, 2, 3, 1], &[2, 1, 1, 3], &[0, 1, 1, 1]],
+            Program::MatMul | Program::BatchMatMul | Program::Conv => {
+                [&[1, 2, 3, 1], &[2, 1, 1, 3], &[0, 1, 1, 1]]
+            }
             Program::Drelu => [&[3], &[4], &[-2]],
             Program::DreluExact => [&[3], &[90], &[-128]],
             Program::ReluExact => [&[-1], &[-100], &[77]],
@@ -144,6 +156,7 @@ impl Program {
             }],
             Program::PublicTruncated | Program::Truncate => vec![Call::truncate(n, 2)],
             Program::MatMul => vec![product(Bilinear::MatMul(row_by_row(n)), None, 0)],
+            Program::BatchMatMul => vec![product(Bilinear::BatchMatMul(pairs(n)), None, 0)],
             Program::Conv => vec![product(Bilinear::Conv2d(depthwise(n)), None, 0)],
             Program::Fixed => vec![product(elementwise, Some(0), 0)],
             Program::Drelu | Program::Compare => {
@@ -238,13 +251,17 @@ impl Program {
                 let w = m.gather(x, &[2 * n as u32, 3 * n as u32]);
                 m.matmul(&a, &Operand::Secret(w), None, row_by_row(n), 0)
             }
-            Program::Conv => {
+            Program::BatchMatMul | Program::Conv => {
                 let index = |first: usize| -> Vec<u32> {
                     let at = |i: usize| ((first + i % 2) * n + i / 2) as u32;
                     (0..2 * n).map(at).collect()
                 };
                 let [a, w] = [0, 2].map(|first| m.gather(x, &index(first)));
-                m.conv2d(&a, &Operand::Secret(w), None, &depthwise(n), 0)
+                let map = match self {
+                    Program::Conv => Bilinear::Conv2d(depthwise(n)),
+                    _ => Bilinear::BatchMatMul(pairs(n)),
+                };
+                m.linear(&a, &Operand::Secret(w), None, &map, 0, None)
             }
             Program::Drelu => {
                 let bit = m.drelu(x, KEYS)?;

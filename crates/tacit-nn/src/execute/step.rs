@@ -5,7 +5,7 @@ use tacit_protocols::machine::{Bilinear, Machine, Operand, PAD};
 
 use super::Operands;
 use crate::graph::{FILL, Pool};
-use crate::plan::{Layer, LayerOp, Plan, Widths, encode};
+use crate::plan::{Layer, LayerOp, Places, Plan, Widths, encode};
 
 /// One layer on one batch.
 pub(super) struct Step<'a, S> {
@@ -38,13 +38,7 @@ impl<S: Clone> Step<'_, S> {
             } => self.affine(machine, x, *inner, *channels),
             LayerOp::Add => Ok(machine.add(x, inputs[1])),
             LayerOp::Sub => Ok(machine.sub(x, inputs[1])),
-            LayerOp::Mul => {
-                let [first, second] = self.plan.factor_truncs(self.layer);
-                let x = machine.truncate(x, first)?;
-                let y = machine.truncate(inputs[1], second)?;
-                let map = Bilinear::Elementwise(self.out_len());
-                self.product(machine, &x, &Operand::Secret(y), None, &map)
-            }
+            LayerOp::Mul | LayerOp::MatMul(_) => self.of_two(machine, x, inputs[1]),
             LayerOp::Function(function) => {
                 let function = self.plan.elementary(self.layer, *function)?;
                 machine.function(&function, x)
@@ -91,10 +85,24 @@ impl<S: Clone> Step<'_, S> {
         }
     }
 
+    /// The product of two computed values.
+    fn of_two<M: Machine<Share = S>>(&self, machine: &mut M, x: &S, y: &S) -> Result<S, Error> {
+        let [first, second] = self.plan.factor_truncs(self.layer);
+        let x = machine.truncate(x, first)?;
+        let y = machine.truncate(y, second)?;
+        let map = self.map()?;
+        self.product(machine, &x, &Operand::Secret(y), None, &map)
+    }
+
+    fn map(&self) -> Result<Bilinear, Error> {
+        let none = || Error::Invalid(format!("layer '{}' is no product", self.layer.name));
+        self.layer.bilinear(self.batch).ok_or_else(none)
+    }
+
     fn linear<M: Machine<Share = S>>(&self, machine: &mut M, x: &S) -> Result<S, Error> {
         let missing = || Error::Invalid(format!("layer '{}' has no weights", self.layer.name));
         let w = self.weights.factors.as_ref().ok_or_else(missing)?;
-        let map = self.layer.bilinear(self.batch).ok_or_else(missing)?;
+        let map = self.map()?;
         let x = machine.truncate(x, self.layer.input_trunc)?;
         self.product(machine, &x, w, self.weights.terms.as_ref(), &map)
     }
@@ -125,7 +133,7 @@ impl<S: Clone> Step<'_, S> {
         if let Some(factors) = &self.weights.factors {
             let x = machine.truncate(x, self.layer.input_trunc)?;
             let factors = self.spread(machine, factors, channel);
-            let map = Bilinear::Elementwise(n);
+            let map = self.map()?;
             y = self.product(machine, &x, &factors, None, &map)?;
         }
         if let Some(terms) = &self.weights.terms {
@@ -265,17 +273,17 @@ impl<S: Clone> Step<'_, S> {
         &self,
         machine: &mut M,
         x: &S,
-        index: &[u32],
+        index: &Places,
         fill: i64,
     ) -> S {
         let len = self.plan.value_len(self.layer.inputs[0]);
-        let places = index.iter().map(|&i| (i != FILL).then_some(i as usize));
-        let n = self.batch * index.len();
+        let places = index.iter().map(|i| (i != FILL).then_some(i as usize));
+        let n = self.out_len();
         let y = machine.gather_by(x, n, || self.batched(len, places));
-        if fill == 0 || !index.contains(&FILL) {
+        if fill == 0 || !index.pads() {
             return y;
         }
-        let padding = index.iter().map(|&i| if i == FILL { fill } else { 0 });
+        let padding = index.iter().map(|i| if i == FILL { fill } else { 0 });
         let padding = || padding.collect::<Vec<_>>().repeat(self.batch);
         let padding = machine.constant_by(n, padding);
         machine.add(&y, &padding)

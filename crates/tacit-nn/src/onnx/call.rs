@@ -76,6 +76,8 @@ pub(super) struct Call<'a> {
     pub opset: i64,
     /// Whether only nodes follow that the receiver of the result can compute.
     pub last: bool,
+    /// Whether nothing but softmaxes reads its output.
+    pub masks: bool,
     /// Whether the input is one item, so that no value has a batch axis.
     pub whole: bool,
     pub inputs: Vec<Option<&'a Value>>,

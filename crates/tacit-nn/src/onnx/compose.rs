@@ -3,8 +3,10 @@
 use std::ops::Range;
 
 use super::call::{Call, Fault, Value};
+use super::constant::bounded_len;
 use super::lower::Builder;
 use crate::graph::{Affine, Function, Linear, Op, ValueId, Weights, len};
+use crate::index::{broadcast, is_whole};
 
 /// Arguments of which nothing is known by construction.
 pub(super) const ANY: (f32, f32) = (f32::NEG_INFINITY, f32::INFINITY);
@@ -108,6 +110,40 @@ impl<'a> Composer<'a> {
     ) -> Result<ValueId, Fault> {
         let index: Vec<u32> = (0..len(&shape)).map(|e| index(e) as u32).collect();
         self.node(part, Op::Rearrange { index, fill: 0.0 }, &[x], shape)
+    }
+
+    /// `x` by an index map, unless that leaves everything in its place.
+    pub(super) fn moved(
+        &mut self,
+        part: &str,
+        x: ValueId,
+        index: Vec<u32>,
+        shape: Vec<usize>,
+    ) -> Result<ValueId, Fault> {
+        if is_whole(&index, self.builder.len(x)) {
+            return Ok(x);
+        }
+        self.node(part, Op::Rearrange { index, fill: 0.0 }, &[x], shape)
+    }
+
+    /// `x` repeated along axes of size 1 from one shape to another.
+    pub(super) fn stretched(
+        &mut self,
+        x: ValueId,
+        from: &[usize],
+        to: &[usize],
+    ) -> Result<ValueId, Fault> {
+        if from == to {
+            return Ok(x);
+        }
+        bounded_len(to)?;
+        let index = broadcast(from, to).ok_or_else(|| {
+            Fault::Bad(format!(
+                "the item shape {from:?} cannot be stretched to {to:?}"
+            ))
+        })?;
+        let op = Op::Rearrange { index, fill: 0.0 };
+        self.node("stretched", op, &[x], to.to_vec())
     }
 
     /// The rows of `x` times weights of `k` x `n`.

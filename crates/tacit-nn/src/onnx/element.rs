@@ -3,6 +3,7 @@
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::Composer;
 use super::lower::Builder;
+use super::mask::masked;
 use super::shape;
 use crate::graph::{Affine, Op, ValueId, Weights, len};
 use crate::index::{broadcast, common_shape};
@@ -70,9 +71,12 @@ fn with_constant(
     [secret, constant]: [usize; 2],
 ) -> Result<Value, Fault> {
     let (_, shape, batch) = call.secret_at(secret)?;
+    if let Some(value) = masked(call, builder, secret, constant)? {
+        return Ok(value);
+    }
     let (given, values) = call.weights(constant)?;
     let fixed = Stretched::new(given, &values, shape, batch)?;
-    let x = stretch(call, builder, x, shape, &fixed.out)?;
+    let x = Composer::new(call, builder).stretched(x, shape, &fixed.out)?;
     let mut number = |what: &str, f: fn(f32) -> f32| {
         let how = format!("{what} {given:?} over {:?}", fixed.out);
         let numbers = || fixed.numbers.iter().copied().map(f).collect();
@@ -233,9 +237,10 @@ fn of_two(call: &Call, builder: &mut Builder, what: Arithmetic) -> Result<Value,
         Arithmetic::Div => Composer::new(call, builder).reciprocal(y)?,
         _ => y,
     };
+    let mut compose = Composer::new(call, builder);
     let inputs = vec![
-        stretch(call, builder, x, a, &out)?,
-        stretch(call, builder, y, b, &out)?,
+        compose.stretched(x, a, &out)?,
+        compose.stretched(y, b, &out)?,
     ];
     let id = builder.add(call.name.clone(), op, inputs, out.clone())?;
     Ok(Value::Secret {
@@ -243,32 +248,6 @@ fn of_two(call: &Call, builder: &mut Builder, what: Arithmetic) -> Result<Value,
         batch: out.len() - (a.len() - first),
         shape: out,
     })
-}
-
-/// `x` repeated along axes of size 1 to the shape `to`.
-fn stretch(
-    call: &Call,
-    builder: &mut Builder,
-    x: ValueId,
-    from: &[usize],
-    to: &[usize],
-) -> Result<ValueId, Fault> {
-    if from == to {
-        return Ok(x);
-    }
-    super::constant::bounded_len(to)?;
-    let index = broadcast(from, to).ok_or_else(|| {
-        Fault::Bad(format!(
-            "the item shape {from:?} cannot be stretched to {to:?}"
-        ))
-    })?;
-    let name = format!("{}.stretched", call.name);
-    builder.add(
-        name,
-        Op::Rearrange { index, fill: 0.0 },
-        vec![x],
-        to.to_vec(),
-    )
 }
 
 /// Expand of a computed value; the batch keeps its size.
@@ -280,7 +259,7 @@ pub(super) fn expand(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
     if items != 1 && builder.batch != Some(items) {
         return unsupported(format!("it makes {items} of each item"));
     }
-    let id = stretch(call, builder, x, shape, &met.out)?;
+    let id = Composer::new(call, builder).stretched(x, shape, &met.out)?;
     Ok(Value::Secret {
         id,
         shape: met.out,

@@ -5,6 +5,7 @@ use super::compose::{ANY, Composer, value};
 use super::constant::bounded_len;
 use super::element::{Stretched, unary};
 use super::lower::Builder;
+use super::mask::Mask;
 use super::pool::whole;
 use crate::graph::{Affine, Function, Op, Pool, ValueId, Weights, len};
 
@@ -89,28 +90,52 @@ pub(super) fn softmax_axis(call: &Call, shape: &[usize]) -> Result<[usize; 3], F
     Ok([&shape[..along], &shape[along..end], &shape[end..]].map(len))
 }
 
-/// `exp(x - max) / sum(exp(x - max))`: arguments up to 0, a sum from 1 to the number of terms.
+/// Softmax inside a model.
 pub(super) fn softmax(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape) = call.secret(0)?;
-    let [outer, size, inner] = softmax_axis(call, shape)?;
-    bounded_len(shape)?;
+    let lines = softmax_axis(call, shape)?;
+    let mask = Mask::of(call, builder, line(lines))?;
+    let id = shares(&mut Composer::new(call, builder), x, lines, mask.as_ref())?;
+    Ok(value(id, shape.to_vec()))
+}
+
+/// The line of each element, of lines with so many elements before, along and after them.
+pub(super) fn line([_, size, inner]: [usize; 3]) -> impl Fn(usize) -> usize {
+    move |e| e / (size * inner) * inner + e % inner
+}
+
+/// `exp(x - max) / sum(exp(x - max))`: arguments up to 0, a sum from 1 to the number of terms. What is
+/// masked is in neither the maximum nor the sum, and 0.
+pub(super) fn shares(
+    compose: &mut Composer,
+    x: ValueId,
+    lines: [usize; 3],
+    mask: Option<&Mask>,
+) -> Result<ValueId, Fault> {
+    let [outer, size, inner] = lines;
+    bounded_len(&lines)?;
     let pool = Pool {
         kernel: [size, 1],
         out: [1, inner],
         ..whole(outer, [size, inner])
     };
-    let line = |e: usize| e / (size * inner) * inner + e % inner;
-    let mut compose = Composer::new(call, builder);
-    let lines = vec![outer, inner];
-    let max = compose.node("max", Op::MaxPool(pool.clone()), &[x], lines.clone())?;
-    let max = compose.spread("max of all", max, shape.to_vec(), line)?;
+    let x = match mask {
+        Some(mask) => mask.shown(compose, x)?,
+        None => x,
+    };
+    let (shape, line) = (compose.builder.shape(x), line(lines));
+    let each = vec![outer, inner];
+    let max = compose.node("max", Op::MaxPool(pool.clone()), &[x], each.clone())?;
+    let max = compose.spread("max of all", max, shape.clone(), &line)?;
     let below = compose.each("below", Op::Sub, &[x, max])?;
-    let exp = compose.function(Function::Exp, below, (f32::NEG_INFINITY, 0.0))?;
-    let sum = compose.node("sum", Op::SumPool(pool), &[exp], lines)?;
+    let mut exp = compose.function(Function::Exp, below, (f32::NEG_INFINITY, 0.0))?;
+    if let Some(mask) = mask {
+        exp = mask.kept(compose, exp)?;
+    }
+    let sum = compose.node("sum", Op::SumPool(pool), &[exp], each)?;
     let inverse = compose.function(Function::Reciprocal, sum, (1.0, size as f32))?;
-    let inverse = compose.spread("of all", inverse, shape.to_vec(), line)?;
-    let id = compose.each("share", Op::Mul, &[exp, inverse])?;
-    Ok(value(id, shape.to_vec()))
+    let inverse = compose.spread("of all", inverse, shape, line)?;
+    compose.each("share", Op::Mul, &[exp, inverse])
 }
 
 /// `(x - mean) / sqrt(variance + epsilon)` of every `size` elements in a row.
@@ -128,15 +153,10 @@ pub(super) fn normal(
     let pool = whole(outer, [1, size]);
     let first = compose.spread("first of all", x, shape.clone(), |e| e / size * size)?;
     let aside = compose.each("aside", Op::Sub, &[x, first])?;
-    let mean = compose.node("mean", Op::AveragePool(pool.clone()), &[aside], vec![outer])?;
-    let mean = compose.spread("mean of all", mean, shape.clone(), |e| e / size)?;
+    let mean = compose.node("mean", Op::AveragePool(pool), &[aside], vec![outer])?;
+    let mean = compose.spread("mean of all", mean, shape, |e| e / size)?;
     let centred = compose.each("centred", Op::Sub, &[aside, mean])?;
-    let square = compose.each("square", Op::Mul, &[centred, centred])?;
-    let variance = compose.node("variance", Op::AveragePool(pool), &[square], vec![outer])?;
-    let variance = compose.affine("epsilon", variance, 1.0, epsilon)?;
-    let inverse = compose.function(Function::InverseSqrt, variance, ANY)?;
-    let inverse = compose.spread("of all", inverse, shape, |e| e / size)?;
-    compose.each("normal", Op::Mul, &[centred, inverse])
+    by_root(compose, centred, [outer, size], epsilon)
 }
 
 /// `(x - mean) / sqrt(variance + epsilon) * scale + bias` along the axes from `axis` on.
@@ -149,8 +169,60 @@ pub(super) fn layer_norm(call: &Call, builder: &mut Builder) -> Result<Value, Fa
     let mut compose = Composer::new(call, builder);
     let size = len(&shape[along..]);
     let normal = normal(&mut compose, x, size, call.float("epsilon", 1e-5))?;
-    let mut id = normal;
-    for (part, fixed) in [("scale", scale), ("shift", shift)] {
+    scaled(
+        &mut compose,
+        normal,
+        [("scale", scale), ("shift", shift)],
+        shape,
+    )
+}
+
+/// `x / sqrt(mean(x^2) + epsilon) * scale` along the axes from `axis` on.
+pub(super) fn rms_norm(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (x, shape) = call.secret(0)?;
+    let along = call.item_axis(call.int("axis", -1), shape.len(), 0)?;
+    call.constant(1)?;
+    let scale = stretched(call, builder, shape, 1)?;
+    let rows = [&shape[..along], &shape[along..]].map(len);
+    let mut compose = Composer::new(call, builder);
+    let normal = by_root(&mut compose, x, rows, call.float("epsilon", 1e-5))?;
+    scaled(
+        &mut compose,
+        normal,
+        [("scale", scale), ("shift", None)],
+        shape,
+    )
+}
+
+/// The elements of rows, so many of such a size, times the inverse root of their mean square and `epsilon`.
+fn by_root(
+    compose: &mut Composer,
+    x: ValueId,
+    [rows, size]: [usize; 2],
+    epsilon: f32,
+) -> Result<ValueId, Fault> {
+    let pool = Op::AveragePool(whole(rows, [1, size]));
+    let square = compose.each("square", Op::Mul, &[x, x])?;
+    let variance = compose.node("variance", pool, &[square], vec![rows])?;
+    let variance = compose.affine("epsilon", variance, 1.0, epsilon)?;
+    let inverse = compose.function(Function::InverseSqrt, variance, ANY)?;
+    let shape = compose.builder.shape(x);
+    let inverse = compose.spread("of all", inverse, shape, |e| e / size)?;
+    compose.each("normal", Op::Mul, &[x, inverse])
+}
+
+/// A constant stretched over an item: how many elements share a number, and the numbers.
+type Fixed = Option<(usize, Weights)>;
+
+/// `x` by the constants that are given.
+fn scaled(
+    compose: &mut Composer,
+    x: ValueId,
+    constants: [(&str, Fixed); 2],
+    shape: &[usize],
+) -> Result<Value, Fault> {
+    let mut id = x;
+    for (part, fixed) in constants {
         let Some((inner, numbers)) = fixed else {
             continue;
         };
@@ -175,7 +247,7 @@ fn stretched(
     builder: &mut Builder,
     shape: &[usize],
     i: usize,
-) -> Result<Option<(usize, Weights)>, Fault> {
+) -> Result<Fixed, Fault> {
     let Some((given, values)) = call.optional_weights(i)? else {
         return Ok(None);
     };

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::call::{Call, Fault, Value};
 use super::constant::Reader;
 use super::lower::{self, Builder};
+use super::mask::feed_softmax;
 use super::proto::{GraphProto, NodeProto};
 use super::table::operation;
 use super::tail::last_nodes;
@@ -62,9 +63,10 @@ impl<'a> Importer<'a> {
         let mut refused = Vec::new();
         let mut budget: usize = env.values().map(constant_len).sum();
         let last = last_nodes(&order);
+        let masking = feed_softmax(&order, &last, output);
         for node in order {
-            let last = last.contains(&std::ptr::from_ref(node));
-            let values = self.node(node, last, &env, &mut builder, &mut refused)?;
+            let stands = [&last, &masking].map(|nodes| nodes.contains(&std::ptr::from_ref(node)));
+            let values = self.node(node, stands, &env, &mut builder, &mut refused)?;
             budget += values.iter().map(constant_len).sum::<usize>();
             if budget > MAX_CONSTANTS {
                 return Err(unusable(format!(
@@ -175,11 +177,12 @@ impl<'a> Importer<'a> {
         Ok(env)
     }
 
-    /// The outputs of a node; what cannot be supported is collected.
+    /// The outputs of a node, which stands at the end, or before softmaxes only; what cannot be
+    /// supported is collected.
     fn node(
         &self,
         node: &NodeProto,
-        last: bool,
+        [last, masks]: [bool; 2],
         env: &HashMap<&str, Value>,
         builder: &mut Builder,
         refused: &mut Vec<UnsupportedNode>,
@@ -206,6 +209,7 @@ impl<'a> Importer<'a> {
             name: name_of(node).to_string(),
             opset: self.opset,
             last,
+            masks,
             whole: builder.whole,
             inputs,
         };

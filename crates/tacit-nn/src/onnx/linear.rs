@@ -20,6 +20,11 @@ pub(super) fn transposed(weight: &[f32], [rows, columns]: [usize; 2]) -> Vec<f32
 
 pub(super) fn gemm(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape) = call.secret(0)?;
+    if let Value::Secret { .. } = call.required(1)? {
+        return unsupported(
+            "both of its factors are computed: it multiplies items of a batch with each other, which are predicted independently",
+        );
+    }
     let (weight_shape, mut weight) = call.weights(1)?;
     let mut dims = matrix(weight_shape)?;
     if call.int("transA", 0) != 0 {
@@ -80,34 +85,6 @@ fn scaled(builder: &mut Builder, weight: Weights, factor: f32) -> Weights {
     }
     let times = || weight.iter().map(|w| w * factor).collect();
     builder.derive(&weight, format!("times {factor}"), times)
-}
-
-pub(super) fn matmul(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    let (x, shape) = call.secret(0)?;
-    let (weight_shape, weight) = call.weights(1)?;
-    let [k, n] = matrix(weight_shape)?;
-    if shape.is_empty() {
-        return unsupported("it sums over the batch axis");
-    }
-    let Some((&columns, leading)) = shape.split_last().filter(|&(&c, _)| c == k) else {
-        return bad(format!(
-            "its weights take {k} numbers, its input has the item shape {shape:?}"
-        ));
-    };
-    let out = [leading, &[n]].concat();
-    let rows = len(leading);
-    builder.push(
-        call,
-        Op::Linear(Linear {
-            rows,
-            k: columns,
-            n,
-            weight,
-            bias: Weights::default(),
-        }),
-        vec![x],
-        out,
-    )
 }
 
 pub(super) fn batch_norm(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {

@@ -4,10 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::kind::Kind;
-use super::{activation, along, compare, conv, element, function, linear, loss, moves};
-use super::{
-    nary, norm, pool, power, rearrange, recurrent, reduce, resize, scatter, shape, tail, whole,
-};
+use super::{activation, along, attention, compare, conv, einsum, element, function, linear, loss};
+use super::{moves, nary, norm, pool, power, product, rearrange, recurrent, reduce, resize};
+use super::{scatter, shape, tail, whole};
 use crate::graph::{Node, Op, ValueId, Weights, len};
 
 /// The most elements of all values of one item together.
@@ -26,6 +25,8 @@ pub(super) struct Builder {
     pub batch: Option<i64>,
     /// The value `1 / sqrt(x)` beside every value `sqrt(x)`.
     pub inverse_roots: HashMap<ValueId, ValueId>,
+    /// Of values in the file, by their names, the elements that a softmax of them leaves out.
+    pub masks: HashMap<String, Vec<bool>>,
     /// Values whose elements are all 0 or 1.
     pub truths: HashSet<ValueId>,
     /// The item shape of every value.
@@ -140,7 +141,8 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Conv" => conv::conv(call, builder),
         "ConvTranspose" => conv::transposed(call, builder),
         "Gemm" => linear::gemm(call, builder),
-        "MatMul" => linear::matmul(call, builder),
+        "MatMul" => product::matmul(call, builder),
+        "Einsum" => einsum::einsum(call, builder),
         "BatchNormalization" => linear::batch_norm(call, builder),
         "Add" | "Sub" | "Mul" | "Div" => element::arithmetic(call, builder),
         "Sum" | "Mean" | "Max" | "Min" => nary::nary(call, builder),
@@ -184,6 +186,8 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "NegativeLogLikelihoodLoss" | "SoftmaxCrossEntropyLoss" => loss::loss(call, builder),
         "AffineGrid" => along::affine_grid(call, builder),
         "LayerNormalization" => function::layer_norm(call, builder),
+        "RMSNormalization" => function::rms_norm(call, builder),
+        "Attention" => attention::attention(call, builder),
         "LogSoftmax" => reduce::log_softmax(call, builder),
         reduction if reduction.starts_with("Reduce") => reduce::reduced(call, builder),
         "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" => reshape(call, builder),

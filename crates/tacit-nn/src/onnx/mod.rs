@@ -3,11 +3,13 @@
 
 mod activation;
 mod along;
+mod attention;
 mod call;
 mod compare;
 mod compose;
 mod constant;
 mod conv;
+mod einsum;
 mod element;
 mod fold;
 mod function;
@@ -17,11 +19,13 @@ mod kind;
 mod linear;
 mod loss;
 mod lower;
+mod mask;
 mod moves;
 mod nary;
 mod norm;
 mod pool;
 mod power;
+mod product;
 pub mod proto;
 mod rearrange;
 mod recurrent;

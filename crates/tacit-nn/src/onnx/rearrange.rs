@@ -1,11 +1,12 @@
 //! Rearrangements of items: transposed, selected, split, joined.
 
 use super::call::{Call, Fault, Value, bad, unsupported};
+use super::compose::Composer;
 use super::fold::select;
 use super::lower::Builder;
 use super::{selection, shape};
-use crate::graph::{Op, ValueId, len};
-use crate::index::transpose;
+use crate::graph::{Affine, Op, ValueId, Weights, len};
+use crate::index::{is_whole, pick, transpose, whole};
 
 pub(super) fn transposed(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape, batch) = call.secret_at(0)?;
@@ -67,8 +68,7 @@ fn rearrange(
     index: Vec<u32>,
     (shape, batch): (Vec<usize>, usize),
 ) -> Result<Value, Fault> {
-    let same = index.iter().copied().eq(0..index.len() as u32) && index.len() == builder.len(x);
-    let id = if same {
+    let id = if is_whole(&index, builder.len(x)) {
         x
     } else {
         let op = Op::Rearrange { index, fill: 0.0 };
@@ -77,17 +77,18 @@ fn rearrange(
     Ok(Value::Secret { id, shape, batch })
 }
 
+/// Concat of computed values and of constants, which are the same for every item.
 pub(super) fn concat(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let parts = (0..call.inputs.len())
-        .map(|i| call.secret(i))
+        .map(|i| part(call, i))
         .collect::<Result<Vec<_>, _>>()?;
-    let Some(&(_, first)) = parts.first() else {
+    let Some(first) = parts.first().map(|part| part.shape.clone()) else {
         return bad("it has no inputs");
     };
     let along = call.item_axis(call.int("axis", 0), first.len(), 0)?;
-    let mut out = first.to_vec();
+    let mut out = first.clone();
     out[along] = 0;
-    for (_, shape) in &parts {
+    for Part { shape, .. } in &parts {
         let fits =
             shape.len() == out.len() && (0..out.len()).all(|i| i == along || shape[i] == out[i]);
         if !fits {
@@ -97,11 +98,96 @@ pub(super) fn concat(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
         }
         out[along] += shape[along];
     }
-    let outer = len(&out[..along]);
-    builder.push(
-        call,
-        Op::Concat { outer },
-        parts.iter().map(|p| p.0).collect(),
-        out,
-    )
+    super::constant::bounded_len(&out)?;
+    let (outer, inner) = (len(&out[..along]), len(&out[along + 1..]));
+    let computed: Vec<ValueId> = parts.iter().filter_map(|part| part.value()).collect();
+    if computed.len() == parts.len() {
+        return builder.push(call, Op::Concat { outer }, computed, out);
+    }
+    let mut compose = Composer::new(call, builder);
+    let mut joined = out.clone();
+    joined[along] = (parts.iter().filter(|part| part.value().is_some()))
+        .map(|part| part.shape[along])
+        .sum();
+    let x = match computed[..] {
+        [x] => x,
+        _ => compose.node("computed", Op::Concat { outer }, &computed, joined.clone())?,
+    };
+    let mut positions: Vec<_> = joined.iter().map(|&size| whole(size)).collect();
+    let mut places = 0..joined[along];
+    positions[along] = (parts.iter())
+        .flat_map(|part| (0..part.shape[along]).map(|_| part.value()))
+        .map(|value| value.and_then(|_| places.next()))
+        .collect();
+    let op = Op::Rearrange {
+        index: pick(&joined, &positions),
+        fill: 0.0,
+    };
+    let spread = compose.node("spread", op, &[x], out.clone())?;
+    let shift = terms(&parts, outer, inner, along);
+    let scale = Weights::default();
+    let op = Op::Affine(Affine {
+        inner: 1,
+        scale,
+        shift,
+    });
+    builder.push(call, op, vec![spread], out)
+}
+
+/// An input of Concat: its item shape, and what it holds.
+struct Part {
+    shape: Vec<usize>,
+    held: Result<ValueId, Weights>,
+}
+
+impl Part {
+    fn value(&self) -> Option<ValueId> {
+        self.held.as_ref().ok().copied()
+    }
+}
+
+fn part(call: &Call, i: usize) -> Result<Part, Fault> {
+    if let Value::Secret { .. } = call.required(i)? {
+        let (id, shape) = call.secret(i)?;
+        let (shape, held) = (shape.to_vec(), Ok(id));
+        return Ok(Part { shape, held });
+    }
+    let (shape, values) = call.weights(i)?;
+    if call.whole {
+        let (shape, held) = (shape.to_vec(), Err(values));
+        return Ok(Part { shape, held });
+    }
+    let Some((&items, shape)) = shape.split_first() else {
+        return bad(format!("its input {i} has no axes"));
+    };
+    let each = len(shape);
+    let one = values
+        .get(..each)
+        .filter(|one| values.chunks(each.max(1)).all(|item| item == *one));
+    let Some(one) = one.filter(|_| items > 0) else {
+        return unsupported(format!(
+            "its constant has {items} different items along the batch axis"
+        ));
+    };
+    let held = match items {
+        1 => Err(values.clone()),
+        _ => Err(one.into()),
+    };
+    let shape = shape.to_vec();
+    Ok(Part { shape, held })
+}
+
+/// What is added to each element of parts that are joined: the constants, and 0 to computed values.
+fn terms(parts: &[Part], outer: usize, inner: usize, along: usize) -> Weights {
+    let block = |o: usize| {
+        parts.iter().flat_map(move |part| {
+            let each = part.shape[along] * inner;
+            let term = move |i: usize| match &part.held {
+                Ok(_) => 0.0,
+                Err(values) => values[o * each + i],
+            };
+            (0..each).map(term)
+        })
+    };
+    (0..outer).flat_map(block).collect()
 }

@@ -8,10 +8,9 @@ mod reductions;
 
 use std::ops::RangeInclusive;
 
-pub use page::operations_page;
-
 use super::call::{Fault, bad, unsupported};
 use super::proto::{AttributeProto, NodeProto};
+pub use page::operations_page;
 
 /// The operator sets that import knows.
 pub(super) const OPSETS: RangeInclusive<i64> = 7..=28;
@@ -80,6 +79,21 @@ const ELEMENTS: &str = "values with values or with constants, stretched to each 
 const END: &str =
     "at the end of a model the receiver of the result computes it, before it the parties do";
 
+const NORMALISES: &[Attribute] = &[
+    ("axis", Int, 17, NOW),
+    ("epsilon", Float, 17, NOW),
+    ("stash_type", Int, 17, NOW),
+];
+const ATTENTION: &[Attribute] = &[
+    ("is_causal", Int, 23, NOW),
+    ("kv_num_heads", Int, 23, NOW),
+    ("q_num_heads", Int, 23, NOW),
+    ("scale", Float, 23, NOW),
+    ("softcap", Float, 23, NOW),
+    ("softmax_precision", Int, 23, NOW),
+];
+const MASKS: &str = "as Sigmoid; a constant added before it, and read by nothing else, masks: where it is -10000 or less, shares are 0 and in no sum, and every party knows the places";
+
 /// All that are supported, each group by name.
 const GROUPS: [&[Operation]; 4] = [
     LAYERS,
@@ -108,6 +122,15 @@ const LAYERS: &[Operation] = &[
             ("select_last_index", Int, 12, NOW),
         ],
         END,
+    ),
+    from(
+        23,
+        op(
+            "Attention",
+            4,
+            ATTENTION,
+            "constant masks, without a cache of keys and values",
+        ),
     ),
     op(
         "AveragePool",
@@ -150,7 +173,7 @@ const LAYERS: &[Operation] = &[
         &[("max", Float, 0, 10), ("min", Float, 0, 10)],
         "constant bounds; infinite ones and the largest floats are none",
     ),
-    op("Concat", MANY, AXIS, "computed values, or constants"),
+    op("Concat", MANY, AXIS, "computed values and constants"),
     op(
         "Constant",
         0,
@@ -184,6 +207,15 @@ const LAYERS: &[Operation] = &[
         &[("ratio", Float, 0, 11), ("seed", Int, 12, NOW)],
         "for inference, where it changes nothing",
     ),
+    from(
+        12,
+        op(
+            "Einsum",
+            MANY,
+            &[("equation", Text, 12, NOW)],
+            "of two inputs, where it sums over axes of both",
+        ),
+    ),
     op("Erf", 1, &[], ""),
     op("Exp", 1, &[], ""),
     op("Expand", 2, &[], "to a constant shape"),
@@ -206,22 +238,18 @@ const LAYERS: &[Operation] = &[
     op("GlobalMaxPool", 1, &[], ""),
     op("Identity", 1, &[], ""),
     op("LSTM", 8, &RECURRENT_LSTM, STEPS),
-    Operation {
-        since: 17,
-        ..op(
+    from(
+        17,
+        op(
             "LayerNormalization",
             3,
-            &[
-                ("axis", Int, 17, NOW),
-                ("epsilon", Float, 17, NOW),
-                ("stash_type", Int, 17, NOW),
-            ],
+            NORMALISES,
             "constant scale and bias",
-        )
-    },
+        ),
+    ),
     op("LeakyRelu", 1, &[("alpha", Float, 0, NOW)], ""),
     op("LogSoftmax", 1, AXIS, END),
-    op("MatMul", 2, &[], "a value by a constant matrix"),
+    op("MatMul", 2, &[], "values with values or with constants"),
     op(
         "MaxPool",
         1,
@@ -291,7 +319,7 @@ const LAYERS: &[Operation] = &[
         ],
         "by constants, not along the batch",
     ),
-    op("Softmax", 1, AXIS, END),
+    op("Softmax", 1, AXIS, MASKS),
     op(
         "Split",
         2,

@@ -2,7 +2,8 @@
 //!
 //! An element times the inverse root of a mean of squares to which its own belongs, as normalisations
 //! have it, is at most the root of how many there are. A number from 0 on times the reciprocal of a
-//! sum to which it belongs, as softmax has it, is at most 1. A number times its own inverse root is its
+//! sum to which it belongs, as softmax has it, is at most 1, and a sum of products with such numbers is a
+//! mean, no farther from 0 than what it is of. A number times its own inverse root is its
 //! root. A number less the mean of `n` to which it belongs is no farther from 0 than `1 - 1/n` of what two of
 //! them are from each other, and the mean of the squares of such differences is at most a quarter of that
 //! distance's square (Popoviciu). A number less its positive part is its negative part. Interval arithmetic
@@ -24,6 +25,10 @@ pub(super) fn limits(graph: &Graph, node: &Node, intervals: &[Interval]) -> Inte
                 Some((-most, most))
             }
         },
+        (Op::MatMul(matrices), &[x, y]) => {
+            let weighs = weights_of_a_mean(graph, x, matrices.k, intervals);
+            weighs.then(|| (intervals[y].0.min(0.0), intervals[y].1.max(0.0)))
+        }
         (Op::AveragePool(pool), &[squares]) => variance(graph, pool, squares, intervals),
         _ => None,
     };
@@ -64,6 +69,26 @@ fn share(graph: &Graph, x: ValueId, inverse: ValueId, intervals: &[Interval]) ->
         }
         _ => None,
     }
+}
+
+/// Whether every `k` elements are numbers from 0 on divided by their sum.
+fn weights_of_a_mean(graph: &Graph, x: ValueId, k: usize, intervals: &[Interval]) -> bool {
+    let of = || {
+        let share = node(graph, x)?;
+        let (Op::Mul, &[part, inverse]) = (&share.op, &share.inputs[..]) else {
+            return None;
+        };
+        let (function, rows, argument) = inverted(graph, inverse)?;
+        let (pool, summed, _) = pooled(graph, argument)?;
+        let own = summed == part && intervals[part].0 >= 0.0 && covers(pool, &rows);
+        let in_rows = rows
+            .iter()
+            .enumerate()
+            .all(|(e, &row)| e / k == row as usize);
+        let sums = matches!(node(graph, argument)?.op, Op::SumPool(_));
+        Some(function == Function::Reciprocal && own && in_rows && sums)
+    };
+    of().unwrap_or(false)
 }
 
 /// Numbers less their means.
@@ -201,6 +226,31 @@ mod tests {
     use super::super::graphs::{graph, node, pool};
     use super::super::ranges::worst_case;
     use super::*;
+    use crate::graph::Matrices;
+
+    /// Rows of shares times six numbers from -4 to 4 are means of these; of shares of other rows, or of sums
+    /// over more than a row, nothing is known but that shares are at most 1.
+    #[test]
+    fn products_with_shares_are_means() {
+        let of = |rows: [u32; 6], [m, k, n]: [usize; 3]| {
+            let function = |function, domain| Op::Function { function, domain };
+            let index = rows.to_vec();
+            let matrices = Matrices { batch: 1, m, k, n };
+            let nodes = vec![
+                node(function(Function::Exp, (-10.0, 0.0)), &[0], &[6]),
+                node(Op::SumPool(pool(1, [2, 3], [1, 3])), &[1], &[2]),
+                node(function(Function::Reciprocal, (1.0, 3.0)), &[2], &[2]),
+                node(Op::Rearrange { index, fill: 0.0 }, &[3], &[6]),
+                node(Op::Mul, &[1, 4], &[6]),
+                node(Op::MatMul(matrices), &[5, 0], &[m * n]),
+            ];
+            worst_case(&graph(&[6], nodes), 4.0)[6]
+        };
+        let own = [0, 0, 0, 1, 1, 1];
+        assert_eq!(of(own, [2, 3, 2]), (-4.0, 4.0));
+        assert_eq!(of([1, 1, 1, 0, 0, 0], [2, 3, 2]), (-12.0, 12.0));
+        assert_eq!(of(own, [1, 6, 1]), (-24.0, 24.0));
+    }
 
     /// `x - max(x, 0)`, `max(x, 0) - x`, and of another positive part, of which nothing is known.
     #[test]

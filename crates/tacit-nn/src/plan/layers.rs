@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use tacit_protocols::machine::{Bilinear, Conv2d, MatMul};
+use tacit_protocols::machine::{BatchMatMul, Bilinear, Conv2d, MatMul};
 use tacit_protocols::math::Number;
 
 use super::scales::Scale;
-use super::{Keys, Opening, Order, PlannedFunction, Widths};
-use crate::graph::{Affine, ConvGeometry, Node, Op, Pool, Tail, ValueId, len};
+use super::{Keys, Opening, Order, Places, PlannedFunction, Widths};
+use crate::graph::{Affine, ConvGeometry, Matrices, Node, Op, Pool, Tail, ValueId, len};
 
 /// A model's plan. It is public: the weights' owner sends it to the other parties.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -131,6 +131,8 @@ pub enum LayerOp {
     Sub,
     /// Element-wise `x y`.
     Mul,
+    /// Matrix products of `x` and `y`.
+    MatMul(Matrices),
     /// An elementary function.
     Function(PlannedFunction),
     /// `max(x, 0)`.
@@ -148,10 +150,10 @@ pub enum LayerOp {
     AveragePool(Pool),
     /// The sum of each window.
     SumPool(Pool),
-    /// `out[i] = x[index[i]]`, or `fill` (encoded) where the index is the largest `u32`.
+    /// `out[i] = x[index[i]]`, or `fill` (encoded) where that is padding.
     Rearrange {
-        /// One index into the input item for each element of the output item.
-        index: Vec<u32>,
+        /// A place of the input item for each element of the output item.
+        index: Places,
         /// The value of padding.
         fill: i64,
     },
@@ -192,6 +194,7 @@ impl LayerOp {
             LayerOp::Add => "Add",
             LayerOp::Sub => "Sub",
             LayerOp::Mul => "Mul",
+            LayerOp::MatMul(_) => "MatMul",
             LayerOp::Function(function) => function.name(),
             LayerOp::Relu => "Relu",
             LayerOp::NonNegative => "NonNegative",
@@ -240,8 +243,8 @@ impl LayerOp {
 }
 
 impl Layer {
-    /// The product of a batch with the layer's weights; of an affine layer, with those spread
-    /// over the batch.
+    /// The product of a batch with the layer's weights, of an affine layer with those spread over the
+    /// batch; or of its two inputs.
     pub(crate) fn bilinear(&self, batch: usize) -> Option<Bilinear> {
         match &self.op {
             LayerOp::Conv { geometry, .. } => Some(Bilinear::Conv2d(geometry.batched(batch))),
@@ -250,7 +253,17 @@ impl Layer {
                 k,
                 n,
             })),
-            LayerOp::Affine { scale: true, .. } => {
+            &LayerOp::MatMul(Matrices {
+                batch: own,
+                m,
+                k,
+                n,
+            }) => {
+                let each = MatMul { m, k, n };
+                let batch = batch * own;
+                Some(Bilinear::BatchMatMul(BatchMatMul { batch, each }))
+            }
+            LayerOp::Affine { scale: true, .. } | LayerOp::Mul => {
                 Some(Bilinear::Elementwise(batch * self.out_len()))
             }
             _ => None,
@@ -356,6 +369,7 @@ pub(super) fn layer_op(node: &Node, scale: &Scale, f: u32) -> LayerOp {
         Op::Add => LayerOp::Add,
         Op::Sub => LayerOp::Sub,
         Op::Mul => LayerOp::Mul,
+        Op::MatMul(matrices) => LayerOp::MatMul(*matrices),
         Op::Relu => LayerOp::Relu,
         Op::NonNegative => LayerOp::NonNegative,
         Op::Clip { .. } => {
@@ -369,7 +383,7 @@ pub(super) fn layer_op(node: &Node, scale: &Scale, f: u32) -> LayerOp {
         Op::AveragePool(pool) => LayerOp::AveragePool(pool.clone()),
         Op::SumPool(pool) => LayerOp::SumPool(pool.clone()),
         Op::Rearrange { index, fill } => LayerOp::Rearrange {
-            index: index.clone(),
+            index: Places::new(index),
             fill: encode((*fill).into(), f),
         },
         Op::Concat { outer } => LayerOp::Concat { outer: *outer },

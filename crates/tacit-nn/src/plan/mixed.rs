@@ -128,7 +128,12 @@ pub(super) fn assign(
 fn keeps_scale(op: &Op) -> bool {
     match op {
         Op::Affine(affine) => affine.scale.is_empty(),
-        Op::Conv(_) | Op::Linear(_) | Op::Mul | Op::Function { .. } | Op::NonNegative => false,
+        Op::Conv(_)
+        | Op::Linear(_)
+        | Op::Mul
+        | Op::MatMul(_)
+        | Op::Function { .. }
+        | Op::NonNegative => false,
         _ => true,
     }
 }
@@ -214,7 +219,7 @@ fn fractions(graph: &Graph, classes: &[ValueId], reaches: &[f64], precision: u32
     // A product of two values has no more fraction bits than both.
     let products = |node: &Node| {
         let inputs = || [node.inputs[0], node.inputs[1]];
-        matches!(node.op, Op::Mul).then(inputs)
+        matches!(node.op, Op::Mul | Op::MatMul(_)).then(inputs)
     };
     loop {
         let mut changed = false;
@@ -290,7 +295,7 @@ impl Planned<'_> {
         let (scale, weights) = match &self.node.op {
             Op::Conv(_) | Op::Linear(_) => self.weighted(weights),
             Op::Affine(affine) if !affine.scale.is_empty() => self.weighted(weights),
-            Op::Mul => {
+            Op::Mul | Op::MatMul(_) => {
                 let [x, y] = [0, 1].map(|i| self.numbers[self.node.inputs[i]].fraction);
                 let trunc = x + y - self.to.fraction;
                 (

@@ -138,17 +138,11 @@ fn interval(node: &Node, inputs: &[Interval]) -> Interval {
             };
             (least, squares.0.max(squares.1))
         }
-        Op::Mul => {
-            let corners = [
-                x.0 * inputs[1].0,
-                x.0 * inputs[1].1,
-                x.1 * inputs[1].0,
-                x.1 * inputs[1].1,
-            ];
-            corners
-                .into_iter()
-                .map(|v| (v, v))
-                .fold((f64::INFINITY, f64::NEG_INFINITY), hull)
+        Op::Mul => product(x, inputs[1]),
+        Op::MatMul(matrices) => {
+            let (low, high) = product(x, inputs[1]);
+            let terms = matrices.k as f64;
+            (terms * low, terms * high)
         }
         Op::Function { function, domain } => image(*function, arguments(x, *domain)),
         Op::NonNegative => (0.0, 1.0),
@@ -179,6 +173,13 @@ fn interval(node: &Node, inputs: &[Interval]) -> Interval {
         Op::Rearrange { .. } => x,
         Op::Concat { .. } => inputs.iter().copied().fold(x, hull),
     }
+}
+
+/// What a product of two values is within.
+fn product(x: Interval, y: Interval) -> Interval {
+    let corners = [x.0 * y.0, x.0 * y.1, x.1 * y.0, x.1 * y.1];
+    let ends = corners.into_iter().map(|v| (v, v));
+    ends.fold((f64::INFINITY, f64::NEG_INFINITY), hull)
 }
 
 /// Arguments of a function within `x` that its domain allows.

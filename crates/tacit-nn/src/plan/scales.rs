@@ -100,7 +100,7 @@ impl Limits {
                     };
                     self.function(&name, *function, arguments, f)
                 }
-                Op::Mul => self.square(&name, bound, f, to),
+                Op::Mul | Op::MatMul(_) => self.square(&name, bound, f, to),
                 Op::AveragePool(pool) => self.mean(&name, pool, bound, to),
                 Op::Clip { .. } => {
                     let x = bounds[node.inputs[0]];

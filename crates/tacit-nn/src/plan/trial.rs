@@ -7,7 +7,7 @@ use super::bounds::Inputs;
 use super::rounded::{MANNERS, rounded_runs};
 use super::rounding::Rounding;
 use super::spread::Spread;
-use crate::graph::{Graph, Op, Tail, ValueId, len};
+use crate::graph::{Graph, Node, Op, Tail, ValueId, len};
 use crate::reference::run;
 use crate::tail;
 
@@ -220,14 +220,19 @@ fn farthest(outputs: &[f32], exact: &[f32]) -> (f64, usize) {
     )
 }
 
+/// How many multiply-adds take as long as an element takes to be made and rounded.
+const OF_AN_ELEMENT: usize = 16;
+
 /// The items of a trial that costs `work` multiply-adds, within bounds.
 pub(super) fn affordable(graph: &Graph, work: usize, bounds: RangeInclusive<usize>) -> usize {
     let of_op = |op: &Op| match op {
         Op::Conv(c) => c.geometry.out_len() * c.geometry.taps(),
         Op::Linear(l) => l.rows * l.k * l.n,
+        Op::MatMul(s) => s.batch * s.m * s.k * s.n,
         _ => 0,
     };
-    let per_item: usize = graph.nodes.iter().map(|n| of_op(&n.op)).sum();
+    let of_node = |node: &Node| of_op(&node.op) + OF_AN_ELEMENT * len(&node.shape);
+    let per_item: usize = graph.nodes.iter().map(of_node).sum();
     (work / per_item.max(1)).clamp(*bounds.start(), *bounds.end())
 }
 
@@ -237,7 +242,7 @@ mod tests {
     use super::super::graphs::{graph, node};
     use super::super::rounding::Step;
     use super::*;
-    use crate::graph::{Affine, Node, TailFunction, Weights};
+    use crate::graph::{Affine, TailFunction, Weights};
 
     fn affine(channels: usize) -> Node {
         let affine = Affine {

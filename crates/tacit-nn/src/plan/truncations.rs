@@ -20,7 +20,7 @@ impl Plan {
         let mut all = Vec::new();
         for (i, layer) in self.layers.iter().enumerate() {
             let factors = match &layer.op {
-                LayerOp::Mul => self.factor_truncs(layer),
+                LayerOp::Mul | LayerOp::MatMul(_) => self.factor_truncs(layer),
                 _ => [layer.input_trunc, 0],
             };
             let before = layer.inputs.iter().zip(factors).filter(|&(_, k)| k > 0);

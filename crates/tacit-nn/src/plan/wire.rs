@@ -1,12 +1,15 @@
 //! A plan as bytes. Those that come from another party are read as hostile.
 
+mod sizes;
+
 use tacit_protocols::signs::{SIGNS, Signs};
 
+use self::sizes::{Check, MAX_AXES, check_sizes, ensure, product, shape};
 use super::end::MOST_CLASSES;
 use super::keys::sign_bits;
 use super::mixed::RING;
 use super::{Keys, Layer, LayerOp, Opening, Order, Plan, Reveal, Scores, WIDTHS, Widths, is_field};
-use crate::graph::{ConvGeometry, FILL, Pool, Tail, TailFunction, ValueId};
+use crate::graph::{ConvGeometry, Matrices, Pool, Tail, TailFunction, ValueId};
 
 /// The longest plan that is read.
 const MAX_BYTES: usize = 64 << 20;
@@ -14,12 +17,6 @@ const MAX_BYTES: usize = 64 << 20;
 const MAX_LAYERS: usize = 10_000;
 /// The longest name.
 const MAX_NAME: usize = 256;
-/// The most axes of a shape.
-const MAX_AXES: usize = 16;
-/// The largest of the numbers that describe a geometry.
-const MAX_SIZE: usize = 1 << 24;
-/// The most elements of one value, weight or set of windows.
-const MAX_ELEMENTS: usize = 1 << 28;
 /// The most memory that one item may take at a party, unless another limit is given.
 pub const MAX_ITEM_BYTES: u64 = 16 << 30;
 
@@ -27,29 +24,6 @@ pub const MAX_ITEM_BYTES: u64 = 16 << 30;
 #[derive(Debug, thiserror::Error)]
 #[error("the plan is not valid: {0}")]
 pub struct WireError(String);
-
-type Check = Result<(), String>;
-
-fn ensure(condition: bool, why: impl FnOnce() -> String) -> Check {
-    if condition { Ok(()) } else { Err(why()) }
-}
-
-/// The product, if it is positive and at most [`MAX_ELEMENTS`].
-fn product(sizes: &[usize]) -> Result<usize, String> {
-    let product = sizes
-        .iter()
-        .try_fold(1usize, |product, &d| product.checked_mul(d));
-    product
-        .filter(|&n| n > 0 && n <= MAX_ELEMENTS)
-        .ok_or_else(|| format!("the sizes {sizes:?} are out of bounds"))
-}
-
-fn shape(shape: &[usize]) -> Result<usize, String> {
-    ensure(shape.len() <= MAX_AXES, || {
-        format!("a shape has {} axes", shape.len())
-    })?;
-    product(shape)
-}
 
 fn name(name: &str) -> Check {
     let fits = name.len() <= MAX_NAME && !name.chars().any(char::is_control);
@@ -257,6 +231,7 @@ impl Plan {
                 | LayerOp::Linear { .. }
                 | LayerOp::Affine { scale: true, .. }
                 | LayerOp::Mul
+                | LayerOp::MatMul(_)
                 | LayerOp::NonNegative
                 | LayerOp::Function(_)
                 | LayerOp::AveragePool(_)
@@ -307,7 +282,7 @@ fn inputs(layer: &Layer, lens: &[usize]) -> Result<Vec<usize>, String> {
     let found: Option<Vec<usize>> = found.collect();
     let found = found.ok_or("it reads a value that no earlier layer makes")?;
     let want = match layer.op {
-        LayerOp::Add | LayerOp::Sub | LayerOp::Mul => 2,
+        LayerOp::Add | LayerOp::Sub | LayerOp::Mul | LayerOp::MatMul(_) => 2,
         LayerOp::Concat { .. } => found.len().max(1),
         _ => 1,
     };
@@ -353,6 +328,18 @@ fn check_op(op: &LayerOp, inputs: &[usize], n: usize) -> Check {
                 "its inputs differ in size".into()
             })
         }
+        &LayerOp::MatMul(Matrices {
+            batch,
+            m,
+            k,
+            n: cols,
+        }) => {
+            let sizes = [[batch, m, k], [batch, k, cols], [batch, m, cols]];
+            let [left, right, out] = sizes.map(|sizes| product(&sizes));
+            ensure(inputs == [left?, right?] && out? == n, || {
+                "its matrices do not fit".into()
+            })
+        }
         LayerOp::Relu | LayerOp::NonNegative | LayerOp::Function(_) => fits(n, n),
         LayerOp::Clip { low, high } => {
             let ordered = low.zip(*high).is_none_or(|(low, high)| low <= high);
@@ -364,8 +351,7 @@ fn check_op(op: &LayerOp, inputs: &[usize], n: usize) -> Check {
             fits(pool.in_len(), pool.out_len())
         }
         LayerOp::Rearrange { index, .. } => {
-            let valid = index.iter().all(|&i| i == FILL || (i as usize) < inputs[0]);
-            ensure(valid && index.len() == n, || {
+            ensure(index.fit(inputs[0]) && index.len() == n as u64, || {
                 "its index does not fit".into()
             })
         }
@@ -377,13 +363,6 @@ fn check_op(op: &LayerOp, inputs: &[usize], n: usize) -> Check {
             ensure(sum == Some(n), || "its parts do not add up".into())
         }
     }
-}
-
-fn check_sizes(sizes: &[usize], smallest: usize) -> Check {
-    ensure(
-        sizes.iter().all(|s| (smallest..=MAX_SIZE).contains(s)),
-        || format!("the sizes {sizes:?} are out of bounds"),
-    )
 }
 
 fn check_conv(g: &ConvGeometry) -> Check {

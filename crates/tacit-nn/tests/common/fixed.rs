@@ -19,6 +19,7 @@ pub const ROLES: Roles = Roles {
 /// The output of `graph` in fixed point under `plan`, which is the same where its layers take all items at
 /// once and where they take them one after the other, or in twos.
 pub fn run_fixed(plan: &Plan, graph: &Graph, x: &[f32]) -> Vec<f32> {
+    let plan = &Plan::from_bytes(&plan.to_bytes()).expect("a plan that the others read");
     let party = memory::mesh(1, &LinkModel::default(), Duration::from_secs(10)).remove(0);
     match plan.ring_bits {
         32 => run_on(plan, graph, x, Clear::<u32>::new(party)),

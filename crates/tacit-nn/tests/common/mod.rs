@@ -267,6 +267,66 @@ pub fn network() -> ModelProto {
     model(&[1, 4, 4], nodes, tensors)
 }
 
+/// Two heads of attention with a mask and a row that is the same for every item.
+pub fn attention_network() -> ModelProto {
+    let turn = |from: &str, to: &str, perm: &[i64]| {
+        node("Transpose", &[from], to, vec![list("perm", perm)])
+    };
+    let nodes = vec![
+        node("Concat", &["token", "x"], "j", vec![int("axis", 1)]),
+        node("MatMul", &["j", "w"], "q", vec![]),
+        node("Reshape", &["q", "apart"], "a", vec![]),
+        turn("a", "h", &[0, 2, 1, 3]),
+        turn("a", "t", &[0, 2, 3, 1]),
+        node("MatMul", &["h", "t"], "s", vec![]),
+        node("Add", &["s", "mask"], "m", vec![]),
+        node("Softmax", &["m"], "p", vec![]),
+        node("MatMul", &["p", "h"], "o", vec![]),
+        turn("o", "b", &[0, 2, 1, 3]),
+        node("Reshape", &["b", "joined"], "y", vec![]),
+    ];
+    let weights: Vec<f32> = (0..16).map(|i| (i as f32 - 8.0) / 16.0).collect();
+    let hidden = f32::NEG_INFINITY;
+    let mask = [0., hidden, hidden, 0., 0., hidden, 0., 0., 0.];
+    let tensors = vec![
+        tensor("token", &[1, 1, 4], &[0.5, -1., 1., 0.25]),
+        tensor("w", &[4, 4], &weights),
+        tensor("mask", &[3, 3], &mask),
+        ints("apart", &[4], &[0, 0, 2, 2]),
+        ints("joined", &[3], &[0, 0, 4]),
+    ];
+    model(&[2, 4], nodes, tensors)
+}
+
+/// Attention and a normalisation in one node each, and a sum of products by an equation.
+pub fn newer_network() -> ModelProto {
+    let heads = vec![
+        int("q_num_heads", 2),
+        int("kv_num_heads", 2),
+        int("is_causal", 1),
+    ];
+    let nodes = vec![
+        node("RMSNormalization", &["x", "scale"], "n", vec![]),
+        node(
+            "Einsum",
+            &["n", "w"],
+            "q",
+            vec![text("equation", "...ij,ojk->...io")],
+        ),
+        node("Attention", &["q", "n", "n", "mask"], "a", heads),
+        node("Relu", &["a"], "y", vec![]),
+    ];
+    let weights: Vec<f32> = (0..16).map(|i| (i as f32 - 8.0) / 16.0).collect();
+    let tensors = vec![
+        tensor("scale", &[4], &[1., 0.5, 2., 1.]),
+        tensor("w", &[4, 4, 1], &weights),
+        tensor("mask", &[3, 3], &[0., 0., 1., 0.5, -1e9, 0., 0., 0., 0.]),
+    ];
+    let mut model = model(&[3, 4], nodes, tensors);
+    model.opset_import[0].version = 23;
+    model
+}
+
 /// A small network with one of each kind of recurrent node, and functions inside.
 pub fn recurrent_network() -> ModelProto {
     let numbers = |n: usize| {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use common::{imported, network, recurrent_network};
+use common::{attention_network, imported, network, recurrent_network};
 use damage::{Draw, damaged};
 use tacit_algebra::Ring;
 use tacit_net::{LinkModel, Party, memory, testing};
@@ -75,7 +75,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 /// Plans with and without widths, over every kind of numbers, of every operation that they have.
 fn plans() -> Vec<Vec<u8>> {
-    let all = [network(), recurrent_network()].map(|model| {
+    let all = [network(), recurrent_network(), attention_network()].map(|model| {
         let graph = imported(&model).unwrap_or_else(|e| panic!("{e}"));
         graph.optimise()
     });

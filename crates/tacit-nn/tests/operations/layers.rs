@@ -198,3 +198,32 @@ fn pooling() {
         &[-3., 0.],
     );
 }
+
+#[test]
+fn half_precision_weights_are_cast() {
+    let mut half = tensor("w16", &[2, 1], &[]);
+    half.data_type = data_type::FLOAT16;
+    half.raw_data = Some([0x00, 0x3e, 0x00, 0xc0].into());
+    let nodes = vec![
+        node("Cast", &["w16"], "w", vec![int("to", 1)]),
+        node("MatMul", &["x", "w"], "y", vec![]),
+    ];
+    check(&[2], nodes, vec![half], &[2., 1.], &[1.]);
+}
+
+#[test]
+fn leaky_relu_and_sum() {
+    let leaky = |attributes| {
+        predict(
+            &[3],
+            vec![node("LeakyRelu", &["x"], "y", attributes)],
+            vec![],
+            &[-2., 0., 3.],
+        )
+    };
+    assert!(distance(&leaky(vec![]), &[-0.02, 0., 3.]) < 1e-6);
+    assert!(distance(&leaky(vec![float("alpha", 2.0)]), &[-4., 0., 3.]) < 1e-6);
+    let nodes = vec![node("Sum", &["c", "x", "x"], "y", vec![])];
+    let c = tensor("c", &[1], &[0.5]);
+    assert_eq!(predict(&[2], nodes, vec![c], &[1., 2.]), [2.5, 4.5]);
+}

@@ -7,6 +7,7 @@ mod common;
 #[path = "../common/fixed.rs"]
 mod fixed;
 mod layers;
+mod products;
 
 use common::*;
 use fixed::run_fixed;
@@ -412,18 +413,6 @@ fn constants_are_computed_at_import() {
         &[1., 2.],
         &[-1.5, -5.],
     );
-}
-
-#[test]
-fn half_precision_weights_are_cast() {
-    let mut half = tensor("w16", &[2, 1], &[]);
-    half.data_type = data_type::FLOAT16;
-    half.raw_data = Some([0x00, 0x3e, 0x00, 0xc0].into());
-    let nodes = vec![
-        node("Cast", &["w16"], "w", vec![int("to", 1)]),
-        node("MatMul", &["x", "w"], "y", vec![]),
-    ];
-    check(&[2], nodes, vec![half], &[2., 1.], &[1.]);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! element brings the sum back, truncated or not, whatever the inner dimension.
 
 use tacit_algebra::Buffer;
-use tacit_algebra::mersenne::{Field, buffer, conv2d_acc, matmul_acc, vec};
+use tacit_algebra::mersenne::{Field, batch_matmul_acc, buffer, conv2d_acc, matmul_acc, vec};
 
 use super::Shamir;
 use super::demand::Want;
@@ -62,6 +62,7 @@ fn accumulate<F: Field>(map: &Bilinear, acc: &mut [F], x: &[F], y: &[F]) {
     match map {
         Bilinear::Elementwise(_) => vec::mul_add_assign(acc, x, y),
         Bilinear::MatMul(shape) => matmul_acc(acc, x, y, *shape),
+        Bilinear::BatchMatMul(shape) => batch_matmul_acc(acc, x, y, *shape),
         Bilinear::Conv2d(shape) => conv2d_acc(acc, x, y, shape),
     }
 }

@@ -101,6 +101,7 @@ impl Sirnn {
         match map {
             Bilinear::Elementwise(_) => self.engine.multiply(x, w, bits),
             Bilinear::MatMul(shape) => self.engine.matmul(x, w, *shape, bits),
+            Bilinear::BatchMatMul(shape) => self.engine.batch_matmul(x, w, *shape, bits),
             Bilinear::Conv2d(shape) => self.engine.conv2d(x, w, shape, bits),
         }
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::sum::Shape;
 use crate::{Factor, product_bits};
-use tacit_algebra::{Conv2d, MatMul, conv2d_acc, matmul_acc};
+use tacit_algebra::{BatchMatMul, Conv2d, MatMul, batch_matmul_acc, conv2d_acc, matmul_acc};
 
 fn number(v: &[u64], bits: u32, sign: bool) -> Vec<u64> {
     v.iter()
@@ -93,6 +93,36 @@ fn matrix_products() {
                 let x = number(&values[0], case.m, case.signs[0]);
                 let y = number(&values[1], case.n, case.signs[1]);
                 matmul_acc(&mut expected, &x, &y, shape);
+                let known = case.known;
+                assert!(
+                    got == vec::low_bits(&expected, out),
+                    "{shape:?} {known:?} {out}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn matrix_products_side_by_side() {
+    for case in cases() {
+        for (batch, m, k, n) in [(1, 2, 3, 4), (3, 2, 4, 5), (4, 1, 2, 1), (0, 1, 1, 1)] {
+            let each = MatMul { m, k, n };
+            let shape = BatchMatMul { batch, each };
+            let values = [
+                random(1, case.m, shape.left()),
+                random(2, case.n, shape.right()),
+            ];
+            for out in [product_bits(case.m, case.n, k), case.m] {
+                let got = value(&run(|engine| {
+                    with_factors(engine.id(), &case, &values, |x, y| {
+                        engine.batch_matmul(x, y, shape, out)
+                    })
+                }));
+                let mut expected = vec![0; shape.outputs()];
+                let x = number(&values[0], case.m, case.signs[0]);
+                let y = number(&values[1], case.n, case.signs[1]);
+                batch_matmul_acc(&mut expected, &x, &y, shape);
                 let known = case.known;
                 assert!(
                     got == vec::low_bits(&expected, out),

@@ -3,7 +3,7 @@
 use super::{DEGREE, Galois};
 use crate::extension::Extension;
 use crate::patches::Patches;
-use crate::{Conv2d, MatMul, Ring, matmul_acc};
+use crate::{BatchMatMul, Conv2d, MatMul, Ring, matmul_acc};
 
 /// Elements of patches that are stored at once.
 const BLOCK: usize = 1 << 17;
@@ -43,16 +43,21 @@ fn row_sums<R: Ring>(points: &[Galois<R>], matrix: &[R], rows: usize) -> Vec<Gal
     Galois::from_rows(&sums)
 }
 
-/// `a^T x` for a matrix `x` of `a.len()` rows.
-pub fn left<R: Ring>(a: &[Galois<R>], x: &[R], shape: MatMul) -> Vec<Galois<R>> {
-    assert!(a.len() == shape.m && x.len() == shape.m * shape.k);
-    column_sums(a, x, shape.k)
+/// `a^T x` for every matrix `x` of a batch, each with points of `a` of its own.
+pub fn left<R: Ring>(a: &[Galois<R>], x: &[R], shape: BatchMatMul) -> Vec<Galois<R>> {
+    let MatMul { m, k, .. } = shape.each;
+    assert!(a.len() == shape.batch * m && x.len() == shape.left());
+    if a.is_empty() || k == 0 {
+        return vec![Galois::ZERO; shape.batch * k];
+    }
+    let each = a.chunks(m).zip(x.chunks(m * k));
+    each.flat_map(|(a, x)| column_sums(a, x, k)).collect()
 }
 
-/// `w b` for a matrix `w` of `b.len()` columns.
-pub fn right<R: Ring>(b: &[Galois<R>], w: &[R], shape: MatMul) -> Vec<Galois<R>> {
-    assert!(b.len() == shape.n && w.len() == shape.k * shape.n);
-    row_sums(b, w, shape.k)
+/// `w b` for every matrix `w` of a batch, of `b.len()` columns.
+pub fn right<R: Ring>(b: &[Galois<R>], w: &[R], shape: BatchMatMul) -> Vec<Galois<R>> {
+    assert!(b.len() == shape.each.n && w.len() == shape.right());
+    row_sums(b, w, shape.batch * shape.each.k)
 }
 
 /// Sums of the weights of each group over its filters, each times its point of `a`.
@@ -85,7 +90,7 @@ pub fn patches<R: Ring>(b: &[Galois<R>], x: &[R], shape: &Conv2d) -> Vec<Galois<
     out
 }
 
-/// `sum_{o,p} a_o b_p z_{o,p}` over the outputs of a matrix product.
+/// `sum_{o,p} a_o b_p z_{o,p}` over the outputs of matrix products, whose rows `o` are those of all.
 pub fn outputs<R: Ring>(a: &[Galois<R>], b: &[Galois<R>], z: &[R]) -> Galois<R> {
     assert_eq!(z.len(), a.len() * b.len());
     Galois::dot(a, &row_sums(b, z, a.len()))
@@ -103,17 +108,23 @@ pub fn planes<R: Ring>(a: &[Galois<R>], b: &[Galois<R>], z: &[R], plane: usize) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Prg, conv2d_acc};
+    use crate::{Prg, batch_matmul_acc, conv2d_acc};
 
     /// What both sides compress to has the compressed outputs as its inner product.
     fn compresses<R: Ring>() {
         let mut prg = Prg::new([5; 16]);
-        for (m, k, n) in [(1, 1, 1), (3, 5, 2), (7, 70, 20)] {
-            let shape = MatMul { m, k, n };
-            let (x, w) = (prg.ring::<R>(m * k), prg.ring::<R>(k * n));
-            let mut z = vec![R::ZERO; m * n];
-            matmul_acc(&mut z, &x, &w, shape);
-            let (a, b) = (Galois::points(&mut prg, m), Galois::points(&mut prg, n));
+        for (batch, m, k, n) in [(1, 1, 1, 1), (1, 3, 5, 2), (1, 7, 70, 20), (4, 3, 5, 2)] {
+            let shape = BatchMatMul {
+                batch,
+                each: MatMul { m, k, n },
+            };
+            let (x, w) = (prg.ring::<R>(shape.left()), prg.ring::<R>(shape.right()));
+            let mut z = vec![R::ZERO; shape.outputs()];
+            batch_matmul_acc(&mut z, &x, &w, shape);
+            let (a, b) = (
+                Galois::points(&mut prg, batch * m),
+                Galois::points(&mut prg, n),
+            );
             let sides = (left(&a, &x, shape), right(&b, &w, shape));
             assert_eq!(Galois::dot(&sides.0, &sides.1), outputs(&a, &b, &z));
             let sum = z.iter().enumerate().fold(Galois::ZERO, |sum, (i, z)| {

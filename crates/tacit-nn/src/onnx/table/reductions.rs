@@ -1,7 +1,7 @@
 //! Operations that join elements along axes or within windows, and normalisations by what they join.
 
 use super::Holds::{Float, Int, Ints, Text};
-use super::{Attribute, END, NOW, Operation, REDUCE, from, op};
+use super::{Attribute, END, NORMALISES, NOW, Operation, REDUCE, from, op};
 
 const LOSS: &[Attribute] = &[("ignore_index", Int, 12, NOW), ("reduction", Text, 12, NOW)];
 const ITEM: &str = "over axes of an item";
@@ -91,6 +91,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
             LOSS,
             "constant targets, of an input that is one item",
         ),
+    ),
+    from(
+        23,
+        op("RMSNormalization", 2, NORMALISES, "a constant scale"),
     ),
     op("ReduceL1", 2, REDUCE, ITEM),
     op("ReduceL2", 2, REDUCE, ITEM),

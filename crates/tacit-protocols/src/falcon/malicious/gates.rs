@@ -9,7 +9,7 @@
 //! `z_j = x_{j+1} y_j - F(K_{j+1})` the one before knows `z_j`, the one after `F(K_{j+1})`.
 
 use tacit_algebra::extension::{Binary, Extension, Galois, Tower, product_side};
-use tacit_algebra::{Bits, Buffer, Prg, Ring};
+use tacit_algebra::{BatchMatMul, Bits, Buffer, Prg, Ring};
 
 use super::super::domain::Residues;
 use crate::bilinear::Bilinear;
@@ -138,7 +138,7 @@ impl<R: Ring, S: Ring> Verified<R> for Residues<S> {
     }
 }
 
-/// A matrix product or a convolution of ring elements, without its bias.
+/// Matrix products or a convolution of ring elements, without their bias.
 pub(in crate::falcon) struct Product<R> {
     map: Bilinear,
     x: Rss<Buffer<R>>,
@@ -180,12 +180,32 @@ pub(super) fn entries(map: &Bilinear) -> usize {
     match map {
         Bilinear::Elementwise(_) => 0,
         Bilinear::MatMul(shape) => 2 * shape.k,
+        Bilinear::BatchMatMul(shape) => 2 * shape.batch * shape.each.k,
         Bilinear::Conv2d(shape) => 2 * shape.groups * (map.right() / shape.filters.max(1)),
     }
 }
 
 /// Of one component: both operands compressed, that with the coins of rows or filters first.
 type Sides<R> = Box<dyn Fn(&[R], &[R]) -> [Vec<Galois<R>>; 2]>;
+
+/// The claim on the outputs of matrix products, and how their operands are compressed: with coins over
+/// the rows of all and over the columns of each.
+fn matrices<R: Ring>(
+    prg: &mut Prg,
+    claim: impl Fn(&dyn Fn(&[R]) -> Galois<R>) -> Galois<R>,
+    shape: BatchMatMul,
+) -> (Galois<R>, Sides<R>) {
+    let a = Galois::points(prg, shape.batch * shape.each.m);
+    let b = Galois::points(prg, shape.each.n);
+    let claim = claim(&|z| product_side::outputs(&a, &b, z));
+    let sides = move |x: &[R], w: &[R]| {
+        [
+            product_side::left(&a, x, shape),
+            product_side::right(&b, w, shape),
+        ]
+    };
+    (claim, Box::new(sides))
+}
 
 /// What all outputs of a product come down to: a claim, and the two vectors of whose inner
 /// product it is one; a role has only those that it knows.
@@ -212,17 +232,8 @@ impl<R: Ring> Compress<Galois<R>> for Product<R> {
         let claim = |sum: &dyn Fn(&[R]) -> Galois<R>| claimed.map_or(Galois::ZERO, |z| sum(z));
         let (claim, sides): (_, Sides<R>) = match self.map {
             Bilinear::Elementwise(_) => unreachable!("element-wise products are gates"),
-            Bilinear::MatMul(shape) => {
-                let (a, b) = (Galois::points(prg, shape.m), Galois::points(prg, shape.n));
-                let claim = claim(&|z| product_side::outputs(&a, &b, z));
-                let sides = move |x: &[R], w: &[R]| {
-                    [
-                        product_side::left(&a, x, shape),
-                        product_side::right(&b, w, shape),
-                    ]
-                };
-                (claim, Box::new(sides))
-            }
+            Bilinear::MatMul(each) => matrices(prg, claim, BatchMatMul { batch: 1, each }),
+            Bilinear::BatchMatMul(shape) => matrices(prg, claim, shape),
             Bilinear::Conv2d(shape) => {
                 let plane = shape.out_height() * shape.out_width();
                 let a = Galois::points(prg, shape.filters);

@@ -9,7 +9,7 @@ use tacit_net::testing::tampering::{Extent, Tampered, Totals};
 use tacit_protocols::Error;
 use tacit_protocols::falcon::{PARTIES, Truncation};
 use tacit_protocols::machine::{
-    Audience, Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand,
+    Audience, BatchMatMul, Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand,
 };
 use tacit_protocols::math::{BatchNorm, Channels, Division, Format, Span, Statistics};
 
@@ -76,7 +76,7 @@ fn maxpool(trial: Trial) -> Totals {
     tampered(trial, &[Call::maxpool(1, 3)], &X, maxpool, |y| y == [5])
 }
 
-/// A matrix product, a convolution and an element-wise product, all verified at the end.
+/// A matrix product, two side by side, a convolution and an element-wise product, all verified at the end.
 fn linear(trial: Trial) -> Totals {
     let shape = MatMul { m: 2, k: 2, n: 1 };
     let conv = Conv2d {
@@ -91,9 +91,14 @@ fn linear(trial: Trial) -> Totals {
         dilation: [1, 1],
         groups: 1,
     };
+    let pairs = Bilinear::BatchMatMul(BatchMatMul {
+        batch: 2,
+        each: MatMul { m: 1, k: 2, n: 1 },
+    });
     let product = |map| Call::product(map, 0);
     let calls = [
         Bilinear::MatMul(shape),
+        pairs,
         Bilinear::Conv2d(conv),
         Bilinear::Elementwise(4),
     ];
@@ -103,12 +108,13 @@ fn linear(trial: Trial) -> Totals {
         &[1, -2, 3, 4],
         |machine, x| {
             let w = machine.slice(x, 0..2);
+            let norms = machine.linear(x, &Operand::Secret(x.clone()), None, &pairs, 0, None)?;
             let y = machine.matmul(x, &Operand::Secret(w.clone()), None, shape, 0)?;
             let z = machine.conv2d(x, &Operand::Secret(w), None, &conv, 0)?;
             let squares = machine.mul(x, &Operand::Secret(x.clone()), 0)?;
-            Ok(machine.concat(&[&y, &z, &squares]))
+            Ok(machine.concat(&[&y, &norms, &z, &squares]))
         },
-        |y| y == [5, -5, -5, -10, 1, 4, 9, 16],
+        |y| y == [5, -5, 5, 25, -5, -10, 1, 4, 9, 16],
     )
 }
 

@@ -2,7 +2,7 @@
 //! given out.
 
 use tacit_algebra::extension::Extension;
-use tacit_algebra::{Bits, Buffer, Conv2d, MatMul, Prg, Ring, vec};
+use tacit_algebra::{BatchMatMul, Bits, Buffer, Conv2d, MatMul, Prg, Ring, vec};
 
 use super::super::Checks;
 use super::super::defences::Defence;
@@ -111,7 +111,7 @@ pub(super) const ALL: [Checkpoint; 9] = [
 ];
 
 /// The linear layers of a program.
-pub(super) fn maps() -> [Bilinear; 2] {
+pub(super) fn maps() -> [Bilinear; 3] {
     let conv = Conv2d {
         batch: 1,
         channels: 2,
@@ -127,6 +127,10 @@ pub(super) fn maps() -> [Bilinear; 2] {
     [
         Bilinear::MatMul(MatMul { m: 3, k: 4, n: 2 }),
         Bilinear::Conv2d(conv),
+        Bilinear::BatchMatMul(BatchMatMul {
+            batch: 2,
+            each: MatMul { m: 1, k: 2, n: 2 },
+        }),
     ]
 }
 

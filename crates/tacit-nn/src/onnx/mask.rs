@@ -1,0 +1,145 @@
+//! Masks: constants added before a softmax so that some of its terms are 0.
+//!
+//! Exporters write what is to be left out as minus infinity, or as a number so far below all scores that
+//! its exponential is 0 in float32. Such a number would take more bits than all scores. Here the places
+//! are kept instead: the softmax takes neither the maximum nor the sum over them, and its results there are
+//! 0, whatever the scores are. So a plan tells which places are masked, as it tells the indices of a Gather.
+
+use std::collections::HashSet;
+
+use super::call::{Call, Fault, Value};
+use super::compose::Composer;
+use super::element::Stretched;
+use super::lower::Builder;
+use super::proto::NodeProto;
+use crate::graph::{Affine, FILL, Op, ValueId, Weights};
+
+/// A number added to a score that leaves it out of a softmax, as do all below it.
+pub(super) const LEAST: f32 = -1e4;
+
+/// The nodes of which only softmaxes read the output; those at the end of the model are not counted,
+/// for the receiver of the result computes them.
+pub(super) fn feed_softmax(
+    order: &[&NodeProto],
+    last: &HashSet<*const NodeProto>,
+    output: &str,
+) -> HashSet<*const NodeProto> {
+    let softmax =
+        |node: &NodeProto| node.op_type == "Softmax" && !last.contains(&std::ptr::from_ref(node));
+    let mut read_by_others = HashSet::from([output]);
+    for node in order.iter().filter(|node| !softmax(node)) {
+        read_by_others.extend(node.input.iter().map(String::as_str));
+    }
+    let feeds = |node: &&&NodeProto| {
+        let mut outputs = node.output.iter();
+        outputs.all(|name| !read_by_others.contains(name.as_str()))
+    };
+    order
+        .iter()
+        .filter(feeds)
+        .map(|&node| std::ptr::from_ref(node))
+        .collect()
+}
+
+/// The sum of `x`, which is input `secret`, and a constant that masks some of it; `None` if it masks nothing.
+pub(super) fn masked(
+    call: &Call,
+    builder: &mut Builder,
+    secret: usize,
+    constant: usize,
+) -> Result<Option<Value>, Fault> {
+    if !call.masks || call.node.op_type != "Add" {
+        return Ok(None);
+    }
+    let given = call.constant(constant)?;
+    let values = given.data.floats();
+    let hidden = |v: f32| v <= LEAST;
+    if !values.iter().any(|&v| hidden(v))
+        || values.iter().any(|&v| v.is_nan() || v == f32::INFINITY)
+    {
+        return Ok(None);
+    }
+    let (x, shape, batch) = call.secret_at(secret)?;
+    let flags: Vec<f32> = values
+        .iter()
+        .map(|&v| f32::from(u8::from(hidden(v))))
+        .collect();
+    let kept: Vec<f32> = values
+        .iter()
+        .map(|&v| if hidden(v) { 0.0 } else { v })
+        .collect();
+    let flags = Stretched::new(&given.shape, &flags, shape, batch)?;
+    let mut compose = Composer::new(call, builder);
+    let mut id = compose.stretched(x, shape, &flags.out)?;
+    if kept.iter().any(|&v| v != 0.0) {
+        let terms = Stretched::new(&given.shape, &kept, shape, batch)?;
+        let how = format!("unmasked {:?} over {:?}", given.shape, terms.out);
+        let shift = compose.builder.derive(&values, how, || terms.numbers);
+        let (inner, scale) = (terms.inner, Weights::default());
+        let op = Op::Affine(Affine {
+            inner,
+            scale,
+            shift,
+        });
+        id = builder.add(call.name.clone(), op, vec![id], flags.out.clone())?;
+    }
+    let places =
+        (0..builder.len(id)).map(|e| flags.numbers[e / flags.inner % flags.numbers.len()] != 0.0);
+    let places = places.collect();
+    builder.masks.insert(call.node.output[0].clone(), places);
+    Ok(Some(Value::Secret {
+        id,
+        shape: flags.out,
+        batch: flags.batch,
+    }))
+}
+
+/// What a softmax leaves out of its lines.
+pub(super) struct Mask {
+    hidden: Vec<bool>,
+    /// Of every element itself, or the first of its line that is not masked.
+    shown: Vec<u32>,
+}
+
+impl Mask {
+    /// The mask of a softmax's input, if it has one; `line` says the line of every element.
+    pub(super) fn of(
+        call: &Call,
+        builder: &Builder,
+        line: impl Fn(usize) -> usize,
+    ) -> Result<Option<Mask>, Fault> {
+        let hidden = builder.masks.get(&call.node.input[0]);
+        hidden
+            .map(|hidden| Mask::new(hidden.clone(), line))
+            .transpose()
+    }
+
+    /// The mask that hides these elements.
+    pub(super) fn new(hidden: Vec<bool>, line: impl Fn(usize) -> usize) -> Result<Mask, Fault> {
+        let mut first = vec![None; hidden.len()];
+        for e in (0..hidden.len()).filter(|&e| !hidden[e]) {
+            first[line(e)].get_or_insert(e as u32);
+        }
+        let shown = |e: usize| match hidden[e] {
+            true => first[line(e)],
+            false => Some(e as u32),
+        };
+        let shown = (0..hidden.len()).map(shown).collect::<Option<Vec<u32>>>();
+        let shown = shown
+            .ok_or_else(|| Fault::Unsupported("its input masks all terms of a line".into()))?;
+        Ok(Mask { hidden, shown })
+    }
+
+    /// `x` with a term that is not masked in place of every one that is.
+    pub(super) fn shown(&self, compose: &mut Composer, x: ValueId) -> Result<ValueId, Fault> {
+        let (index, fill) = (self.shown.clone(), 0.0);
+        compose.each("shown", Op::Rearrange { index, fill }, &[x])
+    }
+
+    /// `x` with 0 in place of every term that is masked.
+    pub(super) fn kept(&self, compose: &mut Composer, x: ValueId) -> Result<ValueId, Fault> {
+        let place = |(e, &hidden): (usize, &bool)| if hidden { FILL } else { e as u32 };
+        let index = self.hidden.iter().enumerate().map(place).collect();
+        compose.each("kept", Op::Rearrange { index, fill: 0.0 }, &[x])
+    }
+}

@@ -1,0 +1,279 @@
+"""Small transformers of random weights, as exporters write them, held against onnxruntime."""
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import tacit
+from graphs.judge import SETTINGS
+
+
+class Net:
+    """A model that grows node by node over one input `x` of a free batch."""
+
+    def __init__(self, shape, seed=0):
+        self.shape, self.rng = shape, np.random.default_rng(seed)
+        self.nodes, self.constants = [], []
+
+    def __call__(self, kind, *inputs, **attributes):
+        """Adds a node; arrays become constants."""
+        names = [i if isinstance(i, str) else self.constant(i) for i in inputs]
+        out = f"{kind.lower()}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, names, [out], f"{out}_node", **attributes))
+        return out
+
+    def constant(self, array):
+        name = f"c{len(self.constants)}"
+        array = np.asarray(array)
+        array = array.astype(np.float32) if array.dtype == np.float64 else array
+        self.constants.append(numpy_helper.from_array(array, name))
+        return name
+
+    def weights(self, *shape):
+        """Random weights that keep the spread of what they multiply."""
+        return self.rng.normal(0, shape[0] ** -0.5, shape)
+
+    def linear(self, x, k, n):
+        """A product with weights, and a bias."""
+        product = self("MatMul", x, self.weights(k, n))
+        return self("Add", self.rng.normal(0, 0.1, n), product)
+
+    def norm(self, x, n):
+        """A layer normalisation in one node."""
+        scale, bias = self.rng.uniform(0.8, 1.2, n), self.rng.normal(0, 0.1, n)
+        return self("LayerNormalization", x, scale, bias, axis=-1, epsilon=1e-5)
+
+    def token(self, size):
+        """A row that is the same for every item."""
+        batch = self("Gather", self("Shape", "x"), np.array([0]), axis=0)
+        shape = self("Concat", batch, np.array([1, size]), axis=0)
+        return self("Expand", self.rng.normal(0, 0.5, (1, 1, size)), shape)
+
+    def heads(self, x, size, heads, order=(0, 2, 1, 3)):
+        """The axes of a hidden state apart, and in this order."""
+        apart = self("Reshape", x, np.array([0, 0, heads, size // heads]))
+        return self("Transpose", apart, perm=list(order))
+
+    def attention(self, x, size, heads, mask=None, turn=None):
+        """Scaled dot products of heads; `turn` is applied to queries and keys."""
+        q, k, v = (self.heads(self.linear(x, size, size), size, heads) for _ in range(3))
+        if turn is not None:
+            q, k = turn(q), turn(k)
+        scores = self("MatMul", q, self("Transpose", k, perm=[0, 1, 3, 2]))
+        scores = self("Div", scores, np.float32((size // heads) ** 0.5))
+        if mask is not None:
+            scores = self("Add", scores, mask.astype(np.float32))
+        mixed = self("MatMul", self("Softmax", scores, axis=-1), v)
+        back = self("Transpose", mixed, perm=[0, 2, 1, 3])
+        return self.linear(self("Reshape", back, np.array([0, 0, size])), size, size)
+
+    def joint_attention(self, x, size, heads):
+        """The same with one product for all three, and their scale from their shape."""
+        all_three = self.linear(x, size, 3 * size)
+        apart = self("Reshape", all_three, np.array([0, -1, 3, heads, size // heads]))
+        apart = self("Transpose", apart, perm=[2, 0, 3, 1, 4])
+        q, k, v = (self("Gather", apart, np.array(i), axis=0) for i in range(3))
+        width = self("Slice", self("Shape", q), np.array([-1]), np.array([2**63 - 1]))
+        root = self("Sqrt", self("Cast", width, to=TensorProto.FLOAT))
+        share = self("Sqrt", self("Div", np.float32([1]), root))
+        keys = self("Mul", self("Transpose", k, perm=[0, 1, 3, 2]), share)
+        scores = self("MatMul", self("Mul", q, share), keys)
+        mixed = self("Einsum", self("Softmax", scores, axis=-1), v, equation="bhij,bhjd->bihd")
+        joined = self("Reshape", mixed, np.array([0, 0, -1]))
+        return self.linear(joined, size, size)
+
+    def save(self, path, out, opset=18):
+        """Writes the model that ends at this value."""
+        graph = helper.make_graph(
+            self.nodes, "transformer",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", *self.shape])],
+            [helper.make_empty_tensor_value_info(out)], self.constants,
+        )  # fmt: skip
+        model = helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8
+        )
+        onnx.save(model, path)
+
+
+def gelu(net, x):
+    """As exporters write it: by the error function."""
+    bent = net("Erf", net("Div", x, np.float32(2**0.5)))
+    return net("Mul", net("Mul", x, net("Add", bent, np.float32(1))), np.float32(0.5))
+
+
+def norm_by_parts(net, x, n):
+    """A layer normalisation as exporters write it before operator set 17."""
+    mean = net("ReduceMean", x, np.array([-1]))
+    centred = net("Sub", x, mean)
+    variance = net("ReduceMean", net("Pow", centred, np.float32(2)), np.array([-1]))
+    root = net("Sqrt", net("Add", variance, np.float32(1e-12)))
+    scaled = net("Mul", net("Div", centred, root), net.rng.uniform(0.8, 1.2, n))
+    return net("Add", scaled, net.rng.normal(0, 0.1, n))
+
+
+def root_norm(net, x, n):
+    """A normalisation by the root of the mean of squares."""
+    mean = net("ReduceMean", net("Pow", x, np.float32(2)), np.array([-1]))
+    root = net("Sqrt", net("Add", mean, np.float32(1e-6)))
+    normal = net("Mul", x, net("Reciprocal", root))
+    return net("Mul", net.rng.uniform(0.8, 1.2, n), normal)
+
+
+def bert(path, items=8, size=32):
+    """An encoder of two layers with two heads: the first token's state gives classes."""
+    net = Net((items, size), 1)
+    x = net("Add", "x", net.rng.normal(0, 0.3, (1, items, size)))
+    x = norm_by_parts(net, x, size)
+    for _ in range(2):
+        x = norm_by_parts(net, net("Add", net.attention(x, size, 2), x), size)
+        inside = gelu(net, net.linear(x, size, 2 * size))
+        x = norm_by_parts(net, net("Add", net.linear(inside, 2 * size, size), x), size)
+    first = net("Gather", x, np.array(0), axis=1)
+    pooled = net("Tanh", net.linear(first, size, size))
+    net.save(path, net("Gemm", pooled, net.weights(size, 5), net.rng.normal(0, 0.1, 5)))
+    return net.shape
+
+
+def vit(path, size=32):
+    """Patches of an image, a class token before them, blocks that normalise first."""
+    net = Net((3, 16, 16), 2)
+    patches = net(
+        "Conv", "x", net.rng.normal(0, 0.15, (size, 3, 4, 4)), net.rng.normal(0, 0.1, size),
+        kernel_shape=[4, 4], strides=[4, 4],
+    )  # fmt: skip
+    rows = net("Reshape", patches, np.array([0, size, -1]))
+    rows = net("Transpose", rows, perm=[0, 2, 1])
+    x = net("Concat", net.token(size), rows, axis=1)
+    x = net("Add", x, net.rng.normal(0, 0.3, (1, 17, size)))
+    for _ in range(2):
+        x = net("Add", x, net.joint_attention(net.norm(x, size), size, 4))
+        inside = net("Gelu", net.linear(net.norm(x, size), size, 2 * size), approximate="tanh")
+        x = net("Add", x, net.linear(inside, 2 * size, size))
+    first = net("Gather", net.norm(x, size), np.array(0), axis=1)
+    net.save(path, net.linear(first, size, 10), opset=20)
+    return net.shape
+
+
+def rotary(net, items, size):
+    """Turns the halves of every row by angles that grow with its place."""
+    rates = 100.0 ** -(np.arange(size // 2) * 2 / size)
+    angles = np.tile(np.outer(np.arange(items), rates), 2)
+
+    def turn(x):
+        first = net("Slice", x, np.array([0]), np.array([size // 2]), np.array([3]))
+        second = net("Slice", x, np.array([size // 2]), np.array([size]), np.array([3]))
+        across = net("Concat", net("Neg", second), first, axis=-1)
+        return net(
+            "Add", net("Mul", x, np.cos(angles)), net("Mul", across, np.sin(angles))
+        )  # fmt: skip
+
+    return turn
+
+
+def gpt(path, items=8, size=32, lowest=-np.inf):
+    """A decoder's block on embeddings: a causal mask, turned queries and keys, gated by SiLU."""
+    net = Net((items, size), 3)
+    mask = np.triu(np.full((1, 1, items, items), lowest), 1)
+    inside = root_norm(net, "x", size)
+    turn = rotary(net, items, size // 2)
+    x = net("Add", "x", net.attention(inside, size, 2, mask, turn))
+    inside = root_norm(net, x, size)
+    gate = net.linear(inside, size, 2 * size)
+    gate = net("Mul", gate, net("Sigmoid", gate))
+    inside = net("Mul", gate, net.linear(inside, size, 2 * size))
+    x = net("Add", x, net.linear(inside, 2 * size, size))
+    net.save(path, net("MatMul", root_norm(net, x, size), net.weights(size, 11)))
+    return net.shape
+
+
+def block(path):
+    """The smallest that has it all: two heads over four rows, a mask, a class token."""
+    net = Net((3, 8), 4)
+    x = net("Concat", net.token(8), "x", axis=1)
+    mask = np.triu(np.full((4, 4), np.finfo(np.float32).min), 1)
+    x = net("Add", x, net.attention(net.norm(x, 8), 8, 2, mask))
+    net.save(path, net.linear(gelu(net, net.norm(x, 8)), 8, 4))
+    return net.shape
+
+
+def held(make, path, many, run, options):
+    """A model's outputs beside those of onnxruntime, on inputs that the planner has not seen."""
+    shape = make(path)
+    x = np.random.default_rng(9).normal(0, 1, (16 + many, *shape)).astype(np.float32)
+    model = tacit.compile(path, samples=x[:16], **options)
+    expected = onnxruntime.InferenceSession(path).run(None, {"x": x[16:]})[0]
+    output = tacit.local(**run, timeout=60).predict(model, x[16:]).output
+    assert output.shape == expected.shape
+    return output, expected
+
+
+def near(output, expected, most):
+    """Whether places of the largest agree, and no error is more than a share of the spread."""
+    assert np.abs(output - expected).max() <= most * expected.std()
+    best = np.sort(expected, -1)
+    clear = best[..., -1] - best[..., -2] > 2 * most * expected.std()
+    np.testing.assert_array_equal(output.argmax(-1)[clear], expected.argmax(-1)[clear])
+    assert clear.mean() > 0.8
+
+
+@pytest.mark.parametrize("make", [bert, vit, gpt])
+@pytest.mark.parametrize(("protocol", "many"), [("clear", 16), ("falcon", 2)])
+def test_a_transformer(make, protocol, many, tmp_path):
+    output, expected = held(make, str(tmp_path / "m.onnx"), many, {"protocol": protocol}, {})
+    near(output, expected, 0.01)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_a_block_on_every_protocol(setting, tmp_path):
+    options, run = SETTINGS[setting]
+    output, expected = held(block, str(tmp_path / "m.onnx"), 4, run, options)
+    near(output, expected, 0.05 if setting.endswith(("31 bits", "32 bits")) else 0.01)
+
+
+def one_node(path, way):
+    """The same attention in one node, of operator set 23, after a normalisation in one."""
+    net = Net((5, 12), 6)
+    x = net("RMSNormalization", "x", net.rng.uniform(0.8, 1.2, 12), axis=-1, epsilon=1e-5)
+    q, k, v = net.linear(x, 12, 12), net.linear(x, 12, 6), net.linear(x, 12, 6)
+    heads = {"q_num_heads": 4, "kv_num_heads": 2}
+    mask = [net.rng.normal(0, 1, (4, 5, 5)).astype(np.float32)]
+    if way == "causal":
+        mask, heads["is_causal"] = [], 1
+    elif way == "kept":
+        mask = [np.tri(5, dtype=bool)]
+    elif way == "apart":
+        q, k, v = net.heads(q, 12, 4), net.heads(k, 6, 2), net.heads(v, 6, 2)
+        heads = {"scale": 0.25}
+        mask[0][:, 1, 2:] = -np.inf
+    y = net("Attention", q, k, v, *mask, **heads)
+    net.save(path, net("Mul", y, np.float32(2)), opset=23)
+    return net.shape
+
+
+@pytest.mark.parametrize("way", ["causal", "kept", "added", "apart"])
+def test_attention_in_one_node(way, tmp_path):
+    path = str(tmp_path / "m.onnx")
+    output, expected = held(lambda p: one_node(p, way), path, 8, {"protocol": "clear"}, {})
+    assert np.abs(output - expected).max() <= 0.001 * expected.std()
+
+
+def test_too_few_bits_are_found_out(tmp_path):
+    """What the other tests hold a transformer to is not held by any plan."""
+    output, expected = held(
+        vit, str(tmp_path / "m.onnx"), 4, {"protocol": "clear"}, {"fraction_bits": 7}
+    )
+    assert np.abs(output - expected).max() > 0.01 * expected.std()
+
+
+@pytest.mark.parametrize("lowest", [-np.inf, -1e4, -1e9, np.finfo(np.float32).min])
+def test_what_a_mask_hides_is_not_seen(lowest, tmp_path):
+    """The first rows of a decoder do not depend on those that follow."""
+    path = str(tmp_path / "m.onnx")
+    x = np.random.default_rng(5).normal(0, 1, (2, *gpt(path, lowest=lowest))).astype(np.float32)
+    x[1, :5] = x[0, :5]
+    model = tacit.compile(path, input_range=6.0)
+    first, second = tacit.local(protocol="clear").predict(model, x).output
+    np.testing.assert_array_equal(first[:5], second[:5])
+    assert np.abs(first[5:] - second[5:]).min() > 0
