@@ -60,6 +60,7 @@ def bench(
     fraction_bits: int | None,
     precision: int | None,
     key_bits: str | None,
+    functions: str,
     as_printed_insecure: bool,
     paper_leakage: bool,
     repeat: int,

@@ -102,6 +102,7 @@ def measure(args: argparse.Namespace) -> None:
             fraction_bits=args.fraction_bits,
             precision=args.precision,
             key_bits=args.key_bits,
+            functions=args.functions,
             as_printed_insecure=args.as_printed_insecure,
             paper_leakage=args.paper_leakage,
             timeout=args.timeout,
@@ -180,6 +181,7 @@ def planned(args: argparse.Namespace) -> Model:
         fraction_bits=args.fraction_bits,
         precision=args.precision,
         order=args.order,
+        functions=args.functions,
         public_model=args.public_model,
         input_range=args.input_range,
         key_bits=args.key_bits,
@@ -229,6 +231,13 @@ def add_run_options(command: argparse.ArgumentParser) -> dict[str, Any]:
         metavar="I.F",
         help="bits before and after the point that signs are taken from; full (the default), or "
         "auto for a model: found on the samples",
+    )
+    add(
+        "--functions",
+        choices=("accurate", "fast"),
+        default="accurate",
+        help="how near exponentials, sigmoids, roots and the like are: to a few units of the last "
+        "place (the default), or to about 2^-10 by fewer products",
     )
     add(
         "--network",

@@ -168,6 +168,7 @@ def compile(
     fraction_bits: int | None = None,
     precision: int | None = None,
     order: str = "multiply-then-truncate",
+    functions: str = "accurate",
     public_model: bool = False,
     input_range: float | None = None,
     key_bits: str | None = None,
@@ -197,6 +198,10 @@ def compile(
         64-bit ring computes that program.
     order
         `multiply-then-truncate` or `truncate-then-multiply`.
+    functions
+        How near exponentials, sigmoids, roots and the like are: `accurate`, to a few units of the last
+        place, or `fast`, to about 2^-10 (of reciprocals and inverse roots: relatively), by fewer
+        products. SiRnn, which has tables for them, is accurate in either case.
     public_model
         Whether every party may know the weights.
     input_range
@@ -234,6 +239,7 @@ def compile(
         "fraction_bits": fraction_bits,
         "precision": precision,
         "order": order,
+        "functions": functions,
         "public_model": public_model,
         "input_range": input_range,
         "key_bits": key_bits,

@@ -9,7 +9,7 @@ use common::*;
 use fixed::run_fixed;
 use tacit_nn::Graph;
 use tacit_nn::onnx::proto::*;
-use tacit_nn::plan::{LayerOp, PlanOptions, PlannedFunction, Precision, plan};
+use tacit_nn::plan::{Functions, LayerOp, PlanOptions, PlannedFunction, Precision, plan};
 use tacit_nn::reference;
 
 /// Numbers from -4 to 4.
@@ -48,6 +48,31 @@ fn holds(graph: Graph, x: &[f32], expected: &[f32], bounds: [f32; 2]) {
             plan.fraction_bits
         );
     }
+}
+
+/// Fast functions err by more than accurate ones and by no more than about 2^-10, which the plan's error says.
+#[test]
+fn fast_functions_are_as_near_as_they_say() {
+    let x = numbers();
+    let model = model(&[1], inside("Tanh", &["x"], vec![]), vec![]);
+    let graph = imported(&model).expect("a model").optimise();
+    let expected = with_x(&x, f64::tanh);
+    let [accurate, fast] = [Functions::Accurate, Functions::Fast].map(|functions| {
+        let options = PlanOptions {
+            functions,
+            samples: Some(&x),
+            ..PlanOptions::default()
+        };
+        let plan = plan(&graph, &options).expect("fits");
+        let again = tacit_nn::Plan::from_bytes(&plan.to_bytes()).unwrap_or_else(|e| panic!("{e}"));
+        let error = distance(&run_fixed(&again, &graph, &x), &expected);
+        assert!(error <= plan.error as f32, "{error} > {}", plan.error);
+        error
+    });
+    assert!(
+        accurate < 1e-4 && accurate < fast && fast < 1e-3,
+        "{accurate} {fast}"
+    );
 }
 
 fn with_x(x: &[f32], f: impl Fn(f64) -> f64) -> Vec<f32> {
@@ -164,7 +189,7 @@ fn softmax_inside_a_model_follows_every_axis() {
             high: 0,
             bounded: true,
         };
-        let exact = exp.elementary(64, plan.fraction_bits, plan.fraction_bits);
+        let exact = exp.elementary(plan.functions, 64, plan.fraction_bits, plan.fraction_bits);
         assert!(exact.expect("a function that fits").bounded);
         let high = if size == 4 { 3 } else { 2 };
         assert_eq!(

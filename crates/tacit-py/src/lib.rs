@@ -148,12 +148,14 @@ fn bench(
     fraction_bits: Option<u32>,
     precision: Option<u32>,
     key_bits: Option<&str>,
+    functions: &str,
     as_printed_insecure: bool,
     paper_leakage: bool,
     repeat: usize,
     run: &str,
     progress: Option<Callback>,
 ) -> PyResult<String> {
+    let refused = |why: String| error(tacit_run::Error::setting("functions", why));
     let options = BenchOptions {
         op,
         n,
@@ -163,6 +165,7 @@ fn bench(
         fraction_bits,
         precision,
         key_bits,
+        functions: functions.parse().map_err(refused)?,
         as_printed_insecure,
         paper_leakage,
         repeat,

@@ -9,7 +9,9 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 use tacit_nn::execute::Batch;
 use tacit_nn::onnx::{self, ImportOptions};
-use tacit_nn::plan::{KeyBitsChoice, Order, PlanOptions, Precision, Reveal, WIDTHS, numbers, plan};
+use tacit_nn::plan::{
+    Functions, KeyBitsChoice, Order, PlanOptions, Precision, Reveal, WIDTHS, numbers, plan,
+};
 use tacit_nn::{Graph, Plan, reference};
 
 use crate::instance::Instance;
@@ -39,6 +41,9 @@ pub struct CompileOptions {
     /// Whether products are truncated after (`multiply-then-truncate`) or their factors before
     /// (`truncate-then-multiply`).
     pub order: Order,
+    /// How near exponentials, sigmoids, roots and the like are: `accurate`, to a few units of the last
+    /// place, or `fast`, to about `2^-10`, by fewer products.
+    pub functions: Functions,
     /// Whether every party may know the weights.
     pub public_model: bool,
     /// The largest magnitude of an input.
@@ -318,6 +323,7 @@ impl Source {
                 precision,
                 public_model: options.public_model,
                 order: options.order,
+                functions: options.functions,
                 samples: self.samples.as_ref().map(|(values, _)| values.as_slice()),
                 input_range: options.input_range,
                 key_bits: options.key_bits()?,
@@ -370,6 +376,8 @@ pub struct PlanSummary {
     pub public_model: bool,
     /// The order of product and truncation.
     pub order: &'static str,
+    /// How near elementary functions are: `accurate` or `fast`.
+    pub functions: &'static str,
     /// The shape of one input item.
     pub input_shape: Vec<usize>,
     /// The largest magnitude of an input.
@@ -436,6 +444,7 @@ impl PlanSummary {
             input_bits: plan.input_widths.map(|widths| widths.bits),
             public_model: plan.public_model,
             order: plan.order.name(),
+            functions: plan.functions.name(),
             input_shape: plan.input_shape.clone(),
             input_range: plan.input_range(),
             output_shape: plan.output_shape.clone(),

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use tacit_nn::plan::MAX_ITEM_BYTES;
+use tacit_nn::plan::{Functions, MAX_ITEM_BYTES};
 
 use crate::instance::APART;
 use crate::member::{Member, PeerConfig};
@@ -129,6 +129,12 @@ impl PartyConfig {
                 model,
                 "plan.precision",
                 self.plan.precision.is_some(),
+                false,
+            ),
+            (
+                model,
+                "plan.functions",
+                self.plan.functions != Functions::default(),
                 false,
             ),
             (model, "plan.key_bits", self.plan.key_bits.is_some(), false),

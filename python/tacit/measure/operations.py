@@ -21,6 +21,7 @@ def bench(
     fraction_bits: int | None = None,
     precision: int | None = None,
     key_bits: str | None = None,
+    functions: str = "accurate",
     as_printed_insecure: bool = False,
     paper_leakage: bool = False,
     repeat: int = 5,
@@ -55,6 +56,8 @@ def bench(
     key_bits
         Of `drelu`, `relu` and `maxpool`: the bits before and after the point that signs are taken
         from (`5.2`); all of them when not given.
+    functions
+        How near functions are, `accurate` or `fast`, as for :func:`tacit.compile`.
     as_printed_insecure
         Of `bicoptor`: whether signs are taken as its paper prints it, which errs and leaks. For
         comparing the cost only; models never run so.
@@ -77,6 +80,7 @@ def bench(
         fraction_bits=fraction_bits,
         precision=precision,
         key_bits=key_bits,
+        functions=functions,
         as_printed_insecure=as_printed_insecure,
         paper_leakage=paper_leakage,
         repeat=repeat,

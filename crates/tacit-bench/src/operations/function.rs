@@ -43,7 +43,7 @@ impl Elementwise {
             _ => return Ok(None),
         };
         let format = Format::new(bits, fraction).map_err(refused)?;
-        let function = Elementary::new(format, kind);
+        let function = options.functions.of(Elementary::new(format, kind));
         // No operand of an exponential is above 0.
         let function = match op {
             Op::Exp => function.bounded(),
@@ -64,7 +64,8 @@ impl Elementwise {
     /// The same over a ring of so many bits.
     pub fn over(mut self, bits: u32) -> Result<Self, Error> {
         let fraction = self.function.format.fraction();
-        self.function.format = Format::new(bits, fraction).map_err(refused)?;
+        let near = self.function.format.nearness();
+        self.function.format = Format::new(bits, fraction).map_err(refused)?.near(near);
         self.function.check().map_err(refused)?;
         Ok(self)
     }

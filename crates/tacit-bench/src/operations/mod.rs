@@ -7,6 +7,7 @@ mod function;
 mod trial;
 
 use tacit_net::{LinkModel, memory};
+use tacit_nn::plan::Functions;
 use tacit_run::{
     Error, Instance, LayerReport, PhaseReport, Progress, Protocol, Report, Settings, asked_width,
     in_threads, key_bits, logged,
@@ -65,6 +66,8 @@ pub struct BenchOptions<'a> {
     /// The bits before and after the point that signs are taken from, such as `5.2`; all of them
     /// if not given.
     pub key_bits: Option<&'a str>,
+    /// How near functions are.
+    pub functions: Functions,
     /// Whether signs are taken as Bicoptor's paper prints it, which errs and leaks: for the cost.
     pub as_printed_insecure: bool,
     /// Whether `pow`, `reciprocal` and `rsqrt` open magnitudes as in Falcon's paper: for the cost.

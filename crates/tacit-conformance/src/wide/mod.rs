@@ -3,6 +3,7 @@
 
 mod domain;
 mod functions;
+mod near;
 mod promises;
 
 use crate::*;
@@ -10,6 +11,7 @@ use domain::*;
 
 pub use domain::{DENSE, SPARSE};
 pub use functions::*;
+pub use near::*;
 pub use promises::*;
 
 /// A test for each function in a format, by so many arguments.
@@ -25,6 +27,7 @@ macro_rules! wide {
             exponentials
             quotients
             batch_norms
+            fewer_places
             promised_bits
             costs
         }

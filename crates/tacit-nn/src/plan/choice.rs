@@ -247,7 +247,7 @@ impl<'a> Choice<'a> {
         bounds: &Rc<[Bound]>,
         precision: u32,
     ) -> Result<Candidate<Assigned>, PlanError> {
-        let made = mixed::assign(self.graph, bounds, precision)?;
+        let made = mixed::assign(self.graph, bounds, precision, self.options.functions)?;
         let capacity: Vec<f64> = made
             .widths
             .iter()

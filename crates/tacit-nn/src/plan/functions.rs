@@ -1,5 +1,7 @@
 //! What a plan provides for the arguments of elementary functions.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 use tacit_protocols::Error;
 use tacit_protocols::math::{Elementary, Format, Kind, Number, Span};
@@ -48,6 +50,48 @@ pub enum PlannedFunction {
     },
 }
 
+/// How near elementary functions are to their exact values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Functions {
+    /// To a few units of the last place.
+    #[default]
+    Accurate,
+    /// To about `2^-10`, of reciprocals and inverse roots relatively, by fewer products.
+    Fast,
+}
+
+/// Fraction bits to which [`Functions::Fast`] is right.
+const FAST: u32 = 10;
+
+impl Functions {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Functions::Accurate => "accurate",
+            Functions::Fast => "fast",
+        }
+    }
+
+    /// The function, made as near as this.
+    pub fn of(self, function: Elementary) -> Elementary {
+        match self {
+            Functions::Accurate => function,
+            Functions::Fast => function.near(FAST),
+        }
+    }
+}
+
+impl FromStr for Functions {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let known = [Functions::Accurate, Functions::Fast];
+        let found = known.into_iter().find(|functions| functions.name() == name);
+        found.ok_or_else(|| format!("'{name}' is not accurate or fast"))
+    }
+}
+
 /// The largest exponents and arguments that are of use to any format.
 const MOST: i32 = 64;
 /// How many powers of two beyond what was seen, up and down, arguments are provided for where the
@@ -89,6 +133,7 @@ impl PlannedFunction {
     pub(super) fn choose(
         function: Function,
         arguments: Arguments,
+        nearness: Functions,
         ring_bits: u32,
         f: u32,
     ) -> Result<Self, String> {
@@ -96,7 +141,7 @@ impl PlannedFunction {
         for domain in arguments.domains(function) {
             let planned = Self::of_domain(function, domain, arguments);
             let possible = planned.and_then(|planned| {
-                let elementary = planned.elementary(ring_bits, f, arguments.fraction);
+                let elementary = planned.elementary(nearness, ring_bits, f, arguments.fraction);
                 elementary.map(|_| planned).map_err(|e| e.to_string())
             });
             match possible {
@@ -138,7 +183,13 @@ impl PlannedFunction {
 
     /// The function of numbers with `argument` fraction bits, whose results have `f`, over a ring or
     /// field, if there is one.
-    pub fn elementary(self, ring_bits: u32, f: u32, argument: u32) -> Result<Elementary, Error> {
+    pub fn elementary(
+        self,
+        nearness: Functions,
+        ring_bits: u32,
+        f: u32,
+        argument: u32,
+    ) -> Result<Elementary, Error> {
         let span = |low, high| Span { low, high };
         let kind = match self {
             PlannedFunction::Sigmoid => Kind::Sigmoid,
@@ -168,6 +219,7 @@ impl PlannedFunction {
             )));
         }
         let elementary = Elementary::new(Format::new(ring_bits, f)?, kind).with_argument(argument);
+        let elementary = nearness.of(elementary);
         elementary.check()?;
         Ok(match self {
             PlannedFunction::Exp { bounded: true, .. } => elementary.bounded(),
@@ -179,12 +231,13 @@ impl PlannedFunction {
     /// in `argument_bits` bits with its own fraction bits.
     pub(super) fn between(
         self,
+        nearness: Functions,
         ring_bits: u32,
         [from, to]: [Number; 2],
         argument_bits: u32,
     ) -> Result<Elementary, Error> {
         let fraction = from.fraction.max(to.fraction);
-        let function = self.elementary(ring_bits, fraction, fraction)?;
+        let function = self.elementary(nearness, ring_bits, fraction, fraction)?;
         let within = argument_bits.saturating_add(fraction - from.fraction);
         Ok(function.within(within).between(from, to))
     }
@@ -239,12 +292,13 @@ impl Plan {
         match layer.widths {
             None => {
                 let f = self.fraction_bits;
-                let function = function.elementary(self.ring_bits, f, from.fraction)?;
+                let function =
+                    function.elementary(self.functions, self.ring_bits, f, from.fraction)?;
                 Ok(function.within(layer.argument_bits))
             }
             Some(widths) => {
                 let numbers = [from, widths.number()];
-                function.between(self.ring_bits, numbers, layer.argument_bits)
+                function.between(self.functions, self.ring_bits, numbers, layer.argument_bits)
             }
         }
     }

@@ -6,7 +6,7 @@ use tacit_protocols::machine::{BatchMatMul, Bilinear, Conv2d, MatMul};
 use tacit_protocols::math::Number;
 
 use super::scales::Scale;
-use super::{Keys, Opening, Order, Places, PlannedFunction, Widths};
+use super::{Functions, Keys, Opening, Order, Places, PlannedFunction, Widths};
 use crate::graph::{Affine, ConvGeometry, Matrices, Node, Op, Pool, Tail, ValueId, len};
 
 /// A model's plan. It is public: the weights' owner sends it to the other parties.
@@ -23,6 +23,8 @@ pub struct Plan {
     pub public_model: bool,
     /// The order of product and truncation.
     pub order: Order,
+    /// How near elementary functions are.
+    pub functions: Functions,
     /// The widths of the input, where every tensor has its own.
     pub input_widths: Option<Widths>,
     /// The name of the input.

@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 use tacit_protocols::math::Number;
 
-use super::functions::{Arguments, PlannedFunction};
+use super::functions::{Arguments, Functions, PlannedFunction};
 use super::ranges::{self, Bound};
 use super::scales::{Scale, Scaled, integer_bits};
 use super::{PlanError, clip, first_holders};
@@ -92,6 +92,7 @@ pub(super) fn assign(
     graph: &Graph,
     bounds: &[Bound],
     precision: u32,
+    functions: Functions,
 ) -> Result<Assigned, PlanError> {
     let classes = classes(graph);
     let reaches = reaches(graph, bounds);
@@ -111,6 +112,7 @@ pub(super) fn assign(
             numbers: &numbers,
             to: numbers[i + 1],
             precision,
+            functions,
         };
         let weights = (first < i).then(|| (&scales[first], widths[first].weights));
         let (scale, of) = layer.plan(weights)?;
@@ -279,6 +281,7 @@ struct Planned<'a> {
     numbers: &'a [Number],
     to: Number,
     precision: u32,
+    functions: Functions,
 }
 
 impl Planned<'_> {
@@ -322,7 +325,8 @@ impl Planned<'_> {
                     layer: self.name(),
                     why,
                 };
-                let planned = PlannedFunction::choose(*function, arguments, RING, fraction);
+                let planned =
+                    PlannedFunction::choose(*function, arguments, self.functions, RING, fraction);
                 let function = Some(planned.map_err(refused)?);
                 (
                     Scale {

@@ -46,8 +46,8 @@ pub(crate) use calls::{INPUT, OUTPUT, WEIGHTS};
 use choice::{AtFraction, Choice};
 use end::Opened;
 pub use error::PlanError;
-pub use functions::PlannedFunction;
 use functions::argument_bits;
+pub use functions::{Functions, PlannedFunction};
 use keys::compare_bits;
 pub use keys::{DEFAULT_KEY_BITS_LOSS, KeyBitsChoice, Keys};
 pub(crate) use layers::encode;
@@ -131,6 +131,7 @@ fn at(choice: &Choice, opened: Opened, f: Option<u32>) -> Result<Plan, PlanError
     let limits = Limits {
         ring_bits: options.ring_bits,
         order: options.order,
+        functions: options.functions,
         same_scale: options.same_scale,
     };
     let places = opened.reveal.places().is_some();
@@ -212,6 +213,7 @@ fn frame(
         compare_bits: options.ring_bits,
         public_model: options.public_model,
         order: options.order,
+        functions: options.functions,
         input_widths: None,
         input_name: wire::short(&graph.input_name),
         input_shape: graph.input_shape.clone(),

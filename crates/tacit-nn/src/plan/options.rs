@@ -3,7 +3,9 @@
 use tacit_protocols::signs::{SIGNS, Signs};
 
 use super::mixed::RING;
-use super::{KeyBitsChoice, Order, PRECISIONS, PlanError, Precision, Reveal, WIDTHS, numbers};
+use super::{
+    Functions, KeyBitsChoice, Order, PRECISIONS, PlanError, Precision, Reveal, WIDTHS, numbers,
+};
 
 /// What a plan is made for.
 #[derive(Clone, Debug)]
@@ -18,6 +20,8 @@ pub struct PlanOptions<'a> {
     pub public_model: bool,
     /// The order of product and truncation.
     pub order: Order,
+    /// How near elementary functions are.
+    pub functions: Functions,
     /// Whether weights carry as many fraction bits as the values, as in most papers, rather than
     /// as many as help and fit.
     pub same_scale: bool,
@@ -47,6 +51,7 @@ impl Default for PlanOptions<'_> {
             precision: None,
             public_model: false,
             order: Order::default(),
+            functions: Functions::default(),
             same_scale: false,
             margin: 2.0,
             samples: None,

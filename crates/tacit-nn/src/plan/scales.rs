@@ -4,7 +4,7 @@ use super::functions::{Arguments, PlannedFunction};
 use super::ranges::{self, Bound, FAR};
 use super::variance::own_fractions;
 use super::width::is_wide;
-use super::{Order, PlanError, clip, first_holders};
+use super::{Functions, Order, PlanError, clip, first_holders};
 use crate::graph::{Function, Graph, Node, Op, Pool, ValueId, len};
 
 /// The scales of one layer.
@@ -36,6 +36,8 @@ pub(super) trait Scaled {
 pub(super) struct Limits {
     pub ring_bits: u32,
     pub order: Order,
+    /// How near elementary functions are.
+    pub functions: Functions,
     /// Whether weights carry the fraction bits of the values.
     pub same_scale: bool,
 }
@@ -221,7 +223,8 @@ impl Limits {
             layer: name.into(),
             why,
         };
-        let planned = PlannedFunction::choose(function, arguments, self.ring_bits, f);
+        let planned =
+            PlannedFunction::choose(function, arguments, self.functions, self.ring_bits, f);
         let planned = planned.map_err(refused)?;
         Ok(Scale {
             function: Some(planned),

@@ -117,6 +117,12 @@ impl Elementary {
         Elementary { leakage, ..self }
     }
 
+    /// The function, right to so many fraction bits only; see [`Format::near`].
+    pub fn near(self, places: u32) -> Self {
+        let format = self.format.near(places);
+        Elementary { format, ..self }
+    }
+
     /// The same of arguments that so many bits hold, or the format's if these are fewer.
     pub fn within(self, bits: u32) -> Self {
         let bits = bits.clamp(1, self.format.bits());

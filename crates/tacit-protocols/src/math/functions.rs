@@ -113,9 +113,9 @@ pub(super) fn erf_of(format: Format, promised: Promised) -> Result<Smooth, Error
     Smooth::odd(format, ("erf", function), limit, 9.0, 0.0, promised)
 }
 
-/// Where `e^-x` is half of the last place.
+/// Where `e^-x` is half of the last place to which functions are near.
 fn vanishing(format: Format) -> f64 {
-    f64::from(format.fraction + 1) * LN_2
+    f64::from(format.near + 1) * LN_2
 }
 
 impl Smooth {

@@ -109,6 +109,8 @@ const ROUNDING: f64 = 2.0;
 pub struct Format {
     bits: u32,
     fraction: u32,
+    /// Fraction bits to which functions are near.
+    near: u32,
 }
 
 impl Format {
@@ -123,7 +125,33 @@ impl Format {
                 "mathematics over {bits} bits is possible with 1 to {most} fraction bits, not {fraction}: the product of two intermediate values would leave the ring"
             )));
         }
-        Ok(Format { bits, fraction })
+        Ok(Format {
+            bits,
+            fraction,
+            near: fraction,
+        })
+    }
+
+    /// These numbers, of which functions need be right to so many fraction bits only, of reciprocals and
+    /// roots relatively: they take fewer products then, and state a larger error.
+    pub fn near(self, places: u32) -> Self {
+        let near = places.clamp(1, self.fraction);
+        Format { near, ..self }
+    }
+
+    /// Fraction bits to which functions are right.
+    pub fn nearness(&self) -> u32 {
+        self.near
+    }
+
+    /// The units of the last place that count as one.
+    fn coarseness(&self) -> f64 {
+        exp2((self.fraction - self.near) as i32)
+    }
+
+    /// The relative error that reciprocals and roots may have, if they need not be as near as they can.
+    fn relaxed(&self) -> Option<f64> {
+        (self.near < self.fraction).then(|| exp2(-(self.near as i32) - 1))
     }
 
     /// Bits of the ring or field.

@@ -16,8 +16,8 @@ use crate::machine::Machine;
 
 /// Halves of pieces' widths that are tried, as powers of two.
 const HALVES: std::ops::RangeInclusive<i32> = -2..=4;
-/// The error that the approximation may have, in units of the result, and beyond that of a constant where
-/// it begins.
+/// The error that the approximation may have, in units of the places to which it is near, and beyond that of
+/// a constant where it begins.
 const NEAR: f64 = 0.25;
 const BEYOND: f64 = 0.03;
 /// And what it may have beyond a truncation's with all that is rounded, if the numbers are long.
@@ -70,7 +70,7 @@ impl Pieces {
     pub fn fit<F: Fn(f64) -> f64>(format: Format, shape: &Shape<F>) -> Result<Self, Error> {
         let inner = format.room() / 2;
         let lost = shape.units * exp2(format.fraction as i32 - inner as i32);
-        let most = ROUNDING + ENOUGH + lost;
+        let most = ROUNDING + ENOUGH * format.coarseness() + lost;
         let (mut best, mut refused) = (None::<Pieces>, None);
         for layout in shape.layouts(format) {
             let found = Self::by(format, shape, layout);
@@ -105,7 +105,7 @@ impl Pieces {
         // Fewer bits inside take fewer bytes to truncate.
         let best = of(most)?;
         let least = format.fraction + layout.half.max(0) as u32;
-        let near = best.tolerance + ENOUGH / 8.0;
+        let near = best.tolerance + ENOUGH / 8.0 * format.coarseness();
         let fewer = (least..most).filter_map(|inner| of(inner).ok());
         Ok(fewer
             .into_iter()
@@ -221,13 +221,14 @@ impl<F: Fn(f64) -> f64> Shape<F> {
 
     /// The polynomials of all pieces, of the least degree of which all are near.
     fn polynomials(&self, format: Format, layout: Layout) -> Result<Vec<Vec<f64>>, Error> {
-        let near = NEAR.max(self.jump(layout) * format.one() + BEYOND);
+        let (one, coarse) = (format.one(), format.coarseness());
+        let near = (NEAR * coarse).max(self.jump(layout) * one + BEYOND * coarse);
         let of_degree = |degree| {
             let fitted = (0..layout.pieces).map(|piece| {
                 let polynomial = interpolate(self.on(layout, piece), 1.0, degree);
                 let polynomial = pinned(polynomial, self.ends_of(layout, piece));
                 let error = self.error(layout, piece, &polynomial);
-                (error * format.one() <= near).then_some(polynomial)
+                (error * one <= near).then_some(polynomial)
             });
             fitted.collect::<Option<Vec<_>>>()
         };

@@ -24,8 +24,10 @@ const WIDTH: u32 = 2;
 /// Inner fraction bits up to which three factors are enough.
 const THREE_FACTORS: u32 = 16;
 /// The largest relative error inside, in units of the last place: 9 of the errors of `e`, 8 of
-/// the factors' truncations, 8 of the normalisation's, 1 left by the iteration.
+/// the factors' truncations, 8 of the normalisation's, 1 left by the iteration with all its factors.
 const UNITS: f64 = 26.0;
+/// The largest error of the first approximation, relatively.
+const FIRST: f64 = 0.229;
 
 /// `1 / x` of positive numbers.
 ///
@@ -84,7 +86,7 @@ impl Reciprocal {
         let leakage = arguments.leakage;
         Ok(Reciprocal {
             normal: Normal::new(arguments, tops, inner)?,
-            core: Core { inner, leakage },
+            core: Core::new(&format, inner, leakage),
             back,
             result,
         })
@@ -96,6 +98,9 @@ impl Reciprocal {
 struct Core {
     inner: u32,
     leakage: Leakage,
+    factors: u32,
+    /// The largest relative error, in units of the last place inside.
+    units: f64,
 }
 
 impl Core {
@@ -106,11 +111,21 @@ impl Core {
         }
     }
 
-    fn factors(&self) -> u32 {
-        let factors = if self.inner <= THREE_FACTORS { 3 } else { 4 };
-        match self.leakage {
-            Leakage::Nothing => factors,
-            Leakage::Magnitude => factors - 1,
+    /// With as many factors as the places inside need, or as few as the format asks for.
+    fn new(format: &Format, inner: u32, leakage: Leakage) -> Self {
+        let all = if inner <= THREE_FACTORS { 3 } else { 4 };
+        let left = |factors: u32| (0..factors).fold(FIRST, |error, _| error * error);
+        let enough = |error: f64| (1..all).find(|&factors| left(factors) <= error);
+        let (factors, units) = match (leakage, format.relaxed().and_then(enough)) {
+            (Leakage::Magnitude, _) => (all - 1, UNITS),
+            (_, None) => (all, UNITS),
+            (_, Some(factors)) => (factors, UNITS + left(factors) * exp2(inner as i32)),
+        };
+        Core {
+            inner,
+            leakage,
+            factors,
+            units,
         }
     }
 
@@ -125,7 +140,7 @@ impl Core {
         let mut y = constant_minus(machine, fixed(start, inner), &falling);
         let product = machine.mul(v, &Operand::Secret(y.clone()), inner)?;
         let mut e = constant_minus(machine, 1 << inner, &product);
-        for _ in 1..self.factors() {
+        for _ in 1..self.factors {
             let (both, twice) = (machine.concat(&[&y, &e]), machine.concat(&[&e, &e]));
             let products = machine.mul(&both, &Operand::Secret(twice), inner)?;
             let correction = machine.slice(&products, 0..n);
@@ -147,7 +162,7 @@ impl Function for Reciprocal {
 
     fn tolerance(&self, value: f64) -> f64 {
         let [units, inside] = self.back.rounding();
-        units + (self.normal).share(self.result, UNITS + inside, value)
+        units + (self.normal).share(self.result, self.core.units + inside, value)
     }
 }
 
@@ -203,7 +218,7 @@ impl Division {
         Ok(Division {
             format,
             normal: Normal::new(arguments, tops, inner)?,
-            core: Core { inner, leakage },
+            core: Core::new(&format, inner, leakage),
             across: Powers::new(across),
             places: places as u32,
         })
@@ -233,6 +248,6 @@ impl Division {
         let fraction = self.format.fraction;
         // The scaled dividend's rounding times a reciprocal of up to 4.
         let dividend = 4.0 * ROUNDING * exp2(fraction as i32 - self.places as i32);
-        ROUNDING + dividend + self.normal.share(fraction, UNITS, x / y)
+        ROUNDING + dividend + self.normal.share(fraction, self.core.units, x / y)
     }
 }

@@ -119,8 +119,8 @@ impl InverseSqrt {
             if root { of_v } else { 1.0 / of_v }
         };
         let sizes = [format.room(), inner, inner];
-        let inside =
-            Polynomial::near(of, RADIUS, NEAR / relative * unit, sizes).ok_or_else(refused)?;
+        let near = (NEAR * unit).max(format.relaxed().unwrap_or(0.0)) / relative;
+        let inside = Polynomial::near(of, RADIUS, near, sizes).ok_or_else(refused)?;
         let units = match arguments.leakage {
             Leakage::Nothing => relative * (inside.error / unit + ROUNDING) + NORMALISED,
             Leakage::Magnitude => PAPERS_UNITS,

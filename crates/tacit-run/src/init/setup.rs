@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tacit_net::certs::{self, CERTIFICATE_FILE, DEFAULT_VALIDITY, KEY_FILE};
-use tacit_nn::plan::{Precision, Roles, is_field};
+use tacit_nn::plan::{Functions, Precision, Roles, is_field};
 
 use crate::instance::Instance;
 use crate::{CompileOptions, Error, OptionSpec, Settings};
@@ -267,6 +267,9 @@ impl Setup<'_> {
                 }
                 None => String::new(),
             };
+            if plan.functions != Functions::default() {
+                text += &format!("functions = \"{}\"\n", plan.functions.name());
+            }
             if let Some(range) = plan.input_range {
                 text += &format!("input_range = {range:?}\n");
             }
@@ -330,9 +333,9 @@ mod tests {
     }
 
     #[test]
-    fn key_bits_are_in_the_model_owners_file() {
+    fn what_the_model_owner_plans_is_in_its_file() {
         let settings = Settings::from_json(r#"{"protocol": "bicoptor"}"#).expect("valid");
-        let options = r#"{"key_bits": "auto", "key_bits_loss": 0.01}"#;
+        let options = r#"{"key_bits": "auto", "key_bits_loss": 0.01, "functions": "fast"}"#;
         let setup = Setup {
             settings: &settings,
             options: &CompileOptions::from_json(options).expect("valid"),
@@ -351,6 +354,8 @@ mod tests {
         };
         assert_eq!(plan(0)["key_bits"].as_str(), Some("auto"));
         assert_eq!(plan(0)["key_bits_loss"].as_float(), Some(0.01));
-        assert!(plan(1).keys().all(|key| !key.starts_with("key_bits")));
+        assert_eq!(plan(0)["functions"].as_str(), Some("fast"));
+        let own = ["key_bits", "key_bits_loss", "functions"];
+        assert!(plan(1).keys().all(|key| !own.contains(&key.as_str())));
     }
 }
