@@ -199,9 +199,9 @@ def compile(
     order
         `multiply-then-truncate` or `truncate-then-multiply`.
     functions
-        How near exponentials, sigmoids, roots and the like are: `accurate`, to a few units of the last
-        place, or `fast`, to about 2^-10 (of reciprocals and inverse roots: relatively), by fewer
-        products. SiRnn, which has tables for them, is accurate in either case.
+        How near exponentials, sigmoids, roots and the like are: `accurate`, to a few units of the
+        last place, or `fast`, to about 2^-10 (of reciprocals and inverse roots: relatively), by
+        fewer products. SiRnn, which has tables for them, is accurate in either case.
     public_model
         Whether every party may know the weights.
     input_range
