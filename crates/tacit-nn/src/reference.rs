@@ -7,7 +7,10 @@ use rayon::prelude::*;
 use crate::graph::{Conv, FILL, Graph, Linear, Matrices, Node, Op, Pool, ValueId, len};
 use crate::tail;
 
+mod gemm;
 pub(crate) mod signs;
+
+pub use gemm::gemm;
 
 /// Items that are computed at a time, which bounds the memory.
 const CHUNK: usize = 64;
@@ -255,7 +258,7 @@ fn multiply(linear: &Linear, x: &[f32]) -> Vec<f32> {
             if !bias.is_empty() {
                 out.chunks_mut(*n).for_each(|row| row.copy_from_slice(bias));
             }
-            gemm(out, x, weight, *k, *n);
+            gemm(out, x, weight, [*k, *n]);
         });
     out
 }
@@ -266,7 +269,7 @@ fn products(matrices: &Matrices, x: &[f32], y: &[f32]) -> Vec<f32> {
     let mut out = vec![0.0; x.len() / k * n];
     out.par_chunks_mut(m * n)
         .zip(x.par_chunks(m * k).zip(y.par_chunks(k * n)))
-        .for_each(|(out, (x, y))| gemm(out, x, y, k, n));
+        .for_each(|(out, (x, y))| gemm(out, x, y, [k, n]));
     out
 }
 
@@ -288,8 +291,7 @@ fn convolve(conv: &Conv, x: &[f32]) -> Vec<f32> {
                     &mut maps,
                     &conv.weight[group * per_group * taps..][..per_group * taps],
                     &columns,
-                    taps,
-                    items * plane,
+                    [taps, items * plane],
                 );
                 for f in 0..per_group {
                     let filter = group * per_group + f;
@@ -336,41 +338,4 @@ fn unfold(conv: &Conv, x: &[f32], group: usize, items: usize) -> Vec<f32> {
         }
     }
     columns
-}
-
-/// `c += a b` for row-major `a` (m x k) and `b` (k x n), by tiles of four rows and eight columns
-/// that stay in registers.
-fn gemm(c: &mut [f32], a: &[f32], b: &[f32], k: usize, n: usize) {
-    for (c, a) in c.chunks_mut(4 * n).zip(a.chunks(4 * k)) {
-        let rows = a.len() / k;
-        for j in (0..n).step_by(8) {
-            let wide = (n - j).min(8);
-            let mut tile = [[0f32; 8]; 4];
-            if rows == 4 && wide == 8 {
-                for p in 0..k {
-                    let b: &[f32; 8] = b[p * n + j..][..8].try_into().unwrap_or(&[0.0; 8]);
-                    for (r, tile) in tile.iter_mut().enumerate() {
-                        let factor = a[r * k + p];
-                        tile.iter_mut().zip(b).for_each(|(t, b)| *t += factor * b);
-                    }
-                }
-            } else {
-                for p in 0..k {
-                    for r in 0..rows {
-                        let factor = a[r * k + p];
-                        tile[r]
-                            .iter_mut()
-                            .zip(&b[p * n + j..][..wide])
-                            .for_each(|(t, b)| *t += factor * b);
-                    }
-                }
-            }
-            for (r, tile) in tile.iter().enumerate().take(rows) {
-                c[r * n + j..][..wide]
-                    .iter_mut()
-                    .zip(tile)
-                    .for_each(|(c, t)| *c += t);
-            }
-        }
-    }
 }

@@ -142,8 +142,10 @@ impl<'a> Importer<'a> {
     }
 }
 
-/// What a dimension without a size is called: its name in the file, or `input.axis`.
+/// What a dimension without a size is called: its name in the file, or `input.axis`. Some exporters call
+/// all of them `?`, which names none.
 fn free_name(input: &ValueInfoProto, axis: usize, dim: &DimensionProto) -> String {
-    let named = dim.dim_param.clone().filter(|name| !name.is_empty());
+    let named = dim.dim_param.clone();
+    let named = named.filter(|name| !name.is_empty() && name != "?");
     named.unwrap_or(format!("{}.{axis}", input.name))
 }

@@ -126,13 +126,11 @@ pub(super) fn backward(
 
 /// `y += a b` for `a` of any number of rows of `k`, `b` of `k` x `n`.
 fn gemm(y: &mut [f32], a: &[f32], b: &[f32], [k, n]: [usize; 2]) {
-    y.par_chunks_mut(n).zip(a.par_chunks(k)).for_each(|(y, a)| {
-        for (a, b) in a.iter().zip(b.chunks_exact(n)) {
-            if *a != 0.0 {
-                y.iter_mut().zip(b).for_each(|(y, b)| *y += a * b);
-            }
-        }
-    });
+    // Each thread takes some rows, so that it reads `b` once for all of them.
+    let rows = (a.len() / k).div_ceil(rayon::current_num_threads()).max(1);
+    y.par_chunks_mut(rows * n)
+        .zip(a.par_chunks(rows * k))
+        .for_each(|(y, a)| tacit_nn::reference::gemm(y, a, b, [k, n]));
 }
 
 fn transposed(x: &[f32], rows: usize, columns: usize) -> Vec<f32> {
