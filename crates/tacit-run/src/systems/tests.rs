@@ -48,6 +48,7 @@ fn written(settings: &Settings, terms: &Terms) -> Settings {
         model: "m.onnx".into(),
         samples: None,
         input: "x.npy".into(),
+        output: "output.npy".into(),
     };
     let text = setup.config(0).expect("a config file");
     let mut table: Table = text.parse().expect("TOML");
