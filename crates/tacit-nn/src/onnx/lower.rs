@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::kind::Kind;
-use super::{activation, along, attention, compare, conv, einsum, element, function, linear, loss};
+use super::{
+    activation, along, attention, compare, conv, einsum, element, function, linear, loss, mask,
+};
 use super::{moves, nary, norm, pool, power, product, rearrange, recurrent, reduce, resize};
 use super::{scatter, shape, tail, whole};
 use crate::graph::{Node, Op, ValueId, Weights, len};
@@ -130,6 +132,7 @@ pub(super) fn lower(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fa
 pub(super) fn items(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     match call.node.op_type.as_str() {
         "GRU" | "LSTM" | "RNN" => recurrent::recurrent(call, builder),
+        "Attention" => attention::attention(call, builder),
         "Split" => rearrange::split(call, builder),
         _ => Ok(vec![one(call, builder)?]),
     }
@@ -187,13 +190,10 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "AffineGrid" => along::affine_grid(call, builder),
         "LayerNormalization" => function::layer_norm(call, builder),
         "RMSNormalization" => function::rms_norm(call, builder),
-        "Attention" => attention::attention(call, builder),
         "LogSoftmax" => reduce::log_softmax(call, builder),
         reduction if reduction.starts_with("Reduce") => reduce::reduced(call, builder),
         "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" => reshape(call, builder),
-        "Identity" => Ok(call.required(0)?.clone()),
-        "Dropout" => dropout(call),
-        "Cast" | "CastLike" => cast(call, builder),
+        "Cast" | "CastLike" | "Dropout" | "Identity" => handed_on(call, builder),
         _ => moves::moved(call, builder),
     }
 }
@@ -201,6 +201,16 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
 /// The answer to an operation that is not supported.
 pub(super) fn refuse() -> Result<Vec<Value>, Fault> {
     unsupported("not supported")
+}
+
+/// The value of a node that changes nothing, and what masks it.
+fn handed_on(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    mask::carried(call, builder);
+    match call.node.op_type.as_str() {
+        "Identity" => Ok(call.required(0)?.clone()),
+        "Dropout" => dropout(call),
+        _ => cast(call, builder),
+    }
 }
 
 fn reshape(call: &Call, builder: &Builder) -> Result<Value, Fault> {

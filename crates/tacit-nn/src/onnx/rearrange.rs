@@ -79,13 +79,19 @@ fn rearrange(
 
 /// Concat of computed values and of constants, which are the same for every item.
 pub(super) fn concat(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let Part { shape, .. } = part(call, 0)?;
+    let along = call.item_axis(call.int("axis", 0), shape.len(), 0)?;
+    joined(call, builder, along)
+}
+
+/// All inputs one after the other along axis `along` of an item.
+pub(super) fn joined(call: &Call, builder: &mut Builder, along: usize) -> Result<Value, Fault> {
     let parts = (0..call.inputs.len())
         .map(|i| part(call, i))
         .collect::<Result<Vec<_>, _>>()?;
     let Some(first) = parts.first().map(|part| part.shape.clone()) else {
         return bad("it has no inputs");
     };
-    let along = call.item_axis(call.int("axis", 0), first.len(), 0)?;
     let mut out = first.clone();
     out[along] = 0;
     for Part { shape, .. } in &parts {

@@ -87,7 +87,10 @@ const NORMALISES: &[Attribute] = &[
 const ATTENTION: &[Attribute] = &[
     ("is_causal", Int, 23, NOW),
     ("kv_num_heads", Int, 23, NOW),
+    ("left_window_size", Int, 25, NOW),
     ("q_num_heads", Int, 23, NOW),
+    ("qk_matmul_output_mode", Int, 23, NOW),
+    ("right_window_size", Int, 25, NOW),
     ("scale", Float, 23, NOW),
     ("softcap", Float, 23, NOW),
     ("softmax_precision", Int, 23, NOW),
@@ -127,9 +130,9 @@ const LAYERS: &[Operation] = &[
         23,
         op(
             "Attention",
-            4,
+            7,
             ATTENTION,
-            "constant masks, without a cache of keys and values",
+            "computed or constant queries, keys, values and caches; constant masks and lengths, of which every party knows the places that they leave out",
         ),
     ),
     op(

@@ -32,6 +32,7 @@ fn treats(call: &Call) -> Option<Treats> {
         | "Sum" | "Swish" | "Tanh" | "ThresholdedRelu" | "Where" | "Xor" => Elements,
         "ArgMax"
         | "ArgMin"
+        | "Attention"
         | "CenterCropPad"
         | "Compress"
         | "Concat"

@@ -1,6 +1,7 @@
 //! Every operation of import and of the float32 reference against numbers worked out by hand,
 //! and in fixed point against the reference.
 
+mod attention;
 mod choices;
 #[path = "../common/mod.rs"]
 mod common;
