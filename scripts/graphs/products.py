@@ -43,7 +43,7 @@ def factors(g, v, terms):
 
 
 def attention(g, v):
-    """A value's rows by themselves or by constant ones; of three axes a head for each of the first."""
+    """A value's rows by themselves or by constant ones; of three axes the first counts heads."""
     if g.opset < 23 or v.batch or len(v.shape) not in {2, 3}:
         return None
     v = scaled(g, v, 8)
@@ -66,10 +66,11 @@ def attention(g, v):
 
 
 FORMS = {
-    1: ["bi,io->bo", "bi,bo->bio", "bi,oi->bo"],
-    2: ["bij,bkj->bik", "bij,jo->boi", "bij,ijo->bo", "bij,ijo->bio", "bij,bij->bi", "...ij,...ik"],
+    1: ["bi,io->bo", "bi,bo->bio", "bi,oi->bo", "bi,o->bo"],
+    2: ["bij,bkj->bik", "bij,jo->boi", "bij,ijo->bo", "bij,ijo->bio", "bij,bij->bi", "...ij,...ik",
+        "bij,bkj->bi", "bij,io->bo"],
     3: ["bhij,bhkj->bhik", "bihj,bkhj->bhik", "bhij,hjo->biho", "...ij,jo->...oi"],
-}
+}  # fmt: skip
 """Equations for values of so many axes; their second input is computed if it has b or ... in it."""
 
 
@@ -86,7 +87,7 @@ def einsum(g, v):
     if computed:
         sizes.update(zip(right[1:], v.shape, strict=True))
     sizes.setdefault("o", g.between(1, 5))
-    inner = math.prod(sizes[c] for c in left[1:] if c not in out)
+    inner = math.prod(n for c, n in sizes.items() if c not in out)
     shape = tuple(sizes[c] for c in out[1:])
     if computed:
         v, other, most = factors(g, v, inner)

@@ -150,11 +150,13 @@ def run(case):
     # A little more than the largest, which is rounded.
     limit = 1.01 * float(np.abs(case.x).max())
     known = {"protocol": "clear", "input_range": limit if limit and np.isfinite(limit) else None}
+    # One number is one item.
+    x = case.x if case.x.ndim else case.x[None]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
         onnx.save(case.model, path)
         try:
-            x, model = case.x, tacit.compile(path, samples=case.x, **known)
+            model = tacit.compile(path, samples=x, **known)
         except tacit.TacitError as error:
             if "samples: they have the shape" not in str(error):
                 raise

@@ -4,11 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::kind::Kind;
-use super::{
-    activation, along, attention, compare, conv, einsum, element, function, linear, loss, mask,
-};
-use super::{moves, nary, norm, pool, power, product, rearrange, recurrent, reduce, resize};
-use super::{scatter, shape, tail, whole};
+use super::{activation, along, attention, columns, compare, conv, einsum, element, factors};
+use super::{fourier, function, grid, linear, loss, mask, moves, nary, norm, pool, power, product};
+use super::{rearrange, recurrent, reduce, resize, rotary, scatter, shape, tail, whole};
 use crate::graph::{Node, Op, ValueId, Weights, len};
 
 /// The most elements of all values of one item together.
@@ -174,8 +172,18 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Gather" | "Slice" => rearrange::selected(call, builder),
         "Concat" => rearrange::concat(call, builder),
         "CumSum" => along::running_sum(call, builder),
+        "CumProd" => factors::running_product(call, builder),
+        "Det" => factors::determinant(call, builder),
+        "DFT" => fourier::dft(call, builder),
+        "STFT" => fourier::stft(call, builder),
+        "GridSample" => grid::grid_sample(call, builder),
+        "Col2Im" => columns::col2im(call, builder),
+        "MaxUnpool" => columns::max_unpool(call, builder),
+        "RotaryEmbedding" => rotary::rotary(call, builder),
+        "SwiGLU" => activation::swiglu(call, builder),
         "Resize" | "Upsample" => resize::resize(call, builder),
-        "ScatterElements" | "ScatterND" => scatter::scatter(call, builder),
+        "Scatter" | "ScatterElements" | "ScatterND" => scatter::scatter(call, builder),
+        "TensorScatter" => scatter::cache(call, builder),
         "Softmax" | "LogSoftmax" | "ArgMax" | "ArgMin" | "Sigmoid" if call.last => {
             tail::tail(call, builder)
         }

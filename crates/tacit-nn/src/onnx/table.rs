@@ -2,6 +2,7 @@
 //! `docs/operations.md` are made.
 
 mod elements;
+mod maps;
 mod moves;
 mod page;
 mod reductions;
@@ -98,9 +99,10 @@ const ATTENTION: &[Attribute] = &[
 const MASKS: &str = "as Sigmoid; a constant added before it, and read by nothing else, masks: where it is -10000 or less, shares are 0 and in no sum, and every party knows the places";
 
 /// All that are supported, each group by name.
-const GROUPS: [&[Operation]; 4] = [
+const GROUPS: [&[Operation]; 5] = [
     LAYERS,
     elements::OPERATIONS,
+    maps::OPERATIONS,
     moves::OPERATIONS,
     reductions::OPERATIONS,
 ];
@@ -216,7 +218,7 @@ const LAYERS: &[Operation] = &[
             "Einsum",
             MANY,
             &[("equation", Text, 12, NOW)],
-            "of two inputs, where it sums over axes of both",
+            "of computed values and constants; the batch stays an axis",
         ),
     ),
     op("Erf", 1, &[], ""),

@@ -8,6 +8,7 @@ mod common;
 #[path = "../common/fixed.rs"]
 mod fixed;
 mod layers;
+mod maps;
 mod products;
 mod whole;
 

@@ -6,7 +6,7 @@ use super::*;
 const X: [f32; 6] = [1., 2., 3., 4., 0., -1.];
 
 /// As [`check`], of a model whose file gives every size; no axis is that of a batch.
-fn check_whole(
+pub(super) fn check_whole(
     shape: &[i64],
     nodes: Vec<NodeProto>,
     tensors: Vec<TensorProto>,
