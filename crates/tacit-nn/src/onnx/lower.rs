@@ -29,6 +29,10 @@ pub(super) struct Builder {
     pub masks: HashMap<String, Vec<bool>>,
     /// Values whose elements are all 0 or 1.
     pub truths: HashSet<ValueId>,
+    /// The elements of all constants so far.
+    pub constants: usize,
+    /// The nodes that were read so far, each turn of a loop counted.
+    pub visited: usize,
     /// The item shape of every value.
     shapes: Vec<Vec<usize>>,
     /// What was made of constants, by their address and how. The constants are kept beside, so that

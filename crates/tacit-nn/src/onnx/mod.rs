@@ -18,6 +18,7 @@ mod fourier;
 mod function;
 mod grid;
 mod importer;
+mod inline;
 mod input;
 mod kind;
 mod linear;
@@ -26,6 +27,7 @@ mod lower;
 mod mask;
 mod moves;
 mod nary;
+mod nested;
 mod norm;
 mod pool;
 mod power;
@@ -218,7 +220,9 @@ pub fn import(
             OPSETS.end()
         )));
     }
-    let graph = model.graph.ok_or_else(|| unusable("it holds no graph"))?;
+    let graph = inline::inlined(&model, opset)?;
+    let mut graph = graph.ok_or_else(|| unusable("it holds no graph"))?;
+    nested::name_captures(&mut graph)?;
     Importer {
         graph: &graph,
         opset,

@@ -80,7 +80,10 @@ fn cache(call: &Call, i: usize, form: &Form, half: usize) -> Result<Vec<f32>, Fa
         }
     };
     let items = picks.chunks(form.rows.max(1));
-    if items.len() == 0 || picks.len() % form.rows != 0 || call.whole && items.len() != form.items {
+    if items.len() == 0
+        || !picks.len().is_multiple_of(form.rows)
+        || call.whole && items.len() != form.items
+    {
         return bad(format!("it has places for {} rows", picks.len()));
     }
     let taken = |rows: &[usize]| -> Vec<f32> {

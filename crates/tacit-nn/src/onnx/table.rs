@@ -4,6 +4,7 @@
 mod elements;
 mod maps;
 mod moves;
+mod nested;
 mod page;
 mod reductions;
 
@@ -23,11 +24,12 @@ enum Holds {
     Float,
     Text,
     Tensor,
+    Graph,
     Ints,
     Floats,
     Texts,
 }
-use Holds::{Float, Floats, Int, Ints, Tensor, Text, Texts};
+use Holds::{Float, Floats, Graph, Int, Ints, Tensor, Text, Texts};
 
 /// An attribute: its name, what it holds, and the first and last operator set that have it.
 type Attribute = (&'static str, Holds, i64, i64);
@@ -99,11 +101,12 @@ const ATTENTION: &[Attribute] = &[
 const MASKS: &str = "as Sigmoid; a constant added before it, and read by nothing else, masks: where it is -10000 or less, shares are 0 and in no sum, and every party knows the places";
 
 /// All that are supported, each group by name.
-const GROUPS: [&[Operation]; 5] = [
+const GROUPS: [&[Operation]; 6] = [
     LAYERS,
     elements::OPERATIONS,
     maps::OPERATIONS,
     moves::OPERATIONS,
+    nested::OPERATIONS,
     reductions::OPERATIONS,
 ];
 
@@ -417,6 +420,7 @@ impl Holds {
             Int => (2, a.f.is_some() || a.s.is_some()),
             Text => (3, a.f.is_some() || a.i.is_some()),
             Tensor => (4, a.t.is_none()),
+            Graph => (5, a.g.is_none()),
             Floats => (6, !a.ints.is_empty()),
             Ints => (7, !a.floats.is_empty()),
             Texts => (8, !a.ints.is_empty()),

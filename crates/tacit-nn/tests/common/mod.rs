@@ -191,6 +191,7 @@ pub fn model(item: &[i64], node: Vec<NodeProto>, initializer: Vec<TensorProto>) 
                 r#type: None,
             }],
         }),
+        ..Default::default()
     }
 }
 

@@ -9,6 +9,7 @@ mod common;
 mod fixed;
 mod layers;
 mod maps;
+mod nested;
 mod products;
 mod whole;
 
