@@ -27,9 +27,9 @@ fn carries(node: &NodeProto) -> bool {
 pub(super) fn feed_softmax(
     order: &[&NodeProto],
     last: &HashSet<*const NodeProto>,
-    output: &str,
+    outputs: &[&str],
 ) -> HashSet<*const NodeProto> {
-    let mut read_by_others = HashSet::from([output]);
+    let mut read_by_others: HashSet<&str> = outputs.iter().copied().collect();
     let mut feeding = HashSet::new();
     for &node in order.iter().rev() {
         let mut outputs = node.output.iter();

@@ -10,8 +10,12 @@ use super::proto::NodeProto;
 use crate::graph::{Tail, TailFunction, len};
 
 /// The nodes after which the receiver of the result can compute all the rest: such
-/// as have nothing but functions of the tail and changes of shape behind them.
-pub(super) fn last_nodes(order: &[&NodeProto]) -> HashSet<*const NodeProto> {
+/// as have nothing but functions of the tail and changes of shape behind them. Those before an output
+/// that is computed on shares to its end are none.
+pub(super) fn last_nodes<'a>(
+    order: &[&'a NodeProto],
+    on_shares: &HashSet<&'a str>,
+) -> HashSet<*const NodeProto> {
     const OPS: [&str; 12] = [
         "ArgMax",
         "ArgMin",
@@ -28,7 +32,7 @@ pub(super) fn last_nodes(order: &[&NodeProto]) -> HashSet<*const NodeProto> {
     ];
     let mut last = HashSet::new();
     // What some other node reads, or one of these beside its first input.
-    let mut computed_with = HashSet::new();
+    let mut computed_with = on_shares.clone();
     for node in order.iter().rev() {
         let free = |name: &String| !computed_with.contains(name.as_str());
         let ends = OPS.contains(&node.op_type.as_str()) && node.output.iter().all(free);
@@ -60,6 +64,7 @@ pub(super) fn tail(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
             revealed_shape,
             tail,
             shape,
+            ..
         } => (*id, &revealed_shape[..], tail.clone(), &shape[..]),
         _ => return unsupported("its input is a constant"),
     };
@@ -103,5 +108,6 @@ pub(super) fn tail(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         revealed_shape: revealed_shape.to_vec(),
         tail,
         shape: out,
+        classes: None,
     })
 }
