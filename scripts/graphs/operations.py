@@ -50,6 +50,7 @@ from .elements import (
     total,
 )
 from .layers import batch_norm, conv, gemm, layer_norm, pooled, recurrent, rms_norm, whole_pool
+from .maps import MAPS
 from .moves import MOVES
 from .products import attention, einsum, matmul
 from .sums import NORMS, SUMS
@@ -57,6 +58,7 @@ from .sums import NORMS, SUMS
 GENERATORS = {
     **ACTIVATIONS,
     **CHOICES,
+    **MAPS,
     **MOVES,
     **NORMS,
     **SUMS,
@@ -121,6 +123,11 @@ ENDS = {
     "Sigmoid": sigmoid,
 }
 """For what the receiver of the result computes."""
+
+
+NEWER = {"CumProd", "SwiGLU"}
+"""Supported, and newer than the operator sets of which onnxruntime runs all that is generated:
+ONNX's own tests hold them."""
 
 
 def add(g, v, kind):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from .build import LARGEST
-from .constants import constant
+from .constants import constant, for_every_item
 from .elements import branch, scaled
 
 
@@ -43,26 +43,34 @@ def factors(g, v, terms):
 
 
 def attention(g, v):
-    """A value's rows by themselves, one head; of three axes a head for each of the first."""
+    """A value's rows by themselves or by constant ones; of three axes the first counts heads."""
     if g.opset < 23 or v.batch or len(v.shape) not in {2, 3}:
         return None
     v = scaled(g, v, 8)
-    rows = v.shape[-2]
+    *heads, rows, width = v.shape
     attributes = {"is_causal": g.pick(None, 1), "scale": g.pick(None, 0.25)}
-    if len(v.shape) == 2:
+    attributes["softcap"] = g.pick(None, 3.0)
+    if not heads:
         attributes |= {"q_num_heads": 1, "kv_num_heads": 1}
+    if g.chance(0.3):
+        seen, low, high = g.between(rows, 6), -1, 1
+        keys, values = (for_every_item(g, g.weights(*heads, seen, width)) for _ in range(2))
+    else:
+        seen, low, high = rows, v.low, v.high
+        keys, values = branch(g, v), v
     mask = []
     if g.chance(0.5):
-        kept = (g.rng.random((rows, rows)) < 0.6) | np.eye(rows, dtype=bool)
-        mask = [g.plain(g.pick(kept, np.where(kept, g.weights(rows, rows), np.float32(-1e9))))]
-    return g.node("Attention", [v, branch(g, v), v, *mask], v.shape, v.low, v.high, **attributes)
+        kept = (g.rng.random((rows, seen)) < 0.6) | np.eye(rows, seen, dtype=bool)
+        mask = [g.plain(g.pick(kept, np.where(kept, g.weights(rows, seen), np.float32(-1e9))))]
+    return g.node("Attention", [v, keys, values, *mask], v.shape, low, high, **attributes)
 
 
 FORMS = {
-    1: ["bi,io->bo", "bi,bo->bio", "bi,oi->bo"],
-    2: ["bij,bkj->bik", "bij,jo->boi", "bij,ijo->bo", "bij,ijo->bio", "bij,bij->bi", "...ij,...ik"],
+    1: ["bi,io->bo", "bi,bo->bio", "bi,oi->bo", "bi,o->bo"],
+    2: ["bij,bkj->bik", "bij,jo->boi", "bij,ijo->bo", "bij,ijo->bio", "bij,bij->bi", "...ij,...ik",
+        "bij,bkj->bi", "bij,io->bo"],
     3: ["bhij,bhkj->bhik", "bihj,bkhj->bhik", "bhij,hjo->biho", "...ij,jo->...oi"],
-}
+}  # fmt: skip
 """Equations for values of so many axes; their second input is computed if it has b or ... in it."""
 
 
@@ -79,7 +87,7 @@ def einsum(g, v):
     if computed:
         sizes.update(zip(right[1:], v.shape, strict=True))
     sizes.setdefault("o", g.between(1, 5))
-    inner = math.prod(sizes[c] for c in left[1:] if c not in out)
+    inner = math.prod(n for c, n in sizes.items() if c not in out)
     shape = tuple(sizes[c] for c in out[1:])
     if computed:
         v, other, most = factors(g, v, inner)

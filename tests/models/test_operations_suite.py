@@ -27,10 +27,11 @@ HEAD = """# ONNX's own tests
 
 Every case of ONNX's backend suite for nodes whose operation could be part of a model with one float
 input, run under the protocol without cryptography: right where each output is within 0.001 and
-0.1 % of its value, else refused with the node and the reason; none is wrong. Inputs beside the
-first of floats are constants of the file. Expanded twins are the same operations written out as the
-functions that the standard defines. `tests/models/` makes this page
-(`TACIT_WRITE=1 pytest tests/models`), and holds it: no operation may have fewer right cases.
+0.1 % of its value, or of a bfloat16 a unit in its last place, else refused with the node and the
+reason; none is wrong. Inputs beside the first of floats are constants of the file. Expanded twins
+are the same operations written out as the functions that the standard defines. `tests/models/`
+makes this page (`TACIT_WRITE=1 pytest tests/models`), and holds it: no operation may have fewer
+right cases.
 
 """
 

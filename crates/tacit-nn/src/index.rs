@@ -69,6 +69,17 @@ pub(crate) fn arranged(shape: &[usize], order: &[Option<usize>], out: &[usize]) 
     separable(&order.iter().zip(out).map(axis).collect::<Vec<Axis>>())
 }
 
+/// The map whose output axis `i` runs along all input axes of `along[i]`, which have one size, at once.
+pub(crate) fn diagonal(shape: &[usize], along: &[Vec<usize>]) -> Vec<u32> {
+    let strides = strides(shape);
+    let axis = |axes: &Vec<usize>| {
+        let step: usize = axes.iter().map(|&a| strides[a]).sum();
+        let size = axes.first().map_or(1, |&a| shape[a]);
+        (0..size).map(|p| Some(p * step)).collect()
+    };
+    separable(&along.iter().map(axis).collect::<Vec<Axis>>())
+}
+
 /// The map that stretches `from` to `to` by numpy's rule; `None` where it does not fit.
 pub(crate) fn broadcast(from: &[usize], to: &[usize]) -> Option<Vec<u32>> {
     let missing = to.len().checked_sub(from.len())?;
@@ -120,6 +131,10 @@ mod tests {
         assert_eq!(
             arranged(&[2, 3], &[Some(1), None, Some(0)], &[3, 2, 2]),
             [0, 3, 0, 3, 1, 4, 1, 4, 2, 5, 2, 5]
+        );
+        assert_eq!(
+            diagonal(&[2, 3, 2], &[vec![1], vec![0, 2]]),
+            [0, 7, 2, 9, 4, 11]
         );
         assert_eq!(common_shape(&[2, 1], &[3]), Some(vec![2, 3]));
         assert_eq!(common_shape(&[2], &[3]), None);

@@ -19,16 +19,10 @@ fn file(
 ) -> ModelProto {
     let mut model = model(item, nodes, tensors);
     model.opset_import[0].version = opset;
-    if items.is_some() {
-        let input = &mut model.graph.as_mut().expect("a graph").input[0];
-        let tensor = input.r#type.as_mut().expect("a type").tensor_type.as_mut();
-        let shape = tensor.expect("a tensor").shape.as_mut().expect("a shape");
-        shape.dim[0] = DimensionProto {
-            dim_value: items,
-            dim_param: None,
-        };
+    match items {
+        Some(items) => of_fixed_sizes(model, items),
+        None => model,
     }
-    model
 }
 
 fn fine(model: &ModelProto) -> Graph {

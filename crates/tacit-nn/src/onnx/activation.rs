@@ -1,6 +1,6 @@
 //! Activations and other functions of every element by itself, made of a few that the graph has.
 
-use super::call::{Call, Fault, Value, unsupported};
+use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{ANY, Composer};
 use super::element::{Arithmetic, of_each, two};
 use super::function::root;
@@ -46,11 +46,7 @@ pub(super) fn activation(call: &Call, builder: &mut Builder) -> Result<Value, Fa
             let inverse = c.function(Function::Reciprocal, divisor, (1.0, f32::INFINITY))?;
             c.each("product", Op::Mul, &[x, inverse])
         }
-        "Swish" => {
-            let inner = c.affine("inner", x, number("alpha", 1.0), 0.0)?;
-            let weight = c.function(Function::Sigmoid, inner, ANY)?;
-            c.each("product", Op::Mul, &[x, weight])
-        }
+        "Swish" => swish(c, x, number("alpha", 1.0)),
         "ThresholdedRelu" => {
             let above = above(c, "above", x, [1.0, number("alpha", 1.0)])?;
             c.each("product", Op::Mul, &[x, above])
@@ -189,6 +185,25 @@ pub(super) fn exp_of(domain: (f32, f32)) -> Op {
 fn log_of(domain: (f32, f32)) -> Op {
     let function = Function::Log;
     Op::Function { function, domain }
+}
+
+/// `x / (1 + exp(-alpha x))`.
+fn swish(c: &mut Composer, x: ValueId, alpha: f32) -> Result<ValueId, Fault> {
+    let inner = c.affine("inner", x, alpha, 0.0)?;
+    let weight = c.function(Function::Sigmoid, inner, ANY)?;
+    c.each("product", Op::Mul, &[x, weight])
+}
+
+/// SwiGLU: the second input by Swish of the first, both of one shape.
+pub(super) fn swiglu(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let alpha = call.float("alpha", 1.0);
+    let gate = of_each(call, builder, |c, x| swish(c, x, alpha))?;
+    let by = call.required(1)?;
+    let product = two(call, builder, (Arithmetic::Mul, "gated"), &gate, by)?;
+    match (&gate, &product) {
+        (Value::Secret { shape: a, .. }, Value::Secret { shape: b, .. }) if a == b => Ok(product),
+        _ => bad("its inputs differ in shape"),
+    }
 }
 
 /// PRelu: the positive part, and what is left times the slope.

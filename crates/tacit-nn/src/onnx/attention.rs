@@ -1,207 +1,365 @@
 //! Attention: shares of values by scaled products of queries and keys, all heads at once.
+//!
+//! Queries, keys and values may each be computed or constant. Axes have labels, as in products, so that
+//! heads are multiplied side by side wherever they stand.
+
+mod hidden;
 
 use super::call::{Call, Fault, Value, bad, unsupported};
-use super::compose::{Composer, value};
-use super::constant::{Data, bounded_len};
-use super::element::Stretched;
+use super::compose::{ANY, Composer};
+use super::fold;
 use super::function::{line, shares};
 use super::lower::Builder;
-use super::mask::{LEAST, Mask};
-use crate::graph::{Affine, Matrices, Op, ValueId, Weights};
-use crate::index::arranged;
+use super::mask::Mask;
+use super::product::{Label, Labels, contract};
+use super::rearrange;
+use crate::graph::{Affine, FILL, Function, Op, ValueId, Weights, len};
+use crate::index::transpose;
+use hidden::{Hidden, Scores};
 
-/// Rows of heads: queries, keys or values of an item.
+/// The axes: items of the batch, heads of keys, heads of queries for each of these, queries, keys, and the
+/// numbers of a query and of a value.
+const ITEM: Label = 0;
+const GROUP: Label = 1;
+const TIMES: Label = 2;
+const QUERY: Label = 3;
+const KEY: Label = 4;
+const INNER: Label = 5;
+const OUTER: Label = 6;
+
+/// Queries, keys or values: items x heads x rows x width, or items x rows x heads x width where the file
+/// has all heads of a row side by side.
 struct Heads {
-    id: ValueId,
+    value: Value,
+    side_by_side: bool,
+    items: usize,
     heads: usize,
     rows: usize,
     width: usize,
-    /// Whether a row has all heads side by side, not a head all its rows.
-    side_by_side: bool,
 }
 
 impl Heads {
     /// Input `i`, whose heads stand apart or are as many as the attribute `name` says.
     fn read(call: &Call, i: usize, name: &str) -> Result<Heads, Fault> {
-        let (id, shape) = call.secret(i)?;
-        match *shape {
-            [heads, rows, width] => Ok(Heads {
-                id,
-                heads,
-                rows,
-                width,
-                side_by_side: false,
-            }),
-            [rows, all] => {
+        let value = call.required(i)?;
+        let shape = match value {
+            Value::Constant(constant) => constant.shape.clone(),
+            _ if call.whole => call.secret(i)?.1.to_vec(),
+            _ => [&[1], call.secret(i)?.1].concat(),
+        };
+        let (side_by_side, [items, heads, rows, width]) = match shape[..] {
+            [items, heads, rows, width] => (false, [items, heads, rows, width]),
+            [items, rows, all] => {
                 let heads = usize::try_from(call.int(name, 0)).unwrap_or(0);
                 if heads == 0 || !all.is_multiple_of(heads) {
                     return bad(format!(
                         "its '{name}' {heads} does not divide {all} columns"
                     ));
                 }
-                Ok(Heads {
-                    id,
-                    heads,
-                    rows,
-                    width: all / heads,
-                    side_by_side: true,
-                })
+                (true, [items, heads, rows, all / heads])
             }
-            _ => bad(format!("its input {i} has the item shape {shape:?}")),
+            _ => return bad(format!("its input {i} has the shape {shape:?}")),
+        };
+        if heads * rows * width == 0 {
+            return unsupported(format!("its input {i} has no elements"));
+        }
+        let mut heads = Heads {
+            value: value.clone(),
+            side_by_side,
+            items,
+            heads,
+            rows,
+            width,
+        };
+        let shape = heads.shape();
+        heads.value = heads.shaped(call, shape);
+        Ok(heads)
+    }
+
+    fn shape(&self) -> Vec<usize> {
+        match self.side_by_side {
+            true => vec![self.items, self.rows, self.heads, self.width],
+            false => vec![self.items, self.heads, self.rows, self.width],
         }
     }
 
-    /// Each head `times` one after the other, of rows, or of columns.
-    fn matrices(
-        &self,
-        compose: &mut Composer,
+    /// The value with axes of these sizes, the first that of the items.
+    fn shaped(&self, call: &Call, shape: Vec<usize>) -> Value {
+        match self.value {
+            Value::Secret { .. } if !call.whole => self.value.with_shape(shape[1..].to_vec()),
+            _ => self.value.with_shape(shape),
+        }
+    }
+
+    /// The labels of the axes, where heads and rows have these.
+    fn axes(&self, heads: &[Label], row: Label, width: Label) -> Vec<Label> {
+        match self.side_by_side {
+            true => [&[ITEM, row], heads, &[width]].concat(),
+            false => [&[ITEM], heads, &[row, width]].concat(),
+        }
+    }
+
+    /// The heads apart, as the caches of keys and values have them.
+    fn apart(self, compose: &mut Composer, part: &str) -> Result<Heads, Fault> {
+        if !self.side_by_side {
+            return Ok(self);
+        }
+        let mut new = Heads {
+            side_by_side: false,
+            ..self
+        };
+        let to = new.shape();
+        new.value = match &new.value {
+            Value::Constant(from) => {
+                let index = transpose(&from.shape, &[0, 2, 1, 3]);
+                Value::Constant(fold::rearranged(from, (to, index)))
+            }
+            Value::Secret { id, shape, batch } => {
+                let all = shape.len();
+                let mut order: Vec<usize> = (0..all).collect();
+                order.swap(all - 3, all - 2);
+                let index = transpose(shape, &order);
+                let shape: Vec<usize> = order.iter().map(|&a| shape[a]).collect();
+                Value::Secret {
+                    id: compose.moved(part, *id, index, shape.clone())?,
+                    shape,
+                    batch: *batch,
+                }
+            }
+            other => other.clone(),
+        };
+        Ok(new)
+    }
+
+    /// Keys or values after those of a cache, which is input `i`, if it is given.
+    fn after(
+        self,
+        call: &Call,
+        builder: &mut Builder,
+        i: usize,
         part: &str,
-        times: usize,
-        turned: bool,
-    ) -> Result<ValueId, Fault> {
-        let Heads {
-            heads, rows, width, ..
-        } = *self;
-        let (shape, [head, row]) = match self.side_by_side {
-            true => ([rows, heads, width], [1, 0]),
-            false => ([heads, rows, width], [0, 1]),
+    ) -> Result<Heads, Fault> {
+        if call.input(i).is_none() {
+            return Ok(self);
+        }
+        let new = self.apart(&mut Composer::new(call, builder), part)?;
+        let cache = Heads::read(call, i, "")?;
+        if (cache.side_by_side, cache.heads, cache.width) != (false, new.heads, new.width) {
+            return bad(format!("its cache, input {i}, does not fit its {part}"));
+        }
+        let along = new.shape().len() - 2;
+        let value = match (&cache.value, &new.value) {
+            (Value::Constant(a), Value::Constant(b)) => {
+                Value::Constant(fold::joined(&[a, b], along)?)
+            }
+            both => {
+                let name = format!("{}.all {part}", call.name);
+                let inputs = vec![Some(both.0), Some(both.1)];
+                let along = along - usize::from(!call.whole);
+                rearrange::joined(
+                    &Call {
+                        name,
+                        inputs,
+                        ..*call
+                    },
+                    builder,
+                    along,
+                )?
+            }
         };
-        let (order, out) = match turned {
-            true => (
-                [Some(head), None, Some(2), Some(row)],
-                [heads, times, width, rows],
-            ),
-            false => (
-                [Some(head), None, Some(row), Some(2)],
-                [heads, times, rows, width],
-            ),
-        };
-        bounded_len(&out)?;
-        let index = arranged(&shape, &order, &out);
-        compose.moved(part, self.id, index, out.to_vec())
+        let rows = cache.rows + new.rows;
+        Ok(Heads { value, rows, ..new })
     }
 }
 
-/// Attention without a cache of keys and values.
-pub(super) fn attention(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    if (4..call.inputs.len()).any(|i| call.input(i).is_some()) {
-        return unsupported("it has a cache of keys and values");
-    }
-    if call.float("softcap", 0.0) != 0.0 {
-        return unsupported("it caps its scores by 'softcap'");
-    }
+/// The outputs of Attention: the mixed values, all keys and values by heads, and scores.
+pub(super) fn attention(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     let q = Heads::read(call, 0, "q_num_heads")?;
-    let [k, v] = [
-        Heads::read(call, 1, "kv_num_heads")?,
-        Heads::read(call, 2, "kv_num_heads")?,
-    ];
+    let k = Heads::read(call, 1, "kv_num_heads")?;
+    let v = Heads::read(call, 2, "kv_num_heads")?;
+    let cached = call
+        .input(4)
+        .map(|_| Heads::read(call, 4, ""))
+        .transpose()?;
+    if call.input(4).is_some() != call.input(5).is_some() {
+        return bad("it has a cache of keys or of values alone");
+    }
+    let k = k.after(call, builder, 4, "keys")?;
+    let v = v.after(call, builder, 5, "values")?;
     let fits = k.heads == v.heads && k.rows == v.rows && q.width == k.width;
-    if !fits || k.heads == 0 || !q.heads.is_multiple_of(k.heads) {
+    if !fits || !q.heads.is_multiple_of(k.heads) {
         return bad("its queries, keys and values do not fit");
     }
-    let (times, lines) = (q.heads / k.heads, [q.heads * q.rows, k.rows, 1]);
-    let hidden = masks(call, [q.heads, q.rows, k.rows])?;
-    let mut compose = Composer::new(call, builder);
+    let sizes = Scores {
+        items: if call.whole { q.items } else { 1 },
+        heads: q.heads,
+        queries: q.rows,
+        keys: k.rows,
+        cached: cached.map(|cache| cache.rows),
+    };
+    let (scores, shares) = shares_of(call, builder, &q, &k, &sizes)?;
+    let output = mixed(call, builder, [&q, &v], &shares)?;
+    let mut outputs = vec![output];
+    for (i, (heads, part)) in [(1, (k, "keys")), (2, (v, "values"))] {
+        outputs.push(match named(call, i) {
+            true => heads.apart(&mut Composer::new(call, builder), part)?.value,
+            false => Value::Unknown,
+        });
+    }
+    let shape = [sizes.items, sizes.heads, sizes.queries, sizes.keys];
+    let from = usize::from(!call.whole);
+    outputs.push(scores.with_shape(shape[from..].to_vec()));
+    Ok(outputs)
+}
+
+/// Whether something in the file may read output `i`.
+fn named(call: &Call, i: usize) -> bool {
+    call.node.output.get(i).is_some_and(|name| !name.is_empty())
+}
+
+/// The node on two values, as a part of it.
+fn of_two<'a>(call: &Call<'a>, part: &str, a: &'a Value, b: &'a Value) -> Call<'a> {
+    Call {
+        name: format!("{}.{part}", call.name),
+        inputs: vec![Some(a), Some(b)],
+        ..*call
+    }
+}
+
+/// The scores that the node's attribute asks for as an output, and the shares of the keys.
+fn shares_of(
+    call: &Call,
+    builder: &mut Builder,
+    q: &Heads,
+    k: &Heads,
+    sizes: &Scores,
+) -> Result<(Value, Value), Fault> {
     let scale = call.float("scale", (q.width as f32).sqrt().recip());
-    let left = q.matrices(&mut compose, "queries", 1, false)?;
-    let left = compose.affine("scaled", left, scale, 0.0)?;
-    let right = k.matrices(&mut compose, "keys", times, true)?;
-    let batch = q.heads;
-    let (m, inner, n) = (q.rows, q.width, k.rows);
-    let product = Op::MatMul(Matrices {
-        batch,
-        m,
-        k: inner,
-        n,
-    });
-    let mut scores = compose.node("scores", product, &[left, right], vec![batch, m, n])?;
-    if let Some(terms) = hidden.terms {
-        let shift: Weights = terms.into();
-        let (inner, scale) = (1, Weights::default());
-        scores = compose.each(
-            "masked",
-            Op::Affine(Affine {
-                inner,
-                scale,
-                shift,
-            }),
-            &[scores],
-        )?;
+    let [left, right] = scaled(
+        call,
+        builder,
+        [grouped(call, q, k.heads), k.value.clone()],
+        scale,
+    )?;
+    let labels = Labels {
+        inputs: [
+            q.axes(&[GROUP, TIMES], QUERY, INNER),
+            k.axes(&[GROUP], KEY, INNER),
+        ],
+        output: vec![ITEM, GROUP, TIMES, QUERY, KEY],
+    };
+    let product = contract(&of_two(call, "scores", &left, &right), builder, &labels)?;
+    let Value::Secret { id, shape, batch } = product else {
+        return bad("it has no scores");
+    };
+    let mut compose = Composer::new(call, builder);
+    let capped = capped(&mut compose, id, call.float("softcap", 0.0))?;
+    let hidden = Hidden::of(call, sizes)?;
+    let biased = match hidden.terms {
+        None => capped,
+        Some(terms) => {
+            let op = Op::Affine(Affine {
+                inner: 1,
+                scale: Weights::default(),
+                shift: terms.into(),
+            });
+            compose.each("masked", op, &[capped])?
+        }
+    };
+    let lines = [len(&shape) / sizes.keys, sizes.keys, 1];
+    let places = hidden.places.clone();
+    let mask = places.map(|places| Mask::new(places, line(lines)));
+    let mut shares = shares(&mut compose, biased, lines, mask.transpose()?.as_ref())?;
+    if let Some(empty) = &hidden.empty {
+        let index = (0..empty.len()).map(|e| if empty[e] { FILL } else { e as u32 });
+        let (index, fill) = (index.collect(), 0.0);
+        shares = compose.each("of some", Op::Rearrange { index, fill }, &[shares])?;
     }
-    let mask = hidden
-        .places
-        .map(|places| Mask::new(places, line(lines)))
-        .transpose()?;
-    let shares = shares(&mut compose, scores, lines, mask.as_ref())?;
-    let values = v.matrices(&mut compose, "values", times, false)?;
-    let product = Op::MatMul(Matrices {
+    let shown = match call.int("qk_matmul_output_mode", 0) {
+        0 => id,
+        1 => capped,
+        2 if named(call, 3) && (hidden.places.is_some() || hidden.empty.is_some()) => {
+            return unsupported(
+                "its scores after the mask, of which some are minus infinity, are an output",
+            );
+        }
+        2 => biased,
+        3 => shares,
+        other => return bad(format!("its 'qk_matmul_output_mode' is {other}")),
+    };
+    let value = |id: ValueId| Value::Secret {
+        id,
+        shape: shape.clone(),
         batch,
-        m,
-        k: n,
-        n: v.width,
-    });
-    let mixed = compose.node("mixed", product, &[shares, values], vec![batch, m, v.width])?;
-    if !q.side_by_side {
-        return Ok(value(mixed, vec![batch, m, v.width]));
-    }
-    let (order, out) = ([Some(1), Some(0), Some(2)], [m, batch, v.width]);
-    let index = arranged(&[batch, m, v.width], &order, &out);
-    let id = compose.moved("joined", mixed, index, out.to_vec())?;
-    Ok(value(id, vec![m, batch * v.width]))
+    };
+    Ok((value(shown), value(shares)))
 }
 
-/// What is added to the scores, and which are left out.
-struct Hidden {
-    terms: Option<Vec<f32>>,
-    places: Option<Vec<bool>>,
+/// Queries, their heads as so many groups.
+fn grouped(call: &Call, q: &Heads, groups: usize) -> Value {
+    let heads = [groups, q.heads / groups];
+    let shape = match q.side_by_side {
+        true => [&[q.items, q.rows], &heads[..], &[q.width]].concat(),
+        false => [&[q.items], &heads[..], &[q.rows, q.width]].concat(),
+    };
+    q.shaped(call, shape)
 }
 
-/// Of a constant mask and the attribute that hides what follows.
-fn masks(call: &Call, shape: [usize; 3]) -> Result<Hidden, Fault> {
-    let n = bounded_len(&shape)?;
-    let [_, rows, columns] = shape;
-    let mut terms = vec![0.0f32; n];
-    let mut places = vec![false; n];
-    if let Some(given) = call.optional_constant(3)? {
-        // From operator set 24 on a mask may end before the keys do, and one number is not for all.
-        if call.opset > 23 && given.shape.last() != Some(&columns) {
-            return unsupported(format!(
-                "its mask of the shape {:?} has no number for each of its {columns} keys",
-                given.shape
-            ));
-        }
-        let numbers: Vec<f32> = match &given.data {
-            Data::Int(keep) => keep
-                .iter()
-                .map(|&v| if v == 0 { f32::NEG_INFINITY } else { 0.0 })
-                .collect(),
-            data => data.floats().to_vec(),
-        };
-        if numbers.iter().any(|v| v.is_nan() || *v == f32::INFINITY) {
-            return unsupported("its mask holds what is no number");
-        }
-        let fits = Stretched::new(&given.shape, &numbers, &shape, 0)?;
-        if fits.out != shape {
-            return bad(format!(
-                "its mask of the shape {:?} does not fit",
-                given.shape
-            ));
-        }
-        for (e, (term, place)) in terms.iter_mut().zip(&mut places).enumerate() {
-            let number = fits.numbers[e / fits.inner % fits.numbers.len()];
-            match number <= LEAST {
-                true => *place = true,
-                false => *term = number,
-            }
-        }
+/// Both factors of the scores, of which the first that is computed is scaled.
+fn scaled(
+    call: &Call,
+    builder: &mut Builder,
+    mut factors: [Value; 2],
+    scale: f32,
+) -> Result<[Value; 2], Fault> {
+    let computed = (factors.iter_mut()).find_map(|factor| match factor {
+        Value::Secret { id, .. } => Some(id),
+        _ => None,
+    });
+    if let Some(id) = computed {
+        *id = Composer::new(call, builder).affine("scaled", *id, scale, 0.0)?;
     }
-    if call.int("is_causal", 0) != 0 {
-        for (e, place) in places.iter_mut().enumerate() {
-            *place |= e % columns > e / columns % rows;
-        }
+    Ok(factors)
+}
+
+/// `cap tanh(x / cap)`; of a cap of 0 `x` itself.
+fn capped(compose: &mut Composer, x: ValueId, cap: f32) -> Result<ValueId, Fault> {
+    if cap == 0.0 {
+        return Ok(x);
     }
-    Ok(Hidden {
-        terms: terms.iter().any(|&term| term != 0.0).then_some(terms),
-        places: places.contains(&true).then_some(places),
+    if !cap.is_finite() || cap < 0.0 {
+        return bad(format!("its 'softcap' is {cap}"));
+    }
+    let inner = compose.affine("under cap", x, 1.0 / cap, 0.0)?;
+    let bent = compose.function(Function::Tanh, inner, ANY)?;
+    compose.affine("capped", bent, cap, 0.0)
+}
+
+/// The values by the shares of their keys, in the form of the queries.
+fn mixed(
+    call: &Call,
+    builder: &mut Builder,
+    [q, v]: [&Heads; 2],
+    shares: &Value,
+) -> Result<Value, Fault> {
+    let output = match q.side_by_side {
+        true => vec![ITEM, QUERY, GROUP, TIMES, OUTER],
+        false => vec![ITEM, GROUP, TIMES, QUERY, OUTER],
+    };
+    let labels = Labels {
+        inputs: [
+            vec![ITEM, GROUP, TIMES, QUERY, KEY],
+            v.axes(&[GROUP], KEY, OUTER),
+        ],
+        output,
+    };
+    let value = contract(&of_two(call, "mixed", shares, &v.value), builder, &labels)?;
+    let shape = match q.side_by_side {
+        true => vec![q.items, q.rows, q.heads * v.width],
+        false => vec![q.items, q.heads, q.rows, v.width],
+    };
+    Ok(match call.whole {
+        true => value.with_shape(shape),
+        false => value.with_shape(shape[1..].to_vec()),
     })
 }

@@ -74,6 +74,15 @@ impl Data {
 }
 
 impl Constant {
+    /// Floats of 32 bits.
+    pub(super) fn floats(shape: Vec<usize>, values: Vec<f32>) -> Self {
+        Constant {
+            shape,
+            kind: Kind::Float,
+            data: Data::Float(values.into()),
+        }
+    }
+
     pub(super) fn ints(values: Vec<i64>) -> Self {
         Constant {
             shape: vec![values.len()],

@@ -102,7 +102,8 @@ fn mismatch(a: &[usize], b: &[usize]) -> Fault {
     Fault::Bad(format!("the shapes {a:?} and {b:?} do not fit together"))
 }
 
-fn rearranged(from: &Constant, (shape, index): (Vec<usize>, Vec<u32>)) -> Constant {
+/// The elements of a constant at `index`, under a new shape.
+pub(super) fn rearranged(from: &Constant, (shape, index): (Vec<usize>, Vec<u32>)) -> Constant {
     Constant {
         shape,
         kind: from.kind,
@@ -114,7 +115,12 @@ fn concat(call: &Call, inputs: &[&Constant]) -> Result<Constant, Fault> {
     let Some(first) = inputs.first() else {
         return bad("it has no inputs");
     };
-    let along = axis(call.int("axis", 0), first.shape.len())?;
+    joined(inputs, axis(call.int("axis", 0), first.shape.len())?)
+}
+
+/// Constants joined along axis `along`.
+pub(super) fn joined(inputs: &[&Constant], along: usize) -> Result<Constant, Fault> {
+    let first = inputs[0];
     let mut shape = first.shape.clone();
     shape[along] = 0;
     for c in inputs {

@@ -6,6 +6,7 @@ use super::call::{Call, Fault, Value};
 use super::constant::Reader;
 use super::lower::{self, Builder};
 use super::mask::feed_softmax;
+use super::nested::{Progress, Stop, is_nested};
 use super::proto::{GraphProto, NodeProto};
 use super::table::operation;
 use super::tail::last_nodes;
@@ -14,6 +15,9 @@ use crate::graph::Graph;
 
 /// The most elements that all constants together may have.
 const MAX_CONSTANTS: usize = 1 << 28;
+
+/// The most nodes that are read, those of a loop's graph once for each turn.
+const MAX_VISITED: usize = 1 << 17;
 
 pub(super) struct Importer<'a> {
     pub graph: &'a GraphProto,
@@ -60,7 +64,7 @@ impl<'a> Importer<'a> {
         builder.whole = whole;
         let input_shape = self.input_shape(input, &mut builder)?;
         let (order, used) = self.needed(outputs)?;
-        let mut env = self.constants(&used, &mut 0)?;
+        let mut env = self.constants(self.graph, &used, &mut 0)?;
         env.insert(
             &input.name,
             Value::Secret {
@@ -95,16 +99,14 @@ impl<'a> Importer<'a> {
         builder: &mut Builder,
     ) -> Result<(), ImportError> {
         let mut refused = Vec::new();
-        let mut budget: usize = env.values().map(constant_len).sum();
+        builder.constants = env.values().map(constant_len).sum();
         for &node in order {
             let stands = [0, 1].map(|end| ends[end].contains(&std::ptr::from_ref(node)));
-            let values = self.node(node, stands, env, builder, &mut refused)?;
-            budget += values.iter().map(constant_len).sum::<usize>();
-            if budget > MAX_CONSTANTS {
-                return Err(unusable(format!(
-                    "its constants have more than {MAX_CONSTANTS} elements"
-                )));
-            }
+            let mut progress = Progress {
+                builder,
+                refused: &mut refused,
+            };
+            let values = self.node(node, stands, "", env, &mut progress)?;
             self.define(env, node, values, used, &mut refused)?;
         }
         match refused.is_empty() {
@@ -146,14 +148,15 @@ impl<'a> Importer<'a> {
         Ok((order, used))
     }
 
-    fn constants(
+    /// The tensors of a graph that something reads.
+    pub(super) fn constants(
         &self,
+        graph: &'a GraphProto,
         used: &HashSet<&str>,
         total: &mut usize,
     ) -> Result<HashMap<&'a str, Value>, ImportError> {
         let mut env = HashMap::new();
-        for tensor in self
-            .graph
+        for tensor in graph
             .initializer
             .iter()
             .filter(|t| used.contains(t.name.as_str()))
@@ -179,14 +182,39 @@ impl<'a> Importer<'a> {
     }
 
     /// The outputs of a node, which stands at the end, or before softmaxes only; what cannot be
-    /// supported is collected.
-    fn node(
+    /// supported is collected. `scope` stands before its name.
+    pub(super) fn node(
         &self,
-        node: &NodeProto,
+        node: &'a NodeProto,
+        stands: [bool; 2],
+        scope: &str,
+        env: &HashMap<&'a str, Value>,
+        progress: &mut Progress,
+    ) -> Result<Vec<Value>, ImportError> {
+        let values = self.lowered(node, stands, scope, env, progress)?;
+        let builder = &mut progress.builder;
+        builder.constants += values.iter().map(constant_len).sum::<usize>();
+        if builder.constants > MAX_CONSTANTS {
+            return Err(unusable(format!(
+                "its constants have more than {MAX_CONSTANTS} elements"
+            )));
+        }
+        builder.visited += 1;
+        if builder.visited > MAX_VISITED {
+            return Err(unusable(format!(
+                "its graphs take more than {MAX_VISITED} nodes, each turn of a loop counted"
+            )));
+        }
+        Ok(values)
+    }
+
+    fn lowered(
+        &self,
+        node: &'a NodeProto,
         [last, masks]: [bool; 2],
-        env: &HashMap<&str, Value>,
-        builder: &mut Builder,
-        refused: &mut Vec<UnsupportedNode>,
+        scope: &str,
+        env: &HashMap<&'a str, Value>,
+        progress: &mut Progress,
     ) -> Result<Vec<Value>, ImportError> {
         let mut inputs = Vec::new();
         for name in &node.input {
@@ -202,19 +230,29 @@ impl<'a> Importer<'a> {
             inputs.push(value);
         }
         let known = operation(node);
-        if known.is_some() && inputs.iter().flatten().any(|v| matches!(v, Value::Unknown)) {
+        let is_unknown = |v: &&Value| matches!(v, Value::Unknown);
+        if known.is_some()
+            && !is_nested(node)
+            && inputs.iter().copied().flatten().any(|v| is_unknown(&v))
+        {
             return Ok(unknown(node));
         }
         let call = Call {
             node,
-            name: name_of(node).to_string(),
+            name: format!("{scope}{}", name_of(node)),
             opset: self.opset,
             last,
             masks,
-            whole: builder.whole,
+            whole: progress.builder.whole,
             inputs,
         };
+        let builder = &mut *progress.builder;
         let result = match known.map(|operation| operation.check(node, self.opset)) {
+            Some(Ok(())) if is_nested(node) => match self.nested(&call, env, progress) {
+                Err(Stop::File(error)) => return Err(error),
+                Err(Stop::Node(fault)) => Err(fault),
+                Ok(values) => Ok(values),
+            },
             Some(Ok(())) => match fold::fold(&call, &self.reader, builder.batch) {
                 Ok(Some(constant)) => Ok(vec![Value::Constant(constant)]),
                 Ok(None) => lower::lower(&call, builder),
@@ -227,14 +265,14 @@ impl<'a> Importer<'a> {
             Ok(values) => Ok(values),
             Err(Fault::Bad(why)) => Err(invalid(node, why)),
             Err(Fault::Unsupported(why)) => {
-                refused.push(unsupported(node, why));
+                progress.refused.push(unsupported(node, scope, why));
                 Ok(unknown(node))
             }
         }
     }
 
     /// Names a node's outputs.
-    fn define(
+    pub(super) fn define(
         &self,
         env: &mut HashMap<&'a str, Value>,
         node: &'a NodeProto,
@@ -251,6 +289,7 @@ impl<'a> Importer<'a> {
             if i >= values.len() && used.contains(name.as_str()) {
                 refused.push(unsupported(
                     node,
+                    "",
                     format!("its output {i} ('{name}') is used, which is not supported"),
                 ));
             }
@@ -306,14 +345,14 @@ fn invalid(node: &NodeProto, why: String) -> ImportError {
     }
 }
 
-fn unsupported(node: &NodeProto, why: String) -> UnsupportedNode {
+pub(super) fn unsupported(node: &NodeProto, scope: &str, why: String) -> UnsupportedNode {
     let op = if node.domain.is_empty() {
         node.op_type.clone()
     } else {
         format!("{}::{}", node.domain, node.op_type)
     };
     UnsupportedNode {
-        node: name_of(node).into(),
+        node: format!("{scope}{}", name_of(node)),
         op,
         why,
     }

@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::kind::Kind;
-use super::{activation, along, attention, compare, conv, einsum, element, function, linear, loss};
-use super::{moves, nary, norm, pool, power, product, rearrange, recurrent, reduce, resize};
-use super::{scatter, shape, tail, whole};
+use super::{activation, along, attention, columns, compare, conv, einsum, element, factors};
+use super::{fourier, function, grid, linear, loss, mask, moves, nary, norm, pool, power, product};
+use super::{rearrange, recurrent, reduce, resize, rotary, scatter, shape, tail, whole};
 use crate::graph::{Node, Op, ValueId, Weights, len};
 
 /// The most elements of all values of one item together.
@@ -29,6 +29,10 @@ pub(super) struct Builder {
     pub masks: HashMap<String, Vec<bool>>,
     /// Values whose elements are all 0 or 1.
     pub truths: HashSet<ValueId>,
+    /// The elements of all constants so far.
+    pub constants: usize,
+    /// The nodes that were read so far, each turn of a loop counted.
+    pub visited: usize,
     /// The item shape of every value.
     shapes: Vec<Vec<usize>>,
     /// What was made of constants, by their address and how. The constants are kept beside, so that
@@ -130,6 +134,7 @@ pub(super) fn lower(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fa
 pub(super) fn items(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     match call.node.op_type.as_str() {
         "GRU" | "LSTM" | "RNN" => recurrent::recurrent(call, builder),
+        "Attention" => attention::attention(call, builder),
         "Split" => rearrange::split(call, builder),
         _ => Ok(vec![one(call, builder)?]),
     }
@@ -171,8 +176,18 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Gather" | "Slice" => rearrange::selected(call, builder),
         "Concat" => rearrange::concat(call, builder),
         "CumSum" => along::running_sum(call, builder),
+        "CumProd" => factors::running_product(call, builder),
+        "Det" => factors::determinant(call, builder),
+        "DFT" => fourier::dft(call, builder),
+        "STFT" => fourier::stft(call, builder),
+        "GridSample" => grid::grid_sample(call, builder),
+        "Col2Im" => columns::col2im(call, builder),
+        "MaxUnpool" => columns::max_unpool(call, builder),
+        "RotaryEmbedding" => rotary::rotary(call, builder),
+        "SwiGLU" => activation::swiglu(call, builder),
         "Resize" | "Upsample" => resize::resize(call, builder),
-        "ScatterElements" | "ScatterND" => scatter::scatter(call, builder),
+        "Scatter" | "ScatterElements" | "ScatterND" => scatter::scatter(call, builder),
+        "TensorScatter" => scatter::cache(call, builder),
         "Softmax" | "LogSoftmax" | "ArgMax" | "ArgMin" | "Sigmoid" if call.last => {
             tail::tail(call, builder)
         }
@@ -187,13 +202,10 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "AffineGrid" => along::affine_grid(call, builder),
         "LayerNormalization" => function::layer_norm(call, builder),
         "RMSNormalization" => function::rms_norm(call, builder),
-        "Attention" => attention::attention(call, builder),
         "LogSoftmax" => reduce::log_softmax(call, builder),
         reduction if reduction.starts_with("Reduce") => reduce::reduced(call, builder),
         "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" => reshape(call, builder),
-        "Identity" => Ok(call.required(0)?.clone()),
-        "Dropout" => dropout(call),
-        "Cast" | "CastLike" => cast(call, builder),
+        "Cast" | "CastLike" | "Dropout" | "Identity" => handed_on(call, builder),
         _ => moves::moved(call, builder),
     }
 }
@@ -201,6 +213,16 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
 /// The answer to an operation that is not supported.
 pub(super) fn refuse() -> Result<Vec<Value>, Fault> {
     unsupported("not supported")
+}
+
+/// The value of a node that changes nothing, and what masks it.
+fn handed_on(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    mask::carried(call, builder);
+    match call.node.op_type.as_str() {
+        "Identity" => Ok(call.required(0)?.clone()),
+        "Dropout" => dropout(call),
+        _ => cast(call, builder),
+    }
 }
 
 fn reshape(call: &Call, builder: &Builder) -> Result<Value, Fault> {

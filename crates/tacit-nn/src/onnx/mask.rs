@@ -17,28 +17,41 @@ use crate::graph::{Affine, FILL, Op, ValueId, Weights};
 /// A number added to a score that leaves it out of a softmax, as do all below it.
 pub(super) const LEAST: f32 = -1e4;
 
-/// The nodes of which only softmaxes read the output; those at the end of the model are not counted,
-/// for the receiver of the result computes them.
+/// Whether a node hands on its first input as it is.
+fn carries(node: &NodeProto) -> bool {
+    ["Cast", "CastLike", "Dropout", "Identity"].contains(&node.op_type.as_str())
+}
+
+/// The nodes of which only softmaxes read the output, or nodes that hand it on to softmaxes only; those at
+/// the end of the model are not counted, for the receiver of the result computes them.
 pub(super) fn feed_softmax(
     order: &[&NodeProto],
     last: &HashSet<*const NodeProto>,
     outputs: &[&str],
 ) -> HashSet<*const NodeProto> {
-    let softmax =
-        |node: &NodeProto| node.op_type == "Softmax" && !last.contains(&std::ptr::from_ref(node));
     let mut read_by_others: HashSet<&str> = outputs.iter().copied().collect();
-    for node in order.iter().filter(|node| !softmax(node)) {
-        read_by_others.extend(node.input.iter().map(String::as_str));
-    }
-    let feeds = |node: &&&NodeProto| {
+    let mut feeding = HashSet::new();
+    for &node in order.iter().rev() {
         let mut outputs = node.output.iter();
-        outputs.all(|name| !read_by_others.contains(name.as_str()))
-    };
-    order
-        .iter()
-        .filter(feeds)
-        .map(|&node| std::ptr::from_ref(node))
-        .collect()
+        let feeds = outputs.all(|name| !read_by_others.contains(name.as_str()));
+        if feeds {
+            feeding.insert(std::ptr::from_ref(node));
+        }
+        let ends = last.contains(&std::ptr::from_ref(node));
+        let takes = !ends && (node.op_type == "Softmax" || carries(node) && feeds);
+        let others = node.input.iter().skip(usize::from(takes));
+        read_by_others.extend(others.map(String::as_str));
+    }
+    feeding
+}
+
+/// Notes that the output of a node has the mask of its first input, which it hands on.
+pub(super) fn carried(call: &Call, builder: &mut Builder) {
+    let known = call.node.input.first();
+    let mask = known.and_then(|name| builder.masks.get(name).cloned());
+    if let (Some(mask), Some(name)) = (mask, call.node.output.first()) {
+        builder.masks.insert(name.clone(), mask);
+    }
 }
 
 /// The sum of `x`, which is input `secret`, and a constant that masks some of it; `None` if it masks nothing.

@@ -5,15 +5,20 @@ mod activation;
 mod along;
 mod attention;
 mod call;
+mod columns;
 mod compare;
 mod compose;
 mod constant;
 mod conv;
 mod einsum;
 mod element;
+mod factors;
 mod fold;
+mod fourier;
 mod function;
+mod grid;
 mod importer;
+mod inline;
 mod input;
 mod kind;
 mod linear;
@@ -22,6 +27,7 @@ mod lower;
 mod mask;
 mod moves;
 mod nary;
+mod nested;
 mod norm;
 mod output;
 mod pool;
@@ -32,6 +38,7 @@ mod rearrange;
 mod recurrent;
 mod reduce;
 mod resize;
+mod rotary;
 mod scatter;
 mod selection;
 mod shape;
@@ -224,7 +231,9 @@ pub fn import(
             OPSETS.end()
         )));
     }
-    let graph = model.graph.ok_or_else(|| unusable("it holds no graph"))?;
+    let graph = inline::inlined(&model, opset)?;
+    let mut graph = graph.ok_or_else(|| unusable("it holds no graph"))?;
+    nested::name_captures(&mut graph)?;
     Importer {
         graph: &graph,
         opset,

@@ -19,6 +19,9 @@ pub(super) fn moved(call: &Call, builder: &mut Builder) -> Result<Value, Fault> 
     let (x, shape) = call.secret(0)?;
     match of_shape(call, shape)? {
         None => unsupported("it is supported only where all its inputs are constants"),
+        Some(Moved { fill, .. }) if !fill.is_finite() => {
+            unsupported(format!("it fills a computed value up with {fill}"))
+        }
         Some(Moved { shape, index, fill }) => {
             builder.push(call, Op::Rearrange { index, fill }, vec![x], shape)
         }
@@ -331,9 +334,9 @@ fn pad(call: &Call, shape: &[usize]) -> Result<Moved, Fault> {
     let (pads, fill, axes) = if call.opset < 11 {
         (call.list(1, "pads", 11)?, call.float("value", 0.0), None)
     } else {
-        let fill = match call.optional_weights(2)? {
+        let fill = match call.optional_constant(2)? {
             None => 0.0,
-            Some((_, v)) if v.len() == 1 => v[0],
+            Some(value) if value.data.len() == 1 => value.data.floats()[0],
             Some(_) => return bad("its padding value is not one number"),
         };
         (Some(call.ints(1)?), fill, call.optional_ints(3)?)

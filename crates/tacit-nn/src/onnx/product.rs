@@ -81,10 +81,6 @@ pub(super) fn contract(
     builder: &mut Builder,
     labels: &Labels,
 ) -> Result<Value, Fault> {
-    let mut left: HashSet<&Label> = labels.inputs.iter().flatten().collect();
-    if !labels.output.iter().all(|label| left.remove(label)) {
-        return bad("its output repeats an axis, or has one of no input");
-    }
     let labels = &with_items(call, labels)?;
     let items = items(call, labels)?;
     let mut sizes = Sizes::default();

@@ -1,8 +1,9 @@
 //! Rearrangements of items: transposed, selected, split, joined.
 
-use super::call::{Call, Fault, Value, bad, unsupported};
+use super::call::{Call, Fault, Value, axis, bad, unsupported};
 use super::compose::Composer;
-use super::fold::select;
+use super::constant::{Constant, bounded_len};
+use super::fold::{rearranged, select};
 use super::lower::Builder;
 use super::{selection, shape};
 use crate::graph::{Affine, Op, ValueId, Weights, len};
@@ -23,8 +24,14 @@ pub(super) fn selected(call: &Call, builder: &mut Builder) -> Result<Value, Faul
 
 /// The parts of Split: as many as the node names outputs, equal unless their sizes are given.
 pub(super) fn split(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
-    let (x, shape, batch) = call.secret_at(0)?;
-    let along = call.item_axis(call.int("axis", 0), shape.len(), batch)?;
+    let given = call.int("axis", 0);
+    let (shape, along) = match call.required(0)? {
+        Value::Constant(from) => (&from.shape[..], axis(given, from.shape.len())?),
+        _ => {
+            let (_, shape, batch) = call.secret_at(0)?;
+            (shape, call.item_axis(given, shape.len(), batch)?)
+        }
+    };
     let (size, parts) = (shape[along], call.node.output.len());
     let sizes = match call.list(1, "split", 13)? {
         Some(given) => shape::sizes_of(given)?,
@@ -42,9 +49,6 @@ pub(super) fn split(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fa
         }
     };
     let sum = sizes.iter().try_fold(0usize, |sum, &s| sum.checked_add(s));
-    if sizes.contains(&0) {
-        return unsupported("one of its parts has no elements");
-    }
     if sizes.len() != parts || sum != Some(size) {
         return bad(format!(
             "its {parts} parts of the sizes {sizes:?} are not an axis of {size}"
@@ -56,9 +60,25 @@ pub(super) fn split(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fa
         start += size;
         let mut out = shape.to_vec();
         out[along] = size;
-        rearrange(call, builder, x, select(shape, along, picks), (out, batch))
+        let index = select(shape, along, picks);
+        if let Value::Constant(from) = call.required(0)? {
+            return Ok(Value::Constant(rearranged(from, (out, index))));
+        }
+        let (x, _, batch) = call.secret_at(0)?;
+        match size {
+            0 => Ok(nothing(call, out, batch)),
+            _ => rearrange(call, builder, x, index, (out, batch)),
+        }
     };
     sizes.into_iter().map(&mut part).collect()
+}
+
+/// A part without elements, which is the same for every item.
+fn nothing(call: &Call, mut shape: Vec<usize>, batch: usize) -> Value {
+    if !call.whole {
+        shape.insert(batch, 1);
+    }
+    Value::Constant(Constant::floats(shape, vec![]))
 }
 
 fn rearrange(
@@ -79,13 +99,19 @@ fn rearrange(
 
 /// Concat of computed values and of constants, which are the same for every item.
 pub(super) fn concat(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let Part { shape, .. } = part(call, 0)?;
+    let along = call.item_axis(call.int("axis", 0), shape.len(), 0)?;
+    joined(call, builder, along)
+}
+
+/// All inputs one after the other along axis `along` of an item.
+pub(super) fn joined(call: &Call, builder: &mut Builder, along: usize) -> Result<Value, Fault> {
     let parts = (0..call.inputs.len())
         .map(|i| part(call, i))
         .collect::<Result<Vec<_>, _>>()?;
     let Some(first) = parts.first().map(|part| part.shape.clone()) else {
         return bad("it has no inputs");
     };
-    let along = call.item_axis(call.int("axis", 0), first.len(), 0)?;
     let mut out = first.clone();
     out[along] = 0;
     for Part { shape, .. } in &parts {
@@ -98,7 +124,7 @@ pub(super) fn concat(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
         }
         out[along] += shape[along];
     }
-    super::constant::bounded_len(&out)?;
+    bounded_len(&out)?;
     let (outer, inner) = (len(&out[..along]), len(&out[along + 1..]));
     let computed: Vec<ValueId> = parts.iter().filter_map(|part| part.value()).collect();
     if computed.len() == parts.len() {

@@ -261,7 +261,7 @@ fn nearest(call: &Call, x: f64) -> Result<f64, Fault> {
 }
 
 /// Keys' kernel of cubic convolution.
-fn cubic_share(distance: f64, a: f64) -> f64 {
+pub(super) fn cubic_share(distance: f64, a: f64) -> f64 {
     let d = distance;
     if d < 1.0 {
         ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0

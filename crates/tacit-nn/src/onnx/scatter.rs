@@ -9,6 +9,9 @@ use crate::graph::{Affine, Op, ValueId, len};
 /// The first input with other elements, or sums or products, at constant places.
 pub(super) fn scatter(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     needs_whole(call)?;
+    if call.node.op_type == "Scatter" && call.opset > 10 {
+        return bad("from operator set 11 on it is ScatterElements");
+    }
     let (x, shape) = call.secret(0)?;
     let given = (&call.constant(1)?.shape[..], call.ints(1)?);
     let places: Vec<usize> = if call.node.op_type == "ScatterND" {
@@ -21,11 +24,64 @@ pub(super) fn scatter(call: &Call, builder: &mut Builder) -> Result<Value, Fault
         let index = elements_at(shape, along, given)?;
         index.into_iter().map(|i| i as usize).collect()
     };
-    let id = match call.required(2)? {
-        Value::Constant(_) => constants(call, builder, x, &places)?,
-        _ => computed(call, builder, x, &places)?,
-    };
+    let id = scattered(call, builder, x, 2, &places)?;
     Ok(value(id, shape.to_vec()))
+}
+
+/// TensorScatter: a cache with other elements along an axis, from a constant place of each item on.
+pub(super) fn cache(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    needs_whole(call)?;
+    let (x, shape) = call.secret(0)?;
+    let along = axis(call.int("axis", -2), shape.len())?;
+    let update = match call.required(1)? {
+        Value::Constant(update) => &update.shape[..],
+        _ => call.secret(1)?.1,
+    };
+    let fits = |a: usize| a == along && update[a] <= shape[a] || update[a] == shape[a];
+    let items = shape.first().copied().unwrap_or(0);
+    let starts = call.optional_ints(2)?;
+    let starts = starts.map_or_else(|| vec![0; items], <[i64]>::to_vec);
+    if update.len() != shape.len() || !(0..shape.len()).all(fits) || starts.len() != items {
+        return bad(format!(
+            "its update of the shape {update:?} does not fit its cache of the shape {shape:?}"
+        ));
+    }
+    let circular = match call.text("mode", "linear").as_str() {
+        "linear" => false,
+        "circular" => true,
+        other => return bad(format!("its 'mode' is '{other}'")),
+    };
+    let (size, inner) = (shape[along], len(&shape[along + 1..]));
+    let each = len(&update[1..]);
+    let place = |e: usize| {
+        let (line, at) = (e / (update[along] * inner), e / inner % update[along]);
+        let start = starts[e / each];
+        let there = usize::try_from(start).ok().and_then(|s| s.checked_add(at));
+        let there = there.map(|there| if circular { there % size } else { there });
+        match there {
+            Some(there) if there < size => Ok((line * size + there) * inner + e % inner),
+            _ => bad(format!(
+                "its index {start} leaves its cache of {size} places"
+            )),
+        }
+    };
+    let places: Vec<usize> = (0..len(update)).map(place).collect::<Result<_, _>>()?;
+    let id = scattered(call, builder, x, 1, &places)?;
+    Ok(value(id, shape.to_vec()))
+}
+
+/// `x` with the updates, which are input `i`, at their places.
+fn scattered(
+    call: &Call,
+    builder: &mut Builder,
+    x: ValueId,
+    i: usize,
+    places: &[usize],
+) -> Result<ValueId, Fault> {
+    match call.required(i)? {
+        Value::Constant(_) => constants(call, builder, x, i, places),
+        _ => computed(call, builder, x, i, places),
+    }
 }
 
 /// By one factor and one term for every element.
@@ -33,9 +89,10 @@ fn constants(
     call: &Call,
     builder: &mut Builder,
     x: ValueId,
+    i: usize,
     places: &[usize],
 ) -> Result<ValueId, Fault> {
-    let (_, updates) = call.weights(2)?;
+    let (_, updates) = call.weights(i)?;
     if updates.len() != places.len() {
         return bad("its updates do not fit its indices");
     }
@@ -107,9 +164,10 @@ fn computed(
     call: &Call,
     builder: &mut Builder,
     x: ValueId,
+    i: usize,
     places: &[usize],
 ) -> Result<ValueId, Fault> {
-    let (updates, _) = call.secret(2)?;
+    let (updates, _) = call.secret(i)?;
     if call.text("reduction", "none") != "none" {
         return unsupported("its updates are computed, and it reduces");
     }

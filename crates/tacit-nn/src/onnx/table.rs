@@ -2,7 +2,9 @@
 //! `docs/operations.md` are made.
 
 mod elements;
+mod maps;
 mod moves;
+mod nested;
 mod page;
 mod reductions;
 
@@ -22,11 +24,12 @@ enum Holds {
     Float,
     Text,
     Tensor,
+    Graph,
     Ints,
     Floats,
     Texts,
 }
-use Holds::{Float, Floats, Int, Ints, Tensor, Text, Texts};
+use Holds::{Float, Floats, Graph, Int, Ints, Tensor, Text, Texts};
 
 /// An attribute: its name, what it holds, and the first and last operator set that have it.
 type Attribute = (&'static str, Holds, i64, i64);
@@ -87,7 +90,10 @@ const NORMALISES: &[Attribute] = &[
 const ATTENTION: &[Attribute] = &[
     ("is_causal", Int, 23, NOW),
     ("kv_num_heads", Int, 23, NOW),
+    ("left_window_size", Int, 25, NOW),
     ("q_num_heads", Int, 23, NOW),
+    ("qk_matmul_output_mode", Int, 23, NOW),
+    ("right_window_size", Int, 25, NOW),
     ("scale", Float, 23, NOW),
     ("softcap", Float, 23, NOW),
     ("softmax_precision", Int, 23, NOW),
@@ -95,10 +101,12 @@ const ATTENTION: &[Attribute] = &[
 const MASKS: &str = "as Sigmoid; a constant added before it, and read by nothing else, masks: where it is -10000 or less, shares are 0 and in no sum, and every party knows the places";
 
 /// All that are supported, each group by name.
-const GROUPS: [&[Operation]; 4] = [
+const GROUPS: [&[Operation]; 6] = [
     LAYERS,
     elements::OPERATIONS,
+    maps::OPERATIONS,
     moves::OPERATIONS,
+    nested::OPERATIONS,
     reductions::OPERATIONS,
 ];
 
@@ -127,9 +135,9 @@ const LAYERS: &[Operation] = &[
         23,
         op(
             "Attention",
-            4,
+            7,
             ATTENTION,
-            "constant masks, without a cache of keys and values",
+            "computed or constant queries, keys, values and caches; constant masks and lengths, of which every party knows the places that they leave out",
         ),
     ),
     op(
@@ -213,7 +221,7 @@ const LAYERS: &[Operation] = &[
             "Einsum",
             MANY,
             &[("equation", Text, 12, NOW)],
-            "of two inputs, where it sums over axes of both",
+            "of computed values and constants; the batch stays an axis",
         ),
     ),
     op("Erf", 1, &[], ""),
@@ -412,6 +420,7 @@ impl Holds {
             Int => (2, a.f.is_some() || a.s.is_some()),
             Text => (3, a.f.is_some() || a.i.is_some()),
             Tensor => (4, a.t.is_none()),
+            Graph => (5, a.g.is_none()),
             Floats => (6, !a.ints.is_empty()),
             Ints => (7, !a.floats.is_empty()),
             Texts => (8, !a.ints.is_empty()),

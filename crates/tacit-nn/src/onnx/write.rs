@@ -90,6 +90,7 @@ impl Writer {
                 domain: String::new(),
                 version: OPSET,
             }],
+            ..ModelProto::default()
         };
         model.encode_to_vec()
     }

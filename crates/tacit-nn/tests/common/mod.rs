@@ -191,7 +191,20 @@ pub fn model(item: &[i64], node: Vec<NodeProto>, initializer: Vec<TensorProto>) 
                 r#type: None,
             }],
         }),
+        ..Default::default()
     }
+}
+
+/// The model with `items` in place of the free batch.
+pub fn of_fixed_sizes(mut model: ModelProto, items: i64) -> ModelProto {
+    let input = &mut model.graph.as_mut().expect("a graph").input[0];
+    let tensor = input.r#type.as_mut().expect("a type").tensor_type.as_mut();
+    let shape = tensor.expect("a tensor").shape.as_mut().expect("a shape");
+    shape.dim[0] = DimensionProto {
+        dim_value: Some(items),
+        dim_param: None,
+    };
+    model
 }
 
 /// Imports a hand-made model.

@@ -1,13 +1,17 @@
 //! Every operation of import and of the float32 reference against numbers worked out by hand,
 //! and in fixed point against the reference.
 
+mod attention;
 mod choices;
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../common/fixed.rs"]
 mod fixed;
 mod layers;
+mod maps;
+mod nested;
 mod products;
+mod whole;
 
 use common::*;
 use fixed::run_fixed;
@@ -15,7 +19,7 @@ use tacit_nn::onnx::proto::*;
 use tacit_nn::plan::{Order, PlanOptions, Precision, plan};
 use tacit_nn::reference;
 
-/// The model's float32 output must be `expected`; every kind of plan must follow it.
+/// A model of items of a batch is held to what is expected of it.
 fn check(
     item: &[i64],
     nodes: Vec<NodeProto>,
@@ -23,7 +27,12 @@ fn check(
     x: &[f32],
     expected: &[f32],
 ) {
-    let graph = imported(&model(item, nodes, tensors)).unwrap_or_else(|e| panic!("{e}"));
+    follows(&model(item, nodes, tensors), x, expected);
+}
+
+/// A model's float32 output must be `expected`; every kind of plan must follow it.
+fn follows(model: &ModelProto, x: &[f32], expected: &[f32]) {
+    let graph = imported(model).unwrap_or_else(|e| panic!("{e}"));
     let output = reference::predict(&graph, x).expect("a fitting input");
     assert_eq!(output.len(), expected.len(), "{output:?}");
     assert!(

@@ -241,6 +241,7 @@ pub fn model(node: Vec<NodeProto>, initializer: Vec<TensorProto>) -> ModelProto 
                 r#type: None,
             }],
         }),
+        ..ModelProto::default()
     }
 }
 

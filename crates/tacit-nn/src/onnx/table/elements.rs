@@ -70,6 +70,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
     from(9, op("Sinh", 1, &[], "")),
     op("Softplus", 1, &[], ""),
     op("Softsign", 1, &[], ""),
+    from(
+        28,
+        op("SwiGLU", 2, &[("alpha", Float, 28, NOW)], "a computed gate"),
+    ),
     from(24, op("Swish", 1, &[("alpha", Float, 24, NOW)], "")),
     from(
         10,

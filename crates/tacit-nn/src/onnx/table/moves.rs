@@ -109,6 +109,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
         ),
     ),
     from(
+        9,
+        op(
+            "Scatter",
+            3,
+            &[("axis", Int, 9, 10)],
+            "as ScatterElements, up to operator set 10",
+        ),
+    ),
+    from(
         11,
         op(
             "ScatterElements",

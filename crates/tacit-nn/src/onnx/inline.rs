@@ -1,0 +1,187 @@
+//! Functions that a file defines: their nodes stand in place of those that call them.
+
+use std::collections::HashMap;
+
+use super::proto::{AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto};
+use super::{ImportError, unusable};
+
+/// The deepest call of functions by each other.
+const MAX_DEPTH: usize = 32;
+
+/// The most nodes of a graph with its functions in place.
+const MAX_NODES: usize = 1 << 17;
+
+/// The nodes that calls become.
+struct Inliner<'a> {
+    functions: HashMap<(&'a str, &'a str), &'a FunctionProto>,
+    nodes: usize,
+}
+
+/// The graph of a model, with the nodes of its functions.
+pub(super) fn inlined(model: &ModelProto, opset: i64) -> Result<Option<GraphProto>, ImportError> {
+    let Some(graph) = &model.graph else {
+        return Ok(None);
+    };
+    let mut functions = HashMap::new();
+    for function in &model.functions {
+        let own = |domain: &str| domain.is_empty() || domain == "ai.onnx";
+        let mut sets = function.opset_import.iter();
+        if let Some(other) = sets.find(|set| own(&set.domain) && set.version != opset) {
+            return Err(unusable(format!(
+                "its function '{}' uses operator set {}, the model {opset}",
+                function.name, other.version
+            )));
+        }
+        let key = (function.domain.as_str(), function.name.as_str());
+        if functions.insert(key, function).is_some() {
+            let name = &function.name;
+            return Err(unusable(format!("it has two functions '{name}'")));
+        }
+    }
+    let mut graph = graph.clone();
+    if !functions.is_empty() {
+        let mut inliner = Inliner {
+            functions,
+            nodes: 0,
+        };
+        graph.node = inliner.nodes(graph.node, 0)?;
+    }
+    Ok(Some(graph))
+}
+
+impl Inliner<'_> {
+    /// The nodes with the calls among them replaced, in graphs within them too.
+    fn nodes(
+        &mut self,
+        nodes: Vec<NodeProto>,
+        depth: usize,
+    ) -> Result<Vec<NodeProto>, ImportError> {
+        let mut all = Vec::new();
+        for mut node in nodes {
+            self.nodes += 1;
+            if self.nodes > MAX_NODES {
+                return Err(unusable(format!(
+                    "its functions become more than {MAX_NODES} nodes"
+                )));
+            }
+            let key = (node.domain.as_str(), node.op_type.as_str());
+            if let Some(&function) = self.functions.get(&key) {
+                if depth == MAX_DEPTH {
+                    return Err(unusable(format!(
+                        "its function '{}' is called {MAX_DEPTH} functions deep",
+                        function.name
+                    )));
+                }
+                let body = body(function, &node, self.nodes)?;
+                all.extend(self.nodes(body, depth + 1)?);
+                continue;
+            }
+            for attribute in &mut node.attribute {
+                if let Some(graph) = &mut attribute.g {
+                    graph.node = self.nodes(std::mem::take(&mut graph.node), depth)?;
+                }
+            }
+            all.push(node);
+        }
+        Ok(all)
+    }
+}
+
+/// The nodes of a function as one node calls it: `count` tells its names from those of other calls.
+fn body(
+    function: &FunctionProto,
+    call: &NodeProto,
+    count: usize,
+) -> Result<Vec<NodeProto>, ImportError> {
+    if call.input.len() > function.input.len() || call.output.len() > function.output.len() {
+        return Err(unusable(format!(
+            "its node '{}' calls the function '{}' with more inputs or outputs than that has",
+            call.name, function.name
+        )));
+    }
+    let none = String::new();
+    let mut names = HashMap::new();
+    for (formal, given) in [
+        (&function.input, &call.input),
+        (&function.output, &call.output),
+    ] {
+        let all = given.iter().chain(std::iter::repeat(&none));
+        let pairs = formal.iter().zip(all);
+        names.extend(pairs.map(|(name, actual)| (name.as_str(), actual.clone())));
+    }
+    // An output that nobody asked for still has its name inside.
+    names.retain(|name, actual| !actual.is_empty() || function.input.iter().any(|i| i == name));
+    let scope = Scope {
+        names,
+        prefix: format!("{}#{count}/", called(call)),
+        function,
+        call,
+    };
+    let nodes = function.node.iter().map(|node| scope.node(node));
+    nodes.collect()
+}
+
+fn called(call: &NodeProto) -> &str {
+    match call.name.is_empty() {
+        true => call.output.first().map_or("?", String::as_str),
+        false => &call.name,
+    }
+}
+
+/// A call of a function: what its names and attributes are there.
+struct Scope<'a> {
+    names: HashMap<&'a str, String>,
+    prefix: String,
+    function: &'a FunctionProto,
+    call: &'a NodeProto,
+}
+
+impl Scope<'_> {
+    fn name(&self, name: &str) -> String {
+        match self.names.get(name) {
+            Some(actual) => actual.clone(),
+            None if name.is_empty() => String::new(),
+            None => format!("{}{name}", self.prefix),
+        }
+    }
+
+    fn node(&self, node: &NodeProto) -> Result<NodeProto, ImportError> {
+        let mut attribute = Vec::new();
+        for own in &node.attribute {
+            attribute.extend(self.attribute(own)?);
+        }
+        Ok(NodeProto {
+            input: node.input.iter().map(|name| self.name(name)).collect(),
+            output: node.output.iter().map(|name| self.name(name)).collect(),
+            name: format!("{}{}", self.prefix, called(node)),
+            attribute,
+            ..node.clone()
+        })
+    }
+
+    /// The attribute, that of the call where it refers to one; none where the call leaves it out.
+    fn attribute(&self, own: &AttributeProto) -> Result<Option<AttributeProto>, ImportError> {
+        if !own.ref_attr_name.is_empty() {
+            let wanted = |a: &&AttributeProto| a.name == own.ref_attr_name;
+            let given = self.call.attribute.iter().find(wanted);
+            let found = given.or_else(|| self.function.attribute_proto.iter().find(wanted));
+            return Ok(found.map(|found| AttributeProto {
+                name: own.name.clone(),
+                ..found.clone()
+            }));
+        }
+        let mut attribute = own.clone();
+        if let Some(graph) = &mut attribute.g {
+            for node in &mut graph.node {
+                *node = self.node(node)?;
+            }
+            for tensor in &mut graph.initializer {
+                tensor.name = self.name(&tensor.name);
+            }
+            for value in graph.input.iter_mut().chain(&mut graph.output) {
+                value.name = self.name(&value.name);
+            }
+        }
+        Ok(Some(attribute))
+    }
+}
