@@ -7,7 +7,7 @@ use super::constant::Reader;
 use super::lower::{self, Builder};
 use super::mask::feed_softmax;
 use super::proto::{GraphProto, NodeProto};
-use super::table::operation;
+use super::table::{Opsets, operation};
 use super::tail::last_nodes;
 use super::{ImportError, ImportOptions, UnsupportedNode, fold, unusable};
 use crate::graph::Graph;
@@ -17,8 +17,8 @@ const MAX_CONSTANTS: usize = 1 << 28;
 
 pub(super) struct Importer<'a> {
     pub graph: &'a GraphProto,
-    /// The operator set of the file.
-    pub opset: i64,
+    /// The operator sets of the file.
+    pub opsets: Opsets,
     pub reader: Reader,
     pub options: &'a ImportOptions,
 }
@@ -204,16 +204,17 @@ impl<'a> Importer<'a> {
         if known.is_some() && inputs.iter().flatten().any(|v| matches!(v, Value::Unknown)) {
             return Ok(unknown(node));
         }
+        let opset = self.opsets.of(node).map_err(|why| invalid(node, why))?;
         let call = Call {
             node,
             name: name_of(node).to_string(),
-            opset: self.opset,
+            opset,
             last,
             masks,
             whole: builder.whole,
             inputs,
         };
-        let result = match known.map(|operation| operation.check(node, self.opset)) {
+        let result = match known.map(|operation| operation.check(node, opset)) {
             Some(Ok(())) => match fold::fold(&call, &self.reader, builder.batch) {
                 Ok(Some(constant)) => Ok(vec![Value::Constant(constant)]),
                 Ok(None) => lower::lower(&call, builder),
@@ -247,13 +248,19 @@ impl<'a> Importer<'a> {
             .enumerate()
             .filter(|(_, n)| !n.is_empty())
         {
-            if i >= values.len() && used.contains(name.as_str()) {
-                refused.push(unsupported(
-                    node,
-                    format!("its output {i} ('{name}') is used, which is not supported"),
-                ));
-            }
-            let output = values.get(i).cloned().unwrap_or(Value::Unknown);
+            let output = match values.get(i) {
+                Some(Value::Refused(why)) => Err(why.clone()),
+                Some(value) => Ok(value.clone()),
+                None => Err(format!(
+                    "its output {i} ('{name}') is used, which is not supported"
+                )),
+            };
+            let output = output.unwrap_or_else(|why| {
+                if used.contains(name.as_str()) {
+                    refused.push(unsupported(node, why));
+                }
+                Value::Unknown
+            });
             if env.insert(name, output).is_some() {
                 return Err(invalid(
                     node,
