@@ -55,6 +55,14 @@ class Dimensions(argparse.Action):
         setattr(namespace, self.dest, known)
 
 
+def names(text: str) -> list[str]:
+    """Parses `first,second`."""
+    found = text.split(",")
+    if "" in found:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME,NAME with a name at every place")
+    return found
+
+
 def numbers(text: str) -> list[int]:
     """Parses `8,12,16..30` or, in steps, `4..30:2`; both ends of a range belong to it."""
     found = []

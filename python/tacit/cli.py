@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from . import _tacit, outputs
 from ._tacit import TacitError, __version__
-from .arguments import Dimensions, Parser, dimension, numbers, positive, real, whole
+from .arguments import Dimensions, Parser, dimension, names, numbers, positive, real, whole
 from .certificates import add_cert
 from .console import add_voice, err, notice, out, progress_bar, speak, warn
 from .data import INPUT_NAMES, LABEL_NAMES, load_array, load_numbers
@@ -70,12 +70,13 @@ def run(args: argparse.Namespace) -> None:
     x = load_numbers(args.input, INPUT_NAMES)
     labels = load_array(args.labels, LABEL_NAMES) if args.labels else None
     model = planned(args)
+    outputs.check_holds(args.output, model)
     session = local(**where(args), processes=args.processes, timeout=args.timeout)
     with progress_bar() as progress:
         result = session.predict(
             model, x, labels, batch=args.batch, check=args.check, progress=progress
         )
-    answers = outputs.npy(result.output) if args.output else b""
+    answers = outputs.arrays(args.output, result.outputs) if args.output else b""
     finish([result.report], (args.output, answers), (args.json, result.report.to_json()))
 
 
@@ -186,6 +187,7 @@ def planned(args: argparse.Namespace) -> Model:
         key_bits_loss=args.key_bits_loss,
         reveal=args.reveal,
         dims=args.dim,
+        outputs=args.outputs,
     )
     for warning in model.warnings:
         warn(warning)
@@ -282,6 +284,12 @@ def add_model_options(command: argparse.ArgumentParser) -> None:
     )
     add("--input-range", type=real, metavar="R", help="refuse inputs beyond +-R")
     add_reveal(command)
+    add(
+        "--outputs",
+        type=names,
+        metavar="NAME,NAME",
+        help="the outputs to compute (default: all of the file)",
+    )
     add_dimensions(command)
     add("--batch", type=positive, metavar="B", help="items at a time")
 
@@ -340,7 +348,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--processes", action="store_true", help="one process per party, joined by TLS"
     )
-    made.add_argument("--output", metavar="OUT.npy", help="write the model's outputs here")
+    made.add_argument(
+        "--output", metavar="OUT.npy", help="write the model's outputs here; .npz of several"
+    )
     add_run_options(made)
     add_execution_options(made)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,10 @@ class Model:
         ranges, fixed-point scales and key bits, and what of the outputs is opened (`reveal`, in
         words `opened`); never its weights. Made for the protocol that was asked for; where none
         was, for the default one until a run, then for the run's.
-    input_shape, output_shape : tuple of int
+    input_shape : tuple of int
         Of one item, without the batch axis.
+    output_shape : tuple of int or dict
+        Of one item, without the batch axis; of several outputs by their names.
     warnings : list of str
         What the planner could not rule out: those of `plan`, and of the report of a run.
     """
@@ -43,7 +46,8 @@ class Model:
         self.protocol = protocol
         self.plan: dict[str, Any] = json.loads(compiled.plan())
         self.input_shape = tuple(self.plan["input_shape"])
-        self.output_shape = tuple(self.plan["output_shape"])
+        shapes = {output["name"]: tuple(output["shape"]) for output in self.plan["outputs"]}
+        self.output_shape = one_of(shapes)
         self.exported: tempfile.TemporaryDirectory | None = None
 
     @property
@@ -82,19 +86,38 @@ class Model:
             )
         return single.tobytes(), list(single.shape)
 
-    def decode(self, output: bytes, n: int) -> np.ndarray:
-        """The outputs of `n` items from the bytes of the extension module."""
-        return np.frombuffer(output, "<f4").reshape(n, *self.output_shape).copy()
+    def decode(self, output: bytes, n: int) -> dict[str, np.ndarray]:
+        """The outputs of `n` items, by their names, from the bytes of the extension module."""
+        rows = np.frombuffer(output, "<f4").reshape(n, -1)
+        ends = np.cumsum([math.prod(each["shape"]) for each in self.plan["outputs"]])
+        parts = np.split(rows, ends[:-1], axis=1)
+        outputs = zip(self.plan["outputs"], parts, strict=True)
+        return {
+            each["name"]: named(each, part.reshape(n, *each["shape"])) for each, part in outputs
+        }
 
-    def reference(self, x: ArrayLike) -> np.ndarray:
-        """What a run reveals of the outputs, from those in clear-text float32, for comparison."""
+    def reference(self, x: ArrayLike) -> np.ndarray | dict[str, np.ndarray]:
+        """What a run reveals of the outputs, from those in clear-text float32, for comparison.
+
+        An array; of several outputs one each, by their names.
+        """
         values, shape = self.encode(x)
-        return self.decode(self.compiled.reference(values), shape[0])
+        return one_of(self.decode(self.compiled.reference(values), shape[0]))
 
-    def accuracy(self, output: ArrayLike, labels: ArrayLike) -> float:
+    def accuracy(self, output: ArrayLike | dict[str, np.ndarray], labels: ArrayLike) -> float:
         """The share of outputs, as :meth:`reference` gives them, whose class is the label."""
-        values = np.ascontiguousarray(output, dtype="<f4")
-        return self.compiled.accuracy(values.tobytes(), label_list(labels, len(values)))
+        given = output if isinstance(output, dict) else {self.plan["outputs"][0]["name"]: output}
+        parts = []
+        for each in self.plan["outputs"]:
+            numbers = np.asarray(numbered(each, np.asarray(given[each["name"]])), dtype="<f4")
+            parts.append(numbers.reshape(len(numbers), -1))
+        rows = np.ascontiguousarray(np.concatenate(parts, axis=1))
+        return self.compiled.accuracy(rows.tobytes(), self.label_list(labels, len(rows)))
+
+    def label_list(self, labels: ArrayLike, n: int) -> list[int]:
+        """The numbers of the classes of `n` items."""
+        of = [each for each in self.plan["outputs"] if each["classes"]]
+        return label_list(numbered(of[0], np.asarray(labels)) if of else labels, n)
 
     def plan_for(self, protocol: str) -> dict[str, Any]:
         """The plan that a run of `protocol` follows.
@@ -158,6 +181,39 @@ class Model:
         return f"<Model {shapes}, {len(self.plan['layers'])} layers>"
 
 
+def one_of(outputs: dict[str, Any]) -> Any:
+    """The only one of several things by their names, or all of them."""
+    return next(iter(outputs.values())) if len(outputs) == 1 else outputs
+
+
+def class_names(output: dict[str, Any]) -> np.ndarray | None:
+    """What the classes of an output are called, from class 0 on; None where they are numbers."""
+    if output["classes"] is None:
+        return None
+    [names] = output["classes"].values()
+    return np.asarray(names)
+
+
+def named(output: dict[str, Any], numbers: np.ndarray) -> np.ndarray:
+    """The names of classes in place of their numbers, where an output has any."""
+    names = class_names(output)
+    return numbers.copy() if names is None else names[numbers.astype(np.int64)]
+
+
+def numbered(output: dict[str, Any], classes: np.ndarray) -> np.ndarray:
+    """The numbers of classes in place of their names, where an output has any."""
+    names = class_names(output)
+    if names is None:
+        return classes
+    numbers = {name: number for number, name in enumerate(names.tolist())}
+    unknown = [name for name in classes.ravel().tolist() if name not in numbers]
+    if unknown:
+        known = ", ".join(map(str, names))
+        raise TacitError(f"the model has no class {unknown[0]!r}; it has {known}")
+    found = [numbers[name] for name in classes.ravel().tolist()]
+    return np.asarray(found, dtype=np.int64).reshape(classes.shape)
+
+
 def compile(
     model: str | Path | Any,
     *,
@@ -174,6 +230,7 @@ def compile(
     key_bits_loss: float | None = None,
     reveal: str | None = None,
     dims: Mapping[str, int] | None = None,
+    outputs: Sequence[str] | None = None,
 ) -> Model:
     """Imports a model and plans its secure evaluation.
 
@@ -218,6 +275,10 @@ def compile(
         `probabilities`, anything else `logits`. Of equal outputs the first class comes first.
     dims
         Values of the symbolic dimensions other than the batch axis.
+    outputs
+        The names of the outputs to compute, in this order; all that the file has when not given.
+        Of several each is revealed as the file ends it, and what is revealed of values that outputs
+        share is opened once; `class` and `top-K` are for one output.
     protocol
         What the model will run on: it is planned for that, `Model.warnings` are those of such a
         run, and a run on another is refused. When not given it may run on any.
@@ -240,6 +301,7 @@ def compile(
         "key_bits_loss": key_bits_loss,
         "reveal": reveal,
         "dims": dict(dims or {}),
+        "outputs": _names(outputs),
     }
     values = None if samples is None else _floats(samples)
     text = to_json(options)
@@ -250,6 +312,13 @@ def compile(
     made = Model(Compiled(str(path), text, values, protocol), protocol)
     made.exported = folder  # processes read the file again
     return made
+
+
+def _names(outputs: Sequence[str] | None) -> list[str]:
+    """The names of outputs that are asked for."""
+    if isinstance(outputs, str):
+        raise TacitError(f"outputs is a list of names, such as [{outputs!r}]")
+    return list(outputs or ())
 
 
 def _floats(samples: ArrayLike) -> tuple[bytes, list[int]]:

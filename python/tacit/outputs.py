@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 from . import _tacit
 from ._tacit import TacitError
 from .data import file_of
+from .model import Model
 
 Named = str | Path | None
 """A file's name, or None where none was asked for."""
@@ -37,8 +39,24 @@ def write(files: Iterable[tuple[Named, str | bytes]]) -> None:
         raise TacitError("\n".join(refused))
 
 
-def npy(array: np.ndarray) -> bytes:
-    """An array as the bytes of an .npy file."""
+def check_holds(path: Named, model: Model) -> None:
+    """Refuses a file of one array for a model of several outputs."""
+    names = [output["name"] for output in model.plan["outputs"]]
+    if path and len(names) > 1 and Path(path).suffix != ".npz":
+        raise TacitError(
+            f"{path}: the model has the outputs {', '.join(map(repr, names))}, and this file would "
+            "hold one array; let its name end in .npz"
+        )
+
+
+def arrays(path: Named, named: dict[str, np.ndarray]) -> bytes:
+    """Arrays as the bytes of an .npz file; one alone of an .npy file, unless .npz is asked for."""
     file = io.BytesIO()
-    np.save(file, array)
+    if len(named) == 1 and Path(path).suffix != ".npz":
+        np.save(file, next(iter(named.values())))
+    else:
+        with zipfile.ZipFile(file, "w") as archive:
+            for name, array in named.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.save(member, array, allow_pickle=False)
     return file.getvalue()

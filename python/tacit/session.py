@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from . import _tacit
 from ._tacit import TacitError
-from .data import label_list
 from .model import Model
 from .options import to_json
 from .protocols import check_options, with_options
@@ -33,15 +32,24 @@ class Result:
 
     Attributes
     ----------
-    output : numpy.ndarray
-        What was revealed of the model's outputs, `(n, *output_shape)`, float32: numbers or, where
-        `report.reveal` is `class` or `top-K`, classes and nothing else.
+    outputs : dict of str to numpy.ndarray
+        What was revealed of the model's outputs, by their names, `(n, *shape)`, float32: numbers
+        or, where `report.reveal` is `class` or `top-K`, classes and nothing else. Classes that have
+        names in the model are given by these, as integers or strings.
     report : Report
         What it cost.
     """
 
-    output: np.ndarray
+    outputs: dict[str, np.ndarray]
     report: Report
+
+    @property
+    def output(self) -> np.ndarray:
+        """What was revealed of the output of a model that has one."""
+        if len(self.outputs) > 1:
+            names = ", ".join(map(repr, self.outputs))
+            raise TacitError(f"the model has several outputs; take outputs[...] of {names}")
+        return next(iter(self.outputs.values()))
 
 
 class Session:
@@ -110,7 +118,7 @@ class Session:
             model=model.compiled,
             x=(values, shape),
             batch=batch,
-            labels=None if labels is None else label_list(labels, shape[0]),
+            labels=None if labels is None else model.label_list(labels, shape[0]),
             check=check,
             progress=progress,
         )

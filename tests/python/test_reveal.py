@@ -57,7 +57,7 @@ def test_only_classes_come_out(run, reveal, k, compiled, data):
     assert report.accuracy == np.mean(best(logits, 1)[:, 0] == y)
     assert report.reveal == ("class" if k == 1 else reveal)
     assert f"revealed to the data owner {report.reveal}" in " ".join(str(report).split())
-    assert vars(result).keys() == {"output", "report"}
+    assert vars(result).keys() == {"outputs", "report"}
     # But for times, no number is left that begins like a logit.
     left = re.sub(r'"\w*seconds": [^,}]*', "", json.dumps(report.to_dict())) + repr(result.output)
     assert not any(f"{abs(v):.3f}" in left for v in logits.ravel())

@@ -189,20 +189,16 @@ impl Plan {
         })
     }
 
-    /// The same that a run gives out, from the outputs of the model in float32 before any function
-    /// that ends it.
-    pub fn finish_floats(&self, mut values: Vec<f32>) -> Vec<f32> {
-        match (self.opening.reveal.places(), &self.opening.scores) {
+    /// What a run gives out, from the outputs of the model in float32 before any function that ends it.
+    pub fn finish_floats(&self, values: Vec<f32>) -> Vec<f32> {
+        match (self.opening.reveal.places(), self.opening.scores.first()) {
             (Some(k), Some(scores)) => tail::places(scores, k, &values),
-            _ => {
-                tail::apply(&self.tail, &mut values);
-                values
-            }
+            _ => tail::finish(&self.outputs, values),
         }
     }
 
-    /// The model's output for a batch, from the revealed ring elements: classes, or decoded numbers
-    /// of which the tail is computed.
+    /// The model's outputs for a batch, in every item one behind the other, from the revealed ring elements:
+    /// classes, or decoded numbers of which the tails are computed.
     pub fn finish(&self, revealed: &[i64]) -> Result<Vec<f32>, EncodeError> {
         let item = self.revealed_len();
         if item == 0 || !revealed.len().is_multiple_of(item) {
@@ -219,9 +215,8 @@ impl Plan {
             };
         }
         let unit = f64::from(self.number(self.output).fraction).exp2();
-        let mut values = revealed.iter().map(|&v| (v as f64 / unit) as f32).collect();
-        tail::apply(&self.tail, &mut values);
-        Ok(values)
+        let values = revealed.iter().map(|&v| (v as f64 / unit) as f32).collect();
+        Ok(tail::finish(&self.outputs, values))
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod function;
 mod matrices;
+mod output;
 
 use std::sync::{Arc, LazyLock};
 
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use function::Function;
 pub use matrices::Matrices;
+pub use output::{Classes, Output};
 
 /// A value of the graph: 0 is the input, `i + 1` the output of node `i`.
 pub type ValueId = usize;
@@ -32,16 +34,10 @@ pub struct Graph {
     pub input_shape: Vec<usize>,
     /// The operations; a node reads only values of earlier nodes and the input.
     pub nodes: Vec<Node>,
-    /// The value that is revealed.
+    /// The value that is revealed: that of all outputs, one behind the other.
     pub output: ValueId,
-    /// The name of the output.
-    pub output_name: String,
-    /// The shape of one revealed item, before the tail.
-    pub revealed_shape: Vec<usize>,
-    /// What the receiver of the result computes in the clear, in this order.
-    pub tail: Vec<Tail>,
-    /// The shape of one output item, after the tail.
-    pub output_shape: Vec<usize>,
+    /// The outputs, one or more.
+    pub outputs: Vec<Output>,
 }
 
 /// One operation of a [`Graph`].

@@ -23,11 +23,10 @@ pub struct ShapeError {
 /// The smallest and largest value that each [`ValueId`] took.
 pub type Ranges = Vec<(f32, f32)>;
 
-/// The model's output, tail included, for a batch of items.
+/// The model's outputs, tails included, for a batch of items: in every item one behind the other.
 pub fn predict(graph: &Graph, x: &[f32]) -> Result<Vec<f32>, ShapeError> {
-    let mut values = run(graph, x, |_, _| {})?;
-    tail::apply(&graph.tail, &mut values);
-    Ok(values)
+    let values = run(graph, x, |_, _| {})?;
+    Ok(tail::finish(&graph.outputs, values))
 }
 
 /// The value that would be revealed, and the range of every value on the way.

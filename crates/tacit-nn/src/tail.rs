@@ -2,8 +2,44 @@
 
 use std::cmp::Ordering;
 
-use crate::graph::{Tail, TailFunction};
+use crate::graph::{Output, Tail, TailFunction};
 use crate::plan::Scores;
+
+/// The outputs of a batch, item after item, in each of them one behind the other; `values` has the parts
+/// of all outputs in every item.
+pub(crate) fn finish(outputs: &[Output], values: Vec<f32>) -> Vec<f32> {
+    if let [one] = outputs {
+        let mut values = values;
+        apply(&one.tail, &mut values);
+        return values;
+    }
+    let ends = outputs
+        .iter()
+        .map(|output| output.start + output.part_len());
+    let row = ends.max().unwrap_or(0).max(1);
+    let finished = |output: &Output| {
+        let mut part = part(output, row, &values);
+        apply(&output.tail, &mut part);
+        part
+    };
+    let finished: Vec<Vec<f32>> = outputs.iter().map(finished).collect();
+    let items = values.len() / row;
+    let of_item = |item: usize| {
+        let parts = finished.iter();
+        parts.flat_map(move |all| {
+            let each = all.len() / items;
+            &all[item * each..(item + 1) * each]
+        })
+    };
+    (0..items).flat_map(of_item).copied().collect()
+}
+
+/// The part of an output in every item of `row` numbers.
+pub(crate) fn part(output: &Output, row: usize, values: &[f32]) -> Vec<f32> {
+    let range = output.start..output.start + output.part_len();
+    let rows = values.chunks_exact(row);
+    rows.flat_map(|row| &row[range.clone()]).copied().collect()
+}
 
 /// Runs the functions one after the other over a batch of items.
 pub(crate) fn apply(tail: &[Tail], values: &mut Vec<f32>) {

@@ -251,7 +251,7 @@ fn the_last_functions_stay_with_the_receiver() {
     let tail = |nodes: Vec<NodeProto>| {
         let graph = imported(&model(&[3], nodes, vec![ints("to", &[2], &[0, 3])]));
         let graph = graph.unwrap_or_else(|e| panic!("{e}"));
-        (graph.nodes.len(), graph.tail.len())
+        (graph.nodes.len(), graph.outputs[0].tail.len())
     };
     assert_eq!(tail(vec![node("Sigmoid", &["x"], "y", vec![])]), (0, 1));
     let shaped = vec![

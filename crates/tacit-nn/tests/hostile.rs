@@ -129,14 +129,15 @@ fn graphs_that_lie() {
     );
     with(&|g| g.initializer[1].name = "x".into(), "0 inputs");
     with(&|g| g.input.clear(), "0 inputs");
-    with(&|g| g.output.push(g.output[0].clone()), "2 outputs");
+    with(&|g| g.output.push(g.output[0].clone()), "it is named twice");
+    with(&|g| g.output.clear(), "it has no output");
     with(
         &|g| g.output[0].name = "w".into(),
-        "'w' does not depend on its input",
+        "the output 'w' cannot be computed: it does not depend on the model's input",
     );
     with(
         &|g| g.output[0].name = "nothing".into(),
-        "no node computes its output 'nothing'",
+        "the output 'nothing' cannot be computed: no node computes it",
     );
     with(
         &|g| g.node[0].attribute[0].ints = vec![1 << 40; 4],
@@ -208,6 +209,7 @@ fn free_dimensions_need_a_value() {
     );
     let options = ImportOptions {
         dims: HashMap::from([("H".to_string(), 4)]),
+        ..ImportOptions::default()
     };
     assert!(import(&model.encode_to_vec(), None, &options).is_ok());
     graph_of(&mut model).input[0]
@@ -226,6 +228,7 @@ fn free_dimensions_need_a_value() {
         let sizes = [("H", 4), ("x.3", 4), (name, 4)];
         let options = ImportOptions {
             dims: HashMap::from(sizes.map(|(name, size)| (name.to_string(), size))),
+            ..ImportOptions::default()
         };
         let error = import(&model.encode_to_vec(), None, &options).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");

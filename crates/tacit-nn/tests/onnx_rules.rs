@@ -77,7 +77,7 @@ fn flatten_keeps_the_batch_or_is_refused() {
             // One number for each item: [1, N] puts the batch last, where it may not end.
             (0, _) => assert!(graph.is_err(), "{item:?} {axis}"),
             _ => assert_eq!(
-                graph.expect("a batch").output_shape,
+                graph.expect("a batch").outputs[0].shape,
                 [whole as usize],
                 "{item:?} {axis}"
             ),
@@ -87,12 +87,12 @@ fn flatten_keeps_the_batch_or_is_refused() {
         unsupported(&with(&[2, 3], axis, 13, None), "merges the batch");
     }
     // With a batch of one item [1, 6] is the item.
-    assert_eq!(fine(&with(&[2, 3], 0, 13, Some(1))).output_shape, [6]);
-    assert_eq!(fine(&with(&[2, 3], -3, 13, Some(1))).output_shape, [6]);
+    assert_eq!(fine(&with(&[2, 3], 0, 13, Some(1))).outputs[0].shape, [6]);
+    assert_eq!(fine(&with(&[2, 3], -3, 13, Some(1))).outputs[0].shape, [6]);
     // Where the file has four, all together are one item.
     let whole = fine(&with(&[2, 3], 0, 13, Some(4)));
     assert_eq!(
-        (&whole.input_shape[..], &whole.output_shape[..]),
+        (&whole.input_shape[..], &whole.outputs[0].shape[..]),
         (&[4, 2, 3][..], &[1, 24][..])
     );
     invalid(&with(&[2, 3], -2, 10, None), "before operator set 11");
@@ -109,8 +109,8 @@ fn reshape_keeps_the_batch_or_is_refused() {
     };
     for target in [&[0, 6][..], &[0, -1], &[-1, 6], &[-1, 3, 2], &[0, 0, 3]] {
         assert_eq!(
-            fine(&with(target, None))
-                .output_shape
+            fine(&with(target, None)).outputs[0]
+                .shape
                 .iter()
                 .product::<usize>(),
             6,
@@ -121,14 +121,14 @@ fn reshape_keeps_the_batch_or_is_refused() {
         unsupported(&with(target, None), "merges the batch");
     }
     // [1, -1] is one item where the file has one, and all four together where it has four.
-    assert_eq!(fine(&with(&[1, -1], Some(1))).output_shape, [6]);
-    assert_eq!(fine(&with(&[4, -1], Some(4))).output_shape, [6]);
-    assert_eq!(fine(&with(&[-1, 6], Some(4))).output_shape, [6]);
+    assert_eq!(fine(&with(&[1, -1], Some(1))).outputs[0].shape, [6]);
+    assert_eq!(fine(&with(&[4, -1], Some(4))).outputs[0].shape, [6]);
+    assert_eq!(fine(&with(&[-1, 6], Some(4))).outputs[0].shape, [6]);
     // What the file's four items are merged into has all of them as one item.
     for (target, shape) in [(&[1, -1][..], [1, 24]), (&[8, 3], [8, 3])] {
         let whole = fine(&with(target, Some(4)));
         assert_eq!(
-            (&whole.input_shape[..], &whole.output_shape[..]),
+            (&whole.input_shape[..], &whole.outputs[0].shape[..]),
             (&[4, 2, 3][..], &shape[..])
         );
     }
@@ -158,12 +158,12 @@ fn sizes_are_computed_with() {
         ];
         file(&[2, 3], nodes, tensors, 17, items)
     };
-    assert_eq!(fine(&with("one", None)).output_shape, [6]);
+    assert_eq!(fine(&with("one", None)).outputs[0].shape, [6]);
     unsupported(&with("zero", None), "the batch size, which is free");
     // [-1, 1 * 3] of one item of [2, 3] has its elements along the first axis.
     let whole = fine(&with("zero", Some(1)));
     assert_eq!(
-        (&whole.input_shape[..], &whole.output_shape[..]),
+        (&whole.input_shape[..], &whole.outputs[0].shape[..]),
         (&[1, 2, 3][..], &[2, 3][..])
     );
 }
@@ -334,7 +334,7 @@ fn attributes_are_those_of_the_operation() {
         ..Default::default()
     };
     let graph = fine(&one("ReduceMean", vec![list("axes", &[1]), zero]));
-    assert_eq!(graph.output_shape, [0usize; 0]);
+    assert_eq!(graph.outputs[0].shape, [0usize; 0]);
     let two = model(&[4], vec![node("Relu", &["x", "x"], "y", vec![])], vec![]);
     invalid(&two, "it has 2 inputs, it takes at most 1");
 }
@@ -389,7 +389,7 @@ fn means_and_sums_run_over_any_axes() {
         let x: Vec<f32> = (0..6).map(|v| v as f32).collect();
         (
             reference::predict(&graph, &x).expect("an input"),
-            graph.output_shape,
+            graph.outputs[0].shape.clone(),
         )
     };
     assert_eq!(
@@ -420,13 +420,13 @@ fn expand_leaves_the_batch_alone() {
         (&[4, 3, 2], Some(4)),
     ] {
         assert_eq!(
-            fine(&with(target, items)).output_shape,
+            fine(&with(target, items)).outputs[0].shape,
             [3, 2],
             "{target:?}"
         );
     }
     unsupported(&with(&[4, 3, 2], None), "it makes 4 of each item");
-    assert_eq!(fine(&with(&[4, 3, 2], Some(1))).output_shape, [4, 3, 2]);
+    assert_eq!(fine(&with(&[4, 3, 2], Some(1))).outputs[0].shape, [4, 3, 2]);
     // The batch moves behind the new axis, where the output may not have it.
     assert!(imported(&with(&[5, 1, 1, 2], None)).is_err());
     invalid(&with(&[3], None), "does not fit the item shape [1, 2]");

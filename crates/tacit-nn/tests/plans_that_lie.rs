@@ -45,8 +45,8 @@ fn plans_that_lie() {
     );
     with(&|p| p.input_limit = -1, "input limit");
     with(&|p| p.output = 99, "output");
-    with(&|p| p.revealed_shape = vec![7], "revealed shape");
-    with(&|p| p.output_shape = vec![7], "output shape");
+    with(&|p| p.outputs[0].revealed_shape = vec![7], "revealed shape");
+    with(&|p| p.outputs[0].shape = vec![7], "output shape");
     with(&|p| p.input_shape = vec![usize::MAX, 2], "out of bounds");
     with(&|p| p.layers[0].inputs = vec![5], "no earlier layer");
     with(&|p| p.layers[0].inputs = vec![], "0 inputs");
@@ -88,7 +88,7 @@ fn plans_that_lie() {
     );
     with(&|p| p.layers[0].name = "a\nb".into(), "a name");
     with(&|p| p.layers[0].shape = vec![3], "stands between");
-    with(&|p| p.tail[0].size = 0, "out of bounds");
+    with(&|p| p.outputs[0].tail[0].size = 0, "out of bounds");
     let conv = |change: &dyn Fn(&mut tacit_nn::graph::ConvGeometry), part: &str| {
         with(
             &|p| {
@@ -152,7 +152,7 @@ fn a_small_plan_that_asks_for_much_memory_is_refused_when_it_is_read() {
     // 3 x 3 windows of 5000 x 5000 each: 225 million elements, of every one of which a sign is taken.
     let (side, window) = (5002, 5000);
     (plan.input_shape, plan.layers[0].shape) = (vec![1, side, side], vec![1, 3, 3]);
-    (plan.revealed_shape, plan.output_shape) = (vec![1, 3, 3], vec![1, 3, 3]);
+    (plan.outputs[0].revealed_shape, plan.outputs[0].shape) = (vec![1, 3, 3], vec![1, 3, 3]);
     if let LayerOp::MaxPool(pool) = &mut plan.layers[0].op {
         (pool.height, pool.width) = (side, side);
         (pool.kernel, pool.stride, pool.out) = ([window; 2], [1; 2], [3; 2]);

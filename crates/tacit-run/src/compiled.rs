@@ -1,13 +1,16 @@
 //! A model, imported and planned.
 
+mod summary;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tacit_nn::execute::Batch;
+use tacit_nn::graph::Output;
 use tacit_nn::onnx::{self, ImportOptions};
 use tacit_nn::plan::{KeyBitsChoice, Order, PlanOptions, Precision, Reveal, WIDTHS, numbers, plan};
 use tacit_nn::{Graph, Plan, reference};
@@ -20,6 +23,7 @@ use crate::predict::predicted;
 use crate::report::PredictedCost;
 use crate::settings::{Settings, asked_width};
 use crate::{Error, Protocol, Tensor, options, protocols, systems};
+pub use summary::PlanSummary;
 
 /// How a model is planned. Deserialises from a map with these keys, all of them optional.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -53,6 +57,8 @@ pub struct CompileOptions {
     pub reveal: Option<Reveal>,
     /// Values of symbolic dimensions.
     pub dims: HashMap<String, usize>,
+    /// The outputs to compute, by name; all that the file has if none are given.
+    pub outputs: Vec<String>,
 }
 
 impl CompileOptions {
@@ -175,8 +181,11 @@ impl Compiled {
                 options.precision.map(Precision::Bits),
             ),
         };
-        let dims = options.dims.clone();
-        let graph = onnx::load(path, &ImportOptions { dims })?.optimise();
+        let import = ImportOptions {
+            dims: options.dims.clone(),
+            outputs: options.outputs.clone(),
+        };
+        let graph = onnx::load(path, &import)?.optimise();
         if let Some(samples) = samples {
             check_inputs("samples", &graph, &samples)?;
         }
@@ -281,9 +290,9 @@ impl Compiled {
         &self.plan.input_shape
     }
 
-    /// The shape of one output item.
-    pub fn output_shape(&self) -> &[usize] {
-        &self.plan.output_shape
+    /// The outputs.
+    pub fn outputs(&self) -> &[Output] {
+        &self.plan.outputs
     }
 
     /// What a run reveals, from the outputs of the model in clear-text float32 for a batch of inputs.
@@ -353,98 +362,4 @@ fn check_inputs(what: &str, graph: &Graph, given: &Tensor) -> Result<(), Error> 
         ));
     }
     finite(what, given)
-}
-
-/// A plan in short, for its owner's eyes: ranges and warnings may tell of the weights.
-#[derive(Clone, Debug, Serialize)]
-pub struct PlanSummary {
-    /// Bits of the ring or field.
-    pub ring: u32,
-    /// What it is called, such as `64-bit ring`.
-    pub numbers: String,
-    /// Fraction bits of every value; where every tensor has its own, of the result.
-    pub fraction_bits: u32,
-    /// Bits of the input's numbers, where every tensor has its own.
-    pub input_bits: Option<u32>,
-    /// Whether every party may know the weights.
-    pub public_model: bool,
-    /// The order of product and truncation.
-    pub order: &'static str,
-    /// The shape of one input item.
-    pub input_shape: Vec<usize>,
-    /// The largest magnitude of an input.
-    pub input_range: f64,
-    /// The shape of one output item.
-    pub output_shape: Vec<usize>,
-    /// What of the outputs is opened: `logits`, `probabilities`, `top-K` or `class`.
-    pub reveal: String,
-    /// The same in words.
-    pub opened: String,
-    /// How many numbers of weights the owner shares.
-    pub parameters: usize,
-    /// The layers in order.
-    pub layers: Vec<LayerSummary>,
-    /// The largest error of an output that is to be expected of rounding: four times that of a trial
-    /// on samples or made-up inputs.
-    pub error: f64,
-    /// What the planner could not be sure of.
-    pub warnings: Vec<String>,
-}
-
-/// A layer of a [`PlanSummary`].
-#[derive(Clone, Debug, Serialize)]
-pub struct LayerSummary {
-    /// Its name.
-    pub name: String,
-    /// Its operation.
-    pub op: &'static str,
-    /// The shape of one item of its output.
-    pub shape: Vec<usize>,
-    /// The magnitude planned for.
-    pub range: f64,
-    /// Bits of every result, where every tensor has its own.
-    pub bits: Option<u32>,
-    /// Fraction bits of every result.
-    pub fraction_bits: u32,
-    /// Fraction bits of the weights, 0 where there are none.
-    pub weight_bits: u32,
-    /// Bits dropped from the result.
-    pub trunc: u32,
-    /// Bits before and after the point that its signs are taken from, such as `5.2`, if it takes
-    /// any and the protocol does not look at all.
-    pub key_bits: Option<String>,
-}
-
-impl PlanSummary {
-    /// The short form of a plan, for a protocol with key bits or for one without.
-    fn new(plan: &Plan, key_bits: bool) -> Self {
-        let layer = |(i, l): (usize, &tacit_nn::plan::Layer)| LayerSummary {
-            bits: l.widths.map(|widths| widths.bits),
-            fraction_bits: plan.number(i + 1).fraction,
-            name: l.name.clone(),
-            op: l.op.kind(),
-            shape: l.shape.clone(),
-            range: l.range,
-            weight_bits: l.weight_bits,
-            trunc: l.trunc,
-            key_bits: l.keys.text(plan.fraction_bits).filter(|_| key_bits),
-        };
-        PlanSummary {
-            ring: plan.ring_bits,
-            numbers: numbers(plan.ring_bits),
-            fraction_bits: plan.fraction_bits,
-            input_bits: plan.input_widths.map(|widths| widths.bits),
-            public_model: plan.public_model,
-            order: plan.order.name(),
-            input_shape: plan.input_shape.clone(),
-            input_range: plan.input_range(),
-            output_shape: plan.output_shape.clone(),
-            reveal: plan.opening.reveal.to_string(),
-            opened: plan.opened(),
-            parameters: plan.parameters(),
-            layers: plan.layers.iter().enumerate().map(layer).collect(),
-            error: plan.error,
-            warnings: plan.warnings_for(key_bits),
-        }
-    }
 }

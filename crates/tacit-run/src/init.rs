@@ -96,6 +96,7 @@ pub fn init(dir: &Path, options: &InitOptions) -> Result<Vec<String>, Error> {
         model: options.model.clone().unwrap_or("model.onnx".into()),
         samples: None,
         input: options.input.clone().unwrap_or("input.npy".into()),
+        output: "output.npy".into(),
     };
     match options.training {
         true => setup.write(dir, "train.toml", Setup::training_config)?,

@@ -7,8 +7,10 @@ mod next;
 mod settle;
 
 use std::fmt;
+use std::path::Path;
 
 use tacit_net::Party;
+use tacit_nn::graph::Output;
 use tacit_nn::{Graph, Plan};
 
 use crate::{Report, Tensor};
@@ -34,6 +36,8 @@ pub(crate) struct Contribution<'a> {
     pub input: Option<Tensor<'a>>,
     /// The true classes of the input, where there are any.
     pub labels: Option<&'a [i64]>,
+    /// The file that the outputs go to, if one is asked for.
+    pub into: Option<&'a Path>,
 }
 
 /// How far a run is.
@@ -78,10 +82,11 @@ pub type Observer<'a> = &'a mut dyn FnMut(Progress) -> bool;
 /// What a run ends with at one party.
 #[derive(Clone)]
 pub struct Outcome {
-    /// The model's outputs, item after item; `None` for a party that does not learn them.
+    /// The model's outputs, item after item and in each of them one behind the other; `None` for a party
+    /// that does not learn them.
     pub output: Option<Vec<f32>>,
-    /// The shape of one output item.
-    pub output_shape: Vec<usize>,
+    /// What these outputs are.
+    pub outputs: Vec<Output>,
     /// What the run cost.
     pub report: Report,
 }
@@ -90,8 +95,8 @@ pub struct Outcome {
 impl fmt::Debug for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.debug_struct("Outcome")
-            .field("outputs", &self.output.as_ref().map(Vec::len))
-            .field("output_shape", &self.output_shape)
+            .field("output", &self.output.as_ref().map(Vec::len))
+            .field("outputs", &self.outputs)
             .field("report", &self.report)
             .finish()
     }

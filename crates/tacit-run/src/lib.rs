@@ -29,6 +29,7 @@ mod local;
 mod log;
 mod member;
 pub mod npy;
+mod npz;
 pub mod options;
 mod outputs;
 mod party;

@@ -12,12 +12,13 @@ const MAX_HEADER: usize = 64 << 10;
 /// Reads an array of real numbers as float32, with its shape. Wider floats are rounded; integers
 /// that float32 does not hold are refused.
 pub fn read_floats(path: &Path) -> Result<(Vec<f32>, Vec<usize>), Error> {
-    let bytes = read(path)?;
-    let floats = |bytes: &[u8]| {
-        let array = Array::parse(bytes)?;
-        Ok((array.floats()?, array.shape))
-    };
-    floats(&bytes).map_err(|why: String| Error::file(path, why))
+    parse_floats(&read(path)?).map_err(|why| Error::file(path, why))
+}
+
+/// The array of real numbers of a file's bytes as float32, with its shape.
+pub(crate) fn parse_floats(bytes: &[u8]) -> Result<(Vec<f32>, Vec<usize>), String> {
+    let array = Array::parse(bytes)?;
+    Ok((array.floats()?, array.shape))
 }
 
 /// Reads a one-dimensional array of integers.

@@ -5,7 +5,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::Error;
+use tacit_nn::graph::{Output, len};
+
+use crate::{Error, npy, npz};
 
 /// Refuses, before a run, outputs that could not be written, that have one name, or that are one of
 /// the inputs. Devices and pipes are taken as they are.
@@ -70,6 +72,82 @@ fn real(path: &Path) -> Result<PathBuf, String> {
             words(&e)
         )),
     }
+}
+
+/// Whether a file holds several arrays, by its name.
+pub(crate) fn is_npz(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "npz")
+}
+
+/// Refuses a file of one array for a model of several outputs.
+pub(crate) fn check_holds(path: &Path, outputs: &[Output]) -> Result<(), Error> {
+    match outputs.len() > 1 && !is_npz(path) {
+        true => {
+            let names: Vec<&str> = outputs.iter().map(|output| &output.name[..]).collect();
+            let why = format!(
+                "the model has the outputs '{}', and this file would hold one array; let its name end in .npz",
+                names.join("', '")
+            );
+            Err(Error::file(path, why))
+        }
+        false => Ok(()),
+    }
+}
+
+/// The bytes of a file of the outputs of a run, whose numbers are `values`: an array for each of several, or
+/// where they are asked for, by their names.
+pub(crate) fn content(values: &[f32], outputs: &[Output], names: bool) -> Result<Vec<u8>, String> {
+    let lens = outputs.iter().map(|output| len(&output.shape));
+    let row = lens.clone().sum::<usize>().max(1);
+    let items = values.len() / row;
+    let starts = lens.clone().scan(0, |end, n| {
+        *end += n;
+        Some(*end - n)
+    });
+    let array = |(output, (start, n)): (&Output, (usize, usize))| {
+        let rows = values.chunks_exact(row);
+        let own: Vec<f32> = rows
+            .flat_map(|row| &row[start..start + n])
+            .copied()
+            .collect();
+        npy::floats(&own, &[&[items], output.shape.as_slice()].concat())
+    };
+    let mut arrays = outputs
+        .iter()
+        .zip(starts.zip(lens))
+        .map(|of| (&of.0.name[..], array(of)));
+    match names || outputs.len() > 1 {
+        true => npz::bytes(&arrays.collect::<Vec<_>>()),
+        false => Ok(arrays.next().map(|(_, array)| array).unwrap_or_default()),
+    }
+}
+
+/// The numbers of the outputs in such a file, item after item.
+pub(crate) fn read(path: &Path, outputs: &[Output]) -> Result<Vec<f32>, Error> {
+    if !is_npz(path) {
+        return Ok(npy::read_floats(path)?.0);
+    }
+    let fail = |why: String| Error::file(path, why);
+    let arrays = npz::read(path)?;
+    let one = |output: &Output| {
+        let found = arrays.iter().find(|(name, _)| *name == output.name);
+        let (_, bytes) = found.ok_or_else(|| format!("it has no array '{}'", output.name))?;
+        npy::parse_floats(bytes)
+    };
+    let parts: Vec<(Vec<f32>, Vec<usize>)> = outputs
+        .iter()
+        .map(one)
+        .collect::<Result<_, String>>()
+        .map_err(fail)?;
+    let items = parts.iter().map(|(_, shape)| shape.first().copied());
+    let items = items.min().flatten().unwrap_or(0);
+    let row = |item: usize| {
+        parts.iter().flat_map(move |(values, _)| {
+            let each = values.len() / items;
+            &values[item * each..(item + 1) * each]
+        })
+    };
+    Ok((0..items).flat_map(row).copied().collect())
 }
 
 /// Opens a file to write, and leaves it as it was.

@@ -10,7 +10,7 @@ use crate::agreement::Insists;
 use crate::job::{Contribution, INPUTS, Joined, Request};
 use crate::local::guarded;
 use crate::log::logged;
-use crate::outputs::without_number;
+use crate::outputs::{self, is_npz, without_number};
 use crate::record::{Record, Trace};
 use crate::requests::{Requests, waited};
 use crate::terms::Terms;
@@ -126,6 +126,7 @@ impl<'a> Attendance<'a> {
                     .transpose()?,
                 input: input.as_ref().map(tensor),
                 labels: labels.as_deref(),
+                into: seat.config.output.as_deref(),
             };
             let observe = &mut logged(observe);
             let (joined, mut outcome) =
@@ -369,8 +370,9 @@ impl PartyConfig {
     /// Writes the outputs of a request where the config asks for them.
     fn write(&self, outcome: &Outcome, number: usize) -> Result<(), Error> {
         if let (Some(output), Some(path)) = (&outcome.output, &self.output) {
-            let shape = [&[outcome.report.images], outcome.output_shape.as_slice()].concat();
-            return write_output(&numbered(path, number), &npy::floats(output, &shape));
+            let content = outputs::content(output, &outcome.outputs, is_npz(path));
+            let path = numbered(path, number);
+            return write_output(&path, &content.map_err(|why| Error::file(&path, why))?);
         }
         Ok(())
     }

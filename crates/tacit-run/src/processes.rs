@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tacit_nn::Plan;
+use tacit_nn::graph::Output;
 
 use crate::init::Setup;
 use crate::job::{Observer, Planned};
 use crate::party::numbered;
 use crate::terms::Terms;
-use crate::{Compiled, Error, Outcome, Progress, Report, Session, Settings, Tensor, npy};
+use crate::{Compiled, Error, Outcome, Progress, Report, Session, Settings, Tensor, npy, outputs};
 use children::Processes;
 
 /// How long processes may take to end after the data's owner reported an error: if they do not, it has
@@ -119,18 +120,19 @@ impl Running {
         let reports = all().ok_or_else(|| Error::Processes("a party left no report".into()))?;
         let most = reports.iter().filter_map(|r| r.peak_memory_bytes).max();
         self.peak = self.peak.max(most);
-        let (output, _) = npy::read_floats(&path(&folders[self.data_owner], "output.npy"))?;
+        let file = output_file(&plan.outputs);
+        let output = outputs::read(&path(&folders[self.data_owner], file), &plan.outputs)?;
         let mut own = reports;
         // A long session must not fill the disk; what is left goes with the folder.
         for folder in folders {
-            for name in ["report.json", "output.npy"] {
+            for name in ["report.json", file] {
                 let _ = fs::remove_file(path(folder, name));
             }
         }
         let _ = fs::remove_file(numbered(&self.folder.0.join("input.npy"), number));
         Ok(Outcome {
             output: Some(output),
-            output_shape: plan.output_shape.clone(),
+            outputs: plan.outputs.clone(),
             report: Report {
                 peak_memory_bytes: self.peak,
                 ..own.swap_remove(self.data_owner)
@@ -152,6 +154,14 @@ pub fn run_processes(
     // The answers are there, however the processes end.
     let _ = session.close(observe);
     Ok(outcome)
+}
+
+/// The file of the answers in their owner's folder.
+fn output_file(outputs: &[Output]) -> &'static str {
+    match outputs.len() {
+        1 => "output.npy",
+        _ => "output.npz",
+    }
 }
 
 /// Writes everything that the parties need.
@@ -181,6 +191,7 @@ fn prepare(
         model,
         samples: source.samples.is_some().then_some(samples),
         input,
+        output: output_file(compiled.outputs()).into(),
     };
     setup.write(dir, "party.toml", Setup::config)
 }

@@ -180,7 +180,7 @@ impl Report {
         totals: &[Totals],
     ) -> Self {
         let layers: Vec<LayerReport> = rows(plan)
-            .map(|(name, op, shape)| layer(name, op, shape, totals))
+            .map(|(name, op, shape)| layer(name, op, &shape, totals))
             .collect();
         let mut online: PhaseReport = totals.iter().map(|t| t.online).collect();
         // The longest path may lead through different parties in different layers.
@@ -267,19 +267,17 @@ impl Report {
 }
 
 /// What the report lists: the input, every layer, what is found of the output, and its opening.
-fn rows(plan: &Plan) -> impl Iterator<Item = (&str, &str, &[usize])> {
+fn rows(plan: &Plan) -> impl Iterator<Item = (&str, &str, Vec<usize>)> {
     let ends = |name, op, shape| std::iter::once((name, op, shape));
-    ends("input", "Input", plan.input_shape.as_slice())
+    let ranked = plan.ranking();
+    ends("input", "Input", plan.input_shape.clone())
         .chain(
             plan.layers
                 .iter()
-                .map(|l| (l.name.as_str(), l.op.kind(), l.shape.as_slice())),
+                .map(|l| (l.name.as_str(), l.op.kind(), l.shape.clone())),
         )
-        .chain(
-            plan.ranking()
-                .map(|op| (RANKING, op, plan.revealed_shape.as_slice())),
-        )
-        .chain(ends("output", "Reveal", plan.revealed_shape.as_slice()))
+        .chain(ranked.map(|op| (RANKING, op, plan.revealed_shape())))
+        .chain(ends("output", "Reveal", plan.revealed_shape()))
 }
 
 fn layer(name: &str, op: &str, shape: &[usize], totals: &[Totals]) -> LayerReport {

@@ -8,18 +8,41 @@ use crate::{Compiled, Error, Outcome};
 
 /// The class of each item of what a run gives out: where classes were revealed the first of them, else
 /// the index of the largest number; where there is one number only, whether it is on the positive side.
-pub fn classes(plan: &Plan, output: &[f32]) -> Vec<i64> {
-    let last = plan.tail.last().map(|tail| tail.function);
-    let revealed = plan.opening.reveal.places().is_some();
+/// Of several outputs they are those of the only one that ends in classes.
+pub fn classes(plan: &Plan, outputs: &[f32]) -> Result<Vec<i64>, Error> {
+    Ok(classes_of(plan, classifier(plan)?, outputs))
+}
+
+/// The output whose classes are the model's.
+fn classifier(plan: &Plan) -> Result<usize, Error> {
+    let places: Vec<usize> = (0..plan.outputs.len())
+        .filter(|&i| plan.outputs[i].is_places())
+        .collect();
+    match (plan.outputs.len(), places.as_slice()) {
+        (1, _) => Ok(0),
+        (_, &[one]) => Ok(one),
+        (n, _) => {
+            let why =
+                format!("which of the {n} outputs they are of is not known; compute that one");
+            Err(Error::setting("labels", why))
+        }
+    }
+}
+
+/// The class of each item of an output.
+fn classes_of(plan: &Plan, output: usize, outputs: &[f32]) -> Vec<i64> {
+    let of = &plan.outputs[output];
+    let last = of.tail.last().map(|tail| tail.function);
+    let places = plan.opening.reveal.places().is_some() || of.is_places();
     let class = |item: &[f32]| match (item, last) {
-        ([class, ..], _) if revealed => *class as i64,
+        ([class, ..], _) if places => *class as i64,
         ([probability], Some(TailFunction::Sigmoid)) => i64::from(*probability > 0.5),
         ([logit], _) => i64::from(*logit > 0.0),
         (item, _) => largest(item) as i64,
     };
-    output
-        .chunks(len(&plan.output_shape).max(1))
-        .map(class)
+    let before: usize = plan.outputs[..output].iter().map(|o| len(&o.shape)).sum();
+    let rows = outputs.chunks_exact(plan.outputs_len().max(1));
+    rows.map(|row| class(&row[before..before + len(&of.shape)]))
         .collect()
 }
 
@@ -29,9 +52,14 @@ pub fn share<T: PartialEq>(a: &[T], b: &[T]) -> f64 {
     equal as f64 / a.len().max(1) as f64
 }
 
-/// How many classes the outputs of a plan tell apart.
-fn class_count(plan: &Plan) -> usize {
-    match (plan.classes(), len(&plan.output_shape)) {
+/// How many classes an output of a plan tells apart.
+fn class_count(plan: &Plan, output: usize) -> usize {
+    let output = &plan.outputs[output];
+    let last = output.tail.last().filter(|_| output.is_places());
+    match (
+        plan.classes().or(last.map(|step| step.size)),
+        len(&output.shape),
+    ) {
         (Some(classes), _) => classes,
         (None, 1) => 2,
         (None, outputs) => outputs,
@@ -44,7 +72,7 @@ pub(crate) fn check_labels(plan: &Plan, labels: &[i64], items: usize) -> Result<
     if labels.len() != items {
         return refused(format!("there are {} for {items} items", labels.len()));
     }
-    let count = class_count(plan);
+    let count = class_count(plan, classifier(plan)?);
     match labels
         .iter()
         .position(|label| !(0..count as i64).contains(label))
@@ -60,7 +88,7 @@ pub(crate) fn check_labels(plan: &Plan, labels: &[i64], items: usize) -> Result<
 
 /// The share of items whose class is the label.
 pub fn accuracy(plan: &Plan, output: &[f32], labels: &[i64]) -> Result<f64, Error> {
-    let found = classes(plan, output);
+    let found = classes(plan, output)?;
     check_labels(plan, labels, found.len())?;
     Ok(share(&found, labels))
 }
@@ -95,23 +123,40 @@ impl Compiled {
         if check {
             let expected = self.reference(x)?;
             if self.plan.opening.reveal.places().is_some() {
-                let item = len(&self.plan.output_shape).max(1);
+                let item = self.plan.outputs_len().max(1);
                 let [found, right] =
                     [output, &expected].map(|all| -> Vec<_> { all.chunks(item).collect() });
                 outcome.report.agreement = Some(share(&found, &right));
                 return Ok(());
             }
-            let error = output
-                .iter()
-                .zip(&expected)
-                .map(|(a, b)| f64::from((a - b).abs()));
-            outcome.report.max_abs_error = Some(error.fold(0.0, f64::max));
-            let same = share(
-                &classes(&self.plan, output),
-                &classes(&self.plan, &expected),
-            );
-            outcome.report.agreement = Some(same);
+            outcome.report.max_abs_error = Some(error(&self.plan, output, &expected));
+            outcome.report.agreement = Some(agreement(&self.plan, output, &expected));
         }
         Ok(())
     }
+}
+
+/// The largest difference of two results, but for places of the largest.
+fn error(plan: &Plan, found: &[f32], right: &[f32]) -> f64 {
+    let counts = plan.outputs.iter();
+    let counts = counts.flat_map(|o| vec![!o.is_places(); len(&o.shape)]);
+    let pairs = found
+        .iter()
+        .zip(right)
+        .zip(counts.collect::<Vec<_>>().into_iter().cycle());
+    let errors = pairs.map(|((a, b), counts)| f64::from((a - b).abs()) * f64::from(counts));
+    errors.fold(0.0, f64::max)
+}
+
+/// The share of items that have the same class in both results, in every output.
+fn agreement(plan: &Plan, found: &[f32], right: &[f32]) -> f64 {
+    let classes = |values: &[f32]| -> Vec<Vec<i64>> {
+        let each = (0..plan.outputs.len()).map(|output| classes_of(plan, output, values));
+        let each: Vec<Vec<i64>> = each.collect();
+        let items = each.first().map_or(0, Vec::len);
+        (0..items)
+            .map(|item| each.iter().map(|of| of[item]).collect())
+            .collect()
+    };
+    share(&classes(found), &classes(right))
 }

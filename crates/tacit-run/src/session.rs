@@ -131,6 +131,7 @@ impl Session {
                 model: (party.id() == terms.roles.model_owner).then_some(planned),
                 input: (party.id() == terms.roles.data_owner).then_some(x),
                 labels: None,
+                into: None,
             };
             Joined::begin(party, terms, brings, &mut Trace::default(), observe)
         })?;

@@ -126,7 +126,7 @@ pub fn analyze_truncation(
         reveal: model.options().reveal,
         x,
         labels,
-        float: classes(plan, &float),
+        float: classes(plan, &float)?,
         magnitudes,
         observe,
         done: 0,
@@ -236,7 +236,7 @@ impl<'a> Analyst<'a> {
             let output = plan.finish(&revealed)?;
             measured.push(AnalysisRow {
                 accuracy: Some(accuracy(plan, &output, self.labels)?),
-                agreement: Some(share(&classes(plan, &output), &self.float)),
+                agreement: Some(share(&classes(plan, &output)?, &self.float)),
                 e1_probability: expected.as_ref().map(|e| e.probability),
                 layer: expected.as_ref().map(|e| e.layer.clone()),
                 e1_per_item_predicted: expected.as_ref().map(|e| e.per_item),

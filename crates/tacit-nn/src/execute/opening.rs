@@ -1,7 +1,7 @@
 //! What becomes of the output before it is opened.
 
 use tacit_protocols::Error;
-use tacit_protocols::machine::Machine;
+use tacit_protocols::machine::{Machine, PAD};
 
 use crate::plan::{Plan, RANKING, Scores};
 
@@ -11,13 +11,13 @@ pub(super) fn to_open<M: Machine>(
     machine: &mut M,
     output: &M::Share,
 ) -> Result<M::Share, Error> {
-    let Some(scores) = &plan.opening.scores else {
-        return Ok(output.clone());
-    };
-    let batch = machine.len(output) / plan.value_len(plan.output).max(1);
-    match plan.opening.reveal.places() {
-        Some(k) => places(plan, machine, output, scores, [batch, k]),
-        None => Ok(differences(machine, output, scores, batch)),
+    let scores = &plan.opening.scores[..];
+    let item = plan.value_len(plan.output).max(1);
+    let batch = machine.len(output) / item;
+    match (plan.opening.reveal.places(), scores) {
+        (Some(k), [scores, ..]) => places(plan, machine, output, scores, [batch, k]),
+        (_, []) => Ok(output.clone()),
+        (None, scores) => Ok(differences(machine, output, scores, [batch, item])),
     }
 }
 
@@ -60,19 +60,20 @@ fn places<M: Machine>(
     Ok(machine.gather_by(&places, n, || (0..n).map(element).collect()))
 }
 
-/// Every score less the first of its window: all that a softmax tells of them. Local. Planned values
-/// are below a quarter of their range, so a difference does not leave it.
+/// Every score less the first of its window: all that a softmax tells of them; the other elements of an item
+/// as they are. Local. Planned values are below a quarter of their range, so a difference does not leave it.
 fn differences<M: Machine>(
     machine: &mut M,
     output: &M::Share,
-    scores: &Scores,
-    batch: usize,
+    scores: &[Scores],
+    [batch, item]: [usize; 2],
 ) -> M::Share {
-    let &Scores {
-        outer, size, inner, ..
-    } = scores;
-    let first = |i: usize| (i / (size * inner) * size * inner + i % inner) as u32;
-    let n = batch * outer * size * inner;
+    let first = |i: usize| {
+        let (before, e) = (i / item * item, i % item);
+        let found = scores.iter().find_map(|scores| scores.first(e));
+        found.map_or(PAD, |first| (before + first) as u32)
+    };
+    let n = batch * item;
     let first = machine.gather_by(output, n, || (0..n).map(first).collect());
     machine.sub(output, &first)
 }

@@ -3,7 +3,7 @@
 use super::constant::{Constant, Data};
 use super::kind::Kind;
 use super::proto::{AttributeProto, NodeProto};
-use crate::graph::{self, Tail, ValueId};
+use crate::graph::{self, Classes, Tail, ValueId};
 
 /// Why a node cannot be taken over.
 #[derive(Debug)]
@@ -46,6 +46,8 @@ pub(super) enum Value {
         revealed_shape: Vec<usize>,
         tail: Vec<Tail>,
         shape: Vec<usize>,
+        /// What the classes are called whose numbers it gives.
+        classes: Option<Classes>,
     },
     /// The output of a node that is not supported.
     Unknown,

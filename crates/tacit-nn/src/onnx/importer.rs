@@ -9,7 +9,7 @@ use super::mask::feed_softmax;
 use super::proto::{GraphProto, NodeProto};
 use super::table::{Opsets, operation};
 use super::tail::last_nodes;
-use super::{ImportError, ImportOptions, UnsupportedNode, fold, unusable};
+use super::{ImportError, ImportOptions, UnsupportedNode, fold, output, unusable};
 use crate::graph::Graph;
 
 /// The most elements that all constants together may have.
@@ -36,21 +36,30 @@ impl<'a> Importer<'a> {
         }
     }
 
+    /// The model; outputs that are places of numbers that no other output opens are found on shares.
     fn import(&self, whole: bool) -> Result<Graph, ImportError> {
-        let output = match self.graph.output.as_slice() {
-            [one] => one.name.as_str(),
-            many => {
-                return Err(unusable(format!(
-                    "it has {} outputs; a model with exactly one is needed",
-                    many.len()
-                )));
+        let outputs = self.outputs()?;
+        let mut on_shares = HashSet::new();
+        loop {
+            let graph = self.import_with(whole, &outputs, &on_shares)?;
+            match output::alone(&graph.outputs) {
+                Some(at) if graph.outputs.len() > 1 && on_shares.insert(outputs[at]) => {}
+                _ => return Ok(graph),
             }
-        };
+        }
+    }
+
+    fn import_with(
+        &self,
+        whole: bool,
+        outputs: &[&'a str],
+        on_shares: &HashSet<&'a str>,
+    ) -> Result<Graph, ImportError> {
         let input = self.input()?;
         let mut builder = Builder::default();
         builder.whole = whole;
         let input_shape = self.input_shape(input, &mut builder)?;
-        let (order, used) = self.needed(output)?;
+        let (order, used) = self.needed(outputs)?;
         let mut env = self.constants(&used, &mut 0)?;
         env.insert(
             &input.name,
@@ -60,62 +69,54 @@ impl<'a> Importer<'a> {
                 batch: 0,
             },
         );
+        let last = last_nodes(&order, on_shares);
+        let masking = feed_softmax(&order, &last, outputs);
+        let ends = [last, masking];
+        self.nodes((&order, &used), &ends, &mut env, &mut builder)?;
+        let ends = outputs.iter().map(|&name| output::end(name, env.get(name)));
+        let ends = ends.collect::<Result<Vec<_>, _>>()?;
+        let (output, outputs) = output::joined(ends, &mut builder)?;
+        Ok(Graph {
+            input_name: input.name.clone(),
+            input_shape,
+            nodes: builder.nodes,
+            output,
+            outputs,
+        })
+    }
+
+    /// Takes over nodes in their order; `ends` are those at the end of the model, and those before softmaxes
+    /// only.
+    fn nodes(
+        &self,
+        (order, used): (&[&'a NodeProto], &HashSet<&str>),
+        ends: &[HashSet<*const NodeProto>; 2],
+        env: &mut HashMap<&'a str, Value>,
+        builder: &mut Builder,
+    ) -> Result<(), ImportError> {
         let mut refused = Vec::new();
         let mut budget: usize = env.values().map(constant_len).sum();
-        let last = last_nodes(&order);
-        let masking = feed_softmax(&order, &last, output);
-        for node in order {
-            let stands = [&last, &masking].map(|nodes| nodes.contains(&std::ptr::from_ref(node)));
-            let values = self.node(node, stands, &env, &mut builder, &mut refused)?;
+        for &node in order {
+            let stands = [0, 1].map(|end| ends[end].contains(&std::ptr::from_ref(node)));
+            let values = self.node(node, stands, env, builder, &mut refused)?;
             budget += values.iter().map(constant_len).sum::<usize>();
             if budget > MAX_CONSTANTS {
                 return Err(unusable(format!(
                     "its constants have more than {MAX_CONSTANTS} elements"
                 )));
             }
-            self.define(&mut env, node, values, &used, &mut refused)?;
+            self.define(env, node, values, used, &mut refused)?;
         }
-        if !refused.is_empty() {
-            return Err(ImportError::Unsupported(refused));
+        match refused.is_empty() {
+            true => Ok(()),
+            false => Err(ImportError::Unsupported(refused)),
         }
-        let (revealed_shape, tail, output_shape, id) = match env.remove(output) {
-            Some(Value::Secret { batch, .. }) if batch != 0 => {
-                return Err(unusable(format!(
-                    "its output '{output}' has the batch as axis {batch}; it must stand first"
-                )));
-            }
-            Some(Value::Secret { id, shape, .. }) => (shape.clone(), vec![], shape, id),
-            Some(Value::Clear {
-                id,
-                revealed_shape,
-                tail,
-                shape,
-            }) => (revealed_shape, tail, shape, id),
-            Some(Value::Constant(_)) => {
-                return Err(unusable(format!(
-                    "its output '{output}' does not depend on its input"
-                )));
-            }
-            _ => {
-                return Err(unusable(format!("no node computes its output '{output}'")));
-            }
-        };
-        Ok(Graph {
-            input_name: input.name.clone(),
-            input_shape,
-            nodes: builder.nodes,
-            output: id,
-            output_name: output.to_string(),
-            revealed_shape,
-            tail,
-            output_shape,
-        })
     }
 
-    /// The nodes that the output depends on, in the file's order, and the names they read.
+    /// The nodes that the outputs depend on, in the file's order, and the names they read.
     fn needed(
         &self,
-        output: &'a str,
+        outputs: &[&'a str],
     ) -> Result<(Vec<&'a NodeProto>, HashSet<&'a str>), ImportError> {
         let mut defined = HashSet::new();
         for node in &self.graph.node {
@@ -128,7 +129,7 @@ impl<'a> Importer<'a> {
                 }
             }
         }
-        let mut used = HashSet::from([output]);
+        let mut used: HashSet<&str> = outputs.iter().copied().collect();
         let mut order = Vec::new();
         for node in self.graph.node.iter().rev() {
             if node.output.iter().any(|o| used.contains(o.as_str())) {

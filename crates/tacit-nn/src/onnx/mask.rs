@@ -22,11 +22,11 @@ pub(super) const LEAST: f32 = -1e4;
 pub(super) fn feed_softmax(
     order: &[&NodeProto],
     last: &HashSet<*const NodeProto>,
-    output: &str,
+    outputs: &[&str],
 ) -> HashSet<*const NodeProto> {
     let softmax =
         |node: &NodeProto| node.op_type == "Softmax" && !last.contains(&std::ptr::from_ref(node));
-    let mut read_by_others = HashSet::from([output]);
+    let mut read_by_others: HashSet<&str> = outputs.iter().copied().collect();
     for node in order.iter().filter(|node| !softmax(node)) {
         read_by_others.extend(node.input.iter().map(String::as_str));
     }

@@ -23,6 +23,7 @@ mod mask;
 mod moves;
 mod nary;
 mod norm;
+mod output;
 mod pool;
 mod power;
 mod product;
@@ -63,6 +64,8 @@ const MAX_FILE: u64 = (1 << 31) - 1;
 pub struct ImportOptions {
     /// Values for symbolic dimensions, by name.
     pub dims: HashMap<String, usize>,
+    /// The outputs to compute, by name; all that the file has if there are none here.
+    pub outputs: Vec<String>,
 }
 
 /// A node that cannot be run privately.
@@ -125,6 +128,14 @@ pub enum ImportError {
         name: String,
         /// Those that it has.
         known: String,
+    },
+    /// An output of the model does not fit, or is none.
+    #[error("the output '{output}' cannot be computed: {why}")]
+    Output {
+        /// The output's name.
+        output: String,
+        /// What is wrong.
+        why: String,
     },
     /// The model's input does not fit.
     #[error("the input '{input}' cannot be used: {why}")]

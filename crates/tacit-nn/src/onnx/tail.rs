@@ -11,8 +11,12 @@ use super::table::is_table;
 use crate::graph::{Tail, TailFunction, ValueId, len};
 
 /// The nodes after which the receiver of the result can compute all the rest: such
-/// as have nothing but functions of the tail and changes of shape behind them.
-pub(super) fn last_nodes(order: &[&NodeProto]) -> HashSet<*const NodeProto> {
+/// as have nothing but functions of the tail and changes of shape behind them. Those before an output
+/// that is computed on shares to its end are none.
+pub(super) fn last_nodes<'a>(
+    order: &[&'a NodeProto],
+    on_shares: &HashSet<&'a str>,
+) -> HashSet<*const NodeProto> {
     const OPS: [&str; 14] = [
         "ArgMax",
         "ArgMin",
@@ -31,7 +35,7 @@ pub(super) fn last_nodes(order: &[&NodeProto]) -> HashSet<*const NodeProto> {
     ];
     let mut last = HashSet::new();
     // What some other node reads, or one of these beside its first input.
-    let mut computed_with = HashSet::new();
+    let mut computed_with = on_shares.clone();
     for node in order.iter().rev() {
         let free = |name: &String| !computed_with.contains(name.as_str());
         let before_the_end = node.output.iter().all(free);
@@ -65,6 +69,7 @@ pub(super) fn tail(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
             revealed_shape,
             tail,
             shape,
+            ..
         } => (*id, &revealed_shape[..], tail.clone(), &shape[..]),
         _ => return unsupported("its input is a constant"),
     };
@@ -108,6 +113,7 @@ pub(super) fn tail(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         revealed_shape: revealed_shape.to_vec(),
         tail,
         shape: out,
+        classes: None,
     })
 }
 
@@ -129,6 +135,7 @@ pub(super) fn ended(id: ValueId, shape: &[usize], function: TailFunction) -> Val
         revealed_shape: shape.to_vec(),
         tail: vec![tail],
         shape: out,
+        classes: None,
     }
 }
 

@@ -40,8 +40,8 @@ pub(super) struct Chosen<T> {
     pub warnings: Vec<String>,
     /// The largest error of an output that is to be expected.
     pub error: f64,
-    /// The largest errors of its trial, of an output and of what the receiver computes of it.
-    pub shown: [f64; 2],
+    /// Of every output the largest errors of its trial, of it and of what the receiver computes of it.
+    pub shown: Vec<[f64; 2]>,
 }
 
 /// The scales of all layers at so many fraction bits.
@@ -221,7 +221,7 @@ impl<'a> Choice<'a> {
             bounds: best.bounds,
             made: best.made,
             warnings,
-            error: CAUTION * errors[0],
+            error: CAUTION * errors.iter().map(|of| of[0]).fold(0.0, f64::max),
             shown: errors,
         })
     }

@@ -1,51 +1,39 @@
 //! What the end of a model's file says of its opening, and allows.
 
+mod several;
+
 use super::keys::{Keys, of_places};
 use super::ranges::Bound;
 use super::{Opening, PlanError, PlanOptions, Reveal, Scores};
-use crate::graph::{Graph, Tail, TailFunction, len};
+use crate::graph::{Graph, Output, Tail, TailFunction, len};
 
-/// An opening with the shapes and the functions that follow from it.
+/// An opening with the shapes and the functions of the outputs that follow from it.
 pub(super) struct Opened {
     pub reveal: Reveal,
-    pub scores: Option<Scores>,
-    pub tail: Vec<Tail>,
-    pub revealed_shape: Vec<usize>,
-    pub output_shape: Vec<usize>,
+    pub scores: Vec<Scores>,
+    pub outputs: Vec<Output>,
 }
 
 /// The largest class that float32 numbers hold, as which results are given out.
 pub(super) const MOST_CLASSES: usize = 1 << 24;
 
-/// What is opened of the model's output: what is asked for, or what its file's last operation says.
+/// What is opened of the model's outputs: what is asked for, or what its file's last operations say.
 pub(super) fn resolve(graph: &Graph, asked: Option<Reveal>) -> Result<Opened, PlanError> {
-    let end = End(graph);
-    let refused = |reveal: Reveal| {
-        move |why: String| PlanError::Reveal {
-            layer: end.layer(),
-            reveal,
-            why,
+    let (layer, found) = match graph.outputs.as_slice() {
+        [output] => {
+            let end = End { graph, output };
+            (end.layer(), end.opened(asked.unwrap_or(end.default())))
         }
+        outputs => (several::layer(outputs), several::opened(outputs, asked)),
     };
-    let reveal = asked.unwrap_or_else(|| end.default());
-    let found = match reveal {
-        Reveal::Logits => Ok(end.logits()),
-        Reveal::Probabilities => end.probabilities(),
-        Reveal::TopK(k) => end.places(reveal, k),
-        Reveal::Class => end.places(reveal, 1),
-    };
-    found.map_err(refused(reveal))
+    found.map_err(|(reveal, why)| PlanError::Reveal { layer, reveal, why })
 }
 
-/// The end of a model.
+/// The end of a model of one output.
 #[derive(Clone, Copy)]
-struct End<'a>(&'a Graph);
-
-fn is_arg_max(tail: &Tail) -> bool {
-    matches!(
-        tail.function,
-        TailFunction::ArgMax | TailFunction::ArgMaxLast
-    )
+struct End<'a> {
+    graph: &'a Graph,
+    output: &'a Output,
 }
 
 fn is_softmax(tail: &Tail) -> bool {
@@ -58,48 +46,40 @@ fn is_softmax(tail: &Tail) -> bool {
 impl<'a> End<'a> {
     /// The layer that makes the output, for messages.
     fn layer(self) -> String {
-        match self.0.output.checked_sub(1) {
-            Some(layer) => format!("layer '{}'", self.0.nodes[layer].name),
-            None => format!("input '{}'", self.0.input_name),
+        match self.graph.output.checked_sub(1) {
+            Some(layer) => format!("layer '{}'", self.graph.nodes[layer].name),
+            None => format!("input '{}'", self.graph.input_name),
         }
     }
 
     fn default(self) -> Reveal {
-        match self.0.tail.last() {
+        match self.output.tail.last() {
             None => Reveal::Logits,
-            Some(_) if self.0.tail.iter().any(is_arg_max) => Reveal::Class,
+            Some(_) if self.output.is_places() => Reveal::Class,
             Some(_) => Reveal::Probabilities,
         }
     }
 
-    fn logits(self) -> Opened {
-        let Graph {
-            tail,
-            revealed_shape,
-            output_shape,
-            ..
-        } = self.0;
-        let shape = match tail.is_empty() {
-            true => output_shape,
-            false => revealed_shape,
+    /// What is opened, or what stands in the way of it.
+    fn opened(self, reveal: Reveal) -> Result<Opened, (Reveal, String)> {
+        let found = match reveal {
+            Reveal::Logits => Ok((vec![], logits(self.output))),
+            Reveal::Probabilities => self.probabilities(),
+            Reveal::TopK(k) => self.places(k),
+            Reveal::Class => self.places(1),
         };
-        Opened {
-            reveal: Reveal::Logits,
-            scores: None,
-            tail: vec![],
-            revealed_shape: revealed_shape.clone(),
-            output_shape: shape.clone(),
-        }
+        let (scores, output) = found.map_err(|why| (reveal, why))?;
+        Ok(Opened {
+            reveal,
+            scores,
+            outputs: vec![output],
+        })
     }
 
-    fn probabilities(self) -> Result<Opened, String> {
-        let Graph {
-            tail,
-            revealed_shape,
-            output_shape,
-            ..
-        } = self.0;
-        let functions = tail.iter().position(is_arg_max).unwrap_or(tail.len());
+    fn probabilities(self) -> Result<(Vec<Scores>, Output), String> {
+        let tail = &self.output.tail;
+        let functions = tail.iter().position(|step| step.function.is_arg_max());
+        let functions = functions.unwrap_or(tail.len());
         if functions == 0 {
             return Err(
                 "no Softmax, LogSoftmax or Sigmoid follows it in the file: export the model with one at \
@@ -107,22 +87,21 @@ impl<'a> End<'a> {
                     .into(),
             );
         }
-        let shape = match functions == tail.len() {
-            true => output_shape,
-            false => revealed_shape,
-        };
-        let scores = is_softmax(&tail[0]).then(|| Scores::of(&tail[0]));
-        Ok(Opened {
-            reveal: Reveal::Probabilities,
-            scores,
-            tail: tail[..functions].to_vec(),
-            revealed_shape: revealed_shape.clone(),
-            output_shape: shape.clone(),
-        })
+        let scores = is_softmax(&tail[0]).then(|| Scores::of(0, &tail[0]));
+        Ok((
+            Vec::from_iter(scores),
+            match functions == tail.len() {
+                true => self.output.clone(),
+                false => Output {
+                    tail: tail[..functions].to_vec(),
+                    ..logits(self.output)
+                },
+            },
+        ))
     }
 
     /// The classes of the largest scores.
-    fn places(self, reveal: Reveal, k: usize) -> Result<Opened, String> {
+    fn places(self, k: usize) -> Result<(Vec<Scores>, Output), String> {
         let (scores, before) = self.scores()?;
         for function in before {
             let keeps_order = match function.function {
@@ -156,36 +135,38 @@ impl<'a> End<'a> {
                 scores.size, scores.size
             ));
         }
-        let given = self.0.tail.last().is_some_and(is_arg_max) && k == 1;
-        let output_shape = match given {
-            true => Some(self.0.output_shape.clone()),
+        let output = self.output;
+        let given = output.is_places() && k == 1;
+        let shape = match given {
+            true => Some(output.shape.clone()),
             false => scores
-                .of_shape(&self.0.output_shape, k)
-                .or_else(|| scores.of_shape(&self.0.revealed_shape, k)),
+                .of_shape(&output.shape, k)
+                .or_else(|| scores.of_shape(&output.revealed_shape, k)),
         };
-        let output_shape = output_shape.ok_or(
+        let shape = shape.ok_or(
             "its classes are no axis of its own: leave the reshapes between it and the file's end out, \
              or ask for logits",
         )?;
-        Ok(Opened {
-            reveal,
-            revealed_shape: match scores.windows() {
-                1 => vec![k],
-                windows => vec![windows, k],
-            },
-            scores: Some(scores),
+        let revealed_shape = match scores.windows() {
+            1 => vec![k],
+            windows => vec![windows, k],
+        };
+        let places = Output {
+            revealed_shape,
             tail: vec![],
-            output_shape,
-        })
+            shape,
+            ..output.clone()
+        };
+        Ok((vec![scores], places))
     }
 
     /// The axis of the classes, and the functions of the file before they are compared.
     fn scores(self) -> Result<(Scores, &'a [Tail]), String> {
-        let (tail, shape) = (&self.0.tail, &self.0.output_shape);
+        let (tail, shape) = (&self.output.tail, &self.output.shape);
         if let Some((last, before)) = tail.split_last()
-            && (is_arg_max(last) || is_softmax(last))
+            && (last.function.is_arg_max() || is_softmax(last))
         {
-            return Ok((Scores::of(last), before));
+            return Ok((Scores::of(0, last), before));
         }
         let mut axes = (0..shape.len()).filter(|&axis| shape[axis] > 1);
         match (axes.next(), axes.next()) {
@@ -195,6 +176,7 @@ impl<'a> End<'a> {
             )),
             _ => {
                 let scores = Scores {
+                    start: 0,
                     outer: 1,
                     size: len(shape),
                     inner: 1,
@@ -203,6 +185,20 @@ impl<'a> End<'a> {
                 Ok((scores, tail))
             }
         }
+    }
+}
+
+/// An output before any function that ends the file.
+fn logits(output: &Output) -> Output {
+    let shape = match output.tail.is_empty() {
+        true => &output.shape,
+        false => &output.revealed_shape,
+    };
+    Output {
+        tail: vec![],
+        shape: shape.clone(),
+        classes: None,
+        ..output.clone()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Small graphs for the tests of this folder.
 
-use crate::graph::{Graph, Node, Op, Pool, ValueId};
+use crate::graph::{Graph, Node, Op, Output, Pool, ValueId};
 
 /// A graph of one input whose last node makes its output.
 pub(super) fn graph(input_shape: &[usize], nodes: Vec<Node>) -> Graph {
@@ -10,10 +10,7 @@ pub(super) fn graph(input_shape: &[usize], nodes: Vec<Node>) -> Graph {
         input_shape: input_shape.to_vec(),
         output: nodes.len(),
         nodes,
-        output_name: "y".into(),
-        revealed_shape: last.clone(),
-        tail: vec![],
-        output_shape: last,
+        outputs: vec![Output::whole("y", &last)],
     }
 }
 

@@ -107,7 +107,7 @@ impl Search<'_> {
         let mut evaluation = Evaluation::new(self.graph, samples)?;
         let trial = Trial {
             right: output(evaluation.clone()),
-            item: len(&self.graph.revealed_shape),
+            item: revealed_len(self.graph),
             f: self.f,
             options: self.options,
         };
@@ -138,7 +138,7 @@ impl Search<'_> {
     /// How many items change their class by these key bits.
     fn changed(&self, samples: &[f32], keys: &[Keys]) -> Result<usize, PlanError> {
         let item = len(&self.graph.input_shape).max(1);
-        let outputs = len(&self.graph.revealed_shape);
+        let outputs = revealed_len(self.graph);
         let mut random = Random(0x6a09_e667_f3bc_c908);
         let mut changed = 0;
         for chunk in samples.chunks(CHUNK * item) {
@@ -223,6 +223,12 @@ fn output(mut evaluation: Evaluation) -> Vec<f32> {
         evaluation.push(evaluation.evaluate());
     }
     evaluation.output().to_vec()
+}
+
+/// Numbers revealed of an item.
+fn revealed_len(graph: &Graph) -> usize {
+    let ends = graph.outputs.iter().map(|o| o.start + o.part_len());
+    ends.max().unwrap_or(0).max(1)
 }
 
 /// An item's class: the largest number, or the sign of a single one.

@@ -7,7 +7,7 @@ use tacit_protocols::math::Number;
 
 use super::scales::Scale;
 use super::{Keys, Opening, Order, Places, PlannedFunction, Widths};
-use crate::graph::{Affine, ConvGeometry, Matrices, Node, Op, Pool, Tail, ValueId, len};
+use crate::graph::{Affine, ConvGeometry, Matrices, Node, Op, Output, Pool, ValueId, len};
 
 /// A model's plan. It is public: the weights' owner sends it to the other parties.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -35,16 +35,10 @@ pub struct Plan {
     pub layers: Vec<Layer>,
     /// The value that is revealed.
     pub output: ValueId,
-    /// The name of the output.
-    pub output_name: String,
-    /// The shape of one revealed item.
-    pub revealed_shape: Vec<usize>,
     /// What is opened of that value.
     pub opening: Opening,
-    /// What the receiver computes in the clear.
-    pub tail: Vec<Tail>,
-    /// The shape of one output item.
-    pub output_shape: Vec<usize>,
+    /// The outputs, one or more, which are parts of what is opened.
+    pub outputs: Vec<Output>,
     /// What the planner could not be sure of. Stays with the planner: it may tell of the weights.
     #[serde(skip)]
     pub warnings: Vec<String>,
@@ -55,10 +49,10 @@ pub struct Plan {
     /// Stays with the planner.
     #[serde(skip)]
     pub error: f64,
-    /// The largest error of an answer, as the receiver has it, in the trial of the plan.
+    /// Of every output the largest error of an answer, as the receiver has it, in the trial of the plan.
     /// Stays with the planner.
     #[serde(skip)]
-    pub answers_error: f64,
+    pub answers_errors: Vec<f64>,
 }
 
 /// One layer of a [`Plan`].
@@ -296,9 +290,31 @@ impl Plan {
         len(&self.input_shape)
     }
 
-    /// Elements of one revealed item.
+    /// Elements that are revealed of one item.
     pub fn revealed_len(&self) -> usize {
-        len(&self.revealed_shape)
+        let ends = self.outputs.iter().map(|o| o.start + o.part_len());
+        ends.max().unwrap_or(0)
+    }
+
+    /// The shape of one revealed item: flat where there are several outputs.
+    pub fn revealed_shape(&self) -> Vec<usize> {
+        match self.outputs.as_slice() {
+            [one] => one.revealed_shape.clone(),
+            _ => vec![self.revealed_len()],
+        }
+    }
+
+    /// Elements of one item of all outputs together.
+    pub fn outputs_len(&self) -> usize {
+        self.outputs.iter().map(|output| len(&output.shape)).sum()
+    }
+
+    /// The shape of one item of what the receiver has: flat where there are several outputs.
+    pub fn output_shape(&self) -> Vec<usize> {
+        match self.outputs.as_slice() {
+            [one] => one.shape.clone(),
+            _ => vec![self.outputs_len()],
+        }
     }
 
     /// Elements of one item of a value.

@@ -151,7 +151,7 @@ fn at(choice: &Choice, opened: Opened, f: Option<u32>) -> Result<Plan, PlanError
         warnings: chosen.warnings,
         key_warnings,
         error: chosen.error,
-        answers_error: answers::error(&opened, chosen.shown),
+        answers_errors: answers::errors(&opened, &chosen.shown),
         ..frame(
             graph,
             options,
@@ -185,7 +185,7 @@ fn with_widths(choice: &Choice, opened: Opened, precision: Precision) -> Result<
         input_widths: Some(input_widths),
         warnings: chosen.warnings,
         error: chosen.error,
-        answers_error: answers::error(&opened, chosen.shown),
+        answers_errors: answers::errors(&opened, &chosen.shown),
         ..frame(
             graph,
             options,
@@ -218,19 +218,16 @@ fn frame(
         input_limit,
         layers,
         output: graph.output,
-        output_name: wire::short(&graph.output_name),
-        revealed_shape: opened.revealed_shape,
         opening: Opening {
             reveal: opened.reveal,
             scores: opened.scores,
             keys: Keys::ALL,
         },
-        tail: opened.tail,
-        output_shape: opened.output_shape,
+        outputs: opened.outputs,
         warnings: vec![],
         key_warnings: vec![],
         error: 0.0,
-        answers_error: 0.0,
+        answers_errors: vec![],
     }
 }
 

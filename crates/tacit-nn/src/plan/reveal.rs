@@ -8,7 +8,7 @@ use tacit_protocols::math::TopK;
 
 use super::Plan;
 use super::keys::Keys;
-use crate::graph::{Tail, TailFunction, len};
+use crate::graph::{Output, Tail, TailFunction, len};
 
 /// What the receiver of a result learns of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -82,10 +82,12 @@ impl FromStr for Reveal {
     }
 }
 
-/// The axis of an output along which there is one number for every class. An item is `outer` x `size`
-/// x `inner`.
+/// The axis of an output along which there is one number for every class. The output's part of an item
+/// is `outer` x `size` x `inner`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scores {
+    /// Where the part begins.
+    pub start: usize,
     /// The product of the axes before.
     pub outer: usize,
     /// The classes.
@@ -97,14 +99,23 @@ pub struct Scores {
 }
 
 impl Scores {
-    /// Those that a function runs along.
-    pub(super) fn of(tail: &Tail) -> Self {
+    /// Those that a function runs along, of a part that begins at `start`.
+    pub(super) fn of(start: usize, tail: &Tail) -> Self {
         Scores {
+            start,
             outer: tail.outer,
             size: tail.size,
             inner: tail.inner,
             last: tail.function == TailFunction::ArgMaxLast,
         }
+    }
+
+    /// The element of an item with the first score beside that of element `e`; `None` for one of
+    /// another part.
+    pub(crate) fn first(&self, e: usize) -> Option<usize> {
+        let (line, inner) = (self.size * self.inner, self.inner);
+        let e = e.checked_sub(self.start)?;
+        (e < self.outer * line).then(|| self.start + e / line * line + e % inner)
     }
 
     /// Sets of scores in one item.
@@ -133,8 +144,9 @@ impl Scores {
 pub struct Opening {
     /// What the receiver learns.
     pub reveal: Reveal,
-    /// The axis of the classes that are found, or of the logits of which differences are opened.
-    pub scores: Option<Scores>,
+    /// The axis of the classes that are found; or those of logits of which differences are opened, in
+    /// parts that do not overlap.
+    pub scores: Vec<Scores>,
     /// Of classes: where the signs of differences of two logits are.
     pub keys: Keys,
 }
@@ -142,7 +154,7 @@ pub struct Opening {
 impl Plan {
     /// The search for the classes of a batch; `None` where numbers are opened.
     pub(crate) fn top(&self, batch: usize) -> Option<TopK> {
-        let (k, scores) = (self.opening.reveal.places()?, self.opening.scores.as_ref()?);
+        let (k, scores) = (self.opening.reveal.places()?, self.opening.scores.first()?);
         let bits = self.input_widths.map(|_| self.number(self.output).bits);
         Some(TopK {
             windows: batch * scores.windows(),
@@ -156,7 +168,7 @@ impl Plan {
     /// How many classes there are; `None` where numbers are opened.
     pub fn classes(&self) -> Option<usize> {
         self.opening.reveal.places()?;
-        self.opening.scores.as_ref().map(|scores| scores.size)
+        self.opening.scores.first().map(|scores| scores.size)
     }
 
     /// The operation by which classes are found, for tables; `None` where numbers are opened.
@@ -167,24 +179,40 @@ impl Plan {
         }
     }
 
-    /// What its receiver learns of the model's output, in words.
+    /// What its receiver learns of the model's outputs, in words.
     pub fn opened(&self) -> String {
-        let Opening { reveal, scores, .. } = &self.opening;
-        let what = match (reveal, scores) {
-            (Reveal::Class, _) => "the class of the largest output, nothing else".into(),
-            (Reveal::TopK(k), _) => {
+        let reveal = self.opening.reveal;
+        let what = match reveal {
+            Reveal::Class => "the class of the largest output, nothing else".into(),
+            Reveal::TopK(k) => {
                 format!("the classes of the {k} largest outputs in their order, nothing else")
             }
-            (Reveal::Probabilities, Some(_)) => {
-                "probabilities, which tell the logits up to a constant: so these are opened".into()
-            }
-            (Reveal::Probabilities, None) => {
-                "probabilities, which tell the logits: so these are opened".into()
-            }
-            (Reveal::Logits, _) => "all outputs of the model as they are".into(),
+            Reveal::Logits => "all outputs of the model as they are".into(),
+            Reveal::Probabilities => match self.outputs.as_slice() {
+                [one] => self.opened_of(one),
+                many => {
+                    let each = |output: &Output| {
+                        format!("of '{}' {}", output.name, self.opened_of(output))
+                    };
+                    many.iter().map(each).collect::<Vec<_>>().join("; ")
+                }
+            },
         };
-        let what: String = what;
         format!("{reveal}: {what}")
+    }
+
+    /// What is opened of an output whose functions the receiver computes.
+    fn opened_of(&self, output: &Output) -> String {
+        let has_part = |scores: &Scores| scores.start == output.start;
+        let logits = match self.opening.scores.iter().any(has_part) {
+            true => "the logits up to a constant: so these are opened",
+            false => "the logits: so these are opened",
+        };
+        match &output.tail[..] {
+            [] => "all numbers as they are".into(),
+            _ if output.is_places() => "the class, of what is opened for another output".into(),
+            _ => format!("probabilities, which tell {logits}"),
+        }
     }
 }
 

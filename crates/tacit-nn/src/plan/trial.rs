@@ -7,7 +7,7 @@ use super::bounds::Inputs;
 use super::rounded::{MANNERS, rounded_runs};
 use super::rounding::Rounding;
 use super::spread::Spread;
-use crate::graph::{Graph, Node, Op, Tail, ValueId, len};
+use crate::graph::{Graph, Node, Op, Output, Tail, ValueId, len};
 use crate::reference::run;
 use crate::tail;
 
@@ -59,12 +59,32 @@ pub(super) struct Trial {
     repeats: usize,
 }
 
+/// Where errors are looked for.
+#[derive(Clone, Copy)]
+struct Sight<'a> {
+    /// In so many of the first items.
+    items: usize,
+    output: &'a Output,
+    /// After these steps of the receiver's.
+    tail: &'a [Tail],
+}
+
+impl Sight<'_> {
+    /// What is seen of values of so many items.
+    fn of(&self, values: &[f32], items: usize) -> Vec<f32> {
+        let row = values.len() / items;
+        let mut some = tail::part(self.output, row, &values[..row * self.items]);
+        tail::apply(self.tail, &mut some);
+        some
+    }
+}
+
 /// The largest error that a trial shows.
 pub(super) struct Shown<'a> {
     /// The item that has it.
     item: usize,
-    /// What the receiver computes before the error is seen.
-    tail: &'a [Tail],
+    /// Where it is seen.
+    sight: Sight<'a>,
     pub error: f64,
     pub spread: Spread,
     /// The last place of the outputs.
@@ -85,14 +105,25 @@ impl Shown<'_> {
 
 impl Trial {
     pub(super) fn new(graph: &Graph, inputs: &Inputs) -> Result<Self, PlanError> {
-        let items = affordable(graph, TRIAL_WORK, TRIAL_ITEMS);
-        let first = Cases::new(graph, inputs.trial(len(&graph.input_shape), items))?;
-        let more = [&first.x[..], &inputs.others(graph, items)?].concat();
+        let most = affordable(graph, TRIAL_WORK, TRIAL_ITEMS);
+        let first = Cases::new(graph, inputs.trial(len(&graph.input_shape), most))?;
+        let more = [&first.x[..], &inputs.others(graph, most)?].concat();
         let more = Cases::new(graph, more)?;
+        let items = first.items(graph);
+        let alike = |output: &Output| {
+            let tail = &[];
+            let sight = Sight {
+                items,
+                output,
+                tail,
+            };
+            Spread::of(&sight.of(&first.exact, items)).is_of_alike()
+        };
+        let alike = graph.outputs.iter().any(alike);
         Ok(Trial {
-            repeats: affordable(graph, TRIAL_WORK / items, 1..=MANNERS.len()),
+            repeats: affordable(graph, TRIAL_WORK / most, 1..=MANNERS.len()),
             // Outputs that are all alike tell nothing of what an error means.
-            first: match Spread::of(&first.exact).is_of_alike() {
+            first: match alike {
                 true => more.clone(),
                 false => first,
             },
@@ -104,37 +135,52 @@ impl Trial {
     /// Deterministic, so that every plan of one model is the same.
     pub(super) fn error(&self, graph: &Graph, rounding: &Rounding) -> Result<f64, PlanError> {
         let repeats = self.repeats.min(TO_CHOOSE);
-        let sight = (self.first.items(graph), &[][..]);
-        Ok(looked(graph, rounding, &self.first, &[sight], repeats)?[0].share())
+        let items = self.first.items(graph);
+        let tail = &[][..];
+        let sight = |output| Sight {
+            items,
+            output,
+            tail,
+        };
+        let sights: Vec<Sight> = graph.outputs.iter().map(sight).collect();
+        let shown = looked(graph, rounding, &self.first, &sights, repeats)?;
+        Ok(shown.iter().map(Shown::share).fold(0.0, f64::max))
     }
 
-    /// The same of more inputs, too: of the outputs, and of what the receiver computes of them, but for
-    /// places of the largest: an error that is little among numbers up to 100 is much in a softmax of
-    /// them. The largest share, and the largest errors of an output and of what is computed of it.
+    /// The largest share of more inputs, too: of the outputs, and of what the receiver computes of them, but
+    /// for places of the largest: an error that is little among numbers up to 100 is much in a softmax of
+    /// them. And of every output the largest errors of it and of what is computed of it.
     pub(super) fn shown<'a>(
         &self,
         graph: &'a Graph,
         rounding: &Rounding,
-    ) -> Result<(Shown<'a>, [f64; 2]), PlanError> {
-        let steps = graph
-            .tail
-            .iter()
-            .position(|step| step.function.is_arg_max());
-        let tail = &graph.tail[..steps.unwrap_or(graph.tail.len())];
+    ) -> Result<(Shown<'a>, Vec<[f64; 2]>), PlanError> {
         let [few, all] = [&self.first, &self.more].map(|cases| cases.items(graph));
-        let sights = [
-            (all, &tail[..0]),
-            (few, &tail[..0]),
-            (few, tail),
-            (all, tail),
-        ];
+        let of_output = |output: &'a Output| {
+            let mut steps = output.tail.iter();
+            let steps = steps.position(|step| step.function.is_arg_max());
+            let tail = &output.tail[..steps.unwrap_or(output.tail.len())];
+            [
+                (all, &tail[..0]),
+                (few, &tail[..0]),
+                (few, tail),
+                (all, tail),
+            ]
+            .map(|(items, tail)| Sight {
+                items,
+                output,
+                tail,
+            })
+        };
+        let sights: Vec<Sight> = graph.outputs.iter().flat_map(of_output).collect();
         let shown = looked(graph, rounding, &self.more, &sights, self.repeats)?;
-        let errors = [shown[0].error, shown[3].error];
+        let errors = shown.chunks_exact(4).map(|of| [of[0].error, of[3].error]);
+        let errors = errors.collect();
         // What a user must hear of goes before what is a larger share of outputs that are alike.
         let rank = |shown: &Shown| (shown.is_rough(), shown.share());
         let larger = |a: Shown<'a>, b: Shown<'a>| if rank(&b) > rank(&a) { b } else { a };
         let worst = shown.into_iter().reduce(larger);
-        Ok((worst.expect("there are four"), errors))
+        Ok((worst.expect("a graph has an output"), errors))
     }
 
     /// The value whose rounding alone disturbs most the item of which an error is shown: of many values
@@ -148,7 +194,10 @@ impl Trial {
         let one = self.more.of_item(graph, shown.item);
         let error = |ids: Range<ValueId>| {
             let alone = rounding.alone(&ids);
-            let sight = (1, shown.tail);
+            let sight = Sight {
+                items: 1,
+                ..shown.sight
+            };
             Ok::<_, PlanError>(looked(graph, &alone, &one, &[sight], self.repeats)?[0].error)
         };
         let mut ids = 0..graph.nodes.len() + 1;
@@ -169,35 +218,29 @@ impl Trial {
     }
 }
 
-/// The largest errors when all is rounded, of each sight: of so many of the first items, after these steps
-/// of the receiver's.
+/// The largest errors when all is rounded, of each sight.
 fn looked<'a>(
     graph: &Graph,
     rounding: &Rounding,
     cases: &Cases,
-    sights: &[(usize, &'a [Tail])],
+    sights: &[Sight<'a>],
     repeats: usize,
 ) -> Result<Vec<Shown<'a>>, PlanError> {
     let all = cases.items(graph).max(1);
-    let seen = |outputs: &[f32], (items, tail): (usize, &[Tail])| {
-        let mut some = outputs[..outputs.len() / all * items].to_vec();
-        tail::apply(tail, &mut some);
-        some
-    };
-    let exact: Vec<Vec<f32>> = sights.iter().map(|&s| seen(&cases.exact, s)).collect();
+    let exact: Vec<Vec<f32>> = sights.iter().map(|s| s.of(&cases.exact, all)).collect();
     let mut largest = vec![(0.0, 0); sights.len()];
     rounded_runs(graph, rounding, &cases.x, repeats, |outputs| {
-        for ((&sight, exact), largest) in sights.iter().zip(&exact).zip(&mut largest) {
-            let found = farthest(&seen(outputs, sight), exact);
+        for ((sight, exact), largest) in sights.iter().zip(&exact).zip(&mut largest) {
+            let found = farthest(&sight.of(outputs, all), exact);
             if found.0 > largest.0 {
                 *largest = found;
             }
         }
     })?;
     let shown = sights.iter().zip(&exact).zip(&largest);
-    let shown = shown.map(|((&(items, tail), exact), &(error, at))| Shown {
-        item: at * items / exact.len().max(1),
-        tail,
+    let shown = shown.map(|((&sight, exact), &(error, at))| Shown {
+        item: at * sight.items / exact.len().max(1),
+        sight,
         error,
         spread: Spread::of(exact),
         unit: (-f64::from(rounding.fractions[graph.output])).exp2(),
@@ -297,7 +340,8 @@ mod tests {
             more: cases(&[40.03, 40.53, 0.03, 60.03]),
             repeats: 5,
         };
-        let (before, [error, _]) = trial.shown(&graph, &rounding).unwrap();
+        let (before, errors) = trial.shown(&graph, &rounding).unwrap();
+        let error = errors[0][0];
         assert!(before.item == 0 && before.spread.farthest < 1.0);
         let tail = vec![Tail {
             function: TailFunction::Softmax,
@@ -305,12 +349,11 @@ mod tests {
             size: 2,
             inner: 1,
         }];
-        let with_softmax = Graph {
-            tail,
-            ..graph.clone()
-        };
-        let (after, [same, of_softmax]) = trial.shown(&with_softmax, &rounding).unwrap();
-        assert!(after.tail.len() == 1 && after.share() > before.share());
+        let mut with_softmax = graph.clone();
+        with_softmax.outputs[0].tail = tail;
+        let (after, errors) = trial.shown(&with_softmax, &rounding).unwrap();
+        let [same, of_softmax] = errors[0];
+        assert!(after.sight.tail.len() == 1 && after.share() > before.share());
         assert!(
             after.error < error && same == error,
             "an output's is stated"

@@ -1,15 +1,15 @@
 //! A plan as bytes. Those that come from another party are read as hostile.
 
+mod outputs;
 mod sizes;
 
 use tacit_protocols::signs::{SIGNS, Signs};
 
-use self::sizes::{Check, MAX_AXES, check_sizes, ensure, product, shape};
-use super::end::MOST_CLASSES;
+use self::sizes::{Check, check_sizes, ensure, product, shape};
 use super::keys::sign_bits;
 use super::mixed::RING;
-use super::{Keys, Layer, LayerOp, Opening, Order, Plan, Reveal, Scores, WIDTHS, Widths, is_field};
-use crate::graph::{ConvGeometry, Matrices, Pool, Tail, TailFunction, ValueId};
+use super::{Keys, Layer, LayerOp, Order, Plan, WIDTHS, Widths, is_field};
+use crate::graph::{ConvGeometry, Matrices, Pool, ValueId};
 
 /// The longest plan that is read.
 const MAX_BYTES: usize = 64 << 20;
@@ -96,7 +96,6 @@ impl Plan {
             })?;
         }
         name(&self.input_name)?;
-        name(&self.output_name)?;
         ensure(self.layers.len() <= MAX_LAYERS, || {
             format!("it has {} layers", self.layers.len())
         })?;
@@ -111,48 +110,7 @@ impl Plan {
         let output = lens
             .get(self.output)
             .ok_or("its output is no value of it")?;
-        let revealed = self.check_opening(*output, signs)?;
-        ensure(revealed == shape(&self.revealed_shape)?, || {
-            "its revealed shape does not fit".into()
-        })?;
-        check_tail(&self.tail, revealed, shape(&self.output_shape)?)
-    }
-
-    /// The elements that are opened of an output of so many.
-    fn check_opening(&self, output: usize, signs: &[Signs]) -> Result<usize, String> {
-        let Opening {
-            reveal,
-            scores,
-            keys,
-        } = &self.opening;
-        if let Some(Scores {
-            outer, size, inner, ..
-        }) = *scores
-        {
-            ensure(product(&[outer, size, inner])? == output, || {
-                "the axis of its classes does not fit".into()
-            })?;
-        }
-        let Some(k) = reveal.places() else {
-            ensure(*keys == Keys::ALL, || {
-                format!("its opening has the key bits {keys:?}")
-            })?;
-            let differs = *reveal == Reveal::Probabilities || scores.is_none();
-            return ensure(differs, || "it opens differences of logits".into()).map(|()| output);
-        };
-        let scores = scores.as_ref().ok_or("it does not say which are classes")?;
-        let few = (2..=MOST_CLASSES).contains(&scores.size) && k <= scores.size;
-        ensure(few && self.tail.is_empty(), || {
-            format!("it opens {k} of {} classes", scores.size)
-        })?;
-        let chosen = !is_field(self.ring_bits) && self.input_widths.is_none();
-        let fit = chosen && keys.dropped == 0 && keys.hold(signs, self.ring_bits);
-        ensure(*keys == Keys::ALL || fit, || {
-            format!("its classes have the key bits {keys:?}")
-        })?;
-        let copies = self.top(1).map_or(1, |top| top.copies());
-        product(&[output, copies])?;
-        product(&[scores.windows(), k])
+        outputs::check(self, *output, signs)
     }
 
     /// The elements of the layer's output, given those of the values before.
@@ -405,21 +363,4 @@ fn check_pool(pool: &Pool) -> Check {
     ensure(!empty(0) && !empty(1), || {
         "one of its windows is empty".into()
     })
-}
-
-fn check_tail(tail: &[Tail], revealed: usize, output: usize) -> Check {
-    ensure(tail.len() <= MAX_AXES, || "its tail is too long".into())?;
-    let mut n = revealed;
-    for step in tail {
-        ensure(product(&[step.outer, step.size, step.inner])? == n, || {
-            "its tail does not fit".into()
-        })?;
-        if matches!(
-            step.function,
-            TailFunction::ArgMax | TailFunction::ArgMaxLast
-        ) {
-            n /= step.size;
-        }
-    }
-    ensure(n == output, || "its output shape does not fit".into())
 }

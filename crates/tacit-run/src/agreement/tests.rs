@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tacit_net::testing::{Fate, mesh_with, run};
 use tacit_net::{LinkModel, NetError, Party, memory};
-use tacit_nn::graph::{Graph, Node, Op};
+use tacit_nn::graph::{Graph, Node, Op, Output};
 use tacit_nn::plan::{Order, PlanOptions, plan};
 use tacit_train::{LayerSpec, Network};
 
@@ -228,10 +228,7 @@ pub(crate) fn graph() -> Graph {
         input_shape: vec![2],
         nodes: vec![node],
         output: 1,
-        output_name: "y".into(),
-        revealed_shape: vec![2],
-        tail: vec![],
-        output_shape: vec![2],
+        outputs: vec![Output::whole("y", &[2])],
     }
 }
 
@@ -255,6 +252,7 @@ fn prediction(check: impl Fn(Program)) {
             }),
             input: (us == terms.roles.data_owner).then_some(x),
             labels: None,
+            into: None,
         };
         let agreed = job::settle(agreement, &terms, brings)?;
         let hash = blake3::hash(&agreed.plan.to_bytes());

@@ -24,6 +24,7 @@ pub(crate) struct Setup<'a> {
     pub model: PathBuf,
     pub samples: Option<PathBuf>,
     pub input: PathBuf,
+    pub output: PathBuf,
 }
 
 impl Setup<'_> {
@@ -172,9 +173,10 @@ impl Setup<'_> {
         if self.is_data_owner(party) {
             text += &format!(
                 "input = {}  # items along the first axis; stays here\n\
-                 output = \"output.npy\"\n\
+                 output = {}\n\
                  # labels = \"labels.npy\"  # true classes, for the accuracy\n",
-                quoted(&self.input)?
+                quoted(&self.input)?,
+                quoted(&self.output)?
             );
         }
         Ok(text
@@ -278,6 +280,9 @@ impl Setup<'_> {
             if let Some(loss) = plan.key_bits_loss {
                 text += &format!("key_bits_loss = {loss:?}\n");
             }
+            if !plan.outputs.is_empty() {
+                text += &format!("outputs = {}\n", Value::from(plan.outputs.clone()));
+            }
             for (name, value) in &plan.dims {
                 text += &format!("dims.{} = {value}\n", escaped(name));
             }
@@ -315,6 +320,7 @@ mod tests {
             model: "m.onnx".into(),
             samples: None,
             input: "x.npy".into(),
+            output: "output.npy".into(),
         };
         let text = setup.config(4).expect("a config file");
         let table: toml::Table = text.parse().expect("TOML");
@@ -343,6 +349,7 @@ mod tests {
             model: "m.onnx".into(),
             samples: None,
             input: "x.npy".into(),
+            output: "output.npy".into(),
         };
         let plan = |party| -> toml::Table {
             let text = setup.config(party).expect("a config file");

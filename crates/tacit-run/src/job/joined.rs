@@ -10,6 +10,7 @@ use super::host::{Host, Load, Prediction};
 use super::settle::{Agreed, Asked, settle, settle_again};
 use super::{Contribution, Observer, Outcome, Progress};
 use crate::agreement::Agreement;
+use crate::outputs::check_holds;
 use crate::record::Trace;
 use crate::score::check_labels;
 use crate::terms::Terms;
@@ -99,6 +100,7 @@ impl Joined {
             model: None,
             input: request.input,
             labels: None,
+            into: None,
         };
         let agreement = Agreement::new(party);
         let asked = settle_again(
@@ -146,7 +148,7 @@ impl Joined {
             output: revealed
                 .map(|revealed| self.plan.finish(&revealed))
                 .transpose()?,
-            output_shape: self.plan.output_shape.clone(),
+            outputs: self.plan.outputs.clone(),
             report: Report {
                 revealed: trace.ledger.revealed(),
                 ..Report::of_prediction(&self.terms, &self.plan, inputs, batch, &totals)
@@ -185,6 +187,9 @@ fn encoded(
 ) -> Result<(Option<Vec<LayerWeights>>, Option<Vec<i64>>), Error> {
     if let Some(labels) = brings.labels {
         check_labels(plan, labels, inputs)?;
+    }
+    if let Some(path) = brings.into {
+        check_holds(path, &plan.outputs)?;
     }
     let weights = (brings.model).map(|model| plan.encode_weights(model.graph));
     let values = (brings.input).map(|x| plan.encode_input(x.values, x.shape));

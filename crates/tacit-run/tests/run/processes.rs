@@ -70,7 +70,7 @@ fn same_in_both(run: &str) {
     let apart = apart.unwrap_or_else(|e| panic!("{e}"));
     let here = run_local(&model, &settings, input, &mut quiet).expect("a result");
     assert_eq!(apart.output, here.output);
-    assert_eq!(apart.output_shape, here.output_shape);
+    assert_eq!(apart.outputs, here.outputs);
     assert_eq!(apart.report.parties, here.report.parties);
     assert_eq!(
         apart.report.online.bytes_sent,

@@ -56,7 +56,10 @@ fn every_protocol_finds_the_same_classes() {
             let outcome = predict(&model, run);
             let report = &outcome.report;
             assert_eq!(outcome.output.as_ref(), Some(&expected), "{reveal}, {run}");
-            assert_eq!(outcome.output_shape, if k == 1 { vec![] } else { vec![k] });
+            assert_eq!(
+                outcome.outputs[0].shape,
+                if k == 1 { vec![] } else { vec![k] }
+            );
             // Classes are compared, no number is.
             assert_eq!((report.agreement, report.max_abs_error), (Some(1.0), None));
             let first = expected.chunks(k).filter(|classes| classes[0] == 1.0);

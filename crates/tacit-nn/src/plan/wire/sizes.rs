@@ -5,7 +5,7 @@ pub(super) const MAX_AXES: usize = 16;
 /// The largest of the numbers that describe a geometry.
 const MAX_SIZE: usize = 1 << 24;
 /// The most elements of one value, weight or set of windows.
-const MAX_ELEMENTS: usize = 1 << 28;
+pub(super) const MAX_ELEMENTS: usize = 1 << 28;
 
 /// Nothing, or why not.
 pub(super) type Check = Result<(), String>;

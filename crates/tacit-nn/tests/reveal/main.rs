@@ -1,7 +1,9 @@
 //! What of an output is opened: what the receiver learns of each choice, on Falcon and in clear text,
 //! and the choices that a model does not allow.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod several;
 
 use std::time::Duration;
 
@@ -189,7 +191,7 @@ fn the_best_classes_are_those_of_clear_text() {
             places
         });
         assert!(opened.iter().copied().eq(best), "top-{k}");
-        assert_eq!(plan.output_shape, if k == 1 { vec![] } else { vec![k] });
+        assert_eq!(plan.outputs[0].shape, if k == 1 { vec![] } else { vec![k] });
     }
 }
 
@@ -238,7 +240,7 @@ fn classes_stand_along_any_axis() {
     ] {
         let graph = imported(&model(&[3, 2], nodes, vec![])).unwrap_or_else(|e| panic!("{e}"));
         let plan = plan(&graph, &PlanOptions::default()).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(plan.output_shape, shape);
+        assert_eq!(plan.outputs[0].shape, shape);
         let found = plan.finish(&in_clear(&graph, &plan, &x)).expect("classes");
         assert_eq!(found, reference::predict(&graph, &x).expect("it fits"));
         let (opened, _) = learnt(&graph, &plan, &x, Security::SemiHonest);
@@ -251,7 +253,7 @@ fn classes_stand_along_any_axis() {
         ..PlanOptions::default()
     };
     let plan = plan(&graph, &options).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(plan.output_shape, [2, 2]);
+    assert_eq!(plan.outputs[0].shape, [2, 2]);
     let expected = [1., 1., 2., 0., 1., 0., 0., 1.];
     assert_eq!(
         plan.finish(&in_clear(&graph, &plan, &x)).expect("classes"),
@@ -390,14 +392,17 @@ fn plans_that_lie_about_what_they_open() {
     with(&|p| p.opening.reveal = Reveal::TopK(0), "top-0");
     with(&|p| p.opening.reveal = Reveal::TopK(1 << 40), "not known");
     with(&|p| p.opening.reveal = Reveal::Probabilities, "key bits");
-    with(&|p| p.opening.scores = None, "which are classes");
+    with(&|p| p.opening.scores.clear(), "which are classes");
     with(&|p| p.opening.keys.dropped = 1, "key bits");
     with(&|p| p.opening.keys.kept = 60, "key bits");
-    with(&|p| p.revealed_shape = vec![10], "revealed shape");
+    with(
+        &|p| p.outputs[0].revealed_shape = vec![10],
+        "revealed shape",
+    );
     for (outer, size) in [(2, 10), (usize::MAX, 10), (10, 1), (0, 10)] {
         with(
             &|p| {
-                let scores = p.opening.scores.as_mut().expect("classes");
+                let scores = &mut p.opening.scores[0];
                 (scores.outer, scores.size) = (outer, size);
             },
             "",

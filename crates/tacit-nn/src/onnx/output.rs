@@ -1,0 +1,122 @@
+//! The outputs of a model's file: which ones, and how they are revealed together.
+
+use std::collections::{HashMap, HashSet};
+
+use super::call::{Fault, Value};
+use super::importer::Importer;
+use super::lower::Builder;
+use super::{ImportError, unusable};
+use crate::graph::{Op, Output, ValueId};
+
+/// The name of the step that puts the outputs one behind the other.
+const JOINED: &str = "outputs";
+
+impl<'a> Importer<'a> {
+    /// The names of the outputs to compute: those that are asked for, or all of the file.
+    pub(super) fn outputs(&self) -> Result<Vec<&'a str>, ImportError> {
+        let known: Vec<&str> = self.graph.output.iter().map(|o| &o.name[..]).collect();
+        let found = match self.options.outputs.as_slice() {
+            [] => known,
+            asked => {
+                let find = |name: &String| {
+                    let found = known.iter().copied().find(|known| known == name);
+                    found.ok_or_else(|| {
+                        let why = format!("the model has '{}'", known.join("', '"));
+                        refused(name, why)
+                    })
+                };
+                asked.iter().map(find).collect::<Result<Vec<_>, _>>()?
+            }
+        };
+        if found.is_empty() {
+            return Err(unusable("it has no output"));
+        }
+        let mut names = HashSet::new();
+        match found.iter().find(|&&name| !names.insert(name)) {
+            Some(twice) => Err(refused(twice, "it is named twice".into())),
+            None => Ok(found),
+        }
+    }
+}
+
+fn refused(output: &str, why: String) -> ImportError {
+    ImportError::Output {
+        output: output.into(),
+        why,
+    }
+}
+
+/// An output and the value that it is a part of.
+pub(super) struct End {
+    id: ValueId,
+    output: Output,
+}
+
+/// The end of a file at the output `name`, whose value is this.
+pub(super) fn end(name: &str, value: Option<&Value>) -> Result<End, ImportError> {
+    let fail = |why: String| Err(refused(name, why));
+    match value {
+        Some(Value::Secret { batch, .. }) if *batch != 0 => fail(format!(
+            "it has the batch as axis {batch}; it must stand first"
+        )),
+        Some(Value::Secret { id, shape, .. }) => Ok(End {
+            id: *id,
+            output: Output::whole(name, shape),
+        }),
+        Some(Value::Clear {
+            id,
+            revealed_shape,
+            tail,
+            shape,
+            classes,
+        }) => Ok(End {
+            id: *id,
+            output: Output {
+                name: name.into(),
+                start: 0,
+                revealed_shape: revealed_shape.clone(),
+                tail: tail.clone(),
+                shape: shape.clone(),
+                classes: classes.clone(),
+            },
+        }),
+        Some(Value::Constant(_)) => fail("it does not depend on the model's input".into()),
+        _ => fail("no node computes it".into()),
+    }
+}
+
+/// The value that has the values of all outputs one behind the other, each once, and the outputs with
+/// their parts of it.
+pub(super) fn joined(
+    ends: Vec<End>,
+    builder: &mut Builder,
+) -> Result<(ValueId, Vec<Output>), ImportError> {
+    let (mut ids, mut starts, mut row) = (Vec::new(), HashMap::new(), 0);
+    let mut outputs = Vec::new();
+    for End { id, mut output } in ends {
+        output.start = *starts.entry(id).or_insert_with(|| {
+            ids.push(id);
+            row += builder.len(id);
+            row - builder.len(id)
+        });
+        outputs.push(output);
+    }
+    let added = match ids[..] {
+        [id] => Ok(id),
+        _ => builder.add(JOINED.into(), Op::Concat { outer: 1 }, ids, vec![row]),
+    };
+    match added {
+        Ok(id) => Ok((id, outputs)),
+        Err(Fault::Bad(why) | Fault::Unsupported(why)) => Err(unusable(why)),
+    }
+}
+
+/// The first output that is the places of the largest of what no other output opens, if there is one.
+pub(super) fn alone(outputs: &[Output]) -> Option<usize> {
+    let siblings = |output: &Output| {
+        let start = output.start;
+        outputs.iter().filter(move |other| other.start == start)
+    };
+    let is_alone = |output: &Output| siblings(output).all(Output::is_places);
+    outputs.iter().position(is_alone)
+}

@@ -1,0 +1,100 @@
+//! A plan in short.
+
+use serde::Serialize;
+use tacit_nn::Plan;
+use tacit_nn::graph::Output;
+use tacit_nn::plan::{Layer, numbers};
+
+/// A plan in short, for its owner's eyes: ranges and warnings may tell of the weights.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlanSummary {
+    /// Bits of the ring or field.
+    pub ring: u32,
+    /// What it is called, such as `64-bit ring`.
+    pub numbers: String,
+    /// Fraction bits of every value; where every tensor has its own, of the result.
+    pub fraction_bits: u32,
+    /// Bits of the input's numbers, where every tensor has its own.
+    pub input_bits: Option<u32>,
+    /// Whether every party may know the weights.
+    pub public_model: bool,
+    /// The order of product and truncation.
+    pub order: &'static str,
+    /// The shape of one input item.
+    pub input_shape: Vec<usize>,
+    /// The largest magnitude of an input.
+    pub input_range: f64,
+    /// The outputs, with the shape of one item.
+    pub outputs: Vec<Output>,
+    /// What of the outputs is opened: `logits`, `probabilities`, `top-K` or `class`.
+    pub reveal: String,
+    /// The same in words.
+    pub opened: String,
+    /// How many numbers of weights the owner shares.
+    pub parameters: usize,
+    /// The layers in order.
+    pub layers: Vec<LayerSummary>,
+    /// The largest error of an output that is to be expected of rounding: four times that of a trial
+    /// on samples or made-up inputs.
+    pub error: f64,
+    /// What the planner could not be sure of.
+    pub warnings: Vec<String>,
+}
+
+/// A layer of a [`PlanSummary`].
+#[derive(Clone, Debug, Serialize)]
+pub struct LayerSummary {
+    /// Its name.
+    pub name: String,
+    /// Its operation.
+    pub op: &'static str,
+    /// The shape of one item of its output.
+    pub shape: Vec<usize>,
+    /// The magnitude planned for.
+    pub range: f64,
+    /// Bits of every result, where every tensor has its own.
+    pub bits: Option<u32>,
+    /// Fraction bits of every result.
+    pub fraction_bits: u32,
+    /// Fraction bits of the weights, 0 where there are none.
+    pub weight_bits: u32,
+    /// Bits dropped from the result.
+    pub trunc: u32,
+    /// Bits before and after the point that its signs are taken from, such as `5.2`, if it takes
+    /// any and the protocol does not look at all.
+    pub key_bits: Option<String>,
+}
+
+impl PlanSummary {
+    /// The short form of a plan, for a protocol with key bits or for one without.
+    pub(super) fn new(plan: &Plan, key_bits: bool) -> Self {
+        let layer = |(i, l): (usize, &Layer)| LayerSummary {
+            bits: l.widths.map(|widths| widths.bits),
+            fraction_bits: plan.number(i + 1).fraction,
+            name: l.name.clone(),
+            op: l.op.kind(),
+            shape: l.shape.clone(),
+            range: l.range,
+            weight_bits: l.weight_bits,
+            trunc: l.trunc,
+            key_bits: l.keys.text(plan.fraction_bits).filter(|_| key_bits),
+        };
+        PlanSummary {
+            ring: plan.ring_bits,
+            numbers: numbers(plan.ring_bits),
+            fraction_bits: plan.fraction_bits,
+            input_bits: plan.input_widths.map(|widths| widths.bits),
+            public_model: plan.public_model,
+            order: plan.order.name(),
+            input_shape: plan.input_shape.clone(),
+            input_range: plan.input_range(),
+            outputs: plan.outputs.clone(),
+            reveal: plan.opening.reveal.to_string(),
+            opened: plan.opened(),
+            parameters: plan.parameters(),
+            layers: plan.layers.iter().enumerate().map(layer).collect(),
+            error: plan.error,
+            warnings: plan.warnings_for(key_bits),
+        }
+    }
+}
