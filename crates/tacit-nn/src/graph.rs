@@ -384,6 +384,8 @@ pub enum TailFunction {
     ArgMaxLast,
     /// `1 / (1 + exp(-x))` of every element.
     Sigmoid,
+    /// Every element over the sum of magnitudes along the axis, where that is not 0.
+    UnitSum,
 }
 
 impl TailFunction {

@@ -101,6 +101,11 @@ fn along(function: TailFunction, lane: &[f32]) -> Vec<f32> {
             lane.iter().map(|v| v - max - log).collect()
         }
         TailFunction::Sigmoid => lane.iter().map(|v| 1.0 / (1.0 + (-v).exp())).collect(),
+        TailFunction::UnitSum => {
+            let sum = lane.iter().map(|v| v.abs()).sum::<f32>();
+            let divisor = if sum == 0.0 { 1.0 } else { sum };
+            lane.iter().map(|v| v / divisor).collect()
+        }
         TailFunction::Softmax => {
             let sum = sum();
             lane.iter().map(|v| (v - max).exp() / sum).collect()
@@ -129,6 +134,9 @@ mod tests {
         let mut values = vec![1.0, 4.0, 1.0, 4.0];
         apply(&[tail(TailFunction::ArgMaxLast, 1, 2, 2)], &mut values);
         assert_eq!(values, [1.0, 1.0]);
+        let mut values = vec![1.0, -3.0, 0.0, 0.0];
+        apply(&[tail(TailFunction::UnitSum, 2, 2, 1)], &mut values);
+        assert_eq!(values, [0.25, -0.75, 0.0, 0.0]);
         let mut values = vec![1000.0, 1000.0 + 3f32.ln()];
         apply(&[tail(TailFunction::Softmax, 1, 2, 1)], &mut values);
         assert!((values[1] - 0.75).abs() < 1e-4, "{values:?}");

@@ -51,6 +51,8 @@ pub(super) enum Value {
     },
     /// The output of a node that is not supported.
     Unknown,
+    /// An output that its node has not, and why.
+    Refused(String),
 }
 
 impl Value {
@@ -61,7 +63,7 @@ impl Value {
             Value::Constant(Constant { shape, .. })
             | Value::Secret { shape, .. }
             | Value::Clear { shape, .. } => *shape = new,
-            Value::Unknown => {}
+            Value::Unknown | Value::Refused(_) => {}
         }
         value
     }
@@ -74,7 +76,7 @@ pub(super) type Weights<'a> = (&'a [usize], graph::Weights);
 pub(super) struct Call<'a> {
     pub node: &'a NodeProto,
     pub name: String,
-    /// The operator set of the file.
+    /// The operator set of the node's domain.
     pub opset: i64,
     /// Whether only nodes follow that the receiver of the result can compute.
     pub last: bool,

@@ -8,7 +8,7 @@ use super::lower::{self, Builder};
 use super::mask::feed_softmax;
 use super::nested::{Progress, Stop, is_nested};
 use super::proto::{GraphProto, NodeProto};
-use super::table::operation;
+use super::table::{Opsets, operation};
 use super::tail::last_nodes;
 use super::{ImportError, ImportOptions, UnsupportedNode, fold, output, unusable};
 use crate::graph::Graph;
@@ -21,8 +21,8 @@ const MAX_VISITED: usize = 1 << 17;
 
 pub(super) struct Importer<'a> {
     pub graph: &'a GraphProto,
-    /// The operator set of the file.
-    pub opset: i64,
+    /// The operator sets of the file.
+    pub opsets: Opsets,
     pub reader: Reader,
     pub options: &'a ImportOptions,
 }
@@ -237,17 +237,18 @@ impl<'a> Importer<'a> {
         {
             return Ok(unknown(node));
         }
+        let opset = self.opsets.of(node).map_err(|why| invalid(node, why))?;
         let call = Call {
             node,
             name: format!("{scope}{}", name_of(node)),
-            opset: self.opset,
+            opset,
             last,
             masks,
             whole: progress.builder.whole,
             inputs,
         };
         let builder = &mut *progress.builder;
-        let result = match known.map(|operation| operation.check(node, self.opset)) {
+        let result = match known.map(|operation| operation.check(node, opset)) {
             Some(Ok(())) if is_nested(node) => match self.nested(&call, env, progress) {
                 Err(Stop::File(error)) => return Err(error),
                 Err(Stop::Node(fault)) => Err(fault),
@@ -286,14 +287,19 @@ impl<'a> Importer<'a> {
             .enumerate()
             .filter(|(_, n)| !n.is_empty())
         {
-            if i >= values.len() && used.contains(name.as_str()) {
-                refused.push(unsupported(
-                    node,
-                    "",
-                    format!("its output {i} ('{name}') is used, which is not supported"),
-                ));
-            }
-            let output = values.get(i).cloned().unwrap_or(Value::Unknown);
+            let output = match values.get(i) {
+                Some(Value::Refused(why)) => Err(why.clone()),
+                Some(value) => Ok(value.clone()),
+                None => Err(format!(
+                    "its output {i} ('{name}') is used, which is not supported"
+                )),
+            };
+            let output = output.unwrap_or_else(|why| {
+                if used.contains(name.as_str()) {
+                    refused.push(unsupported(node, "", why));
+                }
+                Value::Unknown
+            });
             if env.insert(name, output).is_some() {
                 return Err(invalid(
                     node,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::proto::{AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto};
+use super::table::Opsets;
 use super::{ImportError, unusable};
 
 /// The deepest call of functions by each other.
@@ -18,7 +19,10 @@ struct Inliner<'a> {
 }
 
 /// The graph of a model, with the nodes of its functions.
-pub(super) fn inlined(model: &ModelProto, opset: i64) -> Result<Option<GraphProto>, ImportError> {
+pub(super) fn inlined(
+    model: &ModelProto,
+    opsets: Opsets,
+) -> Result<Option<GraphProto>, ImportError> {
     let Some(graph) = &model.graph else {
         return Ok(None);
     };
@@ -26,9 +30,11 @@ pub(super) fn inlined(model: &ModelProto, opset: i64) -> Result<Option<GraphProt
     for function in &model.functions {
         let own = |domain: &str| domain.is_empty() || domain == "ai.onnx";
         let mut sets = function.opset_import.iter();
-        if let Some(other) = sets.find(|set| own(&set.domain) && set.version != opset) {
+        if let Some(other) =
+            sets.find(|set| own(&set.domain) && Some(set.version) != opsets.standard)
+        {
             return Err(unusable(format!(
-                "its function '{}' uses operator set {}, the model {opset}",
+                "its function '{}' uses operator set {}, the model another",
                 function.name, other.version
             )));
         }

@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::kind::Kind;
+use super::table::is_table;
 use super::{activation, along, attention, columns, compare, conv, einsum, element, factors};
 use super::{fourier, function, grid, linear, loss, mask, moves, nary, norm, pool, power, product};
-use super::{rearrange, recurrent, reduce, resize, rotary, scatter, shape, tail, whole};
+use super::{rearrange, recurrent, reduce, resize, rotary, scatter, shape, tables, tail, whole};
 use crate::graph::{Node, Op, ValueId, Weights, len};
 
 /// The most elements of all values of one item together.
@@ -133,6 +134,7 @@ pub(super) fn lower(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fa
 /// The outputs of a node of items, whose axes `call` tells from that of the batch.
 pub(super) fn items(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     match call.node.op_type.as_str() {
+        _ if is_table(call.node) => tables::lower(call, builder),
         "GRU" | "LSTM" | "RNN" => recurrent::recurrent(call, builder),
         "Attention" => attention::attention(call, builder),
         "Split" => rearrange::split(call, builder),
@@ -211,7 +213,7 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
 }
 
 /// The answer to an operation that is not supported.
-pub(super) fn refuse() -> Result<Vec<Value>, Fault> {
+pub(super) fn refuse<T>() -> Result<T, Fault> {
     unsupported("not supported")
 }
 

@@ -43,6 +43,7 @@ mod scatter;
 mod selection;
 mod shape;
 mod table;
+mod tables;
 mod tail;
 mod whole;
 mod write;
@@ -58,7 +59,7 @@ use crate::graph::Graph;
 use constant::Reader;
 use importer::Importer;
 use proto::ModelProto;
-use table::OPSETS;
+use table::Opsets;
 pub use table::operations_page;
 pub use write::{Attribute, Writer};
 
@@ -218,25 +219,13 @@ pub fn import(
 ) -> Result<Graph, ImportError> {
     let model =
         ModelProto::decode(bytes).map_err(|e| unusable(format!("it does not parse: {e}")))?;
-    let opset = model
-        .opset_import
-        .iter()
-        .find(|o| o.domain.is_empty() || o.domain == "ai.onnx")
-        .map(|o| o.version);
-    let opset = opset.ok_or_else(|| unusable("it names no operator set"))?;
-    if !OPSETS.contains(&opset) {
-        return Err(unusable(format!(
-            "it uses operator set {opset}; {} to {} are supported: export it again or convert it with onnx.version_converter",
-            OPSETS.start(),
-            OPSETS.end()
-        )));
-    }
-    let graph = inline::inlined(&model, opset)?;
+    let opsets = Opsets::new(&model.opset_import).map_err(unusable)?;
+    let graph = inline::inlined(&model, opsets)?;
     let mut graph = graph.ok_or_else(|| unusable("it holds no graph"))?;
     nested::name_captures(&mut graph)?;
     Importer {
         graph: &graph,
-        opset,
+        opsets,
         reader: Reader {
             folder: folder.map(Path::to_path_buf),
         },

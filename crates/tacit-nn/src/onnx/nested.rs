@@ -306,7 +306,7 @@ fn truth(value: &Value) -> Result<Option<bool>, Fault> {
             data: Data::Int(v), ..
         }) if v.len() == 1 => Ok(Some(v[0] != 0)),
         Value::Constant(_) => bad("its condition is no truth"),
-        Value::Unknown => Ok(None),
+        Value::Unknown | Value::Refused(_) => Ok(None),
         _ => unsupported("its condition is computed: no party may know which way it goes"),
     }
 }

@@ -102,12 +102,23 @@ pub(super) fn local_response(call: &Call, builder: &mut Builder) -> Result<Value
 
 /// LpNormalization: `x` over the sum of magnitudes, or the root of the sum of squares, along an axis.
 pub(super) fn unit_length(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    let (x, shape) = call.secret(0)?;
+    let (_, shape) = call.secret(0)?;
     let along = call.item_axis(call.int("axis", -1), shape.len(), 0)?;
+    over_norm(call, builder, along, call.int("p", 2))
+}
+
+/// The first input over the `p`-norm of its lines along an axis of an item.
+pub(super) fn over_norm(
+    call: &Call,
+    builder: &mut Builder,
+    along: usize,
+    p: i64,
+) -> Result<Value, Fault> {
+    let (x, shape) = call.secret(0)?;
     let (outer, size, inner) = (len(&shape[..along]), shape[along], len(&shape[along + 1..]));
     let of = rows(call, builder, x, &[outer, size, inner], &[1])?;
     let mut c = Composer::new(call, builder);
-    let inverse = match call.int("p", 2) {
+    let inverse = match p {
         1 => {
             let sizes = magnitude(&mut c, of.x)?;
             let sum = sum(&mut c, sizes, of.rows, size)?;

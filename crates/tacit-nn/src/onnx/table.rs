@@ -1,21 +1,20 @@
 //! The operations that import takes over: the one list, from which messages and
 //! `docs/operations.md` are made.
 
+mod domain;
 mod elements;
 mod maps;
 mod moves;
 mod nested;
 mod page;
 mod reductions;
-
-use std::ops::RangeInclusive;
+mod tables;
 
 use super::call::{Fault, bad, unsupported};
 use super::proto::{AttributeProto, NodeProto};
+pub(super) use domain::{Opsets, is_table};
+use domain::{STANDARD, TABLES, is_standard};
 pub use page::operations_page;
-
-/// The operator sets that import knows.
-pub(super) const OPSETS: RangeInclusive<i64> = 7..=28;
 
 /// What an attribute holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -375,9 +374,14 @@ const fn and_one(more: Attribute) -> [Attribute; 8] {
 
 /// The entry of a node's operation, if that is supported.
 pub(super) fn operation(node: &NodeProto) -> Option<&'static Operation> {
-    let own = node.domain.is_empty() || node.domain == "ai.onnx";
-    let mut all = GROUPS.into_iter().flatten();
-    all.find(|op| own && op.name == node.op_type)
+    let named = |op: &&Operation| op.name == node.op_type;
+    match is_table(node) {
+        true => tables::OPERATIONS.iter().find(named),
+        false => {
+            let mut all = GROUPS.into_iter().flatten();
+            all.find(|op| is_standard(node) && named(op))
+        }
+    }
 }
 
 impl Operation {
@@ -431,6 +435,12 @@ impl Holds {
 
 /// The names of all operations.
 pub(super) fn names() -> String {
-    let names: Vec<&str> = operations().iter().map(|op| op.name).collect();
-    names.join(", ")
+    let standard = operations().iter().map(|op| op.name).collect::<Vec<_>>();
+    let tables = tables::OPERATIONS.iter().map(|op| op.name);
+    format!(
+        "{}; of {}: {}",
+        standard.join(", "),
+        TABLES.name(),
+        tables.collect::<Vec<_>>().join(", ")
+    )
 }

@@ -7,7 +7,8 @@ use super::compose::Composer;
 use super::function::softmax_axis;
 use super::lower::Builder;
 use super::proto::NodeProto;
-use crate::graph::{Tail, TailFunction, len};
+use super::table::is_table;
+use crate::graph::{Tail, TailFunction, ValueId, len};
 
 /// The nodes after which the receiver of the result can compute all the rest: such
 /// as have nothing but functions of the tail and changes of shape behind them. Those before an output
@@ -16,7 +17,7 @@ pub(super) fn last_nodes<'a>(
     order: &[&'a NodeProto],
     on_shares: &HashSet<&'a str>,
 ) -> HashSet<*const NodeProto> {
-    const OPS: [&str; 12] = [
+    const OPS: [&str; 14] = [
         "ArgMax",
         "ArgMin",
         "Cast",
@@ -24,19 +25,23 @@ pub(super) fn last_nodes<'a>(
         "Flatten",
         "Identity",
         "LogSoftmax",
+        "Normalizer",
         "Reshape",
         "Sigmoid",
         "Softmax",
         "Squeeze",
         "Unsqueeze",
+        "ZipMap",
     ];
     let mut last = HashSet::new();
     // What some other node reads, or one of these beside its first input.
     let mut computed_with = on_shares.clone();
     for node in order.iter().rev() {
         let free = |name: &String| !computed_with.contains(name.as_str());
-        let ends = OPS.contains(&node.op_type.as_str()) && node.output.iter().all(free);
-        if ends {
+        let before_the_end = node.output.iter().all(free);
+        let ends = before_the_end && OPS.contains(&node.op_type.as_str());
+        // Of a classifier the scores are opened, not what it makes of them.
+        if ends || before_the_end && is_table(node) {
             last.insert(std::ptr::from_ref(*node));
         }
         let skipped = usize::from(ends || node.op_type == "Shape");
@@ -110,4 +115,41 @@ pub(super) fn tail(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         shape: out,
         classes: None,
     })
+}
+
+/// The end of scores that are opened: a function along the last axis of items.
+pub(super) fn ended(id: ValueId, shape: &[usize], function: TailFunction) -> Value {
+    let size = shape.last().copied().unwrap_or(1);
+    let tail = Tail {
+        function,
+        outer: len(shape) / size,
+        size,
+        inner: 1,
+    };
+    let mut out = shape.to_vec();
+    if function.is_arg_max() {
+        out.pop();
+    }
+    Value::Clear {
+        id,
+        revealed_shape: shape.to_vec(),
+        tail: vec![tail],
+        shape: out,
+        classes: None,
+    }
+}
+
+/// What exists only in the clear, over the sum of its magnitudes along the last axis.
+pub(super) fn unit_sum(call: &Call) -> Result<Value, Fault> {
+    let mut value = call.required(0)?.clone();
+    if let Value::Clear { tail, shape, .. } = &mut value {
+        let size = shape.last().copied().unwrap_or(1);
+        tail.push(Tail {
+            function: TailFunction::UnitSum,
+            outer: len(shape) / size,
+            size,
+            inner: 1,
+        });
+    }
+    Ok(value)
 }

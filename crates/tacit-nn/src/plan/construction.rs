@@ -6,8 +6,8 @@
 //! mean, no farther from 0 than what it is of. A number times its own inverse root is its
 //! root. A number less the mean of `n` to which it belongs is no farther from 0 than `1 - 1/n` of what two of
 //! them are from each other, and the mean of the squares of such differences is at most a quarter of that
-//! distance's square (Popoviciu). A number less its positive part is its negative part. Interval arithmetic
-//! alone knows none of these.
+//! distance's square (Popoviciu). A number less its positive part is its negative part, and less a share of
+//! it, it is no farther from 0. Interval arithmetic alone knows none of these.
 
 use super::ranges::{FAR, Interval};
 use crate::graph::{Function, Graph, Node, Op, Pool, ValueId};
@@ -19,7 +19,9 @@ pub(super) fn limits(graph: &Graph, node: &Node, intervals: &[Interval]) -> Inte
             share(graph, x, inverse, intervals).or_else(|| root(graph, x, inverse, intervals[x]))
         }),
         (Op::Sub, &[x, y]) => match deviation(graph, node, intervals) {
-            None => negative_part(graph, [x, y], intervals),
+            None => {
+                negative_part(graph, [x, y], intervals).or_else(|| rest(graph, [x, y], intervals))
+            }
             Some(found) => {
                 let most = found.between * (1.0 - 1.0 / found.pool.window() as f64);
                 Some((-most, most))
@@ -47,6 +49,19 @@ fn negative_part(graph: &Graph, [x, y]: [ValueId; 2], intervals: &[Interval]) ->
         (_, Some(())) => Some((0.0, -lowest(y))),
         _ => None,
     }
+}
+
+/// The limits of a number less a share of it: the rest of it.
+fn rest(graph: &Graph, [x, y]: [ValueId; 2], intervals: &[Interval]) -> Option<Interval> {
+    let product = node(graph, y).filter(|node| matches!(node.op, Op::Mul))?;
+    let share = match product.inputs[..] {
+        [a, b] if a == x => b,
+        [a, b] if b == x => a,
+        _ => return None,
+    };
+    let (low, high) = intervals[share];
+    let within = intervals[x];
+    (low >= 0.0 && high <= 1.0).then(|| (within.0.min(0.0), within.1.max(0.0)))
 }
 
 /// The limits of `x` times an inverse that is made of `x`.
@@ -341,6 +356,26 @@ mod tests {
 
     fn whole_of(n: usize) -> Pool {
         pool(1, [1, n], [1, n])
+    }
+
+    /// What reaches a branch of a tree is parted by a bit, level by level: without its rule the rest would
+    /// be told to be twice as large on each. Of another number, and by no share, it may be.
+    #[test]
+    fn a_number_less_a_share_of_it_is_no_farther_from_0() {
+        let of = |whole: usize, bit: Op| {
+            let nodes = vec![
+                node(bit, &[0], &[1]),
+                node(Op::Mul, &[0, 1], &[1]),
+                node(Op::Sub, &[whole, 2], &[1]),
+                node(Op::Mul, &[3, 1], &[1]),
+                node(Op::Sub, &[3, 4], &[1]),
+            ];
+            worst_case(&graph(&[1], nodes), 4.0)
+        };
+        let parted = of(0, Op::NonNegative);
+        assert_eq!([parted[3], parted[5]], [(-4.0, 4.0); 2]);
+        assert_eq!(of(1, Op::NonNegative)[3], (-4.0, 5.0));
+        assert_eq!(of(0, Op::Relu)[3], (-20.0, 20.0));
     }
 
     /// The inverse root of a number from 0 to 4 can be 32; times the number it is at most 2, whichever

@@ -106,7 +106,7 @@ impl<'a> End<'a> {
         for function in before {
             let keeps_order = match function.function {
                 TailFunction::Sigmoid => true,
-                TailFunction::Softmax | TailFunction::LogSoftmax => {
+                TailFunction::Softmax | TailFunction::LogSoftmax | TailFunction::UnitSum => {
                     let Scores {
                         outer, size, inner, ..
                     } = scores;

@@ -168,7 +168,11 @@ fn interval(node: &Node, inputs: &[Interval]) -> Interval {
             taps.map(sum).fold((f64::INFINITY, f64::NEG_INFINITY), hull)
         }
         Op::Rearrange { index, fill } if index.contains(&FILL) => {
-            hull(x, (f64::from(*fill), f64::from(*fill)))
+            let fill = (f64::from(*fill), f64::from(*fill));
+            match index.iter().all(|&i| i == FILL) {
+                true => fill,
+                false => hull(x, fill),
+            }
         }
         Op::Rearrange { .. } => x,
         Op::Concat { .. } => inputs.iter().copied().fold(x, hull),

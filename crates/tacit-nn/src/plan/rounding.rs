@@ -25,7 +25,7 @@ const FLOAT: f64 = 1.0 / (1u64 << 23) as f64;
 /// How a value is rounded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
-    /// To one of the next two numbers.
+    /// To the nearest number, as inputs are.
     Encoded,
     /// Not at all: it is a sum or a choice of others.
     Exact,
@@ -155,8 +155,7 @@ impl Rounding {
         }
         let chance = random.uniform();
         let error = match self.steps[id] {
-            Step::Exact => return units.round(),
-            Step::Encoded => return (units + chance).floor(),
+            Step::Exact | Step::Encoded => return units.round(),
             Step::Truncated => 0.0,
             Step::Function(most, relative) => {
                 let most = most + relative * units.abs() / unit;

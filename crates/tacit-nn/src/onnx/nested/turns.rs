@@ -81,7 +81,10 @@ pub(super) fn stacked(
     let Some(first) = all.first() else {
         return unsupported("it takes no turn, and has an output for each");
     };
-    if all.iter().any(|value| matches!(value, Value::Unknown)) {
+    if all
+        .iter()
+        .any(|value| matches!(value, Value::Unknown | Value::Refused(_)))
+    {
         return Ok(Value::Unknown);
     }
     let constants = all.iter().filter_map(|value| match value {

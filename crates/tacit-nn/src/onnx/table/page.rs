@@ -1,40 +1,60 @@
 //! The page `docs/operations.md`.
 
-use super::{NOW, OPSETS, operations};
+use super::{NOW, Operation, STANDARD, TABLES, operations, tables};
 
 /// The page `docs/operations.md`, made anew by `TACIT_WRITE=1 cargo test -p tacit-nn operations_page`.
 pub fn operations_page() -> String {
-    let (first, last) = (OPSETS.start(), OPSETS.end());
+    let (first, last) = (STANDARD.known.start(), STANDARD.known.end());
     let mut text = format!(
         "# Operations\n\nWhat a model may be made of: ONNX, operator sets {first} to {last}. The importer's own table makes this\npage (`TACIT_WRITE=1 cargo test --release -p tacit-nn --lib operations_page`). Whatever is not here is\nrefused, all nodes of a model at once, and so are other attributes. \"Constants\" are tensors of the file\nand what is computed of them alone. The first axis of the input is the batch, whose items are predicted\nindependently. Where it has a fixed size and a node works across it, or where the input has no axis at\nall, the whole input is one item instead: what is given has one more axis then, that of the items.\n[What of ONNX's own tests runs](operations-suite.md) is counted by operation.\n\n| operation | attributes | supported |\n| --- | --- | --- |\n"
     );
-    for op in operations() {
-        let attributes: Vec<String> = op
-            .attributes
-            .iter()
-            .map(|&(name, _, since, until)| match (since, until) {
-                (0, NOW) => name.to_string(),
-                (since, NOW) if since <= op.since => name.to_string(),
-                (0, until) => format!("{name} (to {until})"),
-                (since, _) => format!("{name} (from {since})"),
-            })
-            .collect();
-        let since = match op.since {
-            0 => String::new(),
-            since => format!(" (from {since})"),
-        };
-        let remark = if op.remark.is_empty() {
-            "yes"
-        } else {
-            op.remark
-        };
-        text += &format!(
-            "| {}{since} | {} | {remark} |\n",
-            op.name,
-            attributes.join(", ")
-        );
-    }
+    operations().into_iter().for_each(|op| text += &row(op));
+    let (first, last) = (TABLES.known.start(), TABLES.known.end());
+    text += &format!(
+        "\n## Tables\n\nOf the domain {}, operator sets {first} to {last}, what skl2onnx and onnxmltools\nwrite for scikit-learn, LightGBM and XGBoost. {TABLES_TEXT}\n\n| operation | attributes | supported |\n| --- | --- | --- |\n",
+        TABLES.name()
+    );
+    tables::OPERATIONS.iter().for_each(|op| text += &row(op));
     text
+}
+
+/// What is said of models of tables.
+const TABLES_TEXT: &str = "\
+Of trees the plan tells all parties how many there are, their shapes and which column each branch compares;
+thresholds and leaves are weights. A column and its threshold are rounded alike: equal numbers stay equal,
+whole numbers are told apart exactly, and a value nearer to a threshold than the last fraction bit may take
+the other branch. Where classifiers and the standard differ, answers are onnxruntime's, but for the label of
+two classes that both have weights: that is the class of the larger score. Missing values are no input: NaN is
+refused at the door, so the branch that it would take is of no matter. Probabilities of SVMClassifier are
+refused, for libsvm finds them by an iteration; its labels and decisions are not. ZipMap gives an array, a
+column for every key in the order of its keys.";
+
+/// The line of an operation.
+fn row(op: &Operation) -> String {
+    let attributes: Vec<String> = op
+        .attributes
+        .iter()
+        .map(|&(name, _, since, until)| match (since, until) {
+            (0, NOW) => name.to_string(),
+            (since, NOW) if since <= op.since => name.to_string(),
+            (0, until) => format!("{name} (to {until})"),
+            (since, _) => format!("{name} (from {since})"),
+        })
+        .collect();
+    let since = match op.since {
+        0 => String::new(),
+        since => format!(" (from {since})"),
+    };
+    let remark = if op.remark.is_empty() {
+        "yes"
+    } else {
+        op.remark
+    };
+    format!(
+        "| {}{since} | {} | {remark} |\n",
+        op.name,
+        attributes.join(", ")
+    )
 }
 
 #[cfg(test)]
@@ -59,7 +79,7 @@ mod tests {
     fn operations_stand_once_and_in_order() {
         let all: Vec<&str> = operations().iter().map(|op| op.name).collect();
         assert!(all.is_sorted_by(|a, b| a < b), "{all:?}");
-        for group in GROUPS {
+        for group in GROUPS.into_iter().chain([tables::OPERATIONS]) {
             assert!(group.is_sorted_by_key(|op| op.name));
         }
     }

@@ -1,0 +1,164 @@
+//! Operations on the columns of a table.
+
+use super::attributes::{counted, floats, ints, per_column};
+use super::compare::{above, below, not, shifts};
+use crate::graph::{Affine, Function, Op, ValueId, len};
+use crate::index::{pick, whole as all_of};
+use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
+use crate::onnx::compose::{ANY, Composer, value};
+use crate::onnx::lower::Builder;
+use crate::onnx::moves::at;
+use crate::onnx::norm::over_norm;
+use crate::onnx::pool::whole;
+use crate::onnx::tail::unit_sum;
+
+/// The columns of items, along their last axis.
+fn columns(shape: &[usize]) -> usize {
+    shape.last().copied().unwrap_or(1)
+}
+
+/// `(x - offset) * scale` of every column.
+pub(super) fn scaler(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (x, shape) = call.secret(0)?;
+    let offset = per_column(call, "offset", columns(shape), 0.0)?;
+    let scale = per_column(call, "scale", columns(shape), 1.0)?;
+    let shift = offset.iter().zip(&scale).map(|(o, s)| -o * s).collect();
+    let op = Op::Affine(Affine {
+        inner: 1,
+        scale: scale.into(),
+        shift,
+    });
+    builder.push(call, op, vec![x], shape.to_vec())
+}
+
+/// `x` over the sum, the root of the sum of squares, or the maximum of its row.
+pub(super) fn normalizer(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let norm = call.text("norm", "MAX");
+    if let ("L1", Value::Clear { .. }) = (norm.as_str(), call.required(0)?) {
+        return unit_sum(call);
+    }
+    let (x, shape) = call.secret(0)?;
+    let Some(along) = shape.len().checked_sub(1) else {
+        return unsupported("its input has no columns");
+    };
+    match norm.as_str() {
+        "L1" => over_norm(call, builder, along, 1),
+        "L2" => over_norm(call, builder, along, 2),
+        "MAX" => {
+            let size = shape[along];
+            let rows = len(shape) / size;
+            let c = &mut Composer::new(call, builder);
+            let max = Op::MaxPool(whole(rows, [1, size]));
+            let max = c.node("max", max, &[x], vec![rows])?;
+            let inverse = c.function(Function::Reciprocal, max, ANY)?;
+            let of_all = c.spread("of all", inverse, shape.to_vec(), |e| e / size)?;
+            let id = c.each("product", Op::Mul, &[x, of_all])?;
+            Ok(value(id, shape.to_vec()))
+        }
+        other => bad(format!("its 'norm' is '{other}'")),
+    }
+}
+
+/// What is put in place of a number; of NaN nothing, for no input holds it.
+pub(super) fn imputer(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    if call.attribute("replaced_value_int64").is_some()
+        || !ints(call, "imputed_value_int64s").is_empty()
+    {
+        return unsupported("it replaces integers; a model of floats is needed");
+    }
+    let replaced = call.float("replaced_value_float", 0.0);
+    if replaced.is_nan() {
+        return Ok(call.required(0)?.clone());
+    }
+    let (x, shape) = call.secret(0)?;
+    let imputed = floats(call, "imputed_value_floats")?;
+    if imputed.is_empty() {
+        return counted("imputed_value_floats", 0, columns(shape));
+    }
+    let imputed = per_column(call, "imputed_value_floats", columns(shape), 0.0)?;
+    if !replaced.is_finite() {
+        return unsupported(format!("it replaces {replaced}, which no input holds"));
+    }
+    let c = &mut Composer::new(call, builder);
+    let [at_least, at_most] = [
+        above(c, x, vec![replaced].into())?,
+        below(c, x, vec![replaced].into())?,
+    ];
+    let at_least = c.each("at least", Op::NonNegative, &[at_least])?;
+    let at_most = c.each("at most", Op::NonNegative, &[at_most])?;
+    // Both, or one of them.
+    let other = not(c, at_most)?;
+    let same = c.each("same", Op::Sub, &[at_least, other])?;
+    let beyond = c.each("beyond", shifts(imputed.iter().map(|v| -v).collect()), &[x])?;
+    let taken = c.each("taken", Op::Mul, &[same, beyond])?;
+    let id = c.each("imputed", Op::Sub, &[x, taken])?;
+    Ok(value(id, shape.to_vec()))
+}
+
+/// 1 where `x` is above a threshold, else 0.
+pub(super) fn binarizer(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (x, shape) = call.secret(0)?;
+    let threshold = call.float("threshold", 0.0);
+    if !threshold.is_finite() {
+        return unsupported(format!("its threshold is {threshold}"));
+    }
+    let c = &mut Composer::new(call, builder);
+    let below = below(c, x, vec![threshold].into())?;
+    let at_most = c.each("at most", Op::NonNegative, &[below])?;
+    let id = not(c, at_most)?;
+    builder.truths.insert(id);
+    Ok(value(id, shape.to_vec()))
+}
+
+/// The columns at constant places of the last axis.
+pub(super) fn extractor(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (x, shape) = call.secret(0)?;
+    let Some((&size, outer)) = shape.split_last() else {
+        return unsupported("its input has no columns");
+    };
+    let places = call.ints(1)?.iter().map(|&i| match i {
+        0.. => at(i, size).map(Some),
+        _ => bad(format!("its index {i} is negative")),
+    });
+    let places = places.collect::<Result<Vec<_>, _>>()?;
+    let out = [outer, &[places.len()]].concat();
+    crate::onnx::constant::bounded_len(&out)?;
+    let mut axes: Vec<Vec<Option<usize>>> = outer.iter().map(|&n| all_of(n)).collect();
+    axes.push(places);
+    let index = pick(shape, &axes);
+    let op = Op::Rearrange { index, fill: 0.0 };
+    builder.push(call, op, vec![x], out)
+}
+
+/// All inputs side by side.
+pub(super) fn vectorizer(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let mut inputs: Vec<ValueId> = Vec::new();
+    let mut widths: Vec<usize> = Vec::new();
+    for i in 0..call.inputs.len() {
+        match call.secret(i)? {
+            (id, &[width]) => {
+                inputs.push(id);
+                widths.push(width);
+            }
+            (_, shape) => {
+                return unsupported(format!(
+                    "its input {i} has the item shape {shape:?}, not that of a row"
+                ));
+            }
+        }
+    }
+    let given = ints(call, "inputdimensions");
+    if !given.iter().copied().eq(widths.iter().map(|&w| w as i64)) {
+        return unsupported(format!(
+            "its 'inputdimensions' are {given:?}, its inputs have {widths:?} columns"
+        ));
+    }
+    match inputs[..] {
+        [] => bad("it has no input"),
+        [one] => Ok(value(one, widths)),
+        _ => {
+            let op = Op::Concat { outer: 1 };
+            builder.push(call, op, inputs, vec![widths.iter().sum()])
+        }
+    }
+}

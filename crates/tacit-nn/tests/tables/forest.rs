@@ -1,0 +1,203 @@
+//! Trees: every mode of a branch at, below and above its threshold, and how trees are joined.
+
+use super::*;
+
+/// One tree of one branch that leads to 1 or to 2.
+fn stump(mode: &str, threshold: f32) -> Vec<AttributeProto> {
+    vec![
+        list("nodes_treeids", &[0, 0, 0]),
+        list("nodes_nodeids", &[0, 1, 2]),
+        list("nodes_featureids", &[0, 0, 0]),
+        texts("nodes_modes", &[mode, "LEAF", "LEAF"]),
+        floats("nodes_values", &[threshold, 0.0, 0.0]),
+        list("nodes_truenodeids", &[1, 0, 0]),
+        list("nodes_falsenodeids", &[2, 0, 0]),
+        list("target_treeids", &[0, 0]),
+        list("target_nodeids", &[1, 2]),
+        list("target_ids", &[0, 0]),
+        floats("target_weights", &[1.0, 2.0]),
+        int("n_targets", 1),
+    ]
+}
+
+fn of_rows(attributes: Vec<AttributeProto>, x: &[f32]) -> Vec<f32> {
+    answers(&of_one(1, "TreeEnsembleRegressor", &["y"], attributes), x)
+}
+
+/// What is just below a number, the number, and what is just above it.
+fn around(v: f32) -> [f32; 3] {
+    [v.next_down(), v, v.next_up()]
+}
+
+#[test]
+fn branches_ask_what_their_mode_says() {
+    for (mode, told) in [
+        ("BRANCH_LEQ", [1.0, 1.0, 2.0]),
+        ("BRANCH_LT", [1.0, 2.0, 2.0]),
+        ("BRANCH_GTE", [2.0, 1.0, 1.0]),
+        ("BRANCH_GT", [2.0, 2.0, 1.0]),
+        ("BRANCH_EQ", [2.0, 1.0, 2.0]),
+        ("BRANCH_NEQ", [1.0, 2.0, 1.0]),
+    ] {
+        for threshold in [0.7, -3.0, 0.0, 1e6] {
+            let found = of_rows(stump(mode, threshold), &around(threshold));
+            assert_eq!(found, told, "{mode} {threshold}");
+        }
+    }
+}
+
+/// LightGBM tells 0 from the negative numbers by such thresholds: a plan holds neither.
+#[test]
+fn thresholds_beside_0_are_told_by_strictness() {
+    for (mode, threshold, told) in [
+        ("BRANCH_LEQ", 1e-35, [1.0, 1.0, 2.0]),
+        ("BRANCH_LEQ", -1e-35, [1.0, 2.0, 2.0]),
+        ("BRANCH_LT", 1e-35, [1.0, 1.0, 2.0]),
+        ("BRANCH_GTE", 1e-35, [2.0, 2.0, 1.0]),
+        ("BRANCH_GT", -1e-35, [2.0, 1.0, 1.0]),
+        ("BRANCH_GT", 1e-35, [2.0, 2.0, 1.0]),
+    ] {
+        let model = of_one(1, "TreeEnsembleRegressor", &["y"], stump(mode, threshold));
+        let graph = imported(&model).expect("a tree");
+        let x = [-0.25, 0.0, 0.25];
+        assert_eq!(
+            reference::predict(&graph, &x).expect("rows"),
+            told,
+            "{mode} {threshold}"
+        );
+        // What is encoded is no such number.
+        let tiny = |v: &f32| *v != 0.0 && v.abs() < 1e-30;
+        let terms = graph
+            .nodes
+            .iter()
+            .flat_map(|node| node.op.weights()[1].to_vec());
+        let zeros = terms.filter(|v| tiny(v)).count();
+        let moved = matches!(
+            (mode, threshold > 0.0),
+            ("BRANCH_LEQ" | "BRANCH_GT", false) | ("BRANCH_LT" | "BRANCH_GTE", true)
+        );
+        assert_eq!(zeros == 0, moved, "{mode} {threshold}");
+    }
+}
+
+/// Doubles between two floats: of floats they tell what the doubles do.
+#[test]
+fn thresholds_may_be_doubles() {
+    let between = (f64::from(1.0f32) + f64::from(1.0f32.next_up())) / 2.0;
+    for (mode, told) in [
+        ("BRANCH_LEQ", [1.0, 1.0, 2.0]),
+        ("BRANCH_LT", [1.0, 1.0, 2.0]),
+        ("BRANCH_GTE", [2.0, 2.0, 1.0]),
+        ("BRANCH_EQ", [2.0, 2.0, 2.0]),
+        ("BRANCH_NEQ", [1.0, 1.0, 1.0]),
+    ] {
+        let mut attributes = stump(mode, 0.0);
+        attributes.retain(|a| a.name != "nodes_values");
+        let doubles = TensorProto {
+            dims: vec![3],
+            data_type: data_type::DOUBLE,
+            double_data: vec![between, 0.0, 0.0],
+            ..Default::default()
+        };
+        attributes.push(held("nodes_values_as_tensor", doubles));
+        assert_eq!(of_rows(attributes, &around(1.0)), told, "{mode}");
+    }
+}
+
+/// Of two trees, one of which has two levels: leaves 1 and 2, and 10, 20 and 30.
+fn two_trees(aggregate: &str, base: f32) -> Vec<AttributeProto> {
+    vec![
+        list("nodes_treeids", &[4, 4, 4, 1, 1, 1, 1, 1]),
+        list("nodes_nodeids", &[0, 1, 2, 3, 0, 5, 1, 2]),
+        list("nodes_featureids", &[0, 0, 0, 1, 0, 0, 0, 0]),
+        texts(
+            "nodes_modes",
+            &[
+                "BRANCH_LEQ",
+                "LEAF",
+                "LEAF",
+                "BRANCH_LT",
+                "LEAF",
+                "BRANCH_GT",
+                "LEAF",
+                "LEAF",
+            ],
+        ),
+        floats("nodes_values", &[0.0, 0.0, 0.0, 5.0, 0.0, 1.0, 0.0, 0.0]),
+        list("nodes_truenodeids", &[1, 0, 0, 5, 0, 1, 0, 0]),
+        list("nodes_falsenodeids", &[2, 0, 0, 0, 0, 2, 0, 0]),
+        list("target_treeids", &[4, 4, 1, 1, 1]),
+        list("target_nodeids", &[1, 2, 0, 1, 2]),
+        list("target_ids", &[0, 0, 0, 0, 0]),
+        floats("target_weights", &[1.0, 2.0, 10.0, 20.0, -30.0]),
+        text("aggregate_function", aggregate),
+        floats("base_values", &[base]),
+    ]
+}
+
+#[test]
+fn trees_are_joined_as_asked() {
+    // Rows that reach 1 and -30, 2 and 10, and 2 and 20.
+    let x = [0.0, 0.0, 1.0, 5.0, 1.5, 0.0];
+    for (aggregate, joined) in [
+        ("SUM", [-29.0, 12.0, 22.0]),
+        ("AVERAGE", [-14.5, 6.0, 11.0]),
+        ("MIN", [-30.0, 2.0, 2.0]),
+        ("MAX", [1.0, 10.0, 20.0]),
+    ] {
+        let model = of_one(
+            2,
+            "TreeEnsembleRegressor",
+            &["y"],
+            two_trees(aggregate, 0.5),
+        );
+        assert_eq!(answers(&model, &x), joined.map(|v| v + 0.5), "{aggregate}");
+    }
+}
+
+/// Rows of 2 branches of operator set 5: one of members, and leaves that two branches share.
+fn ensemble(members: &[f32]) -> Vec<AttributeProto> {
+    let numbers = |values: &[f32]| tensor("t", &[values.len() as i64], values);
+    let modes = TensorProto {
+        dims: vec![2],
+        data_type: data_type::UINT8,
+        raw_data: Some(vec![6, 0]),
+        ..Default::default()
+    };
+    vec![
+        int("n_targets", 2),
+        held("nodes_modes", modes),
+        held("nodes_splits", numbers(&[0.0, 1.5])),
+        list("nodes_featureids", &[0, 0]),
+        list("nodes_truenodeids", &[0, 0]),
+        list("nodes_trueleafs", &[1, 1]),
+        list("nodes_falsenodeids", &[1, 1]),
+        list("nodes_falseleafs", &[0, 1]),
+        list("tree_roots", &[0]),
+        list("leaf_targetids", &[0, 1]),
+        held("leaf_weights", numbers(&[3.0, 4.0])),
+        held("membership_values", numbers(members)),
+    ]
+}
+
+#[test]
+fn members_are_told_from_others() {
+    let with = |members: &[f32]| {
+        let mut model = of_one(1, "TreeEnsemble", &["y"], ensemble(members));
+        model.opset_import[1].version = 5;
+        model
+    };
+    let found = answers(
+        &with(&[7.0, 2.0, 7.0, f32::NAN]),
+        &[2.0, 7.0, 5.0, 1.0, 2.25],
+    );
+    assert_eq!(found, [3.0, 0.0, 3.0, 0.0, 0.0, 4.0, 3.0, 0.0, 0.0, 4.0]);
+    refused(&with(&[]), "has no set for node 0");
+    refused(
+        &with(&[1.0, f32::NAN, 2.0, f32::NAN]),
+        "more sets than branches ask for",
+    );
+    let mut old = with(&[1.0]);
+    old.opset_import[1].version = 4;
+    refused(&old, "operator set 4 does not have it: it came with 5");
+}
