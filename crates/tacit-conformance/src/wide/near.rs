@@ -11,7 +11,8 @@ const PLACES: u32 = 10;
 /// and send no more than those that are as near as they can be.
 pub fn fewer_places(s: &dyn Subject, format: Format, n: usize) {
     let span = Span { low: -6, high: 6 };
-    let kinds: [(Kind, fn(f64) -> f64); 8] = [
+    type Case = (Kind, fn(f64) -> f64);
+    let kinds: [Case; 8] = [
         (Kind::Sigmoid, |x| 1.0 / (1.0 + (-x).exp())),
         (Kind::Tanh, f64::tanh),
         (Kind::Erf, error_function),

@@ -4,7 +4,7 @@
 ///
 /// Panics where the lengths are not those of such matrices.
 pub fn gemm(c: &mut [f32], a: &[f32], b: &[f32], [k, n]: [usize; 2]) {
-    let m = if n == 0 { 0 } else { c.len() / n };
+    let m = c.len().checked_div(n).unwrap_or(0);
     assert_eq!(
         [a.len(), b.len(), c.len()],
         [m * k, k * n, m * n],
