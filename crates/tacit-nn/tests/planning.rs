@@ -36,7 +36,10 @@ fn bits_follow_the_ranges() {
         bits,
         [("first", 10, 10), ("the Relu", 0, 0), ("second", 13, 13)]
     );
-    assert_eq!((plan.layers[0].range, plan.input_range()), (200.0, 2.0));
+    assert_eq!(
+        (plan.layers[0].range, plan.input_range(&plan.inputs[0])),
+        (200.0, 2.0)
+    );
     assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);
 }
 
@@ -353,7 +356,7 @@ fn inputs_are_refused_not_clamped() {
     for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 8.001, -1e15] {
         let error = made.encode_input(&[0.0, bad], &[1, 2]).unwrap_err();
         assert!(
-            matches!(error, EncodeError::Value { index: 1, .. }),
+            matches!(error, EncodeError::Value { item: 0, .. }),
             "{error}"
         );
         assert!(
