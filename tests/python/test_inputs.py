@@ -113,6 +113,9 @@ def test_what_is_refused(changed, words, model_path):
     with pytest.raises(tacit.TacitError) as refused:
         tacit.local(protocol="clear").predict(model, {**given(1), **changed})
     assert words in str(refused.value)
+    if "it takes" in words:
+        with pytest.raises(tacit.TacitError, match="it takes"):
+            model.reference({**given(1), **changed})
     with pytest.raises(tacit.TacitError, match="is missing; the model takes"):
         model.reference({"input_ids": given(1)["input_ids"]})
 

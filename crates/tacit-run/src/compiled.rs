@@ -327,6 +327,7 @@ impl Compiled {
 
     /// What a run reveals, from the outputs of the model in clear-text float32 for a batch of inputs.
     pub fn reference(&self, x: &[f32]) -> Result<Vec<f32>, Error> {
+        check_kinds("input", &self.graph, x)?;
         let outputs = reference::run(&self.graph, x, |_, _| {})?;
         Ok(self.plan.finish_floats(outputs))
     }
@@ -394,17 +395,20 @@ fn check_inputs(what: &str, graph: &Graph, given: &Tensor) -> Result<(), Error> 
         ));
     }
     finite(what, given)?;
-    let mut start = 0;
-    for input in &graph.inputs {
-        let part = start..start + input.given_len();
-        start = part.end;
-        for (item, row) in given.values.chunks(graph.given_len().max(1)).enumerate() {
-            let odd = row[part.clone()].iter().find(|&&v| !input.kind.holds(v));
-            if let Some(value) = odd {
+    check_kinds(what, graph, given.values)
+}
+
+/// Refuses numbers that an input does not have, with the place of the first.
+fn check_kinds(what: &str, graph: &Graph, values: &[f32]) -> Result<(), Error> {
+    for (item, row) in values.chunks_exact(graph.given_len().max(1)).enumerate() {
+        let mut rest = row;
+        for input in &graph.inputs {
+            let part;
+            (part, rest) = rest.split_at(input.given_len());
+            if let Some(value) = part.iter().find(|&&v| !input.kind.holds(v)) {
                 let (name, takes) = (&input.name, input.kind.described());
-                return refused(format!(
-                    "item {item} of '{name}' holds {value}; it takes {takes}"
-                ));
+                let why = format!("item {item} of '{name}' holds {value}; it takes {takes}");
+                return Err(Error::setting(what, why));
             }
         }
     }

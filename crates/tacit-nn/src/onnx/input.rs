@@ -241,6 +241,7 @@ fn begin(
     let n = len(&shape);
     let added = match kind {
         InputKind::Tokens { classes } => {
+            builder.reserve(n.saturating_mul(classes))?;
             let table: Vec<f32> = (0..classes).map(|class| class as f32).collect();
             let numbers = Lookup {
                 input: at,

@@ -276,6 +276,21 @@ fn indices_that_no_protocol_has_are_refused() {
     );
     let twice = vec![ids(), ids()];
     refused(twice, vec![gather("table", 0)], "two inputs have this name");
+    // So many tokens of so many rows would be shared as 2^33 numbers.
+    let many = vec![input("ids", INT, &[0, 1 << 20])];
+    let rows = node("OneHot", &["ids", "depth", "both"], "h", vec![]);
+    let first = node("Slice", &["h", "from", "to"], "y", vec![]);
+    let tensors = vec![
+        ints("depth", &[], &[1 << 13]),
+        tensor("both", &[2], &[0.0, 1.0]),
+        ints("from", &[2], &[0, 0]),
+        ints("to", &[2], &[1, 1]),
+    ];
+    let error = imported(&of_inputs(many, vec![rows, first], tensors)).unwrap_err();
+    assert!(
+        error.to_string().contains("more than 268435456 elements"),
+        "{error}"
+    );
     let nothing = vec![node("Relu", &["two"], "y", vec![])];
     refused(vec![ids()], nothing, "does not depend on the model's input");
 }
