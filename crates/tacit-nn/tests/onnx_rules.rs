@@ -168,7 +168,10 @@ fn casts_are_done_or_refused() {
     for float in [1, 10, 11, 16] {
         fine(&model(&[3], vec![cast(float)], vec![]));
     }
-    for other in [2, 3, 6, 7, 9, 12, 13] {
+    // Whether it is another number than 0.
+    let output = predict(&[3], vec![cast(9)], vec![], &[0.5, 0.0, -2.0]);
+    assert_eq!(output, [1.0, 0.0, 1.0]);
+    for other in [2, 3, 6, 7, 12, 13] {
         unsupported(
             &model(&[3], vec![cast(other)], vec![]),
             "it casts a computed value to",

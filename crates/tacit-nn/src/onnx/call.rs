@@ -56,6 +56,14 @@ pub(super) enum Value {
 }
 
 impl Value {
+    /// The places of largest numbers by these names.
+    pub(super) fn called(mut self, names: Option<Classes>) -> Value {
+        if let Value::Clear { classes, .. } = &mut self {
+            *classes = names;
+        }
+        self
+    }
+
     /// The same elements under another shape.
     pub(super) fn with_shape(&self, new: Vec<usize>) -> Value {
         let mut value = self.clone();

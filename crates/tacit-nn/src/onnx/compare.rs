@@ -92,6 +92,19 @@ fn reaches(
     })
 }
 
+/// Whether each element of a value is another number than 0.
+pub(super) fn is_not_0(call: &Call, builder: &mut Builder, x: &Value) -> Result<Value, Fault> {
+    let inside = on(call, builder, x, |compose, x| {
+        let least = compose.each("from 0 on", Op::NonNegative, &[x])?;
+        let mirrored = compose.affine("mirrored", x, -1.0, 0.0)?;
+        let most = compose.each("up to 0", Op::NonNegative, &[mirrored])?;
+        // Both hold of 0 alone.
+        let both = compose.each("both", Op::Add, &[least, most])?;
+        compose.affine("is not 0", both, -1.0, 2.0)
+    })?;
+    Ok(truth(builder, inside))
+}
+
 fn not(call: &Call, builder: &mut Builder, x: &Value) -> Result<Value, Fault> {
     on(call, builder, x, |compose, x| {
         compose.affine("not", x, -1.0, 1.0)

@@ -287,6 +287,9 @@ fn cast(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     if to.is_float() && !matches!(value, Value::Clear { .. }) {
         return Ok(value.clone());
     }
+    if to.is_bool() && matches!(value, Value::Secret { .. }) {
+        return compare::is_not_0(call, builder, value);
+    }
     let places = match value {
         Value::Clear { tail, .. } => tail.last().filter(|tail| tail.function.is_arg_max()),
         _ => None,

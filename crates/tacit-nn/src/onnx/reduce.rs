@@ -249,6 +249,29 @@ pub(super) fn place(call: &Call, builder: &mut Builder) -> Result<Value, Fault> 
     Ok(value(id, kept))
 }
 
+/// Of the first of the largest elements of `x` the number that stands at its place in `numbers`.
+pub(super) fn number_of_largest(
+    c: &mut Composer,
+    x: ValueId,
+    numbers: Vec<f32>,
+) -> Result<ValueId, Fault> {
+    let size = numbers.len();
+    let of = Rows {
+        x,
+        rows: 1,
+        size,
+        order: vec![0],
+    };
+    let chosen = largest(c, &of, false)?;
+    c.linear(
+        "number",
+        chosen,
+        [size, 1],
+        numbers.into(),
+        Weights::default(),
+    )
+}
+
 /// 1 at the first, or the last, of the largest elements of every row, else 0.
 fn largest(c: &mut Composer, of: &Rows, last: bool) -> Result<ValueId, Fault> {
     let &Rows { x, rows, size, .. } = of;

@@ -17,9 +17,10 @@ pub(super) fn last_nodes<'a>(
     order: &[&'a NodeProto],
     on_shares: &HashSet<&'a str>,
 ) -> HashSet<*const NodeProto> {
-    const OPS: [&str; 14] = [
+    const OPS: [&str; 15] = [
         "ArgMax",
         "ArgMin",
+        "ArrayFeatureExtractor",
         "Cast",
         "Dropout",
         "Flatten",
@@ -44,8 +45,15 @@ pub(super) fn last_nodes<'a>(
         if ends || before_the_end && is_table(node) {
             last.insert(std::ptr::from_ref(*node));
         }
-        let skipped = usize::from(ends || node.op_type == "Shape");
-        computed_with.extend(node.input.iter().skip(skipped).map(String::as_str));
+        // What is handed on: of a list of classes, by what chooses from it.
+        let handed = match node.op_type.as_str() {
+            "ArrayFeatureExtractor" => 1,
+            _ => 0,
+        };
+        let skipped = |at: usize| at == handed && (ends || node.op_type == "Shape");
+        let inputs = node.input.iter().enumerate();
+        let with = inputs.filter(|(at, _)| !skipped(*at));
+        computed_with.extend(with.map(|(_, name)| &name[..]));
     }
     last
 }

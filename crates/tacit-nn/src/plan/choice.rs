@@ -17,7 +17,7 @@ use super::scales::{Limits, Scale, Scaled};
 use super::trial::Trial;
 use super::width::is_wide;
 use super::{Order, PlanError, PlanOptions};
-use crate::graph::{Graph, ValueId};
+use crate::graph::{Graph, Op, ValueId};
 
 /// The fraction bits that are taken over 64 or 61 bits where nothing speaks for others.
 const USUAL: u32 = 18;
@@ -114,7 +114,8 @@ impl<'a> Choice<'a> {
         narrow: impl Fn(&[Bound], &AtFraction) -> bool,
     ) -> Result<Chosen<AtFraction>, PlanError> {
         let wide = is_wide(limits.ring_bits);
-        let fractions = asked.map_or_else(|| preferred(wide, limits.order), |f| vec![f]);
+        let finest = compares_inputs(self.graph);
+        let fractions = asked.map_or_else(|| preferred(wide, limits.order, finest), |f| vec![f]);
         let little = if wide { LITTLE } else { ENOUGH };
         let made = |bounds: &Rc<[Bound]>, f: u32| self.at_fraction(limits, bounds, f);
         let (best, error) = self.best(self.fitting(&fractions, made)?, little, wide)?;
@@ -287,11 +288,32 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// The numbers of fraction bits that are tried, the most welcome first.
-fn preferred(wide: bool, order: Order) -> Vec<u32> {
+/// Whether signs are taken of differences to the inputs, as trees take them: what is rounded there falls on
+/// one side or the other, and no trial may meet it.
+fn compares_inputs(graph: &Graph) -> bool {
+    let mut near = vec![true];
+    let mut compares = false;
+    for node in &graph.nodes {
+        let of_inputs = node.inputs.iter().any(|&id| near[id]);
+        compares |= of_inputs && matches!(node.op, Op::NonNegative);
+        let moves = matches!(
+            node.op,
+            Op::Add | Op::Sub | Op::Affine(_) | Op::Rearrange { .. } | Op::Concat { .. }
+        );
+        near.push(of_inputs && moves);
+    }
+    compares
+}
+
+/// The numbers of fraction bits that are tried, the most welcome first: the most where `finest`.
+fn preferred(wide: bool, order: Order, finest: bool) -> Vec<u32> {
     match (wide, order) {
         (true, Order::MultiplyThenTruncate) => {
-            (USUAL..=26).step_by(2).chain((8..USUAL).rev()).collect()
+            let mut usual: Vec<u32> = (USUAL..=26).step_by(2).collect();
+            if finest {
+                usual.reverse();
+            }
+            usual.into_iter().chain((8..USUAL).rev()).collect()
         }
         (true, Order::TruncateThenMultiply) => (16..=32).rev().collect(),
         (false, Order::MultiplyThenTruncate) => (5..=16).rev().collect(),

@@ -12,7 +12,12 @@ const TREES: &str = "thresholds and leaves are weights; which feature a node rea
 
 /// All that are supported, by name.
 pub(super) const OPERATIONS: &[Operation] = &[
-    op("ArrayFeatureExtractor", 2, &[], "constant indices"),
+    op(
+        "ArrayFeatureExtractor",
+        2,
+        &[],
+        "constant indices; or a list of classes by an ArgMax at the end",
+    ),
     op("Binarizer", 1, &[("threshold", Float, 0, NOW)], ""),
     op(
         "FeatureVectorizer",

@@ -2,10 +2,12 @@
 
 use super::attributes::{counted, floats, ints, per_column};
 use super::compare::{above, below, not, shifts};
+use super::scores::numbered;
 use crate::graph::{Affine, Function, Op, ValueId, len};
 use crate::index::{pick, whole as all_of};
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::compose::{ANY, Composer, value};
+use crate::onnx::constant::{Constant, Data};
 use crate::onnx::lower::Builder;
 use crate::onnx::moves::at;
 use crate::onnx::norm::over_norm;
@@ -112,6 +114,9 @@ pub(super) fn binarizer(call: &Call, builder: &mut Builder) -> Result<Value, Fau
 
 /// The columns at constant places of the last axis.
 pub(super) fn extractor(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    if let (Value::Constant(names), Some(place)) = (call.required(0)?, call.input(1)) {
+        return named(names, place);
+    }
     let (x, shape) = call.secret(0)?;
     let Some((&size, outer)) = shape.split_last() else {
         return unsupported("its input has no columns");
@@ -128,6 +133,22 @@ pub(super) fn extractor(call: &Call, builder: &mut Builder) -> Result<Value, Fau
     let index = pick(shape, &axes);
     let op = Op::Rearrange { index, fill: 0.0 };
     builder.push(call, op, vec![x], out)
+}
+
+/// The places of largest numbers as classes of these names, of a list of them.
+fn named(names: &Constant, place: &Value) -> Result<Value, Fault> {
+    let Value::Clear { tail, classes, .. } = place else {
+        return unsupported(
+            "its data is a constant, and its indices are no places of largest numbers",
+        );
+    };
+    let of = tail.last().filter(|step| step.function.is_arg_max());
+    match (of, &names.data) {
+        (Some(of), Data::Int(list)) if of.size == list.len() && classes.is_none() => {
+            Ok(place.clone().called(numbered(list)))
+        }
+        _ => unsupported("its data is no list of whole numbers, one for each place"),
+    }
 }
 
 /// All inputs side by side.

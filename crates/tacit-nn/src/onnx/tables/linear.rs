@@ -1,7 +1,7 @@
 //! Linear models.
 
 use super::attributes::{counted, exactly, floats};
-use super::scores::{Post, Second, class_count, finished, label};
+use super::scores::{Labels, Post, Second, finished, label};
 use crate::graph::{ValueId, Weights};
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::compose::{Composer, value};
@@ -37,14 +37,18 @@ pub(super) fn regressor(call: &Call, builder: &mut Builder) -> Result<Value, Fau
 pub(super) fn classifier(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     let (x, k) = row(call)?;
     let post = Post::of(call)?;
-    let classes = class_count(call, "classlabels_ints", "classlabels_strings")?;
+    let labels = Labels::of(call, "classlabels_ints", "classlabels_strings")?;
+    let classes = labels.count;
     let given = floats(call, "coefficients")?.len();
     if classes > 2 || given != k {
         let weights = transposed(&coefficients(call, k, classes)?, [classes, k]);
         let terms = intercepts(call, classes)?;
         let c = &mut Composer::new(call, builder);
         let id = c.linear("scores", x, [k, classes], weights.into(), terms.into())?;
-        return Ok(vec![label(builder, id), finished(call, builder, id, post)?]);
+        return Ok(vec![
+            label(call, builder, id, &labels)?,
+            finished(call, builder, id, post)?,
+        ]);
     }
     // One score: above 0 it means the second class. It has no softmax.
     let (weights, terms) = (coefficients(call, k, 1)?, intercepts(call, 1)?);
@@ -60,7 +64,7 @@ pub(super) fn classifier(call: &Call, builder: &mut Builder) -> Result<Vec<Value
         _ => (two("scores", Second::Rest)?, Post::None),
     };
     Ok(vec![
-        label(builder, sides),
+        label(call, builder, sides, &labels)?,
         finished(call, builder, scores, post)?,
     ])
 }

@@ -1,11 +1,12 @@
 //! What classifiers and regressors make of their scores.
 
 use super::attributes::{ints, texts};
-use crate::graph::{Function, Op, TailFunction, ValueId};
+use crate::graph::{Classes, Function, Op, TailFunction, ValueId};
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::compose::{ANY, Composer, value};
 use crate::onnx::function::shares;
 use crate::onnx::lower::Builder;
+use crate::onnx::reduce::number_of_largest;
 use crate::onnx::tail::ended;
 
 /// What becomes of the scores of an item.
@@ -52,14 +53,37 @@ impl Post {
     }
 }
 
-/// The classes of a node, by the names of the attributes of their labels.
-pub(super) fn class_count(call: &Call, integers: &str, strings: &str) -> Result<usize, Fault> {
-    match [ints(call, integers).len(), texts(call, strings).len()] {
-        [0, 0] => bad("it has no class labels"),
-        [n, 0] | [0, n] if n >= 2 => Ok(n),
-        [_, 0] | [0, _] => unsupported("it has one class"),
-        _ => bad(format!("it has both '{integers}' and '{strings}'")),
+/// The classes of a node.
+pub(super) struct Labels {
+    pub count: usize,
+    /// What they are called, unless that is their numbers from 0 on.
+    names: Option<Classes>,
+}
+
+impl Labels {
+    /// Those that attributes of these names list.
+    pub(super) fn of(call: &Call, integers: &str, strings: &str) -> Result<Labels, Fault> {
+        let (numbers, words) = (ints(call, integers), texts(call, strings));
+        match [numbers.len(), words.len()] {
+            [0, 0] => bad("it has no class labels"),
+            [0, 1] | [1, 0] => unsupported("it has one class"),
+            [count, 0] => Ok(Labels {
+                count,
+                names: numbered(numbers),
+            }),
+            [0, count] => Ok(Labels {
+                count,
+                names: Some(Classes::Strings(words)),
+            }),
+            _ => bad(format!("it has both '{integers}' and '{strings}'")),
+        }
     }
+}
+
+/// The names of classes that are numbers; `None` where these are their numbers from 0 on.
+pub(super) fn numbered(names: &[i64]) -> Option<Classes> {
+    let own = names.iter().copied().eq(0..names.len() as i64);
+    (!own).then(|| Classes::Integers(names.to_vec()))
 }
 
 /// The two columns that one score of two classes is.
@@ -127,9 +151,32 @@ pub(super) fn finished(
     Ok(value(id, shape))
 }
 
-/// The class of the largest of some scores.
-pub(super) fn label(builder: &Builder, scores: ValueId) -> Value {
-    ended(scores, &builder.shape(scores), TailFunction::ArgMax)
+/// The class of the largest of some scores: told by the receiver of the result where nothing but its functions
+/// follows, else found on shares, as the number that it is called.
+pub(super) fn label(
+    call: &Call,
+    builder: &mut Builder,
+    scores: ValueId,
+    labels: &Labels,
+) -> Result<Value, Fault> {
+    if call.last {
+        let told = ended(scores, &builder.shape(scores), TailFunction::ArgMax);
+        return Ok(told.called(labels.names.clone()));
+    }
+    let numbers = match &labels.names {
+        None => (0..labels.count).map(|class| class as f32).collect(),
+        Some(Classes::Integers(names)) if names.iter().all(|name| name.abs() < 1 << 24) => {
+            names.iter().map(|&name| name as f32).collect()
+        }
+        Some(_) => {
+            return Ok(Value::Refused(
+                "its labels are words, or beyond 2^24, which are not found on shares: ask for one output alone"
+                    .into(),
+            ));
+        }
+    };
+    let c = &mut Composer::new(call, builder);
+    Ok(value(number_of_largest(c, scores, numbers)?, vec![]))
 }
 
 /// ZipMap: the values themselves, which stand in the order of the keys.

@@ -13,7 +13,7 @@ mod nodes;
 
 use super::attributes::weights;
 use super::linear::row;
-use super::scores::{Post, Second, class_count, finished, label};
+use super::scores::{Labels, Post, Second, finished, label};
 use crate::graph::ValueId;
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::compose::{Composer, value};
@@ -52,13 +52,14 @@ pub(super) fn regressor(call: &Call, builder: &mut Builder) -> Result<Value, Fau
 pub(super) fn classifier(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     let (x, features) = row(call)?;
     let post = Post::of(call)?;
-    let classes = class_count(call, "classlabels_int64s", "classlabels_strings")?;
+    let labels = Labels::of(call, "classlabels_int64s", "classlabels_strings")?;
+    let classes = labels.count;
     let forest = nodes::read(call, "class", classes)?.checked(features)?;
     let base = weights(call, "base_values")?;
     if classes == 2
         && let Some(only) = forest.only_target()
     {
-        return two_classes(call, builder, x, &forest, &base, only, post);
+        return two_classes(call, builder, (x, &labels), &forest, &base, only, post);
     }
     if classes == 2 && !base.is_empty() {
         return unsupported(
@@ -78,7 +79,7 @@ pub(super) fn classifier(call: &Call, builder: &mut Builder) -> Result<Vec<Value
     let reached = reached(c, x, &forest)?;
     let scores = aggregated(c, &reached, &forest, Aggregate::Sum, &base)?;
     Ok(vec![
-        label(builder, scores),
+        label(call, builder, scores, &labels)?,
         finished(call, builder, scores, post)?,
     ])
 }
@@ -88,7 +89,7 @@ pub(super) fn classifier(call: &Call, builder: &mut Builder) -> Result<Vec<Value
 fn two_classes(
     call: &Call,
     builder: &mut Builder,
-    x: ValueId,
+    (x, labels): (ValueId, &Labels),
     forest: &Forest,
     base: &[f32],
     only: usize,
@@ -125,7 +126,7 @@ fn two_classes(
         false => columns("scores", shown)?,
     };
     Ok(vec![
-        label(builder, sides),
+        label(call, builder, sides, labels)?,
         finished(call, builder, scores, post)?,
     ])
 }

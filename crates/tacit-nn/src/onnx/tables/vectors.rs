@@ -3,7 +3,7 @@
 use super::attributes::{counted, exactly, floats, ints};
 use super::compare::{constant, not};
 use super::linear::row;
-use super::scores::{Post, class_count, label};
+use super::scores::{Labels, Post, label};
 use crate::graph::{Affine, Function, Op, ValueId, Weights};
 use crate::onnx::activation::exp_of;
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
@@ -46,7 +46,8 @@ pub(super) fn classifier(call: &Call, builder: &mut Builder) -> Result<Vec<Value
     if Post::of(call)? != Post::None {
         return unsupported("its post transform is not NONE");
     }
-    let classes = class_count(call, "classlabels_ints", "classlabels_strings")?;
+    let labels = Labels::of(call, "classlabels_ints", "classlabels_strings")?;
+    let classes = labels.count;
     let sizes = sizes(call, classes)?;
     let machine = Machine::new(call, sizes.iter().sum(), features)?;
     let (weights, pairs) = by_pair(call, &machine, &sizes)?;
@@ -73,7 +74,7 @@ pub(super) fn classifier(call: &Call, builder: &mut Builder) -> Result<Vec<Value
             "its probabilities come of an iteration over all pairs of classes, which is not supported: ask for the label, or train it without probabilities".into(),
         ),
     };
-    Ok(vec![label(builder, lost), shown])
+    Ok(vec![label(call, builder, lost, &labels)?, shown])
 }
 
 /// The support vectors of every class.

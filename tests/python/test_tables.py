@@ -1,0 +1,164 @@
+"""Models of tables as skl2onnx writes those of scikit-learn, held against onnxruntime."""
+
+import numpy as np
+import onnxruntime
+import pytest
+from skl2onnx import to_onnx
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.decomposition import PCA
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, Normalizer, RobustScaler, StandardScaler
+from sklearn.svm import SVC, SVR, LinearSVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import tacit
+from graphs.judge import SETTINGS
+
+LOADERS = {"cancer": load_breast_cancer, "wine": load_wine, "diabetes": load_diabetes}
+
+
+def data(name):
+    """Rows in float32 and what is to be told of them: of the last third nothing is fitted."""
+    x, y = LOADERS[name](return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(x))
+    return x[order].astype(np.float32), y[order]
+
+
+def scaled(model):
+    return make_pipeline(StandardScaler(), model)
+
+
+CLASSIFIERS = {
+    "logistic": scaled(LogisticRegression()),
+    "logistic, unscaled": make_pipeline(RobustScaler(), LogisticRegression()),
+    "descent": scaled(SGDClassifier(loss="log_loss", random_state=0)),
+    "linear machine": scaled(LinearSVC()),
+    "machine": scaled(SVC(probability=False)),
+    "polynomial machine": scaled(SVC(kernel="poly", degree=2)),
+    "tree": DecisionTreeClassifier(max_depth=5, random_state=0),
+    "forest": RandomForestClassifier(12, max_depth=6, random_state=0),
+    "boosting": GradientBoostingClassifier(n_estimators=15, max_depth=3, random_state=0),
+    "stumps": AdaBoostClassifier(n_estimators=8, random_state=0),
+    "network": scaled(MLPClassifier((16,), max_iter=300, random_state=0)),
+    "pipeline": make_pipeline(
+        SimpleImputer(), MinMaxScaler(), PCA(6), LogisticRegression(max_iter=300)
+    ),
+    "normalised": make_pipeline(StandardScaler(), Normalizer(), LogisticRegression()),
+    "naive": scaled(GaussianNB()),
+}
+REGRESSORS = {
+    "linear": LinearRegression(),
+    "sparse": scaled(Lasso()),
+    "machine": scaled(SVR(C=20)),
+    "tree": DecisionTreeRegressor(max_depth=5, random_state=0),
+    "forest": RandomForestRegressor(10, max_depth=5, random_state=0),
+    "extra": ExtraTreesRegressor(10, max_depth=5, random_state=0),
+    "boosting": GradientBoostingRegressor(n_estimators=20, random_state=0),
+    "network": scaled(MLPRegressor(hidden_layer_sizes=(16,), max_iter=600, random_state=0)),
+}
+
+
+def fitted(model, name, path):
+    """Writes the fitted model as a file; rows to plan with, and others."""
+    x, y = data(name)
+    third = len(x) // 3
+    model.fit(x[third:], y[third:])
+    tells = hasattr(model, "predict_proba")
+    made = to_onnx(model, x[:1], options={id(model): {"zipmap": False}} if tells else {})
+    path.write_bytes(made.SerializeToString())
+    return x[third:], x[:third]
+
+
+def expected(path, x):
+    session = onnxruntime.InferenceSession(str(path))
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(None, {session.get_inputs()[0].name: x}), strict=True))
+
+
+def held(outputs, wanted, most):
+    """Numbers are near, and labels right wherever the numbers tell them apart."""
+    assert outputs.keys() == wanted.keys()
+    scores = [v.reshape(len(v), -1) for v in wanted.values() if v.dtype.kind == "f"]
+    clear = np.ones(len(next(iter(wanted.values()))), bool)
+    for score in scores:
+        if score.shape[1] > 1:
+            best = np.sort(score, 1)
+            clear &= best[:, -1] - best[:, -2] > 2 * most * score.std()
+        elif len(wanted) > 1:
+            clear &= np.abs(score[:, 0]) > 2 * most * score.std()
+    assert clear.mean() > 0.7
+    for name, right in wanted.items():
+        found = outputs[name].reshape(right.shape)
+        if right.dtype.kind == "f":
+            assert np.abs(found - right).max() <= most * right.std(), name
+        else:
+            np.testing.assert_array_equal(found[clear], right[clear])
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("table", ["cancer", "wine"])
+def test_classifiers(name, table, tmp_path):
+    path = tmp_path / "m.onnx"
+    seen, x = fitted(CLASSIFIERS[name], table, path)
+    model = tacit.compile(path, samples=seen, protocol="clear")
+    outputs = tacit.local(protocol="clear").predict(model, x).outputs
+    held(outputs, expected(path, x), 0.01)
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_regressors(name, tmp_path):
+    path = tmp_path / "m.onnx"
+    seen, x = fitted(REGRESSORS[name], "diabetes", path)
+    model = tacit.compile(path, samples=seen, protocol="clear")
+    outputs = tacit.local(protocol="clear").predict(model, x).outputs
+    held(outputs, expected(path, x), 0.01)
+
+
+WIDE = [name for name in SETTINGS if not name.endswith(("31 bits", "32 bits"))]
+
+
+@pytest.mark.parametrize("setting", WIDE)
+def test_a_forest_on_every_protocol(setting, tmp_path):
+    options, run = SETTINGS[setting]
+    path = tmp_path / "m.onnx"
+    model = RandomForestClassifier(3, max_depth=3, random_state=0)
+    seen, x = fitted(model, "wine", path)
+    model = tacit.compile(path, samples=seen, **options)
+    outputs = tacit.local(**run, timeout=60).predict(model, x[:4]).outputs
+    held(outputs, expected(path, x[:4]), 0.02)
+
+
+@pytest.mark.parametrize("names", [[7, -3, 20], ["red", "white", "rosé"]])
+def test_classes_have_their_names(names, tmp_path):
+    path = tmp_path / "m.onnx"
+    x, y = data("wine")
+    y = np.array(names)[y]
+    model = RandomForestClassifier(3, max_depth=3, random_state=0).fit(x[60:], y[60:])
+    made = to_onnx(model, x[:1], options={id(model): {"zipmap": False}})
+    path.write_bytes(made.SerializeToString())
+    model = tacit.compile(path, samples=x[60:])
+    labels = tacit.local(protocol="clear").predict(model, x[:60], y[:60]).outputs["label"]
+    np.testing.assert_array_equal(labels, expected(path, x[:60])["label"])
+    assert set(labels) <= set(names)
+
+
+def test_only_the_label_is_revealed(tmp_path):
+    """Of a classifier that is asked for its label alone nothing else is opened."""
+    path = tmp_path / "m.onnx"
+    seen, x = fitted(CLASSIFIERS["forest"], "cancer", path)
+    model = tacit.compile(path, samples=seen, outputs=["label"])
+    result = tacit.local(protocol="bicoptor").predict(model, x[:5])
+    assert result.report.reveal == "class"
+    np.testing.assert_array_equal(result.output.ravel(), expected(path, x[:5])["label"])
