@@ -40,6 +40,8 @@ pub(super) struct Builder {
     pub masks: HashMap<String, Vec<bool>>,
     /// Values whose elements are all 0 or 1.
     pub truths: HashSet<ValueId>,
+    /// Values whose elements are whole numbers by the way they are made.
+    pub wholes: HashSet<ValueId>,
     /// The elements of all constants so far.
     pub constants: usize,
     /// The nodes that were read so far, each turn of a loop counted.

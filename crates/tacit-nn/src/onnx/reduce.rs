@@ -241,6 +241,7 @@ pub(super) fn place(call: &Call, builder: &mut Builder) -> Result<Value, Fault> 
     let places: Vec<f32> = (0..size).map(|i| i as f32).collect();
     let none = Weights::default();
     let id = compose.linear("place", chosen, [size, 1], places.into(), none)?;
+    compose.builder.wholes.insert(id);
     let mut kept = shape.to_vec();
     kept[along] = 1;
     if call.int("keepdims", 1) == 0 {
@@ -263,13 +264,10 @@ pub(super) fn number_of_largest(
         order: vec![0],
     };
     let chosen = largest(c, &of, false)?;
-    c.linear(
-        "number",
-        chosen,
-        [size, 1],
-        numbers.into(),
-        Weights::default(),
-    )
+    let none = Weights::default();
+    let id = c.linear("number", chosen, [size, 1], numbers.into(), none)?;
+    c.builder.wholes.insert(id);
+    Ok(id)
 }
 
 /// 1 at the first, or the last, of the largest elements of every row, else 0.

@@ -83,6 +83,9 @@ fn ask<T>(builder: &mut Builder, input: usize, kind: InputKind) -> Result<T, Fau
 
 /// Whether a value is whole numbers by the way it is made.
 fn is_whole(builder: &Builder, id: ValueId) -> bool {
+    if builder.wholes.contains(&id) {
+        return true;
+    }
     match Given::of(builder, id) {
         Some(given) => match &given.lookup {
             Some(lookup) => lookup.table.iter().all(|v| v.fract() == 0.0),
@@ -238,7 +241,8 @@ pub(super) fn mapped(
     compose.moved("moved", all, places, shape).map(Some)
 }
 
-/// Cast of whole numbers: to integers they stay, to truths they are compared with 0. `None` of others.
+/// Cast of whole numbers: to integers of 32 and 64 bits they stay, to truths they are compared with 0. `None` of
+/// others.
 pub(super) fn cast(
     call: &Call,
     builder: &mut Builder,
@@ -252,7 +256,12 @@ pub(super) fn cast(
         return Ok(None);
     }
     if !to.is_bool() {
-        return Ok(Some(given.clone()));
+        // Narrower ones may not hold them.
+        let holds = matches!(to, Kind::Signed(32 | 64));
+        return Ok(holds.then(|| given.clone()));
+    }
+    if builder.wholes.contains(id) {
+        return Ok(None);
     }
     if let Some(mapped) = mapped(call, builder, *id, |v| f32::from(u8::from(v != 0.0)))? {
         builder.truths.insert(mapped);

@@ -137,6 +137,12 @@ pub(super) fn extractor(call: &Call, builder: &mut Builder) -> Result<Value, Fau
 
 /// The places of largest numbers as classes of these names, of a list of them.
 fn named(names: &Constant, place: &Value) -> Result<Value, Fault> {
+    // Classes that are called by their numbers from 0 on are their places, found on shares or not.
+    if let (Value::Secret { .. }, Data::Int(list)) = (place, &names.data)
+        && numbered(list).is_none()
+    {
+        return Ok(place.clone());
+    }
     let Value::Clear { tail, classes, .. } = place else {
         return unsupported(
             "its data is a constant, and its indices are no places of largest numbers",
