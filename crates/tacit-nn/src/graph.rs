@@ -6,6 +6,7 @@
 mod function;
 mod matrices;
 mod output;
+mod whole;
 
 use std::sync::{Arc, LazyLock};
 
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use function::Function;
 pub use matrices::Matrices;
 pub use output::{Classes, Output};
+pub use whole::Whole;
 
 /// A value of the graph: 0 is the input, `i + 1` the output of node `i`.
 pub type ValueId = usize;
@@ -81,6 +83,8 @@ pub enum Op {
     Relu,
     /// 1 where `x >= 0`, else 0.
     NonNegative,
+    /// A whole number near `x`.
+    Whole(Whole),
     /// `min(max(x, low), high)`.
     Clip {
         /// The lower bound.
@@ -122,6 +126,7 @@ impl Op {
             Op::Function { function, .. } => function.name(),
             Op::Relu => "Relu",
             Op::NonNegative => "NonNegative",
+            Op::Whole(whole) => whole.name(),
             Op::Clip { .. } => "Clip",
             Op::MaxPool(_) => "MaxPool",
             Op::AveragePool(_) => "AveragePool",

@@ -7,7 +7,7 @@ use tacit_protocols::math::Number;
 
 use super::scales::Scale;
 use super::{Functions, Keys, Opening, Order, Places, PlannedFunction, Widths};
-use crate::graph::{Affine, ConvGeometry, Matrices, Node, Op, Output, Pool, ValueId, len};
+use crate::graph::{Affine, ConvGeometry, Matrices, Node, Op, Output, Pool, ValueId, Whole, len};
 
 /// A model's plan. It is public: the weights' owner sends it to the other parties.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -160,6 +160,15 @@ pub enum LayerOp {
     },
     /// 1 where `x >= 0`, else 0.
     NonNegative,
+    /// The whole number near `x`, among those from `low` to just below `low + 2^steps`.
+    Whole {
+        /// Which one it is.
+        whole: Whole,
+        /// The first that is searched.
+        low: i64,
+        /// How often the numbers are halved, by a sign each time.
+        steps: u32,
+    },
 }
 
 impl ConvGeometry {
@@ -194,6 +203,7 @@ impl LayerOp {
             LayerOp::Function(function) => function.name(),
             LayerOp::Relu => "Relu",
             LayerOp::NonNegative => "NonNegative",
+            LayerOp::Whole { whole, .. } => whole.name(),
             LayerOp::Clip { .. } => "Clip",
             LayerOp::MaxPool(_) => "MaxPool",
             LayerOp::AveragePool(_) => "AveragePool",
@@ -208,6 +218,7 @@ impl LayerOp {
         match self {
             LayerOp::Relu | LayerOp::NonNegative => true,
             LayerOp::Clip { low, high } => low.is_some() || high.is_some(),
+            LayerOp::Whole { steps, .. } => *steps > 0,
             LayerOp::MaxPool(pool) => pool.window() > 1,
             _ => false,
         }
@@ -327,12 +338,18 @@ impl Plan {
 
     /// What the numbers of a value are.
     pub fn number(&self, id: ValueId) -> Number {
-        let layer = id.checked_sub(1).map(|layer| &self.layers[layer]);
-        let widths = match layer {
-            None => self.input_widths,
-            Some(layer) => layer.widths,
-        };
-        let own = layer.and_then(|layer| layer.own_fraction);
+        match id.checked_sub(1) {
+            None => self.plain(None, self.input_widths),
+            Some(layer) => self.number_of(&self.layers[layer]),
+        }
+    }
+
+    /// What the numbers are that a layer makes.
+    pub(crate) fn number_of(&self, layer: &Layer) -> Number {
+        self.plain(layer.own_fraction, layer.widths)
+    }
+
+    fn plain(&self, own: Option<u32>, widths: Option<Widths>) -> Number {
         let plain = Number {
             bits: self.ring_bits,
             fraction: own.unwrap_or(self.fraction_bits),
@@ -390,6 +407,11 @@ pub(super) fn layer_op(node: &Node, scale: &Scale, f: u32) -> LayerOp {
         Op::MatMul(matrices) => LayerOp::MatMul(*matrices),
         Op::Relu => LayerOp::Relu,
         Op::NonNegative => LayerOp::NonNegative,
+        &Op::Whole(whole) => LayerOp::Whole {
+            whole,
+            low: scale.whole.low,
+            steps: scale.whole.steps,
+        },
         Op::Clip { .. } => {
             let encoded = |v: Option<f32>| v.map(|v| encode(v.into(), f));
             LayerOp::Clip {

@@ -32,6 +32,7 @@ mod told;
 mod trial;
 mod truncations;
 mod variance;
+mod whole;
 mod width;
 mod wire;
 
