@@ -8,6 +8,7 @@ mod input;
 mod lookup;
 mod matrices;
 mod output;
+mod whole;
 
 use std::sync::{Arc, LazyLock};
 
@@ -18,6 +19,7 @@ pub use input::{Input, InputKind, row_shape};
 pub use lookup::Lookup;
 pub use matrices::Matrices;
 pub use output::{Classes, Output};
+pub use whole::Whole;
 
 /// A value of the graph: 0 is the row of all inputs, `i + 1` the output of node `i`.
 pub type ValueId = usize;
@@ -103,6 +105,8 @@ pub enum Op {
     Relu,
     /// 1 where `x >= 0`, else 0.
     NonNegative,
+    /// A whole number near `x`.
+    Whole(Whole),
     /// `min(max(x, low), high)`.
     Clip {
         /// The lower bound.
@@ -145,6 +149,7 @@ impl Op {
             Op::Function { function, .. } => function.name(),
             Op::Relu => "Relu",
             Op::NonNegative => "NonNegative",
+            Op::Whole(whole) => whole.name(),
             Op::Clip { .. } => "Clip",
             Op::MaxPool(_) => "MaxPool",
             Op::AveragePool(_) => "AveragePool",

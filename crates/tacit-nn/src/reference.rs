@@ -190,6 +190,7 @@ fn evaluate(node: &Node, inputs: &[&[f32]], batch: usize) -> Vec<f32> {
         Op::Function { function, .. } => each(&|v| function.of(v.into()) as f32),
         Op::Relu => each(&|v| v.max(0.0)),
         Op::NonNegative => each(&|v| f32::from(v >= 0.0)),
+        Op::Whole(whole) => each(&|v| whole.of(v.into()) as f32),
         Op::Clip { low, high } => each(&|v| {
             let v = low.map_or(v, |low| v.max(low));
             high.map_or(v, |high| v.min(high))

@@ -6,7 +6,7 @@ use tacit_protocols::Error;
 use tacit_protocols::machine::{Bilinear, Machine, Operand, PAD};
 
 use super::Operands;
-use crate::graph::{FILL, Pool};
+use crate::graph::{FILL, Pool, Whole};
 use crate::plan::{Layer, LayerOp, Places, Plan, Widths, encode};
 
 /// One layer on one batch.
@@ -53,6 +53,7 @@ impl<S: Clone> Step<'_, S> {
             }
             LayerOp::Relu => machine.relu(x, self.layer.keys.into()),
             LayerOp::NonNegative => self.non_negative(machine, x),
+            &LayerOp::Whole { whole, low, steps } => self.whole(machine, x, whole, (low, steps)),
             LayerOp::Clip { low, high } => self.clip(machine, x, *low, *high),
             LayerOp::MaxPool(pool) => self.max_pool(machine, x, pool),
             LayerOp::AveragePool(pool) => self.average_pool(machine, x, pool),
@@ -177,6 +178,41 @@ impl<S: Clone> Step<'_, S> {
         let ones = machine.resize(&ones, 0, bits)?;
         let positive = machine.drelu(x, self.layer.keys.into())?;
         machine.select(&positive, &zeros, &ones)
+    }
+
+    /// The largest of the whole numbers that `x` reaches, or, of the nearest, that `x + 1/2` does: found from
+    /// `low` on in steps of powers of two. The last step is to an odd number from an even one, and that is
+    /// nearest only to what is beyond the middle.
+    fn whole<M: Machine<Share = S>>(
+        &self,
+        machine: &mut M,
+        x: &S,
+        whole: Whole,
+        (low, steps): (i64, u32),
+    ) -> Result<S, Error> {
+        let n = self.out_len();
+        let number = self.plan.number(self.layer.inputs[0]);
+        let one = 1i64 << number.fraction;
+        let all = |machine: &mut M, v: i64| {
+            let all = machine.constant_by(n, || vec![v; n]);
+            machine.resize(&all, 0, number.bits)
+        };
+        let zeros = all(machine, 0)?;
+        let mut found = all(machine, low * one)?;
+        for step in (0..steps).rev() {
+            let size = one << step;
+            let reach = match whole {
+                Whole::Down => size,
+                Whole::Nearest => size - one / 2 + i64::from(step == 0),
+            };
+            let [size, reach] = [all(machine, size)?, all(machine, reach)?];
+            let over = machine.sub(x, &found);
+            let over = machine.sub(&over, &reach);
+            let reached = machine.drelu(&over, self.layer.keys.into())?;
+            let step = machine.select(&reached, &zeros, &size)?;
+            found = machine.add(&found, &step);
+        }
+        Ok(found)
     }
 
     /// By the positive parts of `x - low` and `x - high`, compared in one go; without bounds, `x`.

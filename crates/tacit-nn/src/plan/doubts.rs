@@ -4,7 +4,7 @@ use super::ranges::{self, Bound, Interval};
 use super::scales::Scale;
 use super::told::Told;
 use super::trial::Shown;
-use super::{PlanOptions, is_field};
+use super::{PlanOptions, is_field, whole};
 use crate::graph::{Graph, Node, Op};
 
 /// A warning for every layer that an input within the range could lead beyond what it holds, or beyond
@@ -53,7 +53,8 @@ pub(super) fn doubts(
 /// The arguments that a function is right for, and those of the worst case that go beyond them.
 fn missed(node: &Node, scale: Scale, argument: Bound, f: u32) -> Option<(Interval, Interval)> {
     let Op::Function { domain, .. } = node.op else {
-        return None;
+        let worst = argument.worst_within;
+        return Some((whole::missed(&node.op, scale.whole, worst)?, worst));
     };
     let worst = ranges::arguments(argument.worst_within, domain);
     let right = scale.function?.missed(worst, f)?;

@@ -6,7 +6,9 @@ use tacit_protocols::signs::{Signs, narrowest, room};
 
 use super::ranges::Bound;
 use super::told::Told;
-use super::{PlanError, PlanOptions, clip, functions, is_field, key_search, numbers};
+use super::{
+    PlanError, PlanOptions, clip, functions, is_field, key_search, numbers, whole as numbers_of,
+};
 use crate::graph::{Graph, Node, Op, ValueId};
 
 /// How the key bits of the layers that take signs are chosen.
@@ -146,7 +148,7 @@ impl Keys {
 /// Whether a node takes signs, unless it is a Clip whose bounds nothing reaches.
 pub(super) fn takes_signs(node: &Node) -> bool {
     match &node.op {
-        Op::Relu | Op::NonNegative | Op::Clip { .. } => true,
+        Op::Relu | Op::NonNegative | Op::Clip { .. } | Op::Whole(_) => true,
         Op::MaxPool(pool) => pool.window() > 1,
         _ => false,
     }
@@ -159,6 +161,9 @@ fn compared(node: &Node, input: Bound) -> Option<f64> {
         Op::MaxPool(_) => 2.0 * input.worst,
         Op::Clip { .. } => {
             input.worst + clip::bounds(&node.op, input.worst_within, f64::INFINITY).far()
+        }
+        Op::Whole(_) => {
+            input.worst + numbers_of::search(&node.op, input).map_or(0.0, |found| found.far())
         }
         _ => input.worst,
     })

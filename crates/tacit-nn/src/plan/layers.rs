@@ -5,11 +5,8 @@ use serde::{Deserialize, Serialize};
 use tacit_protocols::machine::{BatchMatMul, Bilinear, Conv2d, MatMul};
 use tacit_protocols::math::Number;
 
-use super::scales::Scale;
 use super::{Functions, Keys, Opening, Order, Places, PlannedFunction, PlannedInput, Widths};
-use crate::graph::{
-    Affine, ConvGeometry, Graph, Input, Lookup, Matrices, Node, Op, Output, Pool, ValueId, len,
-};
+use crate::graph::{ConvGeometry, Matrices, Output, Pool, ValueId, Whole, len};
 
 /// A model's plan. It is public: the weights' owner sends it to the other parties.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -170,6 +167,15 @@ pub enum LayerOp {
     },
     /// 1 where `x >= 0`, else 0.
     NonNegative,
+    /// The whole number near `x`, among those from `low` to just below `low + 2^steps`.
+    Whole {
+        /// Which one it is.
+        whole: Whole,
+        /// The first that is searched.
+        low: i64,
+        /// How often the numbers are halved, by a sign each time.
+        steps: u32,
+    },
 }
 
 impl ConvGeometry {
@@ -205,6 +211,7 @@ impl LayerOp {
             LayerOp::Function(function) => function.name(),
             LayerOp::Relu => "Relu",
             LayerOp::NonNegative => "NonNegative",
+            LayerOp::Whole { whole, .. } => whole.name(),
             LayerOp::Clip { .. } => "Clip",
             LayerOp::MaxPool(_) => "MaxPool",
             LayerOp::AveragePool(_) => "AveragePool",
@@ -219,6 +226,7 @@ impl LayerOp {
         match self {
             LayerOp::Relu | LayerOp::NonNegative => true,
             LayerOp::Clip { low, high } => low.is_some() || high.is_some(),
+            LayerOp::Whole { steps, .. } => *steps > 0,
             LayerOp::MaxPool(pool) => pool.window() > 1,
             _ => false,
         }
@@ -340,12 +348,18 @@ impl Plan {
 
     /// What the numbers of a value are.
     pub fn number(&self, id: ValueId) -> Number {
-        let layer = id.checked_sub(1).map(|layer| &self.layers[layer]);
-        let widths = match layer {
-            None => self.input_widths,
-            Some(layer) => layer.widths,
-        };
-        let own = layer.and_then(|layer| layer.own_fraction);
+        match id.checked_sub(1) {
+            None => self.plain(None, self.input_widths),
+            Some(layer) => self.number_of(&self.layers[layer]),
+        }
+    }
+
+    /// What the numbers are that a layer makes.
+    pub(crate) fn number_of(&self, layer: &Layer) -> Number {
+        self.plain(layer.own_fraction, layer.widths)
+    }
+
+    fn plain(&self, own: Option<u32>, widths: Option<Widths>) -> Number {
         let plain = Number {
             bits: self.ring_bits,
             fraction: own.unwrap_or(self.fraction_bits),
@@ -372,69 +386,4 @@ impl Plan {
 /// `value` with `f` fraction bits.
 pub(crate) fn encode(value: f64, f: u32) -> i64 {
     (value * f64::from(f).exp2()).round() as i64
-}
-
-/// The layer that a node of the graph becomes, its inputs having `f` fraction bits.
-pub(super) fn layer_op(graph: &Graph, node: &Node, scale: &Scale, f: u32) -> LayerOp {
-    match &node.op {
-        Op::Function { .. } => match scale.function {
-            Some(function) => LayerOp::Function(function),
-            None => unreachable!("every function was planned with the scales"),
-        },
-        Op::Conv(c) => LayerOp::Conv {
-            geometry: c.geometry.clone(),
-            bias: !c.bias.is_empty(),
-        },
-        Op::Linear(l) => LayerOp::Linear {
-            rows: l.rows,
-            k: l.k,
-            n: l.n,
-            bias: !l.bias.is_empty(),
-        },
-        Op::Lookup(l) => LayerOp::Lookup {
-            start: shared_start(graph, l),
-            tokens: l.tokens,
-            k: l.classes,
-            n: l.n,
-        },
-        Op::Affine(a) => affine_op(a),
-        Op::Add => LayerOp::Add,
-        Op::Sub => LayerOp::Sub,
-        Op::Mul => LayerOp::Mul,
-        Op::MatMul(matrices) => LayerOp::MatMul(*matrices),
-        Op::Relu => LayerOp::Relu,
-        Op::NonNegative => LayerOp::NonNegative,
-        Op::Clip { .. } => {
-            let encoded = |v: Option<f32>| v.map(|v| encode(v.into(), f));
-            LayerOp::Clip {
-                low: encoded(scale.clip.low),
-                high: encoded(scale.clip.high),
-            }
-        }
-        Op::MaxPool(pool) => LayerOp::MaxPool(pool.clone()),
-        Op::AveragePool(pool) => LayerOp::AveragePool(pool.clone()),
-        Op::SumPool(pool) => LayerOp::SumPool(pool.clone()),
-        Op::Rearrange { index, fill } => LayerOp::Rearrange {
-            index: Places::new(index),
-            fill: encode((*fill).into(), f),
-        },
-        Op::Concat { outer } => LayerOp::Concat { outer: *outer },
-    }
-}
-
-/// Where the tokens of a lookup begin among the numbers that are shared.
-fn shared_start(graph: &Graph, lookup: &Lookup) -> usize {
-    let before = &graph.inputs[..lookup.input];
-    let given: usize = before.iter().map(Input::given_len).sum();
-    let shared: usize = before.iter().map(Input::shared_len).sum();
-    shared + (lookup.start - given) * graph.inputs[lookup.input].kind.shared()
-}
-
-fn affine_op(a: &Affine) -> LayerOp {
-    LayerOp::Affine {
-        inner: a.inner,
-        channels: a.channels(),
-        scale: !a.scale.is_empty(),
-        shift: !a.shift.is_empty(),
-    }
 }

@@ -15,7 +15,7 @@ use tacit_protocols::math::Number;
 use super::functions::{Arguments, Functions, PlannedFunction};
 use super::ranges::{self, Bound};
 use super::scales::{Scale, Scaled, integer_bits};
-use super::{PlanError, clip, first_holders};
+use super::{PlanError, clip, first_holders, whole};
 use crate::graph::{Function, Graph, Node, Op, ValueId, Weights, len};
 
 /// The precisions that can be asked for.
@@ -177,6 +177,9 @@ fn reaches(graph: &Graph, bounds: &[Bound]) -> Vec<f64> {
         let more = match &node.op {
             Op::Clip { .. } => kept_bounds(node, bounds).far(),
             Op::MaxPool(_) => bounds[node.inputs[0]].planned,
+            Op::Whole(_) => {
+                whole::search(&node.op, bounds[node.inputs[0]]).map_or(0.0, |found| found.far())
+            }
             _ => 0.0,
         };
         for &id in &node.inputs {
@@ -332,6 +335,20 @@ impl Planned<'_> {
                 (
                     Scale {
                         function,
+                        ..Scale::default()
+                    },
+                    0,
+                )
+            }
+            Op::Whole(_) => {
+                let found = whole::search(&self.node.op, self.argument);
+                let whole = found.map_err(|why| PlanError::Function {
+                    layer: self.name(),
+                    why,
+                })?;
+                (
+                    Scale {
+                        whole,
                         ..Scale::default()
                     },
                     0,

@@ -182,6 +182,7 @@ fn interval(node: &Node, inputs: &[Interval]) -> Interval {
         }
         Op::Function { function, domain } => image(*function, arguments(x, *domain)),
         Op::NonNegative => (0.0, 1.0),
+        Op::Whole(whole) => (whole.of(x.0), whole.of(x.1)),
         Op::Relu => (x.0.max(0.0), x.1.max(0.0)),
         Op::Clip { low, high } => {
             let (low, high) = (

@@ -4,7 +4,7 @@ use super::functions::{Arguments, PlannedFunction};
 use super::ranges::{self, Bound, FAR};
 use super::variance::own_fractions;
 use super::width::is_wide;
-use super::{Functions, Order, PlanError, clip, first_holders};
+use super::{Functions, Order, PlanError, clip, first_holders, whole};
 use crate::graph::{Function, Graph, Node, Op, Pool, ValueId, len};
 
 /// The scales of one layer.
@@ -22,6 +22,8 @@ pub(super) struct Scale {
     pub fraction: Option<u32>,
     /// The bounds that a Clip keeps.
     pub clip: clip::Bounds,
+    /// Where whole numbers are searched.
+    pub whole: whole::Search,
 }
 
 /// What gives every layer a scale.
@@ -107,6 +109,18 @@ impl Limits {
                     self.fits(&name, x.planned + clip.far(), f, 0)?;
                     Ok(Scale {
                         clip,
+                        ..Scale::default()
+                    })
+                }
+                Op::Whole(_) => {
+                    let x = bounds[node.inputs[0]];
+                    let whole = whole::search(&node.op, x).map_err(|why| PlanError::Function {
+                        layer: name.clone(),
+                        why,
+                    })?;
+                    self.fits(&name, x.planned + whole.far(), f, 0)?;
+                    Ok(Scale {
+                        whole,
                         ..Scale::default()
                     })
                 }

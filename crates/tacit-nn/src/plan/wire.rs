@@ -9,6 +9,7 @@ use tacit_protocols::signs::{SIGNS, Signs};
 use self::sizes::{Check, check_sizes, ensure, product, shape};
 use super::keys::sign_bits;
 use super::mixed::RING;
+use super::whole::MOST_STEPS;
 use super::{Keys, Layer, LayerOp, Order, Plan, WIDTHS, Widths, is_field};
 use crate::graph::{ConvGeometry, Matrices, Pool, ValueId};
 
@@ -120,6 +121,7 @@ impl Plan {
         self.check_reuse(layer, lens.len() - 1)?;
         self.check_widths(layer)?;
         self.check_function(layer)?;
+        self.check_search(layer)?;
         Ok(n)
     }
 
@@ -160,6 +162,21 @@ impl Plan {
         let bits = layer.argument_bits;
         ensure((1..=64).contains(&bits), || {
             format!("its arguments have {bits} bits")
+        })
+    }
+
+    /// Whether a search for whole numbers is short, and stays among the numbers.
+    fn check_search(&self, layer: &Layer) -> Check {
+        let LayerOp::Whole { low, steps, .. } = layer.op else {
+            return Ok(());
+        };
+        let number = self.number(layer.inputs[0]);
+        let most = i128::from(low.unsigned_abs()) + (1 << steps.min(MOST_STEPS));
+        let room = number.bits.min(62).saturating_sub(number.fraction + 1);
+        let same = self.number_of(layer).fraction == number.fraction;
+        let fits = steps <= MOST_STEPS && most <= 1 << room && number.fraction > 0 && same;
+        ensure(fits, || {
+            format!("it searches 2^{steps} whole numbers from {low}")
         })
     }
 
@@ -309,7 +326,9 @@ fn check_op(op: &LayerOp, inputs: &[usize], n: usize) -> Check {
                 "its matrices do not fit".into()
             })
         }
-        LayerOp::Relu | LayerOp::NonNegative | LayerOp::Function(_) => fits(n, n),
+        LayerOp::Relu | LayerOp::NonNegative | LayerOp::Function(_) | LayerOp::Whole { .. } => {
+            fits(n, n)
+        }
         LayerOp::Clip { low, high } => {
             let ordered = low.zip(*high).is_none_or(|(low, high)| low <= high);
             ensure(ordered, || "its bounds are the wrong way round".into())?;

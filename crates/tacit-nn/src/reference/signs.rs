@@ -2,7 +2,7 @@
 //! worst.
 
 use super::taps;
-use crate::graph::{Node, Op};
+use crate::graph::{Node, Op, Whole};
 
 /// Where a sign is right, in the units of the model's values.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +46,15 @@ pub(crate) fn evaluate(
     if let Op::NonNegative = node.op {
         return x.iter().map(|&v| f32::from(positive(v))).collect();
     }
+    if let Op::Whole(whole) = node.op {
+        let half = if whole == Whole::Nearest { 0.5 } else { 0.0 };
+        return (x.iter())
+            .map(|&v| {
+                let found = whole.of(v.into()) as f32;
+                found + f32::from(positive(v + half - (found + 1.0)))
+            })
+            .collect();
+    }
     let mut relu = |v: f32| if positive(v) { v } else { 0.0 };
     let clip = |&v: &f32| match node.op {
         Op::Clip { low, high } => {
@@ -78,6 +87,7 @@ pub(crate) fn reach(node: &Node, x: &[f32]) -> f32 {
             let spreads = items.flat_map(|x| taps.iter().map(move |taps| spread(x, taps)));
             spreads.fold(0.0, f32::max)
         }
+        Op::Whole(_) => 2.0 * distance(0.0) + 1.0,
         _ => distance(0.0),
     }
 }
