@@ -249,11 +249,18 @@ class Trainer:
 def _module(module: Any, samples: ArrayLike | None, path: Path) -> Path:
     """A `torch.nn.Module` as an ONNX file."""
     parts = module.modules() if hasattr(module, "modules") else ()
-    if any("BatchNorm" in type(part).__name__ for part in parts):
-        raise TacitError(
-            "the module normalises batches, which its file would not keep; give the layers as a "
-            "mapping, with batch-norm among them"
-        )
+    for part in parts:
+        kind = type(part).__name__
+        if "BatchNorm" in kind:
+            raise TacitError(
+                "the module normalises batches, which its file would not keep; give the layers as "
+                "a mapping, with batch-norm among them"
+            )
+        if "Dropout" in kind:
+            raise TacitError(
+                f"the module has a {kind}, which its file would not keep: nothing of it would be "
+                "trained; leave it out"
+            )
     return export(module, samples, path)
 
 

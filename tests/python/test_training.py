@@ -8,6 +8,7 @@ import sys
 import time
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from ports import move_ports
@@ -165,6 +166,24 @@ def test_a_torch_module_trains_as_torch_does():
     session = onnxruntime.InferenceSession(private)
     outputs = session.run(None, {session.get_inputs()[0].name: x})[0]
     np.testing.assert_allclose(outputs, module(items).detach(), atol=2e-3)
+
+
+@pytest.mark.parametrize(("op", "why"), [("Softmax", "ends in Softmax"), ("Dropout", "'last'")])
+def test_what_a_file_has_that_is_not_trained_is_named(tmp_path, op, why):
+    weights = onnx.numpy_helper.from_array(np.ones((3, 2), np.float32), "w")
+    nodes = [
+        onnx.helper.make_node("MatMul", ["x", "w"], ["z"]),
+        onnx.helper.make_node(op, ["z"], ["y"], "last"),
+    ]
+    ends = [
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["N", size])
+        for name, size in (("x", 3), ("y", 2))
+    ]
+    graph = onnx.helper.make_graph(nodes, "ends", ends[:1], ends[1:], [weights])
+    path, opset = tmp_path / "ends.onnx", onnx.helper.make_opsetid("", 17)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[opset], ir_version=8), path)
+    with pytest.raises(tacit.TacitError, match=why):
+        tacit.Trainer(path).fit((np.zeros((4, 3)), np.zeros(4, int)))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 //! Trained networks as ONNX files, and networks to train out of them.
 
 use tacit_nn::Graph;
-use tacit_nn::graph::{ConvGeometry, Op, Pool};
+use tacit_nn::graph::{ConvGeometry, Op, Pool, Tail};
 use tacit_nn::onnx::{Attribute, Writer};
 
 use crate::layers::constants;
@@ -101,6 +101,7 @@ fn windows(
 /// Layers must follow one another. Folded normalisations and what a training does not know are
 /// refused by name.
 pub fn from_graph(graph: &Graph) -> Result<(Network, Vec<Vec<f32>>), Error> {
+    refuse_ends(graph)?;
     let mut network = Network {
         input: graph.input_shape.clone(),
         layers: Vec::new(),
@@ -162,6 +163,34 @@ pub fn from_graph(graph: &Graph) -> Result<(Network, Vec<Vec<f32>>), Error> {
         ));
     }
     Ok((network, parameters))
+}
+
+/// Refuses what a file has behind its last layer, which the receiver of a prediction computes: a
+/// training would drop it.
+fn refuse_ends(graph: &Graph) -> Result<(), Error> {
+    let [output] = &graph.outputs[..] else {
+        let names: Vec<_> = graph.outputs.iter().map(|o| o.name.as_str()).collect();
+        let why = format!(
+            "there are {}: {}; a training has one",
+            names.len(),
+            names.join(", ")
+        );
+        return Err(Error::network("the model's outputs", why));
+    };
+    let what = format!("the output '{}'", output.name);
+    match output.tail.first() {
+        Some(Tail { function, .. }) => {
+            let why = format!(
+                "the model ends in {function:?}, which a training does not keep; leave it out: the loss of cross-entropy adds its softmax itself"
+            );
+            Err(Error::network(what, why))
+        }
+        None if output.classes.is_some() => Err(Error::network(
+            what,
+            "it gives names of classes; a training needs the values before them",
+        )),
+        None => Ok(()),
+    }
 }
 
 fn trainable(g: &ConvGeometry) -> bool {

@@ -14,6 +14,7 @@ mod report;
 mod settle;
 
 use std::fmt;
+use std::path::Path;
 
 use tacit_net::memory;
 use tacit_nn::onnx::{self, ImportOptions};
@@ -124,10 +125,26 @@ impl ModelTable {
         match self {
             ModelTable::File { file } => {
                 let graph = onnx::load(file, &ImportOptions::default())?;
+                refuse_dropout(file)?;
                 let (network, start) = from_graph(&graph)?;
                 Ok((network, Some(start)))
             }
             ModelTable::Layers(options) => Ok((options.build()?, None)),
+        }
+    }
+}
+
+/// Refuses a file with Dropout, which the import leaves out: nothing of it would be trained.
+fn refuse_dropout(file: &Path) -> Result<(), Error> {
+    let bytes = std::fs::read(file).map_err(|e| Error::file(file, e))?;
+    match onnx::named_nodes(&bytes, "Dropout")?.first() {
+        None => Ok(()),
+        Some(node) => {
+            let why = format!(
+                "the node '{}' (Dropout) would not be trained: a file is read as it predicts. Leave it out, or name the layers",
+                node.escape_debug()
+            );
+            Err(Error::file(file, why))
         }
     }
 }
