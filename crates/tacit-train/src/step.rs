@@ -62,17 +62,29 @@ impl Training<'_> {
         (x, batch): (M::Share, usize),
         mode: Mode,
     ) -> Result<(M::Share, Vec<Saved<M>>), Error> {
-        let mut x = x;
+        let mut left = self.network.uses();
+        let mut values = vec![Some(x)];
         let mut tape = Vec::with_capacity(self.network.layers.len());
-        for (layer, range) in self.network.layers.iter().zip(self.ranges()) {
+        let layers = self.network.layers.iter().zip(&self.network.reads);
+        for ((layer, reads), range) in layers.zip(self.ranges()) {
             machine.stage()?;
+            let xs = reads.iter().filter_map(|value| {
+                left[*value] -= 1;
+                // The last reader takes it, so that no value is kept for nothing.
+                match left[*value] {
+                    0 => values[*value].take(),
+                    _ => values[*value].clone(),
+                }
+            });
+            let xs = (xs.collect(), batch);
             let parameters = &mut parameters[range];
-            let (y, saved) =
-                layers::forward(machine, layer, self.fixed, (x, batch), parameters, mode)?;
+            let (y, saved) = layers::forward(machine, layer, self.fixed, xs, parameters, mode)?;
             tape.push(saved);
-            x = y;
+            values.push(Some(y));
         }
-        Ok((x, tape))
+        let last = values.pop().flatten();
+        let last = last.ok_or_else(|| Error::network("layers", "there are none"))?;
+        Ok((last, tape))
     }
 
     /// The gradients of all parameters, in their order; nothing for those that are not learnt.
@@ -84,24 +96,28 @@ impl Training<'_> {
         (dy, batch): (M::Share, usize),
     ) -> Result<Vec<Option<M::Share>>, Error> {
         let mut gradients: Vec<Option<M::Share>> = parameters.iter().map(|_| None).collect();
-        let mut dy = Some(dy);
-        let layers = self.network.layers.iter().zip(self.ranges());
-        for ((i, (layer, range)), saved) in layers.enumerate().zip(tape).rev() {
-            let Some(given) = dy.take() else { break };
-            let wants = i > 0;
+        let mut values: Vec<Option<M::Share>> = vec![None; self.network.layers.len()];
+        values.push(Some(dy));
+        for (i, saved) in tape.into_iter().enumerate().rev() {
+            let Some(dy) = values[i + 1].take() else {
+                continue;
+            };
+            let (reads, range) = (&self.network.reads[i], self.ranges()[i].clone());
+            let wants = reads.iter().any(|value| *value > 0);
             machine.stage()?;
-            let made = layers::backward(
-                machine,
-                layer,
-                self.fixed,
-                (saved, given, batch),
-                &parameters[range.clone()],
-                wants,
-            )?;
+            let own = &parameters[range.clone()];
+            let layer = &self.network.layers[i];
+            let given = (saved, dy, batch);
+            let made = layers::backward(machine, layer, self.fixed, given, own, wants)?;
             for (gradient, made) in gradients[range].iter_mut().zip(made.1) {
                 *gradient = Some(made);
             }
-            dy = made.0.filter(|_| wants);
+            for (value, dx) in reads.iter().zip(made.0).filter(|(value, _)| **value > 0) {
+                values[*value] = Some(match values[*value].take() {
+                    Some(sum) => machine.add(&sum, &dx),
+                    None => dx,
+                });
+            }
         }
         Ok(gradients)
     }

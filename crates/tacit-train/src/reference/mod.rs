@@ -2,7 +2,7 @@
 
 mod layers;
 
-use crate::{Layer, Loss, Network, Scores, Sgd};
+use crate::{Loss, Network, Scores, Sgd};
 use layers::Kept;
 
 /// A network with its numbers in float32.
@@ -34,15 +34,26 @@ impl<'a> Reference<'a> {
     pub fn step(&mut self, x: &[f32], target: &[f32], rate: f64) -> f64 {
         let batch = x.len() / self.network.inputs();
         let (z, kept) = self.forward(x, true);
-        let (mut dy, loss) = gradient(self.loss, &z, target, batch);
+        let (dz, loss) = gradient(self.loss, &z, target, batch);
+        let mut values: Vec<Option<Vec<f32>>> = vec![None; self.network.layers.len()];
+        values.push(Some(dz));
         let mut end = self.parameters.len();
         let mut gradients = Vec::new();
         for (i, (layer, kept)) in self.network.layers.iter().zip(kept).enumerate().rev() {
-            let start = end - parameters_of(layer);
-            let (dx, made) =
-                layers::backward(layer, kept, &dy, &self.parameters[start..end], i > 0);
-            gradients.push((start, made));
-            (dy, end) = (dx, start);
+            let start = end - layer.parameters().len();
+            let reads = &self.network.reads[i];
+            let dy = values[i + 1].take().unwrap_or_default();
+            let own = &self.parameters[start..end];
+            let wants = reads.iter().any(|value| *value > 0);
+            let (made, own) = layers::backward(layer, kept, &dy, own, wants);
+            gradients.push((start, own));
+            for (value, dx) in reads.iter().zip(made) {
+                match &mut values[*value] {
+                    Some(sum) => sum.iter_mut().zip(dx).for_each(|(sum, v)| *sum += v),
+                    none => *none = Some(dx),
+                }
+            }
+            end = start;
         }
         let (momentum, decay) = (
             self.sgd.momentum as f32,
@@ -89,29 +100,23 @@ impl<'a> Reference<'a> {
     }
 
     fn forward(&mut self, x: &[f32], train: bool) -> (Vec<f32>, Vec<Kept>) {
-        let (mut x, mut kept, mut start) = (x.to_vec(), Vec::new(), 0);
-        for layer in &self.network.layers {
-            let end = start + parameters_of(layer);
+        let (mut values, mut kept, mut start) = (vec![x.to_vec()], Vec::new(), 0);
+        for (layer, reads) in self.network.layers.iter().zip(&self.network.reads) {
+            let end = start + layer.parameters().len();
             let parameters = &mut self.parameters[start..end];
-            let (y, keep) = layers::forward(layer, x, parameters, train);
+            let xs = reads.iter().map(|value| values[*value].clone()).collect();
+            let (y, keep) = layers::forward(layer, xs, parameters, train);
             kept.push(keep);
-            (x, start) = (y, end);
+            values.push(y);
+            start = end;
         }
-        (x, kept)
+        (values.pop().unwrap_or_default(), kept)
     }
 }
 
 fn largest(values: &[f32]) -> usize {
     let larger = |best: usize, i: usize| if values[i] > values[best] { i } else { best };
     (0..values.len()).fold(0, larger)
-}
-
-fn parameters_of(layer: &Layer) -> usize {
-    match layer {
-        Layer::Linear { bias, .. } | Layer::Conv { bias, .. } => 1 + usize::from(*bias),
-        Layer::BatchNorm { .. } => 4,
-        _ => 0,
-    }
 }
 
 /// The gradient of every item's loss, and the mean loss.

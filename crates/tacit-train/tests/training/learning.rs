@@ -40,7 +40,7 @@ fn the_references_gradients_are_slopes_of_the_loss() {
 
 #[test]
 fn a_small_network_learns() {
-    let specs = [linear(16), LayerSpec::Relu, linear(3)];
+    let specs = [linear(16), LayerSpec::Relu {}, linear(3)];
     let network = Network::new(&[2], &specs).expect("fits");
     let sgd = Sgd {
         learning_rate: 0.3,

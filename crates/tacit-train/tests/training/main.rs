@@ -15,8 +15,8 @@ use tacit_protocols::lowered;
 use tacit_protocols::machine::{Audience, Call, Machine};
 use tacit_protocols::record::Noted;
 use tacit_train::{
-    Error, Fixed, LayerSpec, Loss, Network, Reference, Sgd, State, Training, calls_by_stage,
-    uniform,
+    Error, Fixed, LayerSpec, Loss, Network, Placed, Reference, Sgd, State, Training,
+    calls_by_stage, uniform,
 };
 
 const BATCH: usize = 6;
@@ -28,6 +28,8 @@ fn conv(filters: usize, kernel: usize, stride: usize, pad: usize) -> LayerSpec {
         stride,
         pad,
         bias: true,
+        groups: 1,
+        dilation: 1,
     }
 }
 
@@ -47,27 +49,29 @@ fn max_pool(kernel: usize, stride: usize) -> LayerSpec {
 
 /// Small networks with every layer, stride, padding and overlap.
 fn networks() -> Vec<(&'static str, Network)> {
-    use LayerSpec::{AvgPool, BatchNorm, Relu};
+    use LayerSpec::AvgPool;
+    let norm = || LayerSpec::batch_norm();
+    const RELU: LayerSpec = LayerSpec::Relu {};
     let mean = AvgPool {
         kernel: 2,
         stride: None,
     };
     let all: [(&str, &[usize], Vec<LayerSpec>); 6] = [
-        ("linear", &[7], vec![linear(5), Relu, linear(3)]),
+        ("linear", &[7], vec![linear(5), RELU, linear(3)]),
         (
             "convolutions",
             &[2, 7, 6],
-            vec![conv(3, 3, 1, 1), Relu, conv(2, 3, 2, 0), Relu, linear(3)],
+            vec![conv(3, 3, 1, 1), RELU, conv(2, 3, 2, 0), RELU, linear(3)],
         ),
         (
             "strides",
             &[1, 8, 9],
-            vec![conv(3, 5, 2, 2), Relu, linear(4)],
+            vec![conv(3, 5, 2, 2), RELU, linear(4)],
         ),
         (
             "pooling",
             &[1, 8, 8],
-            vec![conv(3, 3, 1, 0), max_pool(2, 2), Relu, mean, linear(3)],
+            vec![conv(3, 3, 1, 0), max_pool(2, 2), RELU, mean, linear(3)],
         ),
         (
             "overlapping pooling",
@@ -77,19 +81,63 @@ fn networks() -> Vec<(&'static str, Network)> {
         (
             "normalisation",
             &[1, 5, 5],
-            vec![
-                conv(3, 2, 1, 0),
-                BatchNorm,
-                Relu,
-                linear(4),
-                BatchNorm,
-                linear(2),
-            ],
+            vec![conv(3, 2, 1, 0), norm(), RELU, linear(4), norm(), linear(2)],
         ),
     ];
-    all.into_iter()
-        .map(|(name, input, specs)| (name, Network::new(input, &specs).expect("fits")))
-        .collect()
+    let chains = all.into_iter();
+    let chains =
+        chains.map(|(name, input, specs)| (name, Network::new(input, &specs).expect("fits")));
+    chains.chain(of_json()).collect()
+}
+
+/// Networks as a config has them: functions, groups, dilations, and values that several layers read.
+fn of_json() -> Vec<(&'static str, Network)> {
+    let all = [
+        (
+            "functions",
+            vec![6],
+            r#"[{"type": "linear", "outputs": 8}, {"type": "sigmoid"}, {"type": "linear", "outputs": 7},
+                {"type": "tanh"}, {"type": "linear", "outputs": 6}, {"type": "leaky-relu", "slope": 0.2},
+                {"type": "linear", "outputs": 5}, {"type": "gelu"}, {"type": "linear", "outputs": 5},
+                {"type": "silu"}, {"type": "linear", "outputs": 3}]"#,
+        ),
+        (
+            "groups",
+            vec![4, 7, 7],
+            r#"[{"type": "conv", "filters": 6, "kernel": 3, "pad": 1, "groups": 2},
+                {"type": "leaky-relu"},
+                {"type": "conv", "filters": 12, "kernel": 2, "stride": 2, "groups": 6},
+                {"type": "relu"},
+                {"type": "conv", "filters": 4, "kernel": 2, "pad": 1, "dilation": 2, "groups": 4},
+                {"type": "linear", "outputs": 3}]"#,
+        ),
+        (
+            "dilation",
+            vec![2, 8, 7],
+            r#"[{"type": "conv", "filters": 3, "kernel": 3, "pad": 2, "dilation": 2, "stride": 2},
+                {"type": "relu"},
+                {"type": "conv", "filters": 2, "kernel": 2, "dilation": 2},
+                {"type": "linear", "outputs": 3}]"#,
+        ),
+        (
+            "residual",
+            vec![2, 6, 6],
+            r#"[{"type": "conv", "filters": 3, "kernel": 3, "pad": 1, "name": "stem"},
+                {"type": "batch-norm", "epsilon": 1e-5}, {"type": "relu"},
+                {"type": "conv", "filters": 3, "kernel": 3, "pad": 1},
+                {"type": "add", "from": ["stem"], "name": "sum"},
+                {"type": "conv", "filters": 4, "kernel": 3, "stride": 2, "pad": 1, "name": "long"},
+                {"type": "conv", "filters": 4, "kernel": 1, "stride": 2, "from": ["sum"]},
+                {"type": "add", "from": ["long"]}, {"type": "relu"},
+                {"type": "linear", "outputs": 4, "name": "a"}, {"type": "sigmoid"},
+                {"type": "mul", "from": ["a"]}, {"type": "linear", "outputs": 3}]"#,
+        ),
+    ];
+    let of = |(name, input, json): (_, Vec<usize>, _)| {
+        let specs: Vec<Placed> = serde_json::from_str(json).expect("reads");
+        (name, Network::placed(&input, &specs).expect("fits"))
+    };
+    all.into_iter().map(of).collect()
 }
 
 /// Inputs, one-hot targets and starting parameters.
@@ -266,7 +314,7 @@ const BICOPTOR: Options = Options {
 /// ReLU of `50 w` for a weight, often, opened.
 fn large_activations<M: Machine>(machine: &mut M, weight: f32) -> Result<Vec<i64>, Error> {
     const N: usize = 500;
-    let specs = [linear(1), LayerSpec::Relu, linear(1)];
+    let specs = [linear(1), LayerSpec::Relu {}, linear(1)];
     let (network, sgd) = (Network::new(&[1], &specs).expect("fits"), sgd());
     let training = training(&network, &sgd, Loss::MeanSquaredError);
     let stages = calls_by_stage(&training, |machine, state| {
