@@ -22,6 +22,10 @@ pub fn to_onnx(network: &Network, parameters: &[Vec<f32>]) -> Vec<u8> {
             .map_while(|_| parameters.next())
             .map(Vec::as_slice)
             .collect();
+        if matches!(layer, Layer::Dropout { .. }) {
+            values.push(values[reads[0]].clone());
+            continue;
+        }
         match reads.get(1) {
             Some(other) => writer.join(&name, onnx_type(layer), &values[*other]),
             None => write(&mut writer, &name, layer, &own),
@@ -102,6 +106,7 @@ fn onnx_type(layer: &Layer) -> &'static str {
             Smooth::Erf => "Erf",
         },
         Layer::Scale { .. } | Layer::Mul { .. } => "Mul",
+        Layer::Dropout { .. } => "Dropout",
         Layer::Add { .. } => "Add",
         Layer::MaxPool(_) => "MaxPool",
         Layer::AvgPool(_) => "AveragePool",

@@ -50,6 +50,13 @@ pub enum Layer {
         /// The summand.
         shift: f64,
     },
+    /// Some elements dropped in training, the others scaled up.
+    Dropout {
+        /// Elements of an item.
+        len: usize,
+        /// The probability of each to be dropped.
+        p: f64,
+    },
     /// The sum of two values.
     Add {
         /// Elements of an item.
@@ -102,6 +109,7 @@ impl Layer {
                 Smooth::Erf => "erf",
             },
             Layer::Scale { .. } => "scale",
+            Layer::Dropout { .. } => "dropout",
             Layer::Add { .. } => "add",
             Layer::Mul { .. } => "mul",
             Layer::MaxPool(_) | Layer::AvgPool(_) => "pool",

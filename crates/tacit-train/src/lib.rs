@@ -7,7 +7,7 @@
 //! | `spec.rs`, `place.rs` | layers as a config has them, and on inputs of a shape |
 //! | `layers/` | each layer's forward and backward pass |
 //! | `loss.rs` | softmax with cross-entropy, mean squared error |
-//! | `sgd.rs` | momentum, weight decay, the learning rate's schedule |
+//! | `sgd.rs`, `adam.rs`, `optimiser.rs` | the optimisers, the learning rate's schedule |
 //! | `step.rs` | one mini-batch, and the evaluation of one |
 //! | `reference.rs` | the same training in float32, in the clear |
 //! | `export.rs`, `import.rs` | networks as ONNX files, and out of them |
@@ -30,6 +30,7 @@
 //! (`cost.rs`). The network's layers are not sent: every party has them in its config, and the parties
 //! compare a hash (`settle.rs`).
 
+mod adam;
 mod error;
 mod export;
 mod fixed;
@@ -38,6 +39,7 @@ mod layer;
 mod layers;
 mod loss;
 mod network;
+mod optimiser;
 mod order;
 mod place;
 mod reference;
@@ -45,13 +47,16 @@ mod sgd;
 mod spec;
 mod step;
 
+pub use adam::Adam;
 pub use error::Error;
 pub use export::to_onnx;
 pub use fixed::{Beyond, Fixed};
 pub use import::from_graph;
 pub use layer::{Layer, Parameter, Role, Smooth};
+pub use layers::Coin;
 pub use loss::{Loss, Scores};
 pub use network::Network;
+pub use optimiser::Optimiser;
 pub use order::{Order, uniform};
 pub use reference::Reference;
 pub use sgd::{Schedule, Sgd};

@@ -232,6 +232,43 @@ mod tests {
     }
 
     #[test]
+    fn places_that_do_not_fit_are_named() {
+        let refused = |json: &str| {
+            let specs: Result<Vec<Placed>, _> = serde_json::from_str(json);
+            let specs = match specs {
+                Ok(specs) => specs,
+                Err(error) => return error.to_string(),
+            };
+            let network = Network::placed(&[1, 4, 4], &specs);
+            network.expect_err("refused").to_string()
+        };
+        for (json, why) in [
+            (r#"[{"type": "relu", "from": ["x"]}]"#, "called 'x'"),
+            (
+                r#"[{"type": "relu", "name": "a"}, {"type": "relu", "name": "a"}]"#,
+                "a value 'a' before",
+            ),
+            (
+                r#"[{"type": "conv", "filters": 2, "kernel": 1}, {"type": "add", "from": ["input"]}]"#,
+                "shapes [2, 4, 4] and [1, 4, 4]",
+            ),
+            (
+                r#"[{"type": "relu"}, {"type": "linear", "outputs": 2, "from": ["input"]}]"#,
+                "no layer reads",
+            ),
+            (
+                r#"[{"type": "relu", "form": ["a"]}]"#,
+                "unknown field `form`",
+            ),
+            (r#"[{"type": "leaky-relu", "slope": 5000}]"#, "below 1024"),
+            (r#"[{"type": "batch-norm", "epsilon": 0}]"#, "1e-6"),
+        ] {
+            let said = refused(json);
+            assert!(said.contains(why), "{json}: {said}");
+        }
+    }
+
+    #[test]
     fn layers_that_do_not_fit_are_named() {
         let refused = |input: &[usize], specs: &[LayerSpec]| {
             Network::new(input, specs).expect_err("refused").to_string()
@@ -249,6 +286,19 @@ mod tests {
             outputs: 2,
             bias: true,
         };
+        let dropout = LayerSpec::Dropout { p: 1.0 };
+        assert!(refused(&[4], &[dropout, linear.clone()]).contains("it may drop"));
+        let grouped = LayerSpec::Conv {
+            filters: 3,
+            kernel: 1,
+            stride: 1,
+            pad: 0,
+            bias: true,
+            groups: 2,
+            dilation: 1,
+        };
+        assert!(refused(&[2, 4, 4], &[grouped, linear.clone()]).contains("2 groups"));
+        assert!(refused(&[4], &[LayerSpec::Add {}, linear.clone()]).contains("reads 1 values"));
         assert!(refused(&[0], &[]).contains("input"));
         assert!(refused(&[4], &[LayerSpec::Relu {}]).contains("last layer"));
         assert!(refused(&[4], &[conv.clone(), linear.clone()]).contains("layer 0"));

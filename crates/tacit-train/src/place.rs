@@ -51,6 +51,8 @@ pub(crate) fn placed(spec: &LayerSpec, shape: &[usize]) -> Result<(Layer, Vec<us
             factor: factor("factor", by)?,
             shift: factor("shift", to)?,
         }),
+        LayerSpec::Dropout { p } if (0.0..0.99).contains(&p) => same(Layer::Dropout { len, p }),
+        LayerSpec::Dropout { p } => Err(format!("{p} of its elements; it may drop 0 to 0.99")),
         LayerSpec::Add {} => same(Layer::Add { len }),
         LayerSpec::Mul {} => same(Layer::Mul { len }),
         LayerSpec::MaxPool { kernel, stride } => {

@@ -63,6 +63,12 @@ pub enum LayerSpec {
         #[serde(default)]
         shift: f64,
     },
+    /// In training, each element is 0 with probability `p`, else over `1 - p`.
+    Dropout {
+        /// The probability.
+        #[serde(default = "half")]
+        p: f64,
+    },
     /// The sum of two values of one shape.
     Add {},
     /// The product, element by element, of two values of one shape.
@@ -129,6 +135,10 @@ impl From<LayerSpec> for Placed {
 
 fn slope() -> f64 {
     0.01
+}
+
+fn half() -> f64 {
+    0.5
 }
 
 fn unit() -> f64 {

@@ -4,8 +4,7 @@ use tacit_protocols::machine::{Call, Machine};
 use tacit_protocols::record::{Noted, Recorder, stages_of};
 
 use crate::layers::{self, Mode, Saved};
-use crate::sgd::Rate;
-use crate::{Error, Fixed, Loss, Network, Sgd};
+use crate::{Coin, Error, Fixed, Loss, Network, Optimiser};
 
 /// The calls that a program of this training makes, stage by stage: a layer's pass, the loss, an update.
 pub fn calls_by_stage<T>(
@@ -14,9 +13,12 @@ pub fn calls_by_stage<T>(
 ) -> Result<Vec<Vec<Call>>, Error> {
     let parameters = training.network.parameters().into_iter();
     let parameters: Vec<Noted> = parameters.map(|p| Noted::of(p.len)).collect();
+    let squares = training.optimiser.has_squares();
     let state = State {
         velocity: parameters.clone(),
+        squares: squares.then(|| parameters.clone()).unwrap_or_default(),
         parameters,
+        steps: 0,
     };
     let stages = stages_of(training.fixed.bits, |recorder| program(recorder, state))?;
     Ok(stages.into_iter().map(|stage| stage.calls).collect())
@@ -27,8 +29,13 @@ pub fn calls_by_stage<T>(
 pub struct State<S> {
     /// The parameters, as [`Network::parameters`] lists them.
     pub parameters: Vec<S>,
-    /// The last step of each that is learnt, of the others nothing of meaning.
+    /// The last step of each that is learnt, or the mean of its gradients; of the others nothing of
+    /// meaning.
     pub velocity: Vec<S>,
+    /// The mean of the squares of gradients, where the optimiser follows them.
+    pub squares: Vec<S>,
+    /// Steps that are done.
+    pub steps: usize,
 }
 
 /// What a step needs to know beside the state.
@@ -41,7 +48,9 @@ pub struct Training<'a> {
     /// What is made small.
     pub loss: Loss,
     /// The optimiser.
-    pub sgd: &'a Sgd,
+    pub optimiser: Optimiser<'a>,
+    /// What the dropped elements are drawn from.
+    pub coin: Coin,
 }
 
 impl Training<'_> {
@@ -78,7 +87,8 @@ impl Training<'_> {
             });
             let xs = (xs.collect(), batch);
             let parameters = &mut parameters[range];
-            let (y, saved) = layers::forward(machine, layer, self.fixed, xs, parameters, mode)?;
+            let at = (mode, tape.len());
+            let (y, saved) = layers::forward(machine, layer, self.fixed, xs, parameters, at)?;
             tape.push(saved);
             values.push(Some(y));
         }
@@ -122,13 +132,9 @@ impl Training<'_> {
         Ok(gradients)
     }
 
-    /// The rate of an epoch over a batch's size that is really used.
+    /// The rate of an epoch that is really used: of SGD over a batch's size.
     pub fn rate(&self, epoch: usize, batch: usize) -> f64 {
-        self.step_rate(epoch, batch).value()
-    }
-
-    fn step_rate(&self, epoch: usize, batch: usize) -> Rate {
-        self.sgd.step_rate(self.fixed, epoch, batch)
+        self.optimiser.rate(self.fixed, epoch, batch)
     }
 
     /// One step on `batch` items `x` with their targets, of an epoch from 0.
@@ -140,18 +146,22 @@ impl Training<'_> {
         (epoch, batch): (usize, usize),
     ) -> Result<(), Error> {
         let parameters = &mut state.parameters;
-        let (z, tape) = self.forward(machine, parameters, (x, batch), Mode::Train)?;
+        let mode = Mode::Train(self.coin, state.steps);
+        let (z, tape) = self.forward(machine, parameters, (x, batch), mode)?;
         machine.stage()?;
         let sizes = [batch, self.network.outputs()];
         let dz = self.loss.gradient(machine, self.fixed, &z, target, sizes)?;
         let gradients = self.backward(machine, &state.parameters, tape, (dz, batch))?;
-        let rate = self.step_rate(epoch, batch);
+        state.steps += 1;
+        let at = (epoch, batch, state.steps);
+        let mut squares = state.squares.iter_mut();
         let moved = state.parameters.iter_mut().zip(&mut state.velocity);
-        for (moved, gradient) in moved.zip(gradients) {
+        for ((weight, velocity), gradient) in moved.zip(gradients) {
+            let square = squares.next();
             if let Some(g) = gradient {
                 machine.stage()?;
-                let rate = (rate, batch);
-                self.sgd.update(machine, self.fixed, moved, &g, rate)?;
+                let moved = (weight, velocity, square);
+                self.optimiser.update(machine, self.fixed, moved, &g, at)?;
             }
         }
         Ok(machine.settle()?)

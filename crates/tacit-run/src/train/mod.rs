@@ -18,7 +18,7 @@ use std::path::Path;
 
 use tacit_net::memory;
 use tacit_nn::onnx::{self, ImportOptions};
-use tacit_train::{Fixed, Network, Training, from_graph, uniform};
+use tacit_train::{Coin, Fixed, Network, Training, from_graph, uniform};
 
 #[cfg(test)]
 pub(crate) use begin::Identity;
@@ -129,7 +129,11 @@ impl ModelTable {
                 let (network, start) = from_graph(&graph)?;
                 Ok((network, Some(start)))
             }
-            ModelTable::Layers(options) => Ok((options.build()?, None)),
+            ModelTable::Layers(options) => {
+                let network = options.build()?;
+                let start = options.start(&network)?;
+                Ok((network, start))
+            }
         }
     }
 }
@@ -166,9 +170,8 @@ impl TrainOptions {
             return Err(Error::setting("sign_bits", why));
         }
         terms.instance.compare_bits = self.sign_bits(terms.instance.width)?;
-        self.sgd.check()?;
         let fixed = self.fixed(terms.instance.width)?;
-        self.sgd.check_fixed(fixed, self.epochs, self.batch)?;
+        self.check_optimiser(fixed)?;
         Ok((terms, fixed))
     }
 
@@ -177,7 +180,8 @@ impl TrainOptions {
             network,
             fixed,
             loss: self.loss,
-            sgd: &self.sgd,
+            optimiser: self.optimiser(),
+            coin: Coin::default(),
         }
     }
 }

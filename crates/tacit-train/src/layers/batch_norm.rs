@@ -41,7 +41,7 @@ pub(super) fn forward<M: Machine>(
     let (shape, [epsilon, momentum]) = numbers(layer, batch)?;
     let (mean, variance) = match mode {
         Mode::Predict => (parameters[2].clone(), parameters[3].clone()),
-        Mode::Train => {
+        Mode::Train(..) => {
             let mean = means(machine, fixed, x, shape)?;
             let wide = spread(machine, &mean, shape);
             let centred = machine.sub(x, &wide);

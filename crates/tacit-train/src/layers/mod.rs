@@ -3,6 +3,7 @@
 
 mod batch_norm;
 mod conv;
+mod dropout;
 mod linear;
 mod pool;
 mod relu;
@@ -13,6 +14,8 @@ use tacit_protocols::machine::{Machine, Operand};
 
 use crate::{Error, Fixed, Layer};
 
+pub use dropout::Coin;
+pub(crate) use dropout::kept;
 pub(crate) use sums::{channel_sums, row_sums, spread};
 
 /// What a forward pass keeps for the backward pass.
@@ -25,6 +28,8 @@ pub(crate) enum Saved<M: Machine> {
     Two(M::Share, M::Share),
     /// The signs of its input.
     Signs(M::Bits),
+    /// The places of the elements that were not dropped.
+    Kept(Vec<u32>),
     /// Who was larger, level by level.
     Tree(Vec<M::Bits>),
     /// Of a normalisation.
@@ -42,21 +47,22 @@ pub(crate) type All<S> = (Vec<S>, Vec<S>);
 /// How a forward pass is meant.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// For a backward pass; normalisations use the batch's own statistics and follow them.
-    Train,
+    /// For a backward pass; normalisations use the batch's own statistics and follow them, and elements
+    /// are dropped: by this coin, in the step after so many.
+    Train(Coin, usize),
     /// A prediction.
     Predict,
 }
 
-/// The pass of a layer over `batch` items of its inputs `xs` with its parameters; those that it follows
-/// are replaced.
+/// The pass of a layer, by its number, over `batch` items of its inputs `xs` with its parameters; those
+/// that it follows are replaced.
 pub(crate) fn forward<M: Machine>(
     machine: &mut M,
     layer: &Layer,
     fixed: Fixed,
     (xs, batch): (Vec<M::Share>, usize),
     parameters: &mut [M::Share],
-    mode: Mode,
+    (mode, number): (Mode, usize),
 ) -> Result<(M::Share, Saved<M>), Error> {
     let mut xs = xs.into_iter();
     let (Some(x), other) = (xs.next(), xs.next()) else {
@@ -98,6 +104,14 @@ pub(crate) fn forward<M: Machine>(
         (Layer::BatchNorm { .. }, _) => {
             batch_norm::forward(machine, fixed, (&x, batch), parameters, layer, mode)?
         }
+        (Layer::Dropout { p, .. }, _) => match mode {
+            Mode::Predict => (x, Saved::Nothing),
+            Mode::Train(coin, step) => {
+                let kept = kept(&coin, [step, number], machine.len(&x), *p);
+                let y = dropout::apply(machine, fixed, &x, &kept, *p)?;
+                (y, Saved::Kept(kept))
+            }
+        },
         (Layer::Add { .. } | Layer::Mul { .. }, None) => {
             return Err(Error::network(
                 "forward pass",
@@ -152,6 +166,9 @@ pub(crate) fn backward<M: Machine>(
         }
         (Layer::Scale { factor, .. }, Saved::Nothing) => {
             smooth::scaled(machine, fixed, &dy, (*factor, 0.0)).map(input)
+        }
+        (Layer::Dropout { p, .. }, Saved::Kept(kept)) => {
+            dropout::apply(machine, fixed, &dy, &kept, *p).map(input)
         }
         (Layer::Add { .. }, Saved::Nothing) => Ok((vec![dy.clone(), dy], Vec::new())),
         (Layer::Mul { .. }, Saved::Two(x, y)) => {

@@ -2,7 +2,9 @@
 
 use rayon::prelude::*;
 use tacit_nn::graph::{ConvGeometry, Function, Pool};
+use tacit_protocols::machine::PAD;
 
+use crate::layers::{Mode, kept};
 use crate::{Layer, Smooth};
 
 /// What a forward pass keeps.
@@ -18,8 +20,9 @@ pub(super) fn forward(
     layer: &Layer,
     mut xs: Vec<Vec<f32>>,
     parameters: &mut [Vec<f32>],
-    train: bool,
+    (mode, number): (Mode, usize),
 ) -> (Vec<f32>, Kept) {
+    let train = mode != Mode::Predict;
     let x = xs.remove(0);
     match layer {
         Layer::Linear {
@@ -48,6 +51,24 @@ pub(super) fn forward(
             let y = x.iter().map(|v| factor * v + shift).collect();
             (y, Kept::Nothing)
         }
+        Layer::Dropout { p, .. } => match mode {
+            Mode::Predict => (x, Kept::Nothing),
+            Mode::Train(coin, step) => {
+                let kept = kept(&coin, [step, number], x.len(), *p);
+                let over = |i: u32| {
+                    if i == PAD {
+                        0.0
+                    } else {
+                        1.0 / (1.0 - *p as f32)
+                    }
+                };
+                let factors: Vec<f32> = kept.into_iter().map(over).collect();
+                (
+                    each(&x, &factors, |x, factor| x * factor),
+                    Kept::Input(factors),
+                )
+            }
+        },
         Layer::Add { .. } => (each(&x, &xs[0], |x, y| x + y), Kept::Nothing),
         Layer::Mul { .. } => {
             let y = each(&x, &xs[0], |x, y| x * y);
@@ -158,6 +179,7 @@ pub(super) fn backward(
             slopes(&x, &|x| smooth_slope(*function, x))
         }
         (Layer::Scale { factor, .. }, _) => slopes(dy, &|_| *factor as f32),
+        (Layer::Dropout { .. }, Kept::Input(factors)) => slopes(&factors, &|factor| factor),
         (Layer::Add { .. }, _) => (vec![dy.to_vec(); 2], Vec::new()),
         (Layer::Mul { .. }, Kept::Two(x, y)) => {
             let made = [y, x].map(|v| each(&v, dy, |v, dy| v * dy));
