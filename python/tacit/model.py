@@ -327,20 +327,26 @@ def _names(outputs: Sequence[str] | None) -> list[str]:
     return list(outputs or ())
 
 
-def export(module: Any, samples: ArrayLike | None, path: Path) -> Path:
-    """Writes a `torch.nn.Module` as ONNX with a free batch axis."""
+def check_module(module: Any, samples: ArrayLike | None) -> None:
+    """Refuses what is no `torch.nn.Module`, or one without samples."""
+    refused = (
+        f"a model is the path of an ONNX file or a torch.nn.Module, not {type(module).__name__}"
+    )
     if importlib.util.find_spec("torch") is None:
-        raise TacitError(
-            f"a model is the path of an ONNX file or a torch.nn.Module, not {type(module).__name__}"
-        )
+        raise TacitError(refused)
     import torch  # noqa: PLC0415
 
     if not isinstance(module, torch.nn.Module):
-        raise TacitError(
-            f"a model is the path of an ONNX file or a torch.nn.Module, not {type(module).__name__}"
-        )
+        raise TacitError(refused)
     if samples is None:
         raise TacitError("exporting a torch.nn.Module needs samples=, a batch of typical inputs")
+
+
+def export(module: Any, samples: ArrayLike | None, path: Path) -> Path:
+    """Writes a `torch.nn.Module` as ONNX with a free batch axis."""
+    check_module(module, samples)
+    import torch  # noqa: PLC0415
+
     example = torch.as_tensor(np.asarray(samples, dtype=np.float32)[:2])
     torch.onnx.export(
         module.eval(),

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from . import _tacit
 from ._tacit import TacitError
-from .model import export
+from .model import check_module, export
+from .module import Places, UnreadableError, read
 from .options import to_json
 from .session import Progress
 from .training_report import TrainingReport
@@ -34,16 +35,42 @@ class Trained:
         The network as an ONNX file, for its owner.
     report : TrainingReport
         What the training cost, and how good the network was after each epoch.
+    weights : numpy.ndarray or None
+        The numbers of all parameters, layer by layer, for the network's owner where all parties
+        were on this machine.
     """
 
     onnx: bytes | None
     report: TrainingReport
+    weights: np.ndarray | None = None
+    places: Places | None = None
 
     @property
     def finished(self) -> bool:
         """Whether the training had been finished before: nothing was left to train."""
         resumed = self.report.data.get("resumed")
         return bool(resumed) and resumed["after"] >= resumed["of"]
+
+    def to_torch(self, module: Any) -> Any:
+        """Gives a module, such as the one that the training started from, the trained weights.
+
+        Returns the module.
+        """
+        module.load_state_dict(self.state_dict(module), strict=False)
+        return module
+
+    def state_dict(self, module: Any) -> dict[str, Any]:
+        """The trained weights by the names of a module's `state_dict`, with its shapes and types.
+
+        What the training does not know, such as the batches that a normalisation has counted, is
+        not there.
+        """
+        if self.places is None or self.weights is None:
+            raise TacitError(
+                "the training did not start from a torch.nn.Module whose layers are known; "
+                "save() writes the network as an ONNX file"
+            )
+        return self.places.state(self.weights, module.state_dict())
 
     def save(self, path: str | Path) -> None:
         """Writes the ONNX file."""
@@ -63,15 +90,22 @@ class Trainer:
         The path of an ONNX file, whose weights are where the training starts; or a mapping with
         `input` (the shape of an item) and either `network` (`network-a`, `network-b`, `network-c`,
         `lenet`, `alexnet`, `alexnet-bn` or `vgg16`) with `outputs`, or `layers`: a list of mappings
-        with `type` (`linear`, `conv`, `relu`, `max-pool`, `avg-pool`, `batch-norm`). Or a
-        `torch.nn.Module` without batch normalisation, for which `samples` is required. The batch
-        normalisations of a file become part of the layers before them: name the layers instead.
+        with `type` and its numbers, which docs/training.md lists. Or a `torch.nn.Module`, for which
+        `samples` is required; :meth:`Trained.to_torch` brings the weights back. The batch
+        normalisations of a file become part of the layers before them: give the module instead.
     epochs, batch
         How often every item is seen, and the items of a mini-batch.
     loss
         `cross-entropy` (of softmax) or `mean-squared-error`.
-    learning_rate, momentum, weight_decay
-        Of stochastic gradient descent, as PyTorch's `SGD` has them.
+    optimiser
+        `sgd` or `adam`, as PyTorch's `SGD` and `Adam`.
+    learning_rate, weight_decay
+        Of the optimiser; a learning rate of 0.05 for `sgd` and 0.001 for `adam` if not given.
+    momentum
+        Of `sgd`.
+    betas, epsilon
+        Of `adam`: how much of the means of gradients and of their squares is kept, and the least
+        that a gradient is divided by; (0.9, 0.999) and 1e-6 if not given.
     schedule
         How the learning rate changes: `{"type": "step", "every": 5, "factor": 0.1}` or
         `{"type": "cosine", "epochs": 20}`.
@@ -103,8 +137,11 @@ class Trainer:
         epochs: int = 1,
         batch: int = 128,
         loss: str = "cross-entropy",
-        learning_rate: float = 0.05,
-        momentum: float = 0.0,
+        optimiser: str = "sgd",
+        learning_rate: float | None = None,
+        momentum: float | None = None,
+        betas: tuple[float, float] | None = None,
+        epsilon: float | None = None,
         weight_decay: float = 0.0,
         schedule: Mapping[str, Any] | None = None,
         seed: int = 1,
@@ -118,22 +155,24 @@ class Trainer:
         samples: ArrayLike | None = None,
         **where: Any,
     ):
+        self.places: Places | None = None
         if not isinstance(model, (str, os.PathLike, Mapping)):
             self._exported = tempfile.TemporaryDirectory(prefix="tacit-")
-            model = _module(model, samples, Path(self._exported.name) / "model.onnx")
+            model, self.places = _module(model, samples, Path(self._exported.name))
         path = isinstance(model, (str, os.PathLike))
         self.model = {"file": os.fspath(model)} if path else dict(model)
-        sgd = {
+        both = {
             "learning_rate": learning_rate,
-            "momentum": momentum,
             "weight_decay": weight_decay,
             "schedule": dict(schedule or {"type": "constant"}),
         }
+        own = {"momentum": momentum}, {"betas": betas, "epsilon": epsilon}
+        chosen = _optimiser(optimiser, both, *own)
         self.options = {
             "epochs": epochs,
             "batch": batch,
             "loss": loss,
-            "sgd": sgd,
+            **chosen,
             "seed": seed,
             "ring": ring,
             "fraction_bits": fraction_bits,
@@ -172,7 +211,7 @@ class Trainer:
         progress
             Called as `progress(phase, words, done, total)`.
         """
-        file, report = _tacit.train(
+        file, weights, report = _tacit.train(
             model=to_json(self.model),
             options=to_json(self.options),
             run=to_json(self.where),
@@ -180,7 +219,8 @@ class Trainer:
             test=self.sets(test),
             progress=progress,
         )
-        return Trained(file, TrainingReport(json.loads(report)))
+        numbers = np.frombuffer(weights, "<f4")
+        return Trained(file, TrainingReport(json.loads(report)), numbers, self.places)
 
     def reference(
         self,
@@ -246,15 +286,36 @@ class Trainer:
         ]
 
 
-def _module(module: Any, samples: ArrayLike | None, path: Path) -> Path:
-    """A `torch.nn.Module` as an ONNX file."""
-    parts = module.modules() if hasattr(module, "modules") else ()
-    if any("BatchNorm" in type(part).__name__ for part in parts):
-        raise TacitError(
-            "the module normalises batches, which its file would not keep; give the layers as a "
-            "mapping, with batch-norm among them"
-        )
-    return export(module, samples, path)
+def _module(module: Any, samples: ArrayLike | None, folder: Path) -> tuple[Any, Places | None]:
+    """The layers of a `torch.nn.Module`, or else its ONNX file."""
+    check_module(module, samples)
+    try:
+        return read(module, samples, folder / "start.f32")
+    except UnreadableError as error:
+        for part in module.modules():
+            kind = type(part).__name__
+            if any(name in kind for name in ("BatchNorm", "Dropout")):
+                raise TacitError(
+                    f"the module has a {kind}, which its file would not keep, and layers that are "
+                    f"not known: {error}"
+                ) from None
+    return export(module, samples, folder / "model.onnx"), None
+
+
+def _optimiser(
+    name: str, both: dict[str, Any], sgd: dict[str, Any], adam: dict[str, Any]
+) -> dict[str, Any]:
+    """The options of the optimiser of a name, with those that were given."""
+    if name not in ("sgd", "adam"):
+        raise TacitError(f"the optimiser '{name}' is not known; choose one of sgd, adam")
+    own, others = (sgd, adam) if name == "sgd" else (adam, sgd)
+    for option, value in others.items():
+        if value is not None:
+            raise TacitError(f"{option} has no effect with {name}")
+    given = {key: value for key, value in (both | own).items() if value is not None}
+    if "betas" in given:
+        given["beta1"], given["beta2"] = given.pop("betas")
+    return {name: given}
 
 
 def _paths(checkpoint: Mapping[str, Any]) -> dict[str, Any]:

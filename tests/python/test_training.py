@@ -8,6 +8,7 @@ import sys
 import time
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from ports import move_ports
@@ -167,6 +168,24 @@ def test_a_torch_module_trains_as_torch_does():
     np.testing.assert_allclose(outputs, module(items).detach(), atol=2e-3)
 
 
+@pytest.mark.parametrize(("op", "why"), [("Softmax", "ends in Softmax"), ("Dropout", "'last'")])
+def test_what_a_file_has_that_is_not_trained_is_named(tmp_path, op, why):
+    weights = onnx.numpy_helper.from_array(np.ones((3, 2), np.float32), "w")
+    nodes = [
+        onnx.helper.make_node("MatMul", ["x", "w"], ["z"]),
+        onnx.helper.make_node(op, ["z"], ["y"], "last"),
+    ]
+    ends = [
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["N", size])
+        for name, size in (("x", 3), ("y", 2))
+    ]
+    graph = onnx.helper.make_graph(nodes, "ends", ends[:1], ends[1:], [weights])
+    path, opset = tmp_path / "ends.onnx", onnx.helper.make_opsetid("", 17)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[opset], ir_version=8), path)
+    with pytest.raises(tacit.TacitError, match=why):
+        tacit.Trainer(path).fit((np.zeros((4, 3)), np.zeros(4, int)))
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -175,6 +194,11 @@ def test_a_torch_module_trains_as_torch_does():
         ({"epochs": 0}, "epochs"),
         ({"schedule": {"type": "step"}}, "missing field"),
         ({"protocol": "no"}, "choose one of falcon"),
+        ({"optimiser": "lion"}, "choose one of sgd, adam"),
+        ({"optimiser": "adam", "momentum": 0.9}, "momentum has no effect"),
+        ({"betas": (0.9, 0.99)}, "betas has no effect"),
+        ({"optimiser": "adam", "ring": 32, "fraction_bits": 10}, "need 60 bits"),
+        ({"optimiser": "adam", "sign_bits": 32}, "sign_bits"),
     ],
 )
 def test_what_cannot_be_trained_is_named(change, why):
@@ -210,6 +234,19 @@ def command(path):
     return subprocess.Popen(
         [sys.executable, "-m", "tacit", "train", str(path)], stderr=subprocess.PIPE, text=True
     )
+
+
+def test_what_adam_follows_is_in_the_checkpoints(tmp_path):
+    """Steps in two runs are those in one, though the moments and the step's number matter."""
+    options = {"batch": 8, "optimiser": "adam", "learning_rate": 0.02, "truncation": "exact"}
+    data, files = images(24, 1), []
+    for name, stops in (("whole", [3]), ("parts", [2, 3])):
+        kept = {"folder": tmp_path / name, "every": 1}
+        for stop in stops:
+            trainer = tacit.Trainer(LAYERS, checkpoint=kept, stop_after=stop, **options)
+            trained = trainer.fit(data)
+        files.append(trained.onnx)
+    assert files[0] == files[1]
 
 
 def test_a_killed_training_goes_on_with_the_same_result(tmp_path):
@@ -317,8 +354,9 @@ def test_a_party_plans_and_may_bring_nothing(tmp_path, capsys):
 HALVES = ((0, slice(0, 20)), (2, slice(20, 40)))
 
 
-def test_what_a_training_will_cost():
-    trainer = tacit.Trainer(LAYERS, batch=8, stop_after=1)
+@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
+def test_what_a_training_will_cost(optimiser):
+    trainer = tacit.Trainer(LAYERS, batch=8, stop_after=1, optimiser=optimiser)
     cost = trainer.cost(20, network="0.2ms,80Mbps")
     report = trainer.fit(images(20, 1)).report.data
     for phase in ("offline", "online"):
@@ -327,7 +365,11 @@ def test_what_a_training_will_cost():
         assert step["rounds"] == report[phase]["rounds"]
         network = step["rounds"] * 1e-4 + max(step["bytes_sent"]) / 1e7
         assert step["seconds"] == pytest.approx(network)
-        whole = tacit.Trainer(LAYERS, batch=8).fit(images(20, 1)).report.data[phase]
+        whole = (
+            tacit.Trainer(LAYERS, batch=8, optimiser=optimiser)
+            .fit(images(20, 1))
+            .report.data[phase]
+        )
         assert cost["epoch"][phase]["bytes_sent"] == whole["bytes_sent"]
     assert cost["batches"] == 3
     assert trainer.cost()["batches"] == 1

@@ -40,7 +40,11 @@ fn options(text: &str) -> PyResult<TrainOptions> {
     TrainOptions::from_json(text).map_err(error)
 }
 
-/// Trains; the ONNX file and the report.
+/// What a training gives all parties of one machine: the ONNX file, the bytes of its float32 numbers
+/// and the report.
+type Made<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, String);
+
+/// Trains; the ONNX file, its numbers and the report.
 #[pyfunction]
 #[pyo3(signature = (model, options, run, train, test, progress=None))]
 pub(crate) fn train<'py>(
@@ -51,11 +55,11 @@ pub(crate) fn train<'py>(
     train: Vec<Owned>,
     test: Vec<Owned>,
     progress: Option<Callback>,
-) -> PyResult<(Bound<'py, PyBytes>, String)> {
+) -> PyResult<Made<'py>> {
     let (table, options) = (self::model(model)?, self::options(options)?);
     let run = settings(run)?;
     let (train, test) = (Sets::new(train), Sets::new(test));
-    let (file, report) = observed(py, progress, |observe| {
+    let (file, numbers, report) = observed(py, progress, |observe| {
         let (network, start) = table.build()?;
         let material = Material {
             network: &network,
@@ -65,9 +69,13 @@ pub(crate) fn train<'py>(
         };
         let trained = tacit_run::train_local(&options, &run, material, observe)?;
         let parameters = trained.parameters.unwrap_or_default();
-        Ok((tacit_run::to_onnx(&network, &parameters), trained.report))
+        let numbers = parameters.iter().flatten();
+        let numbers: Vec<u8> = numbers.flat_map(|v| v.to_le_bytes()).collect();
+        let file = tacit_run::to_onnx(&network, &parameters);
+        Ok((file, numbers, trained.report))
     })?;
-    Ok((PyBytes::new(py, &file), report.to_json()))
+    let [file, numbers] = [file, numbers].map(|bytes| PyBytes::new(py, &bytes));
+    Ok((file, numbers, report.to_json()))
 }
 
 /// One party's part in the training of a config file: the ONNX file, at the network's owner, and the

@@ -1,86 +1,121 @@
-//! Trained networks as ONNX files, and networks to train out of them.
+//! Trained networks as ONNX files.
 
-use tacit_nn::Graph;
-use tacit_nn::graph::{ConvGeometry, InputKind, Op, Pool};
 use tacit_nn::onnx::{Attribute, Writer};
 
-use crate::layers::constants;
-use crate::{Error, Layer, Network};
+use crate::{Layer, Network, Smooth};
 
 /// The ONNX file of a network with these parameters.
 pub fn to_onnx(network: &Network, parameters: &[Vec<f32>]) -> Vec<u8> {
     let mut writer = Writer::new("trained by Tacit", &network.input);
+    let mut values = vec![writer.value().to_owned()];
     let mut parameters = parameters.iter();
-    let mut next = || parameters.next().map(Vec::as_slice).unwrap_or_default();
-    let mut shape = network.input.clone();
-    for (i, (layer, after)) in network.layers.iter().zip(&network.shapes).enumerate() {
-        let name = format!("{}{i}", kind(layer));
-        match layer {
-            Layer::Linear {
-                inputs,
-                outputs,
-                bias,
-            } => {
-                if shape.len() > 1 {
-                    let flat = [("axis", Attribute::Int(1))];
-                    writer.node(&format!("flatten{i}"), "Flatten", &[], &flat);
-                }
-                let (w, b) = ([*inputs, *outputs], [*outputs]);
-                let mut operands = vec![("weight", &w[..], next())];
-                if *bias {
-                    operands.push(("bias", &b[..], next()));
-                }
-                writer.node(&name, "Gemm", &operands, &[]);
-            }
-            Layer::Conv { geometry, bias } => {
-                let g = geometry;
-                let w = [g.filters, g.channels / g.groups, g.kernel[0], g.kernel[1]];
-                let b = [g.filters];
-                let mut operands = vec![("weight", &w[..], next())];
-                if *bias {
-                    operands.push(("bias", &b[..], next()));
-                }
-                writer.node(
-                    &name,
-                    "Conv",
-                    &operands,
-                    &windows(g.kernel, g.stride, g.pad),
-                );
-            }
-            Layer::Relu { .. } => writer.node(&name, "Relu", &[], &[]),
-            Layer::MaxPool(pool) => {
-                writer.node(
-                    &name,
-                    "MaxPool",
-                    &[],
-                    &windows(pool.kernel, pool.stride, pool.pad),
-                );
-            }
-            Layer::AvgPool(pool) => {
-                let attributes = windows(pool.kernel, pool.stride, pool.pad);
-                writer.node(&name, "AveragePool", &[], &attributes);
-            }
-            Layer::BatchNorm { channels, .. } => {
-                let shape = [*channels];
-                let mut operand = |name| (name, &shape[..], next());
-                let operands = ["scale", "B", "mean", "var"].map(&mut operand);
-                let epsilon = [("epsilon", Attribute::Float(constants().0))];
-                writer.node(&name, "BatchNormalization", &operands, &epsilon);
-            }
+    for (i, (layer, reads)) in network.layers.iter().zip(&network.reads).enumerate() {
+        let name = format!("{}{i}", layer.kind());
+        writer.go_to(&values[reads[0]]);
+        if matches!(layer, Layer::Linear { .. }) && network.shape(reads[0]).len() > 1 {
+            let flat = [("axis", Attribute::Int(1))];
+            writer.node(&format!("flatten{i}"), "Flatten", &[], &flat);
         }
-        shape.clone_from(after);
+        let own: Vec<&[f32]> = layer
+            .parameters()
+            .iter()
+            .map_while(|_| parameters.next())
+            .map(Vec::as_slice)
+            .collect();
+        if matches!(layer, Layer::Dropout { .. }) {
+            values.push(values[reads[0]].clone());
+            continue;
+        }
+        match reads.get(1) {
+            Some(other) => writer.join(&name, onnx_type(layer), &values[*other]),
+            None => write(&mut writer, &name, layer, &own),
+        }
+        values.push(writer.value().to_owned());
     }
-    writer.finish(&shape)
+    writer.finish(network.shape(network.layers.len()))
 }
 
-fn kind(layer: &Layer) -> &'static str {
+/// Writes a layer that reads one value.
+fn write(writer: &mut Writer, name: &str, layer: &Layer, own: &[&[f32]]) {
+    let own = |i: usize| own.get(i).copied().unwrap_or_default();
+    let op = onnx_type(layer);
     match layer {
-        Layer::Linear { .. } => "linear",
-        Layer::Conv { .. } => "conv",
-        Layer::Relu { .. } => "relu",
-        Layer::MaxPool(_) | Layer::AvgPool(_) => "pool",
-        Layer::BatchNorm { .. } => "norm",
+        Layer::Linear {
+            inputs,
+            outputs,
+            bias,
+        } => {
+            let (w, b) = ([*inputs, *outputs], [*outputs]);
+            let operands = [("weight", &w[..], own(0)), ("bias", &b[..], own(1))];
+            writer.node(name, op, &operands[..1 + usize::from(*bias)], &[]);
+        }
+        Layer::Conv { geometry: g, bias } => {
+            let w = [g.filters, g.channels / g.groups, g.kernel[0], g.kernel[1]];
+            let b = [g.filters];
+            let operands = [("weight", &w[..], own(0)), ("bias", &b[..], own(1))];
+            let mut attributes = windows(g.kernel, g.stride, g.pad);
+            attributes.push(("dilations", ints(&g.dilation)));
+            attributes.push(("group", Attribute::Int(g.groups as i64)));
+            writer.node(name, op, &operands[..1 + usize::from(*bias)], &attributes);
+        }
+        Layer::MaxPool(pool) | Layer::AvgPool(pool) => {
+            let attributes = windows(pool.kernel, pool.stride, pool.pad);
+            writer.node(name, op, &[], &attributes);
+        }
+        Layer::BatchNorm {
+            channels, epsilon, ..
+        } => {
+            let shape = [*channels];
+            let names = ["scale", "B", "mean", "var"];
+            let operands: Vec<_> = (names.iter().enumerate())
+                .map(|(i, name)| (*name, &shape[..], own(i)))
+                .collect();
+            let epsilon = [("epsilon", Attribute::Float(*epsilon as f32))];
+            writer.node(name, op, &operands, &epsilon);
+        }
+        Layer::LeakyRelu { slope, .. } => {
+            let slope = [("alpha", Attribute::Float(*slope as f32))];
+            writer.node(name, op, &[], &slope);
+        }
+        Layer::Scale { factor, shift, .. } => {
+            let [factor, shift] = [*factor as f32, *shift as f32];
+            writer.node(name, op, &[("factor", &[], &[factor])], &[]);
+            if shift != 0.0 {
+                writer.node(
+                    &format!("{name}.shifted"),
+                    "Add",
+                    &[("shift", &[], &[shift])],
+                    &[],
+                );
+            }
+        }
+        _ => writer.node(name, op, &[], &[]),
     }
+}
+
+/// The operation of ONNX.
+fn onnx_type(layer: &Layer) -> &'static str {
+    match layer {
+        Layer::Linear { .. } => "Gemm",
+        Layer::Conv { .. } => "Conv",
+        Layer::Relu { .. } => "Relu",
+        Layer::LeakyRelu { .. } => "LeakyRelu",
+        Layer::Smooth { function, .. } => match function {
+            Smooth::Sigmoid => "Sigmoid",
+            Smooth::Tanh => "Tanh",
+            Smooth::Erf => "Erf",
+        },
+        Layer::Scale { .. } | Layer::Mul { .. } => "Mul",
+        Layer::Dropout { .. } => "Dropout",
+        Layer::Add { .. } => "Add",
+        Layer::MaxPool(_) => "MaxPool",
+        Layer::AvgPool(_) => "AveragePool",
+        Layer::BatchNorm { .. } => "BatchNormalization",
+    }
+}
+
+fn ints(values: &[usize]) -> Attribute {
+    Attribute::Ints(values.iter().map(|v| *v as i64).collect())
 }
 
 fn windows(
@@ -88,91 +123,9 @@ fn windows(
     stride: [usize; 2],
     pad: [usize; 4],
 ) -> Vec<(&'static str, Attribute)> {
-    let ints = |values: &[usize]| Attribute::Ints(values.iter().map(|v| *v as i64).collect());
     vec![
         ("kernel_shape", ints(&kernel)),
         ("strides", ints(&stride)),
         ("pads", ints(&pad)),
     ]
-}
-
-/// The network of an imported model, and its parameters to start from.
-///
-/// Layers must follow one another. Folded normalisations and what a training does not know are
-/// refused by name.
-pub fn from_graph(graph: &Graph) -> Result<(Network, Vec<Vec<f32>>), Error> {
-    if graph.inputs.len() != 1 || graph.inputs[0].kind != InputKind::Numbers {
-        let why = "a training takes one input of numbers";
-        return Err(Error::network(graph.inputs_name(), why));
-    }
-    let mut network = Network {
-        input: graph.input_shape(),
-        layers: Vec::new(),
-        shapes: Vec::new(),
-    };
-    let mut parameters = Vec::new();
-    for (i, node) in graph.nodes.iter().enumerate() {
-        let refuse = |why: &str| Err(Error::network(format!("'{}'", node.name), why));
-        if node.inputs != [i] {
-            return refuse("a training needs layers that follow one another");
-        }
-        let layer = match &node.op {
-            Op::Linear(linear) if linear.rows == 1 => Layer::Linear {
-                inputs: linear.k,
-                outputs: linear.n,
-                bias: !linear.bias.is_empty(),
-            },
-            Op::Conv(conv) if trainable(&conv.geometry) => Layer::Conv {
-                geometry: conv.geometry.clone(),
-                bias: !conv.bias.is_empty(),
-            },
-            Op::Relu => Layer::Relu {
-                len: node.shape.iter().product(),
-            },
-            Op::MaxPool(pool) if plain(pool) => Layer::MaxPool(pool.clone()),
-            Op::AveragePool(pool) if plain(pool) => Layer::AvgPool(pool.clone()),
-            Op::Conv(_) => {
-                return refuse(
-                    "a training knows convolutions of one group without dilation, padded less than the kernel is wide",
-                );
-            }
-            Op::MaxPool(_) | Op::AveragePool(_) => {
-                return refuse("a training knows pooling without padding and dilation");
-            }
-            op => {
-                let why = format!(
-                    "a training does not know {}; it knows linear layers, convolutions, ReLU and pooling, and normalisation in a list of layers",
-                    op.kind()
-                );
-                return refuse(&why);
-            }
-        };
-        let weights = node.op.weights();
-        parameters.extend(
-            weights
-                .into_iter()
-                .filter(|w| !w.is_empty())
-                .map(|w| w.to_vec()),
-        );
-        network.layers.push(layer);
-        network.shapes.push(node.shape.clone());
-    }
-    if graph.output != graph.nodes.len()
-        || !matches!(network.layers.last(), Some(Layer::Linear { .. }))
-    {
-        return Err(Error::network(
-            "the model's last layer",
-            "it must be linear: a training adds the loss itself",
-        ));
-    }
-    Ok((network, parameters))
-}
-
-fn trainable(g: &ConvGeometry) -> bool {
-    let narrow = (0..4).all(|side| g.pad[side] < g.kernel[side % 2]);
-    g.groups == 1 && g.dilation == [1, 1] && narrow
-}
-
-fn plain(pool: &Pool) -> bool {
-    pool.pad == [0; 4] && pool.dilation == [1, 1]
 }

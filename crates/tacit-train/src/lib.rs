@@ -3,13 +3,14 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `network.rs`, `spec.rs` | a network as a list of layers, its parameters |
+//! | `network.rs`, `layer.rs` | a network: layers, what each reads, its parameters |
+//! | `spec.rs`, `place.rs` | layers as a config has them, and on inputs of a shape |
 //! | `layers/` | each layer's forward and backward pass |
 //! | `loss.rs` | softmax with cross-entropy, mean squared error |
-//! | `sgd.rs` | momentum, weight decay, the learning rate's schedule |
+//! | `sgd.rs`, `adam.rs`, `optimiser.rs` | the optimisers, the learning rate's schedule |
 //! | `step.rs` | one mini-batch, and the evaluation of one |
 //! | `reference.rs` | the same training in float32, in the clear |
-//! | `export.rs` | networks as ONNX files, and out of them |
+//! | `export.rs`, `import.rs` | networks as ONNX files, and out of them |
 //! | `order.rs` | the order of the items in every epoch |
 //!
 //! What a step demands is found by running it on a machine that only lists calls
@@ -29,25 +30,35 @@
 //! (`cost.rs`). The network's layers are not sent: every party has them in its config, and the parties
 //! compare a hash (`settle.rs`).
 
+mod adam;
 mod error;
 mod export;
 mod fixed;
+mod import;
+mod layer;
 mod layers;
 mod loss;
 mod network;
+mod optimiser;
 mod order;
+mod place;
 mod reference;
 mod sgd;
 mod spec;
 mod step;
 
+pub use adam::Adam;
 pub use error::Error;
-pub use export::{from_graph, to_onnx};
+pub use export::to_onnx;
 pub use fixed::{Beyond, Fixed};
+pub use import::from_graph;
+pub use layer::{Layer, Parameter, Role, Smooth};
+pub use layers::Coin;
 pub use loss::{Loss, Scores};
-pub use network::{Layer, Network, Parameter, Role};
+pub use network::Network;
+pub use optimiser::Optimiser;
 pub use order::{Order, uniform};
 pub use reference::Reference;
 pub use sgd::{Schedule, Sgd};
-pub use spec::{LayerSpec, named, names};
+pub use spec::{LayerSpec, Placed, named, names};
 pub use step::{State, Training, calls_by_stage};

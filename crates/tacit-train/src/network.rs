@@ -1,131 +1,168 @@
 //! A network with all its shapes.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
-use tacit_nn::graph::{ConvGeometry, Pool};
 
-use crate::{Error, LayerSpec};
+use crate::Error;
+use crate::layer::{Layer, Parameter, Role};
+use crate::place::placed;
+use crate::spec::{LayerSpec, Placed};
 
-/// A layer with its geometry; values are flat, items one after the other.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub enum Layer {
-    /// `x w + b`, `w` of `inputs` x `outputs`.
-    Linear {
-        /// Elements of an input item.
-        inputs: usize,
-        /// Elements of an output item.
-        outputs: usize,
-        /// Whether there is `b`.
-        bias: bool,
-    },
-    /// A convolution.
-    Conv {
-        /// Its shapes.
-        geometry: ConvGeometry,
-        /// Whether there is a bias.
-        bias: bool,
-    },
-    /// `max(x, 0)`.
-    Relu {
-        /// Elements of an item.
-        len: usize,
-    },
-    /// The maximum of windows without padding.
-    MaxPool(Pool),
-    /// The mean of windows without padding.
-    AvgPool(Pool),
-    /// Batch normalisation.
-    BatchNorm {
-        /// Channels of an item.
-        channels: usize,
-        /// Elements of a channel.
-        plane: usize,
-    },
-}
-
-/// What a parameter is to its layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Of a linear layer or a convolution.
-    Weight,
-    /// Of a linear layer or a convolution.
-    Bias,
-    /// A normalisation's factor.
-    Gamma,
-    /// A normalisation's summand.
-    Beta,
-    /// A normalisation's mean for inference: followed, not learnt.
-    RunningMean,
-    /// A normalisation's variance for inference.
-    RunningVariance,
-}
-
-/// A tensor that the training changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parameter {
-    /// The layer's number.
-    pub layer: usize,
-    /// What it is there.
-    pub role: Role,
-    /// Elements.
-    pub len: usize,
-    /// Inputs of one output, of weights and biases.
-    pub fan_in: usize,
-}
-
-impl Parameter {
-    /// Whether gradients change it.
-    pub fn is_learnt(&self) -> bool {
-        !matches!(self.role, Role::RunningMean | Role::RunningVariance)
-    }
-}
-
-/// Layers one after the other.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// Layers, each of which reads the input or values of layers before it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Network {
     /// The shape of an input item.
     pub input: Vec<usize>,
     /// The layers.
     pub layers: Vec<Layer>,
+    /// The values that every layer reads: 0 is the input, `i + 1` the value of layer `i`.
+    pub reads: Vec<Vec<usize>>,
     /// The shape after every layer.
     pub shapes: Vec<Vec<usize>>,
 }
 
-/// The most elements of a tensor.
-const LARGEST: usize = 1 << 31;
+/// What a network's input is called among its values.
+const INPUT: &str = "input";
 
 impl Network {
-    /// The layers `specs` on inputs of this shape: one axis, or channels, height and width.
+    /// The layers `specs`, one after the other.
     pub fn new(input: &[usize], specs: &[LayerSpec]) -> Result<Self, Error> {
+        let specs: Vec<Placed> = specs.iter().cloned().map(Placed::from).collect();
+        Self::placed(input, &specs)
+    }
+
+    /// The layers `specs` on inputs of this shape: one axis, or channels, height and width.
+    pub fn placed(input: &[usize], specs: &[Placed]) -> Result<Self, Error> {
         if !matches!(input.len(), 1 | 3) || input.contains(&0) {
             return Err(Error::network(
                 "input",
                 format!("{input:?} is not [elements] or [channels, height, width]"),
             ));
         }
-        let mut network = Network {
+        let mut network = Network::empty(input);
+        let mut names = HashMap::from([(INPUT.to_owned(), 0)]);
+        for (i, spec) in specs.iter().enumerate() {
+            let refused = |why| Error::network(format!("layer {i} ({:?})", spec.layer), why);
+            let reads = network.reads_of(spec, &names).map_err(refused)?;
+            network.add(&spec.layer, reads).map_err(refused)?;
+            if let Some(name) = &spec.name
+                && names.insert(name.clone(), network.layers.len()).is_some()
+            {
+                return Err(refused(format!(
+                    "there is a value '{}' before it",
+                    name.escape_debug()
+                )));
+            }
+        }
+        network.check()?;
+        Ok(network)
+    }
+
+    /// No layers yet.
+    pub(crate) fn empty(input: &[usize]) -> Self {
+        Network {
             input: input.to_vec(),
             layers: Vec::new(),
+            reads: Vec::new(),
             shapes: Vec::new(),
-        };
-        for (i, spec) in specs.iter().enumerate() {
-            let shape = network.shape();
-            let (layer, shape) = placed(spec, &shape)
-                .map_err(|why| Error::network(format!("layer {i} ({spec:?})"), why))?;
-            network.layers.push(layer);
-            network.shapes.push(shape);
         }
-        match network.layers.last() {
-            Some(Layer::Linear { .. }) => Ok(network),
-            _ => Err(Error::network(
+    }
+
+    /// The values that a layer reads.
+    fn reads_of(
+        &self,
+        spec: &Placed,
+        names: &HashMap<String, usize>,
+    ) -> Result<Vec<usize>, String> {
+        let of = |name: &String| {
+            let known = names.get(name).copied();
+            known.ok_or_else(|| format!("no layer before it is called '{}'", name.escape_debug()))
+        };
+        let mut reads = spec.from.iter().map(of).collect::<Result<Vec<_>, _>>()?;
+        let wanted = match spec.layer {
+            LayerSpec::Add {} | LayerSpec::Mul {} => 2,
+            _ => 1,
+        };
+        if reads.len() + 1 == wanted {
+            reads.insert(0, self.layers.len());
+        }
+        match reads.len() == wanted {
+            true => Ok(reads),
+            false => Err(format!("it reads {} values, not {wanted}", reads.len())),
+        }
+    }
+
+    /// Adds a layer, or those that it is made of.
+    fn add(&mut self, spec: &LayerSpec, reads: Vec<usize>) -> Result<(), String> {
+        match spec {
+            LayerSpec::Silu {} => {
+                let x = reads[0];
+                self.add(&LayerSpec::Sigmoid {}, reads)?;
+                self.add(&LayerSpec::Mul {}, vec![x, self.layers.len()])
+            }
+            LayerSpec::Gelu {} => {
+                let x = reads[0];
+                let scale = |factor, shift| LayerSpec::Scale { factor, shift };
+                self.add(&scale(std::f64::consts::FRAC_1_SQRT_2, 0.0), reads)?;
+                for spec in [LayerSpec::Erf {}, scale(0.5, 0.5)] {
+                    self.add(&spec, vec![self.layers.len()])?;
+                }
+                self.add(&LayerSpec::Mul {}, vec![x, self.layers.len()])
+            }
+            _ => {
+                let shape = self.shape(reads[0]).to_vec();
+                if let Some(other) = reads.iter().map(|v| self.shape(*v)).find(|s| *s != shape) {
+                    return Err(format!("its values have shapes {shape:?} and {other:?}"));
+                }
+                let (layer, shape) = placed(spec, &shape)?;
+                self.push(layer, reads, shape);
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds a layer that fits.
+    pub(crate) fn push(&mut self, layer: Layer, reads: Vec<usize>, shape: Vec<usize>) {
+        self.layers.push(layer);
+        self.reads.push(reads);
+        self.shapes.push(shape);
+    }
+
+    /// Refuses a network that does not end in a linear layer, or with layers that nothing reads.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if !matches!(self.layers.last(), Some(Layer::Linear { .. })) {
+            return Err(Error::network(
                 "layers",
-                "the last layer must be linear: its outputs are the classes or the values",
+                "the last layer must be linear: its outputs are the classes or the values, and the loss adds its own softmax",
+            ));
+        }
+        let uses = self.uses();
+        match (1..self.layers.len()).find(|value| uses[*value] == 0) {
+            None => Ok(()),
+            Some(value) => Err(Error::network(
+                format!("layer {} ({})", value - 1, self.layers[value - 1].kind()),
+                "no layer reads its value",
             )),
         }
     }
 
-    /// The shape after the last layer.
-    fn shape(&self) -> Vec<usize> {
-        self.shapes.last().unwrap_or(&self.input).clone()
+    /// How often every value is read.
+    pub(crate) fn uses(&self) -> Vec<usize> {
+        let mut uses = vec![0; self.layers.len() + 1];
+        self.reads
+            .iter()
+            .flatten()
+            .for_each(|value| uses[*value] += 1);
+        uses
+    }
+
+    /// The shape of a value.
+    pub(crate) fn shape(&self, value: usize) -> &[usize] {
+        match value.checked_sub(1) {
+            None => &self.input,
+            Some(layer) => &self.shapes[layer],
+        }
     }
 
     /// Elements of an input item.
@@ -135,53 +172,21 @@ impl Network {
 
     /// Elements of an output item.
     pub fn outputs(&self) -> usize {
-        self.shape().iter().product()
+        self.shape(self.layers.len()).iter().product()
     }
 
     /// All parameters, layer by layer.
     pub fn parameters(&self) -> Vec<Parameter> {
-        let mut all = Vec::new();
-        for (layer, spec) in self.layers.iter().enumerate() {
-            let mut add = |role, len, fan_in| {
-                all.push(Parameter {
-                    layer,
-                    role,
-                    len,
-                    fan_in,
-                });
+        let of = |(layer, spec): (usize, &Layer)| {
+            let parameter = move |(role, len, fan_in)| Parameter {
+                layer,
+                role,
+                len,
+                fan_in,
             };
-            match spec {
-                Layer::Linear {
-                    inputs,
-                    outputs,
-                    bias,
-                } => {
-                    add(Role::Weight, inputs * outputs, *inputs);
-                    if *bias {
-                        add(Role::Bias, *outputs, *inputs);
-                    }
-                }
-                Layer::Conv { geometry, bias } => {
-                    let taps = geometry.taps();
-                    add(Role::Weight, geometry.filters * taps, taps);
-                    if *bias {
-                        add(Role::Bias, geometry.filters, taps);
-                    }
-                }
-                Layer::BatchNorm { channels, .. } => {
-                    for role in [
-                        Role::Gamma,
-                        Role::Beta,
-                        Role::RunningMean,
-                        Role::RunningVariance,
-                    ] {
-                        add(role, *channels, 1);
-                    }
-                }
-                Layer::Relu { .. } | Layer::MaxPool(_) | Layer::AvgPool(_) => {}
-            }
-        }
-        all
+            spec.parameters().into_iter().map(parameter)
+        };
+        self.layers.iter().enumerate().flat_map(of).collect()
     }
 
     /// Numbers to start from: uniform up to `1 / sqrt(fan_in)` (as PyTorch draws them), factors and
@@ -197,112 +202,6 @@ impl Network {
             }
         };
         self.parameters().iter().map(&mut of).collect()
-    }
-}
-
-/// A layer on inputs of a shape, and the shape of its outputs.
-fn placed(spec: &LayerSpec, shape: &[usize]) -> Result<(Layer, Vec<usize>), String> {
-    let len: usize = shape.iter().product();
-    match *spec {
-        LayerSpec::Linear { outputs, bias } => {
-            check_len(&[len, outputs])?;
-            let layer = Layer::Linear {
-                inputs: len,
-                outputs,
-                bias,
-            };
-            Ok((layer, vec![outputs]))
-        }
-        LayerSpec::Conv {
-            filters,
-            kernel,
-            stride,
-            pad,
-            bias,
-        } => {
-            let [channels, height, width] = planes(shape)?;
-            if pad >= kernel.max(1) {
-                return Err(format!(
-                    "padding of {pad} is as wide as the kernel; it must be below {kernel}"
-                ));
-            }
-            let [height_out, width_out] = [height, width].map(|n| fits(n, kernel, stride, pad));
-            check_len(&[channels, height, width, kernel, kernel])?;
-            let shape = vec![filters, height_out?, width_out?];
-            check_len(&shape)?;
-            let geometry = ConvGeometry {
-                channels,
-                height,
-                width,
-                filters,
-                kernel: [kernel; 2],
-                stride: [stride; 2],
-                pad: [pad; 4],
-                dilation: [1; 2],
-                groups: 1,
-            };
-            Ok((Layer::Conv { geometry, bias }, shape))
-        }
-        LayerSpec::Relu => Ok((Layer::Relu { len }, shape.to_vec())),
-        LayerSpec::MaxPool { kernel, stride } => {
-            let pool = pool(shape, kernel, stride)?;
-            let shape = vec![pool.channels, pool.out[0], pool.out[1]];
-            Ok((Layer::MaxPool(pool), shape))
-        }
-        LayerSpec::AvgPool { kernel, stride } => {
-            let pool = pool(shape, kernel, stride)?;
-            let shape = vec![pool.channels, pool.out[0], pool.out[1]];
-            Ok((Layer::AvgPool(pool), shape))
-        }
-        LayerSpec::BatchNorm => {
-            let layer = Layer::BatchNorm {
-                channels: shape[0],
-                plane: len / shape[0],
-            };
-            Ok((layer, shape.to_vec()))
-        }
-    }
-}
-
-fn pool(shape: &[usize], kernel: usize, stride: Option<usize>) -> Result<Pool, String> {
-    let [channels, height, width] = planes(shape)?;
-    let stride = stride.unwrap_or(kernel);
-    let [rows, columns] = [height, width].map(|n| fits(n, kernel, stride, 0));
-    Ok(Pool {
-        channels,
-        height,
-        width,
-        kernel: [kernel; 2],
-        stride: [stride; 2],
-        pad: [0; 4],
-        dilation: [1; 2],
-        out: [rows?, columns?],
-        count_pad: false,
-    })
-}
-
-fn planes(shape: &[usize]) -> Result<[usize; 3], String> {
-    shape
-        .try_into()
-        .map_err(|_| format!("it needs channels, height and width; what comes in is {shape:?}"))
-}
-
-/// The places of a kernel along an axis of `n`.
-fn fits(n: usize, kernel: usize, stride: usize, pad: usize) -> Result<usize, String> {
-    if kernel == 0 || stride == 0 {
-        return Err("kernel and stride must be at least 1".into());
-    }
-    let room = (n + 2 * pad).checked_sub(kernel);
-    let room =
-        room.ok_or_else(|| format!("the kernel of {kernel} is larger than the {n} input"))?;
-    Ok(room / stride + 1)
-}
-
-fn check_len(factors: &[usize]) -> Result<(), String> {
-    let len = factors.iter().try_fold(1usize, |a, b| a.checked_mul(*b));
-    match len {
-        Some(1..LARGEST) => Ok(()),
-        _ => Err(format!("a tensor of {factors:?} elements cannot be")),
     }
 }
 
@@ -333,6 +232,43 @@ mod tests {
     }
 
     #[test]
+    fn places_that_do_not_fit_are_named() {
+        let refused = |json: &str| {
+            let specs: Result<Vec<Placed>, _> = serde_json::from_str(json);
+            let specs = match specs {
+                Ok(specs) => specs,
+                Err(error) => return error.to_string(),
+            };
+            let network = Network::placed(&[1, 4, 4], &specs);
+            network.expect_err("refused").to_string()
+        };
+        for (json, why) in [
+            (r#"[{"type": "relu", "from": ["x"]}]"#, "called 'x'"),
+            (
+                r#"[{"type": "relu", "name": "a"}, {"type": "relu", "name": "a"}]"#,
+                "a value 'a' before",
+            ),
+            (
+                r#"[{"type": "conv", "filters": 2, "kernel": 1}, {"type": "add", "from": ["input"]}]"#,
+                "shapes [2, 4, 4] and [1, 4, 4]",
+            ),
+            (
+                r#"[{"type": "relu"}, {"type": "linear", "outputs": 2, "from": ["input"]}]"#,
+                "no layer reads",
+            ),
+            (
+                r#"[{"type": "relu", "form": ["a"]}]"#,
+                "unknown field `form`",
+            ),
+            (r#"[{"type": "leaky-relu", "slope": 5000}]"#, "below 1024"),
+            (r#"[{"type": "batch-norm", "epsilon": 0}]"#, "1e-6"),
+        ] {
+            let said = refused(json);
+            assert!(said.contains(why), "{json}: {said}");
+        }
+    }
+
+    #[test]
     fn layers_that_do_not_fit_are_named() {
         let refused = |input: &[usize], specs: &[LayerSpec]| {
             Network::new(input, specs).expect_err("refused").to_string()
@@ -343,13 +279,28 @@ mod tests {
             stride: 1,
             pad: 0,
             bias: true,
+            groups: 1,
+            dilation: 1,
         };
         let linear = LayerSpec::Linear {
             outputs: 2,
             bias: true,
         };
+        let dropout = LayerSpec::Dropout { p: 1.0 };
+        assert!(refused(&[4], &[dropout, linear.clone()]).contains("it may drop"));
+        let grouped = LayerSpec::Conv {
+            filters: 3,
+            kernel: 1,
+            stride: 1,
+            pad: 0,
+            bias: true,
+            groups: 2,
+            dilation: 1,
+        };
+        assert!(refused(&[2, 4, 4], &[grouped, linear.clone()]).contains("2 groups"));
+        assert!(refused(&[4], &[LayerSpec::Add {}, linear.clone()]).contains("reads 1 values"));
         assert!(refused(&[0], &[]).contains("input"));
-        assert!(refused(&[4], &[LayerSpec::Relu]).contains("last layer"));
+        assert!(refused(&[4], &[LayerSpec::Relu {}]).contains("last layer"));
         assert!(refused(&[4], &[conv.clone(), linear.clone()]).contains("layer 0"));
         assert!(refused(&[1, 4, 4], &[conv, linear]).contains("larger than the 4 input"));
         let huge = LayerSpec::Linear {

@@ -60,29 +60,52 @@ pub(crate) struct Rate {
 }
 
 /// Bits of the factor: with as many, a rate is wrong by 0.1 % at most.
-const RATE_BITS: i32 = 10;
+pub(crate) const RATE_BITS: i32 = 10;
 /// Learning rates are below this.
-const LARGEST_RATE: f64 = 16.0;
+pub(crate) const LARGEST_RATE: f64 = 16.0;
 
-impl Sgd {
+/// Refuses a setting that is not from 0 to below `most`.
+pub(crate) fn unit(what: &'static str, value: f64, most: f64) -> Result<(), Error> {
+    match (0.0..most).contains(&value) {
+        true => Ok(()),
+        false => Err(Error::setting(
+            what,
+            format!("{value} is not between 0 and {most}"),
+        )),
+    }
+}
+
+impl Schedule {
     /// Refuses what cannot be.
-    pub fn check(&self) -> Result<(), Error> {
-        let unit = |what, value: f64, most: f64| match (0.0..most).contains(&value) {
-            true => Ok(()),
-            false => Err(Error::setting(
-                what,
-                format!("{value} is not between 0 and {most}"),
-            )),
-        };
-        unit("learning_rate", self.learning_rate, LARGEST_RATE)?;
-        unit("momentum", self.momentum, 1.0)?;
-        unit("weight_decay", self.weight_decay, 1.0)?;
-        match self.schedule {
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match *self {
             Schedule::Step { every: 0, .. } => Err(Error::setting("schedule", "every 0 epochs")),
             Schedule::Step { factor, .. } => unit("schedule factor", factor, 16.0),
             Schedule::Cosine { epochs: 0 } => Err(Error::setting("schedule", "over 0 epochs")),
             Schedule::Cosine { .. } | Schedule::Constant => Ok(()),
         }
+    }
+
+    /// By what the learning rate is multiplied in an epoch, from 0.
+    pub(crate) fn factor(&self, epoch: usize) -> f64 {
+        match *self {
+            Schedule::Constant => 1.0,
+            Schedule::Step { every, factor } => factor.powi((epoch / every) as i32),
+            Schedule::Cosine { epochs } => {
+                let part = epoch.min(epochs) as f64 / epochs as f64;
+                (1.0 + (std::f64::consts::PI * part).cos()) / 2.0
+            }
+        }
+    }
+}
+
+impl Sgd {
+    /// Refuses what cannot be.
+    pub fn check(&self) -> Result<(), Error> {
+        unit("learning_rate", self.learning_rate, LARGEST_RATE)?;
+        unit("momentum", self.momentum, 1.0)?;
+        unit("weight_decay", self.weight_decay, 1.0)?;
+        self.schedule.check()
     }
 
     /// Refuses rates and decays that leave the ring, or become 0 in it, in a training of so many epochs
@@ -126,15 +149,7 @@ impl Sgd {
 
     /// The learning rate of an epoch, from 0.
     pub fn rate(&self, epoch: usize) -> f64 {
-        self.learning_rate
-            * match self.schedule {
-                Schedule::Constant => 1.0,
-                Schedule::Step { every, factor } => factor.powi((epoch / every) as i32),
-                Schedule::Cosine { epochs } => {
-                    let part = epoch.min(epochs) as f64 / epochs as f64;
-                    (1.0 + (std::f64::consts::PI * part).cos()) / 2.0
-                }
-            }
+        self.learning_rate * self.schedule.factor(epoch)
     }
 
     /// The rate of an epoch over a batch's size, in so few bits that the step stays in the ring.

@@ -4,8 +4,7 @@ use tacit_protocols::machine::{Call, Machine};
 use tacit_protocols::record::{Noted, Recorder, stages_of};
 
 use crate::layers::{self, Mode, Saved};
-use crate::sgd::Rate;
-use crate::{Error, Fixed, Loss, Network, Sgd};
+use crate::{Coin, Error, Fixed, Loss, Network, Optimiser};
 
 /// The calls that a program of this training makes, stage by stage: a layer's pass, the loss, an update.
 pub fn calls_by_stage<T>(
@@ -14,9 +13,12 @@ pub fn calls_by_stage<T>(
 ) -> Result<Vec<Vec<Call>>, Error> {
     let parameters = training.network.parameters().into_iter();
     let parameters: Vec<Noted> = parameters.map(|p| Noted::of(p.len)).collect();
+    let squares = training.optimiser.has_squares();
     let state = State {
         velocity: parameters.clone(),
+        squares: squares.then(|| parameters.clone()).unwrap_or_default(),
         parameters,
+        steps: 0,
     };
     let stages = stages_of(training.fixed.bits, |recorder| program(recorder, state))?;
     Ok(stages.into_iter().map(|stage| stage.calls).collect())
@@ -27,8 +29,13 @@ pub fn calls_by_stage<T>(
 pub struct State<S> {
     /// The parameters, as [`Network::parameters`] lists them.
     pub parameters: Vec<S>,
-    /// The last step of each that is learnt, of the others nothing of meaning.
+    /// The last step of each that is learnt, or the mean of its gradients; of the others nothing of
+    /// meaning.
     pub velocity: Vec<S>,
+    /// The mean of the squares of gradients, where the optimiser follows them.
+    pub squares: Vec<S>,
+    /// Steps that are done.
+    pub steps: usize,
 }
 
 /// What a step needs to know beside the state.
@@ -41,7 +48,9 @@ pub struct Training<'a> {
     /// What is made small.
     pub loss: Loss,
     /// The optimiser.
-    pub sgd: &'a Sgd,
+    pub optimiser: Optimiser<'a>,
+    /// What the dropped elements are drawn from.
+    pub coin: Coin,
 }
 
 impl Training<'_> {
@@ -62,17 +71,30 @@ impl Training<'_> {
         (x, batch): (M::Share, usize),
         mode: Mode,
     ) -> Result<(M::Share, Vec<Saved<M>>), Error> {
-        let mut x = x;
+        let mut left = self.network.uses();
+        let mut values = vec![Some(x)];
         let mut tape = Vec::with_capacity(self.network.layers.len());
-        for (layer, range) in self.network.layers.iter().zip(self.ranges()) {
+        let layers = self.network.layers.iter().zip(&self.network.reads);
+        for ((layer, reads), range) in layers.zip(self.ranges()) {
             machine.stage()?;
+            let xs = reads.iter().filter_map(|value| {
+                left[*value] -= 1;
+                // The last reader takes it, so that no value is kept for nothing.
+                match left[*value] {
+                    0 => values[*value].take(),
+                    _ => values[*value].clone(),
+                }
+            });
+            let xs = (xs.collect(), batch);
             let parameters = &mut parameters[range];
-            let (y, saved) =
-                layers::forward(machine, layer, self.fixed, (x, batch), parameters, mode)?;
+            let at = (mode, tape.len());
+            let (y, saved) = layers::forward(machine, layer, self.fixed, xs, parameters, at)?;
             tape.push(saved);
-            x = y;
+            values.push(Some(y));
         }
-        Ok((x, tape))
+        let last = values.pop().flatten();
+        let last = last.ok_or_else(|| Error::network("layers", "there are none"))?;
+        Ok((last, tape))
     }
 
     /// The gradients of all parameters, in their order; nothing for those that are not learnt.
@@ -84,35 +106,35 @@ impl Training<'_> {
         (dy, batch): (M::Share, usize),
     ) -> Result<Vec<Option<M::Share>>, Error> {
         let mut gradients: Vec<Option<M::Share>> = parameters.iter().map(|_| None).collect();
-        let mut dy = Some(dy);
-        let layers = self.network.layers.iter().zip(self.ranges());
-        for ((i, (layer, range)), saved) in layers.enumerate().zip(tape).rev() {
-            let Some(given) = dy.take() else { break };
-            let wants = i > 0;
+        let mut values: Vec<Option<M::Share>> = vec![None; self.network.layers.len()];
+        values.push(Some(dy));
+        for (i, saved) in tape.into_iter().enumerate().rev() {
+            let Some(dy) = values[i + 1].take() else {
+                continue;
+            };
+            let (reads, range) = (&self.network.reads[i], self.ranges()[i].clone());
+            let wants = reads.iter().any(|value| *value > 0);
             machine.stage()?;
-            let made = layers::backward(
-                machine,
-                layer,
-                self.fixed,
-                (saved, given, batch),
-                &parameters[range.clone()],
-                wants,
-            )?;
+            let own = &parameters[range.clone()];
+            let layer = &self.network.layers[i];
+            let given = (saved, dy, batch);
+            let made = layers::backward(machine, layer, self.fixed, given, own, wants)?;
             for (gradient, made) in gradients[range].iter_mut().zip(made.1) {
                 *gradient = Some(made);
             }
-            dy = made.0.filter(|_| wants);
+            for (value, dx) in reads.iter().zip(made.0).filter(|(value, _)| **value > 0) {
+                values[*value] = Some(match values[*value].take() {
+                    Some(sum) => machine.add(&sum, &dx),
+                    None => dx,
+                });
+            }
         }
         Ok(gradients)
     }
 
-    /// The rate of an epoch over a batch's size that is really used.
+    /// The rate of an epoch that is really used: of SGD over a batch's size.
     pub fn rate(&self, epoch: usize, batch: usize) -> f64 {
-        self.step_rate(epoch, batch).value()
-    }
-
-    fn step_rate(&self, epoch: usize, batch: usize) -> Rate {
-        self.sgd.step_rate(self.fixed, epoch, batch)
+        self.optimiser.rate(self.fixed, epoch, batch)
     }
 
     /// One step on `batch` items `x` with their targets, of an epoch from 0.
@@ -124,18 +146,22 @@ impl Training<'_> {
         (epoch, batch): (usize, usize),
     ) -> Result<(), Error> {
         let parameters = &mut state.parameters;
-        let (z, tape) = self.forward(machine, parameters, (x, batch), Mode::Train)?;
+        let mode = Mode::Train(self.coin, state.steps);
+        let (z, tape) = self.forward(machine, parameters, (x, batch), mode)?;
         machine.stage()?;
         let sizes = [batch, self.network.outputs()];
         let dz = self.loss.gradient(machine, self.fixed, &z, target, sizes)?;
         let gradients = self.backward(machine, &state.parameters, tape, (dz, batch))?;
-        let rate = self.step_rate(epoch, batch);
+        state.steps += 1;
+        let at = (epoch, batch, state.steps);
+        let mut squares = state.squares.iter_mut();
         let moved = state.parameters.iter_mut().zip(&mut state.velocity);
-        for (moved, gradient) in moved.zip(gradients) {
+        for ((weight, velocity), gradient) in moved.zip(gradients) {
+            let square = squares.next();
             if let Some(g) = gradient {
                 machine.stage()?;
-                let rate = (rate, batch);
-                self.sgd.update(machine, self.fixed, moved, &g, rate)?;
+                let moved = (weight, velocity, square);
+                self.optimiser.update(machine, self.fixed, moved, &g, at)?;
             }
         }
         Ok(machine.settle()?)

@@ -214,6 +214,16 @@ pub fn load(path: &Path, options: &ImportOptions) -> Result<Graph, ImportError> 
     import(&bytes, folder.as_deref(), options).map_err(|error| error.of(path))
 }
 
+/// The names of a file's nodes of an operation: those of the graph and of its functions.
+pub fn named_nodes(bytes: &[u8], op: &str) -> Result<Vec<String>, ImportError> {
+    let model =
+        ModelProto::decode(bytes).map_err(|e| unusable(format!("it does not parse: {e}")))?;
+    let graph = model.graph.iter().flat_map(|graph| &graph.node);
+    let inside = model.functions.iter().flat_map(|function| &function.node);
+    let found = graph.chain(inside).filter(|node| node.op_type == op);
+    Ok(found.map(|node| node.name.clone()).collect())
+}
+
 /// Imports a model from its bytes; `folder` is where external data may lie.
 pub fn import(
     bytes: &[u8],

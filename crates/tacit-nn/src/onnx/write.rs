@@ -1,4 +1,4 @@
-//! ONNX files of simple networks: one node after the other.
+//! ONNX files of networks, node by node.
 
 use prost::Message;
 
@@ -15,7 +15,7 @@ const OUTPUT: &str = "output";
 /// The kinds of an attribute: a number, a whole number, several of these.
 const KINDS: [i32; 3] = [1, 2, 7];
 
-/// A model that is being written. Each node reads the value of the one before.
+/// A model that is being written. Each node reads the value of the one before, or the one gone to.
 pub struct Writer {
     graph: GraphProto,
     value: String,
@@ -75,6 +75,24 @@ impl Writer {
             attribute: attributes.iter().map(attribute).collect(),
             ..NodeProto::default()
         });
+    }
+
+    /// The value that the next node reads.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+
+    /// Has the next node read this value of a node before, or the input.
+    pub fn go_to(&mut self, value: &str) {
+        self.value = value.into();
+    }
+
+    /// Adds a node that reads another value, too.
+    pub fn join(&mut self, name: &str, op: &str, other: &str) {
+        self.node(name, op, &[], &[]);
+        if let Some(node) = self.graph.node.last_mut() {
+            node.input.push(other.into());
+        }
     }
 
     /// The file, whose output items have a shape.

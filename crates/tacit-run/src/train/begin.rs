@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use tacit_protocols::machine::Machine;
-use tacit_train::{Fixed, Network, State};
+use tacit_train::{Coin, Fixed, Network, State};
 use zeroize::Zeroizing;
 
 use super::TrainOptions;
@@ -74,8 +74,11 @@ impl Job<'_> {
             .unwrap_or_default();
         let (position, resumed) = place(Agreement::new(machine.party()), &found)?;
         machine.party().set_layer("weights");
+        self.training.coin = coin(&position.place.run);
         let state = match (&resumed, keeper) {
-            (Some(resumed), Some(keeper)) => self.restored(machine, &keeper.load(resumed)?)?,
+            (Some(resumed), Some(keeper)) => {
+                self.restored(machine, &keeper.load(resumed)?, resumed.place.done)?
+            }
             _ => self.fresh(machine)?,
         };
         let training = keeper.map(|k| k.training().into()).unwrap_or_default();
@@ -94,7 +97,7 @@ impl Job<'_> {
             (true, None) => Some(self.options.initial(self.training.network)),
             (false, _) => None,
         };
-        let (mut parameters, mut velocity) = (Vec::new(), Vec::new());
+        let mut parameters = Vec::new();
         for (i, parameter) in self.training.network.parameters().iter().enumerate() {
             let own = start
                 .as_ref()
@@ -104,11 +107,20 @@ impl Job<'_> {
             })?;
             let share = machine.input(self.receiver, parameter.len, values.as_deref())?;
             parameters.push(share);
-            velocity.push(machine.constant(&vec![0; parameter.len]));
         }
+        let lens: Vec<usize> = parameters.iter().map(|p| machine.len(p)).collect();
+        let mut none = || -> Vec<M::Share> {
+            let zeros = lens.iter().map(|n| machine.constant(&vec![0; *n]));
+            zeros.collect()
+        };
         Ok(State {
+            velocity: none(),
+            squares: match self.training.optimiser.has_squares() {
+                true => none(),
+                false => Vec::new(),
+            },
             parameters,
-            velocity,
+            steps: 0,
         })
     }
 
@@ -116,13 +128,16 @@ impl Job<'_> {
         &self,
         machine: &mut M,
         shares: &[Zeroizing<Vec<u8>>],
+        steps: usize,
     ) -> Result<State<M::Share>, Error> {
         let all = self.training.network.parameters();
-        if shares.len() != 2 * all.len() {
+        let squares = self.training.optimiser.has_squares();
+        if shares.len() != (2 + usize::from(squares)) * all.len() {
             let why = "the checkpoint has another number of tensors than the network";
             return Err(Error::setting("checkpoint", why));
         }
-        let (first, second) = shares.split_at(all.len());
+        let (first, rest) = shares.split_at(all.len());
+        let (second, third) = rest.split_at(all.len());
         let mut load = |bytes: &[Zeroizing<Vec<u8>>]| -> Result<Vec<M::Share>, Error> {
             let pairs = all.iter().zip(bytes);
             pairs
@@ -132,6 +147,8 @@ impl Job<'_> {
         Ok(State {
             parameters: load(first)?,
             velocity: load(second)?,
+            squares: load(third)?,
+            steps,
         })
     }
 }
@@ -153,13 +170,8 @@ pub(super) fn place(
         let why = "the parties have no checkpoint of one moment in common; give a folder that all others' fit, or empty folders to begin anew";
         return Err(Error::setting("checkpoint", why));
     }
-    // Of all parties, so that none can choose a name that was there before.
-    let mut random = [0u8; 16];
-    let failed = |e: getrandom::Error| tacit_protocols::Error::Randomness(e.to_string());
-    getrandom::fill(&mut random).map_err(failed)?;
-    let own = hash(&random);
-    let session = agreement.exchanged("session", &own)?.concat();
-    let session = hash(session.as_bytes());
+    let (promised, parts) = drawn(&mut agreement)?;
+    let session = hash(parts.concat().as_bytes());
     let run = common.map_or(&session, |p| &p.place.run).clone();
     let done = common.map_or(0, |p| p.place.done);
     let from = common.map_or("(none)".into(), |p| p.place.session.clone());
@@ -169,6 +181,7 @@ pub(super) fn place(
         ("session that it goes on from", from),
         ("session", session.clone()),
     ])?;
+    check_promises(&promised, &parts)?;
     let place = Place {
         training: String::new(),
         run,
@@ -180,6 +193,38 @@ pub(super) fn place(
     Ok((Position { place, epochs }, common.cloned()))
 }
 
+/// A name that all parties draw together: each says what its part hashes to before it hears another's,
+/// so that none can choose one that was there before, or what a training drops.
+///
+/// What each promised and its part, which all know alike once they have agreed.
+fn drawn(agreement: &mut Agreement) -> Result<(Vec<String>, Vec<String>), Error> {
+    let mut random = [0u8; 32];
+    let failed = |e: getrandom::Error| tacit_protocols::Error::Randomness(e.to_string());
+    getrandom::fill(&mut random).map_err(failed)?;
+    // Its hash, so that nobody sees the system's random numbers themselves.
+    let part = hash(&random);
+    let promised = agreement.exchanged("session's promise", &hash(part.as_bytes()))?;
+    let parts = agreement.exchanged("session", &part)?;
+    Ok((promised, parts))
+}
+
+/// Refuses parts of which one is not what its party promised.
+fn check_promises(promised: &[String], parts: &[String]) -> Result<(), Error> {
+    let kept = |(part, promised): (&String, &String)| hash(part.as_bytes()) == *promised;
+    match parts.iter().zip(promised).position(|both| !kept(both)) {
+        None => Ok(()),
+        Some(party) => {
+            let why = format!("party {party} has another part than it promised");
+            Err(Error::setting("session", why))
+        }
+    }
+}
+
+/// What a run's dropped elements are drawn from: the same after every start.
+fn coin(run: &str) -> Coin {
+    blake3::derive_key("tacit training: which elements are dropped", run.as_bytes())
+}
+
 /// Writes this party's shares.
 pub(super) fn keep<M: Machine>(
     machine: &mut M,
@@ -188,6 +233,22 @@ pub(super) fn keep<M: Machine>(
     position: &Position,
 ) -> Result<(), Error> {
     let all = state.parameters.iter().chain(&state.velocity);
+    let all = all.chain(&state.squares);
     let shares: Vec<Vec<u8>> = all.map(|share| machine.save(share)).collect();
     keeper.save(position, &shares)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_that_was_not_promised_is_named() {
+        let parts = ["a", "b", "c"].map(String::from);
+        let mut promised = parts.clone().map(|part| hash(part.as_bytes()));
+        assert!(check_promises(&promised, &parts).is_ok());
+        promised.swap(1, 2);
+        let said = check_promises(&promised, &parts).expect_err("refused");
+        assert!(said.to_string().contains("party 1"), "{said}");
+    }
 }

@@ -196,7 +196,7 @@ impl TrainConfig {
     fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
         let model = match &mut self.model {
             ModelTable::File { file } => Some(file),
-            ModelTable::Layers(_) => None,
+            ModelTable::Layers(options) => options.weights.as_mut(),
         };
         let checkpoint = self.training.checkpoint.as_mut();
         let folders = checkpoint.map(|c| [Some(&mut c.folder), c.keys.as_mut()]);

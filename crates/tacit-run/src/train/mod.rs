@@ -14,10 +14,11 @@ mod report;
 mod settle;
 
 use std::fmt;
+use std::path::Path;
 
 use tacit_net::memory;
 use tacit_nn::onnx::{self, ImportOptions};
-use tacit_train::{Fixed, Network, Training, from_graph, uniform};
+use tacit_train::{Coin, Fixed, Network, Training, from_graph, uniform};
 
 #[cfg(test)]
 pub(crate) use begin::Identity;
@@ -124,10 +125,30 @@ impl ModelTable {
         match self {
             ModelTable::File { file } => {
                 let graph = onnx::load(file, &ImportOptions::default())?;
+                refuse_dropout(file)?;
                 let (network, start) = from_graph(&graph)?;
                 Ok((network, Some(start)))
             }
-            ModelTable::Layers(options) => Ok((options.build()?, None)),
+            ModelTable::Layers(options) => {
+                let network = options.build()?;
+                let start = options.start(&network)?;
+                Ok((network, start))
+            }
+        }
+    }
+}
+
+/// Refuses a file with Dropout, which the import leaves out: nothing of it would be trained.
+fn refuse_dropout(file: &Path) -> Result<(), Error> {
+    let bytes = std::fs::read(file).map_err(|e| Error::file(file, e))?;
+    match onnx::named_nodes(&bytes, "Dropout")?.first() {
+        None => Ok(()),
+        Some(node) => {
+            let why = format!(
+                "the node '{}' (Dropout) would not be trained: a file is read as it predicts. Leave it out, or name the layers",
+                node.escape_debug()
+            );
+            Err(Error::file(file, why))
         }
     }
 }
@@ -149,9 +170,8 @@ impl TrainOptions {
             return Err(Error::setting("sign_bits", why));
         }
         terms.instance.compare_bits = self.sign_bits(terms.instance.width)?;
-        self.sgd.check()?;
         let fixed = self.fixed(terms.instance.width)?;
-        self.sgd.check_fixed(fixed, self.epochs, self.batch)?;
+        self.check_optimiser(fixed)?;
         Ok((terms, fixed))
     }
 
@@ -160,7 +180,8 @@ impl TrainOptions {
             network,
             fixed,
             loss: self.loss,
-            sgd: &self.sgd,
+            optimiser: self.optimiser(),
+            coin: Coin::default(),
         }
     }
 }

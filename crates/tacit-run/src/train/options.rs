@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use tacit_protocols::signs::narrowest;
-use tacit_train::{Fixed, LayerSpec, Loss, Network, Order, Sgd, named, names};
+use tacit_train::{Adam, Fixed, Loss, Network, Optimiser, Order, Placed, Sgd, named, names};
 
 use crate::job::MATERIAL_BYTES;
 use crate::systems::SIGNS;
@@ -21,8 +21,10 @@ pub struct TrainOptions {
     pub batch: usize,
     /// What is made small: `cross-entropy` or `mean-squared-error`.
     pub loss: Loss,
-    /// The optimiser.
+    /// The optimiser, if it is stochastic gradient descent.
     pub sgd: Sgd,
+    /// The optimiser, if it is Adam.
+    pub adam: Option<Adam>,
     /// The public seed of the items' order and of the starting weights.
     pub seed: u64,
     /// Bits of the ring or field; the protocol's own if not given.
@@ -50,6 +52,7 @@ impl Default for TrainOptions {
             batch: 128,
             loss: Loss::default(),
             sgd: Sgd::default(),
+            adam: None,
             seed: 1,
             ring: None,
             fraction_bits: 20,
@@ -128,24 +131,55 @@ pub struct ModelOptions {
     pub outputs: Option<usize>,
     /// The layers of one that has none.
     #[serde(default)]
-    pub layers: Vec<LayerSpec>,
+    pub layers: Vec<Placed>,
+    /// A file of the weights to start from: the float32 numbers of all parameters, layer by layer, the
+    /// least significant byte first. Only that of the network's owner is used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<PathBuf>,
 }
 
 impl ModelOptions {
     /// The network.
     pub fn build(&self) -> Result<Network, Error> {
-        let specs = match (&self.network, self.layers.is_empty()) {
-            (Some(name), true) => named(name, self.outputs.unwrap_or(10)).ok_or_else(|| {
-                let why = format!("it is not known; choose one of {}", names().join(", "));
-                Error::setting(format!("network '{}'", name.escape_debug()), why)
-            })?,
-            (None, false) => self.layers.clone(),
+        match (&self.network, self.layers.is_empty()) {
+            (Some(name), true) => {
+                let specs = named(name, self.outputs.unwrap_or(10)).ok_or_else(|| {
+                    let why = format!("it is not known; choose one of {}", names().join(", "));
+                    Error::setting(format!("network '{}'", name.escape_debug()), why)
+                })?;
+                Ok(Network::new(&self.input, &specs)?)
+            }
+            (None, false) => Ok(Network::placed(&self.input, &self.layers)?),
             _ => {
                 let why = "give a network's name or a list of layers";
-                return Err(Error::setting("model", why));
+                Err(Error::setting("model", why))
             }
+        }
+    }
+
+    /// The weights of its file, if it has one.
+    pub(super) fn start(&self, network: &Network) -> Result<Option<Vec<Vec<f32>>>, Error> {
+        let Some(path) = &self.weights else {
+            return Ok(None);
         };
-        Ok(Network::new(&self.input, &specs)?)
+        let parameters = network.parameters();
+        let numbers: usize = parameters.iter().map(|p| p.len).sum();
+        let size = std::fs::metadata(path).map_err(|e| Error::file(path, e))?;
+        if size.len() != 4 * numbers as u64 {
+            let why = format!(
+                "it has {} bytes; the network's {numbers} numbers take {}",
+                size.len(),
+                4 * numbers
+            );
+            return Err(Error::file(path, why));
+        }
+        let bytes = std::fs::read(path).map_err(|e| Error::file(path, e))?;
+        let number = |b: &[u8]| f32::from_le_bytes([b[0], b[1], b[2], b[3]]);
+        let mut numbers = bytes.chunks_exact(4).map(number);
+        let start = parameters
+            .iter()
+            .map(|p| numbers.by_ref().take(p.len).collect());
+        Ok(Some(start.collect()))
     }
 }
 
@@ -161,6 +195,27 @@ impl TrainOptions {
             return Err(Error::setting("checkpoint.every", "it must be at least 1"));
         }
         Ok(self.ring)
+    }
+
+    /// The optimiser, checked for numbers that are written so.
+    pub(super) fn check_optimiser(&self, fixed: Fixed) -> Result<(), Error> {
+        if self.adam.is_some() && self.sgd != Sgd::default() {
+            let why = "there is sgd too; a training has one optimiser";
+            return Err(Error::setting("adam", why));
+        }
+        if self.adam.is_some() && self.sign_bits.is_some_and(|bits| bits != fixed.bits) {
+            let why = "Adam takes signs of numbers with more fraction bits; leave it out";
+            return Err(Error::setting("sign_bits", why));
+        }
+        Ok(self.optimiser().check(fixed, self.epochs, self.batch)?)
+    }
+
+    /// How gradients change weights.
+    pub(super) fn optimiser(&self) -> Optimiser<'_> {
+        match &self.adam {
+            Some(adam) => adam.into(),
+            None => (&self.sgd).into(),
+        }
     }
 
     pub(crate) fn fixed(&self, width: u32) -> Result<Fixed, Error> {

@@ -176,7 +176,7 @@ impl TrainConfig {
             .collect();
         let model = match &self.model {
             ModelTable::File { file } => Some(file),
-            ModelTable::Layers(_) => None,
+            ModelTable::Layers(options) => options.weights.as_ref(),
         };
         let own = self.party.as_ref().map(Member::paths);
         let inputs: Vec<&Path> = (model.into_iter())

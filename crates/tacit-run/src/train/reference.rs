@@ -38,7 +38,7 @@ pub fn train_reference(
     let start = material
         .start
         .map_or_else(|| options.initial(network), <[_]>::to_vec);
-    let mut reference = Reference::new(network, options.loss, &options.sgd, start);
+    let mut reference = Reference::new(network, options.loss, options.optimiser(), start);
     let order = Order {
         seed: options.seed,
         items: train.items,

@@ -11,14 +11,10 @@ use tacit_protocols::machine::{Conv2d, Machine, Operand};
 use tacit_protocols::math::{Elementary, Kind, Span};
 
 use super::{Gradients, Mode, Saved, channel_sums, spread};
-use crate::{Error, Fixed};
+use crate::{Error, Fixed, Layer};
 
-/// What is added to variances.
-const EPSILON: f64 = 1.0 / 1024.0;
-/// Variances plus `EPSILON` lie here.
-const SPAN: Span = Span { low: -10, high: 10 };
-/// How much of a batch's statistics goes into the running ones.
-const MOMENTUM: f64 = 0.1;
+/// Variances plus epsilon lie below this power of two.
+const HIGH: i32 = 10;
 
 /// What the backward pass needs.
 pub(crate) struct Normal<S> {
@@ -36,28 +32,36 @@ pub(crate) struct Normal<S> {
 pub(super) fn forward<M: Machine>(
     machine: &mut M,
     fixed: Fixed,
-    x: &M::Share,
+    (x, batch): (&M::Share, usize),
     parameters: &mut [M::Share],
-    shape: [usize; 3],
+    layer: &Layer,
     mode: Mode,
 ) -> Result<(M::Share, Saved<M>), Error> {
     let f = fixed.fraction;
+    let (shape, [epsilon, momentum]) = numbers(layer, batch)?;
     let (mean, variance) = match mode {
         Mode::Predict => (parameters[2].clone(), parameters[3].clone()),
-        Mode::Train => {
+        Mode::Train(..) => {
             let mean = means(machine, fixed, x, shape)?;
             let wide = spread(machine, &mean, shape);
             let centred = machine.sub(x, &wide);
             let variance = variances(machine, fixed, &centred, shape)?;
-            for (running, batch) in parameters[2..].iter_mut().zip([&mean, &variance]) {
-                *running = followed(machine, fixed, running, batch)?;
+            // As PyTorch: the running variance is that of all items, of which the batch is a sample.
+            let m = shape[0] * shape[2];
+            let sample = m as f64 / (m - 1).max(1) as f64;
+            let parts = [(&mean, momentum), (&variance, momentum * sample)];
+            for (running, part) in parameters[2..].iter_mut().zip(parts) {
+                *running = followed(machine, fixed, (running, momentum), part)?;
             }
             (mean, variance)
         }
     };
-    let epsilon = machine.constant(&vec![fixed.encode(EPSILON); shape[1]]);
-    let shifted = machine.add(&variance, &epsilon);
-    let kind = Kind::InverseSqrt { span: SPAN };
+    let units = fixed.encode(epsilon).max(1);
+    let low = units.ilog2() as i32 - f as i32;
+    let units = machine.constant(&vec![units; shape[1]]);
+    let shifted = machine.add(&variance, &units);
+    let span = Span { low, high: HIGH };
+    let kind = Kind::InverseSqrt { span };
     let scale = machine.function(&Elementary::new(fixed.format()?, kind), &shifted)?;
     let wide = spread(machine, &mean, shape);
     let centred = machine.sub(x, &wide);
@@ -83,8 +87,9 @@ pub(super) fn backward<M: Machine>(
     fixed: Fixed,
     (normal, dy): (Normal<M::Share>, &M::Share),
     gamma: &M::Share,
-    shape: [usize; 3],
+    (layer, batch): (&Layer, usize),
 ) -> Result<Gradients<M::Share>, Error> {
+    let (shape, _) = numbers(layer, batch)?;
     let (f, m) = (fixed.fraction, shape[0] * shape[2]);
     let dgamma = channel_products(machine, &normal.values, dy, shape)?;
     let dbeta = channel_sums(machine, dy, shape);
@@ -168,20 +173,30 @@ fn channel_products<M: Machine>(
     Ok(machine.conv2d(&x, &Operand::Secret(y), None, &shape, 0)?)
 }
 
-/// A running statistic, moved towards the batch's. 1 truncation.
+/// A running statistic, of which so much is lost, and that of a batch, of which so much is gained. 1
+/// truncation.
 fn followed<M: Machine>(
     machine: &mut M,
     fixed: Fixed,
-    running: &M::Share,
-    batch: &M::Share,
+    (running, lost): (&M::Share, f64),
+    (batch, gained): (&M::Share, f64),
 ) -> Result<M::Share, Error> {
-    let difference = machine.sub(batch, running);
-    let part = machine.scale(&difference, fixed.encode(MOMENTUM));
-    let part = machine.truncate(&part, fixed.fraction)?;
-    Ok(machine.add(running, &part))
+    let gained = machine.scale(batch, fixed.encode(gained));
+    let lost = machine.scale(running, fixed.encode(lost));
+    let moved = machine.sub(&gained, &lost);
+    let moved = machine.truncate(&moved, fixed.fraction)?;
+    Ok(machine.add(running, &moved))
 }
 
-/// The constants that the float reference shares.
-pub(crate) fn constants() -> (f32, f32) {
-    (EPSILON as f32, MOMENTUM as f32)
+/// Items, channels and the elements of a channel; epsilon and momentum.
+fn numbers(layer: &Layer, batch: usize) -> Result<([usize; 3], [f64; 2]), Error> {
+    match *layer {
+        Layer::BatchNorm {
+            channels,
+            plane,
+            epsilon,
+            momentum,
+        } => Ok(([batch, channels, plane], [epsilon, momentum])),
+        _ => Err(Error::network("batch normalisation", "it is another layer")),
+    }
 }

@@ -77,9 +77,10 @@ fn of_input<M: Machine>(
         [1, 1] => dy.clone(),
         _ => machine.gather(dy, &dilated(batch * geometry.filters, out, apart, stride)),
     };
-    let before = [0, 1].map(|d| kernel[d] - 1 - geometry.pad[d]);
+    let reach = [0, 1].map(|d| (kernel[d] - 1) * geometry.dilation[d]);
+    let before = [0, 1].map(|d| reach[d] - geometry.pad[d]);
     let size = [geometry.height, geometry.width];
-    let after = [0, 1].map(|d| size[d] + kernel[d] - 1 - apart[d] - before[d]);
+    let after = [0, 1].map(|d| size[d] + reach[d] - apart[d] - before[d]);
     let shape = Conv2d {
         batch,
         channels: geometry.filters,
@@ -89,8 +90,8 @@ fn of_input<M: Machine>(
         kernel,
         stride: [1; 2],
         pad: [before[0], before[1], after[0], after[1]],
-        dilation: [1; 2],
-        groups: 1,
+        dilation: geometry.dilation,
+        groups: geometry.groups,
     };
     let turned = Operand::Secret(machine.gather(w, &turned(geometry)));
     Ok(machine.conv2d(&dy, &turned, None, &shape, fixed.fraction)?)
@@ -109,12 +110,15 @@ fn dilated(planes: usize, out: [usize; 2], apart: [usize; 2], stride: [usize; 2]
     index
 }
 
-/// The weights turned around, input channels first.
+/// The weights turned around: for every input channel those of the filters of its group.
 fn turned(geometry: &ConvGeometry) -> Vec<u32> {
-    let (channels, taps) = (geometry.channels, geometry.kernel[0] * geometry.kernel[1]);
+    let taps = geometry.kernel[0] * geometry.kernel[1];
+    let channels = geometry.channels / geometry.groups;
+    let filters = geometry.filters / geometry.groups;
     let mut index = Vec::with_capacity(geometry.filters * channels * taps);
-    for channel in 0..channels {
-        for filter in 0..geometry.filters {
+    for channel in 0..geometry.channels {
+        let (group, channel) = (channel / channels, channel % channels);
+        for filter in group * filters..(group + 1) * filters {
             let first = (filter * channels + channel) * taps;
             index.extend((first..first + taps).rev().map(|i| i as u32));
         }
@@ -122,7 +126,8 @@ fn turned(geometry: &ConvGeometry) -> Vec<u32> {
     index
 }
 
-/// `dw`, a sum over the batch with `2 f` fraction bits. 1 convolution.
+/// `dw`, a sum over the batch with `2 f` fraction bits. 1 convolution, in which the channels of a group
+/// are the items and the items of every group the channels.
 fn of_weights<M: Machine>(
     machine: &mut M,
     x: &M::Share,
@@ -131,43 +136,49 @@ fn of_weights<M: Machine>(
     batch: usize,
 ) -> Result<M::Share, Error> {
     let (out, size) = (geometry.out(), [geometry.height, geometry.width]);
+    let (groups, channels) = (geometry.groups, geometry.channels / geometry.groups);
     let shape = Conv2d {
-        batch: geometry.channels,
-        channels: batch,
+        batch: channels,
+        channels: groups * batch,
         height: size[0],
         width: size[1],
         filters: geometry.filters,
         kernel: out,
-        stride: [1; 2],
+        stride: geometry.dilation,
         pad: geometry.pad,
         dilation: geometry.stride,
-        groups: 1,
+        groups,
     };
-    let x = machine.gather(x, &exchanged(batch, geometry.channels, size[0] * size[1]));
-    let dy = machine.gather(dy, &exchanged(batch, geometry.filters, out[0] * out[1]));
+    let x = machine.gather(x, &exchanged(batch, [groups, channels], size[0] * size[1]));
+    let dy = machine.gather(
+        dy,
+        &exchanged(batch, [1, geometry.filters], out[0] * out[1]),
+    );
     let dw = machine.conv2d(&x, &Operand::Secret(dy), None, &shape, 0)?;
     let made = [shape.out_height(), shape.out_width()];
     Ok(machine.gather(&dw, &cropped(geometry, made)))
 }
 
-/// Items and channels exchanged.
-fn exchanged(batch: usize, channels: usize, plane: usize) -> Vec<u32> {
-    let mut index = Vec::with_capacity(batch * channels * plane);
+/// Items and channels exchanged: channel by channel of a group, for every group the items.
+fn exchanged(batch: usize, [groups, channels]: [usize; 2], plane: usize) -> Vec<u32> {
+    let mut index = Vec::with_capacity(batch * groups * channels * plane);
     for channel in 0..channels {
-        for item in 0..batch {
-            let first = (item * channels + channel) * plane;
-            index.extend((first..first + plane).map(|i| i as u32));
+        for group in 0..groups {
+            for item in 0..batch {
+                let first = ((item * groups + group) * channels + channel) * plane;
+                index.extend((first..first + plane).map(|i| i as u32));
+            }
         }
     }
     index
 }
 
-/// From channels x filters x `made` the weights in their order: what the strides do not reach may
-/// make more places than the kernel has.
+/// From a group's channels x filters x `made` the weights in their order: what the strides do not reach
+/// may make more places than the kernel has.
 fn cropped(geometry: &ConvGeometry, made: [usize; 2]) -> Vec<u32> {
     let mut index = Vec::with_capacity(geometry.filters * geometry.taps());
     for filter in 0..geometry.filters {
-        for channel in 0..geometry.channels {
+        for channel in 0..geometry.channels / geometry.groups {
             let plane = channel * geometry.filters + filter;
             for row in 0..geometry.kernel[0] {
                 let first = (plane * made[0] + row) * made[1];

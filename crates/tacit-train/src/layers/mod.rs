@@ -3,24 +3,33 @@
 
 mod batch_norm;
 mod conv;
+mod dropout;
 mod linear;
 mod pool;
 mod relu;
+mod smooth;
 mod sums;
 
-use tacit_protocols::machine::Machine;
+use tacit_protocols::machine::{Machine, Operand};
 
 use crate::{Error, Fixed, Layer};
 
-pub(crate) use batch_norm::constants;
+pub use dropout::Coin;
+pub(crate) use dropout::kept;
 pub(crate) use sums::{channel_sums, row_sums, spread};
 
 /// What a forward pass keeps for the backward pass.
 pub(crate) enum Saved<M: Machine> {
     /// The layer's input.
     Input(M::Share),
+    /// What the slope of a function is computed from.
+    One(M::Share),
+    /// Both inputs.
+    Two(M::Share, M::Share),
     /// The signs of its input.
     Signs(M::Bits),
+    /// The places of the elements that were not dropped.
+    Kept(Vec<u32>),
     /// Who was larger, level by level.
     Tree(Vec<M::Bits>),
     /// Of a normalisation.
@@ -32,50 +41,87 @@ pub(crate) enum Saved<M: Machine> {
 /// The gradient of a layer's input, if it is wanted, and those of its learnt parameters.
 pub(crate) type Gradients<S> = (Option<S>, Vec<S>);
 
+/// Those of all inputs of a layer, none if they are not wanted, and of its learnt parameters.
+pub(crate) type All<S> = (Vec<S>, Vec<S>);
+
 /// How a forward pass is meant.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// For a backward pass; normalisations use the batch's own statistics and follow them.
-    Train,
+    /// For a backward pass; normalisations use the batch's own statistics and follow them, and elements
+    /// are dropped: by this coin, in the step after so many.
+    Train(Coin, usize),
     /// A prediction.
     Predict,
 }
 
-/// The pass of a layer over `batch` items with its parameters; those that it follows are replaced.
+/// The pass of a layer, by its number, over `batch` items of its inputs `xs` with its parameters; those
+/// that it follows are replaced.
 pub(crate) fn forward<M: Machine>(
     machine: &mut M,
     layer: &Layer,
     fixed: Fixed,
-    (x, batch): (M::Share, usize),
+    (xs, batch): (Vec<M::Share>, usize),
     parameters: &mut [M::Share],
-    mode: Mode,
+    (mode, number): (Mode, usize),
 ) -> Result<(M::Share, Saved<M>), Error> {
-    Ok(match layer {
-        Layer::Linear {
-            inputs, outputs, ..
-        } => {
+    let mut xs = xs.into_iter();
+    let (Some(x), other) = (xs.next(), xs.next()) else {
+        return Err(Error::network("forward pass", "a layer reads nothing"));
+    };
+    Ok(match (layer, other) {
+        (
+            Layer::Linear {
+                inputs, outputs, ..
+            },
+            _,
+        ) => {
             let shape = [batch, *inputs, *outputs];
             let y = linear::forward(machine, fixed, &x, parameters, shape)?;
             (y, Saved::Input(x))
         }
-        Layer::Conv { geometry, .. } => {
+        (Layer::Conv { geometry, .. }, _) => {
             let y = conv::forward(machine, fixed, &x, parameters, geometry, batch)?;
             (y, Saved::Input(x))
         }
-        Layer::Relu { .. } => relu::forward(machine, &x, mode)?,
-        Layer::MaxPool(pool) => pool::max_forward(machine, &x, pool, batch, mode)?,
-        Layer::AvgPool(pool) => {
+        (Layer::Relu { .. }, _) => relu::forward(machine, &x, mode)?,
+        (Layer::LeakyRelu { slope, .. }, _) => smooth::leaky(machine, fixed, &x, *slope, mode)?,
+        (Layer::Smooth { function, .. }, _) => smooth::forward(machine, fixed, *function, x)?,
+        (Layer::Scale { factor, shift, .. }, _) => {
+            let y = smooth::scaled(machine, fixed, &x, (*factor, *shift))?;
+            (y, Saved::Nothing)
+        }
+        (Layer::Add { .. }, Some(other)) => (machine.add(&x, &other), Saved::Nothing),
+        (Layer::Mul { .. }, Some(other)) => {
+            let factor = Operand::Secret(other.clone());
+            let y = machine.mul(&x, &factor, fixed.fraction)?;
+            (y, Saved::Two(x, other))
+        }
+        (Layer::MaxPool(pool), _) => pool::max_forward(machine, &x, pool, batch, mode)?,
+        (Layer::AvgPool(pool), _) => {
             let y = pool::mean_forward(machine, fixed, &x, pool, batch)?;
             (y, Saved::Nothing)
         }
-        Layer::BatchNorm { channels, plane } => {
-            let shape = [batch, *channels, *plane];
-            batch_norm::forward(machine, fixed, &x, parameters, shape, mode)?
+        (Layer::BatchNorm { .. }, _) => {
+            batch_norm::forward(machine, fixed, (&x, batch), parameters, layer, mode)?
+        }
+        (Layer::Dropout { p, .. }, _) => match mode {
+            Mode::Predict => (x, Saved::Nothing),
+            Mode::Train(coin, step) => {
+                let kept = kept(&coin, [step, number], machine.len(&x), *p);
+                let y = dropout::apply(machine, fixed, &x, &kept, *p)?;
+                (y, Saved::Kept(kept))
+            }
+        },
+        (Layer::Add { .. } | Layer::Mul { .. }, None) => {
+            return Err(Error::network(
+                "forward pass",
+                "a layer reads one value of two",
+            ));
         }
     })
 }
 
-/// From the gradient of a layer's output that of its input, unless nobody `wants` it, and those of
+/// From the gradient of a layer's output those of its inputs, unless nobody `wants` them, and those of
 /// its learnt parameters, in their order.
 pub(crate) fn backward<M: Machine>(
     machine: &mut M,
@@ -84,7 +130,9 @@ pub(crate) fn backward<M: Machine>(
     (saved, dy, batch): (Saved<M>, M::Share, usize),
     parameters: &[M::Share],
     wants: bool,
-) -> Result<Gradients<M::Share>, Error> {
+) -> Result<All<M::Share>, Error> {
+    let one = |made: Gradients<M::Share>| (made.0.into_iter().collect(), made.1);
+    let input = |dx: M::Share| (vec![dx], Vec::new());
     match (layer, saved) {
         (
             Layer::Linear {
@@ -96,28 +144,42 @@ pub(crate) fn backward<M: Machine>(
         ) => {
             let shape = [batch, *inputs, *outputs];
             let w = wants.then_some(&parameters[0]);
-            linear::backward(machine, fixed, (&x, &dy), w, shape, *bias)
+            linear::backward(machine, fixed, (&x, &dy), w, shape, *bias).map(one)
         }
         (Layer::Conv { geometry, bias }, Saved::Input(x)) => {
             let w = wants.then_some(&parameters[0]);
-            conv::backward(machine, fixed, (&x, &dy), w, geometry, batch, *bias)
+            conv::backward(machine, fixed, (&x, &dy), w, geometry, batch, *bias).map(one)
         }
+        (Layer::BatchNorm { .. }, Saved::Normal(normal)) => {
+            let gamma = &parameters[0];
+            batch_norm::backward(machine, fixed, (normal, &dy), gamma, (layer, batch)).map(one)
+        }
+        _ if !wants => Ok((Vec::new(), Vec::new())),
         (Layer::Relu { .. }, Saved::Signs(signs)) => {
-            let dx = relu::backward(machine, &signs, &dy)?;
-            Ok((Some(dx), Vec::new()))
+            relu::backward(machine, &signs, &dy).map(input)
+        }
+        (Layer::LeakyRelu { slope, .. }, Saved::Signs(signs)) => {
+            smooth::leaky_by(machine, fixed, &signs, &dy, *slope).map(input)
+        }
+        (Layer::Smooth { function, .. }, Saved::One(kept)) => {
+            smooth::backward(machine, fixed, *function, (&kept, &dy)).map(input)
+        }
+        (Layer::Scale { factor, .. }, Saved::Nothing) => {
+            smooth::scaled(machine, fixed, &dy, (*factor, 0.0)).map(input)
+        }
+        (Layer::Dropout { p, .. }, Saved::Kept(kept)) => {
+            dropout::apply(machine, fixed, &dy, &kept, *p).map(input)
+        }
+        (Layer::Add { .. }, Saved::Nothing) => Ok((vec![dy.clone(), dy], Vec::new())),
+        (Layer::Mul { .. }, Saved::Two(x, y)) => {
+            let [dx, dy] = [y, x].map(|v| machine.mul(&dy, &Operand::Secret(v), fixed.fraction));
+            Ok((vec![dx?, dy?], Vec::new()))
         }
         (Layer::MaxPool(pool), Saved::Tree(tree)) => {
-            let dx = pool::max_backward(machine, &tree, &dy, pool, batch)?;
-            Ok((Some(dx), Vec::new()))
+            pool::max_backward(machine, &tree, &dy, pool, batch).map(input)
         }
         (Layer::AvgPool(pool), Saved::Nothing) => {
-            let dx = pool::mean_backward(machine, fixed, &dy, pool, batch)?;
-            Ok((Some(dx), Vec::new()))
-        }
-        (Layer::BatchNorm { channels, plane }, Saved::Normal(normal)) => {
-            let shape = [batch, *channels, *plane];
-            let gamma = &parameters[0];
-            batch_norm::backward(machine, fixed, (normal, &dy), gamma, shape)
+            pool::mean_backward(machine, fixed, &dy, pool, batch).map(input)
         }
         _ => Err(Error::network(
             "backward pass",

@@ -1,14 +1,16 @@
 //! The layers in float32.
 
 use rayon::prelude::*;
-use tacit_nn::graph::{ConvGeometry, Pool};
+use tacit_nn::graph::{ConvGeometry, Function, Pool};
+use tacit_protocols::machine::PAD;
 
-use crate::Layer;
-use crate::layers::constants;
+use crate::layers::{Mode, kept};
+use crate::{Layer, Smooth};
 
 /// What a forward pass keeps.
 pub(super) enum Kept {
     Input(Vec<f32>),
+    Two(Vec<f32>, Vec<f32>),
     Places(Vec<usize>),
     Normal(Vec<f32>, Vec<f32>),
     Nothing,
@@ -16,10 +18,12 @@ pub(super) enum Kept {
 
 pub(super) fn forward(
     layer: &Layer,
-    x: Vec<f32>,
+    mut xs: Vec<Vec<f32>>,
     parameters: &mut [Vec<f32>],
-    train: bool,
+    (mode, number): (Mode, usize),
 ) -> (Vec<f32>, Kept) {
+    let train = mode != Mode::Predict;
+    let x = xs.remove(0);
     match layer {
         Layer::Linear {
             inputs, outputs, ..
@@ -33,6 +37,42 @@ pub(super) fn forward(
         Layer::Relu { .. } => {
             let y = x.iter().map(|v| v.max(0.0)).collect();
             (y, Kept::Input(x))
+        }
+        Layer::LeakyRelu { slope, .. } => {
+            let y = x.iter().map(|v| v * leaky(*v, *slope)).collect();
+            (y, Kept::Input(x))
+        }
+        Layer::Smooth { function, .. } => {
+            let y = x.iter().map(|v| smooth(*function, *v)).collect();
+            (y, Kept::Input(x))
+        }
+        Layer::Scale { factor, shift, .. } => {
+            let [factor, shift] = [*factor as f32, *shift as f32];
+            let y = x.iter().map(|v| factor * v + shift).collect();
+            (y, Kept::Nothing)
+        }
+        Layer::Dropout { p, .. } => match mode {
+            Mode::Predict => (x, Kept::Nothing),
+            Mode::Train(coin, step) => {
+                let kept = kept(&coin, [step, number], x.len(), *p);
+                let over = |i: u32| {
+                    if i == PAD {
+                        0.0
+                    } else {
+                        1.0 / (1.0 - *p as f32)
+                    }
+                };
+                let factors: Vec<f32> = kept.into_iter().map(over).collect();
+                (
+                    each(&x, &factors, |x, factor| x * factor),
+                    Kept::Input(factors),
+                )
+            }
+        },
+        Layer::Add { .. } => (each(&x, &xs[0], |x, y| x + y), Kept::Nothing),
+        Layer::Mul { .. } => {
+            let y = each(&x, &xs[0], |x, y| x * y);
+            (y, Kept::Two(x, xs.remove(0)))
         }
         Layer::MaxPool(pool) => {
             let places = largest(pool, &x);
@@ -49,20 +89,30 @@ pub(super) fn forward(
             let y = items.flat_map(|x| (0..pool.out_len()).map(move |e| mean((x, e))));
             (y.collect(), Kept::Nothing)
         }
-        Layer::BatchNorm { channels, plane } => {
-            normalise([*channels, *plane], &x, parameters, train)
+        Layer::BatchNorm {
+            channels,
+            plane,
+            epsilon,
+            momentum,
+        } => {
+            let numbers = (*epsilon as f32, *momentum as f32);
+            normalise([*channels, *plane], numbers, &x, parameters, train)
         }
     }
 }
 
-/// The gradient of the input, if it is wanted, and the sums of those of the parameters.
+/// The gradients of the inputs, if they are wanted, and the sums of those of the parameters.
 pub(super) fn backward(
     layer: &Layer,
     kept: Kept,
     dy: &[f32],
     parameters: &[Vec<f32>],
     wants: bool,
-) -> (Vec<f32>, Vec<Vec<f32>>) {
+) -> (Vec<Vec<f32>>, Vec<Vec<f32>>) {
+    let one = |made: (Vec<f32>, Vec<Vec<f32>>)| (vec![made.0], made.1);
+    let slopes = |x: &[f32], slope: &dyn Fn(f32) -> f32| {
+        (vec![each(x, dy, |x, dy| slope(x) * dy)], Vec::new())
+    };
     match (layer, kept) {
         (
             Layer::Linear {
@@ -85,25 +135,21 @@ pub(super) fn backward(
                 dy,
                 [batch, *outputs],
             );
-            (dx, with_bias(dw, *bias, dy, *outputs, 1))
+            one((dx, with_bias(dw, *bias, dy, *outputs, 1)))
         }
         (Layer::Conv { geometry, bias }, Kept::Input(x)) => {
             let (dx, dw) = convolve_back(geometry, &x, dy, &parameters[0], wants);
             let [rows, columns] = geometry.out();
             let made = with_bias(dw, *bias, dy, geometry.filters, rows * columns);
-            (dx, made)
+            one((dx, made))
         }
-        (Layer::Relu { .. }, Kept::Input(x)) => {
-            let dx = x.iter().zip(dy);
-            let dx = dx.map(|(x, dy)| if *x >= 0.0 { *dy } else { 0.0 });
-            (dx.collect(), Vec::new())
-        }
+        (Layer::Relu { .. }, Kept::Input(x)) => slopes(&x, &|x| if x >= 0.0 { 1.0 } else { 0.0 }),
         (Layer::MaxPool(pool), Kept::Places(places)) => {
             let mut dx = vec![0.0; dy.len() / pool.out_len() * pool.in_len()];
             for (at, dy) in places.iter().zip(dy) {
                 dx[*at] += dy;
             }
-            (dx, Vec::new())
+            one((dx, Vec::new()))
         }
         (Layer::AvgPool(pool), _) => {
             let mut dx = vec![0.0; dy.len() / pool.out_len() * pool.in_len()];
@@ -115,12 +161,57 @@ pub(super) fn backward(
                     }
                 }
             }
-            (dx, Vec::new())
+            one((dx, Vec::new()))
         }
-        (Layer::BatchNorm { channels, plane }, Kept::Normal(values, scale)) => {
-            normalise_back([*channels, *plane], (&values, &scale), dy, &parameters[0])
+        (
+            Layer::BatchNorm {
+                channels, plane, ..
+            },
+            Kept::Normal(values, scale),
+        ) => one(normalise_back(
+            [*channels, *plane],
+            (&values, &scale),
+            dy,
+            &parameters[0],
+        )),
+        (Layer::LeakyRelu { slope, .. }, Kept::Input(x)) => slopes(&x, &|x| leaky(x, *slope)),
+        (Layer::Smooth { function, .. }, Kept::Input(x)) => {
+            slopes(&x, &|x| smooth_slope(*function, x))
+        }
+        (Layer::Scale { factor, .. }, _) => slopes(dy, &|_| *factor as f32),
+        (Layer::Dropout { .. }, Kept::Input(factors)) => slopes(&factors, &|factor| factor),
+        (Layer::Add { .. }, _) => (vec![dy.to_vec(); 2], Vec::new()),
+        (Layer::Mul { .. }, Kept::Two(x, y)) => {
+            let made = [y, x].map(|v| each(&v, dy, |v, dy| v * dy));
+            (made.to_vec(), Vec::new())
         }
         _ => unreachable!("a layer keeps what its backward pass needs"),
+    }
+}
+
+/// A function of the elements of two.
+fn each(x: &[f32], y: &[f32], f: impl Fn(f32, f32) -> f32) -> Vec<f32> {
+    x.iter().zip(y).map(|(x, y)| f(*x, *y)).collect()
+}
+
+fn leaky(x: f32, slope: f64) -> f32 {
+    if x >= 0.0 { 1.0 } else { slope as f32 }
+}
+
+fn smooth(function: Smooth, x: f32) -> f32 {
+    match function {
+        Smooth::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+        Smooth::Tanh => x.tanh(),
+        Smooth::Erf => Function::Erf.of(f64::from(x)) as f32,
+    }
+}
+
+fn smooth_slope(function: Smooth, x: f32) -> f32 {
+    let y = smooth(function, x);
+    match function {
+        Smooth::Sigmoid => y * (1.0 - y),
+        Smooth::Tanh => 1.0 - y * y,
+        Smooth::Erf => std::f32::consts::FRAC_2_SQRT_PI * (-x * x).exp(),
     }
 }
 
@@ -175,7 +266,13 @@ fn under(g: &ConvGeometry, t: usize, p: usize) -> Option<usize> {
     Some((channel * g.height + row) * g.width + column)
 }
 
-/// Taps x places of an item's patches.
+/// The channels of a group of an item.
+fn group_of<'a>(g: &ConvGeometry, x: &'a [f32], group: usize) -> &'a [f32] {
+    let len = g.in_len() / g.groups;
+    &x[group * len..][..len]
+}
+
+/// Taps x places of the patches of an item's group.
 fn patches(g: &ConvGeometry, x: &[f32]) -> Vec<f32> {
     let places = g.out()[0] * g.out()[1];
     let tap = |t: usize| (0..places).map(move |p| under(g, t, p).map_or(0.0, |at| x[at]));
@@ -192,7 +289,11 @@ fn convolve(g: &ConvGeometry, x: &[f32], parameters: &[Vec<f32>]) -> Vec<f32> {
                 y.fill(*b);
             }
         }
-        gemm(y, &parameters[0], &patches(g, x), [g.taps(), places]);
+        let filters = g.filters / g.groups;
+        for (group, y) in y.chunks_mut(filters * places).enumerate() {
+            let w = &parameters[0][group * filters * g.taps()..][..filters * g.taps()];
+            gemm(y, w, &patches(g, group_of(g, x, group)), [g.taps(), places]);
+        }
     });
     y
 }
@@ -205,20 +306,28 @@ fn convolve_back(
     wants: bool,
 ) -> (Vec<f32>, Vec<f32>) {
     let (places, taps) = (g.out()[0] * g.out()[1], g.taps());
-    let turned = transposed(w, g.filters, taps);
+    let filters = g.filters / g.groups;
     let items = x.par_chunks(g.in_len()).zip(dy.par_chunks(g.out_len()));
     let parts: Vec<(Vec<f32>, Vec<f32>)> = items
         .map(|(x, dy)| {
             let mut dw = vec![0.0; g.filters * taps];
-            let patches = transposed(&patches(g, x), taps, places);
-            gemm(&mut dw, dy, &patches, [places, taps]);
             let mut dx = vec![0.0; if wants { x.len() } else { 0 }];
-            if wants {
-                let mut spread = vec![0.0; taps * places];
-                gemm(&mut spread, &turned, dy, [g.filters, places]);
-                for (i, v) in spread.iter().enumerate() {
-                    if let Some(at) = under(g, i / places, i % places) {
-                        dx[at] += v;
+            let groups = dw
+                .chunks_mut(filters * taps)
+                .zip(dy.chunks(filters * places));
+            for (group, (dw, dy)) in groups.enumerate() {
+                let patches = transposed(&patches(g, group_of(g, x, group)), taps, places);
+                gemm(dw, dy, &patches, [places, taps]);
+                if wants {
+                    let w = &w[group * filters * taps..][..filters * taps];
+                    let turned = transposed(w, filters, taps);
+                    let mut spread = vec![0.0; taps * places];
+                    gemm(&mut spread, &turned, dy, [filters, places]);
+                    let first = group * (g.in_len() / g.groups);
+                    for (i, v) in spread.iter().enumerate() {
+                        if let Some(at) = under(g, i / places, i % places) {
+                            dx[first + at] += v;
+                        }
                     }
                 }
             }
@@ -250,11 +359,11 @@ fn largest(pool: &Pool, x: &[f32]) -> Vec<usize> {
 
 fn normalise(
     shape: [usize; 2],
+    (epsilon, momentum): (f32, f32),
     x: &[f32],
     parameters: &mut [Vec<f32>],
     train: bool,
 ) -> (Vec<f32>, Kept) {
-    let (epsilon, momentum) = constants();
     let [channels, plane] = shape;
     let channel = |i: usize| i / plane % channels;
     if train {
@@ -263,9 +372,10 @@ fn normalise(
         let squares = sums(x, shape, |i, v| (v - mean[channel(i)]).powi(2));
         let variance: Vec<f32> = squares.iter().map(|s| s / m).collect();
         let (values, scale) = scaled(shape, x, &mean, &variance, epsilon);
-        for (running, batch) in parameters[2..].iter_mut().zip([&mean, &variance]) {
+        let parts = [(&mean, 1.0), (&variance, m / (m - 1.0).max(1.0))];
+        for (running, (batch, sample)) in parameters[2..].iter_mut().zip(parts) {
             for (running, batch) in running.iter_mut().zip(batch) {
-                *running += momentum * (batch - *running);
+                *running += momentum * (sample * batch - *running);
             }
         }
         let y = placed(shape, &values, &parameters[0], &parameters[1]);

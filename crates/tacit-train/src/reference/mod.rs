@@ -2,7 +2,9 @@
 
 mod layers;
 
-use crate::{Layer, Loss, Network, Scores, Sgd};
+use crate::adam::CLIP;
+use crate::layers::Mode;
+use crate::{Adam, Coin, Loss, Network, Optimiser, Scores, Sgd};
 use layers::Kept;
 
 /// A network with its numbers in float32.
@@ -10,59 +12,102 @@ use layers::Kept;
 pub struct Reference<'a> {
     network: &'a Network,
     loss: Loss,
-    sgd: &'a Sgd,
+    optimiser: Optimiser<'a>,
+    /// What the dropped elements are drawn from.
+    pub coin: Coin,
     /// The parameters, as [`Network::parameters`] lists them.
     pub parameters: Vec<Vec<f32>>,
     velocity: Vec<Vec<f32>>,
+    squares: Vec<Vec<f32>>,
+    steps: usize,
 }
 
 impl<'a> Reference<'a> {
     /// From these parameters on.
-    pub fn new(network: &'a Network, loss: Loss, sgd: &'a Sgd, parameters: Vec<Vec<f32>>) -> Self {
-        let velocity = parameters.iter().map(|p| vec![0.0; p.len()]).collect();
+    pub fn new(
+        network: &'a Network,
+        loss: Loss,
+        optimiser: impl Into<Optimiser<'a>>,
+        parameters: Vec<Vec<f32>>,
+    ) -> Self {
+        let velocity: Vec<_> = parameters.iter().map(|p| vec![0.0; p.len()]).collect();
         Reference {
             network,
             loss,
-            sgd,
+            optimiser: optimiser.into(),
+            coin: Coin::default(),
             parameters,
+            squares: velocity.clone(),
             velocity,
+            steps: 0,
         }
     }
 
-    /// One step on a mini-batch at `rate`, the learning rate over the batch's size. Returns the mean
-    /// loss before it.
+    /// One step on a mini-batch at `rate`, of SGD the learning rate over the batch's size. Returns the
+    /// mean loss before it.
     pub fn step(&mut self, x: &[f32], target: &[f32], rate: f64) -> f64 {
         let batch = x.len() / self.network.inputs();
-        let (z, kept) = self.forward(x, true);
-        let (mut dy, loss) = gradient(self.loss, &z, target, batch);
+        let (z, kept) = self.forward(x, Mode::Train(self.coin, self.steps));
+        self.steps += 1;
+        let (dz, loss) = gradient(self.loss, &z, target, batch);
+        let mut values: Vec<Option<Vec<f32>>> = vec![None; self.network.layers.len()];
+        values.push(Some(dz));
         let mut end = self.parameters.len();
         let mut gradients = Vec::new();
         for (i, (layer, kept)) in self.network.layers.iter().zip(kept).enumerate().rev() {
-            let start = end - parameters_of(layer);
-            let (dx, made) =
-                layers::backward(layer, kept, &dy, &self.parameters[start..end], i > 0);
-            gradients.push((start, made));
-            (dy, end) = (dx, start);
+            let start = end - layer.parameters().len();
+            let reads = &self.network.reads[i];
+            let dy = values[i + 1].take().unwrap_or_default();
+            let own = &self.parameters[start..end];
+            let wants = reads.iter().any(|value| *value > 0);
+            let (made, own) = layers::backward(layer, kept, &dy, own, wants);
+            gradients.push((start, own));
+            for (value, dx) in reads.iter().zip(made) {
+                match &mut values[*value] {
+                    Some(sum) => sum.iter_mut().zip(dx).for_each(|(sum, v)| *sum += v),
+                    none => *none = Some(dx),
+                }
+            }
+            end = start;
         }
-        let (momentum, decay) = (
-            self.sgd.momentum as f32,
-            (self.sgd.weight_decay * batch as f64) as f32,
-        );
         for (start, made) in gradients {
             for (i, g) in (start..).zip(made) {
-                let moved = self.parameters[i].iter_mut().zip(&mut self.velocity[i]);
-                for ((w, v), g) in moved.zip(g) {
-                    *v = momentum * *v + g + decay * *w;
-                    *w -= rate as f32 * *v;
+                match self.optimiser {
+                    Optimiser::Sgd(sgd) => self.descend(sgd, i, &g, (rate, batch)),
+                    Optimiser::Adam(adam) => self.adapt(adam, i, &g, (rate, batch)),
                 }
             }
         }
         loss
     }
 
+    /// The step of a parameter by stochastic gradient descent.
+    fn descend(&mut self, sgd: &Sgd, i: usize, g: &[f32], (rate, batch): (f64, usize)) {
+        let decay = (sgd.weight_decay * batch as f64) as f32;
+        let moved = self.parameters[i].iter_mut().zip(&mut self.velocity[i]);
+        for ((w, v), g) in moved.zip(g) {
+            *v = sgd.momentum as f32 * *v + g + decay * *w;
+            *w -= rate as f32 * *v;
+        }
+    }
+
+    /// The step of a parameter by Adam.
+    fn adapt(&mut self, adam: &Adam, i: usize, g: &[f32], (rate, batch): (f64, usize)) {
+        let (corrected, epsilon) = adam.correction(self.steps);
+        let [first, second] = [adam.beta1, adam.beta2].map(|beta| (1.0 - beta) as f32);
+        let means = self.velocity[i].iter_mut().zip(&mut self.squares[i]);
+        for ((w, (m, v)), g) in self.parameters[i].iter_mut().zip(means).zip(g) {
+            let g = g / batch as f32 + adam.weight_decay as f32 * *w;
+            let g = g.clamp(-CLIP as f32, CLIP as f32);
+            *m += first * (g - *m);
+            *v += second * (g * g - *v);
+            *w -= (rate * corrected) as f32 * *m / (*v + epsilon as f32).sqrt();
+        }
+    }
+
     /// The outputs of some items.
     pub fn predict(&self, x: &[f32]) -> Vec<f32> {
-        self.clone().forward(x, false).0
+        self.clone().forward(x, Mode::Predict).0
     }
 
     /// How good the network is on some items; right is the class of the largest target.
@@ -88,30 +133,24 @@ impl<'a> Reference<'a> {
         }
     }
 
-    fn forward(&mut self, x: &[f32], train: bool) -> (Vec<f32>, Vec<Kept>) {
-        let (mut x, mut kept, mut start) = (x.to_vec(), Vec::new(), 0);
-        for layer in &self.network.layers {
-            let end = start + parameters_of(layer);
+    fn forward(&mut self, x: &[f32], mode: Mode) -> (Vec<f32>, Vec<Kept>) {
+        let (mut values, mut kept, mut start) = (vec![x.to_vec()], Vec::new(), 0);
+        for (layer, reads) in self.network.layers.iter().zip(&self.network.reads) {
+            let end = start + layer.parameters().len();
             let parameters = &mut self.parameters[start..end];
-            let (y, keep) = layers::forward(layer, x, parameters, train);
+            let xs = reads.iter().map(|value| values[*value].clone()).collect();
+            let (y, keep) = layers::forward(layer, xs, parameters, (mode, kept.len()));
             kept.push(keep);
-            (x, start) = (y, end);
+            values.push(y);
+            start = end;
         }
-        (x, kept)
+        (values.pop().unwrap_or_default(), kept)
     }
 }
 
 fn largest(values: &[f32]) -> usize {
     let larger = |best: usize, i: usize| if values[i] > values[best] { i } else { best };
     (0..values.len()).fold(0, larger)
-}
-
-fn parameters_of(layer: &Layer) -> usize {
-    match layer {
-        Layer::Linear { bias, .. } | Layer::Conv { bias, .. } => 1 + usize::from(*bias),
-        Layer::BatchNorm { .. } => 4,
-        _ => 0,
-    }
 }
 
 /// The gradient of every item's loss, and the mean loss.

@@ -40,7 +40,7 @@ fn the_references_gradients_are_slopes_of_the_loss() {
 
 #[test]
 fn a_small_network_learns() {
-    let specs = [linear(16), LayerSpec::Relu, linear(3)];
+    let specs = [linear(16), LayerSpec::Relu {}, linear(3)];
     let network = Network::new(&[2], &specs).expect("fits");
     let sgd = Sgd {
         learning_rate: 0.3,
@@ -63,14 +63,7 @@ fn a_small_network_learns() {
     };
     let start = network.initial(&mut draw);
     let parameters: Vec<_> = start.iter().map(|p| share(&mut machine, p)).collect();
-    let velocity = parameters
-        .iter()
-        .map(|p| vec![u64::ZERO; p.len()])
-        .collect();
-    let mut state = State {
-        parameters,
-        velocity,
-    };
+    let mut state = state(&mut machine, &training, parameters);
     let (x, target) = (share(&mut machine, &x), share(&mut machine, &target));
     let scores = |machine: &mut Clear<u64>, state: &State<_>| {
         let pair = (x.clone(), &target);

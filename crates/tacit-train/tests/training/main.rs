@@ -1,10 +1,10 @@
 //! Training in fixed point against float32, on the clear-text machine and on Falcon.
 
+mod adam;
 mod learning;
 
 use std::time::Duration;
 
-use tacit_algebra::Ring;
 use tacit_net::{LinkModel, Party, Phase, memory};
 use tacit_protocols::bicoptor::rss::BicoptorRss;
 use tacit_protocols::bicoptor::ubl::Ubl;
@@ -15,11 +15,13 @@ use tacit_protocols::lowered;
 use tacit_protocols::machine::{Audience, Call, Machine};
 use tacit_protocols::record::Noted;
 use tacit_train::{
-    Error, Fixed, LayerSpec, Loss, Network, Reference, Sgd, State, Training, calls_by_stage,
-    uniform,
+    Adam, Coin, Error, Fixed, LayerSpec, Loss, Network, Optimiser, Placed, Reference, Sgd, State,
+    Training, calls_by_stage, uniform,
 };
 
 const BATCH: usize = 6;
+/// What elements are dropped by.
+const COIN: Coin = [9; 32];
 
 fn conv(filters: usize, kernel: usize, stride: usize, pad: usize) -> LayerSpec {
     LayerSpec::Conv {
@@ -28,6 +30,8 @@ fn conv(filters: usize, kernel: usize, stride: usize, pad: usize) -> LayerSpec {
         stride,
         pad,
         bias: true,
+        groups: 1,
+        dilation: 1,
     }
 }
 
@@ -47,27 +51,29 @@ fn max_pool(kernel: usize, stride: usize) -> LayerSpec {
 
 /// Small networks with every layer, stride, padding and overlap.
 fn networks() -> Vec<(&'static str, Network)> {
-    use LayerSpec::{AvgPool, BatchNorm, Relu};
+    use LayerSpec::AvgPool;
+    let norm = || LayerSpec::batch_norm();
+    const RELU: LayerSpec = LayerSpec::Relu {};
     let mean = AvgPool {
         kernel: 2,
         stride: None,
     };
     let all: [(&str, &[usize], Vec<LayerSpec>); 6] = [
-        ("linear", &[7], vec![linear(5), Relu, linear(3)]),
+        ("linear", &[7], vec![linear(5), RELU, linear(3)]),
         (
             "convolutions",
             &[2, 7, 6],
-            vec![conv(3, 3, 1, 1), Relu, conv(2, 3, 2, 0), Relu, linear(3)],
+            vec![conv(3, 3, 1, 1), RELU, conv(2, 3, 2, 0), RELU, linear(3)],
         ),
         (
             "strides",
             &[1, 8, 9],
-            vec![conv(3, 5, 2, 2), Relu, linear(4)],
+            vec![conv(3, 5, 2, 2), RELU, linear(4)],
         ),
         (
             "pooling",
             &[1, 8, 8],
-            vec![conv(3, 3, 1, 0), max_pool(2, 2), Relu, mean, linear(3)],
+            vec![conv(3, 3, 1, 0), max_pool(2, 2), RELU, mean, linear(3)],
         ),
         (
             "overlapping pooling",
@@ -77,19 +83,64 @@ fn networks() -> Vec<(&'static str, Network)> {
         (
             "normalisation",
             &[1, 5, 5],
-            vec![
-                conv(3, 2, 1, 0),
-                BatchNorm,
-                Relu,
-                linear(4),
-                BatchNorm,
-                linear(2),
-            ],
+            vec![conv(3, 2, 1, 0), norm(), RELU, linear(4), norm(), linear(2)],
         ),
     ];
-    all.into_iter()
-        .map(|(name, input, specs)| (name, Network::new(input, &specs).expect("fits")))
-        .collect()
+    let chains = all.into_iter();
+    let chains =
+        chains.map(|(name, input, specs)| (name, Network::new(input, &specs).expect("fits")));
+    chains.chain(of_json()).collect()
+}
+
+/// Networks as a config has them: functions, groups, dilations, and values that several layers read.
+fn of_json() -> Vec<(&'static str, Network)> {
+    let all = [
+        (
+            "functions",
+            vec![6],
+            r#"[{"type": "linear", "outputs": 8}, {"type": "sigmoid"}, {"type": "linear", "outputs": 7},
+                {"type": "tanh"}, {"type": "linear", "outputs": 6}, {"type": "leaky-relu", "slope": 0.2},
+                {"type": "linear", "outputs": 5}, {"type": "gelu"}, {"type": "linear", "outputs": 5},
+                {"type": "silu"}, {"type": "linear", "outputs": 3}]"#,
+        ),
+        (
+            "groups",
+            vec![4, 7, 7],
+            r#"[{"type": "conv", "filters": 6, "kernel": 3, "pad": 1, "groups": 2},
+                {"type": "leaky-relu"},
+                {"type": "conv", "filters": 12, "kernel": 2, "stride": 2, "groups": 6},
+                {"type": "relu"},
+                {"type": "conv", "filters": 4, "kernel": 2, "pad": 1, "dilation": 2, "groups": 4},
+                {"type": "linear", "outputs": 3}]"#,
+        ),
+        (
+            "dilation",
+            vec![2, 8, 7],
+            r#"[{"type": "conv", "filters": 3, "kernel": 3, "pad": 2, "dilation": 2, "stride": 2},
+                {"type": "relu"},
+                {"type": "conv", "filters": 2, "kernel": 2, "dilation": 2},
+                {"type": "linear", "outputs": 3}]"#,
+        ),
+        (
+            "residual",
+            vec![2, 6, 6],
+            r#"[{"type": "conv", "filters": 3, "kernel": 3, "pad": 1, "name": "stem"},
+                {"type": "batch-norm", "epsilon": 1e-5}, {"type": "relu"},
+                {"type": "conv", "filters": 3, "kernel": 3, "pad": 1},
+                {"type": "add", "from": ["stem"], "name": "sum"},
+                {"type": "conv", "filters": 4, "kernel": 3, "stride": 2, "pad": 1, "name": "long"},
+                {"type": "conv", "filters": 4, "kernel": 1, "stride": 2, "from": ["sum"]},
+                {"type": "add", "from": ["long"]}, {"type": "relu"},
+                {"type": "dropout", "p": 0.25},
+                {"type": "linear", "outputs": 4, "name": "a"}, {"type": "sigmoid"},
+                {"type": "mul", "from": ["a"]}, {"type": "linear", "outputs": 3}]"#,
+        ),
+    ];
+    let of = |(name, input, json): (_, Vec<usize>, _)| {
+        let specs: Vec<Placed> = serde_json::from_str(json).expect("reads");
+        (name, Network::placed(&input, &specs).expect("fits"))
+    };
+    all.into_iter().map(of).collect()
 }
 
 /// Inputs, one-hot targets and starting parameters.
@@ -140,15 +191,7 @@ fn train<M: Machine>(
         .map(|p| share(p))
         .collect::<Result<Vec<_>, _>>()?;
     let (x, target) = (share(&case.x)?, share(&case.target)?);
-    let velocity = case
-        .start
-        .iter()
-        .map(|p| machine.constant(&vec![0; p.len()]))
-        .collect();
-    let mut state = State {
-        parameters,
-        velocity,
-    };
+    let mut state = state(machine, training, parameters);
     let calls = step_calls(training)?;
     for _ in 0..steps {
         let calls = lowered(&calls, machine.cost_model())?;
@@ -161,6 +204,26 @@ fn train<M: Machine>(
         Ok(opened.unwrap_or_default())
     };
     state.parameters.iter().map(open).collect()
+}
+
+/// A training's beginning with these parameters.
+fn state<M: Machine>(
+    machine: &mut M,
+    training: &Training,
+    parameters: Vec<M::Share>,
+) -> State<M::Share> {
+    let none = |p: &M::Share| {
+        let n = machine.len(p);
+        machine.constant(&vec![0; n])
+    };
+    let velocity: Vec<_> = parameters.iter().map(none).collect();
+    let squares = training.optimiser.has_squares();
+    State {
+        parameters,
+        squares: squares.then(|| velocity.clone()).unwrap_or_default(),
+        velocity,
+        steps: 0,
+    }
 }
 
 /// What a step demands.
@@ -178,12 +241,17 @@ fn pair(network: &Network) -> (Noted, Noted) {
     (of(network.inputs()), of(network.outputs()))
 }
 
-fn training<'a>(network: &'a Network, sgd: &'a Sgd, loss: Loss) -> Training<'a> {
+fn training<'a>(
+    network: &'a Network,
+    optimiser: impl Into<Optimiser<'a>>,
+    loss: Loss,
+) -> Training<'a> {
     Training {
         network,
         fixed: Fixed::new(64, 20).expect("valid"),
         loss,
-        sgd,
+        optimiser: optimiser.into(),
+        coin: COIN,
     }
 }
 
@@ -209,6 +277,7 @@ fn fixed_point_steps_are_those_in_float() {
             let training = training(&network, &sgd, loss);
             let case = case(&network, 7);
             let mut reference = Reference::new(&network, loss, &sgd, case.start.clone());
+            reference.coin = COIN;
             let rate = training.rate(0, BATCH);
             for _ in 0..5 {
                 reference.step(&case.x, &case.target, rate);
@@ -266,7 +335,7 @@ const BICOPTOR: Options = Options {
 /// ReLU of `50 w` for a weight, often, opened.
 fn large_activations<M: Machine>(machine: &mut M, weight: f32) -> Result<Vec<i64>, Error> {
     const N: usize = 500;
-    let specs = [linear(1), LayerSpec::Relu, linear(1)];
+    let specs = [linear(1), LayerSpec::Relu {}, linear(1)];
     let (network, sgd) = (Network::new(&[1], &specs).expect("fits"), sgd());
     let training = training(&network, &sgd, Loss::MeanSquaredError);
     let stages = calls_by_stage(&training, |machine, state| {
@@ -278,10 +347,7 @@ fn large_activations<M: Machine>(machine: &mut M, weight: f32) -> Result<Vec<i64
     let x = machine.constant(&vec![encode(50.0); N]);
     let weights = [weight, 0.0, 1.0, 0.0];
     let parameters = weights.map(|w| machine.constant(&[encode(w)])).to_vec();
-    let state = State {
-        velocity: parameters.clone(),
-        parameters,
-    };
+    let state = state(machine, &training, parameters);
     let y = training.predict(machine, &state, x, N)?;
     Ok(machine.reveal(&y, Audience::All)?.unwrap_or_default())
 }
@@ -312,36 +378,38 @@ fn large_activations_keep_their_sign() {
 fn what_a_step_demands_is_what_it_takes() {
     let sgd = sgd();
     for (name, network) in networks() {
-        let training = training(&network, &sgd, Loss::CrossEntropy);
-        let case = case(&network, 9);
-        let calls = step_calls(&training).expect("records");
-        let mesh = memory::mesh(PARTIES, &LinkModel::LOCAL, Duration::from_secs(60));
-        let declared = tacit_net::testing::run(mesh, |party| {
-            let mut machine =
-                Falcon::<u64>::new(party, falcon::Options::default()).expect("set-up");
-            train(&mut machine, &training, &case, 1).expect("trains");
-            let model = machine.cost_model();
-            let calls = lowered(&calls, model).expect("lowers");
-            let online: u64 = calls.iter().map(|call| model.online(call).bytes[0]).sum();
-            let offline = model.offline(&calls).bytes[0];
-            let id = machine.party().id();
-            let meter = machine.party().meter();
-            let sent = [Phase::Offline, Phase::Online].map(|p| meter.total(p).bytes_sent);
-            (id, [offline, online], sent)
-        });
-        let (_, declared, sent) = declared
-            .into_iter()
-            .find(|end| end.0 == 0)
-            .expect("party 0");
-        assert_eq!(sent[0], declared[0], "{name}, offline");
-        // Opening the parameters is not part of the step.
-        let opened: usize = case
-            .start
-            .iter()
-            .map(|p| p.len() * u64::BITS as usize / 8)
-            .sum();
-        assert_eq!(sent[1] - opened as u64, declared[1], "{name}, online");
+        declared_is_metered(name, &training(&network, &sgd, Loss::CrossEntropy));
     }
+}
+
+fn declared_is_metered(name: &str, training: &Training) {
+    let case = case(training.network, 9);
+    let calls = step_calls(training).expect("records");
+    let mesh = memory::mesh(PARTIES, &LinkModel::LOCAL, Duration::from_secs(60));
+    let declared = tacit_net::testing::run(mesh, |party| {
+        let mut machine = Falcon::<u64>::new(party, falcon::Options::default()).expect("set-up");
+        train(&mut machine, training, &case, 1).expect("trains");
+        let model = machine.cost_model();
+        let calls = lowered(&calls, model).expect("lowers");
+        let online: u64 = calls.iter().map(|call| model.online(call).bytes[0]).sum();
+        let offline = model.offline(&calls).bytes[0];
+        let id = machine.party().id();
+        let meter = machine.party().meter();
+        let sent = [Phase::Offline, Phase::Online].map(|p| meter.total(p).bytes_sent);
+        (id, [offline, online], sent)
+    });
+    let (_, declared, sent) = declared
+        .into_iter()
+        .find(|end| end.0 == 0)
+        .expect("party 0");
+    assert_eq!(sent[0], declared[0], "{name}, offline");
+    // Opening the parameters is not part of the step.
+    let opened: usize = case
+        .start
+        .iter()
+        .map(|p| p.len() * u64::BITS as usize / 8)
+        .sum();
+    assert_eq!(sent[1] - opened as u64, declared[1], "{name}, online");
 }
 
 /// What `docs/training.md` says is opened with `reveal_curve`, a sum of hits and one of losses, is all

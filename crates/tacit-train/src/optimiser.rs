@@ -1,0 +1,85 @@
+//! How gradients change parameters.
+
+use tacit_protocols::machine::Machine;
+
+use crate::adam::Moved;
+use crate::{Adam, Error, Fixed, Sgd};
+
+/// An optimiser.
+#[derive(Clone, Copy, Debug)]
+pub enum Optimiser<'a> {
+    /// Stochastic gradient descent.
+    Sgd(&'a Sgd),
+    /// Adam.
+    Adam(&'a Adam),
+}
+
+impl<'a> From<&'a Sgd> for Optimiser<'a> {
+    fn from(sgd: &'a Sgd) -> Self {
+        Optimiser::Sgd(sgd)
+    }
+}
+
+impl<'a> From<&'a Adam> for Optimiser<'a> {
+    fn from(adam: &'a Adam) -> Self {
+        Optimiser::Adam(adam)
+    }
+}
+
+impl Optimiser<'_> {
+    /// Whether it follows the squares of gradients.
+    pub fn has_squares(&self) -> bool {
+        matches!(self, Optimiser::Adam(_))
+    }
+
+    /// Refuses what cannot be, or does not fit the numbers.
+    pub fn check(&self, fixed: Fixed, epochs: usize, batch: usize) -> Result<(), Error> {
+        match self {
+            Optimiser::Sgd(sgd) => {
+                sgd.check()?;
+                sgd.check_fixed(fixed, epochs, batch)
+            }
+            Optimiser::Adam(adam) => {
+                adam.check()?;
+                adam.check_fixed(fixed, epochs, batch)
+            }
+        }
+    }
+
+    /// The rate of an epoch that is really used: of SGD over the batch's size.
+    pub fn rate(&self, fixed: Fixed, epoch: usize, batch: usize) -> f64 {
+        match self {
+            Optimiser::Sgd(sgd) => sgd.step_rate(fixed, epoch, batch).value(),
+            Optimiser::Adam(adam) => adam.rate(epoch),
+        }
+    }
+
+    /// Step `t`, from 1, of a parameter from the sum `g` of its gradients over `batch` items.
+    pub(crate) fn update<M: Machine>(
+        &self,
+        machine: &mut M,
+        fixed: Fixed,
+        (weight, velocity, square): (&mut M::Share, &mut M::Share, Option<&mut M::Share>),
+        g: &M::Share,
+        (epoch, batch, t): (usize, usize, usize),
+    ) -> Result<(), Error> {
+        match (self, square) {
+            (Optimiser::Sgd(sgd), _) => {
+                let rate = (sgd.step_rate(fixed, epoch, batch), batch);
+                sgd.update(machine, fixed, (weight, velocity), g, rate)
+            }
+            (Optimiser::Adam(adam), Some(square)) => {
+                let moved = Moved {
+                    weight,
+                    mean: velocity,
+                    square,
+                };
+                adam.update(machine, fixed, moved, g, (adam.rate(epoch), batch, t))
+            }
+            (Optimiser::Adam(_), None) => {
+                let why = "the state has no means of squares";
+                Err(Error::setting("adam", why))
+            }
+        }
+    }
+}
