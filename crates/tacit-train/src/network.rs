@@ -298,7 +298,7 @@ mod tests {
             dilation: 1,
         };
         assert!(refused(&[2, 4, 4], &[grouped, linear.clone()]).contains("2 groups"));
-        assert!(refused(&[4], &[LayerSpec::Add {}, linear.clone()]).contains("reads 1 values"));
+        assert!(refused(&[4], &[LayerSpec::Add {}, linear.clone()]).contains("values, not 2"));
         assert!(refused(&[0], &[]).contains("input"));
         assert!(refused(&[4], &[LayerSpec::Relu {}]).contains("last layer"));
         assert!(refused(&[4], &[conv.clone(), linear.clone()]).contains("layer 0"));
