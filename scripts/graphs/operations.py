@@ -54,6 +54,7 @@ from .maps import MAPS
 from .moves import MOVES
 from .products import attention, einsum, matmul
 from .sums import NORMS, SUMS
+from .whole import WHOLE
 
 GENERATORS = {
     **ACTIVATIONS,
@@ -62,6 +63,7 @@ GENERATORS = {
     **MOVES,
     **NORMS,
     **SUMS,
+    **WHOLE,
     "Add": arithmetic("Add"),
     "Attention": attention,
     "AveragePool": pooled("AveragePool"),
@@ -128,6 +130,13 @@ ENDS = {
 NEWER = {"CumProd", "SwiGLU"}
 """Supported, and newer than the operator sets of which onnxruntime runs all that is generated:
 ONNX's own tests hold them."""
+
+
+APART = {
+    "ConvInteger", "DynamicQuantizeLinear", "MatMulInteger", "QLinearConv", "QLinearMatMul",
+}  # fmt: skip
+"""Supported, and of numbers rounded before, where a rounding to the other side shows in all that
+follows: `tests/python/test_quantised.py` holds them on a grid, and ONNX's own tests."""
 
 
 def add(g, v, kind):

@@ -77,7 +77,9 @@ impl<'a> Importer<'a> {
         let masking = feed_softmax(&order, &last, outputs);
         let ends = [last, masking];
         self.nodes((&order, &used), &ends, &mut env, &mut builder)?;
-        let ends = outputs.iter().map(|&name| output::end(name, env.get(name)));
+        let ends = outputs
+            .iter()
+            .map(|&name| output::end(name, env.get(name), &mut builder));
         let ends = ends.collect::<Result<Vec<_>, _>>()?;
         let (output, outputs) = output::joined(ends, &mut builder)?;
         Ok(Graph {

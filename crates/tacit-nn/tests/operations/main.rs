@@ -11,6 +11,7 @@ mod layers;
 mod maps;
 mod nested;
 mod products;
+mod rounding;
 mod whole;
 
 use common::*;
