@@ -55,6 +55,7 @@ from .moves import MOVES
 from .nested import NESTED
 from .products import attention, einsum, matmul
 from .sums import NORMS, SUMS
+from .whole import WHOLE
 
 GENERATORS = {
     **ACTIVATIONS,
@@ -64,6 +65,7 @@ GENERATORS = {
     **NESTED,
     **NORMS,
     **SUMS,
+    **WHOLE,
     "Add": arithmetic("Add"),
     "Attention": attention,
     "AveragePool": pooled("AveragePool"),
@@ -130,6 +132,13 @@ ENDS = {
 NEWER = {"CumProd", "SwiGLU"}
 """Supported, and newer than the operator sets of which onnxruntime runs all that is generated:
 ONNX's own tests hold them."""
+
+
+APART = {
+    "ConvInteger", "DynamicQuantizeLinear", "MatMulInteger", "QLinearConv", "QLinearMatMul",
+}  # fmt: skip
+"""Supported, and of numbers rounded before, where a rounding to the other side shows in all that
+follows: `tests/python/test_quantised.py` holds them on a grid, and ONNX's own tests."""
 
 
 def add(g, v, kind):

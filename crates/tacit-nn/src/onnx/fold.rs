@@ -6,7 +6,7 @@ mod numbers;
 use super::call::{Call, Fault, Value, axis, bad};
 use super::constant::{BATCH, Constant, Data, Reader, bounded_len};
 use super::kind;
-use super::{moves, selection, shape};
+use super::{moves, quantise, selection, shape};
 use crate::index::{broadcast, common_shape, pick, transpose, whole};
 
 pub(super) use numbers::{binary, floats, logarithms, truths};
@@ -48,6 +48,7 @@ pub(super) fn fold(
             numbers::binary(op, call.constant(0)?, call.constant(1)?)?
         }
         op if numbers::UNARY.contains(&op) => numbers::unary(op, call.constant(0)?)?,
+        "DequantizeLinear" => quantise::constant(call)?,
         "Concat" => concat(call, &inputs)?,
         "Expand" => {
             let from = call.constant(0)?;

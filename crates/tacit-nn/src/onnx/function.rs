@@ -139,28 +139,69 @@ pub(super) fn shares(
 }
 
 /// `(x - mean) / sqrt(variance + epsilon)` of every `size` elements in a row.
-///
-/// The mean is taken of differences to the first element: where all are equal it is exactly 0, and its
-/// rounding is not divided by the root of epsilon.
 pub(super) fn normal(
     compose: &mut Composer,
     x: ValueId,
     size: usize,
     epsilon: f32,
 ) -> Result<ValueId, Fault> {
-    let shape = compose.builder.shape(x);
-    let outer = len(&shape) / size;
-    let pool = whole(outer, [1, size]);
-    let first = compose.spread("first of all", x, shape.clone(), |e| e / size * size)?;
-    let aside = compose.each("aside", Op::Sub, &[x, first])?;
-    let mean = compose.node("mean", Op::AveragePool(pool), &[aside], vec![outer])?;
-    let mean = compose.spread("mean of all", mean, shape, |e| e / size)?;
-    let centred = compose.each("centred", Op::Sub, &[aside, mean])?;
-    by_root(compose, centred, [outer, size], epsilon)
+    Ok(Normal::new(compose, x, size, epsilon)?.result)
 }
 
-/// `(x - mean) / sqrt(variance + epsilon) * scale + bias` along the axes from `axis` on.
-pub(super) fn layer_norm(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+/// Rows less their means, divided by the roots of their variances.
+///
+/// The mean is taken of differences to the first element: where all are equal it is exactly 0, and its
+/// rounding is not divided by the root of epsilon.
+pub(super) struct Normal {
+    x: ValueId,
+    size: usize,
+    pub result: ValueId,
+    /// The mean of each row, less its first element.
+    aside: ValueId,
+    /// `1 / sqrt(variance + epsilon)` of each row.
+    inverse: ValueId,
+    /// The variance of each row.
+    pub variance: ValueId,
+}
+
+impl Normal {
+    /// The mean of each row.
+    pub(super) fn mean(&self, compose: &mut Composer) -> Result<ValueId, Fault> {
+        let shape = compose.builder.shape(self.aside);
+        let first = compose.spread("first", self.x, shape, |row| row * self.size)?;
+        compose.each("whole mean", Op::Add, &[first, self.aside])
+    }
+
+    /// Of every `size` elements in a row.
+    pub(super) fn new(
+        compose: &mut Composer,
+        x: ValueId,
+        size: usize,
+        epsilon: f32,
+    ) -> Result<Self, Fault> {
+        let shape = compose.builder.shape(x);
+        let outer = len(&shape) / size;
+        let pool = whole(outer, [1, size]);
+        let first = compose.spread("first of all", x, shape.clone(), |e| e / size * size)?;
+        let aside = compose.each("aside", Op::Sub, &[x, first])?;
+        let mean = compose.node("mean", Op::AveragePool(pool), &[aside], vec![outer])?;
+        let of_all = compose.spread("mean of all", mean, shape, |e| e / size)?;
+        let centred = compose.each("centred", Op::Sub, &[aside, of_all])?;
+        let [result, inverse, variance] = by_root(compose, centred, [outer, size], epsilon)?;
+        Ok(Normal {
+            x,
+            size,
+            result,
+            aside: mean,
+            inverse,
+            variance,
+        })
+    }
+}
+
+/// `(x - mean) / sqrt(variance + epsilon) * scale + bias` along the axes from `axis` on; and the mean and the
+/// inverse root, where they are outputs.
+pub(super) fn layer_norm(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     let (x, shape) = call.secret(0)?;
     let along = call.item_axis(call.int("axis", -1), shape.len(), 0)?;
     call.constant(1)?;
@@ -168,13 +209,15 @@ pub(super) fn layer_norm(call: &Call, builder: &mut Builder) -> Result<Value, Fa
     let shift = stretched(call, builder, shape, 2)?;
     let mut compose = Composer::new(call, builder);
     let size = len(&shape[along..]);
-    let normal = normal(&mut compose, x, size, call.float("epsilon", 1e-5))?;
-    scaled(
-        &mut compose,
-        normal,
-        [("scale", scale), ("shift", shift)],
-        shape,
-    )
+    let normal = Normal::new(&mut compose, x, size, call.float("epsilon", 1e-5))?;
+    let constants = [("scale", scale), ("shift", shift)];
+    let mut outputs = vec![scaled(&mut compose, normal.result, constants, shape)?];
+    if call.node.output.len() > 1 {
+        let ones = vec![1; shape.len() - along];
+        let one = |id| value(id, [&shape[..along], &ones].concat());
+        outputs.extend([one(normal.mean(&mut compose)?), one(normal.inverse)]);
+    }
+    Ok(outputs)
 }
 
 /// `x / sqrt(mean(x^2) + epsilon) * scale` along the axes from `axis` on.
@@ -185,7 +228,7 @@ pub(super) fn rms_norm(call: &Call, builder: &mut Builder) -> Result<Value, Faul
     let scale = stretched(call, builder, shape, 1)?;
     let rows = [&shape[..along], &shape[along..]].map(len);
     let mut compose = Composer::new(call, builder);
-    let normal = by_root(&mut compose, x, rows, call.float("epsilon", 1e-5))?;
+    let [normal, ..] = by_root(&mut compose, x, rows, call.float("epsilon", 1e-5))?;
     scaled(
         &mut compose,
         normal,
@@ -194,21 +237,23 @@ pub(super) fn rms_norm(call: &Call, builder: &mut Builder) -> Result<Value, Faul
     )
 }
 
-/// The elements of rows, so many of such a size, times the inverse root of their mean square and `epsilon`.
+/// The elements of rows, so many of such a size, times the inverse root of their mean square and `epsilon`; these
+/// of every row, and the mean squares.
 fn by_root(
     compose: &mut Composer,
     x: ValueId,
     [rows, size]: [usize; 2],
     epsilon: f32,
-) -> Result<ValueId, Fault> {
+) -> Result<[ValueId; 3], Fault> {
     let pool = Op::AveragePool(whole(rows, [1, size]));
     let square = compose.each("square", Op::Mul, &[x, x])?;
     let variance = compose.node("variance", pool, &[square], vec![rows])?;
-    let variance = compose.affine("epsilon", variance, 1.0, epsilon)?;
-    let inverse = compose.function(Function::InverseSqrt, variance, ANY)?;
+    let positive = compose.affine("epsilon", variance, 1.0, epsilon)?;
+    let inverse = compose.function(Function::InverseSqrt, positive, ANY)?;
     let shape = compose.builder.shape(x);
-    let inverse = compose.spread("of all", inverse, shape, |e| e / size)?;
-    compose.each("normal", Op::Mul, &[x, inverse])
+    let of_all = compose.spread("of all", inverse, shape, |e| e / size)?;
+    let normal = compose.each("normal", Op::Mul, &[x, of_all])?;
+    Ok([normal, inverse, variance])
 }
 
 /// A constant stretched over an item: how many elements share a number, and the numbers.

@@ -89,7 +89,9 @@ impl<'a> Importer<'a> {
             return Ok(Imported::Again(inputs[at].name.clone(), kind));
         }
         taken?;
-        let ends = outputs.iter().map(|&name| output::end(name, env.get(name)));
+        let ends = outputs
+            .iter()
+            .map(|&name| output::end(name, env.get(name), &mut builder));
         let ends = ends.collect::<Result<Vec<_>, _>>()?;
         let (output, outputs) = output::joined(ends, &mut builder)?;
         Ok(Imported::Graph(Graph {

@@ -110,6 +110,12 @@ impl Kind {
         self != Kind::Bool && most < 1 << bits
     }
 
+    /// The smallest and the largest number of an integer type of few bits.
+    pub(super) fn holds_within(self) -> (f32, f32) {
+        let (low, end) = self.range();
+        (low as f32, (end - 1.0) as f32)
+    }
+
     /// Where the integers of the type that are read begin, and where they end.
     fn range(self) -> (f64, f64) {
         match self {

@@ -92,9 +92,6 @@ pub(super) fn batch_norm(call: &Call, builder: &mut Builder) -> Result<Value, Fa
     if call.int("spatial", 1) == 0 {
         return unsupported("its 'spatial' is 0: it has numbers for every element");
     }
-    if call.int("training_mode", 0) != 0 {
-        return unsupported("it is in training mode; export the model for inference");
-    }
     let Some((&channels, rest)) = shape.split_first() else {
         return bad("its input has no channels");
     };

@@ -7,8 +7,9 @@ use super::moves::needs_whole;
 use super::reduce::log_shares;
 use crate::graph::{Affine, FILL, Op, Weights, len};
 
-/// Of every target the class's logarithm with its weight, negative; all of them, their sum or their mean.
-pub(super) fn loss(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+/// Of every target the class's logarithm with its weight, negative; all of them, their sum or their mean. And
+/// the logarithms of all classes.
+pub(super) fn loss(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     needs_whole(call)?;
     let (x, shape) = call.secret(0)?;
     let &[items, classes, ref space @ ..] = shape else {
@@ -50,7 +51,7 @@ pub(super) fn loss(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "SoftmaxCrossEntropyLoss" => log_shares(&mut c, x, [items, classes, inner])?,
         _ => x,
     };
-    let many = index.len();
+    let (many, shown) = (index.len(), value(logs, shape.to_vec()));
     let op = Op::Rearrange { index, fill: 0.0 };
     let chosen = c.node("chosen", op, &[logs], [&[items], space].concat())?;
     let total: f32 = weights.iter().sum();
@@ -64,7 +65,7 @@ pub(super) fn loss(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let factors: Weights = weights.iter().map(|w| -w / by).collect();
     if reduction != "none" {
         let sum = c.linear("loss", chosen, [many, 1], factors, Weights::default())?;
-        return Ok(value(sum, vec![]));
+        return Ok(vec![value(sum, vec![]), shown]);
     }
     let op = Op::Affine(Affine {
         inner: 1,
@@ -72,5 +73,5 @@ pub(super) fn loss(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         shift: Weights::default(),
     });
     let id = c.each("loss", op, &[chosen])?;
-    Ok(value(id, [&[items], space].concat()))
+    Ok(vec![value(id, [&[items], space].concat()), shown])
 }

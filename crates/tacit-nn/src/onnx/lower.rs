@@ -2,14 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::call::{Call, Fault, Value, bad, unsupported};
+use super::call::{self, Call, Fault, Value, bad, unsupported};
+use super::constant::{Constant, Data};
 use super::kind::Kind;
 use super::proto::NodeProto;
 use super::table::is_table;
 use super::{activation, along, attention, columns, compare, conv, einsum, element, factors};
 use super::{fourier, function, grid, linear, loss, mask, moves, nary, norm, pool, power, product};
-use super::{rearrange, recurrent, reduce, resize, rotary, scatter, shape, tables, tail};
-use super::{token, whole};
+use super::{quantise, rearrange, recurrent, reduce, resize, rotary, rounding, scatter, shape};
+use super::{tables, tail, token, top, whole};
 use crate::graph::{Input, InputKind, Node, Op, ValueId, Weights, len};
 
 /// The most elements of all values of one item together.
@@ -150,6 +151,12 @@ pub(super) fn items(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fa
         "GRU" | "LSTM" | "RNN" => recurrent::recurrent(call, builder),
         "Attention" => attention::attention(call, builder),
         "Split" => rearrange::split(call, builder),
+        "DynamicQuantizeLinear" => quantise::dynamic(call, builder),
+        "NegativeLogLikelihoodLoss" | "SoftmaxCrossEntropyLoss" => loss::loss(call, builder),
+        "BatchNormalization" if call.int("training_mode", 0) != 0 => norm::of_batch(call, builder),
+        "LayerNormalization" => function::layer_norm(call, builder),
+        "Dropout" => dropout(call, builder),
+        "TopK" => top::top(call, builder),
         _ => Ok(vec![one(call, builder)?]),
     }
 }
@@ -180,6 +187,12 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "And" | "Not" | "Or" | "Xor" => compare::logic(call, builder),
         "Sign" => compare::sign(call, builder),
         "Where" => compare::choose(call, builder),
+        "Floor" | "Ceil" | "Round" => rounding::rounded(call, builder),
+        "Mod" => rounding::modulo(call, builder),
+        "QuantizeLinear" => quantise::quantize(call, builder),
+        "DequantizeLinear" => quantise::dequantize(call, builder),
+        "QLinearConv" | "QLinearMatMul" => quantise::linear(call, builder),
+        "ConvInteger" | "MatMulInteger" => quantise::integer(call, builder),
         "MaxPool" | "AveragePool" | "LpPool" => pool::pool(call, builder),
         "GlobalMaxPool" | "GlobalAveragePool" | "GlobalLpPool" => pool::global(call, builder),
         "InstanceNormalization" | "GroupNormalization" => norm::grouped(call, builder),
@@ -214,14 +227,12 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Softmax" => function::softmax(call, builder),
         "Hardmax" => reduce::hardmax(call, builder),
         "ArgMax" | "ArgMin" => reduce::place(call, builder),
-        "NegativeLogLikelihoodLoss" | "SoftmaxCrossEntropyLoss" => loss::loss(call, builder),
         "AffineGrid" => along::affine_grid(call, builder),
-        "LayerNormalization" => function::layer_norm(call, builder),
         "RMSNormalization" => function::rms_norm(call, builder),
         "LogSoftmax" => reduce::log_softmax(call, builder),
         reduction if reduction.starts_with("Reduce") => reduce::reduced(call, builder),
         "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" => reshape(call, builder),
-        "Cast" | "CastLike" | "Dropout" | "Identity" => handed_on(call, builder),
+        "Cast" | "CastLike" | "Identity" => handed_on(call, builder),
         _ => moves::moved(call, builder),
     }
 }
@@ -236,7 +247,6 @@ fn handed_on(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     mask::carried(call, builder);
     match call.node.op_type.as_str() {
         "Identity" => Ok(call.required(0)?.clone()),
-        "Dropout" => dropout(call),
         _ => cast(call, builder),
     }
 }
@@ -257,16 +267,31 @@ fn reshape(call: &Call, builder: &Builder) -> Result<Value, Fault> {
     }
 }
 
-fn dropout(call: &Call) -> Result<Value, Fault> {
-    let training = if call.opset < 12 {
-        None
-    } else {
-        call.optional_ints(2)?
+/// Dropout where it changes nothing, and the mask that keeps all.
+fn dropout(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
+    mask::carried(call, builder);
+    let x = call.required(0)?;
+    let [ratio, training] = match call.opset {
+        ..12 => [None, None],
+        _ => [call.optional_weights(1)?, call.optional_weights(2)?],
     };
-    match training {
-        Some([0]) | None => Ok(call.required(0)?.clone()),
-        _ => unsupported("it is in training mode; export the model for inference"),
+    let is_0 = |given: &Option<call::Weights>| given.as_ref().is_some_and(|(_, v)| **v == [0.0]);
+    if training.is_some() && !is_0(&training) && !is_0(&ratio) {
+        return unsupported("it is in training mode; export the model for inference");
     }
+    let shape = match x {
+        Value::Secret { shape, .. } if call.whole => shape.clone(),
+        _ => {
+            let why = "its mask is used, of a batch; of a fixed batch size it is run as one item";
+            return Ok(vec![x.clone(), Value::Refused(why.into())]);
+        }
+    };
+    let kept = Constant {
+        data: Data::Int(vec![1; len(&shape)]),
+        kind: Kind::Bool,
+        shape,
+    };
+    Ok(vec![x.clone(), Value::Constant(kept)])
 }
 
 /// Cast of a computed value: to another float it changes nothing that the fixed-point numbers keep,

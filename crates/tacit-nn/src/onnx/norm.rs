@@ -3,10 +3,10 @@
 use super::activation::magnitude;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{ANY, Composer, value};
-use super::function::normal;
+use super::function::{Normal, normal};
 use super::lower::Builder;
 use super::power::power;
-use super::reduce::{rows, sum};
+use super::reduce::{Rows, rows, sum};
 use crate::graph::{Affine, Function, Op, Pool, ValueId, Weights, len};
 use crate::index::transpose;
 
@@ -53,19 +53,75 @@ pub(super) fn mean_variance(call: &Call, builder: &mut Builder) -> Result<Value,
     let of = rows(call, builder, x, shape, &axes)?;
     let mut compose = Composer::new(call, builder);
     let turned = normal(&mut compose, of.x, of.size, 1e-9)?;
-    let id = match of.order.is_sorted() {
-        true => turned,
-        false => {
-            let sizes: Vec<usize> = of.order.iter().map(|&a| shape[a]).collect();
-            let back: Vec<usize> = (0..shape.len())
-                .filter_map(|a| of.order.iter().position(|&from| from == a))
-                .collect();
-            let index = transpose(&sizes, &back);
-            let op = Op::Rearrange { index, fill: 0.0 };
-            compose.node("turned back", op, &[turned], shape.to_vec())?
-        }
-    };
+    let id = turned_back(&mut compose, turned, &of, shape)?;
     Ok(value(id, shape.to_vec()))
+}
+
+/// Rows as they stood before their axes were put last.
+fn turned_back(
+    compose: &mut Composer,
+    x: ValueId,
+    of: &Rows,
+    shape: &[usize],
+) -> Result<ValueId, Fault> {
+    if of.order.is_sorted() {
+        return Ok(x);
+    }
+    let sizes: Vec<usize> = of.order.iter().map(|&a| shape[a]).collect();
+    let back: Vec<usize> = (0..shape.len())
+        .filter_map(|a| of.order.iter().position(|&from| from == a))
+        .collect();
+    let index = transpose(&sizes, &back);
+    let op = Op::Rearrange { index, fill: 0.0 };
+    compose.node("turned back", op, &[x], shape.to_vec())
+}
+
+/// BatchNormalization in training mode, of a batch that is one item: by the batch's own means and variances,
+/// and the running ones with their share of these.
+pub(super) fn of_batch(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
+    if !call.whole {
+        return unsupported("it is in training mode; export the model for inference");
+    }
+    let (x, shape) = call.secret(0)?;
+    let &[_, channels, ref space @ ..] = shape else {
+        return bad("its input has no channels");
+    };
+    let mut numbers = Vec::new();
+    for i in 1..5 {
+        match call.weights(i)? {
+            (given, values) if given == [channels] => numbers.push(values),
+            (given, _) => {
+                return bad(format!(
+                    "its input {i} has the shape {given:?}, {channels} numbers are needed"
+                ));
+            }
+        }
+    }
+    let axes: Vec<usize> = (0..shape.len()).filter(|&axis| axis != 1).collect();
+    let of = rows(call, builder, x, shape, &axes)?;
+    let mut compose = Composer::new(call, builder);
+    let c = &mut compose;
+    let normal = Normal::new(c, of.x, of.size, call.float("epsilon", 1e-5))?;
+    let id = turned_back(c, normal.result, &of, shape)?;
+    let op = Op::Affine(Affine {
+        inner: len(space),
+        scale: numbers[0].clone(),
+        shift: numbers[1].clone(),
+    });
+    let mut outputs = vec![value(c.each("scale", op, &[id])?, shape.to_vec())];
+    if call.node.output.len() > 1 {
+        let momentum = call.float("momentum", 0.9);
+        let now = [normal.mean(c)?, normal.variance];
+        for (i, part) in ["running mean", "running variance"].into_iter().enumerate() {
+            let op = Op::Affine(Affine {
+                inner: 1,
+                scale: vec![1.0 - momentum; channels].into(),
+                shift: numbers[2 + i].iter().map(|v| v * momentum).collect(),
+            });
+            outputs.push(value(c.each(part, op, &[now[i]])?, vec![channels]));
+        }
+    }
+    Ok(outputs)
 }
 
 /// LRN: `x / (bias + alpha / size * sum)^beta`, of the squares of the channels around.

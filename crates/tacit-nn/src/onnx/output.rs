@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::call::{Fault, Value};
+use super::call::{Fault, Value, unsupported};
+use super::constant::Constant;
 use super::importer::Importer;
 use super::lower::Builder;
 use super::{ImportError, unusable};
-use crate::graph::{Op, Output, ValueId};
+use crate::graph::{Affine, FILL, Op, Output, ValueId, Weights};
 
 /// The name of the step that puts the outputs one behind the other.
 const JOINED: &str = "outputs";
@@ -53,7 +54,11 @@ pub(super) struct End {
 }
 
 /// The end of a file at the output `name`, whose value is this.
-pub(super) fn end(name: &str, value: Option<&Value>) -> Result<End, ImportError> {
+pub(super) fn end(
+    name: &str,
+    value: Option<&Value>,
+    builder: &mut Builder,
+) -> Result<End, ImportError> {
     let fail = |why: String| Err(refused(name, why));
     match value {
         Some(Value::Secret { batch, .. }) if *batch != 0 => fail(format!(
@@ -80,9 +85,43 @@ pub(super) fn end(name: &str, value: Option<&Value>) -> Result<End, ImportError>
                 classes: classes.clone(),
             },
         }),
-        Some(Value::Constant(_)) => fail("it does not depend on the model's input".into()),
+        Some(Value::Constant(constant)) => match fixed(name, constant, builder) {
+            Ok(end) => Ok(end),
+            Err(Fault::Bad(why) | Fault::Unsupported(why)) => fail(why),
+        },
         _ => fail("no node computes it".into()),
     }
+}
+
+/// An output that does not depend on the input, of a model whose input is one item: its numbers are weights.
+fn fixed(name: &str, constant: &Constant, builder: &mut Builder) -> Result<End, Fault> {
+    let numbers = constant.data.floats();
+    let far = numbers.iter().any(|v| !v.is_finite());
+    if far || numbers.is_empty() {
+        return unsupported(
+            "it does not depend on the model's input, and its numbers are none or not finite",
+        );
+    }
+    if !builder.whole {
+        return unsupported("it does not depend on the model's input, and is none of a batch's");
+    }
+    let shape = constant.shape.clone();
+    let nothing = Op::Rearrange {
+        index: vec![FILL; numbers.len()],
+        fill: 0.0,
+    };
+    let name_of = |part: &str| format!("{name}.{part}");
+    let nothing = builder.add(name_of("nothing"), nothing, vec![0], shape.clone())?;
+    let op = Op::Affine(Affine {
+        inner: 1,
+        scale: Weights::default(),
+        shift: numbers,
+    });
+    let id = builder.add(name_of("numbers"), op, vec![nothing], shape.clone())?;
+    Ok(End {
+        id,
+        output: Output::whole(name, &shape),
+    })
 }
 
 /// The value that has the values of all outputs one behind the other, each once, and the outputs with

@@ -7,6 +7,7 @@ mod maps;
 mod moves;
 mod nested;
 mod page;
+mod quantised;
 mod reductions;
 mod tables;
 
@@ -101,12 +102,13 @@ const ATTENTION: &[Attribute] = &[
 const MASKS: &str = "as Sigmoid; a constant added before it, and read by nothing else, masks: where it is -10000 or less, shares are 0 and in no sum, and every party knows the places";
 
 /// All that are supported, each group by name.
-const GROUPS: [&[Operation]; 6] = [
+const GROUPS: [&[Operation]; 7] = [
     LAYERS,
     elements::OPERATIONS,
     maps::OPERATIONS,
     moves::OPERATIONS,
     nested::OPERATIONS,
+    quantised::OPERATIONS,
     reductions::OPERATIONS,
 ];
 
@@ -163,7 +165,7 @@ const LAYERS: &[Operation] = &[
             ("spatial", Int, 0, 8),
             ("training_mode", Int, 14, NOW),
         ],
-        "for inference, with constant numbers",
+        "with constant numbers; in training mode of an input that is one item",
     ),
     op(
         "Cast",

@@ -23,13 +23,14 @@ enum Treats {
 fn treats(call: &Call) -> Option<Treats> {
     use Treats::{Axes, Elements, Places};
     Some(match call.node.op_type.as_str() {
-        "Abs" | "Acosh" | "Add" | "And" | "Asinh" | "Atanh" | "Cast" | "CastLike" | "Celu"
-        | "Clip" | "Cosh" | "Div" | "Dropout" | "Elu" | "Equal" | "Erf" | "Exp" | "Expand"
-        | "Gelu" | "Greater" | "GreaterOrEqual" | "HardSigmoid" | "HardSwish" | "Identity"
-        | "LeakyRelu" | "Less" | "LessOrEqual" | "Log" | "Max" | "Mean" | "Min" | "Mish"
-        | "Mul" | "Neg" | "Not" | "Or" | "PRelu" | "Pow" | "Reciprocal" | "Relu" | "Selu"
-        | "Shrink" | "Sigmoid" | "Sign" | "Sinh" | "Softplus" | "Softsign" | "Sqrt" | "Sub"
-        | "Sum" | "SwiGLU" | "Swish" | "Tanh" | "ThresholdedRelu" | "Where" | "Xor" => Elements,
+        "Abs" | "Ceil" | "Floor" | "Mod" | "Round" | "Acosh" | "Add" | "And" | "Asinh"
+        | "Atanh" | "Cast" | "CastLike" | "Celu" | "Clip" | "Cosh" | "Div" | "Dropout" | "Elu"
+        | "Equal" | "Erf" | "Exp" | "Expand" | "Gelu" | "Greater" | "GreaterOrEqual"
+        | "HardSigmoid" | "HardSwish" | "Identity" | "LeakyRelu" | "Less" | "LessOrEqual"
+        | "Log" | "Max" | "Mean" | "Min" | "Mish" | "Mul" | "Neg" | "Not" | "Or" | "PRelu"
+        | "Pow" | "Reciprocal" | "Relu" | "Selu" | "Shrink" | "Sigmoid" | "Sign" | "Sinh"
+        | "Softplus" | "Softsign" | "Sqrt" | "Sub" | "Sum" | "SwiGLU" | "Swish" | "Tanh"
+        | "ThresholdedRelu" | "Where" | "Xor" => Elements,
         "ArgMax"
         | "ArgMin"
         | "Attention"
@@ -37,10 +38,13 @@ fn treats(call: &Call) -> Option<Treats> {
         | "Col2Im"
         | "Compress"
         | "Concat"
+        | "ConvInteger"
         | "CumProd"
         | "CumSum"
         | "DFT"
+        | "DequantizeLinear"
         | "Det"
+        | "DynamicQuantizeLinear"
         | "Einsum"
         | "Flatten"
         | "Gather"
@@ -57,6 +61,10 @@ fn treats(call: &Call) -> Option<Treats> {
         | "Pad"
         | "NegativeLogLikelihoodLoss"
         | "SoftmaxCrossEntropyLoss"
+        | "QLinearConv"
+        | "QLinearMatMul"
+        | "QuantizeLinear"
+        | "MatMulInteger"
         | "RMSNormalization"
         | "ReduceL1"
         | "ReduceL2"
@@ -82,12 +90,14 @@ fn treats(call: &Call) -> Option<Treats> {
         | "Squeeze"
         | "TensorScatter"
         | "Tile"
+        | "TopK"
         | "Transpose"
         | "Trilu"
         | "Unsqueeze"
         | "Upsample" => Axes,
         // Of constants alone.
-        "Ceil" | "Floor" | "Mod" | "NonZero" | "OneHot" | "Range" | "Round" => Axes,
+        "NonZero" | "OneHot" | "Range" => Axes,
+        "BatchNormalization" if call.int("training_mode", 0) != 0 => Axes,
         "AffineGrid"
         | "AveragePool"
         | "BatchNormalization"

@@ -12,6 +12,7 @@ mod layers;
 mod maps;
 mod nested;
 mod products;
+mod rounding;
 mod whole;
 
 use common::*;

@@ -7,7 +7,7 @@ const POSITIVE: &str = "of positive values";
 const TRUTHS: &str = "of results of comparisons";
 const SIGNS: &str =
     "of values with values or with constants; 0 or 1, exactly so of what is told apart by rounding";
-const FOLDED: &str = "of constants";
+const WHOLE: &str = "of values in a range of up to 2^20 whole numbers; a value nearer to a step than its rounding may take either side";
 
 pub(super) const OPERATIONS: &[Operation] = &[
     op("Abs", 1, &[], ""),
@@ -24,12 +24,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
             "as Cast, to the type of a constant",
         ),
     ),
-    op("Ceil", 1, &[], FOLDED),
+    op("Ceil", 1, &[], WHOLE),
     from(12, op("Celu", 1, &[("alpha", Float, 12, NOW)], "")),
     from(9, op("Cosh", 1, &[], "")),
     op("Elu", 1, &[("alpha", Float, 0, NOW)], ""),
     op("Equal", 2, &[], SIGNS),
-    op("Floor", 1, &[], FOLDED),
+    op("Floor", 1, &[], WHOLE),
     op("Greater", 2, &[], SIGNS),
     from(12, op("GreaterOrEqual", 2, &[], SIGNS)),
     op(
@@ -46,11 +46,19 @@ pub(super) const OPERATIONS: &[Operation] = &[
     op("Mean", MANY, &[], ELEMENTS),
     op("Min", MANY, &[], ELEMENTS),
     from(18, op("Mish", 1, &[], "")),
-    from(10, op("Mod", 2, &[("fmod", Int, 10, NOW)], FOLDED)),
+    from(
+        10,
+        op(
+            "Mod",
+            2,
+            &[("fmod", Int, 10, NOW)],
+            "by constants; as Floor of the quotient",
+        ),
+    ),
     op("Not", 1, &[], TRUTHS),
     op("Or", 2, &[], TRUTHS),
     op("PRelu", 2, &[], "a slope of constants or of values"),
-    from(11, op("Round", 1, &[], FOLDED)),
+    from(11, op("Round", 1, &[], WHOLE)),
     op(
         "Selu",
         1,

@@ -151,6 +151,17 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "",
     ),
     op("Tile", 2, &[], "by constants, not along the batch"),
+    op(
+        "TopK",
+        2,
+        &[
+            ("axis", Int, 0, NOW),
+            ("k", Int, 0, 9),
+            ("largest", Int, 11, NOW),
+            ("sorted", Int, 11, NOW),
+        ],
+        "a constant number of elements, along an axis of an item of up to 1024 places",
+    ),
     from(14, op("Trilu", 2, &[("upper", Int, 14, NOW)], "")),
     op(
         "Upsample",

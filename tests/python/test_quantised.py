@@ -1,0 +1,98 @@
+"""Models of quantised numbers, on a grid where nothing is near the middle of two integers.
+
+Every protocol has onnxruntime's integers there.
+"""
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import tacit
+from graphs.judge import SETTINGS
+
+RNG = np.random.default_rng(5)
+SCALE = np.float32(0.25)
+
+
+def file(path, nodes, constants, shape, outputs):
+    """A model of these nodes, whose input is `x`."""
+    graph = helper.make_graph(
+        nodes,
+        "quantised",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", *shape])],
+        [helper.make_empty_tensor_value_info(name) for name in outputs],
+        [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()],
+    )
+    imports = [helper.make_opsetid("", 13)]
+    onnx.save(helper.make_model(graph, opset_imports=imports, ir_version=8), path)
+
+
+def same(path, setting, x):
+    """Holds the answers of a setting to onnxruntime's."""
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    [wanted] = session.run(None, {"x": x})
+    given, run = SETTINGS[setting]
+    model = tacit.compile(path, samples=x, **given)
+    output = tacit.local(**run).predict(model, x).output
+    assert np.ptp(wanted) > 1
+    np.testing.assert_allclose(output, wanted, rtol=2e-3, atol=0.02)
+
+
+def grid(*shape):
+    """Numbers that are whole at the scale."""
+    return (RNG.integers(-12, 13, (4, *shape)) * SCALE).astype(np.float32)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_dense_layers(setting, tmp_path):
+    """QLinearMatMul, whose sums are thirds of the result's scale, and MatMulInteger by columns."""
+    constants = {
+        "s": SCALE, "z": np.uint8(128), "w": RNG.integers(-8, 9, (6, 5)).astype(np.int8),
+        "ws": np.float32(0.5), "wz": np.int8(1), "ys": np.float32(0.375), "yz": np.uint8(100),
+        "v": RNG.integers(-3, 4, (5, 2)).astype(np.int8), "vz": np.int8([1, -1]),
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"], "quantise"),
+        helper.make_node(
+            "QLinearMatMul", ["q", "s", "z", "w", "ws", "wz", "ys", "yz"], ["h"], "dense"
+        ),
+        helper.make_node("MatMulInteger", ["h", "v", "yz", "vz"], ["i"], "integers"),
+        helper.make_node("Cast", ["i"], ["y"], "cast", to=TensorProto.FLOAT),
+    ]
+    path = tmp_path / "model.onnx"
+    file(path, nodes, constants, [6], ["y"])
+    same(path, setting, grid(6))
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_convolutions(setting, tmp_path):
+    """QLinearConv with scales by filter and a bias; its sums are ninths of the result's scale."""
+    constants = {
+        "s": SCALE, "z": np.uint8(128), "w": RNG.integers(-5, 6, (2, 2, 3, 3)).astype(np.int8),
+        "ws": np.float32([0.5, 0.25]), "wz": np.int8([0, 0]), "ys": np.float32(0.5625),
+        "yz": np.uint8(90), "b": np.int32([3, -40]),
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"], "quantise"),
+        helper.make_node(
+            "QLinearConv", ["q", "s", "z", "w", "ws", "wz", "ys", "yz", "b"], ["h"], "conv",
+            pads=[1, 1, 1, 1],
+        ),
+        helper.make_node("DequantizeLinear", ["h", "ys", "yz"], ["y"], "back"),
+    ]  # fmt: skip
+    path = tmp_path / "model.onnx"
+    file(path, nodes, constants, [2, 4, 4], ["y"])
+    same(path, setting, grid(2, 4, 4))
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_whole_numbers(setting, tmp_path):
+    """Floor, Ceil and Round of quarters, halves among them, which go to the even number."""
+    nodes = [helper.make_node(kind, ["x"], [kind]) for kind in ("Floor", "Ceil", "Round")]
+    nodes.append(helper.make_node("Concat", ["Floor", "Ceil", "Round"], ["y"], axis=1))
+    path = tmp_path / "model.onnx"
+    file(path, nodes, {}, [9], ["y"])
+    x = np.arange(-18, 18, dtype=np.float32).reshape(4, 9) * SCALE
+    same(path, setting, x)
