@@ -116,6 +116,32 @@ def test_private_training_is_that_in_float(stop_after):
     assert "not revealed" in str(trained.report)
 
 
+PLACED = {
+    "input": [1, 4, 4],
+    "layers": [
+        {"type": "conv", "filters": 2, "kernel": 3},
+        {"type": "leaky-relu", "name": "short"},
+        {"type": "gelu"},
+        {"type": "add", "from": ["short"]},
+        {"type": "batch-norm"},
+        {"type": "sigmoid"},
+        {"type": "linear", "outputs": 3},
+    ],
+}
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
+@pytest.mark.parametrize("protocol", ["falcon", "bicoptor", "shamir", "sirnn"])
+def test_every_protocol_trains_as_in_float(protocol, optimiser):
+    trainer = tacit.Trainer(PLACED, batch=12, epochs=2, optimiser=optimiser, protocol=protocol)
+    data = [(0, *images(12, 1))]
+    expected = onnx.load_from_string(trainer.reference(data)[0]).graph.initializer
+    arrays = [onnx.numpy_helper.to_array(tensor) for tensor in expected]
+    # Those of GELU's factors are no weights.
+    expected = np.concatenate([array.ravel() for array in arrays if array.ndim])
+    np.testing.assert_allclose(trainer.fit(data).weights, expected, atol=2e-4)
+
+
 def test_values_are_learnt_too():
     rng = np.random.default_rng(3)
     x = rng.standard_normal((64, 3)).astype(np.float32)

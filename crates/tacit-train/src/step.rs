@@ -13,10 +13,13 @@ pub fn calls_by_stage<T>(
 ) -> Result<Vec<Vec<Call>>, Error> {
     let parameters = training.network.parameters().into_iter();
     let parameters: Vec<Noted> = parameters.map(|p| Noted::of(p.len)).collect();
-    let squares = training.optimiser.has_squares();
+    let squares = match training.optimiser.has_squares() {
+        true => parameters.clone(),
+        false => Vec::new(),
+    };
     let state = State {
         velocity: parameters.clone(),
-        squares: squares.then(|| parameters.clone()).unwrap_or_default(),
+        squares,
         parameters,
         steps: 0,
     };

@@ -217,10 +217,13 @@ fn state<M: Machine>(
         machine.constant(&vec![0; n])
     };
     let velocity: Vec<_> = parameters.iter().map(none).collect();
-    let squares = training.optimiser.has_squares();
+    let squares = match training.optimiser.has_squares() {
+        true => velocity.clone(),
+        false => Vec::new(),
+    };
     State {
         parameters,
-        squares: squares.then(|| velocity.clone()).unwrap_or_default(),
+        squares,
         velocity,
         steps: 0,
     }
