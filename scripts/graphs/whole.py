@@ -9,6 +9,7 @@ import numpy as np
 from .axes import some_axis
 from .constants import constant
 from .elements import positive, scaled
+from .moves import folded
 
 
 def bent(g, rest, width):
@@ -25,11 +26,14 @@ def squared(g, rest, most):
 
 
 def rounded(kind, since=7):
-    """Floor, Ceil and Round, and what they leave."""
+    """Floor, Ceil and Round, of constants or of a value, and what they leave of that."""
+    of_constants = folded(kind, max(since, 10))
 
     def generator(g, v):
         if g.opset < since:
             return None
+        if g.chance(0.3):
+            return of_constants(g, v)
         whole = g.node(kind, [v], v.shape, np.floor(v.low), np.ceil(v.high), v.batch)
         both = [whole, v] if kind == "Ceil" else [v, whole]
         if kind == "Round":
@@ -43,6 +47,8 @@ def modulo(g, v):
     """By one number of either sign, or of positive values with 'fmod'."""
     if g.opset < 13 or v.batch:
         return None
+    if g.chance(0.3):
+        return folded("Mod", 10)(g, v)
     width = g.pick(0.75, 1.0, 3.0)
     fmod = g.opset < 28 or g.pick(0, 1)
     if fmod:

@@ -28,10 +28,11 @@ HEAD = """# ONNX's own tests
 Every case of ONNX's backend suite for nodes whose operation could be part of a model with one float
 input, run under the protocol without cryptography: right where each output is within 0.001 and
 0.1 % of its value, or of a bfloat16 a unit in its last place, else refused with the node and the
-reason; none is wrong. Inputs beside the first of floats are constants of the file. Expanded twins
-are the same operations written out as the functions that the standard defines. `tests/models/`
-makes this page (`TACIT_WRITE=1 pytest tests/models`), and holds it: no operation may have fewer
-right cases.
+reason; none is wrong. Inputs beside the first of floats are constants of the file. Left out are
+cases whose integers float32's own rounding decides, so that onnx's evaluator has others in doubles.
+Expanded twins are the same operations written out as the functions that the standard defines.
+`tests/models/` makes this page (`TACIT_WRITE=1 pytest tests/models`), and holds it: no operation
+may have fewer right cases.
 
 """
 
@@ -84,15 +85,25 @@ def test_no_case_is_wrong(outcomes):
 def test_refusals_name_what_and_why(outcomes):
     """The node with its operation, or what of the file as a whole cannot be used."""
     file = re.compile(
-        r"the input '.+' cannot be used|the tensor '.+' cannot|"
+        r"inputs .+; a model with exactly one|the input '.+' cannot be used|the tensor '.+' cannot|"
         r"uses operator set|names no operator set|the output '.+' cannot be computed|"
         r"the samples: item .+ must be a finite number|layer '.+'"
     )
     for outcome in outcomes:
         if outcome.kind != "refused":
             continue
-        named = any(f"{node.op_type})" in outcome.why for node in suite.nodes(outcome.case.model))
+        nodes = all_nodes(outcome.case.model.graph)
+        named = any(f"{node.op_type})" in outcome.why for node in nodes)
         assert named or file.search(outcome.why), (outcome.case.name, outcome.why)
+
+
+def all_nodes(graph):
+    """The nodes of a graph and of the graphs inside it."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from all_nodes(attribute.g)
 
 
 def test_no_operation_has_fewer_right_cases(outcomes):
