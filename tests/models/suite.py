@@ -4,9 +4,9 @@ A case is eligible if its operation could be part of a model with one float inpu
 inputs is a tensor of floats with at least one element, which becomes the model's input, the first
 such if there are several; all its other inputs are tensors of numbers or bools, which become
 constants of the file; and its outputs are tensors of floats, integers or bools. A case whose
-integers are others in doubles is not eligible: float32's own rounding decides what is in the middle
-of two. A case whose name says `_expanded` is the same operation written out as the function that the
-standard defines, and is counted apart.
+integers are others in doubles is not eligible: float32's own rounding decides what is in the
+middle of two. A case whose name says `_expanded` is the same operation written out as the function
+that the standard defines, and is counted apart.
 """
 
 import functools
