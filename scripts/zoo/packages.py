@@ -57,10 +57,10 @@ def packaged():
     def at(axis):
         return {f"{axis}.1": 64, f"{axis}.2": 96}
 
-    time = {"dims": {"time": 96}}
+    wide, time = {"x.2": 48, f"{v4}.1": 192}, {"dims": {"time": 96}}
     return [
         old("PP-OCR cls", "ch_ppocr_mobile_v2.0_cls_infer", line, free),
-        old("PP-OCRv4 rec", "ch_PP-OCRv4_rec_infer", line, {"dims": {"x.2": 48, f"{v4}.1": 192}}, 16),
+        old("PP-OCRv4 rec", "ch_PP-OCRv4_rec_infer", line, {"dims": wide}, 16),
         old("PP-OCRv4 det", "ch_PP-OCRv4_det_infer", page, {"dims": at(v4)}, 16),
         new("PP-OCR cls, new", "ch_ppocr_mobile_v2.0_cls_mobile", line, free),
         new("PP-OCRv6 rec", "PP-OCRv6_rec_small", line, {"dims": {f"{v6}.1": 192}}, 16),
