@@ -26,6 +26,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
+import encoders
 import networks
 import tacit
 from peers import mp_spdz
@@ -44,11 +45,19 @@ ROWS = [
     ("matmul", 512, FALCON),
     *((op, 10**5, FALCON) for op in ("exp", "sigmoid", "tanh", "rsqrt")),
     *((name, 128, where) for name in networks.NETWORKS for where in (FALCON, BICOPTOR)),
+    *((name, 1, where) for name in encoders.ENCODERS for where in (FALCON, BICOPTOR)),
     ("network-b", 128, MALICIOUS),
     ("lenet", 16, MALICIOUS),
     *((name, 128, {**FALCON, "processes": True}) for name in ("network-b", "lenet")),
 ]
 """A program, its size or batch, and what ours runs on."""
+
+
+MODELS = {
+    **dict.fromkeys(networks.NETWORKS, (networks.save_onnx, lambda _, n: networks.images(n))),
+    **dict.fromkeys(encoders.ENCODERS, (encoders.save_onnx, encoders.texts)),
+}
+"""How each model is written as a file, and what it is given."""
 
 
 def spu_python():
@@ -108,10 +117,11 @@ def ours(row, runs):
 
 def measure(name, size, where, runs):
     """The same in this process."""
-    if name in networks.NETWORKS:
-        x = networks.images(size)
+    if name in MODELS:
+        save, inputs = MODELS[name]
+        x = inputs(name, size)
         with tempfile.TemporaryDirectory() as folder:
-            path = networks.save_onnx(name, folder)
+            path = save(name, folder)
             model = tacit.compile(path, samples=x, protocol=where["protocol"])
         many = np.concatenate([x] * runs)
         report = tacit.local(**where).predict(model, many, batch=size).report
@@ -127,9 +137,10 @@ def measure(name, size, where, runs):
 
 def clear(name, batch):
     """Seconds of a network in onnxruntime, in the clear."""
+    save, inputs = MODELS[name]
     with tempfile.TemporaryDirectory() as folder:
-        session = onnxruntime.InferenceSession(networks.save_onnx(name, folder))
-    x = {session.get_inputs()[0].name: networks.images(batch)}
+        session = onnxruntime.InferenceSession(save(name, folder))
+    x = {session.get_inputs()[0].name: inputs(name, batch)}
     seconds = []
     for _ in range(20):
         start = time.perf_counter()
@@ -152,7 +163,7 @@ def compare(row, runs, repeat):
     middle = {who: [statistics.median(column) for column in zip(*rows, strict=True)]
               for who, rows in found.items() if rows}  # fmt: skip
     seconds, sent, memory = middle["ours"]
-    plain = f"{seconds / clear(name, size):.0f}" if name in networks.NETWORKS else ""
+    plain = f"{seconds / clear(name, size):.0f}" if name in MODELS else ""
     cells = [name, size, ", ".join(map(str, where.values())), f"{seconds:.4f}", f"{sent / 1e6:.2f}",
              f"{memory / 1e6:.0f}"]  # fmt: skip
     for who in ("spu", "spdz"):

@@ -14,8 +14,15 @@ class Compiled:
     """A model with its plan."""
 
     def __new__(
-        cls, path: str, options: str, samples: Array | None, protocol: str | None = None
-    ) -> Compiled: ...
+        cls,
+        path: str,
+        options: str,
+        samples: Array | None,
+        protocol: str | None = None,
+        named: list[tuple[str, Array]] | None = None,
+    ) -> Compiled:
+        """Samples are an array, or arrays by the names of the model's inputs."""
+
     def plan(self, run: str | None = None) -> str:
         """The plan that was made first, or that a run with these settings follows."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from typing import NoReturn
 
@@ -39,6 +40,18 @@ def dimension(text: str) -> tuple[str, int]:
     if not name or not value.isdigit():
         raise argparse.ArgumentTypeError(f"{text!r} is not name=value, such as seq=48")
     return name, int(value)
+
+
+def constant(text: str) -> tuple[str, float]:
+    """Parses `name=number`."""
+    name, _, value = text.partition("=")
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not name or not math.isfinite(number):
+        raise argparse.ArgumentTypeError(f"{text!r} is not name=number, such as sr=16000")
+    return name, number
 
 
 class Dimensions(argparse.Action):
@@ -101,3 +114,27 @@ def positive(text: str) -> int:
     if not text.isdigit() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
+
+
+def add_dimensions(command: argparse.ArgumentParser) -> None:
+    """The option of a model that has symbolic dimensions."""
+    command.add_argument(
+        "--dim",
+        type=dimension,
+        action=Dimensions,
+        default={},
+        metavar="NAME=VALUE",
+        help="the value of a symbolic dimension",
+    )
+
+
+def add_fixed(command: argparse.ArgumentParser) -> None:
+    """The option of a model that has inputs which every party knows."""
+    command.add_argument(
+        "--fix",
+        type=constant,
+        action=Dimensions,
+        default={},
+        metavar="NAME=NUMBER",
+        help="an input that is this number everywhere, which every party knows",
+    )

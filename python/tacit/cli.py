@@ -13,10 +13,10 @@ from rich.markup import escape
 
 from . import _tacit, outputs
 from ._tacit import TacitError, __version__
-from .arguments import Dimensions, Parser, dimension, names, numbers, positive, real, whole
+from .arguments import Parser, add_dimensions, add_fixed, names, numbers, positive, real, whole
 from .certificates import add_cert
 from .console import add_voice, err, notice, out, progress_bar, speak, warn
-from .data import INPUT_NAMES, LABEL_NAMES, load_array, load_numbers
+from .data import INPUT_NAMES, LABEL_NAMES, load_array, load_inputs, load_numbers
 from .interrupt import CODE, ends_soon
 from .measure.operations import bench
 from .measure.tables import add_tables
@@ -67,9 +67,10 @@ def run(args: argparse.Namespace) -> None:
     """`tacit run`: all parties on this machine predict a file of inputs."""
     given = (args.model, args.input, args.labels, args.samples)
     outputs.check([args.output, args.json], given)
-    x = load_numbers(args.input, INPUT_NAMES)
+    x = None if args.input.endswith(".npz") else load_inputs(args.input)
     labels = load_array(args.labels, LABEL_NAMES) if args.labels else None
     model = planned(args)
+    x = load_inputs(args.input, model.input_names) if x is None else x
     outputs.check_holds(args.output, model)
     session = local(**where(args), processes=args.processes, timeout=args.timeout)
     with progress_bar() as progress:
@@ -176,7 +177,7 @@ def planned(args: argparse.Namespace) -> Model:
     model = compile(
         args.model,
         protocol=args.protocol,
-        samples=load_numbers(args.samples, INPUT_NAMES) if args.samples else None,
+        samples=load_inputs(args.samples) if args.samples else None,
         ring=args.ring,
         field=args.field,
         fraction_bits=args.fraction_bits,
@@ -190,6 +191,7 @@ def planned(args: argparse.Namespace) -> Model:
         reveal=args.reveal,
         dims=args.dim,
         outputs=args.outputs,
+        fix=args.fix,
     )
     for warning in model.warnings:
         warn(warning)
@@ -300,6 +302,7 @@ def add_model_options(command: argparse.ArgumentParser) -> None:
         help="the outputs to compute (default: all of the file)",
     )
     add_dimensions(command)
+    add_fixed(command)
     add("--batch", type=positive, metavar="B", help="items at a time")
 
 
@@ -322,18 +325,6 @@ def add_reveal(command: argparse.ArgumentParser) -> None:
         metavar="WHAT",
         help="all that the data owner learns of the outputs: logits, probabilities, top-K (such as "
         "top-3) or class (default: the model's last operation decides, ArgMax means class)",
-    )
-
-
-def add_dimensions(command: argparse.ArgumentParser) -> None:
-    """The option of a model that has symbolic dimensions."""
-    command.add_argument(
-        "--dim",
-        type=dimension,
-        action=Dimensions,
-        default={},
-        metavar="NAME=VALUE",
-        help="the value of a symbolic dimension",
     )
 
 

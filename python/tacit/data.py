@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -53,6 +54,22 @@ def label_list(labels: ArrayLike, n: int) -> list[int]:
             f"they must be {n} integers, one for each input"
         )
     return array.tolist()
+
+
+def load_inputs(source: str, names: list[str] | None = None) -> np.ndarray | dict[str, np.ndarray]:
+    """Finite numbers for a model whose inputs have these names: an array, or all arrays by name.
+
+    Where the names are not known yet, all arrays of an .npz file that holds no labels.
+    """
+    file = Path(file_of(source))
+    if source != str(file) or file.suffix != ".npz" or not file.is_file():
+        return load_numbers(source, INPUT_NAMES)
+    if names is None:
+        with suppress(Exception), np.load(file, allow_pickle=False) as loaded:
+            names = [] if set(loaded.files) & set(LABEL_NAMES) else loaded.files
+    if not names or len(names) == 1:
+        return load_numbers(source, INPUT_NAMES)
+    return {name: load_numbers(f"{source}:{name}", ()) for name in names}
 
 
 def load_numbers(source: str, names: tuple[str, ...]) -> np.ndarray:

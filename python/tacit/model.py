@@ -16,7 +16,9 @@ from numpy.typing import ArrayLike
 from rich.table import Table
 
 from ._tacit import Compiled, TacitError
-from .data import check_finite, label_list
+from .data import label_list
+from .inputs import Given, floats, rows
+from .inputs import named as named_arrays
 from .options import to_json
 from .report import render
 
@@ -33,8 +35,8 @@ class Model:
         ranges, fixed-point scales and key bits, and what of the outputs is opened (`reveal`, in
         words `opened`); never its weights. Made for the protocol that was asked for; where none
         was, for the default one until a run, then for the run's.
-    input_shape : tuple of int
-        Of one item, without the batch axis.
+    input_shape : tuple of int or dict
+        Of one item, without the batch axis; of several inputs by their names.
     output_shape : tuple of int or dict
         Of one item, without the batch axis; of several outputs by their names.
     warnings : list of str
@@ -45,7 +47,8 @@ class Model:
         self.compiled = compiled
         self.protocol = protocol
         self.plan: dict[str, Any] = json.loads(compiled.plan())
-        self.input_shape = tuple(self.plan["input_shape"])
+        given = {each["name"]: tuple(each["shape"]) for each in self.plan["inputs"]}
+        self.input_shape = one_of(given)
         shapes = {output["name"]: tuple(output["shape"]) for output in self.plan["outputs"]}
         self.output_shape = one_of(shapes)
         self.exported: tempfile.TemporaryDirectory | None = None
@@ -55,35 +58,23 @@ class Model:
         """The warnings of `plan`."""
         return self.plan["warnings"]
 
+    @property
+    def input_names(self) -> list[str]:
+        """The names of the inputs."""
+        return [each["name"] for each in self.plan["inputs"]]
+
     def ran(self, protocol: str) -> None:
         """Shows the plan of a run, where the model was compiled for no protocol."""
         if self.protocol is None:
             self.plan = self.plan_for(protocol)
 
-    def encode(self, x: ArrayLike) -> tuple[bytes, list[int]]:
-        """The float32 bytes of a batch and its shape.
+    def encode(self, x: Given) -> tuple[bytes, list[int]]:
+        """The float32 bytes of a batch and its shape: of several inputs each item is one row.
 
         Refuses what is not a batch of this model's inputs, and never rounds a number silently
         to another type than float32.
         """
-        array = np.asarray(x)
-        if array.dtype.kind not in "fiub":
-            raise TacitError(
-                f"the input holds {array.dtype} values; give real numbers, such as float32"
-            )
-        if array.shape[1:] != self.input_shape or array.ndim == 0 or len(array) == 0:
-            wanted = ", ".join(map(str, ("n", *self.input_shape)))
-            raise TacitError(
-                f"the input has shape {array.shape}, the model takes ({wanted}) with n >= 1; "
-                "reshape the array, first axis = items"
-            )
-        check_finite("the input", array)
-        with np.errstate(over="ignore"):
-            single = np.ascontiguousarray(array, dtype="<f4")
-        if array.dtype.kind in "iu" and not np.array_equal(single.astype(array.dtype), array):
-            raise TacitError(
-                "the input holds integers that float32 cannot represent; scale them first"
-            )
+        single = rows(self.plan["inputs"], x)
         return single.tobytes(), list(single.shape)
 
     def decode(self, output: bytes, n: int) -> dict[str, np.ndarray]:
@@ -96,7 +87,7 @@ class Model:
             each["name"]: named(each, part.reshape(n, *each["shape"])) for each, part in outputs
         }
 
-    def reference(self, x: ArrayLike) -> np.ndarray | dict[str, np.ndarray]:
+    def reference(self, x: Given) -> np.ndarray | dict[str, np.ndarray]:
         """What a run reveals of the outputs, from those in clear-text float32, for comparison.
 
         An array; of several outputs one each, by their names.
@@ -218,7 +209,7 @@ def compile(
     model: str | Path | Any,
     *,
     protocol: str | None = None,
-    samples: ArrayLike | None = None,
+    samples: Given | None = None,
     ring: int | None = None,
     field: int | None = None,
     fraction_bits: int | None = None,
@@ -232,6 +223,7 @@ def compile(
     reveal: str | None = None,
     dims: Mapping[str, int] | None = None,
     outputs: Sequence[str] | None = None,
+    fix: Mapping[str, float] | None = None,
 ) -> Model:
     """Imports a model and plans its secure evaluation.
 
@@ -242,7 +234,8 @@ def compile(
         is required and `torch` with its ONNX exporter must be installed.
     samples
         Typical inputs, `(n, *input_shape)`, that need not be secret: each layer's range is
-        estimated from them. Without them the ranges come from the weights alone.
+        estimated from them. Without them the ranges come from the weights alone. Of a model with
+        several inputs a dict of arrays by their names.
     ring, field
         Bits of the ring, 32 or 64, or of the prime field, 31 or 61, to insist on. When neither is
         given each run computes in what its protocol has, the larger one.
@@ -284,6 +277,9 @@ def compile(
         The names of the outputs to compute, in this order; all that the file has when not given.
         Of several each is revealed as the file ends it, and what is revealed of values that outputs
         share is opened once; `class` and `top-K` are for one output.
+    fix
+        Inputs that are one number everywhere, by name: every party knows them, and nobody gives
+        them.
     protocol
         What the model will run on: it is planned for that, `Model.warnings` are those of such a
         run, and a run on another is refused. When not given it may run on any.
@@ -308,14 +304,18 @@ def compile(
         "reveal": reveal,
         "dims": dict(dims or {}),
         "outputs": _names(outputs),
+        "fix": dict(fix or {}),
     }
-    values = None if samples is None else _floats(samples)
     text = to_json(options)
+    if isinstance(samples, Mapping):
+        values, by_name = None, named_arrays(samples)
+    else:
+        values, by_name = None if samples is None else floats("the samples", samples), None
     if isinstance(model, (str, os.PathLike)):
-        return Model(Compiled(os.fspath(model), text, values, protocol), protocol)
+        return Model(Compiled(os.fspath(model), text, values, protocol, by_name), protocol)
     folder = tempfile.TemporaryDirectory(prefix="tacit-")
     path = export(model, samples, Path(folder.name) / "model.onnx")
-    made = Model(Compiled(str(path), text, values, protocol), protocol)
+    made = Model(Compiled(str(path), text, values, protocol, by_name), protocol)
     made.exported = folder  # processes read the file again
     return made
 
@@ -325,14 +325,6 @@ def _names(outputs: Sequence[str] | None) -> list[str]:
     if isinstance(outputs, str):
         raise TacitError(f"outputs is a list of names, such as [{outputs!r}]")
     return list(outputs or ())
-
-
-def _floats(samples: ArrayLike) -> tuple[bytes, list[int]]:
-    """The float32 bytes and the shape of sample inputs."""
-    array = np.ascontiguousarray(samples, dtype="<f4")
-    if array.ndim:
-        check_finite("the samples", array)
-    return array.tobytes(), list(array.shape)
 
 
 def export(module: Any, samples: ArrayLike | None, path: Path) -> Path:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from . import _tacit
 from ._tacit import TacitError
+from .inputs import Given
 from .model import Model
 from .options import to_json
 from .protocols import check_options, with_options
@@ -87,7 +88,7 @@ class Session:
     def predict(
         self,
         model: Model,
-        x: ArrayLike,
+        x: Given,
         labels: ArrayLike | None = None,
         *,
         batch: int | None = None,
@@ -101,7 +102,8 @@ class Session:
         model
             A model from :func:`tacit.compile`.
         x
-            Inputs, `(n, *model.input_shape)`, real numbers.
+            Inputs, `(n, *model.input_shape)`, real numbers; of a model with several inputs a dict
+            of arrays by their names, with the axes that the model's file has.
         labels
             The true classes, `(n,)`; the report then has the accuracy.
         batch

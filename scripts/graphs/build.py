@@ -114,6 +114,11 @@ class Graph:
         onnx.save(self.model(output), Path(path))
 
 
+def _inner(node):
+    """The graphs that a node holds."""
+    return [attribute.g for attribute in node.attribute if attribute.HasField("g")]
+
+
 def needed(model):
     """The model without nodes and constants that its output does not depend on."""
     graph = model.graph
@@ -122,6 +127,7 @@ def needed(model):
         node = graph.node[i]
         if used.intersection(node.output):
             used.update(node.input)
+            used.update(read for inner in _inner(node) for n in inner.node for read in n.input)
         else:
             del graph.node[i]
     for i in reversed(range(len(graph.initializer))):

@@ -52,6 +52,7 @@ from .elements import (
 from .layers import batch_norm, conv, gemm, layer_norm, pooled, recurrent, rms_norm, whole_pool
 from .maps import MAPS
 from .moves import MOVES
+from .nested import NESTED
 from .products import attention, einsum, matmul
 from .sums import NORMS, SUMS
 
@@ -60,6 +61,7 @@ GENERATORS = {
     **CHOICES,
     **MAPS,
     **MOVES,
+    **NESTED,
     **NORMS,
     **SUMS,
     "Add": arithmetic("Add"),

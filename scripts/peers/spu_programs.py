@@ -26,6 +26,7 @@ from jax import lax
 from spu.utils import frontend
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import encoders
 import networks
 
 PARTIES = 3
@@ -57,6 +58,8 @@ def program(name):
     name, size = name.split(":")
     if name in networks.NETWORKS:
         return network(name), arguments(name, int(size))
+    if name in encoders.ENCODERS:
+        return encoder(name), (encoders.weights(name), encoders.texts(name, int(size)))
     shape = (int(size), int(size)) if name == "matmul" else (int(size),)
     low, high = DOMAINS.get(name, (-4, 4))
     random = np.random.default_rng(2)
@@ -86,6 +89,36 @@ def network(name):
                 x = jax.nn.relu(x)
             else:
                 x = x.transpose(0, 3, 1, 2).reshape(len(x), -1)
+        return x
+
+    return evaluate
+
+
+def encoder(name):
+    """The encoder as a JAX function of its weights and (n, tokens, size) embeddings."""
+    sizes = encoders.ENCODERS[name]
+
+    def norm(x):
+        centred = x - x.mean(-1, keepdims=True)
+        return centred * lax.rsqrt((centred * centred).mean(-1, keepdims=True) + 1e-5)
+
+    def evaluate(parameters, x):
+        for layer in parameters:
+
+            def linear(part, value, layer=layer):
+                weight, bias = layer[part]
+                return value @ weight + bias
+
+            def heads(part, x=x, linear=linear):
+                apart = (*x.shape[:2], sizes.heads, sizes.size // sizes.heads)
+                return linear(part, x).reshape(apart).transpose(0, 2, 1, 3)
+
+            scores = heads("query") @ heads("key").transpose(0, 1, 3, 2)
+            share = jax.nn.softmax(scores / (sizes.size // sizes.heads) ** 0.5, axis=-1)
+            back = (share @ heads("value")).transpose(0, 2, 1, 3).reshape(x.shape)
+            x = norm(linear("output", back) + x)
+            inner = jax.nn.gelu(linear("inner", x), approximate=False)
+            x = norm(linear("outer", inner) + x)
         return x
 
     return evaluate

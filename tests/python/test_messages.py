@@ -83,7 +83,10 @@ REFUSED = [
     ("run MODEL --input absent.npy", "absent.npy: no such file"),
     ("run absent.onnx --input x.npy", "absent.onnx"),
     ("run text.npy --input x.npy", "text.npy: not a usable ONNX model: it does not parse"),
-    (f"{RUN} --dim seq=3", "dimension 'seq': the model's input has no free dimension of this name"),
+    (
+        f"{RUN} --dim seq=3",
+        "dimension 'seq': the model's inputs have no free dimension of this name",
+    ),
     ("plan MODEL --dim seq=3", "beside the batch it has none"),
     (f"{RUN} --timeout -1", "timeout: -1 is no time limit"),
     (f"{RUN} --timeout nan", "timeout: nan is not a finite number"),

@@ -1,7 +1,7 @@
 //! From floats to ring elements and back. What does not fit is refused, never clamped.
 
-use crate::graph::{Graph, Op};
-use crate::plan::{Layer, Plan, encode, numbers, widest};
+use crate::graph::{Graph, InputKind, Op};
+use crate::plan::{Layer, Plan, PlannedInput, encode, numbers, widest};
 use crate::tail;
 
 /// An input or a weight that the plan cannot take.
@@ -25,11 +25,11 @@ pub enum EncodeError {
     },
     /// A value that is NaN, infinite, or beyond the plan's range.
     #[error(
-        "item {item}, position {position:?}, of the input is {value}; the plan takes finite values up to {limit}: give samples or an input range that covers it"
+        "item {item}, position {position:?}, of {input} is {value}; the plan takes finite values up to {limit}: give samples or an input range that covers it"
     )]
     Value {
-        /// Where it is, in row-major order.
-        index: usize,
+        /// The input.
+        input: String,
         /// The number of its item.
         item: usize,
         /// Where in the item it is, axis by axis.
@@ -38,6 +38,20 @@ pub enum EncodeError {
         value: f32,
         /// The largest magnitude of the plan.
         limit: f64,
+    },
+    /// A value that the input does not have.
+    #[error("item {item}, position {position:?}, of {input} is {value}; it takes {takes}")]
+    Kind {
+        /// The input.
+        input: String,
+        /// The number of its item.
+        item: usize,
+        /// Where in the item it is, axis by axis.
+        position: Vec<usize>,
+        /// The value.
+        value: f32,
+        /// What it takes.
+        takes: String,
     },
     /// A weight does not fit the ring or the field.
     #[error(
@@ -82,48 +96,86 @@ pub struct LayerWeights {
 }
 
 impl Plan {
-    /// The batch of `x`, of shape batch x item, in fixed point.
+    /// The batch of `x`, of shape batch x item, in fixed point, as it is shared.
     pub fn encode_input(&self, x: &[f32], shape: &[usize]) -> Result<Vec<i64>, EncodeError> {
-        if shape.len() != self.input_shape.len() + 1
-            || shape[1..] != self.input_shape
-            || shape[0] == 0
-        {
-            let item: Vec<String> = self.input_shape.iter().map(|d| format!(", {d}")).collect();
+        let given = self.given_shape();
+        if shape.len() != given.len() + 1 || shape[1..] != given || shape[0] == 0 {
+            let item: Vec<String> = given.iter().map(|d| format!(", {d}")).collect();
             return Err(EncodeError::Shape {
                 found: shape.to_vec(),
                 wanted: format!("[N{}] with N of at least 1", item.concat()),
             });
         }
-        let wanted = shape[0].saturating_mul(self.input_len());
+        let wanted = shape[0].saturating_mul(self.given_len());
         if x.len() != wanted {
             return Err(EncodeError::Length {
                 found: x.len(),
                 wanted,
             });
         }
-        let (limit, fraction) = (self.input_range(), self.number(0).fraction);
-        let one = |(index, &value): (usize, &f32)| {
+        let mut out = Vec::with_capacity(shape[0] * self.input_len());
+        for (item, row) in x.chunks(self.given_len()).enumerate() {
+            let mut rest = row;
+            for planned in &self.inputs {
+                let part;
+                (part, rest) = rest.split_at(planned.input.given_len());
+                self.encode_part(planned, item, part, &mut out)?;
+            }
+        }
+        Ok(out)
+    }
+
+    /// Appends what is shared for `part`, one item of an input.
+    fn encode_part(
+        &self,
+        planned: &PlannedInput,
+        item: usize,
+        part: &[f32],
+        out: &mut Vec<i64>,
+    ) -> Result<(), EncodeError> {
+        let (limit, fraction) = (self.input_range(planned), self.number(0).fraction);
+        let kind = planned.input.kind;
+        for (at, &value) in part.iter().enumerate() {
+            let refused = |takes: Option<String>| {
+                let input = match self.inputs.len() {
+                    1 => "the input".into(),
+                    _ => format!("the input '{}'", planned.input.name),
+                };
+                let position = position(&planned.input.shape, at);
+                match takes {
+                    Some(takes) => EncodeError::Kind {
+                        input,
+                        item,
+                        position,
+                        value,
+                        takes,
+                    },
+                    None => EncodeError::Value {
+                        input,
+                        item,
+                        position,
+                        value,
+                        limit,
+                    },
+                }
+            };
+            if !kind.holds(value) {
+                return Err(refused(Some(kind.described())));
+            }
+            if let InputKind::Tokens { classes } = kind {
+                let start = out.len();
+                out.resize(start + classes, 0);
+                out[start + value as usize] = encode(1.0, fraction);
+                continue;
+            }
             // Written so that NaN is refused too.
             let fits = f64::from(value.abs()) <= limit;
-            if fits {
-                Ok(encode(value.into(), fraction))
-            } else {
-                let mut item = index;
-                let mut position: Vec<usize> = Vec::new();
-                for &size in self.input_shape.iter().rev() {
-                    position.insert(0, item % size);
-                    item /= size;
-                }
-                Err(EncodeError::Value {
-                    index,
-                    item,
-                    position,
-                    value,
-                    limit,
-                })
+            if !fits {
+                return Err(refused(None));
             }
-        };
-        x.iter().enumerate().map(one).collect()
+            out.push(encode(value.into(), fraction));
+        }
+        Ok(())
     }
 
     /// The weights of every layer in fixed point, for the model that was planned.
@@ -218,6 +270,16 @@ impl Plan {
         let values = revealed.iter().map(|&v| (v as f64 / unit) as f32).collect();
         Ok(tail::finish(&self.outputs, values))
     }
+}
+
+/// The place of element `at` of an item, axis by axis.
+fn position(shape: &[usize], mut at: usize) -> Vec<usize> {
+    let mut position: Vec<usize> = Vec::new();
+    for &size in shape.iter().rev() {
+        position.insert(0, at % size);
+        at /= size;
+    }
+    position
 }
 
 /// Of a layer that uses the weights of another: none, if the model's are the same too.

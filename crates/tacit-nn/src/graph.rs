@@ -4,6 +4,8 @@
 //! row-major and flat, so a reshape is no operation at all.
 
 mod function;
+mod input;
+mod lookup;
 mod matrices;
 mod output;
 
@@ -12,10 +14,12 @@ use std::sync::{Arc, LazyLock};
 use serde::{Deserialize, Serialize};
 
 pub use function::Function;
+pub use input::{Input, InputKind, row_shape};
+pub use lookup::Lookup;
 pub use matrices::Matrices;
 pub use output::{Classes, Output};
 
-/// A value of the graph: 0 is the input, `i + 1` the output of node `i`.
+/// A value of the graph: 0 is the row of all inputs, `i + 1` the output of node `i`.
 pub type ValueId = usize;
 
 /// Fixed numbers of a node. Nodes that hold the same allocation use the same weights: these are
@@ -28,16 +32,32 @@ pub const FILL: u32 = u32::MAX;
 /// A model, ready to be run in the clear or planned.
 #[derive(Clone, Debug)]
 pub struct Graph {
-    /// The name of the input.
-    pub input_name: String,
-    /// The shape of one input item.
-    pub input_shape: Vec<usize>,
-    /// The operations; a node reads only values of earlier nodes and the input.
+    /// The inputs, one or more.
+    pub inputs: Vec<Input>,
+    /// The operations; a node reads only values of earlier nodes and the inputs.
     pub nodes: Vec<Node>,
     /// The value that is revealed: that of all outputs, one behind the other.
     pub output: ValueId,
     /// The outputs, one or more.
     pub outputs: Vec<Output>,
+}
+
+impl Graph {
+    /// The numbers that are given of one item.
+    pub fn given_len(&self) -> usize {
+        self.inputs.iter().map(Input::given_len).sum()
+    }
+
+    /// The shape of one item of the inputs: flat where there are several.
+    pub fn input_shape(&self) -> Vec<usize> {
+        row_shape(&self.inputs)
+    }
+
+    /// What the inputs are called in messages.
+    pub fn inputs_name(&self) -> String {
+        let names: Vec<&str> = self.inputs.iter().map(|input| &input.name[..]).collect();
+        format!("input '{}'", names.join("', '"))
+    }
 }
 
 /// One operation of a [`Graph`].
@@ -60,6 +80,8 @@ pub enum Op {
     Conv(Conv),
     /// Matrix product with fixed weights.
     Linear(Linear),
+    /// Of every token of an input its row of a table; reads value 0.
+    Lookup(Lookup),
     /// Element-wise scale and shift with fixed numbers.
     Affine(Affine),
     /// `x + y`.
@@ -114,6 +136,7 @@ impl Op {
         match self {
             Op::Conv(_) => "Conv",
             Op::Linear(_) => "Linear",
+            Op::Lookup(_) => "Lookup",
             Op::Affine(_) => "Affine",
             Op::Add => "Add",
             Op::Sub => "Sub",
@@ -137,6 +160,7 @@ impl Op {
         match self {
             Op::Conv(conv) => [&conv.weight, &conv.bias],
             Op::Linear(linear) => [&linear.weight, &linear.bias],
+            Op::Lookup(lookup) => [&lookup.table, &NONE],
             Op::Affine(affine) => [&affine.scale, &affine.shift],
             _ => [&NONE, &NONE],
         }

@@ -173,7 +173,7 @@ impl Rewriter {
             _ => return false,
         };
         let shape = match input.checked_sub(1) {
-            None => self.graph.input_shape.clone(),
+            None => self.graph.input_shape(),
             Some(node) => self.graph.nodes[node].shape.clone(),
         };
         let inner = len(&shape);

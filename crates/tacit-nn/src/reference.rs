@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use rayon::prelude::*;
 
-use crate::graph::{Conv, FILL, Graph, Linear, Matrices, Node, Op, Pool, ValueId, len};
+use crate::graph::{Conv, FILL, Graph, Linear, Lookup, Matrices, Node, Op, Pool, ValueId};
 use crate::tail;
 
 mod gemm;
@@ -69,8 +69,9 @@ pub fn run(
     Ok(output)
 }
 
-fn items(graph: &Graph, x: &[f32]) -> Result<usize, ShapeError> {
-    let (found, item) = (x.len(), len(&graph.input_shape));
+/// How many items there are.
+pub(crate) fn items(graph: &Graph, x: &[f32]) -> Result<usize, ShapeError> {
+    let (found, item) = (x.len(), graph.given_len());
     match item > 0 && found.is_multiple_of(item) {
         true => Ok(found / item),
         false => Err(ShapeError { found, item }),
@@ -173,6 +174,7 @@ fn evaluate(node: &Node, inputs: &[&[f32]], batch: usize) -> Vec<f32> {
     match &node.op {
         Op::Conv(conv) => convolve(conv, x),
         Op::Linear(linear) => multiply(linear, x),
+        Op::Lookup(lookup) => look_up(lookup, x, batch),
         Op::Affine(affine) => {
             let item = x.len() / batch;
             let number = |e: usize| (affine.scale_at(e), affine.shift_at(e));
@@ -242,6 +244,18 @@ fn windows(
             .collect()
     };
     x.par_chunks(pool.in_len()).flat_map_iter(item).collect()
+}
+
+/// The rows of tokens; NaN where a number is none of them.
+fn look_up(lookup: &Lookup, x: &[f32], items: usize) -> Vec<f32> {
+    let mut out = Vec::with_capacity(items * lookup.tokens * lookup.n);
+    let none = vec![f32::NAN; lookup.n];
+    for item in x.chunks(x.len() / items.max(1)) {
+        for &token in &item[lookup.start..][..lookup.tokens] {
+            out.extend_from_slice(lookup.row(token).unwrap_or(&none));
+        }
+    }
+    out
 }
 
 fn multiply(linear: &Linear, x: &[f32]) -> Vec<f32> {

@@ -178,8 +178,8 @@ fn inputs_that_do_not_fit() {
         refuses(&model, part);
     };
     with(
-        &|t| t.elem_type = 7,
-        "data type is int64; a float type is needed",
+        &|t| t.elem_type = 8,
+        "it has the data type 8; float, double,",
     );
     with(&|t| t.shape = None, "has no shape");
     with(
@@ -221,7 +221,7 @@ fn free_dimensions_need_a_value() {
     for (name, words) in [
         (
             "W",
-            "dimension 'W': the model's input has no free dimension",
+            "dimension 'W': the model's inputs have no free dimension",
         ),
         ("N", "beside the batch it has 'H', 'x.3'"),
     ] {

@@ -86,7 +86,7 @@ fn flatten_keeps_the_batch_or_is_refused() {
     // Where the file has four, all together are one item.
     let whole = fine(&with(&[2, 3], 0, 13, Some(4)));
     assert_eq!(
-        (&whole.input_shape[..], &whole.outputs[0].shape[..]),
+        (&whole.input_shape()[..], &whole.outputs[0].shape[..]),
         (&[4, 2, 3][..], &[1, 24][..])
     );
     invalid(&with(&[2, 3], -2, 10, None), "before operator set 11");
@@ -122,7 +122,7 @@ fn reshape_keeps_the_batch_or_is_refused() {
     for (target, shape) in [(&[1, -1][..], [1, 24]), (&[8, 3], [8, 3])] {
         let whole = fine(&with(target, Some(4)));
         assert_eq!(
-            (&whole.input_shape[..], &whole.outputs[0].shape[..]),
+            (&whole.input_shape()[..], &whole.outputs[0].shape[..]),
             (&[4, 2, 3][..], &shape[..])
         );
     }
@@ -157,7 +157,7 @@ fn sizes_are_computed_with() {
     // [-1, 1 * 3] of one item of [2, 3] has its elements along the first axis.
     let whole = fine(&with("zero", Some(1)));
     assert_eq!(
-        (&whole.input_shape[..], &whole.outputs[0].shape[..]),
+        (&whole.input_shape()[..], &whole.outputs[0].shape[..]),
         (&[1, 2, 3][..], &[2, 3][..])
     );
 }
@@ -232,7 +232,7 @@ fn constants_are_stretched_by_all_rules() {
     assert_eq!(sum(&equal, &[0., 0.]), [1., 2.]);
     let different = with(&[2], &[2, 2], &[1., 2., 3., 4.], Some(2));
     // Two different ones are added to one item of both.
-    assert_eq!(fine(&different).input_shape, [2, 2]);
+    assert_eq!(fine(&different).input_shape(), [2, 2]);
     assert_eq!(sum(&different, &[0.; 4]), [1., 2., 3., 4.]);
     let free = with(&[2], &[2, 2], &[1., 2., 3., 4.], None);
     unsupported(&free, "2 different items along the batch axis");

@@ -3,6 +3,8 @@
 mod common;
 
 use common::*;
+use tacit_nn::Graph;
+use tacit_nn::graph::{Input, InputKind, Lookup, Node, Op, Output};
 use tacit_nn::plan::{Keys, LayerOp, Plan, PlanOptions, Precision, plan};
 use tacit_protocols::signs::SIGNS;
 
@@ -26,6 +28,89 @@ fn plans_travel_without_weights_or_ranges() {
     );
 }
 
+/// A row of a table for each of two tokens beside a number.
+fn with_tokens() -> Plan {
+    let input = |name: &str, len, kind| Input {
+        kind,
+        ..Input::numbers(name, &[len])
+    };
+    let tokens = InputKind::Tokens { classes: 3 };
+    let lookup = Lookup {
+        input: 1,
+        start: 1,
+        tokens: 2,
+        classes: 3,
+        n: 2,
+        table: vec![0.5; 6].into(),
+    };
+    let graph = Graph {
+        inputs: vec![input("x", 1, InputKind::Numbers), input("ids", 2, tokens)],
+        nodes: vec![Node {
+            name: "rows".into(),
+            op: Op::Lookup(lookup),
+            inputs: vec![0],
+            shape: vec![2, 2],
+        }],
+        output: 1,
+        outputs: vec![Output::whole("y", &[2, 2])],
+    };
+    plan(&graph, &PlanOptions::default()).expect("it fits")
+}
+
+#[test]
+fn inputs_that_lie() {
+    let plan = with_tokens();
+    assert_eq!((plan.given_len(), plan.input_len()), (3, 7));
+    assert!(Plan::from_bytes(&plan.to_bytes()).is_ok());
+    let with = |change: &dyn Fn(&mut Plan), part: &str| {
+        let mut plan = with_tokens();
+        change(&mut plan);
+        let read = Plan::from_bytes(&plan.to_bytes());
+        let text = read.expect_err("must be refused").to_string();
+        assert!(text.contains(part), "'{text}' does not say '{part}'");
+    };
+    let lookup = |start, tokens, k| {
+        move |p: &mut Plan| {
+            p.layers[0].op = LayerOp::Lookup {
+                start,
+                tokens,
+                k,
+                n: 2,
+            };
+        }
+    };
+    with(&lookup(0, 2, 3), "no tokens of an input");
+    with(&lookup(2, 2, 3), "tokens do not fit");
+    with(&lookup(1, 2, 2), "no tokens of an input");
+    with(&lookup(usize::MAX, 2, 3), "tokens do not fit");
+    with(&lookup(1, usize::MAX, 3), "out of bounds");
+    with(&lookup(1, 2, 0), "out of bounds");
+    let tokens = |classes| InputKind::Tokens { classes };
+    with(&|p| p.inputs[1].input.kind = tokens(2), "tokens do not fit");
+    with(
+        &|p| p.inputs[1].input.kind = tokens(4),
+        "no tokens of an input",
+    );
+    with(&|p| p.inputs[1].input.kind = tokens(0), "out of bounds");
+    with(
+        &|p| p.inputs[1].input.kind = tokens(usize::MAX),
+        "out of bounds",
+    );
+    with(
+        &|p| p.inputs[1].input.kind = InputKind::Integers,
+        "do not fit",
+    );
+    with(&|p| p.inputs[0].input.batch = 2, "the batch as axis 2");
+    with(&|p| p.inputs[1].limit = 1 << 63, "input limit");
+    with(&|p| p.inputs.clear(), "it has 0 inputs");
+    let many = |p: &mut Plan| p.inputs = vec![p.inputs[0].clone(); 1000];
+    with(&many, "it has 1000 inputs");
+    with(
+        &|p| p.inputs[0].input.name = "\n".into(),
+        "a name is too long",
+    );
+}
+
 #[test]
 fn plans_that_lie() {
     let with = |change: &dyn Fn(&mut Plan), part: &str| {
@@ -43,11 +128,14 @@ fn plans_that_lie() {
         &|p| (p.ring_bits, p.compare_bits) = (61, 32),
         "compares 32 bits",
     );
-    with(&|p| p.input_limit = -1, "input limit");
+    with(&|p| p.inputs[0].limit = -1, "input limit");
     with(&|p| p.output = 99, "output");
     with(&|p| p.outputs[0].revealed_shape = vec![7], "revealed shape");
     with(&|p| p.outputs[0].shape = vec![7], "output shape");
-    with(&|p| p.input_shape = vec![usize::MAX, 2], "out of bounds");
+    with(
+        &|p| p.inputs[0].input.shape = vec![usize::MAX, 2],
+        "out of bounds",
+    );
     with(&|p| p.layers[0].inputs = vec![5], "no earlier layer");
     with(&|p| p.layers[0].inputs = vec![], "0 inputs");
     with(&|p| p.layers[1].inputs = vec![2], "no earlier layer");
@@ -151,7 +239,7 @@ fn a_small_plan_that_asks_for_much_memory_is_refused_when_it_is_read() {
     assert!(Plan::from_bytes(&plan.to_bytes()).is_ok());
     // 3 x 3 windows of 5000 x 5000 each: 225 million elements, of every one of which a sign is taken.
     let (side, window) = (5002, 5000);
-    (plan.input_shape, plan.layers[0].shape) = (vec![1, side, side], vec![1, 3, 3]);
+    (plan.inputs[0].input.shape, plan.layers[0].shape) = (vec![1, side, side], vec![1, 3, 3]);
     (plan.outputs[0].revealed_shape, plan.outputs[0].shape) = (vec![1, 3, 3], vec![1, 3, 3]);
     if let LayerOp::MaxPool(pool) = &mut plan.layers[0].op {
         (pool.height, pool.width) = (side, side);

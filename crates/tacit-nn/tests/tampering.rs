@@ -56,7 +56,7 @@ impl Prediction {
     /// time.
     fn tamper(&self, security: Security, extent: Extent, most: u64) -> Totals {
         let weights = self.plan.encode_weights(&self.graph).expect("weights");
-        let shape = [&[1], self.plan.input_shape.as_slice()].concat();
+        let shape = [&[1], &self.plan.given_shape()[..]].concat();
         let image = self.plan.encode_input(&self.image, &shape).expect("a fit");
         let tampered = Tampered {
             parties: PARTIES,

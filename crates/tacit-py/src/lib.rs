@@ -18,7 +18,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tacit_bench::{AnalysisOptions, BenchOptions};
 use tacit_run::{
-    CompileOptions, InitOptions, Outcome, PartyConfig, Protocol, Requests, Settings, Tensor,
+    Array, CompileOptions, Given, InitOptions, Outcome, PartyConfig, Protocol, Requests, Settings,
+    Tensor,
 };
 
 use crate::observe::{Callback, observed, told};
@@ -39,6 +40,9 @@ create_exception!(
 pub(crate) fn error(error: tacit_run::Error) -> PyErr {
     TacitError::new_err(error.words())
 }
+
+/// An array as Python gives it: little-endian float32 bytes, and its shape.
+type Bytes = (Vec<u8>, Vec<usize>);
 
 /// The numbers of little-endian float32 bytes.
 fn floats(bytes: &[u8]) -> Vec<f32> {
@@ -67,24 +71,30 @@ struct Compiled {
 #[pymethods]
 impl Compiled {
     #[new]
-    #[pyo3(signature = (path, options, samples, protocol=None))]
+    #[pyo3(signature = (path, options, samples, protocol=None, named=None))]
     fn new(
         py: Python<'_>,
         path: PathBuf,
         options: &str,
-        samples: Option<(Vec<u8>, Vec<usize>)>,
+        samples: Option<Bytes>,
         protocol: Option<&str>,
+        named: Option<Vec<(String, Bytes)>>,
     ) -> PyResult<Self> {
         let protocol = protocol.map(|name| Protocol::of_name(name).map_err(error));
         let protocol = protocol.transpose()?;
         let options = CompileOptions::from_json(options).map_err(error)?;
-        let samples = samples.map(|(values, shape)| (floats(&values), shape));
-        let tensor = samples
-            .as_ref()
-            .map(|(values, shape)| Tensor { values, shape });
+        let read = |(values, shape): Bytes| (floats(&values), shape);
+        let samples = samples.map(read);
+        let named = named.map(|named| {
+            let arrays = named.into_iter().map(|(name, array)| (name, read(array)));
+            arrays.collect::<Vec<(String, Array)>>()
+        });
+        let rows = samples.as_ref();
+        let rows = rows.map(|(values, shape)| Given::Rows(Tensor { values, shape }));
+        let given = named.as_deref().map(Given::Named).or(rows);
         py.detach(|| match protocol {
-            Some(protocol) => tacit_run::Compiled::for_protocol(&path, &options, tensor, protocol),
-            None => tacit_run::Compiled::from_file(&path, &options, tensor),
+            Some(protocol) => tacit_run::Compiled::planned(&path, &options, given, protocol),
+            None => tacit_run::Compiled::of_any(&path, &options, given),
         })
         .map(|model| Compiled { model })
         .map_err(error)

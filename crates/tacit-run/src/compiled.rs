@@ -10,13 +10,14 @@ use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
 use tacit_nn::execute::Batch;
-use tacit_nn::graph::Output;
+use tacit_nn::graph::{Input, Output};
 use tacit_nn::onnx::{self, ImportOptions};
 use tacit_nn::plan::{
     Functions, KeyBitsChoice, Order, PlanOptions, Precision, Reveal, WIDTHS, numbers, plan,
 };
 use tacit_nn::{Graph, Plan, reference};
 
+use crate::given::Given;
 use crate::instance::Instance;
 use crate::job::Planned;
 use crate::key_bits;
@@ -64,6 +65,8 @@ pub struct CompileOptions {
     pub dims: HashMap<String, usize>,
     /// The outputs to compute, by name; all that the file has if none are given.
     pub outputs: Vec<String>,
+    /// Inputs that are one number everywhere, which every party knows, by name.
+    pub fix: HashMap<String, f64>,
 }
 
 impl CompileOptions {
@@ -156,6 +159,15 @@ impl Compiled {
         options: &CompileOptions,
         samples: Option<Tensor>,
     ) -> Result<Self, Error> {
+        Self::of_any(path, options, samples.map(Given::from))
+    }
+
+    /// A model of a file that may run on any protocol; samples may be given by the inputs' names.
+    pub fn of_any(
+        path: &Path,
+        options: &CompileOptions,
+        samples: Option<Given>,
+    ) -> Result<Self, Error> {
         Self::load(path, options, samples, None)
     }
 
@@ -167,6 +179,16 @@ impl Compiled {
         samples: Option<Tensor>,
         protocol: &'static Protocol,
     ) -> Result<Self, Error> {
+        Self::planned(path, options, samples.map(Given::from), protocol)
+    }
+
+    /// A model of a file, planned for one protocol; samples may be given by the inputs' names.
+    pub fn planned(
+        path: &Path,
+        options: &CompileOptions,
+        samples: Option<Given>,
+        protocol: &'static Protocol,
+    ) -> Result<Self, Error> {
         let compiled = Self::load(path, options, samples, Some(protocol))?;
         compiled.plan_for(protocol)?;
         Ok(compiled)
@@ -175,7 +197,7 @@ impl Compiled {
     fn load(
         path: &Path,
         options: &CompileOptions,
-        samples: Option<Tensor>,
+        samples: Option<Given>,
         protocol: Option<&'static Protocol>,
     ) -> Result<Self, Error> {
         let asked = options.width()?;
@@ -189,15 +211,18 @@ impl Compiled {
         let import = ImportOptions {
             dims: options.dims.clone(),
             outputs: options.outputs.clone(),
+            fix: options.fix.clone(),
         };
         let graph = onnx::load(path, &import)?.optimise();
-        if let Some(samples) = samples {
-            check_inputs("samples", &graph, &samples)?;
+        let inputs: Vec<&Input> = graph.inputs.iter().collect();
+        let samples = samples.map(|samples| samples.rows(&inputs)).transpose()?;
+        if let Some((values, shape)) = &samples {
+            check_inputs("samples", &graph, &Tensor { values, shape })?;
         }
         let source = Source {
             path: path.to_path_buf(),
             options: options.clone(),
-            samples: samples.map(|s| (s.values.to_vec(), s.shape.to_vec())),
+            samples,
             protocol,
             hash: hash_of(path)?,
         };
@@ -290,9 +315,9 @@ impl Compiled {
         })
     }
 
-    /// The shape of one input item.
-    pub fn input_shape(&self) -> &[usize] {
-        &self.plan.input_shape
+    /// The shape of one item of what is given: flat where there are several inputs.
+    pub fn input_shape(&self) -> Vec<usize> {
+        self.plan.given_shape()
     }
 
     /// The outputs.
@@ -302,6 +327,7 @@ impl Compiled {
 
     /// What a run reveals, from the outputs of the model in clear-text float32 for a batch of inputs.
     pub fn reference(&self, x: &[f32]) -> Result<Vec<f32>, Error> {
+        check_kinds("input", &self.graph, x)?;
         let outputs = reference::run(&self.graph, x, |_, _| {})?;
         Ok(self.plan.finish_floats(outputs))
     }
@@ -355,10 +381,11 @@ pub(crate) fn finite(what: &str, given: &Tensor) -> Result<(), Error> {
 fn check_inputs(what: &str, graph: &Graph, given: &Tensor) -> Result<(), Error> {
     let refused = |why: String| Err(Error::setting(what, why));
     let items: usize = given.shape.iter().product();
-    if given.shape.is_empty() || given.shape[1..] != graph.input_shape[..] {
+    let item = graph.input_shape();
+    if given.shape.is_empty() || given.shape[1..] != item[..] {
         return refused(format!(
             "they have the shape {:?}; items of shape {:?} are needed, stacked along a first axis",
-            given.shape, graph.input_shape
+            given.shape, item
         ));
     }
     if items != given.values.len() {
@@ -367,5 +394,23 @@ fn check_inputs(what: &str, graph: &Graph, given: &Tensor) -> Result<(), Error> 
             given.values.len()
         ));
     }
-    finite(what, given)
+    finite(what, given)?;
+    check_kinds(what, graph, given.values)
+}
+
+/// Refuses numbers that an input does not have, with the place of the first.
+fn check_kinds(what: &str, graph: &Graph, values: &[f32]) -> Result<(), Error> {
+    for (item, row) in values.chunks_exact(graph.given_len().max(1)).enumerate() {
+        let mut rest = row;
+        for input in &graph.inputs {
+            let part;
+            (part, rest) = rest.split_at(input.given_len());
+            if let Some(value) = part.iter().find(|&&v| !input.kind.holds(v)) {
+                let (name, takes) = (&input.name, input.kind.described());
+                let why = format!("item {item} of '{name}' holds {value}; it takes {takes}");
+                return Err(Error::setting(what, why));
+            }
+        }
+    }
+    Ok(())
 }

@@ -18,9 +18,10 @@ use crate::{CompileOptions, Error, Settings};
 pub struct PartyConfig {
     /// The ONNX file; the model owner's.
     pub model: Option<PathBuf>,
-    /// Typical inputs to plan with, an `.npy` file; the model owner's.
+    /// Typical inputs to plan with, an `.npy` file, or of several inputs an `.npz` file by their names;
+    /// the model owner's.
     pub samples: Option<PathBuf>,
-    /// The inputs, an `.npy` file; the data owner's.
+    /// The inputs, an `.npy` file, or of several an `.npz` file by their names; the data owner's.
     pub input: Option<PathBuf>,
     /// The true classes, an `.npy` file; the data owner's.
     pub labels: Option<PathBuf>,
@@ -125,6 +126,7 @@ impl PartyConfig {
                 false,
             ),
             (model, "plan.dims", !self.plan.dims.is_empty(), false),
+            (model, "plan.fix", !self.plan.fix.is_empty(), false),
             (
                 model,
                 "plan.precision",

@@ -75,7 +75,7 @@ mod tests {
         let plan = plan(&graph(), &PlanOptions::default()).expect("fits");
         assert_eq!(
             encoded("plan", &plan).expect("JSON"),
-            r#"["plan",2,{"ring_bits":64,"fraction_bits":18,"compare_bits":32,"public_model":false,"order":"multiply-then-truncate","functions":"accurate","input_widths":null,"input_name":"x","input_shape":[2],"input_limit":2097152,"layers":[{"name":"relu","op":"Relu","weights_of":null,"inputs":[0],"shape":[2],"input_trunc":0,"weight_bits":0,"trunc":0,"keys":{"dropped":0,"kept":22,"width":23},"argument_bits":0,"own_fraction":null,"widths":null}],"output":1,"opening":{"reveal":"logits","scores":[],"keys":{"dropped":0,"kept":4294967295,"width":4294967295}},"outputs":[{"name":"y","start":0,"revealed_shape":[2],"tail":[],"shape":[2],"classes":null}]}]"#
+            r#"["plan",2,{"ring_bits":64,"fraction_bits":18,"compare_bits":32,"public_model":false,"order":"multiply-then-truncate","functions":"accurate","input_widths":null,"inputs":[{"name":"x","shape":[2],"batch":0,"kind":"numbers","limit":2097152}],"layers":[{"name":"relu","op":"Relu","weights_of":null,"inputs":[0],"shape":[2],"input_trunc":0,"weight_bits":0,"trunc":0,"keys":{"dropped":0,"kept":22,"width":23},"argument_bits":0,"own_fraction":null,"widths":null}],"output":1,"opening":{"reveal":"logits","scores":[],"keys":{"dropped":0,"kept":4294967295,"width":4294967295}},"outputs":[{"name":"y","start":0,"revealed_shape":[2],"tail":[],"shape":[2],"classes":null}]}]"#
         );
     }
 }

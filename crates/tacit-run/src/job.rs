@@ -13,7 +13,8 @@ use tacit_net::Party;
 use tacit_nn::graph::Output;
 use tacit_nn::{Graph, Plan};
 
-use crate::{Report, Tensor};
+use crate::Report;
+use crate::given::Given;
 
 pub(crate) use joined::{Joined, Request};
 pub(crate) use settle::{INPUTS, MATERIAL_BYTES};
@@ -33,7 +34,7 @@ pub(crate) struct Contribution<'a> {
     /// Of the model's owner.
     pub model: Option<Planned<'a>>,
     /// Of the data's owner.
-    pub input: Option<Tensor<'a>>,
+    pub input: Option<Given<'a>>,
     /// The true classes of the input, where there are any.
     pub labels: Option<&'a [i64]>,
     /// The file that the outputs go to, if one is asked for.

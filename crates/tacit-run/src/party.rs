@@ -7,6 +7,7 @@ use std::thread;
 use tacit_net::Party;
 
 use crate::agreement::Insists;
+use crate::given::Numbers;
 use crate::job::{Contribution, INPUTS, Joined, Request};
 use crate::local::guarded;
 use crate::log::logged;
@@ -15,7 +16,7 @@ use crate::record::{Record, Trace};
 use crate::requests::{Requests, waited};
 use crate::terms::Terms;
 use crate::{
-    Compiled, Error, Outcome, PartyConfig, Progress, Report, Tensor, check_outputs, npy, score,
+    Compiled, Error, Outcome, PartyConfig, Progress, Report, check_outputs, npy, score,
     write_output,
 };
 
@@ -52,13 +53,6 @@ pub fn run_party_for(
     answered(Ok(&outcome));
     let ended = seat.stay(&mut joined, requests, observe, answered);
     ended.inspect_err(|error| joined.tell(error))
-}
-
-/// Numbers with their shape.
-type Numbers = (Vec<f32>, Vec<usize>);
-
-fn tensor((values, shape): &Numbers) -> Tensor<'_> {
-    Tensor { values, shape }
 }
 
 /// A party with what it keeps of its runs.
@@ -124,7 +118,7 @@ impl<'a> Attendance<'a> {
                     .as_ref()
                     .map(|model| model.planned_for(seat.config.run.protocol))
                     .transpose()?,
-                input: input.as_ref().map(tensor),
+                input: input.as_ref().map(Numbers::given),
                 labels: labels.as_deref(),
                 into: seat.config.output.as_deref(),
             };
@@ -193,14 +187,15 @@ impl<'a> Attendance<'a> {
     fn read(&self, joined: &mut Joined, path: PathBuf) -> Result<Result<Numbers, Error>, Error> {
         let (sender, receiver) = channel();
         let file = path.clone();
-        thread::spawn(move || sender.send(numbers(&file)));
+        thread::spawn(move || sender.send(Numbers::read(&file)));
         let stopped = || Error::file(&path, "the thread that reads it has stopped");
         let read = joined.calling(|| waited(&receiver))?;
         Ok(read.unwrap_or_else(|| Err(stopped())).and_then(|x| {
-            let encoded = joined.plan().encode_input(&x.0, &x.1);
+            let encoded = x.given().encoded(joined.plan());
             encoded.map_err(|e| Error::file(&path, e))?;
-            let count = x.1.first().map_or(0, |&n| n as u64);
-            self.config.insists(count).check()?;
+            self.config
+                .insists(x.given().items(joined.plan())?)
+                .check()?;
             self.config.check_files(self.number + 1, Some(&path))?;
             Ok(x)
         }))
@@ -215,7 +210,7 @@ impl<'a> Attendance<'a> {
     ) -> Result<Outcome, Error> {
         self.run(|seat, trace| {
             let request = Request {
-                input: input.map(tensor),
+                input: input.map(Numbers::given),
                 batch: seat.terms.batch,
             };
             joined.again(request, trace, &mut logged(observe))
@@ -289,19 +284,6 @@ pub(crate) fn and_files<T>(ended: Result<T, Error>, refused: Vec<Error>) -> Resu
     }
 }
 
-/// The finite numbers of a file.
-fn numbers(path: &Path) -> Result<Numbers, Error> {
-    let (values, shape) = npy::read_floats(path)?;
-    let tensor = Tensor {
-        values: &values,
-        shape: &shape,
-    };
-    match tensor.beyond() {
-        None => Ok((values, shape)),
-        Some(why) => Err(Error::file(path, why)),
-    }
-}
-
 /// What a party brings to a run, checked.
 struct Brings {
     model: Option<Compiled>,
@@ -313,12 +295,12 @@ impl PartyConfig {
     /// Reads and checks what this party brings.
     fn prepare(&self) -> Result<Brings, Error> {
         self.check_files(1, None)?;
-        let input = self.input.as_deref().map(numbers).transpose()?;
+        let input = self.input.as_deref().map(Numbers::read).transpose()?;
         let labels = self.labels.as_deref().map(npy::read_labels).transpose()?;
-        if let Some((values, shape)) = &input {
-            let x = Tensor { values, shape };
-            self.check_labels(&labels, &x)?;
-            self.insists(x.items()).check()?;
+        let items = input.as_ref().and_then(|x| x.given().likely_items());
+        if let Some(items) = items {
+            self.check_labels(&labels, items)?;
+            self.insists(items).check()?;
         }
         let model = self.compile()?;
         if let Some(model) = &model {
@@ -357,10 +339,10 @@ impl PartyConfig {
     }
 
     /// Refuses labels that are not one for each input.
-    fn check_labels(&self, labels: &Option<Vec<i64>>, x: &Tensor) -> Result<(), Error> {
+    fn check_labels(&self, labels: &Option<Vec<i64>>, items: u64) -> Result<(), Error> {
         match (labels, &self.labels) {
-            (Some(labels), Some(path)) if labels.len() as u64 != x.items() => {
-                let why = format!("there are {} labels for {} inputs", labels.len(), x.items());
+            (Some(labels), Some(path)) if labels.len() as u64 != items => {
+                let why = format!("there are {} labels for {items} inputs", labels.len());
                 Err(Error::file(path, why))
             }
             _ => Ok(()),
@@ -382,10 +364,8 @@ impl PartyConfig {
         let Some(path) = &self.model else {
             return Ok(None);
         };
-        let samples = self.samples.as_deref().map(numbers).transpose()?;
-        let samples = samples
-            .as_ref()
-            .map(|(values, shape)| Tensor { values, shape });
-        Compiled::for_protocol(path, &self.plan, samples, self.run.protocol).map(Some)
+        let samples = self.samples.as_deref().map(Numbers::read).transpose()?;
+        let samples = samples.as_ref().map(Numbers::given);
+        Compiled::planned(path, &self.plan, samples, self.run.protocol).map(Some)
     }
 }

@@ -270,7 +270,7 @@ impl Report {
 fn rows(plan: &Plan) -> impl Iterator<Item = (&str, &str, Vec<usize>)> {
     let ends = |name, op, shape| std::iter::once((name, op, shape));
     let ranked = plan.ranking();
-    ends("input", "Input", plan.input_shape.clone())
+    ends("input", "Input", plan.given_shape())
         .chain(
             plan.layers
                 .iter()

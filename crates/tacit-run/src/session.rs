@@ -129,7 +129,7 @@ impl Session {
         let ended = in_threads(mesh, observe, |party, observe| {
             let brings = Contribution {
                 model: (party.id() == terms.roles.model_owner).then_some(planned),
-                input: (party.id() == terms.roles.data_owner).then_some(x),
+                input: (party.id() == terms.roles.data_owner).then_some(x.into()),
                 labels: None,
                 into: None,
             };
@@ -156,7 +156,7 @@ fn again(
     let parties = parties.into_iter().enumerate().collect();
     let program = |(us, mut joined): (usize, Joined), observe: Observer| {
         let request = Request {
-            input: (us == terms.roles.data_owner).then_some(x),
+            input: (us == terms.roles.data_owner).then_some(x.into()),
             batch: terms.batch,
         };
         let outcome = joined.again(request, &mut Trace::default(), observe)?;

@@ -24,6 +24,9 @@ impl Error {
                 };
                 format!("its input holds {what}; {OWN}")
             }
+            Error::Encode(EncodeError::Kind { .. }) => {
+                format!("its input holds a number that the model's input does not take; {OWN}")
+            }
             Error::Encode(EncodeError::Weight { .. }) => {
                 format!("a weight of its model does not fit the plan; {OWN}")
             }
@@ -74,13 +77,23 @@ mod tests {
         for (error, words) in [
             (
                 Error::Encode(EncodeError::Value {
-                    index: 31,
+                    input: "the input".into(),
                     item: 31,
                     position: vec![31],
                     value: 77.5,
                     limit: 8.0,
                 }),
                 "its input holds a number beyond the plan's 8",
+            ),
+            (
+                Error::Encode(EncodeError::Kind {
+                    input: "the input 'ids'".into(),
+                    item: 31,
+                    position: vec![31],
+                    value: 77.5,
+                    takes: "whole numbers from 0 to 9".into(),
+                }),
+                "its input holds a number that the model's input does not take",
             ),
             (
                 Error::setting("training data", "item 31 of party 0: its feature 1 is 77.5"),

@@ -1,7 +1,7 @@
 //! Trained networks as ONNX files, and networks to train out of them.
 
 use tacit_nn::Graph;
-use tacit_nn::graph::{ConvGeometry, Op, Pool};
+use tacit_nn::graph::{ConvGeometry, InputKind, Op, Pool};
 use tacit_nn::onnx::{Attribute, Writer};
 
 use crate::layers::constants;
@@ -101,8 +101,12 @@ fn windows(
 /// Layers must follow one another. Folded normalisations and what a training does not know are
 /// refused by name.
 pub fn from_graph(graph: &Graph) -> Result<(Network, Vec<Vec<f32>>), Error> {
+    if graph.inputs.len() != 1 || graph.inputs[0].kind != InputKind::Numbers {
+        let why = "a training takes one input of numbers";
+        return Err(Error::network(graph.inputs_name(), why));
+    }
     let mut network = Network {
-        input: graph.input_shape.clone(),
+        input: graph.input_shape(),
         layers: Vec::new(),
         shapes: Vec::new(),
     };

@@ -1,5 +1,7 @@
 //! One layer on one batch.
 
+use std::ops::Range;
+
 use tacit_protocols::Error;
 use tacit_protocols::machine::{Bilinear, Machine, Operand, PAD};
 
@@ -33,6 +35,12 @@ impl<S: Clone> Step<'_, S> {
         let x = inputs[0];
         match &self.layer.op {
             LayerOp::Conv { .. } | LayerOp::Linear { .. } => self.linear(machine, x),
+            &LayerOp::Lookup {
+                start, tokens, k, ..
+            } => {
+                let tokens = self.tokens(machine, x, start..start + tokens * k);
+                self.linear(machine, &tokens)
+            }
             LayerOp::Affine {
                 inner, channels, ..
             } => self.affine(machine, x, *inner, *channels),
@@ -52,6 +60,17 @@ impl<S: Clone> Step<'_, S> {
             LayerOp::Rearrange { index, fill } => Ok(self.rearrange(machine, x, index, *fill)),
             LayerOp::Concat { outer } => Ok(self.concat(machine, inputs, *outer)),
         }
+    }
+
+    /// Of every item of the row of inputs the shared numbers of some tokens.
+    fn tokens<M: Machine<Share = S>>(&self, machine: &mut M, x: &S, part: Range<usize>) -> S {
+        let row = self.plan.input_len();
+        if part == (0..row) {
+            return x.clone();
+        }
+        let of_item = |b: usize| part.clone().map(move |e| (b * row + e) as u32);
+        let index = || (0..self.batch).flat_map(of_item).collect();
+        machine.gather_by(x, self.batch * part.len(), index)
     }
 
     /// Elements of the output of the whole batch.

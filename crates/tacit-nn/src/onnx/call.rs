@@ -84,6 +84,8 @@ pub(super) struct Call<'a> {
     pub masks: bool,
     /// Whether the input is one item, so that no value has a batch axis.
     pub whole: bool,
+    /// Whether an input of the file holds doubles, which are rounded to the nearest floats when they are given.
+    pub rounds: bool,
     pub inputs: Vec<Option<&'a Value>>,
 }
 

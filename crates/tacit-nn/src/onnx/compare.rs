@@ -1,15 +1,21 @@
 //! Comparisons, whose results are the numbers 0 and 1, and what is made of these: logic and choices.
 
 use super::call::{Call, Fault, Value, unsupported};
+use super::constant::Constant;
 use super::element::{Arithmetic, of_each, two};
 use super::fold;
 use super::lower::Builder;
+use super::mask::hidden;
 use super::nary::on;
+use super::token;
 use crate::graph::{Op, ValueId};
 
 /// Equal, Greater, GreaterOrEqual, Less and LessOrEqual.
 pub(super) fn compare(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (a, b) = (call.required(0)?, call.required(1)?);
+    if let Some(known) = of_tokens(call, builder, a, b)? {
+        return Ok(truth(builder, known));
+    }
     let result = match call.node.op_type.as_str() {
         "GreaterOrEqual" => reaches(call, builder, "reaches", a, b)?,
         "LessOrEqual" => reaches(call, builder, "reaches", b, a)?,
@@ -31,6 +37,44 @@ pub(super) fn compare(call: &Call, builder: &mut Builder) -> Result<Value, Fault
         }
     };
     Ok(truth(builder, result))
+}
+
+/// The comparison of what tokens alone make with one number: a function of the tokens.
+fn of_tokens(
+    call: &Call,
+    builder: &mut Builder,
+    a: &Value,
+    b: &Value,
+) -> Result<Option<Value>, Fault> {
+    let (x, constant, turned) = match (a, b) {
+        (Value::Secret { .. }, Value::Constant(c)) => (a, c, false),
+        (Value::Constant(c), Value::Secret { .. }) => (b, c, true),
+        _ => return Ok(None),
+    };
+    let Value::Secret { id, shape, batch } = x else {
+        return Ok(None);
+    };
+    let [number] = constant.data.floats()[..] else {
+        return Ok(None);
+    };
+    if constant.shape.len() > shape.len() {
+        return Ok(None);
+    }
+    let op = call.node.op_type.as_str();
+    let holds = |v: f32| {
+        let (a, b) = if turned { (number, v) } else { (v, number) };
+        let holds = match op {
+            "GreaterOrEqual" => a >= b,
+            "LessOrEqual" => a <= b,
+            "Less" => a < b,
+            "Greater" => a > b,
+            _ => a == b,
+        };
+        f32::from(u8::from(holds))
+    };
+    let mapped = token::mapped(call, builder, *id, holds)?;
+    let (shape, batch) = (shape.clone(), *batch);
+    Ok(mapped.map(|id| Value::Secret { id, shape, batch }))
 }
 
 /// 1 where `a >= b`, else 0.
@@ -116,6 +160,9 @@ pub(super) fn logic(call: &Call, builder: &mut Builder) -> Result<Value, Fault> 
 /// Where: `c x + (1 - c) y` of a constant condition, `y + c (x - y)` of a computed one.
 pub(super) fn choose(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (condition, x, y) = (call.required(0)?, call.required(1)?, call.required(2)?);
+    let secret = !matches!(condition, Value::Constant(_));
+    let [masking, masked] = [x, y].map(|branch| hiding(call, builder, branch).filter(|_| secret));
+    let (x, y) = (masking.as_ref().unwrap_or(x), masked.as_ref().unwrap_or(y));
     if !is_truth(builder, condition) {
         return unsupported("its condition is not the result of a comparison");
     }
@@ -143,6 +190,16 @@ pub(super) fn choose(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
         true => Ok(truth(builder, result)),
         false => Ok(result),
     }
+}
+
+/// A constant branch of a secret mask, if it hides scores, with numbers that do so in fixed point.
+fn hiding(call: &Call, builder: &Builder, branch: &Value) -> Option<Value> {
+    let Value::Constant(constant) = branch else {
+        return None;
+    };
+    let values = hidden(call, builder, &constant.data.floats())?;
+    let shape = constant.shape.clone();
+    Some(Value::Constant(Constant::floats(shape, values)))
 }
 
 /// A value or a constant times numbers.

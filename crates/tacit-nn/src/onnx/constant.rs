@@ -83,6 +83,26 @@ impl Constant {
         }
     }
 
+    /// `n` times the same number.
+    pub(super) fn filled(
+        kind: Kind,
+        shape: Vec<usize>,
+        value: f64,
+        n: usize,
+    ) -> Result<Self, String> {
+        let data = match kind {
+            Kind::Double => Data::double(vec![value; n]),
+            kind if kind.is_float() => Data::Float(vec![kind.round(value as f32); n].into()),
+            _ => {
+                let whole = Some(value as i64).filter(|&v| v as f64 == value);
+                let known = whole.filter(|&v| kind.wrap(v) == Some(v));
+                let known = known.ok_or_else(|| format!("{value} is no {}", kind.name()))?;
+                Data::Int(vec![known; n])
+            }
+        };
+        Ok(Constant { shape, kind, data })
+    }
+
     pub(super) fn ints(values: Vec<i64>) -> Self {
         Constant {
             shape: vec![values.len()],

@@ -3,8 +3,8 @@
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::Composer;
 use super::lower::Builder;
-use super::mask::masked;
-use super::shape;
+use super::mask::{hidden, masked};
+use super::{shape, token};
 use crate::graph::{Affine, Op, ValueId, Weights, len};
 use crate::index::{broadcast, common_shape};
 
@@ -74,7 +74,13 @@ fn with_constant(
     if let Some(value) = masked(call, builder, secret, constant)? {
         return Ok(value);
     }
-    let (given, values) = call.weights(constant)?;
+    let (given, mut values) = call.weights(constant)?;
+    if what == Arithmetic::Mul
+        && let Some(hidden) = hidden(call, builder, &values)
+        && token::ask_for_truths(builder, x)?
+    {
+        values = builder.derive(&values, "hidden".into(), || hidden);
+    }
     let fixed = Stretched::new(given, &values, shape, batch)?;
     let x = Composer::new(call, builder).stretched(x, shape, &fixed.out)?;
     let mut number = |what: &str, f: fn(f32) -> f32| {

@@ -4,20 +4,28 @@ use std::collections::{HashMap, HashSet};
 
 use super::call::{Call, Fault, Value};
 use super::constant::Reader;
+use super::input::Kinds;
 use super::lower::{self, Builder};
-use super::mask::feed_softmax;
+use super::mask::{feed_softmax, hiding};
 use super::nested::{Progress, Stop, is_nested};
 use super::proto::{GraphProto, NodeProto};
 use super::table::{Opsets, operation};
 use super::tail::last_nodes;
 use super::{ImportError, ImportOptions, UnsupportedNode, fold, output, unusable};
-use crate::graph::Graph;
+use crate::graph::{Graph, InputKind};
 
 /// The most elements that all constants together may have.
 const MAX_CONSTANTS: usize = 1 << 28;
 
 /// The most nodes that are read, those of a loop's graph once for each turn.
 const MAX_VISITED: usize = 1 << 17;
+
+/// What a look at all nodes came to.
+enum Imported {
+    Graph(Graph),
+    /// Numbers of an input turned out to be of this kind.
+    Again(String, InputKind),
+}
 
 pub(super) struct Importer<'a> {
     pub graph: &'a GraphProto,
@@ -32,8 +40,9 @@ impl<'a> Importer<'a> {
     /// item that is the whole input.
     pub(super) fn run(&self) -> Result<Graph, ImportError> {
         let items = self.import(false);
+        let (_, used) = self.needed(&self.outputs()?)?;
         match items {
-            Err(first) if self.has_fixed_sizes()? => {
+            Err(first) if self.has_fixed_sizes(&used)? => {
                 self.import(true).map_err(|second| plainer(first, second))
             }
             items => items,
@@ -43,9 +52,15 @@ impl<'a> Importer<'a> {
     /// The model; outputs that are places of numbers that no other output opens are found on shares.
     fn import(&self, whole: bool) -> Result<Graph, ImportError> {
         let outputs = self.outputs()?;
-        let mut on_shares = HashSet::new();
+        let (mut on_shares, mut kinds) = (HashSet::new(), Kinds::new());
         loop {
-            let graph = self.import_with(whole, &outputs, &on_shares)?;
+            let graph = match self.import_with(whole, &outputs, &on_shares, &kinds)? {
+                Imported::Graph(graph) => graph,
+                Imported::Again(name, kind) => {
+                    kinds.insert(name, kind);
+                    continue;
+                }
+            };
             match output::alone(&graph.outputs) {
                 Some(at) if graph.outputs.len() > 1 && on_shares.insert(outputs[at]) => {}
                 _ => return Ok(graph),
@@ -58,35 +73,31 @@ impl<'a> Importer<'a> {
         whole: bool,
         outputs: &[&'a str],
         on_shares: &HashSet<&'a str>,
-    ) -> Result<Graph, ImportError> {
-        let input = self.input()?;
+        kinds: &Kinds,
+    ) -> Result<Imported, ImportError> {
         let mut builder = Builder::default();
         builder.whole = whole;
-        let input_shape = self.input_shape(input, &mut builder)?;
         let (order, used) = self.needed(outputs)?;
         let mut env = self.constants(self.graph, &used, &mut 0)?;
-        env.insert(
-            &input.name,
-            Value::Secret {
-                id: 0,
-                shape: input_shape.clone(),
-                batch: 0,
-            },
-        );
+        let inputs = self.define_inputs(&used, kinds, &mut env, &mut builder)?;
+        builder.hiding = hiding(&order, outputs);
         let last = last_nodes(&order, on_shares);
         let masking = feed_softmax(&order, &last, outputs);
         let ends = [last, masking];
-        self.nodes((&order, &used), &ends, &mut env, &mut builder)?;
+        let taken = self.nodes((&order, &used), &ends, &mut env, &mut builder);
+        if let Some((at, kind)) = builder.wanted {
+            return Ok(Imported::Again(inputs[at].name.clone(), kind));
+        }
+        taken?;
         let ends = outputs.iter().map(|&name| output::end(name, env.get(name)));
         let ends = ends.collect::<Result<Vec<_>, _>>()?;
         let (output, outputs) = output::joined(ends, &mut builder)?;
-        Ok(Graph {
-            input_name: input.name.clone(),
-            input_shape,
+        Ok(Imported::Graph(Graph {
+            inputs,
             nodes: builder.nodes,
             output,
             outputs,
-        })
+        }))
     }
 
     /// Takes over nodes in their order; `ends` are those at the end of the model, and those before softmaxes
@@ -245,6 +256,7 @@ impl<'a> Importer<'a> {
             last,
             masks,
             whole: progress.builder.whole,
+            rounds: progress.builder.rounds,
             inputs,
         };
         let builder = &mut *progress.builder;

@@ -1,100 +1,180 @@
-//! The input of a model's file: which one it is, and the shape of an item.
+//! The inputs of a model's file: which ones, the shape of an item of each, and where their values begin.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use super::call::{Fault, Value};
+use super::constant::{Constant, bounded_len};
 use super::importer::Importer;
 use super::kind::Kind;
 use super::lower::Builder;
-use super::proto::{DimensionProto, ValueInfoProto};
+use super::proto::{DimensionProto, ShapeProto, ValueInfoProto};
 use super::{ImportError, unusable};
+use crate::graph::{Input, InputKind, Lookup, Op, len};
+
+/// What is known of the numbers of inputs, by their names, beside their types.
+pub(super) type Kinds = HashMap<String, InputKind>;
 
 impl<'a> Importer<'a> {
-    /// The one input that is not an initialiser.
-    pub(super) fn input(&self) -> Result<&'a ValueInfoProto, ImportError> {
-        let initial: HashSet<&str> = self
-            .graph
-            .initializer
-            .iter()
-            .map(|t| t.name.as_str())
-            .collect();
-        let inputs: Vec<_> = self
-            .graph
-            .input
-            .iter()
-            .filter(|i| !initial.contains(i.name.as_str()))
-            .collect();
-        match inputs.as_slice() {
-            [one] => Ok(one),
-            many => {
-                let names: Vec<_> = many.iter().map(|i| i.name.as_str()).collect();
-                Err(unusable(format!(
-                    "it has {} inputs {names:?}; a model with exactly one is needed",
-                    many.len()
-                )))
-            }
+    /// The inputs that something reads, initialisers aside.
+    fn inputs(&self, used: &HashSet<&str>) -> Result<Vec<&'a ValueInfoProto>, ImportError> {
+        let initial = self.graph.initializer.iter().map(|t| &t.name[..]);
+        let initial: HashSet<&str> = initial.collect();
+        let given = self.graph.input.iter();
+        let given = given.filter(|i| !initial.contains(&i.name[..]));
+        let given: Vec<_> = given.collect();
+        let known = |name: &String| given.iter().any(|input| input.name == *name);
+        if let Some(name) = self.options.fix.keys().find(|name| !known(name)) {
+            return Err(fail(name, "the model has no input of this name to fix"));
         }
+        let mut names = HashSet::new();
+        if let Some(twice) = given.iter().find(|i| !names.insert(&i.name[..])) {
+            return Err(fail(&twice.name, "two inputs have this name"));
+        }
+        if given.is_empty() {
+            return Err(unusable("it has 0 inputs; one or more are needed"));
+        }
+        let read = given.iter().copied();
+        let read: Vec<_> = read.filter(|i| used.contains(&i.name[..])).collect();
+        // What is wrong with a graph that reads none of them is said of its nodes and outputs.
+        Ok(if read.is_empty() { given } else { read })
     }
 
-    pub(super) fn input_shape(
+    /// Defines the inputs, those that are fixed as constants; tokens stand last in an item's row.
+    pub(super) fn define_inputs(
         &self,
-        input: &ValueInfoProto,
+        used: &HashSet<&str>,
+        kinds: &Kinds,
+        env: &mut HashMap<&'a str, Value>,
         builder: &mut Builder,
-    ) -> Result<Vec<usize>, ImportError> {
-        let fail = |why| ImportError::Input {
-            input: input.name.clone(),
-            why,
-        };
-        let tensor = input.r#type.as_ref().and_then(|t| t.tensor_type.as_ref());
-        let tensor = tensor.ok_or_else(|| fail("it is not a tensor".into()))?;
-        match Kind::of(tensor.elem_type) {
-            Ok(kind) if kind.is_float() => {}
-            Ok(kind) => {
-                let name = kind.name();
-                return Err(fail(format!(
-                    "its data type is {name}; a float type is needed"
-                )));
+    ) -> Result<Vec<Input>, ImportError> {
+        let (fixed, given): (Vec<_>, Vec<_>) = self
+            .inputs(used)?
+            .into_iter()
+            .partition(|input| self.options.fix.contains_key(&input.name));
+        self.check_dims(&[&given[..], &fixed].concat(), builder.whole)?;
+        let axes = BatchAxes::new(&given, builder.whole);
+        let mut inputs = Vec::new();
+        for proto in &given {
+            let (mut input, size) = self.read(proto, &axes, builder.whole)?;
+            if builder.batch.is_some() && size.is_some() && builder.batch != size {
+                let why = "its batch differs from that of another input";
+                return Err(fail(&proto.name, why));
             }
-            Err(what) => return Err(fail(format!("it has {what}"))),
+            builder.batch = builder.batch.or(size);
+            builder.rounds |= kind_of(proto)? == Kind::Double;
+            if let Some(&kind) = kinds.get(&input.name) {
+                input.kind = kind;
+            }
+            inputs.push(input);
         }
-        let dims = tensor
-            .shape
-            .as_ref()
-            .map(|s| s.dim.as_slice())
-            .unwrap_or_default();
-        let item = match builder.whole {
-            true => dims,
-            false => {
-                let (batch, item) = dims
-                    .split_first()
-                    .ok_or_else(|| fail("it has no shape; export the model with one".into()))?;
-                // Some exporters write a free batch as 0 or -1.
-                builder.batch = batch.dim_value.filter(|&items| items > 0);
-                item
-            }
+        if inputs.is_empty() {
+            return Err(unusable(
+                "all its inputs are fixed: nothing is left to predict",
+            ));
+        }
+        inputs.sort_by_key(|input| input.kind.shared() > 1);
+        let row = crate::graph::row_shape(&inputs);
+        builder
+            .count(&row)
+            .map_err(|why| fail(&inputs[0].name, &why))?;
+        let mut start = 0;
+        for (at, input) in inputs.iter().enumerate() {
+            let value = begin(&inputs, at, start, builder);
+            start += input.given_len();
+            let value = value.map_err(|why| fail(&input.name, &why))?;
+            let name = given.iter().find(|proto| proto.name == input.name);
+            env.extend(name.map(|proto| (&proto.name[..], value)));
+        }
+        for proto in fixed {
+            let constant = self.fixed(proto, &axes, builder)?;
+            env.insert(&proto.name, Value::Constant(constant));
+        }
+        builder.inputs = inputs.clone();
+        Ok(inputs)
+    }
+
+    /// An input of a file, and the size of its batch axis, where the file gives one.
+    fn read(
+        &self,
+        proto: &ValueInfoProto,
+        axes: &BatchAxes,
+        whole: bool,
+    ) -> Result<(Input, Option<i64>), ImportError> {
+        let kind = match kind_of(proto)? {
+            Kind::Bool => InputKind::Truths,
+            kind if kind.is_float() => InputKind::Numbers,
+            _ => InputKind::Integers,
         };
-        let before = dims.len() - item.len();
-        let size = |(i, d): (usize, &DimensionProto)| self.dimension(input, i + before, d);
+        if shape_of(proto).is_none() {
+            let why = "it has no shape; export the model with one";
+            return Err(fail(&proto.name, why));
+        }
+        let dims = dims(proto);
+        let batch = axes.of(proto);
+        let mut item: Vec<(usize, &DimensionProto)> = dims.iter().enumerate().collect();
+        let mut size = None;
+        if !whole {
+            if batch >= item.len() {
+                let why = "it has no batch axis; fix it with --fix, or export the model with one";
+                return Err(fail(&proto.name, why));
+            }
+            // Some exporters write a free batch as 0 or -1.
+            size = item.remove(batch).1.dim_value.filter(|&items| items > 0);
+        }
         let shape = item
-            .iter()
-            .enumerate()
-            .map(size)
+            .into_iter()
+            .map(|(axis, dim)| self.dimension(proto, axis, dim))
             .collect::<Result<Vec<_>, _>>()?;
-        builder.count(&shape).map_err(fail)?;
-        self.check_dims(input, item)?;
-        Ok(shape)
+        match bounded_len(&shape) {
+            Ok(0) => {
+                let why = format!("the item shape {shape:?} has no elements");
+                return Err(fail(&proto.name, &why));
+            }
+            Ok(_) => {}
+            Err(why) => return Err(fail(&proto.name, &why)),
+        }
+        let input = Input {
+            name: proto.name.clone(),
+            shape,
+            batch: if whole { 0 } else { batch },
+            kind,
+        };
+        Ok((input, size))
+    }
+
+    /// An input that has one number everywhere, which every party knows.
+    fn fixed(
+        &self,
+        proto: &ValueInfoProto,
+        axes: &BatchAxes,
+        builder: &Builder,
+    ) -> Result<Constant, ImportError> {
+        let (kind, value) = (kind_of(proto)?, self.options.fix[&proto.name]);
+        let dims = dims(proto);
+        let batch = axes.of(proto);
+        let mut shape = Vec::new();
+        for (axis, dim) in dims.iter().enumerate() {
+            let is_batch = !builder.whole && axis == batch && dim.dim_value.is_none();
+            shape.push(match is_batch {
+                true => 1,
+                false => self.dimension(proto, axis, dim)?,
+            });
+        }
+        let n = bounded_len(&shape).map_err(|why| fail(&proto.name, &why))?;
+        let constant = Constant::filled(kind, shape, value, n);
+        constant.map_err(|why| fail(&proto.name, &why))
     }
 
     /// Refuses sizes for dimensions that the model does not have.
-    fn check_dims(
-        &self,
-        input: &ValueInfoProto,
-        item: &[DimensionProto],
-    ) -> Result<(), ImportError> {
-        let free = item
-            .iter()
-            .enumerate()
-            .filter(|(_, d)| d.dim_value.is_none());
-        let mut free: Vec<_> = free.map(|(i, d)| free_name(input, i + 1, d)).collect();
+    fn check_dims(&self, inputs: &[&ValueInfoProto], whole: bool) -> Result<(), ImportError> {
+        let axes = BatchAxes::new(inputs, whole);
+        let mut free = Vec::new();
+        for input in inputs {
+            let dims = dims(input).iter().enumerate();
+            let open =
+                dims.filter(|(i, d)| d.dim_value.is_none() && (whole || *i != axes.of(input)));
+            free.extend(open.map(|(i, d)| free_name(input, i, d)));
+        }
         free.sort();
         free.dedup();
         let given = self.options.dims.keys();
@@ -117,35 +197,151 @@ impl<'a> Importer<'a> {
         axis: usize,
         dim: &DimensionProto,
     ) -> Result<usize, ImportError> {
-        let fail = |why| ImportError::Input {
-            input: input.name.clone(),
-            why,
-        };
         if let Some(size) = dim.dim_value {
-            return usize::try_from(size)
-                .ok()
-                .filter(|&d| d > 0)
-                .ok_or_else(|| fail(format!("its axis {axis} has the size {size}")));
+            let fits = usize::try_from(size).ok().filter(|&d| d > 0);
+            return fits
+                .ok_or_else(|| fail(&input.name, &format!("its axis {axis} has the size {size}")));
         }
         let name = free_name(input, axis, dim);
-        self.options.dims.get(&name).copied().filter(|&d| d > 0).ok_or_else(|| {
-            fail(format!("its axis {axis} is the free dimension '{name}'; only the batch (axis 0) may be free: give its size with --dim {name}=SIZE"))
+        let given = self.options.dims.get(&name).copied().filter(|&d| d > 0);
+        given.ok_or_else(|| {
+            let why = format!("its axis {axis} is the free dimension '{name}'; only the batch (axis 0) may be free: give its size with --dim {name}=SIZE");
+            fail(&input.name, &why)
         })
     }
 
-    /// Whether the input's first axis has a fixed size, or there is none.
-    pub(super) fn has_fixed_sizes(&self) -> Result<bool, ImportError> {
-        let tensor = self.input()?.r#type.as_ref();
-        let shape = tensor.and_then(|t| t.tensor_type.as_ref()?.shape.as_ref());
-        let first = shape.map(|shape| shape.dim.first().map(|dim| dim.dim_value));
-        Ok(first.is_some_and(|first| first.is_none_or(|size| size.is_some_and(|n| n > 0))))
+    /// Whether the first axis of every input has a fixed size, or there is none.
+    pub(super) fn has_fixed_sizes(&self, used: &HashSet<&str>) -> Result<bool, ImportError> {
+        let fixed = |input: &&ValueInfoProto| {
+            if shape_of(input).is_none() {
+                return false;
+            }
+            let first = dims(input).first().map(|dim| dim.dim_value);
+            first.is_none_or(|size| size.is_some_and(|n| n > 0))
+        };
+        let inputs = self.inputs(used)?;
+        let mut given = inputs.iter();
+        Ok(given.all(|input| fixed(input) || self.options.fix.contains_key(&input.name)))
     }
 }
 
-/// What a dimension without a size is called: its name in the file, or `input.axis`. Some exporters call
-/// all of them `?`, which names none.
+/// The value of input `at`, which begins at `start` in an item's row.
+fn begin(
+    inputs: &[Input],
+    at: usize,
+    start: usize,
+    builder: &mut Builder,
+) -> Result<Value, String> {
+    let Input {
+        name,
+        shape,
+        batch,
+        kind,
+    } = inputs[at].clone();
+    let n = len(&shape);
+    let added = match kind {
+        InputKind::Tokens { classes } => {
+            builder.reserve(n.saturating_mul(classes))?;
+            let table: Vec<f32> = (0..classes).map(|class| class as f32).collect();
+            let numbers = Lookup {
+                input: at,
+                start,
+                tokens: n,
+                classes,
+                n: 1,
+                table: table.into(),
+            };
+            builder.add(name, Op::Lookup(numbers), vec![0], shape.clone())
+        }
+        _ if inputs.len() == 1 => Ok(0),
+        _ => {
+            let index = (start..start + n).map(|e| e as u32).collect();
+            let op = Op::Rearrange { index, fill: 0.0 };
+            builder.add(name, op, vec![0], shape.clone())
+        }
+    };
+    let id = added.map_err(|fault| match fault {
+        Fault::Bad(why) | Fault::Unsupported(why) => why,
+    })?;
+    if kind == InputKind::Truths {
+        builder.truths.insert(id);
+    }
+    Ok(Value::Secret { id, shape, batch })
+}
+
+/// Where the batch stands in each input.
+struct BatchAxes {
+    /// What the file calls the batch.
+    name: Option<String>,
+    /// Whether an input begins with an axis without a size.
+    free: bool,
+    whole: bool,
+}
+
+impl BatchAxes {
+    /// The first axis of the first input whose first axis is free names the batch.
+    fn new(inputs: &[&ValueInfoProto], whole: bool) -> Self {
+        let first = |input: &&ValueInfoProto| dims(input).first().and_then(param);
+        let is_free = |input: &&ValueInfoProto| {
+            let first = dims(input).first();
+            first.is_some_and(|dim| dim.dim_value.is_none())
+        };
+        BatchAxes {
+            name: inputs.iter().find_map(first),
+            free: inputs.iter().any(is_free),
+            whole,
+        }
+    }
+
+    /// The first axis, unless it has a size and a later one is the batch by its name, or is the only one
+    /// without a size.
+    fn of(&self, input: &ValueInfoProto) -> usize {
+        let dims = dims(input);
+        let sized = dims.first().is_some_and(|dim| dim.dim_value.is_some());
+        if self.whole || !sized {
+            return 0;
+        }
+        let named = |dim: &DimensionProto| param(dim).is_some() && param(dim) == self.name;
+        let free: Vec<usize> = (0..dims.len())
+            .filter(|&axis| dims[axis].dim_value.is_none())
+            .collect();
+        match (dims.iter().position(named), &free[..]) {
+            (Some(axis), _) => axis,
+            (None, &[axis]) if self.free && param(&dims[axis]).is_none() => axis,
+            _ => 0,
+        }
+    }
+}
+
+fn fail(input: &str, why: &str) -> ImportError {
+    ImportError::Input {
+        input: input.into(),
+        why: why.into(),
+    }
+}
+
+fn kind_of(input: &ValueInfoProto) -> Result<Kind, ImportError> {
+    let tensor = input.r#type.as_ref().and_then(|t| t.tensor_type.as_ref());
+    let tensor = tensor.ok_or_else(|| fail(&input.name, "it is not a tensor"))?;
+    Kind::of(tensor.elem_type).map_err(|what| fail(&input.name, &format!("it has {what}")))
+}
+
+fn shape_of(input: &ValueInfoProto) -> Option<&ShapeProto> {
+    let tensor = input.r#type.as_ref()?.tensor_type.as_ref();
+    tensor?.shape.as_ref()
+}
+
+fn dims(input: &ValueInfoProto) -> &[DimensionProto] {
+    shape_of(input).map_or(&[], |shape| &shape.dim)
+}
+
+/// The name of a dimension without a size. Some exporters call all of them `?`, which names none.
+fn param(dim: &DimensionProto) -> Option<String> {
+    let named = dim.dim_param.clone().filter(|_| dim.dim_value.is_none());
+    named.filter(|name| !name.is_empty() && name != "?")
+}
+
+/// What a dimension without a size is called: its name in the file, or `input.axis`.
 fn free_name(input: &ValueInfoProto, axis: usize, dim: &DimensionProto) -> String {
-    let named = dim.dim_param.clone();
-    let named = named.filter(|name| !name.is_empty() && name != "?");
-    named.unwrap_or(format!("{}.{axis}", input.name))
+    param(dim).unwrap_or(format!("{}.{axis}", input.name))
 }

@@ -4,11 +4,13 @@ use std::collections::{HashMap, HashSet};
 
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::kind::Kind;
+use super::proto::NodeProto;
 use super::table::is_table;
 use super::{activation, along, attention, columns, compare, conv, einsum, element, factors};
 use super::{fourier, function, grid, linear, loss, mask, moves, nary, norm, pool, power, product};
-use super::{rearrange, recurrent, reduce, resize, rotary, scatter, shape, tables, tail, whole};
-use crate::graph::{Node, Op, ValueId, Weights, len};
+use super::{rearrange, recurrent, reduce, resize, rotary, scatter, shape, tables, tail};
+use super::{token, whole};
+use crate::graph::{Input, InputKind, Node, Op, ValueId, Weights, len};
 
 /// The most elements of all values of one item together.
 const MAX_VALUES: usize = 1 << 28;
@@ -22,8 +24,16 @@ pub(super) struct Builder {
     pub nodes: Vec<Node>,
     /// Whether the input is one item, so that no value has a batch axis.
     pub whole: bool,
+    /// Whether an input of the file holds doubles.
+    pub rounds: bool,
     /// The batch size in the file, where it gives one.
     pub batch: Option<i64>,
+    /// The inputs of the model.
+    pub inputs: Vec<Input>,
+    /// An input whose numbers must be of another kind than was assumed, and which.
+    pub wanted: Option<(usize, InputKind)>,
+    /// Nodes whose outputs are seen by softmaxes alone, added to scores, moved or as they are.
+    pub hiding: HashSet<*const NodeProto>,
     /// The value `1 / sqrt(x)` beside every value `sqrt(x)`.
     pub inverse_roots: HashMap<ValueId, ValueId>,
     /// Of values in the file, by their names, the elements that a softmax of them leaves out.
@@ -175,6 +185,8 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "LpNormalization" => norm::unit_length(call, builder),
         "MeanVarianceNormalization" => norm::mean_variance(call, builder),
         "Transpose" => rearrange::transposed(call, builder),
+        "Gather" if token::is_index(call) => token::gather(call, builder),
+        "OneHot" => token::one_hot(call, builder),
         "Gather" | "Slice" => rearrange::selected(call, builder),
         "Concat" => rearrange::concat(call, builder),
         "CumSum" => along::running_sum(call, builder),
@@ -257,7 +269,7 @@ fn dropout(call: &Call) -> Result<Value, Fault> {
 
 /// Cast of a computed value: to another float it changes nothing that the fixed-point numbers keep,
 /// and the place that ArgMax gives stays the same number in every type that holds it.
-fn cast(call: &Call, builder: &Builder) -> Result<Value, Fault> {
+fn cast(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let value = call.required(0)?;
     let to = match call.node.op_type.as_str() {
         "CastLike" => match call.required(1)? {
@@ -268,6 +280,9 @@ fn cast(call: &Call, builder: &Builder) -> Result<Value, Fault> {
     };
     if compare::is_truth(builder, value) {
         return Ok(value.clone());
+    }
+    if let Some(value) = token::cast(call, builder, value, to)? {
+        return Ok(value);
     }
     if to.is_float() && !matches!(value, Value::Clear { .. }) {
         return Ok(value.clone());

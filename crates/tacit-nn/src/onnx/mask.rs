@@ -4,6 +4,8 @@
 //! its exponential is 0 in float32. Such a number would take more bits than all scores. Here the places
 //! are kept instead: the softmax takes neither the maximum nor the sum over them, and its results there are
 //! 0, whatever the scores are. So a plan tells which places are masked, as it tells the indices of a Gather.
+//!
+//! A mask that is computed from an input is secret: there such a number becomes [`HIDDEN`].
 
 use std::collections::HashSet;
 
@@ -16,6 +18,63 @@ use crate::graph::{Affine, FILL, Op, ValueId, Weights};
 
 /// A number added to a score that leaves it out of a softmax, as do all below it.
 pub(super) const LEAST: f32 = -1e4;
+
+/// What is added to a score that a secret mask leaves out. Its exponential is 0 in the last place unless the
+/// score exceeds those that are kept by over a thousand.
+pub(super) const HIDDEN: f32 = -1024.0;
+
+/// The nodes whose outputs only softmaxes see in the end: through sums with scores, or moved.
+pub(super) fn hiding(order: &[&NodeProto], outputs: &[&str]) -> HashSet<*const NodeProto> {
+    const HANDED_ON: [&str; 15] = [
+        "Add",
+        "And",
+        "Cast",
+        "CastLike",
+        "Concat",
+        "Dropout",
+        "Expand",
+        "Flatten",
+        "Identity",
+        "Reshape",
+        "Slice",
+        "Squeeze",
+        "Tile",
+        "Transpose",
+        "Unsqueeze",
+    ];
+    let mut seen_by_others: HashSet<&str> = outputs.iter().copied().collect();
+    let mut hiding = HashSet::new();
+    for &node in order.iter().rev() {
+        let own = |name: &String| !seen_by_others.contains(&name[..]);
+        let hides = node.output.iter().all(own);
+        if hides {
+            hiding.insert(std::ptr::from_ref(node));
+        }
+        let op = &node.op_type[..];
+        // Of a choice the condition is no score.
+        let (from, to) = match op {
+            "Softmax" => (0, 1),
+            "Where" if hides => (1, 3),
+            _ if hides && HANDED_ON.contains(&op) => (0, node.input.len()),
+            _ => (0, 0),
+        };
+        let inputs = node.input.iter().enumerate();
+        let others = inputs.filter(|(at, _)| !(from..to).contains(at));
+        seen_by_others.extend(others.map(|(_, name)| &name[..]));
+    }
+    hiding
+}
+
+/// The constants of a node whose output is a secret mask, where any of them hides a score: with [`HIDDEN`] in
+/// place of those that do.
+pub(super) fn hidden(call: &Call, builder: &Builder, values: &Weights) -> Option<Vec<f32>> {
+    let hides = builder.hiding.contains(&std::ptr::from_ref(call.node));
+    let fits = values.iter().all(|&v| !v.is_nan() && v < f32::INFINITY);
+    (hides && fits && values.iter().any(|&v| v <= LEAST)).then(|| {
+        let hidden = |&v: &f32| if v <= LEAST { HIDDEN } else { v };
+        values.iter().map(hidden).collect()
+    })
+}
 
 /// Whether a node hands on its first input as it is.
 fn carries(node: &NodeProto) -> bool {

@@ -45,6 +45,7 @@ mod shape;
 mod table;
 mod tables;
 mod tail;
+mod token;
 mod whole;
 mod write;
 
@@ -73,6 +74,8 @@ pub struct ImportOptions {
     pub dims: HashMap<String, usize>,
     /// The outputs to compute, by name; all that the file has if there are none here.
     pub outputs: Vec<String>,
+    /// Inputs that are one number everywhere, which every party knows, by name.
+    pub fix: HashMap<String, f64>,
 }
 
 /// A node that cannot be run privately.
@@ -128,7 +131,7 @@ pub enum ImportError {
     Unsupported(Vec<UnsupportedNode>),
     /// A size was given for a dimension that the model does not have.
     #[error(
-        "dimension '{name}': the model's input has no free dimension of this name; beside the batch {known}"
+        "dimension '{name}': the model's inputs have no free dimension of this name; beside the batch {known}"
     )]
     Dimension {
         /// The name that was given.

@@ -71,6 +71,7 @@ const fn from(since: i64, operation: Operation) -> Operation {
 }
 
 const MANY: usize = usize::MAX;
+const GATHERED: &str = "constant indices, not along the batch; or of a constant rows, along the first axis, by an input of whole numbers";
 const AXIS: &[Attribute] = &[("axis", Int, 0, NOW)];
 const REDUCE: &[Attribute] = &[
     ("axes", Ints, 0, 17),
@@ -228,7 +229,7 @@ const LAYERS: &[Operation] = &[
     op("Expand", 2, &[], "to a constant shape"),
     op("Flatten", 1, AXIS, "where the batch stays an axis"),
     op("GRU", 6, &RECURRENT_GRU, STEPS),
-    op("Gather", 2, AXIS, "constant indices, not along the batch"),
+    op("Gather", 2, AXIS, GATHERED),
     from(20, op("Gelu", 1, &[("approximate", Text, 20, NOW)], "")),
     op(
         "Gemm",

@@ -1,11 +1,12 @@
 //! The sizes of values that a plan may provide for, and the inputs that it is tried on.
 
+use super::inputs::{self, Row};
 use super::ranges::{self, Bound, Random};
 use super::rounded::inverted;
 use super::trial::{TRIAL_WORK, affordable};
-use super::{DEFAULT_INPUT_RANGE, PlanError, PlanOptions};
-use crate::graph::{Graph, len};
-use crate::reference::run;
+use super::{PlanError, PlanOptions};
+use crate::graph::Graph;
+use crate::reference::{items, run};
 
 /// How many times less the quiet inputs of a trial are than the others. A normalisation makes as much of
 /// the rounding of inputs as their variance is small, down to its epsilon, which is 1e-5 by custom.
@@ -17,8 +18,8 @@ const MADE_UP_MARGIN: f64 = 4.0;
 
 /// What is declared of the inputs, and some of them.
 pub(super) struct Inputs {
-    /// The largest magnitude of an input; larger ones are refused when they are encoded.
-    pub range: f64,
+    /// The largest magnitude of the numbers of every input; larger ones are refused when they are encoded.
+    pub ranges: Vec<f64>,
     /// The samples, or made-up inputs, one item after the other.
     pub typical: Vec<f32>,
     /// Inputs within the range that are unlike them: zero, all at one end of the range, mirrored, quiet,
@@ -31,33 +32,25 @@ pub(super) struct Inputs {
 impl Inputs {
     /// Of the options. Samples that are all zero show nothing, so they count as none.
     pub(super) fn new(graph: &Graph, options: &PlanOptions) -> Result<Self, PlanError> {
-        let largest = |x: &[f32]| x.iter().fold(0.0, |m, v| f64::max(m, f64::from(v.abs())));
-        let samples = options.samples.filter(|x| largest(x) > 0.0);
-        let seen = samples.map(largest);
-        let range = options.input_range.or(seen.map(|s| s * options.margin));
-        let range = range
-            .unwrap_or(DEFAULT_INPUT_RANGE)
-            .max(f64::from(f32::MIN_POSITIVE));
-        if let Some(seen) = seen.filter(|&s| s > range) {
-            return Err(PlanError::Option(format!(
-                "the samples reach {seen}, beyond the input range {range}"
-            )));
-        }
-        let item = len(&graph.input_shape);
-        let typical = samples.map_or_else(|| made_up(item, range), <[f32]>::to_vec);
+        items(graph, options.samples.unwrap_or_default())?;
+        let samples = options.samples.filter(|x| x.iter().any(|&v| v != 0.0));
+        let ranges = inputs::ranges(graph, options, samples)?;
+        let row = Row::new(graph, &ranges);
+        let typical = samples.map_or_else(|| row.given(&made_up(&row.ends)), <[f32]>::to_vec);
         let varied = affordable(graph, TRIAL_WORK, 1..=VARIED);
-        let unlike = unlike(&spread(&typical, item, varied), item, range);
+        let some = spread(&typical, row.ends.len(), varied);
+        let unlike = row.given(&unlike(&row.free(&some), &row.ends));
         Ok(Inputs {
             unlike: with_answers(graph, unlike)?,
             typical,
-            range,
+            ranges,
             sampled: samples.is_some(),
         })
     }
 
     /// What no input within the range exceeds.
     pub(super) fn worst(&self, graph: &Graph) -> Vec<Bound> {
-        let worst = ranges::worst_case(graph, self.range);
+        let worst = ranges::worst_case(graph, &self.ranges);
         worst.into_iter().map(Bound::worst).collect()
     }
 
@@ -79,11 +72,18 @@ impl Inputs {
         };
         let typical = ranges::observed(graph, &self.typical)?;
         let unlike = ranges::observed(graph, unlike)?;
-        let worst = ranges::worst_case(graph, self.range);
+        let worst = ranges::worst_case(graph, &self.ranges);
         let seen = typical.iter().zip(&unlike).zip(&worst);
         let bound = |((&typical, &unlike), &worst)| Bound::observed(typical, unlike, worst, margin);
         let mut bounds: Vec<Bound> = seen.map(bound).collect();
-        bounds[0].planned = self.range;
+        bounds[0] = match graph.inputs.as_slice() {
+            [one] if one.kind.shared() == 1 => Bound {
+                planned: self.ranges[0],
+                ..bounds[0]
+            },
+            // Of a row of several kinds of numbers no sample tells.
+            _ => Bound::worst(worst[0]),
+        };
         Ok(bounds)
     }
 
@@ -97,15 +97,19 @@ impl Inputs {
 
     /// As many others, for a second look: all over the range, and typical ones of all sizes.
     pub(super) fn others(&self, graph: &Graph, items: usize) -> Result<Vec<f32>, PlanError> {
-        let item = len(&graph.input_shape);
+        let row = Row::new(graph, &self.ranges);
+        let item = row.ends.len();
         let half = items.div_ceil(2);
         let mut random = Random(0xd1b5_4a32_d192_ed03);
-        let mut others = spread(&made_up(item, self.range), item, half);
-        for some in spread(&self.typical, item, half).chunks(item.max(1)) {
+        let mut others = spread(&made_up(&row.ends), item, half);
+        for some in row
+            .free(&spread(&self.typical, item, half))
+            .chunks(item.max(1))
+        {
             let size = (-10.0 * random.uniform()).exp2() as f32;
             others.extend(some.iter().map(|v| v * size));
         }
-        with_answers(graph, others)
+        with_answers(graph, row.given(&others))
     }
 }
 
@@ -119,20 +123,24 @@ fn spread(x: &[f32], item: usize, n: usize) -> Vec<f32> {
         .collect()
 }
 
-/// Zeros, both ends of the range, and these in turn; and of every item its mirror image, its far and its
+/// Zeros, both ends of the ranges, and these in turn; and of every item its mirror image, its far and its
 /// quiet likenesses.
-fn unlike(some: &[f32], item: usize, range: f64) -> Vec<f32> {
-    let end = largest_within(range);
-    let mut x = [0.0, end, -end].map(|v| vec![v; item]).concat();
-    x.extend([end, -end].iter().cycle().take(item));
-    for item in some.chunks(item.max(1)) {
-        let largest = item.iter().fold(0.0, |m: f32, v| m.max(v.abs()));
-        let far = match largest > 0.0 {
-            true => range / f64::from(largest),
-            false => 1.0,
-        };
-        let far = |v: &f32| ((f64::from(*v) * far) as f32).clamp(-end, end);
-        x.extend(item.iter().map(|v| -v).chain(item.iter().map(far)));
+fn unlike(some: &[f32], ends: &[f64]) -> Vec<f32> {
+    let within: Vec<f32> = ends.iter().map(|&end| largest_within(end)).collect();
+    let signed = |sign: fn(usize) -> f32| {
+        let one = move |(at, end): (usize, &f32)| sign(at) * end;
+        within.iter().enumerate().map(one)
+    };
+    let mut x = vec![0.0; ends.len()];
+    x.extend(signed(|_| 1.0).chain(signed(|_| -1.0)));
+    x.extend(signed(|at| if at % 2 == 0 { 1.0 } else { -1.0 }));
+    for item in some.chunks(ends.len().max(1)) {
+        let share = |(v, end): (&f32, &f64)| f64::from(v.abs()) / end;
+        let largest = item.iter().zip(ends).map(share).fold(0.0, f64::max);
+        let far = if largest > 0.0 { 1.0 / largest } else { 1.0 };
+        let far = |(v, end): (&f32, &f32)| ((f64::from(*v) * far) as f32).clamp(-end, *end);
+        x.extend(item.iter().map(|v| -v));
+        x.extend(item.iter().zip(&within).map(far));
         for factor in QUIET {
             x.extend(item.iter().map(|v| v / factor));
         }
@@ -152,7 +160,7 @@ fn largest_within(range: f64) -> f32 {
 /// Those items of which the model has a finite answer, without the inverse of a number that is not
 /// positive.
 fn with_answers(graph: &Graph, x: Vec<f32>) -> Result<Vec<f32>, PlanError> {
-    let item = len(&graph.input_shape).max(1);
+    let item = graph.given_len().max(1);
     let inverted = inverted(graph);
     let mut answers = Vec::new();
     for some in x.chunks(item) {
@@ -168,23 +176,24 @@ fn with_answers(graph: &Graph, x: Vec<f32>) -> Result<Vec<f32>, PlanError> {
     Ok(answers)
 }
 
-/// Half of the items are noise, half runs of equal numbers, to which a model answers more strongly.
-fn made_up(item: usize, range: f64) -> Vec<f32> {
+/// Half of the items are noise, half runs of equal shares of the ranges, to which a model answers more
+/// strongly.
+fn made_up(ends: &[f64]) -> Vec<f32> {
     const ITEMS: usize = 32;
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let mut x = Vec::with_capacity(ITEMS * item);
+    let mut x = Vec::with_capacity(ITEMS * ends.len());
     for i in 0..ITEMS {
-        let mut value = 0.0;
-        for e in 0..item {
+        let mut share = 0.0;
+        for (e, end) in ends.iter().enumerate() {
             let run = if i % 2 == 0 {
                 1.0
             } else {
-                2.0 + item as f64 / 16.0
+                2.0 + ends.len() as f64 / 16.0
             };
             if e == 0 || random.uniform() * run < 1.0 {
-                value = (2.0 * random.uniform() - 1.0) * range;
+                share = 2.0 * random.uniform() - 1.0;
             }
-            x.push(value as f32);
+            x.push((share * end) as f32);
         }
     }
     x
@@ -196,8 +205,8 @@ mod tests {
 
     #[test]
     fn made_up_inputs_stay_in_range_and_repeat() {
-        let x = made_up(16, 3.0);
-        assert_eq!(x, made_up(16, 3.0));
+        let x = made_up(&[3.0; 16]);
+        assert_eq!(x, made_up(&[3.0; 16]));
         assert!(x.iter().all(|v| v.abs() <= 3.0) && x.iter().any(|v| v.abs() > 2.5));
     }
 
@@ -205,13 +214,13 @@ mod tests {
     /// likenesses.
     #[test]
     fn unlike_inputs_stay_in_range() {
-        let x = unlike(&[1.0, -2.0, 0.0, 0.0], 2, 4.0);
+        let x = unlike(&[1.0, -2.0, 0.0, 0.0], &[4.0; 2]);
         let mut expected = vec![0.0, 0.0, 4.0, 4.0, -4.0, -4.0, 4.0, -4.0];
         expected.extend([-1.0, 2.0, 2.0, -4.0]);
         expected.extend(QUIET.map(|factor| [1.0 / factor, -2.0 / factor]).concat());
         assert_eq!(x[..18], expected);
         assert_eq!(x[18..], [0.0; 10]);
-        let x = unlike(&[0.07], 1, 0.1);
+        let x = unlike(&[0.07], &[0.1]);
         assert!(x.iter().all(|v| f64::from(v.abs()) <= 0.1));
     }
 }

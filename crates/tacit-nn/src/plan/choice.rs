@@ -77,6 +77,8 @@ pub(super) struct Choice<'a> {
     pub graph: &'a Graph,
     pub options: &'a PlanOptions<'a>,
     ranges: [Rc<[Bound]>; 4],
+    /// The largest magnitude of the numbers of every input.
+    pub inputs: Vec<f64>,
     trial: Trial,
 }
 
@@ -99,6 +101,7 @@ impl<'a> Choice<'a> {
                 inputs.typical(graph, options.margin)?.into(),
             ],
             trial: Trial::new(graph, &inputs)?,
+            inputs: inputs.ranges,
         })
     }
 
@@ -213,7 +216,7 @@ impl<'a> Choice<'a> {
             let worst = self.trial.worst(self.graph, &best.rounding, &shown)?;
             let layer = match worst.checked_sub(1) {
                 Some(layer) => format!("layer '{}'", self.graph.nodes[layer].name),
-                None => format!("input '{}'", self.graph.input_name),
+                None => self.graph.inputs_name(),
             };
             warnings.push(rounding(self.options, &shown, &layer));
         }

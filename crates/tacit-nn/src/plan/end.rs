@@ -48,7 +48,7 @@ impl<'a> End<'a> {
     fn layer(self) -> String {
         match self.graph.output.checked_sub(1) {
             Some(layer) => format!("layer '{}'", self.graph.nodes[layer].name),
-            None => format!("input '{}'", self.graph.input_name),
+            None => self.graph.inputs_name(),
         }
     }
 

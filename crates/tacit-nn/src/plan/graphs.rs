@@ -1,13 +1,12 @@
 //! Small graphs for the tests of this folder.
 
-use crate::graph::{Graph, Node, Op, Output, Pool, ValueId};
+use crate::graph::{Graph, Input, Node, Op, Output, Pool, ValueId};
 
 /// A graph of one input whose last node makes its output.
 pub(super) fn graph(input_shape: &[usize], nodes: Vec<Node>) -> Graph {
     let last = nodes.last().map(|n| n.shape.clone()).unwrap_or_default();
     Graph {
-        input_name: "x".into(),
-        input_shape: input_shape.to_vec(),
+        inputs: vec![Input::numbers("x", input_shape)],
         output: nodes.len(),
         nodes,
         outputs: vec![Output::whole("y", &last)],

@@ -16,7 +16,7 @@ use super::keys::{Chosen, Keys, bits, full, promises, takes_signs};
 use super::ranges::{Bound, Random};
 use super::trial::{TRIAL_WORK, affordable};
 use super::{PlanError, PlanOptions};
-use crate::graph::{Graph, Node, len};
+use crate::graph::{Graph, Node};
 use crate::reference::signs::{self, Window};
 use crate::reference::{Evaluation, largest};
 
@@ -48,7 +48,7 @@ impl Search<'_> {
     /// The narrowest key bits that change the class of no more inputs than allowed, as far as these
     /// samples can show it; else all bits, with the reason.
     pub(super) fn run(&self, samples: &[f32]) -> Result<Chosen, PlanError> {
-        let item = len(&self.graph.input_shape).max(1);
+        let item = self.graph.given_len().max(1);
         let every_other = |from: usize| -> Vec<f32> {
             samples
                 .chunks(item)
@@ -137,7 +137,7 @@ impl Search<'_> {
 
     /// How many items change their class by these key bits.
     fn changed(&self, samples: &[f32], keys: &[Keys]) -> Result<usize, PlanError> {
-        let item = len(&self.graph.input_shape).max(1);
+        let item = self.graph.given_len().max(1);
         let outputs = revealed_len(self.graph);
         let mut random = Random(0x6a09_e667_f3bc_c908);
         let mut changed = 0;
@@ -192,7 +192,7 @@ fn at_most(found: usize, n: usize) -> f64 {
 
 /// At most `n` samples, from everywhere among them.
 fn spread(graph: &Graph, samples: &[f32], n: usize) -> Vec<f32> {
-    let items: Vec<&[f32]> = samples.chunks(len(&graph.input_shape).max(1)).collect();
+    let items: Vec<&[f32]> = samples.chunks(graph.given_len().max(1)).collect();
     let n = n.min(items.len());
     (0..n)
         .flat_map(|i| items[i * items.len() / n])

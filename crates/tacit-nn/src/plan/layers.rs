@@ -6,8 +6,10 @@ use tacit_protocols::machine::{BatchMatMul, Bilinear, Conv2d, MatMul};
 use tacit_protocols::math::Number;
 
 use super::scales::Scale;
-use super::{Functions, Keys, Opening, Order, Places, PlannedFunction, Widths};
-use crate::graph::{Affine, ConvGeometry, Matrices, Node, Op, Output, Pool, ValueId, len};
+use super::{Functions, Keys, Opening, Order, Places, PlannedFunction, PlannedInput, Widths};
+use crate::graph::{
+    Affine, ConvGeometry, Graph, Input, Lookup, Matrices, Node, Op, Output, Pool, ValueId, len,
+};
 
 /// A model's plan. It is public: the weights' owner sends it to the other parties.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -27,12 +29,8 @@ pub struct Plan {
     pub functions: Functions,
     /// The widths of the input, where every tensor has its own.
     pub input_widths: Option<Widths>,
-    /// The name of the input.
-    pub input_name: String,
-    /// The shape of one input item.
-    pub input_shape: Vec<usize>,
-    /// The largest magnitude of an encoded input.
-    pub input_limit: i64,
+    /// The inputs, one or more, which are parts of value 0.
+    pub inputs: Vec<PlannedInput>,
     /// The layers in order; layer `i` makes value `i + 1`.
     pub layers: Vec<Layer>,
     /// The value that is revealed.
@@ -110,6 +108,18 @@ pub enum LayerOp {
         /// Whether there is a bias.
         bias: bool,
     },
+    /// The row of a table for every token of an input: of value 0 from `start` on `tokens` x `k` numbers
+    /// times `k` x `n` weights.
+    Lookup {
+        /// Where the tokens begin among the shared numbers.
+        start: usize,
+        /// The tokens of one item.
+        tokens: usize,
+        /// Rows of the table.
+        k: usize,
+        /// Columns of the table.
+        n: usize,
+    },
     /// Element-wise scale and shift, as in [`Affine`].
     Affine {
         /// Neighbouring elements that share a number.
@@ -186,6 +196,7 @@ impl LayerOp {
         match self {
             LayerOp::Conv { .. } => "Conv",
             LayerOp::Linear { .. } => "Linear",
+            LayerOp::Lookup { .. } => "Lookup",
             LayerOp::Affine { .. } => "Affine",
             LayerOp::Add => "Add",
             LayerOp::Sub => "Sub",
@@ -227,6 +238,7 @@ impl LayerOp {
                 given(bias, geometry.filters),
             ),
             LayerOp::Linear { k, n, bias, .. } => (k * n, given(bias, n)),
+            LayerOp::Lookup { k, n, .. } => (k * n, 0),
             LayerOp::Affine {
                 channels,
                 scale,
@@ -244,7 +256,10 @@ impl Layer {
     pub(crate) fn bilinear(&self, batch: usize) -> Option<Bilinear> {
         match &self.op {
             LayerOp::Conv { geometry, .. } => Some(Bilinear::Conv2d(geometry.batched(batch))),
-            &LayerOp::Linear { rows, k, n, .. } => Some(Bilinear::MatMul(MatMul {
+            &LayerOp::Linear { rows, k, n, .. }
+            | &LayerOp::Lookup {
+                tokens: rows, k, n, ..
+            } => Some(Bilinear::MatMul(MatMul {
                 m: batch * rows,
                 k,
                 n,
@@ -276,7 +291,10 @@ impl Layer {
 
     /// Whether every batch meets weights of its own as the right operand.
     pub(crate) fn fixes_weights(&self) -> bool {
-        let product = matches!(self.op, LayerOp::Conv { .. } | LayerOp::Linear { .. });
+        let product = matches!(
+            self.op,
+            LayerOp::Conv { .. } | LayerOp::Linear { .. } | LayerOp::Lookup { .. }
+        );
         product && self.weights_of.is_none()
     }
 
@@ -287,11 +305,6 @@ impl Layer {
 }
 
 impl Plan {
-    /// Elements of one input item.
-    pub fn input_len(&self) -> usize {
-        len(&self.input_shape)
-    }
-
     /// Elements that are revealed of one item.
     pub fn revealed_len(&self) -> usize {
         let ends = self.outputs.iter().map(|o| o.start + o.part_len());
@@ -340,11 +353,6 @@ impl Plan {
         widths.map_or(plain, Widths::number)
     }
 
-    /// The largest magnitude of an input.
-    pub fn input_range(&self) -> f64 {
-        self.input_limit as f64 / f64::from(self.number(0).fraction).exp2()
-    }
-
     /// The warnings for a run, by a protocol with key bits or by one without.
     pub fn warnings_for(&self, key_bits: bool) -> Vec<String> {
         let of_keys = self.key_warnings.iter().filter(|_| key_bits);
@@ -366,8 +374,8 @@ pub(crate) fn encode(value: f64, f: u32) -> i64 {
     (value * f64::from(f).exp2()).round() as i64
 }
 
-/// The layer that a node becomes, its inputs having `f` fraction bits.
-pub(super) fn layer_op(node: &Node, scale: &Scale, f: u32) -> LayerOp {
+/// The layer that a node of the graph becomes, its inputs having `f` fraction bits.
+pub(super) fn layer_op(graph: &Graph, node: &Node, scale: &Scale, f: u32) -> LayerOp {
     match &node.op {
         Op::Function { .. } => match scale.function {
             Some(function) => LayerOp::Function(function),
@@ -382,6 +390,12 @@ pub(super) fn layer_op(node: &Node, scale: &Scale, f: u32) -> LayerOp {
             k: l.k,
             n: l.n,
             bias: !l.bias.is_empty(),
+        },
+        Op::Lookup(l) => LayerOp::Lookup {
+            start: shared_start(graph, l),
+            tokens: l.tokens,
+            k: l.classes,
+            n: l.n,
         },
         Op::Affine(a) => affine_op(a),
         Op::Add => LayerOp::Add,
@@ -406,6 +420,14 @@ pub(super) fn layer_op(node: &Node, scale: &Scale, f: u32) -> LayerOp {
         },
         Op::Concat { outer } => LayerOp::Concat { outer: *outer },
     }
+}
+
+/// Where the tokens of a lookup begin among the numbers that are shared.
+fn shared_start(graph: &Graph, lookup: &Lookup) -> usize {
+    let before = &graph.inputs[..lookup.input];
+    let given: usize = before.iter().map(Input::given_len).sum();
+    let shared: usize = before.iter().map(Input::shared_len).sum();
+    shared + (lookup.start - given) * graph.inputs[lookup.input].kind.shared()
 }
 
 fn affine_op(a: &Affine) -> LayerOp {

@@ -132,6 +132,7 @@ fn keeps_scale(op: &Op) -> bool {
         Op::Affine(affine) => affine.scale.is_empty(),
         Op::Conv(_)
         | Op::Linear(_)
+        | Op::Lookup(_)
         | Op::Mul
         | Op::MatMul(_)
         | Op::Function { .. }
@@ -296,7 +297,7 @@ impl Planned<'_> {
     /// The scale and the widths; `weights` are those that an earlier layer gave the same weights.
     fn plan(&self, weights: Option<(&Scale, u32)>) -> Result<(Scale, Widths), PlanError> {
         let (scale, weights) = match &self.node.op {
-            Op::Conv(_) | Op::Linear(_) => self.weighted(weights),
+            Op::Conv(_) | Op::Linear(_) | Op::Lookup(_) => self.weighted(weights),
             Op::Affine(affine) if !affine.scale.is_empty() => self.weighted(weights),
             Op::Mul | Op::MatMul(_) => {
                 let [x, y] = [0, 1].map(|i| self.numbers[self.node.inputs[i]].fraction);

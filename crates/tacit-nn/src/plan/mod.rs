@@ -15,6 +15,7 @@ mod error;
 mod functions;
 #[cfg(test)]
 mod graphs;
+mod inputs;
 mod key_search;
 mod keys;
 mod layers;
@@ -48,6 +49,7 @@ use end::Opened;
 pub use error::PlanError;
 use functions::argument_bits;
 pub use functions::{Functions, PlannedFunction};
+pub use inputs::PlannedInput;
 use keys::compare_bits;
 pub use keys::{DEFAULT_KEY_BITS_LOSS, KeyBitsChoice, Keys};
 pub(crate) use layers::encode;
@@ -157,7 +159,7 @@ fn at(choice: &Choice, opened: Opened, f: Option<u32>) -> Result<Plan, PlanError
             graph,
             options,
             opened,
-            encode(bounds[0].planned, f),
+            inputs::planned(graph, &choice.inputs, f),
             f,
             layers,
         )
@@ -191,7 +193,7 @@ fn with_widths(choice: &Choice, opened: Opened, precision: Precision) -> Result<
             graph,
             options,
             opened,
-            encode(bounds[0].planned, input.fraction),
+            inputs::planned(graph, &choice.inputs, input.fraction),
             fraction(graph.output),
             layers,
         )
@@ -203,7 +205,7 @@ fn frame(
     graph: &Graph,
     options: &PlanOptions,
     opened: Opened,
-    input_limit: i64,
+    inputs: Vec<PlannedInput>,
     fraction_bits: u32,
     layers: Vec<Layer>,
 ) -> Plan {
@@ -215,9 +217,7 @@ fn frame(
         order: options.order,
         functions: options.functions,
         input_widths: None,
-        input_name: wire::short(&graph.input_name),
-        input_shape: graph.input_shape.clone(),
-        input_limit,
+        inputs,
         layers,
         output: graph.output,
         opening: Opening {
@@ -250,7 +250,7 @@ fn layers(
         .zip(chosen)
         .enumerate()
         .map(|(i, (node, ((scale, keys), bound)))| {
-            let op = layer_op(node, scale, fraction(node.inputs[0]));
+            let op = layer_op(graph, node, scale, fraction(node.inputs[0]));
             Layer {
                 name: unique(&mut names, &node.name),
                 weights_of: Some(reused[i]).filter(|&first| first != i),

@@ -1,7 +1,7 @@
 //! How large every value of the model may become.
 
 use super::construction;
-use crate::graph::{Affine, FILL, Function, Graph, Node, Op, len};
+use crate::graph::{Affine, FILL, Function, Graph, Input, InputKind, Node, Op, len};
 use crate::reference::{ShapeError, ranges};
 
 /// What the planner assumes of the size of a value.
@@ -89,16 +89,48 @@ fn hull(a: Interval, b: Interval) -> Interval {
     (a.0.min(b.0), a.1.max(b.1))
 }
 
-/// What each value can be for inputs within `input` of 0.
-pub(super) fn worst_case(graph: &Graph, input: f64) -> Vec<Interval> {
-    let mut intervals = vec![(-input, input)];
+/// What each value can be for inputs each within its range.
+pub(super) fn worst_case(graph: &Graph, ranges: &[f64]) -> Vec<Interval> {
+    let row = inputs(graph, ranges);
+    let all = row.iter().map(|(_, interval)| *interval);
+    let mut intervals = vec![all.reduce(hull).unwrap_or((0.0, 0.0))];
     for node in &graph.nodes {
         let inputs: Vec<Interval> = node.inputs.iter().map(|&id| intervals[id]).collect();
-        let (low, high) = interval(node, &inputs);
+        let (low, high) = match &node.op {
+            Op::Rearrange { index, .. } if node.inputs == [0] && row.len() > 1 => {
+                interval(node, &[of_places(&row, index)])
+            }
+            _ => interval(node, &inputs),
+        };
         let (least, most) = construction::limits(graph, node, &intervals);
         intervals.push((low.clamp(least, most), high.clamp(least, most)));
     }
     intervals
+}
+
+/// Of every input where it ends in an item's row, and what its shared numbers are within.
+fn inputs(graph: &Graph, ranges: &[f64]) -> Vec<(usize, Interval)> {
+    let mut end = 0;
+    let one = |(input, &range): (&Input, &f64)| {
+        end += input.given_len();
+        let least = match input.kind {
+            InputKind::Numbers | InputKind::Integers => -range,
+            InputKind::Truths | InputKind::Tokens { .. } => 0.0,
+        };
+        (end, (least, range))
+    };
+    graph.inputs.iter().zip(ranges).map(one).collect()
+}
+
+/// What the numbers at these places of an item's row are within.
+fn of_places(row: &[(usize, Interval)], index: &[u32]) -> Interval {
+    let mut met = vec![false; row.len()];
+    for &place in index.iter().filter(|&&place| place != FILL) {
+        met[row.partition_point(|(end, _)| *end <= place as usize)] = true;
+    }
+    let met = row.iter().zip(met).filter(|(_, met)| *met);
+    let intervals = met.map(|((_, interval), _)| *interval);
+    intervals.reduce(hull).unwrap_or((0.0, 0.0))
 }
 
 fn interval(node: &Node, inputs: &[Interval]) -> Interval {
@@ -125,6 +157,10 @@ fn interval(node: &Node, inputs: &[Interval]) -> Interval {
                     .for_each(|(sum, &w)| *sum = signed_sum(*sum, w));
             }
             products(x, sums.into_iter(), &linear.bias)
+        }
+        Op::Lookup(lookup) => {
+            let rows = lookup.table.iter().map(|&v| (f64::from(v), f64::from(v)));
+            rows.reduce(hull).unwrap_or((0.0, 0.0))
         }
         Op::Affine(affine) => scaled(affine, x, len(&node.shape)),
         Op::Add => (x.0 + inputs[1].0, x.1 + inputs[1].1),
@@ -331,7 +367,10 @@ mod tests {
     /// The largest magnitude of each value over the corners of the input, all within the worst
     /// case.
     fn corners(graph: &Graph) -> Vec<f64> {
-        let worst: Vec<f64> = worst_case(graph, 1.5).into_iter().map(magnitude).collect();
+        let worst: Vec<f64> = worst_case(graph, &[1.5])
+            .into_iter()
+            .map(magnitude)
+            .collect();
         let mut largest = vec![0f64; worst.len()];
         for corner in 0..16 {
             let sign = |i: i32| if corner >> i & 1 == 1 { 1.5 } else { -1.5 };
@@ -378,7 +417,7 @@ mod tests {
     fn no_corner_of_the_input_exceeds_the_worst_case() {
         // A linear layer reaches its bound in a corner: the bound is not merely large.
         let largest = corners(&mixed());
-        let worst = magnitude(worst_case(&mixed(), 1.5)[1]);
+        let worst = magnitude(worst_case(&mixed(), &[1.5])[1]);
         assert_eq!((largest[1], worst), (10.75, 10.75));
         // Values away from 0, so that the zeros of the padding widen the range.
         let shift = Affine {

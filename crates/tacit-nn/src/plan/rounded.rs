@@ -86,6 +86,7 @@ fn rounded_weights(graph: &Graph, rounding: &Rounding) -> Graph {
         match &mut node.op {
             Op::Conv(c) => round(&mut c.weight, unit),
             Op::Linear(l) => round(&mut l.weight, unit),
+            Op::Lookup(l) => round(&mut l.table, unit),
             Op::Affine(a) => {
                 round(&mut a.scale, unit);
                 round(&mut a.shift, f64::from(rounding.fractions[i + 1]).exp2());

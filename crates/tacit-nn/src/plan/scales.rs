@@ -65,12 +65,7 @@ impl Limits {
         bounds: &[Bound],
         f: u32,
     ) -> Result<Vec<Scale>, PlanError> {
-        self.fits(
-            &format!("input '{}'", graph.input_name),
-            bounds[0].planned,
-            f,
-            0,
-        )?;
+        self.fits(&graph.inputs_name(), bounds[0].planned, f, 0)?;
         let own = match self.order {
             Order::MultiplyThenTruncate => {
                 own_fractions(graph, bounds, f, self.room().max(0) as u32)
@@ -82,7 +77,7 @@ impl Limits {
             let bound = bounds[i + 1].planned;
             let to = own[i].unwrap_or(f);
             let scale = match &node.op {
-                Op::Conv(_) | Op::Linear(_) => self.product(&name, bound, to),
+                Op::Conv(_) | Op::Linear(_) | Op::Lookup(_) => self.product(&name, bound, to),
                 Op::Affine(a) if a.scale.is_empty() => Ok(Scale::default()),
                 Op::Affine(a) => {
                     let shift = a

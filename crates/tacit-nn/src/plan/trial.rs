@@ -36,7 +36,7 @@ impl Cases {
     }
 
     fn items(&self, graph: &Graph) -> usize {
-        self.x.len() / len(&graph.input_shape).max(1)
+        self.x.len() / graph.given_len().max(1)
     }
 
     fn of_item(&self, graph: &Graph, item: usize) -> Self {
@@ -106,7 +106,7 @@ impl Shown<'_> {
 impl Trial {
     pub(super) fn new(graph: &Graph, inputs: &Inputs) -> Result<Self, PlanError> {
         let most = affordable(graph, TRIAL_WORK, TRIAL_ITEMS);
-        let first = Cases::new(graph, inputs.trial(len(&graph.input_shape), most))?;
+        let first = Cases::new(graph, inputs.trial(graph.given_len(), most))?;
         let more = [&first.x[..], &inputs.others(graph, most)?].concat();
         let more = Cases::new(graph, more)?;
         let items = first.items(graph);

@@ -1,5 +1,6 @@
 //! A plan as bytes. Those that come from another party are read as hostile.
 
+mod inputs;
 mod outputs;
 mod sizes;
 
@@ -25,7 +26,7 @@ pub const MAX_ITEM_BYTES: u64 = 16 << 30;
 #[error("the plan is not valid: {0}")]
 pub struct WireError(String);
 
-fn name(name: &str) -> Check {
+pub(super) fn name(name: &str) -> Check {
     let fits = name.len() <= MAX_NAME && !name.chars().any(char::is_control);
     ensure(fits, || {
         "a name is too long or holds control characters".into()
@@ -85,21 +86,16 @@ impl Plan {
         ensure((1..room).contains(&self.fraction_bits), || {
             format!("it has {} fraction bits", self.fraction_bits)
         })?;
-        ensure(
-            self.input_limit > 0 && self.input_limit >> room == 0,
-            || format!("its input limit is {}", self.input_limit),
-        )?;
         if let Some(widths) = self.input_widths {
             let fits = widths.fits() && self.ring_bits == RING;
             ensure(fits && self.order == Order::MultiplyThenTruncate, || {
                 format!("its input has the widths {widths:?}")
             })?;
         }
-        name(&self.input_name)?;
         ensure(self.layers.len() <= MAX_LAYERS, || {
             format!("it has {} layers", self.layers.len())
         })?;
-        let mut lens = vec![shape(&self.input_shape)?];
+        let mut lens = vec![inputs::check(self)?];
         for layer in &self.layers {
             let n = self
                 .check_layer(layer, &lens, signs)
@@ -119,6 +115,7 @@ impl Plan {
         let n = shape(&layer.shape)?;
         // First of all, since everything else is computed from its sizes.
         check_op(&layer.op, &inputs(layer, lens)?, n)?;
+        inputs::check_lookup(self, layer)?;
         self.check_scales(layer, signs)?;
         self.check_reuse(layer, lens.len() - 1)?;
         self.check_widths(layer)?;
@@ -187,6 +184,7 @@ impl Plan {
             layer.op,
             LayerOp::Conv { .. }
                 | LayerOp::Linear { .. }
+                | LayerOp::Lookup { .. }
                 | LayerOp::Affine { scale: true, .. }
                 | LayerOp::Mul
                 | LayerOp::MatMul(_)
@@ -267,6 +265,19 @@ fn check_op(op: &LayerOp, inputs: &[usize], n: usize) -> Check {
         &LayerOp::Linear { rows, k, n, .. } => {
             product(&[k, n])?;
             fits(product(&[rows, k])?, product(&[rows, n])?)
+        }
+        &LayerOp::Lookup {
+            start,
+            tokens,
+            k,
+            n: columns,
+        } => {
+            product(&[k, columns])?;
+            let read = start.checked_add(product(&[tokens, k])?);
+            ensure(
+                read.is_some_and(|end| end <= inputs[0]) && n == product(&[tokens, columns])?,
+                || "its tokens do not fit".into(),
+            )
         }
         &LayerOp::Affine {
             inner,

@@ -28,8 +28,8 @@ pub fn run_fixed(plan: &Plan, graph: &Graph, x: &[f32]) -> Vec<f32> {
 }
 
 fn run_on<M: Machine>(plan: &Plan, graph: &Graph, x: &[f32], mut machine: M) -> Vec<f32> {
-    let batch = x.len() / plan.input_len();
-    let shape = [&[batch], plan.input_shape.as_slice()].concat();
+    let batch = x.len() / plan.given_len();
+    let shape = [&[batch], &plan.given_shape()[..]].concat();
     let encoded = plan.encode_input(x, &shape).expect("the input is in range");
     let weights = plan
         .encode_weights(graph)

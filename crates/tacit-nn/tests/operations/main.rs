@@ -7,6 +7,7 @@ mod choices;
 mod common;
 #[path = "../common/fixed.rs"]
 mod fixed;
+mod inputs;
 mod layers;
 mod maps;
 mod nested;

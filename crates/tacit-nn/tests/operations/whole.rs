@@ -16,7 +16,7 @@ pub(super) fn check_whole(
     let model = of_fixed_sizes(model(&shape[1..], nodes, tensors), shape[0]);
     let item: Vec<i64> = imported(&model)
         .unwrap_or_else(|e| panic!("{e}"))
-        .input_shape
+        .input_shape()
         .iter()
         .map(|&d| d as i64)
         .collect();

@@ -74,8 +74,8 @@ fn party<M: Machine>(
     plan: &Plan,
     x: &[f32],
 ) -> Result<Option<Vec<i64>>, Error> {
-    let (id, n) = (machine.party().id(), x.len() / plan.input_len());
-    let shape = [&[n], plan.input_shape.as_slice()].concat();
+    let (id, n) = (machine.party().id(), x.len() / plan.given_len());
+    let shape = [&[n], &plan.given_shape()[..]].concat();
     let weights = plan.encode_weights(graph).expect("weights that fit");
     let values = plan.encode_input(x, &shape).expect("inputs that fit");
     let stages = plan.calls(n, &ROLES)?.into_iter();

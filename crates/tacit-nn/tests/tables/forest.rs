@@ -104,6 +104,28 @@ fn thresholds_may_be_doubles() {
     }
 }
 
+/// Where inputs are doubles, a threshold that one of them equals is rounded as it is.
+#[test]
+fn thresholds_are_rounded_as_inputs_of_doubles_are() {
+    let number = f64::from(1.0f32.next_up()) - 1e-8;
+    for (mode, told) in [("BRANCH_LEQ", 1.0), ("BRANCH_LT", 2.0), ("BRANCH_EQ", 1.0)] {
+        let mut attributes = stump(mode, 0.0);
+        attributes.retain(|a| a.name != "nodes_values");
+        let doubles = TensorProto {
+            dims: vec![3],
+            data_type: data_type::DOUBLE,
+            double_data: vec![number, 0.0, 0.0],
+            ..Default::default()
+        };
+        attributes.push(held("nodes_values_as_tensor", doubles));
+        let mut model = of_one(1, "TreeEnsembleRegressor", &["y"], attributes);
+        let graph = model.graph.as_mut().expect("a graph");
+        let input = graph.input[0].r#type.as_mut().expect("a type");
+        input.tensor_type.as_mut().expect("a tensor").elem_type = data_type::DOUBLE;
+        assert_eq!(answers(&model, &[number as f32]), [told], "{mode}");
+    }
+}
+
 /// Of two trees, one of which has two levels: leaves 1 and 2, and 10, 20 and 30.
 fn two_trees(aggregate: &str, base: f32) -> Vec<AttributeProto> {
     vec![

@@ -77,7 +77,10 @@ fn branches_that_lead_astray() {
         &|a| a.ints[0] = 1,
         "no branch leads to nodes 0 and 2 of tree 0",
     );
-    with(&|a| a.ints[2] = 2, "reached by two ways");
+    with(
+        &|a| a.ints[2] = 2,
+        "no branch leads to nodes 0 and 4 of tree 0",
+    );
     let circle = |node: usize, yes: [i64; 5], no: [i64; 5]| {
         with_lists(|name, a| match name {
             "nodes_modes" => a.strings[node] = "BRANCH_LT".into(),
@@ -96,6 +99,14 @@ fn branches_that_lead_astray() {
     refused(&all, "tree 0 has no root: its branches lead in a circle");
     let twice = changed("nodes_nodeids", |a| a.ints[4] = 3);
     refused(&twice, "two nodes 3 of tree 0");
+    let joined = with_lists(|name, a| match name {
+        "nodes_modes" => a.strings[1] = "BRANCH_LT".into(),
+        "nodes_truenodeids" => a.ints = vec![1, 2, 3, 0, 0],
+        "nodes_falsenodeids" => a.ints = vec![2, 3, 4, 0, 0],
+        "target_nodeids" => a.ints = vec![3, 3, 4],
+        _ => {}
+    });
+    refused(&joined, "its node 2 of tree 0 is reached by two ways");
 }
 
 #[test]

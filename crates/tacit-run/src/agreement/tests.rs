@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tacit_net::testing::{Fate, mesh_with, run};
 use tacit_net::{LinkModel, NetError, Party, memory};
-use tacit_nn::graph::{Graph, Node, Op, Output};
+use tacit_nn::graph::{Graph, Input, Node, Op, Output};
 use tacit_nn::plan::{Order, PlanOptions, plan};
 use tacit_train::{LayerSpec, Network};
 
@@ -224,8 +224,7 @@ pub(crate) fn graph() -> Graph {
         shape: vec![2],
     };
     Graph {
-        input_name: "x".into(),
-        input_shape: vec![2],
+        inputs: vec![Input::numbers("x", &[2])],
         nodes: vec![node],
         output: 1,
         outputs: vec![Output::whole("y", &[2])],
@@ -250,7 +249,7 @@ fn prediction(check: impl Fn(Program)) {
                 graph: &graph,
                 plan: &plan,
             }),
-            input: (us == terms.roles.data_owner).then_some(x),
+            input: (us == terms.roles.data_owner).then_some(x.into()),
             labels: None,
             into: None,
         };
@@ -270,7 +269,7 @@ fn request(check: impl Fn(Program)) {
         shape: &[5, 2],
     };
     check(&|agreement| {
-        let input = (agreement.us() == terms.roles.data_owner).then_some(x);
+        let input = (agreement.us() == terms.roles.data_owner).then_some(x.items());
         let asked = job::settle_again(agreement, &terms, 1 << 20, 3, input)?;
         Ok(format!("{} {}", asked.inputs, asked.batch))
     });

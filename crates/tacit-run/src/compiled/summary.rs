@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use tacit_nn::Plan;
-use tacit_nn::graph::Output;
-use tacit_nn::plan::{Layer, numbers};
+use tacit_nn::graph::{Input, Output};
+use tacit_nn::plan::{Layer, PlannedInput, numbers};
 
 /// A plan in short, for its owner's eyes: ranges and warnings may tell of the weights.
 #[derive(Clone, Debug, Serialize)]
@@ -22,10 +22,10 @@ pub struct PlanSummary {
     pub order: &'static str,
     /// How near elementary functions are: `accurate` or `fast`.
     pub functions: &'static str,
-    /// The shape of one input item.
+    /// The inputs.
+    pub inputs: Vec<InputSummary>,
+    /// The shape of one item of what is given: flat where there are several inputs.
     pub input_shape: Vec<usize>,
-    /// The largest magnitude of an input.
-    pub input_range: f64,
     /// The outputs, with the shape of one item.
     pub outputs: Vec<Output>,
     /// What of the outputs is opened: `logits`, `probabilities`, `top-K` or `class`.
@@ -41,6 +41,16 @@ pub struct PlanSummary {
     pub error: f64,
     /// What the planner could not be sure of.
     pub warnings: Vec<String>,
+}
+
+/// An input of a [`PlanSummary`].
+#[derive(Clone, Debug, Serialize)]
+pub struct InputSummary {
+    /// Its name, its shape and what its numbers are.
+    #[serde(flatten)]
+    pub input: Input,
+    /// The largest magnitude of its numbers.
+    pub range: f64,
 }
 
 /// A layer of a [`PlanSummary`].
@@ -70,6 +80,10 @@ pub struct LayerSummary {
 impl PlanSummary {
     /// The short form of a plan, for a protocol with key bits or for one without.
     pub(super) fn new(plan: &Plan, key_bits: bool) -> Self {
+        let input = |planned: &PlannedInput| InputSummary {
+            input: planned.input.clone(),
+            range: plan.input_range(planned),
+        };
         let layer = |(i, l): (usize, &Layer)| LayerSummary {
             bits: l.widths.map(|widths| widths.bits),
             fraction_bits: plan.number(i + 1).fraction,
@@ -89,8 +103,8 @@ impl PlanSummary {
             public_model: plan.public_model,
             order: plan.order.name(),
             functions: plan.functions.name(),
-            input_shape: plan.input_shape.clone(),
-            input_range: plan.input_range(),
+            inputs: plan.inputs.iter().map(input).collect(),
+            input_shape: plan.given_shape(),
             outputs: plan.outputs.clone(),
             reveal: plan.opening.reveal.to_string(),
             opened: plan.opened(),

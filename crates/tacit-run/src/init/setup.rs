@@ -289,6 +289,9 @@ impl Setup<'_> {
             for (name, value) in &plan.dims {
                 text += &format!("dims.{} = {value}\n", escaped(name));
             }
+            for (name, value) in &plan.fix {
+                text += &format!("fix.{} = {value:?}\n", escaped(name));
+            }
         }
         text
     }

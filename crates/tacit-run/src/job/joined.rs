@@ -10,11 +10,12 @@ use super::host::{Host, Load, Prediction};
 use super::settle::{Agreed, Asked, settle, settle_again};
 use super::{Contribution, Observer, Outcome, Progress};
 use crate::agreement::Agreement;
+use crate::given::Given;
 use crate::outputs::check_holds;
 use crate::record::Trace;
 use crate::score::check_labels;
 use crate::terms::Terms;
-use crate::{Error, Report, Tensor};
+use crate::{Error, Report};
 
 /// A party whose machine holds a model: a request after the first pays no set-up and shares no weights.
 pub(crate) struct Joined {
@@ -33,7 +34,7 @@ pub(crate) struct Joined {
 #[derive(Clone, Copy)]
 pub(crate) struct Request<'a> {
     /// Of the data's owner.
-    pub input: Option<Tensor<'a>>,
+    pub input: Option<Given<'a>>,
     /// Items predicted at a time.
     pub batch: Option<NonZeroUsize>,
 }
@@ -102,14 +103,11 @@ impl Joined {
             labels: None,
             into: None,
         };
+        let given = request.input.map(|input| input.items(&self.plan));
         let agreement = Agreement::new(party);
-        let asked = settle_again(
-            agreement,
-            &self.terms,
-            self.material,
-            self.number,
-            request.input,
-        );
+        let asked = given.transpose().and_then(|given| {
+            settle_again(agreement, &self.terms, self.material, self.number, given)
+        });
         let encoded = asked.and_then(|asked| {
             let (_, values) = encoded(&self.plan, brings, asked.inputs)?;
             Ok((asked, values))
@@ -192,6 +190,6 @@ fn encoded(
         check_holds(path, &plan.outputs)?;
     }
     let weights = (brings.model).map(|model| plan.encode_weights(model.graph));
-    let values = (brings.input).map(|x| plan.encode_input(x.values, x.shape));
+    let values = (brings.input).map(|x| x.encoded(plan));
     Ok((weights.transpose()?, values.transpose()?))
 }

@@ -11,7 +11,7 @@ use crate::agreement::{Agreement, Insists};
 use crate::digest::digest;
 use crate::large_errors::check_truncation;
 use crate::terms::Terms;
-use crate::{Error, Tensor, systems};
+use crate::{Error, systems};
 
 /// Items of a batch unless told otherwise.
 const DEFAULT_BATCH: u64 = 128;
@@ -58,7 +58,8 @@ pub(crate) fn settle<'a>(
     let plan = announce_plan(&mut agreement, terms, brings.model)?;
     let digest = digest("plan", &plan)?;
     let material = item_material(&plan, terms)?;
-    let asked = announce_request(&mut agreement, terms, material, brings.input)?;
+    let given = brings.input.map(|input| input.items(&plan)).transpose()?;
+    let asked = announce_request(&mut agreement, terms, material, given)?;
     let insists = [
         Insists {
             item: "fraction bits",
@@ -95,7 +96,7 @@ pub(crate) fn settle_again(
     terms: &Terms,
     material: u64,
     number: u64,
-    input: Option<Tensor>,
+    input: Option<u64>,
 ) -> Result<Asked, Error> {
     let asked = announce_request(&mut agreement, terms, material, input)?;
     let insists = insists_on(terms, &asked);
@@ -168,7 +169,7 @@ fn announce_request(
     agreement: &mut Agreement,
     terms: &Terms,
     material: u64,
-    input: Option<Tensor>,
+    input: Option<u64>,
 ) -> Result<Asked, Error> {
     let inputs = announce_inputs(agreement, terms, input)?;
     let batch = match terms.batch {
@@ -182,11 +183,11 @@ fn announce_request(
 fn announce_inputs(
     agreement: &mut Agreement,
     terms: &Terms,
-    input: Option<Tensor>,
+    input: Option<u64>,
 ) -> Result<usize, Error> {
     let owner = terms.roles.data_owner;
     let input = own(agreement.us(), owner, "input", input)?;
-    let told = input.map(|input| input.items().to_le_bytes().to_vec());
+    let told = input.map(|items| items.to_le_bytes().to_vec());
     let bytes = agreement.announced(owner, INPUTS, told, size_of::<u64>())?;
     let count = bytes.try_into().map(u64::from_le_bytes).unwrap_or(0);
     match usize::try_from(count) {

@@ -78,7 +78,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
         op("GatherND", 2, &[("batch_dims", Int, 12, NOW)], INDICES),
     ),
     from(9, op("NonZero", 1, &[], FOLDED)),
-    from(9, op("OneHot", 3, AXIS, FOLDED)),
+    from(
+        9,
+        op(
+            "OneHot",
+            3,
+            AXIS,
+            "constants, or an input of whole numbers, whose new axis stands last",
+        ),
+    ),
     from(11, op("Range", 3, &[("stash_type", Int, 27, NOW)], FOLDED)),
     from(
         10,

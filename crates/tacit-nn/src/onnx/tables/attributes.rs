@@ -66,13 +66,17 @@ pub(super) fn tensor(call: &Call, name: &str) -> Result<Option<Data>, Fault> {
     }
 }
 
-/// The numbers of a list of floats, or of the tensor of doubles that may stand in its place.
+/// The numbers of a list of floats, or of the tensor of doubles that may stand in its place: rounded as the
+/// inputs are, so that equal ones stay equal.
 pub(super) fn doubles(call: &Call, name: &str) -> Result<Vec<f64>, Fault> {
     let precise = match tensor(call, &format!("{name}_as_tensor"))? {
         None => tensor(call, name)?,
         given => given,
     };
     Ok(match precise {
+        Some(Data::Double { rounded, .. }) if call.rounds => {
+            rounded.iter().copied().map(f64::from).collect()
+        }
         Some(Data::Double { exact, .. }) => exact,
         Some(Data::Float(values)) => values.iter().copied().map(f64::from).collect(),
         Some(Data::Int(_)) => return bad(format!("its '{name}' holds integers")),

@@ -1,0 +1,98 @@
+//! What a model is given.
+
+use serde::{Deserialize, Serialize};
+
+use super::len;
+
+/// An input of a model. The inputs of an item are one row, value 0 of the graph: one behind the other, with
+/// those of tokens last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    /// Its name in the model's file.
+    pub name: String,
+    /// The shape of one item of it.
+    pub shape: Vec<usize>,
+    /// Before which axis of an item the batch stands in the file.
+    pub batch: usize,
+    /// What its numbers are.
+    pub kind: InputKind,
+}
+
+/// What the numbers of an input are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InputKind {
+    /// Real numbers.
+    Numbers,
+    /// Whole numbers.
+    Integers,
+    /// The numbers 0 and 1.
+    Truths,
+    /// The numbers of rows of a table, from 0 on. Each is shared as one number a row: 1 at its own, else 0.
+    Tokens {
+        /// The rows.
+        classes: usize,
+    },
+}
+
+impl InputKind {
+    /// How many numbers of one item's row a party holds for each that is given.
+    pub fn shared(self) -> usize {
+        match self {
+            InputKind::Tokens { classes } => classes,
+            _ => 1,
+        }
+    }
+
+    /// Whether `value` is such a number.
+    pub fn holds(self, value: f32) -> bool {
+        match self {
+            InputKind::Numbers => true,
+            InputKind::Integers => value.fract() == 0.0,
+            InputKind::Truths => value == 0.0 || value == 1.0,
+            InputKind::Tokens { classes } => {
+                value.fract() == 0.0 && value >= 0.0 && value < classes as f32
+            }
+        }
+    }
+
+    /// What its numbers are, in words.
+    pub fn described(self) -> String {
+        match self {
+            InputKind::Numbers => "numbers".into(),
+            InputKind::Integers => "whole numbers".into(),
+            InputKind::Truths => "0 or 1".into(),
+            InputKind::Tokens { classes } => format!("whole numbers from 0 to {}", classes - 1),
+        }
+    }
+}
+
+impl Input {
+    /// An input of numbers whose batch stands first.
+    pub fn numbers(name: &str, shape: &[usize]) -> Self {
+        Input {
+            name: name.into(),
+            shape: shape.to_vec(),
+            batch: 0,
+            kind: InputKind::Numbers,
+        }
+    }
+
+    /// Numbers of one item that are given.
+    pub fn given_len(&self) -> usize {
+        len(&self.shape)
+    }
+
+    /// Numbers of one item that are shared.
+    pub fn shared_len(&self) -> usize {
+        self.given_len().saturating_mul(self.kind.shared())
+    }
+}
+
+/// The shape of one item of all inputs together: flat where there are several.
+pub fn row_shape(inputs: &[Input]) -> Vec<usize> {
+    match inputs {
+        [one] => one.shape.clone(),
+        _ => vec![inputs.iter().map(Input::given_len).sum()],
+    }
+}

@@ -1,0 +1,302 @@
+//! Whole numbers that a model is given: tokens that choose rows of a table, and what is made of them alone.
+//!
+//! A token is shared as one number for each row of the table: 1 at its own, else 0. So its row is a product
+//! with the table, and any function of the token alone is a product with the function's values.
+
+use super::call::{Call, Fault, Value, unsupported};
+use super::compose::{Composer, value};
+use super::kind::Kind;
+use super::lower::Builder;
+use crate::graph::{FILL, InputKind, Lookup, Op, ValueId, Weights, len};
+
+/// The most rows of a table that a token may choose from.
+const MAX_CLASSES: usize = 1 << 20;
+
+/// Numbers of an input, as they were given or moved.
+struct Given {
+    /// Which input.
+    input: usize,
+    /// Their place among the numbers of an item of it, each.
+    places: Vec<u32>,
+    /// The number that stands for each token, of an input of tokens.
+    lookup: Option<Lookup>,
+}
+
+impl Given {
+    /// What a value holds, if it is numbers of one input that are only moved.
+    fn of(builder: &Builder, id: ValueId) -> Option<Given> {
+        let mut places: Vec<u32> = (0..builder.len(id) as u32).collect();
+        let mut at = id;
+        let lookup = loop {
+            let Some(node) = at.checked_sub(1).map(|node| &builder.nodes[node]) else {
+                break None;
+            };
+            match &node.op {
+                Op::Lookup(lookup) if lookup.n == 1 => break Some(lookup.clone()),
+                Op::Rearrange { index, .. } => {
+                    places
+                        .iter_mut()
+                        .for_each(|place| *place = index[*place as usize]);
+                    at = node.inputs[0];
+                }
+                _ => return None,
+            }
+            if places.contains(&FILL) {
+                return None;
+            }
+        };
+        if let Some(lookup) = lookup {
+            let input = lookup.input;
+            return Some(Given {
+                input,
+                places,
+                lookup: Some(lookup),
+            });
+        }
+        let mut start = 0;
+        for (input, of) in builder.inputs.iter().enumerate() {
+            let part = start..start + of.given_len() as u32;
+            if places.iter().all(|place| part.contains(place)) {
+                places.iter_mut().for_each(|place| *place -= part.start);
+                return Some(Given {
+                    input,
+                    places,
+                    lookup: None,
+                });
+            }
+            start = part.end;
+        }
+        None
+    }
+
+    fn kind(&self, builder: &Builder) -> InputKind {
+        builder.inputs[self.input].kind
+    }
+}
+
+/// Asks for another look at the file, with an input of another kind.
+fn ask<T>(builder: &mut Builder, input: usize, kind: InputKind) -> Result<T, Fault> {
+    builder.wanted.get_or_insert((input, kind));
+    let name = &builder.inputs[input].name;
+    unsupported(format!("it needs '{name}' as {}", kind.described()))
+}
+
+/// Whether a value is whole numbers by the way it is made.
+fn is_whole(builder: &Builder, id: ValueId) -> bool {
+    match Given::of(builder, id) {
+        Some(given) => match &given.lookup {
+            Some(lookup) => lookup.table.iter().all(|v| v.fract() == 0.0),
+            None => given.kind(builder) != InputKind::Numbers,
+        },
+        None => false,
+    }
+}
+
+/// Whether a Gather has computed indices.
+pub(super) fn is_index(call: &Call) -> bool {
+    matches!(call.input(1), Some(Value::Secret { .. }))
+}
+
+/// Gather from constants by tokens: of each its row.
+pub(super) fn gather(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let Value::Constant(from) = call.required(0)? else {
+        return unsupported("both its data and its indices are computed");
+    };
+    let along = super::call::axis(call.int("axis", 0), from.shape.len())?;
+    if along != 0 {
+        return unsupported(format!(
+            "its indices are computed and choose along axis {along}; along the first they could"
+        ));
+    }
+    let (_, table) = call.weights(0)?;
+    let each = from.shape[1..].to_vec();
+    rows(call, builder, 1, (from.shape[0], len(&each)), &table, each)
+}
+
+/// OneHot of tokens: of each a row of zeros but for its own place.
+pub(super) fn one_hot(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let depth = match call.ints(1)? {
+        [depth] if (1..=MAX_CLASSES as i64).contains(depth) => *depth as usize,
+        _ => return unsupported(format!("its depth is not from 1 to {MAX_CLASSES}")),
+    };
+    let (_, values) = call.weights(2)?;
+    let [off, on] = values[..] else {
+        return super::call::bad("its values are not two");
+    };
+    builder.reserve(depth.saturating_mul(depth))?;
+    let (_, shape, batch) = call.secret_at(0)?;
+    let rank = shape.len() + usize::from(!call.whole) + 1;
+    let along = super::call::axis(call.int("axis", -1), rank)?;
+    if along != rank - 1 || batch != 0 {
+        return unsupported("its new axis is not the last");
+    }
+    let place = |e: usize| if e / depth == e % depth { on } else { off };
+    let table: Weights = (0..depth * depth).map(place).collect();
+    rows(call, builder, 0, (depth, depth), &table, vec![depth])
+}
+
+/// Of each token, which are input `tokens` of the node, its row of `table`, whose shape is `each`.
+fn rows(
+    call: &Call,
+    builder: &mut Builder,
+    tokens: usize,
+    (classes, n): (usize, usize),
+    table: &Weights,
+    each: Vec<usize>,
+) -> Result<Value, Fault> {
+    let (id, shape, batch) = call.secret_at(tokens)?;
+    let Some(given) = Given::of(builder, id) else {
+        return unsupported(
+            "its indices are computed from the inputs; only an input itself can choose",
+        );
+    };
+    if !(1..=MAX_CLASSES).contains(&classes) || n == 0 {
+        return unsupported(format!("its table has {classes} rows of {n} numbers"));
+    }
+    let kind = InputKind::Tokens { classes };
+    let known = match given.kind(builder) {
+        InputKind::Numbers => return unsupported("its indices are no whole numbers"),
+        InputKind::Integers => return ask(builder, given.input, kind),
+        InputKind::Truths => 2,
+        InputKind::Tokens { classes } => classes,
+    };
+    let Some(lookup) = &given.lookup else {
+        return ask(builder, given.input, kind);
+    };
+    if known > classes && lookup.table.len() == known && is_itself(lookup) {
+        return ask(builder, given.input, kind);
+    }
+    let row = |&token: &f32| {
+        let from_start = if token < 0.0 {
+            token + classes as f32
+        } else {
+            token
+        };
+        let row = (from_start.fract() == 0.0 && from_start >= 0.0).then_some(from_start as usize);
+        row.filter(|&row| row < classes)
+    };
+    let chosen = lookup.table.iter().map(row).collect::<Option<Vec<usize>>>();
+    let Some(chosen) = chosen else {
+        return unsupported(format!(
+            "its indices reach beyond a table of {classes} rows"
+        ));
+    };
+    builder.reserve(known.saturating_mul(n))?;
+    let how = format!("rows {n} of {:?}", lookup.table.as_ptr());
+    let table = match chosen.iter().enumerate().all(|(at, &row)| at == row) && known == classes {
+        true => table.clone(),
+        false => builder.derive(table, how, || {
+            let of = |&row: &usize| &table[row * n..][..n];
+            chosen.iter().flat_map(of).copied().collect()
+        }),
+    };
+    let lookup = Lookup {
+        n,
+        table,
+        ..lookup.clone()
+    };
+    let mut compose = Composer::new(call, builder);
+    let made = vec![lookup.tokens, n];
+    let all = compose.node("rows", Op::Lookup(lookup), &[0], made)?;
+    let out = [shape, &each[..]].concat();
+    let index = given.places.iter();
+    let index = index.flat_map(|&place| (0..n as u32).map(move |e| place * n as u32 + e));
+    let moved = compose.moved("moved", all, index.collect(), out.clone())?;
+    Ok(Value::Secret {
+        id: moved,
+        shape: out,
+        batch,
+    })
+}
+
+/// Whether the number that stands for a token is the token.
+fn is_itself(lookup: &Lookup) -> bool {
+    let mut numbers = lookup.table.iter().enumerate();
+    numbers.all(|(at, &v)| v == at as f32)
+}
+
+/// `f` of every number of a value that tokens alone make, if it is such a value.
+pub(super) fn mapped(
+    call: &Call,
+    builder: &mut Builder,
+    id: ValueId,
+    f: impl Fn(f32) -> f32,
+) -> Result<Option<ValueId>, Fault> {
+    let Some(Given {
+        places,
+        lookup: Some(lookup),
+        ..
+    }) = Given::of(builder, id)
+    else {
+        return Ok(None);
+    };
+    let table = lookup.table.iter().map(|&v| f(v)).collect();
+    let (tokens, shape) = (lookup.tokens, builder.shape(id));
+    let mut compose = Composer::new(call, builder);
+    let op = Op::Lookup(Lookup { table, ..lookup });
+    let all = compose.node("mapped", op, &[0], vec![tokens])?;
+    compose.moved("moved", all, places, shape).map(Some)
+}
+
+/// Cast of whole numbers: to integers they stay, to truths they are compared with 0. `None` of others.
+pub(super) fn cast(
+    call: &Call,
+    builder: &mut Builder,
+    given: &Value,
+    to: Kind,
+) -> Result<Option<Value>, Fault> {
+    let Value::Secret { id, shape, batch } = given else {
+        return Ok(None);
+    };
+    if to.is_float() || !is_whole(builder, *id) {
+        return Ok(None);
+    }
+    if !to.is_bool() {
+        return Ok(Some(given.clone()));
+    }
+    if let Some(mapped) = mapped(call, builder, *id, |v| f32::from(u8::from(v != 0.0)))? {
+        builder.truths.insert(mapped);
+        let (shape, batch) = (shape.clone(), *batch);
+        return Ok(Some(Value::Secret {
+            id: mapped,
+            shape,
+            batch,
+        }));
+    }
+    match Given::of(builder, *id) {
+        Some(given) => ask(builder, given.input, InputKind::Truths),
+        None => Ok(None),
+    }
+}
+
+/// Asks that the numbers of an input be 0 and 1, if a value is made of one minus them, or of them; whether
+/// it may be so.
+pub(super) fn ask_for_truths(builder: &mut Builder, mut id: ValueId) -> Result<bool, Fault> {
+    loop {
+        if super::compare::is_truth(builder, &value(id, vec![])) {
+            return Ok(true);
+        }
+        if let Some(given) = Given::of(builder, id) {
+            return match given.kind(builder) {
+                InputKind::Numbers | InputKind::Tokens { .. } => Ok(false),
+                InputKind::Truths => Ok(true),
+                InputKind::Integers => ask(builder, given.input, InputKind::Truths),
+            };
+        }
+        let Some(node) = id.checked_sub(1).map(|node| &builder.nodes[node]) else {
+            return Ok(false);
+        };
+        match &node.op {
+            Op::Rearrange { .. } => id = node.inputs[0],
+            Op::Affine(affine)
+                if affine.scale.iter().all(|&v| v == -1.0)
+                    && !affine.scale.is_empty()
+                    && !affine.shift.is_empty()
+                    && affine.shift.iter().all(|&v| v == 1.0) =>
+            {
+                id = node.inputs[0];
+            }
+            _ => return Ok(false),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The inputs of a plan from another party.
+
+use super::name;
+use super::sizes::{Check, ensure, product, shape};
+use crate::graph::InputKind;
+use crate::plan::{Layer, LayerOp, Plan, PlannedInput};
+
+/// The most inputs.
+const MAX_INPUTS: usize = 256;
+
+/// The elements of one item of value 0, of inputs that there can be.
+pub(super) fn check(plan: &Plan) -> Result<usize, String> {
+    ensure((1..=MAX_INPUTS).contains(&plan.inputs.len()), || {
+        format!("it has {} inputs", plan.inputs.len())
+    })?;
+    let lens = plan.inputs.iter().map(|planned| check_one(plan, planned));
+    let lens = lens.collect::<Result<Vec<usize>, String>>()?;
+    let sum = lens.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
+    let sum = sum.ok_or("its inputs are out of bounds")?;
+    shape(&[sum])
+}
+
+fn check_one(plan: &Plan, planned: &PlannedInput) -> Result<usize, String> {
+    let (input, room) = (&planned.input, plan.ring_bits - 2);
+    name(&input.name)?;
+    ensure(planned.limit > 0 && planned.limit >> room == 0, || {
+        format!("its input limit is {}", planned.limit)
+    })?;
+    ensure(input.batch <= input.shape.len(), || {
+        format!("an input has the batch as axis {}", input.batch)
+    })?;
+    let given = shape(&input.shape)?;
+    match input.kind {
+        InputKind::Tokens { classes } => product(&[given, classes]),
+        _ => Ok(given),
+    }
+}
+
+/// Whether a lookup reads tokens of one input, each of all its classes.
+pub(super) fn check_lookup(plan: &Plan, layer: &Layer) -> Check {
+    let LayerOp::Lookup {
+        start, tokens, k, ..
+    } = layer.op
+    else {
+        return Ok(());
+    };
+    let mut before = 0;
+    let mut fits = false;
+    for planned in &plan.inputs {
+        let end = before + planned.input.shared_len();
+        fits |= planned.input.kind == (InputKind::Tokens { classes: k })
+            && start >= before
+            && (start - before).is_multiple_of(k)
+            && start + tokens * k <= end;
+        before = end;
+    }
+    ensure(fits && layer.inputs == [0], || {
+        "it reads no tokens of an input".into()
+    })
+}

@@ -1,0 +1,87 @@
+"""What a model is given: an array, or one for each of its inputs by their names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._tacit import TacitError
+from .data import check_finite
+
+Given = ArrayLike | Mapping[str, ArrayLike]
+"""An array of inputs, or one for each input of the model by its name, as onnxruntime takes them."""
+
+
+def rows(inputs: list[dict[str, Any]], x: Given) -> np.ndarray:
+    """The items of `x`, float32: of several inputs each item is one row.
+
+    Refuses what is not a batch of such inputs, and never rounds a number silently to another type
+    than float32.
+    """
+    if not isinstance(x, Mapping):
+        shape = tuple(inputs[0]["shape"]) if len(inputs) == 1 else (_row(inputs),)
+        return _floats("the input", np.asarray(x), shape, 0)
+    known = [each["name"] for each in inputs]
+    _check_names(known, list(x))
+    parts = []
+    for each in inputs:
+        what = f"the input {each['name']!r}"
+        array = _floats(what, np.asarray(x[each["name"]]), tuple(each["shape"]), each["batch"])
+        parts.append(array)
+    if len(inputs) == 1:
+        return parts[0]
+    items = {len(part) for part in parts}
+    if len(items) > 1:
+        counts = ", ".join(f"{name!r} {len(p)}" for name, p in zip(known, parts, strict=True))
+        raise TacitError(f"the inputs differ in their number of items: {counts}")
+    return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+
+
+def named(samples: Mapping[str, ArrayLike]) -> list[tuple[str, tuple[bytes, list[int]]]]:
+    """The arrays of samples as the extension module takes them."""
+    return [(name, floats(f"the samples {name!r}", x)) for name, x in samples.items()]
+
+
+def floats(what: str, x: ArrayLike) -> tuple[bytes, list[int]]:
+    """The float32 bytes and the shape of finite numbers."""
+    array = np.ascontiguousarray(x, dtype="<f4")
+    if array.ndim:
+        check_finite(what, array)
+    return array.tobytes(), list(array.shape)
+
+
+def _row(inputs: list[dict[str, Any]]) -> int:
+    return sum(math.prod(each["shape"]) for each in inputs)
+
+
+def _check_names(known: list[str], given: list[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise TacitError(f"the model has no input {name!r}; it has {', '.join(known)}")
+    for name in known:
+        if name not in given:
+            raise TacitError(f"the input {name!r} is missing; the model takes {', '.join(known)}")
+
+
+def _floats(what: str, array: np.ndarray, shape: tuple[int, ...], batch: int) -> np.ndarray:
+    """The items of an array whose batch stands before axis `batch` of items of this shape."""
+    if array.dtype.kind not in "fiub":
+        raise TacitError(f"{what} holds {array.dtype} values; give real numbers, such as float32")
+    items = array.shape[batch] if batch < array.ndim else 0
+    if array.shape[:batch] + array.shape[batch + 1 :] != shape or items == 0:
+        wanted = ", ".join(map(str, (*shape[:batch], "n", *shape[batch:])))
+        advice = "reshape the array, first axis = items" if batch == 0 else "n items"
+        raise TacitError(
+            f"{what} has shape {array.shape}, the model takes ({wanted}) with n >= 1; {advice}"
+        )
+    check_finite(what, array)
+    with np.errstate(over="ignore"):
+        single = np.ascontiguousarray(np.moveaxis(array, batch, 0), dtype="<f4")
+    whole = array.dtype.kind in "iu"
+    if whole and not np.array_equal(np.moveaxis(single, 0, batch).astype(array.dtype), array):
+        raise TacitError(f"{what} holds integers that float32 cannot represent; scale them first")
+    return single
