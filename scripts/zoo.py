@@ -128,7 +128,8 @@ def tables(rows, entries):
     write_section("zoo-refused", markdown(["model", "from", "why"], refused))
     heads = ["model", "system", "inputs", "error, % of deviation", "same arg-max", "verdict",
              "s an input", "MB an input, offline", "online", "MB of memory"]  # fmt: skip
-    write_section("zoo-runs", markdown(heads, ran))
+    if ran:
+        write_section("zoo-runs", markdown(heads, ran))
 
 
 def _ran(name, system, line):

@@ -76,7 +76,6 @@ def _estimators():
         ("RidgeClassifier", "wine", lambda: scaled(linear_model.RidgeClassifier())),
         ("GaussianNB", "iris", naive_bayes.GaussianNB),
         ("KNeighborsClassifier", "iris", neighbors.KNeighborsClassifier),
-        ("LinearSVC", "wine", lambda: scaled(svm.LinearSVC(random_state=0))),
         ("SVC, rbf", "wine", lambda: scaled(svm.SVC(random_state=0))),
         ("SVC, probability", "breast_cancer",
          lambda: scaled(svm.SVC(probability=True, random_state=0))),
