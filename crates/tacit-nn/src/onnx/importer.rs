@@ -27,6 +27,17 @@ enum Imported {
     Again(String, InputKind),
 }
 
+/// What one item of a model is in its file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A place of the batch axis.
+    Items,
+    /// The whole input, every axis of which has a size.
+    Whole,
+    /// The whole input, a batch that the file leaves free, with so many items.
+    Batch(usize),
+}
+
 pub(super) struct Importer<'a> {
     pub graph: &'a GraphProto,
     /// The operator sets of the file.
@@ -36,25 +47,31 @@ pub(super) struct Importer<'a> {
 }
 
 impl<'a> Importer<'a> {
-    /// The model of items of a batch; or, where that is refused and the file gives every size, of one
-    /// item that is the whole input.
+    /// The model of items of a batch; or, where that is refused, of one item that is the whole input, if
+    /// the file gives every size, or a batch of one.
     pub(super) fn run(&self) -> Result<Graph, ImportError> {
-        let items = self.import(false);
+        let items = self.import(Form::Items);
         let (_, used) = self.needed(&self.outputs()?)?;
         match items {
             Err(first) if self.has_fixed_sizes(&used)? => {
-                self.import(true).map_err(|second| plainer(first, second))
+                let whole = self.import(Form::Whole);
+                whole.map_err(|second| plainer(first, second))
+            }
+            Err(first @ (ImportError::Unsupported(_) | ImportError::Output { .. }))
+                if self.has_free_batch(&used)? =>
+            {
+                self.of_one_item(first)
             }
             items => items,
         }
     }
 
     /// The model; outputs that are places of numbers that no other output opens are found on shares.
-    fn import(&self, whole: bool) -> Result<Graph, ImportError> {
+    pub(super) fn import(&self, form: Form) -> Result<Graph, ImportError> {
         let outputs = self.outputs()?;
         let (mut on_shares, mut kinds) = (HashSet::new(), Kinds::new());
         loop {
-            let graph = match self.import_with(whole, &outputs, &on_shares, &kinds)? {
+            let graph = match self.import_with(form, &outputs, &on_shares, &kinds)? {
                 Imported::Graph(graph) => graph,
                 Imported::Again(name, kind) => {
                     kinds.insert(name, kind);
@@ -70,13 +87,16 @@ impl<'a> Importer<'a> {
 
     fn import_with(
         &self,
-        whole: bool,
+        form: Form,
         outputs: &[&'a str],
         on_shares: &HashSet<&'a str>,
         kinds: &Kinds,
     ) -> Result<Imported, ImportError> {
         let mut builder = Builder::default();
-        builder.whole = whole;
+        builder.whole = form != Form::Items;
+        if let Form::Batch(items) = form {
+            builder.items = Some(items);
+        }
         let (order, used) = self.needed(outputs)?;
         let mut env = self.constants(self.graph, &used, &mut 0)?;
         let inputs = self.define_inputs(&used, kinds, &mut env, &mut builder)?;

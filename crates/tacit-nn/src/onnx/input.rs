@@ -52,10 +52,10 @@ impl<'a> Importer<'a> {
             .into_iter()
             .partition(|input| self.options.fix.contains_key(&input.name));
         self.check_dims(&[&given[..], &fixed].concat(), builder.whole)?;
-        let axes = BatchAxes::new(&given, builder.whole);
+        let axes = BatchAxes::new(&given, builder.whole && builder.items.is_none());
         let mut inputs = Vec::new();
         for proto in &given {
-            let (mut input, size) = self.read(proto, &axes, builder.whole)?;
+            let (mut input, size) = self.read(proto, &axes, builder)?;
             if builder.batch.is_some() && size.is_some() && builder.batch != size {
                 let why = "its batch differs from that of another input";
                 return Err(fail(&proto.name, why));
@@ -98,7 +98,7 @@ impl<'a> Importer<'a> {
         &self,
         proto: &ValueInfoProto,
         axes: &BatchAxes,
-        whole: bool,
+        builder: &Builder,
     ) -> Result<(Input, Option<i64>), ImportError> {
         let kind = match kind_of(proto)? {
             Kind::Bool => InputKind::Truths,
@@ -113,7 +113,7 @@ impl<'a> Importer<'a> {
         let batch = axes.of(proto);
         let mut item: Vec<(usize, &DimensionProto)> = dims.iter().enumerate().collect();
         let mut size = None;
-        if !whole {
+        if !builder.whole {
             if batch >= item.len() {
                 let why = "it has no batch axis; fix it with --fix, or export the model with one";
                 return Err(fail(&proto.name, why));
@@ -123,7 +123,10 @@ impl<'a> Importer<'a> {
         }
         let shape = item
             .into_iter()
-            .map(|(axis, dim)| self.dimension(proto, axis, dim))
+            .map(|(axis, dim)| match builder.items {
+                Some(items) if axis == batch => Ok(items),
+                _ => self.dimension(proto, axis, dim),
+            })
             .collect::<Result<Vec<_>, _>>()?;
         match bounded_len(&shape) {
             Ok(0) => {
@@ -136,7 +139,7 @@ impl<'a> Importer<'a> {
         let input = Input {
             name: proto.name.clone(),
             shape,
-            batch: if whole { 0 } else { batch },
+            batch,
             kind,
         };
         Ok((input, size))
@@ -154,10 +157,11 @@ impl<'a> Importer<'a> {
         let batch = axes.of(proto);
         let mut shape = Vec::new();
         for (axis, dim) in dims.iter().enumerate() {
-            let is_batch = !builder.whole && axis == batch && dim.dim_value.is_none();
-            shape.push(match is_batch {
-                true => 1,
-                false => self.dimension(proto, axis, dim)?,
+            let is_batch = axis == batch && dim.dim_value.is_none();
+            shape.push(match (is_batch, builder.whole, builder.items) {
+                (true, false, _) => 1,
+                (true, true, Some(items)) => items,
+                _ => self.dimension(proto, axis, dim)?,
             });
         }
         let n = bounded_len(&shape).map_err(|why| fail(&proto.name, &why))?;
@@ -225,6 +229,21 @@ impl<'a> Importer<'a> {
     }
 }
 
+impl Importer<'_> {
+    /// Whether the batch axis of every input is free.
+    pub(super) fn has_free_batch(&self, used: &HashSet<&str>) -> Result<bool, ImportError> {
+        let inputs = self.inputs(used)?;
+        let given = |input: &&&ValueInfoProto| !self.options.fix.contains_key(&input.name);
+        let given: Vec<_> = inputs.iter().filter(given).copied().collect();
+        let axes = BatchAxes::new(&given, false);
+        let free = |input: &&ValueInfoProto| {
+            let batch = dims(input).get(axes.of(input));
+            batch.is_some_and(|dim| dim.dim_value.is_none_or(|size| size <= 0))
+        };
+        Ok(given.iter().all(free))
+    }
+}
+
 /// The value of input `at`, which begins at `start` in an item's row.
 fn begin(
     inputs: &[Input],
@@ -266,6 +285,7 @@ fn begin(
     if kind == InputKind::Truths {
         builder.truths.insert(id);
     }
+    let batch = if builder.whole { 0 } else { batch };
     Ok(Value::Secret { id, shape, batch })
 }
 

@@ -27,6 +27,8 @@ pub(super) struct Builder {
     pub whole: bool,
     /// Whether an input of the file holds doubles.
     pub rounds: bool,
+    /// The batch size that is read for a free one, where the input is one item.
+    pub items: Option<usize>,
     /// The batch size in the file, where it gives one.
     pub batch: Option<i64>,
     /// The inputs of the model.

@@ -3,7 +3,9 @@
 
 mod activation;
 mod along;
+mod apart;
 mod attention;
+mod batch;
 mod call;
 mod columns;
 mod compare;

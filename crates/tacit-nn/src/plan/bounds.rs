@@ -1,7 +1,7 @@
 //! The sizes of values that a plan may provide for, and the inputs that it is tried on.
 
 use super::inputs::{self, Row};
-use super::ranges::{self, Bound, Random};
+use super::ranges::{self, Bound, Interval, Random};
 use super::rounded::inverted;
 use super::trial::{TRIAL_WORK, affordable};
 use super::{PlanError, PlanOptions};
@@ -15,6 +15,9 @@ const QUIET: [f32; 3] = [16.0, 64.0, 1024.0];
 const VARIED: usize = 6;
 /// How many times farther than with samples values may lie from those of made-up inputs.
 const MADE_UP_MARGIN: f64 = 4.0;
+
+/// Items that are computed at a time where each may have no answer.
+const TOGETHER: usize = 8;
 
 /// What is declared of the inputs, and some of them.
 pub(super) struct Inputs {
@@ -48,43 +51,36 @@ impl Inputs {
         })
     }
 
-    /// What no input within the range exceeds.
-    pub(super) fn worst(&self, graph: &Graph) -> Vec<Bound> {
+    /// The bounds of every value: `margin` times what the typical inputs show and all that the others do,
+    /// but no more than the worst case; what no input within the range exceeds; and what the typical
+    /// inputs show alone. Made-up inputs are no substitute for real ones and leave more room.
+    pub(super) fn bounds(&self, graph: &Graph, margin: f64) -> Result<[Vec<Bound>; 3], PlanError> {
+        let typical = ranges::observed(graph, &self.typical)?;
+        let unlike = ranges::observed(graph, &self.unlike)?;
+        let none = ranges::observed(graph, &[])?;
         let worst = ranges::worst_case(graph, &self.ranges);
-        worst.into_iter().map(Bound::worst).collect()
-    }
-
-    /// `margin` times what the typical inputs show, and all that the others do, but no more than the
-    /// worst case. Made-up inputs are no substitute for real ones and leave more room.
-    pub(super) fn observed(&self, graph: &Graph, margin: f64) -> Result<Vec<Bound>, PlanError> {
-        self.seen(graph, margin, &self.unlike)
-    }
-
-    /// The same of the typical inputs alone.
-    pub(super) fn typical(&self, graph: &Graph, margin: f64) -> Result<Vec<Bound>, PlanError> {
-        self.seen(graph, margin, &[])
-    }
-
-    fn seen(&self, graph: &Graph, margin: f64, unlike: &[f32]) -> Result<Vec<Bound>, PlanError> {
         let margin = match self.sampled {
             true => margin,
             false => MADE_UP_MARGIN * margin,
         };
-        let typical = ranges::observed(graph, &self.typical)?;
-        let unlike = ranges::observed(graph, unlike)?;
-        let worst = ranges::worst_case(graph, &self.ranges);
-        let seen = typical.iter().zip(&unlike).zip(&worst);
-        let bound = |((&typical, &unlike), &worst)| Bound::observed(typical, unlike, worst, margin);
-        let mut bounds: Vec<Bound> = seen.map(bound).collect();
-        bounds[0] = match graph.inputs.as_slice() {
-            [one] if one.kind.shared() == 1 => Bound {
-                planned: self.ranges[0],
-                ..bounds[0]
-            },
-            // Of a row of several kinds of numbers no sample tells.
-            _ => Bound::worst(worst[0]),
+        let seen = |unlike: &[Interval]| {
+            let seen = typical.iter().zip(unlike).zip(&worst);
+            let bound =
+                |((&typical, &unlike), &worst)| Bound::observed(typical, unlike, worst, margin);
+            let mut bounds: Vec<Bound> = seen.map(bound).collect();
+            bounds[0] = match graph.inputs.as_slice() {
+                [one] if one.kind.shared() == 1 => Bound {
+                    planned: self.ranges[0],
+                    ..bounds[0]
+                },
+                // Of a row of several kinds of numbers no sample tells.
+                _ => Bound::worst(worst[0]),
+            };
+            bounds
         };
-        Ok(bounds)
+        let (observed, alone) = (seen(&unlike), seen(&none));
+        let worst = worst.into_iter().map(Bound::worst).collect();
+        Ok([observed, worst, alone])
     }
 
     /// About `items` inputs, half of them typical.
@@ -163,15 +159,18 @@ fn with_answers(graph: &Graph, x: Vec<f32>) -> Result<Vec<f32>, PlanError> {
     let item = graph.given_len().max(1);
     let inverted = inverted(graph);
     let mut answers = Vec::new();
-    for some in x.chunks(item) {
-        let mut fine = true;
+    // Of several at once the weights are read once.
+    for some in x.chunks(TOGETHER * item) {
+        let mut fine = vec![true; some.len() / item];
         run(graph, some, |id, values| {
             let bad = |v: &f32| !v.is_finite() || inverted[id] && *v <= 0.0;
-            fine &= !values.iter().any(bad);
+            let each = (values.len() / fine.len()).max(1);
+            for (fine, values) in fine.iter_mut().zip(values.chunks(each)) {
+                *fine &= !values.iter().any(bad);
+            }
         })?;
-        if fine {
-            answers.extend_from_slice(some);
-        }
+        let items = some.chunks(item).zip(fine).filter(|(_, fine)| *fine);
+        answers.extend(items.flat_map(|(item, _)| item));
     }
     Ok(answers)
 }

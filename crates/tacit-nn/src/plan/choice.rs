@@ -85,7 +85,7 @@ pub(super) struct Choice<'a> {
 impl<'a> Choice<'a> {
     pub(super) fn new(graph: &'a Graph, options: &'a PlanOptions) -> Result<Self, PlanError> {
         let inputs = Inputs::new(graph, options)?;
-        let observed = inputs.observed(graph, options.margin)?;
+        let [observed, worst, typical] = inputs.bounds(graph, options.margin)?;
         let widened: Rc<[Bound]> = observed
             .iter()
             .map(|bound| bound.up_to_worst(NEAR))
@@ -94,12 +94,7 @@ impl<'a> Choice<'a> {
             graph,
             options,
             // Where both are as good, what was seen leaves more bits to the weights.
-            ranges: [
-                observed.into(),
-                widened,
-                inputs.worst(graph).into(),
-                inputs.typical(graph, options.margin)?.into(),
-            ],
+            ranges: [observed.into(), widened, worst.into(), typical.into()],
             trial: Trial::new(graph, &inputs)?,
             inputs: inputs.ranges,
         })

@@ -64,6 +64,7 @@ use options::check_options;
 pub use options::{DEFAULT_INPUT_RANGE, PlanOptions};
 pub use places::Places;
 use ranges::Bound;
+pub(crate) use ranges::Random;
 pub use reveal::{Opening, Reveal, Scores};
 use scales::{Limits, Scale, Scaled};
 pub use truncations::Truncated;

@@ -291,11 +291,11 @@ pub(super) fn observed(graph: &Graph, x: &[f32]) -> Result<Vec<Interval>, ShapeE
 }
 
 /// A fixed sequence that looks random, so that every plan of one model is the same.
-pub(super) struct Random(pub u64);
+pub(crate) struct Random(pub u64);
 
 impl Random {
     /// A number in `0.0..1.0`.
-    pub(super) fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

@@ -10,6 +10,7 @@ mod fixed;
 mod inputs;
 mod layers;
 mod maps;
+mod merged;
 mod nested;
 mod products;
 mod rounding;

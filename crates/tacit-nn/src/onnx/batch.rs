@@ -1,0 +1,154 @@
+//! Models of a free batch that they merge with other axes, or turn to another place.
+//!
+//! Exporters write so what computes every item by itself all the same: attention whose heads stand beside
+//! the items, networks over time that stands first. Such a model is read twice, for a batch of one item and
+//! for one of several, each with all sizes given. It is taken as that of one item if no element of an item
+//! of several is made of another item (`apart.rs`), and if each item of several gives what it gives alone.
+
+use super::ImportError;
+use super::apart::reach;
+use super::importer::{Form, Importer};
+use crate::graph::{Graph, Input, InputKind, Output, len};
+use crate::plan::Random;
+use crate::reference::run;
+use crate::tail;
+
+/// Items of the batch that is held against one item.
+const SEVERAL: usize = 3;
+/// From where to where the numbers of inputs lie, of one comparison each.
+const SPANS: [(f64, f64); 3] = [(-1.0, 1.0), (-4.0, 4.0), (0.1, 1.0)];
+/// How far apart float32 may be, which adds in another order, of the largest output.
+const NEAR: f32 = 1e-3;
+
+impl Importer<'_> {
+    /// The model of one item, of a file whose batch is free and that is refused as one of items; the refusal
+    /// if its items cannot be told apart.
+    pub(super) fn of_one_item(&self, refused: ImportError) -> Result<Graph, ImportError> {
+        let batches = [1, SEVERAL].map(|items| self.import(Form::Batch(items)));
+        let [Ok(one), Ok(several)] = batches else {
+            return Err(refused);
+        };
+        let Some(one) = without_batch(one) else {
+            return Err(refused);
+        };
+        match are_apart(&several) && are_alike(&one, &several) {
+            true => Ok(one),
+            false => Err(refused),
+        }
+    }
+}
+
+/// The model of a batch of one as that of an item; `None` if an output has no batch of one first.
+fn without_batch(mut graph: Graph) -> Option<Graph> {
+    for input in &mut graph.inputs {
+        input.shape.remove(input.batch);
+    }
+    for output in &mut graph.outputs {
+        for shape in [&mut output.revealed_shape, &mut output.shape] {
+            if shape.first() != Some(&1) {
+                return None;
+            }
+            shape.remove(0);
+        }
+    }
+    Some(graph)
+}
+
+/// Whether of a batch of several no item of an output depends on another.
+fn are_apart(several: &Graph) -> bool {
+    let marks = several.inputs.iter().flat_map(|input| {
+        let inner = len(&input.shape[input.batch + 1..]);
+        (0..input.given_len()).map(move |e| 1 << (e / inner % SEVERAL))
+    });
+    let reached = reach(several, marks.collect());
+    several.outputs.iter().all(|output| {
+        let part = &reached[output.start..][..output.part_len()];
+        let of_item = part.len() / SEVERAL;
+        output.revealed_shape.first() == Some(&SEVERAL)
+            && output.shape.first() == Some(&SEVERAL)
+            && (part.iter().enumerate()).all(|(e, mark)| mark & !(1 << (e / of_item)) == 0)
+    })
+}
+
+/// Whether items give in a batch of several what each gives alone.
+fn are_alike(one: &Graph, several: &Graph) -> bool {
+    let of = |graph: &Graph| -> Vec<(String, InputKind, usize)> {
+        let inputs = graph.inputs.iter();
+        let told = inputs.map(|input| (input.name.clone(), input.kind, input.batch));
+        told.collect()
+    };
+    if of(one) != of(several) || one.outputs.len() != several.outputs.len() {
+        return false;
+    }
+    let mut random = Random(0x8329_63f5_70d2_4a1b);
+    let mut finite = false;
+    for span in SPANS {
+        let items: Vec<f32> = (0..SEVERAL)
+            .flat_map(|_| made_up(&one.inputs, span, &mut random))
+            .collect();
+        let together = joined(&one.inputs, &items);
+        let (Ok(alone), Ok(beside)) = (
+            run(one, &items, |_, _| {}),
+            run(several, &together, |_, _| {}),
+        ) else {
+            return false;
+        };
+        let outputs = one.outputs.iter().zip(&several.outputs);
+        for (a, b) in outputs {
+            let parts = [seen(a, &alone, SEVERAL), seen(b, &beside, 1)];
+            if !are_near(&parts[0], &parts[1]) {
+                return false;
+            }
+        }
+        finite |= alone.iter().all(|v| v.is_finite());
+    }
+    finite
+}
+
+/// Numbers of an input item, as their kinds are.
+fn made_up(inputs: &[Input], (low, high): (f64, f64), random: &mut Random) -> Vec<f32> {
+    let mut row = Vec::new();
+    for input in inputs {
+        let number = |_| match input.kind {
+            InputKind::Numbers => (low + (high - low) * random.uniform()) as f32,
+            InputKind::Integers => (4.0 * random.uniform()).floor() as f32,
+            InputKind::Truths => (2.0 * random.uniform()).floor() as f32,
+            InputKind::Tokens { classes } => (classes as f64 * random.uniform()).floor() as f32,
+        };
+        row.extend((0..input.given_len()).map(number));
+    }
+    row
+}
+
+/// Items one behind the other as one batch, the axis of which stands where it does in each input.
+fn joined(inputs: &[Input], items: &[f32]) -> Vec<f32> {
+    let row = items.len() / SEVERAL;
+    let (mut all, mut start) = (Vec::new(), 0);
+    for input in inputs {
+        let (n, inner) = (input.given_len(), len(&input.shape[input.batch..]));
+        for outer in (start..start + n).step_by(inner) {
+            let of_item = |item: usize| &items[item * row + outer..][..inner];
+            all.extend((0..SEVERAL).flat_map(of_item));
+        }
+        start += n;
+    }
+    all
+}
+
+/// What is opened of an output, and what the receiver makes of it.
+fn seen(output: &Output, values: &[f32], items: usize) -> Vec<f32> {
+    let opened = tail::part(output, values.len() / items, values);
+    let mut made = opened.clone();
+    tail::apply(&output.tail, &mut made);
+    [opened, made].concat()
+}
+
+fn are_near(a: &[f32], b: &[f32]) -> bool {
+    let finite = a.iter().filter(|v| v.is_finite());
+    let largest = finite.fold(0.0, |most: f32, v| most.max(v.abs()));
+    let near = |(a, b): (&f32, &f32)| match a.is_finite() && b.is_finite() {
+        true => (a - b).abs() <= NEAR * largest,
+        false => a.is_nan() && b.is_nan() || a == b,
+    };
+    a.len() == b.len() && a.iter().zip(b).all(near)
+}

@@ -1,0 +1,20 @@
+"""Real models that nobody in the project wrote, with inputs like those that they are for."""
+
+from .packages import packaged
+from .tables import boosted, sklearn
+from .text import text
+from .vision import vision
+
+GROUPS = {
+    "packages": packaged,
+    "torchvision": vision,
+    "transformers": text,
+    "scikit-learn": sklearn,
+    "boosted": boosted,
+}
+"""Where models come from, and functions that list them."""
+
+
+def catalog():
+    """All models by their names, with where they come from."""
+    return {entry.name: (group, entry) for group, made in GROUPS.items() for entry in made()}

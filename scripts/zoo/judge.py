@@ -1,0 +1,135 @@
+"""One row of the zoo: a model compiled, or predicted on a protocol, beside onnxruntime."""
+
+import resource
+import time
+
+import numpy as np
+
+import tacit
+
+SAMPLES = 8
+"""Inputs that ranges are estimated from, which are not among those predicted."""
+
+
+def data(entry, n):
+    """Samples, and inputs to predict."""
+    return [entry.make(np.random.default_rng(seed), k) for seed, k in ((1, SAMPLES), (2, n))]
+
+
+def peak():
+    """The most memory of this process until now, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+
+
+def compiled(entry, folder, protocol=None):
+    """The model, the seconds that compiling took, and the inputs to predict."""
+    path = entry.file(folder)
+    samples, x = data(entry, max(entry.many, 3))
+    start = time.monotonic()
+    model = tacit.compile(path, samples=samples, protocol=protocol, **entry.options)
+    return model, time.monotonic() - start, x
+
+
+def plan(entry, folder):
+    """What compiling alone gives."""
+    before = peak()
+    model, seconds, _ = compiled(entry, folder)
+    cost = model.predict_cost(1, protocol="falcon")
+    phases = [cost["offline"], cost["online"]]
+    sent = [sum(phase["bytes_sent"]) / 1e6 for phase in phases]
+    return {
+        "seconds": seconds,
+        "before": before,
+        "peak": peak(),
+        "parameters": model.plan["parameters"],
+        "layers": len(model.plan["layers"]),
+        "sent": sent,
+        "rounds": [phase["rounds"] for phase in phases],
+        "warnings": len(model.warnings),
+    }
+
+
+def predict(entry, folder, where, n):
+    """What a private prediction of `n` inputs gives, one at a time where they are large."""
+    model, seconds, x = compiled(entry, folder, where["protocol"])
+    x = _first(x, n)
+    expected = oracle(entry, folder, x)
+    start = time.monotonic()
+    result = tacit.local(**where, timeout=600.0).predict(model, x, batch=batch(model, n))
+    wall = time.monotonic() - start
+    report = result.report.data
+    sent = [sum(report[phase]["bytes_sent"]) / 1e6 / n for phase in ("offline", "online")]
+    return {
+        "inputs": n,
+        "compile": seconds,
+        "wall": wall / n,
+        "sent": sent,
+        "peak": peak(),
+        "warnings": len(report["warnings"]),
+        **compare(result.outputs, expected, model.plan["outputs"]),
+    }
+
+
+def batch(model, n):
+    """As many at a time as keep values of all layers within some memory."""
+    values = sum(int(np.prod(layer["shape"])) for layer in model.plan["layers"])
+    return max(1, min(n, 20_000_000 // max(values, 1)))
+
+
+def _first(x, n):
+    if isinstance(x, dict):
+        return {name: array[:n] for name, array in x.items()}
+    return x[:n]
+
+
+def oracle(entry, folder, x):
+    """The outputs of onnxruntime by their names, of one input at a time."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(
+        entry.file(folder), options, providers=["CPUExecutionProvider"]
+    )
+    names = [output.name for output in session.get_outputs()]
+    given = x if isinstance(x, dict) else {session.get_inputs()[0].name: x}
+    fixed = {name: np.int64(value) for name, value in entry.options.get("fix", {}).items()}
+    runs = []
+    for i in range(len(next(iter(given.values())))):
+        one = {name: array[i : i + 1] for name, array in given.items()}
+        runs.append([_rows(each) for each in session.run(names, {**one, **fixed})])
+    parts = zip(*runs, strict=True)
+    return {name: np.concatenate(part) for name, part in zip(names, parts, strict=True)}
+
+
+def _rows(output):
+    """An output as an array, also one that is a list of probabilities by their classes."""
+    if isinstance(output, list):
+        return np.array([list(each.values()) for each in output], np.float32)
+    return np.asarray(output)
+
+
+def compare(outputs, expected, plans):
+    """The largest error over the outputs' deviation, and classes that should agree and do.
+
+    Of an output of one number in a row there are no classes. Where the margin between the two
+    largest is at most twice the bound, either may be given.
+    """
+    worst, agree, judged = 0.0, 0, 0
+    labels = [each["name"] for each in plans if each["classes"]]
+    for name, given in outputs.items():
+        wanted = expected[name]
+        got = np.asarray(given).reshape(wanted.shape)
+        if name in labels or wanted.dtype.kind not in "f":
+            same = got == wanted
+            agree, judged = agree + int(same.sum()), judged + same.size
+            continue
+        bound = 0.01 * wanted.std()
+        worst = max(worst, float(np.abs(got - wanted).max() / max(wanted.std(), 1e-30)))
+        rows, mine = (v.reshape(len(v), -1) for v in (wanted, got))
+        if rows.shape[1] > 1:
+            top = np.sort(rows, axis=1)
+            clear = top[:, -1] - top[:, -2] > 2 * bound
+            judged += int(clear.sum())
+            agree += int((rows.argmax(1) == mine.argmax(1))[clear].sum())
+    return {"error": worst, "agree": agree, "judged": judged}

@@ -1,0 +1,113 @@
+"""Transformers of the package `transformers` and of torch, of random weights, exported by torch."""
+
+from functools import partial
+
+import numpy as np
+
+from . import inputs
+from .entry import Entry
+from .vision import export
+
+LENGTH, VOCABULARY = 32, 1000
+SMALL = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2}
+"""The sizes of BERT-tiny."""
+
+
+def _tokens(names, rng, n):
+    ids, mask = inputs.sentences(rng, n, LENGTH, VOCABULARY)
+    given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+    return {name: given[name] for name in names}
+
+
+def _wrapped(model, names):
+    """A model that takes its inputs in an order, and gives its first output."""
+    import torch
+
+    class Wrapped(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+
+        def forward(self, *given):
+            inputs_by_name = dict(zip(names, given, strict=True))
+            return self.model(**inputs_by_name, return_dict=False)[0]
+
+    return Wrapped().eval()
+
+
+def _language(kind, config, options, names, dynamo, path):  # noqa: PLR0917
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    made = getattr(transformers, config)(**options, attn_implementation="eager")
+    model = getattr(transformers, kind)(made)
+    for name, parameter in model.named_parameters():
+        if "LayerNorm" not in name and name.endswith("weight") and parameter.ndim == 2:
+            torch.nn.init.normal_(parameter, std=0.05)
+    given = _tokens(names, np.random.default_rng(1), 2)
+    example = tuple(torch.from_numpy(array) for array in given.values())
+    export(_wrapped(model, names), example, path, names, dynamo)
+
+
+def _vit(dynamo, path):
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    config = transformers.ViTConfig(
+        **SMALL, intermediate_size=256, image_size=32, patch_size=8, num_labels=10,
+        attn_implementation="eager",
+    )  # fmt: skip
+    model = transformers.ViTForImageClassification(config)
+    for name, parameter in model.named_parameters():
+        if "layernorm" not in name and parameter.ndim == 2:
+            torch.nn.init.normal_(parameter, std=0.05)
+    x = torch.from_numpy(inputs.photos(np.random.default_rng(1), 2, 32))
+    export(_wrapped(model, ["pixel_values"]), (x,), path, ["pixel_values"], dynamo)
+
+
+def _encoder(dynamo, path):
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(64, 4, 128, batch_first=True, activation="gelu")
+    network = nn.Sequential(nn.TransformerEncoder(layer, 2), nn.Flatten(), nn.Linear(64 * 20, 5))
+    # Without gradients its fast path would be taken, which is no operation of ONNX.
+    export(network.train(False).requires_grad_(), (torch.randn(2, 20, 64),), path, ["x"], dynamo)
+
+
+def _normal(shape, rng, n):
+    return rng.normal(size=(n, *shape)).astype("f4")
+
+
+def text():
+    """Models of tokens, of patches of images, and of vectors."""
+    bert = {**SMALL, "intermediate_size": 512, "vocab_size": VOCABULARY}
+    base = {"vocab_size": VOCABULARY}
+    distil = {"dim": 128, "n_layers": 2, "n_heads": 2, "hidden_dim": 512, "vocab_size": VOCABULARY}
+    gpt = {"n_embd": 128, "n_layer": 2, "n_head": 2, "n_positions": 64, "vocab_size": VOCABULARY,
+           "use_cache": False}  # fmt: skip
+    three, two, one = (
+        ["input_ids", "attention_mask", "token_type_ids"], ["input_ids", "attention_mask"],
+        ["input_ids"],
+    )  # fmt: skip
+    rows = [
+        ("BERT-tiny", "BertForSequenceClassification", "BertConfig", bert, three, 16),
+        ("BERT-base", "BertForSequenceClassification", "BertConfig", base, three, 0),
+        ("DistilBERT", "DistilBertForSequenceClassification", "DistilBertConfig", distil, two, 16),
+        ("GPT-2", "GPT2LMHeadModel", "GPT2Config", gpt, one, 8),
+    ]
+    found = []
+    for dynamo in (False, True):
+        tail = ", torch.export" if dynamo else ""
+        for name, kind, config, options, names, many in rows:
+            build = partial(_language, kind, config, options, names, dynamo)
+            make = partial(_tokens, names)
+            found.append(Entry(name + tail, build, make, {}, many, counted=not many))
+        photos = partial(inputs.photos, size=32)
+        found.append(Entry("ViT" + tail, partial(_vit, dynamo), photos, {}, 16))
+        normal = partial(_normal, (20, 64))
+        found.append(Entry("TransformerEncoder" + tail, partial(_encoder, dynamo), normal, {}, 16))
+    return found
