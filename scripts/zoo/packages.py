@@ -78,7 +78,7 @@ def packaged():
         ),
         Entry(
             "silero, opset 18", member(SILERO, "silero_vad/data/silero_vad_op18_ifless.onnx"),
-            speech, {"fix": {"sr": 16000}},
+            speech, {"fix": {"sr": 16000}, "dims": {"sequence": 576}},
         ),
     ]  # fmt: skip
 

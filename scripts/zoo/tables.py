@@ -110,7 +110,8 @@ def _estimators():
         ("MLPClassifier", "digits", mlp),
         ("MLPClassifier, tanh", "wine", lambda: scaled(mlp(activation="tanh"))),
         ("MLPRegressor", "diabetes",
-         partial(neural_network.MLPRegressor, (32,), max_iter=500, random_state=0)),
+         lambda: neural_network.MLPRegressor(
+             hidden_layer_sizes=(32,), max_iter=500, random_state=0)),
         ("pipeline: scaler, PCA, logistic", "breast_cancer",
          lambda: scaled(PCA(8), linear_model.LogisticRegression())),
         ("pipeline: imputer, min-max, forest", "wine",

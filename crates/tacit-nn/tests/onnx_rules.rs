@@ -428,3 +428,21 @@ fn expand_leaves_the_batch_alone() {
     assert!(imported(&with(&[5, 1, 1, 2], None)).is_err());
     invalid(&with(&[3], None), "does not fit the item shape [1, 2]");
 }
+
+/// A product of two constants is one; of matrices that stand many times, row by row.
+#[test]
+fn products_of_constants_are_constants() {
+    let nodes = vec![
+        node("MatMul", &["a", "b"], "c", vec![]),
+        node("Add", &["x", "c"], "y", vec![]),
+    ];
+    let a = tensor("a", &[1, 2, 2], &[1.0, 2.0, 3.0, 4.0]);
+    let b = tensor("b", &[2, 1], &[10.0, 1.0]);
+    let output = predict(&[2, 1], nodes.clone(), vec![a.clone(), b], &[0.0, 0.0]);
+    assert_eq!(output, [12.0, 34.0]);
+    let many = tensor("b", &[2, 2, 1], &[1.0; 4]);
+    unsupported(
+        &model(&[2, 1], nodes, vec![a, many]),
+        "it multiplies constants other than matrices by one matrix",
+    );
+}

@@ -7,9 +7,14 @@ use super::call::{Call, Fault, Value, axis, bad};
 use super::constant::{BATCH, Constant, Data, Reader, bounded_len};
 use super::kind;
 use super::{moves, quantise, selection, shape};
+use crate::graph::len;
 use crate::index::{broadcast, common_shape, pick, transpose, whole};
+use crate::reference::gemm;
 
 pub(super) use numbers::{binary, floats, logarithms, truths};
+
+/// The most multiplications of constants at a node.
+const MAX_WORK: usize = 1 << 32;
 
 /// The value of a node that depends on no input's values, or `None` if it is not such a node.
 pub(super) fn fold(
@@ -50,6 +55,7 @@ pub(super) fn fold(
         op if numbers::UNARY.contains(&op) => numbers::unary(op, call.constant(0)?)?,
         "DequantizeLinear" => quantise::constant(call)?,
         "Concat" => concat(call, &inputs)?,
+        "MatMul" => product(call.constant(0)?, call.constant(1)?)?,
         "Expand" => {
             let from = call.constant(0)?;
             let target = shape::sizes_of(call.ints(1)?)?;
@@ -97,6 +103,26 @@ fn moved(call: &Call) -> Result<Option<Constant>, Fault> {
         }
     };
     Ok(Some(rearranged(from, (shape, index))))
+}
+
+/// The product of two constant matrices, of which the first may stand many times, in float32.
+fn product(a: &Constant, b: &Constant) -> Result<Constant, Fault> {
+    let (Some((&k, rows)), &[depth, n]) = (a.shape.split_last(), &b.shape[..]) else {
+        let why = "it multiplies constants other than matrices by one matrix";
+        return super::call::unsupported(why);
+    };
+    if depth != k {
+        return Err(mismatch(&a.shape, &b.shape));
+    }
+    let shape = [rows, &[n]].concat();
+    let work = bounded_len(&shape)?.checked_mul(k.max(1));
+    if work.is_none_or(|work| work > MAX_WORK) {
+        let why = format!("its constants take more than {MAX_WORK} multiplications");
+        return super::call::unsupported(why);
+    }
+    let mut out = vec![0.0; len(&shape)];
+    gemm(&mut out, &a.data.floats(), &b.data.floats(), [k, n]);
+    Ok(Constant::floats(shape, out))
 }
 
 fn mismatch(a: &[usize], b: &[usize]) -> Fault {
