@@ -44,12 +44,14 @@ fn without_batch(mut graph: Graph) -> Option<Graph> {
         input.shape.remove(input.batch);
     }
     for output in &mut graph.outputs {
-        for shape in [&mut output.revealed_shape, &mut output.shape] {
-            if shape.first() != Some(&1) {
-                return None;
-            }
-            shape.remove(0);
+        // What is opened of it may still stand merged with other axes.
+        if output.revealed_shape.first() == Some(&1) {
+            output.revealed_shape.remove(0);
         }
+        if output.shape.first() != Some(&1) {
+            return None;
+        }
+        output.shape.remove(0);
     }
     Some(graph)
 }
@@ -64,7 +66,7 @@ fn are_apart(several: &Graph) -> bool {
     several.outputs.iter().all(|output| {
         let part = &reached[output.start..][..output.part_len()];
         let of_item = part.len() / SEVERAL;
-        output.revealed_shape.first() == Some(&SEVERAL)
+        part.len().is_multiple_of(SEVERAL)
             && output.shape.first() == Some(&SEVERAL)
             && (part.iter().enumerate()).all(|(e, mark)| mark & !(1 << (e / of_item)) == 0)
     })
