@@ -56,14 +56,15 @@ def scan(g, v):
     """A turn for each of some constants, which are added to a half of the value."""
     terms = g.rng.uniform(-1, 1, g.between(1, 3)).astype(np.float32)
     x, term, half, out = names(g, "x", "term", "half", "out")
+    shape = [*v.shape[: v.batch], g.fixed, *v.shape[v.batch :]]
     body = helper.make_graph(
         [
             helper.make_node("Mul", [x, g.plain(np.float32(0.5))], [half]),
             helper.make_node("Add", [half, term], [out]),
         ],
         "body",
-        [value(x), value(term, shape=[])],
-        [value(out)],
+        [value(x, shape=shape), value(term, shape=[])],
+        [value(out, shape=shape)],
     )
     low, high = v.low, v.high
     for each in terms:

@@ -115,7 +115,8 @@ def test_reference_model(name, ring, models):
     session = onnxruntime.InferenceSession(str(models / f"{name}.onnx"))
     expected = session.run(None, {session.get_inputs()[0].name: x[32:]})[0]
     output = tacit.local().predict(model, x[32:]).output
-    near(output, expected, model, most=1 / 2000 if ring == 64 else 1 / 8)
+    # A plan states four times the error of its trial.
+    near(output, expected, model, most=1 / 2000 if ring == 64 else 1 / 7)
     assert (output.argmax(1) == expected.argmax(1)).mean() >= (1 if ring == 64 else 0.95)
 
 
