@@ -52,7 +52,7 @@ fn network<const RING: u32>(bencher: Bencher, name: &str) {
     };
     let model = Compiled::from_file(&folder.join(format!("{name}.onnx")), &options, None);
     let model = model.expect("a plan");
-    let shape = [&[BATCH], &model.input_shape()].concat();
+    let shape = [&[BATCH], &model.input_shape()[..]].concat();
     // The cost does not depend on the values.
     let values: Vec<f32> = (0..shape.iter().product())
         .map(|i: usize| (i % 251) as f32 / 250.0)
