@@ -16,7 +16,7 @@ demo: $(VENV)/.built ## predict real handwritten digits privately
 	$(BIN)/python examples/digits/demo.py
 
 wheel: $(VENV)/.made ## build the wheel of this machine's kind, stripped, in dist/
-	$(BIN)/maturin build --release --strip --quiet --out $(WHEELS)
+	$(BIN)/maturin build --release --strip --quiet --compression-level 9 --out $(WHEELS)
 
 test: test-rust test-python ## run every test, and the commands of the README
 
