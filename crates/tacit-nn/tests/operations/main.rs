@@ -1,5 +1,4 @@
-//! Every operation of import and of the float32 reference against numbers worked out by hand,
-//! and in fixed point against the reference.
+//! Every operation of import and of the float32 reference by hand, and in fixed point.
 
 mod attention;
 mod choices;
