@@ -1,7 +1,7 @@
 //! From floats to ring elements and back. What does not fit is refused, never clamped.
 
 use crate::graph::{Graph, InputKind, Op};
-use crate::plan::{Layer, Plan, PlannedInput, encode, numbers, widest};
+use crate::plan::{Layer, Plan, PlannedInput, Ranks, encode, numbers, rank, ranks_dropped, widest};
 use crate::tail;
 
 /// An input or a weight that the plan cannot take.
@@ -134,7 +134,7 @@ impl Plan {
         out: &mut Vec<i64>,
     ) -> Result<(), EncodeError> {
         let (limit, fraction) = (self.input_range(planned), self.number(0).fraction);
-        let kind = planned.input.kind;
+        let (kind, dropped) = (planned.input.kind, ranks_dropped(self.ring_bits));
         for (at, &value) in part.iter().enumerate() {
             let refused = |takes: Option<String>| {
                 let input = match self.inputs.len() {
@@ -173,7 +173,10 @@ impl Plan {
             if !fits {
                 return Err(refused(None));
             }
-            out.push(encode(value.into(), fraction));
+            out.push(match planned.ranked {
+                true => rank(value, dropped),
+                false => encode(value.into(), fraction),
+            });
         }
         Ok(())
     }
@@ -187,15 +190,46 @@ impl Plan {
                 graph.nodes.len()
             )));
         }
+        let ranks = self.ranks(graph)?;
+        let ranked = |id| ranks.as_ref().is_some_and(|ranks| ranks.has(id));
         self.layers
             .iter()
             .zip(&graph.nodes)
             .enumerate()
             .map(|(i, (layer, node))| match layer.weights_of {
                 Some(first) => same_weights(layer, &node.op, &graph.nodes[first].op),
-                None => self.layer_weights(layer, self.number(i + 1).fraction, &node.op),
+                None => {
+                    check(layer, &node.op)?;
+                    match ranked(i + 1) {
+                        true => Ok(self.thresholds(&node.op)),
+                        false => self.layer_weights(layer, self.number(i + 1).fraction, &node.op),
+                    }
+                }
             })
             .collect()
+    }
+
+    /// Which values are ranks, if inputs are shared so.
+    fn ranks(&self, graph: &Graph) -> Result<Option<Ranks>, EncodeError> {
+        if !self.inputs.iter().any(|planned| planned.ranked) {
+            return Ok(None);
+        }
+        match Ranks::of(graph, self.ring_bits) {
+            Some(ranks) => Ok(Some(ranks)),
+            None => Err(EncodeError::Model(
+                "it compares its inputs there, and does more with them here".into(),
+            )),
+        }
+    }
+
+    /// The ranks of what inputs are compared with.
+    fn thresholds(&self, op: &Op) -> LayerWeights {
+        let dropped = ranks_dropped(self.ring_bits);
+        let [_, terms] = op.weights();
+        LayerWeights {
+            factors: vec![],
+            terms: terms.iter().map(|&v| rank(v, dropped)).collect(),
+        }
     }
 
     /// `fraction` bits are those of the layer's result.
@@ -211,14 +245,6 @@ impl Plan {
             Op::Affine(_) => fraction,
             _ => fraction + layer.trunc,
         };
-        if layer.op.weight_lens() != (factors.len(), terms.len()) || layer.op.kind() != op.kind() {
-            return Err(EncodeError::Model(format!(
-                "layer '{}' is {} there and {} here",
-                layer.name,
-                layer.op.kind(),
-                op.kind()
-            )));
-        }
         let all = |values: &[f32], bits: u32, width: u32| -> Result<Vec<i64>, EncodeError> {
             let (unit, bound) = (f64::from(bits).exp2(), f64::from(width).exp2() / 2.0);
             let one = |&v: &f32| {
@@ -280,6 +306,21 @@ fn position(shape: &[usize], mut at: usize) -> Vec<usize> {
         at /= size;
     }
     position
+}
+
+/// Refuses an operation that is not the layer's.
+fn check(layer: &Layer, op: &Op) -> Result<(), EncodeError> {
+    let [factors, terms] = op.weights();
+    let lens = (factors.len(), terms.len());
+    if layer.op.weight_lens() == lens && layer.op.kind() == op.kind() {
+        return Ok(());
+    }
+    Err(EncodeError::Model(format!(
+        "layer '{}' is {} there and {} here",
+        layer.name,
+        layer.op.kind(),
+        op.kind()
+    )))
 }
 
 /// Of a layer that uses the weights of another: none, if the model's are the same too.

@@ -12,6 +12,7 @@ use super::bounds::Inputs;
 use super::doubts::{doubts, rounding};
 use super::mixed::{self, Assigned, Precision, TRIED};
 use super::ranges::Bound;
+use super::ranks::Ranks;
 use super::rounding::Rounding;
 use super::scales::{Limits, Scale, Scaled};
 use super::trial::Trial;
@@ -80,6 +81,8 @@ pub(super) struct Choice<'a> {
     /// The largest magnitude of the numbers of every input.
     pub inputs: Vec<f64>,
     trial: Trial,
+    /// Which values are ranks, if the inputs are only compared.
+    pub ranks: Option<Rc<Ranks>>,
 }
 
 impl<'a> Choice<'a> {
@@ -97,6 +100,7 @@ impl<'a> Choice<'a> {
             ranges: [observed.into(), widened, worst.into(), typical.into()],
             trial: Trial::new(graph, &inputs)?,
             inputs: inputs.ranges,
+            ranks: Ranks::planned(graph, options).map(Rc::new),
         })
     }
 
@@ -109,7 +113,7 @@ impl<'a> Choice<'a> {
         narrow: impl Fn(&[Bound], &AtFraction) -> bool,
     ) -> Result<Chosen<AtFraction>, PlanError> {
         let wide = is_wide(limits.ring_bits);
-        let finest = compares_inputs(self.graph);
+        let finest = self.ranks.is_none() && compares_inputs(self.graph);
         let fractions = asked.map_or_else(|| preferred(wide, limits.order, finest), |f| vec![f]);
         let little = if wide { LITTLE } else { ENOUGH };
         let made = |bounds: &Rc<[Bound]>, f: u32| self.at_fraction(limits, bounds, f);
@@ -231,6 +235,8 @@ impl<'a> Choice<'a> {
         bounds: &Rc<[Bound]>,
         f: u32,
     ) -> Result<Candidate<AtFraction>, PlanError> {
+        let with_ranks = (self.ranks.as_ref()).map(|ranks| ranks.bounds(bounds, f).into());
+        let bounds = with_ranks.as_ref().unwrap_or(bounds);
         let scales = limits.scales(self.graph, bounds, f)?;
         let capacity: Vec<f64> = scales
             .iter()
@@ -273,7 +279,8 @@ impl<'a> Choice<'a> {
         let fraction = |id| made.fraction(id);
         let given = |i: usize| fraction(graph.nodes[i].inputs[0]);
         let doubts = doubts(graph, self.options, bounds, scales, |i| capacity[i], given);
-        let rounding = Rounding::new(graph, self.options, scales, fraction, kept)?;
+        let mut rounding = Rounding::new(graph, self.options, scales, fraction, kept)?;
+        rounding.ranks.clone_from(&self.ranks);
         Ok(Candidate {
             bounds: bounds.clone(),
             made,

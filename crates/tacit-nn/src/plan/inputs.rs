@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::choice::Choice;
 use super::layers::encode;
+use super::ranks;
 use super::wire;
 use super::{DEFAULT_INPUT_RANGE, Plan, PlanError, PlanOptions};
 use crate::graph::{Graph, Input, InputKind, row_shape};
@@ -15,6 +17,8 @@ pub struct PlannedInput {
     pub input: Input,
     /// The largest magnitude of an encoded number.
     pub limit: i64,
+    /// Whether its numbers are only compared, and shared as their ranks among all floats.
+    pub ranked: bool,
 }
 
 impl Plan {
@@ -38,6 +42,9 @@ impl Plan {
 
     /// The largest magnitude of a number of an input.
     pub fn input_range(&self, planned: &PlannedInput) -> f64 {
+        if planned.ranked {
+            return ranks::largest(planned.limit, self.ring_bits);
+        }
         planned.limit as f64 / f64::from(self.number(0).fraction).exp2()
     }
 }
@@ -78,15 +85,29 @@ pub(super) fn ranges(
     Ok(ranges)
 }
 
-/// The inputs of a plan at `fraction` bits after the point.
-pub(super) fn planned(graph: &Graph, ranges: &[f64], fraction: u32) -> Vec<PlannedInput> {
+/// The inputs of a plan at `fraction` bits after the point. Of ranks no range is assumed, since all fit.
+pub(super) fn planned(choice: &Choice, fraction: u32) -> Vec<PlannedInput> {
+    let (options, ranked) = (choice.options, choice.ranks.is_some());
     let planned = |(input, &range): (&Input, &f64)| {
         let mut input = input.clone();
         input.name = wire::short(&input.name);
-        let limit = encode(range, fraction);
-        PlannedInput { input, limit }
+        let limit = match ranked {
+            true => ranks::limit(options.input_range, options.ring_bits),
+            false => encode(range, fraction),
+        };
+        PlannedInput {
+            input,
+            limit,
+            ranked,
+        }
     };
-    graph.inputs.iter().zip(ranges).map(planned).collect()
+    choice
+        .graph
+        .inputs
+        .iter()
+        .zip(&choice.inputs)
+        .map(planned)
+        .collect()
 }
 
 /// A row of inputs as numbers that may be varied: each from one end of its range to the other.

@@ -25,6 +25,7 @@ mod node;
 mod options;
 mod places;
 mod ranges;
+mod ranks;
 mod reveal;
 mod rounded;
 mod rounding;
@@ -65,6 +66,7 @@ pub use options::{DEFAULT_INPUT_RANGE, PlanOptions};
 pub use places::Places;
 use ranges::Bound;
 pub(crate) use ranges::Random;
+pub(crate) use ranks::{Ranks, most_rank, rank, ranks_dropped};
 pub use reveal::{Opening, Reveal, Scores};
 use scales::{Limits, Scale, Scaled};
 pub use truncations::Truncated;
@@ -162,7 +164,7 @@ fn at(choice: &Choice, opened: Opened, f: Option<u32>) -> Result<Plan, PlanError
             graph,
             options,
             opened,
-            inputs::planned(graph, &choice.inputs, f),
+            inputs::planned(&choice, f),
             f,
             layers,
         )
@@ -196,7 +198,7 @@ fn with_widths(choice: &Choice, opened: Opened, precision: Precision) -> Result<
             graph,
             options,
             opened,
-            inputs::planned(graph, &choice.inputs, input.fraction),
+            inputs::planned(&choice, input.fraction),
             fraction(graph.output),
             layers,
         )

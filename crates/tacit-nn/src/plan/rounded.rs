@@ -30,6 +30,9 @@ pub(super) fn rounded_runs(
     let first = usize::from(rounding.exact);
     for manner in MANNERS.iter().cycle().skip(first).take(repeats) {
         let output = run(&rounded, x, |id, values| {
+            if let Some(ranks) = rounding.ranks_of(id) {
+                return ranks.round(id, values);
+            }
             let unit = f64::from(rounding.fractions[id]).exp2();
             let mean = id.checked_sub(1).map_or(&[][..], |layer| &means[layer]);
             for (i, v) in values.iter_mut().enumerate() {
@@ -87,10 +90,13 @@ fn rounded_weights(graph: &Graph, rounding: &Rounding) -> Graph {
             Op::Conv(c) => round(&mut c.weight, unit),
             Op::Linear(l) => round(&mut l.weight, unit),
             Op::Lookup(l) => round(&mut l.table, unit),
-            Op::Affine(a) => {
-                round(&mut a.scale, unit);
-                round(&mut a.shift, f64::from(rounding.fractions[i + 1]).exp2());
-            }
+            Op::Affine(a) => match rounding.ranks_of(i + 1) {
+                Some(ranks) => a.shift = a.shift.iter().map(|&v| ranks.term(v)).collect(),
+                None => {
+                    round(&mut a.scale, unit);
+                    round(&mut a.shift, f64::from(rounding.fractions[i + 1]).exp2());
+                }
+            },
             _ => {}
         }
     }
@@ -117,6 +123,7 @@ mod tests {
             steps: vec![Step::Truncated; 3],
             field: false,
             exact: false,
+            ranks: None,
         };
         assert_eq!(
             rounded_means(&graph, &rounding),

@@ -1,10 +1,12 @@
 //! How the values of a plan are rounded on their way, for a trial in the clear.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use super::functions::{Functions, PlannedFunction};
 use super::is_field;
 use super::ranges::Random;
+use super::ranks::Ranks;
 use super::scales::Scale;
 use super::{PlanError, PlanOptions};
 use crate::graph::{Graph, ValueId};
@@ -48,6 +50,8 @@ pub(super) struct Rounding {
     pub field: bool,
     /// Whether every truncation rounds down, as where tensors have widths of their own.
     pub exact: bool,
+    /// Which values are ranks, and not rounded so.
+    pub ranks: Option<Rc<Ranks>>,
 }
 
 /// The signs of the errors of functions.
@@ -120,6 +124,7 @@ impl Rounding {
             steps,
             field: is_field(options.ring_bits),
             exact: options.precision.is_some(),
+            ranks: None,
         })
     }
 
@@ -139,6 +144,11 @@ impl Rounding {
             }
         }
         alone
+    }
+
+    /// The ranks, if value `id` is one of them.
+    pub(super) fn ranks_of(&self, id: ValueId) -> Option<&Ranks> {
+        self.ranks.as_deref().filter(|ranks| ranks.has(id))
     }
 
     /// How many units value `id` has, of which an exact `units` is what it should be: `unit` of them are 1.
@@ -218,6 +228,7 @@ mod tests {
             steps: vec![step],
             field,
             exact: false,
+            ranks: None,
         };
         let mut random = Random(7);
         let mut all: Vec<i64> = (0..1000)
@@ -279,6 +290,7 @@ mod tests {
             steps: vec![Step::Function(1.0, 0.0)],
             field: false,
             exact: false,
+            ranks: None,
         };
         for v in [f64::INFINITY, f64::NEG_INFINITY] {
             assert_eq!(rounding.round(0, v, 2.0, DOWN, &mut Random(7)), v);

@@ -304,6 +304,7 @@ mod tests {
             steps: vec![Step::Truncated; layers + 1],
             field: false,
             exact: false,
+            ranks: None,
         }
     }
 

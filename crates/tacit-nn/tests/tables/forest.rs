@@ -3,7 +3,7 @@
 use super::*;
 
 /// One tree of one branch that leads to 1 or to 2.
-fn stump(mode: &str, threshold: f32) -> Vec<AttributeProto> {
+pub fn stump(mode: &str, threshold: f32) -> Vec<AttributeProto> {
     vec![
         list("nodes_treeids", &[0, 0, 0]),
         list("nodes_nodeids", &[0, 1, 2]),
@@ -25,7 +25,7 @@ fn of_rows(attributes: Vec<AttributeProto>, x: &[f32]) -> Vec<f32> {
 }
 
 /// What is just below a number, the number, and what is just above it.
-fn around(v: f32) -> [f32; 3] {
+pub fn around(v: f32) -> [f32; 3] {
     [v.next_down(), v, v.next_up()]
 }
 

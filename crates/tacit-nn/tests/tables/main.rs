@@ -4,8 +4,11 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod features;
+#[path = "../common/fixed.rs"]
+mod fixed;
 mod forest;
 mod hostile;
+mod ranks;
 mod scores;
 
 use common::*;

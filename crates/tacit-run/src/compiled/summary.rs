@@ -51,6 +51,8 @@ pub struct InputSummary {
     pub input: Input,
     /// The largest magnitude of its numbers.
     pub range: f64,
+    /// Whether its numbers are only compared, exactly as float32 compares them.
+    pub ranked: bool,
 }
 
 /// A layer of a [`PlanSummary`].
@@ -83,6 +85,7 @@ impl PlanSummary {
         let input = |planned: &PlannedInput| InputSummary {
             input: planned.input.clone(),
             range: plan.input_range(planned),
+            ranked: planned.ranked,
         };
         let layer = |(i, l): (usize, &Layer)| LayerSummary {
             bits: l.widths.map(|widths| widths.bits),

@@ -3,7 +3,7 @@
 use super::name;
 use super::sizes::{Check, ensure, product, shape};
 use crate::graph::InputKind;
-use crate::plan::{Layer, LayerOp, Plan, PlannedInput};
+use crate::plan::{Layer, LayerOp, Plan, PlannedInput, most_rank};
 
 /// The most inputs.
 const MAX_INPUTS: usize = 256;
@@ -26,6 +26,11 @@ fn check_one(plan: &Plan, planned: &PlannedInput) -> Result<usize, String> {
     ensure(planned.limit > 0 && planned.limit >> room == 0, || {
         format!("its input limit is {}", planned.limit)
     })?;
+    let tokens = matches!(input.kind, InputKind::Tokens { .. });
+    ensure(
+        !planned.ranked || !tokens && planned.limit <= most_rank(plan.ring_bits),
+        || "an input of its ranks has no such numbers".into(),
+    )?;
     ensure(input.batch <= input.shape.len(), || {
         format!("an input has the batch as axis {}", input.batch)
     })?;

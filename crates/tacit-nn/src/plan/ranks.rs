@@ -1,0 +1,206 @@
+//! Inputs that are only compared, shared as their ranks among all floats.
+//!
+//! A tree asks on which side of a threshold an input lies, and nothing else. In fixed point both are rounded,
+//! so that numbers nearer than the last place fall together, and a column of large numbers needs a range. The
+//! rank of a float, its bits read as a whole number with the float's sign, is in the order of the floats and
+//! exact: differences of ranks have the signs of the floats' differences, whatever their size.
+
+use super::ranges::Bound;
+use super::{KeyBitsChoice, PlanOptions, first_holders};
+use crate::graph::{FILL, Graph, InputKind, Node, Op};
+
+/// Bits of the rank of a float but for its sign.
+const RANK_BITS: u32 = 31;
+
+/// The low bits of ranks that a ring or field of so many bits has no room for: it holds twice the difference
+/// of two ranks.
+pub(crate) fn ranks_dropped(ring_bits: u32) -> u32 {
+    (RANK_BITS + 4).saturating_sub(ring_bits)
+}
+
+/// The rank of `value` without its low bits: odd, and in the order of the floats.
+pub(crate) fn rank(value: f32, dropped: u32) -> i64 {
+    let magnitude = i64::from((value.to_bits() & !(1 << RANK_BITS)) >> dropped);
+    if value < 0.0 { -magnitude } else { magnitude }
+}
+
+/// The largest rank of a finite number.
+pub(crate) fn most_rank(ring_bits: u32) -> i64 {
+    rank(f32::MAX, ranks_dropped(ring_bits))
+}
+
+/// The largest rank of a number within a declared range, or of any.
+pub(super) fn limit(range: Option<f64>, ring_bits: u32) -> i64 {
+    let within = range.map(|range| rank(range as f32, ranks_dropped(ring_bits)));
+    let most = most_rank(ring_bits);
+    within.map_or(most, |limit| limit.clamp(1, most))
+}
+
+/// The largest float of a rank.
+pub(super) fn largest(rank: i64, ring_bits: u32) -> f64 {
+    let dropped = ranks_dropped(ring_bits);
+    let bits = ((rank as u32) << dropped) | ((1 << dropped) - 1);
+    f64::from(f32::from_bits(bits))
+}
+
+/// The float of the rank that `value` has.
+pub(crate) fn coarse(value: f32, dropped: u32) -> f32 {
+    f32::from_bits(value.to_bits() >> dropped << dropped)
+}
+
+/// What a value is to the comparisons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// Not a number of an input.
+    Plain,
+    /// Made of no input: its numbers may be ranks or not.
+    Constant,
+    /// Numbers of an input.
+    Item,
+    /// Differences of these, or these and differences.
+    Difference,
+}
+use Form::{Constant, Difference, Item, Plain};
+
+/// Which values of a graph are ranks or differences of ranks.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Ranks {
+    forms: Vec<Form>,
+    dropped: u32,
+}
+
+impl Ranks {
+    /// Those of a plan with such options: none where an input is more than compared, or where signs are taken
+    /// of fewer bits than all.
+    pub(super) fn planned(graph: &Graph, options: &PlanOptions) -> Option<Self> {
+        let full = options.key_bits == KeyBitsChoice::Full && options.precision.is_none();
+        full.then(|| Ranks::of(graph, options.ring_bits)).flatten()
+    }
+
+    /// Those of a graph whose inputs are only compared.
+    pub(crate) fn of(graph: &Graph, ring_bits: u32) -> Option<Self> {
+        let is_number = |kind| !matches!(kind, InputKind::Tokens { .. });
+        if !graph.inputs.iter().all(|input| is_number(input.kind)) {
+            return None;
+        }
+        let mut forms = vec![Item];
+        for node in &graph.nodes {
+            let read: Vec<Form> = node.inputs.iter().map(|&id| forms[id]).collect();
+            forms.push(form(node, &read)?);
+        }
+        let compares = |node: &Node| {
+            let of_items = matches!(forms[node.inputs[0]], Item | Difference);
+            of_items && matches!(node.op, Op::NonNegative)
+        };
+        if !graph.nodes.iter().any(compares) || forms[graph.output] != Plain {
+            return None;
+        }
+        let ranks = Ranks {
+            forms: with_thresholds(graph, forms)?,
+            dropped: ranks_dropped(ring_bits),
+        };
+        // Weights are shared once: all that use them take them for the same.
+        let mut holders = first_holders(graph).into_iter().enumerate();
+        let alike = holders.all(|(layer, first)| ranks.has(layer + 1) == ranks.has(first + 1));
+        alike.then_some(ranks)
+    }
+
+    /// Whether value `id` is one of ranks or of their differences.
+    pub(crate) fn has(&self, id: usize) -> bool {
+        self.forms[id] != Plain
+    }
+
+    /// These bounds with those of ranks, of values with `f` fraction bits.
+    pub(super) fn bounds(&self, bounds: &[Bound], f: u32) -> Vec<Bound> {
+        let of = |(&bound, &form): (&Bound, &Form)| {
+            let bits = match form {
+                Plain => return bound,
+                Constant | Item => RANK_BITS,
+                Difference => RANK_BITS + 1,
+            };
+            let most = (f64::from(bits) - f64::from(self.dropped + f)).exp2();
+            Bound::worst((-most, most))
+        };
+        bounds.iter().zip(&self.forms).map(of).collect()
+    }
+
+    /// `values` of value `id` as what their ranks stand for; they stay where they are no ranks.
+    pub(super) fn round(&self, id: usize, values: &mut [f32]) {
+        if self.dropped > 0 && matches!(self.forms[id], Constant | Item) {
+            let round = |v: &mut f32| *v = coarse(*v, self.dropped);
+            values.iter_mut().for_each(round);
+        }
+    }
+
+    /// A term of value `id` as what its rank stands for.
+    pub(super) fn term(&self, value: f32) -> f32 {
+        coarse(value, self.dropped)
+    }
+}
+
+/// What a node makes of values of such forms; `None` where it does more with numbers of an input than to
+/// compare them.
+fn form(node: &Node, read: &[Form]) -> Option<Form> {
+    let given = read.iter().any(|form| matches!(form, Item | Difference));
+    match &node.op {
+        Op::Rearrange { fill, .. } if is_fill(node) => {
+            Some(if *fill == 0.0 { Constant } else { Plain })
+        }
+        Op::Rearrange { index, fill } if *fill != 0.0 && index.contains(&FILL) => {
+            (!given).then_some(Plain)
+        }
+        Op::Rearrange { .. } => Some(read[0]),
+        Op::Concat { .. } if given && read.contains(&Plain) => None,
+        Op::Concat { .. } if read.contains(&Difference) => Some(Difference),
+        Op::Concat { .. } if given => Some(Item),
+        Op::Concat { .. } if read.contains(&Plain) => Some(Plain),
+        Op::Concat { .. } => Some(Constant),
+        Op::Affine(affine) if affine.scale.is_empty() => match read[0] {
+            Item => Some(Difference),
+            Difference => None,
+            other => Some(other),
+        },
+        Op::Sub if given => {
+            let whole = read.iter().all(|form| matches!(form, Item | Constant));
+            whole.then_some(Difference)
+        }
+        Op::NonNegative => Some(Plain),
+        _ => (!given).then_some(Plain),
+    }
+}
+
+/// The forms with constants told apart: those that are compared with inputs, and those that are plain; `None`
+/// where one is both.
+fn with_thresholds(graph: &Graph, mut forms: Vec<Form>) -> Option<Vec<Form>> {
+    // How a constant is read: as plain numbers, as ranks.
+    let mut read = vec![[false; 2]; forms.len()];
+    for (layer, node) in graph.nodes.iter().enumerate().rev() {
+        let id = layer + 1;
+        let as_ranks = match forms[id] {
+            Plain => false,
+            Constant => read[id][1],
+            Item | Difference => true,
+        };
+        for &from in node.inputs.iter().filter(|_| !is_fill(node)) {
+            read[from][usize::from(as_ranks)] = true;
+        }
+    }
+    for (id, form) in forms.iter_mut().enumerate() {
+        if *form != Constant {
+            continue;
+        }
+        // 0 is its own rank.
+        let zeros = is_fill(&graph.nodes[id - 1]);
+        match read[id] {
+            [true, true] if !zeros => return None,
+            [_, true] => {}
+            _ => *form = Plain,
+        }
+    }
+    Some(forms)
+}
+
+/// Whether a node reads nothing: it gives its fill alone.
+fn is_fill(node: &Node) -> bool {
+    matches!(&node.op, Op::Rearrange { index, .. } if index.iter().all(|&i| i == FILL))
+}
