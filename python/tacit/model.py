@@ -84,7 +84,8 @@ class Model:
         parts = np.split(rows, ends[:-1], axis=1)
         outputs = zip(self.plan["outputs"], parts, strict=True)
         return {
-            each["name"]: named(each, part.reshape(n, *each["shape"])) for each, part in outputs
+            each["name"]: np.moveaxis(named(each, part.reshape(n, *each["shape"])), 0, each["batch"])
+            for each, part in outputs
         }
 
     def reference(self, x: Given) -> np.ndarray | dict[str, np.ndarray]:

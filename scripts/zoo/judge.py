@@ -53,7 +53,7 @@ def predict(entry, folder, where, n):
     """What a private prediction of `n` inputs gives, one at a time where they are large."""
     model, seconds, x = compiled(entry, folder, where["protocol"])
     x = _first(x, n)
-    expected = oracle(entry, folder, x)
+    expected = oracle(entry, folder, x, model.plan["outputs"])
     start = time.monotonic()
     result = tacit.local(**where, timeout=600.0).predict(model, x, batch=batch(model, n))
     wall = time.monotonic() - start
@@ -82,7 +82,7 @@ def _first(x, n):
     return x[:n]
 
 
-def oracle(entry, folder, x):
+def oracle(entry, folder, x, plans):
     """The outputs of onnxruntime by their names, of one input at a time."""
     import onnxruntime
 
@@ -94,12 +94,13 @@ def oracle(entry, folder, x):
     names = [output.name for output in session.get_outputs()]
     given = x if isinstance(x, dict) else {session.get_inputs()[0].name: x}
     fixed = {name: np.int64(value) for name, value in entry.options.get("fix", {}).items()}
-    runs = []
+    runs, axes = [], {output["name"]: output["batch"] for output in plans}
     for i in range(len(next(iter(given.values())))):
         one = {name: array[i : i + 1] for name, array in given.items()}
         runs.append([_rows(each) for each in session.run(names, {**one, **fixed})])
     parts = zip(*runs, strict=True)
-    return {name: np.concatenate(part) for name, part in zip(names, parts, strict=True)}
+    named = zip(names, parts, strict=True)
+    return {name: np.concatenate(part, axes.get(name, 0)) for name, part in named}
 
 
 def _rows(output):

@@ -136,6 +136,35 @@ def test_commands_write_arrays_by_their_names(path, x, right, tmp_path, capsys):
     assert "a name at every place" in capsys.readouterr().err
 
 
+def test_the_batch_stands_where_the_file_has_it(x, tmp_path):
+    """An output whose second axis is the batch, beside one whose first is; in memory and in files."""
+    nodes = [
+        helper.make_node("Unsqueeze", ["x", "axis"], ["one"]),
+        helper.make_node("Concat", ["one", "one"], ["both"], axis=0),
+        helper.make_node("ReduceSum", ["both", "axis"], ["sum"], keepdims=0),
+    ]
+    kinds = {"both": [2, "n", 6], "sum": ["n", 6]}
+    outputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, k) for n, k in kinds.items()]
+    given = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 6])
+    held = [numpy_helper.from_array(np.array([0]), "axis")]
+    graph = helper.make_graph(nodes, "turned", [given], outputs, held)
+    file = tmp_path / "turned.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), file)
+    right = {"both": np.stack([x, x]), "sum": 2 * x}
+    found = [tacit.local(protocol="clear").predict(tacit.compile(file, samples=x), x).outputs]
+    with tacit.local(processes=True) as session:
+        found.append(session.predict(tacit.compile(file, samples=x), x).outputs)
+    np.save(tmp_path / "x.npy", x)
+    line = ["run", str(file), "--input", str(tmp_path / "x.npy"), "--protocol", "clear"]
+    assert main([*line, "--output", str(tmp_path / "out.npz")]) == 0
+    with np.load(tmp_path / "out.npz") as outputs:
+        found.append(dict(outputs))
+    for outputs in found:
+        for name, values in right.items():
+            assert outputs[name].shape == values.shape
+            np.testing.assert_allclose(outputs[name], values, atol=0.01)
+
+
 @pytest.fixture
 def parties(path, x, tmp_path):
     """Three parties, ready to start."""

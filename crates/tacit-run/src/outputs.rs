@@ -110,7 +110,8 @@ pub(crate) fn content(values: &[f32], outputs: &[Output], names: bool) -> Result
             .flat_map(|row| &row[start..start + n])
             .copied()
             .collect();
-        npy::floats(&own, &[&[items], output.shape.as_slice()].concat())
+        let (own, shape) = laid_out(own, items, output);
+        npy::floats(&own, &shape)
     };
     let mut arrays = outputs
         .iter()
@@ -139,15 +140,44 @@ pub(crate) fn read(path: &Path, outputs: &[Output]) -> Result<Vec<f32>, Error> {
         .map(one)
         .collect::<Result<_, String>>()
         .map_err(fail)?;
-    let items = parts.iter().map(|(_, shape)| shape.first().copied());
+    let sizes = parts.iter().zip(outputs);
+    let items = sizes.map(|((_, shape), output)| shape.get(output.batch).copied());
     let items = items.min().flatten().unwrap_or(0);
+    let parts = parts.iter().zip(outputs);
+    let parts: Vec<Vec<f32>> = parts
+        .map(|((values, _), output)| by_items(values, items, output))
+        .collect();
     let row = |item: usize| {
-        parts.iter().flat_map(move |(values, _)| {
+        parts.iter().flat_map(move |values| {
             let each = values.len() / items;
             &values[item * each..(item + 1) * each]
         })
     };
     Ok((0..items).flat_map(row).copied().collect())
+}
+
+/// The numbers of an output's items as the model's file lays them out, and their shape.
+fn laid_out(values: Vec<f32>, items: usize, output: &Output) -> (Vec<f32>, Vec<usize>) {
+    let mut shape = output.shape.clone();
+    shape.insert(output.batch, items);
+    let outer = len(&output.shape[..output.batch]);
+    (turned(&values, [items, outer]), shape)
+}
+
+/// The inverse: one item after the other.
+fn by_items(values: &[f32], items: usize, output: &Output) -> Vec<f32> {
+    let outer = len(&output.shape[..output.batch]);
+    turned(values, [outer, items])
+}
+
+/// Blocks that stand in rows and columns, column after column.
+fn turned(values: &[f32], [rows, columns]: [usize; 2]) -> Vec<f32> {
+    let block = values.len() / (rows * columns).max(1);
+    let at = |row: usize, column: usize| (row * columns + column) * block;
+    let places = (0..columns).flat_map(|column| (0..rows).map(move |row| at(row, column)));
+    places
+        .flat_map(|start| values[start..start + block].iter().copied())
+        .collect()
 }
 
 /// Opens a file to write, and leaves it as it was.

@@ -18,6 +18,8 @@ pub struct Output {
     pub tail: Vec<Tail>,
     /// The shape of one item of it, after the tail.
     pub shape: Vec<usize>,
+    /// Before which axis of an item the batch stands in the file.
+    pub batch: usize,
     /// What the classes are called whose numbers it gives; `None` where they are the numbers.
     pub classes: Option<Classes>,
 }
@@ -31,6 +33,7 @@ impl Output {
             revealed_shape: shape.to_vec(),
             tail: vec![],
             shape: shape.to_vec(),
+            batch: 0,
             classes: None,
         }
     }

@@ -61,12 +61,12 @@ pub(super) fn end(
 ) -> Result<End, ImportError> {
     let fail = |why: String| Err(refused(name, why));
     match value {
-        Some(Value::Secret { batch, .. }) if *batch != 0 => fail(format!(
-            "it has the batch as axis {batch}; it must stand first"
-        )),
-        Some(Value::Secret { id, shape, .. }) => Ok(End {
+        Some(Value::Secret { id, shape, batch }) => Ok(End {
             id: *id,
-            output: Output::whole(name, shape),
+            output: Output {
+                batch: *batch,
+                ..Output::whole(name, shape)
+            },
         }),
         Some(Value::Clear {
             id,
@@ -82,6 +82,7 @@ pub(super) fn end(
                 revealed_shape: revealed_shape.clone(),
                 tail: tail.clone(),
                 shape: shape.clone(),
+                batch: 0,
                 classes: classes.clone(),
             },
         }),

@@ -155,6 +155,7 @@ impl<'a> End<'a> {
             revealed_shape,
             tail: vec![],
             shape,
+            batch: 0,
             ..output.clone()
         };
         Ok((vec![scores], places))

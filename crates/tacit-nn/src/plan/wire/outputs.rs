@@ -30,6 +30,9 @@ pub(super) fn check(plan: &Plan, value: usize, signs: &[Signs]) -> Check {
         })?;
         let n = shape(&output.shape)?;
         all += n;
+        ensure(output.batch <= output.shape.len(), || {
+            format!("an output has the batch as axis {}", output.batch)
+        })?;
         check_tail(&output.tail, output.part_len(), n)?;
         check_classes(plan, output)?;
     }
