@@ -1,5 +1,7 @@
 //! Comparisons, whose results are the numbers 0 and 1, and what is made of these: logic and choices.
 
+use std::collections::HashSet;
+
 use super::call::{Call, Fault, Value, unsupported};
 use super::constant::Constant;
 use super::element::{Arithmetic, of_each, two};
@@ -142,6 +144,34 @@ fn made_of_truths(builder: &Builder, mut id: ValueId) -> bool {
             _ => return false,
         }
     }
+}
+
+/// Whether every element of a value is a whole number by the way it is made.
+pub(super) fn is_whole(builder: &Builder, value: &Value) -> bool {
+    let Value::Secret { id, .. } = value else {
+        return false;
+    };
+    let whole = |v: &[f32]| v.iter().all(|v| v.fract() == 0.0);
+    let (mut open, mut seen) = (vec![*id], HashSet::new());
+    while let Some(id) = open.pop() {
+        if !seen.insert(id) || builder.truths.contains(&id) {
+            continue;
+        }
+        let Some(node) = id.checked_sub(1).map(|node| &builder.nodes[node]) else {
+            return false;
+        };
+        match &node.op {
+            Op::NonNegative | Op::Whole(_) => continue,
+            Op::Rearrange { fill, .. } if fill.fract() == 0.0 => {}
+            Op::Add | Op::Sub | Op::Mul | Op::MatMul(_) | Op::Concat { .. } => {}
+            Op::Relu | Op::MaxPool(_) | Op::SumPool(_) => {}
+            Op::Affine(_) | Op::Linear(_) | Op::Conv(_)
+                if node.op.weights().iter().all(|v| whole(v)) => {}
+            _ => return false,
+        }
+        open.extend(&node.inputs);
+    }
+    true
 }
 
 /// And, Or, Xor and Not.

@@ -10,7 +10,7 @@ use super::table::is_table;
 use super::{activation, along, attention, columns, compare, conv, einsum, element, factors};
 use super::{fourier, function, grid, linear, loss, mask, moves, nary, norm, pool, power, product};
 use super::{quantise, rearrange, recurrent, reduce, resize, rotary, rounding, scatter, shape};
-use super::{tables, tail, token, top, whole};
+use super::{tables, tail, token, top, turned, whole};
 use crate::graph::{Input, InputKind, Node, Op, ValueId, Weights, len};
 
 /// The most elements of all values of one item together.
@@ -142,7 +142,10 @@ impl Builder {
 pub(super) fn lower(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     match call.whole {
         true => whole::lower(call, builder),
-        false => items(call, builder),
+        false => match turned::lower(call, builder) {
+            Some(outputs) => outputs,
+            None => items(call, builder),
+        },
     }
 }
 
@@ -296,8 +299,8 @@ fn dropout(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     Ok(vec![x.clone(), Value::Constant(kept)])
 }
 
-/// Cast of a computed value: to another float it changes nothing that the fixed-point numbers keep,
-/// and the place that ArgMax gives stays the same number in every type that holds it.
+/// Cast of a computed value: to another float it changes nothing that the fixed-point numbers keep, to a
+/// whole number it drops what stands after the point, and the place that ArgMax gives stays the same number in every type that holds it.
 fn cast(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let value = call.required(0)?;
     let to = match call.node.op_type.as_str() {
@@ -315,6 +318,13 @@ fn cast(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     }
     if to.is_float() && !matches!(value, Value::Clear { .. }) {
         return Ok(value.clone());
+    }
+    let wide = matches!(to, Kind::Signed(32 | 64)) && matches!(value, Value::Secret { .. });
+    if wide && compare::is_whole(builder, value) {
+        return Ok(value.clone());
+    }
+    if wide {
+        return rounding::truncated(call, builder, value);
     }
     if to.is_bool() && matches!(value, Value::Secret { .. }) {
         return compare::is_not_0(call, builder, value);

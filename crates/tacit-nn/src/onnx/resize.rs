@@ -3,7 +3,7 @@
 use super::along::mapped;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{Composer, value};
-use super::constant::bounded_len;
+use super::constant::{BATCH, bounded_len};
 use super::lower::Builder;
 use super::moves::of_item;
 
@@ -80,7 +80,17 @@ fn sizes(call: &Call, axes: &[usize], shape: &[usize]) -> Result<Vec<Axis>, Faul
     } else if call.opset < 11 {
         [None, doubles(1)?, None]
     } else {
-        [doubles(1)?, doubles(2)?, doubles(3)?]
+        let wanted = call.optional_ints(3)?.filter(|v| !v.is_empty());
+        let size = |(&axis, &size): (&usize, &i64)| match size {
+            BATCH if axis < batch => Ok(1.0),
+            BATCH => unsupported("it resizes an axis to the batch size"),
+            size => Ok(size as f64),
+        };
+        let wanted = wanted.map(|v| match v.len() == axes.len() {
+            true => axes.iter().zip(v).map(size).collect(),
+            false => bad("its sizes and its axes differ in number"),
+        });
+        [doubles(1)?, doubles(2)?, wanted.transpose()?]
     };
     let [region, scales, given] = inputs;
     let cropped = call.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";

@@ -1,4 +1,4 @@
-//! Floor, Ceil, Round and Mod of computed values.
+//! Floor, Ceil, Round, Mod and truncation of computed values.
 
 use super::call::{Call, Fault, Value, unsupported};
 use super::constant::Constant;
@@ -17,6 +17,19 @@ pub(super) fn rounded(call: &Call, builder: &mut Builder) -> Result<Value, Fault
             let below = c.each("below", Op::Whole(Whole::Down), &[mirrored])?;
             c.affine("ceil", below, -1.0, 0.0)
         }
+    })
+}
+
+/// The whole number that is left of a value without what stands after its point.
+pub(super) fn truncated(call: &Call, builder: &mut Builder, x: &Value) -> Result<Value, Fault> {
+    on(call, builder, x, |c, x| {
+        let mirrored = c.affine("mirrored", x, -1.0, 0.0)?;
+        let mut side = |part: &str, x| {
+            let size = c.each(&format!("{part} part"), Op::Relu, &[x])?;
+            c.each(part, Op::Whole(Whole::Down), &[size])
+        };
+        let [above, below] = [side("above", x)?, side("below", mirrored)?];
+        c.each("truncated", Op::Sub, &[above, below])
     })
 }
 

@@ -1,7 +1,7 @@
 //! Gather and Slice: elements at constant places of an axis, the same for constants and for items.
 
 use super::call::{Call, Fault, bad};
-use super::constant::bounded_len;
+use super::constant::{BATCH, bounded_len};
 use super::fold::select;
 use super::shape::Axes;
 
@@ -80,6 +80,9 @@ fn slice(call: &Call, shape: &[usize], axes: Axes) -> Result<(Vec<usize>, Vec<u3
         .map(|&size| crate::index::whole(size))
         .collect();
     for i in 0..starts.len() {
+        if axes.is_batch(call, given[i], shape.len()) && is_all([starts[i], ends[i], steps[i]]) {
+            continue;
+        }
         let along = axes.resolve(call, given[i], shape.len())?;
         positions[along] = range(starts[i], ends[i], steps[i], shape[along] as i64)?
             .map(Some)
@@ -89,6 +92,11 @@ fn slice(call: &Call, shape: &[usize], axes: Axes) -> Result<(Vec<usize>, Vec<u3
         positions.iter().map(Vec::len).collect(),
         crate::index::pick(shape, &positions),
     ))
+}
+
+/// Whether `start..end` by `step` is all of a batch, however many items that has.
+fn is_all([start, end, step]: [i64; 3]) -> bool {
+    (start, step) == (0, 1) && (end == BATCH || end >= i64::from(i32::MAX))
 }
 
 /// The positions of `start..end` by `step` along an axis of `size`, by ONNX's rules of clamping.

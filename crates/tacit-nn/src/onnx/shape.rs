@@ -20,6 +20,14 @@ impl Axes {
             Axes::Item(batch) => call.item_axis(given, rank, batch),
         }
     }
+
+    /// Whether the file's axis `given` is that of the batch.
+    pub(super) fn is_batch(self, call: &Call, given: i64, rank: usize) -> bool {
+        match self {
+            Axes::Item(batch) if !call.whole => axis(given, rank + 1).is_ok_and(|a| a == batch),
+            _ => false,
+        }
+    }
 }
 
 /// Integers as sizes.

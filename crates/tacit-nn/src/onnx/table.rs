@@ -175,7 +175,7 @@ const LAYERS: &[Operation] = &[
             ("saturate", Int, 19, NOW),
             ("to", Int, 0, NOW),
         ],
-        "constants as onnxruntime casts them; computed values only to a float type, which changes nothing, results of comparisons to any type, and what ArgMax gives to any type that holds it",
+        "constants as onnxruntime casts them; computed values to a float type, which changes nothing, or to whole numbers, which drops what stands after the point; results of comparisons to any type, and what ArgMax gives to any type that holds it",
     ),
     op(
         "Clip",
