@@ -23,6 +23,8 @@ const TOGETHER: usize = 8;
 pub(super) struct Inputs {
     /// The largest magnitude of the numbers of every input; larger ones are refused when they are encoded.
     pub ranges: Vec<f64>,
+    /// The same of every number of an item.
+    pub ends: Vec<f64>,
     /// The samples, or made-up inputs, one item after the other.
     pub typical: Vec<f32>,
     /// Inputs within the range that are unlike them: zero, all at one end of the range, mirrored, quiet,
@@ -38,7 +40,8 @@ impl Inputs {
         items(graph, options.samples.unwrap_or_default())?;
         let samples = options.samples.filter(|x| x.iter().any(|&v| v != 0.0));
         let ranges = inputs::ranges(graph, options, samples)?;
-        let row = Row::new(graph, &ranges);
+        let ends = inputs::ends(graph, options, samples, &ranges);
+        let row = Row::new(graph, &ends);
         let typical = samples.map_or_else(|| row.given(&made_up(&row.ends)), <[f32]>::to_vec);
         let varied = affordable(graph, TRIAL_WORK, 1..=VARIED);
         let some = spread(&typical, row.ends.len(), varied);
@@ -47,6 +50,7 @@ impl Inputs {
             unlike: with_answers(graph, unlike)?,
             typical,
             ranges,
+            ends,
             sampled: samples.is_some(),
         })
     }
@@ -58,7 +62,7 @@ impl Inputs {
         let typical = ranges::observed(graph, &self.typical)?;
         let unlike = ranges::observed(graph, &self.unlike)?;
         let none = ranges::observed(graph, &[])?;
-        let worst = ranges::worst_case(graph, &self.ranges);
+        let worst = ranges::worst_case(graph, &self.ends);
         let margin = match self.sampled {
             true => margin,
             false => MADE_UP_MARGIN * margin,
@@ -93,7 +97,7 @@ impl Inputs {
 
     /// As many others, for a second look: all over the range, and typical ones of all sizes.
     pub(super) fn others(&self, graph: &Graph, items: usize) -> Result<Vec<f32>, PlanError> {
-        let row = Row::new(graph, &self.ranges);
+        let row = Row::new(graph, &self.ends);
         let item = row.ends.len();
         let half = items.div_ceil(2);
         let mut random = Random(0xd1b5_4a32_d192_ed03);

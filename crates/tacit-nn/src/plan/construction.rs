@@ -259,7 +259,7 @@ mod tests {
                 node(Op::Mul, &[1, 4], &[6]),
                 node(Op::MatMul(matrices), &[5, 0], &[m * n]),
             ];
-            worst_case(&graph(&[6], nodes), &[4.0])[6]
+            worst_case(&graph(&[6], nodes), &[4.0; 6])[6]
         };
         let own = [0, 0, 0, 1, 1, 1];
         assert_eq!(of(own, [2, 3, 2]), (-4.0, 4.0));
@@ -276,7 +276,7 @@ mod tests {
                 node(Op::NonNegative, &[0], &[3]),
                 node(Op::Sub, &inputs, &[3]),
             ];
-            worst_case(&graph(&[3], nodes), &[2.0])[3]
+            worst_case(&graph(&[3], nodes), &[2.0; 3])[3]
         };
         assert_eq!(less([0, 1]), (-2.0, 0.0));
         assert_eq!(less([1, 0]), (0.0, 2.0));
@@ -303,11 +303,11 @@ mod tests {
                 pick(rows, 3),
                 less(2, 4),
             ];
-            worst_case(&graph(&[6], nodes), &[4.0])[5]
+            worst_case(&graph(&[6], nodes), &[4.0; 6])[5]
         };
         let plain = vec![mean(0), pick(own, 1), less(0, 2)];
         let most = 8.0 * (1.0 - 1.0 / 3.0);
-        assert_eq!(worst_case(&graph(&[6], plain), &[4.0])[3], (-most, most));
+        assert_eq!(worst_case(&graph(&[6], plain), &[4.0; 6])[3], (-most, most));
         assert_eq!(of([0, 0, 0, 3, 3, 3], own), (-most, most));
         assert_eq!(of([0, 0, 0, 3, 3, 3], turned), (-16.0, 16.0));
         assert_eq!(of([0, 1, 0, 3, 3, 3], own), (-2.0 * most, 2.0 * most));
@@ -330,7 +330,7 @@ mod tests {
             let graph = graph(&[n], nodes);
             let x: Vec<f32> = (0..n).map(|i| [4.0, -4.0][i % 2]).collect();
             let reached = super::super::ranges::observed(&graph, &x).unwrap()[5].1;
-            (reached, worst_case(&graph, &[4.0])[5].1)
+            (reached, worst_case(&graph, &vec![4.0; n])[5].1)
         };
         let halves = pool(1, [1, 4], [1, 2]);
         let whole = whole_of(4);

@@ -17,6 +17,8 @@ pub struct PlannedInput {
     pub input: Input,
     /// The largest magnitude of an encoded number.
     pub limit: i64,
+    /// The same for every number of an item, where columns of a table differ; else none.
+    pub columns: Vec<i64>,
     /// Whether its numbers are only compared, and shared as their ranks among all floats.
     pub ranked: bool,
 }
@@ -42,10 +44,20 @@ impl Plan {
 
     /// The largest magnitude of a number of an input.
     pub fn input_range(&self, planned: &PlannedInput) -> f64 {
-        if planned.ranked {
-            return ranks::largest(planned.limit, self.ring_bits);
+        self.input_limit(planned, planned.limit)
+    }
+
+    /// The largest magnitude of the number at place `at` of an item of an input.
+    pub(crate) fn range_at(&self, planned: &PlannedInput, at: usize) -> f64 {
+        let limit = planned.columns.get(at).unwrap_or(&planned.limit);
+        self.input_limit(planned, *limit)
+    }
+
+    fn input_limit(&self, planned: &PlannedInput, limit: i64) -> f64 {
+        match planned.ranked {
+            true => ranks::largest(limit, self.ring_bits),
+            false => limit as f64 / f64::from(self.number(0).fraction).exp2(),
         }
-        planned.limit as f64 / f64::from(self.number(0).fraction).exp2()
     }
 }
 
@@ -85,19 +97,57 @@ pub(super) fn ranges(
     Ok(ranges)
 }
 
+/// How far the samples of a column may be from 0, as a share of what its numbers may be.
+const COLUMN_ROOM: f64 = 8.0;
+
+/// How far each number of an item is from 0 at most, of inputs with such ranges: of a column of a table by its
+/// own samples, in powers of two, since a plan tells it to all parties.
+pub(super) fn ends(
+    graph: &Graph,
+    options: &PlanOptions,
+    samples: Option<&[f32]>,
+    ranges: &[f64],
+) -> Vec<f64> {
+    let item = graph.given_len().max(1);
+    let mut ends = Vec::with_capacity(item);
+    for (input, &range) in graph.inputs.iter().zip(ranges) {
+        let is_table = input.shape.len() == 1
+            && options.input_range.is_none()
+            && matches!(input.kind, InputKind::Numbers | InputKind::Integers);
+        let column = |at: usize| {
+            let rows = samples.filter(|_| is_table)?.chunks(item);
+            let seen = rows.fold(0.0, |most, row| f64::max(most, f64::from(row[at].abs())));
+            let room = (COLUMN_ROOM * options.margin * seen).log2().ceil().exp2();
+            (seen > 0.0).then_some(room.min(range))
+        };
+        let start = ends.len();
+        ends.extend((start..start + input.given_len()).map(|at| column(at).unwrap_or(range)));
+    }
+    ends
+}
+
 /// The inputs of a plan at `fraction` bits after the point. Of ranks no range is assumed, since all fit.
 pub(super) fn planned(choice: &Choice, fraction: u32) -> Vec<PlannedInput> {
     let (options, ranked) = (choice.options, choice.ranks.is_some());
+    let mut start = 0;
     let planned = |(input, &range): (&Input, &f64)| {
         let mut input = input.clone();
         input.name = wire::short(&input.name);
-        let limit = match ranked {
-            true => ranks::limit(options.input_range, options.ring_bits),
-            false => encode(range, fraction),
+        let part = start..start + input.given_len();
+        start = part.end;
+        let ends = choice.ends[part].iter();
+        let (limit, columns) = match ranked {
+            true => (ranks::limit(options.input_range, options.ring_bits), vec![]),
+            false if ends.clone().all(|&end| end == range) => (encode(range, fraction), vec![]),
+            false => {
+                let columns = ends.map(|&end| encode(end, fraction).max(1)).collect();
+                (encode(range, fraction), columns)
+            }
         };
         PlannedInput {
             input,
             limit,
+            columns,
             ranked,
         }
     };
@@ -118,12 +168,10 @@ pub(super) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    pub(super) fn new(graph: &'a Graph, ranges: &[f64]) -> Self {
-        let parts = graph.inputs.iter().zip(ranges);
-        let ends = parts.flat_map(|(input, &range)| vec![range; input.given_len()]);
+    pub(super) fn new(graph: &'a Graph, ends: &[f64]) -> Self {
         Row {
             graph,
-            ends: ends.collect(),
+            ends: ends.to_vec(),
         }
     }
 
@@ -187,8 +235,7 @@ mod tests {
     #[test]
     fn numbers_stand_for_items() {
         let graph = several();
-        let row = Row::new(&graph, &[4.0, 2.5, 1.0, 1.0]);
-        assert_eq!(row.ends, [4.0, 4.0, 2.5, 1.0, 1.0, 1.0, 1.0, 1.0]);
+        let row = Row::new(&graph, &[4.0, 4.0, 2.5, 1.0, 1.0, 1.0, 1.0, 1.0]);
         let items = [0.5, -3.0, 2.0, 0.0, 1.0, 0.0, 3.0, 4.0];
         assert_eq!(row.given(&row.free(&items)), items);
         let between = [9.0, -9.0, 2.4, -0.1, 0.1, -1.0, 0.0, 1.0];
@@ -217,5 +264,25 @@ mod tests {
             ranges(&graph, &options, None).unwrap(),
             [2.5, 2.5, 1.0, 1.0]
         );
+    }
+
+    /// A column has room beyond its samples, one that shows nothing the range of all; of a declared range and of
+    /// pictures every number has the same.
+    #[test]
+    fn columns_of_a_table_have_ranges_of_their_own() {
+        let samples = [100.0, 0.5, 0.0, -50.0, 0.25, 0.0];
+        let of = |shape: &[usize], input_range| {
+            let graph = graph(shape, vec![]);
+            let options = PlanOptions {
+                margin: 2.0,
+                input_range,
+                ..PlanOptions::default()
+            };
+            let ranges = ranges(&graph, &options, Some(&samples)).unwrap();
+            ends(&graph, &options, Some(&samples), &ranges)
+        };
+        assert_eq!(of(&[3], None), [200.0, 8.0, 200.0]);
+        assert_eq!(of(&[3], Some(128.0)), [128.0; 3]);
+        assert_eq!(of(&[1, 3], None), [200.0; 3]);
     }
 }

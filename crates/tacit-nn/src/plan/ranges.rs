@@ -1,7 +1,7 @@
 //! How large every value of the model may become.
 
 use super::construction;
-use crate::graph::{Affine, FILL, Function, Graph, Input, InputKind, Node, Op, len};
+use crate::graph::{Affine, FILL, Function, Graph, InputKind, Node, Op, len};
 use crate::reference::{ShapeError, ranges};
 
 /// What the planner assumes of the size of a value.
@@ -89,48 +89,73 @@ fn hull(a: Interval, b: Interval) -> Interval {
     (a.0.min(b.0), a.1.max(b.1))
 }
 
-/// What each value can be for inputs each within its range.
-pub(super) fn worst_case(graph: &Graph, ranges: &[f64]) -> Vec<Interval> {
-    let row = inputs(graph, ranges);
-    let all = row.iter().map(|(_, interval)| *interval);
+/// What each value can be for items each number of which is at most so far from 0.
+pub(super) fn worst_case(graph: &Graph, ends: &[f64]) -> Vec<Interval> {
+    let row = row(graph, ends);
+    let all = row.iter().copied();
     let mut intervals = vec![all.reduce(hull).unwrap_or((0.0, 0.0))];
     for node in &graph.nodes {
         let inputs: Vec<Interval> = node.inputs.iter().map(|&id| intervals[id]).collect();
-        let (low, high) = match &node.op {
-            Op::Rearrange { index, .. } if node.inputs == [0] && row.len() > 1 => {
-                interval(node, &[of_places(&row, index)])
-            }
-            _ => interval(node, &inputs),
-        };
+        let of_row = (node.inputs == [0]).then(|| of_row(node, &row)).flatten();
+        let (low, high) = of_row.unwrap_or_else(|| interval(node, &inputs));
         let (least, most) = construction::limits(graph, node, &intervals);
         intervals.push((low.clamp(least, most), high.clamp(least, most)));
     }
     intervals
 }
 
-/// Of every input where it ends in an item's row, and what its shared numbers are within.
-fn inputs(graph: &Graph, ranges: &[f64]) -> Vec<(usize, Interval)> {
-    let mut end = 0;
-    let one = |(input, &range): (&Input, &f64)| {
-        end += input.given_len();
-        let least = match input.kind {
-            InputKind::Numbers | InputKind::Integers => -range,
-            InputKind::Truths | InputKind::Tokens { .. } => 0.0,
-        };
-        (end, (least, range))
+/// What each number of an item's row is within.
+fn row(graph: &Graph, ends: &[f64]) -> Vec<Interval> {
+    let kinds = graph.inputs.iter();
+    let kinds = kinds.flat_map(|input| std::iter::repeat_n(input.kind, input.given_len()));
+    let one = |(kind, &end): (InputKind, &f64)| match kind {
+        InputKind::Numbers | InputKind::Integers => (-end, end),
+        InputKind::Truths | InputKind::Tokens { .. } => (0.0, end),
     };
-    graph.inputs.iter().zip(ranges).map(one).collect()
+    kinds.zip(ends).map(one).collect()
 }
 
-/// What the numbers at these places of an item's row are within.
-fn of_places(row: &[(usize, Interval)], index: &[u32]) -> Interval {
-    let mut met = vec![false; row.len()];
-    for &place in index.iter().filter(|&&place| place != FILL) {
-        met[row.partition_point(|(end, _)| *end <= place as usize)] = true;
+/// What a node of the row itself is within, by each of its numbers: columns of a table may differ by powers
+/// of ten before they are scaled.
+fn of_row(node: &Node, row: &[Interval]) -> Option<Interval> {
+    match &node.op {
+        Op::Rearrange { index, .. } => {
+            let met = index.iter().filter(|&&place| place != FILL);
+            let met = met.map(|&place| row[place as usize]);
+            let x = met.reduce(hull).unwrap_or((0.0, 0.0));
+            Some(interval(node, &[x]))
+        }
+        Op::Affine(affine) => {
+            let (inner, channels) = (affine.inner, affine.channels());
+            let of = |(e, &x): (usize, &Interval)| {
+                let channel = e / inner % channels;
+                let scale = affine.scale.get(channel).map_or(1.0, |&v| f64::from(v));
+                let shift = affine.shift.get(channel).map_or(0.0, |&v| f64::from(v));
+                let ends = [x.0, x.1].map(|v| v * scale + shift);
+                (ends[0].min(ends[1]), ends[0].max(ends[1]))
+            };
+            row.iter().enumerate().map(of).reduce(hull)
+        }
+        Op::Linear(linear) if linear.rows == 1 && linear.k == row.len() => {
+            let mut sums: Vec<Interval> = (0..linear.n)
+                .map(|n| {
+                    linear
+                        .bias
+                        .get(n)
+                        .map_or((0.0, 0.0), |&b| (b.into(), b.into()))
+                })
+                .collect();
+            for (weights, x) in linear.weight.chunks(linear.n.max(1)).zip(row) {
+                for (sum, &w) in sums.iter_mut().zip(weights) {
+                    let ends = [x.0, x.1].map(|v| v * f64::from(w));
+                    sum.0 += ends[0].min(ends[1]);
+                    sum.1 += ends[0].max(ends[1]);
+                }
+            }
+            sums.into_iter().reduce(hull)
+        }
+        _ => None,
     }
-    let met = row.iter().zip(met).filter(|(_, met)| *met);
-    let intervals = met.map(|((_, interval), _)| *interval);
-    intervals.reduce(hull).unwrap_or((0.0, 0.0))
 }
 
 fn interval(node: &Node, inputs: &[Interval]) -> Interval {
@@ -368,7 +393,7 @@ mod tests {
     /// The largest magnitude of each value over the corners of the input, all within the worst
     /// case.
     fn corners(graph: &Graph) -> Vec<f64> {
-        let worst: Vec<f64> = worst_case(graph, &[1.5])
+        let worst: Vec<f64> = worst_case(graph, &vec![1.5; graph.given_len()])
             .into_iter()
             .map(magnitude)
             .collect();
@@ -418,7 +443,7 @@ mod tests {
     fn no_corner_of_the_input_exceeds_the_worst_case() {
         // A linear layer reaches its bound in a corner: the bound is not merely large.
         let largest = corners(&mixed());
-        let worst = magnitude(worst_case(&mixed(), &[1.5])[1]);
+        let worst = magnitude(worst_case(&mixed(), &[1.5; 4])[1]);
         assert_eq!((largest[1], worst), (10.75, 10.75));
         // Values away from 0, so that the zeros of the padding widen the range.
         let shift = Affine {
