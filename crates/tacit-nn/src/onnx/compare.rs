@@ -154,7 +154,8 @@ pub(super) fn is_whole(builder: &Builder, value: &Value) -> bool {
     let whole = |v: &[f32]| v.iter().all(|v| v.fract() == 0.0);
     let (mut open, mut seen) = (vec![*id], HashSet::new());
     while let Some(id) = open.pop() {
-        if !seen.insert(id) || builder.truths.contains(&id) {
+        let known = builder.truths.contains(&id) || builder.wholes.contains(&id);
+        if !seen.insert(id) || known {
             continue;
         }
         let Some(node) = id.checked_sub(1).map(|node| &builder.nodes[node]) else {

@@ -167,11 +167,37 @@ impl<'a> Composer<'a> {
         self.node(part, op, &[x], shape)
     }
 
-    /// `1 / x`; of a square root, the inverse square root of what it is the root of.
+    /// `1 / x`; of a square root, the inverse square root of what it is the root of, and of `1 + exp(y)` the
+    /// logistic function of `-y`, which no exponential bounds.
     pub(super) fn reciprocal(&mut self, x: ValueId) -> Result<ValueId, Fault> {
-        match self.builder.inverse_roots.get(&x) {
-            Some(&known) => Ok(known),
+        if let Some(&known) = self.builder.inverse_roots.get(&x) {
+            return Ok(known);
+        }
+        match self.exponent_beside_1(x) {
+            Some(y) => {
+                let mirrored = self.affine("mirrored", y, -1.0, 0.0)?;
+                self.function(Function::Sigmoid, mirrored, ANY)
+            }
             None => self.function(Function::Reciprocal, x, ANY),
+        }
+    }
+
+    /// `y`, if `x` is `1 + exp(y)`.
+    fn exponent_beside_1(&self, x: ValueId) -> Option<ValueId> {
+        let node = |id: ValueId| id.checked_sub(1).map(|at| &self.builder.nodes[at]);
+        let sum = node(x)?;
+        let Op::Affine(affine) = &sum.op else {
+            return None;
+        };
+        let ones = |v: &Weights| v.iter().all(|&v| v == 1.0);
+        let adds_1 = ones(&affine.scale) && !affine.shift.is_empty() && ones(&affine.shift);
+        let power = node(sum.inputs[0]).filter(|_| adds_1)?;
+        match power.op {
+            Op::Function {
+                function: Function::Exp,
+                ..
+            } => Some(power.inputs[0]),
+            _ => None,
         }
     }
 }

@@ -45,6 +45,8 @@ pub(super) struct Builder {
     pub truths: HashSet<ValueId>,
     /// Values whose elements are whole numbers by the way they are made.
     pub wholes: HashSet<ValueId>,
+    /// Values of whose rows just one element is 1 and the others are 0.
+    pub marks: HashSet<ValueId>,
     /// The elements of all constants so far.
     pub constants: usize,
     /// The nodes that were read so far, each turn of a loop counted.

@@ -32,6 +32,7 @@ mod nary;
 mod nested;
 mod norm;
 mod output;
+mod places;
 mod pool;
 mod power;
 mod product;

@@ -291,5 +291,7 @@ fn largest(c: &mut Composer, of: &Rows, last: bool) -> Result<ValueId, Fault> {
     let free = c.affine("free", before, -1.0, 0.5)?;
     let free = c.each("is free", Op::NonNegative, &[free])?;
     let shape = c.builder.shape(free);
-    c.node("chosen", Op::Mul, &[marked, free], shape)
+    let chosen = c.node("chosen", Op::Mul, &[marked, free], shape)?;
+    c.builder.marks.insert(chosen);
+    Ok(chosen)
 }

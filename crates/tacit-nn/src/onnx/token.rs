@@ -7,6 +7,7 @@ use super::call::{Call, Fault, Value, unsupported};
 use super::compose::{Composer, value};
 use super::kind::Kind;
 use super::lower::Builder;
+use super::places::{chosen_of, of_list};
 use crate::graph::{FILL, InputKind, Lookup, Op, ValueId, Weights, len};
 
 /// The most rows of a table that a token may choose from.
@@ -148,6 +149,12 @@ fn rows(
     each: Vec<usize>,
 ) -> Result<Value, Fault> {
     let (id, shape, batch) = call.secret_at(tokens)?;
+    if n == 1
+        && batch == 0
+        && let Some(id) = chosen_of(&mut Composer::new(call, builder), id, of_list(table))?
+    {
+        return Ok(value(id, [shape, &each[..]].concat()));
+    }
     let Some(given) = Given::of(builder, id) else {
         return unsupported(
             "its indices are computed from the inputs; only an input itself can choose",

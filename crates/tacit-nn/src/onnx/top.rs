@@ -40,6 +40,7 @@ pub(super) fn top(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Faul
     };
     let ranks = ranks(&mut c, compared, &of)?;
     let chosen = chosen(&mut c, ranks, &of, k)?;
+    c.builder.marks.insert(chosen);
     let matrices = Matrices {
         batch: of.rows,
         m: k,

@@ -174,3 +174,29 @@ fn a_gate_and_what_it_lets_through() {
         &expected,
     );
 }
+
+/// `1 / (1 + exp(-x))` is a logistic function, however large the exponential is.
+#[test]
+fn logistic_functions_that_are_written_out() {
+    let one = || tensor("one", &[], &[1.0]);
+    let before = || {
+        vec![
+            node("Neg", &["x"], "n", vec![]),
+            node("Exp", &["n"], "e", vec![]),
+            node("Add", &["one", "e"], "s", vec![]),
+        ]
+    };
+    let x: Vec<f32> = vec![-60.0, -1.0, 0.0, 2.0, 60.0];
+    let logistic: Vec<f32> = x.iter().map(|v| 1.0 / (1.0 + (-v).exp())).collect();
+    for last in [
+        node("Reciprocal", &["s"], "y", vec![]),
+        node("Div", &["one", "s"], "y", vec![]),
+    ] {
+        let nodes = [before(), vec![last]].concat();
+        super::check(&[5], nodes, vec![one()], &x, &logistic);
+    }
+    let nodes = [before(), vec![node("Div", &["x", "s"], "y", vec![])]].concat();
+    let x: Vec<f32> = vec![-3.0, -1.0, 0.0, 2.0, 3.0];
+    let swish: Vec<f32> = x.iter().map(|v| v / (1.0 + (-v).exp())).collect();
+    super::check(&[5], nodes, vec![one()], &x, &swish);
+}

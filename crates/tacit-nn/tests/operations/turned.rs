@@ -2,7 +2,6 @@
 
 use super::check;
 use crate::common::*;
-use tacit_nn::onnx::proto::*;
 
 /// Items of 2 rows of 3, their rows before the batch, joined along the rows and summed over them.
 #[test]

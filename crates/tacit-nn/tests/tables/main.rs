@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod encoder;
 mod features;
 #[path = "../common/fixed.rs"]
 mod fixed;

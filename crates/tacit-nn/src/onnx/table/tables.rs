@@ -16,7 +16,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "ArrayFeatureExtractor",
         2,
         &[],
-        "constant indices; or a list of classes by an ArgMax at the end",
+        "constant indices; or a list by places that ArgMax or TopK find",
     ),
     op("Binarizer", 1, &[("threshold", Float, 0, NOW)], ""),
     op(
@@ -35,6 +35,21 @@ pub(super) const OPERATIONS: &[Operation] = &[
             ("replaced_value_int64", Int, 0, NOW),
         ],
         "of numbers that are not NaN: no input is, so it leaves them as they are where it replaces NaN",
+    ),
+    op(
+        "LabelEncoder",
+        1,
+        &[
+            ("default_float", Float, 0, NOW),
+            ("default_int64", Int, 0, NOW),
+            ("keys_floats", Floats, 0, NOW),
+            ("keys_int64s", Ints, 0, NOW),
+            ("keys_tensor", Tensor, 4, NOW),
+            ("values_floats", Floats, 0, NOW),
+            ("values_int64s", Ints, 0, NOW),
+            ("values_tensor", Tensor, 4, NOW),
+        ],
+        "of numbers to numbers: of the leaves of one tree, or of places that ArgMax or TopK find",
     ),
     op(
         "LinearClassifier",

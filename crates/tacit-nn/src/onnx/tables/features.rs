@@ -11,6 +11,7 @@ use crate::onnx::constant::{Constant, Data};
 use crate::onnx::lower::Builder;
 use crate::onnx::moves::at;
 use crate::onnx::norm::over_norm;
+use crate::onnx::places::{chosen_of, of_list};
 use crate::onnx::pool::whole;
 use crate::onnx::tail::unit_sum;
 
@@ -115,7 +116,7 @@ pub(super) fn binarizer(call: &Call, builder: &mut Builder) -> Result<Value, Fau
 /// The columns at constant places of the last axis.
 pub(super) fn extractor(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     if let (Value::Constant(names), Some(place)) = (call.required(0)?, call.input(1)) {
-        return named(names, place);
+        return named(call, builder, names, place);
     }
     let (x, shape) = call.secret(0)?;
     let Some((&size, outer)) = shape.split_last() else {
@@ -136,12 +137,29 @@ pub(super) fn extractor(call: &Call, builder: &mut Builder) -> Result<Value, Fau
 }
 
 /// The places of largest numbers as classes of these names, of a list of them.
-fn named(names: &Constant, place: &Value) -> Result<Value, Fault> {
+fn named(
+    call: &Call,
+    builder: &mut Builder,
+    names: &Constant,
+    place: &Value,
+) -> Result<Value, Fault> {
     // Classes that are called by their numbers from 0 on are their places, found on shares or not.
     if let (Value::Secret { .. }, Data::Int(list)) = (place, &names.data)
         && numbered(list).is_none()
     {
         return Ok(place.clone());
+    }
+    if let Value::Secret {
+        id,
+        shape,
+        batch: 0,
+    } = place
+    {
+        let (_, list) = call.weights(0)?;
+        let c = &mut Composer::new(call, builder);
+        if let Some(id) = chosen_of(c, *id, of_list(&list))? {
+            return Ok(value(id, shape.clone()));
+        }
     }
     let Value::Clear { tail, classes, .. } = place else {
         return unsupported(

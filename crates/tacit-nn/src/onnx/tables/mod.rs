@@ -3,6 +3,7 @@
 
 mod attributes;
 mod compare;
+mod encoder;
 mod features;
 mod linear;
 mod scores;
@@ -29,6 +30,7 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Binarizer" => features::binarizer(call, builder),
         "FeatureVectorizer" => features::vectorizer(call, builder),
         "Imputer" => features::imputer(call, builder),
+        "LabelEncoder" => encoder::label_encoder(call, builder),
         "LinearRegressor" => linear::regressor(call, builder),
         "Normalizer" => features::normalizer(call, builder),
         "SVMRegressor" => vectors::regressor(call, builder),

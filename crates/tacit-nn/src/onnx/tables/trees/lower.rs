@@ -68,6 +68,9 @@ pub(super) fn reached(c: &mut Composer, x: ValueId, forest: &Forest) -> Result<R
         )?,
     };
     let id = c.moved("leaves", all, places, vec![leaves.len()])?;
+    if let [Child::Branch(_)] = forest.roots[..] {
+        c.builder.marks.insert(id);
+    }
     Ok(Reached { id, leaves })
 }
 
