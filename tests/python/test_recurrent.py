@@ -1,9 +1,12 @@
 """Recurrent networks and functions inside a model, compared with onnxruntime."""
 
+from functools import partial
+
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper, numpy_helper
 
 import recurrent_networks
 import tacit
@@ -50,6 +53,43 @@ def test_recurrent_node(kind, direction, save_onnx):
     }
     path = save_onnx(nodes, [STEPS, WIDTH], [STEPS, directions, HIDDEN], constants)
     compare(path, floats(3, STEPS, WIDTH))
+
+
+@pytest.mark.parametrize("items", [None, 1])
+@pytest.mark.parametrize("direction", ["reverse", "bidirectional"])
+@pytest.mark.parametrize("op", GATES)
+def test_states_to_begin_with(op, direction, items, tmp_path):
+    """States that are given and handed on, their layers before the batch; a cell of the file."""
+    directions = 2 if direction == "bidirectional" else 1
+    rows, n = GATES[op] * HIDDEN, items or "n"
+    state = [directions, n, HIDDEN]
+    constants = {
+        "w": floats(directions, rows, WIDTH),
+        "r": floats(directions, rows, HIDDEN),
+        "c": floats(directions, 1, HIDDEN),
+    }
+    last = ["c"] if op == "LSTM" and items else []
+    names = ["x", "w", "r", "", "", "h", *last]
+    nodes = [helper.make_node(op, names, ["s", "y"], hidden_size=HIDDEN, direction=direction)]
+    info = partial(helper.make_tensor_value_info, elem_type=TensorProto.FLOAT)
+    given = [info("x", shape=[STEPS, n, WIDTH]), info("h", shape=state)]
+    outputs = [info("s", shape=[STEPS, directions, n, HIDDEN]), info("y", shape=state)]
+    held = [numpy_helper.from_array(v, name) for name, v in constants.items()]
+    graph = helper.make_graph(nodes, "states", given, outputs, held)
+    path = tmp_path / "states.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    n = items or 3
+    x = {"x": floats(STEPS, n, WIDTH), "h": floats(directions, n, HIDDEN)}
+    right = onnxruntime.InferenceSession(str(path)).run(None, x)
+    if items:
+        # A file of fixed sizes is one item, which needs an axis of items before.
+        x = {name: values[None] for name, values in x.items()}
+        right = [values[None] for values in right]
+    model = tacit.compile(path, samples=x)
+    for found in (model.reference(x), tacit.local().predict(model, x).outputs):
+        for name, values in zip(["s", "y"], right, strict=True):
+            assert found[name].shape == values.shape
+            np.testing.assert_allclose(found[name], values, atol=2e-3)
 
 
 @pytest.mark.parametrize("op", ["Sigmoid", "Tanh", "Exp", "Erf", "Softmax"])

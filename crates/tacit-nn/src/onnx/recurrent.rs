@@ -2,6 +2,7 @@
 //! with the state one for each step, all with the same weights.
 
 mod cell;
+mod initial;
 
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{ANY, Composer};
@@ -73,7 +74,8 @@ pub(super) fn recurrent(call: &Call, builder: &mut Builder) -> Result<Vec<Value>
         check(call, steps, backwards.len())?;
         let cell = Cell::read(call, builder, [d, backwards.len()], width)?;
         let mut compose = Composer::new(call, builder);
-        all.push(cell.run(&mut compose, x, steps, backward)?);
+        let initial = cell.initial(call, &mut compose, [d, backwards.len()])?;
+        all.push(cell.run(&mut compose, x, steps, backward, initial)?);
     }
     let mut compose = Composer::new(call, builder);
     outputs(call, &mut compose, &all, &backwards, batch_first)
@@ -100,13 +102,11 @@ fn check(call: &Call, steps: usize, directions: usize) -> Result<(), Fault> {
     if !call.optional_ints(4)?.is_none_or(whole) {
         return unsupported("its sequences have lengths of their own");
     }
-    for (i, what) in [(5, "initial state"), (6, "initial cell"), (7, "peepholes")] {
-        let zero = |c: &Constant| c.data.floats().iter().all(|&v| v == 0.0);
-        match call.input(i) {
-            None => {}
-            Some(Value::Constant(c)) if zero(c) => {}
-            Some(_) => return unsupported(format!("its {what} (input {i}) is not constant zero")),
-        }
+    let zero = |c: &Constant| c.data.floats().iter().all(|&v| v == 0.0);
+    match call.input(7) {
+        None => {}
+        Some(Value::Constant(c)) if zero(c) => {}
+        Some(_) => return unsupported("its peepholes (input 7) are not constant zero"),
     }
     let defaults: &[&str] = match call.node.op_type.as_str() {
         "GRU" => &["sigmoid", "tanh"],

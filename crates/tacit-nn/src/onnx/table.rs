@@ -354,7 +354,7 @@ const LAYERS: &[Operation] = &[
     op("Unsqueeze", 2, &[("axes", Ints, 0, 12)], ""),
 ];
 
-const STEPS: &str = "constant weights, the default activations (RNN: Tanh or Relu), up to 1024 time steps, a state that starts at 0";
+const STEPS: &str = "constant weights, the default activations (RNN: Tanh or Relu), up to 1024 time steps, states to begin with that are computed or the same for every item";
 
 const RECURRENT: [Attribute; 7] = [
     ("activation_alpha", Floats, 0, NOW),

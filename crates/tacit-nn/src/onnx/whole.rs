@@ -5,7 +5,7 @@
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::fold::select;
 use super::lower::{self, Builder};
-use crate::graph::{Op, len};
+use crate::graph::{Op, ValueId, len};
 
 /// The most places of a batch axis that are computed one by one.
 const MAX_PLACES: usize = 64;
@@ -174,7 +174,11 @@ fn places(call: &Call, builder: &mut Builder, along: usize) -> Result<Vec<Value>
         return bad(format!("its input has no axis {along}"));
     };
     let computed = |input: &Option<&Value>| !matches!(input, None | Some(Value::Constant(_)));
-    if call.inputs.iter().skip(1).any(computed) {
+    let recurrent = ["GRU", "LSTM", "RNN"].contains(&call.node.op_type.as_str());
+    // The states that recurrent nodes begin with have the items along an axis of their own.
+    let states = if recurrent { 5..7 } else { 0..0 };
+    let others = (1..call.inputs.len()).filter(|i| !states.contains(i));
+    if others.map(|i| &call.inputs[i]).any(computed) {
         return unsupported("more than its first input is computed");
     }
     if many > MAX_PLACES {
@@ -182,29 +186,25 @@ fn places(call: &Call, builder: &mut Builder, along: usize) -> Result<Vec<Value>
             "it is computed of {many} items one by one, more than {MAX_PLACES}: export the model with a free batch"
         ));
     }
-    let mut item = shape.to_vec();
-    item.remove(along);
     let mut results: Vec<Vec<Value>> = Vec::new();
     for place in 0..many {
         let name = match many {
             1 => call.name.clone(),
             _ => format!("{}.{place}", call.name),
         };
-        let id = match many {
-            1 => x,
-            _ => {
-                let index = select(shape, along, vec![place]);
-                let op = Op::Rearrange { index, fill: 0.0 };
-                builder.add(format!("{name}.item"), op, vec![x], item.clone())?
+        let axis = usize::from(call.int("layout", 0) == 0);
+        let mut made: Vec<(usize, Value)> =
+            vec![(0, at(builder, &name, (x, shape), along, place)?)];
+        for i in states.clone() {
+            if let Some(Value::Secret { id, shape, .. }) = call.input(i) {
+                if shape.get(axis) != Some(&many) {
+                    return bad(format!("its input {i} has not as many items as its first"));
+                }
+                made.push((i, at(builder, &name, (*id, shape), axis, place)?));
             }
-        };
-        let value = Value::Secret {
-            id,
-            shape: item.clone(),
-            batch: along,
-        };
+        }
         let mut inputs = call.inputs.clone();
-        inputs[0] = Some(&value);
+        made.iter().for_each(|(i, value)| inputs[*i] = Some(value));
         let one = Call {
             name,
             inputs,
@@ -217,6 +217,30 @@ fn places(call: &Call, builder: &mut Builder, along: usize) -> Result<Vec<Value>
     (0..outputs)
         .map(|i| join(call, builder, results.iter().map(|all| &all[i])))
         .collect()
+}
+
+/// What a value has at a place of axis `along`, as the item of a batch that stood there.
+fn at(
+    builder: &mut Builder,
+    name: &str,
+    (x, shape): (ValueId, &[usize]),
+    along: usize,
+    place: usize,
+) -> Result<Value, Fault> {
+    let mut item = shape.to_vec();
+    let id = match item.remove(along) {
+        1 => x,
+        _ => {
+            let index = select(shape, along, vec![place]);
+            let op = Op::Rearrange { index, fill: 0.0 };
+            builder.add(format!("{name}.item"), op, vec![x], item.clone())?
+        }
+    };
+    Ok(Value::Secret {
+        id,
+        shape: item,
+        batch: along,
+    })
 }
 
 /// The results for all places as one value, where there are any.

@@ -183,12 +183,12 @@ fn what_cannot_be_unrolled_is_refused_by_name() {
         node.input[i] = name.into();
         node
     };
-    let one = tensor("one", &[1, 1, 2], &[1.0, 0.0]);
+    let one = tensor("one", &[1, 2, 2], &[1.0, 0.0, 0.0, 0.0]);
     refuses(
         4,
         with(5, "one"),
         vec![one],
-        "initial state (input 5) is not constant zero",
+        "initial state (input 5) has the shape [1, 2, 2]",
     );
     refuses(
         4,

@@ -13,6 +13,7 @@ impl Cell {
         x: ValueId,
         steps: usize,
         backward: bool,
+        initial: Option<State>,
     ) -> Result<Vec<State>, Fault> {
         let base = compose.name.clone();
         let width = compose.builder.len(x) / steps;
@@ -25,7 +26,7 @@ impl Cell {
             let t = if backward { steps - 1 - step } else { step };
             compose.name = format!("{base}[{t}]");
             let gates = compose.part("input", products, t * rows..(t + 1) * rows)?;
-            let before = states.last().copied();
+            let before = states.last().copied().or(initial);
             states.push(match &self.kind {
                 Kind::Gru { .. } => self.gru(compose, gates, before)?,
                 Kind::Lstm => self.lstm(compose, gates, before)?,
