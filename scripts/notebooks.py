@@ -9,6 +9,8 @@ import importlib.util
 import io
 import os
 import re
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -42,6 +44,14 @@ def lacking(notebook):
         file = Path(os.environ["TACIT_DATA"]) / needs["data"]
         if not file.exists():
             return f"{file} is not there"
+    if "pip" in needs:
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
+        found = subprocess.run(
+            [*pip, "--no-deps", needs["pip"]], capture_output=True, text=True, check=False
+        )
+        if found.returncode:
+            last = found.stderr.strip().splitlines()[-1:]
+            return f"pip cannot fetch {needs['pip']}: {' '.join(last)}"
     return None
 
 
