@@ -1,16 +1,18 @@
 //! Rewrites of the graph that save work or communication and keep what it computes.
 
+mod ordered;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::graph::{Affine, FILL, Graph, Node, Op, ValueId, Weights, len};
 
 impl Graph {
-    /// Folds scales and shifts into neighbouring linear layers, also across products of two values and
+    /// Compares numbers before they are scaled, folds scales and shifts into neighbouring linear layers, also across products of two values and
     /// what moves elements, and takes the maximum before the comparison with 0, which leaves fewer elements
     /// to compare.
     pub fn optimise(self) -> Graph {
-        let mut rewriter = Rewriter::new(self);
+        let mut rewriter = Rewriter::new(ordered::without_scales(self));
         let passes = [
             Rewriter::fold_into_producer,
             Rewriter::fold_into_consumer,
