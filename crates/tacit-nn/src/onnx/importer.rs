@@ -377,7 +377,7 @@ fn name_of(node: &NodeProto) -> &str {
     }
 }
 
-fn invalid(node: &NodeProto, why: String) -> ImportError {
+pub(super) fn invalid(node: &NodeProto, why: String) -> ImportError {
     ImportError::Node {
         node: name_of(node).into(),
         op: node.op_type.clone(),

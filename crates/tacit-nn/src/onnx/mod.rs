@@ -53,6 +53,7 @@ mod token;
 mod top;
 mod whole;
 mod write;
+mod written;
 
 use std::collections::HashMap;
 use std::fs::File;
