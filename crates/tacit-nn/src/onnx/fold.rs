@@ -43,7 +43,7 @@ pub(super) fn fold(
         "NonZero" => made::places(call)?,
         "OneHot" => made::one_hot(call)?,
         "ReduceSum" | "ReduceProd" | "ReduceMax" | "ReduceMin" => made::reduced(call)?,
-        "Identity" | "Dropout" => call.constant(0)?.clone(),
+        "Identity" | "Dropout" | "OptionalGetElement" => call.constant(0)?.clone(),
         "Cast" => kind::cast(call.constant(0)?, call.cast_to()?)?,
         "CastLike" => kind::cast(call.constant(0)?, call.constant(1)?.kind)?,
         "Where" => numbers::choose(call)?,

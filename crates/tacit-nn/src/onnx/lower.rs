@@ -9,8 +9,8 @@ use super::proto::NodeProto;
 use super::table::is_table;
 use super::{activation, along, attention, columns, compare, conv, einsum, element, factors};
 use super::{fourier, function, grid, linear, loss, mask, moves, nary, norm, pool, power, product};
-use super::{quantise, rearrange, recurrent, reduce, resize, rotary, rounding, scatter, shape};
-use super::{tables, tail, token, top, whole};
+use super::{quantise, rearrange, recurrent, reduce, resize, rotary, rounding};
+use super::{scatter, shape, tables, tail, token, top, trigonometric, whole};
 use crate::graph::{Input, InputKind, Node, Op, ValueId, Weights, len};
 
 /// The most elements of all values of one item together.
@@ -183,6 +183,9 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Abs" | "Acosh" | "Asinh" | "Atanh" | "Celu" | "Cosh" | "Elu" | "HardSigmoid"
         | "HardSwish" | "Mish" | "Selu" | "Shrink" | "Sinh" | "Softplus" | "Softsign" | "Swish"
         | "ThresholdedRelu" => activation::activation(call, builder),
+        "Acos" | "Asin" | "Atan" | "Cos" | "Sin" | "Tan" => {
+            trigonometric::trigonometric(call, builder)
+        }
         "Equal" | "Greater" | "GreaterOrEqual" | "Less" | "LessOrEqual" => {
             compare::compare(call, builder)
         }
@@ -234,7 +237,7 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "LogSoftmax" => reduce::log_softmax(call, builder),
         reduction if reduction.starts_with("Reduce") => reduce::reduced(call, builder),
         "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" => reshape(call, builder),
-        "Cast" | "CastLike" | "Identity" => handed_on(call, builder),
+        "Cast" | "CastLike" | "Identity" | "OptionalGetElement" => handed_on(call, builder),
         _ => moves::moved(call, builder),
     }
 }
@@ -248,7 +251,7 @@ pub(super) fn refuse<T>() -> Result<T, Fault> {
 fn handed_on(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     mask::carried(call, builder);
     match call.node.op_type.as_str() {
-        "Identity" => Ok(call.required(0)?.clone()),
+        "Identity" | "OptionalGetElement" => Ok(call.required(0)?.clone()),
         _ => cast(call, builder),
     }
 }

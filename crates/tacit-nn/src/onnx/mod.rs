@@ -51,6 +51,7 @@ mod tables;
 mod tail;
 mod token;
 mod top;
+mod trigonometric;
 mod whole;
 mod write;
 mod written;
