@@ -245,7 +245,7 @@ const LAYERS: &[Operation] = &[
             ("transA", Int, 0, NOW),
             ("transB", Int, 0, NOW),
         ],
-        "constant weights, not with transA",
+        "constant weights, not with transA; of an input that is one item all of it",
     ),
     op("GlobalAveragePool", 1, &[], ""),
     op("GlobalMaxPool", 1, &[], ""),

@@ -4,6 +4,7 @@
 
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::fold::select;
+use super::linear;
 use super::lower::{self, Builder};
 use crate::graph::{Op, len};
 
@@ -99,6 +100,7 @@ fn treats(call: &Call) -> Option<Treats> {
         // Of constants alone.
         "NonZero" | "OneHot" | "Range" => Axes,
         "BatchNormalization" if call.int("training_mode", 0) != 0 => Axes,
+        "Gemm" if linear::is_mixed(call) => Axes,
         "AffineGrid"
         | "AveragePool"
         | "BatchNormalization"
