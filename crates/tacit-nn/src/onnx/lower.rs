@@ -159,6 +159,7 @@ pub(super) fn items(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fa
         "LayerNormalization" => function::layer_norm(call, builder),
         "Dropout" => dropout(call, builder),
         "TopK" => top::top(call, builder),
+        "MaxPool" if call.node.output.len() > 1 => pool::with_places(call, builder),
         _ => Ok(vec![one(call, builder)?]),
     }
 }

@@ -275,7 +275,7 @@ const LAYERS: &[Operation] = &[
             ("storage_order", Int, 0, NOW),
             ("strides", Ints, 0, NOW),
         ],
-        "without the indices",
+        "the indices of a batch of 1",
     ),
     op("Mul", 2, &[], ELEMENTS),
     op("Neg", 1, &[], ""),

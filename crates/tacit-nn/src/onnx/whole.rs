@@ -228,7 +228,11 @@ fn join<'a>(
     builder: &mut Builder,
     parts: impl Iterator<Item = &'a Value>,
 ) -> Result<Value, Fault> {
-    let parts: Option<Vec<_>> = parts
+    let parts: Vec<_> = parts.collect();
+    if let Some(refused) = parts.iter().find(|part| matches!(part, Value::Refused(_))) {
+        return Ok((*refused).clone());
+    }
+    let parts: Option<Vec<_>> = (parts.into_iter())
         .map(|part| match part {
             Value::Secret { id, shape, batch } => Some((*id, shape, *batch)),
             _ => None,

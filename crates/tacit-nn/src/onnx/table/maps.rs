@@ -65,7 +65,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
                 ("pads", Ints, 9, NOW),
                 ("strides", Ints, 9, NOW),
             ],
-            "constant indices, to the shape that its windows make",
+            "constant indices, to the shape that its windows make or a larger one",
         ),
     ),
     from(
