@@ -9,7 +9,7 @@ use super::proto::NodeProto;
 use super::table::is_table;
 use super::{activation, along, attention, columns, compare, conv, einsum, element, factors};
 use super::{fourier, function, grid, linear, loss, mask, moves, nary, norm, pool, power, product};
-use super::{quantise, rearrange, recurrent, reduce, resize, rotary, rounding};
+use super::{quantise, rearrange, recurrent, reduce, resize, rotary, rounding, sampled};
 use super::{scatter, shape, tables, tail, token, top, trigonometric, whole};
 use crate::graph::{Input, InputKind, Node, Op, ValueId, Weights, len};
 
@@ -215,6 +215,8 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Det" => factors::determinant(call, builder),
         "DFT" => fourier::dft(call, builder),
         "STFT" => fourier::stft(call, builder),
+        "DeformConv" => sampled::deform_conv(call, builder),
+        "RoiAlign" => sampled::roi_align(call, builder),
         "GridSample" => grid::grid_sample(call, builder),
         "Col2Im" => columns::col2im(call, builder),
         "MaxUnpool" => columns::max_unpool(call, builder),

@@ -43,6 +43,7 @@ mod reduce;
 mod resize;
 mod rotary;
 mod rounding;
+mod sampled;
 mod scatter;
 mod selection;
 mod shape;
