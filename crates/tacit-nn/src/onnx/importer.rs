@@ -294,7 +294,7 @@ impl<'a> Importer<'a> {
                 Err(fault) => Err(fault),
             },
             Some(Err(fault)) => Err(fault),
-            None => lower::refuse(),
+            None => lower::refuse(&node.op_type),
         };
         match result {
             Ok(values) => Ok(values),

@@ -245,9 +245,19 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     }
 }
 
-/// The answer to an operation that is not supported.
-pub(super) fn refuse<T>() -> Result<T, Fault> {
-    unsupported("not supported")
+/// The answer to an operation that is not supported, and why some cannot be.
+pub(super) fn refuse<T>(op: &str) -> Result<T, Fault> {
+    let why = match op {
+        "Bernoulli" | "Multinomial" | "RandomNormal" | "RandomNormalLike" | "RandomUniform"
+        | "RandomUniformLike" => ": it draws random numbers",
+        "BitCast" => ": the bits of a float are not those of its fixed-point number",
+        "IsInf" | "IsNaN" => ": every number that a party has is finite",
+        "NonMaxSuppression" | "Unique" => {
+            ": how large its output is depends on the input, which no party may know"
+        }
+        _ => "",
+    };
+    unsupported(format!("not supported{why}"))
 }
 
 /// The value of a node that changes nothing, and what masks it.
