@@ -1,7 +1,7 @@
 //! Sines, tangents and their inverses, made of polynomials, whole numbers and roots.
 //!
-//! A sine is periodic: of `x / 2 pi` only what is left beside the nearest whole number counts, and of that a
-//! polynomial is taken. The last fraction bit of `x / 2 pi` is worth `2 pi` of them in the angle.
+//! A sine is periodic: only what is left beside the nearest multiple of `2 pi` counts, and of that a polynomial is
+//! taken. Beside the rounding of numbers its error grows by that of `2 pi` as a factor for every turn.
 
 use super::activation::magnitude;
 use super::call::{Call, Fault, Value};
@@ -37,7 +37,7 @@ const ARCTANGENT: [f32; 8] = [
 
 /// `acos(a) / sqrt(1 - a)` of `a` from 0 to 1 by powers of `a`, right to 1e-7 of `acos(a)`.
 const ARCCOSINE: [f32; 8] = [
-    1.570_796_3,
+    FRAC_PI_2,
     -0.214_598_8,
     0.088_979_05,
     -0.050_174_7,
@@ -50,21 +50,31 @@ const ARCCOSINE: [f32; 8] = [
 /// Sin, Cos, Tan, Asin, Acos or Atan of the first input.
 pub(super) fn trigonometric(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     of_each(call, builder, |c, x| match call.node.op_type.as_str() {
-        "Sin" => sine_of_turns(c, x, 0.0),
-        "Cos" => sine_of_turns(c, x, 0.25),
+        "Sin" => sine_of(c, x, 0.0),
+        "Cos" => sine_of(c, x, FRAC_PI_2),
         "Tan" => tangent(c, x),
         "Atan" => arctangent(c, x),
         op => arc(c, x, op == "Asin"),
     })
 }
 
-/// `sin(x + 2 pi ahead)`.
-fn sine_of_turns(c: &mut Composer, x: ValueId, ahead: f32) -> Result<ValueId, Fault> {
-    let turns = c.affine("turns", x, FRAC_1_PI / 2.0, ahead)?;
-    let whole = c.each("whole turns", Op::Whole(Whole::Nearest), &[turns])?;
-    let part = c.each("part of a turn", Op::Sub, &[turns, whole])?;
-    let halves = c.affine("halves", part, 2.0, 0.0)?;
+/// `sin(x + ahead)`.
+fn sine_of(c: &mut Composer, x: ValueId, ahead: f32) -> Result<ValueId, Fault> {
+    let x = c.affine("ahead", x, 1.0, ahead)?;
+    let part = left_of(c, x, 2.0 * PI)?;
+    let halves = c.affine("halves", part, FRAC_1_PI, 0.0)?;
     sine(c, "sine", halves)
+}
+
+/// What is left of `x` beside the nearest whole multiple of `period`.
+///
+/// The multiple is taken from `x` itself: a factor of it has an error of half its last bit for every period, where one of
+/// `x / period` would have one for every unit of `x`, which is then multiplied.
+fn left_of(c: &mut Composer, x: ValueId, period: f32) -> Result<ValueId, Fault> {
+    let count = c.affine("periods", x, 1.0 / period, 0.0)?;
+    let whole = c.each("whole periods", Op::Whole(Whole::Nearest), &[count])?;
+    let multiple = c.affine("multiple", whole, period, 0.0)?;
+    c.each("left", Op::Sub, &[x, multiple])
 }
 
 /// `sin(pi y)` of `y` from -1 to 1.
@@ -77,9 +87,8 @@ fn sine(c: &mut Composer, part: &str, y: ValueId) -> Result<ValueId, Fault> {
 /// The cosine is the sine of the distance to the pole, so that it is right relative to its size; it is as
 /// positive as a divisor must be.
 fn tangent(c: &mut Composer, x: ValueId) -> Result<ValueId, Fault> {
-    let turns = c.affine("half turns", x, FRAC_1_PI, 0.0)?;
-    let whole = c.each("whole half turns", Op::Whole(Whole::Nearest), &[turns])?;
-    let part = c.each("part", Op::Sub, &[turns, whole])?;
+    let left = left_of(c, x, PI)?;
+    let part = c.affine("halves", left, FRAC_1_PI, 0.0)?;
     let size = magnitude(c, part)?;
     let left = c.affine("to the pole", size, -1.0, 0.5)?;
     let cosine = sine(c, "cosine", left)?;

@@ -12,7 +12,7 @@ fn node_of(op: &str) -> Vec<tacit_nn::onnx::proto::NodeProto> {
 #[test]
 fn sines_repeat_from_turn_to_turn() {
     let x = [
-        -20.0, -9.4, -3.2, -1.5707964, -0.5, 0.0, 0.7, 3.1415927, 6.5, 19.0,
+        -20.0, -9.4, -3.2, -1.5707964, -0.5, 0.0, 0.7, 3.15, 6.5, 19.0,
     ];
     for (op, of) in [("Sin", f64::sin as fn(f64) -> f64), ("Cos", f64::cos)] {
         let expected = x.map(|x: f32| of(f64::from(x)) as f32);

@@ -9,8 +9,7 @@ const SIGNS: &str =
     "of values with values or with constants; 0 or 1, exactly so of what is told apart by rounding";
 const WHOLE: &str = "of values in a range of up to 2^20 whole numbers; a value nearer to a step than its rounding may take either side";
 
-const TURNS: &str =
-    "to 1e-6 and some 20 units of the last fraction bit; of angles of up to 2^19 turns";
+const TURNS: &str = "to 1e-6 and some 20 units of the last fraction bit, and for every turn of the angle one more; up to 2^19 turns";
 const ARC: &str =
     "of values from -1 to 1; near these ends, where it is steepest, as a square root is near 0";
 
@@ -25,7 +24,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Atan",
         1,
         &[],
-        "to 1e-6 and some units of the last fraction bit",
+        "to 1e-6 and some 10 units of the last fraction bit",
     ),
     from(9, op("Atanh", 1, &[], "of values between -1 and 1")),
     from(
@@ -106,7 +105,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Tan",
         1,
         &[],
-        "as Sin, relative to its size near a pole: to a share of what the last fraction bit is of the distance",
+        "as Sin; near a pole by so much of its size as the last fraction bits are of the distance to the pole",
     ),
     from(
         10,

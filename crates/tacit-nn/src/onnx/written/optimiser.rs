@@ -121,7 +121,7 @@ fn each(
 ) -> Result<Definition, Fault> {
     let given = written.node.input.len().saturating_sub(2);
     let count = given / inputs.len();
-    if count == 0 || given % inputs.len() != 0 {
+    if count == 0 || !given.is_multiple_of(inputs.len()) {
         return bad(format!(
             "its {given} tensors are not of {} kinds, as many of each",
             inputs.len()
