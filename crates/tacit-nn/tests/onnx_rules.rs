@@ -429,7 +429,7 @@ fn expand_leaves_the_batch_alone() {
     invalid(&with(&[3], None), "does not fit the item shape [1, 2]");
 }
 
-/// A product of two constants is one; of matrices that stand many times, row by row.
+/// A product of two constants is one; of matrices side by side, of rows and of columns.
 #[test]
 fn products_of_constants_are_constants() {
     let nodes = vec![
@@ -440,9 +440,9 @@ fn products_of_constants_are_constants() {
     let b = tensor("b", &[2, 1], &[10.0, 1.0]);
     let output = predict(&[2, 1], nodes.clone(), vec![a.clone(), b], &[0.0, 0.0]);
     assert_eq!(output, [12.0, 34.0]);
-    let many = tensor("b", &[2, 2, 1], &[1.0; 4]);
-    unsupported(
-        &model(&[2, 1], nodes, vec![a, many]),
-        "it multiplies constants other than matrices by one matrix",
-    );
+    let many = tensor("b", &[2, 2, 1], &[10.0, 1.0, 1.0, 1.0]);
+    let output = predict(&[2, 2, 1], nodes.clone(), vec![a, many], &[0.0; 4]);
+    assert_eq!(output, [12.0, 34.0, 3.0, 7.0]);
+    let [row, column] = [("a", [1.0, 2.0]), ("b", [10.0, 1.0])].map(|(n, v)| tensor(n, &[2], &v));
+    assert_eq!(predict(&[1], nodes, vec![row, column], &[0.0]), [12.0]);
 }

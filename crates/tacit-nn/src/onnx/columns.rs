@@ -8,6 +8,7 @@ use super::moves::needs_whole;
 use super::reduce::sum;
 use super::shape::sizes_of;
 use crate::graph::{FILL, Op, len};
+use crate::index::pick;
 
 /// Col2Im: every element of an image is the sum of those of the blocks that cover it.
 pub(super) fn col2im(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
@@ -94,24 +95,37 @@ pub(super) fn max_unpool(call: &Call, builder: &mut Builder) -> Result<Value, Fa
             None => return bad("its pads are more than its windows"),
         }
     }
-    if let Some(given) = call.optional_ints(2)?
-        && sizes_of(given)? != out
-    {
+    let wanted = match call.optional_ints(2)? {
+        None => out.clone(),
+        Some(given) => sizes_of(given)?,
+    };
+    let holds = wanted.len() == out.len() && wanted.iter().zip(&out).all(|(w, o)| w >= o);
+    if !holds || wanted[..2.min(out.len())] != out[..2.min(out.len())] {
         return unsupported(format!(
-            "its output is not of the shape {out:?} of its windows"
+            "its output does not hold the shape {out:?} of its windows"
         ));
     }
+    bounded_len(&wanted)?;
     let n = bounded_len(&out)?;
     let places = call.ints(1)?;
     if call.constant(1)?.shape != shape {
         return bad("its indices do not have the shape of its input");
     }
-    let mut index = vec![FILL; n];
+    let mut inner = vec![FILL; n];
     for (e, &place) in places.iter().enumerate() {
-        match usize::try_from(place).ok().and_then(|at| index.get_mut(at)) {
+        match usize::try_from(place).ok().and_then(|at| inner.get_mut(at)) {
             Some(at) => *at = e as u32,
             None => return bad(format!("its index {place} is outside its output")),
         }
     }
-    builder.push(call, Op::Rearrange { index, fill: 0.0 }, vec![x], out)
+    // Indices count what the windows make, whatever room there is behind it.
+    let ends: Vec<Vec<Option<usize>>> = (out.iter().zip(&wanted))
+        .map(|(&size, &wanted)| (0..wanted).map(|i| (i < size).then_some(i)).collect())
+        .collect();
+    let index = pick(&out, &ends);
+    let index = index
+        .iter()
+        .map(|&at| inner.get(at as usize).copied().unwrap_or(FILL))
+        .collect();
+    builder.push(call, Op::Rearrange { index, fill: 0.0 }, vec![x], wanted)
 }

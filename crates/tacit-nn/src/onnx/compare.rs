@@ -7,7 +7,7 @@ use super::constant::Constant;
 use super::element::{Arithmetic, of_each, two};
 use super::fold;
 use super::lower::Builder;
-use super::mask::hidden;
+use super::mask::{hidden, hidden_by_choice};
 use super::nary::on;
 use super::token;
 use crate::graph::{Op, ValueId};
@@ -203,6 +203,9 @@ pub(super) fn logic(call: &Call, builder: &mut Builder) -> Result<Value, Fault> 
 
 /// Where: `c x + (1 - c) y` of a constant condition, `y + c (x - y)` of a computed one.
 pub(super) fn choose(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    if let Some(value) = hidden_by_choice(call, builder)? {
+        return Ok(value);
+    }
     let (condition, x, y) = (call.required(0)?, call.required(1)?, call.required(2)?);
     let secret = !matches!(condition, Value::Constant(_));
     let [masking, masked] = [x, y].map(|branch| hiding(call, builder, branch).filter(|_| secret));

@@ -43,7 +43,7 @@ pub(super) fn fold(
         "NonZero" => made::places(call)?,
         "OneHot" => made::one_hot(call)?,
         "ReduceSum" | "ReduceProd" | "ReduceMax" | "ReduceMin" => made::reduced(call)?,
-        "Identity" | "Dropout" => call.constant(0)?.clone(),
+        "Identity" | "Dropout" | "OptionalGetElement" => call.constant(0)?.clone(),
         "Cast" => kind::cast(call.constant(0)?, call.cast_to()?)?,
         "CastLike" => kind::cast(call.constant(0)?, call.constant(1)?.kind)?,
         "Where" => numbers::choose(call)?,
@@ -105,23 +105,56 @@ fn moved(call: &Call) -> Result<Option<Constant>, Fault> {
     Ok(Some(rearranged(from, (shape, index))))
 }
 
-/// The product of two constant matrices, of which the first may stand many times, in float32.
+/// The product of two constants, of which one of a single axis is a row or a column.
 fn product(a: &Constant, b: &Constant) -> Result<Constant, Fault> {
-    let (Some((&k, rows)), &[depth, n]) = (a.shape.split_last(), &b.shape[..]) else {
-        let why = "it multiplies constants other than matrices by one matrix";
-        return super::call::unsupported(why);
+    let with = |from: &Constant, shape: Vec<usize>| Constant {
+        shape,
+        ..from.clone()
+    };
+    let (left, right) = match (&a.shape[..], &b.shape[..]) {
+        ([], _) | (_, []) => return bad("one of its inputs has no axes"),
+        (&[k], &[n]) => (with(a, vec![1, k]), with(b, vec![n, 1])),
+        (&[k], _) => (with(a, vec![1, k]), b.clone()),
+        (_, &[n]) => (a.clone(), with(b, vec![n, 1])),
+        _ => return matrices(a, b),
+    };
+    let mut made = matrices(&left, &right)?;
+    let columns = made.shape.len() - 1;
+    if b.shape.len() == 1 {
+        made.shape.remove(columns);
+    }
+    if a.shape.len() == 1 {
+        made.shape.remove(columns - 1);
+    }
+    Ok(made)
+}
+
+/// The products of constant matrices side by side, in float32; axes before the last two are stretched to each
+/// other's.
+fn matrices(a: &Constant, b: &Constant) -> Result<Constant, Fault> {
+    let ([.., m, k], [.., depth, n]) = (&a.shape[..], &b.shape[..]) else {
+        return Err(mismatch(&a.shape, &b.shape));
     };
     if depth != k {
         return Err(mismatch(&a.shape, &b.shape));
     }
-    let shape = [rows, &[n]].concat();
-    let work = bounded_len(&shape)?.checked_mul(k.max(1));
+    let sides = [&a.shape[..a.shape.len() - 2], &b.shape[..b.shape.len() - 2]];
+    let side = common_shape(sides[0], sides[1]).ok_or_else(|| mismatch(&a.shape, &b.shape))?;
+    let shape = [&side[..], &[*m, *n]].concat();
+    let work = bounded_len(&shape)?.checked_mul((*k).max(1));
     if work.is_none_or(|work| work > MAX_WORK) {
         let why = format!("its constants take more than {MAX_WORK} multiplications");
         return super::call::unsupported(why);
     }
+    let place = |from: &[usize]| broadcast(from, &side).ok_or_else(|| mismatch(from, &side));
+    let (left, right) = (place(sides[0])?, place(sides[1])?);
+    let (x, y) = (a.data.floats(), b.data.floats());
     let mut out = vec![0.0; len(&shape)];
-    gemm(&mut out, &a.data.floats(), &b.data.floats(), [k, n]);
+    for (at, made) in out.chunks_mut((m * n).max(1)).enumerate() {
+        let [i, j] = [left[at] as usize, right[at] as usize];
+        let (x, y) = (&x[i * m * k..][..m * k], &y[j * k * n..][..k * n]);
+        gemm(made, x, y, [*k, *n]);
+    }
     Ok(Constant::floats(shape, out))
 }
 

@@ -294,7 +294,7 @@ impl<'a> Importer<'a> {
                 Err(fault) => Err(fault),
             },
             Some(Err(fault)) => Err(fault),
-            None => lower::refuse(),
+            None => lower::refuse(&node.op_type),
         };
         match result {
             Ok(values) => Ok(values),
@@ -377,7 +377,7 @@ fn name_of(node: &NodeProto) -> &str {
     }
 }
 
-fn invalid(node: &NodeProto, why: String) -> ImportError {
+pub(super) fn invalid(node: &NodeProto, why: String) -> ImportError {
     ImportError::Node {
         node: name_of(node).into(),
         op: node.op_type.clone(),

@@ -1,9 +1,10 @@
-//! Functions that a file defines: their nodes stand in place of those that call them.
+//! Functions that a file or the standard defines: their nodes stand in place of those that call them.
 
 use std::collections::HashMap;
 
 use super::proto::{AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto};
 use super::table::Opsets;
+use super::written::{Tensors, written};
 use super::{ImportError, unusable};
 
 /// The deepest call of functions by each other.
@@ -15,6 +16,8 @@ const MAX_NODES: usize = 1 << 17;
 /// The nodes that calls become.
 struct Inliner<'a> {
     functions: HashMap<(&'a str, &'a str), &'a FunctionProto>,
+    tensors: Tensors,
+    opsets: Opsets,
     nodes: usize,
 }
 
@@ -45,13 +48,13 @@ pub(super) fn inlined(
         }
     }
     let mut graph = graph.clone();
-    if !functions.is_empty() {
-        let mut inliner = Inliner {
-            functions,
-            nodes: 0,
-        };
-        graph.node = inliner.nodes(graph.node, 0)?;
-    }
+    let mut inliner = Inliner {
+        functions,
+        tensors: Tensors::of(&graph),
+        opsets,
+        nodes: 0,
+    };
+    graph.node = inliner.nodes(graph.node, 0)?;
     Ok(Some(graph))
 }
 
@@ -82,6 +85,10 @@ impl Inliner<'_> {
                 all.extend(self.nodes(body, depth + 1)?);
                 continue;
             }
+            if let Some(body) = written(&node, &self.tensors, self.opsets, self.nodes)? {
+                all.extend(self.nodes(body, depth + 1)?);
+                continue;
+            }
             for attribute in &mut node.attribute {
                 if let Some(graph) = &mut attribute.g {
                     graph.node = self.nodes(std::mem::take(&mut graph.node), depth)?;
@@ -94,7 +101,7 @@ impl Inliner<'_> {
 }
 
 /// The nodes of a function as one node calls it: `count` tells its names from those of other calls.
-fn body(
+pub(super) fn body(
     function: &FunctionProto,
     call: &NodeProto,
     count: usize,
@@ -127,7 +134,7 @@ fn body(
     nodes.collect()
 }
 
-fn called(call: &NodeProto) -> &str {
+pub(super) fn called(call: &NodeProto) -> &str {
     match call.name.is_empty() {
         true => call.output.first().map_or("?", String::as_str),
         false => &call.name,

@@ -1,7 +1,11 @@
 //! Matrix products and batch normalisation.
 
 use super::call::{Call, Fault, Value, bad, unsupported};
+use super::constant::Constant;
+use super::element::{Arithmetic, two};
 use super::lower::Builder;
+use super::nary::on;
+use super::product::{Labels, contract};
 use crate::graph::{Affine, Linear, Op, Weights, len};
 
 fn matrix(shape: &[usize]) -> Result<[usize; 2], Fault> {
@@ -18,7 +22,60 @@ pub(super) fn transposed(weight: &[f32], [rows, columns]: [usize; 2]) -> Vec<f32
         .collect()
 }
 
+/// Whether rows of the first input of a Gemm do not stand for themselves: it is turned, or multiplied with what is
+/// computed, or what is added differs by row.
+pub(super) fn is_mixed(call: &Call) -> bool {
+    let by_row = |value: &Value| match value {
+        Value::Constant(added) => added.shape.len() == 2 && added.shape[0] != 1,
+        _ => true,
+    };
+    let constant = |i: usize| matches!(call.input(i), Some(Value::Constant(_)));
+    call.int("transA", 0) != 0 || !constant(1) || constant(0) || call.input(2).is_some_and(by_row)
+}
+
+/// Gemm of an input that is one item: a product of matrices, scaled, and a scaled sum.
+fn whole(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let axes = |flag: &str, [first, second]: [u32; 2]| match call.int(flag, 0) {
+        0 => vec![first, second],
+        _ => vec![second, first],
+    };
+    let labels = Labels {
+        inputs: [axes("transA", [0, 1]), axes("transB", [1, 2])],
+        output: vec![0, 2],
+    };
+    let scaled = |builder: &mut Builder, part: &str, x: &Value, by: f32| match x {
+        Value::Constant(given) => {
+            let numbers = given.data.floats().iter().map(|v| v * by).collect();
+            let shape = given.shape.clone();
+            Ok(Value::Constant(Constant::floats(shape, numbers)))
+        }
+        x => on(call, builder, x, |c, x| c.affine(part, x, by, 0.0)),
+    };
+    let both = Call {
+        name: call.name.clone(),
+        inputs: vec![call.input(0), call.input(1)],
+        ..*call
+    };
+    let product = contract(&both, builder, &labels)?;
+    let product = scaled(builder, "scaled", &product, call.float("alpha", 1.0))?;
+    let Some(added) = call.input(2) else {
+        return Ok(product);
+    };
+    let added = scaled(builder, "added", added, call.float("beta", 1.0))?;
+    let added = match &added {
+        // Of as many axes as the product.
+        Value::Secret { shape, .. } if shape.len() < 2 => {
+            added.with_shape([vec![1; 2 - shape.len()], shape.clone()].concat())
+        }
+        _ => added,
+    };
+    two(call, builder, (Arithmetic::Add, "sum"), &product, &added)
+}
+
 pub(super) fn gemm(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    if call.whole {
+        return whole(call, builder);
+    }
     let (x, shape) = call.secret(0)?;
     if let Value::Secret { .. } = call.required(1)? {
         return unsupported(

@@ -9,8 +9,8 @@ use super::proto::NodeProto;
 use super::table::is_table;
 use super::{activation, along, attention, columns, compare, conv, einsum, element, factors};
 use super::{fourier, function, grid, linear, loss, mask, moves, nary, norm, pool, power, product};
-use super::{quantise, rearrange, recurrent, reduce, resize, rotary, rounding, scatter, shape};
-use super::{tables, tail, token, top, turned, whole};
+use super::{quantise, rearrange, recurrent, reduce, resize, rotary, rounding, sampled};
+use super::{scatter, shape, tables, tail, token, top, trigonometric, turned, whole};
 use crate::graph::{Input, InputKind, Node, Op, ValueId, Weights, len};
 
 /// The most elements of all values of one item together.
@@ -164,6 +164,7 @@ pub(super) fn items(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fa
         "LayerNormalization" => function::layer_norm(call, builder),
         "Dropout" => dropout(call, builder),
         "TopK" => top::top(call, builder),
+        "MaxPool" if call.node.output.len() > 1 => pool::with_places(call, builder),
         _ => Ok(vec![one(call, builder)?]),
     }
 }
@@ -188,6 +189,9 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Abs" | "Acosh" | "Asinh" | "Atanh" | "Celu" | "Cosh" | "Elu" | "HardSigmoid"
         | "HardSwish" | "Mish" | "Selu" | "Shrink" | "Sinh" | "Softplus" | "Softsign" | "Swish"
         | "ThresholdedRelu" => activation::activation(call, builder),
+        "Acos" | "Asin" | "Atan" | "Cos" | "Sin" | "Tan" => {
+            trigonometric::trigonometric(call, builder)
+        }
         "Equal" | "Greater" | "GreaterOrEqual" | "Less" | "LessOrEqual" => {
             compare::compare(call, builder)
         }
@@ -216,6 +220,8 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Det" => factors::determinant(call, builder),
         "DFT" => fourier::dft(call, builder),
         "STFT" => fourier::stft(call, builder),
+        "DeformConv" => sampled::deform_conv(call, builder),
+        "RoiAlign" => sampled::roi_align(call, builder),
         "GridSample" => grid::grid_sample(call, builder),
         "Col2Im" => columns::col2im(call, builder),
         "MaxUnpool" => columns::max_unpool(call, builder),
@@ -239,21 +245,31 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "LogSoftmax" => reduce::log_softmax(call, builder),
         reduction if reduction.starts_with("Reduce") => reduce::reduced(call, builder),
         "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" => reshape(call, builder),
-        "Cast" | "CastLike" | "Identity" => handed_on(call, builder),
+        "Cast" | "CastLike" | "Identity" | "OptionalGetElement" => handed_on(call, builder),
         _ => moves::moved(call, builder),
     }
 }
 
-/// The answer to an operation that is not supported.
-pub(super) fn refuse<T>() -> Result<T, Fault> {
-    unsupported("not supported")
+/// The answer to an operation that is not supported, and why some cannot be.
+pub(super) fn refuse<T>(op: &str) -> Result<T, Fault> {
+    let why = match op {
+        "Bernoulli" | "Multinomial" | "RandomNormal" | "RandomNormalLike" | "RandomUniform"
+        | "RandomUniformLike" => ": it draws random numbers",
+        "BitCast" => ": the bits of a float are not those of its fixed-point number",
+        "IsInf" | "IsNaN" => ": every number that a party has is finite",
+        "NonMaxSuppression" | "Unique" => {
+            ": how large its output is depends on the input, which no party may know"
+        }
+        _ => "",
+    };
+    unsupported(format!("not supported{why}"))
 }
 
 /// The value of a node that changes nothing, and what masks it.
 fn handed_on(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     mask::carried(call, builder);
     match call.node.op_type.as_str() {
-        "Identity" => Ok(call.required(0)?.clone()),
+        "Identity" | "OptionalGetElement" => Ok(call.required(0)?.clone()),
         _ => cast(call, builder),
     }
 }

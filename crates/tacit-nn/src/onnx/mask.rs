@@ -11,7 +11,9 @@ use std::collections::HashSet;
 
 use super::call::{Call, Fault, Value};
 use super::compose::Composer;
+use super::constant::Constant;
 use super::element::Stretched;
+use super::fold;
 use super::lower::Builder;
 use super::proto::NodeProto;
 use crate::graph::{Affine, FILL, Op, ValueId, Weights};
@@ -155,15 +157,47 @@ pub(super) fn masked(
         });
         id = builder.add(call.name.clone(), op, vec![id], flags.out.clone())?;
     }
+    Ok(Some(noted(call, builder, id, flags)))
+}
+
+/// The scores of a Where of a constant condition, whose other branch hides all that it stands for; `None` of any
+/// other Where.
+pub(super) fn hidden_by_choice(call: &Call, builder: &mut Builder) -> Result<Option<Value>, Fault> {
+    let (Value::Constant(condition), true) = (call.required(0)?, call.masks) else {
+        return Ok(None);
+    };
+    let (scores, hides, where_true) = match (call.required(1)?, call.required(2)?) {
+        (Value::Secret { .. }, Value::Constant(hides)) => (1, hides, false),
+        (Value::Constant(hides), Value::Secret { .. }) => (2, hides, true),
+        _ => return Ok(None),
+    };
+    let chosen = fold::truths(condition, |holds| holds == where_true);
+    let low = |v: &f32| f32::from(u8::from(*v <= LEAST));
+    let low = hides.data.floats().iter().map(low).collect();
+    let low = Constant::floats(hides.shape.clone(), low);
+    let flags = fold::binary("Mul", &chosen, &low)?;
+    let all = fold::binary("Max", &chosen, &flags)?;
+    // A branch that shows something somewhere is a value like others.
+    if all.data.floats() != flags.data.floats() {
+        return Ok(None);
+    }
+    let (x, shape, batch) = call.secret_at(scores)?;
+    let flags = Stretched::new(&flags.shape, &flags.data.floats(), shape, batch)?;
+    let id = Composer::new(call, builder).stretched(x, shape, &flags.out)?;
+    Ok(Some(noted(call, builder, id, flags)))
+}
+
+/// The output of a node, of which a softmax leaves out what is not 0 in `flags`.
+fn noted(call: &Call, builder: &mut Builder, id: ValueId, flags: Stretched) -> Value {
     let places =
         (0..builder.len(id)).map(|e| flags.numbers[e / flags.inner % flags.numbers.len()] != 0.0);
     let places = places.collect();
     builder.masks.insert(call.node.output[0].clone(), places);
-    Ok(Some(Value::Secret {
+    Value::Secret {
         id,
         shape: flags.out,
         batch: flags.batch,
-    }))
+    }
 }
 
 /// What a softmax leaves out of its lines.

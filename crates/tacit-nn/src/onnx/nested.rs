@@ -64,7 +64,7 @@ pub(super) fn name_captures(graph: &mut GraphProto) -> Result<(), ImportError> {
 }
 
 /// The names that a graph reads and does not define.
-fn captured(graph: &GraphProto) -> Vec<String> {
+pub(super) fn captured(graph: &GraphProto) -> Vec<String> {
     let inputs = graph.input.iter().map(|value| value.name.as_str());
     let tensors = graph.initializer.iter().map(|tensor| tensor.name.as_str());
     let made = graph.node.iter().flat_map(|node| &node.output);

@@ -5,6 +5,7 @@ use super::compose::{Composer, value};
 use super::constant::bounded_len;
 use super::lower::Builder;
 use super::norm::norms;
+use super::reduce::{Rows, largest, sum};
 use crate::graph::{Affine, FILL, Op, Pool, ValueId, Weights, len};
 
 /// A window's geometry, a number for every axis of space.
@@ -133,6 +134,82 @@ impl Window {
     }
 }
 
+/// MaxPool with the places of its maxima, of each the first.
+pub(super) fn with_places(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
+    let maxima = pool(call, builder)?;
+    let (x, shape) = call.secret(0)?;
+    if builder.batch != Some(1) {
+        let why = "its indices count the batch axis too; they are supported of a batch of 1";
+        return Ok(vec![maxima, Value::Refused(why.into())]);
+    }
+    let (channels, size) = spatial(shape)?;
+    let kernel = call.sizes("kernel_shape", size.len(), 1)?;
+    let window = Window::read(call, &kernel, size)?;
+    let out = window.out(size, call.int("ceil_mode", 0) != 0)?;
+    let (plane, windows, taps) = (len(size), len(&out), len(&kernel));
+    let index = taken(channels, (&window, size, &out), true);
+    if channels * plane > 1 << 24 {
+        return unsupported("its input has places that float32 does not count");
+    }
+    // Columns before rows where the storage order asks for them.
+    let counted = |place: u32| {
+        let (channel, mut at) = (place as usize / plane, place as usize % plane);
+        if call.int("storage_order", 0) != 0 {
+            let (mut turned, mut stride) = (0, 1);
+            let mut below = plane;
+            for &size in size {
+                below /= size;
+                turned += at / below * stride;
+                (at, stride) = (at % below, stride * size);
+            }
+            at = turned;
+        }
+        (channel * plane + at) as f32
+    };
+    let places: Vec<f32> = index.iter().copied().map(counted).collect();
+    let rows = channels * windows;
+    let mut c = Composer::new(call, builder);
+    let op = Op::Rearrange { index, fill: 0.0 };
+    let x = c.node("windows", op, &[x], vec![rows, taps])?;
+    let of = Rows {
+        x,
+        rows,
+        size: taps,
+        order: vec![0, 1],
+    };
+    let chosen = largest(&mut c, &of, false)?;
+    let numbered = Op::Affine(Affine {
+        inner: 1,
+        scale: places.into(),
+        shift: Weights::default(),
+    });
+    let numbered = c.each("numbered", numbered, &[chosen])?;
+    let id = sum(&mut c, numbered, rows, taps)?;
+    builder.wholes.insert(id);
+    let shape = [&[channels], &out[..]].concat();
+    Ok(vec![maxima, value(id, shape)])
+}
+
+/// The elements under the taps of every window of every channel. In place of padding stands [`FILL`], or for a maximum
+/// an element of the window.
+fn taken(
+    channels: usize,
+    (window, size, out): (&Window, &[usize], &[usize]),
+    max: bool,
+) -> Vec<u32> {
+    let (plane, windows, taps) = (len(size), len(out), len(&window.kernel));
+    let mut index = Vec::with_capacity(channels * windows * taps);
+    for row in 0..channels * windows {
+        let (channel, e) = (row / windows, row % windows);
+        let all = (0..taps).map(|tap| window.tap(size, out, e, tap));
+        // In place of padding, which must never be the maximum, a window repeats an element.
+        let first = all.clone().flatten().next().filter(|_| max);
+        let place = |p: usize| (channel * plane + p) as u32;
+        index.extend(all.map(|p| p.or(first).map_or(FILL, place)));
+    }
+    index
+}
+
 /// MaxPool, AveragePool and LpPool.
 pub(super) fn pool(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape) = call.secret(0)?;
@@ -199,17 +276,9 @@ fn unfolded(
     channels: usize,
     (window, size, out): (&Window, &[usize], &[usize]),
 ) -> Result<ValueId, Fault> {
-    let (plane, windows, taps) = (len(size), len(out), len(&window.kernel));
+    let (windows, taps) = (len(out), len(&window.kernel));
     let max = call.node.op_type == "MaxPool";
-    let mut index = Vec::with_capacity(channels * windows * taps);
-    for row in 0..channels * windows {
-        let (channel, e) = (row / windows, row % windows);
-        let all = (0..taps).map(|tap| window.tap(size, out, e, tap));
-        // In place of padding, which must never be the maximum, a window repeats an element.
-        let first = all.clone().flatten().next().filter(|_| max);
-        let place = |p: usize| (channel * plane + p) as u32;
-        index.extend(all.map(|p| p.or(first).map_or(FILL, place)));
-    }
+    let index = taken(channels, (window, size, out), max);
     let rows = channels * windows;
     let unfolded = Op::Rearrange { index, fill: 0.0 };
     let name = format!("{}.windows", call.name);

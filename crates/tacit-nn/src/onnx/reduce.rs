@@ -271,7 +271,7 @@ pub(super) fn number_of_largest(
 }
 
 /// 1 at the first, or the last, of the largest elements of every row, else 0.
-fn largest(c: &mut Composer, of: &Rows, last: bool) -> Result<ValueId, Fault> {
+pub(super) fn largest(c: &mut Composer, of: &Rows, last: bool) -> Result<ValueId, Fault> {
     let &Rows { x, rows, size, .. } = of;
     if size > 1 << 12 {
         return bad(format!("its axis has {size} places, more than 4096"));

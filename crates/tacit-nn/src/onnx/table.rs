@@ -10,11 +10,13 @@ mod page;
 mod quantised;
 mod reductions;
 mod tables;
+mod written;
 
 use super::call::{Fault, bad, unsupported};
 use super::proto::{AttributeProto, NodeProto};
 pub(super) use domain::{Opsets, is_table};
 use domain::{STANDARD, TABLES, is_standard};
+pub(super) use page::names;
 pub use page::operations_page;
 
 /// What an attribute holds.
@@ -102,7 +104,7 @@ const ATTENTION: &[Attribute] = &[
 const MASKS: &str = "as Sigmoid; a constant added before it, and read by nothing else, masks: where it is -10000 or less, shares are 0 and in no sum, and every party knows the places";
 
 /// All that are supported, each group by name.
-const GROUPS: [&[Operation]; 7] = [
+const GROUPS: [&[Operation]; 8] = [
     LAYERS,
     elements::OPERATIONS,
     maps::OPERATIONS,
@@ -110,6 +112,7 @@ const GROUPS: [&[Operation]; 7] = [
     nested::OPERATIONS,
     quantised::OPERATIONS,
     reductions::OPERATIONS,
+    written::OPERATIONS,
 ];
 
 /// All that are supported, by name.
@@ -242,7 +245,7 @@ const LAYERS: &[Operation] = &[
             ("transA", Int, 0, NOW),
             ("transB", Int, 0, NOW),
         ],
-        "constant weights, not with transA",
+        "constant weights, not with transA; of an input that is one item all of it",
     ),
     op("GlobalAveragePool", 1, &[], ""),
     op("GlobalMaxPool", 1, &[], ""),
@@ -272,7 +275,7 @@ const LAYERS: &[Operation] = &[
             ("storage_order", Int, 0, NOW),
             ("strides", Ints, 0, NOW),
         ],
-        "without the indices",
+        "the indices of a batch of 1",
     ),
     op("Mul", 2, &[], ELEMENTS),
     op("Neg", 1, &[], ""),
@@ -380,6 +383,7 @@ pub(super) fn operation(node: &NodeProto) -> Option<&'static Operation> {
     let named = |op: &&Operation| op.name == node.op_type;
     match is_table(node) {
         true => tables::OPERATIONS.iter().find(named),
+        false if node.domain.starts_with(written::PREVIEW) => written::PREVIEWED.iter().find(named),
         false => {
             let mut all = GROUPS.into_iter().flatten();
             all.find(|op| is_standard(node) && named(op))
@@ -434,16 +438,4 @@ impl Holds {
         };
         (a.r#type == code || a.r#type == 0) && !other
     }
-}
-
-/// The names of all operations.
-pub(super) fn names() -> String {
-    let standard = operations().iter().map(|op| op.name).collect::<Vec<_>>();
-    let tables = tables::OPERATIONS.iter().map(|op| op.name);
-    format!(
-        "{}; of {}: {}",
-        standard.join(", "),
-        TABLES.name(),
-        tables.collect::<Vec<_>>().join(", ")
-    )
 }

@@ -4,6 +4,7 @@
 
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::fold::select;
+use super::linear;
 use super::lower::{self, Builder};
 use crate::graph::{Op, ValueId, len};
 
@@ -23,6 +24,7 @@ enum Treats {
 fn treats(call: &Call) -> Option<Treats> {
     use Treats::{Axes, Elements, Places};
     Some(match call.node.op_type.as_str() {
+        "Acos" | "Asin" | "Atan" | "Cos" | "OptionalGetElement" | "Sin" | "Tan" => Elements,
         "Abs" | "Ceil" | "Floor" | "Mod" | "Round" | "Acosh" | "Add" | "And" | "Asinh"
         | "Atanh" | "Cast" | "CastLike" | "Celu" | "Clip" | "Cosh" | "Div" | "Dropout" | "Elu"
         | "Equal" | "Erf" | "Exp" | "Expand" | "Gelu" | "Greater" | "GreaterOrEqual"
@@ -42,6 +44,7 @@ fn treats(call: &Call) -> Option<Treats> {
         | "CumProd"
         | "CumSum"
         | "DFT"
+        | "DeformConv"
         | "DequantizeLinear"
         | "Det"
         | "DynamicQuantizeLinear"
@@ -78,6 +81,7 @@ fn treats(call: &Call) -> Option<Treats> {
         | "ReduceSumSquare"
         | "Reshape"
         | "Resize"
+        | "RoiAlign"
         | "ReverseSequence"
         | "RotaryEmbedding"
         | "STFT"
@@ -98,6 +102,7 @@ fn treats(call: &Call) -> Option<Treats> {
         // Of constants alone.
         "NonZero" | "OneHot" | "Range" => Axes,
         "BatchNormalization" if call.int("training_mode", 0) != 0 => Axes,
+        "Gemm" if linear::is_mixed(call) => Axes,
         "AffineGrid"
         | "AveragePool"
         | "BatchNormalization"
@@ -249,7 +254,11 @@ fn join<'a>(
     builder: &mut Builder,
     parts: impl Iterator<Item = &'a Value>,
 ) -> Result<Value, Fault> {
-    let parts: Option<Vec<_>> = parts
+    let parts: Vec<_> = parts.collect();
+    if let Some(refused) = parts.iter().find(|part| matches!(part, Value::Refused(_))) {
+        return Ok((*refused).clone());
+    }
+    let parts: Option<Vec<_>> = (parts.into_iter())
         .map(|part| match part {
             Value::Secret { id, shape, batch } => Some((*id, shape, *batch)),
             _ => None,

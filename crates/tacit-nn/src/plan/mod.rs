@@ -29,6 +29,7 @@ mod ranks;
 mod reveal;
 mod rounded;
 mod rounding;
+mod row;
 mod scales;
 mod spread;
 mod told;

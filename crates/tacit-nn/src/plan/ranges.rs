@@ -1,7 +1,7 @@
 //! How large every value of the model may become.
 
-use super::construction;
-use crate::graph::{Affine, FILL, Function, Graph, InputKind, Node, Op, len};
+use super::{construction, row};
+use crate::graph::{Affine, FILL, Function, Graph, Node, Op, len};
 use crate::reference::{ShapeError, ranges};
 
 /// What the planner assumes of the size of a value.
@@ -85,18 +85,20 @@ const LEAST: f64 = 1.0 / (1u128 << 64) as f64;
 /// What an interval ends at, so that no arithmetic with its ends gives infinities or NaN.
 pub(super) const FAR: f64 = 1e150;
 
-fn hull(a: Interval, b: Interval) -> Interval {
+pub(super) fn hull(a: Interval, b: Interval) -> Interval {
     (a.0.min(b.0), a.1.max(b.1))
 }
 
 /// What each value can be for items each number of which is at most so far from 0.
 pub(super) fn worst_case(graph: &Graph, ends: &[f64]) -> Vec<Interval> {
-    let row = row(graph, ends);
+    let row = row::intervals(graph, ends);
     let all = row.iter().copied();
     let mut intervals = vec![all.reduce(hull).unwrap_or((0.0, 0.0))];
     for node in &graph.nodes {
         let inputs: Vec<Interval> = node.inputs.iter().map(|&id| intervals[id]).collect();
-        let of_row = (node.inputs == [0]).then(|| of_row(node, &row)).flatten();
+        let of_row = (node.inputs == [0])
+            .then(|| row::of_node(node, &row))
+            .flatten();
         let (low, high) = of_row.unwrap_or_else(|| interval(node, &inputs));
         let (least, most) = construction::limits(graph, node, &intervals);
         intervals.push((low.clamp(least, most), high.clamp(least, most)));
@@ -104,61 +106,7 @@ pub(super) fn worst_case(graph: &Graph, ends: &[f64]) -> Vec<Interval> {
     intervals
 }
 
-/// What each number of an item's row is within.
-fn row(graph: &Graph, ends: &[f64]) -> Vec<Interval> {
-    let kinds = graph.inputs.iter();
-    let kinds = kinds.flat_map(|input| std::iter::repeat_n(input.kind, input.given_len()));
-    let one = |(kind, &end): (InputKind, &f64)| match kind {
-        InputKind::Numbers | InputKind::Integers => (-end, end),
-        InputKind::Truths | InputKind::Tokens { .. } => (0.0, end),
-    };
-    kinds.zip(ends).map(one).collect()
-}
-
-/// What a node of the row itself is within, by each of its numbers: columns of a table may differ by powers
-/// of ten before they are scaled.
-fn of_row(node: &Node, row: &[Interval]) -> Option<Interval> {
-    match &node.op {
-        Op::Rearrange { index, .. } => {
-            let met = index.iter().filter(|&&place| place != FILL);
-            let met = met.map(|&place| row[place as usize]);
-            let x = met.reduce(hull).unwrap_or((0.0, 0.0));
-            Some(interval(node, &[x]))
-        }
-        Op::Affine(affine) => {
-            let (inner, channels) = (affine.inner, affine.channels());
-            let of = |(e, &x): (usize, &Interval)| {
-                let channel = e / inner % channels;
-                let scale = affine.scale.get(channel).map_or(1.0, |&v| f64::from(v));
-                let shift = affine.shift.get(channel).map_or(0.0, |&v| f64::from(v));
-                let ends = [x.0, x.1].map(|v| v * scale + shift);
-                (ends[0].min(ends[1]), ends[0].max(ends[1]))
-            };
-            row.iter().enumerate().map(of).reduce(hull)
-        }
-        Op::Linear(linear) if linear.rows == 1 && linear.k == row.len() => {
-            let mut sums: Vec<Interval> = (0..linear.n)
-                .map(|n| {
-                    linear
-                        .bias
-                        .get(n)
-                        .map_or((0.0, 0.0), |&b| (b.into(), b.into()))
-                })
-                .collect();
-            for (weights, x) in linear.weight.chunks(linear.n.max(1)).zip(row) {
-                for (sum, &w) in sums.iter_mut().zip(weights) {
-                    let ends = [x.0, x.1].map(|v| v * f64::from(w));
-                    sum.0 += ends[0].min(ends[1]);
-                    sum.1 += ends[0].max(ends[1]);
-                }
-            }
-            sums.into_iter().reduce(hull)
-        }
-        _ => None,
-    }
-}
-
-fn interval(node: &Node, inputs: &[Interval]) -> Interval {
+pub(super) fn interval(node: &Node, inputs: &[Interval]) -> Interval {
     let x = inputs[0];
     match &node.op {
         Op::Conv(conv) => {

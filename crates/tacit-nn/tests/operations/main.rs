@@ -13,6 +13,7 @@ mod merged;
 mod nested;
 mod products;
 mod rounding;
+mod trigonometric;
 mod turned;
 mod whole;
 

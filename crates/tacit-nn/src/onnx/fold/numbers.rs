@@ -27,9 +27,13 @@ pub(super) const BINARY: [&str; 15] = [
 ];
 
 /// The operations of one constant that [`unary`] computes.
-pub(super) const UNARY: [&str; 16] = [
+pub(super) const UNARY: [&str; 22] = [
     "Abs",
+    "Acos",
+    "Asin",
+    "Atan",
     "Ceil",
+    "Cos",
     "Erf",
     "Exp",
     "Floor",
@@ -41,7 +45,9 @@ pub(super) const UNARY: [&str; 16] = [
     "Round",
     "Sigmoid",
     "Sign",
+    "Sin",
     "Sqrt",
+    "Tan",
     "Tanh",
     "Softplus",
 ];
@@ -242,6 +248,12 @@ pub(super) fn unary(op: &str, from: &Constant) -> Result<Constant, Fault> {
         other => {
             let function = |v: f64| match op {
                 "Abs" => v.abs(),
+                "Acos" => v.acos(),
+                "Asin" => v.asin(),
+                "Atan" => v.atan(),
+                "Cos" => v.cos(),
+                "Sin" => v.sin(),
+                "Tan" => v.tan(),
                 "Ceil" => v.ceil(),
                 "Erf" => error_function(v),
                 "Exp" => v.exp(),

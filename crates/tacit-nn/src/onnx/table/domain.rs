@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use super::written::PREVIEW;
 use crate::onnx::proto::{NodeProto, OperatorSetIdProto};
 
 /// A domain, whose operator sets import knows.
@@ -44,7 +45,13 @@ impl Opsets {
             standard: of(&STANDARD)?,
             tables: of(&TABLES)?,
         };
+        let preview = named.iter().any(|set| set.domain.starts_with(PREVIEW));
         match (sets.standard, sets.tables) {
+            // Its operations are written as the newest of the standard's own.
+            (None, None) if preview => Ok(Opsets {
+                standard: Some(*STANDARD.known.end()),
+                ..sets
+            }),
             (None, None) => Err("it names no operator set".into()),
             _ => Ok(sets),
         }

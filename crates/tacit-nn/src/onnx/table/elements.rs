@@ -9,11 +9,23 @@ const SIGNS: &str =
     "of values with values or with constants; 0 or 1, exactly so of what is told apart by rounding";
 const WHOLE: &str = "of values in a range of up to 2^20 whole numbers; a value nearer to a step than its rounding may take either side";
 
+const TURNS: &str = "to 1e-6 and some 20 units of the last fraction bit, and for every turn of the angle one more; up to 2^19 turns";
+const ARC: &str =
+    "of values from -1 to 1; near these ends, where it is steepest, as a square root is near 0";
+
 pub(super) const OPERATIONS: &[Operation] = &[
     op("Abs", 1, &[], ""),
+    op("Acos", 1, &[], ARC),
     from(9, op("Acosh", 1, &[], "of values above 1")),
     op("And", 2, &[], TRUTHS),
+    op("Asin", 1, &[], ARC),
     from(9, op("Asinh", 1, &[], "")),
+    op(
+        "Atan",
+        1,
+        &[],
+        "to 1e-6 and some 10 units of the last fraction bit",
+    ),
     from(9, op("Atanh", 1, &[], "of values between -1 and 1")),
     from(
         15,
@@ -26,6 +38,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ),
     op("Ceil", 1, &[], WHOLE),
     from(12, op("Celu", 1, &[("alpha", Float, 12, NOW)], "")),
+    op("Cos", 1, &[], TURNS),
     from(9, op("Cosh", 1, &[], "")),
     op("Elu", 1, &[("alpha", Float, 0, NOW)], ""),
     op("Equal", 2, &[], SIGNS),
@@ -57,6 +70,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ),
     op("Not", 1, &[], TRUTHS),
     op("Or", 2, &[], TRUTHS),
+    from(
+        15,
+        op("OptionalGetElement", 1, &[], "of a tensor, which it is"),
+    ),
     op("PRelu", 2, &[], "a slope of constants or of values"),
     from(11, op("Round", 1, &[], WHOLE)),
     op(
@@ -75,6 +92,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         ),
     ),
     from(9, op("Sign", 1, &[], "")),
+    op("Sin", 1, &[], TURNS),
     from(9, op("Sinh", 1, &[], "")),
     op("Softplus", 1, &[], ""),
     op("Softsign", 1, &[], ""),
@@ -83,6 +101,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
         op("SwiGLU", 2, &[("alpha", Float, 28, NOW)], "a computed gate"),
     ),
     from(24, op("Swish", 1, &[("alpha", Float, 24, NOW)], "")),
+    op(
+        "Tan",
+        1,
+        &[],
+        "as Sin; near a pole by so much of its size as the last fraction bits are of the distance to the pole",
+    ),
     from(
         10,
         op("ThresholdedRelu", 1, &[("alpha", Float, 10, NOW)], ""),

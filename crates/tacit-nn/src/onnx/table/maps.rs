@@ -1,6 +1,6 @@
 //! Linear maps with constant numbers, and products of elements of one value.
 
-use super::Holds::{Int, Ints, Text};
+use super::Holds::{Float, Int, Ints, Text};
 use super::{NOW, Operation, from, op};
 
 const LINES: &str = "along an axis of an item";
@@ -41,6 +41,22 @@ pub(super) const OPERATIONS: &[Operation] = &[
             "along an axis of an item, of a constant length up to 4096",
         ),
     ),
+    from(
+        19,
+        op(
+            "DeformConv",
+            5,
+            &[
+                ("dilations", Ints, 19, NOW),
+                ("group", Int, 19, NOW),
+                ("kernel_shape", Ints, 19, NOW),
+                ("offset_group", Int, 19, NOW),
+                ("pads", Ints, 19, NOW),
+                ("strides", Ints, 19, NOW),
+            ],
+            "constant weights, offsets and masks, of two axes of places",
+        ),
+    ),
     from(11, op("Det", 1, &[], "of matrices of up to 4 x 4")),
     from(
         16,
@@ -65,7 +81,23 @@ pub(super) const OPERATIONS: &[Operation] = &[
                 ("pads", Ints, 9, NOW),
                 ("strides", Ints, 9, NOW),
             ],
-            "constant indices, to the shape that its windows make",
+            "constant indices, to the shape that its windows make or a larger one",
+        ),
+    ),
+    from(
+        10,
+        op(
+            "RoiAlign",
+            3,
+            &[
+                ("coordinate_transformation_mode", Text, 16, NOW),
+                ("mode", Text, 10, NOW),
+                ("output_height", Int, 10, NOW),
+                ("output_width", Int, 10, NOW),
+                ("sampling_ratio", Int, 10, NOW),
+                ("spatial_scale", Float, 10, NOW),
+            ],
+            "means over constant regions, of an input that is one item",
         ),
     ),
     from(

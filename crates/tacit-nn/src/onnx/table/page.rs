@@ -1,5 +1,6 @@
 //! The page `docs/operations.md`.
 
+use super::written::{PREVIEW, PREVIEWED};
 use super::{NOW, Operation, STANDARD, TABLES, operations, tables};
 
 /// The page `docs/operations.md`, made anew by `TACIT_WRITE=1 cargo test -p tacit-nn operations_page`.
@@ -15,7 +16,24 @@ pub fn operations_page() -> String {
         TABLES.name()
     );
     tables::OPERATIONS.iter().for_each(|op| text += &row(op));
+    text += &format!(
+        "\n## Previews\n\nOf the domains {PREVIEW} and {PREVIEW}.training, run as the operations of this page that define\nthem.\n\n| operation | attributes | supported |\n| --- | --- | --- |\n"
+    );
+    PREVIEWED.iter().for_each(|op| text += &row(op));
     text
+}
+
+/// The names of all operations.
+pub(in crate::onnx) fn names() -> String {
+    let of = |all: &[Operation]| all.iter().map(|op| op.name).collect::<Vec<_>>().join(", ");
+    let standard = operations().iter().map(|op| op.name).collect::<Vec<_>>();
+    format!(
+        "{}; of {}: {}; of {PREVIEW}: {}",
+        standard.join(", "),
+        TABLES.name(),
+        of(tables::OPERATIONS),
+        of(PREVIEWED)
+    )
 }
 
 /// What is said of models of tables.
@@ -79,7 +97,7 @@ mod tests {
     fn operations_stand_once_and_in_order() {
         let all: Vec<&str> = operations().iter().map(|op| op.name).collect();
         assert!(all.is_sorted_by(|a, b| a < b), "{all:?}");
-        for group in GROUPS.into_iter().chain([tables::OPERATIONS]) {
+        for group in GROUPS.into_iter().chain([tables::OPERATIONS, PREVIEWED]) {
             assert!(group.is_sorted_by_key(|op| op.name));
         }
     }

@@ -37,6 +37,6 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Scaler" => features::scaler(call, builder),
         "TreeEnsemble" | "TreeEnsembleRegressor" => trees::regressor(call, builder),
         "ZipMap" => scores::by_name(call),
-        _ => refuse(),
+        op => refuse(op),
     }
 }
