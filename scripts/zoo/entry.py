@@ -14,9 +14,11 @@ class Entry:
     name : what rows call it
     build : writes the ONNX file to a path, where it is not there yet
     make : from a generator of random numbers and a number of items to an array, or to arrays by the
-        names of the inputs; where the batch is not the first axis of one, it is left out
+        names of the inputs
     options : of :func:`tacit.compile`
     many : how many inputs are predicted under `clear` and one three-party system
+    axes : which axis of an input is that of the items, where it is not the first
+    whole : whether the file gives every size, so that items have an axis more than its inputs
     counted : whether private runs are too long for a small machine, so that they are counted only
     """
 
@@ -25,6 +27,8 @@ class Entry:
     make: Callable
     options: dict = field(default_factory=dict)
     many: int = 100
+    axes: dict = field(default_factory=dict)
+    whole: bool = False
     counted: bool = False
 
     def file(self, folder):

@@ -52,7 +52,7 @@ def plan(entry, folder):
 def predict(entry, folder, where, n):
     """What a private prediction of `n` inputs gives, one at a time where they are large."""
     model, seconds, x = compiled(entry, folder, where["protocol"])
-    x = _first(x, n)
+    x = _some(x, slice(n), entry.axes)
     expected = oracle(entry, folder, x, model.plan["outputs"])
     start = time.monotonic()
     result = tacit.local(**where, timeout=600.0).predict(model, x, batch=batch(model, n))
@@ -76,10 +76,11 @@ def batch(model, n):
     return max(1, min(n, 20_000_000 // max(values, 1)))
 
 
-def _first(x, n):
-    if isinstance(x, dict):
-        return {name: array[:n] for name, array in x.items()}
-    return x[:n]
+def _some(x, items, axes):
+    """Some of the items, which stand along such axes of the inputs, along the first of others."""
+    if not isinstance(x, dict):
+        return x[items]
+    return {name: v[(slice(None),) * axes.get(name, 0) + (items,)] for name, v in x.items()}
 
 
 def oracle(entry, folder, x, plans):
@@ -93,11 +94,13 @@ def oracle(entry, folder, x, plans):
     )
     names = [output.name for output in session.get_outputs()]
     given = x if isinstance(x, dict) else {session.get_inputs()[0].name: x}
-    fixed = {name: np.int64(value) for name, value in entry.options.get("fix", {}).items()}
+    fixed = {name: np.array(value) for name, value in entry.options.get("fix", {}).items()}
     runs, axes = [], {output["name"]: output["batch"] for output in plans}
-    for i in range(len(next(iter(given.values())))):
-        one = {name: array[i : i + 1] for name, array in given.items()}
-        runs.append([_rows(each) for each in session.run(names, {**one, **fixed})])
+    first = next(iter(given))
+    for i in range(given[first].shape[entry.axes.get(first, 0)]):
+        one = _some(given, i if entry.whole else slice(i, i + 1), entry.axes)
+        found = [_rows(each) for each in session.run(names, {**one, **fixed})]
+        runs.append([each[None] if entry.whole else each for each in found])
     parts = zip(*runs, strict=True)
     named = zip(names, parts, strict=True)
     return {name: np.concatenate(part, axes.get(name, 0)) for name, part in named}

@@ -97,7 +97,7 @@ def text():
         ("BERT-tiny", "BertForSequenceClassification", "BertConfig", bert, three, 16),
         ("BERT-base", "BertForSequenceClassification", "BertConfig", base, three, 0),
         ("DistilBERT", "DistilBertForSequenceClassification", "DistilBertConfig", distil, two, 16),
-        ("GPT-2", "GPT2LMHeadModel", "GPT2Config", gpt, one, 8),
+        ("GPT-2", "GPT2LMHeadModel", "GPT2Config", gpt, two, 8),
     ]
     found = []
     for dynamo in (False, True):

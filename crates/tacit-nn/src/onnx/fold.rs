@@ -47,6 +47,8 @@ pub(super) fn fold(
         "Cast" => kind::cast(call.constant(0)?, call.cast_to()?)?,
         "CastLike" => kind::cast(call.constant(0)?, call.constant(1)?.kind)?,
         "Where" => numbers::choose(call)?,
+        "Clip" => numbers::clipped(call)?,
+        "Scatter" | "ScatterElements" | "ScatterND" => made::scattered(call)?,
         "Pow" => numbers::power(call.constant(0)?, call.constant(1)?)?,
         "Sum" | "Mean" | "Max" | "Min" => numbers::nary(call, &inputs)?,
         op if numbers::BINARY.contains(&op) => {

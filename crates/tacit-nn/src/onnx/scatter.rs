@@ -13,19 +13,23 @@ pub(super) fn scatter(call: &Call, builder: &mut Builder) -> Result<Value, Fault
         return bad("from operator set 11 on it is ScatterElements");
     }
     let (x, shape) = call.secret(0)?;
+    let places = places(call, shape)?;
+    let id = scattered(call, builder, x, 2, &places)?;
+    Ok(value(id, shape.to_vec()))
+}
+
+/// Where the updates stand in an input of such a shape.
+pub(super) fn places(call: &Call, shape: &[usize]) -> Result<Vec<usize>, Fault> {
     let given = (&call.constant(1)?.shape[..], call.ints(1)?);
-    let places: Vec<usize> = if call.node.op_type == "ScatterND" {
+    if call.node.op_type == "ScatterND" {
         let (starts, block) = blocks_at(shape, given)?;
         let size = len(&block);
         let all = starts.iter().flat_map(|&start| start..start + size);
-        all.collect()
-    } else {
-        let along = axis(call.int("axis", 0), shape.len())?;
-        let index = elements_at(shape, along, given)?;
-        index.into_iter().map(|i| i as usize).collect()
-    };
-    let id = scattered(call, builder, x, 2, &places)?;
-    Ok(value(id, shape.to_vec()))
+        return Ok(all.collect());
+    }
+    let along = axis(call.int("axis", 0), shape.len())?;
+    let index = elements_at(shape, along, given)?;
+    Ok(index.into_iter().map(|i| i as usize).collect())
 }
 
 /// TensorScatter: a cache with other elements along an axis, from a constant place of each item on.

@@ -94,9 +94,12 @@ fn slice(call: &Call, shape: &[usize], axes: Axes) -> Result<(Vec<usize>, Vec<u3
     ))
 }
 
+/// As many items as no run takes.
+const MOST_ITEMS: i64 = 1_000_000_000;
+
 /// Whether `start..end` by `step` is all of a batch, however many items that has.
 fn is_all([start, end, step]: [i64; 3]) -> bool {
-    (start, step) == (0, 1) && (end == BATCH || end >= i64::from(i32::MAX))
+    (start, step) == (0, 1) && (end == BATCH || end >= MOST_ITEMS)
 }
 
 /// The positions of `start..end` by `step` along an axis of `size`, by ONNX's rules of clamping.

@@ -3,7 +3,7 @@
 use super::super::call::{Call, Fault, Value, axis, bad, unsupported};
 use super::super::constant::{BATCH, Constant, Data, Reader, bounded_len};
 use super::super::kind::Kind;
-use super::super::shape;
+use super::super::{scatter, shape};
 use super::numbers::{binary, free_batch};
 use super::rearranged;
 use crate::index::transpose;
@@ -276,4 +276,36 @@ pub(super) fn reduced(call: &Call) -> Result<Constant, Fault> {
             .collect();
     }
     Ok(result)
+}
+
+/// A constant with others at constant places.
+pub(super) fn scattered(call: &Call) -> Result<Constant, Fault> {
+    let (from, updates) = (call.constant(0)?, call.constant(2)?);
+    let reduction = call.text("reduction", "none");
+    if reduction != "none" {
+        return unsupported(format!("it joins constants by '{reduction}'"));
+    }
+    let places = scatter::places(call, &from.shape)?;
+    if places.len() != updates.data.len() || from.kind != updates.kind {
+        return bad("its updates do not fit its indices or its first input");
+    }
+    let data = match (&from.data, &updates.data) {
+        (Data::Int(old), Data::Int(new)) => Data::Int(replaced(old, new, &places)),
+        (Data::Double { exact: old, .. }, Data::Double { exact: new, .. }) => {
+            Data::double(replaced(old, new, &places))
+        }
+        (old, new) => Data::Float(replaced(&old.floats(), &new.floats(), &places).into()),
+    };
+    let shape = from.shape.clone();
+    let kind = from.kind;
+    Ok(Constant { shape, kind, data })
+}
+
+/// Of updates of one place the last counts.
+fn replaced<T: Copy>(old: &[T], new: &[T], places: &[usize]) -> Vec<T> {
+    let mut all = old.to_vec();
+    for (&place, &v) in places.iter().zip(new) {
+        all[place] = v;
+    }
+    all
 }

@@ -225,6 +225,23 @@ pub(super) fn power(a: &Constant, b: &Constant) -> Result<Constant, Fault> {
     })
 }
 
+/// Clip of constants: first the lower bound counts, then the upper one.
+pub(super) fn clipped(call: &Call) -> Result<Constant, Fault> {
+    let mut clipped = call.constant(0)?.clone();
+    for (i, name, op) in [(1, "min", "Max"), (2, "max", "Min")] {
+        let bound = match call.opset < 11 {
+            true => {
+                (call.attribute(name)).map(|a| Constant::floats(vec![], vec![a.f.unwrap_or(0.0)]))
+            }
+            false => call.optional_constant(i)?.cloned(),
+        };
+        if let Some(bound) = bound {
+            clipped = binary(op, &clipped, &bound)?;
+        }
+    }
+    Ok(clipped)
+}
+
 /// One constant, element by element.
 pub(super) fn unary(op: &str, from: &Constant) -> Result<Constant, Fault> {
     let data = match &from.data {
