@@ -63,6 +63,7 @@ fn sine_of(c: &mut Composer, x: ValueId, ahead: f32) -> Result<ValueId, Fault> {
     let x = c.affine("ahead", x, 1.0, ahead)?;
     let part = left_of(c, x, 2.0 * PI)?;
     let halves = c.affine("halves", part, FRAC_1_PI, 0.0)?;
+    let halves = held(c, "held", halves, [-1.25, 1.25])?;
     sine(c, "sine", halves)
 }
 
@@ -77,6 +78,13 @@ fn left_of(c: &mut Composer, x: ValueId, period: f32) -> Result<ValueId, Fault> 
     c.each("left", Op::Sub, &[x, multiple])
 }
 
+/// `x`, which is within these bounds by the way it is made, with room for its rounding: a plan knows only the range
+/// of what it is made of, and would leave as much room for every power.
+fn held(c: &mut Composer, part: &str, x: ValueId, [low, high]: [f32; 2]) -> Result<ValueId, Fault> {
+    let (low, high) = (Some(low), Some(high));
+    c.each(part, Op::Clip { low, high }, &[x])
+}
+
 /// `sin(pi y)` of `y` from -1 to 1.
 fn sine(c: &mut Composer, part: &str, y: ValueId) -> Result<ValueId, Fault> {
     odd(c, part, y, &SINE)
@@ -89,6 +97,7 @@ fn sine(c: &mut Composer, part: &str, y: ValueId) -> Result<ValueId, Fault> {
 fn tangent(c: &mut Composer, x: ValueId) -> Result<ValueId, Fault> {
     let left = left_of(c, x, PI)?;
     let part = c.affine("halves", left, FRAC_1_PI, 0.0)?;
+    let part = held(c, "held", part, [-0.625, 0.625])?;
     let size = magnitude(c, part)?;
     let left = c.affine("to the pole", size, -1.0, 0.5)?;
     let cosine = sine(c, "cosine", left)?;
@@ -106,6 +115,7 @@ fn arctangent(c: &mut Composer, x: ValueId) -> Result<ValueId, Fault> {
     let larger = c.affine("larger", over, 1.0, 1.0)?;
     let inverse = c.function(Function::Reciprocal, larger, (1.0, f32::INFINITY))?;
     let share = c.each("share", Op::Mul, &[smaller, inverse])?;
+    let share = held(c, "held", share, [0.0, 1.25])?;
     let angle = odd(c, "angle", share, &ARCTANGENT)?;
     let is_over = c.each("is over", Op::NonNegative, &[less])?;
     let turned = turned(c, "turned", angle, is_over, FRAC_PI_2)?;

@@ -69,11 +69,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
         ),
     ),
     op("Not", 1, &[], TRUTHS),
-    op("Or", 2, &[], TRUTHS),
     from(
         15,
         op("OptionalGetElement", 1, &[], "of a tensor, which it is"),
     ),
+    op("Or", 2, &[], TRUTHS),
     op("PRelu", 2, &[], "a slope of constants or of values"),
     from(11, op("Round", 1, &[], WHOLE)),
     op(
