@@ -24,7 +24,7 @@ pub(super) fn transposed(weight: &[f32], [rows, columns]: [usize; 2]) -> Vec<f32
 
 /// Whether rows of the first input of a Gemm do not stand for themselves: it is turned, or multiplied with what is
 /// computed, or what is added differs by row.
-pub(super) fn is_mixed(call: &Call) -> bool {
+fn is_mixed(call: &Call) -> bool {
     let by_row = |value: &Value| match value {
         Value::Constant(added) => added.shape.len() == 2 && added.shape[0] != 1,
         _ => true,
@@ -73,10 +73,12 @@ fn whole(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
 }
 
 pub(super) fn gemm(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    if call.whole {
+    if call.whole && is_mixed(call) {
         return whole(call, builder);
     }
     let (x, shape) = call.secret(0)?;
+    // Of an input that is one item every row is multiplied; of a batch its items are the rows.
+    let (outer, shape) = shape.split_at(usize::from(call.whole && shape.len() == 2));
     if let Value::Secret { .. } = call.required(1)? {
         return unsupported(
             "both of its factors are computed: it multiplies items of a batch with each other, which are predicted independently",
@@ -124,14 +126,14 @@ pub(super) fn gemm(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     builder.push(
         call,
         Op::Linear(Linear {
-            rows: 1,
+            rows: outer.iter().product(),
             k,
             n,
             weight,
             bias,
         }),
         vec![x],
-        vec![n],
+        [outer, &[n]].concat(),
     )
 }
 

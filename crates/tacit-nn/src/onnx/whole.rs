@@ -4,7 +4,6 @@
 
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::fold::select;
-use super::linear;
 use super::lower::{self, Builder};
 use crate::graph::{Op, ValueId, len};
 
@@ -102,14 +101,13 @@ fn treats(call: &Call) -> Option<Treats> {
         // Of constants alone.
         "NonZero" | "OneHot" | "Range" => Axes,
         "BatchNormalization" if call.int("training_mode", 0) != 0 => Axes,
-        "Gemm" if linear::is_mixed(call) => Axes,
+        "Gemm" => Axes,
         "AffineGrid"
         | "AveragePool"
         | "BatchNormalization"
         | "Conv"
         | "ConvTranspose"
         | "DepthToSpace"
-        | "Gemm"
         | "GlobalAveragePool"
         | "GlobalLpPool"
         | "GlobalMaxPool"
