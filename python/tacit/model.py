@@ -83,10 +83,8 @@ class Model:
         ends = np.cumsum([math.prod(each["shape"]) for each in self.plan["outputs"]])
         parts = np.split(rows, ends[:-1], axis=1)
         outputs = zip(self.plan["outputs"], parts, strict=True)
-        return {
-            each["name"]: np.moveaxis(named(each, part.reshape(n, *each["shape"])), 0, each["batch"])
-            for each, part in outputs
-        }
+        shaped = ((each, named(each, part.reshape(n, *each["shape"]))) for each, part in outputs)
+        return {each["name"]: np.moveaxis(array, 0, each["batch"]) for each, array in shaped}
 
     def reference(self, x: Given) -> np.ndarray | dict[str, np.ndarray]:
         """What a run reveals of the outputs, from those in clear-text float32, for comparison.

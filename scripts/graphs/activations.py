@@ -64,12 +64,16 @@ def elu(x, alpha=1.0):
 
 ACTIVATIONS = {
     "Abs": each("Abs", np.abs),
+    "Acos": each("Acos", np.arccos, limit=0.9),
     "Acosh": each("Acosh", np.arccosh, above=1.3),
+    "Asin": each("Asin", np.arcsin, limit=0.9),
     "Asinh": each("Asinh", np.arcsinh),
+    "Atan": each("Atan", np.arctan),
     "Atanh": each("Atanh", np.arctanh, limit=0.9),
     "Celu": each(
         "Celu", lambda x, alpha=1.0: elu(x / alpha, 1.0) * alpha, since=12, alpha=(0.5, 2.0)
     ),
+    "Cos": each("Cos", np.cos, limit=4.0),
     "Cosh": each("Cosh", np.cosh, limit=2.0),
     "Elu": each("Elu", elu, alpha=(0.5, 2.0)),
     "HardSigmoid": each(
@@ -82,12 +86,14 @@ ACTIVATIONS = {
     "PRelu": p_relu,
     "Selu": each("Selu", lambda x: 1.0507 * elu(x, 1.6733)),
     "Shrink": shrink,
+    "Sin": each("Sin", np.sin, limit=4.0),
     "Sinh": each("Sinh", np.sinh, limit=2.0),
     "Softplus": each("Softplus", softplus),
     "Softsign": each("Softsign", lambda x: x / (1 + np.abs(x))),
     "Swish": each(
         "Swish", lambda x, alpha=1.0: x / (1 + np.exp(-alpha * x)), since=24, alpha=(0.5, 1.702)
     ),
+    "Tan": each("Tan", np.tan, limit=1.2),
     "ThresholdedRelu": thresholded,
 }  # fmt: skip
 """For every activation."""

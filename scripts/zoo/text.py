@@ -89,10 +89,8 @@ def text():
     distil = {"dim": 128, "n_layers": 2, "n_heads": 2, "hidden_dim": 512, "vocab_size": VOCABULARY}
     gpt = {"n_embd": 128, "n_layer": 2, "n_head": 2, "n_positions": 64, "vocab_size": VOCABULARY,
            "use_cache": False}  # fmt: skip
-    three, two, one = (
-        ["input_ids", "attention_mask", "token_type_ids"], ["input_ids", "attention_mask"],
-        ["input_ids"],
-    )  # fmt: skip
+    three = ["input_ids", "attention_mask", "token_type_ids"]
+    two = three[:2]
     rows = [
         ("BERT-tiny", "BertForSequenceClassification", "BertConfig", bert, three, 16),
         ("BERT-base", "BertForSequenceClassification", "BertConfig", base, three, 0),

@@ -5,6 +5,7 @@ them, but that normalisations know the statistics of photographs, and nothing is
 (nearly) 0.
 """
 
+import inspect
 from functools import partial
 
 import numpy as np
@@ -78,7 +79,10 @@ def export(network, example, path, names, dynamo=False):
     given = {"opset_version": 18 if dynamo else 17, "input_names": names}
     if dynamo:
         batch = torch.export.Dim("batch", min=1)
-        given |= {"dynamic_shapes": [{0: batch}] * len(names), "external_data": False}
+        shapes = ({0: batch},) * len(names)
+        kinds = [p.kind for p in inspect.signature(network.forward).parameters.values()]
+        nested = inspect.Parameter.VAR_POSITIONAL in kinds
+        given |= {"dynamic_shapes": (shapes,) if nested else shapes, "external_data": False}
     else:
         given |= {"dynamic_axes": {name: {0: "N"} for name in [*names, "output"]}}
     torch.onnx.export(network, example, path, dynamo=dynamo, output_names=["output"], **given)

@@ -69,17 +69,20 @@ def test_states_to_begin_with(op, direction, items, tmp_path):
         "c": floats(directions, 1, HIDDEN),
     }
     last = ["c"] if op == "LSTM" and items else []
-    names = ["x", "w", "r", "", "", "h", *last]
-    nodes = [helper.make_node(op, names, ["s", "y"], hidden_size=HIDDEN, direction=direction)]
+    names = ["t", "w", "r", "", "", "h", *last]
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0, 2]),
+        helper.make_node(op, names, ["s", "y"], hidden_size=HIDDEN, direction=direction),
+    ]
     info = partial(helper.make_tensor_value_info, elem_type=TensorProto.FLOAT)
-    given = [info("x", shape=[STEPS, n, WIDTH]), info("h", shape=state)]
+    given = [info("x", shape=[n, STEPS, WIDTH]), info("h", shape=state)]
     outputs = [info("s", shape=[STEPS, directions, n, HIDDEN]), info("y", shape=state)]
     held = [numpy_helper.from_array(v, name) for name, v in constants.items()]
     graph = helper.make_graph(nodes, "states", given, outputs, held)
     path = tmp_path / "states.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
     n = items or 3
-    x = {"x": floats(STEPS, n, WIDTH), "h": floats(directions, n, HIDDEN)}
+    x = {"x": floats(n, STEPS, WIDTH), "h": floats(directions, n, HIDDEN)}
     right = onnxruntime.InferenceSession(str(path)).run(None, x)
     if items:
         # A file of fixed sizes is one item, which needs an axis of items before.

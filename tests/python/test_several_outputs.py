@@ -137,7 +137,7 @@ def test_commands_write_arrays_by_their_names(path, x, right, tmp_path, capsys):
 
 
 def test_the_batch_stands_where_the_file_has_it(x, tmp_path):
-    """An output whose second axis is the batch, beside one whose first is; in memory and in files."""
+    """One output whose second axis is the batch, and one whose first is; in memory, in files."""
     nodes = [
         helper.make_node("Unsqueeze", ["x", "axis"], ["one"]),
         helper.make_node("Concat", ["one", "one"], ["both"], axis=0),

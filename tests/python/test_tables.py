@@ -163,8 +163,8 @@ def test_columns_of_unlike_sizes(tmp_path):
     held(outputs, expected(path, x), 0.001)
     small = seen.max(0).argmin()
     x = x[:1].copy()
-    x[0, small] = 1
-    with pytest.raises(TacitError, match=rf"item 0, position \[{small}\], of the input is 1"):
+    x[0, small] = 1000
+    with pytest.raises(TacitError, match=rf"item 0, position \[{small}\], of the input is 1000"):
         tacit.local(protocol="clear").predict(model, x)
 
 

@@ -20,6 +20,9 @@ pub(super) fn nary(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     };
     let mut result = first.clone();
     for (i, next) in all.enumerate() {
+        if bounds_nothing(&call.node.op_type, next) {
+            continue;
+        }
         let part = (i + 1).to_string();
         result = match call.node.op_type.as_str() {
             of @ ("Max" | "Min") => extreme(call, builder, &part, [&result, next], of == "Max")?,
@@ -30,6 +33,16 @@ pub(super) fn nary(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Mean" => scaled(call, builder, &result, 1.0 / call.inputs.len() as f32),
         _ => Ok(result),
     }
+}
+
+/// Whether nothing is beyond a bound: one infinite number.
+fn bounds_nothing(op: &str, bound: &Value) -> bool {
+    let infinite = match op {
+        "Max" => f32::NEG_INFINITY,
+        "Min" => f32::INFINITY,
+        _ => return false,
+    };
+    matches!(bound, Value::Constant(c) if *c.data.floats() == [infinite])
 }
 
 /// The larger of `a` and `b`, `a + max(b - a, 0)`; or the smaller, `a - max(a - b, 0)`.

@@ -97,8 +97,8 @@ pub(super) fn ranges(
     Ok(ranges)
 }
 
-/// How far the samples of a column may be from 0, as a share of what its numbers may be.
-const COLUMN_ROOM: f64 = 8.0;
+/// How many times farther from 0 than its samples a column may be: of one that is seldom set they show little.
+const COLUMN_ROOM: f64 = 1024.0;
 
 /// How far each number of an item is from 0 at most, of inputs with such ranges: of a column of a table by its
 /// own samples, in powers of two, since a plan tells it to all parties.
@@ -270,7 +270,7 @@ mod tests {
     /// pictures every number has the same.
     #[test]
     fn columns_of_a_table_have_ranges_of_their_own() {
-        let samples = [100.0, 0.5, 0.0, -50.0, 0.25, 0.0];
+        let samples = [1e5, 0.5, 0.0, -5e4, 0.25, 0.0];
         let of = |shape: &[usize], input_range| {
             let graph = graph(shape, vec![]);
             let options = PlanOptions {
@@ -281,8 +281,8 @@ mod tests {
             let ranges = ranges(&graph, &options, Some(&samples)).unwrap();
             ends(&graph, &options, Some(&samples), &ranges)
         };
-        assert_eq!(of(&[3], None), [200.0, 8.0, 200.0]);
-        assert_eq!(of(&[3], Some(128.0)), [128.0; 3]);
-        assert_eq!(of(&[1, 3], None), [200.0; 3]);
+        assert_eq!(of(&[3], None), [2e5, 1024.0, 2e5]);
+        assert_eq!(of(&[3], Some(2e5)), [2e5; 3]);
+        assert_eq!(of(&[1, 3], None), [2e5; 3]);
     }
 }

@@ -65,3 +65,13 @@ fn one_of_equal_elements_is_found() {
         );
     }
 }
+
+/// An infinite bound, as some exporters write one for want of any, bounds nothing.
+#[test]
+fn infinite_bounds_leave_numbers_as_they_are() {
+    for (op, bound) in [("Max", f32::NEG_INFINITY), ("Min", f32::INFINITY)] {
+        let nodes = vec![node(op, &["x", "b"], "y", vec![])];
+        let x = [-1.5, 0.0, 2.0];
+        check(&[3], nodes, vec![tensor("b", &[], &[bound])], &x, &x);
+    }
+}
