@@ -133,10 +133,9 @@ impl Plan {
         part: &[f32],
         out: &mut Vec<i64>,
     ) -> Result<(), EncodeError> {
-        let fraction = self.number(0).fraction;
+        let (limit, fraction) = (self.input_range(planned), self.number(0).fraction);
         let (kind, dropped) = (planned.input.kind, ranks_dropped(self.ring_bits));
         for (at, &value) in part.iter().enumerate() {
-            let limit = self.range_at(planned, at);
             let refused = |takes: Option<String>| {
                 let input = match self.inputs.len() {
                     1 => "the input".into(),

@@ -40,7 +40,7 @@ impl Inputs {
         items(graph, options.samples.unwrap_or_default())?;
         let samples = options.samples.filter(|x| x.iter().any(|&v| v != 0.0));
         let ranges = inputs::ranges(graph, options, samples)?;
-        let ends = inputs::ends(graph, options, samples, &ranges);
+        let ends = inputs::ends(graph, &ranges);
         let row = Row::new(graph, &ends);
         let typical = samples.map_or_else(|| row.given(&made_up(&row.ends)), <[f32]>::to_vec);
         let varied = affordable(graph, TRIAL_WORK, 1..=VARIED);

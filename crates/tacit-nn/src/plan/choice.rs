@@ -80,8 +80,6 @@ pub(super) struct Choice<'a> {
     ranges: [Rc<[Bound]>; 4],
     /// The largest magnitude of the numbers of every input.
     pub inputs: Vec<f64>,
-    /// That of every number of an item.
-    pub ends: Vec<f64>,
     trial: Trial,
     /// Which values are ranks, if the inputs are only compared.
     pub ranks: Option<Rc<Ranks>>,
@@ -102,7 +100,6 @@ impl<'a> Choice<'a> {
             ranges: [observed.into(), widened, worst.into(), typical.into()],
             trial: Trial::new(graph, &inputs)?,
             inputs: inputs.ranges,
-            ends: inputs.ends,
             ranks: Ranks::planned(graph, options).map(Rc::new),
         })
     }

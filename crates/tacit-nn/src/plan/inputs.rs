@@ -17,8 +17,6 @@ pub struct PlannedInput {
     pub input: Input,
     /// The largest magnitude of an encoded number.
     pub limit: i64,
-    /// The same for every number of an item, where columns of a table differ; else none.
-    pub columns: Vec<i64>,
     /// Whether its numbers are only compared, and shared as their ranks among all floats.
     pub ranked: bool,
 }
@@ -44,19 +42,9 @@ impl Plan {
 
     /// The largest magnitude of a number of an input.
     pub fn input_range(&self, planned: &PlannedInput) -> f64 {
-        self.input_limit(planned, planned.limit)
-    }
-
-    /// The largest magnitude of the number at place `at` of an item of an input.
-    pub(crate) fn range_at(&self, planned: &PlannedInput, at: usize) -> f64 {
-        let limit = planned.columns.get(at).unwrap_or(&planned.limit);
-        self.input_limit(planned, *limit)
-    }
-
-    fn input_limit(&self, planned: &PlannedInput, limit: i64) -> f64 {
         match planned.ranked {
-            true => ranks::largest(limit, self.ring_bits),
-            false => limit as f64 / f64::from(self.number(0).fraction).exp2(),
+            true => ranks::largest(planned.limit, self.ring_bits),
+            false => planned.limit as f64 / f64::from(self.number(0).fraction).exp2(),
         }
     }
 }
@@ -97,57 +85,26 @@ pub(super) fn ranges(
     Ok(ranges)
 }
 
-/// How many times farther from 0 than its samples a column may be: of one that is seldom set they show little.
-const COLUMN_ROOM: f64 = 1024.0;
-
-/// How far each number of an item is from 0 at most, of inputs with such ranges: of a column of a table by its
-/// own samples, in powers of two, since a plan tells it to all parties.
-pub(super) fn ends(
-    graph: &Graph,
-    options: &PlanOptions,
-    samples: Option<&[f32]>,
-    ranges: &[f64],
-) -> Vec<f64> {
-    let item = graph.given_len().max(1);
-    let mut ends = Vec::with_capacity(item);
-    for (input, &range) in graph.inputs.iter().zip(ranges) {
-        let is_table = input.shape.len() == 1
-            && options.input_range.is_none()
-            && matches!(input.kind, InputKind::Numbers | InputKind::Integers);
-        let column = |at: usize| {
-            let rows = samples.filter(|_| is_table)?.chunks(item);
-            let seen = rows.fold(0.0, |most, row| f64::max(most, f64::from(row[at].abs())));
-            let room = (COLUMN_ROOM * options.margin * seen).log2().ceil().exp2();
-            (seen > 0.0).then_some(room.min(range))
-        };
-        let start = ends.len();
-        ends.extend((start..start + input.given_len()).map(|at| column(at).unwrap_or(range)));
-    }
-    ends
+/// How far each number of an item is from 0 at most, of inputs with such ranges.
+pub(super) fn ends(graph: &Graph, ranges: &[f64]) -> Vec<f64> {
+    let parts = graph.inputs.iter().zip(ranges);
+    let ends = parts.flat_map(|(input, &range)| vec![range; input.given_len()]);
+    ends.collect()
 }
 
 /// The inputs of a plan at `fraction` bits after the point. Of ranks no range is assumed, since all fit.
 pub(super) fn planned(choice: &Choice, fraction: u32) -> Vec<PlannedInput> {
     let (options, ranked) = (choice.options, choice.ranks.is_some());
-    let mut start = 0;
     let planned = |(input, &range): (&Input, &f64)| {
         let mut input = input.clone();
         input.name = wire::short(&input.name);
-        let part = start..start + input.given_len();
-        start = part.end;
-        let ends = choice.ends[part].iter();
-        let (limit, columns) = match ranked {
-            true => (ranks::limit(options.input_range, options.ring_bits), vec![]),
-            false if ends.clone().all(|&end| end == range) => (encode(range, fraction), vec![]),
-            false => {
-                let columns = ends.map(|&end| encode(end, fraction).max(1)).collect();
-                (encode(range, fraction), columns)
-            }
+        let limit = match ranked {
+            true => ranks::limit(options.input_range, options.ring_bits),
+            false => encode(range, fraction),
         };
         PlannedInput {
             input,
             limit,
-            columns,
             ranked,
         }
     };
@@ -264,25 +221,5 @@ mod tests {
             ranges(&graph, &options, None).unwrap(),
             [2.5, 2.5, 1.0, 1.0]
         );
-    }
-
-    /// A column has room beyond its samples, one that shows nothing the range of all; of a declared range and of
-    /// pictures every number has the same.
-    #[test]
-    fn columns_of_a_table_have_ranges_of_their_own() {
-        let samples = [1e5, 0.5, 0.0, -5e4, 0.25, 0.0];
-        let of = |shape: &[usize], input_range| {
-            let graph = graph(shape, vec![]);
-            let options = PlanOptions {
-                margin: 2.0,
-                input_range,
-                ..PlanOptions::default()
-            };
-            let ranges = ranges(&graph, &options, Some(&samples)).unwrap();
-            ends(&graph, &options, Some(&samples), &ranges)
-        };
-        assert_eq!(of(&[3], None), [2e5, 1024.0, 2e5]);
-        assert_eq!(of(&[3], Some(2e5)), [2e5; 3]);
-        assert_eq!(of(&[1, 3], None), [2e5; 3]);
     }
 }

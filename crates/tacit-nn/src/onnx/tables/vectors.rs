@@ -68,40 +68,13 @@ pub(super) fn classifier(call: &Call, builder: &mut Builder) -> Result<Vec<Value
             (votes(c, id, classes)?, id)
         }
     };
-    let slopes = floats(call, "prob_a")?;
-    let shown = match (&slopes[..], classes) {
-        ([], _) => value(scores, builder.shape(scores)),
-        (&[slope], 2) => {
-            let [offset] = exactly(call, "prob_b", 1)?[..] else {
-                return bad("its 'prob_b' is not one number");
-            };
-            chances(call, builder, scores, [slope, offset])?
-        }
+    let shown = match floats(call, "prob_a")?[..] {
+        [] => value(scores, builder.shape(scores)),
         _ => Value::Refused(
-            "its probabilities come of an iteration over all pairs of classes, which is not supported for more than 2: ask for the label, or train it without probabilities".into(),
+            "its probabilities come of an iteration over all pairs of classes, which is not supported: ask for the label, or train it without probabilities".into(),
         ),
     };
     Ok(vec![label(call, builder, lost, &labels)?, shown])
-}
-
-/// The chances of two classes, of which the second score is that of the first class: logistic functions of a
-/// slope times it and an offset (Platt).
-fn chances(
-    call: &Call,
-    builder: &mut Builder,
-    scores: ValueId,
-    [slope, offset]: [f32; 2],
-) -> Result<Value, Fault> {
-    let c = &mut Composer::new(call, builder);
-    let first = c.spread("score", scores, vec![2], |_| 1)?;
-    let line = Op::Affine(Affine {
-        inner: 1,
-        scale: vec![-slope, slope].into(),
-        shift: vec![-offset, offset].into(),
-    });
-    let line = c.each("line", line, &[first])?;
-    let id = c.function(Function::Sigmoid, line, ANY)?;
-    Ok(value(id, vec![2]))
 }
 
 /// The support vectors of every class.

@@ -35,12 +35,6 @@ fn check_one(plan: &Plan, planned: &PlannedInput) -> Result<usize, String> {
         format!("an input has the batch as axis {}", input.batch)
     })?;
     let given = shape(&input.shape)?;
-    let columns = &planned.columns;
-    let all = columns.is_empty() || columns.len() == given;
-    let within = |limit: &i64| (1..=planned.limit).contains(limit);
-    ensure(all && columns.iter().all(within), || {
-        "the limits of its columns do not fit".into()
-    })?;
     match input.kind {
         InputKind::Tokens { classes } => product(&[given, classes]),
         _ => Ok(given),
