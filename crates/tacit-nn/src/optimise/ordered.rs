@@ -110,10 +110,7 @@ impl Scaled {
         let mut places: Vec<u32> = (0..len(&own.shape) as u32).collect();
         let mut root = id;
         let mut line = None;
-        loop {
-            let Some(node) = root.checked_sub(1).map(|at| &graph.nodes[at]) else {
-                break;
-            };
+        while let Some(node) = root.checked_sub(1).map(|at| &graph.nodes[at]) {
             match &node.op {
                 Op::Rearrange { index, .. } => {
                     places.iter_mut().for_each(|p| *p = index[*p as usize]);

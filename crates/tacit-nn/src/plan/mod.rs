@@ -165,7 +165,7 @@ fn at(choice: &Choice, opened: Opened, f: Option<u32>) -> Result<Plan, PlanError
             graph,
             options,
             opened,
-            inputs::planned(&choice, f),
+            inputs::planned(choice, f),
             f,
             layers,
         )
@@ -199,7 +199,7 @@ fn with_widths(choice: &Choice, opened: Opened, precision: Precision) -> Result<
             graph,
             options,
             opened,
-            inputs::planned(&choice, input.fraction),
+            inputs::planned(choice, input.fraction),
             fraction(graph.output),
             layers,
         )
