@@ -45,7 +45,7 @@ mod tests {
         );
         assert_eq!(
             digest("network", &network).expect("a hash"),
-            "65189383317ac63f9b4c6af0b58ede81cfc127a6429b4403bbde59f3134c7f9b"
+            "acf3c067616f500d6b1c8571a361065569424b35bb74961f53d414d7d82b3410"
         );
         let options = r#"{"epochs":1,"batch":128,"loss":"cross-entropy","sgd":{"learning_rate":0.05,"momentum":0.0,"weight_decay":0.0,"schedule":{"type":"constant"}},"adam":null,"seed":1,"ring":null,"fraction_bits":20,"sign_bits":null,"reveal_curve":false,"checkpoint":null,"material_mb":null,"stop_after":null}"#;
         let identity = Identity {
