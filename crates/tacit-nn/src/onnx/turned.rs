@@ -76,12 +76,13 @@ fn first(
         }
         match call.opset < since {
             true => set(&mut node, "axes", |a| a.ints = axes),
-            false if inputs.len() > 1 => {
-                let data = Data::Int(axes);
-                let kept = call.constant(1)?.clone();
-                inputs[1] = Some(Value::Constant(Constant { data, ..kept }));
+            false => {
+                if let Some(kept) = call.optional_constant(1)? {
+                    let data = Data::Int(axes);
+                    let kept = kept.clone();
+                    inputs[1] = Some(Value::Constant(Constant { data, ..kept }));
+                }
             }
-            false => {}
         }
     } else {
         let default = if call.node.op_type == "Concat" { 0 } else { -1 };

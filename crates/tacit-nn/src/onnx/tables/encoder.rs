@@ -23,9 +23,14 @@ pub(super) fn label_encoder(call: &Call, builder: &mut Builder) -> Result<Value,
             values.len()
         ));
     }
-    let default = match call.attribute("values_int64s") {
-        Some(_) => call.int("default_int64", -1) as f32,
-        None => call.float("default_float", -0.0),
+    // That of a tensor is a tensor, which is not read: then every number must be a key.
+    let default = match (
+        call.attribute("values_int64s"),
+        call.attribute("values_tensor"),
+    ) {
+        (Some(_), _) => Some(call.int("default_int64", -1) as f32),
+        (None, None) => Some(call.float("default_float", -0.0)),
+        (None, Some(_)) => None,
     };
     let mut known = HashMap::new();
     for (key, value) in keys.iter().zip(values) {
@@ -34,7 +39,7 @@ pub(super) fn label_encoder(call: &Call, builder: &mut Builder) -> Result<Value,
     }
     let (id, shape) = call.secret(0)?;
     let c = &mut Composer::new(call, builder);
-    let of = |v: f32| Some(*known.get(&(v + 0.0).to_bits()).unwrap_or(&default));
+    let of = |v: f32| known.get(&(v + 0.0).to_bits()).copied().or(default);
     match chosen_of(c, id, of)? {
         Some(id) => Ok(value(id, shape.to_vec())),
         None => unsupported(
