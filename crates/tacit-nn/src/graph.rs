@@ -75,6 +75,13 @@ pub struct Node {
     pub shape: Vec<usize>,
 }
 
+impl Node {
+    /// Whether it reads nothing: it gives its fill alone.
+    pub fn is_fill(&self) -> bool {
+        matches!(&self.op, Op::Rearrange { index, .. } if index.iter().all(|&i| i == FILL))
+    }
+}
+
 /// The operations of a [`Graph`].
 #[derive(Clone)]
 pub enum Op {

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use crate::graph::{Affine, FILL, Graph, Node, Op, ValueId, Weights, len};
 
 impl Graph {
-    /// Compares numbers before they are scaled, folds scales and shifts into neighbouring linear layers, also across products of two values and
-    /// what moves elements, and takes the maximum before the comparison with 0, which leaves fewer elements
-    /// to compare.
+    /// Compares numbers before they are scaled, folds scales and shifts into neighbouring linear layers, also
+    /// across products of two values and what moves elements, and takes the maximum before the comparison with
+    /// 0, which leaves fewer elements to compare.
     pub fn optimise(self) -> Graph {
         let mut rewriter = Rewriter::new(ordered::without_scales(self));
         let passes = [

@@ -318,7 +318,8 @@ fn dropout(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
 }
 
 /// Cast of a computed value: to another float it changes nothing that the fixed-point numbers keep, to a
-/// whole number it drops what stands after the point, and the place that ArgMax gives stays the same number in every type that holds it.
+/// whole number it drops what stands after the point, and the place that ArgMax gives stays the same number in
+/// every type that holds it.
 fn cast(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let value = call.required(0)?;
     let to = match call.node.op_type.as_str() {

@@ -79,9 +79,10 @@ fn uses(graph: &Graph) -> Vec<usize> {
 fn is_threshold(graph: &Graph, at: usize) -> bool {
     let node = &graph.nodes[at];
     let zeros = |id: ValueId| {
-        let from = id.checked_sub(1).map(|at| &graph.nodes[at].op);
-        matches!(from, Some(Op::Rearrange { index, fill })
-            if *fill == 0.0 && index.iter().all(|&i| i == FILL))
+        let from = id.checked_sub(1).map(|at| &graph.nodes[at]);
+        from.is_some_and(|node| {
+            node.is_fill() && matches!(node.op, Op::Rearrange { fill: 0.0, .. })
+        })
     };
     match &node.op {
         Op::Affine(affine) => {

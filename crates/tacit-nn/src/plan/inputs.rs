@@ -192,7 +192,9 @@ mod tests {
     #[test]
     fn numbers_stand_for_items() {
         let graph = several();
-        let row = Row::new(&graph, &[4.0, 4.0, 2.5, 1.0, 1.0, 1.0, 1.0, 1.0]);
+        let ends = ends(&graph, &[4.0, 2.5, 1.0, 1.0]);
+        assert_eq!(ends, [4.0, 4.0, 2.5, 1.0, 1.0, 1.0, 1.0, 1.0]);
+        let row = Row::new(&graph, &ends);
         let items = [0.5, -3.0, 2.0, 0.0, 1.0, 0.0, 3.0, 4.0];
         assert_eq!(row.given(&row.free(&items)), items);
         let between = [9.0, -9.0, 2.4, -0.1, 0.1, -1.0, 0.0, 1.0];

@@ -143,7 +143,7 @@ impl Ranks {
 fn form(node: &Node, read: &[Form]) -> Option<Form> {
     let given = read.iter().any(|form| matches!(form, Item | Difference));
     match &node.op {
-        Op::Rearrange { fill, .. } if is_fill(node) => {
+        Op::Rearrange { fill, .. } if node.is_fill() => {
             Some(if *fill == 0.0 { Constant } else { Plain })
         }
         Op::Rearrange { index, fill } if *fill != 0.0 && index.contains(&FILL) => {
@@ -181,7 +181,7 @@ fn with_thresholds(graph: &Graph, mut forms: Vec<Form>) -> Option<Vec<Form>> {
             Constant => read[id][1],
             Item | Difference => true,
         };
-        for &from in node.inputs.iter().filter(|_| !is_fill(node)) {
+        for &from in node.inputs.iter().filter(|_| !node.is_fill()) {
             read[from][usize::from(as_ranks)] = true;
         }
     }
@@ -190,7 +190,7 @@ fn with_thresholds(graph: &Graph, mut forms: Vec<Form>) -> Option<Vec<Form>> {
             continue;
         }
         // 0 is its own rank.
-        let zeros = is_fill(&graph.nodes[id - 1]);
+        let zeros = graph.nodes[id - 1].is_fill();
         match read[id] {
             [true, true] if !zeros => return None,
             [_, true] => {}
@@ -198,9 +198,4 @@ fn with_thresholds(graph: &Graph, mut forms: Vec<Form>) -> Option<Vec<Form>> {
         }
     }
     Some(forms)
-}
-
-/// Whether a node reads nothing: it gives its fill alone.
-fn is_fill(node: &Node) -> bool {
-    matches!(&node.op, Op::Rearrange { index, .. } if index.iter().all(|&i| i == FILL))
 }
