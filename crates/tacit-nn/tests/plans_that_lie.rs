@@ -256,3 +256,21 @@ fn a_small_plan_that_asks_for_much_memory_is_refused_when_it_is_read() {
     assert!(Plan::from_bytes_within(&bytes, most, SIGNS).is_ok());
     assert!(Plan::from_bytes_within(&bytes, most - 1, SIGNS).is_err());
 }
+
+/// Ranks are of numbers, not of tokens, and none is beyond that of the largest float.
+#[test]
+fn ranks_that_cannot_be_are_refused() {
+    let refused = |plan: Plan| {
+        let error = Plan::from_bytes(&plan.to_bytes()).expect_err("it lies");
+        assert!(error.to_string().contains("ranks"), "{error}");
+    };
+    let mut of_tokens = with_tokens();
+    of_tokens.inputs[1].ranked = true;
+    refused(of_tokens);
+    let mut beyond = a_plan();
+    beyond.inputs[0].ranked = true;
+    beyond.inputs[0].limit = i64::from(f32::MAX.to_bits());
+    assert!(Plan::from_bytes(&beyond.to_bytes()).is_ok());
+    beyond.inputs[0].limit += 1;
+    refused(beyond);
+}
