@@ -1,6 +1,7 @@
 """Measures this project beside its peers, in turn on the same machine, and writes tables of ratios.
 
     make bench-peers
+    python scripts/bench_peers.py --only bert-tiny bert-base-layer --write
 
 SecretFlow SPU (ABY3, FM64, default fraction bits) is installed into `.bench/spu-venv`; it needs
 Python 3.10 or 3.11. MP-SPDZ is measured where `$TACIT_PEERS/mp-spdz` has it built (see
@@ -200,7 +201,11 @@ def main():
             f"Medians of {args.repeat} turns of {args.runs} runs, the first, cold one included; "
             "offline counted; MB of the busiest party; memory of all parties together."
         )
-        write_section("peers", f"{words}\n\n{markdown(headings, rows)}")
+        encoded = [row for row in rows if row[0] in encoders.ENCODERS]
+        others = [row for row in rows if row[0] not in encoders.ENCODERS]
+        for section, some in (("peers", others), ("peers-encoders", encoded)):
+            if some:
+                write_section(section, f"{words}\n\n{markdown(headings, some)}")
 
 
 if __name__ == "__main__":
