@@ -303,7 +303,7 @@ def add_model_options(command: argparse.ArgumentParser) -> None:
     )
     add_dimensions(command)
     add_fixed(command)
-    add("--batch", type=positive, metavar="B", help="items at a time")
+    add("--batch", type=positive, metavar="B", help="items at a time (default: up to 128)")
 
 
 def add_init_options(command: argparse.ArgumentParser) -> None:

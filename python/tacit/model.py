@@ -121,6 +121,9 @@ class Model:
     def predict_cost(self, batch: int = 1, **where: Any) -> dict[str, Any]:
         """Rounds, bytes and seconds of one batch as the protocol declares them, before any run.
 
+        A run of more items than one batch takes, 128 at most unless `batch` is given, has these
+        rounds for every batch.
+
         `where` is what :func:`tacit.local` takes except `processes`, so any number of parties on
         any network can be counted. The seconds are the network's alone: latency and bandwidth, no
         computation.

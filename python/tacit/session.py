@@ -107,7 +107,8 @@ class Session:
         labels
             The true classes, `(n,)`; the report then has the accuracy.
         batch
-            Items predicted at a time; all of them when not given.
+            Items predicted at a time. When not given: up to 128, fewer where what they take
+            would not fit a usual memory, in batches of about the same size.
         check
             Whether to compare with the clear-text model in float32: the report then has
             `agreement` and, where numbers are revealed, `max_abs_error`.
