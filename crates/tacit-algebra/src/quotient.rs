@@ -6,6 +6,9 @@
 //!
 //! What is multiplied by `2^{l-d}` counts modulo `2^d`: it is held in the top `d` bits of a word, whose
 //! other bits are 0, so that its arithmetic is the ring's.
+//!
+//! Or every component of `x + 2^{l-2}` is rounded by itself, and the wraps of their sum are given (section
+//! 7): [`rounded`].
 
 use crate::Ring;
 use crate::fresh::{build, build_units};
@@ -51,6 +54,17 @@ simd! {
             *out = v.shr(d).add(up).sub(wrap).add(masks).sub(gap);
         }
     }
+
+    fn rounded_into<R: Ring>(out: &mut [R], x: &[R], wraps: &[R], d: u32, gap: R) {
+        let below_half = R::ONE.shl(d - 1).sub(R::ONE);
+        for ((out, x), wraps) in out.iter_mut().zip(x).zip(wraps) {
+            let kept = x.shr(d);
+            let low = x.sub(kept.shl(d));
+            // Of two that are as near the even one.
+            let up = low.add(below_half).add(kept.and(R::ONE)).shr(d);
+            *out = kept.add(up).sub(wraps.shl(R::BITS - d)).sub(gap);
+        }
+    }
 }
 
 /// `(u >> d) - 2^{l-d} mu - mask` for `u = own + next`.
@@ -72,6 +86,21 @@ pub fn choose<R: Ring>(v: &[R], carry: &[R], mask: &[R], d: u32) -> Vec<R> {
 pub fn rest<R: Ring>(v: &[R], [rho, sigma]: [&[R]; 2], d: u32) -> Vec<R> {
     from([v, rho, sigma], d, |isa, out, v, rho, sigma, d| {
         rest_into(isa, out, v, [rho, sigma], d)
+    })
+}
+
+/// The multiple of `2^d` that is nearest to `x`, divided by that, less `2^{l-d}` times the wraps; of the
+/// `constant` component `2^{l-2-d}` less.
+pub fn rounded<R: Ring>(x: &[R], wraps: &[R], d: u32, constant: bool) -> Vec<R> {
+    assert!(x.len() == wraps.len() && 0 < d && d <= R::BITS - 2);
+    let gap = match constant {
+        true => R::ONE.shl(R::BITS - 2 - d),
+        false => R::ZERO,
+    };
+    let isa = isa::current();
+    build(x.len(), |s, out| {
+        let at = s..s + out.len();
+        rounded_into(isa, out, &x[at.clone()], &wraps[at], d, gap)
     })
 }
 
@@ -150,6 +179,44 @@ mod tests {
                 assert!(errors.iter().all(|e| [0, 1].contains(e)), "{x} >> {d}");
                 let low = i32::from(x) - (i32::from(x >> d) << d);
                 assert_eq!(errors.iter().sum::<i32>() << d, 256 * low, "{x} >> {d}");
+            }
+        }
+    }
+
+    /// Every value of the gap's range as the sum of three components, of which two are anything: off the true
+    /// quotient by at most a half for each, and not at all on average.
+    #[test]
+    fn every_value_of_every_three_components() {
+        for d in 1..=6u32 {
+            for x in -64i32..64 {
+                let (mut sum, mut most) = (0, 0);
+                for first in 0..=255u8 {
+                    let second: Vec<u8> = (0..=255).collect();
+                    let last = |v: &u8| {
+                        (x as u8)
+                            .wrapping_add(64)
+                            .wrapping_sub(first)
+                            .wrapping_sub(*v)
+                    };
+                    let third: Vec<u8> = second.iter().map(last).collect();
+                    let total =
+                        |(a, b): (&u8, &u8)| u32::from(first) + u32::from(*a) + u32::from(*b);
+                    let sums = second.iter().zip(&third).map(total);
+                    let wraps: Vec<u8> = sums.map(|sum| (sum >> 8) as u8).collect();
+                    let none = vec![0; 256];
+                    let quotients = same_everywhere(|| {
+                        let known = rounded(&[first; 256], &wraps, d, true);
+                        let others = [&second, &third].map(|v| rounded(v, &none, d, false));
+                        vec::add3(&known, &others[0], &others[1])
+                    });
+                    for q in quotients {
+                        let error = (i32::from(q as i8) << d) - x;
+                        sum += error;
+                        most = most.max(error.abs());
+                    }
+                }
+                assert_eq!(sum, 0, "{x} / 2^{d}");
+                assert!(2 * most <= 3 << d, "{x} / 2^{d}: off by {most}");
             }
         }
     }

@@ -39,7 +39,8 @@ pub trait Subject: Sync {
     fn parties(&self) -> usize;
     /// Values are residues modulo this number.
     fn modulus(&self) -> i128;
-    /// The least and the greatest error of a truncation against the floor.
+    /// The least and the greatest error of a truncation against the floor: with a least below 0 also exact
+    /// quotients are rounded by chance.
     fn rounding(&self) -> (i64, i64);
     /// A party's end.
     fn machine(&self, party: Party) -> Result<Erased, Error>;

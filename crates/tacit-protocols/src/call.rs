@@ -182,6 +182,8 @@ pub struct Unverified {
     pub ands: usize,
     /// Elements times a shared bit.
     pub choices: usize,
+    /// Elements truncated without a mask.
+    pub quotients: usize,
     /// Element-wise products of the ring.
     pub products: usize,
     /// Entries that matrix products and convolutions come down to.

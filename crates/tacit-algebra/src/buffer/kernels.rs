@@ -199,6 +199,13 @@ impl<R: Ring> Buffer<R> {
             quotient::rest(self, [rho, sigma], d)
         })
     }
+
+    /// See [`quotient::rounded`].
+    pub fn quotient_rounded(&self, wraps: &Self, d: u32, constant: bool) -> Self {
+        unless_counted(&[self, wraps], self.len(), || {
+            quotient::rounded(self, wraps, d, constant)
+        })
+    }
 }
 
 /// Of truncations between two summands.

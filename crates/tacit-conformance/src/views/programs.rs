@@ -176,7 +176,8 @@ impl Program {
         }
     }
 
-    /// Whether the result may be rounded one way or the other under Shamir sharing.
+    /// Whether the result may be rounded one way or the other, though it is exact: under Shamir sharing, and
+    /// where components are rounded one by one.
     pub fn rounds(self) -> bool {
         matches!(
             self,

@@ -66,6 +66,7 @@ impl<R: Ring> FalconCost<R> {
             carries,
             ands,
             choices,
+            quotients,
             products,
             entries,
         } = waiting;
@@ -81,6 +82,9 @@ impl<R: Ring> FalconCost<R> {
                     let bits = machine.blank_bits(choices);
                     machine.chosen(&bits, &Rss::counted(choices))?;
                 }
+            }
+            if quotients > 0 {
+                machine.truncate_shared(Rss::counted(quotients), 1)?;
             }
             let mut product = |map: Bilinear| -> Result<(), Error> {
                 let [x, w] = [map.left(), map.right()].map(Rss::counted);

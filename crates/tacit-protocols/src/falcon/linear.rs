@@ -18,7 +18,7 @@ impl<R: Ring> Falcon<R> {
     ///
     /// Secret `w`: 1 hop; every party sends 1 element per output; then a truncation, unless `trunc` is 0.
     /// Truncations by masks are merged with it: 1 hop, 2 elements. Malicious: a sum that is opened at once
-    /// could not be verified first, so they take a hop more.
+    /// could not be verified first, so they take a hop more; without masks see `malicious/wraps.rs`.
     /// Public `w`: local, then a truncation.
     pub(super) fn product(
         &mut self,

@@ -214,10 +214,10 @@ impl<R: Ring> Machine for Falcon<R> {
 
     fn truncate(&mut self, x: &Self::Share, trunc: u32) -> Result<Self::Share, Error> {
         if trunc == 0 {
-            Ok(x.clone())
-        } else {
-            self.truncate_shared(x.clone(), trunc)
+            return Ok(x.clone());
         }
+        let y = self.truncate_shared(x.clone(), trunc)?;
+        self.settled(y)
     }
 
     fn drelu(&mut self, x: &Self::Share, keys: KeyBits) -> Result<Self::Bits, Error> {

@@ -71,7 +71,7 @@ impl Options {
 
     /// Whether truncations take masks that are made beforehand.
     pub(super) fn masks(&self) -> bool {
-        (self.truncation, self.security) != (Truncation::Gap, Security::SemiHonest)
+        self.truncation != Truncation::Gap
     }
 
     /// The bits in which a sign is taken over the ring `R`.

@@ -107,6 +107,18 @@ impl<R: Ring> Falcon<R> {
         }
     }
 
+    /// `x >> trunc` without masks (docs/spec/adder.md, sections 6 and 7).
+    pub(super) fn quotient(
+        &mut self,
+        x: Rss<Buffer<R>>,
+        trunc: u32,
+    ) -> Result<Rss<Buffer<R>>, Error> {
+        match self.checks {
+            None => self.rss.truncate(&x, trunc),
+            Some(_) => self.truncate_checked(x, trunc),
+        }
+    }
+
     /// Whether numbers of `width` bits are negative (docs/spec/adder.md, sections 1 and 7).
     pub(super) fn negative(&mut self, x: &Rss<Buffer<R>>, width: u32) -> Result<Rss<Bits>, Error> {
         match self.checks {

@@ -1,23 +1,20 @@
 //! Truncation of fixed-point products (Falcon, Figure 6; docs/spec/falcon.md, section 5.1).
 //!
-//! The value is opened under a uniform mask `r` whose shifted form is shared as well. Three kinds
-//! that differ in what they do about the mask's carries:
-//!
 //! | kind | range of `x` | error against `floor(x / 2^d)` | online |
 //! |---|---|---|---|
-//! | `gap` | `abs(x) < 2^{l-2}` | 0 or 1, mean of the true quotient | 1 hop, 2 if semi-honest |
+//! | `gap` | `abs(x) < 2^{l-2}` | 0 or 1, mean of the true quotient; malicious -1 to 2 | 2 hops; malicious 5 |
 //! | `exact` | `abs(x) < 2^{l-2}` | none | 1 hop + a compare of `d` bits |
 //! | `aby3` | any | 0 or 1, but `2^{l-d}` with probability `abs(x) / 2^l` | 1 hop |
 //!
-//! Semi-honest, `gap` takes no mask: the wrap is found from what single parties know
-//! (`replicated/truncate.rs`), in 2 hops.
+//! `gap` takes no mask: semi-honest the wrap is found from what single parties know
+//! (`replicated/truncate.rs`), malicious from the components' top bits (`malicious/wraps.rs`).
 //!
-//! After a product the mask is added to the summands before they are reshared, so that one hop
+//! For the others the value is opened under a uniform mask `r` whose shifted form is shared as well. After a product the mask is added to the summands before they are reshared, so that one hop
 //! serves both (2 elements per party instead of 1 + 1 in two hops).
 //!
-//! What the opened value shows: it is uniform. The rounding of `gap` and `aby3` depends on it, so
-//! these realise a rounding that the parties see being drawn, not one that a trusted party draws
-//! in secret; `exact` has no such dependence.
+//! What the opened value shows: it is uniform. The rounding of `aby3` depends on it, and that of `gap` on
+//! the components, so these realise a rounding of which the parties see something being drawn, not one
+//! that a trusted party draws in secret; `exact` has no such dependence.
 
 use tacit_algebra::{Buffer, Ring};
 
@@ -31,7 +28,7 @@ use crate::replicated::{Rss, Words, flip_word};
 const OPEN_MASKED: Message<Words> = Message::new("falcon truncate: open masked value");
 
 impl<R: Ring> Falcon<R> {
-    /// `x >> trunc` of a shared `x` (docs/spec/falcon.md, section 5.1). 1 hop and 1 element per
+    /// `x >> trunc` of a shared `x` (docs/spec/falcon.md, section 5.1). By masks 1 hop and 1 element per
     /// party, and what `exact` adds.
     pub(super) fn truncate_shared(
         &mut self,
@@ -40,7 +37,7 @@ impl<R: Ring> Falcon<R> {
     ) -> Result<Rss<Buffer<R>>, Error> {
         if !self.options.masks() {
             self.check_truncation(trunc)?;
-            return self.rss.truncate(&x, trunc);
+            return self.quotient(x, trunc);
         }
         let view = self.take_truncation(x.own.len(), trunc)?;
         x = x.zip(&view.slice(&view.batch.r), Buffer::add);
@@ -130,6 +127,6 @@ impl<R: Ring> Falcon<R> {
 }
 
 /// `2^{l-2}`: moves values of the one-bit-gap range to non-negative ones.
-fn offset<R: Ring>() -> R {
+pub(super) fn offset<R: Ring>() -> R {
     R::ONE.shl(R::BITS - 2)
 }

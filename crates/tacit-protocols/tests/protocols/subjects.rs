@@ -64,7 +64,12 @@ impl<R: Ring> Subject for FalconOver<R> {
         1 << R::BITS
     }
     fn rounding(&self) -> (i64, i64) {
-        (0, i64::from(self.options.truncation != Truncation::Exact))
+        match (self.options.truncation, self.options.security) {
+            (Truncation::Exact, _) => (0, 0),
+            // Off the true quotient by up to 3/2.
+            (Truncation::Gap, Security::Malicious) => (-1, 2),
+            _ => (0, 1),
+        }
     }
     fn machine(&self, party: Party) -> Result<Erased, Error> {
         Falcon::<R>::new(party, self.options).map(Erased::new)

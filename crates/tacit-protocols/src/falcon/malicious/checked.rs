@@ -8,6 +8,7 @@ use super::super::{Comparison, Options};
 use super::LIMIT;
 use super::gates::entries;
 use super::sign::products_of;
+use super::wraps::LEFT;
 use crate::call::Unverified;
 use crate::machine::{Bilinear, Call, KeyBits};
 use crate::pool;
@@ -52,17 +53,30 @@ impl<'a, R: Ring> Waiting<'a, R> {
         self.elements += 3 * n;
     }
 
+    /// Those by masks open what nobody need verify first.
+    fn quotients(&mut self, n: usize, trunc: u32) {
+        if trunc == 0 {
+            return;
+        }
+        self.dirty = true;
+        if !self.options.masks() {
+            self.what.quotients += n;
+            self.elements += LEFT * n;
+        }
+    }
+
     fn add(&mut self, call: &Call) {
         match *call {
-            Call::Product { map, .. } => {
+            Call::Product { map, trunc, .. } => {
                 self.dirty = true;
                 self.what.entries += entries(&map);
                 if let Bilinear::Elementwise(n) = map {
                     self.what.products += n;
                 }
                 self.elements += map.left() + map.right() + map.outputs();
+                self.quotients(map.outputs(), trunc);
             }
-            Call::Truncate { trunc: 1.., .. } => self.dirty = true,
+            Call::Truncate { n, trunc, .. } => self.quotients(n, trunc),
             Call::Drelu { n, keys, .. } => self.signs(n, keys),
             Call::Select { n, .. } => self.choices(n),
             Call::Relu { n, keys, .. } => {

@@ -19,6 +19,7 @@
 //! | `open.rs` | products and openings that leave a record |
 //! | `compare.rs` | the product tree of private compare |
 //! | `sign.rs` | signs by the adder, bits times values |
+//! | `wraps.rs` | truncations without masks |
 //! | `adder.rs`, `inject.rs`, `truncate.rs` | the offline phase where it differs |
 //! | `checked.rs` | the checkpoints that a machine makes by itself, as a plan lists them |
 
@@ -38,6 +39,7 @@ mod proof;
 pub(super) mod sign;
 mod truncate;
 mod verify;
+pub(super) mod wraps;
 
 use tacit_algebra::Ring;
 

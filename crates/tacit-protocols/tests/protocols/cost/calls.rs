@@ -91,6 +91,7 @@ fn curious_parties_have_no_checkpoints() {
         carries: 5,
         ands: 5,
         choices: 5,
+        quotients: 5,
         products: 5,
         entries: 6,
     };

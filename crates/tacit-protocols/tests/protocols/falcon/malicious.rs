@@ -20,6 +20,16 @@ fn cheats_by(
     step: &'static str,
     opening: &'static str,
 ) -> (Vec<Option<Error>>, bool) {
+    cheats_in(Call::relu(100), comparison, step, opening)
+}
+
+/// The same of a ReLU or a truncation.
+fn cheats_in(
+    call: Call,
+    comparison: Comparison,
+    step: &'static str,
+    opening: &'static str,
+) -> (Vec<Option<Error>>, bool) {
     let options = Options {
         comparison,
         security: Security::Malicious,
@@ -37,14 +47,17 @@ fn cheats_by(
         Fate::Deliver
     });
     let errors = run_on(mesh, |party| {
-        let relu = |party| {
+        let program = |party| {
             let mut machine = Falcon::<u32>::new(party, options)?;
-            machine.prepare(&[Call::relu(100)])?;
+            machine.prepare(&[call])?;
             let x = machine.constant(&[7; 100]);
-            let y = machine.relu(&x, KeyBits::ALL)?;
+            let y = match call {
+                Call::Truncate { trunc, .. } => machine.truncate(&x, trunc)?,
+                _ => machine.relu(&x, KeyBits::ALL)?,
+            };
             machine.reveal(&y, Audience::All)
         };
-        relu(party).err()
+        program(party).err()
     });
     let told = *told.lock().expect("no party panicked");
     (errors, told)
@@ -64,6 +77,14 @@ fn a_cheater_is_told_nothing() {
         "falcon select: multiply",
     ] {
         told_nothing(step, REVEAL, cheats_by(Comparison::Adder, step, REVEAL));
+    }
+    for step in [
+        "falcon adder: carries of three",
+        "falcon truncate: carry of top bits",
+        "falcon inject: second product",
+    ] {
+        let cheated = cheats_in(Call::truncate(100, 3), Comparison::Adder, step, REVEAL);
+        told_nothing(step, REVEAL, cheated);
     }
     for (step, opening) in [
         ("falcon adder: carry", "falcon wrap3: open masked value"),

@@ -1,16 +1,20 @@
-//! The three truncations: their error, its mean, and the large error that only `aby3` has.
+//! The three truncations: their error, its mean, and the large error that only `aby3` has; and that of
+//! malicious security, which rounds each component by itself.
 
-use crate::subjects::falcon_over;
+use crate::subjects::{FalconOver, falcon_over, malicious_over};
 use tacit_algebra::Ring;
-use tacit_conformance::{apply, noise};
+use tacit_conformance::{Subject, apply, noise};
 use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{Call, Machine};
 
 /// `x` truncated by `trunc` bits on its own, minus the floor.
 fn errors<R: Ring>(kind: Truncation, x: &[i64], trunc: u32) -> Vec<i64> {
+    errors_of(&falcon_over::<R>().truncating(kind), x, trunc)
+}
+
+fn errors_of<R: Ring>(subject: &FalconOver<R>, x: &[i64], trunc: u32) -> Vec<i64> {
     let n = x.len();
-    let subject = falcon_over::<R>().truncating(kind);
-    let opened = apply(&subject, &[Call::truncate(n, trunc)], x, |machine, x| {
+    let opened = apply(subject, &[Call::truncate(n, trunc)], x, |machine, x| {
         machine.truncate(x, trunc)
     });
     opened
@@ -34,6 +38,31 @@ fn gap_is_off_by_at_most_one_for_every_8_bit_value() {
             wrong.contains(&1),
             "by {trunc} bits: the rounding is never up"
         );
+    }
+}
+
+/// Every value of 8 bits, and the ends of the range of 64 bits, by numbers of bits that reach into those by
+/// which wraps are told: off the true quotient by at most 3/2.
+#[test]
+fn rounded_components_are_off_by_at_most_three_halves() {
+    for trunc in 1..=6 {
+        let x = all_small(128);
+        within_three_halves(&x, &errors_of(&malicious_over::<u8>(), &x, trunc), trunc);
+    }
+    let top = 1i64 << 62;
+    let ends = [-top, 1 - top, -top / 2, -1, 0, 1, top / 2, top - 2, top - 1];
+    let x: Vec<i64> = ends.repeat(500);
+    for trunc in [1, 13, 32, 33, 60, 61, 62] {
+        within_three_halves(&x, &errors_of(&malicious_over::<u64>(), &x, trunc), trunc);
+    }
+}
+
+fn within_three_halves(x: &[i64], errors: &[i64], trunc: u32) {
+    for (x, error) in x.iter().zip(errors) {
+        // Against the true quotient, in halves of the last bit dropped.
+        let low = i128::from(x.rem_euclid(1 << trunc));
+        let off = (i128::from(*error) << trunc) - low;
+        assert!(2 * off.abs() <= 3 << trunc, "{x} by {trunc} bits: {error}");
     }
 }
 
@@ -67,9 +96,19 @@ fn exact_is_the_floor_on_real_rings() {
 /// errors. A truncation that always rounds down would be off by 1/2, that is hundreds of them.
 #[test]
 fn gap_rounds_without_bias() {
+    has_no_bias(&falcon_over());
+}
+
+/// An input's third component is 0, which a floor of every component would round down by nothing.
+#[test]
+fn rounded_components_have_no_bias() {
+    has_no_bias(&malicious_over());
+}
+
+fn has_no_bias(subject: &FalconOver<u32>) {
     let trunc = 13;
     let x: Vec<i64> = noise(3, 1 << 17).into_iter().map(|v| v >> 40).collect();
-    let wrong = errors::<u32>(Truncation::Gap, &x, trunc);
+    let wrong = errors_of(subject, &x, trunc);
     let scale = f64::from(1u32 << trunc);
     let residuals: Vec<f64> = wrong
         .iter()
@@ -136,11 +175,7 @@ fn products_are_truncated_once() {
     let n = 5000;
     let x: Vec<i64> = noise(4, n).into_iter().map(|v| v >> 50).collect();
     let y: Vec<i64> = noise(5, n).into_iter().map(|v| v >> 50).collect();
-    for (kind, slack) in [
-        (Truncation::Gap, 1),
-        (Truncation::Exact, 0),
-        (Truncation::Aby3, 1),
-    ] {
+    for kind in [Truncation::Gap, Truncation::Exact, Truncation::Aby3] {
         for public in [false, true] {
             let call = if public {
                 Call::truncate(n, 12)
@@ -148,6 +183,7 @@ fn products_are_truncated_once() {
                 Call::elementwise(n, 12)
             };
             let subject = falcon_over::<u64>().truncating(kind);
+            let (least, most) = subject.rounding();
             let opened = apply(&subject, &[call], &x, |machine, share| {
                 let owns = machine.party().id() == 1;
                 let y = match public {
@@ -159,7 +195,7 @@ fn products_are_truncated_once() {
             for ((&quotient, &x), &y) in opened.iter().zip(&x).zip(&y) {
                 let off = quotient - ((x * y) >> 12);
                 assert!(
-                    (0..=slack).contains(&off),
+                    (least..=most).contains(&off),
                     "{kind:?}, public {public}: {x} * {y} is off by {off}"
                 );
             }
