@@ -344,7 +344,7 @@ impl Pool {
 
     /// The position along axis `d` (0 vertical, 1 horizontal) of tap `k` of window `o`, counted
     /// from the start of the padding.
-    fn position(&self, d: usize, o: usize, k: usize) -> usize {
+    pub(crate) fn position(&self, d: usize, o: usize, k: usize) -> usize {
         o * self.stride[d] + k * self.dilation[d]
     }
 
@@ -362,7 +362,7 @@ impl Pool {
         Some((channel * self.height + y) * self.width + x)
     }
 
-    /// The elements under the window of output element `e`, without the padding.
+    /// How many elements are under the window of output element `e`, without the padding.
     pub fn taps(&self, e: usize) -> usize {
         let [_, ow] = self.out;
         let row = e / ow % self.out[0];

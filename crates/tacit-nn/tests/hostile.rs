@@ -88,14 +88,12 @@ fn tensors_that_lie() {
     with(&|t| t.dims[0] = 3, "72 bytes of data, its shape needs 108");
     with(&|t| t.data_type = 17, "data type 17");
     with(&|t| t.raw_data = None, "0 values, its shape needs 18");
-    with(
-        &|t| t.raw_data.as_mut().unwrap()[..4].copy_from_slice(&f32::INFINITY.to_le_bytes()),
-        "weights must be finite",
-    );
-    with(
-        &|t| t.raw_data.as_mut().unwrap()[..4].copy_from_slice(&f32::NAN.to_le_bytes()),
-        "holds NaN at element 0",
-    );
+    let begin = |t: &mut TensorProto, first: f32| {
+        let rest = &t.raw_data.take().unwrap()[4..];
+        t.raw_data = Some([&first.to_le_bytes(), rest].concat().into());
+    };
+    with(&|t| begin(t, f32::INFINITY), "weights must be finite");
+    with(&|t| begin(t, f32::NAN), "holds NaN at element 0");
     with(&|t| t.dims = vec![2, 1, 9], "[2, 1, 9], 4 axes are needed");
 }
 

@@ -4,7 +4,7 @@ mod summary;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::fs;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -135,8 +135,9 @@ impl Source {
 
 fn hash_of(path: &Path) -> Result<blake3::Hash, Error> {
     let gone = |e| Error::file(path, format!("the model is no longer there ({e})"));
-    fs::read(path)
-        .map(|bytes| blake3::hash(&bytes))
+    let mut hasher = blake3::Hasher::new();
+    File::open(path)
+        .and_then(|file| hasher.update_reader(file).map(|hasher| hasher.finalize()))
         .map_err(gone)
 }
 
@@ -213,7 +214,8 @@ impl Compiled {
             outputs: options.outputs.clone(),
             fix: options.fix.clone(),
         };
-        let graph = onnx::load(path, &import)?.optimise();
+        let (graph, hash) = rayon::join(|| onnx::load(path, &import), || hash_of(path));
+        let graph = graph?.optimise();
         let inputs: Vec<&Input> = graph.inputs.iter().collect();
         let samples = samples.map(|samples| samples.rows(&inputs)).transpose()?;
         if let Some((values, shape)) = &samples {
@@ -224,7 +226,7 @@ impl Compiled {
             options: options.clone(),
             samples,
             protocol,
-            hash: hash_of(path)?,
+            hash: hash?,
         };
         Ok(Compiled {
             plan: source.plan(&graph, width, precision)?,

@@ -293,7 +293,7 @@ mod tests {
         let tensor = TensorProto {
             dims: vec![1 << 20, 1 << 20, 1 << 40],
             data_type: super::super::proto::data_type::FLOAT,
-            raw_data: Some(vec![0; 3]),
+            raw_data: Some(vec![0; 3].into()),
             ..Default::default()
         };
         assert!(Reader { folder: None }.read(&tensor).is_err());

@@ -23,10 +23,10 @@ struct Inliner<'a> {
 
 /// The graph of a model, with the nodes of its functions.
 pub(super) fn inlined(
-    model: &ModelProto,
+    model: ModelProto,
     opsets: Opsets,
 ) -> Result<Option<GraphProto>, ImportError> {
-    let Some(graph) = &model.graph else {
+    let Some(mut graph) = model.graph else {
         return Ok(None);
     };
     let mut functions = HashMap::new();
@@ -47,7 +47,6 @@ pub(super) fn inlined(
             return Err(unusable(format!("it has two functions '{name}'")));
         }
     }
-    let mut graph = graph.clone();
     let mut inliner = Inliner {
         functions,
         tensors: Tensors::of(&graph),

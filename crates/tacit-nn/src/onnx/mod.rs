@@ -65,6 +65,7 @@ use std::io::Read;
 use std::path::Path;
 
 use prost::Message;
+use prost::bytes::{Buf, Bytes};
 
 use crate::graph::Graph;
 use constant::Reader;
@@ -206,7 +207,8 @@ pub fn load(path: &Path, options: &ImportOptions) -> Result<Graph, ImportError> 
         source,
     };
     let file = File::open(path).map_err(io)?;
-    let mut bytes = Vec::new();
+    let length = file.metadata().map_err(io)?.len().min(MAX_FILE);
+    let mut bytes = Vec::with_capacity(length as usize + 1);
     file.take(MAX_FILE + 1)
         .read_to_end(&mut bytes)
         .map_err(io)?;
@@ -221,7 +223,7 @@ pub fn load(path: &Path, options: &ImportOptions) -> Result<Graph, ImportError> 
             p.to_path_buf()
         }
     });
-    import(&bytes, folder.as_deref(), options).map_err(|error| error.of(path))
+    read(Bytes::from(bytes), folder.as_deref(), options).map_err(|error| error.of(path))
 }
 
 /// The names of a file's nodes of an operation: those of the graph and of its functions.
@@ -240,10 +242,19 @@ pub fn import(
     folder: Option<&Path>,
     options: &ImportOptions,
 ) -> Result<Graph, ImportError> {
+    read(bytes, folder, options)
+}
+
+/// Imports a model; of [`Bytes`] its tensors are not copied on the way.
+fn read(
+    bytes: impl Buf,
+    folder: Option<&Path>,
+    options: &ImportOptions,
+) -> Result<Graph, ImportError> {
     let model =
         ModelProto::decode(bytes).map_err(|e| unusable(format!("it does not parse: {e}")))?;
     let opsets = Opsets::new(&model.opset_import).map_err(unusable)?;
-    let graph = inline::inlined(&model, opsets)?;
+    let graph = inline::inlined(model, opsets)?;
     let mut graph = graph.ok_or_else(|| unusable("it holds no graph"))?;
     nested::name_captures(&mut graph)?;
     Importer {

@@ -350,6 +350,10 @@ impl<'a> Product<'a> {
             .iter()
             .flat_map(|labels| labels.iter().copied())
             .collect();
+        let sizes = labels.iter().map(|&label| self.sizes.of(label));
+        if labels == side.axes && sizes.eq(side.shape.iter().copied()) {
+            return weights.clone();
+        }
         let index = side.index(&labels, self.sizes);
         if is_whole(&index, weights.len()) {
             return weights.clone();

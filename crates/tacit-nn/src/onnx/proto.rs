@@ -1,6 +1,8 @@
 //! The ONNX messages that are read and written, by the field numbers of `onnx.proto`.
 #![allow(missing_docs)]
 
+use prost::bytes::Bytes;
+
 /// The data types of `TensorProto` that import reads.
 pub mod data_type {
     pub const FLOAT: i32 = 1;
@@ -131,8 +133,9 @@ pub struct TensorProto {
     pub int64_data: Vec<i64>,
     #[prost(string, tag = "8")]
     pub name: String,
-    #[prost(bytes = "vec", optional, tag = "9")]
-    pub raw_data: Option<Vec<u8>>,
+    /// A part of the file's bytes, which no message copies.
+    #[prost(bytes = "bytes", optional, tag = "9")]
+    pub raw_data: Option<Bytes>,
     #[prost(double, repeated, tag = "10")]
     pub double_data: Vec<f64>,
     #[prost(uint64, repeated, tag = "11")]

@@ -6,7 +6,7 @@ use super::rounded::inverted;
 use super::trial::{TRIAL_WORK, affordable};
 use super::{PlanError, PlanOptions};
 use crate::graph::Graph;
-use crate::reference::{items, run};
+use crate::reference::{NONE, Ranges, ShapeError, are_finite, ends, items, joined, run};
 
 /// How many times less the quiet inputs of a trial are than the others. A normalisation makes as much of
 /// the rounding of inputs as their variance is small, down to its epsilon, which is 1e-5 by custom.
@@ -30,6 +30,8 @@ pub(super) struct Inputs {
     /// Inputs within the range that are unlike them: zero, all at one end of the range, mirrored, quiet,
     /// and far.
     pub unlike: Vec<f32>,
+    /// The range of every value with these.
+    unlike_seen: Vec<Interval>,
     /// Whether samples were given that show something.
     pub sampled: bool,
 }
@@ -46,8 +48,10 @@ impl Inputs {
         let varied = affordable(graph, TRIAL_WORK, 1..=VARIED);
         let some = spread(&typical, row.ends.len(), varied);
         let unlike = row.given(&unlike(&row.free(&some), &row.ends));
+        let unlike = Answered::of(graph, unlike)?;
         Ok(Inputs {
-            unlike: with_answers(graph, unlike)?,
+            unlike: unlike.x,
+            unlike_seen: ranges::without_end(unlike.seen),
             typical,
             ranges,
             ends,
@@ -60,7 +64,6 @@ impl Inputs {
     /// inputs show alone. Made-up inputs are no substitute for real ones and leave more room.
     pub(super) fn bounds(&self, graph: &Graph, margin: f64) -> Result<[Vec<Bound>; 3], PlanError> {
         let typical = ranges::observed(graph, &self.typical)?;
-        let unlike = ranges::observed(graph, &self.unlike)?;
         let none = ranges::observed(graph, &[])?;
         let worst = ranges::worst_case(graph, &self.ends);
         let margin = match self.sampled {
@@ -82,7 +85,7 @@ impl Inputs {
             };
             bounds
         };
-        let (observed, alone) = (seen(&unlike), seen(&none));
+        let (observed, alone) = (seen(&self.unlike_seen), seen(&none));
         let worst = worst.into_iter().map(Bound::worst).collect();
         Ok([observed, worst, alone])
     }
@@ -96,7 +99,7 @@ impl Inputs {
     }
 
     /// As many others, for a second look: all over the range, and typical ones of all sizes.
-    pub(super) fn others(&self, graph: &Graph, items: usize) -> Result<Vec<f32>, PlanError> {
+    pub(super) fn others(&self, graph: &Graph, items: usize) -> Result<Answered, PlanError> {
         let row = Row::new(graph, &self.ends);
         let item = row.ends.len();
         let half = items.div_ceil(2);
@@ -109,7 +112,7 @@ impl Inputs {
             let size = (-10.0 * random.uniform()).exp2() as f32;
             others.extend(some.iter().map(|v| v * size));
         }
-        with_answers(graph, row.given(&others))
+        Ok(Answered::of(graph, row.given(&others))?)
     }
 }
 
@@ -157,26 +160,61 @@ fn largest_within(range: f64) -> f32 {
     }
 }
 
-/// Those items of which the model has a finite answer, without the inverse of a number that is not
-/// positive.
-fn with_answers(graph: &Graph, x: Vec<f32>) -> Result<Vec<f32>, PlanError> {
-    let item = graph.given_len().max(1);
-    let inverted = inverted(graph);
-    let mut answers = Vec::new();
-    // Of several at once the weights are read once.
-    for some in x.chunks(TOGETHER * item) {
-        let mut fine = vec![true; some.len() / item];
-        run(graph, some, |id, values| {
-            let bad = |v: &f32| !v.is_finite() || inverted[id] && *v <= 0.0;
-            let each = (values.len() / fine.len()).max(1);
-            for (fine, values) in fine.iter_mut().zip(values.chunks(each)) {
-                *fine &= !values.iter().any(bad);
+/// Items of which the model has a finite answer, without the inverse of a number that is not positive.
+pub(super) struct Answered {
+    pub x: Vec<f32>,
+    /// The answers.
+    pub outputs: Vec<f32>,
+    /// The range of every value.
+    seen: Ranges,
+}
+
+impl Answered {
+    /// Those among some items.
+    fn of(graph: &Graph, x: Vec<f32>) -> Result<Self, ShapeError> {
+        let item = graph.given_len().max(1);
+        let inverted = inverted(graph);
+        let mut answered = Answered {
+            x: Vec::new(),
+            outputs: Vec::new(),
+            seen: vec![NONE; inverted.len()],
+        };
+        // Of several at once the weights are read once.
+        for some in x.chunks(TOGETHER * item) {
+            let mut looks = vec![Look::default(); some.len() / item];
+            let outputs = run(graph, some, |id, values| {
+                let each = (values.len() / looks.len()).max(1);
+                for (look, values) in looks.iter_mut().zip(values.chunks(each)) {
+                    look.see(values, inverted[id]);
+                }
+            })?;
+            let each = (outputs.len() / looks.len()).max(1);
+            let items = some.chunks(item).zip(outputs.chunks(each)).zip(looks);
+            for ((x, output), look) in items.filter(|(_, look)| !look.bad) {
+                answered.x.extend(x);
+                answered.outputs.extend(output);
+                for (all, one) in answered.seen.iter_mut().zip(look.seen) {
+                    *all = joined(*all, one);
+                }
             }
-        })?;
-        let items = some.chunks(item).zip(fine).filter(|(_, fine)| *fine);
-        answers.extend(items.flat_map(|(item, _)| item));
+        }
+        Ok(answered)
     }
-    Ok(answers)
+}
+
+/// What is seen of the values of an item, one after the other.
+#[derive(Clone, Default)]
+struct Look {
+    seen: Ranges,
+    bad: bool,
+}
+
+impl Look {
+    fn see(&mut self, values: &[f32], inverted: bool) {
+        let ends = ends(values);
+        self.seen.push(ends);
+        self.bad |= inverted && ends.0 <= 0.0 || !are_finite(values);
+    }
 }
 
 /// Half of the items are noise, half runs of equal shares of the ranges, to which a model answers more

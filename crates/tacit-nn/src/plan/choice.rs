@@ -7,6 +7,7 @@
 //! which there are the fewest doubts.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::bounds::Inputs;
 use super::doubts::{doubts, rounding};
@@ -82,7 +83,7 @@ pub(super) struct Choice<'a> {
     pub inputs: Vec<f64>,
     trial: Trial,
     /// Which values are ranks, if the inputs are only compared.
-    pub ranks: Option<Rc<Ranks>>,
+    pub ranks: Option<Arc<Ranks>>,
 }
 
 impl<'a> Choice<'a> {
@@ -100,7 +101,7 @@ impl<'a> Choice<'a> {
             ranges: [observed.into(), widened, worst.into(), typical.into()],
             trial: Trial::new(graph, &inputs)?,
             inputs: inputs.ranges,
-            ranks: Ranks::planned(graph, options).map(Rc::new),
+            ranks: Ranks::planned(graph, options).map(Arc::new),
         })
     }
 

@@ -35,6 +35,7 @@ mod spread;
 mod told;
 mod trial;
 mod truncations;
+mod units;
 mod variance;
 mod whole;
 mod width;

@@ -2,7 +2,7 @@
 
 use super::{construction, row};
 use crate::graph::{Affine, FILL, Function, Graph, Node, Op, len};
-use crate::reference::{ShapeError, ranges};
+use crate::reference::{Ranges, ShapeError, ranges};
 
 /// What the planner assumes of the size of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -256,11 +256,16 @@ fn scaled(affine: &Affine, x: Interval, elements: usize) -> Interval {
 /// What each value was over a batch.
 pub(super) fn observed(graph: &Graph, x: &[f32]) -> Result<Vec<Interval>, ShapeError> {
     let (_, seen) = ranges(graph, x)?;
+    Ok(without_end(seen))
+}
+
+/// Ranges as intervals that arithmetic can take.
+pub(super) fn without_end(seen: Ranges) -> Vec<Interval> {
     let wide = |(low, high): (f32, f32)| {
         let end = |v: f32| f64::from(v).clamp(-FAR, FAR);
         (end(low), end(high))
     };
-    Ok(seen.into_iter().map(wide).collect())
+    seen.into_iter().map(wide).collect()
 }
 
 /// A fixed sequence that looks random, so that every plan of one model is the same.

@@ -1,9 +1,13 @@
 //! A model computed in float32 with everything rounded as a plan has it.
 
-use super::ranges::Random;
-use super::rounding::{Manner, Rounding, Signs};
-use crate::graph::{Function, Graph, Node, Op, Weights};
-use crate::reference::{ShapeError, run};
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::rounding::{FINE, Manner, Rounding, Signs};
+use super::units::{in_units, nearest};
+use crate::graph::{Function, Graph, Node, Op, ValueId, Weights};
+use crate::reference::{Evaluation, ShapeError, parts, run_with};
 
 /// How a trial is repeated, of small models in all of these ways.
 pub(super) const MANNERS: [Manner; 5] = [
@@ -14,38 +18,78 @@ pub(super) const MANNERS: [Manner; 5] = [
     Manner::Down(Signs::ByChance),
 ];
 
-/// Runs inputs `x` as rounded, in several manners, and gives away the outputs of each.
+/// The outputs of inputs `x` as rounded, in several manners.
 pub(super) fn rounded_runs(
     graph: &Graph,
     rounding: &Rounding,
     x: &[f32],
     repeats: usize,
-    mut see: impl FnMut(&[f32]),
-) -> Result<(), ShapeError> {
-    let rounded = rounded_weights(graph, rounding);
-    let means = rounded_means(graph, rounding);
-    let inverted = inverted(graph);
-    let mut random = Random(0x2545_f491_4f6c_dd1d);
+) -> Result<Vec<Vec<f32>>, ShapeError> {
+    let model = Rounded {
+        graph,
+        rounding,
+        means: rounded_means(graph, rounding),
+        inverted: inverted(graph),
+    };
     // Of a large model one has to do.
     let first = usize::from(rounding.exact);
-    for manner in MANNERS.iter().cycle().skip(first).take(repeats) {
-        let output = run(&rounded, x, |id, values| {
-            if let Some(ranks) = rounding.ranks_of(id) {
-                return ranks.round(id, values);
-            }
-            let unit = f64::from(rounding.fractions[id]).exp2();
-            let mean = id.checked_sub(1).map_or(&[][..], |layer| &means[layer]);
-            for (i, v) in values.iter_mut().enumerate() {
-                let factor = mean.get(i % mean.len().max(1)).unwrap_or(&1.0);
-                let exact = f64::from(*v) * factor * unit;
-                let units = rounding.round(id, exact, unit, *manner, &mut random);
-                let units = if inverted[id] { units.max(1.0) } else { units };
-                *v = (units / unit) as f32;
-            }
-        })?;
-        see(&output);
+    let manners: Vec<Manner> = (MANNERS.iter().cycle().copied())
+        .skip(first)
+        .take(repeats)
+        .collect();
+    let outputs = manners.par_iter().map(|&manner| model.run(x, manner));
+    outputs.collect()
+}
+
+/// A model with what its rounding needs to know of it.
+struct Rounded<'a> {
+    graph: &'a Graph,
+    rounding: &'a Rounding,
+    means: Vec<Vec<f64>>,
+    inverted: Vec<bool>,
+}
+
+impl Rounded<'_> {
+    fn run(&self, x: &[f32], manner: Manner) -> Result<Vec<f32>, ShapeError> {
+        let mut done = vec![0; self.inverted.len()];
+        let made = |evaluation: &Evaluation| self.made(evaluation);
+        run_with(self.graph, x, made, |id, values| {
+            self.round(id, values, done[id], manner);
+            done[id] += values.len();
+        })
     }
-    Ok(())
+
+    /// The next value of rounded weights.
+    fn made(&self, evaluation: &Evaluation) -> Vec<f32> {
+        let Some(node) = evaluation.next() else {
+            return Vec::new();
+        };
+        let layer = evaluation.done() - 1;
+        match rounded_op(&node.op, layer, self.rounding) {
+            Some(op) => evaluation.evaluate_as(&op),
+            None => evaluation.evaluate(),
+        }
+    }
+
+    /// Rounds elements of value `id` from place `first` on.
+    fn round(&self, id: ValueId, values: &mut [f32], first: usize, manner: Manner) {
+        if let Some(ranks) = self.rounding.ranks_of(id) {
+            return ranks.round(id, values);
+        }
+        if let Some(layer) = id.checked_sub(1)
+            && let means = &self.means[layer]
+            && means.iter().any(|&factor| factor != 1.0)
+        {
+            for (v, factor) in values.iter_mut().zip(means.iter().cycle()) {
+                *v = (f64::from(*v) * factor) as f32;
+            }
+        }
+        self.rounding.round(id, values, first, manner);
+        if self.inverted[id] {
+            let least = (-f64::from(self.rounding.fractions[id])).exp2() as f32;
+            values.iter_mut().for_each(|v| *v = v.max(least));
+        }
+    }
 }
 
 /// The values of which a function takes the inverse: of less than their last place it is bounded.
@@ -78,29 +122,34 @@ fn rounded_means(graph: &Graph, rounding: &Rounding) -> Vec<Vec<f64>> {
     graph.nodes.iter().zip(&rounding.weights).map(of).collect()
 }
 
-fn rounded_weights(graph: &Graph, rounding: &Rounding) -> Graph {
-    let mut graph = graph.clone();
-    for (i, node) in graph.nodes.iter_mut().enumerate() {
-        let unit = f64::from(rounding.weights[i]).exp2();
-        let round = |values: &mut Weights, unit: f64| {
-            let rounded = |v: &f32| ((f64::from(*v) * unit).round() / unit) as f32;
-            *values = values.iter().map(rounded).collect();
-        };
-        match &mut node.op {
-            Op::Conv(c) => round(&mut c.weight, unit),
-            Op::Linear(l) => round(&mut l.weight, unit),
-            Op::Lookup(l) => round(&mut l.table, unit),
-            Op::Affine(a) => match rounding.ranks_of(i + 1) {
-                Some(ranks) => a.shift = a.shift.iter().map(|&v| ranks.term(v)).collect(),
-                None => {
-                    round(&mut a.scale, unit);
-                    round(&mut a.shift, f64::from(rounding.fractions[i + 1]).exp2());
-                }
-            },
-            _ => {}
-        }
+/// A layer's operation with rounded weights, if it has any.
+fn rounded_op(op: &Op, layer: usize, rounding: &Rounding) -> Option<Op> {
+    let bits = rounding.weights[layer];
+    let id = layer + 1;
+    let mut op = op.clone();
+    match &mut op {
+        Op::Affine(a) => match rounding.ranks_of(id) {
+            Some(ranks) => a.shift = a.shift.iter().map(|&v| ranks.term(v)).collect(),
+            None => {
+                round(&mut a.scale, bits);
+                round(&mut a.shift, rounding.fractions[id]);
+            }
+        },
+        Op::Conv(c) => round(&mut c.weight, bits),
+        Op::Linear(l) => round(&mut l.weight, bits),
+        Op::Lookup(l) => round(&mut l.table, bits),
+        _ => return None,
     }
-    graph
+    Some(op)
+}
+
+/// Rounds weights to so many fraction bits; those of so many that nothing is rounded stay the same.
+fn round(weights: &mut Weights, bits: u32) {
+    if bits < FINE {
+        let unit = f64::from(bits).exp2();
+        let of = |_, v: &mut [f32]| in_units(v, unit, |_, x| nearest(x));
+        parts(Arc::make_mut(weights), 1, of);
+    }
 }
 
 #[cfg(test)]

@@ -1,15 +1,16 @@
 //! How the values of a plan are rounded on their way, for a trial in the clear.
 
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::functions::{Functions, PlannedFunction};
 use super::is_field;
-use super::ranges::Random;
 use super::ranks::Ranks;
 use super::scales::Scale;
+use super::units::{Chances, below, in_units, nearest};
 use super::{PlanError, PlanOptions};
 use crate::graph::{Graph, ValueId};
+use crate::reference::parts;
 
 /// About the largest error of functions by tables, in units of the last place; of reciprocals and
 /// inverse roots a share of the result, too.
@@ -20,6 +21,12 @@ const LAST: f64 = 2.0;
 
 /// By what a field is more likely to round up: where two bits are dropped, an exact number in one of 16.
 const FIELD: f64 = 1.0 / 15.0;
+
+/// Fraction bits of what is as good as not rounded.
+pub(super) const FINE: u32 = 60;
+
+/// How many additions take as long as an element takes to be rounded.
+const ROUNDED: usize = 4;
 
 /// Twice the relative error of float32.
 const FLOAT: f64 = 1.0 / (1u64 << 23) as f64;
@@ -51,7 +58,7 @@ pub(super) struct Rounding {
     /// Whether every truncation rounds down, as where tensors have widths of their own.
     pub exact: bool,
     /// Which values are ranks, and not rounded so.
-    pub ranks: Option<Rc<Ranks>>,
+    pub ranks: Option<Arc<Ranks>>,
 }
 
 /// The signs of the errors of functions.
@@ -75,14 +82,23 @@ pub(super) enum Manner {
 }
 
 impl Manner {
-    /// The error of a function that makes value `id`, of at most 1 either way.
-    fn error(self, id: ValueId, random: &mut Random) -> f64 {
+    /// The sign of the errors of the functions that make value `id`, if all of its elements have one.
+    fn sign(self, id: ValueId) -> Option<f64> {
         match self {
-            Manner::ByChance | Manner::Down(Signs::ByChance) => 2.0 * random.uniform() - 1.0,
-            Manner::Down(Signs::Mixed) if !(id / 2).is_multiple_of(2) => -1.0,
-            Manner::Down(Signs::Negative) => -1.0,
-            Manner::Down(Signs::Positive | Signs::Mixed) => 1.0,
+            Manner::ByChance | Manner::Down(Signs::ByChance) => None,
+            Manner::Down(Signs::Mixed) if !(id / 2).is_multiple_of(2) => Some(-1.0),
+            Manner::Down(Signs::Negative) => Some(-1.0),
+            Manner::Down(Signs::Positive | Signs::Mixed) => Some(1.0),
         }
+    }
+
+    /// What is drawn for value `id`: how its truncations round, and the errors of its functions.
+    fn chances(self, id: ValueId) -> [Chances; 2] {
+        let number = match self {
+            Manner::ByChance => 0,
+            Manner::Down(signs) => 1 + signs as usize,
+        };
+        [0, 1].map(|of| Chances::new([number, id, of]))
     }
 }
 
@@ -130,8 +146,6 @@ impl Rounding {
 
     /// The same with nothing rounded but these values and the factors of their layers.
     pub(super) fn alone(&self, ids: &Range<ValueId>) -> Self {
-        /// As good as not rounded.
-        const FINE: u32 = 60;
         let mut alone = self.clone();
         for (at, bits) in alone.fractions.iter_mut().enumerate() {
             if !ids.contains(&at) {
@@ -151,32 +165,69 @@ impl Rounding {
         self.ranks.as_deref().filter(|ranks| ranks.has(id))
     }
 
-    /// How many units value `id` has, of which an exact `units` is what it should be: `unit` of them are 1.
-    pub(super) fn round(
-        &self,
-        id: ValueId,
-        units: f64,
-        unit: f64,
-        manner: Manner,
-        random: &mut Random,
-    ) -> f64 {
-        if !units.is_finite() {
-            return units;
-        }
-        let chance = random.uniform();
-        let error = match self.steps[id] {
-            Step::Exact | Step::Encoded => return units.round(),
-            Step::Truncated => 0.0,
-            Step::Function(most, relative) => {
-                let most = most + relative * units.abs() / unit;
-                most * manner.error(id, random)
-            }
+    /// Rounds elements of value `id`, the first of which stands at place `first` of all that are rounded.
+    pub(super) fn round(&self, id: ValueId, values: &mut [f32], first: usize, manner: Manner) {
+        let unit = f64::from(self.fractions[id]).exp2();
+        let of = Made {
+            unit,
+            step: self.steps[id],
+            spare: if self.field { FIELD } else { 0.0 },
+            sign: manner.sign(id),
+            chances: manner.chances(id),
         };
-        let spare = if self.field { FIELD * chance } else { 0.0 };
-        match manner {
-            Manner::ByChance => (units + error + chance + spare).floor(),
-            // What float32 makes of a whole number of units may be a little less.
-            Manner::Down(_) => (units + error + (units.abs() * FLOAT).min(0.5)).floor(),
+        parts(values, ROUNDED, |start, values| {
+            let first = (first + start) as u32;
+            match manner {
+                Manner::ByChance => of.by_chance(values, first),
+                Manner::Down(_) => of.down(values, first),
+            }
+        });
+    }
+}
+
+/// How the elements of a value are made, but for the last truncation.
+struct Made {
+    unit: f64,
+    step: Step,
+    spare: f64,
+    sign: Option<f64>,
+    chances: [Chances; 2],
+}
+
+impl Made {
+    fn by_chance(&self, values: &mut [f32], first: u32) {
+        let &Made { unit, spare, .. } = self;
+        let [chances, errors] = self.chances;
+        let raised = |place| (1.0 + spare) * chances.at(place);
+        match self.step {
+            Step::Exact | Step::Encoded => in_units(values, unit, |_, x| nearest(x)),
+            Step::Truncated => in_units(values, unit, |i, x| {
+                below(x + raised(first.wrapping_add(i)))
+            }),
+            Step::Function(most, relative) => in_units(values, unit, |i, x| {
+                let place = first.wrapping_add(i);
+                let most = most + relative * x.abs() / unit;
+                below(x + most * (2.0 * errors.at(place) - 1.0) + raised(place))
+            }),
+        }
+    }
+
+    fn down(&self, values: &mut [f32], first: u32) {
+        let unit = self.unit;
+        // What float32 makes of a whole number of units may be a little less.
+        let whole = |x: f64| (x.abs() * FLOAT).min(0.5);
+        match (self.step, self.sign) {
+            (Step::Exact | Step::Encoded, _) => in_units(values, unit, |_, x| nearest(x)),
+            (Step::Truncated, _) => in_units(values, unit, |_, x| below(x + whole(x))),
+            (Step::Function(most, relative), Some(sign)) => in_units(values, unit, |_, x| {
+                let most = most + relative * x.abs() / unit;
+                below(x + most * sign + whole(x))
+            }),
+            (Step::Function(most, relative), None) => in_units(values, unit, |i, x| {
+                let most = most + relative * x.abs() / unit;
+                let error = most * (2.0 * self.chances[1].at(first.wrapping_add(i)) - 1.0);
+                below(x + error + whole(x))
+            }),
         }
     }
 }
@@ -221,7 +272,7 @@ mod tests {
     use crate::graph::{Function, Op};
 
     /// All that value 0, an exact `v`, becomes, in units of one fraction bit.
-    fn becomes(step: Step, field: bool, v: f64, manner: Manner) -> Vec<i64> {
+    fn becomes(step: Step, field: bool, v: f32, manner: Manner) -> Vec<i64> {
         let rounding = Rounding {
             fractions: vec![1],
             weights: vec![],
@@ -230,10 +281,9 @@ mod tests {
             exact: false,
             ranks: None,
         };
-        let mut random = Random(7);
-        let mut all: Vec<i64> = (0..1000)
-            .map(|_| rounding.round(0, 2.0 * v, 2.0, manner, &mut random) as i64)
-            .collect();
+        let mut values = vec![v; 1000];
+        rounding.round(0, &mut values, 7, manner);
+        let mut all: Vec<i64> = values.iter().map(|v| (2.0 * v) as i64).collect();
         all.sort_unstable();
         all.dedup();
         all
@@ -292,9 +342,10 @@ mod tests {
             exact: false,
             ranks: None,
         };
-        for v in [f64::INFINITY, f64::NEG_INFINITY] {
-            assert_eq!(rounding.round(0, v, 2.0, DOWN, &mut Random(7)), v);
-        }
+        let ends = [f32::INFINITY, f32::NEG_INFINITY];
+        let mut values = ends;
+        rounding.round(0, &mut values, 0, DOWN);
+        assert_eq!(values, ends);
     }
 
     /// A sigmoid and its product with the input: with factors truncated before the product, the input

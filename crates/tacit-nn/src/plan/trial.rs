@@ -107,8 +107,11 @@ impl Trial {
     pub(super) fn new(graph: &Graph, inputs: &Inputs) -> Result<Self, PlanError> {
         let most = affordable(graph, TRIAL_WORK, TRIAL_ITEMS);
         let first = Cases::new(graph, inputs.trial(graph.given_len(), most))?;
-        let more = [&first.x[..], &inputs.others(graph, most)?].concat();
-        let more = Cases::new(graph, more)?;
+        let others = inputs.others(graph, most)?;
+        let more = Cases {
+            x: [&first.x[..], &others.x].concat(),
+            exact: [&first.exact[..], &others.outputs].concat(),
+        };
         let items = first.items(graph);
         let alike = |output: &Output| {
             let tail = &[];
@@ -229,14 +232,14 @@ fn looked<'a>(
     let all = cases.items(graph).max(1);
     let exact: Vec<Vec<f32>> = sights.iter().map(|s| s.of(&cases.exact, all)).collect();
     let mut largest = vec![(0.0, 0); sights.len()];
-    rounded_runs(graph, rounding, &cases.x, repeats, |outputs| {
+    for outputs in rounded_runs(graph, rounding, &cases.x, repeats)? {
         for ((sight, exact), largest) in sights.iter().zip(&exact).zip(&mut largest) {
-            let found = farthest(&sight.of(outputs, all), exact);
+            let found = farthest(&sight.of(&outputs, all), exact);
             if found.0 > largest.0 {
                 *largest = found;
             }
         }
-    })?;
+    }
     let shown = sights.iter().zip(&exact).zip(&largest);
     let shown = shown.map(|((&sight, exact), &(error, at))| Shown {
         item: at * sight.items / exact.len().max(1),

@@ -203,7 +203,7 @@ fn pooling() {
 fn half_precision_weights_are_cast() {
     let mut half = tensor("w16", &[2, 1], &[]);
     half.data_type = data_type::FLOAT16;
-    half.raw_data = Some([0x00, 0x3e, 0x00, 0xc0].into());
+    half.raw_data = Some(vec![0x00, 0x3e, 0x00, 0xc0].into());
     let nodes = vec![
         node("Cast", &["w16"], "w", vec![int("to", 1)]),
         node("MatMul", &["x", "w"], "y", vec![]),

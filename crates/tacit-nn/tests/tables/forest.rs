@@ -183,7 +183,7 @@ fn ensemble(members: &[f32]) -> Vec<AttributeProto> {
     let modes = TensorProto {
         dims: vec![2],
         data_type: data_type::UINT8,
-        raw_data: Some(vec![6, 0]),
+        raw_data: Some(vec![6, 0].into()),
         ..Default::default()
     };
     vec![

@@ -1,0 +1,138 @@
+//! Work on every element of a value, shared out among the threads.
+
+use rayon::prelude::*;
+
+/// Additions that a thread does at a time; of so few alone another thread gains nothing.
+const AT_ONCE: usize = 1 << 14;
+
+/// Shares out `values`, each element of which takes `work` additions; `f` is given the place of the first
+/// element of its part.
+pub(crate) fn parts(values: &mut [f32], work: usize, f: impl Fn(usize, &mut [f32]) + Sync) {
+    let size = AT_ONCE.div_ceil(work.max(1));
+    if values.len() <= size {
+        return f(0, values);
+    }
+    let parts = values.par_chunks_mut(size).enumerate();
+    parts.for_each(|(i, part)| f(i * size, part));
+}
+
+/// The same with parts none of which has elements of two items.
+pub(crate) fn parts_of_items(
+    values: &mut [f32],
+    item: usize,
+    work: usize,
+    f: impl Fn(usize, &mut [f32]) + Sync,
+) {
+    parts(values, work, |mut start, mut rest| {
+        while !rest.is_empty() {
+            let within = (item - start % item).min(rest.len());
+            let (part, later) = rest.split_at_mut(within);
+            f(start, part);
+            (start, rest) = (start + within, later);
+        }
+    });
+}
+
+/// `f` of every element, each of which takes `work` additions.
+pub(super) fn each(x: &[f32], work: usize, f: impl Fn(f32) -> f32 + Sync) -> Vec<f32> {
+    let mut out = vec![0.0; x.len()];
+    parts(&mut out, work, |start, out| {
+        for (to, &v) in out.iter_mut().zip(&x[start..]) {
+            *to = f(v);
+        }
+    });
+    out
+}
+
+/// `f` of every pair of elements.
+pub(super) fn both(x: &[f32], y: &[f32], f: impl Fn(f32, f32) -> f32 + Sync) -> Vec<f32> {
+    let mut out = vec![0.0; x.len().min(y.len())];
+    parts(&mut out, 1, |start, out| {
+        for (to, (&a, &b)) in out.iter_mut().zip(x[start..].iter().zip(&y[start..])) {
+            *to = f(a, b);
+        }
+    });
+    out
+}
+
+/// The smallest and the largest of some numbers.
+pub type Ends = (f32, f32);
+
+/// The ends of no number.
+pub(crate) const NONE: Ends = (f32::INFINITY, f32::NEG_INFINITY);
+
+pub(crate) fn joined(a: Ends, b: Ends) -> Ends {
+    (a.0.min(b.0), a.1.max(b.1))
+}
+
+/// The smallest and the largest element; NaN is neither.
+pub(crate) fn ends(values: &[f32]) -> Ends {
+    match values.len() {
+        ..=AT_ONCE => ends_of_part(values),
+        _ => (values.par_chunks(AT_ONCE))
+            .map(ends_of_part)
+            .reduce(|| NONE, joined),
+    }
+}
+
+/// Whether no element is infinite or NaN.
+pub(crate) fn are_finite(values: &[f32]) -> bool {
+    let finite = |part: &[f32]| {
+        part.iter()
+            .fold(true, |all, v| all & (v.abs() < f32::INFINITY))
+    };
+    values.chunks(AT_ONCE).all(finite)
+}
+
+/// Compares several at a time, as processors do at once.
+fn ends_of_part(values: &[f32]) -> Ends {
+    const LANES: usize = 16;
+    let (rows, rest) = values.as_chunks::<LANES>();
+    let (mut low, mut high) = ([NONE.0; LANES], [NONE.1; LANES]);
+    for row in rows {
+        for (low, &v) in low.iter_mut().zip(row) {
+            *low = if v < *low { v } else { *low };
+        }
+        for (high, &v) in high.iter_mut().zip(row) {
+            *high = if v > *high { v } else { *high };
+        }
+    }
+    let of_rows = low.into_iter().zip(high).fold(NONE, joined);
+    rest.iter().fold(of_rows, |ends, &v| joined(ends, (v, v)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of all lengths about a row of lanes, with the ends and NaN at every place.
+    #[test]
+    fn ends_are_found_wherever_they_stand() {
+        for n in [1, 15, 16, 17, 33, 3 * AT_ONCE + 5] {
+            for at in [0, n / 3, n - 1] {
+                let mut values: Vec<f32> = (0..n).map(|i| (i % 7) as f32).collect();
+                values[at] = -2.5;
+                assert_eq!(ends(&values).0, -2.5);
+                values[at] = f32::INFINITY;
+                assert_eq!(ends(&values).1, f32::INFINITY);
+                values[at] = f32::NAN;
+                let seen = ends(&values);
+                assert!(!are_finite(&values) && are_finite(&values[..at]));
+                assert!(seen == NONE || (0.0..=6.0).contains(&seen.1), "{seen:?}");
+            }
+        }
+        assert_eq!(ends(&[]), NONE);
+    }
+
+    #[test]
+    fn no_part_has_elements_of_two_items() {
+        let mut values = vec![0.0; 5 * 7001];
+        parts_of_items(&mut values, 7001, 1, |start, part| {
+            assert!(start % 7001 + part.len() <= 7001);
+            part.iter_mut()
+                .enumerate()
+                .for_each(|(i, v)| *v = (start + i) as f32);
+        });
+        assert!(values.iter().enumerate().all(|(i, &v)| v == i as f32));
+    }
+}
