@@ -221,6 +221,8 @@ impl<'a> Choice<'a> {
             };
             warnings.push(rounding(self.options, &shown, &layer));
         }
+        let ranks = self.ranks.as_ref();
+        warnings.extend(ranks.and_then(|ranks| ranks.doubt(self.graph, self.options.ring_bits)));
         Ok(Chosen {
             bounds: best.bounds,
             made: best.made,

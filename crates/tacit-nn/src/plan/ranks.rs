@@ -6,7 +6,7 @@
 //! exact: differences of ranks have the signs of the floats' differences, whatever their size.
 
 use super::ranges::Bound;
-use super::{KeyBitsChoice, PlanOptions, first_holders};
+use super::{KeyBitsChoice, PlanOptions, first_holders, is_field};
 use crate::graph::{FILL, Graph, InputKind, Node, Op};
 
 /// Bits of the rank of a float but for its sign.
@@ -108,6 +108,29 @@ impl Ranks {
     /// Whether value `id` is one of ranks or of their differences.
     pub(crate) fn has(&self, id: usize) -> bool {
         self.forms[id] != Plain
+    }
+
+    /// What a user must hear of where the low bits of numbers are not looked at: by whom, and what to do.
+    pub(super) fn doubt(&self, graph: &Graph, ring_bits: u32) -> Option<String> {
+        let compares = |(id, node): (usize, &Node)| {
+            let compares = matches!(node.op, Op::NonNegative) && self.has(node.inputs[0]);
+            compares.then(|| format!("'{}'", graph.nodes[id].name))
+        };
+        let mut layers = graph.nodes.iter().enumerate().filter_map(compares);
+        let first = layers.next().filter(|_| self.dropped > 0)?;
+        let others = match layers.count() {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        let wider = match is_field(ring_bits) {
+            true => "the 61-bit field",
+            false => "the 64-bit ring",
+        };
+        let bits = RANK_BITS + 1 - self.dropped;
+        Some(format!(
+            "layer {first}{others}: numbers that agree in the first {bits} of the 32 bits of their floats count as \
+             equal: compute over {wider} if they are not"
+        ))
     }
 
     /// These bounds with those of ranks, of values with `f` fraction bits.

@@ -57,6 +57,12 @@ fn a_narrow_ring_holds_the_first_bits() {
         );
         let graph = imported(&model).expect("a tree");
         let plan = planned(&graph, &over(32));
+        let told = "the first 29 of the 32 bits";
+        assert!(
+            plan.warnings.iter().any(|w| w.contains(told)),
+            "{:?}",
+            plan.warnings
+        );
         let apart = threshold.abs() * 1e-6;
         let x = [threshold - apart, threshold, threshold + apart];
         let exact = reference::predict(&graph, &x).expect("rows");
