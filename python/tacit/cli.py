@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from . import _tacit, outputs
 from ._tacit import TacitError, __version__
+from .alike import grouped
 from .arguments import Parser, add_dimensions, add_fixed, names, numbers, positive, real, whole
 from .certificates import add_cert
 from .console import add_voice, err, notice, out, progress_bar, speak, warn
@@ -193,7 +194,7 @@ def planned(args: argparse.Namespace) -> Model:
         outputs=args.outputs,
         fix=args.fix,
     )
-    for warning in model.warnings:
+    for warning in grouped(model.warnings):
         warn(warning)
     return model
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 
+from .alike import grouped
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -122,7 +124,7 @@ class Report:
             rows.append(("largest error", error))
         elif d.get("max_abs_error") is not None:
             rows.append(("largest difference from clear text", f"{d['max_abs_error']:.2e}"))
-        rows += [("warning", words) for words in d.get("warnings", [])]
+        rows += [("warning", words) for words in grouped(d.get("warnings", []))]
         if d.get("doubt") is not None:
             rows.append(("warning", d["doubt"]))
         return rows

@@ -7,6 +7,7 @@ import pytest
 from onnx import helper
 
 import tacit
+from tacit.alike import grouped
 from tacit.cli import main
 
 SESSIONS = {
@@ -71,8 +72,21 @@ def test_one_list_of_warnings(name, ring, daring, tmp_path, capsys):
         assert main([*command, *line]) == 0
         assert json.loads((tmp_path / "told.json").read_text())["warnings"] == model.warnings
         shown = " ".join(capsys.readouterr().err.split())
-        assert shown.count("warning: ") == len(model.warnings)
-        assert all(" ".join(words.split()) in shown for words in model.warnings)
+        told = grouped(model.warnings)
+        assert shown.count("warning: ") == len(told)
+        assert all(" ".join(words.split()) in shown for words in told)
+
+
+def test_many_warnings_of_one_kind_are_told_once():
+    def beyond(layer, most):
+        return f"layer '{layer}' holds values up to {most}, but inputs could lead to -1.00e9"
+
+    few = [beyond("a", 4.0), "layer 'z': of another kind", beyond("b", 12.5), beyond("c", "2e7")]
+    assert grouped(few) == [few[0], few[2], few[3], few[1]]
+    many = few + [beyond(f"n{i}", i) for i in range(5)]
+    first, rest, other = grouped(many)
+    assert (first, other) == (few[0], few[1])
+    assert "'b', 'c', 'n0', 'n1', 'n2' and 2 more:" in rest
 
 
 def test_there_are_warnings_to_compare(daring):

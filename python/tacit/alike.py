@@ -1,0 +1,29 @@
+"""Warnings on screen: those that differ only by layer and numbers are told once."""
+
+import re
+from collections.abc import Iterable
+
+MOST = 3
+"""Warnings of one kind that are all told."""
+NAMED = 5
+"""Other layers that are named."""
+NAME = re.compile(r"'[^']*'")
+NUMBER = re.compile(r"-?\d[\d.]*(e[+-]?\d+)?|-?inf")
+
+
+def grouped(warnings: Iterable[str]) -> list[str]:
+    """The warnings, in the order of the first of each kind; of many of one kind the first in full,
+    and of the others how many there are and the first layers."""
+    kinds: dict[str, list[str]] = {}
+    for warning in warnings:
+        kinds.setdefault(NUMBER.sub("0", NAME.sub("''", warning)), []).append(warning)
+    told = []
+    for same in kinds.values():
+        if len(same) <= MOST:
+            told += same
+            continue
+        others = [name[0] for name in map(NAME.search, same[1:]) if name]
+        more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
+        layers = ", ".join(others[:NAMED]) + more
+        told += [same[0], f"the same, of other numbers, holds for {layers}: --json lists them all"]
+    return told
