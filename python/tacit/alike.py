@@ -12,8 +12,10 @@ NUMBER = re.compile(r"-?\d[\d.]*(e[+-]?\d+)?|-?inf")
 
 
 def grouped(warnings: Iterable[str]) -> list[str]:
-    """The warnings, in the order of the first of each kind; of many of one kind the first in full,
-    and of the others how many there are and the first layers."""
+    """The warnings, in the order of the first of each kind.
+
+    Of many of one kind the first in full, and of the others how many there are and the first layers.
+    """
     kinds: dict[str, list[str]] = {}
     for warning in warnings:
         kinds.setdefault(NUMBER.sub("0", NAME.sub("''", warning)), []).append(warning)
