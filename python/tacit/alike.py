@@ -14,7 +14,7 @@ NUMBER = re.compile(r"-?\d[\d.]*(e[+-]?\d+)?|-?inf")
 def grouped(warnings: Iterable[str]) -> list[str]:
     """The warnings, in the order of the first of each kind.
 
-    Of many of one kind the first in full, and of the others how many there are and the first layers.
+    Of many of one kind the first is told in full; of the others their number and the first layers.
     """
     kinds: dict[str, list[str]] = {}
     for warning in warnings:
