@@ -49,7 +49,6 @@ def _kinds():
         ensemble,
         feature_selection,
         gaussian_process,
-        kernel_approximation,
         linear_model,
         mixture,
         multiclass,
@@ -80,8 +79,6 @@ def _kinds():
         ("KMeans", "iris", partial(KMeans, 4, random_state=0, n_init=3)),
         ("GaussianMixture", "iris", partial(mixture.GaussianMixture, 3, random_state=0)),
         ("KernelPCA", "iris", partial(KernelPCA, 2, kernel="rbf")),
-        ("Nystroem, logistic", "iris", lambda: make_pipeline(
-            kernel_approximation.Nystroem(n_components=20, random_state=0), logistic())),
         ("CalibratedClassifierCV", "iris", lambda: CalibratedClassifierCV(logistic(), cv=2)),
         ("OneVsRestClassifier", "iris", lambda: multiclass.OneVsRestClassifier(logistic())),
         ("SelectKBest, logistic", "wine",

@@ -8,7 +8,7 @@ from itertools import pairwise
 import torch
 from torch import nn
 from torch.nn import functional
-from torch.nn.utils.rnn import pack_padded_sequence
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 
 class Sine(nn.Module):
@@ -38,7 +38,9 @@ class Packed(nn.Module):
 
     def forward(self, x, lengths):
         packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True)
-        return self.head(self.inside(packed)[1][0][-1])
+        shown, (last, _) = self.inside(packed)
+        shown, _ = pad_packed_sequence(shown, batch_first=True, total_length=x.shape[1])
+        return self.head(last[-1] + shown.mean(1))
 
 
 class Cells(nn.Module):
@@ -98,7 +100,9 @@ class Messages(nn.Module):
 
     def forward(self, x):
         x = self.inside(x)
-        return self.head(torch.zeros_like(x).index_add(1, self.end, x[:, self.start]))
+        sent = x[:, self.start]
+        end = self.end[None, :, None].expand(x.shape[0], -1, x.shape[-1])
+        return self.head(torch.zeros_like(x).scatter_add(1, end, sent))
 
 
 class Crossed(nn.Module):
