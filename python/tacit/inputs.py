@@ -24,7 +24,7 @@ def rows(inputs: list[dict[str, Any]], x: Given) -> np.ndarray:
     """
     if not isinstance(x, Mapping):
         shape = tuple(inputs[0]["shape"]) if len(inputs) == 1 else (_row(inputs),)
-        return _floats("the input", np.asarray(x), shape, 0)
+        return _floats("the input", np.asarray(x), shape, 0, inputs[0])
     known = [each["name"] for each in inputs]
     _check_names(known, list(x))
     parts = []
@@ -48,7 +48,11 @@ def named(samples: Mapping[str, ArrayLike]) -> list[tuple[str, tuple[bytes, list
 
 def floats(what: str, x: ArrayLike) -> tuple[bytes, list[int]]:
     """The float32 bytes and the shape of finite numbers."""
-    array = np.ascontiguousarray(x, dtype="<f4")
+    try:
+        array = np.ascontiguousarray(x, dtype="<f4")
+    except (TypeError, ValueError) as error:
+        advice = "their owner numbers texts before, and the model is one of these numbers"
+        raise TacitError(f"{what} are no numbers ({error}): {advice}") from None
     if array.ndim:
         check_finite(what, array)
     return array.tobytes(), list(array.shape)
@@ -67,14 +71,25 @@ def _check_names(known: list[str], given: list[str]) -> None:
             raise TacitError(f"the input {name!r} is missing; the model takes {', '.join(known)}")
 
 
-def _floats(what: str, array: np.ndarray, shape: tuple[int, ...], batch: int) -> np.ndarray:
-    """The items of an array whose batch stands before axis `batch` of items of this shape."""
+def _floats(
+    what: str,
+    array: np.ndarray,
+    shape: tuple[int, ...],
+    batch: int,
+    alone: dict[str, Any] | None = None,
+) -> np.ndarray:
+    """The items of an array whose batch stands before axis `batch` of items of this shape.
+
+    `alone` is the input, if it is given without its name: then its items stand first.
+    """
     if array.dtype.kind not in "fiub":
         raise TacitError(f"{what} holds {array.dtype} values; give real numbers, such as float32")
     items = array.shape[batch] if batch < array.ndim else 0
     if array.shape[:batch] + array.shape[batch + 1 :] != shape or items == 0:
         wanted = ", ".join(map(str, (*shape[:batch], "n", *shape[batch:])))
         advice = "reshape the array, first axis = items" if batch == 0 else "n items"
+        if alone and alone["batch"]:
+            advice = f"or give {{{alone['name']!r}: array}} as the file lays it out"
         raise TacitError(
             f"{what} has shape {array.shape}, the model takes ({wanted}) with n >= 1; {advice}"
         )

@@ -55,6 +55,16 @@ def masked_softmax(g, v):
     return g.node("Mul", [shares, constant(g, 3.0)], v.shape, 0, 3)
 
 
+def without_nan(g, v):
+    """Shares, of which none is NaN, as exporters of attention write them."""
+    if v.batch or not v.shape or g.opset < 13:
+        return None
+    shares = g.node("Softmax", [v], v.shape, 0, 1, axis=some_axis(g, v)[1])
+    missing = g.node("IsNaN", [shares], v.shape, 0, 1)
+    shown = g.node("Where", [missing, constant(g, 0.0), shares], v.shape, 0, 1)
+    return g.node("Mul", [shown, constant(g, 3.0)], v.shape, 0, 3)
+
+
 def end(kind, v, size):
     """Where the shares of `size` exponentials lie, or their logarithms."""
     return (0, 1) if kind == "Softmax" else (v.low - v.high - math.log(size), 0)

@@ -154,10 +154,14 @@ def scatter_elements(g, v, full):
     along, axis = some_axis(g, v)
     shape = [1 if a == along + 1 else n for a, n in enumerate(full.shape)]
     index = g.rng.integers(0, v.shape[along], shape)
-    updates = g.weights(*shape)
-    reduction = g.pick(None, "add", "mul", "max", "min") if g.opset >= 18 else None
-    most = v.most + 1
-    return g.node("ScatterElements", [v, g.plain(index), g.plain(updates)], v.shape, -most, most,
+    if g.opset >= 18 and g.chance(0.3):
+        updates = g.node("ReduceMax", [v, g.ints(along + 1)], tuple(shape[1:]), v.low, v.high)
+        reduction, most = g.pick(None, "add"), 2 * v.most
+    else:
+        updates = g.plain(g.weights(*shape))
+        reduction = g.pick(None, "add", "mul", "max", "min") if g.opset >= 18 else None
+        most = v.most + 1
+    return g.node("ScatterElements", [v, g.plain(index), updates], v.shape, -most, most,
                   axis=axis, reduction=reduction)  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from .axes import (
     squeeze,
     transpose,
     unsqueeze,
+    without_nan,
 )
 from .build import LARGEST
 from .choices import CHOICES
@@ -88,6 +89,7 @@ GENERATORS = {
     "GlobalAveragePool": whole_pool("GlobalAveragePool"),
     "GlobalMaxPool": whole_pool("GlobalMaxPool"),
     "Identity": identity,
+    "IsNaN": without_nan,
     "LSTM": recurrent("LSTM"),
     "LayerNormalization": layer_norm,
     "LeakyRelu": leaky_relu,

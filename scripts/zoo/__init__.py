@@ -1,5 +1,8 @@
 """Real models that nobody in the project wrote, with inputs like those that they are for."""
 
+from .columns import columns
+from .families import families
+from .networks import networks
 from .packages import packaged
 from .tables import boosted, sklearn
 from .text import text
@@ -9,7 +12,10 @@ GROUPS = {
     "packages": packaged,
     "torchvision": vision,
     "transformers": text,
+    "families": families,
+    "torch": networks,
     "scikit-learn": sklearn,
+    "columns": columns,
     "boosted": boosted,
 }
 """Where models come from, and functions that list them."""

@@ -122,12 +122,14 @@ def _estimators():
     ]  # fmt: skip
 
 
+def estimator(name, data, make):
+    """An estimator of scikit-learn as skl2onnx writes it, fitted to a data set."""
+    return Entry(name, partial(_skl, data, make), partial(_rows, data))
+
+
 def sklearn():
-    """Estimators and pipelines of scikit-learn as skl2onnx writes them."""
-    return [
-        Entry(name, partial(_skl, data, estimator), partial(_rows, data))
-        for name, data, estimator in _estimators()
-    ]
+    """Estimators and pipelines of scikit-learn."""
+    return [estimator(*each) for each in _estimators()]
 
 
 def boosted():

@@ -13,7 +13,8 @@ SMALL = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2}
 """The sizes of BERT-tiny."""
 
 
-def _tokens(names, rng, n):
+def tokens(names, rng, n):
+    """Sentences as inputs of these names."""
     ids, mask = inputs.sentences(rng, n, LENGTH, VOCABULARY)
     given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
     return {name: given[name] for name in names}
@@ -35,19 +36,24 @@ def _wrapped(model, names):
     return Wrapped().eval()
 
 
-def _language(kind, config, options, names, dynamo, path):  # noqa: PLR0917
+def language(kind, config, options, names, example, path, dynamo=False):  # noqa: PLR0917
+    """Writes a model of such sizes with weights that are not nearly 0."""
     import torch
     import transformers
 
     torch.manual_seed(0)
-    made = getattr(transformers, config)(**options, attn_implementation="eager")
-    model = getattr(transformers, kind)(made)
+    model = getattr(transformers, kind)(getattr(transformers, config)(**options))
     for name, parameter in model.named_parameters():
-        if "LayerNorm" not in name and name.endswith("weight") and parameter.ndim == 2:
+        if "norm" not in name.lower() and name.endswith("weight") and parameter.ndim == 2:
             torch.nn.init.normal_(parameter, std=0.05)
-    given = _tokens(names, np.random.default_rng(1), 2)
-    example = tuple(torch.from_numpy(array) for array in given.values())
-    export(_wrapped(model, names), example, path, names, dynamo)
+    given = tuple(torch.from_numpy(array) for array in example().values())
+    export(_wrapped(model, names), given, path, names, dynamo)
+
+
+def _eager(kind, config, options, names, dynamo, path):  # noqa: PLR0917
+    plain = {**options, "attn_implementation": "eager"}
+    example = partial(tokens, names, np.random.default_rng(1), 2)
+    language(kind, config, plain, names, example, path, dynamo)
 
 
 def _vit(dynamo, path):
@@ -101,8 +107,8 @@ def text():
     for dynamo in (False, True):
         tail = ", torch.export" if dynamo else ""
         for name, kind, config, options, names, many in rows:
-            build = partial(_language, kind, config, options, names, dynamo)
-            make = partial(_tokens, names)
+            build = partial(_eager, kind, config, options, names, dynamo)
+            make = partial(tokens, names)
             found.append(Entry(name + tail, build, make, {}, many, counted=not many))
         photos = partial(inputs.photos, size=32)
         found.append(Entry("ViT" + tail, partial(_vit, dynamo), photos, {}, 16))

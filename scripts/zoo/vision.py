@@ -72,8 +72,11 @@ def Only(network):  # noqa: N802
     return Wrapped()
 
 
-def export(network, example, path, names, dynamo=False):
-    """Writes an ONNX file of a free batch by one of torch's two exporters."""
+def export(network, example, path, names, dynamo=False, axes=None):  # noqa: PLR0917
+    """Writes an ONNX file of a free batch by one of torch's two exporters.
+
+    The batch is the first axis of every input, where `axes` says no other.
+    """
     import torch
 
     given = {"opset_version": 18 if dynamo else 17, "input_names": names}
@@ -84,7 +87,8 @@ def export(network, example, path, names, dynamo=False):
         nested = inspect.Parameter.VAR_POSITIONAL in kinds
         given |= {"dynamic_shapes": (shapes,) if nested else shapes, "external_data": False}
     else:
-        given |= {"dynamic_axes": {name: {0: "N"} for name in [*names, "output"]}}
+        free = {name: {(axes or {}).get(name, 0): "N"} for name in [*names, "output"]}
+        given |= {"dynamic_axes": free}
     torch.onnx.export(network, example, path, dynamo=dynamo, output_names=["output"], **given)
 
 

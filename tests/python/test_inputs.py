@@ -157,3 +157,32 @@ def test_a_state_whose_batch_is_not_the_first_axis(tmp_path):
     assert model.input_shape == {"x": (4,), "state": (2, 4)}
     output = tacit.local(protocol="clear").predict(model, x).output
     np.testing.assert_allclose(output, expected(path, x), atol=1e-3)
+
+
+def test_a_batch_behind_a_time_of_a_fixed_length(tmp_path):
+    """As torch's recurrent networks have it: `(steps, n, size)`, the one axis without a size."""
+    path = str(tmp_path / "m.onnx")
+    net = Net((), 3, [("x", TensorProto.FLOAT, [3, "N", 4])])
+    steps = net("Tanh", net.linear("x", 4, 4))
+    last = net("Gather", steps, np.array(2), axis=0)
+    net.save(path, net.linear(last, 4, 2))
+    x = np.random.default_rng(8).normal(0, 1, (3, 5, 4)).astype(np.float32)
+    model = tacit.compile(path, samples={"x": x})
+    assert model.input_shape == (3, 4)
+    for given_as in ({"x": x}, x.transpose(1, 0, 2)):
+        output = tacit.local(protocol="clear").predict(model, given_as).output
+        np.testing.assert_allclose(output, expected(path, {"x": x}), atol=1e-3)
+    with pytest.raises(tacit.TacitError, match=r"give \{'x': array\} as the file"):
+        model.reference(x)
+    with pytest.raises(tacit.TacitError, match="with the items of 'x' along axis 1"):
+        tacit.compile(path, samples=x)
+
+
+def test_a_free_axis_that_is_no_batch_is_told(tmp_path):
+    path = str(tmp_path / "m.onnx")
+    net = Net((), 3, [("x", TensorProto.FLOAT, [1, "T", 4])])
+    net.save(path, net("ReduceMean", net.linear("x", 4, 4), np.array([1]), keepdims=0))
+    words = r"'T', and taken as the batch it is refused: .* give its size with --dim T="
+    with pytest.raises(tacit.TacitError, match=words):
+        tacit.compile(path)
+    assert tacit.compile(path, dims={"T": 3}).input_shape == (3, 4)

@@ -159,3 +159,50 @@ def test_the_papers_networks_have_the_papers_functions(name, sigmoids, tanhs, tm
         for op in ("Sigmoid", "Tanh")
     }
     assert found == {"Sigmoid": sigmoids, "Tanh": tanhs}
+
+
+@pytest.mark.parametrize("protocol", ["clear", "falcon", "shamir"])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("op", GATES)
+@pytest.mark.parametrize("known", [False, True])
+def test_sequences_of_lengths(op, direction, protocol, known, tmp_path):
+    """Sequences that end before the last step: as many steps as a constant or as an input says."""
+    if protocol != "clear" and (known, direction) != (False, "bidirectional"):
+        pytest.skip("the same calls as under clear")
+    directions = 2 if direction == "bidirectional" else 1
+    rows = GATES[op] * HIDDEN
+    constants = {
+        "w": floats(directions, rows, WIDTH),
+        "r": floats(directions, rows, HIDDEN),
+        "b": floats(directions, 2 * rows),
+    }
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", STEPS, WIDTH])]
+    if known:
+        constants["n"] = np.array([3], np.int32)
+    else:
+        inputs.append(helper.make_tensor_value_info("n", TensorProto.INT32, ["N"]))
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0, 2]),
+        helper.make_node(
+            op, ["t", "w", "r", "b", "n"], ["s", "h"], hidden_size=HIDDEN, direction=direction
+        ),
+        helper.make_node("Transpose", ["s"], ["y"], perm=[2, 0, 1, 3]),
+        helper.make_node("Transpose", ["h"], ["z"], perm=[1, 0, 2]),
+    ]
+    outputs = [helper.make_empty_tensor_value_info(name) for name in "yz"]
+    tensors = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, tensors)
+    path = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)]), path)
+    x = {"x": floats(5, STEPS, WIDTH), "n": np.array([1, 4, 2, 3, 4], np.int32)}
+    if known:
+        del x["n"]
+    session = onnxruntime.InferenceSession(str(path))
+    runs = [session.run(None, {k: v[i : i + 1] for k, v in x.items()}) for i in range(5)]
+    model = tacit.compile(path, samples=x)
+    result = tacit.local(protocol).predict(model, x)
+    for name, parts in zip("yz", zip(*runs, strict=True), strict=True):
+        np.testing.assert_allclose(result.outputs[name], np.concatenate(parts), atol=1e-3)
+    if not known:
+        with pytest.raises(tacit.TacitError, match="'n' is 5; it takes whole numbers from 0 to 4"):
+            tacit.local("clear").predict(model, {**x, "n": np.full(5, 5, np.int32)})

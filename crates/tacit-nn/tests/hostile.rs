@@ -177,7 +177,7 @@ fn inputs_that_do_not_fit() {
     };
     with(
         &|t| t.elem_type = 8,
-        "it has the data type 8; float, double,",
+        "it holds texts: their owner numbers them before",
     );
     with(&|t| t.shape = None, "has no shape");
     with(

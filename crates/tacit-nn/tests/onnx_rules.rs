@@ -448,3 +448,27 @@ fn products_of_constants_are_constants() {
     let [row, column] = [("a", [1.0, 2.0]), ("b", [10.0, 1.0])].map(|(n, v)| tensor(n, &[2], &v));
     assert_eq!(predict(&[1], nodes, vec![row, column], &[0.0]), [12.0]);
 }
+
+/// What stands before every item, such as the state of a cell at first, is computed at import whatever makes it.
+#[test]
+fn nodes_of_constants_are_computed() {
+    let nodes = vec![
+        node("Gemm", &["zeros", "w", "b"], "g", vec![]),
+        node("Softmax", &["g"], "s", vec![int("axis", 1)]),
+        node("ArgMax", &["s"], "place", vec![int("axis", 1)]),
+        node("Cast", &["place"], "number", vec![int("to", 1)]),
+        node("Mul", &["x", "s"], "m", vec![]),
+        node("Add", &["m", "number"], "y", vec![]),
+    ];
+    let tensors = vec![
+        tensor("zeros", &[1, 3], &[0.0; 3]),
+        tensor("w", &[3, 2], &[1.0; 6]),
+        tensor("b", &[2], &[0.0, 1.0]),
+    ];
+    let output = predict(&[2], nodes.clone(), tensors.clone(), &[1.0, 2.0]);
+    let first = 1.0 / (1.0 + 1f32.exp());
+    assert!((output[0] - (1.0 + first)).abs() < 1e-6, "{output:?}");
+    assert!((output[1] - (3.0 - 2.0 * first)).abs() < 1e-6, "{output:?}");
+    let graph = imported(&model(&[2], nodes, tensors)).expect("fine");
+    assert_eq!(graph.nodes.len(), 2);
+}

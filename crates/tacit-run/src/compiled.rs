@@ -385,8 +385,15 @@ fn check_inputs(what: &str, graph: &Graph, given: &Tensor) -> Result<(), Error> 
     let items: usize = given.shape.iter().product();
     let item = graph.input_shape();
     if given.shape.is_empty() || given.shape[1..] != item[..] {
+        let by_name = match graph.inputs.iter().find(|input| input.batch > 0) {
+            Some(input) => format!(
+                ", or arrays by their names as the file lays them out, with the items of '{}' along axis {}",
+                input.name, input.batch
+            ),
+            None => String::new(),
+        };
         return refused(format!(
-            "they have the shape {:?}; items of shape {:?} are needed, stacked along a first axis",
+            "they have the shape {:?}; items of shape {:?} are needed, stacked along a first axis{by_name}",
             given.shape, item
         ));
     }

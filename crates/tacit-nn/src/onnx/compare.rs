@@ -154,7 +154,7 @@ pub(super) fn is_whole(builder: &Builder, value: &Value) -> bool {
     let whole = |v: &[f32]| v.iter().all(|v| v.fract() == 0.0);
     let (mut open, mut seen) = (vec![*id], HashSet::new());
     while let Some(id) = open.pop() {
-        let known = builder.truths.contains(&id) || builder.wholes.contains(&id);
+        let known = builder.truths.contains(&id) || token::is_whole(builder, id);
         if !seen.insert(id) || known {
             continue;
         }

@@ -1,5 +1,6 @@
 //! Nodes whose inputs are all constants are computed at import.
 
+mod computed;
 mod made;
 mod numbers;
 
@@ -11,6 +12,7 @@ use crate::graph::len;
 use crate::index::{broadcast, common_shape, pick, transpose, whole};
 use crate::reference::gemm;
 
+pub(super) use computed::computed;
 pub(super) use numbers::{binary, floats, logarithms, truths};
 
 /// The most multiplications of constants at a node.
@@ -76,6 +78,18 @@ pub(super) fn fold(
         }
         _ => return moved(call),
     }))
+}
+
+/// The one output of a node of constants, if it is folded in any way.
+pub(super) fn of_constants(call: &Call) -> Option<Constant> {
+    let reader = Reader { folder: None };
+    if let Ok(Some(constant)) = fold(call, &reader, None) {
+        return Some(constant);
+    }
+    match computed(call)?.pop()? {
+        Value::Constant(constant) => Some(constant),
+        _ => None,
+    }
 }
 
 /// A constant whose elements are only moved.

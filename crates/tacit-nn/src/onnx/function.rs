@@ -126,6 +126,7 @@ pub(super) fn shares(
     let (shape, line) = (compose.builder.shape(x), line(lines));
     let each = vec![outer, inner];
     let max = compose.node("max", Op::MaxPool(pool.clone()), &[x], each.clone())?;
+    let largest = max;
     let max = compose.spread("max of all", max, shape.clone(), &line)?;
     let below = compose.each("below", Op::Sub, &[x, max])?;
     let mut exp = compose.function(Function::Exp, below, (f32::NEG_INFINITY, 0.0))?;
@@ -135,7 +136,9 @@ pub(super) fn shares(
     let sum = compose.node("sum", Op::SumPool(pool), &[exp], each)?;
     let inverse = compose.function(Function::Reciprocal, sum, (1.0, size as f32))?;
     let inverse = compose.spread("of all", inverse, shape, line)?;
-    compose.each("share", Op::Mul, &[exp, inverse])
+    let shares = compose.each("share", Op::Mul, &[exp, inverse])?;
+    compose.builder.lines.insert(shares, (largest, lines));
+    Ok(shares)
 }
 
 /// `(x - mean) / sqrt(variance + epsilon)` of every `size` elements in a row.

@@ -60,7 +60,8 @@ impl<'a> Importer<'a> {
             Err(first @ (ImportError::Unsupported(_) | ImportError::Output { .. }))
                 if self.has_free_batch(&used)? =>
             {
-                self.of_one_item(first)
+                let made = self.of_one_item(first);
+                made.map_err(|refused| self.or_sized(refused, &used))
             }
             items => items,
         }
@@ -290,7 +291,10 @@ impl<'a> Importer<'a> {
             },
             Some(Ok(())) => match fold::fold(&call, &self.reader, builder.batch) {
                 Ok(Some(constant)) => Ok(vec![Value::Constant(constant)]),
-                Ok(None) => lower::lower(&call, builder),
+                Ok(None) => match fold::computed(&call) {
+                    Some(constants) => Ok(constants),
+                    None => lower::lower(&call, builder),
+                },
                 Err(fault) => Err(fault),
             },
             Some(Err(fault)) => Err(fault),

@@ -7,7 +7,7 @@ use super::constant::{Constant, bounded_len};
 use super::importer::Importer;
 use super::kind::Kind;
 use super::lower::Builder;
-use super::proto::{DimensionProto, ShapeProto, ValueInfoProto};
+use super::proto::{DimensionProto, ShapeProto, ValueInfoProto, data_type};
 use super::{ImportError, unusable};
 use crate::graph::{Input, InputKind, Lookup, Op, len};
 
@@ -52,7 +52,7 @@ impl<'a> Importer<'a> {
             .into_iter()
             .partition(|input| self.options.fix.contains_key(&input.name));
         self.check_dims(&[&given[..], &fixed].concat(), builder.whole)?;
-        let axes = BatchAxes::new(&given, builder.whole && builder.items.is_none());
+        let axes = self.batch_axes(&given, builder.whole && builder.items.is_none());
         let mut inputs = Vec::new();
         for proto in &given {
             let (mut input, size) = self.read(proto, &axes, builder)?;
@@ -171,7 +171,7 @@ impl<'a> Importer<'a> {
 
     /// Refuses sizes for dimensions that the model does not have.
     fn check_dims(&self, inputs: &[&ValueInfoProto], whole: bool) -> Result<(), ImportError> {
-        let axes = BatchAxes::new(inputs, whole);
+        let axes = self.batch_axes(inputs, whole);
         let mut free = Vec::new();
         for input in inputs {
             let dims = dims(input).iter().enumerate();
@@ -214,28 +214,62 @@ impl<'a> Importer<'a> {
         })
     }
 
-    /// Whether the first axis of every input has a fixed size, or there is none.
+    /// Where the batch stands in these inputs.
+    fn batch_axes(&self, inputs: &[&ValueInfoProto], whole: bool) -> BatchAxes {
+        BatchAxes::new(inputs, whole, &self.options.dims)
+    }
+
+    /// Whether the batch axis of every input has a fixed size, or there is none.
     pub(super) fn has_fixed_sizes(&self, used: &HashSet<&str>) -> Result<bool, ImportError> {
+        let inputs = self.inputs(used)?;
+        let axes = self.batch_axes(&inputs, false);
         let fixed = |input: &&ValueInfoProto| {
             if shape_of(input).is_none() {
                 return false;
             }
-            let first = dims(input).first().map(|dim| dim.dim_value);
-            first.is_none_or(|size| size.is_some_and(|n| n > 0))
+            let batch = dims(input).get(axes.of(input)).map(|dim| dim.dim_value);
+            batch.is_none_or(|size| size.is_some_and(|n| n > 0))
         };
-        let inputs = self.inputs(used)?;
         let mut given = inputs.iter();
         Ok(given.all(|input| fixed(input) || self.options.fix.contains_key(&input.name)))
     }
 }
 
 impl Importer<'_> {
+    /// A refusal of a model whose batch was found by its name alone, with what to do if that axis is no batch.
+    pub(super) fn or_sized(&self, refused: ImportError, used: &HashSet<&str>) -> ImportError {
+        let ImportError::Unsupported(nodes) = &refused else {
+            return refused;
+        };
+        let Ok(inputs) = self.inputs(used) else {
+            return refused;
+        };
+        let axes = self.batch_axes(&inputs, false);
+        let later = |input: &&&ValueInfoProto| axes.of(input) > 0;
+        let (Some(input), Some(name), false, Some(first)) = (
+            inputs.iter().find(later),
+            &axes.name,
+            axes.free,
+            nodes.first(),
+        ) else {
+            return refused;
+        };
+        let why = format!(
+            "its axis {} is the free dimension '{name}', and taken as the batch it is refused: '{}' ({}): {}; if it is no batch, give its size with --dim {name}=SIZE",
+            axes.of(input),
+            first.node,
+            first.op,
+            first.why
+        );
+        fail(&input.name, &why)
+    }
+
     /// Whether the batch axis of every input is free.
     pub(super) fn has_free_batch(&self, used: &HashSet<&str>) -> Result<bool, ImportError> {
         let inputs = self.inputs(used)?;
         let given = |input: &&&ValueInfoProto| !self.options.fix.contains_key(&input.name);
         let given: Vec<_> = inputs.iter().filter(given).copied().collect();
-        let axes = BatchAxes::new(&given, false);
+        let axes = self.batch_axes(&given, false);
         let free = |input: &&ValueInfoProto| {
             let batch = dims(input).get(axes.of(input));
             batch.is_some_and(|dim| dim.dim_value.is_none_or(|size| size <= 0))
@@ -299,16 +333,21 @@ struct BatchAxes {
 }
 
 impl BatchAxes {
-    /// The first axis of the first input whose first axis is free names the batch.
-    fn new(inputs: &[&ValueInfoProto], whole: bool) -> Self {
+    /// The first axis of the first input whose first axis is free names the batch; where all have sizes, the one
+    /// name of all axes without, unless it is among those `sized` by the user.
+    fn new(inputs: &[&ValueInfoProto], whole: bool, sized: &HashMap<String, usize>) -> Self {
         let first = |input: &&ValueInfoProto| dims(input).first().and_then(param);
         let is_free = |input: &&ValueInfoProto| {
             let first = dims(input).first();
             first.is_some_and(|dim| dim.dim_value.is_none())
         };
+        let free = inputs.iter().any(is_free);
         BatchAxes {
-            name: inputs.iter().find_map(first),
-            free: inputs.iter().any(is_free),
+            name: match free {
+                true => inputs.iter().find_map(first),
+                false => only_name(inputs).filter(|name| !sized.contains_key(name)),
+            },
+            free,
             whole,
         }
     }
@@ -321,16 +360,38 @@ impl BatchAxes {
         if self.whole || !sized {
             return 0;
         }
-        let named = |dim: &DimensionProto| param(dim).is_some() && param(dim) == self.name;
+        let is_open = |dim: &DimensionProto| dim.dim_value.is_none();
+        let named = |(axis, dim): (usize, &DimensionProto)| {
+            is_open(dim) && Some(free_name(input, axis, dim)) == self.name
+        };
         let free: Vec<usize> = (0..dims.len())
             .filter(|&axis| dims[axis].dim_value.is_none())
             .collect();
-        match (dims.iter().position(named), &free[..]) {
+        match (dims.iter().enumerate().position(named), &free[..]) {
             (Some(axis), _) => axis,
             (None, &[axis]) if self.free && param(&dims[axis]).is_none() => axis,
             _ => 0,
         }
     }
+}
+
+/// The name of all axes without a size, if they have one, and no input has two such axes.
+fn only_name(inputs: &[&ValueInfoProto]) -> Option<String> {
+    let mut names = HashSet::new();
+    for input in inputs {
+        let open: Vec<_> = (dims(input).iter().enumerate())
+            .filter(|(_, dim)| dim.dim_value.is_none())
+            .collect();
+        match open[..] {
+            [] => {}
+            [(axis, dim)] => {
+                names.insert(free_name(input, axis, dim));
+            }
+            _ => return None,
+        }
+    }
+    let mut names = names.into_iter();
+    names.next().filter(|_| names.next().is_none())
 }
 
 fn fail(input: &str, why: &str) -> ImportError {
@@ -343,6 +404,10 @@ fn fail(input: &str, why: &str) -> ImportError {
 fn kind_of(input: &ValueInfoProto) -> Result<Kind, ImportError> {
     let tensor = input.r#type.as_ref().and_then(|t| t.tensor_type.as_ref());
     let tensor = tensor.ok_or_else(|| fail(&input.name, "it is not a tensor"))?;
+    if tensor.elem_type == data_type::STRING {
+        let why = "it holds texts: their owner numbers them before, and the model is exported as one of these numbers";
+        return Err(fail(&input.name, why));
+    }
     Kind::of(tensor.elem_type).map_err(|what| fail(&input.name, &format!("it has {what}")))
 }
 

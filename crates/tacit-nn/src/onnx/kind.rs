@@ -134,6 +134,10 @@ impl Kind {
         if self == Kind::Bool {
             return Ok((v != 0.0).into());
         }
+        // What every processor makes of it; places far from others are numbered so, and then not taken.
+        if self == Kind::Signed(64) && v == f64::NEG_INFINITY {
+            return Ok(i64::MIN);
+        }
         let (low, high) = self.range();
         let whole = v.trunc();
         if low <= whole && whole < high {
@@ -296,6 +300,8 @@ mod tests {
         };
         assert_eq!(ints(&floats, Kind::Signed(64)), [2, -2, 0]);
         assert_eq!(ints(&floats, Kind::Bool), [1, 1, 1]);
+        let lowest = constant(Kind::Float, Data::Float(vec![f32::NEG_INFINITY].into()));
+        assert_eq!(ints(&lowest, Kind::Signed(64)), [i64::MIN]);
         let wide = constant(Kind::Signed(64), Data::Int(vec![300, -129, 0]));
         assert_eq!(ints(&wide, Kind::Signed(8)), [44, 127, 0]);
         assert_eq!(ints(&wide, Kind::Unsigned(8)), [44, 127, 0]);

@@ -8,7 +8,10 @@ use super::kind::Kind;
 use super::proto::NodeProto;
 use super::table::is_table;
 use super::{activation, along, attention, columns, compare, conv, einsum, element, factors};
-use super::{fourier, function, grid, linear, loss, mask, moves, nary, norm, pool, power, product};
+use super::{
+    fourier, function, grid, linear, loss, mask, missing, moves, nary, norm, places, pool, power,
+    product,
+};
 use super::{quantise, rearrange, recurrent, reduce, resize, rotary, rounding, sampled};
 use super::{scatter, shape, tables, tail, token, top, trigonometric, turned, whole};
 use crate::graph::{Input, InputKind, Node, Op, ValueId, Weights, len};
@@ -39,6 +42,10 @@ pub(super) struct Builder {
     pub hiding: HashSet<*const NodeProto>,
     /// The value `1 / sqrt(x)` beside every value `sqrt(x)`.
     pub inverse_roots: HashMap<ValueId, ValueId>,
+    /// Of every value of shares the largest score of each of its lines, and how these lie in it.
+    pub lines: HashMap<ValueId, (ValueId, [usize; 3])>,
+    /// Whether a mask that is computed may hide scores.
+    pub hides: std::cell::Cell<bool>,
     /// Of values in the file, by their names, the elements that a softmax of them leaves out.
     pub masks: HashMap<String, Vec<bool>>,
     /// Values whose elements are all 0 or 1.
@@ -142,6 +149,9 @@ impl Builder {
 
 /// The outputs of a node; those that are left out exist only in training.
 pub(super) fn lower(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
+    if let Some(chosen) = places::by_the_same(call, builder) {
+        return chosen.map(|value| vec![value]);
+    }
     match call.whole {
         true => whole::lower(call, builder),
         false => match turned::lower(call, builder) {
@@ -197,6 +207,7 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         }
         "And" | "Not" | "Or" | "Xor" => compare::logic(call, builder),
         "Sign" => compare::sign(call, builder),
+        "IsNaN" => missing::is_nan(call, builder),
         "Where" => compare::choose(call, builder),
         "Floor" | "Ceil" | "Round" => rounding::rounded(call, builder),
         "Mod" => rounding::modulo(call, builder),
@@ -212,6 +223,7 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "MeanVarianceNormalization" => norm::mean_variance(call, builder),
         "Transpose" => rearrange::transposed(call, builder),
         "Gather" if token::is_index(call) => token::gather(call, builder),
+        "GatherElements" if token::is_index(call) => token::gather_elements(call),
         "OneHot" => token::one_hot(call, builder),
         "Gather" | "Slice" => rearrange::selected(call, builder),
         "Concat" => rearrange::concat(call, builder),
@@ -250,19 +262,22 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     }
 }
 
+/// How the refusal of an operation that is not known begins.
+pub(super) const UNKNOWN: &str = "not supported";
+
 /// The answer to an operation that is not supported, and why some cannot be.
 pub(super) fn refuse<T>(op: &str) -> Result<T, Fault> {
     let why = match op {
         "Bernoulli" | "Multinomial" | "RandomNormal" | "RandomNormalLike" | "RandomUniform"
         | "RandomUniformLike" => ": it draws random numbers",
         "BitCast" => ": the bits of a float are not those of its fixed-point number",
-        "IsInf" | "IsNaN" => ": every number that a party has is finite",
+        "IsInf" => ": every number that a party has is finite",
         "NonMaxSuppression" | "Unique" => {
             ": how large its output is depends on the input, which no party may know"
         }
         _ => "",
     };
-    unsupported(format!("not supported{why}"))
+    unsupported(format!("{UNKNOWN}{why}"))
 }
 
 /// The value of a node that changes nothing, and what masks it.

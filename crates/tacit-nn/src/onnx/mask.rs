@@ -73,6 +73,7 @@ pub(super) fn hidden(call: &Call, builder: &Builder, values: &Weights) -> Option
     let hides = builder.hiding.contains(&std::ptr::from_ref(call.node));
     let fits = values.iter().all(|&v| !v.is_nan() && v < f32::INFINITY);
     (hides && fits && values.iter().any(|&v| v <= LEAST)).then(|| {
+        builder.hides.set(true);
         let hidden = |&v: &f32| if v <= LEAST { HIDDEN } else { v };
         values.iter().map(hidden).collect()
     })

@@ -27,6 +27,7 @@ mod linear;
 mod loss;
 mod lower;
 mod mask;
+mod missing;
 mod moves;
 mod nary;
 mod nested;
@@ -55,6 +56,7 @@ mod token;
 mod top;
 mod trigonometric;
 mod turned;
+mod which;
 mod whole;
 mod write;
 mod written;
@@ -176,7 +178,13 @@ fn list(nodes: &[UnsupportedNode]) -> String {
     for UnsupportedNode { node, op, why } in nodes {
         text += &format!("  '{node}' ({op}): {why}\n");
     }
-    text + "Supported are: " + &table::names()
+    match nodes
+        .iter()
+        .any(|node| node.why.starts_with(lower::UNKNOWN))
+    {
+        true => text + "Supported are: " + &table::names(),
+        false => text + "docs/operations.md tells what is supported of each operation",
+    }
 }
 
 /// The error of a model that is none, wherever it comes from.

@@ -1,9 +1,60 @@
 //! Numbers that are chosen by marks, rows of which just one is 1 and the others 0: places that are found on
 //! shares, and leaves of one tree. A function of such a number is chosen by the same marks.
 
-use super::call::Fault;
+use super::call::{Call, Fault, Value};
 use super::compose::Composer;
+use super::constant::{Constant, Data};
+use super::fold;
+use super::kind::Kind;
+use super::lower::Builder;
+use super::table::is_table;
+use super::whole::is_by_element;
 use crate::graph::{FILL, Op, ValueId, Weights};
+
+/// What a value holds that is chosen by marks.
+#[derive(PartialEq)]
+struct Chosen {
+    marks: ValueId,
+    /// The number of every mark of a row.
+    numbers: Vec<f32>,
+    /// The row of every element.
+    rows: Vec<u32>,
+}
+
+impl Chosen {
+    fn of(builder: &Builder, id: ValueId) -> Option<Chosen> {
+        let mut rows: Vec<u32> = (0..builder.len(id) as u32).collect();
+        let mut at = id;
+        loop {
+            let node = &builder.nodes[at.checked_sub(1)?];
+            match &node.op {
+                Op::Rearrange { index, .. } if !index.contains(&FILL) => {
+                    rows.iter_mut()
+                        .for_each(|place| *place = index[*place as usize]);
+                    at = node.inputs[0];
+                }
+                Op::Linear(linear) if linear.n == 1 && builder.marks.contains(&node.inputs[0]) => {
+                    let term = linear.bias.first().copied().unwrap_or(0.0);
+                    let numbers = linear.weight.iter().map(|w| w + term).collect();
+                    let marks = node.inputs[0];
+                    return Some(Chosen {
+                        marks,
+                        numbers,
+                        rows,
+                    });
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// Other numbers by the same marks, as a value of this shape.
+    fn with(self, c: &mut Composer, numbers: Weights, shape: Vec<usize>) -> Result<ValueId, Fault> {
+        let sizes = [numbers.len(), 1];
+        let chosen = c.linear("chosen", self.marks, sizes, numbers, Weights::default())?;
+        c.moved("chosen in order", chosen, self.rows, shape)
+    }
+}
 
 /// What `of` makes of the numbers of value `id`, if these are chosen by marks and `of` knows them all.
 pub(super) fn chosen_of(
@@ -11,39 +62,89 @@ pub(super) fn chosen_of(
     id: ValueId,
     of: impl Fn(f32) -> Option<f32>,
 ) -> Result<Option<ValueId>, Fault> {
-    let mut moved: Vec<u32> = (0..c.builder.len(id) as u32).collect();
-    let mut at = id;
-    let (marks, numbers) = loop {
-        let Some(node) = at.checked_sub(1).map(|node| &c.builder.nodes[node]) else {
-            return Ok(None);
-        };
-        match &node.op {
-            Op::Rearrange { index, .. } if !index.contains(&FILL) => {
-                moved
-                    .iter_mut()
-                    .for_each(|place| *place = index[*place as usize]);
-                at = node.inputs[0];
-            }
-            Op::Linear(linear) if linear.n == 1 && c.builder.marks.contains(&node.inputs[0]) => {
-                let term = linear.bias.first().copied().unwrap_or(0.0);
-                let numbers: Vec<f32> = linear.weight.iter().map(|w| w + term).collect();
-                break (node.inputs[0], numbers);
-            }
-            _ => return Ok(None),
-        }
-    };
-    let Some(made) = numbers.iter().map(|&v| of(v)).collect::<Option<Weights>>() else {
+    let Some(chosen) = Chosen::of(c.builder, id) else {
         return Ok(None);
     };
-    let chosen = c.linear(
-        "chosen",
-        marks,
-        [numbers.len(), 1],
-        made,
-        Weights::default(),
-    )?;
+    let Some(made) = chosen
+        .numbers
+        .iter()
+        .map(|&v| of(v))
+        .collect::<Option<Weights>>()
+    else {
+        return Ok(None);
+    };
     let shape = c.builder.shape(id);
-    c.moved("chosen in order", chosen, moved, shape).map(Some)
+    chosen.with(c, made, shape).map(Some)
+}
+
+/// The output of a node that takes its elements one by one, if all that is computed among its inputs is chosen by
+/// the same marks, beside single constants: chosen by them too, of what constants would give.
+pub(super) fn by_the_same(call: &Call, builder: &mut Builder) -> Option<Result<Value, Fault>> {
+    if builder.marks.is_empty() || call.last || !takes_numbers(call) {
+        return None;
+    }
+    let mut all: Option<(Chosen, &Vec<usize>, usize)> = None;
+    let mut constants = Vec::new();
+    for input in call.inputs.iter().flatten() {
+        let constant = match input {
+            Value::Secret { id, shape, batch } => {
+                let chosen = Chosen::of(builder, *id)?;
+                let made = numbers_as(builder.truths.contains(id), &chosen.numbers);
+                let here = (&chosen.marks, &chosen.rows, shape, *batch);
+                match &all {
+                    Some((first, of, at)) if (&first.marks, &first.rows, *of, *at) != here => {
+                        return None;
+                    }
+                    _ => all = Some((chosen, shape, *batch)),
+                }
+                made
+            }
+            Value::Constant(one) if one.data.len() == 1 => {
+                numbers_as(one.kind.is_bool(), &one.data.floats())
+            }
+            _ => return None,
+        };
+        constants.push(Value::Constant(constant));
+    }
+    let (chosen, shape, batch) = all?;
+    let of_constants = Call {
+        name: call.name.clone(),
+        whole: true,
+        inputs: constants.iter().map(Some).collect(),
+        ..*call
+    };
+    let made = fold::of_constants(&of_constants)?;
+    let truths = made.kind.is_bool();
+    let numbers = made.data.floats();
+    if numbers.len() != chosen.numbers.len() || numbers.iter().any(|v| !v.is_finite()) {
+        return None;
+    }
+    let (shape, mut c) = (shape.clone(), Composer::new(call, builder));
+    Some(chosen.with(&mut c, numbers, shape.clone()).map(|id| {
+        if truths {
+            builder.truths.insert(id);
+        }
+        Value::Secret { id, shape, batch }
+    }))
+}
+
+/// Whether an operation gives one number for each of its inputs' that stand in one place.
+fn takes_numbers(call: &Call) -> bool {
+    const NOT: [&str; 4] = ["Dropout", "Expand", "PRelu", "SwiGLU"];
+    let op = call.node.op_type.as_str();
+    call.node.output.len() == 1 && !is_table(call.node) && is_by_element(call) && !NOT.contains(&op)
+}
+
+/// Numbers as a constant, of truths as such.
+fn numbers_as(truths: bool, numbers: &[f32]) -> Constant {
+    match truths {
+        false => Constant::floats(vec![numbers.len()], numbers.to_vec()),
+        true => Constant {
+            shape: vec![numbers.len()],
+            kind: Kind::Bool,
+            data: Data::Int(numbers.iter().map(|&v| i64::from(v != 0.0)).collect()),
+        },
+    }
 }
 
 /// The numbers of a list by their places in it.

@@ -3,6 +3,7 @@
 
 mod cell;
 mod initial;
+mod lengths;
 
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{ANY, Composer};
@@ -10,6 +11,7 @@ use super::constant::Constant;
 use super::linear::transposed;
 use super::lower::Builder;
 use crate::graph::{Function, Op, ValueId, Weights};
+use lengths::Lengths;
 
 /// The most time steps that are unrolled.
 const MAX_STEPS: usize = 1024;
@@ -69,16 +71,17 @@ pub(super) fn recurrent(call: &Call, builder: &mut Builder) -> Result<Vec<Value>
         ));
     }
     let backwards = directions(call)?;
+    let lengths = Lengths::of(call, builder, steps)?;
     let mut all = Vec::new();
     for (d, &backward) in backwards.iter().enumerate() {
-        check(call, steps, backwards.len())?;
+        check(call, backwards.len())?;
         let cell = Cell::read(call, builder, [d, backwards.len()], width)?;
         let mut compose = Composer::new(call, builder);
         let initial = cell.initial(call, &mut compose, [d, backwards.len()])?;
-        all.push(cell.run(&mut compose, x, steps, backward, initial)?);
+        all.push(cell.run(&mut compose, (x, steps), backward, initial, &lengths)?);
     }
     let mut compose = Composer::new(call, builder);
-    outputs(call, &mut compose, &all, &backwards, batch_first)
+    outputs(call, &mut compose, &all, batch_first)
 }
 
 /// Whether each direction goes backwards.
@@ -92,15 +95,11 @@ fn directions(call: &Call) -> Result<Vec<bool>, Fault> {
 }
 
 /// Refuses what is not computed here.
-fn check(call: &Call, steps: usize, directions: usize) -> Result<(), Fault> {
+fn check(call: &Call, directions: usize) -> Result<(), Fault> {
     for name in ["clip", "input_forget"] {
         if call.attribute(name).is_some_and(|a| a.i != Some(0)) {
             return unsupported(format!("its attribute '{name}' is not supported"));
         }
-    }
-    let whole = |lengths: &[i64]| lengths.iter().all(|&n| n == steps as i64);
-    if !call.optional_ints(4)?.is_none_or(whole) {
-        return unsupported("its sequences have lengths of their own");
     }
     let zero = |c: &Constant| c.data.floats().iter().all(|&v| v == 0.0);
     match call.input(7) {
@@ -245,24 +244,12 @@ fn fits(call: &Call, i: usize, wanted: &[usize]) -> Result<(), Fault> {
 fn outputs(
     call: &Call,
     compose: &mut Composer,
-    all: &[Vec<State>],
-    backwards: &[bool],
+    all: &[(Vec<ValueId>, State)],
     batch_first: bool,
 ) -> Result<Vec<Value>, Fault> {
-    let steps = all[0].len();
-    let ends: Vec<State> = all
-        .iter()
-        .zip(backwards)
-        .filter_map(|(states, &backward)| {
-            if backward {
-                states.first()
-            } else {
-                states.last()
-            }
-        })
-        .copied()
-        .collect();
-    let sequence = (0..steps).flat_map(|t| all.iter().map(move |states| states[t].hidden));
+    let steps = all[0].0.len();
+    let ends = all.iter().map(|(_, last)| *last).collect::<Vec<_>>();
+    let sequence = (0..steps).flat_map(|t| all.iter().map(move |(shown, _)| shown[t]));
     let hidden = ends.iter().map(|state| state.hidden).collect();
     let cells = ends.iter().filter_map(|state| state.cell).collect();
     let wanted: [(&str, Vec<ValueId>, Vec<usize>); 3] = [

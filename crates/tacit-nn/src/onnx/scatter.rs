@@ -2,9 +2,11 @@
 
 use super::call::{Call, Fault, Value, axis, bad, unsupported};
 use super::compose::{Composer, value};
+use super::constant::bounded_len;
 use super::lower::Builder;
 use super::moves::{blocks_at, elements_at, needs_whole};
-use crate::graph::{Affine, Op, ValueId, len};
+use super::reduce::sum;
+use crate::graph::{Affine, FILL, Op, ValueId, Weights, len};
 
 /// The first input with other elements, or sums or products, at constant places.
 pub(super) fn scatter(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
@@ -12,10 +14,33 @@ pub(super) fn scatter(call: &Call, builder: &mut Builder) -> Result<Value, Fault
     if call.node.op_type == "Scatter" && call.opset > 10 {
         return bad("from operator set 11 on it is ScatterElements");
     }
-    let (x, shape) = call.secret(0)?;
+    let (x, shape) = match (call.required(0)?, call.required(2)?) {
+        (Value::Constant(into), Value::Secret { id, .. }) => {
+            (constant(call, builder, *id)?, &into.shape[..])
+        }
+        _ => call.secret(0)?,
+    };
     let places = places(call, shape)?;
     let id = scattered(call, builder, x, 2, &places)?;
     Ok(value(id, shape.to_vec()))
+}
+
+/// The first input, a constant, as a value; `beside` is not read.
+fn constant(call: &Call, builder: &mut Builder, beside: ValueId) -> Result<ValueId, Fault> {
+    let (shape, numbers) = call.weights(0)?;
+    let mut c = Composer::new(call, builder);
+    let index = vec![FILL; len(shape)];
+    let zeros = Op::Rearrange { index, fill: 0.0 };
+    let zeros = c.node("zeros", zeros, &[beside], shape.to_vec())?;
+    if numbers.iter().all(|&v| v == 0.0) {
+        return Ok(zeros);
+    }
+    let op = Op::Affine(Affine {
+        inner: 1,
+        scale: Weights::default(),
+        shift: numbers,
+    });
+    c.each("constant", op, &[zeros])
 }
 
 /// Where the updates stand in an input of such a shape.
@@ -172,12 +197,18 @@ fn computed(
     places: &[usize],
 ) -> Result<ValueId, Fault> {
     let (updates, _) = call.secret(i)?;
-    if call.text("reduction", "none") != "none" {
-        return unsupported("its updates are computed, and it reduces");
-    }
     let n = builder.len(x);
     if builder.len(updates) != places.len() {
         return bad("its updates do not fit its indices");
+    }
+    match call.text("reduction", "none").as_str() {
+        "none" => {}
+        "add" => return added(call, builder, [x, updates], places),
+        other => {
+            return unsupported(format!(
+                "its updates are computed, and its reduction is '{other}'; 'none' and 'add' are supported"
+            ));
+        }
     }
     let mut index: Vec<u32> = (0..n as u32).collect();
     for (i, &place) in places.iter().enumerate() {
@@ -193,4 +224,30 @@ fn computed(
         &[all],
         shape,
     )
+}
+
+/// Every element and the sum of the updates of its place.
+fn added(
+    call: &Call,
+    builder: &mut Builder,
+    [x, updates]: [ValueId; 2],
+    places: &[usize],
+) -> Result<ValueId, Fault> {
+    let shape = builder.shape(x);
+    let mut own = vec![Vec::new(); len(&shape)];
+    for (update, &place) in places.iter().enumerate() {
+        own[place].push(update as u32);
+    }
+    let most = own.iter().map(Vec::len).max().unwrap_or(0).max(1);
+    bounded_len(&[own.len(), most])?;
+    let row = |of: &Vec<u32>| {
+        let missing = vec![FILL; most - of.len()];
+        [&of[..], &missing].concat()
+    };
+    let index = own.iter().flat_map(row).collect();
+    let mut c = Composer::new(call, builder);
+    let op = Op::Rearrange { index, fill: 0.0 };
+    let by_place = c.node("by place", op, &[updates], vec![own.len(), most])?;
+    let sums = sum(&mut c, by_place, own.len(), most)?;
+    c.node("added", Op::Add, &[x, sums], shape)
 }

@@ -74,7 +74,7 @@ const fn from(since: i64, operation: Operation) -> Operation {
 }
 
 const MANY: usize = usize::MAX;
-const GATHERED: &str = "constant indices, not along the batch; or of a constant rows, along the first axis, by an input of whole numbers";
+const GATHERED: &str = "constant indices, not along the batch; or of a constant rows, along the first axis, by an input of whole numbers, or by computed ones";
 const AXIS: &[Attribute] = &[("axis", Int, 0, NOW)];
 const REDUCE: &[Attribute] = &[
     ("axes", Ints, 0, 17),
@@ -357,7 +357,7 @@ const LAYERS: &[Operation] = &[
     op("Unsqueeze", 2, &[("axes", Ints, 0, 12)], ""),
 ];
 
-const STEPS: &str = "constant weights, the default activations (RNN: Tanh or Relu), up to 1024 time steps, states to begin with that are computed or the same for every item";
+const STEPS: &str = "constant weights, the default activations (RNN: Tanh or Relu), up to 1024 time steps, states to begin with that are computed or the same for every item; lengths of sequences that are constant or an input of whole numbers";
 
 const RECURRENT: [Attribute; 7] = [
     ("activation_alpha", Floats, 0, NOW),

@@ -5,9 +5,11 @@
 
 use super::call::{Call, Fault, Value, unsupported};
 use super::compose::{Composer, value};
+use super::fold::rearranged;
 use super::kind::Kind;
 use super::lower::Builder;
 use super::places::{chosen_of, of_list};
+use super::which;
 use crate::graph::{FILL, InputKind, Lookup, Op, ValueId, Weights, len};
 
 /// The most rows of a table that a token may choose from.
@@ -83,7 +85,7 @@ fn ask<T>(builder: &mut Builder, input: usize, kind: InputKind) -> Result<T, Fau
 }
 
 /// Whether a value is whole numbers by the way it is made.
-fn is_whole(builder: &Builder, id: ValueId) -> bool {
+pub(super) fn is_whole(builder: &Builder, id: ValueId) -> bool {
     if builder.wholes.contains(&id) {
         return true;
     }
@@ -117,6 +119,29 @@ pub(super) fn gather(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
     rows(call, builder, 1, (from.shape[0], len(&each)), &table, each)
 }
 
+/// GatherElements from a constant that is one number everywhere, which no index changes.
+pub(super) fn gather_elements(call: &Call) -> Result<Value, Fault> {
+    let from = call.constant(0)?;
+    let table = from.data.floats();
+    let (_, shape, batch) = call.secret_at(1)?;
+    let mut shape = shape.to_vec();
+    if !call.whole {
+        shape.insert(batch, 1);
+    }
+    let (Some(first), n) = (table.first(), len(&shape)) else {
+        return unsupported("its data is empty");
+    };
+    match table.iter().all(|v| v == first) {
+        true => Ok(Value::Constant(rearranged(from, (shape, vec![0; n])))),
+        false => unsupported("its indices are computed; Gather along the first axis can have such"),
+    }
+}
+
+/// Whether a value is numbers of one input, moved or not.
+pub(super) fn is_given(builder: &Builder, id: ValueId) -> bool {
+    Given::of(builder, id).is_some()
+}
+
 /// OneHot of tokens: of each a row of zeros but for its own place.
 pub(super) fn one_hot(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let depth = match call.ints(1)? {
@@ -140,7 +165,7 @@ pub(super) fn one_hot(call: &Call, builder: &mut Builder) -> Result<Value, Fault
 }
 
 /// Of each token, which are input `tokens` of the node, its row of `table`, whose shape is `each`.
-fn rows(
+pub(super) fn rows(
     call: &Call,
     builder: &mut Builder,
     tokens: usize,
@@ -155,14 +180,19 @@ fn rows(
     {
         return Ok(value(id, [shape, &each[..]].concat()));
     }
-    let Some(given) = Given::of(builder, id) else {
-        return unsupported(
-            "its indices are computed from the inputs; only an input itself can choose",
-        );
-    };
     if !(1..=MAX_CLASSES).contains(&classes) || n == 0 {
         return unsupported(format!("its table has {classes} rows of {n} numbers"));
     }
+    let Some(given) = Given::of(builder, id) else {
+        let Some(keys) = which::numbers(builder, call.required(tokens)?, classes) else {
+            return unsupported(
+                "its indices are computed, and no whole numbers by how they are made",
+            );
+        };
+        let id = which::rows(call, builder, id, &keys, (classes, n, table))?;
+        let shape = [shape, &each[..]].concat();
+        return Ok(Value::Secret { id, shape, batch });
+    };
     let kind = InputKind::Tokens { classes };
     let known = match given.kind(builder) {
         InputKind::Numbers => return unsupported("its indices are no whole numbers"),

@@ -3,7 +3,7 @@
 //! An operation that the standard defines for a batch is computed for each place of its batch axis.
 
 use super::call::{Call, Fault, Value, bad, unsupported};
-use super::fold::select;
+use super::fold::{rearranged, select};
 use super::lower::{self, Builder};
 use crate::graph::{Op, ValueId, len};
 
@@ -23,7 +23,9 @@ enum Treats {
 fn treats(call: &Call) -> Option<Treats> {
     use Treats::{Axes, Elements, Places};
     Some(match call.node.op_type.as_str() {
-        "Acos" | "Asin" | "Atan" | "Cos" | "OptionalGetElement" | "Sin" | "Tan" => Elements,
+        "Acos" | "Asin" | "Atan" | "Cos" | "IsNaN" | "OptionalGetElement" | "Sin" | "Tan" => {
+            Elements
+        }
         "Abs" | "Ceil" | "Floor" | "Mod" | "Round" | "Acosh" | "Add" | "And" | "Asinh"
         | "Atanh" | "Cast" | "CastLike" | "Celu" | "Clip" | "Cosh" | "Div" | "Dropout" | "Elu"
         | "Equal" | "Erf" | "Exp" | "Expand" | "Gelu" | "Greater" | "GreaterOrEqual"
@@ -122,6 +124,11 @@ fn treats(call: &Call) -> Option<Treats> {
     })
 }
 
+/// Whether an operation takes every element by itself.
+pub(super) fn is_by_element(call: &Call) -> bool {
+    matches!(treats(call), Some(Treats::Elements))
+}
+
 /// The outputs of a node of values without a batch axis.
 pub(super) fn lower(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     match treats(call) {
@@ -180,7 +187,10 @@ fn places(call: &Call, builder: &mut Builder, along: usize) -> Result<Vec<Value>
     let recurrent = ["GRU", "LSTM", "RNN"].contains(&call.node.op_type.as_str());
     // The states that recurrent nodes begin with have the items along an axis of their own.
     let states = if recurrent { 5..7 } else { 0..0 };
-    let others = (1..call.inputs.len()).filter(|i| !states.contains(i));
+    // So have the lengths of their sequences, which are all they have.
+    let lengths = recurrent.then(|| call.input(4)).flatten();
+    let has_items = |i: &usize| states.contains(i) || recurrent && *i == 4;
+    let others = (1..call.inputs.len()).filter(|i| !has_items(i));
     if others.map(|i| &call.inputs[i]).any(computed) {
         return unsupported("more than its first input is computed");
     }
@@ -206,6 +216,18 @@ fn places(call: &Call, builder: &mut Builder, along: usize) -> Result<Vec<Value>
                 made.push((i, at(builder, &name, (*id, shape), axis, place)?));
             }
         }
+        let length = match lengths {
+            Some(Value::Constant(all)) if all.shape[..] == [many] => {
+                let one = (vec![1], vec![place as u32]);
+                Some((4, Value::Constant(rearranged(all, one))))
+            }
+            Some(Value::Secret { id, shape, .. }) if shape[..] == [many] => {
+                Some((4, at(builder, &name, (*id, shape), 0, place)?))
+            }
+            Some(_) => return bad("it has not as many lengths as items"),
+            None => None,
+        };
+        made.extend(length);
         let mut inputs = call.inputs.clone();
         made.iter().for_each(|(i, value)| inputs[*i] = Some(value));
         let one = Call {

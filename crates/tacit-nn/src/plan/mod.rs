@@ -67,7 +67,7 @@ use options::check_options;
 pub use options::{DEFAULT_INPUT_RANGE, PlanOptions};
 pub use places::Places;
 use ranges::Bound;
-pub(crate) use ranges::Random;
+pub(crate) use ranges::{Random, worst_case};
 pub(crate) use ranks::{Ranks, most_rank, rank, ranks_dropped};
 pub use reveal::{Opening, Reveal, Scores};
 use scales::{Limits, Scale, Scaled};

@@ -73,7 +73,7 @@ impl Bound {
 }
 
 /// The smallest and the largest of some values.
-pub(super) type Interval = (f64, f64);
+pub(crate) type Interval = (f64, f64);
 
 fn magnitude((low, high): Interval) -> f64 {
     low.abs().max(high.abs())
@@ -90,7 +90,7 @@ pub(super) fn hull(a: Interval, b: Interval) -> Interval {
 }
 
 /// What each value can be for items each number of which is at most so far from 0.
-pub(super) fn worst_case(graph: &Graph, ends: &[f64]) -> Vec<Interval> {
+pub(crate) fn worst_case(graph: &Graph, ends: &[f64]) -> Vec<Interval> {
     let row = row::intervals(graph, ends);
     let all = row.iter().copied();
     let mut intervals = vec![all.reduce(hull).unwrap_or((0.0, 0.0))];

@@ -267,7 +267,7 @@ fn indices_that_no_protocol_has_are_refused() {
     refused(
         vec![input("x", FLOAT, &[0, 2])],
         vec![node("Relu", &["x"], "ids", vec![]), gather("table", 0)],
-        "only an input itself can choose",
+        "no whole numbers by how they are made",
     );
     refused(
         vec![input("ids", FLOAT, &[0, 2])],

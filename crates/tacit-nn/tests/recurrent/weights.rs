@@ -194,7 +194,13 @@ fn what_cannot_be_unrolled_is_refused_by_name() {
         4,
         with(4, "lens"),
         vec![ints("lens", &[2], &[4, 3])],
-        "lengths of their own",
+        "its constant lengths differ from item to item",
+    );
+    refuses(
+        4,
+        with(4, "lens"),
+        vec![ints("lens", &[1], &[5])],
+        "its sequences of 4 steps have the length 5",
     );
     refuses(
         4,

@@ -55,13 +55,16 @@ fn imputers_replace_a_number_and_leave_rows_without_nan_as_they_are() {
         on_rows("Imputer", four, &X),
         [1.0, -2.0, 3.0, 0.0, 5.0, -8.0]
     );
-    let missing = vec![
-        float("replaced_value_float", f32::NAN),
-        floats("imputed_value_floats", &[1.0, 2.0, 3.0]),
-    ];
+    let missing = |number: f32| {
+        vec![
+            float("replaced_value_float", number),
+            floats("imputed_value_floats", &[1.0, 2.0, 3.0]),
+        ]
+    };
     let scaled = vec![floats("scale", &[2.0])];
     let mut nodes = vec![
-        node("Imputer", &["x"], "a", missing),
+        node("Imputer", &["x"], "n", missing(f32::NAN)),
+        node("Imputer", &["n"], "a", missing(f32::INFINITY)),
         node("Scaler", &["a"], "y", scaled),
     ];
     nodes

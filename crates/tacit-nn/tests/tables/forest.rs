@@ -223,3 +223,25 @@ fn members_are_told_from_others() {
     old.opset_import[1].version = 4;
     refused(&old, "operator set 4 does not have it: it came with 5");
 }
+
+/// Of one target onnxruntime takes the first weight of a leaf and no other, of several targets it adds all.
+#[test]
+fn a_leaf_of_one_target_has_one_weight() {
+    let said = |targets: i64| {
+        let mut attributes = stump("BRANCH_LEQ", 0.5);
+        attributes.retain(|a| !a.name.starts_with("target_") && a.name != "n_targets");
+        attributes.extend([
+            int("n_targets", targets),
+            list("target_treeids", &[0, 0, 0]),
+            list("target_nodeids", &[1, 1, 2]),
+            list("target_ids", &[0, 0, 0]),
+            floats("target_weights", &[3.0, 4.0, 5.0]),
+        ]);
+        answers(
+            &of_one(1, "TreeEnsembleRegressor", &["y"], attributes),
+            &[0.0, 1.0],
+        )
+    };
+    assert_eq!(said(1), [3.0, 5.0]);
+    assert_eq!(said(2), [7.0, 0.0, 5.0, 0.0]);
+}

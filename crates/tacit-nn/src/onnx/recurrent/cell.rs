@@ -1,43 +1,53 @@
 //! What happens at a time step, for each kind of node.
 
+use super::lengths::{Lengths, nothing};
 use super::{Cell, Kind, State};
 use crate::graph::{Affine, Function, Op, ValueId, Weights};
-use crate::onnx::call::Fault;
+use crate::onnx::call::{Fault, bad};
 use crate::onnx::compose::{ANY, Composer};
 
 impl Cell {
-    /// The states after every time step, in the order of time.
+    /// What is shown after every time step, in the order of time, and the state after the last that is taken.
     pub(super) fn run(
         &self,
         compose: &mut Composer,
-        x: ValueId,
-        steps: usize,
+        (x, steps): (ValueId, usize),
         backward: bool,
         initial: Option<State>,
-    ) -> Result<Vec<State>, Fault> {
+        lengths: &Lengths,
+    ) -> Result<(Vec<ValueId>, State), Fault> {
         let base = compose.name.clone();
         let width = compose.builder.len(x) / steps;
         let rows = self.input.len() / width;
         let sizes = [width, rows];
         let (weight, bias) = (self.input.clone(), self.input_bias.clone());
         let products = compose.linear("inputs", x, sizes, weight, bias)?;
-        let mut states = Vec::with_capacity(steps);
+        let (mut shown, mut state) = (Vec::with_capacity(steps), initial);
         for step in 0..steps {
             let t = if backward { steps - 1 - step } else { step };
             compose.name = format!("{base}[{t}]");
+            if lengths.is_over(t) {
+                shown.push(nothing(compose, products, self.hidden)?);
+                continue;
+            }
             let gates = compose.part("input", products, t * rows..(t + 1) * rows)?;
-            let before = states.last().copied().or(initial);
-            states.push(match &self.kind {
-                Kind::Gru { .. } => self.gru(compose, gates, before)?,
-                Kind::Lstm => self.lstm(compose, gates, before)?,
-                Kind::Rnn(activation) => self.rnn(compose, gates, before, activation)?,
-            });
+            let new = match &self.kind {
+                Kind::Gru { .. } => self.gru(compose, gates, state)?,
+                Kind::Lstm => self.lstm(compose, gates, state)?,
+                Kind::Rnn(activation) => self.rnn(compose, gates, state, activation)?,
+            };
+            let (after, seen) = lengths.after(compose, t, new, state)?;
+            state = Some(after);
+            shown.push(seen);
         }
         if backward {
-            states.reverse();
+            shown.reverse();
         }
         compose.name = base;
-        Ok(states)
+        match state {
+            Some(state) => Ok((shown, state)),
+            None => bad("it has no time steps"),
+        }
     }
 
     /// A product of the state with part `i` of the weights.

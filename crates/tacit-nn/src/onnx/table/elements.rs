@@ -52,6 +52,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "",
     ),
     from(14, op("HardSwish", 1, &[], "")),
+    from(
+        9,
+        op(
+            "IsNaN",
+            1,
+            &[],
+            "of inputs, none of which is; of a softmax's shares, where nothing is left of a line",
+        ),
+    ),
     op("Less", 2, &[], SIGNS),
     from(12, op("LessOrEqual", 2, &[], SIGNS)),
     op("Log", 1, &[], POSITIVE),

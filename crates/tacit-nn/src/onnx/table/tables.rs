@@ -34,7 +34,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             ("replaced_value_float", Float, 0, NOW),
             ("replaced_value_int64", Int, 0, NOW),
         ],
-        "of numbers that are not NaN: no input is, so it leaves them as they are where it replaces NaN",
+        "every number that a party has is finite, so it leaves them as they are where it replaces NaN or infinity",
     ),
     op(
         "LabelEncoder",
@@ -49,7 +49,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             ("values_int64s", Ints, 0, NOW),
             ("values_tensor", Tensor, 4, NOW),
         ],
-        "of numbers to numbers: of the leaves of one tree, or of places that ArgMax or TopK find",
+        "of numbers to numbers; of those that are no leaves of a tree, nor places that ArgMax or TopK find, by comparisons with the keys",
     ),
     op(
         "LinearClassifier",
@@ -80,6 +80,16 @@ pub(super) const OPERATIONS: &[Operation] = &[
         1,
         &[("norm", Text, 0, NOW)],
         "of rows that are not all 0",
+    ),
+    op(
+        "OneHotEncoder",
+        1,
+        &[
+            ("cats_int64s", Ints, 0, NOW),
+            ("cats_strings", Texts, 0, NOW),
+            ("zeros", Int, 0, NOW),
+        ],
+        "of whole numbers; one that is no category has zeros, whatever 'zeros' says",
     ),
     op(
         "SVMClassifier",

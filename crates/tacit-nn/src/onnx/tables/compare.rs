@@ -7,13 +7,21 @@ use crate::onnx::call::Fault;
 use crate::onnx::compose::Composer;
 
 /// 1 where an element of `x` is at least its threshold, less 0: their difference, of which the sign is taken.
-pub(super) fn above(c: &mut Composer, x: ValueId, least: Weights) -> Result<ValueId, Fault> {
+pub(in crate::onnx) fn above(
+    c: &mut Composer,
+    x: ValueId,
+    least: Weights,
+) -> Result<ValueId, Fault> {
     let shift = least.iter().map(|t| -t).collect();
     c.each("above", shifts(shift), &[x])
 }
 
 /// The threshold of every element of `x` less the element.
-pub(super) fn below(c: &mut Composer, x: ValueId, most: Weights) -> Result<ValueId, Fault> {
+pub(in crate::onnx) fn below(
+    c: &mut Composer,
+    x: ValueId,
+    most: Weights,
+) -> Result<ValueId, Fault> {
     let zeros = constant(c, "zeros", x, 0.0)?;
     let most = c.each("thresholds", shifts(most), &[zeros])?;
     c.each("below", Op::Sub, &[most, x])
@@ -32,7 +40,7 @@ pub(super) fn constant(
 }
 
 /// `1 - x`.
-pub(super) fn not(c: &mut Composer, x: ValueId) -> Result<ValueId, Fault> {
+pub(in crate::onnx) fn not(c: &mut Composer, x: ValueId) -> Result<ValueId, Fault> {
     let ones = constant(c, "ones", x, 1.0)?;
     c.each("not", Op::Sub, &[ones, x])
 }

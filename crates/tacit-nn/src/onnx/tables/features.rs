@@ -62,7 +62,7 @@ pub(super) fn normalizer(call: &Call, builder: &mut Builder) -> Result<Value, Fa
     }
 }
 
-/// What is put in place of a number; of NaN nothing, for no input holds it.
+/// What is put in place of a number; of what is not finite nothing, for no party holds such a number.
 pub(super) fn imputer(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     if call.attribute("replaced_value_int64").is_some()
         || !ints(call, "imputed_value_int64s").is_empty()
@@ -70,7 +70,7 @@ pub(super) fn imputer(call: &Call, builder: &mut Builder) -> Result<Value, Fault
         return unsupported("it replaces integers; a model of floats is needed");
     }
     let replaced = call.float("replaced_value_float", 0.0);
-    if replaced.is_nan() {
+    if !replaced.is_finite() {
         return Ok(call.required(0)?.clone());
     }
     let (x, shape) = call.secret(0)?;
@@ -79,9 +79,6 @@ pub(super) fn imputer(call: &Call, builder: &mut Builder) -> Result<Value, Fault
         return counted("imputed_value_floats", 0, columns(shape));
     }
     let imputed = per_column(call, "imputed_value_floats", columns(shape), 0.0)?;
-    if !replaced.is_finite() {
-        return unsupported(format!("it replaces {replaced}, which no input holds"));
-    }
     let c = &mut Composer::new(call, builder);
     let [at_least, at_most] = [
         above(c, x, vec![replaced].into())?,

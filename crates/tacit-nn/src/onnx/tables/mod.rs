@@ -2,6 +2,7 @@
 //! as converters of scikit-learn, LightGBM and XGBoost write them.
 
 mod attributes;
+mod categories;
 mod compare;
 mod encoder;
 mod features;
@@ -12,6 +13,7 @@ mod vectors;
 
 use super::call::{Call, Fault, Value};
 use super::lower::{Builder, refuse};
+pub(super) use compare::{above, below, not};
 
 /// The outputs of a node.
 pub(super) fn lower(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
@@ -32,6 +34,7 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Imputer" => features::imputer(call, builder),
         "LabelEncoder" => encoder::label_encoder(call, builder),
         "LinearRegressor" => linear::regressor(call, builder),
+        "OneHotEncoder" => categories::one_hot(call, builder),
         "Normalizer" => features::normalizer(call, builder),
         "SVMRegressor" => vectors::regressor(call, builder),
         "Scaler" => features::scaler(call, builder),

@@ -187,10 +187,8 @@ pub(super) fn by_name(call: &Call) -> Result<Value, Fault> {
         Value::Secret { shape, .. } | Value::Clear { shape, .. } => shape.last().copied(),
         _ => return unsupported("its input is a constant"),
     };
-    match columns == Some(names) {
-        true => Ok(value.clone()),
-        false => bad(format!(
-            "it has {names} keys, its input {columns:?} columns"
-        )),
+    match columns.unwrap_or(1) {
+        columns if columns == names => Ok(value.clone()),
+        columns => bad(format!("it has {names} keys, its input {columns} columns")),
     }
 }

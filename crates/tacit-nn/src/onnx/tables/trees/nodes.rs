@@ -158,6 +158,8 @@ fn said(
             ));
         };
         match usize::try_from(ids[i]) {
+            // Of one target onnxruntime takes the first weight of a leaf, of several it adds all.
+            Ok(0) if what == "target" && targets == 1 && !said[leaf].is_empty() => {}
             Ok(target) if target < targets => said[leaf].push((target, weight)),
             _ => {
                 return bad(format!(

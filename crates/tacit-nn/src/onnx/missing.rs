@@ -1,0 +1,68 @@
+//! IsNaN: what no party holds, and what float32 has where a softmax leaves out all of a line.
+
+use super::call::{Call, Fault, Value, unsupported};
+use super::compose::Composer;
+use super::constant::{Constant, Data};
+use super::kind::Kind;
+use super::lower::Builder;
+use super::mask::HIDDEN;
+use super::token::is_given;
+use crate::graph::{FILL, Op, ValueId};
+
+/// Where shares of a softmax are those of a line of which nothing is left; nowhere in an input.
+pub(super) fn is_nan(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (id, shape, batch) = call.secret_at(0)?;
+    let shares = of_shares(builder, id);
+    let never = shares.is_some() && !builder.hides.get() || is_given(builder, id);
+    if never {
+        let mut shape = shape.to_vec();
+        if !call.whole {
+            shape.insert(batch, 1);
+        }
+        let data = Data::Int(vec![0; shape.iter().product()]);
+        let kind = Kind::Bool;
+        return Ok(Value::Constant(Constant { shape, kind, data }));
+    }
+    let Some((largest, index)) = shares else {
+        return unsupported(
+            "it is asked of what is neither an input nor shares of a softmax; every number that a party has is finite",
+        );
+    };
+    let c = &mut Composer::new(call, builder);
+    // A score that is left out is so far below the others.
+    let above = c.affine("above the hidden", largest, 1.0, -HIDDEN / 2.0)?;
+    let is_left = c.each("something is left", Op::NonNegative, &[above])?;
+    let is_empty = c.affine("nothing is left", is_left, -1.0, 1.0)?;
+    let op = Op::Rearrange { index, fill: 0.0 };
+    let id = c.node("of all", op, &[is_empty], shape.to_vec())?;
+    builder.truths.insert(id);
+    Ok(Value::Secret {
+        id,
+        shape: shape.to_vec(),
+        batch,
+    })
+}
+
+/// The largest scores of the lines of a value that is shares of a softmax, or these moved, and the line of every
+/// element.
+fn of_shares(builder: &Builder, id: ValueId) -> Option<(ValueId, Vec<u32>)> {
+    let mut places: Vec<u32> = (0..builder.len(id) as u32).collect();
+    let mut at = id;
+    loop {
+        if let Some(&(largest, lines)) = builder.lines.get(&at) {
+            let line = super::function::line(lines);
+            let index = places.iter().map(|&place| line(place as usize) as u32);
+            return Some((largest, index.collect()));
+        }
+        let node = &builder.nodes[at.checked_sub(1)?];
+        let Op::Rearrange { index, .. } = &node.op else {
+            return None;
+        };
+        let moved = places.iter().map(|&place| index[place as usize]);
+        places = moved.collect();
+        if places.contains(&FILL) {
+            return None;
+        }
+        at = node.inputs[0];
+    }
+}

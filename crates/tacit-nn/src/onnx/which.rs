@@ -1,0 +1,129 @@
+//! Which of some numbers an element is, found by comparisons, and what stands for each of them.
+//!
+//! Signs tell on which side of every threshold an element stands. Whole numbers are told apart half way between
+//! them, so consecutive ones share thresholds; of others both sides are compared with the number itself, as Equal
+//! does. The mark of a number is the difference of two signs: 1 of an element that is the number, else 0.
+
+use super::call::{Call, Fault, Value, unsupported};
+use super::compare::is_whole;
+use super::compose::Composer;
+use super::constant::bounded_len;
+use super::lower::Builder;
+use super::tables::{above, below, not};
+use crate::graph::{FILL, Graph, InputKind, Op, ValueId, Weights};
+use crate::plan::worst_case;
+
+/// Further than any number of an input.
+const FAR: f64 = 1e30;
+
+/// Of every element of `x` a row of marks, one for each of `keys`, which differ. `whole` says that elements are
+/// whole numbers.
+pub(super) fn marks(
+    c: &mut Composer,
+    x: ValueId,
+    keys: &[f32],
+    whole: bool,
+) -> Result<ValueId, Fault> {
+    let mut limits: Vec<f32> = match whole {
+        true => {
+            let whole = keys.iter().filter(|key| key.fract() == 0.0);
+            whole.flat_map(|key| [key - 0.5, key + 0.5]).collect()
+        }
+        false => keys.to_vec(),
+    };
+    limits.retain(|limit| limit.is_finite());
+    limits.sort_by(f32::total_cmp);
+    limits.dedup();
+    if limits.is_empty() {
+        return unsupported("none of its keys is a number that an element may be");
+    }
+    let (items, each) = (c.builder.len(x), limits.len());
+    c.builder
+        .reserve(items.saturating_mul(each.max(keys.len())))?;
+    let spread = c.spread("of all", x, vec![items, each], |e| e / each)?;
+    let of_all: Weights = limits.repeat(items).into();
+    let over = above(c, spread, of_all.clone())?;
+    let from = c.each("from there on", Op::NonNegative, &[over])?;
+    let beyond = match whole {
+        true => from,
+        false => {
+            let under = below(c, spread, of_all)?;
+            let up_to = c.each("up to there", Op::NonNegative, &[under])?;
+            not(c, up_to)?
+        }
+    };
+    let place = |limit: f32| limits.iter().position(|&known| known == limit);
+    let step = if whole { 0.5 } else { 0.0 };
+    let places: Vec<_> = keys
+        .iter()
+        .map(|key| Some((place(key - step)?, place(key + step)?)))
+        .collect();
+    let shape = vec![items, keys.len()];
+    bounded_len(&shape)?;
+    let mut side = |part: &str, signs, of: fn((usize, usize)) -> usize| {
+        let index = |item: usize| {
+            let there = move |at: usize| (item * each + at) as u32;
+            places
+                .iter()
+                .map(move |place| place.map_or(FILL, |p| there(of(p))))
+        };
+        let index = (0..items).flat_map(index).collect();
+        let op = Op::Rearrange { index, fill: 0.0 };
+        c.node(part, op, &[signs], shape.clone())
+    };
+    let from = side("from it on", from, |(from, _)| from)?;
+    let beyond = side("beyond it", beyond, |(_, beyond)| beyond)?;
+    let marks = c.each("marks", Op::Sub, &[from, beyond])?;
+    c.builder.truths.insert(marks);
+    Ok(marks)
+}
+
+/// The whole numbers that a value may hold which is whole by the way it is made, of those that choose one of
+/// `classes` rows; `None` of any other value.
+pub(super) fn numbers(builder: &Builder, value: &Value, classes: usize) -> Option<Vec<f32>> {
+    let Value::Secret { id, .. } = value else {
+        return None;
+    };
+    if !is_whole(builder, value) {
+        return None;
+    }
+    let graph = Graph {
+        inputs: builder.inputs.clone(),
+        nodes: builder.nodes[..*id].to_vec(),
+        output: *id,
+        outputs: vec![],
+    };
+    let ends = graph.inputs.iter().flat_map(|input| {
+        let end = match input.kind {
+            InputKind::Tokens { classes } => classes as f64,
+            InputKind::Truths => 1.0,
+            _ => FAR,
+        };
+        std::iter::repeat_n(end, input.given_len())
+    });
+    let worst = worst_case(&graph, &ends.collect::<Vec<_>>());
+    let &(low, high) = worst.get(*id)?;
+    let most = classes as f64;
+    let (low, high) = (low.ceil().max(-most), high.floor().min(most - 1.0));
+    (low <= high).then(|| (low as i64..=high as i64).map(|v| v as f32).collect())
+}
+
+/// The rows of a table of `n` numbers each, of which the elements of `x` choose one each by their number, among
+/// `keys`; negative ones count from the end.
+pub(super) fn rows(
+    call: &Call,
+    builder: &mut Builder,
+    x: ValueId,
+    keys: &[f32],
+    (classes, n, table): (usize, usize, &Weights),
+) -> Result<ValueId, Fault> {
+    let mut c = Composer::new(call, builder);
+    let marks = marks(&mut c, x, keys, true)?;
+    let row = |key: &f32| match *key < 0.0 {
+        true => (key + classes as f32) as usize,
+        false => *key as usize,
+    };
+    let of = |key: &f32| table[row(key) * n..][..n].to_vec();
+    let weights: Weights = keys.iter().flat_map(of).collect();
+    c.linear("rows", marks, [keys.len(), n], weights, Weights::default())
+}
