@@ -57,7 +57,15 @@ impl System for Options {
     }
 
     fn tolerance(&self) -> Tolerance {
-        self.truncation.into()
+        let stated = Tolerance::from(self.truncation);
+        match (self.truncation, self.security) {
+            // Off the true quotient by up to 3/2.
+            (Truncation::Gap, Security::Malicious) => Tolerance {
+                rounding: 2,
+                ..stated
+            },
+            _ => stated,
+        }
     }
 
     fn start<T: Taker>(&self, instance: &Instance, party: Party, taker: T) -> Taken<T> {
