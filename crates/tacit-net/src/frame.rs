@@ -10,7 +10,7 @@ use crate::FrameFault;
 
 /// The version of all that parties send: of frames, and of the messages of every protocol in them. It is raised
 /// where either changes, so that parties of two versions refuse each other when they greet.
-pub const VERSION: u16 = 7;
+pub const VERSION: u16 = 8;
 pub(crate) const HEADER: usize = 44;
 pub(crate) const MAX_PAYLOAD: usize = 1 << 20;
 

@@ -2,15 +2,16 @@
 //!
 //! | kind | range of `x` | error against `floor(x / 2^d)` | online |
 //! |---|---|---|---|
-//! | `gap` | `abs(x) < 2^{l-2}` | 0 or 1, mean of the true quotient; malicious -1 to 2 | 2 hops; malicious 5 |
+//! | `gap` | `abs(x) < 2^{l-2}` | 0 or 1, mean of the true quotient; malicious -1 to 2 | 2 hops; malicious 4 |
 //! | `exact` | `abs(x) < 2^{l-2}` | none | 1 hop + a compare of `d` bits |
 //! | `aby3` | any | 0 or 1, but `2^{l-d}` with probability `abs(x) / 2^l` | 1 hop |
 //!
 //! `gap` takes no mask: semi-honest the wrap is found from what single parties know
 //! (`replicated/truncate.rs`), malicious from the components' top bits (`malicious/wraps.rs`).
 //!
-//! For the others the value is opened under a uniform mask `r` whose shifted form is shared as well. After a product the mask is added to the summands before they are reshared, so that one hop
-//! serves both (2 elements per party instead of 1 + 1 in two hops).
+//! For the others the value is opened under a uniform mask `r` whose shifted form is shared as well. After a
+//! product the mask is added to the summands before they are reshared, so that one hop serves both (2 elements
+//! per party instead of 1 + 1 in two hops).
 //!
 //! What the opened value shows: it is uniform. The rounding of `aby3` depends on it, and that of `gap` on
 //! the components, so these realise a rounding of which the parties see something being drawn, not one
