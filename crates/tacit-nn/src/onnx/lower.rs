@@ -14,7 +14,7 @@ use super::{
 };
 use super::{quantise, rearrange, recurrent, reduce, resize, rotary, rounding, sampled};
 use super::{scatter, shape, tables, tail, token, top, trigonometric, turned, whole};
-use crate::graph::{Input, InputKind, Node, Op, ValueId, Weights, len};
+use crate::graph::{FILL, Input, InputKind, Node, Op, ValueId, Weights, len};
 
 /// The most elements of all values of one item together.
 const MAX_VALUES: usize = 1 << 28;
@@ -70,6 +70,23 @@ impl Builder {
     /// Elements of one item of a value.
     pub(super) fn len(&self, id: ValueId) -> usize {
         len(&self.shapes[id])
+    }
+
+    /// The value whose elements a value holds, as they are or moved, and the place there of each. Of a value where
+    /// something is filled in that is the value itself.
+    pub(super) fn moved_from(&self, id: ValueId) -> (ValueId, Vec<u32>) {
+        let mut places: Vec<u32> = (0..self.len(id) as u32).collect();
+        let mut at = id;
+        while let Some(node) = at.checked_sub(1).map(|node| &self.nodes[node])
+            && let Op::Rearrange { index, .. } = &node.op
+        {
+            let moved: Vec<u32> = places.iter().map(|&place| index[place as usize]).collect();
+            if moved.contains(&FILL) {
+                break;
+            }
+            (at, places) = (node.inputs[0], moved);
+        }
+        (at, places)
     }
 
     /// The shape of one item of a value.

@@ -7,7 +7,7 @@ use super::kind::Kind;
 use super::lower::Builder;
 use super::mask::HIDDEN;
 use super::token::is_given;
-use crate::graph::{FILL, Op, ValueId};
+use crate::graph::{Op, ValueId};
 
 /// Where shares of a softmax are those of a line of which nothing is left; nowhere in an input.
 pub(super) fn is_nan(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
@@ -46,23 +46,9 @@ pub(super) fn is_nan(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
 /// The largest scores of the lines of a value that is shares of a softmax, or these moved, and the line of every
 /// element.
 fn of_shares(builder: &Builder, id: ValueId) -> Option<(ValueId, Vec<u32>)> {
-    let mut places: Vec<u32> = (0..builder.len(id) as u32).collect();
-    let mut at = id;
-    loop {
-        if let Some(&(largest, lines)) = builder.lines.get(&at) {
-            let line = super::function::line(lines);
-            let index = places.iter().map(|&place| line(place as usize) as u32);
-            return Some((largest, index.collect()));
-        }
-        let node = &builder.nodes[at.checked_sub(1)?];
-        let Op::Rearrange { index, .. } = &node.op else {
-            return None;
-        };
-        let moved = places.iter().map(|&place| index[place as usize]);
-        places = moved.collect();
-        if places.contains(&FILL) {
-            return None;
-        }
-        at = node.inputs[0];
-    }
+    let (at, places) = builder.moved_from(id);
+    let &(largest, lines) = builder.lines.get(&at)?;
+    let line = super::function::line(lines);
+    let index = places.iter().map(|&place| line(place as usize) as u32);
+    Some((largest, index.collect()))
 }

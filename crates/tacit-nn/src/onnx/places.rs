@@ -9,7 +9,7 @@ use super::kind::Kind;
 use super::lower::Builder;
 use super::table::is_table;
 use super::whole::is_by_element;
-use crate::graph::{FILL, Op, ValueId, Weights};
+use crate::graph::{Op, ValueId, Weights};
 
 /// What a value holds that is chosen by marks.
 #[derive(PartialEq)]
@@ -23,29 +23,18 @@ struct Chosen {
 
 impl Chosen {
     fn of(builder: &Builder, id: ValueId) -> Option<Chosen> {
-        let mut rows: Vec<u32> = (0..builder.len(id) as u32).collect();
-        let mut at = id;
-        loop {
-            let node = &builder.nodes[at.checked_sub(1)?];
-            match &node.op {
-                Op::Rearrange { index, .. } if !index.contains(&FILL) => {
-                    rows.iter_mut()
-                        .for_each(|place| *place = index[*place as usize]);
-                    at = node.inputs[0];
-                }
-                Op::Linear(linear) if linear.n == 1 && builder.marks.contains(&node.inputs[0]) => {
-                    let term = linear.bias.first().copied().unwrap_or(0.0);
-                    let numbers = linear.weight.iter().map(|w| w + term).collect();
-                    let marks = node.inputs[0];
-                    return Some(Chosen {
-                        marks,
-                        numbers,
-                        rows,
-                    });
-                }
-                _ => return None,
-            }
-        }
+        let (at, rows) = builder.moved_from(id);
+        let node = &builder.nodes[at.checked_sub(1)?];
+        let Op::Linear(linear) = &node.op else {
+            return None;
+        };
+        let marks = node.inputs[0];
+        let term = linear.bias.first().copied().unwrap_or(0.0);
+        (linear.n == 1 && builder.marks.contains(&marks)).then(|| Chosen {
+            marks,
+            numbers: linear.weight.iter().map(|w| w + term).collect(),
+            rows,
+        })
     }
 
     /// Other numbers by the same marks, as a value of this shape.

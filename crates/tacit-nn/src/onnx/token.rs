@@ -10,7 +10,7 @@ use super::kind::Kind;
 use super::lower::Builder;
 use super::places::{chosen_of, of_list};
 use super::which;
-use crate::graph::{FILL, InputKind, Lookup, Op, ValueId, Weights, len};
+use crate::graph::{InputKind, Lookup, Op, ValueId, Weights, len};
 
 /// The most rows of a table that a token may choose from.
 const MAX_CLASSES: usize = 1 << 20;
@@ -28,25 +28,11 @@ struct Given {
 impl Given {
     /// What a value holds, if it is numbers of one input that are only moved.
     fn of(builder: &Builder, id: ValueId) -> Option<Given> {
-        let mut places: Vec<u32> = (0..builder.len(id) as u32).collect();
-        let mut at = id;
-        let lookup = loop {
-            let Some(node) = at.checked_sub(1).map(|node| &builder.nodes[node]) else {
-                break None;
-            };
-            match &node.op {
-                Op::Lookup(lookup) if lookup.n == 1 => break Some(lookup.clone()),
-                Op::Rearrange { index, .. } => {
-                    places
-                        .iter_mut()
-                        .for_each(|place| *place = index[*place as usize]);
-                    at = node.inputs[0];
-                }
-                _ => return None,
-            }
-            if places.contains(&FILL) {
-                return None;
-            }
+        let (at, mut places) = builder.moved_from(id);
+        let lookup = match at.checked_sub(1).map(|node| &builder.nodes[node].op) {
+            None => None,
+            Some(Op::Lookup(lookup)) if lookup.n == 1 => Some(lookup.clone()),
+            Some(_) => return None,
         };
         if let Some(lookup) = lookup {
             let input = lookup.input;
@@ -184,11 +170,7 @@ pub(super) fn rows(
         return unsupported(format!("its table has {classes} rows of {n} numbers"));
     }
     let Some(given) = Given::of(builder, id) else {
-        let Some(keys) = which::numbers(builder, call.required(tokens)?, classes) else {
-            return unsupported(
-                "its indices are computed, and no whole numbers by how they are made",
-            );
-        };
+        let keys = which::numbers(builder, call.required(tokens)?, classes)?;
         let id = which::rows(call, builder, id, &keys, (classes, n, table))?;
         let shape = [shape, &each[..]].concat();
         return Ok(Value::Secret { id, shape, batch });

@@ -78,19 +78,21 @@ pub(super) fn marks(
     Ok(marks)
 }
 
-/// The whole numbers that a value may hold which is whole by the way it is made, of those that choose one of
-/// `classes` rows; `None` of any other value.
-pub(super) fn numbers(builder: &Builder, value: &Value, classes: usize) -> Option<Vec<f32>> {
-    let Value::Secret { id, .. } = value else {
-        return None;
+/// The whole numbers that a value may hold which is whole by the way it is made; refused where one of them chooses
+/// none of `classes` rows.
+pub(super) fn numbers(builder: &Builder, value: &Value, classes: usize) -> Result<Vec<f32>, Fault> {
+    let id = match value {
+        Value::Secret { id, .. } if is_whole(builder, value) => *id,
+        _ => {
+            return unsupported(
+                "its indices are computed, and no whole numbers by how they are made",
+            );
+        }
     };
-    if !is_whole(builder, value) {
-        return None;
-    }
     let graph = Graph {
         inputs: builder.inputs.clone(),
-        nodes: builder.nodes[..*id].to_vec(),
-        output: *id,
+        nodes: builder.nodes[..id].to_vec(),
+        output: id,
         outputs: vec![],
     };
     let ends = graph.inputs.iter().flat_map(|input| {
@@ -101,11 +103,14 @@ pub(super) fn numbers(builder: &Builder, value: &Value, classes: usize) -> Optio
         };
         std::iter::repeat_n(end, input.given_len())
     });
-    let worst = worst_case(&graph, &ends.collect::<Vec<_>>());
-    let &(low, high) = worst.get(*id)?;
-    let most = classes as f64;
-    let (low, high) = (low.ceil().max(-most), high.floor().min(most - 1.0));
-    (low <= high).then(|| (low as i64..=high as i64).map(|v| v as f32).collect())
+    let (low, high) = worst_case(&graph, &ends.collect::<Vec<_>>())[id];
+    let (low, high) = (low.ceil(), high.floor());
+    if low < -(classes as f64) || high >= classes as f64 {
+        return unsupported(format!(
+            "its indices are computed and may be from {low} to {high}, beyond a table of {classes} rows"
+        ));
+    }
+    Ok((low as i64..=high as i64).map(|v| v as f32).collect())
 }
 
 /// The rows of a table of `n` numbers each, of which the elements of `x` choose one each by their number, among

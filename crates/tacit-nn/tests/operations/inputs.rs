@@ -270,6 +270,11 @@ fn indices_that_no_protocol_has_are_refused() {
         "no whole numbers by how they are made",
     );
     refused(
+        vec![input("x", FLOAT, &[0, 2])],
+        vec![node("Floor", &["x"], "ids", vec![]), gather("table", 0)],
+        "beyond a table of 3 rows",
+    );
+    refused(
         vec![input("ids", FLOAT, &[0, 2])],
         vec![gather("table", 0)],
         "no whole numbers",
