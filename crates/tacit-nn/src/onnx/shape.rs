@@ -43,6 +43,10 @@ pub(super) fn sizes_of(ints: &[i64]) -> Result<Vec<usize>, Fault> {
 /// The new shape of a constant under Reshape, Flatten, Squeeze or Unsqueeze.
 pub(super) fn constant_shape(call: &Call, shape: &[usize]) -> Result<Vec<usize>, Fault> {
     match call.node.op_type.as_str() {
+        // A constant has no batch axis of its own; with a batch of some size it is reshaped all the same.
+        "Reshape" if call.ints(1)?.contains(&BATCH) => unsupported(
+            "it gives a constant as many places as the batch has items, whose number is free; export with a batch of 1",
+        ),
         "Reshape" => resolve(call, call.ints(1)?, shape, shape.iter().product()),
         "Flatten" => {
             let at = flattened(call, shape.len())?;

@@ -4,6 +4,7 @@ mod attention;
 mod choices;
 #[path = "../common/mod.rs"]
 mod common;
+mod constants;
 #[path = "../common/fixed.rs"]
 mod fixed;
 mod inputs;
@@ -400,32 +401,6 @@ fn shapes_are_free() {
     // An axis of Unsqueeze is a list, and its scalar form is read like one.
     assert_eq!(graph.unwrap().nodes.len(), 1);
     check(&[2, 2], nodes, tensors, &[1., 2., 3., 4.], &[4321.]);
-}
-
-#[test]
-fn constants_are_computed_at_import() {
-    let constant = |name: &str, attribute| node("Constant", &[], name, vec![attribute]);
-    let nodes = vec![
-        constant("two", float("value_float", 2.0)),
-        constant("shape", list("value_ints", &[2, 1])),
-        node("ConstantOfShape", &["shape"], "zeros", vec![]),
-        node("Add", &["zeros", "two"], "twos", vec![]),
-        node("Concat", &["twos", "half"], "both", vec![int("axis", 1)]),
-        node("Transpose", &["both"], "turned", vec![]),
-        node("Neg", &["turned"], "minus", vec![]),
-        node("Sqrt", &["two"], "root", vec![]),
-        node("Mul", &["root", "root"], "again", vec![]),
-        node("Div", &["minus", "again"], "w", vec![]),
-        node("MatMul", &["x", "w"], "y", vec![]),
-    ];
-    // -[[2, 2], [0.5, 4]] / 2
-    check(
-        &[2],
-        nodes,
-        vec![tensor("half", &[2, 1], &[0.5, 4.])],
-        &[1., 2.],
-        &[-1.5, -5.],
-    );
 }
 
 #[test]
