@@ -24,8 +24,7 @@ def grouped(warnings: Iterable[str]) -> list[str]:
         if len(same) <= MOST:
             told += same
             continue
-        others = [name[0] for name in map(NAME.search, same[1:]) if name]
-        more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
-        layers = ", ".join(others[:NAMED]) + more
-        told += [same[0], f"the same, of other numbers, holds for {layers}: --json lists them all"]
+        others = [name[0] for name in map(NAME.search, same[1:]) if name][:NAMED]
+        rest = f"{len(same) - 1} more differ in their numbers alone: {', '.join(others)}"
+        told += [same[0], f"{rest} and others, all of them in `warnings` (--json)"]
     return told

@@ -50,9 +50,10 @@ def floats(what: str, x: ArrayLike) -> tuple[bytes, list[int]]:
     """The float32 bytes and the shape of finite numbers."""
     try:
         array = np.ascontiguousarray(x, dtype="<f4")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError):
+        # The error of numpy shows the value, which is its owner's secret.
         advice = "their owner numbers texts before, and the model is one of these numbers"
-        raise TacitError(f"{what} are no numbers ({error}): {advice}") from None
+        raise TacitError(f"{what} are no numbers: {advice}") from None
     if array.ndim:
         check_finite(what, array)
     return array.tobytes(), list(array.shape)
