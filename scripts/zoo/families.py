@@ -18,27 +18,16 @@ WAVES = {**SIZES, "vocab_size": 32, "conv_dim": [32] * 7, "num_conv_pos_embeddin
          "num_conv_pos_embedding_groups": 4}  # fmt: skip
 T5 = {"d_model": 64, "d_kv": 16, "d_ff": 128, "num_layers": 2, "num_heads": 4,
       "vocab_size": VOCABULARY}  # fmt: skip
+PADDED, FACTORED = {**TOKENS, "pad_token_id": 1}, {**TOKENS, "embedding_size": 32}
 LLAMA = {**TOKENS, "num_key_value_heads": 2, "use_cache": False}
 ALL = ["input_ids", "attention_mask", "token_type_ids"]
 TWO = ALL[:2]
 ROWS = [
     ("BERT, as exported", "BertForSequenceClassification", "BertConfig", TOKENS, ALL),
-    (
-        "RoBERTa",
-        "RobertaForSequenceClassification",
-        "RobertaConfig",
-        {**TOKENS, "pad_token_id": 1},
-        TWO,
-    ),
-    ("MPNet", "MPNetForSequenceClassification", "MPNetConfig", {**TOKENS, "pad_token_id": 1}, TWO),
+    ("RoBERTa", "RobertaForSequenceClassification", "RobertaConfig", PADDED, TWO),
+    ("MPNet", "MPNetForSequenceClassification", "MPNetConfig", PADDED, TWO),
     ("ELECTRA", "ElectraForTokenClassification", "ElectraConfig", TOKENS, ALL),
-    (
-        "ALBERT",
-        "AlbertForSequenceClassification",
-        "AlbertConfig",
-        {**TOKENS, "embedding_size": 32},
-        ALL,
-    ),
+    ("ALBERT", "AlbertForSequenceClassification", "AlbertConfig", FACTORED, ALL),
     ("T5 encoder", "T5EncoderModel", "T5Config", T5, TWO),
     ("Llama", "LlamaForCausalLM", "LlamaConfig", LLAMA, TWO),
     ("Qwen2", "Qwen2ForCausalLM", "Qwen2Config", LLAMA, TWO),
@@ -61,7 +50,7 @@ def families():
         given = {"pixel_values": partial(inputs.photos, size=IMAGES), "input_values": _voices}
         make = given.get(names[0], partial(tokens, names))
         example = partial(_example, make, names)
-        build = partial(language, kind, config, sizes, names, example)
+        build = partial(language, (kind, config), sizes, names, example)
         found.append(Entry(name, build, make, {}, 8))
     return found
 

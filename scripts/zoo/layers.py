@@ -1,8 +1,5 @@
 """The layers of the small networks of `networks.py`."""
 
-# What `forward` does is said of its class.
-# ruff: noqa: D102
-
 from itertools import pairwise
 
 import torch

@@ -36,24 +36,25 @@ def _wrapped(model, names):
     return Wrapped().eval()
 
 
-def language(kind, config, options, names, example, path, dynamo=False):  # noqa: PLR0917
-    """Writes a model of such sizes with weights that are not nearly 0."""
+def language(classes, options, names, example, path, *, dynamo=False):
+    """Writes a model of such classes and sizes with weights that are not nearly 0."""
     import torch
     import transformers
 
     torch.manual_seed(0)
-    model = getattr(transformers, kind)(getattr(transformers, config)(**options))
+    kind, config = (getattr(transformers, name) for name in classes)
+    model = kind(config(**options))
     for name, parameter in model.named_parameters():
         if "norm" not in name.lower() and name.endswith("weight") and parameter.ndim == 2:
             torch.nn.init.normal_(parameter, std=0.05)
     given = tuple(torch.from_numpy(array) for array in example().values())
-    export(_wrapped(model, names), given, path, names, dynamo)
+    export(_wrapped(model, names), given, path, names, dynamo=dynamo)
 
 
-def _eager(kind, config, options, names, dynamo, path):  # noqa: PLR0917
+def _eager(classes, options, names, dynamo, path):
     plain = {**options, "attn_implementation": "eager"}
     example = partial(tokens, names, np.random.default_rng(1), 2)
-    language(kind, config, plain, names, example, path, dynamo)
+    language(classes, plain, names, example, path, dynamo=dynamo)
 
 
 def _vit(dynamo, path):
@@ -70,7 +71,7 @@ def _vit(dynamo, path):
         if "layernorm" not in name and parameter.ndim == 2:
             torch.nn.init.normal_(parameter, std=0.05)
     x = torch.from_numpy(inputs.photos(np.random.default_rng(1), 2, 32))
-    export(_wrapped(model, ["pixel_values"]), (x,), path, ["pixel_values"], dynamo)
+    export(_wrapped(model, ["pixel_values"]), (x,), path, ["pixel_values"], dynamo=dynamo)
 
 
 def _encoder(dynamo, path):
@@ -81,7 +82,9 @@ def _encoder(dynamo, path):
     layer = nn.TransformerEncoderLayer(64, 4, 128, batch_first=True, activation="gelu")
     network = nn.Sequential(nn.TransformerEncoder(layer, 2), nn.Flatten(), nn.Linear(64 * 20, 5))
     # Without gradients its fast path would be taken, which is no operation of ONNX.
-    export(network.train(False).requires_grad_(), (torch.randn(2, 20, 64),), path, ["x"], dynamo)
+    export(
+        network.train(False).requires_grad_(), (torch.randn(2, 20, 64),), path, ["x"], dynamo=dynamo
+    )
 
 
 def _normal(shape, rng, n):
@@ -107,7 +110,7 @@ def text():
     for dynamo in (False, True):
         tail = ", torch.export" if dynamo else ""
         for name, kind, config, options, names, many in rows:
-            build = partial(_eager, kind, config, options, names, dynamo)
+            build = partial(_eager, (kind, config), options, names, dynamo)
             make = partial(tokens, names)
             found.append(Entry(name + tail, build, make, {}, many, counted=not many))
         photos = partial(inputs.photos, size=32)

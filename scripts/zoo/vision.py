@@ -72,7 +72,7 @@ def Only(network):  # noqa: N802
     return Wrapped()
 
 
-def export(network, example, path, names, dynamo=False, axes=None):  # noqa: PLR0917
+def export(network, example, path, names, *, dynamo=False, axes=None):
     """Writes an ONNX file of a free batch by one of torch's two exporters.
 
     The batch is the first axis of every input, where `axes` says no other.
