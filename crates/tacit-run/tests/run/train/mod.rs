@@ -309,9 +309,14 @@ fn a_training_costs_what_it_declares() {
                 (&report.online, &cost.step.online),
             ] {
                 assert_eq!(metered.bytes_sent, declared.bytes_sent, "{what}");
-                // Of several calls the longest path may be shorter than all of theirs.
-                let rounds = declared.rounds * 19 / 20..=declared.rounds;
-                assert!(rounds.contains(&metered.rounds), "{what}: {metered:?}");
+                // Of several calls the longest path may be shorter than all of theirs; of a malicious
+                // truncation one party is done a hop before the others.
+                let share = if security == "malicious" { 18 } else { 19 };
+                let rounds = declared.rounds * share / 20..=declared.rounds;
+                assert!(
+                    rounds.contains(&metered.rounds),
+                    "{what}: {metered:?}, {rounds:?}"
+                );
             }
             let report = train(&whole, &run).expect("trains").report;
             for (metered, declared) in [
