@@ -8,6 +8,11 @@ const AT_ONCE: usize = 1 << 14;
 /// Shares out `values`, each element of which takes `work` additions; `f` is given the place of the first
 /// element of its part.
 pub(crate) fn parts(values: &mut [f32], work: usize, f: impl Fn(usize, &mut [f32]) + Sync) {
+    share_out(values, work, &f);
+}
+
+/// What splits, compiled once for all closures.
+fn share_out(values: &mut [f32], work: usize, f: &(dyn Fn(usize, &mut [f32]) + Sync)) {
     let size = AT_ONCE.div_ceil(work.max(1));
     if values.len() <= size {
         return f(0, values);
