@@ -48,6 +48,9 @@ pub(super) struct Limits {
 const FEWEST_WEIGHT_BITS: i32 = 5;
 /// The most that help: a float32 weight has 24 bits, and the activations fewer.
 const MOST_WEIGHT_BITS: i32 = 20;
+/// The most beyond those before the point of what is multiplied: the rounding of a weight counts as often as
+/// that is large.
+const MOST_BEYOND: i32 = 16;
 
 /// Bits before the point that hold `value`, with a little room for rounding.
 pub(super) fn integer_bits(value: f64) -> i32 {
@@ -77,9 +80,10 @@ impl Limits {
         let layer = |(i, node): (usize, &Node)| -> Result<Scale, PlanError> {
             let name = format!("layer '{}'", node.name);
             let bound = bounds[i + 1].planned;
+            let of = bounds[node.inputs[0]].planned;
             let to = own[i].unwrap_or(f);
             let scale = match &node.op {
-                Op::Conv(_) | Op::Linear(_) | Op::Lookup(_) => self.product(&name, bound, to),
+                Op::Conv(_) | Op::Linear(_) | Op::Lookup(_) => self.product(&name, of, bound, to),
                 Op::Affine(a) if a.scale.is_empty() => Ok(Scale::default()),
                 Op::Affine(a) => {
                     let shift = a
@@ -87,7 +91,7 @@ impl Limits {
                         .iter()
                         .map(|v| f64::from(v.abs()))
                         .fold(0.0, f64::max);
-                    self.product(&name, bound + shift, to)
+                    self.product(&name, of, bound + shift, to)
                 }
                 Op::Function { function, domain } => {
                     let x = bounds[node.inputs[0]];
@@ -163,8 +167,8 @@ impl Limits {
         })
     }
 
-    /// A product with weights.
-    fn product(&self, name: &str, bound: f64, f: u32) -> Result<Scale, PlanError> {
+    /// A product of numbers up to `of` with weights.
+    fn product(&self, name: &str, of: f64, bound: f64, f: u32) -> Result<Scale, PlanError> {
         if self.order == Order::TruncateThenMultiply {
             let half = f / 2;
             return Ok(Scale {
@@ -188,6 +192,7 @@ impl Limits {
         } else {
             MOST_WEIGHT_BITS
         };
+        let most = most.max(MOST_BEYOND + integer_bits(of));
         let bits = (self.room() - f as i32 - integer_bits(bound)).min(most);
         if bits < FEWEST_WEIGHT_BITS {
             self.fits(name, bound, f, FEWEST_WEIGHT_BITS as u32)?;
@@ -292,4 +297,38 @@ impl Limits {
 /// The fraction bits of a value: its layer's own, or `f`.
 pub(super) fn fraction_of(own: &[Option<u32>], id: ValueId, f: u32) -> u32 {
     id.checked_sub(1).and_then(|layer| own[layer]).unwrap_or(f)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::PlanOptions;
+    use super::super::graphs::{graph, node};
+    use super::*;
+    use crate::graph::Linear;
+
+    /// Weights that multiply columns up to 4096 keep more bits than those of columns up to 16, as far as the
+    /// product leaves room.
+    #[test]
+    fn weights_of_large_numbers_keep_more_bits() {
+        let bits = |range: f64, weight: f32, f: u32| {
+            let linear = Op::Linear(Linear {
+                rows: 1,
+                k: 2,
+                n: 1,
+                weight: vec![weight; 2].into(),
+                bias: vec![].into(),
+            });
+            let graph = graph(&[2], vec![node(linear, &[0], &[1])]);
+            let options = PlanOptions {
+                input_range: Some(range),
+                fraction_bits: Some(f),
+                ..PlanOptions::default()
+            };
+            super::super::plan(&graph, &options).unwrap().layers[0].weight_bits
+        };
+        assert_eq!(bits(15.0, 0.01, 18), 20);
+        assert_eq!(bits(4000.0, 0.01, 18), 28);
+        assert_eq!(bits(4000.0, 30.0, 18), 26);
+        assert_eq!(bits(15.0, 0.01, 24), 24);
+    }
 }
