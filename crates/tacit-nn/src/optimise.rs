@@ -1,6 +1,7 @@
 //! Rewrites of the graph that save work or communication and keep what it computes.
 
 mod ordered;
+mod squares;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ impl Graph {
             Rewriter::fold_into_producer,
             Rewriter::fold_into_consumer,
             Rewriter::scale_first,
+            Rewriter::scale_before_square,
             Rewriter::pool_first,
             Rewriter::drop_repeated,
         ];
