@@ -4,7 +4,7 @@ use super::attributes::{counted, exactly, floats, ints};
 use super::compare::{constant, not};
 use super::linear::row;
 use super::scores::{Labels, Post, label};
-use crate::graph::{Affine, Function, Op, ValueId, Weights};
+use crate::graph::{Function, Op, ValueId};
 use crate::onnx::activation::exp_of;
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::compose::{ANY, Composer, value};
@@ -261,7 +261,7 @@ impl Machine {
         }
     }
 
-    /// `factor x v + term` for every vector.
+    /// `factor x v + term` for every vector: of numbers and vectors that are scaled alike.
     fn products(
         &self,
         c: &mut Composer,
@@ -270,31 +270,43 @@ impl Machine {
         term: f32,
     ) -> Result<ValueId, Fault> {
         let size = [self.features, self.count];
+        let scale = scale_of(factor);
+        let scaled = c.affine("scaled", x, scale, 0.0)?;
         let mut weights = transposed(&self.vectors, [self.count, self.features]);
-        weights.iter_mut().for_each(|w| *w *= factor);
+        weights.iter_mut().for_each(|w| *w *= factor / scale);
         let terms = vec![term; self.count];
-        c.linear("products", x, size, weights.into(), terms.into())
+        c.linear("products", scaled, size, weights.into(), terms.into())
     }
 
-    /// `exp(-gamma |x - v|^2)` for every vector: `|x|^2 - 2 x v + |v|^2` is the distance's square.
+    /// `exp(-gamma |x - v|^2)` for every vector: `|x|^2 - 2 x v + |v|^2` is the distance's square, of numbers
+    /// and vectors that are scaled alike.
     fn nearness(&self, c: &mut Composer, x: ValueId, gamma: f32) -> Result<ValueId, Fault> {
+        let scale = scale_of(gamma);
+        let x = c.affine("scaled", x, scale, 0.0)?;
+        let rest = gamma / (scale * scale);
         let square = c.each("square", Op::Mul, &[x, x])?;
         let own = sum(c, square, 1, self.features)?;
-        let own = c.affine("own", own, -gamma, 0.0)?;
+        let own = c.affine("own", own, -rest, 0.0)?;
         let own = c.spread("own of all", own, vec![self.count], |_| 0)?;
-        let products = self.products(c, x, 2.0 * gamma, 0.0)?;
+        let mut weights = transposed(&self.vectors, [self.count, self.features]);
+        let factor = 2.0 * gamma / scale;
+        weights.iter_mut().for_each(|w| *w *= factor);
         let norms = self.vectors.chunks(self.features).map(|vector| {
             let norm: f64 = vector.iter().map(|&v| f64::from(v) * f64::from(v)).sum();
             (-f64::from(gamma) * norm) as f32
         });
-        let shift: Weights = norms.collect();
-        let op = Op::Affine(Affine {
-            inner: 1,
-            scale: Weights::default(),
-            shift,
-        });
-        let products = c.each("norms", op, &[products])?;
+        let size = [self.features, self.count];
+        let products = c.linear("products", x, size, weights.into(), norms.collect())?;
         let distance = c.each("distance", Op::Add, &[products, own])?;
         c.each("nearness", exp_of((f32::NEG_INFINITY, 0.0)), &[distance])
+    }
+}
+
+/// The power of two next to the root of `gamma`. By it numbers and vectors are scaled before a product that
+/// `gamma` scales down: columns of large numbers leave no bits to the weights of a product otherwise.
+fn scale_of(gamma: f32) -> f32 {
+    match gamma.abs().sqrt() {
+        root if root > 0.0 && root < 1.0 => root.log2().round().exp2(),
+        _ => 1.0,
     }
 }
