@@ -19,6 +19,9 @@ pub enum Function {
     Log,
 }
 
+/// No format has a smaller last place.
+const SMALLEST: f64 = 1.0 / (1u64 << 32) as f64;
+
 impl Function {
     /// The function's name for tables and messages.
     pub fn name(self) -> &'static str {
@@ -41,6 +44,8 @@ impl Function {
             Function::Erf => libm::erf(x),
             Function::Exp => x.exp(),
             Function::Reciprocal => 1.0 / x,
+            // Less cannot be told from 0, of which a root, made as `x / sqrt(x)`, is 0.
+            Function::InverseSqrt if (0.0..SMALLEST).contains(&x) => 1.0 / SMALLEST.sqrt(),
             Function::InverseSqrt => 1.0 / x.sqrt(),
             Function::Log => x.ln(),
         }

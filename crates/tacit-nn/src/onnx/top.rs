@@ -33,10 +33,24 @@ pub(super) fn top(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Faul
         ));
     }
     let of = rows(call, builder, x, shape, &[along])?;
+    // The order of roots is that of what they are roots of.
+    let compared = match builder.inverse_roots.contains_key(&x) {
+        true => {
+            rows(
+                call,
+                builder,
+                builder.nodes[x - 1].inputs[0],
+                shape,
+                &[along],
+            )?
+            .x
+        }
+        false => of.x,
+    };
     let mut c = Composer::new(call, builder);
     let compared = match call.int("largest", 1) {
-        0 => c.affine("mirrored", of.x, -1.0, 0.0)?,
-        _ => of.x,
+        0 => c.affine("mirrored", compared, -1.0, 0.0)?,
+        _ => compared,
     };
     let ranks = ranks(&mut c, compared, &of)?;
     let chosen = chosen(&mut c, ranks, &of, k)?;

@@ -2,7 +2,7 @@
 
 use super::inputs::{self, Row};
 use super::ranges::{self, Bound, Interval, Random};
-use super::rounded::inverted;
+use super::rounded::poles;
 use super::trial::{TRIAL_WORK, affordable};
 use super::{PlanError, PlanOptions};
 use crate::graph::Graph;
@@ -98,6 +98,14 @@ impl Inputs {
         x
     }
 
+    /// How many of the first of so many inputs are samples.
+    pub(super) fn samples(&self, item: usize, items: usize) -> usize {
+        match self.sampled {
+            true => items.div_ceil(2).min(self.typical.len() / item.max(1)),
+            false => 0,
+        }
+    }
+
     /// As many others, for a second look: all over the range, and typical ones of all sizes.
     pub(super) fn others(&self, graph: &Graph, items: usize) -> Result<Answered, PlanError> {
         let row = Row::new(graph, &self.ends);
@@ -173,11 +181,11 @@ impl Answered {
     /// Those among some items.
     fn of(graph: &Graph, x: Vec<f32>) -> Result<Self, ShapeError> {
         let item = graph.given_len().max(1);
-        let inverted = inverted(graph);
+        let poles = poles(graph);
         let mut answered = Answered {
             x: Vec::new(),
             outputs: Vec::new(),
-            seen: vec![NONE; inverted.len()],
+            seen: vec![NONE; poles.len()],
         };
         // Of several at once the weights are read once.
         for some in x.chunks(TOGETHER * item) {
@@ -185,7 +193,7 @@ impl Answered {
             let outputs = run(graph, some, |id, values| {
                 let each = (values.len() / looks.len()).max(1);
                 for (look, values) in looks.iter_mut().zip(values.chunks(each)) {
-                    look.see(values, inverted[id]);
+                    look.see(values, poles[id]);
                 }
             })?;
             let each = (outputs.len() / looks.len()).max(1);
@@ -210,10 +218,10 @@ struct Look {
 }
 
 impl Look {
-    fn see(&mut self, values: &[f32], inverted: bool) {
+    fn see(&mut self, values: &[f32], pole: bool) {
         let ends = ends(values);
         self.seen.push(ends);
-        self.bad |= inverted && ends.0 <= 0.0 || !are_finite(values);
+        self.bad |= pole && ends.0 <= 0.0 || !are_finite(values);
     }
 }
 

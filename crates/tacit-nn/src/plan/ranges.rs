@@ -206,9 +206,10 @@ pub(super) fn arguments(x: Interval, domain: (f32, f32)) -> Interval {
 fn image(function: Function, x: Interval) -> Interval {
     match function {
         // Beyond a pole there is no result; at one it is infinite.
+        Function::InverseSqrt if x.0 >= 0.0 => (function.of(x.1), function.of(x.0)),
         Function::Reciprocal | Function::InverseSqrt => (
             function.of(x.1.max(0.0)).min(FAR),
-            function.of(x.0.max(0.0)).min(FAR),
+            FAR.min(1.0 / x.0.max(0.0)),
         ),
         // No number that a format holds has a logarithm further down.
         Function::Log => {

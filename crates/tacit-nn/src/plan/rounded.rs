@@ -107,6 +107,40 @@ pub(super) fn inverted(graph: &Graph) -> Vec<bool> {
     inverted
 }
 
+/// Of these the values that are not also right at 0, as one is whose inverse root makes nothing but its root.
+pub(super) fn poles(graph: &Graph) -> Vec<bool> {
+    let inverse_of = |id: ValueId| {
+        let node = &graph.nodes[id.checked_sub(1)?];
+        let is_root = matches!(
+            node.op,
+            Op::Function {
+                function: Function::InverseSqrt,
+                ..
+            }
+        );
+        is_root.then(|| node.inputs[0])
+    };
+    let mut poles = inverted(graph);
+    let roots: Vec<ValueId> = (1..poles.len()).filter_map(inverse_of).collect();
+    roots.into_iter().for_each(|x| poles[x] = false);
+    for node in &graph.nodes {
+        let function = match node.op {
+            Op::Function { function, .. } => Some(function),
+            _ => None,
+        };
+        if matches!(function, Some(Function::Reciprocal | Function::Log)) {
+            poles[node.inputs[0]] = true;
+        }
+        for x in node.inputs.iter().filter_map(|&id| inverse_of(id)) {
+            poles[x] |= !(matches!(node.op, Op::Mul) && node.inputs.contains(&x));
+        }
+    }
+    if let Some(x) = inverse_of(graph.output) {
+        poles[x] = true;
+    }
+    poles
+}
+
 /// By what each element of a mean is off, for its public factor is rounded; nothing of other layers.
 fn rounded_means(graph: &Graph, rounding: &Rounding) -> Vec<Vec<f64>> {
     let of = |(node, &bits): (&Node, &u32)| match &node.op {
@@ -157,6 +191,29 @@ mod tests {
     use super::super::graphs::{graph, node, pool};
     use super::super::rounding::Step;
     use super::*;
+
+    /// A root alone is right at 0; its inverse is not, nor are others.
+    #[test]
+    fn a_root_has_no_pole() {
+        let function = |function, of| {
+            let domain = (f32::NEG_INFINITY, f32::INFINITY);
+            node(Op::Function { function, domain }, &[of], &[1])
+        };
+        let inverse = function(Function::InverseSqrt, 0);
+        let root = node(Op::Mul, &[0, 1], &[1]);
+        let of = |nodes: &[&Node]| {
+            let nodes = nodes.iter().map(|&node| node.clone()).collect();
+            poles(&graph(&[1], nodes))
+        };
+        assert_eq!(of(&[&inverse, &root]), [false; 3]);
+        assert_eq!(of(&[&inverse]), [true, false]);
+        let twice = node(Op::Mul, &[1, 1], &[1]);
+        assert_eq!(of(&[&inverse, &root, &twice])[0], true);
+        let reciprocal = function(Function::Reciprocal, 2);
+        let poles = of(&[&inverse, &root, &reciprocal]);
+        assert_eq!(poles, [false, false, true, false]);
+        assert!(of(&[&function(Function::Log, 0)])[0]);
+    }
 
     /// A third in 4 bits is 5/16, so a mean of three is 15/16 of what it should be; of four it is exact.
     #[test]
