@@ -18,8 +18,28 @@ pub(super) fn elementary(call: &Call, builder: &mut Builder) -> Result<Value, Fa
         "Log" => Function::Log,
         _ => Function::Erf,
     };
-    let domain = ANY;
+    let (x, _, _) = call.secret_at(0)?;
+    let domain = match function {
+        // A rounding may lift a 0 by some units.
+        Function::Exp if is_log_share(builder, x) => (f32::NEG_INFINITY, 0.5),
+        _ => ANY,
+    };
     unary(call, builder, Op::Function { function, domain })
+}
+
+/// Whether a value is numbers less the logarithm of the sum of their exponentials, row by row: it is at most 0.
+fn is_log_share(builder: &Builder, id: ValueId) -> bool {
+    let Some(node) = id.checked_sub(1).map(|at| &builder.nodes[at]) else {
+        return false;
+    };
+    let (Op::Sub, &[x, less]) = (&node.op, &node.inputs[..]) else {
+        return false;
+    };
+    let (sums, rows) = builder.moved_from(less);
+    match builder.log_sums.get(&sums) {
+        Some(&(of, size)) => of == x && (0..rows.len()).all(|e| rows[e] as usize == e / size),
+        None => false,
+    }
 }
 
 /// Sqrt, as `x / sqrt(x)`, and Reciprocal.

@@ -42,6 +42,8 @@ pub(super) struct Builder {
     pub hiding: HashSet<*const NodeProto>,
     /// The value `1 / sqrt(x)` beside every value `sqrt(x)`.
     pub inverse_roots: HashMap<ValueId, ValueId>,
+    /// Of every logarithm of a sum of exponentials the value whose rows these are of, and their size.
+    pub log_sums: HashMap<ValueId, (ValueId, usize)>,
     /// Of every value of shares the largest score of each of its lines, and how these lie in it.
     pub lines: HashMap<ValueId, (ValueId, [usize; 3])>,
     /// Whether a mask that is computed may hide scores.

@@ -120,7 +120,9 @@ fn reduce(c: &mut Composer, op: &str, of: Rows) -> Result<ValueId, Fault> {
             let exp = c.function(Function::Exp, below, (f32::NEG_INFINITY, 0.0))?;
             let sum = sum(c, exp, rows, size)?;
             let log = c.function(Function::Log, sum, (1.0, size as f32))?;
-            c.each("result", Op::Add, &[log, max])
+            let result = c.each("result", Op::Add, &[log, max])?;
+            c.builder.log_sums.insert(result, (x, size));
+            Ok(result)
         }
         "ReduceProd" => product(c, x, rows, size),
         _ => {
