@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::choice::Choice;
-use super::layers::encode;
 use super::ranks;
 use super::wire;
 use super::{DEFAULT_INPUT_RANGE, Plan, PlanError, PlanOptions};
@@ -100,7 +99,8 @@ pub(super) fn planned(choice: &Choice, fraction: u32) -> Vec<PlannedInput> {
         input.name = wire::short(&input.name);
         let limit = match ranked {
             true => ranks::limit(options.input_range, options.ring_bits),
-            false => encode(range, fraction),
+            // Up, so that the range itself is taken.
+            false => (range * f64::from(fraction).exp2()).ceil() as i64,
         };
         PlannedInput {
             input,
