@@ -99,7 +99,7 @@ impl<'a> Choice<'a> {
             options,
             // Where both are as good, what was seen leaves more bits to the weights.
             ranges: [observed.into(), widened, worst.into(), typical.into()],
-            trial: Trial::new(graph, &inputs)?,
+            trial: Trial::new(graph, &inputs, is_wide(options.ring_bits))?,
             inputs: inputs.ranges,
             ranks: Ranks::planned(graph, options).map(Arc::new),
         })

@@ -91,9 +91,15 @@ pub(super) fn rounding(options: &PlanOptions, shown: &Shown, layer: &str) -> Str
         (None, 31) => "compute over the 61-bit field",
         _ => "leave the fraction bits to the planner, or declare a smaller range of inputs",
     };
-    let [error, spread] = [shown.error, shown.spread.farthest].map(Told);
+    let error = Told(shown.error);
+    let spread = match shown.spread.deviation {
+        Some(deviation) => format!("those of samples deviate by {}", Told(deviation)),
+        None => format!(
+            "they differ by up to {} from their mean",
+            Told(shown.spread.farthest)
+        ),
+    };
     format!(
-        "{layer}: through rounding, here most of all, the outputs err by up to {error} where they differ by \
-         up to {spread} from their mean: {wider}"
+        "{layer}: through rounding, here most of all, the outputs err by up to {error} where {spread}: {wider}"
     )
 }

@@ -14,6 +14,9 @@ const OF_SIZE: f64 = 1.0 / 256.0;
 /// largest error of that is seldom theirs.
 const ROUGH_ANSWERS: f64 = 1.0 / 50.0;
 const PLACES_OF_ANSWERS: f64 = 8.0;
+/// How much of their deviation the outputs of samples differ by, of which an error may be [`ROUGH`]: a hundredth
+/// of the deviation. Answers are like them, so neither their size nor a last place excuses an error.
+const OF_SAMPLES: f64 = 0.64;
 /// Outputs that differ by no more of their size are alike but for float32's rounding.
 const ALIKE: f64 = 1e-6;
 
@@ -24,6 +27,8 @@ pub(super) struct Spread {
     pub farthest: f64,
     /// The largest output.
     largest: f64,
+    /// The deviation of the outputs, if they are those of samples.
+    pub deviation: Option<f64>,
 }
 
 impl Spread {
@@ -36,6 +41,21 @@ impl Spread {
         Spread {
             farthest: finite.clone().fold(0.0, |m, v| m.max((v - mean).abs())),
             largest: finite.fold(0.0, |m, v| m.max(v.abs())),
+            deviation: None,
+        }
+    }
+
+    /// Of the outputs of samples, unless they are alike.
+    pub fn of_samples(outputs: &[f32]) -> Self {
+        let spread = Spread::of(outputs);
+        let finite = outputs.iter().filter(|v| v.is_finite());
+        let finite = finite.map(|&v| f64::from(v));
+        let n = finite.clone().count().max(1) as f64;
+        let mean = finite.clone().sum::<f64>() / n;
+        let variance = finite.map(|v| (v - mean) * (v - mean)).sum::<f64>() / n;
+        Spread {
+            deviation: (!spread.is_of_alike()).then(|| variance.sqrt()),
+            ..spread
         }
     }
 
@@ -50,12 +70,16 @@ impl Spread {
     }
 
     fn all(self) -> f64 {
-        self.farthest + SIZE * self.largest
+        match self.deviation {
+            Some(deviation) => OF_SAMPLES * deviation,
+            None => self.farthest + SIZE * self.largest,
+        }
     }
 
     /// Whether a user must hear of an error in outputs with such a last place.
     pub fn is_rough(self, error: f64, unit: f64) -> bool {
         let places = match self.is_of_alike() {
+            false if self.deviation.is_some() => 0.0,
             true => LAST_PLACES * unit,
             false => (LAST_PLACES * unit).min(OF_SIZE * self.largest),
         };
@@ -77,7 +101,12 @@ mod tests {
     fn a_few_last_places_of_equal_outputs_are_borne() {
         let is_rough = |farthest: f64, largest: f64, units: f64| {
             let unit = (-12f64).exp2();
-            Spread { farthest, largest }.is_rough(units * unit, unit)
+            let spread = Spread {
+                farthest,
+                largest,
+                deviation: None,
+            };
+            spread.is_rough(units * unit, unit)
         };
         // 2^-10 of 1 is a 4096th four times.
         assert!(!is_rough(0.0, 1.0, 7.9) && is_rough(0.0, 1.0, 8.1));
@@ -85,5 +114,15 @@ mod tests {
         assert!(!is_rough(0.0, 0.0, 3.9) && is_rough(0.0, 0.0, 4.1));
         // Of small outputs that differ a place is much.
         assert!(!is_rough(0.001, 0.01, 0.26) && is_rough(0.001, 0.01, 0.27));
+    }
+
+    /// A hundredth of the deviation of samples' outputs is borne, however large they are; of outputs that are
+    /// alike some last places.
+    #[test]
+    fn the_outputs_of_samples_bear_a_hundredth_of_their_deviation() {
+        let spread = Spread::of_samples(&[152.001, 151.999, 152.001, 151.999]);
+        assert!(!spread.is_rough(0.99e-5, 1.0) && spread.is_rough(1.01e-5, 1e-9));
+        let alike = Spread::of_samples(&[152.0; 4]);
+        assert!(!alike.is_rough(0.1, 1e-9) && alike.is_rough(0.2, 1e-9));
     }
 }

@@ -56,6 +56,8 @@ pub(super) struct Trial {
     first: Cases,
     /// These and others, for the plan that is chosen.
     more: Cases,
+    /// How many of the first are samples of which nothing but the outputs tells how rough an error is.
+    samples: usize,
     repeats: usize,
 }
 
@@ -67,6 +69,8 @@ struct Sight<'a> {
     output: &'a Output,
     /// After these steps of the receiver's.
     tail: &'a [Tail],
+    /// Whether these are samples.
+    samples: bool,
 }
 
 impl Sight<'_> {
@@ -76,6 +80,13 @@ impl Sight<'_> {
         let mut some = tail::part(self.output, row, &values[..row * self.items]);
         tail::apply(self.tail, &mut some);
         some
+    }
+
+    fn spread(&self, exact: &[f32]) -> Spread {
+        match self.samples {
+            true => Spread::of_samples(exact),
+            false => Spread::of(exact),
+        }
     }
 }
 
@@ -104,7 +115,8 @@ impl Shown<'_> {
 }
 
 impl Trial {
-    pub(super) fn new(graph: &Graph, inputs: &Inputs) -> Result<Self, PlanError> {
+    /// Over narrow rings and fields a last place is much of what outputs differ by, and no plan is finer.
+    pub(super) fn new(graph: &Graph, inputs: &Inputs, is_wide: bool) -> Result<Self, PlanError> {
         let most = affordable(graph, TRIAL_WORK, TRIAL_ITEMS);
         let first = Cases::new(graph, inputs.trial(graph.given_len(), most))?;
         let others = inputs.others(graph, most)?;
@@ -119,6 +131,7 @@ impl Trial {
                 items,
                 output,
                 tail,
+                samples: false,
             };
             Spread::of(&sight.of(&first.exact, items)).is_of_alike()
         };
@@ -131,6 +144,10 @@ impl Trial {
                 false => first,
             },
             more,
+            samples: match is_wide {
+                true => inputs.samples(graph.given_len(), most),
+                false => 0,
+            },
         })
     }
 
@@ -138,16 +155,28 @@ impl Trial {
     /// Deterministic, so that every plan of one model is the same.
     pub(super) fn error(&self, graph: &Graph, rounding: &Rounding) -> Result<f64, PlanError> {
         let repeats = self.repeats.min(TO_CHOOSE);
-        let items = self.first.items(graph);
-        let tail = &[][..];
-        let sight = |output| Sight {
-            items,
-            output,
-            tail,
+        let all = self.first.items(graph);
+        let sight = |(items, samples)| {
+            move |output| Sight {
+                items,
+                output,
+                tail: &[],
+                samples,
+            }
         };
-        let sights: Vec<Sight> = graph.outputs.iter().map(sight).collect();
+        let of = |sights| graph.outputs.iter().map(sight(sights));
+        let sights: Vec<Sight> = of((all, false))
+            .chain(self.sampled().flat_map(of))
+            .collect();
         let shown = looked(graph, rounding, &self.first, &sights, repeats)?;
         Ok(shown.iter().map(Shown::share).fold(0.0, f64::max))
+    }
+
+    /// How many samples there are, if any.
+    fn sampled(&self) -> impl Iterator<Item = (usize, bool)> {
+        Some((self.samples, true))
+            .filter(|_| self.samples > 0)
+            .into_iter()
     }
 
     /// The largest share of more inputs, too: of the outputs, and of what the receiver computes of them, but
@@ -163,21 +192,26 @@ impl Trial {
             let mut steps = output.tail.iter();
             let steps = steps.position(|step| step.function.is_arg_max());
             let tail = &output.tail[..steps.unwrap_or(output.tail.len())];
-            [
+            let looks = [
                 (all, &tail[..0]),
+                (all, tail),
                 (few, &tail[..0]),
                 (few, tail),
-                (all, tail),
-            ]
-            .map(|(items, tail)| Sight {
+            ];
+            let looks = looks.map(|(items, tail)| ((items, false), tail));
+            let sampled = self.sampled().flat_map(|of| [(of, &tail[..0]), (of, tail)]);
+            let sight = move |((items, samples), tail)| Sight {
                 items,
                 output,
                 tail,
-            })
+                samples,
+            };
+            looks.into_iter().chain(sampled).map(sight)
         };
         let sights: Vec<Sight> = graph.outputs.iter().flat_map(of_output).collect();
         let shown = looked(graph, rounding, &self.more, &sights, self.repeats)?;
-        let errors = shown.chunks_exact(4).map(|of| [of[0].error, of[3].error]);
+        let errors = shown.chunks(sights.len() / graph.outputs.len());
+        let errors = errors.map(|of| [of[0].error, of[1].error]);
         let errors = errors.collect();
         // What a user must hear of goes before what is a larger share of outputs that are alike.
         let rank = |shown: &Shown| (shown.is_rough(), shown.share());
@@ -245,7 +279,7 @@ fn looked<'a>(
         item: at * sight.items / exact.len().max(1),
         sight,
         error,
-        spread: Spread::of(exact),
+        spread: sight.spread(exact),
         unit: (-f64::from(rounding.fractions[graph.output])).exp2(),
     });
     Ok(shown.collect())
@@ -321,7 +355,7 @@ mod tests {
         let graph = graph(&[3], nodes);
         let options = PlanOptions::default();
         let inputs = Inputs::new(&graph, &options).unwrap();
-        let trial = Trial::new(&graph, &inputs).unwrap();
+        let trial = Trial::new(&graph, &inputs, true).unwrap();
         for rough in [0, 1, 49, 50, 51, 99, 100] {
             let mut rounding = rounding(100);
             rounding.fractions.fill(12);
@@ -342,6 +376,7 @@ mod tests {
         let trial = Trial {
             first: cases(&[40.03, 40.53]),
             more: cases(&[40.03, 40.53, 0.03, 60.03]),
+            samples: 0,
             repeats: 5,
         };
         let (before, errors) = trial.shown(&graph, &rounding).unwrap();
@@ -374,6 +409,7 @@ mod tests {
         let trial = Trial {
             first: cases(&[1.07, 1.07]),
             more: cases(&[1.07, 1.07, 0.06, 2.12]),
+            samples: 0,
             repeats: 5,
         };
         let (shown, _) = trial.shown(&graph, &rounding(1)).unwrap();
@@ -398,7 +434,7 @@ mod tests {
             ..PlanOptions::default()
         };
         let inputs = Inputs::new(&graph, &options).unwrap();
-        let trial = Trial::new(&graph, &inputs).unwrap();
+        let trial = Trial::new(&graph, &inputs, true).unwrap();
         assert_eq!(trial.first.x, trial.more.x);
     }
 }
