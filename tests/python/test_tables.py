@@ -7,6 +7,7 @@ import pytest
 from skl2onnx import to_onnx
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -179,6 +180,18 @@ def test_columns_of_all_sizes(name, table, tmp_path):
     model = tacit.compile(path, samples=seen[:8], input_range=largest, protocol="clear")
     outputs = tacit.local(protocol="clear").predict(model, x).outputs
     held(outputs, expected(path, x), 0.01)
+
+
+def test_classes_that_stand_beside_one_another(tmp_path):
+    """The label of quadratic discriminants is one row, whose second axis is the batch."""
+    path = tmp_path / "m.onnx"
+    seen, x = fitted(scaled(QuadraticDiscriminantAnalysis()), "wine", path)
+    model = tacit.compile(path, samples=seen)
+    outputs = tacit.local(protocol="clear").predict(model, x).outputs
+    wanted = expected(path, x)
+    assert outputs["label"].shape == wanted["label"].shape == (1, len(x))
+    rows = [{**of, "label": of["label"].T} for of in (outputs, wanted)]
+    held(*rows, 0.01)
 
 
 WIDE = [name for name in SETTINGS if not name.endswith(("31 bits", "32 bits"))]

@@ -28,7 +28,7 @@ impl Importer<'_> {
         let [Ok(one), Ok(several)] = batches else {
             return Err(refused);
         };
-        let Some(one) = without_batch(one) else {
+        let Some(one) = without_batch(one, &several) else {
             return Err(refused);
         };
         match are_apart(&several) && are_alike(&one, &several) {
@@ -38,20 +38,26 @@ impl Importer<'_> {
     }
 }
 
-/// The model of a batch of one as that of an item; `None` if an output has no batch of one first.
-fn without_batch(mut graph: Graph) -> Option<Graph> {
+/// The model of a batch of one as that of an item; `None` if an output of several has no batch of them before
+/// all axes that are longer than 1.
+fn without_batch(mut graph: Graph, several: &Graph) -> Option<Graph> {
     for input in &mut graph.inputs {
         input.shape.remove(input.batch);
     }
-    for output in &mut graph.outputs {
+    if graph.outputs.len() != several.outputs.len() {
+        return None;
+    }
+    for (output, of_several) in graph.outputs.iter_mut().zip(&several.outputs) {
         // What is opened of it may still stand merged with other axes.
         if output.revealed_shape.first() == Some(&1) {
             output.revealed_shape.remove(0);
         }
-        if output.shape.first() != Some(&1) {
+        let at = of_several.shape.iter().position(|&size| size != 1)?;
+        if of_several.shape[at] != SEVERAL || output.shape.get(at) != Some(&1) {
             return None;
         }
-        output.shape.remove(0);
+        output.shape.remove(at);
+        output.batch = at;
     }
     Some(graph)
 }
@@ -67,7 +73,6 @@ fn are_apart(several: &Graph) -> bool {
         let part = &reached[output.start..][..output.part_len()];
         let of_item = part.len() / SEVERAL;
         part.len().is_multiple_of(SEVERAL)
-            && output.shape.first() == Some(&SEVERAL)
             && (part.iter().enumerate()).all(|(e, mark)| mark & !(1 << (e / of_item)) == 0)
     })
 }

@@ -36,6 +36,7 @@ fn treats(call: &Call) -> Option<Treats> {
         | "ThresholdedRelu" | "Where" | "Xor" => Elements,
         "ArgMax"
         | "ArgMin"
+        | "ArrayFeatureExtractor"
         | "Attention"
         | "CenterCropPad"
         | "Col2Im"

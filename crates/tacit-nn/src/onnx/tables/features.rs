@@ -113,7 +113,14 @@ pub(super) fn binarizer(call: &Call, builder: &mut Builder) -> Result<Value, Fau
 /// The columns at constant places of the last axis.
 pub(super) fn extractor(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     if let (Value::Constant(names), Some(place)) = (call.required(0)?, call.input(1)) {
-        return named(call, builder, names, place);
+        let named = named(call, builder, names, place)?;
+        return Ok(match (call.whole, &named) {
+            // The names of all places are one row.
+            (true, Value::Secret { shape, .. } | Value::Clear { shape, .. }) => {
+                named.with_shape(vec![1, len(shape)])
+            }
+            _ => named,
+        });
     }
     let (x, shape) = call.secret(0)?;
     let Some((&size, outer)) = shape.split_last() else {
