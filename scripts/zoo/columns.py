@@ -68,10 +68,18 @@ def _kinds():
     members = [("tree", tree.DecisionTreeRegressor(max_depth=3)), ("ridge", linear_model.Ridge())]
     return [
         ("LinearDiscriminantAnalysis", "iris", discriminant_analysis.LinearDiscriminantAnalysis),
+        ("QuadraticDiscriminantAnalysis", "iris",
+         discriminant_analysis.QuadraticDiscriminantAnalysis),
         ("BernoulliNB", "digits", partial(naive_bayes.BernoulliNB, binarize=8.0)),
         ("MultinomialNB", "digits", naive_bayes.MultinomialNB),
         ("KNeighborsRegressor", "diabetes", neighbors.KNeighborsRegressor),
+        ("KNeighborsClassifier, unscaled", "wine", neighbors.KNeighborsClassifier),
+        ("GaussianNB, unscaled", "breast_cancer", naive_bayes.GaussianNB),
         ("NuSVC", "iris", svm.NuSVC),
+        ("NuSVC, unscaled", "breast_cancer", partial(svm.NuSVC, nu=0.3)),
+        ("SVR, unscaled", "wine", svm.SVR),
+        ("HuberRegressor, unscaled", "breast_cancer",
+         partial(linear_model.HuberRegressor, max_iter=1000)),
         ("LinearSVC", "iris", svm.LinearSVC),
         ("BayesianRidge", "diabetes", linear_model.BayesianRidge),
         ("GaussianProcessRegressor", "iris",

@@ -103,6 +103,7 @@ fn treats(call: &Call) -> Option<Treats> {
         | "Upsample" => Axes,
         // Of constants alone.
         "NonZero" | "OneHot" | "Range" => Axes,
+        "ZipMap" => Axes,
         "BatchNormalization" if call.int("training_mode", 0) != 0 => Axes,
         "Gemm" => Axes,
         "AffineGrid"
@@ -120,6 +121,14 @@ fn treats(call: &Call) -> Option<Treats> {
         | "LpPool"
         | "MaxPool"
         | "SpaceToDepth" => Places(0),
+        // Rows of a table.
+        "Binarizer"
+        | "Imputer"
+        | "LinearRegressor"
+        | "Normalizer"
+        | "Scaler"
+        | "SVMRegressor"
+        | "TreeEnsembleRegressor" => Places(0),
         "GRU" | "LSTM" | "RNN" => Places(usize::from(call.int("layout", 0) == 0)),
         _ => return None,
     })
