@@ -11,9 +11,14 @@ from numpy.typing import ArrayLike
 
 from ._tacit import TacitError
 from .data import check_finite
+from .given import array as array_of
+from .given import columns, exact, is_frame, matrix
 
-Given = ArrayLike | Mapping[str, ArrayLike]
-"""An array of inputs, or one for each input of the model by its name, as onnxruntime takes them."""
+Given = ArrayLike | Mapping[str, ArrayLike] | Any
+"""An array of inputs, or one for each input of the model by its name, as onnxruntime takes them.
+
+Where an array may stand so may a torch tensor, a column or a data frame of pandas or polars.
+"""
 
 
 def rows(inputs: list[dict[str, Any]], x: Given) -> np.ndarray:
@@ -22,16 +27,18 @@ def rows(inputs: list[dict[str, Any]], x: Given) -> np.ndarray:
     Refuses what is not a batch of such inputs, and never rounds a number silently to another type
     than float32.
     """
+    if is_frame(x):
+        x = _of_frame(inputs, x)
     if not isinstance(x, Mapping):
         shape = tuple(inputs[0]["shape"]) if len(inputs) == 1 else (_row(inputs),)
-        return _floats("the input", np.asarray(x), shape, 0, inputs[0])
+        return _floats("the input", array_of("the input", x), shape, 0, inputs[0])
     known = [each["name"] for each in inputs]
     _check_names(known, list(x))
     parts = []
     for each in inputs:
         what = f"the input {each['name']!r}"
-        array = _floats(what, np.asarray(x[each["name"]]), tuple(each["shape"]), each["batch"])
-        parts.append(array)
+        given = array_of(what, x[each["name"]])
+        parts.append(_floats(what, given, tuple(each["shape"]), each["batch"]))
     if len(inputs) == 1:
         return parts[0]
     items = {len(part) for part in parts}
@@ -46,10 +53,10 @@ def named(samples: Mapping[str, ArrayLike]) -> list[tuple[str, tuple[bytes, list
     return [(name, floats(f"the samples {name!r}", x)) for name, x in samples.items()]
 
 
-def floats(what: str, x: ArrayLike) -> tuple[bytes, list[int]]:
+def floats(what: str, x: Any) -> tuple[bytes, list[int]]:
     """The float32 bytes and the shape of finite numbers."""
     try:
-        array = np.ascontiguousarray(x, dtype="<f4")
+        array = np.ascontiguousarray(array_of(what, x), dtype="<f4")
     except (TypeError, ValueError):
         # The error of numpy shows the value, which is its owner's secret.
         advice = "their owner numbers texts before, and the model is one of these numbers"
@@ -57,6 +64,31 @@ def floats(what: str, x: ArrayLike) -> tuple[bytes, list[int]]:
     if array.ndim:
         check_finite(what, array)
     return array.tobytes(), list(array.shape)
+
+
+def _of_frame(inputs: list[dict[str, Any]], frame: Any) -> np.ndarray | dict[str, np.ndarray]:
+    """The rows of a data frame; of several inputs the column that is named like each."""
+    if len(inputs) == 1:
+        rows = matrix("the data frame", frame)
+        shape = tuple(inputs[0]["shape"])
+        if len(shape) == 1 and rows.shape[1:] != shape:
+            raise TacitError(
+                f"the data frame has {rows.shape[1]} columns, the model takes {shape[0]} an "
+                "item; choose its columns in the order of the training, as with frame[[...]]"
+            )
+        return rows
+    held = dict(columns("the data frame", frame))
+    _check_names([each["name"] for each in inputs], list(held))
+    found = {}
+    for each in inputs:
+        column, shape = held[each["name"]], each["shape"]
+        if math.prod(shape) != 1:
+            raise TacitError(
+                f"the input {each['name']!r} takes {math.prod(shape)} numbers of an item and a "
+                "column holds one; give a dict of arrays by the names of the inputs"
+            )
+        found[each["name"]] = np.moveaxis(column.reshape(-1, *shape), 0, each["batch"])
+    return found
 
 
 def _row(inputs: list[dict[str, Any]]) -> int:
@@ -95,9 +127,4 @@ def _floats(
             f"{what} has shape {array.shape}, the model takes ({wanted}) with n >= 1; {advice}"
         )
     check_finite(what, array)
-    with np.errstate(over="ignore"):
-        single = np.ascontiguousarray(np.moveaxis(array, batch, 0), dtype="<f4")
-    whole = array.dtype.kind in "iu"
-    if whole and not np.array_equal(np.moveaxis(single, 0, batch).astype(array.dtype), array):
-        raise TacitError(f"{what} holds integers that float32 cannot represent; scale them first")
-    return single
+    return exact(what, np.moveaxis(array, batch, 0))

@@ -17,6 +17,7 @@ from rich.table import Table
 
 from ._tacit import Compiled, TacitError
 from .data import label_list
+from .given import array
 from .inputs import Given, floats, rows
 from .inputs import named as named_arrays
 from .options import to_json
@@ -107,7 +108,8 @@ class Model:
     def label_list(self, labels: ArrayLike, n: int) -> list[int]:
         """The numbers of the classes of `n` items."""
         of = [each for each in self.plan["outputs"] if each["classes"]]
-        return label_list(numbered(of[0], np.asarray(labels)) if of else labels, n)
+        given = array("the labels", labels)
+        return label_list(numbered(of[0], given) if of else given, n)
 
     def plan_for(self, protocol: str) -> dict[str, Any]:
         """The plan that a run of `protocol` follows.
@@ -349,7 +351,7 @@ def export(module: Any, samples: ArrayLike | None, path: Path) -> Path:
     check_module(module, samples)
     import torch  # noqa: PLC0415
 
-    example = torch.as_tensor(np.asarray(samples, dtype=np.float32)[:2])
+    example = torch.as_tensor(array("the samples", samples)[:2], dtype=torch.float32)
     torch.onnx.export(
         module.eval(),
         (example,),

@@ -83,7 +83,9 @@ class Report:
         `max_abs_error` (each `None` where it was not asked for, the last also where classes were
         revealed). Of :func:`tacit.bench` also `op`, `n`, `chunk` and `max_ulp_error`, in units of
         the last place; errors are from the exact function or, of what is none, from the same
-        fixed-point computation in the clear.
+        fixed-point computation in the clear. Of several batches that were given one by one it is
+        the sum of their runs, and `runs` says how many: the shares are of all items, what is a
+        largest is that of any run, and a layer's bytes add up the busiest party's of each run.
         """
         return json.loads(json.dumps(self.data))
 
@@ -105,11 +107,12 @@ class Report:
         """The settings and the result in words, as (name, value)."""
         d = self.data
         fraction = f", {d['fraction_bits']} fraction bits" if d["fraction_bits"] else ""
+        runs = f"{d['runs']} runs, " if d.get("runs") else ""
         rows = [
             ("protocol", f"{d['protocol']}, {d['security']}"),
             ("parties", ", ".join([str(d["parties"]), *d.get("roles", [])])),
             ("numbers", d["numbers"] + fraction),
-            ("network", f"{d['network']}, batches of {d['batch']}"),
+            ("network", f"{d['network']}, {runs}batches of {d['batch']}"),
         ]
         if d.get("reveal") is not None:
             rows.append(("revealed to the data owner", d["reveal"]))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from . import _tacit
 from ._tacit import TacitError
+from .batches import is_batches, joined, split, total
 from .inputs import Given
 from .model import Model
 from .options import to_json
@@ -85,10 +88,20 @@ class Session:
         command = COMMAND if self.processes else None
         return _tacit.Session(to_json(self.settings), command)
 
+    @contextmanager
+    def together(self) -> Iterator[_tacit.Session]:
+        """The parties of this session, or some of their own that leave afterwards."""
+        parties = self.kept or self.parties()
+        with suppress(GeneratorExit):
+            yield parties
+        if parties is not self.kept:
+            with suppress(TacitError):
+                parties.close()
+
     def predict(
         self,
         model: Model,
-        x: Given,
+        x: Given | Iterable[Any],
         labels: ArrayLike | None = None,
         *,
         batch: int | None = None,
@@ -102,8 +115,12 @@ class Session:
         model
             A model from :func:`tacit.compile`.
         x
-            Inputs, `(n, *model.input_shape)`, real numbers; of a model with several inputs a dict
-            of arrays by their names, with the axes that the model's file has.
+            Inputs, `(n, *model.input_shape)`, real numbers: an array, a torch tensor, a list, or a
+            data frame of pandas or polars with the model's columns in their order. Of a model with
+            several inputs a dict of these by their names, with the axes that the model's file has,
+            or a data frame with a column named like each. Or an iterable of batches, as of
+            :meth:`predict_batches`: then the result has the answers of all in their order, and the
+            report is the sum of theirs.
         labels
             The true classes, `(n,)`; the report then has the accuracy.
         batch
@@ -115,8 +132,98 @@ class Session:
         progress
             Called as `progress(phase, layer, done, total)`.
         """
+        if not is_batches(x):
+            with self.together() as parties:
+                return self._run(
+                    parties, model, x, labels, batch=batch, check=check, progress=progress
+                )
+        if labels is not None:
+            raise TacitError("batches bring their labels with them: give (x, labels) for each")
+        results = list(self.predict_batches(model, x, batch=batch, check=check, progress=progress))
+        if not results:
+            raise TacitError("there is no batch; an iterator that was used up gives none again")
+        axes = {output["name"]: output["batch"] for output in model.plan["outputs"]}
+        outputs = joined([result.outputs for result in results], axes)
+        return Result(outputs, Report(total([result.report.data for result in results])))
+
+    def predict_batches(
+        self,
+        model: Model,
+        batches: Iterable[Any],
+        *,
+        batch: int | None = None,
+        check: bool = False,
+        progress: Progress | None = None,
+    ) -> Iterator[Result]:
+        """Predicts one batch after the other, and gives each its result as soon as it is there.
+
+        What is not asked for is not read, so `batches` may be longer than the memory. The parties
+        stay together in between. Each batch is a run with its own rounds: batches of a hundred
+        items cost far less than as many single ones.
+
+        Parameters
+        ----------
+        batches
+            A generator, a torch DataLoader or any other iterable of what :meth:`predict` takes as
+            `x`, or of tuples `(x, labels)`; a list of one or two tensors counts as such a tuple.
+        batch, check, progress
+            As of :meth:`predict`.
+        """
+        with self.together() as parties:
+            for x, labels in split(batches):
+                yield self._run(
+                    parties, model, x, labels, batch=batch, check=check, progress=progress
+                )
+
+    async def predict_async(
+        self,
+        model: Model,
+        x: Given | Iterable[Any],
+        labels: ArrayLike | None = None,
+        *,
+        batch: int | None = None,
+        check: bool = False,
+        progress: Progress | None = None,
+    ) -> Result:
+        """The same as :meth:`predict`, on a thread while other tasks go on.
+
+        A task that is cancelled, as Ctrl-C does, ends its run at the run's next step. Predictions
+        of one session follow each other. `progress` is called on the thread.
+        """
+        cancelled = threading.Event()
+
+        def listen(phase: str, layer: str, done: int, total: int) -> None:
+            if cancelled.is_set():
+                raise TacitError("the prediction was cancelled")
+            if progress is not None:
+                progress(phase, layer, done, total)
+
+        def run() -> Result:
+            return self.predict(model, x, labels, batch=batch, check=check, progress=listen)
+
+        working = asyncio.get_running_loop().run_in_executor(None, run)
+        try:
+            return await asyncio.shield(working)
+        except asyncio.CancelledError:
+            cancelled.set()
+            # Nobody may hear of another run's end, nor a session be used before it.
+            with suppress(Exception):
+                await working
+            raise
+
+    def _run(
+        self,
+        parties: _tacit.Session,
+        model: Model,
+        x: Given,
+        labels: ArrayLike | None,
+        *,
+        batch: int | None,
+        check: bool,
+        progress: Progress | None,
+    ) -> Result:
+        """One run of these parties."""
         values, shape = model.encode(x)
-        parties = self.kept or self.parties()
         output, report = parties.predict(
             model=model.compiled,
             x=(values, shape),
@@ -125,9 +232,6 @@ class Session:
             check=check,
             progress=progress,
         )
-        if parties is not self.kept:
-            with suppress(TacitError):
-                parties.close()
         model.ran(self.settings["protocol"])
         return Result(model.decode(output, shape[0]), Report(json.loads(report)))
 

@@ -1,0 +1,113 @@
+"""Arrays of what other libraries hold: tensors, columns, data frames, lists of these.
+
+No library is imported here: what nobody has loaded nobody can give.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+import numpy as np
+
+from ._tacit import TacitError
+from .data import check_finite
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether this is a `torch.Tensor`."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def is_frame(x: Any) -> bool:
+    """Whether this is a data frame, of pandas or of polars."""
+    chooses = hasattr(x, "iloc") or hasattr(x, "to_series")
+    return chooses and hasattr(x, "columns") and hasattr(x, "dtypes")
+
+
+def array(what: str, x: Any) -> np.ndarray:
+    """An array of whatever holds one, with the type of number that it has there.
+
+    `what` names it in errors, which show no value.
+    """
+    if isinstance(x, np.ndarray):
+        return x
+    if is_tensor(x):
+        return _of_tensor(what, x)
+    if is_frame(x):
+        return matrix(what, x)
+    if hasattr(x, "to_numpy"):
+        return _of_series(x)
+    if isinstance(x, (list, tuple)) and any(map(is_tensor, x)):
+        x = [array(what, each) for each in x]
+    try:
+        return np.asarray(x)
+    except (TypeError, ValueError):
+        # The error of numpy may show a value, which is its owner's secret.
+        told = f"{what} is a list whose items differ in shape; give all one shape"
+        raise TacitError(told) from None
+
+
+def matrix(what: str, frame: Any) -> np.ndarray:
+    """The numbers of a data frame, `(n, columns)`, float32, in the order of its columns."""
+    parts = [exact(f"{what}, column {name!r},", part) for name, part in columns(what, frame)]
+    return np.stack(parts, axis=1) if parts else np.zeros((len(frame), 0), "<f4")
+
+
+def columns(what: str, frame: Any) -> list[tuple[str, np.ndarray]]:
+    """The columns of a data frame in its order, by their names.
+
+    Refused, by name and type, is what holds no finite numbers.
+    """
+    names = [str(name) for name in frame.columns]
+    at = (lambda i: frame.iloc[:, i]) if hasattr(frame, "iloc") else frame.to_series
+    series = [at(i) for i in range(len(names))]
+    arrays = [_of_series(each) for each in series]
+    others = [
+        f"{name!r} ({_kind(each)})"
+        for name, each, found in zip(names, series, arrays, strict=True)
+        if found.dtype.kind not in "fiub"
+    ]
+    if others:
+        held = f"column{'s' * (len(others) > 1)} {', '.join(others)}"
+        raise TacitError(
+            f"{what} has no numbers in {held}; make them the numbers that the model was trained "
+            "on, or leave them out"
+        )
+    for name, found in zip(names, arrays, strict=True):
+        check_finite(f"{what}, column {name!r}", found)
+    return list(zip(names, arrays, strict=True))
+
+
+def exact(what: str, numbers: np.ndarray) -> np.ndarray:
+    """Numbers as float32, whose rounding floats bear; integers that it cannot hold are refused."""
+    with np.errstate(over="ignore"):
+        single = np.ascontiguousarray(numbers, dtype="<f4")
+    if numbers.dtype.kind in "iu" and not np.array_equal(single.astype(numbers.dtype), numbers):
+        raise TacitError(f"{what} holds integers that float32 cannot represent; scale them first")
+    return single
+
+
+def _of_tensor(what: str, tensor: Any) -> np.ndarray:
+    torch = sys.modules["torch"]
+    if tensor.layout != torch.strided or tensor.is_quantized:
+        raise TacitError(f"{what} is a sparse or quantised tensor; give a dense one of numbers")
+    tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
+    if tensor.dtype == torch.bfloat16:
+        tensor = tensor.float()
+    return tensor.numpy()
+
+
+def _of_series(series: Any) -> np.ndarray:
+    """One column; what is missing of its numbers is NaN."""
+    found = series.to_numpy()
+    if found.dtype.kind == "O" and getattr(series.dtype, "kind", "O") in "fiub":
+        found = series.to_numpy(dtype="float64", na_value=np.nan)
+    return found
+
+
+def _kind(series: Any) -> str:
+    """The type of a column in a word: what some types tell beyond are values."""
+    return re.split(r"[\[(]", str(series.dtype))[0]
