@@ -352,14 +352,32 @@ def export(module: Any, samples: ArrayLike | None, path: Path) -> Path:
     import torch  # noqa: PLC0415
 
     example = torch.as_tensor(array("the samples", samples)[:2], dtype=torch.float32)
+    return write_module(module.eval(), (example,), path, ["input"], ["output"])
+
+
+def write_module(
+    module: Any, example: tuple[Any, ...], path: Path, inputs: list[str], outputs: list[str]
+) -> Path:
+    """Writes a `torch.nn.Module` with these names, the first axis of each a free batch."""
+    import torch  # noqa: PLC0415
+
     torch.onnx.export(
-        module.eval(),
-        (example,),
+        module,
+        example,
         path,
-        input_names=["input"],
-        output_names=["output"],
-        dynamic_axes={"input": {0: "N"}, "output": {0: "N"}},
+        input_names=inputs,
+        output_names=outputs,
+        dynamic_axes={name: {0: "N"} for name in (*inputs, *outputs)},
         opset_version=17,
         dynamo=False,
     )
     return path
+
+
+def used_inputs(path: str | Path) -> list[str]:
+    """The inputs of an ONNX file that a node reads; the others are none of the compiled model."""
+    import onnx  # noqa: PLC0415
+
+    graph = onnx.load(path, load_external_data=False).graph
+    read = {name for node in graph.node for name in node.input}
+    return [each.name for each in graph.input if each.name in read]

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 300
-PAGES = {"data-owner.md": ("numpy",)}
+PAGES = {"data-owner.md": ("numpy",), "model-owner.md": ("sklearn", "skl2onnx", "torch")}
 """Pages whose blocks are whole programs, and what these import beside Tacit."""
 
 
