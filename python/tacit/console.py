@@ -85,7 +85,7 @@ def progress_bar(*, remaining: bool = False) -> Iterator[Callback | None]:
         TextColumn("{task.percentage:3.0f} %"),
         TimeElapsedColumn(),
         *[TextColumn("left"), TimeRemainingColumn()] * remaining,
-        TextColumn("{task.fields[layer]}"),
+        TextColumn("{task.fields[layer]}", markup=False),
     )
     with Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task("setup", layer="", total=None)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from rich.table import Table
+from rich.text import Text
 
 from ._tacit import Compiled, TacitError
 from .data import label_list
@@ -142,8 +143,10 @@ class Model:
             numbers = f"every tensor of its own width, the input of {p['input_bits']} bits"
         table = Table(
             title=f"{numbers}, {p['parameters']:,} {owner} parameters",
-            caption=f"the data owner learns {p['opened']}; "
-            f"outputs err by at most {p['error']:.2g} in trials, with room to spare",
+            caption=Text(
+                f"the data owner learns {p['opened']}; "
+                f"outputs err by at most {p['error']:.2g} in trials, with room to spare"
+            ),
         )
         for name in ("layer", "operation", "output"):
             table.add_column(name)
@@ -154,7 +157,7 @@ class Model:
             table.add_column(name, justify="right")
         for layer in p["layers"]:
             table.add_row(
-                layer["name"],
+                Text(layer["name"]),
                 layer["op"],
                 " x ".join(map(str, layer["shape"])),
                 f"{layer['range']:.4g}",

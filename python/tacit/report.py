@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from .alike import grouped
 
@@ -29,6 +31,14 @@ def render(item: RenderableType) -> str:
     with console.capture() as capture:
         console.print(item)
     return capture.get().rstrip()
+
+
+def facts_grid(facts: Iterable[tuple[str, str]]) -> Table:
+    """Names and values, one pair a line, as they are: what files name may look like markup."""
+    grid = Table.grid(padding=(0, 2))
+    for name, value in facts:
+        grid.add_row(Text(name, "bold"), Text(value))
+    return grid
 
 
 def cost_table(cost: dict[str, Any], title: str = "Phases") -> Table:
@@ -141,7 +151,7 @@ class Report:
             table.add_column(name, justify="right")
         for layer in self.data["layers"]:
             table.add_row(
-                layer["name"],
+                Text(layer["name"]),
                 layer["op"],
                 " x ".join(map(str, layer["shape"])),
                 f"{layer['seconds']:.4f}",
@@ -151,10 +161,7 @@ class Report:
         return table
 
     def __rich__(self) -> Group:
-        facts = Table.grid(padding=(0, 2))
-        for name, value in self.facts():
-            facts.add_row(f"[bold]{name}", value)
-        return Group(facts, "", cost_table(self.data), self.layer_table())
+        return Group(facts_grid(self.facts()), "", cost_table(self.data), self.layer_table())
 
     def __str__(self) -> str:
         return render(self)

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Group
 from rich.table import Table
 
-from .report import cost_table, html_table, render
+from .report import cost_table, facts_grid, html_table, render
 
 WIDTH, HEIGHT, MARGIN = 480, 240, 40
 """The size of a curve's picture, in pixels."""
@@ -98,10 +98,7 @@ class TrainingReport:
         Path(path).write_text(self.to_html())
 
     def __rich__(self) -> Group:
-        facts = Table.grid(padding=(0, 2))
-        for name, value in self.facts():
-            facts.add_row(f"[bold]{name}", value)
-        return Group(facts, "", cost_table(self.data), self.epoch_table())
+        return Group(facts_grid(self.facts()), "", cost_table(self.data), self.epoch_table())
 
     def __str__(self) -> str:
         return render(self)

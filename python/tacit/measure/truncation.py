@@ -156,7 +156,7 @@ class Analysis:
         return f"<Analysis of truncation, {self.data['ring']}-bit ring, {len(self.rows)} rows>"
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
+def _cells(row: dict[str, Any]) -> list[str | Text]:
     """A row of the table."""
     start = [str(row["fraction_bits"]), f"{SHORT[row['order']]} ({row['masks'][0]})"]
     if row["refused"] is not None:
@@ -165,7 +165,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
     if row["layer"] is None:
         return [*start, *shares, "none"]
     numbers = [f"{row[name]:.1e}" for name in ("e1_per_item_predicted", "e1_per_item")]
-    return [*start, *shares, f"{row['e1_probability']:.1e}", row["layer"], *numbers]
+    return [*start, *shares, f"{row['e1_probability']:.1e}", Text(row["layer"]), *numbers]
 
 
 def check_plot(path: str | Path) -> None:
