@@ -79,7 +79,8 @@ def run(args: argparse.Namespace) -> None:
             model, x, labels, batch=args.batch, check=args.check, progress=progress
         )
     answers = outputs.arrays(args.output, result.outputs) if args.output else b""
-    finish([result.report], (args.output, answers), (args.json, result.report.to_json()))
+    shown = [result.table(), result.summary(), "", result.report]
+    finish(shown, (args.output, answers), (args.json, result.report.to_json()))
 
 
 def plan(args: argparse.Namespace) -> None:

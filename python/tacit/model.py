@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import importlib.util
 import json
 import math
@@ -17,12 +18,16 @@ from rich.table import Table
 from rich.text import Text
 
 from ._tacit import Compiled, TacitError
+from .alike import grouped
 from .data import label_list
 from .given import array
 from .inputs import Given, floats, rows
 from .inputs import named as named_arrays
 from .options import to_json
-from .report import render
+from .report import html_table, render
+
+SHOWN = 20
+"""Layers that a notebook shows of a model."""
 
 
 class Model:
@@ -177,6 +182,14 @@ class Model:
     def __repr__(self) -> str:
         shapes = f"{self.input_shape} -> {self.output_shape}"
         return f"<Model {shapes}, {len(self.plan['layers'])} layers>"
+
+    def _repr_html_(self) -> str:
+        table = self.table()
+        more = max(len(table.rows) - SHOWN, 0)
+        words = [f"and {more} more layers; print(model) shows all"] * (more > 0)
+        words += [str(table.caption), *grouped(self.warnings)]
+        told = "".join(f"<p>{html.escape(text)}</p>" for text in words)
+        return html_table(table, SHOWN) + told
 
 
 def one_of(outputs: dict[str, Any]) -> Any:

@@ -142,6 +142,16 @@ class Report:
             rows.append(("warning", d["doubt"]))
         return rows
 
+    def brief(self) -> str:
+        """Between whom, and what the online phase cost, in a line."""
+        online = self.data["online"]
+        sent = max(online["bytes_sent"], default=0)
+        return (
+            f"{self.data['protocol']}, {self.data['parties']} parties, online "
+            f"{online['seconds']:.3f} s, {online['rounds']} rounds, {megabytes(sent)} MB by the "
+            "busiest party"
+        )
+
     def layer_table(self) -> Table:
         """The table of the online phase layer by layer."""
         table = Table(title="Online, layer by layer")
@@ -172,16 +182,20 @@ class Report:
         return f"<Report {self.data['protocol']}, online {cost}>"
 
     def _repr_html_(self) -> str:
-        facts = "".join(
-            f"<tr><th>{html.escape(k)}</th><td>{html.escape(v)}</td></tr>" for k, v in self.facts()
-        )
         tables = "".join(map(html_table, (cost_table(self.data), self.layer_table())))
-        return f"<table>{facts}</table>{tables}"
+        return html_facts(self.facts()) + tables
 
 
-def html_table(table: Table) -> str:
-    """A rich table of plain strings as an HTML table."""
-    columns = [[html.escape(str(cell)) for cell in column.cells] for column in table.columns]
+def html_facts(facts: Iterable[tuple[str, str]]) -> str:
+    """Names and values as an HTML table."""
+    lines = (f"<tr><th>{html.escape(k)}</th><td>{html.escape(v)}</td></tr>" for k, v in facts)
+    return f"<table>{''.join(lines)}</table>"
+
+
+def html_table(table: Table, most: int | None = None) -> str:
+    """A rich table of plain strings as an HTML table, or its first lines."""
+    cells = [list(column.cells)[:most] for column in table.columns]
+    columns = [[html.escape(str(cell)) for cell in column] for column in cells]
     head = "".join(f"<th>{html.escape(str(column.header))}</th>" for column in table.columns)
     rows = ("".join(f"<td>{cell}</td>" for cell in row) for row in zip(*columns, strict=True))
     body = "".join(f"<tr>{row}</tr>" for row in rows)

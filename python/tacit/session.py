@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from rich.console import Group
+from rich.table import Table
 
-from . import _tacit
+from . import _tacit, answers
 from ._tacit import TacitError
+from .answers import Reading, readings
 from .batches import is_batches, joined, split, total
 from .inputs import Given
 from .model import Model
 from .options import to_json
 from .protocols import check_options, with_options
-from .report import Report
+from .report import Report, html_table, render
 
 COMMAND = [sys.executable, "-m", "tacit", "party", "--quiet", "--stay", "--config"]
 """Runs a party from the config file whose path follows, for as many predictions as there are."""
@@ -30,7 +34,7 @@ Progress = Callable[[str, str, int, int], None]
 """Called as `progress(phase, layer, done, total)` while a run goes on."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """What a prediction gave.
 
@@ -42,10 +46,13 @@ class Result:
         names in the model are given by these, as integers or strings.
     report : Report
         What it cost.
+    readings : dict of str to Reading
+        How the outputs are to be read, by their names: as classes, probabilities, values.
     """
 
     outputs: dict[str, np.ndarray]
     report: Report
+    readings: dict[str, Reading] = field(default_factory=dict)
 
     @property
     def output(self) -> np.ndarray:
@@ -54,6 +61,41 @@ class Result:
             names = ", ".join(map(repr, self.outputs))
             raise TacitError(f"the model has several outputs; take outputs[...] of {names}")
         return next(iter(self.outputs.values()))
+
+    def classes(self) -> np.ndarray | None:
+        """The class of each item, `(n,)`: its name in the model, or else its number.
+
+        The first output that tells any, by its largest number; None where the model tells none.
+        """
+        return answers.classes(self.outputs, self.readings)
+
+    def table(self) -> Table:
+        """The first few answers as a table."""
+        return answers.table(self.outputs, self.readings)
+
+    def summary(self) -> str:
+        """How many answers there are, and how good they are where that is known."""
+        items = self.report.images
+        words = f"{items} input{'s' * (items != 1)}"
+        if items > answers.MOST:
+            words += f", of which the first {answers.MOST} are shown"
+        if self.report.accuracy is not None:
+            words += f"; accuracy {100 * self.report.accuracy:.2f} %"
+        return words
+
+    def __rich__(self) -> Group:
+        return Group(self.table(), self.summary(), self.report.brief())
+
+    def __str__(self) -> str:
+        return render(self)
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in self.outputs.items())
+        return f"<Result {shapes}; {self.report.brief()}>"
+
+    def _repr_html_(self) -> str:
+        words = f"{self.summary()}. {self.report.brief()}"
+        return f"{html_table(self.table())}<p>{html.escape(words)}</p>"
 
 
 class Session:
@@ -68,6 +110,11 @@ class Session:
         self.settings = settings
         self.processes = processes
         self.kept: _tacit.Session | None = None
+
+    def __repr__(self) -> str:
+        parties = self.settings["parties"] or "the fewest"
+        where = f"network {self.settings['network']}, {parties} parties"
+        return f"<Session {self.settings['protocol']}, {where}>"
 
     def __enter__(self) -> Session:
         if self.kept is not None:
@@ -144,7 +191,8 @@ class Session:
             raise TacitError("there is no batch; an iterator that was used up gives none again")
         axes = {output["name"]: output["batch"] for output in model.plan["outputs"]}
         outputs = joined([result.outputs for result in results], axes)
-        return Result(outputs, Report(total([result.report.data for result in results])))
+        report = Report(total([result.report.data for result in results]))
+        return Result(outputs, report, results[0].readings)
 
     def predict_batches(
         self,
@@ -233,7 +281,8 @@ class Session:
             progress=progress,
         )
         model.ran(self.settings["protocol"])
-        return Result(model.decode(output, shape[0]), Report(json.loads(report)))
+        read = readings(model.plan["outputs"], model.plan["reveal"])
+        return Result(model.decode(output, shape[0]), Report(json.loads(report)), read)
 
 
 @with_options

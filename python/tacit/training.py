@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import tempfile
@@ -18,6 +19,8 @@ from ._tacit import TacitError
 from .model import check_module, export
 from .module import Places, UnreadableError, read
 from .options import to_json
+from .protocols import PROTOCOLS
+from .report import facts_grid, html_facts, render
 from .session import Progress
 from .training_report import TrainingReport
 
@@ -25,7 +28,7 @@ Owned = tuple[int, ArrayLike, ArrayLike]
 """A party's data: its number, items, and classes or values."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trained:
     """A trained network.
 
@@ -71,6 +74,27 @@ class Trained:
                 "save() writes the network as an ONNX file"
             )
         return self.places.state(self.weights, module.state_dict())
+
+    def __repr__(self) -> str:
+        return f"<Trained {self.brief()}>"
+
+    def __str__(self) -> str:
+        return f"{self.brief()}\n{render(self.report.epoch_table())}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self.brief())}</p>{self.report._repr_html_()}"
+
+    def brief(self) -> str:
+        """What was trained for how long and how good it became, in a line."""
+        data = self.report.data
+        words = [
+            f"{data['parameters']:,} parameters",
+            f"{len(data['epochs'])} epochs, {data['batches']} mini-batches",
+        ]
+        if data["epochs"] and data["epochs"][-1]["accuracy"] is not None:
+            words.append(f"accuracy {100 * data['epochs'][-1]['accuracy']:.2f} %")
+        held = "not for this party" if self.onnx is None else f"ONNX of {len(self.onnx):,} bytes"
+        return ", ".join([*words, held])
 
     def save(self, path: str | Path) -> None:
         """Writes the ONNX file."""
@@ -270,6 +294,32 @@ class Trainer:
             items=self.options["batch"] if items is None else items,
         )
         return json.loads(cost)
+
+    def facts(self) -> list[tuple[str, str]]:
+        """What is trained and how, as (name, value)."""
+        o = self.options
+        name = "adam" if "adam" in o else "sgd"
+        layers = self.model.get("layers")
+        listed = f"layers: {', '.join(str(each['type']) for each in layers)}" if layers else "?"
+        file = self.model.get("file")
+        network = Path(file).name if file else self.model.get("network") or listed
+        rate = o[name].get("learning_rate", "default")
+        where = ", ".join(f"{key}={value}" for key, value in self.where.items() if value)
+        return [
+            ("network", network),
+            ("training", f"{o['epochs']} epochs of mini-batches of {o['batch']}, {o['loss']}"),
+            ("optimiser", f"{name}, learning rate {rate}"),
+            ("runs on", where or PROTOCOLS[0]),
+        ]
+
+    def __repr__(self) -> str:
+        return f"<Trainer {'; '.join(value for _, value in self.facts())}>"
+
+    def __str__(self) -> str:
+        return render(facts_grid(self.facts()))
+
+    def _repr_html_(self) -> str:
+        return html_facts(self.facts())
 
     def start(self) -> bytes:
         """The network with the weights that a training starts from, as an ONNX file."""

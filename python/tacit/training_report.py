@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Group
 from rich.table import Table
 
-from .report import cost_table, facts_grid, html_table, render
+from .report import cost_table, facts_grid, html_facts, html_table, render
 
 WIDTH, HEIGHT, MARGIN = 480, 240, 40
 """The size of a curve's picture, in pixels."""
@@ -107,11 +107,8 @@ class TrainingReport:
         return f"<TrainingReport {self.data['protocol']}, {self.data['batches']} mini-batches>"
 
     def _repr_html_(self) -> str:
-        facts = "".join(
-            f"<tr><th>{html.escape(k)}</th><td>{html.escape(v)}</td></tr>" for k, v in self.facts()
-        )
         tables = "".join(map(html_table, (cost_table(self.data), self.epoch_table())))
-        return f"<table>{facts}</table>{tables}{self.picture()}"
+        return f"{html_facts(self.facts())}{tables}{self.picture()}"
 
 
 def _value(name: str, value: float | None) -> str:
