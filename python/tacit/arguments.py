@@ -128,6 +128,13 @@ def add_dimensions(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_page(command: argparse.ArgumentParser) -> None:
+    """The option of whatever can show its result as a page."""
+    command.add_argument(
+        "--html", metavar="FILE", help="write a page to show here: one file, nothing else needed"
+    )
+
+
 def add_fixed(command: argparse.ArgumentParser) -> None:
     """The option of a model that has inputs which every party knows."""
     command.add_argument(

@@ -14,7 +14,17 @@ from rich.markup import escape
 from . import _tacit, outputs
 from ._tacit import TacitError, __version__
 from .alike import grouped
-from .arguments import Parser, add_dimensions, add_fixed, names, numbers, positive, real, whole
+from .arguments import (
+    Parser,
+    add_dimensions,
+    add_fixed,
+    add_page,
+    names,
+    numbers,
+    positive,
+    real,
+    whole,
+)
 from .certificates import add_cert
 from .console import add_voice, err, notice, out, progress_bar, speak, warn
 from .data import INPUT_NAMES, LABEL_NAMES, load_array, load_inputs, load_numbers
@@ -67,7 +77,7 @@ def fail(message: str) -> int:
 def run(args: argparse.Namespace) -> None:
     """`tacit run`: all parties on this machine predict a file of inputs."""
     given = (args.model, args.input, args.labels, args.samples)
-    outputs.check([args.output, args.json], given)
+    outputs.check([args.output, args.json, args.html], given)
     x = None if args.input.endswith(".npz") else load_inputs(args.input)
     labels = load_array(args.labels, LABEL_NAMES) if args.labels else None
     model = planned(args)
@@ -80,7 +90,9 @@ def run(args: argparse.Namespace) -> None:
         )
     answers = outputs.arrays(args.output, result.outputs) if args.output else b""
     shown = [result.table(), result.summary(), "", result.report]
-    finish(shown, (args.output, answers), (args.json, result.report.to_json()))
+    page = result.to_html(model=Path(args.model).name, labels=labels) if args.html else ""
+    report = result.report.to_json()
+    finish(shown, (args.output, answers), (args.json, report), (args.html, page))
 
 
 def plan(args: argparse.Namespace) -> None:
@@ -94,7 +106,7 @@ def plan(args: argparse.Namespace) -> None:
 
 def measure(args: argparse.Namespace) -> None:
     """`tacit bench`: one operation on random data."""
-    outputs.check([args.json])
+    outputs.check([args.json, args.html])
     with progress_bar() as progress:
         report = bench(
             args.op,
@@ -113,14 +125,15 @@ def measure(args: argparse.Namespace) -> None:
             repeat=args.repeat,
             progress=progress,
         )
-    finish([report], (args.json, report.to_json()))
+    page = report.to_html() if args.html else ""
+    finish([report], (args.json, report.to_json()), (args.html, page))
 
 
 def analyze(args: argparse.Namespace) -> None:
     """`tacit analyze truncation`: what probabilistic truncation does to a model's accuracy."""
     if args.plot:
         check_plot(args.plot)
-    outputs.check([args.json, args.plot], [args.model, args.input, args.labels])
+    outputs.check([args.json, args.plot, args.html], [args.model, args.input, args.labels])
     x, labels = load_numbers(args.input, INPUT_NAMES), load_array(args.labels, LABEL_NAMES)
     with progress_bar() as progress:
         analysis = analyze_truncation(
@@ -134,7 +147,9 @@ def analyze(args: argparse.Namespace) -> None:
             progress=progress,
         )
     picture = analysis.draw(Path(args.plot).suffix, Path(args.model).stem) if args.plot else b""
-    finish([analysis], (args.json, analysis.to_json()), (args.plot, picture))
+    page = analysis.to_html() if args.html else ""
+    files = (args.json, analysis.to_json()), (args.plot, picture), (args.html, page)
+    finish([analysis], *files)
 
 
 def party(args: argparse.Namespace) -> None:
@@ -308,6 +323,32 @@ def add_model_options(command: argparse.ArgumentParser) -> None:
     add("--batch", type=positive, metavar="B", help="items at a time (default: up to 128)")
 
 
+def add_bench_options(command: argparse.ArgumentParser) -> None:
+    """The options of what measures an operation."""
+    command.add_argument("op", choices=OPERATIONS)
+    command.add_argument("--n", type=positive, required=True, help="size of the operation")
+    command.add_argument(
+        "--chunk",
+        type=positive,
+        metavar="N",
+        help="run so much of it at a time (default: as much as takes about 256 MiB)",
+    )
+    command.add_argument("--repeat", type=positive, default=5, metavar="K", help="median of K runs")
+    add_page(command)
+    groups = add_run_options(command)
+    groups["bicoptor"].add_argument(
+        "--as-printed-insecure",
+        action="store_true",
+        help="signs as in the paper, which errs and leaks: for the cost only",
+    )
+    groups["falcon"].add_argument(
+        "--paper-leakage",
+        action="store_true",
+        help="pow, reciprocal and rsqrt as in the paper, which opens magnitudes: for the cost only",
+    )
+    add_execution_options(command)
+
+
 def add_init_options(command: argparse.ArgumentParser) -> None:
     """The options of what makes the parties' folders."""
     add = command.add_argument
@@ -353,6 +394,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--output", metavar="OUT.npy", help="write the model's outputs here; .npz of several"
     )
+    add_page(made)
     add_run_options(made)
     add_execution_options(made)
 
@@ -360,28 +402,7 @@ def parser() -> argparse.ArgumentParser:
     add_model_options(made)
     add_run_options(made)
 
-    made = command("bench", measure, "measure one operation on random data")
-    made.add_argument("op", choices=OPERATIONS)
-    made.add_argument("--n", type=positive, required=True, help="size of the operation")
-    made.add_argument(
-        "--chunk",
-        type=positive,
-        metavar="N",
-        help="run so much of it at a time (default: as much as takes about 256 MiB)",
-    )
-    made.add_argument("--repeat", type=positive, default=5, metavar="K", help="median of K runs")
-    groups = add_run_options(made)
-    groups["bicoptor"].add_argument(
-        "--as-printed-insecure",
-        action="store_true",
-        help="signs as in the paper, which errs and leaks: for the cost only",
-    )
-    groups["falcon"].add_argument(
-        "--paper-leakage",
-        action="store_true",
-        help="pow, reciprocal and rsqrt as in the paper, which opens magnitudes: for the cost only",
-    )
-    add_execution_options(made)
+    add_bench_options(command("bench", measure, "measure one operation on random data"))
 
     made = command("analyze", analyze, "measure what a choice does to a model's accuracy")
     made.add_argument("what", choices=("truncation",), help="truncation: ABY3's, by fraction bits")
@@ -399,6 +420,7 @@ def parser() -> argparse.ArgumentParser:
     add_dimensions(made)
     made.add_argument("--json", metavar="FILE", help="write the analysis here")
     made.add_argument("--plot", metavar="FILE.svg", help="draw it here, as .svg or .png")
+    add_page(made)
 
     add_train(command)
 

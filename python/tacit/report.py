@@ -113,6 +113,16 @@ class Report:
         """Writes the content to `path`."""
         Path(path).write_text(self.to_json())
 
+    def to_html(self) -> str:
+        """A page of what was computed between whom, and where time and traffic went."""
+        from . import pages  # noqa: PLC0415
+
+        return pages.of_report(self).render()
+
+    def save_html(self, path: str | Path) -> None:
+        """Writes that page to `path`."""
+        Path(path).write_text(self.to_html(), encoding="utf-8")
+
     def facts(self) -> list[tuple[str, str]]:
         """The settings and the result in words, as (name, value)."""
         d = self.data

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ from numpy.typing import ArrayLike
 from rich.console import Group
 from rich.table import Table
 
-from . import _tacit, answers
+from . import _tacit, answers, pages
 from ._tacit import TacitError
 from .answers import Reading, readings
 from .batches import is_batches, joined, split, total
+from .given import array
 from .inputs import Given
 from .model import Model
 from .options import to_json
@@ -92,6 +94,26 @@ class Result:
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in self.outputs.items())
         return f"<Result {shapes}; {self.report.brief()}>"
+
+    def to_html(self, *, model: str = "a model", labels: ArrayLike | None = None) -> str:
+        """A page of the answers, of what was computed between whom, and of what it cost.
+
+        Parameters
+        ----------
+        model
+            What the model is called there.
+        labels
+            The true classes, `(n,)`, as numbers or as the names that the model has for them: then
+            the page shows which were taken for which.
+        """
+        known = None if labels is None else array("the labels", labels)
+        return pages.of_result(self, model=model, labels=known).render()
+
+    def save_html(
+        self, path: str | Path, *, model: str = "a model", labels: ArrayLike | None = None
+    ) -> None:
+        """Writes that page to `path`; it shows the first answers, so whoever may see them."""
+        Path(path).write_text(self.to_html(model=model, labels=labels), encoding="utf-8")
 
     def _repr_html_(self) -> str:
         words = f"{self.summary()}. {self.report.brief()}"

@@ -12,6 +12,7 @@ import numpy as np
 
 from . import _tacit, outputs
 from ._tacit import TacitError
+from .arguments import add_page
 from .console import notice, out, progress_bar
 from .data import check_finite
 from .datasets import Dataset, load
@@ -26,7 +27,7 @@ def add_train(command: Callable[..., argparse.ArgumentParser]) -> None:
     made = command("train", train, "train a network on the data of several owners")
     made.add_argument("config", metavar="CONFIG.toml", help="see docs/training.md")
     made.add_argument("--json", metavar="FILE", help="write the report here")
-    made.add_argument("--html", metavar="FILE", help="write the report as a page here")
+    add_page(made)
     made.add_argument(
         "--plan", action="store_true", help="show what it will cost, and do not train"
     )

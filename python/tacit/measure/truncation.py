@@ -18,6 +18,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from .. import pages
 from .._tacit import TacitError
 from ..data import label_list
 from ..model import Model, compile
@@ -78,6 +79,14 @@ class Analysis:
     def save_json(self, path: str | Path) -> None:
         """Writes the content to `path`."""
         Path(path).write_text(self.to_json())
+
+    def to_html(self, title: str = "What truncation does to the accuracy") -> str:
+        """A page of the table and what it means."""
+        return pages.of_tables(title, self.notes(), [self.table()]).render()
+
+    def save_html(self, path: str | Path) -> None:
+        """Writes that page to `path`."""
+        Path(path).write_text(self.to_html(), encoding="utf-8")
 
     def save_plot(self, path: str | Path, title: str = "") -> None:
         """Draws the accuracy over the fraction bits into `path`, an .svg or .png file.
