@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._tacit import TacitError
+from .errors import InputError
 from .given import is_frame, is_tensor
 
 TOTALS = ("setup", "offline", "online")
@@ -34,16 +34,18 @@ def split(batches: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
             isinstance(batch, list) and len(batch) < 3 and all(map(is_tensor, batch))
         )
         if pair and not 1 <= len(batch) <= 2:
-            raise TacitError(
+            raise InputError(
                 f"batch {number} is a tuple of {len(batch)}; give x or (x, labels), and of a model "
-                "with several inputs a dict of arrays by their names as x"
+                "with several inputs a dict of arrays by their names as x",
+                item=number,
             )
         x, labels = (*batch, None)[:2] if pair else (batch, None)
         if labelled is None:
             labelled = labels is not None
         if labelled != (labels is not None):
             has = "no labels, others have" if labelled else "labels, others have none"
-            raise TacitError(f"batch {number} has {has}; give them for every batch or for none")
+            told = f"batch {number} has {has}; give them for every batch or for none"
+            raise InputError(told, input="labels", item=number)
         yield x, labels
 
 

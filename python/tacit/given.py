@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ._tacit import TacitError
 from .data import check_finite
+from .errors import InputError
 
 
 def is_tensor(x: Any) -> bool:
@@ -47,7 +47,7 @@ def array(what: str, x: Any) -> np.ndarray:
     except (TypeError, ValueError):
         # The error of numpy may show a value, which is its owner's secret.
         told = f"{what} is a list whose items differ in shape; give all one shape"
-        raise TacitError(told) from None
+        raise InputError(told) from None
 
 
 def matrix(what: str, frame: Any) -> np.ndarray:
@@ -68,16 +68,18 @@ def columns(what: str, frame: Any) -> list[tuple[str, np.ndarray]]:
     others = [
         f"{name!r} ({_kind(each)})"
         for name, each, found in zip(names, series, arrays, strict=True)
-        if found.dtype.kind not in "fiub"
+        if not _real(found)
     ]
     if others:
         held = f"column{'s' * (len(others) > 1)} {', '.join(others)}"
-        raise TacitError(
+        first = next(n for n, found in zip(names, arrays, strict=True) if not _real(found))
+        raise InputError(
             f"{what} has no numbers in {held}; make them the numbers that the model was trained "
-            "on, or leave them out"
+            "on, or leave them out",
+            column=first,
         )
     for name, found in zip(names, arrays, strict=True):
-        check_finite(f"{what}, column {name!r}", found)
+        check_finite(f"{what}, column {name!r}", found, column=name)
     return list(zip(names, arrays, strict=True))
 
 
@@ -86,14 +88,14 @@ def exact(what: str, numbers: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
         single = np.ascontiguousarray(numbers, dtype="<f4")
     if numbers.dtype.kind in "iu" and not np.array_equal(single.astype(numbers.dtype), numbers):
-        raise TacitError(f"{what} holds integers that float32 cannot represent; scale them first")
+        raise InputError(f"{what} holds integers that float32 cannot represent; scale them first")
     return single
 
 
 def _of_tensor(what: str, tensor: Any) -> np.ndarray:
     torch = sys.modules["torch"]
     if tensor.layout != torch.strided or tensor.is_quantized:
-        raise TacitError(f"{what} is a sparse or quantised tensor; give a dense one of numbers")
+        raise InputError(f"{what} is a sparse or quantised tensor; give a dense one of numbers")
     tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
     if tensor.dtype == torch.bfloat16:
         tensor = tensor.float()
@@ -106,6 +108,10 @@ def _of_series(series: Any) -> np.ndarray:
     if found.dtype.kind == "O" and getattr(series.dtype, "kind", "O") in "fiub":
         found = series.to_numpy(dtype="float64", na_value=np.nan)
     return found
+
+
+def _real(array: np.ndarray) -> bool:
+    return array.dtype.kind in "fiub"
 
 
 def _kind(series: Any) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._tacit import TacitError
 from .data import check_finite
+from .errors import InputError
 from .given import array as array_of
 from .given import columns, exact, is_frame, matrix
 
@@ -31,20 +31,20 @@ def rows(inputs: list[dict[str, Any]], x: Given) -> np.ndarray:
         x = _of_frame(inputs, x)
     if not isinstance(x, Mapping):
         shape = tuple(inputs[0]["shape"]) if len(inputs) == 1 else (_row(inputs),)
-        return _floats("the input", array_of("the input", x), shape, 0, inputs[0])
+        return _floats("the input", array_of("the input", x), shape, 0, alone=inputs[0])
     known = [each["name"] for each in inputs]
     _check_names(known, list(x))
     parts = []
     for each in inputs:
         what = f"the input {each['name']!r}"
         given = array_of(what, x[each["name"]])
-        parts.append(_floats(what, given, tuple(each["shape"]), each["batch"]))
+        parts.append(_floats(what, given, tuple(each["shape"]), each["batch"], name=each["name"]))
     if len(inputs) == 1:
         return parts[0]
     items = {len(part) for part in parts}
     if len(items) > 1:
         counts = ", ".join(f"{name!r} {len(p)}" for name, p in zip(known, parts, strict=True))
-        raise TacitError(f"the inputs differ in their number of items: {counts}")
+        raise InputError(f"the inputs differ in their number of items: {counts}")
     return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
 
 
@@ -60,9 +60,9 @@ def floats(what: str, x: Any) -> tuple[bytes, list[int]]:
     except (TypeError, ValueError):
         # The error of numpy shows the value, which is its owner's secret.
         advice = "their owner numbers texts before, and the model is one of these numbers"
-        raise TacitError(f"{what} are no numbers: {advice}") from None
+        raise InputError(f"{what} are no numbers: {advice}", input="samples") from None
     if array.ndim:
-        check_finite(what, array)
+        check_finite(what, array, input="samples")
     return array.tobytes(), list(array.shape)
 
 
@@ -72,7 +72,7 @@ def _of_frame(inputs: list[dict[str, Any]], frame: Any) -> np.ndarray | dict[str
         rows = matrix("the data frame", frame)
         shape = tuple(inputs[0]["shape"])
         if len(shape) == 1 and rows.shape[1:] != shape:
-            raise TacitError(
+            raise InputError(
                 f"the data frame has {rows.shape[1]} columns, the model takes {shape[0]} an "
                 "item; choose its columns in the order of the training, as with frame[[...]]"
             )
@@ -83,9 +83,10 @@ def _of_frame(inputs: list[dict[str, Any]], frame: Any) -> np.ndarray | dict[str
     for each in inputs:
         column, shape = held[each["name"]], each["shape"]
         if math.prod(shape) != 1:
-            raise TacitError(
+            raise InputError(
                 f"the input {each['name']!r} takes {math.prod(shape)} numbers of an item and a "
-                "column holds one; give a dict of arrays by the names of the inputs"
+                "column holds one; give a dict of arrays by the names of the inputs",
+                input=each["name"],
             )
         found[each["name"]] = np.moveaxis(column.reshape(-1, *shape), 0, each["batch"])
     return found
@@ -98,10 +99,12 @@ def _row(inputs: list[dict[str, Any]]) -> int:
 def _check_names(known: list[str], given: list[str]) -> None:
     for name in given:
         if name not in known:
-            raise TacitError(f"the model has no input {name!r}; it has {', '.join(known)}")
+            told = f"the model has no input {name!r}; it has {', '.join(known)}"
+            raise InputError(told, input=name)
     for name in known:
         if name not in given:
-            raise TacitError(f"the input {name!r} is missing; the model takes {', '.join(known)}")
+            told = f"the input {name!r} is missing; the model takes {', '.join(known)}"
+            raise InputError(told, input=name)
 
 
 def _floats(
@@ -109,6 +112,8 @@ def _floats(
     array: np.ndarray,
     shape: tuple[int, ...],
     batch: int,
+    *,
+    name: str | None = None,
     alone: dict[str, Any] | None = None,
 ) -> np.ndarray:
     """The items of an array whose batch stands before axis `batch` of items of this shape.
@@ -116,15 +121,17 @@ def _floats(
     `alone` is the input, if it is given without its name: then its items stand first.
     """
     if array.dtype.kind not in "fiub":
-        raise TacitError(f"{what} holds {array.dtype} values; give real numbers, such as float32")
+        told = f"{what} holds {array.dtype} values; give real numbers, such as float32"
+        raise InputError(told, input=name)
     items = array.shape[batch] if batch < array.ndim else 0
     if array.shape[:batch] + array.shape[batch + 1 :] != shape or items == 0:
         wanted = ", ".join(map(str, (*shape[:batch], "n", *shape[batch:])))
         advice = "reshape the array, first axis = items" if batch == 0 else "n items"
         if alone and alone["batch"]:
             advice = f"or give {{{alone['name']!r}: array}} as the file lays it out"
-        raise TacitError(
-            f"{what} has shape {array.shape}, the model takes ({wanted}) with n >= 1; {advice}"
+        raise InputError(
+            f"{what} has shape {array.shape}, the model takes ({wanted}) with n >= 1; {advice}",
+            input=name,
         )
-    check_finite(what, array)
+    check_finite(what, array, input=name)
     return exact(what, np.moveaxis(array, batch, 0))

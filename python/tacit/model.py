@@ -8,7 +8,8 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from rich.text import Text
 from ._tacit import Compiled, TacitError
 from .alike import grouped
 from .data import label_list
+from .errors import CompileError
 from .given import array
 from .inputs import Given, floats, rows
 from .inputs import named as named_arrays
@@ -306,7 +308,7 @@ def compile(
 
     Raises
     ------
-    TacitError
+    CompileError
         If the file or an operation is not supported, values would leave the ring or field, or what
         is to be revealed does not fit the model.
     """
@@ -332,12 +334,24 @@ def compile(
     else:
         values, by_name = None if samples is None else floats("the samples", samples), None
     if isinstance(model, (str, os.PathLike)):
-        return Model(Compiled(os.fspath(model), text, values, protocol, by_name), protocol)
+        path = os.fspath(model)
+        with _compiling(path):
+            return Model(Compiled(path, text, values, protocol, by_name), protocol)
     folder = tempfile.TemporaryDirectory(prefix="tacit-")
-    path = export(model, samples, Path(folder.name) / "model.onnx")
-    made = Model(Compiled(str(path), text, values, protocol, by_name), protocol)
+    file = export(model, samples, Path(folder.name) / "model.onnx")
+    with _compiling(None):
+        made = Model(Compiled(str(file), text, values, protocol, by_name), protocol)
     made.exported = folder  # processes read the file again
     return made
+
+
+@contextmanager
+def _compiling(model: str | None) -> Iterator[None]:
+    """Tells what the extension module refuses as errors of this model."""
+    try:
+        yield
+    except TacitError as error:
+        raise CompileError(str(error), model=model) from None
 
 
 def _names(outputs: Sequence[str] | None) -> list[str]:
@@ -353,13 +367,13 @@ def check_module(module: Any, samples: ArrayLike | None) -> None:
         f"a model is the path of an ONNX file or a torch.nn.Module, not {type(module).__name__}"
     )
     if importlib.util.find_spec("torch") is None:
-        raise TacitError(refused)
+        raise CompileError(refused)
     import torch  # noqa: PLC0415
 
     if not isinstance(module, torch.nn.Module):
-        raise TacitError(refused)
+        raise CompileError(refused)
     if samples is None:
-        raise TacitError("exporting a torch.nn.Module needs samples=, a batch of typical inputs")
+        raise CompileError("exporting a torch.nn.Module needs samples=, a batch of typical inputs")
 
 
 def export(module: Any, samples: ArrayLike | None, path: Path) -> Path:

@@ -22,6 +22,7 @@ from . import _tacit, answers, pages
 from ._tacit import TacitError
 from .answers import Reading, readings
 from .batches import is_batches, joined, split, total
+from .errors import InputError
 from .given import array
 from .inputs import Given
 from .model import Model
@@ -207,10 +208,10 @@ class Session:
                     parties, model, x, labels, batch=batch, check=check, progress=progress
                 )
         if labels is not None:
-            raise TacitError("batches bring their labels with them: give (x, labels) for each")
+            raise InputError("batches bring their labels with them: give (x, labels) for each")
         results = list(self.predict_batches(model, x, batch=batch, check=check, progress=progress))
         if not results:
-            raise TacitError("there is no batch; an iterator that was used up gives none again")
+            raise InputError("there is no batch; an iterator that was used up gives none again")
         axes = {output["name"]: output["batch"] for output in model.plan["outputs"]}
         outputs = joined([result.outputs for result in results], axes)
         report = Report(total([result.report.data for result in results]))

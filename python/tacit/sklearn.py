@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ._tacit import TacitError
+from .errors import CompileError, InputError, MissingPackageError
 from .given import columns, is_frame
 from .model import Model, class_names, compile, used_inputs
 from .report import Report
@@ -26,7 +27,8 @@ try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
     from sklearn.utils.metaestimators import available_if
 except ImportError:
-    raise TacitError("tacit.sklearn needs `pip install tacit[sklearn]`") from None
+    told = "tacit.sklearn needs `pip install tacit[sklearn]`"
+    raise MissingPackageError(told, extra="sklearn") from None
 
 PROBABILITIES = ("probabilities", "output_probability")
 """What converters call the output of probabilities."""
@@ -240,8 +242,9 @@ def exported(estimator: Any, samples: Any = None) -> bytes:
         from skl2onnx import to_onnx  # noqa: PLC0415
         from skl2onnx.common.data_types import FloatTensorType  # noqa: PLC0415
     except ImportError:
-        raise TacitError(
-            f"a {type(estimator).__name__} is exported by skl2onnx: `pip install tacit[sklearn]`"
+        raise MissingPackageError(
+            f"a {type(estimator).__name__} is exported by skl2onnx: `pip install tacit[sklearn]`",
+            extra="sklearn",
         ) from None
     if by_columns(estimator) and is_frame(samples):
         inputs = [(str(name), FloatTensorType([None, 1])) for name in samples.columns]
@@ -255,7 +258,7 @@ def exported(estimator: Any, samples: Any = None) -> bytes:
             if options is None:
                 raise
         except Exception as error:
-            raise TacitError(
+            raise CompileError(
                 f"skl2onnx cannot convert this {type(estimator).__name__}: {error}"
             ) from error
         else:
@@ -267,7 +270,7 @@ def _apart(frame: Any, names: list[str]) -> dict[str, np.ndarray]:
     """The columns of these names, `(n, 1)` each; a frame may have others, which nobody reads."""
     missing = [name for name in names if name not in frame.columns]
     if missing:
-        raise TacitError(f"the data frame has no column {missing[0]!r}; it needs {names}")
+        raise InputError(f"the data frame has no column {missing[0]!r}; it needs {names}")
     return {name: array.reshape(-1, 1) for name, array in columns("the data frame", frame[names])}
 
 

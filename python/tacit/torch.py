@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ._tacit import TacitError
+from .errors import InputError, MissingPackageError
 from .model import Model, compile, used_inputs, write_module
 from .report import Report
 from .session import Session, local
@@ -23,7 +24,8 @@ from .session import Session, local
 try:
     import torch
 except ImportError:
-    raise TacitError("tacit.torch needs `pip install tacit[torch]`") from None
+    told = "tacit.torch needs `pip install tacit[torch]`"
+    raise MissingPackageError(told, extra="torch") from None
 
 
 class Private(torch.nn.Module):
@@ -64,7 +66,7 @@ class Private(torch.nn.Module):
         A tensor, or a tuple or a dict of them, as the network gives.
         """
         if len(inputs) != len(self.takes):
-            raise TacitError(f"the network takes {len(self.takes)} tensors, not {len(inputs)}")
+            raise InputError(f"the network takes {len(self.takes)} tensors, not {len(inputs)}")
         used = self.model.input_names
         given = dict(zip(self.takes, inputs, strict=True))
         x = {name: tensor for name, tensor in given.items() if name in used}

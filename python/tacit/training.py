@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from . import _tacit
 from ._tacit import TacitError
+from .errors import InputError
 from .model import check_module, export
 from .module import Places, UnreadableError, read
 from .options import to_json
@@ -378,11 +379,13 @@ def _items(x: ArrayLike, shape: Sequence[int]) -> bytes:
     """The bytes of items of a shape, or of as many elements."""
     array = np.asarray(x)
     if array.dtype.kind not in "fiub":
-        raise TacitError(f"the items hold {array.dtype} values; give real numbers, such as float32")
+        told = f"the items hold {array.dtype} values; give real numbers, such as float32"
+        raise InputError(told, input="items")
     if array.ndim < 2 or array[0].size != np.prod(shape):
         wanted = ", ".join(map(str, ("n", *shape)))
-        raise TacitError(
-            f"the items have shape {array.shape}, the network takes ({wanted}); reshape the array"
+        raise InputError(
+            f"the items have shape {array.shape}, the network takes ({wanted}); reshape the array",
+            input="items",
         )
     return np.ascontiguousarray(array, dtype="<f4").tobytes()
 
@@ -392,14 +395,16 @@ def _targets(y: ArrayLike, n: int, outputs: int) -> bytes:
     array = np.asarray(y)
     if array.shape == (n,) and array.dtype.kind in "iub":
         if n and not 0 <= array.min() <= array.max() < outputs:
-            raise TacitError(
+            raise InputError(
                 f"the classes are {array.min()} to {array.max()}; the network has {outputs} "
-                f"outputs, for classes 0 to {outputs - 1}"
+                f"outputs, for classes 0 to {outputs - 1}",
+                input="targets",
             )
         return np.eye(outputs, dtype="<f4")[array.astype(np.int64)].tobytes()
     if array.size == n * outputs and array.dtype.kind in "fiub":
         return np.ascontiguousarray(array, dtype="<f4").tobytes()
-    raise TacitError(
+    raise InputError(
         f"the targets are {array.dtype} of shape {array.shape}; give {n} integer classes, "
-        f"or ({n}, {outputs}) values"
+        f"or ({n}, {outputs}) values",
+        input="targets",
     )

@@ -138,4 +138,4 @@ def test_what_cannot_be(wine, monkeypatch):
 def test_without_scikit_learn_it_says_what_to_install():
     code = "import sys; sys.modules['sklearn'] = None; import tacit.sklearn"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "TacitError: tacit.sklearn needs `pip install tacit[sklearn]`" in done.stderr
+    assert "MissingPackageError: tacit.sklearn needs `pip install tacit[sklearn]`" in done.stderr

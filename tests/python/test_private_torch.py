@@ -107,4 +107,4 @@ def test_what_is_no_network(x):
 def test_without_torch_it_says_what_to_install():
     code = "import sys; sys.modules['torch'] = None; import tacit.torch"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "TacitError: tacit.torch needs `pip install tacit[torch]`" in done.stderr
+    assert "MissingPackageError: tacit.torch needs `pip install tacit[torch]`" in done.stderr

@@ -21,6 +21,7 @@ from rich.text import Text
 from .. import pages
 from .._tacit import TacitError
 from ..data import label_list
+from ..errors import MissingPackageError
 from ..model import Model, compile
 from ..options import to_json
 from ..report import render
@@ -182,7 +183,8 @@ def check_plot(path: str | Path) -> None:
     if Path(path).suffix not in PICTURES:
         raise TacitError(f"{path}: a plot is written as {' or '.join(PICTURES)}")
     if importlib.util.find_spec("matplotlib") is None:
-        raise TacitError("a plot needs matplotlib: pip install 'tacit[plot]'")
+        told = "a plot needs matplotlib: pip install 'tacit[plot]'"
+        raise MissingPackageError(told, extra="plot")
 
 
 def analyze_truncation(
