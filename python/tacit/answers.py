@@ -57,13 +57,13 @@ class Reading:
             return [_word(self.names[best] if self.names else best), f"{numbers[best]:.4g}"]
         if self.kind == "numbers":
             return [f"{numbers.size} numbers, {numbers.min():.4g} to {numbers.max():.4g}"]
-        return [", ".join(map(_word, numbers.tolist()))]
+        return [", ".join(_word(number) for number in numbers.tolist())]
 
 
 def readings(outputs: Sequence[Mapping[str, Any]], reveal: str) -> dict[str, Reading]:
     """How the outputs of a plan are to be read, by their names."""
     named = [tuple(*each["classes"].values()) for each in outputs if each["classes"]]
-    found = {}
+    found: dict[str, Reading] = {}
     for each in outputs:
         kind = _kind(each, reveal)
         size = math.prod(each["shape"])
@@ -76,7 +76,8 @@ def rows(
     outputs: Mapping[str, np.ndarray], read: Mapping[str, Reading], most: int = MOST
 ) -> tuple[list[str], list[list[str]]]:
     """The headers and the first few items, numbered from 0."""
-    headers, columns = ["item"], []
+    headers = ["item"]
+    columns: list[list[list[str]]] = []
     for name, array in outputs.items():
         reading = read.get(name, Reading("numbers"))
         words = reading.columns()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -30,16 +30,14 @@ def split(batches: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
     """
     labelled = None
     for number, batch in enumerate(batches):
-        pair = isinstance(batch, tuple) or (
-            isinstance(batch, list) and len(batch) < 3 and all(map(is_tensor, batch))
-        )
-        if pair and not 1 <= len(batch) <= 2:
+        parts = _parts(batch)
+        if not 1 <= len(parts) <= 2:
             raise InputError(
-                f"batch {number} is a tuple of {len(batch)}; give x or (x, labels), and of a model "
+                f"batch {number} is a tuple of {len(parts)}; give x or (x, labels), and of a model "
                 "with several inputs a dict of arrays by their names as x",
                 item=number,
             )
-        x, labels = (*batch, None)[:2] if pair else (batch, None)
+        x, labels = (*parts, None)[:2]
         if labelled is None:
             labelled = labels is not None
         if labelled != (labels is not None):
@@ -47,6 +45,16 @@ def split(batches: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
             told = f"batch {number} has {has}; give them for every batch or for none"
             raise InputError(told, input="labels", item=number)
         yield x, labels
+
+
+def _parts(batch: Any) -> list[Any]:
+    """The inputs of a batch, and its labels if there are any."""
+    if not isinstance(batch, (tuple, list)):
+        return [batch]
+    parts = list(cast(Sequence[Any], batch))
+    if isinstance(batch, tuple) or (len(parts) < 3 and all(map(is_tensor, parts))):
+        return parts
+    return [parts]
 
 
 def joined(outputs: Sequence[Mapping[str, np.ndarray]], axes: Mapping[str, int]) -> dict[str, Any]:

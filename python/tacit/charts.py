@@ -96,7 +96,7 @@ def matrix(labels: np.ndarray, answers: np.ndarray) -> str:
 def _line(true: Any, classes: Sequence[Any], pairs: Counter[tuple[Any, Any]]) -> str:
     """The answers for one true class, each as dark as its share."""
     whole = sum(pairs[true, answer] for answer in classes) or 1
-    cells = []
+    cells: list[str] = []
     for answer in classes:
         count = pairs[true, answer]
         right = ' class="right"' if answer == true else ""

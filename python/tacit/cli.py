@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -377,7 +377,9 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"tacit {__version__}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name, action, text):
+    def command(
+        name: str, action: Callable[[argparse.Namespace], None], text: str
+    ) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=text, description=text)
         made.set_defaults(action=action)
         add_voice(made)

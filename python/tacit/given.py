@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 
@@ -27,21 +28,22 @@ def is_frame(x: Any) -> bool:
     return chooses and hasattr(x, "columns") and hasattr(x, "dtypes")
 
 
-def array(what: str, x: Any) -> np.ndarray:
+def array(what: str, x: Any) -> np.ndarray[Any, Any]:
     """An array of whatever holds one, with the type of number that it has there.
 
     `what` names it in errors, which show no value.
     """
     if isinstance(x, np.ndarray):
-        return x
+        return cast("np.ndarray[Any, Any]", x)
     if is_tensor(x):
         return _of_tensor(what, x)
     if is_frame(x):
         return matrix(what, x)
     if hasattr(x, "to_numpy"):
         return _of_series(x)
-    if isinstance(x, (list, tuple)) and any(map(is_tensor, x)):
-        x = [array(what, each) for each in x]
+    if isinstance(x, (list, tuple)):
+        items = cast(Sequence[Any], x)
+        x = [array(what, each) for each in items] if any(map(is_tensor, items)) else items
     try:
         return np.asarray(x)
     except (TypeError, ValueError):
@@ -62,8 +64,11 @@ def columns(what: str, frame: Any) -> list[tuple[str, np.ndarray]]:
     Refused, by name and type, is what holds no finite numbers.
     """
     names = [str(name) for name in frame.columns]
-    at = (lambda i: frame.iloc[:, i]) if hasattr(frame, "iloc") else frame.to_series
-    series = [at(i) for i in range(len(names))]
+    numbers = range(len(names))
+    if hasattr(frame, "iloc"):
+        series = [frame.iloc[:, i] for i in numbers]
+    else:
+        series = [frame.to_series(i) for i in numbers]
     arrays = [_of_series(each) for each in series]
     others = [
         f"{name!r} ({_kind(each)})"

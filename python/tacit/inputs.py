@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,8 +33,9 @@ def rows(inputs: list[dict[str, Any]], x: Given) -> np.ndarray:
         shape = tuple(inputs[0]["shape"]) if len(inputs) == 1 else (_row(inputs),)
         return _floats("the input", array_of("the input", x), shape, 0, alone=inputs[0])
     known = [each["name"] for each in inputs]
+    x = cast(Mapping[str, Any], x)
     _check_names(known, list(x))
-    parts = []
+    parts: list[np.ndarray[Any, Any]] = []
     for each in inputs:
         what = f"the input {each['name']!r}"
         given = array_of(what, x[each["name"]])
@@ -79,7 +80,7 @@ def _of_frame(inputs: list[dict[str, Any]], frame: Any) -> np.ndarray | dict[str
         return rows
     held = dict(columns("the data frame", frame))
     _check_names([each["name"] for each in inputs], list(held))
-    found = {}
+    found: dict[str, np.ndarray[Any, Any]] = {}
     for each in inputs:
         column, shape = held[each["name"]], each["shape"]
         if math.prod(shape) != 1:

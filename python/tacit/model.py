@@ -8,10 +8,10 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -57,10 +57,10 @@ class Model:
         self.protocol = protocol
         self.plan: dict[str, Any] = json.loads(compiled.plan())
         given = {each["name"]: tuple(each["shape"]) for each in self.plan["inputs"]}
-        self.input_shape = one_of(given)
+        self.input_shape: tuple[int, ...] | dict[str, tuple[int, ...]] = one_of(given)
         shapes = {output["name"]: tuple(output["shape"]) for output in self.plan["outputs"]}
-        self.output_shape = one_of(shapes)
-        self.exported: tempfile.TemporaryDirectory | None = None
+        self.output_shape: tuple[int, ...] | dict[str, tuple[int, ...]] = one_of(shapes)
+        self.exported: tempfile.TemporaryDirectory[str] | None = None
 
     @property
     def warnings(self) -> list[str]:
@@ -106,7 +106,7 @@ class Model:
     def accuracy(self, output: ArrayLike | dict[str, np.ndarray], labels: ArrayLike) -> float:
         """The share of outputs, as :meth:`reference` gives them, whose class is the label."""
         given = output if isinstance(output, dict) else {self.plan["outputs"][0]["name"]: output}
-        parts = []
+        parts: list[np.ndarray[Any, Any]] = []
         for each in self.plan["outputs"]:
             numbers = np.asarray(numbered(each, np.asarray(given[each["name"]])), dtype="<f4")
             parts.append(numbers.reshape(len(numbers), -1))
@@ -330,11 +330,11 @@ def compile(
     }
     text = to_json(options)
     if isinstance(samples, Mapping):
-        values, by_name = None, named_arrays(samples)
+        values, by_name = None, named_arrays(cast(Mapping[str, Any], samples))
     else:
         values, by_name = None if samples is None else floats("the samples", samples), None
     if isinstance(model, (str, os.PathLike)):
-        path = os.fspath(model)
+        path = os.fspath(cast(str, model))
         with _compiling(path):
             return Model(Compiled(path, text, values, protocol, by_name), protocol)
     folder = tempfile.TemporaryDirectory(prefix="tacit-")
@@ -346,7 +346,7 @@ def compile(
 
 
 @contextmanager
-def _compiling(model: str | None) -> Iterator[None]:
+def _compiling(model: str | None) -> Generator[None]:
     """Tells what the extension module refuses as errors of this model."""
     try:
         yield
@@ -361,7 +361,7 @@ def _names(outputs: Sequence[str] | None) -> list[str]:
     return list(outputs or ())
 
 
-def check_module(module: Any, samples: ArrayLike | None) -> None:
+def check_module(module: Any, samples: Any) -> None:
     """Refuses what is no `torch.nn.Module`, or one without samples."""
     refused = (
         f"a model is the path of an ONNX file or a torch.nn.Module, not {type(module).__name__}"
@@ -376,7 +376,7 @@ def check_module(module: Any, samples: ArrayLike | None) -> None:
         raise CompileError("exporting a torch.nn.Module needs samples=, a batch of typical inputs")
 
 
-def export(module: Any, samples: ArrayLike | None, path: Path) -> Path:
+def export(module: Any, samples: Any, path: Path) -> Path:
     """Writes a `torch.nn.Module` as ONNX with a free batch axis."""
     check_module(module, samples)
     import torch  # noqa: PLC0415

@@ -27,7 +27,7 @@ def check(outputs: Iterable[Named], inputs: Iterable[Named] = ()) -> None:
 
 def write(files: Iterable[tuple[Named, str | bytes]]) -> None:
     """Writes all files; of what cannot be written the error says where it is instead."""
-    refused = []
+    refused: list[str] = []
     for path, content in files:
         if path:
             whole = content.encode() if isinstance(content, str) else content
@@ -52,7 +52,7 @@ def check_holds(path: Named, model: Model) -> None:
 def arrays(path: Named, named: dict[str, np.ndarray]) -> bytes:
     """Arrays as the bytes of an .npz file; one alone of an .npy file, unless .npz is asked for."""
     file = io.BytesIO()
-    if len(named) == 1 and Path(path).suffix != ".npz":
+    if len(named) == 1 and Path(path or "").suffix != ".npz":
         np.save(file, next(iter(named.values())))
     else:
         with zipfile.ZipFile(file, "w") as archive:

@@ -94,10 +94,10 @@ class Page:
     """
 
     title: str
-    lead: list[str] = field(default_factory=list)
-    figures: list[tuple[str, str]] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    sections: list[tuple[str, str]] = field(default_factory=list)
+    lead: list[str] = field(default_factory=list[str])
+    figures: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    warnings: list[str] = field(default_factory=list[str])
+    sections: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     made: datetime.datetime = field(default_factory=lambda: datetime.datetime.now().astimezone())
 
     def add(self, heading: str, *parts: str) -> None:

@@ -106,7 +106,7 @@ def of_tables(title: str, lead: Sequence[str], tables: Sequence[Any], *pictures:
 
 def _figures(data: Mapping[str, Any], measured: bool) -> list[tuple[str, str]]:
     """The few numbers that count."""
-    found = []
+    found: list[tuple[str, str]] = []
     if data["accuracy"] is not None:
         found.append(("accuracy", f"{100 * data['accuracy']:.2f} %"))
     if data["agreement"] is not None:
@@ -151,7 +151,7 @@ def _who(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     if data["protocol"] == "clear":
         return []
     owners = {party for entry in data.get("revealed", []) for party in entry["to"]}
-    lines = []
+    lines: list[list[str]] = []
     for party in range(data["parties"]):
         names = data.get("roles", [])
         name = f"party {party}" + (f" ({names[party]})" if names else "")

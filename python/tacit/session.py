@@ -7,11 +7,11 @@ import html
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,7 +55,7 @@ class Result:
 
     outputs: dict[str, np.ndarray]
     report: Report
-    readings: dict[str, Reading] = field(default_factory=dict)
+    readings: dict[str, Reading] = field(default_factory=dict[str, Reading])
 
     @property
     def output(self) -> np.ndarray:
@@ -150,8 +150,9 @@ class Session:
     def __exit__(self, *_: object) -> None:
         kept, self.kept = self.kept, None
         # The answers are there, however processes end.
-        with suppress(TacitError):
-            kept.close()
+        if kept is not None:
+            with suppress(TacitError):
+                kept.close()
 
     def parties(self) -> _tacit.Session:
         """Parties that are not joined yet."""
@@ -159,7 +160,7 @@ class Session:
         return _tacit.Session(to_json(self.settings), command)
 
     @contextmanager
-    def together(self) -> Iterator[_tacit.Session]:
+    def together(self) -> Generator[_tacit.Session]:
         """The parties of this session, or some of their own that leave afterwards."""
         parties = self.kept or self.parties()
         with suppress(GeneratorExit):
@@ -203,13 +204,17 @@ class Session:
             Called as `progress(phase, layer, done, total)`.
         """
         if not is_batches(x):
+            given = cast(Given, x)
             with self.together() as parties:
                 return self._run(
-                    parties, model, x, labels, batch=batch, check=check, progress=progress
+                    parties, model, given, labels, batch=batch, check=check, progress=progress
                 )
         if labels is not None:
             raise InputError("batches bring their labels with them: give (x, labels) for each")
-        results = list(self.predict_batches(model, x, batch=batch, check=check, progress=progress))
+        batches = cast(Iterable[Any], x)
+        results = list(
+            self.predict_batches(model, batches, batch=batch, check=check, progress=progress)
+        )
         if not results:
             raise InputError("there is no batch; an iterator that was used up gives none again")
         axes = {output["name"]: output["batch"] for output in model.plan["outputs"]}

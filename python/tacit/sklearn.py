@@ -12,7 +12,7 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from .session import Result, Session, local
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-    from sklearn.utils.metaestimators import available_if
+    from sklearn.utils.metaestimators import available_if  # pyright: ignore
 except ImportError:
     told = "tacit.sklearn needs `pip install tacit[sklearn]`"
     raise MissingPackageError(told, extra="sklearn") from None
@@ -64,7 +64,7 @@ class _Private(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         """Whether the model can predict; a file and a compiled model always can."""
         from sklearn.exceptions import NotFittedError  # noqa: PLC0415
-        from sklearn.utils.validation import check_is_fitted  # noqa: PLC0415
+        from sklearn.utils.validation import check_is_fitted  # noqa: PLC0415  # pyright: ignore
 
         if isinstance(self.model, (str, os.PathLike, Model)):
             return True
@@ -79,7 +79,7 @@ class _Private(BaseEstimator):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
+        state: dict[str, Any] = {**cast(dict[str, Any], super().__getstate__())}
         return {name: value for name, value in state.items() if name not in ("_made", "_folder")}
 
     def _run(self, model: Model, x: Any) -> Result:
@@ -113,8 +113,9 @@ class _Private(BaseEstimator):
 
     def _path(self) -> str:
         """The ONNX file of the model, written where it is an estimator."""
-        if isinstance(self.model, (str, os.PathLike)):
-            return os.fspath(self.model)
+        given: Any = self.model
+        if isinstance(given, (str, os.PathLike)):
+            return os.fspath(cast(str, given))
         if "_folder" not in self.__dict__:
             self.fit()
             folder = tempfile.TemporaryDirectory(prefix="tacit-")
@@ -164,9 +165,9 @@ class PrivateClassifier(ClassifierMixin, _Private):
         if hasattr(self.model, "classes_"):
             return np.asarray(self.model.classes_)
         outputs = self._compiled().plan["outputs"]
-        names = [class_names(each) for each in outputs if each["classes"]]
-        if names:
-            return names[0]
+        for names in map(class_names, outputs):
+            if names is not None:
+                return names
         sizes = [size for size in map(_size, outputs) if size > 1]
         if not sizes:
             raise AttributeError("the file does not tell how many classes there are")
@@ -239,7 +240,7 @@ def by_columns(estimator: Any) -> bool:
 def exported(estimator: Any, samples: Any = None) -> bytes:
     """The ONNX file of a fitted estimator: its inputs are one array of rows, or columns by name."""
     try:
-        from skl2onnx import to_onnx  # noqa: PLC0415
+        from skl2onnx import to_onnx  # noqa: PLC0415  # pyright: ignore
         from skl2onnx.common.data_types import FloatTensorType  # noqa: PLC0415
     except ImportError:
         raise MissingPackageError(
@@ -247,13 +248,13 @@ def exported(estimator: Any, samples: Any = None) -> bytes:
             extra="sklearn",
         ) from None
     if by_columns(estimator) and is_frame(samples):
-        inputs = [(str(name), FloatTensorType([None, 1])) for name in samples.columns]
+        inputs: Any = [(str(name), FloatTensorType([None, 1])) for name in samples.columns]
     else:
         inputs = [("x", FloatTensorType([None, estimator.n_features_in_]))]
     # Of a classifier without probabilities the converter has no such option.
     for options in ({id(estimator): {"zipmap": False}}, None):
         try:
-            made = to_onnx(estimator, initial_types=inputs, options=options)
+            made: Any = to_onnx(estimator, initial_types=inputs, options=options)
         except NameError:
             if options is None:
                 raise

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import inspect
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -55,7 +55,8 @@ class Private(torch.nn.Module):
         self.model = model
         self.session = session
         # The plan lists inputs in another order than `forward`, and outputs as were asked for.
-        self.takes, self.names = names
+        self.takes: list[str] = names[0]
+        self.names: list[str] = names[1]
         self.gives = gives
         self.batch = batch
         self.report: Report | None = None
@@ -133,7 +134,8 @@ def private(
     used = used_inputs(path)
     samples = {name: each for name, each in zip(names, given, strict=True) if name in used}
     protocol = where.settings["protocol"]
-    model = compile(path, **{"samples": samples, "protocol": protocol, **options})
+    planned: dict[str, Any] = {"samples": samples, "protocol": protocol, **options}
+    model = compile(path, **planned)
     model.exported = folder  # processes read the file again
     return Private(model, where, (names, outputs), gives, batch)
 
@@ -149,11 +151,15 @@ def _outputs(shown: Any) -> tuple[list[str], type]:
     """Names of the outputs, and whether they are a tensor, a tuple or a dict of some."""
     if isinstance(shown, torch.Tensor):
         return ["output"], torch.Tensor
-    if isinstance(shown, Mapping) and all(isinstance(v, torch.Tensor) for v in shown.values()):
-        return list(map(str, shown)), dict
-    if isinstance(shown, (tuple, list)) and all(isinstance(v, torch.Tensor) for v in shown):
-        return [f"output{i}" for i in range(len(shown))], tuple
+    kind = type(shown).__name__
+    if isinstance(shown, Mapping):
+        named = cast(Mapping[str, Any], shown)
+        if all(isinstance(each, torch.Tensor) for each in named.values()):
+            return list(map(str, named)), dict
+    if isinstance(shown, (tuple, list)):
+        several = cast(Sequence[Any], shown)
+        if all(isinstance(each, torch.Tensor) for each in several):
+            return [f"output{i}" for i in range(len(several))], tuple
     raise TacitError(
-        f"the network gives a {type(shown).__name__}; let it give a tensor, or a tuple or a dict "
-        "of tensors"
+        f"the network gives a {kind}; let it give a tensor, or a tuple or a dict of tensors"
     )

@@ -54,10 +54,11 @@ def train(args: argparse.Namespace) -> None:
         raise
     folder = Path(args.config).parent
     apart = config["parties"] and not args.plan
-    sets = None if apart else owned(config["data"], folder)
+    none: tuple[list[Owned], list[Owned]] = ([], [])
+    sets = none if apart else owned(config["data"], folder)
     if args.plan:
         where = {"network": args.network} if args.network else {}
-        items = sum(len(x) for _, x, _ in sets[0])
+        items = sum(len(np.asarray(x)) for _, x, _ in sets[0])
         plan(trainer.cost(items or None, **where), args.json)
         return
     with progress_bar(remaining=True) as progress:
@@ -93,7 +94,7 @@ def complete(path: str | None) -> bool:
         return False
 
 
-def join(config: str, load: Callable[[], Any], progress: Progress) -> Trained:
+def join(config: str, load: Callable[[], Any], progress: Progress | None) -> Trained:
     """Takes this party's part in a training with those that its config names.
 
     `load` brings this party's data while it connects.
@@ -118,7 +119,8 @@ def plan(cost: Mapping[str, Any], path: str | None) -> None:
 
 def owned(tables: list[Mapping[str, Any]], folder: Path) -> tuple[list[Owned], list[Owned]]:
     """The training and the test data of all owners; relative paths start from the folder."""
-    train, test = [], []
+    train: list[Owned] = []
+    test: list[Owned] = []
     for table in tables:
         schema = None
         if table["train"]:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -184,8 +184,10 @@ class Trainer:
         if not isinstance(model, (str, os.PathLike, Mapping)):
             self._exported = tempfile.TemporaryDirectory(prefix="tacit-")
             model, self.places = _module(model, samples, Path(self._exported.name))
-        path = isinstance(model, (str, os.PathLike))
-        self.model = {"file": os.fspath(model)} if path else dict(model)
+        if isinstance(model, (str, os.PathLike)):
+            self.model: dict[str, Any] = {"file": os.fspath(cast(str, model))}
+        else:
+            self.model = dict(cast(Mapping[str, Any], model))
         both = {
             "learning_rate": learning_rate,
             "weight_decay": weight_decay,
@@ -193,7 +195,7 @@ class Trainer:
         }
         own = {"momentum": momentum}, {"betas": betas, "epsilon": epsilon}
         chosen = _optimiser(optimiser, both, *own)
-        self.options = {
+        self.options: dict[str, Any] = {
             "epochs": epochs,
             "batch": batch,
             "loss": loss,
@@ -300,10 +302,11 @@ class Trainer:
         """What is trained and how, as (name, value)."""
         o = self.options
         name = "adam" if "adam" in o else "sgd"
-        layers = self.model.get("layers")
-        listed = f"layers: {', '.join(str(each['type']) for each in layers)}" if layers else "?"
-        file = self.model.get("file")
-        network = Path(file).name if file else self.model.get("network") or listed
+        model = self.model
+        kinds = (str(each["type"]) for each in model.get("layers") or ())
+        listed = f"layers: {', '.join(kinds)}"
+        file = model.get("file")
+        network = Path(file).name if file else model.get("network") or listed
         rate = o[name].get("learning_rate", "default")
         where = ", ".join(f"{key}={value}" for key, value in self.where.items() if value)
         return [
@@ -337,7 +340,7 @@ class Trainer:
         ]
 
 
-def _module(module: Any, samples: ArrayLike | None, folder: Path) -> tuple[Any, Places | None]:
+def _module(module: Any, samples: Any, folder: Path) -> tuple[Any, Places | None]:
     """The layers of a `torch.nn.Module`, or else its ONNX file."""
     check_module(module, samples)
     try:

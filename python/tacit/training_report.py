@@ -70,7 +70,7 @@ class TrainingReport:
 
     def picture(self) -> str:
         """The curves as SVG, one for each number that was revealed; empty where none was."""
-        curves = []
+        curves: list[str] = []
         for name, words in CURVES.items():
             points = [(e["epoch"], e[name]) for e in self.epochs if e[name] is not None]
             if points:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from .._tacit import TacitError
@@ -67,7 +68,7 @@ def load(
 def _load(source: str, what: str, schema: Schema | None, folder: str | Path) -> Dataset:
     kinds = {kind: options for kind, (_, options) in KINDS.items()}
     parsed = Source.parse(source, kinds, Path(folder))
-    read = KINDS[parsed.kind][0]
+    read: Callable[..., Dataset] = KINDS[parsed.kind][0]
     if parsed.kind in tables.KINDS:
         return read(parsed, what, schema)
     if schema is not None:

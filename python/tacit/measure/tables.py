@@ -154,7 +154,7 @@ def networks(args: argparse.Namespace) -> None:
         limit=60.0 if args.limit is None else args.limit,
         observe=lambda row: out.print(*_case(row), sep=", ", style="dim"),
     )
-    tables = []
+    tables: list[Table] = []
     for phase, security in product(phases, securities):
         wanted = [row for row in rows if (row["phase"], row["security"]) == (phase, security)]
         tables.append(networks_table(wanted, f"Falcon: {phase}, {security}"))

@@ -99,7 +99,7 @@ class Analysis:
 
     def draw(self, suffix: str, title: str = "") -> bytes:
         """The same as the bytes of a file, `.svg` or `.png`."""
-        from matplotlib import rc_context  # noqa: PLC0415
+        from matplotlib import rc_context  # noqa: PLC0415  # pyright: ignore
         from matplotlib.figure import Figure  # noqa: PLC0415
 
         figure = Figure(figsize=(7, 4.5), layout="constrained")
