@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from . import _tacit
 from ._tacit import TacitError
 from .errors import InputError
+from .given import array
 from .model import check_module, export
 from .module import Places, UnreadableError, read
 from .options import to_json
@@ -334,10 +335,11 @@ class Trainer:
         if len(data) == 2 and not isinstance(data[0], tuple):
             data = [(1, *data)]
         shape, outputs = _tacit.train_outputs(to_json(self.model))
-        return [
-            (int(owner), _items(x, shape), _targets(y, len(np.asarray(x)), outputs))
-            for owner, x, y in data
-        ]
+        made: list[tuple[int, bytes, bytes]] = []
+        for owner, x, y in data:
+            items, targets = array("the items", x), array("the targets", y)
+            made.append((int(owner), _items(items, shape), _targets(targets, len(items), outputs)))
+        return made
 
 
 def _module(module: Any, samples: Any, folder: Path) -> tuple[Any, Places | None]:
