@@ -259,8 +259,10 @@ def exported(estimator: Any, samples: Any = None) -> bytes:
             if options is None:
                 raise
         except Exception as error:
+            kind = type(estimator).__name__
             raise CompileError(
-                f"skl2onnx cannot convert this {type(estimator).__name__}: {error}"
+                f"skl2onnx cannot convert this {kind} ({error}); export it with a converter of "
+                "its own, such as onnxmltools, and give the path of the file"
             ) from error
         else:
             return made.SerializeToString()
