@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +91,8 @@ def run(args: argparse.Namespace) -> None:
         )
     answers = outputs.arrays(args.output, result.outputs) if args.output else b""
     shown = [result.table(), result.summary(), "", result.report]
-    page = result.to_html(model=Path(args.model).name, labels=labels) if args.html else ""
     report = result.report.to_json()
+    page = partial(result.to_html, model=Path(args.model).name, labels=labels)
     finish(shown, (args.output, answers), (args.json, report), (args.html, page))
 
 
@@ -125,8 +126,7 @@ def measure(args: argparse.Namespace) -> None:
             repeat=args.repeat,
             progress=progress,
         )
-    page = report.to_html() if args.html else ""
-    finish([report], (args.json, report.to_json()), (args.html, page))
+    finish([report], (args.json, report.to_json()), (args.html, report.to_html))
 
 
 def analyze(args: argparse.Namespace) -> None:
@@ -147,9 +147,8 @@ def analyze(args: argparse.Namespace) -> None:
             progress=progress,
         )
     picture = analysis.draw(Path(args.plot).suffix, Path(args.model).stem) if args.plot else b""
-    page = analysis.to_html() if args.html else ""
-    files = (args.json, analysis.to_json()), (args.plot, picture), (args.html, page)
-    finish([analysis], *files)
+    written = (args.json, analysis.to_json()), (args.html, analysis.to_html)
+    finish([analysis], *written, (args.plot, picture))
 
 
 def party(args: argparse.Namespace) -> None:
@@ -215,7 +214,7 @@ def planned(args: argparse.Namespace) -> Model:
     return model
 
 
-def finish(shown: Iterable[RenderableType], *files: tuple[str | None, str | bytes]) -> None:
+def finish(shown: Iterable[RenderableType], *files: tuple[str | None, outputs.Content]) -> None:
     """Writes files where asked, and prints the result whether or not they could be."""
     try:
         outputs.write(files)

@@ -67,9 +67,9 @@ def train(args: argparse.Namespace) -> None:
         else:
             trained = trainer.fit(*sets, progress=progress)
     report = trained.report
-    files = [(output["model"], trained.onnx or b"")]
+    files: list[tuple[Any, outputs.Content]] = [(output["model"], trained.onnx or b"")]
     files += [(path, report.to_json()) for path in reports]
-    files += [(path, report.to_html()) for path in pages]
+    files += [(path, report.to_html) for path in pages]
     if trained.finished:
         done = report.data["resumed"]["of"]
         out.print(f"the training is finished: all {done} mini-batches were done before this run")

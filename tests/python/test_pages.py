@@ -192,6 +192,17 @@ def test_names_of_classes_in_a_matrix(tmp_path):
     assert [row[0] for row in matrix[1:]] == ["red", "rosé", "white"]
 
 
+def test_answers_are_written_whatever_becomes_of_the_page(digits_path, files, monkeypatch):
+    def fails(*_, **__):
+        raise RuntimeError
+
+    monkeypatch.setattr("tacit.pages.of_result", fails)
+    line = ["run", str(digits_path), "--input", "x.npy", "--protocol", "clear", "--output", "o.npy"]
+    with pytest.raises(RuntimeError):
+        main([*line, "--json", "r.json", "--html", "page.html"])
+    assert len(np.load("o.npy")) == 60 and (files / "r.json").exists()
+
+
 def test_a_page_is_checked_before_anything_runs(digits_path, files, capsys):
     line = ["run", str(digits_path), "--input", "x.npy", "--html", "no/such.html"]
     assert main(line) == 2

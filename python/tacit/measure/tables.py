@@ -83,8 +83,8 @@ def finish(
     args: argparse.Namespace, content: Any, title: str, tables: list[Table], note: str
 ) -> None:
     """Writes the files that were asked for, and prints the tables."""
-    page = pages.of_tables(title, note.splitlines(), tables).render() if args.html else ""
-    outputs.write([(args.json, json.dumps(content, indent=2)), (args.html, page)])
+    page = pages.of_tables(title, note.splitlines(), tables)
+    outputs.write([(args.json, json.dumps(content, indent=2)), (args.html, page.render)])
     for table in tables:
         out.print(table)
     if note:
