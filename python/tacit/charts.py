@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-MOST_BARS = 24
+MOST_BARS = 16
 """Bars of a chart: what is smaller is put together."""
+LONG = 40
+"""Characters of a bar's name: of longer ones both ends are shown."""
 MOST_CLASSES = 16
 """Classes of a matrix: of more the likeliest confusions are listed."""
 MOST_PAIRS = 12
@@ -39,7 +41,8 @@ def _bar(name: str, value: float, words: str, most: float) -> str:
     width = 100 * value / most if most else 0
     box = f'<rect width="{width:.2f}" height="8"/>'
     picture = f'<svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">{box}</svg>'
-    head = f'<th scope="row">{html.escape(name)}</th>'
+    shown = name if len(name) <= LONG else f"{name[:19]}…{name[20 - LONG :]}"
+    head = f'<th scope="row" title="{html.escape(name)}">{html.escape(shown)}</th>'
     return f"<tr>{head}<td>{picture}</td><td>{html.escape(words)}</td></tr>"
 
 
@@ -86,9 +89,9 @@ def matrix(labels: np.ndarray, answers: np.ndarray) -> str:
         return _confusions(pairs)
     head = "".join(f'<th scope="col">{_name(each)}</th>' for each in classes)
     lines = "".join(_line(true, classes, pairs) for true in classes)
-    told = "Rows: the true class. Columns: the answer."
+    told = '<p class="soft">Rows: the true class. Columns: the answer.</p>'
     return (
-        f'<div class="wide"><table class="matrix"><caption>{told}</caption>'
+        f'{told}<div class="wide"><table class="matrix">'
         f"<thead><tr><td></td>{head}</tr></thead><tbody>{lines}</tbody></table></div>"
     )
 
