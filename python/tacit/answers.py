@@ -60,6 +60,20 @@ class Reading:
         return [", ".join(_word(number) for number in numbers.tolist())]
 
 
+class Outputs(dict[str, np.ndarray]):
+    """Arrays by the names of the outputs.
+
+    Attributes
+    ----------
+    readings : dict of str to Reading
+        How each is to be read: what the plan says of it, and nothing of what it holds.
+    """
+
+    def __init__(self, arrays: Mapping[str, np.ndarray], read: Mapping[str, Reading]):
+        super().__init__(arrays)
+        self.readings = dict(read)
+
+
 def readings(outputs: Sequence[Mapping[str, Any]], reveal: str) -> dict[str, Reading]:
     """How the outputs of a plan are to be read, by their names."""
     named = [tuple(*each["classes"].values()) for each in outputs if each["classes"]]

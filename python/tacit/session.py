@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ from rich.table import Table
 
 from . import _tacit, answers, pages
 from ._tacit import TacitError
-from .answers import Reading, readings
+from .answers import Outputs, Reading, readings
 from .batches import is_batches, joined, split, total
 from .errors import InputError
 from .given import array
@@ -49,13 +49,15 @@ class Result:
         names in the model are given by these, as integers or strings.
     report : Report
         What it cost.
-    readings : dict of str to Reading
-        How the outputs are to be read, by their names: as classes, probabilities, values.
     """
 
     outputs: dict[str, np.ndarray]
     report: Report
-    readings: dict[str, Reading] = field(default_factory=dict[str, Reading])
+
+    @property
+    def readings(self) -> dict[str, Reading]:
+        """How the outputs are to be read, by their names: as classes, probabilities, values."""
+        return self.outputs.readings if isinstance(self.outputs, Outputs) else {}
 
     @property
     def output(self) -> np.ndarray:
@@ -220,7 +222,7 @@ class Session:
         axes = {output["name"]: output["batch"] for output in model.plan["outputs"]}
         outputs = joined([result.outputs for result in results], axes)
         report = Report(total([result.report.data for result in results]))
-        return Result(outputs, report, results[0].readings)
+        return Result(Outputs(outputs, results[0].readings), report)
 
     def predict_batches(
         self,
@@ -310,7 +312,8 @@ class Session:
         )
         model.ran(self.settings["protocol"])
         read = readings(model.plan["outputs"], model.plan["reveal"])
-        return Result(model.decode(output, shape[0]), Report(json.loads(report)), read)
+        outputs = Outputs(model.decode(output, shape[0]), read)
+        return Result(outputs, Report(json.loads(report)))
 
 
 @with_options

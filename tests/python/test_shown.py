@@ -1,5 +1,7 @@
 """What results, models and trainings show of themselves: answers first, little, and no bytes."""
 
+import pickle
+
 import numpy as np
 import pytest
 from nets import Net
@@ -131,3 +133,10 @@ def test_a_value_by_itself(save_onnx, tmp_path, capsys):
     assert main(["run", str(path), "--input", str(tmp_path / "x.npy"), "--protocol", "clear"]) == 0
     shown = capsys.readouterr().out
     assert "value" in shown and "1.75" in shown and "1 input\n" in shown.replace(" \n", "\n")
+
+
+def test_a_result_survives_being_sent(digits_model, digits):
+    result = CLEAR.predict(digits_model, digits[0][:3])
+    again = pickle.loads(pickle.dumps(result))
+    np.testing.assert_array_equal(again.classes(), result.classes())
+    assert again.readings == result.readings and str(again) == str(result)
