@@ -14,6 +14,7 @@ import os
 os.environ.setdefault("MIMALLOC_PURGE_DELAY", "10000")
 
 from ._tacit import TacitError, __version__
+from .errors import CompileError, FileError, InputError, MissingPackageError
 from .measure import Analysis, analyze_truncation, bench
 from .model import Model, compile
 from .report import Report
@@ -23,6 +24,10 @@ from .training_report import TrainingReport
 
 __all__ = [
     "Analysis",
+    "CompileError",
+    "FileError",
+    "InputError",
+    "MissingPackageError",
     "Model",
     "Report",
     "Result",

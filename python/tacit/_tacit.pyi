@@ -123,8 +123,8 @@ def train(
     train: list[Owned],
     test: list[Owned],
     progress: Progress | None = None,
-) -> tuple[bytes, str]:
-    """The trained network as an ONNX file, and the report."""
+) -> tuple[bytes, bytes, str]:
+    """The trained network as an ONNX file, its parameters' float32 bytes, and the report."""
 
 def train_party(
     config: str,

@@ -19,7 +19,7 @@ def grouped(warnings: Iterable[str]) -> list[str]:
     kinds: dict[str, list[str]] = {}
     for warning in warnings:
         kinds.setdefault(NUMBER.sub("0", NAME.sub("''", warning)), []).append(warning)
-    told = []
+    told: list[str] = []
     for same in kinds.values():
         if len(same) <= MOST:
             told += same

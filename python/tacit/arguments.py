@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from rich.markup import escape
 
@@ -57,7 +57,13 @@ def constant(text: str) -> tuple[str, float]:
 class Dimensions(argparse.Action):
     """Collects `name=value`; a name has one value."""
 
-    def __call__(self, parser, namespace, values, option_string=None):
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
         """Adds one to those so far."""
         name, value = values
         known = dict(getattr(namespace, self.dest))
@@ -78,7 +84,7 @@ def names(text: str) -> list[str]:
 
 def numbers(text: str) -> list[int]:
     """Parses `8,12,16..30` or, in steps, `4..30:2`; both ends of a range belong to it."""
-    found = []
+    found: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"(\d{1,4})(?:\.\.(\d{1,4})(?::(\d{1,4}))?)?", part.strip())
         if not match:
@@ -125,6 +131,13 @@ def add_dimensions(command: argparse.ArgumentParser) -> None:
         default={},
         metavar="NAME=VALUE",
         help="the value of a symbolic dimension",
+    )
+
+
+def add_page(command: argparse.ArgumentParser) -> None:
+    """The option of whatever can show its result as a page."""
+    command.add_argument(
+        "--html", metavar="FILE", help="write a page to show here: one file, nothing else needed"
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,17 @@ from rich.markup import escape
 from . import _tacit, outputs
 from ._tacit import TacitError, __version__
 from .alike import grouped
-from .arguments import Parser, add_dimensions, add_fixed, names, numbers, positive, real, whole
+from .arguments import (
+    Parser,
+    add_dimensions,
+    add_fixed,
+    add_page,
+    names,
+    numbers,
+    positive,
+    real,
+    whole,
+)
 from .certificates import add_cert
 from .console import add_voice, err, notice, out, progress_bar, speak, warn
 from .data import INPUT_NAMES, LABEL_NAMES, load_array, load_inputs, load_numbers
@@ -67,7 +78,7 @@ def fail(message: str) -> int:
 def run(args: argparse.Namespace) -> None:
     """`tacit run`: all parties on this machine predict a file of inputs."""
     given = (args.model, args.input, args.labels, args.samples)
-    outputs.check([args.output, args.json], given)
+    outputs.check([args.output, args.json, args.html], given)
     x = None if args.input.endswith(".npz") else load_inputs(args.input)
     labels = load_array(args.labels, LABEL_NAMES) if args.labels else None
     model = planned(args)
@@ -79,7 +90,10 @@ def run(args: argparse.Namespace) -> None:
             model, x, labels, batch=args.batch, check=args.check, progress=progress
         )
     answers = outputs.arrays(args.output, result.outputs) if args.output else b""
-    finish([result.report], (args.output, answers), (args.json, result.report.to_json()))
+    shown = [result.table(), result.summary(), "", result.report]
+    report = result.report.to_json()
+    page = partial(result.to_html, model=Path(args.model).name, labels=labels)
+    finish(shown, (args.output, answers), (args.json, report), (args.html, page))
 
 
 def plan(args: argparse.Namespace) -> None:
@@ -93,7 +107,7 @@ def plan(args: argparse.Namespace) -> None:
 
 def measure(args: argparse.Namespace) -> None:
     """`tacit bench`: one operation on random data."""
-    outputs.check([args.json])
+    outputs.check([args.json, args.html])
     with progress_bar() as progress:
         report = bench(
             args.op,
@@ -112,14 +126,14 @@ def measure(args: argparse.Namespace) -> None:
             repeat=args.repeat,
             progress=progress,
         )
-    finish([report], (args.json, report.to_json()))
+    finish([report], (args.json, report.to_json()), (args.html, report.to_html))
 
 
 def analyze(args: argparse.Namespace) -> None:
     """`tacit analyze truncation`: what probabilistic truncation does to a model's accuracy."""
     if args.plot:
         check_plot(args.plot)
-    outputs.check([args.json, args.plot], [args.model, args.input, args.labels])
+    outputs.check([args.json, args.plot, args.html], [args.model, args.input, args.labels])
     x, labels = load_numbers(args.input, INPUT_NAMES), load_array(args.labels, LABEL_NAMES)
     with progress_bar() as progress:
         analysis = analyze_truncation(
@@ -133,7 +147,8 @@ def analyze(args: argparse.Namespace) -> None:
             progress=progress,
         )
     picture = analysis.draw(Path(args.plot).suffix, Path(args.model).stem) if args.plot else b""
-    finish([analysis], (args.json, analysis.to_json()), (args.plot, picture))
+    written = (args.json, analysis.to_json()), (args.html, analysis.to_html)
+    finish([analysis], *written, (args.plot, picture))
 
 
 def party(args: argparse.Namespace) -> None:
@@ -199,7 +214,7 @@ def planned(args: argparse.Namespace) -> Model:
     return model
 
 
-def finish(shown: Iterable[RenderableType], *files: tuple[str | None, str | bytes]) -> None:
+def finish(shown: Iterable[RenderableType], *files: tuple[str | None, outputs.Content]) -> None:
     """Writes files where asked, and prints the result whether or not they could be."""
     try:
         outputs.write(files)
@@ -307,6 +322,32 @@ def add_model_options(command: argparse.ArgumentParser) -> None:
     add("--batch", type=positive, metavar="B", help="items at a time (default: up to 128)")
 
 
+def add_bench_options(command: argparse.ArgumentParser) -> None:
+    """The options of what measures an operation."""
+    command.add_argument("op", choices=OPERATIONS)
+    command.add_argument("--n", type=positive, required=True, help="size of the operation")
+    command.add_argument(
+        "--chunk",
+        type=positive,
+        metavar="N",
+        help="run so much of it at a time (default: as much as takes about 256 MiB)",
+    )
+    command.add_argument("--repeat", type=positive, default=5, metavar="K", help="median of K runs")
+    add_page(command)
+    groups = add_run_options(command)
+    groups["bicoptor"].add_argument(
+        "--as-printed-insecure",
+        action="store_true",
+        help="signs as in the paper, which errs and leaks: for the cost only",
+    )
+    groups["falcon"].add_argument(
+        "--paper-leakage",
+        action="store_true",
+        help="pow, reciprocal and rsqrt as in the paper, which opens magnitudes: for the cost only",
+    )
+    add_execution_options(command)
+
+
 def add_init_options(command: argparse.ArgumentParser) -> None:
     """The options of what makes the parties' folders."""
     add = command.add_argument
@@ -335,7 +376,9 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"tacit {__version__}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name, action, text):
+    def command(
+        name: str, action: Callable[[argparse.Namespace], None], text: str
+    ) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=text, description=text)
         made.set_defaults(action=action)
         add_voice(made)
@@ -352,6 +395,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--output", metavar="OUT.npy", help="write the model's outputs here; .npz of several"
     )
+    add_page(made)
     add_run_options(made)
     add_execution_options(made)
 
@@ -359,28 +403,7 @@ def parser() -> argparse.ArgumentParser:
     add_model_options(made)
     add_run_options(made)
 
-    made = command("bench", measure, "measure one operation on random data")
-    made.add_argument("op", choices=OPERATIONS)
-    made.add_argument("--n", type=positive, required=True, help="size of the operation")
-    made.add_argument(
-        "--chunk",
-        type=positive,
-        metavar="N",
-        help="run so much of it at a time (default: as much as takes about 256 MiB)",
-    )
-    made.add_argument("--repeat", type=positive, default=5, metavar="K", help="median of K runs")
-    groups = add_run_options(made)
-    groups["bicoptor"].add_argument(
-        "--as-printed-insecure",
-        action="store_true",
-        help="signs as in the paper, which errs and leaks: for the cost only",
-    )
-    groups["falcon"].add_argument(
-        "--paper-leakage",
-        action="store_true",
-        help="pow, reciprocal and rsqrt as in the paper, which opens magnitudes: for the cost only",
-    )
-    add_execution_options(made)
+    add_bench_options(command("bench", measure, "measure one operation on random data"))
 
     made = command("analyze", analyze, "measure what a choice does to a model's accuracy")
     made.add_argument("what", choices=("truncation",), help="truncation: ABY3's, by fraction bits")
@@ -398,6 +421,7 @@ def parser() -> argparse.ArgumentParser:
     add_dimensions(made)
     made.add_argument("--json", metavar="FILE", help="write the analysis here")
     made.add_argument("--plot", metavar="FILE.svg", help="draw it here, as .svg or .png")
+    add_page(made)
 
     add_train(command)
 

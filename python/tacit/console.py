@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -41,7 +41,8 @@ class Voice:
 def speak(args: argparse.Namespace) -> None:
     """Sets how much is said, as the arguments ask for."""
     Voice.quiet, Voice.lines = args.quiet, args.verbose > 0 or not err.is_terminal
-    level = ("info" if Voice.lines else "warn", "debug", "trace")[min(args.verbose, 2)]
+    levels = ("info" if Voice.lines else "warn", "debug", "trace")
+    level = levels[min(int(args.verbose), 2)]
     _tacit.log("off" if args.quiet else level)
 
 
@@ -71,7 +72,7 @@ def warn(text: str) -> None:
 
 
 @contextmanager
-def progress_bar(*, remaining: bool = False) -> Iterator[Callback | None]:
+def progress_bar(*, remaining: bool = False) -> Generator[Callback | None]:
     """A callback that moves a progress bar; `None` where nobody would see it.
 
     `remaining` shows the time left beside that which went by.
@@ -85,7 +86,7 @@ def progress_bar(*, remaining: bool = False) -> Iterator[Callback | None]:
         TextColumn("{task.percentage:3.0f} %"),
         TimeElapsedColumn(),
         *[TextColumn("left"), TimeRemainingColumn()] * remaining,
-        TextColumn("{task.fields[layer]}"),
+        TextColumn("{task.fields[layer]}", markup=False),
     )
     with Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task("setup", layer="", total=None)

@@ -13,6 +13,7 @@ from numpy.lib import format as npy
 from numpy.typing import ArrayLike
 
 from ._tacit import TacitError
+from .errors import FileError, InputError
 
 INPUT_NAMES = ("x", "input", "images")
 LABEL_NAMES = ("label", "labels", "y")
@@ -33,7 +34,9 @@ def file_of(source: str) -> str:
     return f"{path}.npz" if name else source
 
 
-def check_finite(what: str, array: np.ndarray) -> None:
+def check_finite(
+    what: str, array: np.ndarray, *, input: str | None = None, column: str | None = None
+) -> None:
     """Refuses NaN and infinity, with the place of the first."""
     if array.dtype.kind != "f":
         return
@@ -42,16 +45,23 @@ def check_finite(what: str, array: np.ndarray) -> None:
         item, *position = (int(i) for i in np.unravel_index(beyond.argmax(), array.shape))
         where = f"item {item}, position {position}," if position else f"item {item}"
         value = array[(item, *position)]
-        raise TacitError(f"{what}: {where} is {value}; every value must be a finite number")
+        raise InputError(
+            f"{what}: {where} is {value}; every value must be a finite number",
+            input=input,
+            column=column,
+            item=item,
+            position=tuple(position),
+        )
 
 
 def label_list(labels: ArrayLike, n: int) -> list[int]:
     """The classes of `n` items."""
     array = np.asarray(labels)
     if array.shape != (n,) or array.dtype.kind not in "iub":
-        raise TacitError(
+        raise InputError(
             f"the labels are {array.dtype} of shape {array.shape}; "
-            f"they must be {n} integers, one for each input"
+            f"they must be {n} integers, one for each input",
+            input="labels",
         )
     return array.tolist()
 
@@ -89,7 +99,7 @@ def load_array(source: str, names: tuple[str, ...]) -> np.ndarray:
     _, _, name = source.partition(".npz:")
     file = Path(file_of(source))
     if not file.is_file():
-        raise TacitError(f"{file}: no such file")
+        raise FileError(f"{file}: no such file", source=source)
     try:
         with file.open("rb") as stream:
             zipped = stream.read(2) == b"PK"
@@ -105,8 +115,9 @@ def load_array(source: str, names: tuple[str, ...]) -> np.ndarray:
     except TacitError:
         raise
     except Exception as error:  # numpy's and zipfile's are of a dozen kinds
-        raise TacitError(
-            f"{file} is not an .npy or .npz file of numbers ({error}); write it with numpy.save"
+        raise FileError(
+            f"{file} is not an .npy or .npz file of numbers ({error}); write it with numpy.save",
+            source=source,
         ) from None
 
 
@@ -116,7 +127,8 @@ def _choose(file: Path, held: list[str], name: str, names: tuple[str, ...]) -> s
     if wanted and wanted[0] in held:
         return wanted[0]
     what = f"no array {name!r}" if name else "several arrays and none of " + ", ".join(names)
-    raise TacitError(f"{file} holds {what}: choose with {file}:NAME out of {', '.join(held)}")
+    told = f"{file} holds {what}: choose with {file}:NAME out of {', '.join(held)}"
+    raise FileError(told, source=str(file))
 
 
 def _check_member(file: Path, archive: zipfile.ZipFile, name: str) -> None:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._tacit import TacitError
 from .data import check_finite
+from .errors import InputError
+from .given import array as array_of
+from .given import columns, exact, is_frame, matrix
 
-Given = ArrayLike | Mapping[str, ArrayLike]
-"""An array of inputs, or one for each input of the model by its name, as onnxruntime takes them."""
+Given = ArrayLike | Mapping[str, ArrayLike] | Any
+"""An array of inputs, or one for each input of the model by its name, as onnxruntime takes them.
+
+Where an array may stand so may a torch tensor, a column or a data frame of pandas or polars.
+"""
 
 
 def rows(inputs: list[dict[str, Any]], x: Given) -> np.ndarray:
@@ -22,22 +27,25 @@ def rows(inputs: list[dict[str, Any]], x: Given) -> np.ndarray:
     Refuses what is not a batch of such inputs, and never rounds a number silently to another type
     than float32.
     """
+    if is_frame(x):
+        x = _of_frame(inputs, x)
     if not isinstance(x, Mapping):
         shape = tuple(inputs[0]["shape"]) if len(inputs) == 1 else (_row(inputs),)
-        return _floats("the input", np.asarray(x), shape, 0, inputs[0])
+        return _floats("the input", array_of("the input", x), shape, 0, alone=inputs[0])
     known = [each["name"] for each in inputs]
+    x = cast(Mapping[str, Any], x)
     _check_names(known, list(x))
-    parts = []
+    parts: list[np.ndarray[Any, Any]] = []
     for each in inputs:
         what = f"the input {each['name']!r}"
-        array = _floats(what, np.asarray(x[each["name"]]), tuple(each["shape"]), each["batch"])
-        parts.append(array)
+        given = array_of(what, x[each["name"]])
+        parts.append(_floats(what, given, tuple(each["shape"]), each["batch"], name=each["name"]))
     if len(inputs) == 1:
         return parts[0]
     items = {len(part) for part in parts}
     if len(items) > 1:
         counts = ", ".join(f"{name!r} {len(p)}" for name, p in zip(known, parts, strict=True))
-        raise TacitError(f"the inputs differ in their number of items: {counts}")
+        raise InputError(f"the inputs differ in their number of items: {counts}")
     return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
 
 
@@ -46,17 +54,43 @@ def named(samples: Mapping[str, ArrayLike]) -> list[tuple[str, tuple[bytes, list
     return [(name, floats(f"the samples {name!r}", x)) for name, x in samples.items()]
 
 
-def floats(what: str, x: ArrayLike) -> tuple[bytes, list[int]]:
+def floats(what: str, x: Any) -> tuple[bytes, list[int]]:
     """The float32 bytes and the shape of finite numbers."""
     try:
-        array = np.ascontiguousarray(x, dtype="<f4")
+        array = np.ascontiguousarray(array_of(what, x), dtype="<f4")
     except (TypeError, ValueError):
         # The error of numpy shows the value, which is its owner's secret.
         advice = "their owner numbers texts before, and the model is one of these numbers"
-        raise TacitError(f"{what} are no numbers: {advice}") from None
+        raise InputError(f"{what} are no numbers: {advice}", input="samples") from None
     if array.ndim:
-        check_finite(what, array)
+        check_finite(what, array, input="samples")
     return array.tobytes(), list(array.shape)
+
+
+def _of_frame(inputs: list[dict[str, Any]], frame: Any) -> np.ndarray | dict[str, np.ndarray]:
+    """The rows of a data frame; of several inputs the column that is named like each."""
+    if len(inputs) == 1:
+        rows = matrix("the data frame", frame)
+        shape = tuple(inputs[0]["shape"])
+        if len(shape) == 1 and rows.shape[1:] != shape:
+            raise InputError(
+                f"the data frame has {rows.shape[1]} columns, the model takes {shape[0]} an "
+                "item; choose its columns in the order of the training, as with frame[[...]]"
+            )
+        return rows
+    held = dict(columns("the data frame", frame))
+    _check_names([each["name"] for each in inputs], list(held))
+    found: dict[str, np.ndarray[Any, Any]] = {}
+    for each in inputs:
+        column, shape = held[each["name"]], each["shape"]
+        if math.prod(shape) != 1:
+            raise InputError(
+                f"the input {each['name']!r} takes {math.prod(shape)} numbers of an item and a "
+                "column holds one; give a dict of arrays by the names of the inputs",
+                input=each["name"],
+            )
+        found[each["name"]] = np.moveaxis(column.reshape(-1, *shape), 0, each["batch"])
+    return found
 
 
 def _row(inputs: list[dict[str, Any]]) -> int:
@@ -66,10 +100,12 @@ def _row(inputs: list[dict[str, Any]]) -> int:
 def _check_names(known: list[str], given: list[str]) -> None:
     for name in given:
         if name not in known:
-            raise TacitError(f"the model has no input {name!r}; it has {', '.join(known)}")
+            told = f"the model has no input {name!r}; it has {', '.join(known)}"
+            raise InputError(told, input=name)
     for name in known:
         if name not in given:
-            raise TacitError(f"the input {name!r} is missing; the model takes {', '.join(known)}")
+            told = f"the input {name!r} is missing; the model takes {', '.join(known)}"
+            raise InputError(told, input=name)
 
 
 def _floats(
@@ -77,6 +113,8 @@ def _floats(
     array: np.ndarray,
     shape: tuple[int, ...],
     batch: int,
+    *,
+    name: str | None = None,
     alone: dict[str, Any] | None = None,
 ) -> np.ndarray:
     """The items of an array whose batch stands before axis `batch` of items of this shape.
@@ -84,20 +122,17 @@ def _floats(
     `alone` is the input, if it is given without its name: then its items stand first.
     """
     if array.dtype.kind not in "fiub":
-        raise TacitError(f"{what} holds {array.dtype} values; give real numbers, such as float32")
+        told = f"{what} holds {array.dtype} values; give real numbers, such as float32"
+        raise InputError(told, input=name)
     items = array.shape[batch] if batch < array.ndim else 0
     if array.shape[:batch] + array.shape[batch + 1 :] != shape or items == 0:
         wanted = ", ".join(map(str, (*shape[:batch], "n", *shape[batch:])))
         advice = "reshape the array, first axis = items" if batch == 0 else "n items"
         if alone and alone["batch"]:
             advice = f"or give {{{alone['name']!r}: array}} as the file lays it out"
-        raise TacitError(
-            f"{what} has shape {array.shape}, the model takes ({wanted}) with n >= 1; {advice}"
+        raise InputError(
+            f"{what} has shape {array.shape}, the model takes ({wanted}) with n >= 1; {advice}",
+            input=name,
         )
-    check_finite(what, array)
-    with np.errstate(over="ignore"):
-        single = np.ascontiguousarray(np.moveaxis(array, batch, 0), dtype="<f4")
-    whole = array.dtype.kind in "iu"
-    if whole and not np.array_equal(np.moveaxis(single, 0, batch).astype(array.dtype), array):
-        raise TacitError(f"{what} holds integers that float32 cannot represent; scale them first")
-    return single
+    check_finite(what, array, input=name)
+    return exact(what, np.moveaxis(array, batch, 0))

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from . import _tacit
@@ -19,7 +19,7 @@ CODE = 130
 
 
 @contextmanager
-def ends_soon() -> Iterator[None]:
+def ends_soon() -> Generator[None]:
     """Lets Ctrl-C end what runs within, also where no Python code runs that could notice it.
 
     A signal is seen by a thread of its own, which tells the extension module; its waits end, and

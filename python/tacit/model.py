@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import html
 import importlib.util
 import json
 import math
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from rich.table import Table
+from rich.text import Text
 
 from ._tacit import Compiled, TacitError
+from .alike import grouped
 from .data import label_list
+from .errors import CompileError
+from .given import array
 from .inputs import Given, floats, rows
 from .inputs import named as named_arrays
 from .options import to_json
-from .report import render
+from .report import html_table, render
+
+SHOWN = 20
+"""Layers that a notebook shows of a model."""
 
 
 class Model:
@@ -48,10 +57,10 @@ class Model:
         self.protocol = protocol
         self.plan: dict[str, Any] = json.loads(compiled.plan())
         given = {each["name"]: tuple(each["shape"]) for each in self.plan["inputs"]}
-        self.input_shape = one_of(given)
+        self.input_shape: tuple[int, ...] | dict[str, tuple[int, ...]] = one_of(given)
         shapes = {output["name"]: tuple(output["shape"]) for output in self.plan["outputs"]}
-        self.output_shape = one_of(shapes)
-        self.exported: tempfile.TemporaryDirectory | None = None
+        self.output_shape: tuple[int, ...] | dict[str, tuple[int, ...]] = one_of(shapes)
+        self.exported: tempfile.TemporaryDirectory[str] | None = None
 
     @property
     def warnings(self) -> list[str]:
@@ -97,7 +106,7 @@ class Model:
     def accuracy(self, output: ArrayLike | dict[str, np.ndarray], labels: ArrayLike) -> float:
         """The share of outputs, as :meth:`reference` gives them, whose class is the label."""
         given = output if isinstance(output, dict) else {self.plan["outputs"][0]["name"]: output}
-        parts = []
+        parts: list[np.ndarray[Any, Any]] = []
         for each in self.plan["outputs"]:
             numbers = np.asarray(numbered(each, np.asarray(given[each["name"]])), dtype="<f4")
             parts.append(numbers.reshape(len(numbers), -1))
@@ -107,7 +116,8 @@ class Model:
     def label_list(self, labels: ArrayLike, n: int) -> list[int]:
         """The numbers of the classes of `n` items."""
         of = [each for each in self.plan["outputs"] if each["classes"]]
-        return label_list(numbered(of[0], np.asarray(labels)) if of else labels, n)
+        given = array("the labels", labels)
+        return label_list(numbered(of[0], given) if of else given, n)
 
     def plan_for(self, protocol: str) -> dict[str, Any]:
         """The plan that a run of `protocol` follows.
@@ -140,8 +150,10 @@ class Model:
             numbers = f"every tensor of its own width, the input of {p['input_bits']} bits"
         table = Table(
             title=f"{numbers}, {p['parameters']:,} {owner} parameters",
-            caption=f"the data owner learns {p['opened']}; "
-            f"outputs err by at most {p['error']:.2g} in trials, with room to spare",
+            caption=Text(
+                f"the data owner learns {p['opened']}; "
+                f"outputs err by at most {p['error']:.2g} in trials, with room to spare"
+            ),
         )
         for name in ("layer", "operation", "output"):
             table.add_column(name)
@@ -152,7 +164,7 @@ class Model:
             table.add_column(name, justify="right")
         for layer in p["layers"]:
             table.add_row(
-                layer["name"],
+                Text(layer["name"]),
                 layer["op"],
                 " x ".join(map(str, layer["shape"])),
                 f"{layer['range']:.4g}",
@@ -172,6 +184,14 @@ class Model:
     def __repr__(self) -> str:
         shapes = f"{self.input_shape} -> {self.output_shape}"
         return f"<Model {shapes}, {len(self.plan['layers'])} layers>"
+
+    def _repr_html_(self) -> str:
+        table = self.table()
+        more = max(len(table.rows) - SHOWN, 0)
+        words = [f"and {more} more layers; print(model) shows all"] * (more > 0)
+        words += [str(table.caption), *grouped(self.warnings)]
+        told = "".join(f"<p>{html.escape(text)}</p>" for text in words)
+        return html_table(table, SHOWN) + told
 
 
 def one_of(outputs: dict[str, Any]) -> Any:
@@ -288,7 +308,7 @@ def compile(
 
     Raises
     ------
-    TacitError
+    CompileError
         If the file or an operation is not supported, values would leave the ring or field, or what
         is to be revealed does not fit the model.
     """
@@ -310,16 +330,28 @@ def compile(
     }
     text = to_json(options)
     if isinstance(samples, Mapping):
-        values, by_name = None, named_arrays(samples)
+        values, by_name = None, named_arrays(cast(Mapping[str, Any], samples))
     else:
         values, by_name = None if samples is None else floats("the samples", samples), None
     if isinstance(model, (str, os.PathLike)):
-        return Model(Compiled(os.fspath(model), text, values, protocol, by_name), protocol)
+        path = os.fspath(cast(str, model))
+        with _compiling(path):
+            return Model(Compiled(path, text, values, protocol, by_name), protocol)
     folder = tempfile.TemporaryDirectory(prefix="tacit-")
-    path = export(model, samples, Path(folder.name) / "model.onnx")
-    made = Model(Compiled(str(path), text, values, protocol, by_name), protocol)
+    file = export(model, samples, Path(folder.name) / "model.onnx")
+    with _compiling(None):
+        made = Model(Compiled(str(file), text, values, protocol, by_name), protocol)
     made.exported = folder  # processes read the file again
     return made
+
+
+@contextmanager
+def _compiling(model: str | None) -> Generator[None]:
+    """Tells what the extension module refuses as errors of this model."""
+    try:
+        yield
+    except TacitError as error:
+        raise CompileError(str(error), model=model) from None
 
 
 def _names(outputs: Sequence[str] | None) -> list[str]:
@@ -329,35 +361,53 @@ def _names(outputs: Sequence[str] | None) -> list[str]:
     return list(outputs or ())
 
 
-def check_module(module: Any, samples: ArrayLike | None) -> None:
+def check_module(module: Any, samples: Any) -> None:
     """Refuses what is no `torch.nn.Module`, or one without samples."""
     refused = (
         f"a model is the path of an ONNX file or a torch.nn.Module, not {type(module).__name__}"
     )
     if importlib.util.find_spec("torch") is None:
-        raise TacitError(refused)
+        raise CompileError(refused)
     import torch  # noqa: PLC0415
 
     if not isinstance(module, torch.nn.Module):
-        raise TacitError(refused)
+        raise CompileError(refused)
     if samples is None:
-        raise TacitError("exporting a torch.nn.Module needs samples=, a batch of typical inputs")
+        raise CompileError("exporting a torch.nn.Module needs samples=, a batch of typical inputs")
 
 
-def export(module: Any, samples: ArrayLike | None, path: Path) -> Path:
+def export(module: Any, samples: Any, path: Path) -> Path:
     """Writes a `torch.nn.Module` as ONNX with a free batch axis."""
     check_module(module, samples)
     import torch  # noqa: PLC0415
 
-    example = torch.as_tensor(np.asarray(samples, dtype=np.float32)[:2])
+    example = torch.as_tensor(array("the samples", samples)[:2], dtype=torch.float32)
+    return write_module(module.eval(), (example,), path, ["input"], ["output"])
+
+
+def write_module(
+    module: Any, example: tuple[Any, ...], path: Path, inputs: list[str], outputs: list[str]
+) -> Path:
+    """Writes a `torch.nn.Module` with these names, the first axis of each a free batch."""
+    import torch  # noqa: PLC0415
+
     torch.onnx.export(
-        module.eval(),
-        (example,),
+        module,
+        example,
         path,
-        input_names=["input"],
-        output_names=["output"],
-        dynamic_axes={"input": {0: "N"}, "output": {0: "N"}},
+        input_names=inputs,
+        output_names=outputs,
+        dynamic_axes={name: {0: "N"} for name in (*inputs, *outputs)},
         opset_version=17,
         dynamo=False,
     )
     return path
+
+
+def used_inputs(path: str | Path) -> list[str]:
+    """The inputs of an ONNX file that a node reads; the others are none of the compiled model."""
+    import onnx  # noqa: PLC0415
+
+    graph = onnx.load(path, load_external_data=False).graph
+    read = {name for node in graph.node for name in node.input}
+    return [each.name for each in graph.input if each.name in read]

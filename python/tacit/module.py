@@ -50,7 +50,8 @@ class Places:
                 "the module is not the one that the training started from: "
                 + (f"it has no {missing[0]}" if missing else "its tensors have other sizes")
             )
-        state, first = {}, 0
+        state: dict[str, Any] = {}
+        first = 0
         for name, turned in self.names:
             shape = tuple(like[name].shape)
             part = numbers[first : first + like[name].numel()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from ._tacit import TacitError
 
@@ -19,7 +19,7 @@ def to_json(options: Mapping[str, Any]) -> str:
 
 def _check(key: str, value: Any) -> None:
     if isinstance(value, Mapping):
-        for name, inner in value.items():
+        for name, inner in cast(Mapping[str, Any], value).items():
             _check(f"{key}.{name}", inner)
     elif isinstance(value, float) and not math.isfinite(value):
         raise TacitError(f"{key}: {value} is not a finite number")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -25,12 +25,17 @@ def check(outputs: Iterable[Named], inputs: Iterable[Named] = ()) -> None:
     _tacit.check_outputs([os.fspath(path) for path in outputs if path], given)
 
 
-def write(files: Iterable[tuple[Named, str | bytes]]) -> None:
+Content = str | bytes | Callable[[], str]
+"""What a file is to hold; a function is called once the files before are written."""
+
+
+def write(files: Iterable[tuple[Named, Content]]) -> None:
     """Writes all files; of what cannot be written the error says where it is instead."""
-    refused = []
+    refused: list[str] = []
     for path, content in files:
         if path:
-            whole = content.encode() if isinstance(content, str) else content
+            held = content() if callable(content) else content
+            whole = held.encode() if isinstance(held, str) else held
             try:
                 _tacit.write_output(os.fspath(path), whole)
             except TacitError as error:
@@ -52,7 +57,7 @@ def check_holds(path: Named, model: Model) -> None:
 def arrays(path: Named, named: dict[str, np.ndarray]) -> bytes:
     """Arrays as the bytes of an .npz file; one alone of an .npy file, unless .npz is asked for."""
     file = io.BytesIO()
-    if len(named) == 1 and Path(path).suffix != ".npz":
+    if len(named) == 1 and Path(path or "").suffix != ".npz":
         np.save(file, next(iter(named.values())))
     else:
         with zipfile.ZipFile(file, "w") as archive:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from .alike import grouped
 
@@ -29,6 +31,14 @@ def render(item: RenderableType) -> str:
     with console.capture() as capture:
         console.print(item)
     return capture.get().rstrip()
+
+
+def facts_grid(facts: Iterable[tuple[str, str]]) -> Table:
+    """Names and values, one pair a line, as they are: what files name may look like markup."""
+    grid = Table.grid(padding=(0, 2))
+    for name, value in facts:
+        grid.add_row(Text(name, "bold"), Text(value))
+    return grid
 
 
 def cost_table(cost: dict[str, Any], title: str = "Phases") -> Table:
@@ -83,7 +93,9 @@ class Report:
         `max_abs_error` (each `None` where it was not asked for, the last also where classes were
         revealed). Of :func:`tacit.bench` also `op`, `n`, `chunk` and `max_ulp_error`, in units of
         the last place; errors are from the exact function or, of what is none, from the same
-        fixed-point computation in the clear.
+        fixed-point computation in the clear. Of several batches that were given one by one it is
+        the sum of their runs, and `runs` says how many: the shares are of all items, what is a
+        largest is that of any run, and a layer's bytes add up the busiest party's of each run.
         """
         return json.loads(json.dumps(self.data))
 
@@ -101,15 +113,26 @@ class Report:
         """Writes the content to `path`."""
         Path(path).write_text(self.to_json())
 
+    def to_html(self) -> str:
+        """A page of what was computed between whom, and where time and traffic went."""
+        from . import pages  # noqa: PLC0415
+
+        return pages.of_report(self).render()
+
+    def save_html(self, path: str | Path) -> None:
+        """Writes that page to `path`."""
+        Path(path).write_text(self.to_html(), encoding="utf-8")
+
     def facts(self) -> list[tuple[str, str]]:
         """The settings and the result in words, as (name, value)."""
         d = self.data
         fraction = f", {d['fraction_bits']} fraction bits" if d["fraction_bits"] else ""
+        runs = f"{d['runs']} runs, " if d.get("runs") else ""
         rows = [
             ("protocol", f"{d['protocol']}, {d['security']}"),
             ("parties", ", ".join([str(d["parties"]), *d.get("roles", [])])),
             ("numbers", d["numbers"] + fraction),
-            ("network", f"{d['network']}, batches of {d['batch']}"),
+            ("network", f"{d['network']}, {runs}batches of {d['batch']}"),
         ]
         if d.get("reveal") is not None:
             rows.append(("revealed to the data owner", d["reveal"]))
@@ -129,6 +152,16 @@ class Report:
             rows.append(("warning", d["doubt"]))
         return rows
 
+    def brief(self) -> str:
+        """Between whom, and what the online phase cost, in a line."""
+        online = self.data["online"]
+        sent = max(online["bytes_sent"], default=0)
+        return (
+            f"{self.data['protocol']}, {self.data['parties']} parties, online "
+            f"{online['seconds']:.3f} s, {online['rounds']} rounds, {megabytes(sent)} MB by the "
+            "busiest party"
+        )
+
     def layer_table(self) -> Table:
         """The table of the online phase layer by layer."""
         table = Table(title="Online, layer by layer")
@@ -138,7 +171,7 @@ class Report:
             table.add_column(name, justify="right")
         for layer in self.data["layers"]:
             table.add_row(
-                layer["name"],
+                Text(layer["name"]),
                 layer["op"],
                 " x ".join(map(str, layer["shape"])),
                 f"{layer['seconds']:.4f}",
@@ -148,10 +181,7 @@ class Report:
         return table
 
     def __rich__(self) -> Group:
-        facts = Table.grid(padding=(0, 2))
-        for name, value in self.facts():
-            facts.add_row(f"[bold]{name}", value)
-        return Group(facts, "", cost_table(self.data), self.layer_table())
+        return Group(facts_grid(self.facts()), "", cost_table(self.data), self.layer_table())
 
     def __str__(self) -> str:
         return render(self)
@@ -162,16 +192,20 @@ class Report:
         return f"<Report {self.data['protocol']}, online {cost}>"
 
     def _repr_html_(self) -> str:
-        facts = "".join(
-            f"<tr><th>{html.escape(k)}</th><td>{html.escape(v)}</td></tr>" for k, v in self.facts()
-        )
         tables = "".join(map(html_table, (cost_table(self.data), self.layer_table())))
-        return f"<table>{facts}</table>{tables}"
+        return html_facts(self.facts()) + tables
 
 
-def html_table(table: Table) -> str:
-    """A rich table of plain strings as an HTML table."""
-    columns = [[html.escape(str(cell)) for cell in column.cells] for column in table.columns]
+def html_facts(facts: Iterable[tuple[str, str]]) -> str:
+    """Names and values as an HTML table."""
+    lines = (f"<tr><th>{html.escape(k)}</th><td>{html.escape(v)}</td></tr>" for k, v in facts)
+    return f"<table>{''.join(lines)}</table>"
+
+
+def html_table(table: Table, most: int | None = None) -> str:
+    """A rich table of plain strings as an HTML table, or its first lines."""
+    cells = [list(column.cells)[:most] for column in table.columns]
+    columns = [[html.escape(str(cell)) for cell in column] for column in cells]
     head = "".join(f"<th>{html.escape(str(column.header))}</th>" for column in table.columns)
     rows = ("".join(f"<td>{cell}</td>" for cell in row) for row in zip(*columns, strict=True))
     body = "".join(f"<tr>{row}</tr>" for row in rows)

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
+import html
 import json
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
+from rich.console import Group
+from rich.table import Table
 
-from . import _tacit
+from . import _tacit, answers, pages
 from ._tacit import TacitError
+from .answers import Outputs, Reading, readings
+from .batches import is_batches, joined, split, total
+from .errors import InputError
+from .given import array
 from .inputs import Given
 from .model import Model
 from .options import to_json
 from .protocols import check_options, with_options
-from .report import Report
+from .report import Report, html_table, render
 
 COMMAND = [sys.executable, "-m", "tacit", "party", "--quiet", "--stay", "--config"]
 """Runs a party from the config file whose path follows, for as many predictions as there are."""
@@ -27,7 +37,7 @@ Progress = Callable[[str, str, int, int], None]
 """Called as `progress(phase, layer, done, total)` while a run goes on."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """What a prediction gave.
 
@@ -45,12 +55,72 @@ class Result:
     report: Report
 
     @property
+    def readings(self) -> dict[str, Reading]:
+        """How the outputs are to be read, by their names: as classes, probabilities, values."""
+        return self.outputs.readings if isinstance(self.outputs, Outputs) else {}
+
+    @property
     def output(self) -> np.ndarray:
         """What was revealed of the output of a model that has one."""
         if len(self.outputs) > 1:
             names = ", ".join(map(repr, self.outputs))
             raise TacitError(f"the model has several outputs; take outputs[...] of {names}")
         return next(iter(self.outputs.values()))
+
+    def classes(self) -> np.ndarray | None:
+        """The class of each item, `(n,)`: its name in the model, or else its number.
+
+        The first output that tells any, by its largest number; None where the model tells none.
+        """
+        return answers.classes(self.outputs, self.readings)
+
+    def table(self) -> Table:
+        """The first few answers as a table."""
+        return answers.table(self.outputs, self.readings)
+
+    def summary(self) -> str:
+        """How many answers there are, and how good they are where that is known."""
+        items = self.report.images
+        words = f"{items} input{'s' * (items != 1)}"
+        if items > answers.MOST:
+            words += f", of which the first {answers.MOST} are shown"
+        if self.report.accuracy is not None:
+            words += f"; accuracy {100 * self.report.accuracy:.2f} %"
+        return words
+
+    def __rich__(self) -> Group:
+        return Group(self.table(), self.summary(), self.report.brief())
+
+    def __str__(self) -> str:
+        return render(self)
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in self.outputs.items())
+        return f"<Result {shapes}; {self.report.brief()}>"
+
+    def to_html(self, *, model: str = "a model", labels: ArrayLike | None = None) -> str:
+        """A page of the answers, of what was computed between whom, and of what it cost.
+
+        Parameters
+        ----------
+        model
+            What the model is called there.
+        labels
+            The true classes, `(n,)`, as numbers or as the names that the model has for them: then
+            the page shows which were taken for which.
+        """
+        known = None if labels is None else array("the labels", labels)
+        return pages.of_result(self, model=model, labels=known).render()
+
+    def save_html(
+        self, path: str | Path, *, model: str = "a model", labels: ArrayLike | None = None
+    ) -> None:
+        """Writes that page to `path`; it shows the first answers, so whoever may see them."""
+        Path(path).write_text(self.to_html(model=model, labels=labels), encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        words = f"{self.summary()}. {self.report.brief()}"
+        return f"{html_table(self.table())}<p>{html.escape(words)}</p>"
 
 
 class Session:
@@ -66,6 +136,11 @@ class Session:
         self.processes = processes
         self.kept: _tacit.Session | None = None
 
+    def __repr__(self) -> str:
+        parties = self.settings["parties"] or "the fewest"
+        where = f"network {self.settings['network']}, {parties} parties"
+        return f"<Session {self.settings['protocol']}, {where}>"
+
     def __enter__(self) -> Session:
         if self.kept is not None:
             raise TacitError(
@@ -77,18 +152,29 @@ class Session:
     def __exit__(self, *_: object) -> None:
         kept, self.kept = self.kept, None
         # The answers are there, however processes end.
-        with suppress(TacitError):
-            kept.close()
+        if kept is not None:
+            with suppress(TacitError):
+                kept.close()
 
     def parties(self) -> _tacit.Session:
         """Parties that are not joined yet."""
         command = COMMAND if self.processes else None
         return _tacit.Session(to_json(self.settings), command)
 
+    @contextmanager
+    def together(self) -> Generator[_tacit.Session]:
+        """The parties of this session, or some of their own that leave afterwards."""
+        parties = self.kept or self.parties()
+        with suppress(GeneratorExit):
+            yield parties
+        if parties is not self.kept:
+            with suppress(TacitError):
+                parties.close()
+
     def predict(
         self,
         model: Model,
-        x: Given,
+        x: Given | Iterable[Any],
         labels: ArrayLike | None = None,
         *,
         batch: int | None = None,
@@ -102,8 +188,12 @@ class Session:
         model
             A model from :func:`tacit.compile`.
         x
-            Inputs, `(n, *model.input_shape)`, real numbers; of a model with several inputs a dict
-            of arrays by their names, with the axes that the model's file has.
+            Inputs, `(n, *model.input_shape)`, real numbers: an array, a torch tensor, a list, or a
+            data frame of pandas or polars with the model's columns in their order. Of a model with
+            several inputs a dict of these by their names, with the axes that the model's file has,
+            or a data frame with a column named like each. Or an iterable of batches, as of
+            :meth:`predict_batches`: then the result has the answers of all in their order, and the
+            report is the sum of theirs.
         labels
             The true classes, `(n,)`; the report then has the accuracy.
         batch
@@ -115,8 +205,103 @@ class Session:
         progress
             Called as `progress(phase, layer, done, total)`.
         """
+        if not is_batches(x):
+            given = cast(Given, x)
+            with self.together() as parties:
+                return self._run(
+                    parties, model, given, labels, batch=batch, check=check, progress=progress
+                )
+        if labels is not None:
+            raise InputError("batches bring their labels with them: give (x, labels) for each")
+        batches = cast(Iterable[Any], x)
+        results = list(
+            self.predict_batches(model, batches, batch=batch, check=check, progress=progress)
+        )
+        if not results:
+            raise InputError("there is no batch; an iterator that was used up gives none again")
+        axes = {output["name"]: output["batch"] for output in model.plan["outputs"]}
+        outputs = joined([result.outputs for result in results], axes)
+        report = Report(total([result.report.data for result in results]))
+        return Result(Outputs(outputs, results[0].readings), report)
+
+    def predict_batches(
+        self,
+        model: Model,
+        batches: Iterable[Any],
+        *,
+        batch: int | None = None,
+        check: bool = False,
+        progress: Progress | None = None,
+    ) -> Iterator[Result]:
+        """Predicts one batch after the other, and gives each its result as soon as it is there.
+
+        What is not asked for is not read, so `batches` may be longer than the memory. The parties
+        stay together in between. Each batch is a run with its own rounds: batches of a hundred
+        items cost far less than as many single ones.
+
+        Parameters
+        ----------
+        batches
+            A generator, a torch DataLoader or any other iterable of what :meth:`predict` takes as
+            `x`, or of tuples `(x, labels)`; a list of one or two tensors counts as such a tuple.
+        batch, check, progress
+            As of :meth:`predict`.
+        """
+        with self.together() as parties:
+            for x, labels in split(batches):
+                yield self._run(
+                    parties, model, x, labels, batch=batch, check=check, progress=progress
+                )
+
+    async def predict_async(
+        self,
+        model: Model,
+        x: Given | Iterable[Any],
+        labels: ArrayLike | None = None,
+        *,
+        batch: int | None = None,
+        check: bool = False,
+        progress: Progress | None = None,
+    ) -> Result:
+        """The same as :meth:`predict`, on a thread while other tasks go on.
+
+        A task that is cancelled, as Ctrl-C does, ends its run at the run's next step. Predictions
+        of one session follow each other. `progress` is called on the thread.
+        """
+        cancelled = threading.Event()
+
+        def listen(phase: str, layer: str, done: int, total: int) -> None:
+            if cancelled.is_set():
+                raise TacitError("the prediction was cancelled")
+            if progress is not None:
+                progress(phase, layer, done, total)
+
+        def run() -> Result:
+            return self.predict(model, x, labels, batch=batch, check=check, progress=listen)
+
+        working = asyncio.get_running_loop().run_in_executor(None, run)
+        try:
+            return await asyncio.shield(working)
+        except asyncio.CancelledError:
+            cancelled.set()
+            # Nobody may hear of another run's end, nor a session be used before it.
+            with suppress(Exception):
+                await working
+            raise
+
+    def _run(
+        self,
+        parties: _tacit.Session,
+        model: Model,
+        x: Given,
+        labels: ArrayLike | None,
+        *,
+        batch: int | None,
+        check: bool,
+        progress: Progress | None,
+    ) -> Result:
+        """One run of these parties."""
         values, shape = model.encode(x)
-        parties = self.kept or self.parties()
         output, report = parties.predict(
             model=model.compiled,
             x=(values, shape),
@@ -125,11 +310,10 @@ class Session:
             check=check,
             progress=progress,
         )
-        if parties is not self.kept:
-            with suppress(TacitError):
-                parties.close()
         model.ran(self.settings["protocol"])
-        return Result(model.decode(output, shape[0]), Report(json.loads(report)))
+        read = readings(model.plan["outputs"], model.plan["reveal"])
+        outputs = Outputs(model.decode(output, shape[0]), read)
+        return Result(outputs, Report(json.loads(report)))
 
 
 @with_options

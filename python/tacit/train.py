@@ -12,6 +12,7 @@ import numpy as np
 
 from . import _tacit, outputs
 from ._tacit import TacitError
+from .arguments import add_page
 from .console import notice, out, progress_bar
 from .data import check_finite
 from .datasets import Dataset, load
@@ -26,7 +27,7 @@ def add_train(command: Callable[..., argparse.ArgumentParser]) -> None:
     made = command("train", train, "train a network on the data of several owners")
     made.add_argument("config", metavar="CONFIG.toml", help="see docs/training.md")
     made.add_argument("--json", metavar="FILE", help="write the report here")
-    made.add_argument("--html", metavar="FILE", help="write the report as a page here")
+    add_page(made)
     made.add_argument(
         "--plan", action="store_true", help="show what it will cost, and do not train"
     )
@@ -53,10 +54,11 @@ def train(args: argparse.Namespace) -> None:
         raise
     folder = Path(args.config).parent
     apart = config["parties"] and not args.plan
-    sets = None if apart else owned(config["data"], folder)
+    none: tuple[list[Owned], list[Owned]] = ([], [])
+    sets = none if apart else owned(config["data"], folder)
     if args.plan:
         where = {"network": args.network} if args.network else {}
-        items = sum(len(x) for _, x, _ in sets[0])
+        items = sum(len(np.asarray(x)) for _, x, _ in sets[0])
         plan(trainer.cost(items or None, **where), args.json)
         return
     with progress_bar(remaining=True) as progress:
@@ -65,9 +67,9 @@ def train(args: argparse.Namespace) -> None:
         else:
             trained = trainer.fit(*sets, progress=progress)
     report = trained.report
-    files = [(output["model"], trained.onnx or b"")]
+    files: list[tuple[Any, outputs.Content]] = [(output["model"], trained.onnx or b"")]
     files += [(path, report.to_json()) for path in reports]
-    files += [(path, report.to_html()) for path in pages]
+    files += [(path, report.to_html) for path in pages]
     if trained.finished:
         done = report.data["resumed"]["of"]
         out.print(f"the training is finished: all {done} mini-batches were done before this run")
@@ -92,7 +94,7 @@ def complete(path: str | None) -> bool:
         return False
 
 
-def join(config: str, load: Callable[[], Any], progress: Progress) -> Trained:
+def join(config: str, load: Callable[[], Any], progress: Progress | None) -> Trained:
     """Takes this party's part in a training with those that its config names.
 
     `load` brings this party's data while it connects.
@@ -117,7 +119,8 @@ def plan(cost: Mapping[str, Any], path: str | None) -> None:
 
 def owned(tables: list[Mapping[str, Any]], folder: Path) -> tuple[list[Owned], list[Owned]]:
     """The training and the test data of all owners; relative paths start from the folder."""
-    train, test = [], []
+    train: list[Owned] = []
+    test: list[Owned] = []
     for table in tables:
         schema = None
         if table["train"]:

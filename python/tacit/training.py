@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _tacit
 from ._tacit import TacitError
+from .errors import InputError
+from .given import array
 from .model import check_module, export
 from .module import Places, UnreadableError, read
 from .options import to_json
+from .protocols import PROTOCOLS
+from .report import facts_grid, html_facts, render
 from .session import Progress
 from .training_report import TrainingReport
 
@@ -25,7 +30,7 @@ Owned = tuple[int, ArrayLike, ArrayLike]
 """A party's data: its number, items, and classes or values."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trained:
     """A trained network.
 
@@ -71,6 +76,27 @@ class Trained:
                 "save() writes the network as an ONNX file"
             )
         return self.places.state(self.weights, module.state_dict())
+
+    def __repr__(self) -> str:
+        return f"<Trained {self.brief()}>"
+
+    def __str__(self) -> str:
+        return f"{self.brief()}\n{render(self.report.epoch_table())}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self.brief())}</p>{self.report._repr_html_()}"
+
+    def brief(self) -> str:
+        """What was trained for how long and how good it became, in a line."""
+        data = self.report.data
+        words = [
+            f"{data['parameters']:,} parameters",
+            f"{len(data['epochs'])} epochs, {data['batches']} mini-batches",
+        ]
+        if data["epochs"] and data["epochs"][-1]["accuracy"] is not None:
+            words.append(f"accuracy {100 * data['epochs'][-1]['accuracy']:.2f} %")
+        held = "not for this party" if self.onnx is None else f"ONNX of {len(self.onnx):,} bytes"
+        return ", ".join([*words, held])
 
     def save(self, path: str | Path) -> None:
         """Writes the ONNX file."""
@@ -159,8 +185,10 @@ class Trainer:
         if not isinstance(model, (str, os.PathLike, Mapping)):
             self._exported = tempfile.TemporaryDirectory(prefix="tacit-")
             model, self.places = _module(model, samples, Path(self._exported.name))
-        path = isinstance(model, (str, os.PathLike))
-        self.model = {"file": os.fspath(model)} if path else dict(model)
+        if isinstance(model, (str, os.PathLike)):
+            self.model: dict[str, Any] = {"file": os.fspath(cast(str, model))}
+        else:
+            self.model = dict(cast(Mapping[str, Any], model))
         both = {
             "learning_rate": learning_rate,
             "weight_decay": weight_decay,
@@ -168,7 +196,7 @@ class Trainer:
         }
         own = {"momentum": momentum}, {"betas": betas, "epsilon": epsilon}
         chosen = _optimiser(optimiser, both, *own)
-        self.options = {
+        self.options: dict[str, Any] = {
             "epochs": epochs,
             "batch": batch,
             "loss": loss,
@@ -271,6 +299,33 @@ class Trainer:
         )
         return json.loads(cost)
 
+    def facts(self) -> list[tuple[str, str]]:
+        """What is trained and how, as (name, value)."""
+        o = self.options
+        name = "adam" if "adam" in o else "sgd"
+        model = self.model
+        kinds = (str(each["type"]) for each in model.get("layers") or ())
+        listed = f"layers: {', '.join(kinds)}"
+        file = model.get("file")
+        network = Path(file).name if file else model.get("network") or listed
+        rate = o[name].get("learning_rate", "default")
+        where = ", ".join(f"{key}={value}" for key, value in self.where.items() if value)
+        return [
+            ("network", network),
+            ("training", f"{o['epochs']} epochs of mini-batches of {o['batch']}, {o['loss']}"),
+            ("optimiser", f"{name}, learning rate {rate}"),
+            ("runs on", where or PROTOCOLS[0]),
+        ]
+
+    def __repr__(self) -> str:
+        return f"<Trainer {'; '.join(value for _, value in self.facts())}>"
+
+    def __str__(self) -> str:
+        return render(facts_grid(self.facts()))
+
+    def _repr_html_(self) -> str:
+        return html_facts(self.facts())
+
     def start(self) -> bytes:
         """The network with the weights that a training starts from, as an ONNX file."""
         return _tacit.train_start(model=to_json(self.model), options=to_json(self.options))
@@ -280,13 +335,14 @@ class Trainer:
         if len(data) == 2 and not isinstance(data[0], tuple):
             data = [(1, *data)]
         shape, outputs = _tacit.train_outputs(to_json(self.model))
-        return [
-            (int(owner), _items(x, shape), _targets(y, len(np.asarray(x)), outputs))
-            for owner, x, y in data
-        ]
+        made: list[tuple[int, bytes, bytes]] = []
+        for owner, x, y in data:
+            items, targets = array("the items", x), array("the targets", y)
+            made.append((int(owner), _items(items, shape), _targets(targets, len(items), outputs)))
+        return made
 
 
-def _module(module: Any, samples: ArrayLike | None, folder: Path) -> tuple[Any, Places | None]:
+def _module(module: Any, samples: Any, folder: Path) -> tuple[Any, Places | None]:
     """The layers of a `torch.nn.Module`, or else its ONNX file."""
     check_module(module, samples)
     try:
@@ -328,11 +384,13 @@ def _items(x: ArrayLike, shape: Sequence[int]) -> bytes:
     """The bytes of items of a shape, or of as many elements."""
     array = np.asarray(x)
     if array.dtype.kind not in "fiub":
-        raise TacitError(f"the items hold {array.dtype} values; give real numbers, such as float32")
+        told = f"the items hold {array.dtype} values; give real numbers, such as float32"
+        raise InputError(told, input="items")
     if array.ndim < 2 or array[0].size != np.prod(shape):
         wanted = ", ".join(map(str, ("n", *shape)))
-        raise TacitError(
-            f"the items have shape {array.shape}, the network takes ({wanted}); reshape the array"
+        raise InputError(
+            f"the items have shape {array.shape}, the network takes ({wanted}); reshape the array",
+            input="items",
         )
     return np.ascontiguousarray(array, dtype="<f4").tobytes()
 
@@ -342,14 +400,16 @@ def _targets(y: ArrayLike, n: int, outputs: int) -> bytes:
     array = np.asarray(y)
     if array.shape == (n,) and array.dtype.kind in "iub":
         if n and not 0 <= array.min() <= array.max() < outputs:
-            raise TacitError(
+            raise InputError(
                 f"the classes are {array.min()} to {array.max()}; the network has {outputs} "
-                f"outputs, for classes 0 to {outputs - 1}"
+                f"outputs, for classes 0 to {outputs - 1}",
+                input="targets",
             )
         return np.eye(outputs, dtype="<f4")[array.astype(np.int64)].tobytes()
     if array.size == n * outputs and array.dtype.kind in "fiub":
         return np.ascontiguousarray(array, dtype="<f4").tobytes()
-    raise TacitError(
+    raise InputError(
         f"the targets are {array.dtype} of shape {array.shape}; give {n} integer classes, "
-        f"or ({n}, {outputs}) values"
+        f"or ({n}, {outputs}) values",
+        input="targets",
     )

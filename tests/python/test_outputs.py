@@ -16,6 +16,9 @@ MANY = "100000000"
 COMMANDS = {
     "run": ["run", "MODEL", "--input", "x.npy", "--output", "OUT"],
     "run's report": ["run", "MODEL", "--input", "x.npy", "--json", "OUT"],
+    "run's page": ["run", "MODEL", "--input", "x.npy", "--html", "OUT"],
+    "bench's page": ["bench", "conv", "--n", "9999", "--html", "OUT"],
+    "sirnn's page": ["tables", "sirnn", "--html", "OUT"],
     "plan": ["plan", "MODEL", "--json", "OUT"],
     "bench": ["bench", "conv", "--n", "9999", "--json", "OUT"],
     "analyze": [

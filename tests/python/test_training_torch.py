@@ -132,6 +132,15 @@ def test_dropout_is_trained_and_not_predicted():
     assert (got == y).mean() == pytest.approx(first.report.epochs[-1]["accuracy"], abs=0.02)
 
 
+def test_tensors_are_data_to_train_on():
+    layers = [{"type": "linear", "outputs": 2}]
+    trainer = tacit.Trainer({"input": [3], "layers": layers}, protocol="clear")
+    x, y = torch.rand(8, 3, requires_grad=True), torch.arange(8) % 2
+    wanted = trainer.sets((x.detach().numpy(), y.numpy()))
+    assert trainer.sets((x, y)) == wanted
+    assert trainer.sets([(1, x, y)]) == wanted
+
+
 def test_what_a_module_has_that_is_not_trained_is_named():
     x, y = images(6, 1)
     for layers, why in (

@@ -8,9 +8,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from .._tacit import TacitError
+from ..errors import FileError
 from . import arrays, images, tables
 from .dataset import Dataset
 from .schema import Column, Schema
@@ -50,14 +52,23 @@ def load(
 
     Raises
     ------
-    TacitError
+    FileError
         If a file is not there or is not what it should be: which one, where, and what to do.
     """
     if what not in ("train", "test"):
         raise TacitError(f"{what!r} is no part of a data set: train or test")
+    try:
+        return _load(source, what, schema, folder)
+    except TacitError as error:
+        if type(error) is not TacitError:
+            raise  # it says more already
+        raise FileError(str(error), source=source) from None
+
+
+def _load(source: str, what: str, schema: Schema | None, folder: str | Path) -> Dataset:
     kinds = {kind: options for kind, (_, options) in KINDS.items()}
     parsed = Source.parse(source, kinds, Path(folder))
-    read = KINDS[parsed.kind][0]
+    read: Callable[..., Dataset] = KINDS[parsed.kind][0]
     if parsed.kind in tables.KINDS:
         return read(parsed, what, schema)
     if schema is not None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO
 
 from .._tacit import TacitError
 
@@ -15,7 +15,7 @@ TEXT = 64 << 20
 
 
 @contextmanager
-def reading(file: Path | str, kind: str) -> Iterator[None]:
+def reading(file: Path | str, kind: str) -> Generator[None]:
     """Turns what goes wrong inside into an error that names the file."""
     try:
         yield
@@ -33,7 +33,7 @@ def is_gzip(file: Path) -> bool:
         return stream.read(2) == b"\x1f\x8b"
 
 
-def open_bytes(file: Path) -> IO[bytes]:
+def open_bytes(file: Path) -> BufferedIOBase:
     """Opens a file, unpacked as it is read if it is gzipped."""
     return gzip.open(file) if is_gzip(file) else file.open("rb")
 

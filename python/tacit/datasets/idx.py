@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
@@ -29,7 +29,7 @@ def read_idx(file: Path, axes: tuple[int, ...]) -> np.ndarray:
     return held.reshape(shape)
 
 
-def _shape(file: Path, stream: IO[bytes], axes: tuple[int, ...]) -> tuple[int, ...]:
+def _shape(file: Path, stream: BufferedIOBase, axes: tuple[int, ...]) -> tuple[int, ...]:
     """What the header says, if the file can hold it."""
     magic = stream.read(4)
     if len(magic) < 4 or magic[:3] != b"\0\0\x08":
@@ -57,9 +57,9 @@ def _shape(file: Path, stream: IO[bytes], axes: tuple[int, ...]) -> tuple[int, .
     return shape
 
 
-def _fill(stream: IO[bytes], held: np.ndarray) -> int:
+def _fill(stream: BufferedIOBase, held: np.ndarray) -> int:
     """Reads until `held` is full or the file is at its end; how many bytes came."""
-    view, got = memoryview(held), 0
+    view, got = held.data, 0
     # A few at a time: a gzipped file that ends early then touches no more memory than it fills.
     while got < len(held):
         part = stream.readinto(view[got : got + (1 << 20)])

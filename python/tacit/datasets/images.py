@@ -16,8 +16,7 @@ from .jpeg import Pack, decode
 from .source import Source
 from .tiny_imagenet import read_folder
 
-CIFAR10 = ["airplane", "automobile", "bird", "cat", "deer"]
-CIFAR10 += ["dog", "frog", "horse", "ship", "truck"]
+CIFAR10 = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 RECORD = 1 + 3 * 32 * 32
 """Bytes of an image in CIFAR-10's binary version: its class, then its channels."""
 
@@ -75,7 +74,7 @@ def tiny_imagenet(source: Source, what: str) -> Images:
     pack = folder / "train5k-jpeg.npz"
     names = [str(n) for n in load_array(f"{pack}:name", ()).ravel()] if pack.exists() else None
     if what == "train" and pack.exists():
-        return _read_pack(pack, 64, names)
+        return _read_pack(pack, 64, names or [])
     pair = _idx_in(folder, ["train5k"] if what == "train" else ["val500"], 4, ["wnids.txt"])
     return _read_pair(*pair, len(names) if names else None, names, (3, 64, 64))
 
@@ -84,7 +83,7 @@ def _idx_in(
     folder: Path, prefixes: list[str], axes: int, others: list[str] | None = None
 ) -> tuple[Path, Path]:
     """The IDX files of a folder, images and labels; `others` names what would have done too."""
-    tried = []
+    tried: list[str] = []
     for prefix in prefixes:
         for end in ("", ".gz"):
             images = folder / f"{prefix}-images-idx{axes}-ubyte{end}"
@@ -185,6 +184,7 @@ def _statistics(
                 "name: give them, as in normalise=0.1307/0.3081"
             )
         return moments(read(source, "train").pixels)
+    numbers = np.zeros((0, 0))
     try:
         numbers = np.array([part.split("+") for part in given.split("/")], np.float64)
         fits = numbers.shape == (2, channels) and np.isfinite(numbers).all() and min(numbers[1]) > 0
@@ -201,15 +201,15 @@ def _statistics(
 
 def moments(pixels: np.ndarray) -> np.ndarray:
     """Means and deviations of the channels of images in [0, 1], by counting their bytes."""
-    result = []
+    result: list[tuple[float, float]] = []
     for channel in range(pixels.shape[1]):
         counts = np.zeros(256)
         # In parts: bincount widens its operand to eight bytes.
         for first in range(0, len(pixels), 1000):
             counts += np.bincount(pixels[first : first + 1000, channel].ravel(), minlength=256)
         shares, values = counts / counts.sum(), np.arange(256) / 255
-        mean = shares @ values
-        result.append((mean, np.sqrt(shares @ (values - mean) ** 2) or 1.0))
+        mean = float(shares @ values)
+        result.append((mean, float(np.sqrt(shares @ (values - mean) ** 2)) or 1.0))
     return np.array(result).T
 
 

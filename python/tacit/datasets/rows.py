@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -50,8 +50,9 @@ def open_csv(file: Path, header: str) -> Table:
     cells = first[1]
     if len(cells) == 1:
         raise TacitError(f"{file} has one column: separate cells by commas, items and label")
-    named = header == "yes" or (header == "auto" and np.isnan([*map(number, cells)]).all())
-    names = [(named and cell) or str(i) for i, cell in enumerate(cells)]
+    texts = bool(np.isnan([*map(number, cells)]).all())
+    named = header == "yes" or (header == "auto" and texts)
+    names = [(cell if named else "") or str(i) for i, cell in enumerate(cells)]
     _check_names(file, names)
     return Table(file, names, lambda: _csv_parts(file, len(cells), named))
 
@@ -71,7 +72,8 @@ def _csv_parts(file: Path, width: int, named: bool) -> Iterator[Part]:
 
 def _batches(records: Iterator[tuple[int, list[str]]]) -> Iterator[list[tuple[int, list[str]]]]:
     """Rows together, as many as are held at a time: few where texts are long."""
-    some, size = [], 0
+    some: list[tuple[int, list[str]]] = []
+    size = 0
     for row, cells in records:
         some.append((row, cells))
         size += len(cells) + sum(map(len, cells)) // 16
@@ -85,7 +87,7 @@ def _batches(records: Iterator[tuple[int, list[str]]]) -> Iterator[list[tuple[in
 def _records(file: Path) -> Iterator[tuple[int, list[str]]]:
     """The rows that are not empty, with their numbers."""
     with reading(file, "a CSV table in UTF-8"), open_bytes(file) as stream:
-        text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+        text = io.TextIOWrapper(cast(IO[bytes], stream), encoding="utf-8-sig", newline="")
         reader = csv.reader(_lines(file, text), skipinitialspace=True, strict=True)
         for row, cells in enumerate(reader, 1):
             if cells:

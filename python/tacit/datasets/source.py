@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .._tacit import TacitError
+from ..errors import MissingPackageError
 
 
 @dataclass(frozen=True)
@@ -116,4 +117,5 @@ def extra(module: str, wanted_for: str, name: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError:
-        raise TacitError(f"{wanted_for} needs `pip install tacit[{name}]`") from None
+        told = f"{wanted_for} needs `pip install tacit[{name}]`"
+        raise MissingPackageError(told, extra=name) from None

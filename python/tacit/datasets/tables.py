@@ -31,7 +31,9 @@ def load(source: Source, what: str, schema: Schema | None) -> Dataset:
         raise TacitError(f"{table.file}: the schema's label is {schema.label.name!r}")
     x, y = encode(table, schema)
     names = schema.label.categories
-    return Dataset(x, y, names and len(names), names and list(names), schema)
+    if names is None:
+        return Dataset(x, y, schema=schema)
+    return Dataset(x, y, len(names), list(names), schema)
 
 
 def _open(source: Source, file: Path) -> Table:
@@ -172,7 +174,9 @@ def _check_columns(table: Table, schema: Schema) -> None:
 def encode(table: Table, schema: Schema) -> tuple[np.ndarray, np.ndarray]:
     """The items and labels of a table."""
     columns = {column.name: column for column in (*schema.columns, schema.label)}
-    items, labels, size = [], [], 0
+    items: list[np.ndarray] = []
+    labels: list[np.ndarray] = []
+    size = 0
     for rows, cells in table.parts():
         held = dict(zip(table.names, cells, strict=True))
         for name in columns:
@@ -192,7 +196,7 @@ def encode(table: Table, schema: Schema) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(items), np.concatenate(labels)
 
 
-def _items(file: Path, schema: Schema, rows: list[int], held: dict[str, list]) -> np.ndarray:
+def _items(file: Path, schema: Schema, rows: list[int], held: dict[str, list[Any]]) -> np.ndarray:
     x = np.zeros((len(rows), schema.width), np.float32)
     start = 0
     for column in schema.columns:
@@ -220,7 +224,8 @@ def _numbers(file: Path, column: Column, rows: list[int], cells: list[Any]) -> n
 
 def _codes(file: Path, column: Column, rows: list[int], cells: list[Any]) -> np.ndarray:
     """Which category each cell of a column is."""
-    codes = {category: i for i, category in enumerate(column.categories)}
+    known = column.categories or ()
+    codes = {category: i for i, category in enumerate(known)}
     found = [codes.get(str(cell)) for cell in cells]
     if None in found:
         found = [
@@ -231,7 +236,7 @@ def _codes(file: Path, column: Column, rows: list[int], cells: list[Any]) -> np.
         at = found.index(None)
         raise TacitError(
             f"{file}, row {rows[at]}, column {column.name!r}: {_shown(cells[at])} is not in the "
-            f"train file, which has {_some(column.categories)}; write it as there, or add it there"
+            f"train file, which has {_some(known)}; write it as there, or add it there"
         )
     return np.array(found, np.int64)
 

@@ -31,7 +31,7 @@ def _wnids(file: Path) -> list[str]:
 
 def _train(folder: Path, wnids: list[str]) -> list[tuple[Path, int]]:
     """The images to train on, mixed in a fixed order: any part of them has all classes."""
-    found = []
+    found: list[tuple[Path, int]] = []
     for label, wnid in enumerate(wnids):
         images = folder / "train" / wnid / "images"
         files = sorted(images.glob("*.JPEG"))
@@ -46,7 +46,7 @@ def _val(folder: Path, wnids: list[str]) -> list[tuple[Path, int]]:
     if not listing.is_file():
         raise TacitError(f"{listing} is missing: it has the classes of val/images")
     labels = {wnid: label for label, wnid in enumerate(wnids)}
-    found = []
+    found: list[tuple[Path, int]] = []
     for number, line in enumerate(read_lines(listing), 1):
         name, _, rest = line.partition("\t")
         wnid = rest.partition("\t")[0].strip()

@@ -46,7 +46,7 @@ def bicoptor2(
     Seconds, online and with the offline phase (`sum`), medians of `repeat` runs with all parties
     in this process. The paper's P-Falcon has no offline phase of its own: its randomness is fixed.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     for op in ops:
         for network in networks:
             for n in sizes:
@@ -57,10 +57,10 @@ def bicoptor2(
 
 def _row(op: str, network: str, n: int, sharing: str, repeat: int) -> dict[str, Any]:
     # Whole, since a chunk has hops of its own.
-    where = {"network": NETWORKS[network], "ring": 64, "repeat": repeat, "chunk": n}
-    keys = {"key_bits": KEY_BITS, "fraction_bits": FRACTION_BITS}
+    where: dict[str, Any] = {"network": NETWORKS[network], "ring": 64, "repeat": repeat, "chunk": n}
+    keys: dict[str, Any] = {"key_bits": KEY_BITS, "fraction_bits": FRACTION_BITS}
     falcon = bench(op, n, protocol="falcon", comparison="falcon", **where)
-    own = {"sharing": sharing, "comparison": "bicoptor"}
+    own: dict[str, Any] = {"sharing": sharing, "comparison": "bicoptor"}
     bicoptor = bench(op, n, protocol="bicoptor", **own, **keys, **where)
     falcon_on, falcon_sum = _seconds(falcon)
     bicoptor_on, bicoptor_sum = _seconds(bicoptor)

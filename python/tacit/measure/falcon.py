@@ -129,7 +129,7 @@ def falcon(
     every declared MB what a MB of 32 small predictions took on this machine (:func:`pace`); of a
     prediction, those of one.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     kinds = {"prediction": _Prediction, "training": _Step}
     security, links = tuple(security), tuple(links)
     for phase, name in product(phases, networks):
@@ -253,7 +253,8 @@ def accuracy(name: str, images: int, batch: int = BATCH) -> dict[str, Any]:
     samples = load_array(str(folder / f"{name}.samples.npz"), INPUT_NAMES)
     model: Model = compile(folder / f"{name}.onnx", samples=samples)
     x = test.x.reshape(len(test.x), *model.input_shape)
-    clear, private = model.reference(x), local().predict(model, x, test.y, batch=batch)
+    clear = np.asarray(model.reference(x))
+    private = local().predict(model, x, test.y, batch=batch)
     paper = dict(zip(("float", "private", "error"), ACCURACY[name], strict=True))
     ours = {
         "float": 100 * model.accuracy(clear, test.y),

@@ -92,7 +92,8 @@ def sirnn(
     paper's; seconds of all instances, medians of `repeat` runs in this process. An instance of
     `matmul` is a product of two matrices of `SIDE` rows and columns, one of `conv` an image.
     """
-    transfers, rows = tuple(transfers), []
+    transfers = tuple(transfers)
+    rows: list[dict[str, Any]] = []
     for op in ops:
         for ot in transfers:
             rows.append(_row(op, ot, n, repeat))
@@ -102,7 +103,7 @@ def sirnn(
 
 def measure(op: str, n: int, ot: str, repeat: int) -> Report:
     """An operation under SiRnn, whole, with numbers as wide as the paper's."""
-    numbers = {"ring": RING, "fraction_bits": TRUNCATED}
+    numbers: dict[str, Any] = {"ring": RING, "fraction_bits": TRUNCATED}
     if op in FUNCTIONS:
         numbers = {"precision": PRECISION, "fraction_bits": TRUNCATED}
     elif op in ("drelu", "relu", "maxpool", "compare"):

@@ -11,9 +11,9 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from .. import _tacit, outputs
+from .. import _tacit, outputs, pages
 from .._tacit import TacitError
-from ..arguments import positive, real
+from ..arguments import add_page, positive, real
 from ..console import add_voice, out
 from ..protocols import OPTIONS
 from .bicoptor2 import NETWORKS, SIZES, bicoptor2
@@ -29,6 +29,8 @@ def add_tables(command: Callable[..., argparse.ArgumentParser]) -> None:
     def paper(name: str, action: Callable[..., None], text: str) -> argparse.ArgumentParser:
         made = papers.add_parser(name, help=text, description=text)
         made.set_defaults(action=action)
+        made.add_argument("--json", metavar="FILE", help="write the table here")
+        add_page(made)
         add_voice(made)
         return made
 
@@ -37,7 +39,6 @@ def add_tables(command: Callable[..., argparse.ArgumentParser]) -> None:
     made.add_argument("--sizes", type=positive, nargs="+", default=[*SIZES], metavar="N")
     made.add_argument("--sharing", choices=OPTIONS["sharing"].choices, default="ubl")
     made.add_argument("--repeat", type=positive, default=3, metavar="K", help="median of K runs")
-    made.add_argument("--json", metavar="FILE", help="write the table here")
     made = paper("falcon", networks, "Falcon: seconds and MB of predictions and trainings")
     made.add_argument("--networks", nargs="+", choices=CASES)
     made.add_argument("--phases", nargs="+", choices=PHASES)
@@ -55,7 +56,6 @@ def add_tables(command: Callable[..., argparse.ArgumentParser]) -> None:
         metavar="N",
         help="instead: predict N test images of $TACIT_DATA with the networks of $TACIT_MODELS",
     )
-    made.add_argument("--json", metavar="FILE", help="write the table here")
     made = paper("liu24", liu24, "Shamir between many parties: rounds and elements")
     made.add_argument(
         "--parties",
@@ -66,21 +66,29 @@ def add_tables(command: Callable[..., argparse.ArgumentParser]) -> None:
         help="to run between",
     )
     made.add_argument("--field", type=int, choices=(31, 61), default=31)
-    made.add_argument("--json", metavar="FILE", help="write the table here")
     made = paper("sirnn", traffic, "SiRnn between two parties: bytes of each operation")
     made.add_argument("--ops", nargs="+", choices=SIRNN, default=[*SIRNN])
     made.add_argument("--transfers", nargs="+", choices=TRANSFERS, default=[*TRANSFERS])
     made.add_argument("--n", type=positive, default=10_000, metavar="N", help="instances of each")
-    made.add_argument("--json", metavar="FILE", help="write the table here")
 
 
 def liu24(args: argparse.Namespace) -> None:
     """`tacit tables liu24`: a paper's table beside what runs meter."""
-    outputs.check([args.json])
+    outputs.check([args.json, args.html])
     table = json.loads(_tacit.tables_liu24(args.parties, args.field))
-    outputs.write([(args.json, json.dumps(table, indent=2))])
-    out.print(paper_table(table))
-    out.print(table["note"])
+    finish(args, table, "Shamir between many parties", [paper_table(table)], table["note"])
+
+
+def finish(
+    args: argparse.Namespace, content: Any, title: str, tables: list[Table], note: str
+) -> None:
+    """Writes the files that were asked for, and prints the tables."""
+    page = pages.of_tables(title, note.splitlines(), tables)
+    outputs.write([(args.json, json.dumps(content, indent=2)), (args.html, page.render)])
+    for table in tables:
+        out.print(table)
+    if note:
+        out.print(note)
 
 
 def paper_table(data: dict[str, Any]) -> Table:
@@ -101,7 +109,7 @@ def paper_table(data: dict[str, Any]) -> Table:
 
 def times(args: argparse.Namespace) -> None:
     """`tacit tables bicoptor2`: a paper's times beside ours."""
-    outputs.check([args.json])
+    outputs.check([args.json, args.html])
     out.print("Bicoptor 2.0, Tables 6 and 7: P-Falcon / Bicoptor 2.0 as printed, and here")
     rows = bicoptor2(
         args.networks,
@@ -110,12 +118,11 @@ def times(args: argparse.Namespace) -> None:
         repeat=args.repeat,
         observe=lambda row: out.print(f"{row['op']}, {row['network']}, {row['n']:,}", style="dim"),
     )
-    outputs.write([(args.json, json.dumps(rows, indent=2))])
-    out.print(times_table(rows))
-    out.print(
+    note = (
         "Seconds; ours are medians over 64 bits at 7 key bits, all parties on this machine, on "
         "emulated networks: online / with the offline phase, which the paper's Falcon lacks."
     )
+    finish(args, rows, "Bicoptor 2.0: seconds of DReLU and ReLU", [times_table(rows)], note)
 
 
 def times_table(rows: list[dict[str, Any]]) -> Table:
@@ -134,7 +141,7 @@ def times_table(rows: list[dict[str, Any]]) -> Table:
 
 def networks(args: argparse.Namespace) -> None:
     """`tacit tables falcon`: a paper's predictions and trainings beside ours."""
-    outputs.check([args.json])
+    outputs.check([args.json, args.html])
     if args.accuracy:
         tried(args)
         return
@@ -147,11 +154,11 @@ def networks(args: argparse.Namespace) -> None:
         limit=60.0 if args.limit is None else args.limit,
         observe=lambda row: out.print(*_case(row), sep=", ", style="dim"),
     )
-    outputs.write([(args.json, json.dumps(rows, indent=2))])
+    tables: list[Table] = []
     for phase, security in product(phases, securities):
         wanted = [row for row in rows if (row["phase"], row["security"]) == (phase, security)]
-        out.print(networks_table(wanted, f"Falcon: {phase}, {security}"))
-    out.print(FALCON_NOTE)
+        tables.append(networks_table(wanted, f"Falcon: {phase}, {security}"))
+    finish(args, rows, "Falcon: predictions and trainings", tables, FALCON_NOTE)
 
 
 FALCON_NOTE = (
@@ -204,11 +211,9 @@ def tried(args: argparse.Namespace) -> None:
                 "NAME.samples.npz, and TACIT_DATA to that of mnist/"
             )
     rows = [accuracy(name, args.accuracy) for name in asked]
-    outputs.write([(args.json, json.dumps(rows, indent=2))])
-    out.print(accuracy_table(rows))
-    for name in ACCURACY:
-        if args.networks is None and name not in asked:
-            out.print(f"not tried: {name}, since {missing(name)}")
+    others = [name for name in ACCURACY if args.networks is None and name not in asked]
+    note = "\n".join(f"not tried: {name}, since {missing(name)}" for name in others)
+    finish(args, rows, "Falcon: accuracy", [accuracy_table(rows)], note)
 
 
 def accuracy_table(rows: list[dict[str, Any]]) -> Table:
@@ -228,22 +233,21 @@ def accuracy_table(rows: list[dict[str, Any]]) -> Table:
 
 def traffic(args: argparse.Namespace) -> None:
     """`tacit tables sirnn`: a paper's bytes beside what runs meter."""
-    outputs.check([args.json])
+    outputs.check([args.json, args.html])
     rows = sirnn(
         args.ops,
         args.transfers,
         n=args.n,
         observe=lambda row: out.print(f"{row['op']}, {row['transfers']}", style="dim"),
     )
-    outputs.write([(args.json, json.dumps(rows, indent=2))])
-    out.print(traffic_table(rows))
-    out.print(
+    note = (
         "Bytes that both parties together send for an instance, metered, over the 32-bit ring; "
         "functions of 16 bits, 12 of them fraction. The paper's are stated or by the formulas of "
         "its building blocks, with 128 bits a transfer as iknp has them; its functions have 16 "
         f"bits. matmul: two matrices of {SIDE} x {SIDE}; conv: an image. Of few transfers silent "
         "ones are softspoken's, which cost less."
     )
+    finish(args, rows, "SiRnn: bytes of each operation", [traffic_table(rows)], note)
 
 
 def traffic_table(rows: list[dict[str, Any]]) -> Table:

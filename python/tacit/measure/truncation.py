@@ -18,8 +18,10 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from .. import pages
 from .._tacit import TacitError
 from ..data import label_list
+from ..errors import MissingPackageError
 from ..model import Model, compile
 from ..options import to_json
 from ..report import render
@@ -79,6 +81,14 @@ class Analysis:
         """Writes the content to `path`."""
         Path(path).write_text(self.to_json())
 
+    def to_html(self, title: str = "What truncation does to the accuracy") -> str:
+        """A page of the table and what it means."""
+        return pages.of_tables(title, self.notes(), [self.table()]).render()
+
+    def save_html(self, path: str | Path) -> None:
+        """Writes that page to `path`."""
+        Path(path).write_text(self.to_html(), encoding="utf-8")
+
     def save_plot(self, path: str | Path, title: str = "") -> None:
         """Draws the accuracy over the fraction bits into `path`, an .svg or .png file.
 
@@ -89,7 +99,7 @@ class Analysis:
 
     def draw(self, suffix: str, title: str = "") -> bytes:
         """The same as the bytes of a file, `.svg` or `.png`."""
-        from matplotlib import rc_context  # noqa: PLC0415
+        from matplotlib import rc_context  # noqa: PLC0415  # pyright: ignore
         from matplotlib.figure import Figure  # noqa: PLC0415
 
         figure = Figure(figsize=(7, 4.5), layout="constrained")
@@ -156,7 +166,7 @@ class Analysis:
         return f"<Analysis of truncation, {self.data['ring']}-bit ring, {len(self.rows)} rows>"
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
+def _cells(row: dict[str, Any]) -> list[str | Text]:
     """A row of the table."""
     start = [str(row["fraction_bits"]), f"{SHORT[row['order']]} ({row['masks'][0]})"]
     if row["refused"] is not None:
@@ -165,7 +175,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
     if row["layer"] is None:
         return [*start, *shares, "none"]
     numbers = [f"{row[name]:.1e}" for name in ("e1_per_item_predicted", "e1_per_item")]
-    return [*start, *shares, f"{row['e1_probability']:.1e}", row["layer"], *numbers]
+    return [*start, *shares, f"{row['e1_probability']:.1e}", Text(row["layer"]), *numbers]
 
 
 def check_plot(path: str | Path) -> None:
@@ -173,7 +183,8 @@ def check_plot(path: str | Path) -> None:
     if Path(path).suffix not in PICTURES:
         raise TacitError(f"{path}: a plot is written as {' or '.join(PICTURES)}")
     if importlib.util.find_spec("matplotlib") is None:
-        raise TacitError("a plot needs matplotlib: pip install 'tacit[plot]'")
+        told = "a plot needs matplotlib: pip install 'tacit[plot]'"
+        raise MissingPackageError(told, extra="plot")
 
 
 def analyze_truncation(

@@ -1,0 +1,85 @@
+"""Kinds of errors, each with its parts as fields beside the words.
+
+All are a :class:`tacit.TacitError`, whose words say what is wrong and what to do next. What the
+parties find out in a run is a plain one.
+"""
+
+from __future__ import annotations
+
+from ._tacit import TacitError
+
+__all__ = ["CompileError", "FileError", "InputError", "MissingPackageError", "TacitError"]
+
+
+class InputError(TacitError):
+    """What was given to predict or to train with cannot be used. No value of it is told.
+
+    Attributes
+    ----------
+    input : str or None
+        The name of the model's input, or `labels`, `samples`, `items`, `targets`; None where the
+        model has one input, or what is wrong is of no single one.
+    column : str or None
+        The column of a data frame.
+    item : int or None
+        The number of the item, or of the batch of an iterable, from 0 on.
+    position : tuple of int or None
+        The place within the item.
+    """
+
+    def __init__(
+        self,
+        words: str,
+        *,
+        input: str | None = None,
+        column: str | None = None,
+        item: int | None = None,
+        position: tuple[int, ...] | None = None,
+    ):
+        super().__init__(words)
+        self.input = input
+        self.column = column
+        self.item = item
+        self.position = position
+
+
+class CompileError(TacitError):
+    """A model cannot be imported or planned as it was asked for.
+
+    Attributes
+    ----------
+    model : str or None
+        The path of its file; None of one that was no file.
+    """
+
+    def __init__(self, words: str, *, model: str | None = None):
+        super().__init__(words)
+        self.model = model
+
+
+class FileError(TacitError):
+    """A file of data is not there, or is not what it should be.
+
+    Attributes
+    ----------
+    source : str or None
+        What was to be read, as it was given.
+    """
+
+    def __init__(self, words: str, *, source: str | None = None):
+        super().__init__(words)
+        self.source = source
+
+
+class MissingPackageError(TacitError, ImportError):
+    """A package that only some need is not installed.
+
+    Attributes
+    ----------
+    extra : str or None
+        Installed by `pip install tacit[EXTRA]`.
+    """
+
+    def __init__(self, words: str, *, extra: str | None = None):
+        super().__init__(words)
+        self.extra = extra

@@ -1,0 +1,124 @@
+"""Arrays of what other libraries hold: tensors, columns, data frames, lists of these.
+
+No library is imported here: what nobody has loaded nobody can give.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from .data import check_finite
+from .errors import InputError
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether this is a `torch.Tensor`."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def is_frame(x: Any) -> bool:
+    """Whether this is a data frame, of pandas or of polars."""
+    chooses = hasattr(x, "iloc") or hasattr(x, "to_series")
+    return chooses and hasattr(x, "columns") and hasattr(x, "dtypes")
+
+
+def array(what: str, x: Any) -> np.ndarray[Any, Any]:
+    """An array of whatever holds one, with the type of number that it has there.
+
+    `what` names it in errors, which show no value.
+    """
+    if isinstance(x, np.ndarray):
+        return cast("np.ndarray[Any, Any]", x)
+    if is_tensor(x):
+        return _of_tensor(what, x)
+    if is_frame(x):
+        return matrix(what, x)
+    if hasattr(x, "to_numpy"):
+        return _of_series(x)
+    if isinstance(x, (list, tuple)):
+        items = cast(Sequence[Any], x)
+        x = [array(what, each) for each in items] if any(map(is_tensor, items)) else items
+    try:
+        return np.asarray(x)
+    except (TypeError, ValueError):
+        # The error of numpy may show a value, which is its owner's secret.
+        told = f"{what} is a list whose items differ in shape; give all one shape"
+        raise InputError(told) from None
+
+
+def matrix(what: str, frame: Any) -> np.ndarray:
+    """The numbers of a data frame, `(n, columns)`, float32, in the order of its columns."""
+    parts = [exact(f"{what}, column {name!r},", part) for name, part in columns(what, frame)]
+    return np.stack(parts, axis=1) if parts else np.zeros((len(frame), 0), "<f4")
+
+
+def columns(what: str, frame: Any) -> list[tuple[str, np.ndarray]]:
+    """The columns of a data frame in its order, by their names.
+
+    Refused, by name and type, is what holds no finite numbers.
+    """
+    names = [str(name) for name in frame.columns]
+    numbers = range(len(names))
+    if hasattr(frame, "iloc"):
+        series = [frame.iloc[:, i] for i in numbers]
+    else:
+        series = [frame.to_series(i) for i in numbers]
+    arrays = [_of_series(each) for each in series]
+    others = [
+        f"{name!r} ({_kind(each)})"
+        for name, each, found in zip(names, series, arrays, strict=True)
+        if not _real(found)
+    ]
+    if others:
+        held = f"column{'s' * (len(others) > 1)} {', '.join(others)}"
+        first = next(n for n, found in zip(names, arrays, strict=True) if not _real(found))
+        raise InputError(
+            f"{what} has no numbers in {held}; make them the numbers that the model was trained "
+            "on, or leave them out",
+            column=first,
+        )
+    for name, found in zip(names, arrays, strict=True):
+        check_finite(f"{what}, column {name!r}", found, column=name)
+    return list(zip(names, arrays, strict=True))
+
+
+def exact(what: str, numbers: np.ndarray) -> np.ndarray:
+    """Numbers as float32, whose rounding floats bear; integers that it cannot hold are refused."""
+    with np.errstate(over="ignore"):
+        single = np.ascontiguousarray(numbers, dtype="<f4")
+    if numbers.dtype.kind in "iu" and not np.array_equal(single.astype(numbers.dtype), numbers):
+        raise InputError(f"{what} holds integers that float32 cannot represent; scale them first")
+    return single
+
+
+def _of_tensor(what: str, tensor: Any) -> np.ndarray:
+    torch = sys.modules["torch"]
+    if tensor.layout != torch.strided or tensor.is_quantized:
+        raise InputError(f"{what} is a sparse or quantised tensor; give a dense one of numbers")
+    tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
+    if tensor.dtype == torch.bfloat16:
+        tensor = tensor.float()
+    return tensor.numpy()
+
+
+def _of_series(series: Any) -> np.ndarray:
+    """One column; what is missing of its numbers is NaN."""
+    found = series.to_numpy()
+    if found.dtype.kind == "O" and getattr(series.dtype, "kind", "O") in "fiub":
+        found = series.to_numpy(dtype="float64", na_value=np.nan)
+    return found
+
+
+def _real(array: np.ndarray) -> bool:
+    return array.dtype.kind in "fiub"
+
+
+def _kind(series: Any) -> str:
+    """The type of a column in a word: what some types tell beyond are values."""
+    return re.split(r"[\[(]", str(series.dtype))[0]
