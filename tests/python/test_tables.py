@@ -5,6 +5,7 @@ import onnx
 import onnxruntime
 import pytest
 from skl2onnx import to_onnx
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
@@ -192,6 +193,26 @@ def test_classes_that_stand_beside_one_another(tmp_path):
     assert outputs["label"].shape == wanted["label"].shape == (1, len(x))
     rows = [{**of, "label": of["label"].T} for of in (outputs, wanted)]
     held(*rows, 0.01)
+
+
+def test_a_scaled_column_on_a_threshold(tmp_path):
+    """Of scaled columns beside others trees take every branch as float32 does, on thresholds too."""
+    path = tmp_path / "m.onnx"
+    rng = np.random.default_rng(0)
+    x = np.round(rng.normal(40, 12, (400, 3)), 1).astype(np.float32)
+    y = x[:, 0] + x[:, 1] * (x[:, 2] > 41) > 60
+    scaler = ColumnTransformer([("scaled", StandardScaler(), [0, 1])], remainder="passthrough")
+    model = make_pipeline(scaler, GradientBoostingClassifier(n_estimators=20, random_state=0))
+    model.fit(x, y)
+    made = to_onnx(model, x[:1], options={id(model): {"zipmap": False}})
+    path.write_bytes(made.SerializeToString())
+    # Thresholds are halfway between two numbers, so that many a number of one decimal is on one.
+    halves = np.round(x + 0.05, 2) - np.float32(0.05)
+    rows = np.concatenate([x, halves, np.round(x + 0.1, 1)]).astype(np.float32)
+    found = tacit.local(protocol="clear").predict(tacit.compile(path), rows).outputs
+    wanted = expected(path, rows)
+    np.testing.assert_array_equal(found["label"].ravel(), wanted["label"])
+    assert np.abs(found["probabilities"] - wanted["probabilities"]).max() < 1e-3
 
 
 WIDE = [name for name in SETTINGS if not name.endswith(("31 bits", "32 bits"))]

@@ -1,5 +1,6 @@
 //! Rewrites of the graph that save work or communication and keep what it computes.
 
+mod concat;
 mod ordered;
 mod squares;
 
@@ -13,7 +14,7 @@ impl Graph {
     /// across products of two values and what moves elements, and takes the maximum before the comparison with
     /// 0, which leaves fewer elements to compare.
     pub fn optimise(self) -> Graph {
-        let mut rewriter = Rewriter::new(ordered::without_scales(self));
+        let mut rewriter = Rewriter::new(ordered::without_scales(concat::scales_behind(self)));
         let passes = [
             Rewriter::fold_into_producer,
             Rewriter::fold_into_consumer,

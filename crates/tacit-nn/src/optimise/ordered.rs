@@ -49,7 +49,7 @@ pub(super) fn without_scales(mut graph: Graph) -> Graph {
 }
 
 /// Whether of every value nothing but the signs matters.
-fn only_signs(graph: &Graph) -> Vec<bool> {
+pub(super) fn only_signs(graph: &Graph) -> Vec<bool> {
     let mut signs = vec![true; graph.nodes.len() + 1];
     let mut read = vec![false; graph.nodes.len() + 1];
     signs[graph.output] = false;
@@ -67,7 +67,7 @@ fn only_signs(graph: &Graph) -> Vec<bool> {
     signs.iter().zip(read).map(|(&s, read)| s && read).collect()
 }
 
-fn uses(graph: &Graph) -> Vec<usize> {
+pub(super) fn uses(graph: &Graph) -> Vec<usize> {
     let mut uses = vec![0; graph.nodes.len() + 1];
     uses[graph.output] += 1;
     let read = graph.nodes.iter().flat_map(|node| &node.inputs);
@@ -97,9 +97,12 @@ struct Scaled {
     root: ValueId,
     /// Of every element its place in the root.
     index: Vec<u32>,
-    /// Its factor, above 0, and its term.
-    line: Vec<(f32, f32)>,
+    /// Its factors, above 0, and terms, those next to the root last.
+    lines: Vec<Line>,
 }
+
+/// One factor and term after the other.
+type Line = Vec<(f32, f32)>;
 
 impl Scaled {
     /// Value `id`, a rearrangement that one node reads.
@@ -110,7 +113,7 @@ impl Scaled {
         }
         let mut places: Vec<u32> = (0..len(&own.shape) as u32).collect();
         let mut root = id;
-        let mut line = None;
+        let mut lines = vec![Line::new(); places.len()];
         while let Some(node) = root.checked_sub(1).map(|at| &graph.nodes[at]) {
             match &node.op {
                 Op::Rearrange { index, .. } => {
@@ -119,19 +122,20 @@ impl Scaled {
                         return None;
                     }
                 }
-                Op::Affine(affine) if line.is_none() && !affine.scale.is_empty() => {
-                    let at = |&p: &u32| (affine.scale_at(p as usize), affine.shift_at(p as usize));
-                    line = Some(places.iter().map(at).collect::<Vec<_>>());
+                Op::Affine(affine) => {
+                    for (line, &p) in lines.iter_mut().zip(&places) {
+                        line.push((affine.scale_at(p as usize), affine.shift_at(p as usize)));
+                    }
                 }
                 _ => break,
             }
             root = node.inputs[0];
         }
-        let line = line.filter(|line| line.iter().all(|&(scale, _)| scale > 0.0))?;
-        Some(Scaled {
+        let keeps = |line: &Line| !line.is_empty() && line.iter().all(|&(scale, _)| scale > 0.0);
+        lines.iter().all(keeps).then_some(Scaled {
             root,
             index: places,
-            line,
+            lines,
         })
     }
 
@@ -141,8 +145,8 @@ impl Scaled {
         let Op::Affine(affine) = &graph.nodes[held].op else {
             return None;
         };
-        let each = self.line.iter().enumerate();
-        let of = |(e, &line): (usize, &(f32, f32))| match upwards {
+        let each = self.lines.iter().enumerate();
+        let of = |(e, line): (usize, &Line)| match upwards {
             true => least(line, -affine.shift_at(e)).map(|t| -t),
             false => most(line, affine.shift_at(e)),
         };
@@ -151,12 +155,13 @@ impl Scaled {
 }
 
 /// As the float32 reference computes it.
-fn scaled((scale, shift): (f32, f32), x: f32) -> f32 {
-    x * scale + shift
+fn scaled(line: &[(f32, f32)], x: f32) -> f32 {
+    let steps = line.iter().rev();
+    steps.fold(x, |x, (scale, shift)| x * scale + shift)
 }
 
 /// The least finite float that is scaled to at least `threshold`.
-fn least(line: (f32, f32), threshold: f32) -> Option<f32> {
+fn least(line: &[(f32, f32)], threshold: f32) -> Option<f32> {
     let reaches = |rank| scaled(line, float(rank)) >= threshold;
     let (mut low, mut high) = (-FINITE, FINITE);
     if reaches(low) || !reaches(high) {
@@ -173,9 +178,10 @@ fn least(line: (f32, f32), threshold: f32) -> Option<f32> {
 }
 
 /// The largest finite float that is scaled to at most `threshold`.
-fn most((scale, shift): (f32, f32), threshold: f32) -> Option<f32> {
+fn most(line: &[(f32, f32)], threshold: f32) -> Option<f32> {
     // Rounding is the same on both sides of 0.
-    least((scale, -shift), -threshold).map(|t| -t)
+    let mirrored: Line = line.iter().map(|&(scale, shift)| (scale, -shift)).collect();
+    least(&mirrored, -threshold).map(|t| -t)
 }
 
 /// The rank of the largest finite float.
@@ -194,7 +200,14 @@ mod tests {
     /// The float beside a threshold is on the other side, whatever the scale.
     #[test]
     fn thresholds_are_those_of_the_scaled_numbers() {
-        for line in [(1.0, 0.0), (0.3, -1.7), (1e-3, 12.5), (4096.0, -0.1)] {
+        let lines: [&[(f32, f32)]; 5] = [
+            &[(1.0, 0.0)],
+            &[(0.3, -1.7)],
+            &[(1e-3, 12.5)],
+            &[(4096.0, -0.1)],
+            &[(0.07, 0.0), (1.0, -39.9)],
+        ];
+        for line in lines {
             for threshold in [0.0, 0.45, -3.2, 1e4] {
                 let t = least(line, threshold).expect("within reach");
                 assert!(scaled(line, t) >= threshold && scaled(line, t.next_down()) < threshold);
@@ -202,7 +215,7 @@ mod tests {
                 assert!(scaled(line, t) <= threshold && scaled(line, t.next_up()) > threshold);
             }
         }
-        assert_eq!(least((1e-30, 0.0), 1e30), None);
-        assert_eq!(least((1e30, 0.0), f32::NEG_INFINITY), None);
+        assert_eq!(least(&[(1e-30, 0.0)], 1e30), None);
+        assert_eq!(least(&[(1e30, 0.0)], f32::NEG_INFINITY), None);
     }
 }

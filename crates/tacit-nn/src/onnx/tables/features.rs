@@ -25,13 +25,18 @@ pub(super) fn scaler(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
     let (x, shape) = call.secret(0)?;
     let offset = per_column(call, "offset", columns(shape), 0.0)?;
     let scale = per_column(call, "scale", columns(shape), 1.0)?;
-    let shift = offset.iter().zip(&scale).map(|(o, s)| -o * s).collect();
-    let op = Op::Affine(Affine {
-        inner: 1,
-        scale: scale.into(),
-        shift,
-    });
-    builder.push(call, op, vec![x], shape.to_vec())
+    let step = |scale: Vec<f32>, shift: Vec<f32>| {
+        Op::Affine(Affine {
+            inner: 1,
+            scale: scale.into(),
+            shift: shift.into(),
+        })
+    };
+    // One after the other, as float32 rounds them: a tree behind may meet its threshold.
+    let offset = offset.iter().map(|o| -o).collect();
+    let c = &mut Composer::new(call, builder);
+    let less = c.each("less the offset", step(vec![], offset), &[x])?;
+    builder.push(call, step(scale, vec![]), vec![less], shape.to_vec())
 }
 
 /// `x` over the sum, the root of the sum of squares, or the maximum of its row.
