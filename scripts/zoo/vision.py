@@ -125,7 +125,7 @@ def vision():
     large = partial(inputs.photos, size=224)
     for name, counted in (("alexnet", False), ("vgg11_bn", True)):
         build = partial(_network, name, "", {}, 224)
-        found.append(Entry(name, build, large, {}, 8, counted))
+        found.append(Entry(name, build, large, {}, 8, counted=counted))
     whole = {"weights_backbone": None, "num_classes": 21}
     for name in ("lraspp_mobilenet_v3_large", "deeplabv3_mobilenet_v3_large", "fcn_resnet50"):
         build = partial(_network, name, "segmentation", whole, SIZE)
