@@ -17,6 +17,7 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tacit_bench::{AnalysisOptions, BenchOptions};
+use tacit_run::speeds::Speeds;
 use tacit_run::{
     Array, CompileOptions, Given, InitOptions, Outcome, PartyConfig, Protocol, Requests, Settings,
     Tensor,
@@ -106,13 +107,13 @@ impl Compiled {
         json(&self.model.summary(protocol.transpose()?).map_err(error)?)
     }
 
-    fn predict_cost(&self, run: &str, items: usize) -> PyResult<String> {
-        json(
-            &self
-                .model
-                .predict_cost(&settings(run)?, items)
-                .map_err(error)?,
-        )
+    #[pyo3(signature = (run, items, speeds=None))]
+    fn predict_cost(&self, run: &str, items: usize, speeds: Option<&str>) -> PyResult<String> {
+        let speeds = speeds.map(Speeds::from_json).transpose().map_err(error)?;
+        let cost = self
+            .model
+            .predict_time(&settings(run)?, items, speeds.as_ref());
+        json(&cost.map_err(error)?)
     }
 
     fn reference<'py>(&self, py: Python<'py>, x: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
@@ -185,6 +186,22 @@ fn bench(
         tacit_bench::bench(&options, &run, observe)
     })
     .map(|report| report.to_json())
+}
+
+/// How fast this machine runs a protocol, as JSON that `predict_cost` takes.
+#[pyfunction]
+#[pyo3(signature = (run, width=None, progress=None))]
+fn speeds(
+    py: Python<'_>,
+    run: &str,
+    width: Option<u32>,
+    progress: Option<Callback>,
+) -> PyResult<String> {
+    let run = settings(run)?;
+    let found = observed(py, progress, |observe| {
+        tacit_bench::speeds(&run, width, observe)
+    })?;
+    json(&found)
 }
 
 #[pyfunction]
@@ -271,7 +288,7 @@ mod _tacit {
 
     #[pymodule_export]
     use super::{
-        Compiled, TacitError, bench, check_outputs, init, interrupt, party, protocols,
+        Compiled, TacitError, bench, check_outputs, init, interrupt, party, protocols, speeds,
         tables_liu24, write_output,
     };
     #[pymodule_export]

@@ -25,6 +25,7 @@ use crate::large_errors::check_truncation;
 use crate::predict::predicted;
 use crate::report::PredictedCost;
 use crate::settings::{Settings, asked_width};
+use crate::speeds::Speeds;
 use crate::{Error, Protocol, Tensor, options, protocols, systems};
 pub use summary::PlanSummary;
 
@@ -336,6 +337,16 @@ impl Compiled {
 
     /// The declared cost of predicting one batch of `items`, without running anything.
     pub fn predict_cost(&self, settings: &Settings, items: usize) -> Result<PredictedCost, Error> {
+        self.predict_time(settings, items, None)
+    }
+
+    /// The same with the seconds that it computes, where it is known how fast that is here.
+    pub fn predict_time(
+        &self,
+        settings: &Settings,
+        items: usize,
+        speeds: Option<&Speeds>,
+    ) -> Result<PredictedCost, Error> {
         let plan = self.plan_for(settings.protocol)?;
         let instance = Instance::new(settings, Some(plan.ring_bits))?.comparing(plan.compare_bits);
         check_truncation(&instance, plan)?;
@@ -344,7 +355,7 @@ impl Compiled {
         let batch = Batch::within(most, items, plan, &roles, &*instance.cost()?)?;
         let layers = plan.calls(batch, &roles)?;
         let layers: Vec<_> = layers.into_iter().map(|layer| layer.calls).collect();
-        predicted(&instance, &settings.network, &layers, most)
+        predicted(&instance, &settings.network, &layers, most, speeds)
     }
 }
 

@@ -7,11 +7,15 @@ use tacit_protocols::portions::Portions;
 
 use crate::Error;
 use crate::instance::Instance;
-use crate::report::{PhaseReport, PredictedCost};
+use crate::report::{PhaseReport, PredictedCost, Seconds};
 use crate::settings::Network;
+use crate::speeds::{Speeds, Work};
 
 const NOTE: &str =
     "seconds are the network's alone: rounds x rtt / 2 + bytes / rate, without local computation";
+
+const MEASURED: &str = "the network's seconds are rounds x rtt / 2 + bytes / rate; computing is told by what calls \
+     took on this machine, all parties together";
 
 /// The declared cost on a network of layers, with their material in portions of `most` bytes at a party:
 /// each layer's hops are counted from its own beginning.
@@ -20,22 +24,38 @@ pub(crate) fn predicted(
     network: &Network,
     layers: &[Vec<Call>],
     most: u64,
+    speeds: Option<&Speeds>,
 ) -> Result<PredictedCost, Error> {
     let model = instance.cost()?;
     let portions = Portions::new(layers.iter().map(Vec::as_slice), &*model, most)?;
     let nothing = Cost::each(instance.parties, 0, 0);
     let [mut online, mut offline] = [nothing.clone(), nothing];
+    let mut computing = speeds.map(|_| Seconds::default());
     // Where checkpoints are is a matter of all calls of a portion.
     let is_checkpoint = |call: &Call| matches!(call, Call::Verify { .. });
     for layer in layers {
         let mut calls = lowered(layer, &*model)?;
         calls.retain(|call| !is_checkpoint(call));
-        online += &model.in_a_row(&calls);
+        let cost = model.in_a_row(&calls);
+        if let (Some(speeds), Some(computing)) = (speeds, &mut computing) {
+            computing.online += speeds.computing(&calls, &*model, cost.rounds);
+        }
+        online += &cost;
     }
     for calls in portions.calls() {
         let checkpoints = calls.iter().filter(|call| is_checkpoint(call));
-        checkpoints.for_each(|call| online += &model.online(call));
-        offline += &model.offline(calls);
+        let checkpoints = checkpoints.map(|call| model.online(call));
+        let cost = model.offline(calls);
+        for checkpoint in checkpoints {
+            if let (Some(speeds), Some(computing)) = (speeds, &mut computing) {
+                computing.online += speeds.together * speeds.hop * f64::from(checkpoint.rounds);
+            }
+            online += &checkpoint;
+        }
+        if let (Some(speeds), Some(computing)) = (speeds, &mut computing) {
+            computing.offline += speeds.offline(&Work::offline(calls, &*model, cost.rounds));
+        }
+        offline += &cost;
     }
     let phase = |cost: Cost| {
         let busiest = cost.bytes.iter().copied().max().unwrap_or(0);
@@ -45,10 +65,18 @@ pub(crate) fn predicted(
             bytes_sent: cost.bytes,
         }
     };
+    let latency = [&offline, &online].map(|cost| network.seconds(cost.rounds, 0));
+    let [offline, online] = [offline, online].map(phase);
+    let expected = computing.map(|computing| Seconds {
+        offline: latency[0] + computing.offline.max(offline.seconds - latency[0]),
+        online: latency[1] + computing.online.max(online.seconds - latency[1]),
+    });
     Ok(PredictedCost {
-        offline: phase(offline),
-        online: phase(online),
-        note: NOTE.into(),
+        offline,
+        online,
+        note: if computing.is_some() { MEASURED } else { NOTE }.into(),
+        computing,
+        expected,
     })
 }
 
@@ -62,6 +90,8 @@ pub(crate) fn in_turn(costs: &[(usize, &PredictedCost)]) -> PredictedCost {
         offline: sum(|cost| &cost.offline),
         online: sum(|cost| &cost.online),
         note: NOTE.into(),
+        computing: None,
+        expected: None,
     }
 }
 

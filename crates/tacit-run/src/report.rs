@@ -75,6 +75,22 @@ pub struct PredictedCost {
     pub online: PhaseReport,
     /// What `seconds` are.
     pub note: String,
+    /// Seconds of computing beside the network's, where this machine's speeds are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub computing: Option<Seconds>,
+    /// Seconds that each phase is expected to take, where that is known: its latency, and what takes longer of
+    /// computing and sending, since the parties compute while bytes are on their way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Seconds>,
+}
+
+/// Seconds of each phase, of all parties on this machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Seconds {
+    /// Before the input is there.
+    pub offline: f64,
+    /// From the input to the output.
+    pub online: f64,
 }
 
 /// What a run cost, and how good its result is. Serialises to the project's JSON report.

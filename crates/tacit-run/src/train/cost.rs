@@ -45,7 +45,13 @@ impl TrainCost {
             let most = options.material(terms.instance.parties);
             let portions = Portions::new(stages.iter().map(Vec::as_slice), &*model, most)?;
             let cost = |calls: &[Call]| {
-                predicted(&terms.instance, &terms.network, &[calls.to_vec()], u64::MAX)
+                predicted(
+                    &terms.instance,
+                    &terms.network,
+                    &[calls.to_vec()],
+                    u64::MAX,
+                    None,
+                )
             };
             let costs = portions.calls().map(cost).collect::<Result<Vec<_>, _>>()?;
             Ok::<_, Error>(in_turn(

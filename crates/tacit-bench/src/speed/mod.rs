@@ -1,0 +1,245 @@
+//! How fast this machine runs a protocol: a few calls of every kind, measured, of which a plan tells its seconds.
+
+mod probe;
+
+use tacit_net::memory;
+use tacit_run::speeds::{Curve, Kind, Part, Point, Rates, Speeds, multiplications};
+use tacit_run::{Error, Instance, Metered, Progress, Settings, in_threads};
+
+use probe::{Probe, Timed};
+
+/// How often each call is measured; the median counts.
+const REPEATS: usize = 3;
+/// A kind is not measured at a larger size once one has taken so many seconds.
+const ENOUGH: f64 = 0.03;
+
+/// The most by which a network may take longer, or less long, than its calls by themselves.
+const TOGETHER: f64 = 2.5;
+
+/// What a probe took: the medians of the slowest party, and what was declared.
+struct Took {
+    offline: f64,
+    online: f64,
+    /// Hops of the online phase.
+    rounds: u32,
+    /// The part of each phase, offline first, whose calls were measured.
+    parts: [Option<Part>; 2],
+}
+
+/// Measures the protocol of the settings over a ring or field of so many bits, or its usual one. Parties are threads
+/// of this process, their links take no time.
+pub fn speeds(
+    settings: &Settings,
+    width: Option<u32>,
+    observe: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Speeds, Error> {
+    let instance = Instance::new(settings, width)?;
+    let kinds = Probe::kinds(&instance)?;
+    let sizes: usize = kinds.iter().map(|(_, sizes)| sizes.len()).sum();
+    let (steps, mut step) = (sizes + 5, 0);
+    let mut look = |probe: &Probe| -> Result<Took, Error> {
+        tell(observe, probe.name(), step, steps)?;
+        step += 1;
+        measured(&instance, settings, probe)
+    };
+    let mut hops = Vec::new();
+    for (_, sizes) in &kinds {
+        let took = look(&sizes[0])?;
+        hops.push(took.online / f64::from(took.rounds.max(1)));
+    }
+    let mut speeds = Speeds {
+        hop: median(&mut hops),
+        together: 1.0,
+        ..Speeds::default()
+    };
+    for (kind, sizes) in &kinds {
+        let mut curves = [None, None];
+        for probe in &sizes[1..] {
+            let took = look(probe)?;
+            let hops = f64::from(took.rounds) * speeds.hop;
+            let seconds = [took.offline, (took.online - hops).max(0.0)];
+            for ((curve, part), seconds) in curves.iter_mut().zip(took.parts).zip(seconds) {
+                push(curve, part, seconds);
+            }
+            // The next size takes many times as long.
+            if took.online + took.offline > ENOUGH {
+                break;
+            }
+        }
+        let [offline, online] = curves;
+        // Of choices it is mostly that of the bits.
+        let offline = offline.filter(|_| *kind != Kind::Select);
+        speeds.online.entry(*kind).or_default().extend(online);
+        speeds.offline.entry(*kind).or_default().extend(offline);
+    }
+    let pairs = match instance.cost()?.mixed() {
+        true => Vec::new(),
+        false => Probe::products(&instance).to_vec(),
+    };
+    for (number, pair) in pairs.iter().enumerate() {
+        let took = pair.iter().map(|probe| Ok((probe, look(probe)?)));
+        let took: Vec<(&Probe, Took)> = took.collect::<Result<_, Error>>()?;
+        rates(&mut speeds, number, &took);
+    }
+    let network = Probe::network(&instance);
+    let took = look(&network)?;
+    let calls = network.calls(&instance)?;
+    let alone = speeds.computing(&calls, &*instance.cost()?, took.rounds);
+    if alone > 0.0 {
+        speeds.together = (took.online / alone).clamp(1.0 / TOGETHER, TOGETHER);
+    }
+    Ok(speeds)
+}
+
+/// Adds what a size took.
+fn push(curve: &mut Option<Curve>, part: Option<Part>, seconds: f64) {
+    let Some(Part { size, bytes, .. }) = part else {
+        return;
+    };
+    let curve = curve.get_or_insert(Curve {
+        bytes: 0.0,
+        points: Vec::new(),
+    });
+    curve.bytes = bytes / size.max(1.0);
+    curve.points.push(Point { size, seconds });
+}
+
+/// Two equations of two products: what elements of an operand and multiplications take.
+fn rates(speeds: &mut Speeds, number: usize, took: &[(&Probe, Took)]) {
+    let product = speeds
+        .online
+        .get(&Kind::Product)
+        .cloned()
+        .unwrap_or_default();
+    let rows: Vec<[f64; 3]> = took
+        .iter()
+        .map(|(probe, took)| {
+            let counted = probe
+                .map()
+                .map(|map| multiplications(&map))
+                .unwrap_or_default();
+            let elements = took.parts[1].map_or(0.0, |part| part.seconds(&product));
+            let beside = f64::from(took.rounds) * speeds.hop + elements;
+            let left = (took.online - beside).max(0.0);
+            [counted[2 * number], counted[2 * number + 1], left]
+        })
+        .collect();
+    let [first, second] = solved(&rows);
+    speeds.rates = match number {
+        0 => Rates {
+            matrix: first,
+            matmul: second,
+            ..speeds.rates
+        },
+        _ => Rates {
+            patches: first,
+            conv: second,
+            ..speeds.rates
+        },
+    };
+}
+
+/// `x` and `y` from 0 on that are nearest to `a x + b y = c` for two rows, relatively.
+fn solved(rows: &[[f64; 3]]) -> [f64; 2] {
+    let [[a, b, c], [d, e, f]] = [rows[0], rows[1]];
+    let det = a * e - b * d;
+    let [x, y] = [(c * e - b * f) / det, (a * f - c * d) / det];
+    match (x >= 0.0, y >= 0.0) {
+        (true, true) => [x, y],
+        (false, _) => [0.0, (c / b).max(f / e).max(0.0)],
+        (true, false) => [(c / a).max(f / d).max(0.0), 0.0],
+    }
+}
+
+/// Runs a probe between all parties.
+fn measured(instance: &Instance, settings: &Settings, probe: &Probe) -> Result<Took, Error> {
+    let mesh = memory::mesh(
+        instance.parties,
+        &tacit_net::LinkModel::LOCAL,
+        settings.timeout,
+    );
+    let ends = in_threads(mesh, &mut |_| true, |party, _| {
+        let timed = Timed {
+            probe,
+            repeats: REPEATS,
+        };
+        instance.start(party, timed)
+    })?;
+    let slowest = |run: usize, phase: usize| {
+        let of = |end: &Vec<[Metered; 2]>| end[run][phase].seconds;
+        ends.iter().map(of).fold(0.0, f64::max)
+    };
+    // The first run finds memory and caches cold.
+    let of_phase = |phase| median(&mut (1..=REPEATS).map(|run| slowest(run, phase)).collect());
+    let (model, calls) = (instance.cost()?, probe.calls(instance)?);
+    let measured = calls.last();
+    let parts =
+        [Part::offline, Part::online].map(|part| measured.and_then(|call| part(call, &*model)));
+    Ok(Took {
+        offline: of_phase(0),
+        online: of_phase(1),
+        rounds: model.in_a_row(&calls).rounds,
+        parts,
+    })
+}
+
+fn median(seconds: &mut Vec<f64>) -> f64 {
+    seconds.sort_by(f64::total_cmp);
+    seconds.get(seconds.len() / 2).copied().unwrap_or(0.0)
+}
+
+fn tell(
+    observe: &mut dyn FnMut(Progress) -> bool,
+    layer: &str,
+    index: usize,
+    layers: usize,
+) -> Result<(), Error> {
+    let progress = Progress {
+        phase: "self-measurement",
+        layer,
+        index,
+        layers,
+        batch: 0,
+        batches: 1,
+    };
+    match observe(progress) {
+        true => Ok(()),
+        false => Err(Error::Cancelled),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tacit_run::protocols;
+
+    #[test]
+    fn two_products_tell_two_rates() {
+        assert_eq!(
+            solved(&[[1.0, 10.0, 12.0], [1.0, 100.0, 102.0]]),
+            [2.0, 1.0]
+        );
+        // Noise makes no rate negative.
+        assert_eq!(solved(&[[1.0, 10.0, 9.0], [1.0, 100.0, 100.0]]), [0.0, 1.0]);
+        assert_eq!(solved(&[[10.0, 1.0, 9.0], [100.0, 1.0, 100.0]]), [1.0, 0.0]);
+    }
+
+    /// Every protocol is measured, and every kind has sizes that take time.
+    #[test]
+    fn every_protocol_has_speeds() {
+        for protocol in protocols().iter().filter(|p| p.name != "clear") {
+            let settings = format!(r#"{{"protocol": "{}"}}"#, protocol.name);
+            let settings = Settings::from_json(&settings).expect("settings");
+            let found = speeds(&settings, None, &mut |_| true).expect("speeds");
+            assert!(found.hop > 0.0, "{}", protocol.name);
+            for kind in [Kind::Product, Kind::Relu, Kind::Maxpool, Kind::Open] {
+                let points = &found.online[&kind];
+                assert!(
+                    points.iter().all(|p| p.bytes > 0.0),
+                    "{} {kind:?}",
+                    protocol.name
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! Calls to measure.
+
+use tacit_algebra::Prg;
+use tacit_net::Phase;
+use tacit_protocols::lowered;
+use tacit_protocols::machine::{
+    Audience, Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand,
+};
+use tacit_protocols::math::{Elementary, Format, Kind as Function};
+use tacit_protocols::portions::level;
+use tacit_protocols::record::{Noted, calls_of};
+use tacit_run::speeds::Kind;
+use tacit_run::{Error, Instance, Metered, Program};
+
+/// The sizes of each kind: of one element hops alone are told.
+const SIZES: [usize; 6] = [1, 1 << 8, 1 << 11, 1 << 14, 1 << 17, 1 << 20];
+/// Elements of a window.
+const WINDOW: usize = 4;
+/// Bits of values whose signs are taken at less cost.
+const FEW: u32 = 20;
+/// Operands are that small, so that every ring and field holds all results.
+const MAGNITUDE: u64 = 1 << 10;
+
+/// One call.
+#[derive(Clone, Debug)]
+pub(super) struct Probe {
+    what: What,
+    /// Bits truncated.
+    trunc: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    Product(Bilinear),
+    Truncate(usize),
+    Drelu(usize, KeyBits),
+    Relu(usize, KeyBits),
+    Select(usize),
+    Maxpool(usize, KeyBits),
+    Function(usize, Elementary),
+    Open(usize),
+    Network,
+}
+
+/// A small network, layer after layer: a convolution, maxima of windows, ReLUs, a matrix product.
+const CONV: Conv2d = Conv2d {
+    batch: 16,
+    channels: 1,
+    height: 28,
+    width: 28,
+    filters: 16,
+    kernel: [5, 5],
+    stride: [1, 1],
+    pad: [0; 4],
+    dilation: [1, 1],
+    groups: 1,
+};
+/// Its windows, as many on each side of a plane.
+const SIDE: usize = 12;
+const WINDOWS: usize = CONV.batch * CONV.filters * SIDE * SIDE;
+const MATRIX: MatMul = MatMul {
+    m: CONV.batch,
+    k: CONV.filters * SIDE * SIDE,
+    n: 64,
+};
+
+impl Probe {
+    /// Every kind that a protocol has, with its sizes; those of signs over few bits and over all.
+    pub fn kinds(instance: &Instance) -> Result<Vec<(Kind, Vec<Probe>)>, Error> {
+        let trunc = if instance.width <= 32 { 8 } else { 16 };
+        let of = |what: &dyn Fn(usize) -> What| -> Vec<Probe> {
+            let probe = |&n: &usize| Probe {
+                what: what(n),
+                trunc,
+            };
+            SIZES.iter().map(probe).collect()
+        };
+        let elementwise = |n| What::Product(Bilinear::Elementwise(n));
+        let mut kinds = vec![
+            (Kind::Open, of(&What::Open)),
+            (Kind::Product, of(&elementwise)),
+            (Kind::Truncate, of(&What::Truncate)),
+            (Kind::Select, of(&What::Select)),
+        ];
+        for keys in [KeyBits::within(FEW), KeyBits::ALL] {
+            kinds.extend([
+                (Kind::Drelu, of(&|n| What::Drelu(n, keys))),
+                (Kind::Relu, of(&|n| What::Relu(n, keys))),
+                (
+                    Kind::Maxpool,
+                    of(&|n| What::Maxpool(n.div_ceil(WINDOW), keys)),
+                ),
+            ]);
+        }
+        // What matrices take between two lies in their transfers, of which bytes tell.
+        if instance.cost()?.mixed() {
+            let matrix = |m| Bilinear::MatMul(MatMul { m, k: 64, n: 32 });
+            kinds.push((
+                Kind::Matrix,
+                of(&|n| What::Product(matrix(n.div_ceil(256)))),
+            ));
+        }
+        let format = Format::new(instance.width, trunc).map_err(Error::from)?;
+        let sigmoid = Elementary::new(format, Function::Sigmoid);
+        if instance.cost()?.native(&sigmoid) {
+            kinds.push((Kind::Function, of(&|n| What::Function(n, sigmoid))));
+        }
+        Ok(kinds)
+    }
+
+    /// Pairs of products whose multiplications tell their rates: matrices, and convolutions.
+    pub fn products(instance: &Instance) -> [[Probe; 2]; 2] {
+        let trunc = if instance.width <= 32 { 8 } else { 16 };
+        let probe = |map| Probe {
+            what: What::Product(map),
+            trunc,
+        };
+        let matrix = |m| Bilinear::MatMul(MatMul { m, k: 784, n: 128 });
+        let conv = |batch, channels, filters, side| {
+            Bilinear::Conv2d(Conv2d {
+                batch,
+                channels,
+                height: side,
+                width: side,
+                filters,
+                kernel: [5, 5],
+                stride: [1, 1],
+                pad: [0; 4],
+                dilation: [1, 1],
+                groups: 1,
+            })
+        };
+        [
+            [matrix(1), matrix(128)].map(probe),
+            [conv(4, 1, 20, 28), conv(4, 20, 50, 12)].map(probe),
+        ]
+    }
+
+    /// Calls of all kinds one after the other.
+    pub fn network(instance: &Instance) -> Probe {
+        let trunc = if instance.width <= 32 { 8 } else { 16 };
+        let what = What::Network;
+        Probe { what, trunc }
+    }
+
+    /// What a user is told is measured.
+    pub fn name(&self) -> &'static str {
+        match self.what {
+            What::Product(Bilinear::Conv2d(_)) => "convolutions",
+            What::Product(Bilinear::Elementwise(_)) => "products",
+            What::Product(_) => "matrix products",
+            What::Truncate(_) => "truncations",
+            What::Drelu(..) => "signs",
+            What::Relu(..) => "ReLUs",
+            What::Select(_) => "choices",
+            What::Maxpool(..) => "maxima",
+            What::Function(..) => "functions",
+            What::Open(_) => "inputs and outputs",
+            What::Network => "a small network",
+        }
+    }
+
+    /// The product, if it is one.
+    pub fn map(&self) -> Option<Bilinear> {
+        match self.what {
+            What::Product(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    /// Elements of both operands.
+    fn lens(&self) -> [usize; 2] {
+        match self.what {
+            What::Product(map) => [map.left(), map.right()],
+            What::Maxpool(windows, _) => [windows * WINDOW, 0],
+            What::Drelu(n, _) | What::Relu(n, _) => [n, 0],
+            What::Truncate(n) | What::Open(n) => [n, 0],
+            What::Select(n) => [n, n],
+            What::Function(n, _) => [n, 0],
+            What::Network => {
+                let weights = Bilinear::Conv2d(CONV).right() + Bilinear::MatMul(MATRIX).right();
+                [Bilinear::Conv2d(CONV).left(), weights]
+            }
+        }
+    }
+
+    /// What is measured, as the protocol is asked for it.
+    pub fn calls(&self, instance: &Instance) -> Result<Vec<Call>, Error> {
+        let mut calls = lowered(&self.recorded(instance.width)?, &*instance.cost()?)?;
+        calls.retain(|call| !matches!(call, Call::Verify(_)) && self.is_measured(call));
+        Ok(calls)
+    }
+
+    /// Whether a call is what is measured, not what it takes to come there.
+    fn is_measured(&self, call: &Call) -> bool {
+        match self.what {
+            What::Select(_) => matches!(call, Call::Select { .. }),
+            _ => true,
+        }
+    }
+
+    fn recorded(&self, width: u32) -> Result<Vec<Call>, Error> {
+        calls_of(width, |machine| {
+            let operands = self.lens().map(Noted::of);
+            let ready = self.ready(machine, &operands)?;
+            self.run(machine, &operands, ready)
+        })
+    }
+
+    /// What is not measured: bits to choose by.
+    fn ready<M: Machine>(
+        &self,
+        machine: &mut M,
+        [x, y]: &[M::Share; 2],
+    ) -> Result<(M::Share, Option<M::Bits>), Error> {
+        match self.what {
+            What::Product(Bilinear::Elementwise(_)) => Ok((y.clone(), None)),
+            What::Product(_) | What::Network => Ok((machine.known(y.clone(), 0), None)),
+            What::Select(_) => Ok((y.clone(), Some(machine.drelu(x, KeyBits::ALL)?))),
+            _ => Ok((y.clone(), None)),
+        }
+    }
+
+    fn run<M: Machine>(
+        &self,
+        machine: &mut M,
+        [x, _]: &[M::Share; 2],
+        (y, bits): (M::Share, Option<M::Bits>),
+    ) -> Result<(), Error> {
+        match (self.what, bits) {
+            (What::Product(map), _) => {
+                let weights = Operand::Secret(y);
+                machine.linear(x, &weights, None, &map, self.trunc, None)?;
+            }
+            (What::Truncate(_), _) => drop(machine.truncate(x, self.trunc)?),
+            (What::Drelu(_, keys), _) => drop(machine.drelu(x, keys)?),
+            (What::Relu(_, keys), _) => drop(machine.relu(x, keys)?),
+            (What::Select(_), Some(bits)) => drop(machine.select(&bits, x, &y)?),
+            (What::Maxpool(n, keys), _) => drop(machine.maxpool(x, n, WINDOW, keys)?),
+            (What::Network, _) => self.layers(machine, x, &y)?,
+            (What::Function(_, function), _) => drop(machine.function(&function, x)?),
+            _ => {
+                machine.reveal(x, Audience::One(0))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Probe {
+    /// The layers of the small network.
+    fn layers<M: Machine>(
+        &self,
+        machine: &mut M,
+        x: &M::Share,
+        weights: &M::Share,
+    ) -> Result<(), Error> {
+        let keys = KeyBits::within(FEW);
+        let cut = Bilinear::Conv2d(CONV).right();
+        let filters = Operand::Secret(machine.slice(weights, 0..cut));
+        let matrix = machine.slice(weights, cut..cut + Bilinear::MatMul(MATRIX).right());
+        let planes = machine.conv2d(x, &filters, None, &CONV, self.trunc)?;
+        let place = |e: usize| {
+            let (corner, window) = (e / WINDOWS, e % WINDOWS);
+            let (plane, at) = (window / (SIDE * SIDE), window % (SIDE * SIDE));
+            let row = 2 * (at / SIDE) + corner / 2;
+            (plane * 4 * SIDE * SIDE + row * 2 * SIDE + 2 * (at % SIDE) + corner % 2) as u32
+        };
+        let index = || (0..WINDOW * WINDOWS).map(place).collect();
+        let windows = machine.gather_by(&planes, WINDOW * WINDOWS, index);
+        let largest = machine.maxpool(&windows, WINDOWS, WINDOW, keys)?;
+        let positive = machine.relu(&largest, keys)?;
+        machine.matmul(
+            &positive,
+            &Operand::Secret(matrix),
+            None,
+            MATRIX,
+            self.trunc,
+        )?;
+        Ok(())
+    }
+}
+
+/// One party's runs of a probe.
+pub(super) struct Timed<'a> {
+    pub probe: &'a Probe,
+    pub repeats: usize,
+}
+
+impl Program for Timed<'_> {
+    /// The offline and the online phase of one run that warms up, and of those that count.
+    type Output = Vec<[Metered; 2]>;
+
+    fn run<M: Machine>(self, machine: &mut M) -> Result<Vec<[Metered; 2]>, Error> {
+        let first = machine.party().id() == 0;
+        let mut prg = Prg::new([7; 16]);
+        let mut share = |machine: &mut M, n: usize| {
+            machine.party().set_phase(Phase::Setup);
+            let small = |v: u64| (v % MAGNITUDE) as i64;
+            let values: Option<Vec<i64>> =
+                first.then(|| prg.ring::<u64>(n).into_iter().map(small).collect());
+            machine.input(0, n, values.as_deref())
+        };
+        let [x, y] = self.probe.lens();
+        let operands = [share(machine, x)?, share(machine, y)?];
+        (0..=self.repeats)
+            .map(|_| self.once(machine, &operands))
+            .collect()
+    }
+}
+
+impl Timed<'_> {
+    fn once<M: Machine>(
+        &self,
+        machine: &mut M,
+        operands: &[M::Share; 2],
+    ) -> Result<[Metered; 2], Error> {
+        level(machine.party())?;
+        let before = Metered::phase(machine.party(), Phase::Offline);
+        let calls = self.probe.recorded(machine.ring_bits())?;
+        let calls = lowered(&calls, machine.cost_model())?;
+        machine.prepare(&calls)?;
+        let offline = Metered::phase(machine.party(), Phase::Offline).since(before);
+        machine.party().set_phase(Phase::Setup);
+        let ready = self.probe.ready(machine, operands)?;
+        level(machine.party())?;
+        machine.party().set_phase(Phase::Online);
+        machine.party().set_layer(self.probe.name());
+        let before = Metered::phase(machine.party(), Phase::Online);
+        self.probe.run(machine, operands, ready)?;
+        machine.settle()?;
+        let online = Metered::phase(machine.party(), Phase::Online).since(before);
+        Ok([offline, online])
+    }
+}

@@ -1,0 +1,353 @@
+//! Seconds of computing, told of the sizes of calls by what calls took on this machine.
+//!
+//! A call takes a wake of every hop of its longest path, what its elements take, and what the multiplications of its
+//! product take. How long a kind of calls takes for so many elements is a line from one measured size to the next; of
+//! signs it is measured over few bits and over many, and by the bytes that are declared of a call it lies between.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tacit_protocols::machine::{Bilinear, Call, CostModel};
+
+use crate::{Error, options};
+
+/// Kinds of calls that take alike for every byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Products of any shape, but for their multiplications.
+    Product,
+    /// Products of matrices and convolutions, where all that they take is told by bytes.
+    Matrix,
+    /// Truncations.
+    Truncate,
+    /// Signs.
+    Drelu,
+    /// ReLUs.
+    Relu,
+    /// Choices by a bit.
+    Select,
+    /// Maxima of windows.
+    Maxpool,
+    /// Functions that a protocol has of its own.
+    Function,
+    /// Inputs and what is opened.
+    Open,
+}
+
+impl Kind {
+    /// Of a call; none of those that are counted with others.
+    pub fn of(call: &Call, model: &dyn CostModel) -> Option<Kind> {
+        let is_matrix = |map: &Bilinear| !matches!(map, Bilinear::Elementwise(_));
+        Some(match call {
+            Call::Product { map, .. } if model.mixed() && is_matrix(map) => Kind::Matrix,
+            Call::Product { .. } => Kind::Product,
+            Call::Truncate { .. } => Kind::Truncate,
+            Call::Drelu { .. } => Kind::Drelu,
+            Call::Relu { .. } => Kind::Relu,
+            Call::Select { .. } => Kind::Select,
+            Call::Maxpool { .. } => Kind::Maxpool,
+            Call::Function { .. } => Kind::Function,
+            Call::Input { .. } | Call::Reveal { .. } => Kind::Open,
+            Call::Fix { .. } | Call::Verify { .. } => return None,
+        })
+    }
+}
+
+/// What a size took.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Elements.
+    pub size: f64,
+    /// Seconds, beside those of hops.
+    pub seconds: f64,
+}
+
+/// What calls of one kind took that declare as many bytes of an element.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// Bytes of an element, of all parties.
+    pub bytes: f64,
+    /// By growing sizes.
+    pub points: Vec<Point>,
+}
+
+/// Seconds for one of each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rates {
+    /// Elements of a matrix that is the right operand.
+    pub matrix: f64,
+    /// Multiplications of matrix products.
+    pub matmul: f64,
+    /// Elements that filters are laid over, as often as they are.
+    pub patches: f64,
+    /// Multiplications of convolutions.
+    pub conv: f64,
+}
+
+/// How fast this machine runs a protocol between parties that share it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Speeds {
+    /// Seconds of a hop, beside the network's.
+    pub hop: f64,
+    /// Of the online phase, for each kind by growing bytes of an element.
+    pub online: BTreeMap<Kind, Vec<Curve>>,
+    /// Of the offline phase.
+    pub offline: BTreeMap<Kind, Vec<Curve>>,
+    /// Of multiplications.
+    pub rates: Rates,
+    /// How many times as long as its calls by themselves a small network took online: copies between layers, caches,
+    /// and checkpoints that calls share.
+    pub together: f64,
+}
+
+impl Rates {
+    /// What the multiplications of a product take.
+    pub fn seconds(&self, map: &Bilinear) -> f64 {
+        let [matrix, matmul, patches, conv] = multiplications(map);
+        self.matrix * matrix + self.matmul * matmul + self.patches * patches + self.conv * conv
+    }
+}
+
+/// How many of each [`Rates`] has a product is made of.
+pub fn multiplications(map: &Bilinear) -> [f64; 4] {
+    let matrices = |batch: usize, [m, k, n]: [usize; 3]| {
+        let matrix = (batch * k * n) as f64;
+        [matrix, matrix * m as f64, 0.0, 0.0]
+    };
+    match map {
+        Bilinear::Elementwise(_) => [0.0; 4],
+        Bilinear::MatMul(s) => matrices(1, [s.m, s.k, s.n]),
+        Bilinear::BatchMatMul(s) => matrices(s.batch, [s.each.m, s.each.k, s.each.n]),
+        Bilinear::Conv2d(s) => {
+            let taps = (s.weight_len() / s.filters.max(1)) as f64;
+            let products = s.output_len() as f64 * taps;
+            let patches = products / (s.filters / s.groups.max(1)).max(1) as f64;
+            [0.0, 0.0, patches, products]
+        }
+    }
+}
+
+/// What a call is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its elements.
+    pub size: f64,
+    /// Bytes of all of them, of all parties.
+    pub bytes: f64,
+}
+
+impl Part {
+    /// Of the online phase; of calls that are counted with others there is none.
+    pub fn online(call: &Call, model: &dyn CostModel) -> Option<Self> {
+        let bytes = total(&model.online(call).bytes);
+        Part::of(call, model, bytes)
+    }
+
+    /// Of the offline phase: bytes that are sent, and stored by all parties.
+    pub fn offline(call: &Call, model: &dyn CostModel) -> Option<Self> {
+        let sent = model.offline(std::slice::from_ref(call)).bytes;
+        let stored = model.stored(call) * sent.len().max(1) as u64;
+        Part::of(call, model, total(&sent) + stored as f64)
+    }
+
+    fn of(call: &Call, model: &dyn CostModel, bytes: f64) -> Option<Self> {
+        let kind = Kind::of(call, model)?;
+        let size = match call {
+            Call::Product { map, .. } if kind == Kind::Product => map.outputs() as f64,
+            // Of transfers bytes alone tell.
+            Call::Product { .. } | Call::Function { .. } => bytes,
+            Call::Truncate { n, .. }
+            | Call::Drelu { n, .. }
+            | Call::Relu { n, .. }
+            | Call::Select { n, .. }
+            | Call::Input { n, .. }
+            | Call::Reveal { n, .. } => *n as f64,
+            Call::Maxpool { windows, size, .. } => (windows * (size.saturating_sub(1))) as f64,
+            Call::Fix { .. } | Call::Verify { .. } => return None,
+        };
+        Some(Part { kind, size, bytes })
+    }
+}
+
+fn total(bytes: &[u64]) -> f64 {
+    bytes.iter().sum::<u64>() as f64
+}
+
+/// The work of calls.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Work {
+    rounds: u32,
+    parts: Vec<Part>,
+    products: Vec<Bilinear>,
+}
+
+impl Work {
+    /// Of the online phase.
+    pub fn online(calls: &[Call], model: &dyn CostModel, rounds: u32) -> Self {
+        let product = |call: &Call| match call {
+            Call::Product { map, .. } if !model.mixed() => Some(*map),
+            _ => None,
+        };
+        Work {
+            rounds,
+            parts: calls
+                .iter()
+                .filter_map(|call| Part::online(call, model))
+                .collect(),
+            products: calls.iter().filter_map(product).collect(),
+        }
+    }
+
+    /// Of the offline phase.
+    pub fn offline(calls: &[Call], model: &dyn CostModel, rounds: u32) -> Self {
+        Work {
+            rounds,
+            parts: calls
+                .iter()
+                .filter_map(|call| Part::offline(call, model))
+                .collect(),
+            products: Vec::new(),
+        }
+    }
+}
+
+impl Speeds {
+    /// Reads JSON, as it was kept.
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        options::read("speeds", text)
+    }
+
+    /// Seconds that calls of the online phase compute, of so many hops.
+    pub fn computing(&self, calls: &[Call], model: &dyn CostModel, rounds: u32) -> f64 {
+        self.together * self.online(&Work::online(calls, model, rounds))
+    }
+
+    fn online(&self, work: &Work) -> f64 {
+        let products = work.products.iter().map(|map| self.rates.seconds(map));
+        self.of(&self.online, work) + products.sum::<f64>()
+    }
+
+    /// Seconds that the offline phase computes.
+    pub(crate) fn offline(&self, work: &Work) -> f64 {
+        self.of(&self.offline, work)
+    }
+
+    fn of(&self, curves: &BTreeMap<Kind, Vec<Curve>>, work: &Work) -> f64 {
+        let one = |part: &Part| {
+            curves
+                .get(&part.kind)
+                .map_or(0.0, |curves| part.seconds(curves))
+        };
+        f64::from(work.rounds) * self.hop + work.parts.iter().map(one).sum::<f64>()
+    }
+}
+
+impl Part {
+    /// By what calls of few and of many bytes took.
+    pub fn seconds(&self, curves: &[Curve]) -> f64 {
+        let along = |curve: &Curve| along(&curve.points, self.size);
+        match curves {
+            [] => 0.0,
+            [one] => along(one),
+            [few, .., many] => {
+                let between = (many.bytes - few.bytes).max(f64::MIN_POSITIVE);
+                let share = (self.bytes / self.size.max(1.0) - few.bytes) / between;
+                let [low, high] = [along(few), along(many)];
+                (low + share.clamp(-0.5, 1.5) * (high - low)).max(0.0)
+            }
+        }
+    }
+}
+
+/// The seconds of so many elements, along lines from 0 to the first point and so on; beyond the last as to it.
+fn along(points: &[Point], size: f64) -> f64 {
+    let mut from = Point {
+        size: 0.0,
+        seconds: 0.0,
+    };
+    for (at, &to) in points.iter().enumerate() {
+        let is_last = at + 1 == points.len();
+        if size <= to.size || is_last {
+            let step = (to.size - from.size).max(f64::MIN_POSITIVE);
+            // A larger size that took less is noise.
+            let slope = ((to.seconds - from.seconds) / step).max(0.0);
+            return from.seconds + slope * (size - from.size);
+        }
+        from = to;
+    }
+    0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(bytes: f64, given: &[[f64; 2]]) -> Curve {
+        let point = |&[size, seconds]: &[f64; 2]| Point { size, seconds };
+        let points = given.iter().map(point).collect();
+        Curve { bytes, points }
+    }
+
+    #[test]
+    fn seconds_lie_along_lines() {
+        let measured = curve(1.0, &[[10.0, 1.0], [30.0, 2.0]]).points;
+        let of = |size| along(&measured, size);
+        assert_eq!(
+            [0.0, 5.0, 10.0, 20.0, 30.0].map(of),
+            [0.0, 0.5, 1.0, 1.5, 2.0]
+        );
+        assert_eq!(of(50.0), 3.0, "beyond the last as to it");
+        assert_eq!(along(&[], 7.0), 0.0);
+        assert_eq!(
+            along(&curve(1.0, &[[10.0, 1.0], [20.0, 0.5]]).points, 40.0),
+            1.0
+        );
+    }
+
+    #[test]
+    fn fewer_bytes_of_an_element_take_less() {
+        let curves = [curve(20.0, &[[10.0, 1.0]]), curve(60.0, &[[10.0, 3.0]])];
+        let of = |bytes: f64| {
+            let part = Part {
+                kind: Kind::Relu,
+                size: 10.0,
+                bytes: 10.0 * bytes,
+            };
+            part.seconds(&curves)
+        };
+        assert_eq!([20.0, 40.0, 60.0, 70.0].map(of), [1.0, 2.0, 3.0, 3.5]);
+        assert_eq!(
+            [0.0, 1000.0].map(of),
+            [0.0, 4.0],
+            "not far beyond what was measured"
+        );
+    }
+
+    #[test]
+    fn products_are_counted() {
+        use tacit_protocols::machine::{Conv2d, MatMul};
+        let shape = MatMul { m: 3, k: 4, n: 5 };
+        assert_eq!(
+            multiplications(&Bilinear::MatMul(shape)),
+            [20.0, 60.0, 0.0, 0.0]
+        );
+        let conv = Conv2d {
+            batch: 2,
+            channels: 4,
+            height: 5,
+            width: 5,
+            filters: 6,
+            kernel: [3, 3],
+            stride: [1, 1],
+            pad: [0; 4],
+            dilation: [1, 1],
+            groups: 2,
+        };
+        // 2 images of 9 places, each of which 6 filters of 18 weights.
+        let counted = multiplications(&Bilinear::Conv2d(conv));
+        assert_eq!(counted, [0.0, 0.0, 648.0, 1944.0]);
+    }
+}
