@@ -26,7 +26,7 @@ class Compiled:
     def plan(self, run: str | None = None) -> str:
         """The plan that was made first, or that a run with these settings follows."""
 
-    def predict_cost(self, run: str, items: int) -> str: ...
+    def predict_cost(self, run: str, items: int, speeds: str | None = None) -> str: ...
     def reference(self, x: bytes) -> bytes: ...
     def accuracy(self, output: bytes, labels: list[int]) -> float: ...
     def analyze_truncation(
@@ -76,6 +76,7 @@ def bench(
 ) -> str:
     """The report of a measured operation."""
 
+def speeds(run: str, width: int | None = None, progress: Progress | None = None) -> str: ...
 def tables_liu24(parties: list[int], field: int) -> str:
     """Table 1 of Liu et al. beside what runs between so many parties metered."""
 

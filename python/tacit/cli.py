@@ -18,32 +18,32 @@ from .alike import grouped
 from .arguments import (
     Parser,
     add_dimensions,
-    add_fixed,
     add_page,
-    names,
     numbers,
     positive,
-    real,
-    whole,
 )
 from .certificates import add_cert
 from .console import add_voice, err, notice, out, progress_bar, speak, warn
 from .data import INPUT_NAMES, LABEL_NAMES, load_array, load_inputs, load_numbers
+from .flags import (
+    add_bench_options,
+    add_execution_options,
+    add_init_options,
+    add_model_options,
+    add_plan_options,
+    add_run_options,
+)
 from .interrupt import CODE, ends_soon
 from .measure.operations import bench
 from .measure.tables import add_tables
 from .measure.truncation import analyze_truncation, check_plot
 from .model import Model, compile
 from .options import to_json
-from .protocols import OPTIONS, PROTOCOLS
-from .report import Report, cost_table
+from .planning import AUTO, compare, named, of_any, planned_costs
+from .protocols import OPTIONS
+from .report import Report
 from .session import local
 from .train import add_train
-
-OPERATIONS = (
-    *("mult", "matmul", "conv", "trunc", "drelu", "relu", "maxpool"),
-    *("compare", "reciprocal", "exp", "sigmoid", "tanh", "rsqrt", "pow", "division", "batchnorm"),
-)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -100,9 +100,17 @@ def plan(args: argparse.Namespace) -> None:
     """`tacit plan`: what a run would do and cost, without running it."""
     outputs.check([args.json], [args.model, args.samples])
     model = planned(args)
-    cost = model.predict_cost(args.batch or 1, **where(args))
-    told = json.dumps({**cost, "warnings": model.warnings}, indent=2) + "\n"
-    finish([model.table(), cost_table(cost), cost["note"]], (args.json, told))
+    batch, given = args.batch or 1, where(args)
+    with progress_bar() as progress:
+        told = {"measure": not args.no_measure, "progress": progress}
+        if args.compare:
+            found = compare(model, batch, **of_any(given), **told)
+            text = json.dumps({"rows": found.rows, "best": found.best}, indent=2) + "\n"
+            return finish([found], (args.json, text))
+        cost = model.predict_cost(batch, **given, **told)
+    text = json.dumps({**cost, "warnings": model.warnings}, indent=2) + "\n"
+    shown = [model.table(), planned_costs(cost, batch), cost["note"]]
+    return finish(shown, (args.json, text))
 
 
 def measure(args: argparse.Namespace) -> None:
@@ -189,10 +197,24 @@ def where(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def planned(args: argparse.Namespace) -> Model:
-    """The model of the arguments, its warnings shown."""
-    model = compile(
+    """The model of the arguments, its warnings shown; `auto` becomes the protocol that it takes."""
+    is_open = args.protocol == AUTO or getattr(args, "compare", False)
+    model = _compiled(args, None if is_open else args.protocol)
+    if args.protocol == AUTO and not getattr(args, "compare", False):
+        with progress_bar() as progress:
+            best = compare(model, args.batch or 1, **of_any(where(args)), progress=progress).best
+        vars(args).update(best)
+        notice(f"takes {named(best)}, the quickest that can run this model as asked")
+        model = _compiled(args, args.protocol)
+    for warning in grouped(model.warnings):
+        warn(warning)
+    return model
+
+
+def _compiled(args: argparse.Namespace, protocol: str | None) -> Model:
+    return compile(
         args.model,
-        protocol=args.protocol,
+        protocol=protocol,
         samples=load_inputs(args.samples) if args.samples else None,
         ring=args.ring,
         field=args.field,
@@ -209,9 +231,6 @@ def planned(args: argparse.Namespace) -> Model:
         outputs=args.outputs,
         fix=args.fix,
     )
-    for warning in grouped(model.warnings):
-        warn(warning)
-    return model
 
 
 def finish(shown: Iterable[RenderableType], *files: tuple[str | None, outputs.Content]) -> None:
@@ -221,153 +240,6 @@ def finish(shown: Iterable[RenderableType], *files: tuple[str | None, outputs.Co
     finally:
         for item in shown:
             out.print(item)
-
-
-def add_protocol_options(command: argparse.ArgumentParser) -> None:
-    """Which protocol between how many parties."""
-    command.add_argument("--protocol", choices=PROTOCOLS, default=PROTOCOLS[0])
-    command.add_argument(
-        "--parties", type=positive, metavar="N", help="default: the protocol's fewest"
-    )
-
-
-def add_run_options(command: argparse.ArgumentParser) -> dict[str, Any]:
-    """The options of whatever runs or predicts a run; the groups of the protocols' own."""
-    add = command.add_argument
-    add_protocol_options(command)
-    numbers = command.add_mutually_exclusive_group()
-    numbers.add_argument("--ring", type=int, choices=(32, 64), help="bits of the ring")
-    numbers.add_argument("--field", type=int, choices=(31, 61), help="bits of the prime field")
-    add("--fraction-bits", type=whole, metavar="F", help="default: the planner's choice")
-    add(
-        "--precision",
-        type=whole,
-        metavar="BITS",
-        help="give every tensor a width of its own, up to so many bits; models in sirnn: 16 or as "
-        "many as they need if neither --ring nor --fraction-bits is given",
-    )
-    add(
-        "--key-bits",
-        metavar="I.F",
-        help="bits before and after the point that signs are taken from; full (the default), or "
-        "auto for a model: found on the samples",
-    )
-    add(
-        "--functions",
-        choices=("accurate", "fast"),
-        default="accurate",
-        help="how near exponentials, sigmoids, roots and the like are: to a few units of the last "
-        "place (the default), or to about 2^-10 by fewer products",
-    )
-    add(
-        "--network",
-        default="local",
-        metavar="NAME",
-        help="local, lan, wan or RTTms,Mbps (such as 40ms,100Mbps), emulated",
-    )
-    add("--json", metavar="FILE", help="write the report here")
-    return add_own_options(command)
-
-
-def add_own_options(command: argparse.ArgumentParser) -> dict[str, Any]:
-    """Adds a group of options for every protocol, and gives these by their titles."""
-    groups: dict[str, Any] = {}
-    for option in OPTIONS.values():
-        title = option.protocols
-        group = groups.get(title) or groups.setdefault(title, command.add_argument_group(title))
-        kind = {"choices": option.choices} if option.choices else {"type": positive, "metavar": "N"}
-        text = option.help.replace("%", "%%")
-        group.add_argument(f"--{option.key.replace('_', '-')}", help=text, **kind)
-    return groups
-
-
-def add_execution_options(command: argparse.ArgumentParser) -> None:
-    """The options of whatever runs."""
-    command.add_argument(
-        "--timeout",
-        type=real,
-        default=120.0,
-        metavar="S",
-        help="give up a silent party after S seconds",
-    )
-
-
-def add_model_options(command: argparse.ArgumentParser) -> None:
-    """The options of whatever plans a model."""
-    add = command.add_argument
-    add("model", metavar="MODEL.onnx")
-    add("--samples", metavar="S.npy", help="typical inputs, not secret, to estimate ranges from")
-    add(
-        "--order",
-        choices=("multiply-then-truncate", "truncate-then-multiply"),
-        default="multiply-then-truncate",
-    )
-    add("--public-model", action="store_true", help="every party may know the weights")
-    add(
-        "--key-bits-loss",
-        type=real,
-        metavar="L",
-        help="the share of samples whose class --key-bits auto may change (default: 0.005)",
-    )
-    add("--input-range", type=real, metavar="R", help="refuse inputs beyond +-R")
-    add_reveal(command)
-    add(
-        "--outputs",
-        type=names,
-        metavar="NAME,NAME",
-        help="the outputs to compute (default: all of the file)",
-    )
-    add_dimensions(command)
-    add_fixed(command)
-    add("--batch", type=positive, metavar="B", help="items at a time (default: up to 128)")
-
-
-def add_bench_options(command: argparse.ArgumentParser) -> None:
-    """The options of what measures an operation."""
-    command.add_argument("op", choices=OPERATIONS)
-    command.add_argument("--n", type=positive, required=True, help="size of the operation")
-    command.add_argument(
-        "--chunk",
-        type=positive,
-        metavar="N",
-        help="run so much of it at a time (default: as much as takes about 256 MiB)",
-    )
-    command.add_argument("--repeat", type=positive, default=5, metavar="K", help="median of K runs")
-    add_page(command)
-    groups = add_run_options(command)
-    groups["bicoptor"].add_argument(
-        "--as-printed-insecure",
-        action="store_true",
-        help="signs as in the paper, which errs and leaks: for the cost only",
-    )
-    groups["falcon"].add_argument(
-        "--paper-leakage",
-        action="store_true",
-        help="pow, reciprocal and rsqrt as in the paper, which opens magnitudes: for the cost only",
-    )
-    add_execution_options(command)
-
-
-def add_init_options(command: argparse.ArgumentParser) -> None:
-    """The options of what makes the parties' folders."""
-    add = command.add_argument
-    add("dir", metavar="DIR")
-    add_protocol_options(command)
-    add("--port", type=positive, default=7100, help="party i listens on PORT + i")
-    add("--model", metavar="MODEL.onnx", help="the model owner's file")
-    add("--input", metavar="X.npy", help="the data owner's file")
-    add_reveal(command)
-    add("--training", action="store_true", help="for a training, instead of a prediction")
-
-
-def add_reveal(command: argparse.ArgumentParser) -> None:
-    """The option of what the data owner learns."""
-    command.add_argument(
-        "--reveal",
-        metavar="WHAT",
-        help="all that the data owner learns of the outputs: logits, probabilities, top-K (such as "
-        "top-3) or class (default: the model's last operation decides, ArgMax means class)",
-    )
 
 
 def parser() -> argparse.ArgumentParser:
@@ -396,12 +268,13 @@ def parser() -> argparse.ArgumentParser:
         "--output", metavar="OUT.npy", help="write the model's outputs here; .npz of several"
     )
     add_page(made)
-    add_run_options(made)
+    add_run_options(made, auto=True)
     add_execution_options(made)
 
     made = command("plan", plan, "show what a run would do and cost, without running it")
     add_model_options(made)
-    add_run_options(made)
+    add_run_options(made, auto=True)
+    add_plan_options(made)
 
     add_bench_options(command("bench", measure, "measure one operation on random data"))
 

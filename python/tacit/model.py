@@ -8,7 +8,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from rich.table import Table
 from rich.text import Text
 
+from . import speeds
 from ._tacit import Compiled, TacitError
 from .alike import grouped
 from .data import label_list
@@ -26,6 +27,8 @@ from .given import array
 from .inputs import Given, floats, rows
 from .inputs import named as named_arrays
 from .options import to_json
+from .planning import Comparison, compare
+from .protocols import PROTOCOLS
 from .report import html_table, render
 
 SHOWN = 20
@@ -128,17 +131,44 @@ class Model:
         """
         return json.loads(self.compiled.plan(to_json({"protocol": protocol})))
 
-    def predict_cost(self, batch: int = 1, **where: Any) -> dict[str, Any]:
+    def predict_cost(
+        self,
+        batch: int = 1,
+        *,
+        measure: bool = False,
+        progress: Callable[[str, str, int, int], None] | None = None,
+        **where: Any,
+    ) -> dict[str, Any]:
         """Rounds, bytes and seconds of one batch as the protocol declares them, before any run.
 
         A run of more items than one batch takes, 128 at most unless `batch` is given, has these
         rounds for every batch.
 
         `where` is what :func:`tacit.local` takes except `processes`, so any number of parties on
-        any network can be counted. The seconds are the network's alone: latency and bandwidth, no
-        computation.
+        any network can be counted. The seconds of a phase are the network's: latency and bandwidth.
+
+        Parameters
+        ----------
+        batch
+            Items at a time.
+        measure
+            Whether `computing` tells the seconds that each phase computes, all parties on this
+            machine, and `expected` what it takes with the network. How fast that is here is
+            measured once, and kept.
+        progress
+            Called as `progress(phase, layer, done, total)` while it is measured.
         """
-        return json.loads(self.compiled.predict_cost(to_json(where), batch))
+        run = to_json(where)
+        if not measure:
+            return json.loads(self.compiled.predict_cost(run, batch))
+        protocol = where.get("protocol") or PROTOCOLS[0]
+        plan = self.plan_for(protocol)
+        fast = speeds.known({**where, "protocol": protocol}, plan["ring"], progress)
+        return json.loads(self.compiled.predict_cost(run, batch, fast))
+
+    def compare(self, batch: int = 1, **given: Any) -> Comparison:
+        """What one batch costs on every protocol: see :func:`tacit.planning.compare`."""
+        return compare(self, batch, **given)
 
     def table(self, protocol: str | None = None) -> Table:
         """The plan as a table: `plan`, or that for a protocol."""

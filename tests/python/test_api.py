@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.cli import OPERATIONS
+from tacit.flags import OPERATIONS
 
 KEYS = {
     "protocol", "parties", "security", "ring", "fraction_bits", "network", "batch",

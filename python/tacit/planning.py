@@ -1,0 +1,176 @@
+"""What runs of a model would cost on every protocol, and which to take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from ._tacit import TacitError
+from .protocols import OPTIONS
+
+if TYPE_CHECKING:
+    from .model import Model
+    from .session import Progress
+
+AUTO = "auto"
+"""The name of no protocol: the quickest."""
+
+WAYS: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"protocol": "falcon"}, "one curious party of three"),
+    (
+        {"protocol": "falcon", "security": "malicious"},
+        "one cheating party of three, by ending the run",
+    ),
+    ({"protocol": "bicoptor"}, "one curious party of three; two compute, one assists"),
+    ({"protocol": "bicoptor", "sharing": "rss"}, "one curious party of three"),
+    ({"protocol": "shamir"}, "fewer than half of the parties, curious"),
+    ({"protocol": "sirnn"}, "the other party, curious; nobody else takes part"),
+)
+"""Protocols with what their options change most, and whom each protects against."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What one batch would cost in every way to compute it.
+
+    Attributes
+    ----------
+    rows : list of dict
+        Of each way its `settings` as :func:`tacit.local` takes them, whom it `protects` against,
+        and its `cost` as :meth:`tacit.Model.predict_cost` tells it or why it is `refused`.
+    batch : int
+        Items at a time.
+    network : str
+        The network.
+    """
+
+    rows: list[dict[str, Any]]
+    batch: int
+    network: str
+
+    @property
+    def best(self) -> dict[str, Any]:
+        """The settings that take the fewest seconds, offline and online together."""
+        possible = [row for row in self.rows if row["cost"]]
+        if not possible:
+            why = "; ".join(f"{named(row['settings'])}: {row['refused']}" for row in self.rows)
+            raise TacitError(f"no protocol can run this model as asked: {why}")
+        return dict(min(possible, key=lambda row: seconds(row["cost"]))["settings"])
+
+    def __rich__(self) -> Table:
+        """The table, the best way marked."""
+        items = "1 item" if self.batch == 1 else f"{self.batch} items"
+        table = Table(title=f"{items} at a time, network: {self.network}")
+        for name in ("protocol", "protects against"):
+            table.add_column(name)
+        for name in ("offline, s", "online, s", "rounds", "busiest party sent, MB"):
+            table.add_column(name, justify="right")
+        best = self.best
+        for row in self.rows:
+            name, cost = named(row["settings"]), row["cost"]
+            if cost is None:
+                table.add_row(name, f"[dim]{row['refused'].splitlines()[0]}[/]", *["-"] * 4)
+                continue
+            phases = [cost[phase] for phase in ("offline", "online")]
+            sent = sum(max(phase["bytes_sent"], default=0) for phase in phases) / 1e6
+            table.add_row(
+                f"[bold]{name}[/]" if row["settings"] == best else name,
+                row["protects"],
+                *[f"{seconds(cost, phase):.3f}" for phase in ("offline", "online")],
+                str(sum(phase["rounds"] for phase in phases)),
+                f"{sent:.2f}",
+            )
+        table.caption = (
+            f"{named(best)} is the quickest; take it if what it protects against is enough for you"
+        )
+        return table
+
+
+def seconds(cost: Mapping[str, Any], phase: str | None = None) -> float:
+    """The seconds that a predicted cost expects; the network's where computing is not known."""
+    phases = (phase,) if phase else ("offline", "online")
+    expected = cost.get("expected")
+    return sum(expected[name] if expected else cost[name]["seconds"] for name in phases)
+
+
+def named(settings: Mapping[str, Any]) -> str:
+    """Settings in words, such as `falcon, malicious`."""
+    own = [str(settings[key]) for key in OPTIONS if settings.get(key) is not None]
+    return ", ".join([settings["protocol"], *own])
+
+
+def of_any(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Of settings what is of every protocol or narrows the choice."""
+    kept = ("network", "parties", "security")
+    return {key: given[key] for key in kept if given.get(key) is not None}
+
+
+def compare(
+    model: Model,
+    batch: int = 1,
+    *,
+    network: str = "local",
+    parties: int | None = None,
+    security: str | None = None,
+    measure: bool = True,
+    progress: Progress | None = None,
+) -> Comparison:
+    """What one batch of a model would cost on every protocol.
+
+    Parameters
+    ----------
+    model
+        A model that is compiled for any protocol.
+    batch
+        Items at a time.
+    network
+        As :func:`tacit.local` takes it.
+    parties
+        Protocols of other numbers of parties are refused.
+    security
+        `malicious` leaves the ways that find a cheater.
+    measure
+        Whether seconds of computing are told, for which this machine is measured once.
+    progress
+        Called as `progress(phase, layer, done, total)` while it is measured.
+    """
+    rows = []
+    for settings, protects in WAYS:
+        if security and security != settings.get("security", "semi-honest"):
+            continue
+        asked = settings if parties is None else {**settings, "parties": parties}
+        row = {"settings": asked, "protects": protects, "cost": None, "refused": None}
+        try:
+            row["cost"] = model.predict_cost(
+                batch, **asked, network=network, measure=measure, progress=progress
+            )
+        except TacitError as error:
+            row["refused"] = str(error)
+        rows.append(row)
+    return Comparison(rows, batch, network)
+
+
+def planned_costs(cost: Mapping[str, Any], batch: int) -> Table:
+    """The phases of a predicted cost, with the seconds of computing and of the network."""
+    items = "1 item" if batch == 1 else f"{batch} items"
+    table = Table(title=f"A batch of {items}")
+    table.add_column("phase")
+    computing = cost.get("computing")
+    told = ["computing, s", "network, s", "expected, s"] if computing else ["network, s"]
+    for name in (*told, "rounds", "busiest party sent, MB"):
+        table.add_column(name, justify="right")
+    for name in ("offline", "online"):
+        phase, sent = cost[name], cost[name]["bytes_sent"]
+        times = [cost[name]["seconds"]]
+        if computing:
+            times = [computing[name], *times, seconds(cost, name)]
+        table.add_row(
+            name,
+            *[f"{time:.3f}" for time in times],
+            str(phase["rounds"]),
+            f"{max(sent, default=0) / 1e6:.3f}",
+        )
+    return table

@@ -1,0 +1,96 @@
+"""What a run would cost, told before it: seconds of computing, and all protocols side by side."""
+
+import json
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit import cli, planning, speeds
+
+
+@pytest.fixture(autouse=True)
+def kept(tmp_path_factory, monkeypatch, request):
+    """Measurements of this module's tests alone."""
+    base = tmp_path_factory.getbasetemp() / request.module.__name__
+    monkeypatch.setenv("XDG_CACHE_HOME", str(base))
+
+
+def test_computing_is_told_beside_the_network(digits_model):
+    plain = digits_model.predict_cost(4)
+    told = digits_model.predict_cost(4, measure=True)
+    assert "computing" not in plain and set(told["computing"]) == {"offline", "online"}
+    assert told["computing"]["online"] > 0
+    for phase in ("offline", "online"):
+        assert told[phase] == plain[phase], "bytes and rounds stay as declared"
+    more = digits_model.predict_cost(64, measure=True)
+    assert more["computing"]["online"] > told["computing"]["online"]
+
+
+def test_a_machine_is_measured_once(digits_model, monkeypatch):
+    digits_model.predict_cost(1, measure=True)
+    asked = []
+    monkeypatch.setattr(tacit._tacit, "speeds", lambda *given: asked.append(given) or "{}")
+    digits_model.predict_cost(2, measure=True, network="wan")
+    assert not asked, "the network is no part of it"
+    speeds.forget()
+    with pytest.raises(tacit.TacitError, match="speeds"):
+        digits_model.predict_cost(2, measure=True)
+    assert len(asked) == 1
+    speeds.forget()
+
+
+def test_a_file_of_measurements_that_is_none_is_measured_anew(digits_model):
+    speeds.folder().mkdir(parents=True, exist_ok=True)
+    (speeds.folder() / "speeds.json").write_text("[1, 2", encoding="utf-8")
+    assert digits_model.predict_cost(1, measure=True)["computing"]["online"] > 0
+
+
+def test_all_protocols_side_by_side(digits_model):
+    found = digits_model.compare(2, network="wan", measure=False)
+    names = [planning.named(row["settings"]) for row in found.rows]
+    assert names[:2] == ["falcon", "falcon, malicious"] and "sirnn" in names
+    costs = {
+        name: planning.seconds(row["cost"]) for name, row in zip(names, found.rows, strict=True)
+    }
+    assert costs[planning.named(found.best)] == min(costs.values())
+    for row in found.rows:
+        plain = digits_model.predict_cost(2, network="wan", **row["settings"])
+        assert row["cost"] == plain
+    assert found.best["protocol"] == "bicoptor", "the fewest rounds count on a wide network"
+
+
+def test_what_is_asked_narrows_the_choice(digits_model):
+    malicious = digits_model.compare(security="malicious", measure=False)
+    assert [row["settings"]["protocol"] for row in malicious.rows] == ["falcon"]
+    many = digits_model.compare(parties=5, measure=False)
+    assert many.best == {"protocol": "shamir", "parties": 5}
+    refused = {row["settings"]["protocol"]: row["refused"] for row in many.rows}
+    assert "not 5" in refused["falcon"]
+    with pytest.raises(tacit.TacitError, match="no protocol can run this model as asked"):
+        _ = digits_model.compare(security="malicious", parties=5, measure=False).best
+
+
+def test_the_command_compares(digits_path, tmp_path, capsys):
+    file = tmp_path / "cost.json"
+    given = ["plan", str(digits_path), "--compare", "--no-measure", "--network", "wan"]
+    assert cli.main([*given, "--json", str(file)]) == 0
+    shown = capsys.readouterr().out
+    assert "is the quickest" in shown and "shamir" in shown
+    assert json.loads(file.read_text())["best"]["protocol"] == "bicoptor"
+
+
+def test_the_command_tells_seconds(digits_path, capsys):
+    assert cli.main(["plan", str(digits_path), "--batch", "3"]) == 0
+    shown = capsys.readouterr().out
+    assert "A batch of 3 items" in shown and "expected, s" in shown
+
+
+def test_the_quickest_runs(digits_path, digits, tmp_path, capsys):
+    """`auto` takes a protocol by its cost, and says which."""
+    x = tmp_path / "x.npy"
+    np.save(x, digits[0][:2])
+    given = ["run", str(digits_path), "--input", str(x), "--protocol", "auto", "--network", "wan"]
+    assert cli.main(given) == 0
+    said = capsys.readouterr()
+    assert "takes bicoptor" in said.err and "bicoptor" in said.out
