@@ -170,7 +170,13 @@ fn measured(instance: &Instance, settings: &Settings, probe: &Probe) -> Result<T
         ends.iter().map(of).fold(0.0, f64::max)
     };
     // The first run finds memory and caches cold.
-    let of_phase = |phase| median(&mut (1..=REPEATS).map(|run| slowest(run, phase)).collect());
+    let of_phase = |phase| {
+        median(
+            &mut (1..=REPEATS)
+                .map(|run| slowest(run, phase))
+                .collect::<Vec<f64>>(),
+        )
+    };
     let (model, calls) = (instance.cost()?, probe.calls(instance)?);
     let measured = calls.last();
     let parts =
@@ -183,7 +189,7 @@ fn measured(instance: &Instance, settings: &Settings, probe: &Probe) -> Result<T
     })
 }
 
-fn median(seconds: &mut Vec<f64>) -> f64 {
+fn median(seconds: &mut [f64]) -> f64 {
     seconds.sort_by(f64::total_cmp);
     seconds.get(seconds.len() / 2).copied().unwrap_or(0.0)
 }
