@@ -19,6 +19,7 @@ pub(super) fn scales_behind(mut graph: Graph) -> Graph {
         };
         graph.nodes[at].inputs[input] = graph.nodes[scale].inputs[0];
         insert(&mut graph, at + 1, node);
+        remove(&mut graph, scale);
     }
     graph
 }
@@ -98,6 +99,20 @@ fn insert(graph: &mut Graph, at: usize, node: Node) {
         *id += usize::from(*id >= at);
     }
     graph.nodes.insert(at, node);
+}
+
+/// Takes a node out; a fill that stands on it, and reads nothing, stands on what the node read.
+fn remove(graph: &mut Graph, at: usize) {
+    let input = graph.nodes.remove(at).inputs[0];
+    let later = graph.nodes[at..]
+        .iter_mut()
+        .flat_map(|node| &mut node.inputs);
+    for id in later.chain([&mut graph.output]) {
+        match *id == at + 1 {
+            true => *id = input,
+            false => *id -= usize::from(*id > at + 1),
+        }
+    }
 }
 
 #[cfg(test)]

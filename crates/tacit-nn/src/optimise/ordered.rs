@@ -67,10 +67,12 @@ pub(super) fn only_signs(graph: &Graph) -> Vec<bool> {
     signs.iter().zip(read).map(|(&s, read)| s && read).collect()
 }
 
+/// How often each value is read. A fill reads nothing, whatever stands there.
 pub(super) fn uses(graph: &Graph) -> Vec<usize> {
     let mut uses = vec![0; graph.nodes.len() + 1];
     uses[graph.output] += 1;
-    let read = graph.nodes.iter().flat_map(|node| &node.inputs);
+    let readers = graph.nodes.iter().filter(|node| !node.is_fill());
+    let read = readers.flat_map(|node| &node.inputs);
     read.for_each(|&id| uses[id] += 1);
     uses
 }

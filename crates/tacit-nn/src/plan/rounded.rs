@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(of(&[&inverse, &root]), [false; 3]);
         assert_eq!(of(&[&inverse]), [true, false]);
         let twice = node(Op::Mul, &[1, 1], &[1]);
-        assert_eq!(of(&[&inverse, &root, &twice])[0], true);
+        assert!(of(&[&inverse, &root, &twice])[0]);
         let reciprocal = function(Function::Reciprocal, 2);
         let poles = of(&[&inverse, &root, &reciprocal]);
         assert_eq!(poles, [false, false, true, false]);
