@@ -11,7 +11,7 @@ use probe::{Probe, Timed};
 /// How often each call is measured; the median counts.
 const REPEATS: usize = 3;
 /// A kind is not measured at a larger size once one has taken so many seconds.
-const ENOUGH: f64 = 0.03;
+const ENOUGH: f64 = 0.1;
 
 /// The most by which a network may take longer, or less long, than its calls by themselves.
 const TOGETHER: f64 = 2.5;
@@ -119,6 +119,9 @@ fn rates(speeds: &mut Speeds, number: usize, took: &[(&Probe, Took)]) {
                 .map(|map| multiplications(&map))
                 .unwrap_or_default();
             let elements = took.parts[1].map_or(0.0, |part| part.seconds(&product));
+            // A check of what was multiplied takes as much of the fewest elements.
+            let least = product.first().and_then(|curve| curve.points.first());
+            let elements = elements.max(least.map_or(0.0, |point| point.seconds));
             let beside = f64::from(took.rounds) * speeds.hop + elements;
             let left = (took.online - beside).max(0.0);
             [counted[2 * number], counted[2 * number + 1], left]
