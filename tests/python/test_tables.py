@@ -196,7 +196,7 @@ def test_classes_that_stand_beside_one_another(tmp_path):
 
 
 def test_a_scaled_column_on_a_threshold(tmp_path):
-    """Of scaled columns beside others trees take every branch as float32 does, on thresholds too."""
+    """Of scaled columns beside others trees take branches as float32 does, on thresholds too."""
     path = tmp_path / "m.onnx"
     rng = np.random.default_rng(0)
     x = np.round(rng.normal(40, 12, (400, 3)), 1).astype(np.float32)
