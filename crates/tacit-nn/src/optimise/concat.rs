@@ -26,7 +26,7 @@ pub(super) fn scales_behind(mut graph: Graph) -> Graph {
 
 /// A Concat of which nothing but comparisons is left, and which of its inputs is scaled for it alone.
 fn found(graph: &Graph) -> Option<(usize, usize)> {
-    let (signs, uses) = (only_signs(graph), uses(graph));
+    let (compared, uses) = (only_compared(graph), uses(graph));
     let is_scale = |id: &ValueId| {
         let node = id.checked_sub(1).map(|at| &graph.nodes[at].op);
         uses[*id] == 1 && matches!(node, Some(Op::Affine(affine)) if is_positive(affine))
@@ -34,28 +34,32 @@ fn found(graph: &Graph) -> Option<(usize, usize)> {
     let nodes = graph.nodes.iter().enumerate();
     let concats = nodes.filter(|(_, node)| matches!(node.op, Op::Concat { .. }));
     let input = |(at, node): (usize, &Node)| Some((at, node.inputs.iter().position(is_scale)?));
-    concats
-        .filter_map(input)
-        .find(|&(at, _)| is_compared(graph, &signs, at + 1))
+    let compared = concats.filter(|&(at, _)| compared[at + 1]);
+    compared.filter_map(input).next()
 }
 
 fn is_positive(affine: &Affine) -> bool {
     affine.scale.iter().all(|&s| s > 0.0 && s.is_finite())
 }
 
-/// Whether a value is only scaled, moved and compared with thresholds.
-fn is_compared(graph: &Graph, signs: &[bool], id: ValueId) -> bool {
+/// Whether each value is only scaled, moved and compared with thresholds.
+fn only_compared(graph: &Graph) -> Vec<bool> {
+    let signs = only_signs(graph);
+    let mut compared = vec![true; graph.nodes.len() + 1];
+    compared[graph.output] = false;
     // A fill reads nothing, whatever stands there.
-    let reads = |node: &Node| node.inputs.contains(&id) && !node.is_fill();
-    let mut readers = (graph.nodes.iter().enumerate()).filter(|(_, node)| reads(node));
-    let compared = |(at, node): (usize, &Node)| match &node.op {
-        Op::Rearrange { .. } => is_compared(graph, signs, at + 1),
-        Op::Sub => signs[at + 1],
-        Op::Affine(affine) if affine.scale.is_empty() && signs[at + 1] => true,
-        Op::Affine(affine) => is_positive(affine) && is_compared(graph, signs, at + 1),
-        _ => false,
-    };
-    id != graph.output && readers.all(compared)
+    let readers = graph.nodes.iter().enumerate().rev();
+    for (at, node) in readers.filter(|(_, node)| !node.is_fill()) {
+        let kept = match &node.op {
+            Op::Rearrange { .. } => compared[at + 1],
+            Op::Sub => signs[at + 1],
+            Op::Affine(affine) if affine.scale.is_empty() && signs[at + 1] => true,
+            Op::Affine(affine) => is_positive(affine) && compared[at + 1],
+            _ => false,
+        };
+        node.inputs.iter().for_each(|&id| compared[id] &= kept);
+    }
+    compared
 }
 
 /// The scale of one input of a Concat as that of its output.
