@@ -12,6 +12,9 @@ from typing import Any
 from . import _tacit
 from .options import to_json
 
+FORMAT = 1
+"""Of what is kept; raised when a measurement is told in other words."""
+
 # What is of a network or of one run only; the measurement is between threads, without a network.
 _NOT_OF_IT = ("network", "timeout", "processes")
 
@@ -35,7 +38,9 @@ def known(settings: dict[str, Any], width: int | None, progress: Any = None) -> 
         Called as `progress(phase, layer, done, total)` while it is measured, which takes seconds.
     """
     told = {key: value for key, value in settings.items() if key not in _NOT_OF_IT}
-    key = json.dumps([_tacit.__version__, _machine(), width, told], sort_keys=True, default=str)
+    key = json.dumps(
+        [FORMAT, _tacit.__version__, _machine(), width, told], sort_keys=True, default=str
+    )
     path = folder() / "speeds.json"
     kept = _read(path)
     if key not in kept:

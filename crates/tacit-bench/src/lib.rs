@@ -1,8 +1,9 @@
 //! Measurements, made of what `tacit-run` gives to any program: machines of every protocol between
 //! parties of this process, and their meters.
 //!
-//! [`bench()`] measures single operations, [`speeds()`] how fast a protocol runs on this machine, [`analyze_truncation`] what the kind of truncation does to a
-//! model, [`liu24()`] the building blocks of a paper's table.
+//! [`bench()`] measures single operations, [`speeds()`] how fast a protocol runs on this machine,
+//! [`analyze_truncation`] what the kind of truncation does to a model, [`liu24()`] the building blocks of a
+//! paper's table.
 
 mod liu24;
 mod operations;

@@ -64,10 +64,15 @@ const MATRIX: MatMul = MatMul {
     n: 64,
 };
 
+/// Bits truncated.
+fn trunc(instance: &Instance) -> u32 {
+    if instance.width <= 32 { 8 } else { 16 }
+}
+
 impl Probe {
     /// Every kind that a protocol has, with its sizes; those of signs over few bits and over all.
     pub fn kinds(instance: &Instance) -> Result<Vec<(Kind, Vec<Probe>)>, Error> {
-        let trunc = if instance.width <= 32 { 8 } else { 16 };
+        let trunc = trunc(instance);
         let of = |what: &dyn Fn(usize) -> What| -> Vec<Probe> {
             let probe = |&n: &usize| Probe {
                 what: what(n),
@@ -110,7 +115,7 @@ impl Probe {
 
     /// Pairs of products whose multiplications tell their rates: matrices, and convolutions.
     pub fn products(instance: &Instance) -> [[Probe; 2]; 2] {
-        let trunc = if instance.width <= 32 { 8 } else { 16 };
+        let trunc = trunc(instance);
         let probe = |map| Probe {
             what: What::Product(map),
             trunc,
@@ -138,7 +143,7 @@ impl Probe {
 
     /// Calls of all kinds one after the other.
     pub fn network(instance: &Instance) -> Probe {
-        let trunc = if instance.width <= 32 { 8 } else { 16 };
+        let trunc = trunc(instance);
         let what = What::Network;
         Probe { what, trunc }
     }
