@@ -1,0 +1,16 @@
+//! Randomness of the system, which never runs dry in silence.
+
+use crate::Refusal;
+
+/// So many bytes nobody can guess.
+pub fn bytes(n: usize) -> Result<Vec<u8>, Refusal> {
+    let mut bytes = vec![0; n];
+    getrandom::fill(&mut bytes).map_err(|e| Refusal::Randomness(e.to_string()))?;
+    Ok(bytes)
+}
+
+/// `n` words of so many bytes each.
+pub fn words(n: usize, width: usize) -> Result<Vec<u64>, Refusal> {
+    let drawn = zeroize::Zeroizing::new(bytes(n * width)?);
+    Ok(crate::ring::read(width, &drawn))
+}
