@@ -120,6 +120,13 @@ pub trait Machine: Sized {
     fn save(&self, x: &Self::Share) -> Vec<u8>;
     /// A share of `n` elements that [`Machine::save`] made bytes of; others are refused.
     fn load(&mut self, n: usize, bytes: &[u8]) -> Result<Self::Share, Error>;
+    /// This party's part of `x` as bytes for a client that is no party, who puts the values together
+    /// from the parts of all: after a checkpoint, where there is one. The client learns the values, and
+    /// no more than a party to whom they are revealed, even together with one that is corrupt.
+    fn hand_out(&mut self, x: &Self::Share) -> Result<Vec<u8>, Error> {
+        self.settle()?;
+        Ok(self.save(x))
+    }
 
     /// The number of elements.
     fn len(&self, x: &Self::Share) -> usize;

@@ -7,6 +7,7 @@
 mod cert;
 mod log;
 mod observe;
+mod serve;
 mod session;
 mod train;
 
@@ -295,6 +296,8 @@ mod _tacit {
     use crate::cert::certificate;
     #[pymodule_export]
     use crate::log::log;
+    #[pymodule_export]
+    use crate::serve::{Service, Sharing, serve_config};
     #[pymodule_export]
     use crate::session::Session;
     #[pymodule_export]

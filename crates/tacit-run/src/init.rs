@@ -1,5 +1,6 @@
 //! Folders of parties, ready to run: keys, certificates and commented config files.
 
+mod service;
 mod setup;
 mod training;
 
@@ -32,6 +33,8 @@ pub struct InitOptions {
     pub reveal: Option<Reveal>,
     /// Config files for a training, instead of those for a prediction.
     pub training: bool,
+    /// Config files for parties that serve, instead of those for one prediction.
+    pub service: bool,
 }
 
 impl Default for InitOptions {
@@ -44,6 +47,7 @@ impl Default for InitOptions {
             input: None,
             reveal: None,
             training: false,
+            service: false,
         }
     }
 }
@@ -82,6 +86,14 @@ pub fn init(dir: &Path, options: &InitOptions) -> Result<Vec<String>, Error> {
             return Err(Error::setting(what, why));
         }
     }
+    if options.service && options.training {
+        let why = "a service predicts; choose one of them";
+        return Err(Error::setting("training", why));
+    }
+    if options.service && options.input.is_some() {
+        let why = "clients own the data of a service; leave it out";
+        return Err(Error::setting("input", why));
+    }
     let plan = CompileOptions {
         reveal: options.reveal,
         ..CompileOptions::default()
@@ -98,40 +110,77 @@ pub fn init(dir: &Path, options: &InitOptions) -> Result<Vec<String>, Error> {
         input: options.input.clone().unwrap_or("input.npy".into()),
         output: "output.npy".into(),
     };
-    match options.training {
-        true => setup.write(dir, "train.toml", Setup::training_config)?,
-        false => setup.write(dir, "party.toml", Setup::config)?,
+    let kind = match (options.training, options.service) {
+        (true, _) => Kind::Training,
+        (_, true) => Kind::Service,
+        _ => Kind::Prediction,
+    };
+    match kind {
+        Kind::Training => setup.write(dir, kind.file(), Setup::training_config)?,
+        Kind::Service => setup.write(dir, kind.file(), Setup::service_config)?,
+        Kind::Prediction => setup.write(dir, kind.file(), Setup::config)?,
     }
-    Ok(instructions(dir, &setup, options.training))
+    Ok(instructions(dir, &setup, kind))
 }
 
-fn instructions(dir: &Path, setup: &Setup, training: bool) -> Vec<String> {
+/// What parties come together for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Prediction,
+    Training,
+    Service,
+}
+
+impl Kind {
+    /// The name of its config files.
+    fn file(self) -> &'static str {
+        match self {
+            Kind::Prediction => "party.toml",
+            Kind::Training => "train.toml",
+            Kind::Service => "serve.toml",
+        }
+    }
+
+    /// The command that a party is started by.
+    fn command(self) -> &'static str {
+        match self {
+            Kind::Prediction => "party --config",
+            Kind::Training => "train",
+            Kind::Service => "serve --config",
+        }
+    }
+}
+
+fn instructions(dir: &Path, setup: &Setup, kind: Kind) -> Vec<String> {
     let (shown, protocol) = (dir.display(), setup.instance.protocol);
     let mut lines = vec![format!(
         "{shown} now holds the folders of {} parties.",
         setup.ports.len()
     )];
     for party in 0..setup.ports.len() {
-        let (name, role) = (protocol.party_name(party), setup.role(party));
-        let role = if training { setup.learns(party) } else { role };
+        let name = protocol.party_name(party);
+        let role = match kind {
+            Kind::Prediction => setup.role(party),
+            Kind::Training => setup.learns(party),
+            Kind::Service => setup.serves(party),
+        };
         lines.push(format!("  {name}  {role}"));
     }
     let place = |owner, file: &Path| Path::new(&protocol.party_name(owner)).join(file);
-    let (what, command) = if training {
-        let what = "describe the network and each party's data in its train.toml".into();
-        (what, "train")
-    } else {
-        let what = format!(
+    let model = || place(setup.roles.model_owner, &setup.model);
+    let what = match kind {
+        Kind::Training => "describe the network and each party's data in its train.toml".into(),
+        Kind::Service => format!("put the model at {}", model().display()),
+        Kind::Prediction => format!(
             "put the model at {} and the inputs at {}",
-            place(setup.roles.model_owner, &setup.model).display(),
+            model().display(),
             place(setup.roles.data_owner, &setup.input).display()
-        );
-        (what, "party --config")
+        ),
     };
     lines.push(format!(
         "To try them on this machine: {what}, then run each in a terminal of its own:"
     ));
-    let file = if training { "train.toml" } else { "party.toml" };
+    let (file, command) = (kind.file(), kind.command());
     for party in 0..setup.ports.len() {
         let name = protocol.party_name(party);
         lines.push(format!("  tacit {command} {shown}/{name}/{file}"));

@@ -4,6 +4,7 @@
 mod host;
 mod joined;
 mod next;
+mod served;
 mod settle;
 
 use std::fmt;
@@ -16,8 +17,10 @@ use tacit_nn::{Graph, Plan};
 use crate::Report;
 use crate::given::Given;
 
+pub(crate) use host::{Host, Load};
 pub(crate) use joined::{Joined, Request};
-pub(crate) use settle::{INPUTS, MATERIAL_BYTES};
+pub(crate) use served::Served;
+pub(crate) use settle::{INPUTS, MATERIAL_BYTES, Model, settle_model};
 #[cfg(test)]
 pub(crate) use settle::{settle, settle_again};
 

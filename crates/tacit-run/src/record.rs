@@ -20,7 +20,7 @@ use crate::{Error, PeerConfig};
 pub struct Revealed {
     /// What was opened, such as `answers`.
     pub what: String,
-    /// The parties that learn it.
+    /// The parties that learn it; none where clients do that are no party.
     pub to: Vec<usize>,
     /// How many of it they have.
     pub count: usize,
@@ -74,6 +74,7 @@ impl Ledger {
     /// The end of an error that ends a run.
     pub fn words(&self) -> String {
         let to = |entry: &Revealed| match entry.to[..] {
+            [] => "clients".into(),
             [party] => format!("party {party}"),
             _ => {
                 let all: Vec<_> = entry.to.iter().map(usize::to_string).collect();

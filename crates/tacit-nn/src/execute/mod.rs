@@ -4,6 +4,7 @@
 //! them by running this.
 
 mod batch;
+mod clients;
 mod opening;
 mod step;
 
@@ -14,6 +15,7 @@ use crate::encode::LayerWeights;
 use crate::plan::{FUNCTION_COPIES, INPUT, Layer, LayerOp, OUTPUT, Plan, Roles, WEIGHTS, numbers};
 pub use batch::Batch;
 use batch::{Parts, Range};
+pub use clients::{hand_out_output, take_input};
 use opening::to_open;
 use step::Step;
 

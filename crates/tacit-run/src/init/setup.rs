@@ -297,7 +297,7 @@ impl Setup<'_> {
     }
 }
 
-fn quoted(path: &Path) -> Result<String, Error> {
+pub(super) fn quoted(path: &Path) -> Result<String, Error> {
     let text = path.to_str().map(escaped);
     text.ok_or_else(|| Error::file(path, "its name is not UTF-8, which a config file must be"))
 }

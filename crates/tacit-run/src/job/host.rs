@@ -8,6 +8,7 @@ use tacit_nn::plan::Roles;
 use tacit_protocols::machine::{Audience, Machine};
 use tacit_protocols::portions::Portions;
 
+use super::served::Served;
 use super::{Observer, Progress};
 use crate::Error;
 use crate::record::{Ledger, hearers};
@@ -15,18 +16,22 @@ use crate::systems::{Portable, Taker};
 use crate::totals::{Metered, Totals, exchange};
 
 /// What a prediction opens to this party, and what all metered of it.
-pub(super) type Answered = (Option<Vec<i64>>, Vec<Totals>);
+pub(crate) type Answered = (Option<Vec<i64>>, Vec<Totals>);
 
 /// A machine of any protocol that holds a model.
-pub(super) trait Host: Send {
+pub(crate) trait Host: Send {
     fn party(&mut self) -> &mut Party;
 
     /// Answers one request. After an error, of which the others are told, there are no more.
     fn predict(&mut self, prediction: Prediction) -> Result<Answered, Error>;
+
+    /// Answers a batch of requests of clients: this party's part of the answer to each. After an error,
+    /// of which the others are told, there are no more.
+    fn serve(&mut self, served: Served) -> Result<Vec<Vec<u8>>, Error>;
 }
 
 /// Shares a model's weights on a machine, and keeps both.
-pub(super) struct Load<'a> {
+pub(crate) struct Load<'a> {
     pub plan: &'a Plan,
     pub roles: &'a Roles,
     /// Of the model's owner.
@@ -86,37 +91,50 @@ impl<M: Portable> Host for Loaded<M> {
         let ended = prediction.run(machine, weights, demand);
         ended.inspect_err(|error| error.tell(self.machine.party()))
     }
+
+    fn serve(&mut self, served: Served) -> Result<Vec<Vec<u8>>, Error> {
+        let Loaded {
+            machine,
+            weights,
+            demand,
+        } = self;
+        let ended = served.run(machine, weights, demand);
+        ended.inspect_err(|error| error.tell(self.machine.party()))
+    }
 }
 
-/// What a batch demands, and how many of its items the layers take at a time: known of the last one, since
-/// most have as many items.
+/// What batches demand, and how many of their items the layers take at a time, by their sizes: those of the
+/// last few, since most batches have as many items as one before.
 #[derive(Default)]
-pub(super) struct Demand(Option<(usize, Batch, Portions)>);
+pub(crate) struct Demand(Vec<(usize, Batch, Portions)>);
+
+/// So many sizes of batches are remembered.
+const SIZES: usize = 32;
 
 impl Demand {
-    fn of<M: Machine>(
+    /// Of `n` items of a plan, with at most `most` bytes of material at a time.
+    pub fn of<M: Machine>(
         &mut self,
         n: usize,
-        asked: &Prediction,
+        (plan, roles, most): (&Plan, &Roles, u64),
         machine: &M,
     ) -> Result<(Batch, Portions), Error> {
-        if let Some((known, items, portions)) = &self.0
-            && *known == n
-        {
+        if let Some((_, items, portions)) = self.0.iter().find(|(known, ..)| *known == n) {
             return Ok((items.clone(), portions.clone()));
         }
-        let (model, most) = (machine.cost_model(), asked.portion);
-        let items = Batch::within(most, n, asked.plan, asked.roles, model)?;
-        let stages = asked.plan.calls(items.clone(), asked.roles)?;
+        let model = machine.cost_model();
+        let items = Batch::within(most, n, plan, roles, model)?;
+        let stages = plan.calls(items.clone(), roles)?;
         let calls = stages.iter().map(|stage| &stage.calls[..]);
         let portions = Portions::new(calls, model, most)?;
-        self.0 = Some((n, items.clone(), portions.clone()));
+        self.0.truncate(SIZES - 1);
+        self.0.insert(0, (n, items.clone(), portions.clone()));
         Ok((items, portions))
     }
 }
 
 /// One prediction, once everything is agreed on.
-pub(super) struct Prediction<'a> {
+pub(crate) struct Prediction<'a> {
     pub plan: &'a Plan,
     pub roles: &'a Roles,
     /// Of the data's owner.
@@ -142,7 +160,8 @@ impl Prediction<'_> {
         for batch in 0..self.batches() {
             let first = batch * self.batch;
             let n = self.batch.min(self.inputs - first);
-            let (items, portions) = demand.of(n, &self, machine)?;
+            let asked = (self.plan, self.roles, self.portion);
+            let (items, portions) = demand.of(n, asked, machine)?;
             self.observe("offline", batch)?;
             machine.provide(&portions);
             let item = self.plan.input_len();

@@ -89,6 +89,47 @@ pub(crate) fn settle<'a>(
     })
 }
 
+/// What parties agree on that serve clients, before there is a request.
+pub(crate) struct Model<'a> {
+    pub plan: Cow<'a, Plan>,
+    /// The plan's digest.
+    pub digest: String,
+}
+
+/// Agrees with the others on the plan of a model that is served: `more` is the same at all, too.
+pub(crate) fn settle_model<'a>(
+    mut agreement: Agreement,
+    terms: &Terms,
+    model: Option<Planned<'a>>,
+    more: &[(&str, String)],
+) -> Result<Model<'a>, Error> {
+    let items: Vec<_> = terms
+        .items()
+        .into_iter()
+        .chain(more.iter().cloned())
+        .collect();
+    agreement.compare(&items)?;
+    let plan = announce_plan(&mut agreement, terms, model)?;
+    let digest = digest("plan", &plan)?;
+    item_material(&plan, terms)?;
+    let fraction_bits = Insists {
+        item: "fraction bits",
+        wish: terms.fraction_bits.map(u64::from),
+        actual: plan.fraction_bits.into(),
+    };
+    let items = [
+        ("reveal", format!("{} to the client", plan.opening.reveal)),
+        ("plan", digest.clone()),
+        fraction_bits.agreed(),
+    ];
+    let agreed = agreement.settle(&items);
+    fraction_bits.check()?;
+    check_reveal(terms, &plan)?;
+    check_truncation(&terms.instance, &plan)?;
+    agreed?;
+    Ok(Model { plan, digest })
+}
+
 /// Agrees with the others on a request by its number, once a model is shared whose items take so many
 /// bytes of material.
 pub(crate) fn settle_again(

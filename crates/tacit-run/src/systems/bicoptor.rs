@@ -1,5 +1,6 @@
 //! Bicoptor 2.0: three parties, in both of its settings.
 
+use tacit_client::Scheme;
 use tacit_net::Party;
 use tacit_protocols::Truncation;
 use tacit_protocols::bicoptor::rss::{BicoptorRss, RssCost};
@@ -63,6 +64,14 @@ impl System for Options {
 
     fn tolerance(&self) -> Tolerance {
         self.truncation.into()
+    }
+
+    fn scheme(&self, instance: &Instance) -> Option<Scheme> {
+        let bits = instance.width;
+        Some(match self.sharing {
+            Sharing::Ubl => Scheme::Holders { bits },
+            Sharing::Rss => Scheme::Replicated { bits },
+        })
     }
 
     fn start<T: Taker>(&self, instance: &Instance, party: Party, taker: T) -> Taken<T> {

@@ -1,5 +1,6 @@
 //! No protocol: every party computes the same in the clear.
 
+use tacit_client::Scheme;
 use tacit_net::Party;
 use tacit_protocols::clear::{Clear, ClearCost};
 use tacit_protocols::machine::CostModel;
@@ -25,6 +26,10 @@ impl System for Options {
 
     fn security(&self, _parties: usize) -> String {
         "none: clear text".into()
+    }
+
+    fn scheme(&self, _instance: &Instance) -> Option<Scheme> {
+        None
     }
 
     fn start<T: Taker>(&self, instance: &Instance, party: Party, taker: T) -> Taken<T> {

@@ -1,5 +1,6 @@
 //! Falcon: three parties with replicated shares, semi-honest or malicious with abort.
 
+use tacit_client::Scheme;
 use tacit_net::Party;
 use tacit_protocols::Truncation;
 use tacit_protocols::falcon::{self, Comparison, Falcon, FalconCost, PARTIES, Security};
@@ -66,6 +67,11 @@ impl System for Options {
             },
             _ => stated,
         }
+    }
+
+    fn scheme(&self, instance: &Instance) -> Option<Scheme> {
+        let bits = instance.width;
+        Some(Scheme::Replicated { bits })
     }
 
     fn start<T: Taker>(&self, instance: &Instance, party: Party, taker: T) -> Taken<T> {

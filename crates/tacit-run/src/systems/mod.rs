@@ -13,6 +13,7 @@
 mod option;
 
 use serde_json::Value;
+use tacit_client::Scheme;
 use tacit_net::Party;
 use tacit_protocols::Truncation;
 use tacit_protocols::machine::{CostModel, Machine};
@@ -64,6 +65,9 @@ trait System: SystemOptions {
     fn tolerance(&self) -> Tolerance {
         Tolerance::default()
     }
+
+    /// How clients that are no party share their inputs; `None` where that would protect nothing.
+    fn scheme(&self, instance: &Instance) -> Option<Scheme>;
 
     /// Makes the party's machine for the instance's width and hands it over.
     fn start<T: Taker>(&self, instance: &Instance, party: Party, taker: T) -> Taken<T>;
@@ -152,6 +156,13 @@ macro_rules! systems {
                 match self.options {
                     $(Chosen::$System(options) => options.start(self, party, taker),)+
                 }
+            }
+
+            /// How clients that are no party share their inputs.
+            pub(crate) fn scheme(&self) -> Result<Scheme, Error> {
+                let scheme = match self.options { $(Chosen::$System(options) => options.scheme(self),)+ };
+                let why = || format!("{} hides nothing from the parties; choose another", self.protocol.name);
+                scheme.ok_or_else(|| Error::setting("protocol", why()))
             }
 
             /// The declared cost.

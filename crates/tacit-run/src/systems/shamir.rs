@@ -1,6 +1,7 @@
 //! Liu et al.'s protocols over Shamir's sharing, between many parties.
 
 use tacit_algebra::mersenne::{F31, F61};
+use tacit_client::Scheme;
 use tacit_net::Party;
 use tacit_protocols::machine::CostModel;
 use tacit_protocols::shamir::{self, Comparison, MAX_PARTIES, Opening, Shamir, ShamirCost};
@@ -69,6 +70,14 @@ impl System for Options {
             rounding: 2,
             ..Tolerance::default()
         }
+    }
+
+    fn scheme(&self, instance: &Instance) -> Option<Scheme> {
+        Some(Scheme::Shamir {
+            bits: instance.width,
+            parties: instance.parties,
+            threshold: self.threshold.unwrap_or_default(),
+        })
     }
 
     fn start<T: Taker>(&self, instance: &Instance, party: Party, taker: T) -> Taken<T> {

@@ -1,5 +1,6 @@
 //! SiRnn: two parties and nobody else, by oblivious transfers.
 
+use tacit_client::Scheme;
 use tacit_net::Party;
 use tacit_protocols::machine::CostModel;
 use tacit_sirnn::ot::Kind;
@@ -39,6 +40,11 @@ impl System for Options {
 
     fn security(&self, _parties: usize) -> String {
         "semi-honest, 1 of 2 corrupt".into()
+    }
+
+    fn scheme(&self, instance: &Instance) -> Option<Scheme> {
+        let bits = instance.width;
+        Some(Scheme::Pair { bits })
     }
 
     fn start<T: Taker>(&self, instance: &Instance, party: Party, taker: T) -> Taken<T> {

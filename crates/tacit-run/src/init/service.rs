@@ -1,0 +1,72 @@
+//! Config files of parties that serve.
+
+use std::path::Path;
+
+use super::setup::Setup;
+use crate::Error;
+
+/// The port at which party 0 hears clients.
+const HTTP: usize = 8100;
+
+impl Setup<'_> {
+    /// The text of a party's config file for a service.
+    pub(super) fn service_config(&self, party: usize) -> Result<String, Error> {
+        let mut text = format!(
+            "# This is {} of {}, which serve predictions: it {}.\n\
+             # Start it with `tacit serve --config` and this file's path.\n\
+             # Paths are relative to this file's folder.\n",
+            self.instance.protocol.party_words(party),
+            self.ports.len(),
+            self.serves(party),
+        );
+        text += &self.member(party);
+        text += &self.run_table(false);
+        let file = match self.is_model_owner(party) {
+            true => format!("file = {}  # ONNX; stays here\n", self.model_file()?),
+            false => String::new(),
+        };
+        let reveal = self.options.reveal;
+        let plan = reveal.map_or("# plan = { reveal = \"class\" }  # all that a client learns: logits, probabilities, top-3 or class\n".into(), |reveal| {
+            format!("plan = {{ reveal = \"{reveal}\" }}\n")
+        });
+        text += &format!(
+            "\n[[models]]  # the same models, in the same order, at every party\n\
+             name = \"model\"\n\
+             version = \"1\"\n\
+             {file}\
+             {plan}\
+             # digest = \"...\"  # serve this plan only; the service says its digest when it is ready\n\
+             \n[service]\n\
+             listen = \"127.0.0.1:{}\"  # HTTP for clients; another address than loopback needs a certificate\n\
+             # certificate = \"https.pem\"\n\
+             # key = \"https.key\"\n\
+             # origins = [\"https://app.example.org\"]  # pages whose scripts may ask\n\
+             queue = 256     # requests that may wait\n\
+             batch = 32      # items predicted at a time\n\
+             wait_ms = 2.0   # how long a batch waits for more\n\
+             keep_s = 60.0   # how long an answer is kept for a client that asks again\n\
+             request_s = 60.0  # how long a request may take\n\
+             audit = \"audit.jsonl\"\n",
+            HTTP + party,
+        );
+        text += "\n# [[clients]]  # who may ask; without any everyone may, from this machine alone\n\
+                 # name = \"hospital-b\"\n\
+                 # key_sha256 = \"...\"  # of its key, in hexadecimal\n\
+                 # queries = 1000\n\
+                 # period_s = 86400.0\n";
+        text += &self.peers(party, Self::serves);
+        Ok(text)
+    }
+
+    /// What a party does in a service.
+    pub(super) fn serves(&self, party: usize) -> &'static str {
+        match self.is_model_owner(party) {
+            true => "owns the model and computes",
+            false => "computes",
+        }
+    }
+
+    fn model_file(&self) -> Result<String, Error> {
+        super::setup::quoted(Path::new(&self.model))
+    }
+}

@@ -1,0 +1,95 @@
+//! Whether a party may meet the others again after an error.
+
+use tacit_net::NetError;
+
+use crate::Error;
+
+/// The parties one of which broke the protocol by this error; `None` if a link or a program ended as they
+/// do. After cheating nothing may begin again by itself: every try is another chance for the cheater, and
+/// what is missed once in 2^40 tries is soon not rare any more.
+pub(super) fn suspects(error: &Error, ready: bool) -> Option<Vec<usize>> {
+    match error {
+        Error::Early { cause, .. } => suspects(cause, ready),
+        Error::Net(net) => of_net(net, ready),
+        Error::Protocol(tacit_protocols::Error::Cheating {
+            checked, vouched, ..
+        }) => Some(vec![*checked, *vouched]),
+        Error::Protocol(tacit_protocols::Error::Peer { party, .. }) => Some(vec![*party]),
+        Error::Malformed { party, .. } => Some(vec![*party]),
+        // A config that differs is mended by a person, and read again at a restart.
+        Error::PeerPlan { party, .. } if ready => Some(vec![*party]),
+        _ => None,
+    }
+}
+
+fn of_net(error: &NetError, ready: bool) -> Option<Vec<usize>> {
+    match error {
+        NetError::Accused {
+            party, suspects, ..
+        } => Some(suspects.iter().chain([party]).copied().collect()),
+        NetError::Frame { party, .. }
+        | NetError::Step { party, .. }
+        | NetError::Length { party, .. } => Some(vec![*party]),
+        NetError::Disagreement { party, .. } if ready => Some(vec![*party]),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_cheats_is_not_met_again() {
+        let cheating = || {
+            Error::Protocol(tacit_protocols::Error::Cheating {
+                checked: 1,
+                vouched: 2,
+                step: "check",
+            })
+        };
+        assert_eq!(suspects(&cheating(), true), Some(vec![1, 2]));
+        let early = Error::Early {
+            cause: Box::new(cheating()),
+            given: String::new(),
+        };
+        assert_eq!(suspects(&early, true), Some(vec![1, 2]));
+        let accused = Error::Net(NetError::Accused {
+            party: 0,
+            step: "s",
+            layer: String::new(),
+            check: "c".into(),
+            suspects: vec![2],
+        });
+        assert_eq!(suspects(&accused, true), Some(vec![2, 0]));
+        let differs = Error::Net(NetError::Disagreement {
+            item: "batch".into(),
+            us: 0,
+            party: 2,
+            ours: "a".into(),
+            theirs: "b".into(),
+        });
+        assert_eq!(suspects(&differs, true), Some(vec![2]));
+        // Before anything is served it is a config that differs.
+        assert_eq!(suspects(&differs, false), None);
+    }
+
+    #[test]
+    fn who_is_lost_may_come_again() {
+        for error in [
+            Error::Cancelled,
+            Error::Net(NetError::Interrupted),
+            Error::Net(NetError::PeerLost {
+                party: 1,
+                how: tacit_net::Loss::Lost,
+                step: "s",
+                layer: String::new(),
+                waited: std::time::Duration::ZERO,
+                why: "closed".into(),
+            }),
+            Error::setting("model", "is missing"),
+        ] {
+            assert_eq!(suspects(&error, true), None, "{error}");
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! `serve.toml`: what one organisation's party serves, to whom, and with whom.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tacit_nn::plan::MAX_ITEM_BYTES;
+
+use super::queue::Limits;
+use crate::instance::APART;
+use crate::member::{Member, PeerConfig};
+use crate::options::read_file;
+use crate::terms::Terms;
+use crate::{CompileOptions, Error, Seat, Settings};
+
+/// A party that serves.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServeConfig {
+    pub(super) party: Member,
+    #[serde(default)]
+    pub(super) run: Settings,
+    parties: Vec<Served>,
+    models: Vec<ModelTable>,
+    #[serde(default)]
+    pub(super) service: ServiceTable,
+    #[serde(default)]
+    clients: Vec<ClientTable>,
+}
+
+/// A party, and where its clients come in.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Served {
+    name: String,
+    address: String,
+    certificate: PathBuf,
+    #[serde(default)]
+    http: Option<String>,
+}
+
+/// A model that is served; the same names, versions and order at every party.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ModelTable {
+    pub name: String,
+    #[serde(default = "first")]
+    pub version: String,
+    /// Who knows the weights; `run.model_owner` if not given.
+    #[serde(default)]
+    pub owner: Option<Seat>,
+    /// The ONNX file; the owner's.
+    #[serde(default)]
+    pub file: Option<PathBuf>,
+    #[serde(default)]
+    pub samples: Option<PathBuf>,
+    #[serde(default)]
+    pub plan: CompileOptions,
+    /// The digest of the only plan that this party serves.
+    #[serde(default)]
+    pub digest: Option<String>,
+}
+
+fn first() -> String {
+    "1".into()
+}
+
+/// How this party serves.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ServiceTable {
+    listen: String,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    origins: Vec<String>,
+    queue: usize,
+    batch: usize,
+    wait_ms: f64,
+    keep_s: f64,
+    body_mb: f64,
+    request_s: f64,
+    audit: PathBuf,
+    log: String,
+    item_memory_gb: f64,
+}
+
+impl Default for ServiceTable {
+    fn default() -> Self {
+        ServiceTable {
+            listen: "127.0.0.1:8100".into(),
+            certificate: None,
+            key: None,
+            origins: Vec::new(),
+            queue: 256,
+            batch: 32,
+            wait_ms: 2.0,
+            keep_s: 60.0,
+            body_mb: 64.0,
+            request_s: 60.0,
+            audit: "audit.jsonl".into(),
+            log: "text".into(),
+            item_memory_gb: MAX_ITEM_BYTES as f64 / 1e9,
+        }
+    }
+}
+
+/// Who may ask.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClientTable {
+    name: String,
+    key_sha256: String,
+    #[serde(default)]
+    models: Option<Vec<String>>,
+    #[serde(default)]
+    queries: Option<u64>,
+    #[serde(default = "day")]
+    period_s: f64,
+}
+
+fn day() -> f64 {
+    86400.0
+}
+
+impl ServeConfig {
+    /// Reads and checks a file. Errors name the file and the key.
+    pub fn load(path: &Path) -> Result<Self, Error> {
+        let mut config: ServeConfig = read_file(path, "`tacit init` makes config files")?;
+        config.check().map_err(|e| Error::file(path, e))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        config.paths().for_each(|p| *p = folder.join(&*p));
+        Ok(config)
+    }
+
+    /// All that stands in it and what holds where it says nothing, as JSON.
+    pub fn to_json(&self) -> Result<String, Error> {
+        let of_model = |table: &ModelTable| {
+            json!({"name": table.name, "version": table.version, "digest": table.digest,
+                   "file": table.file})
+        };
+        let models: Vec<Value> = self.models.iter().map(of_model).collect();
+        let whole = json!({
+            "party": {"id": self.number()?, "key": self.party.key, "certificate": self.party.certificate,
+                      "record": self.party.record},
+            "protocol": self.run.protocol.name,
+            "parties": self.parties,
+            "models": models,
+            "service": self.service,
+            "clients": self.clients,
+        });
+        Ok(whole.to_string())
+    }
+
+    /// The number of this party.
+    pub(super) fn number(&self) -> Result<usize, Error> {
+        (self.party.id).number("party.id", self.run.protocol, self.parties.len())
+    }
+
+    /// A model by its name, and its place.
+    pub(super) fn model(&self, name: &str) -> Result<(usize, &ModelTable), Error> {
+        let known = self.models.iter().enumerate().find(|(_, m)| m.name == name);
+        known.ok_or_else(|| {
+            let names: Vec<&str> = self.models.iter().map(|m| &m.name[..]).collect();
+            Error::setting(
+                "model",
+                format!("'{name}' is not served; those are {}", names.join(", ")),
+            )
+        })
+    }
+
+    /// The parties as they meet for a model: each has a port of its own, after that of the first.
+    pub(super) fn peers(&self, place: usize) -> Result<Vec<PeerConfig>, Error> {
+        let peer = |peer: &Served| {
+            Ok(PeerConfig {
+                name: peer.name.clone(),
+                address: moved(&peer.address, place)?,
+                certificate: peer.certificate.clone(),
+            })
+        };
+        self.parties.iter().map(peer).collect()
+    }
+
+    /// This party as it meets the others for a model.
+    pub(super) fn member(&self, place: usize) -> Result<Member, Error> {
+        let listen = self.party.listen.as_ref();
+        Ok(Member {
+            listen: listen.map(|address| moved(address, place)).transpose()?,
+            ..self.party.clone()
+        })
+    }
+
+    /// How a model is run.
+    pub(super) fn settings(&self, table: &ModelTable) -> Settings {
+        Settings {
+            parties: Some(self.parties.len()),
+            model_owner: table.owner.clone().or(self.run.model_owner.clone()),
+            ..self.run.clone()
+        }
+    }
+
+    /// What the parties must agree on of a model.
+    pub(super) fn terms(&self, table: &ModelTable) -> Result<Terms, Error> {
+        let (run, plan) = (self.settings(table), &table.plan);
+        let terms = Terms::new(&run, plan.width()?, plan.order, plan.public_model)?;
+        run.protocol.check_key_bits(plan.key_bits()?)?;
+        Ok(Terms {
+            item_bytes: (self.service.item_memory_gb * 1e9) as u64,
+            portion: APART,
+            fraction_bits: plan.fraction_bits,
+            reveal: plan.reveal,
+            stays: Some(run.timeout),
+            ..terms
+        })
+    }
+
+    /// How much is kept of clients' requests.
+    pub(super) fn limits(&self) -> Limits {
+        let service = &self.service;
+        Limits {
+            waiting: service.queue,
+            batch: service.batch,
+            wait: Duration::from_secs_f64(service.wait_ms / 1e3),
+            keep: Duration::from_secs_f64(service.keep_s),
+            patience: Duration::from_secs_f64(service.request_s),
+        }
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if self.run.data_owner.is_some() {
+            let why = "clients own the data of a service; leave it out";
+            return Err(Error::setting("run.data_owner", why));
+        }
+        if self.run.batch.is_some() {
+            return Err(Error::setting("run.batch", "it stands in [service]"));
+        }
+        if self.models.is_empty() {
+            return Err(Error::setting(
+                "models",
+                "there is none; name one in [[models]]",
+            ));
+        }
+        self.service.check()?;
+        let number = self.number()?;
+        for (place, table) in self.models.iter().enumerate() {
+            table.check_name()?;
+            if self.models[..place]
+                .iter()
+                .any(|other| other.name == table.name)
+            {
+                let why = format!("'{}' stands there twice", table.name);
+                return Err(Error::setting("models", why));
+            }
+            let terms = self.terms(table)?;
+            terms.instance.scheme()?;
+            self.peers(place)?;
+            let owns = terms.roles.model_owner == number;
+            if owns != table.file.is_some() {
+                let why = match owns {
+                    true => format!(
+                        "'{}': its owner, this party, must name its file",
+                        table.name
+                    ),
+                    false => format!(
+                        "'{}': another party owns it; leave its file out",
+                        table.name
+                    ),
+                };
+                return Err(Error::setting("models", why));
+            }
+        }
+        Ok(())
+    }
+
+    fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        let service = &mut self.service;
+        let files = [&mut service.certificate, &mut service.key];
+        let models = self.models.iter_mut();
+        let models = models.flat_map(|m| [&mut m.file, &mut m.samples]);
+        self.party
+            .paths_mut()
+            .into_iter()
+            .chain([&mut service.audit])
+            .chain(files.into_iter().chain(models).flatten())
+            .chain(self.parties.iter_mut().map(|peer| &mut peer.certificate))
+    }
+}
+
+impl ModelTable {
+    /// Names stand in addresses of requests.
+    fn check_name(&self) -> Result<(), Error> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let fits = |text: &str| (1..=64).contains(&text.len()) && text.chars().all(plain);
+        match fits(&self.name) && fits(&self.version) {
+            true => Ok(()),
+            false => {
+                let why = "a model's name and version have 1 to 64 letters, digits, and - _ .";
+                Err(Error::setting("models", why))
+            }
+        }
+    }
+}
+
+impl ServiceTable {
+    fn check(&self) -> Result<(), Error> {
+        let positive = [
+            ("service.keep_s", self.keep_s),
+            ("service.body_mb", self.body_mb),
+            ("service.request_s", self.request_s),
+            ("service.item_memory_gb", self.item_memory_gb),
+        ];
+        for (key, value) in positive {
+            if !(value > 0.0 && value <= 1e6) {
+                let why = format!("{value} is out of range; give a number above 0");
+                return Err(Error::setting(key, why));
+            }
+        }
+        if !(0.0..=60_000.0).contains(&self.wait_ms) {
+            let why = format!("{} ms is no such time; give 0 to 60000", self.wait_ms);
+            return Err(Error::setting("service.wait_ms", why));
+        }
+        for (key, value) in [("service.queue", self.queue), ("service.batch", self.batch)] {
+            if !(1..=65_536).contains(&value) {
+                return Err(Error::setting(key, "give 1 to 65536"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An address whose port is so many further.
+fn moved(address: &str, by: usize) -> Result<String, Error> {
+    let none = || {
+        Error::setting(
+            "address",
+            format!("'{}' has no port left", address.escape_debug()),
+        )
+    };
+    let (host, port) = address.rsplit_once(':').ok_or_else(none)?;
+    let port: usize = port.parse().map_err(|_| none())?;
+    match port + by {
+        port @ 1..=65_535 => Ok(format!("{host}:{port}")),
+        _ => Err(none()),
+    }
+}

@@ -1,0 +1,456 @@
+//! A party that stays up and answers clients that are no party: private prediction as a service.
+//!
+//! A [`Service`] is one model at one party. [`Service::run`] is one life of it: this party meets the
+//! others (`config.rs` says with whom), they agree on the plan, the owner shares its weights, and then
+//! they predict what clients ask, batch after batch (`rounds.rs`), until the service is drained or fails.
+//! Clients share their inputs among the parties (`tacit_client`), and each party keeps what it got in a
+//! bounded `Queue` under the number that the client chose. What speaks HTTP is above this floor.
+//!
+//! After an error a service may begin another life, with new keys and none of the old material, unless the
+//! error means that a party cheats (`blame.rs`): then it stands still until a person starts it anew.
+
+mod blame;
+mod client;
+mod config;
+mod queue;
+mod rounds;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tacit_client::Scheme;
+use tacit_net::{Party, Phase};
+use tacit_nn::Plan;
+use tacit_nn::plan::Roles;
+
+use crate::agreement::Agreement;
+use crate::digest::hash;
+use crate::given::Numbers;
+use crate::job::{Host, Load, Model, Served, settle_model};
+use crate::local::guarded;
+use crate::record::Trace;
+use crate::terms::Terms;
+use crate::totals::Metered;
+use crate::{Compiled, Error};
+use client::Described;
+pub use client::{Sharing, check_given};
+pub use config::ServeConfig;
+use queue::Queue;
+pub use queue::{Id, Refused};
+use rounds::{Round, Rounds};
+
+/// What a service is doing.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+struct Standing {
+    state: &'static str,
+    why: Option<String>,
+    suspects: Vec<usize>,
+    digest: Option<String>,
+    session: Option<String>,
+    lives: u64,
+    batches: u64,
+    items: u64,
+    online_seconds: f64,
+    sent: u64,
+    rounds: u64,
+}
+
+/// What clients are told of a model that is served, and what a body must fit.
+struct Told {
+    json: Vec<u8>,
+    scheme: Scheme,
+    party: usize,
+    /// Numbers that are shared of an item.
+    item_len: usize,
+}
+
+/// One model that the parties of a config serve, at one of them.
+pub struct Service {
+    config: ServeConfig,
+    name: String,
+    model: Option<Compiled>,
+    queue: Queue,
+    standing: Mutex<Standing>,
+    described: Mutex<Option<Arc<Told>>>,
+    /// What a cheater makes of the shares that it computes on, to show that the others notice.
+    #[cfg(test)]
+    tamper: Option<fn(&mut Vec<u8>)>,
+}
+
+impl Service {
+    /// Reads the config, and compiles the model at its owner.
+    pub fn new(path: &Path, name: &str) -> Result<Self, Error> {
+        let config = ServeConfig::load(path)?;
+        let (_, table) = config.model(name)?;
+        let model = match &table.file {
+            Some(file) => {
+                let samples = table.samples.as_deref().map(Numbers::read).transpose()?;
+                let samples = samples.as_ref().map(Numbers::given);
+                let protocol = config.run.protocol;
+                let model = Compiled::planned(file, &table.plan, samples, protocol)?;
+                model.planned_for(protocol)?;
+                Some(model)
+            }
+            None => None,
+        };
+        Ok(Service {
+            queue: Queue::new(config.limits()),
+            name: name.into(),
+            model,
+            standing: Mutex::new(Standing {
+                state: "new",
+                ..Standing::default()
+            }),
+            described: Mutex::new(None),
+            #[cfg(test)]
+            tamper: None,
+            config,
+        })
+    }
+
+    /// One life: meets the others, shares the model, and answers requests until [`Service::drain`] has
+    /// ended it, or an error has. After an error that means cheating there is no other life.
+    pub fn run(&self, on_notice: &mut dyn FnMut(&str)) -> Result<(), Error> {
+        if self.standing().state == "quarantined" {
+            let why = "it stands still, since a party broke the protocol; find out which, by the errors of all \
+                       parties beside each other, and start this service anew without it";
+            return Err(Error::setting("service", why));
+        }
+        self.stand("connecting", None);
+        let ended = self.live(on_notice);
+        let ready = self
+            .described
+            .lock()
+            .is_ok_and(|mut told| told.take().is_some());
+        let state = match &ended {
+            Ok(()) => "drained",
+            Err(error) => match blame::suspects(error, ready) {
+                Some(suspects) => {
+                    self.standing().suspects = suspects;
+                    "quarantined"
+                }
+                None => "failed",
+            },
+        };
+        self.stand(state, ended.as_ref().err().map(Error::words));
+        let refused = match &ended {
+            Ok(()) => Refused::new(
+                "drained",
+                "this party has stopped serving; ask again when it is back",
+            ),
+            Err(_) if state == "quarantined" => Refused::new(
+                "failed",
+                "a party broke the protocol and the service stands still; nothing of this request was given out",
+            ),
+            Err(_) => Refused::new(
+                "failed",
+                "the parties lost one another while this request waited; ask anew, with a new number",
+            ),
+        };
+        self.queue
+            .close(Refused::new("not-ready", refused.message.clone()));
+        self.queue.refuse_all(&refused);
+        ended
+    }
+
+    /// Takes a request: its number, how many items it has, and this party's body of it.
+    pub fn submit(&self, id: Id, items: usize, body: Vec<u8>) -> Result<(), Refused> {
+        let Some(told) = self.told() else {
+            return Err(self.not_ready());
+        };
+        let max = self.config.limits().batch;
+        if !(1..=max).contains(&items) {
+            let why = format!(
+                "a request has 1 to {max} items here, not {items}; ask for fewer at a time"
+            );
+            return Err(Refused::new("too-many-items", why));
+        }
+        let n = items.saturating_mul(told.item_len);
+        let len = told.scheme.body_len(told.party, n);
+        if body.len() != len {
+            let why = format!(
+                "a body of {items} items has {len} bytes at this party, not {}",
+                body.len()
+            );
+            return Err(Refused::new("malformed", why));
+        }
+        self.queue.submit(id, items, body)
+    }
+
+    /// Waits for this party's part of an answer, at most so long.
+    pub fn answer(&self, id: &Id, patience: Duration) -> Option<Result<Vec<u8>, Refused>> {
+        self.queue.answer(id, patience)
+    }
+
+    /// Frees the place of a request whose client is gone.
+    pub fn forget(&self, id: &Id) {
+        self.queue.forget(id);
+    }
+
+    /// Takes no new requests; [`Service::run`] ends at all parties once those taken are answered.
+    pub fn drain(&self) {
+        self.queue.close(Refused::new(
+            "draining",
+            "this party takes no more requests; ask again when it is back",
+        ));
+        let mut standing = self.standing();
+        if standing.state == "ready" {
+            standing.state = "draining";
+        }
+    }
+
+    /// What it is doing, as JSON.
+    pub fn state(&self) -> String {
+        let standing = self.standing().clone();
+        let (waiting, items, running, counts) = self.queue.levels();
+        let count = |what| counts.get(what).copied().unwrap_or(0);
+        let not = ["answered", "busy"];
+        let refused: u64 = (counts.iter().filter(|(what, _)| !not.contains(what)))
+            .map(|(_, n)| n)
+            .sum();
+        let mut all = json!(standing);
+        let levels = json!({"waiting": waiting, "waiting_items": items, "running": running,
+            "answered": count("answered"), "busy": count("busy"), "refused": refused, "by_code": counts});
+        if let (Some(all), Some(levels)) = (all.as_object_mut(), levels.as_object()) {
+            all.extend(levels.clone());
+        }
+        all.to_string()
+    }
+
+    /// What clients need to know of the model, once it is served, as JSON.
+    pub fn described(&self) -> Option<Vec<u8>> {
+        self.told().map(|told| told.json.clone())
+    }
+
+    fn told(&self) -> Option<Arc<Told>> {
+        self.described.lock().ok().and_then(|told| told.clone())
+    }
+
+    fn standing(&self) -> MutexGuard<'_, Standing> {
+        self.standing
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn stand(&self, state: &'static str, why: Option<String>) {
+        let mut standing = self.standing();
+        (standing.state, standing.why) = (state, why);
+    }
+
+    fn not_ready(&self) -> Refused {
+        let standing = self.standing();
+        match standing.state {
+            "quarantined" => Refused::new(
+                "quarantined",
+                "a party broke the protocol; the service stands still",
+            ),
+            state => Refused::new(
+                "not-ready",
+                format!("the parties are not together (this one is {state})"),
+            ),
+        }
+    }
+
+    fn live(&self, on_notice: &mut dyn FnMut(&str)) -> Result<(), Error> {
+        let (place, table) = self.config.model(&self.name)?;
+        let (member, peers) = (self.config.member(place)?, self.config.peers(place)?);
+        let (settings, terms) = (self.config.settings(table), self.config.terms(table)?);
+        let mut record = member.record(&peers, &settings, on_notice)?;
+        let party = member.connect(&peers, &settings, on_notice)?;
+        let us = party.id();
+        let mut trace = Trace::default();
+        let ended = guarded(us, || self.serve(party, &terms, &mut trace));
+        let who = (us, peers.as_slice());
+        let written = record.add(&terms, who, &trace, ended.as_ref().err());
+        ended.and(written)
+    }
+
+    /// A life from when all parties are there.
+    fn serve(&self, mut party: Party, terms: &Terms, trace: &mut Trace) -> Result<(), Error> {
+        party.set_phase(Phase::Setup);
+        party.set_layer("agreement");
+        let us = party.id();
+        let begun = self.begin(&mut party, terms);
+        let (model, session) = begun.inspect_err(|error| error.tell(&mut party))?;
+        let Model { plan, digest } = model;
+        trace.plan = Some(digest.clone());
+        let weights = self
+            .model
+            .as_ref()
+            .map(|m| plan.encode_weights(&m.graph))
+            .transpose();
+        let weights = weights
+            .map_err(Error::from)
+            .inspect_err(|e| e.tell(&mut party))?;
+        let load = Load {
+            plan: &plan,
+            roles: &terms.roles,
+            weights: weights.as_deref(),
+            ledger: &mut trace.ledger,
+        };
+        let instance = terms.instance.comparing(plan.compare_bits);
+        let mut host = instance.make(party, load)?;
+        let told = Told {
+            json: self.describe(&plan, terms, us, &digest, &session)?,
+            scheme: terms.instance.scheme()?,
+            party: us,
+            item_len: plan.input_len(),
+        };
+        if let Ok(mut described) = self.described.lock() {
+            *described = Some(Arc::new(told));
+        }
+        {
+            let mut standing = self.standing();
+            standing.lives += 1;
+            standing.digest = Some(digest);
+            standing.session = Some(session);
+            (standing.state, standing.why) = ("ready", None);
+        }
+        self.queue.open();
+        let ended = self.answer_all(&mut *host, (&plan, &terms.roles), terms, trace);
+        ended.inspect_err(|error| error.tell(host.party()))
+    }
+
+    /// Agrees on the model and on a name for this life.
+    fn begin<'a>(&'a self, party: &mut Party, terms: &Terms) -> Result<(Model<'a>, String), Error> {
+        let (_, table) = self.config.model(&self.name)?;
+        let planned = self.model.as_ref();
+        let planned = planned
+            .map(|m| m.planned_for(terms.instance.protocol))
+            .transpose()?;
+        let more = [
+            ("model", format!("{} version {}", table.name, table.version)),
+            ("items of a batch", self.config.limits().batch.to_string()),
+        ];
+        let model = settle_model(Agreement::new(party), terms, planned, &more)?;
+        if let Some(approved) = table
+            .digest
+            .as_ref()
+            .filter(|&approved| *approved != model.digest)
+        {
+            let why = format!(
+                "this party approves the plan {approved} of '{}', and its owner offers {}; look at what has \
+                 changed before you approve it",
+                table.name, model.digest
+            );
+            return Err(Error::setting("models.digest", why));
+        }
+        let mut own = [0u8; 16];
+        getrandom::fill(&mut own).map_err(|e| tacit_protocols::Error::Randomness(e.to_string()))?;
+        let mut agreement = Agreement::new(party);
+        let all: Vec<[u8; 16]> = agreement.exchanged("session", &own)?;
+        agreement.settle(&[])?;
+        Ok((model, hash(&all.concat())[..32].to_string()))
+    }
+
+    /// Predicts batch after batch.
+    fn answer_all(
+        &self,
+        host: &mut dyn Host,
+        (plan, roles): (&Plan, &Roles),
+        terms: &Terms,
+        trace: &mut Trace,
+    ) -> Result<(), Error> {
+        let scheme = terms.instance.scheme()?;
+        let mut rounds = Rounds {
+            queue: &self.queue,
+            scheme,
+            number: 0,
+            told: Instant::now(),
+        };
+        loop {
+            let ids = match rounds.next(host.party())? {
+                Round::Over => return Ok(()),
+                Round::Nothing => continue,
+                Round::Batch(ids) => ids,
+            };
+            host.party().restart_meter();
+            let taken: Option<Vec<_>> = ids.iter().map(|id| self.queue.begin(id)).collect();
+            let gone = || Error::Data("a request that was agreed on is no longer there".into());
+            let taken = taken.ok_or_else(gone)?;
+            let shares: Vec<_> = taken
+                .iter()
+                .map(|taken| (taken.items, scheme.share(&taken.body)))
+                .collect();
+            #[cfg(test)]
+            let shares = self.tampered(shares);
+            let requests: Vec<_> = shares.iter().map(|(n, share)| (*n, &share[..])).collect();
+            let items: usize = taken.iter().map(|taken| taken.items).sum();
+            let served = Served {
+                plan,
+                roles,
+                requests: &requests,
+                portion: terms.portion,
+            };
+            let ended = trace
+                .ledger
+                .watch(("answers", items), vec![], || host.serve(served));
+            let answers = ended.map_err(|e| e.after(&trace.ledger))?;
+            for (id, answer) in ids.iter().zip(answers) {
+                self.queue.end(id, Ok(answer));
+            }
+            trace.inputs = Some(trace.inputs.unwrap_or(0) + items);
+            self.count(host.party(), items);
+        }
+    }
+
+    fn count(&self, party: &Party, items: usize) {
+        let online = Metered::phase(party, Phase::Online);
+        let offline = Metered::phase(party, Phase::Offline);
+        let mut standing = self.standing();
+        standing.batches += 1;
+        standing.items += items as u64;
+        standing.online_seconds += online.seconds;
+        standing.sent += online.bytes + offline.bytes;
+        standing.rounds += u64::from(online.rounds + offline.rounds);
+    }
+
+    fn describe(
+        &self,
+        plan: &Plan,
+        terms: &Terms,
+        us: usize,
+        digest: &str,
+        session: &str,
+    ) -> Result<Vec<u8>, Error> {
+        let (_, table) = self.config.model(&self.name)?;
+        let unwritten = |e: serde_json::Error| Error::setting("plan", e.to_string());
+        let inputs = plan.inputs.iter().map(|planned| {
+            let input = &planned.input;
+            json!({"name": input.name, "datatype": "FP32", "shape": with_batch(&input.shape, input.batch)})
+        });
+        let outputs = plan.outputs.iter().map(|output| {
+            json!({"name": output.name, "datatype": "FP32", "shape": with_batch(&output.shape, output.batch),
+                   "item_shape": output.shape, "classes": output.classes})
+        });
+        let described = Described {
+            name: table.name.clone(),
+            version: table.version.clone(),
+            protocol: terms.instance.protocol.name.into(),
+            security: terms.instance.security(),
+            parties: terms.instance.parties,
+            party: us,
+            digest: digest.into(),
+            session: session.into(),
+            scheme: terms.instance.scheme()?,
+            reveal: plan.opening.reveal.to_string(),
+            max_items: self.config.limits().batch,
+            inputs: inputs.collect(),
+            outputs: outputs.collect(),
+            plan: serde_json::to_value(plan).map_err(unwritten)?,
+        };
+        serde_json::to_vec(&described).map_err(unwritten)
+    }
+}
+
+/// A shape with the free axis of the batch in its place.
+fn with_batch(item: &[usize], batch: usize) -> Vec<i64> {
+    let mut shape: Vec<i64> = item.iter().map(|&size| size as i64).collect();
+    shape.insert(batch.min(shape.len()), -1);
+    shape
+}
+
+#[cfg(test)]
+mod tests;

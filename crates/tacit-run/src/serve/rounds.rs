@@ -1,0 +1,256 @@
+//! Rounds of a service: the parties agree which requests they predict together, or that there are none.
+//!
+//! Party 0 leads. In every round it tells the others one word: that there is a batch, that it waits, or
+//! that it ends; while it waits each of the others answers whether it stays. Of a batch it proposes
+//! numbers and items of requests; every party says to all which of them it has, with hashes of what
+//! another holds, too; all compare all of this before any share is used. So a party that tells two others
+//! different batches is found out, and shares of a client that contradict each other are refused alone.
+
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use tacit_client::Scheme;
+use tacit_net::{NetError, Party, interrupt};
+
+use super::queue::{Id, Queue, Refused};
+use crate::Error;
+use crate::agreement::Agreement;
+
+const LEADER: usize = 0;
+const STEP: &str = "service round";
+const BATCH: &str = "service batch";
+const HELD: &str = "service shares";
+
+/// The leader's words.
+const COMES: &[u8] = b"batch";
+const WAITS: &[u8] = b"waits";
+const OVER: &[u8] = b"over";
+/// The others' answers to `WAITS`.
+const STAYS: &[u8] = b"stays";
+const LEAVES: &[u8] = b"leaves";
+
+/// How often the leader says that it waits.
+const PING: Duration = Duration::from_millis(500);
+/// How long the leader looks for requests at a time.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How long a party waits for the shares of a batch that its clients may be sending.
+const ARRIVAL: Duration = Duration::from_millis(20);
+/// How long a request that another party lacks is proposed again, and after which pause.
+const GRACE: Duration = Duration::from_secs(2);
+const AGAIN: Duration = Duration::from_millis(20);
+/// The most bytes of a proposed batch.
+const MOST: usize = 1 << 20;
+
+/// What the parties do next.
+pub(super) enum Round {
+    /// Predict these together.
+    Batch(Vec<Id>),
+    /// Nothing is asked, or nothing that all have.
+    Nothing,
+    /// End.
+    Over,
+}
+
+/// A request as the leader proposes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Proposed {
+    id: Id,
+    items: usize,
+    /// Whether it is refused if a party does not have it.
+    last: bool,
+}
+
+/// What a party says of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Held {
+    /// It has a share of so many items.
+    has: bool,
+    /// The hashes of what another party holds, too, by the number of the part.
+    hashes: Vec<(usize, String)>,
+}
+
+/// One party's side of the rounds.
+pub(super) struct Rounds<'a> {
+    pub queue: &'a Queue,
+    pub scheme: Scheme,
+    /// Numbers are counted from 1 in every life.
+    pub number: u64,
+    pub told: Instant,
+}
+
+impl Rounds<'_> {
+    /// The next round.
+    pub fn next(&mut self, party: &mut Party) -> Result<Round, Error> {
+        party.set_layer(STEP);
+        match party.id() == LEADER {
+            true => self.lead(party),
+            false => self.follow(party),
+        }
+    }
+
+    fn lead(&mut self, party: &mut Party) -> Result<Round, Error> {
+        if interrupt::raised() {
+            return Err(party.interrupted().into());
+        }
+        let found = self.queue.gather(PAUSE, GRACE);
+        if !found.is_empty() {
+            tell(party, COMES)?;
+            let one = |(id, items, last)| Proposed { id, items, last };
+            return self.agree(party, Some(found.into_iter().map(one).collect()));
+        }
+        if !self.queue.is_open() {
+            tell(party, OVER)?;
+            return Ok(Round::Over);
+        }
+        if self.told.elapsed() < PING {
+            return Ok(Round::Nothing);
+        }
+        self.told = Instant::now();
+        tell(party, WAITS)?;
+        for peer in (0..party.parties()).filter(|&peer| peer != LEADER) {
+            match &party.recv_at_most(peer, STEP, LEAVES.len())?[..] {
+                STAYS => {}
+                LEAVES => self.queue.close(leaving(peer)),
+                _ => return Err(malformed(party, peer, STEP)),
+            }
+        }
+        Ok(Round::Nothing)
+    }
+
+    fn follow(&mut self, party: &mut Party) -> Result<Round, Error> {
+        match &party.recv_at_most(LEADER, STEP, COMES.len())?[..] {
+            COMES => self.agree(party, None),
+            OVER => Ok(Round::Over),
+            WAITS => {
+                let word = if self.queue.is_open() { STAYS } else { LEAVES };
+                party.send(LEADER, STEP, word.to_vec())?;
+                Ok(Round::Nothing)
+            }
+            _ => Err(malformed(party, LEADER, STEP)),
+        }
+    }
+
+    /// Agrees on a batch; the leader passes what it proposes.
+    fn agree(&mut self, party: &mut Party, own: Option<Vec<Proposed>>) -> Result<Round, Error> {
+        self.number += 1;
+        let (us, parties) = (party.id(), party.parties());
+        let mut agreement = Agreement::new(party);
+        let told = own.map(|proposed| serde_json::to_vec(&proposed).unwrap_or_default());
+        let words = agreement.announced(LEADER, BATCH, told, MOST)?;
+        let malformed = |party| Error::Malformed { party, what: BATCH };
+        let proposed: Vec<Proposed> =
+            serde_json::from_slice(&words).map_err(|_| malformed(LEADER))?;
+        let held = agreement.exchanged(HELD, &self.held(us, &proposed))?;
+        agreement.settle(&[("number of the batch", self.number.to_string())])?;
+        if let Some(party) = held.iter().position(|held| held.len() != proposed.len()) {
+            return Err(malformed(party));
+        }
+        let mut batch = Vec::new();
+        for (i, request) in proposed.iter().enumerate() {
+            let words: Vec<&Held> = held.iter().map(|held| &held[i]).collect();
+            match self.judge(&words, parties) {
+                Verdict::Good => batch.push(request.id),
+                Verdict::Contradictory => self.queue.end(&request.id, Err(contradictory())),
+                Verdict::Missing(party) if request.last => {
+                    self.queue.end(&request.id, Err(missing(party)));
+                }
+                Verdict::Missing(_) => self.queue.postpone(&request.id, AGAIN),
+            }
+        }
+        Ok(match batch.is_empty() {
+            true => Round::Nothing,
+            false => Round::Batch(batch),
+        })
+    }
+
+    /// What this party has of a batch.
+    fn held(&self, us: usize, proposed: &[Proposed]) -> Vec<Held> {
+        let ids: Vec<Id> = proposed.iter().map(|request| request.id).collect();
+        let found = self.queue.inspect(&ids, ARRIVAL, |waiting| {
+            let common = self.scheme.common(us, &waiting.body);
+            let hashes = common
+                .iter()
+                .map(|(part, bytes)| (*part, hash(*part, bytes)));
+            (waiting.items, hashes.collect::<Vec<_>>())
+        });
+        let each = found.into_iter().zip(proposed);
+        let one = |(found, request): (Option<(usize, Vec<_>)>, &Proposed)| match found {
+            Some((items, hashes)) if items == request.items => Held { has: true, hashes },
+            _ => Held {
+                has: false,
+                hashes: Vec::new(),
+            },
+        };
+        each.map(one).collect()
+    }
+
+    /// Whether all have a request, and both holders of each part the same of it.
+    fn judge(&self, held: &[&Held], parties: usize) -> Verdict {
+        if let Some(party) = held.iter().position(|held| !held.has) {
+            return Verdict::Missing(party);
+        }
+        let replicated = matches!(self.scheme, Scheme::Replicated { .. });
+        let same = (0..parties).filter(|_| replicated).all(|part| {
+            let of = |party: usize| {
+                held[party]
+                    .hashes
+                    .iter()
+                    .find(|(number, _)| *number == part)
+            };
+            let holders = [part, (part + parties - 1) % parties].map(of);
+            matches!(holders, [Some(one), Some(other)] if one == other)
+        });
+        match same {
+            true => Verdict::Good,
+            false => Verdict::Contradictory,
+        }
+    }
+}
+
+enum Verdict {
+    Good,
+    /// A party does not have it.
+    Missing(usize),
+    Contradictory,
+}
+
+/// A part's hash. Its salt, which stands before the words, is known to its holders alone.
+fn hash(part: usize, bytes: &[u8]) -> String {
+    let mut hasher = blake3::Hasher::new_derive_key("tacit: a part of a client's input");
+    hasher.update(&(part as u64).to_le_bytes()).update(bytes);
+    hasher.finalize().to_hex().to_string()
+}
+
+fn tell(party: &mut Party, word: &[u8]) -> Result<(), NetError> {
+    for peer in (0..party.parties()).filter(|&peer| peer != LEADER) {
+        party.send(peer, STEP, word.to_vec())?;
+    }
+    Ok(())
+}
+
+fn malformed(party: &mut Party, from: usize, what: &'static str) -> Error {
+    let error = Error::Malformed { party: from, what };
+    error.tell(party);
+    error
+}
+
+fn leaving(party: usize) -> Refused {
+    let why = format!("party {party} takes no more requests; ask again when it is back");
+    Refused::new("draining", why)
+}
+
+fn missing(party: usize) -> Refused {
+    let why = format!(
+        "party {party} did not have this request within {} s, or had it with another number of items; send \
+         every party its share under the same number",
+        GRACE.as_secs()
+    );
+    Refused::new("missing-elsewhere", why)
+}
+
+fn contradictory() -> Refused {
+    let why = "what two parties have of this input is not the same, so it was not used; share the input anew";
+    Refused::new("inconsistent", why)
+}

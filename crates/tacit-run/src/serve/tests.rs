@@ -1,0 +1,405 @@
+use std::fs;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::{Array, CompileOptions, Given, InitOptions, Tensor, init};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+impl Service {
+    pub(super) fn tampered(&self, mut shares: Vec<(usize, Vec<u8>)>) -> Vec<(usize, Vec<u8>)> {
+        if let Some(tamper) = self.tamper {
+            shares.iter_mut().for_each(|(_, share)| tamper(share));
+        }
+        shares
+    }
+}
+
+fn digits() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/digits/digits.onnx")
+}
+
+/// Services of all parties in folders of their own, with their lives on threads.
+struct Parties {
+    dir: PathBuf,
+    services: Vec<Arc<Service>>,
+    lives: Vec<JoinHandle<Result<(), Error>>>,
+}
+
+impl Parties {
+    /// Parties of a protocol, whose configs `edit` changes.
+    fn prepared(name: &str, protocol: &str, edit: impl Fn(usize, String) -> String) -> Self {
+        let dir = std::env::temp_dir().join(format!("tacit-serve-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        let options = InitOptions {
+            model: Some(digits()),
+            ..InitOptions::from_json(&format!(
+                r#"{{"protocol": "{protocol}", "service": true, "port": 1}}"#
+            ))
+            .expect("options")
+        };
+        init(&dir, &options).expect("folders");
+        let mut folders: Vec<PathBuf> = fs::read_dir(&dir)
+            .expect("the folder")
+            .map(|entry| entry.expect("an entry").path())
+            .collect();
+        folders.sort();
+        if protocol == "sirnn" {
+            // The server is party 0.
+            folders.reverse();
+        }
+        let held: Vec<TcpListener> = (folders.iter())
+            .map(|_| TcpListener::bind("127.0.0.1:0").expect("a port"))
+            .collect();
+        let ports: Vec<u16> = (held.iter())
+            .map(|l| l.local_addr().expect("bound").port())
+            .collect();
+        for (party, folder) in folders.iter().enumerate() {
+            let path = folder.join("serve.toml");
+            let mut text = fs::read_to_string(&path).expect("a config");
+            for (peer, port) in ports.iter().enumerate() {
+                let (from, to) = (peer + 1, port);
+                text = text.replace(
+                    &format!("address = \"127.0.0.1:{from}\""),
+                    &format!("address = \"127.0.0.1:{to}\""),
+                );
+            }
+            fs::write(&path, edit(party, text)).expect("written");
+        }
+        drop(held);
+        let service = |folder: &PathBuf| {
+            Service::new(&folder.join("serve.toml"), "model").unwrap_or_else(|e| panic!("{e}"))
+        };
+        Parties {
+            services: folders.iter().map(|f| Arc::new(service(f))).collect(),
+            lives: Vec::new(),
+            dir,
+        }
+    }
+
+    fn started(name: &str, protocol: &str, edit: impl Fn(usize, String) -> String) -> Self {
+        let mut parties = Parties::prepared(name, protocol, edit);
+        parties.start();
+        parties
+    }
+
+    /// Begins a life of all, and waits until they are ready.
+    fn start(&mut self) {
+        for service in &self.services {
+            let service = service.clone();
+            self.lives
+                .push(thread::spawn(move || service.run(&mut |_| {})));
+        }
+        let until = Instant::now() + PATIENCE;
+        while self.services.iter().any(|s| s.described().is_none()) {
+            let states: Vec<_> = self.services.iter().map(|s| s.state()).collect();
+            assert!(Instant::now() < until, "not ready: {states:?}");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn sharing(&self) -> Sharing {
+        let described = self.services[0].described().expect("ready");
+        Sharing::new(&described).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// Sends a request's bodies to the parties, the last first.
+    fn submit(&self, id: Id, items: usize, bodies: &[Vec<u8>]) {
+        for (service, body) in self.services.iter().zip(bodies).rev() {
+            let taken = service.submit(id, items, body.clone());
+            assert_eq!(taken, Ok(()));
+        }
+    }
+
+    /// What every party answers.
+    fn answers(&self, id: &Id) -> Vec<Result<Vec<u8>, Refused>> {
+        let answer = |s: &Arc<Service>| s.answer(id, PATIENCE).expect("in time");
+        self.services.iter().map(answer).collect()
+    }
+
+    fn predicted(&self, id: u8, x: &Array) -> Vec<f32> {
+        let sharing = self.sharing();
+        let (items, bodies) = sharing.split(given(x)).expect("it fits");
+        self.submit([id; 16], items, &bodies);
+        self.joined(&sharing, id, items)
+    }
+
+    fn joined(&self, sharing: &Sharing, id: u8, items: usize) -> Vec<f32> {
+        let answers: Result<Vec<_>, _> = self.answers(&[id; 16]).into_iter().collect();
+        let answers = answers.expect("answered");
+        let answers: Vec<&[u8]> = answers.iter().map(Vec::as_slice).collect();
+        sharing.join(items, &answers).expect("they fit").0
+    }
+
+    /// Ends all, by the word of one.
+    fn drain(mut self, by: usize) {
+        self.services[by].drain();
+        for life in self.lives.drain(..) {
+            let ended = life.join().expect("no panic");
+            assert!(ended.is_ok(), "{ended:?}");
+        }
+    }
+}
+
+impl Drop for Parties {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn same(_: usize, text: String) -> String {
+    text
+}
+
+fn malicious(_: usize, text: String) -> String {
+    text.replace("security = \"semi-honest\"", "security = \"malicious\"")
+}
+
+/// `n` pictures of 8 x 8, unlike each other.
+fn pictures(n: usize) -> Array {
+    let model = Compiled::of_any(&digits(), &CompileOptions::default(), None).expect("compiles");
+    let shape: Vec<usize> = model.input_shape();
+    let len: usize = shape.iter().product();
+    let pixel = |i: usize| ((i * 7919) % 17) as f32 / 16.0;
+    (
+        (0..n * len).map(pixel).collect(),
+        [&[n], &shape[..]].concat(),
+    )
+}
+
+fn given((values, shape): &Array) -> Given<'_> {
+    Given::Rows(Tensor { values, shape })
+}
+
+fn assert_right(found: &[f32], x: &Array, what: &str) {
+    let model = Compiled::of_any(&digits(), &CompileOptions::default(), None).expect("compiles");
+    let right = model.reference(&x.0).expect("fits");
+    assert_eq!(found.len(), right.len(), "{what}");
+    for (found, right) in found.iter().zip(&right) {
+        // Between two parties values have 16 bits by default.
+        let most = if what == "sirnn" { 0.15 } else { 0.02 };
+        assert!((found - right).abs() < most, "{what}: {found} for {right}");
+    }
+}
+
+/// Two clients at once, of one and three items, then one more.
+fn answers_clients(name: &str, protocol: &str, edit: impl Fn(usize, String) -> String) {
+    let parties = Parties::started(name, protocol, edit);
+    let sharing = parties.sharing();
+    let (one, three) = (pictures(1), pictures(3));
+    let (_, first) = sharing.split(given(&one)).expect("it fits");
+    let (_, second) = sharing.split(given(&three)).expect("it fits");
+    parties.submit([1; 16], 1, &first);
+    parties.submit([2; 16], 3, &second);
+    assert_right(&parties.joined(&sharing, 2, 3), &three, name);
+    assert_right(&parties.joined(&sharing, 1, 1), &one, name);
+    assert_right(&parties.predicted(3, &one), &one, name);
+    parties.drain(1);
+}
+
+#[test]
+fn falcon_answers_clients() {
+    answers_clients("falcon", "falcon", same);
+}
+
+#[test]
+fn malicious_falcon_answers_clients() {
+    answers_clients("malicious", "falcon", malicious);
+}
+
+#[test]
+fn bicoptor_answers_clients() {
+    answers_clients("bicoptor", "bicoptor", same);
+}
+
+#[test]
+fn replicated_bicoptor_answers_clients() {
+    let rss = |_, text: String| text.replace("sharing = \"ubl\"", "sharing = \"rss\"");
+    answers_clients("rss", "bicoptor", rss);
+}
+
+#[test]
+fn shamir_answers_clients() {
+    answers_clients("shamir", "shamir", same);
+}
+
+#[test]
+fn sirnn_answers_clients() {
+    answers_clients("sirnn", "sirnn", same);
+}
+
+/// A client learns the class alone where the plan says so.
+#[test]
+fn a_client_learns_what_the_plan_says() {
+    let class = |_, text: String| text.replace("# plan = { reveal", "plan = { reveal");
+    let parties = Parties::started("class", "falcon", class);
+    let x = pictures(2);
+    let found = parties.predicted(1, &x);
+    let model = Compiled::of_any(&digits(), &CompileOptions::default(), None).expect("compiles");
+    let right = model.reference(&x.0).expect("fits");
+    let class = |scores: &[f32]| (0..10).max_by(|&a, &b| scores[a].total_cmp(&scores[b]));
+    let right: Vec<f32> = (right.chunks(10))
+        .filter_map(|scores| class(scores).map(|c| c as f32))
+        .collect();
+    assert_eq!(found, right);
+    parties.drain(0);
+}
+
+/// Bodies that do not fit, and numbers that were used, are refused; the service goes on.
+#[test]
+fn hostile_requests_are_refused() {
+    let parties = Parties::started("hostile", "falcon", same);
+    let sharing = parties.sharing();
+    let (items, bodies) = sharing.split(given(&pictures(1))).expect("it fits");
+    let refused = |id: u8, items: usize, body: &[u8]| {
+        let refused = parties.services[0].submit([id; 16], items, body.to_vec());
+        refused.expect_err("refused").code
+    };
+    let body = &bodies[0];
+    assert_eq!(refused(1, 1, &body[1..]), "malformed");
+    assert_eq!(refused(1, 1, &[]), "malformed");
+    assert_eq!(refused(1, 2, body), "malformed");
+    assert_eq!(refused(1, 0, &[]), "too-many-items");
+    assert_eq!(refused(1, 33, body), "too-many-items");
+    assert_eq!(refused(1, usize::MAX, body), "too-many-items");
+    parties.submit([2; 16], items, &bodies);
+    let first = parties.answers(&[2; 16]);
+    // The same again has the same answer; another body under its number is refused.
+    parties.submit([2; 16], items, &bodies);
+    assert_eq!(parties.answers(&[2; 16]), first);
+    let (_, others) = sharing.split(given(&pictures(1))).expect("it fits");
+    assert_eq!(refused(2, 1, &others[0]), "reused");
+    assert_right(&parties.predicted(3, &pictures(1)), &pictures(1), "after");
+    parties.drain(2);
+}
+
+/// Shares of a client that contradict each other are refused alone, whichever of their copies differs.
+#[test]
+fn contradictory_shares_are_refused_alone() {
+    for (name, edit) in [
+        ("contradict", same as fn(usize, String) -> String),
+        ("contradict-m", malicious),
+    ] {
+        let parties = Parties::started(name, "falcon", edit);
+        let sharing = parties.sharing();
+        let x = pictures(1);
+        for (id, party) in [(10, 0), (11, 1), (12, 2)] {
+            let (_, mut bodies) = sharing.split(given(&x)).expect("it fits");
+            let at = bodies[party].len() - 1;
+            bodies[party][at] ^= 1;
+            let (_, good) = sharing.split(given(&x)).expect("it fits");
+            parties.submit([id; 16], 1, &bodies);
+            parties.submit([id + 100; 16], 1, &good);
+            for answer in parties.answers(&[id; 16]) {
+                assert_eq!(answer.expect_err("refused").code, "inconsistent");
+            }
+            assert_right(&parties.joined(&sharing, id + 100, 1), &x, name);
+        }
+        parties.drain(0);
+    }
+}
+
+/// A request that a party does not have holds nobody up, and is refused.
+#[test]
+fn a_request_that_a_party_lacks_is_refused() {
+    let parties = Parties::started("missing", "falcon", same);
+    let sharing = parties.sharing();
+    let x = pictures(1);
+    let (_, bodies) = sharing.split(given(&x)).expect("it fits");
+    for party in [0, 2] {
+        let taken = parties.services[party].submit([1; 16], 1, bodies[party].clone());
+        assert_eq!(taken, Ok(()));
+    }
+    assert_right(&parties.predicted(2, &x), &x, "beside");
+    let [first, last] = [0, 2].map(|party| parties.services[party].answer(&[1; 16], PATIENCE));
+    for answer in [first, last] {
+        let refused = answer.expect("in time").expect_err("refused");
+        assert_eq!(refused.code, "missing-elsewhere");
+    }
+    parties.drain(0);
+}
+
+/// A plan that a party has not approved is not served, and all hear why.
+#[test]
+fn a_plan_that_is_not_approved_is_refused() {
+    let pinned = |party, text: String| match party {
+        1 => text.replace("# digest = \"...\"", "digest = \"0123\""),
+        _ => text,
+    };
+    let parties = Parties::prepared("pinned", "falcon", pinned);
+    let lives: Vec<_> = (parties.services.iter().cloned())
+        .map(|s| thread::spawn(move || s.run(&mut |_| {})))
+        .collect();
+    for (party, life) in lives.into_iter().enumerate() {
+        let error = life.join().expect("no panic").expect_err("not approved");
+        assert!(
+            error.to_string().contains("approves the plan 0123"),
+            "party {party}: {error}"
+        );
+        let state = parties.services[party].state();
+        assert!(state.contains("\"failed\""), "{state}");
+    }
+}
+
+/// Under malicious security a party that computes on another share than it got is found out before
+/// anything is given out; nobody begins again with it by itself.
+#[test]
+fn after_cheating_the_service_stands_still() {
+    let mut parties = Parties::prepared("cheat", "falcon", malicious);
+    let cheater = Arc::get_mut(&mut parties.services[2]).expect("not started");
+    cheater.tamper = Some(|share| share[0] ^= 1);
+    parties.start();
+    let sharing = parties.sharing();
+    let (_, bodies) = sharing.split(given(&pictures(1))).expect("it fits");
+    parties.submit([1; 16], 1, &bodies);
+    for (party, answer) in parties.answers(&[1; 16]).into_iter().enumerate() {
+        assert_eq!(
+            answer.expect_err("nothing given out").code,
+            "failed",
+            "party {party}"
+        );
+    }
+    for life in parties.lives.drain(..) {
+        assert!(life.join().expect("no panic").is_err());
+    }
+    for honest in &parties.services[..2] {
+        let state = honest.state();
+        assert!(state.contains("\"quarantined\""), "{state}");
+        assert!(state.contains("2"), "{state}");
+        let error = honest.run(&mut |_| {}).expect_err("stands still");
+        assert!(error.to_string().contains("stands still"), "{error}");
+        assert_eq!(
+            honest
+                .submit([2; 16], 1, bodies[0].clone())
+                .expect_err("refused")
+                .code,
+            "quarantined"
+        );
+    }
+}
+
+/// After a life has ended another begins, with another name.
+#[test]
+fn a_service_lives_again() {
+    let mut parties = Parties::started("again", "falcon", same);
+    let x = pictures(1);
+    let before = parties.services[0].described();
+    assert_right(&parties.predicted(1, &x), &x, "first");
+    parties.services[1].drain();
+    for life in parties.lives.drain(..) {
+        assert!(life.join().expect("no panic").is_ok());
+    }
+    let code = parties.services[0]
+        .submit([9; 16], 1, vec![])
+        .expect_err("ended")
+        .code;
+    assert_eq!(code, "not-ready");
+    parties.start();
+    assert_ne!(parties.services[0].described(), before);
+    assert_right(&parties.predicted(2, &x), &x, "second");
+    parties.drain(0);
+}
