@@ -34,7 +34,7 @@ use crate::record::Trace;
 use crate::terms::Terms;
 use crate::totals::Metered;
 use crate::{Compiled, Error};
-use client::Described;
+use client::described;
 pub use client::{Sharing, check_given};
 pub use config::ServeConfig;
 use queue::Queue;
@@ -292,8 +292,15 @@ impl Service {
         };
         let instance = terms.instance.comparing(plan.compare_bits);
         let mut host = instance.make(party, load)?;
+        let max = self.config.limits().batch;
         let told = Told {
-            json: self.describe(&plan, terms, us, &digest, &session)?,
+            json: described(
+                self.config.model(&self.name)?.1,
+                max,
+                (&plan, terms),
+                us,
+                [&digest, &session],
+            )?,
             scheme: terms.instance.scheme()?,
             party: us,
             item_len: plan.input_len(),
@@ -359,6 +366,8 @@ impl Service {
             scheme,
             number: 0,
             told: Instant::now(),
+            #[cfg(test)]
+            forgets: false,
         };
         loop {
             let ids = match rounds.next(host.party())? {
@@ -388,11 +397,11 @@ impl Service {
                 .ledger
                 .watch(("answers", items), vec![], || host.serve(served));
             let answers = ended.map_err(|e| e.after(&trace.ledger))?;
+            trace.inputs = Some(trace.inputs.unwrap_or(0) + items);
+            self.count(host.party(), items);
             for (id, answer) in ids.iter().zip(answers) {
                 self.queue.end(id, Ok(answer));
             }
-            trace.inputs = Some(trace.inputs.unwrap_or(0) + items);
-            self.count(host.party(), items);
         }
     }
 
@@ -406,50 +415,6 @@ impl Service {
         standing.sent += online.bytes + offline.bytes;
         standing.rounds += u64::from(online.rounds + offline.rounds);
     }
-
-    fn describe(
-        &self,
-        plan: &Plan,
-        terms: &Terms,
-        us: usize,
-        digest: &str,
-        session: &str,
-    ) -> Result<Vec<u8>, Error> {
-        let (_, table) = self.config.model(&self.name)?;
-        let unwritten = |e: serde_json::Error| Error::setting("plan", e.to_string());
-        let inputs = plan.inputs.iter().map(|planned| {
-            let input = &planned.input;
-            json!({"name": input.name, "datatype": "FP32", "shape": with_batch(&input.shape, input.batch)})
-        });
-        let outputs = plan.outputs.iter().map(|output| {
-            json!({"name": output.name, "datatype": "FP32", "shape": with_batch(&output.shape, output.batch),
-                   "item_shape": output.shape, "classes": output.classes})
-        });
-        let described = Described {
-            name: table.name.clone(),
-            version: table.version.clone(),
-            protocol: terms.instance.protocol.name.into(),
-            security: terms.instance.security(),
-            parties: terms.instance.parties,
-            party: us,
-            digest: digest.into(),
-            session: session.into(),
-            scheme: terms.instance.scheme()?,
-            reveal: plan.opening.reveal.to_string(),
-            max_items: self.config.limits().batch,
-            inputs: inputs.collect(),
-            outputs: outputs.collect(),
-            plan: serde_json::to_value(plan).map_err(unwritten)?,
-        };
-        serde_json::to_vec(&described).map_err(unwritten)
-    }
-}
-
-/// A shape with the free axis of the batch in its place.
-fn with_batch(item: &[usize], batch: usize) -> Vec<i64> {
-    let mut shape: Vec<i64> = item.iter().map(|&size| size as i64).collect();
-    shape.insert(batch.min(shape.len()), -1);
-    shape
 }
 
 #[cfg(test)]

@@ -78,6 +78,9 @@ pub(super) struct Rounds<'a> {
     /// Numbers are counted from 1 in every life.
     pub number: u64,
     pub told: Instant,
+    /// A mutant that does not compare what it heard.
+    #[cfg(test)]
+    pub forgets: bool,
 }
 
 impl Rounds<'_> {
@@ -137,6 +140,10 @@ impl Rounds<'_> {
         self.number += 1;
         let (us, parties) = (party.id(), party.parties());
         let mut agreement = Agreement::new(party);
+        #[cfg(test)]
+        {
+            agreement.forgets = self.forgets;
+        }
         let told = own.map(|proposed| serde_json::to_vec(&proposed).unwrap_or_default());
         let words = agreement.announced(LEADER, BATCH, told, MOST)?;
         let malformed = |party| Error::Malformed { party, what: BATCH };
@@ -254,3 +261,6 @@ fn contradictory() -> Refused {
     let why = "what two parties have of this input is not the same, so it was not used; share the input anew";
     Refused::new("inconsistent", why)
 }
+
+#[cfg(test)]
+mod tests;
