@@ -1,13 +1,11 @@
 //! What of an output is opened: what the receiver learns of each choice, on Falcon and in clear text,
 //! and the choices that a model does not allow.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod several;
 
 use std::time::Duration;
 
-use common::*;
+use crate::common::*;
 use tacit_net::testing::{Fate, Recorder, mesh_with, run};
 use tacit_net::{LinkModel, Party, memory};
 use tacit_nn::Graph;
