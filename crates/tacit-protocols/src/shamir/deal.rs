@@ -77,7 +77,7 @@ pub(super) struct Demand {
     pub zero: usize,
 }
 
-/// The same random numbers shared with degree `t` and `2t`.
+/// Random numbers, each shared twice: `low` with degree `t`, `high` with degree `2t`.
 #[derive(Default)]
 pub(super) struct Double<F> {
     pub low: Buffer<F>,
@@ -85,7 +85,7 @@ pub(super) struct Double<F> {
 }
 
 impl<F: Field> Double<F> {
-    /// Takes the first `n`.
+    /// Removes the first `n` numbers and returns them.
     pub fn take(&mut self, n: usize) -> Double<F> {
         let (low, high) = (self.low.split_off(n), self.high.split_off(n));
         Double {
