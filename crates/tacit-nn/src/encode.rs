@@ -67,7 +67,7 @@ pub enum EncodeError {
     /// The plan was made for another model.
     #[error("the plan was made for another model: {0}")]
     Model(String),
-    /// A revealed class that there is not.
+    /// The result names a class that the model does not have.
     #[error(
         "the result names class {class} of {classes}: a value was beyond the plan's range, or a party did not follow the protocol"
     )]

@@ -1,4 +1,4 @@
-//! What a plan provides for the arguments of elementary functions.
+//! The domains that a plan provides for the arguments of elementary functions.
 
 use std::str::FromStr;
 
@@ -129,7 +129,7 @@ impl Arguments {
 
 impl PlannedFunction {
     /// The function of results with `f` fraction bits over a ring or field, for the widest domain of
-    /// arguments that it can have there; or why there is none.
+    /// arguments that it can have there. The error says why there is none.
     pub(super) fn choose(
         function: Function,
         arguments: Arguments,

@@ -70,8 +70,8 @@ pub(crate) struct Ranks {
 }
 
 impl Ranks {
-    /// Those of a plan with such options: none where an input is more than compared, or where signs are taken
-    /// of fewer bits than all.
+    /// The ranks of a plan with these options. `None` where an input is more than compared, or where signs
+    /// are taken of fewer bits than all.
     pub(super) fn planned(graph: &Graph, options: &PlanOptions) -> Option<Self> {
         let full = options.key_bits == KeyBitsChoice::Full && options.precision.is_none();
         full.then(|| Ranks::of(graph, options.ring_bits)).flatten()

@@ -1,4 +1,4 @@
-//! What of a model's output is opened, and so learnt by its receiver.
+//! The parts of a model's output that are opened, and so learnt by its receiver.
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use super::Plan;
 use super::keys::Keys;
 use crate::graph::{Output, Tail, TailFunction, len};
 
-/// What the receiver of a result learns of it.
+/// What the receiver learns of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Reveal {

@@ -47,9 +47,9 @@ pub(super) enum Step {
 /// What a plan rounds.
 #[derive(Clone, PartialEq)]
 pub(super) struct Rounding {
-    /// The fraction bits of every value when it is used.
+    /// The fraction bits with which every value is used.
     pub fractions: Vec<u32>,
-    /// Those of every layer's factors.
+    /// The fraction bits of every layer's factors.
     pub weights: Vec<u32>,
     /// How every value is rounded.
     pub steps: Vec<Step>,
@@ -144,7 +144,7 @@ impl Rounding {
         })
     }
 
-    /// The same with nothing rounded but these values and the factors of their layers.
+    /// This rounding for the values `ids` and the factors of their layers alone: nothing else is rounded.
     pub(super) fn alone(&self, ids: &Range<ValueId>) -> Self {
         let mut alone = self.clone();
         for (at, bits) in alone.fractions.iter_mut().enumerate() {

@@ -151,8 +151,8 @@ impl Trial {
         })
     }
 
-    /// The largest error of an output when everything is rounded as planned, of what it is held against.
-    /// Deterministic, so that every plan of one model is the same.
+    /// The largest error of an output when everything is rounded as planned, as a share of what it is held
+    /// against. Deterministic, so that every plan of one model is the same.
     pub(super) fn error(&self, graph: &Graph, rounding: &Rounding) -> Result<f64, PlanError> {
         let repeats = self.repeats.min(TO_CHOOSE);
         let all = self.first.items(graph);

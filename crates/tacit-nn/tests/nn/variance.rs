@@ -64,7 +64,7 @@ fn normalisation(size: usize, epsilon: f32) -> ModelProto {
     model(&[size as i64], nodes, vec![scale])
 }
 
-/// The same in its parts, the mean of squares as a sum times a number.
+/// The layer normalisation of [`normalisation`] in its parts, the mean of squares as a sum times a number.
 fn in_parts(size: usize, epsilon: f32) -> ModelProto {
     let nodes = vec![
         node("ReduceMean", &["x"], "m", vec![list("axes", &[-1])]),

@@ -119,7 +119,7 @@ fn learnt(graph: &Graph, plan: &Plan, x: &[f32], security: Security) -> (Vec<i64
     (opened, longest.unwrap_or_default())
 }
 
-/// The same in clear text, on the plan's integers.
+/// What the receiver learns where the plan runs in clear text, on its integers.
 fn in_clear(graph: &Graph, plan: &Plan, x: &[f32]) -> Vec<i64> {
     let mesh = memory::mesh(2, &LinkModel::LOCAL, PATIENCE);
     let ends = run(mesh, |p: Party| {
