@@ -45,7 +45,7 @@ pub struct TrainReport {
     pub epochs: Vec<EpochReport>,
     /// The most memory that this process ever had, where the system tells.
     pub peak_memory_bytes: Option<u64>,
-    /// Where it went on, of a run that did from a checkpoint.
+    /// The checkpoint that the run went on from, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed: Option<Resumed>,
     /// What was opened in the run, and to whom.
