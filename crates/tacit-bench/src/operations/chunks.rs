@@ -23,7 +23,7 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    /// As asked for, or as fits a usual memory.
+    /// Chunks of the size that is asked for, or as large as fit a usual memory.
     pub fn new(case: &Case, asked: Option<usize>, instance: &Instance) -> Result<Self, Error> {
         let n = case.n;
         // Rows and columns of matrices belong together.
