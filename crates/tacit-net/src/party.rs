@@ -39,7 +39,7 @@ pub struct Party {
     steps: Steps,
     /// What stopped this party, for the others to know.
     failure: Option<Farewell>,
-    /// Of a party that counts: what it would have done.
+    /// What a party that counts would have done so far; `None` at a party that runs.
     trace: Option<Trace>,
 }
 

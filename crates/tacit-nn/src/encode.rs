@@ -323,7 +323,7 @@ fn check(layer: &Layer, op: &Op) -> Result<(), EncodeError> {
     )))
 }
 
-/// Of a layer that uses the weights of another: none, if the model's are the same too.
+/// The weights of a layer that uses those of another: none, if the model's are the same, too.
 fn same_weights(layer: &Layer, op: &Op, first: &Op) -> Result<LayerWeights, EncodeError> {
     if op.weights() != first.weights() {
         let name = &layer.name;

@@ -44,7 +44,7 @@ impl KeyBits {
         width: u32::MAX,
     };
 
-    /// These key bits, without a promise for exact signs.
+    /// A promise of these key bits, and none for exact signs.
     pub const fn of(dropped: u32, kept: u32) -> KeyBits {
         KeyBits {
             dropped,

@@ -109,7 +109,7 @@ pub fn lowered(calls: &[Call], model: &dyn CostModel) -> Result<Vec<Call>, Error
     Ok(model.checked(calls.collect()))
 }
 
-/// Nothing costs anything, and functions and widths stay what they are.
+/// A cost model in which nothing costs anything, and functions and widths stay what they are.
 struct Free;
 
 impl CostModel for Free {

@@ -27,7 +27,8 @@ const TRUNCATION: &str = "truncation";
 /// The bytes in which parties that are threads of one process make correlated randomness at a time, all
 /// together. The process takes several times as much: what is made meets what is computed with it.
 const TOGETHER: u64 = 32 << 20;
-/// Those of a party in a process of its own, to which every portion more is rounds on a network.
+/// The bytes of a portion at a party in a process of its own, where every portion more is rounds on a
+/// network.
 pub(crate) const APART: u64 = 256 << 20;
 
 /// A protocol between so many parties over one ring or field, with its options.

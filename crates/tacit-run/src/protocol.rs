@@ -25,7 +25,7 @@ pub struct Protocol {
     pub options: fn() -> Vec<OptionSpec>,
     /// The fixed values that it has for options of other protocols: keys and values.
     pub own: &'static [(&'static str, &'static str)],
-    /// How many bits it takes for signs that cost less.
+    /// Its answers to planners about signs that cost less.
     pub signs: Signs,
     /// Whether tensors cost less by having widths of their own.
     pub mixed: bool,

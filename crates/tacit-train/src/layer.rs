@@ -151,9 +151,9 @@ const NORMAL: [Role; 4] = [
 /// The role of a parameter in its layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Of a linear layer or a convolution.
+    /// The factors of a linear layer or a convolution.
     Weight,
-    /// Of a linear layer or a convolution.
+    /// The summands of a linear layer or a convolution.
     Bias,
     /// A normalisation's factor.
     Gamma,

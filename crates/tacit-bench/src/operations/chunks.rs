@@ -18,7 +18,7 @@ const SAMPLE: usize = 64;
 pub(super) struct Chunks {
     /// The operation's size.
     pub n: usize,
-    /// That of a chunk; the last may be smaller.
+    /// The size of a chunk; the last may be smaller.
     pub size: usize,
 }
 

@@ -149,7 +149,7 @@ pub enum ImportError {
     Dimension {
         /// The name that was given.
         name: String,
-        /// Those that it has.
+        /// The names that the model has.
         known: String,
     },
     /// An output of the model does not fit, or is none.

@@ -180,7 +180,7 @@ pub(super) struct Answered {
 }
 
 impl Answered {
-    /// Those among some items.
+    /// The items with such an answer among those given.
     fn of(graph: &Graph, x: Vec<f32>) -> Result<Self, ShapeError> {
         let item = graph.given_len().max(1);
         let poles = poles(graph);

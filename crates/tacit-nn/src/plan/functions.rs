@@ -101,9 +101,9 @@ const WIDENED: [i32; 4] = [12, 8, 4, 0];
 /// The arguments of a function.
 #[derive(Clone, Copy)]
 pub(super) struct Arguments {
-    /// Those that were seen, with the plan's margin.
+    /// The arguments that were seen, with the plan's margin.
     pub within: Interval,
-    /// Those that an input can lead to.
+    /// The arguments that an input can lead to.
     pub worst: Interval,
     /// What none exceeds by the way it is made, not even by its rounding.
     pub most: f64,

@@ -99,7 +99,7 @@ pub struct Scores {
 }
 
 impl Scores {
-    /// Those that a function runs along, of a part that begins at `start`.
+    /// The scores that a function runs along, in a part that begins at `start`.
     pub(super) fn of(start: usize, tail: &Tail) -> Self {
         Scores {
             start,
@@ -147,7 +147,7 @@ pub struct Opening {
     /// The axis of the classes that are found; or those of logits of which differences are opened, in
     /// parts that do not overlap.
     pub scores: Vec<Scores>,
-    /// Of classes: where the signs of differences of two logits are.
+    /// The bits that hold the signs of differences of two logits, where classes are found.
     pub keys: Keys,
 }
 

@@ -66,16 +66,16 @@ pub(super) struct Rounding {
 pub(super) enum Signs {
     Negative,
     Positive,
-    /// Of either, by layer.
+    /// Either sign, by layer.
     Mixed,
-    /// Of either, and of any size, by chance.
+    /// Either sign, and any size, by chance.
     ByChance,
 }
 
 /// Which errors a repetition of a trial makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// Of either sign, by chance.
+    /// Errors of either sign, by chance.
     ByChance,
     /// Truncations round down, as where they are exact; the errors of a layer's functions have one sign.
     Down(Signs),
@@ -103,7 +103,8 @@ impl Manner {
 }
 
 impl Rounding {
-    /// Of layers with these scales, whose values have such fraction bits, `kept` of them when used.
+    /// The rounding of layers with these scales, whose values have such fraction bits, `kept` of them when
+    /// used.
     pub(super) fn new(
         graph: &Graph,
         options: &PlanOptions,

@@ -33,7 +33,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Of outputs that are finite.
+    /// The spread of outputs that are finite.
     pub fn of(outputs: &[f32]) -> Self {
         let finite = outputs.iter().filter(|v| v.is_finite());
         let finite = finite.map(|&v| f64::from(v));
@@ -46,7 +46,7 @@ impl Spread {
         }
     }
 
-    /// Of the outputs of samples, unless they are alike.
+    /// The spread of the outputs of samples, which have a deviation unless they are alike.
     pub fn of_samples(outputs: &[f32]) -> Self {
         let spread = Spread::of(outputs);
         let finite = outputs.iter().filter(|v| v.is_finite());

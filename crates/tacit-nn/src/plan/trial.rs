@@ -54,7 +54,7 @@ impl Cases {
 /// The inputs that plans are tried on.
 pub(super) struct Trial {
     first: Cases,
-    /// These and others, for the plan that is chosen.
+    /// The inputs of a second look at the plan that is chosen: these and others.
     more: Cases,
     /// How many of the first are samples of which nothing but the outputs tells how rough an error is.
     samples: usize,
@@ -103,7 +103,7 @@ pub(super) struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// Of what it is held against.
+    /// The error as a share of what it is held against.
     pub(super) fn share(&self) -> f64 {
         self.spread.share(self.error)
     }

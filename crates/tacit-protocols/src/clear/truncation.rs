@@ -26,7 +26,7 @@ pub enum Truncating {
 #[derive(Default)]
 pub(super) struct Truncator {
     kind: Truncating,
-    /// Of the random masks.
+    /// The generator of random masks, if there are any.
     masks: Option<Prg>,
     large_errors: u64,
 }

@@ -31,9 +31,9 @@ pub(super) struct Polynomial {
 }
 
 impl Polynomial {
-    /// Of `u` with `inner` fraction bits, with a result of `fraction`, in products below `2^room`; with
-    /// coefficients of as many bits as these leave. There is none where they leave fewer than the result's
-    /// but one.
+    /// A polynomial of `u` with `inner` fraction bits, whose result has `fraction`, by products below
+    /// `2^room`; its coefficients have as many bits as these leave. `None` where they leave fewer than the
+    /// result's but one.
     pub fn near(
         function: impl Fn(f64) -> f64,
         radius: f64,

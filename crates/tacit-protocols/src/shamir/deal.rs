@@ -66,14 +66,14 @@ fn drawn<F: Field>(streams: &mut [Option<Prg>], peer: usize, n: usize) -> Buffer
     stream.field(n).into()
 }
 
-/// Numbers of random sharings.
+/// How many random sharings are demanded, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Demand {
-    /// Of degree `t`.
+    /// Sharings of degree `t`.
     pub random: usize,
-    /// Of the same number with degree `t` and `2t`.
+    /// Doubles: sharings of one number with degree `t` and `2t`.
     pub double: usize,
-    /// Of 0 with degree `2t`.
+    /// Sharings of 0 with degree `2t`.
     pub zero: usize,
 }
 

@@ -11,7 +11,7 @@ pub struct Tensor {
     pub(super) bits: u32,
     /// Below `2^bits`.
     pub(super) summand: Vec<u64>,
-    /// Of weights: the party that knows them; the other's summand is 0.
+    /// The party that knows the values, if they are weights; the other's summand is 0.
     pub(super) owner: Option<usize>,
 }
 

@@ -57,7 +57,7 @@ pub(super) struct Fold {
 }
 
 impl Fold {
-    /// Of `n` elements into about so many parts.
+    /// A fold of `n` elements into about `radix` parts.
     fn of(n: usize, radix: usize) -> Self {
         let len = n.div_ceil(radix);
         let radix = n.div_ceil(len);
