@@ -22,13 +22,11 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tacit_client::Scheme;
 use tacit_net::{Party, Phase};
-use tacit_nn::Plan;
-use tacit_nn::plan::Roles;
 
 use crate::agreement::Agreement;
 use crate::digest::hash;
 use crate::given::Numbers;
-use crate::job::{Host, Load, Model, Served, settle_model};
+use crate::job::{Host, Load, Model, Served, Serving, settle_model};
 use crate::local::guarded;
 use crate::record::Trace;
 use crate::terms::Terms;
@@ -39,7 +37,7 @@ pub use client::{Sharing, check_given};
 pub use config::ServeConfig;
 use queue::Queue;
 pub use queue::{Id, Refused};
-use rounds::{Round, Rounds};
+use rounds::{Pool, Round, Rounds};
 
 /// What a service is doing.
 #[derive(Clone, Debug, Default, serde::Serialize)]
@@ -55,6 +53,8 @@ struct Standing {
     online_seconds: f64,
     sent: u64,
     rounds: u64,
+    pool: usize,
+    offline_seconds: f64,
 }
 
 /// What clients are told of a model that is served, and what a body must fit.
@@ -274,7 +274,11 @@ impl Service {
         let us = party.id();
         let begun = self.begin(&mut party, terms);
         let (model, session) = begun.inspect_err(|error| error.tell(&mut party))?;
-        let Model { plan, digest } = model;
+        let Model {
+            plan,
+            digest,
+            material,
+        } = model;
         trace.plan = Some(digest.clone());
         let weights = self
             .model
@@ -315,8 +319,15 @@ impl Service {
             standing.session = Some(session);
             (standing.state, standing.why) = ("ready", None);
         }
+        let (most, ahead) = self.config.pool(material);
+        let serving = Serving {
+            plan: &plan,
+            roles: &terms.roles,
+            portion: terms.portion,
+            ahead,
+        };
         self.queue.open();
-        let ended = self.answer_all(&mut *host, (&plan, &terms.roles), terms, trace);
+        let ended = self.answer_all(&mut *host, serving, (terms, most), trace);
         ended.inspect_err(|error| error.tell(host.party()))
     }
 
@@ -330,6 +341,7 @@ impl Service {
         let more = [
             ("model", format!("{} version {}", table.name, table.version)),
             ("items of a batch", self.config.limits().batch.to_string()),
+            ("material ahead", self.config.pool_words()),
         ];
         let model = settle_model(Agreement::new(party), terms, planned, &more)?;
         if let Some(approved) = table
@@ -356,8 +368,8 @@ impl Service {
     fn answer_all(
         &self,
         host: &mut dyn Host,
-        (plan, roles): (&Plan, &Roles),
-        terms: &Terms,
+        serving: Serving,
+        (terms, most): (&Terms, usize),
         trace: &mut Trace,
     ) -> Result<(), Error> {
         let scheme = terms.instance.scheme()?;
@@ -366,6 +378,11 @@ impl Service {
             scheme,
             number: 0,
             told: Instant::now(),
+            pool: Pool {
+                most,
+                items: serving.ahead,
+                ..Pool::default()
+            },
             #[cfg(test)]
             forgets: false,
         };
@@ -373,6 +390,12 @@ impl Service {
             let ids = match rounds.next(host.party())? {
                 Round::Over => return Ok(()),
                 Round::Nothing => continue,
+                Round::Fill => {
+                    host.party().restart_meter();
+                    host.fill(serving)?;
+                    self.count(host.party(), 0, rounds.pool.ready());
+                    continue;
+                }
                 Round::Batch(ids) => ids,
             };
             host.party().restart_meter();
@@ -388,28 +411,29 @@ impl Service {
             let requests: Vec<_> = shares.iter().map(|(n, share)| (*n, &share[..])).collect();
             let items: usize = taken.iter().map(|taken| taken.items).sum();
             let served = Served {
-                plan,
-                roles,
+                serving,
                 requests: &requests,
-                portion: terms.portion,
+                ready: rounds.pool.take(items),
             };
             let ended = trace
                 .ledger
                 .watch(("answers", items), vec![], || host.serve(served));
             let answers = ended.map_err(|e| e.after(&trace.ledger))?;
             trace.inputs = Some(trace.inputs.unwrap_or(0) + items);
-            self.count(host.party(), items);
+            self.count(host.party(), items, rounds.pool.ready());
             for (id, answer) in ids.iter().zip(answers) {
                 self.queue.end(id, Ok(answer));
             }
         }
     }
 
-    fn count(&self, party: &Party, items: usize) {
+    fn count(&self, party: &Party, items: usize, ready: usize) {
         let online = Metered::phase(party, Phase::Online);
         let offline = Metered::phase(party, Phase::Offline);
         let mut standing = self.standing();
-        standing.batches += 1;
+        standing.batches += u64::from(items > 0);
+        standing.pool = ready;
+        standing.offline_seconds += offline.seconds;
         standing.items += items as u64;
         standing.online_seconds += online.seconds;
         standing.sent += online.bytes + offline.bytes;

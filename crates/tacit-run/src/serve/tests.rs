@@ -403,3 +403,34 @@ fn a_service_lives_again() {
     assert_right(&parties.predicted(2, &x), &x, "second");
     parties.drain(0);
 }
+
+/// Waits until material lies ready so many times at all.
+fn filled(parties: &Parties, times: u64) {
+    let ready = |s: &Arc<Service>| {
+        let state: serde_json::Value = serde_json::from_str(&s.state()).expect("JSON");
+        state["pool"] == times
+    };
+    let until = Instant::now() + PATIENCE;
+    while !parties.services.iter().all(ready) {
+        assert!(Instant::now() < until, "not filled");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Material lies ready for one item or several; batches use it up, in part, and more than there is.
+#[test]
+fn material_lies_ready_and_is_used_once() {
+    for (protocol, items) in [("shamir", 1), ("shamir", 4), ("sirnn", 1), ("sirnn", 3)] {
+        let pooled = |_, text: String| {
+            let text = text.replace("pool = 16 ", "pool = 3 ");
+            text.replace("pool_items = 1", &format!("pool_items = {items}"))
+        };
+        let parties = Parties::started(&format!("pool-{protocol}-{items}"), protocol, pooled);
+        for (id, n) in [(1, 1), (2, 2), (3, 5), (4, 14)] {
+            filled(&parties, 3);
+            let x = pictures(n);
+            assert_right(&parties.predicted(id, &x), &x, protocol);
+        }
+        parties.drain(0);
+    }
+}

@@ -71,11 +71,12 @@ fn round(
             scheme: SCHEME,
             number: 0,
             told: Instant::now(),
+            pool: Pool::default(),
             forgets,
         };
         match rounds.next(&mut party)? {
             Round::Batch(ids) => Ok(ids),
-            Round::Nothing | Round::Over => Ok(Vec::new()),
+            Round::Fill | Round::Nothing | Round::Over => Ok(Vec::new()),
         }
     });
     let said = std::mem::take(&mut *log.lock().expect("no panic"));
@@ -93,7 +94,12 @@ fn honest_parties_predict_the_same() {
 
 /// What a liar may say instead of a message: fewer, other, turned or more words.
 fn lies(said: &Said) -> Vec<Vec<u8>> {
-    let mut lies = vec![Vec::new(), b"waits".to_vec(), b"over".to_vec()];
+    let mut lies = vec![
+        Vec::new(),
+        b"waits".to_vec(),
+        b"over".to_vec(),
+        b"fills".to_vec(),
+    ];
     if let Ok(proposed) = serde_json::from_slice::<Vec<Proposed>>(&said.payload) {
         let mut turned = proposed.clone();
         turned.reverse();
