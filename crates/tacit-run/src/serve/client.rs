@@ -22,6 +22,8 @@ pub(super) struct Described {
     pub parties: usize,
     pub party: usize,
     pub digest: String,
+    /// The owner's commitment to its file.
+    pub commitment: String,
     pub session: String,
     pub scheme: Scheme,
     pub reveal: String,
@@ -39,13 +41,13 @@ pub(super) struct Described {
 }
 
 /// What party `us` tells clients of a model of which a request has at most `max` items, as JSON; the plan's
-/// digest, and the name of the life in which it is served.
+/// digest, the owner's commitment, and the name of the life in which it is served.
 pub(super) fn described(
     table: &ModelTable,
     max: usize,
     (plan, terms): (&Plan, &Terms),
     us: usize,
-    [digest, session]: [&str; 2],
+    [digest, commitment, session]: [&str; 3],
 ) -> Result<Vec<u8>, Error> {
     let unwritten = |e: serde_json::Error| Error::setting("plan", e.to_string());
     let inputs = plan.inputs.iter().map(|planned| {
@@ -64,6 +66,7 @@ pub(super) fn described(
         parties: terms.instance.parties,
         party: us,
         digest: digest.into(),
+        commitment: commitment.into(),
         session: session.into(),
         scheme: terms.instance.scheme()?,
         reveal: plan.opening.reveal.to_string(),

@@ -27,6 +27,9 @@ pub struct ServeConfig {
     pub(super) service: ServiceTable,
     #[serde(default)]
     clients: Vec<ClientTable>,
+    /// The file's folder.
+    #[serde(skip)]
+    folder: PathBuf,
 }
 
 /// A party, and where its clients come in.
@@ -60,6 +63,9 @@ pub(super) struct ModelTable {
     /// The digest of the only plan that this party serves.
     #[serde(default)]
     pub digest: Option<String>,
+    /// The owner's only commitment to the file under which this party serves.
+    #[serde(default)]
+    pub commitment: Option<String>,
 }
 
 fn first() -> String {
@@ -136,6 +142,7 @@ impl ServeConfig {
         config.check().map_err(|e| Error::file(path, e))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         config.paths().for_each(|p| *p = folder.join(&*p));
+        config.folder = folder.into();
         Ok(config)
     }
 
@@ -143,7 +150,7 @@ impl ServeConfig {
     pub fn to_json(&self) -> Result<String, Error> {
         let of_model = |table: &ModelTable| {
             json!({"name": table.name, "version": table.version, "digest": table.digest,
-                   "file": table.file})
+                   "commitment": table.commitment, "file": table.file})
         };
         let models: Vec<Value> = self.models.iter().map(of_model).collect();
         let whole = json!({
@@ -161,6 +168,11 @@ impl ServeConfig {
     /// The number of this party.
     pub(super) fn number(&self) -> Result<usize, Error> {
         (self.party.id).number("party.id", self.run.protocol, self.parties.len())
+    }
+
+    /// Where the owner of a model keeps the salt of its commitment.
+    pub(super) fn salt(&self, table: &ModelTable) -> PathBuf {
+        self.folder.join(format!("{}.salt", table.name))
     }
 
     /// A model by its name, and its place.

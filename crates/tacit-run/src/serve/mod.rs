@@ -11,15 +11,16 @@
 
 mod blame;
 mod client;
+mod commitment;
 mod config;
 mod queue;
 mod rounds;
+mod standing;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
 use tacit_client::Scheme;
 use tacit_net::{Party, Phase};
 
@@ -30,7 +31,6 @@ use crate::job::{Host, Load, Model, Served, Serving, settle_model};
 use crate::local::guarded;
 use crate::record::Trace;
 use crate::terms::Terms;
-use crate::totals::Metered;
 use crate::{Compiled, Error};
 use client::described;
 pub use client::{Sharing, check_given};
@@ -38,24 +38,7 @@ pub use config::ServeConfig;
 use queue::Queue;
 pub use queue::{Id, Refused};
 use rounds::{Pool, Round, Rounds};
-
-/// What a service is doing.
-#[derive(Clone, Debug, Default, serde::Serialize)]
-struct Standing {
-    state: &'static str,
-    why: Option<String>,
-    suspects: Vec<usize>,
-    digest: Option<String>,
-    session: Option<String>,
-    lives: u64,
-    batches: u64,
-    items: u64,
-    online_seconds: f64,
-    sent: u64,
-    rounds: u64,
-    pool: usize,
-    offline_seconds: f64,
-}
+use standing::Standing;
 
 /// What clients are told of a model that is served, and what a body must fit.
 struct Told {
@@ -71,6 +54,8 @@ pub struct Service {
     config: ServeConfig,
     name: String,
     model: Option<Compiled>,
+    /// The owner's commitment to its file.
+    commitment: Option<String>,
     queue: Queue,
     standing: Mutex<Standing>,
     described: Mutex<Option<Arc<Told>>>,
@@ -95,7 +80,10 @@ impl Service {
             }
             None => None,
         };
+        let commitment = table.file.as_deref();
+        let commitment = commitment.map(|file| commitment::commitment(file, &config.salt(table)));
         Ok(Service {
+            commitment: commitment.transpose()?,
             queue: Queue::new(config.limits()),
             name: name.into(),
             model,
@@ -203,20 +191,7 @@ impl Service {
 
     /// What it is doing, as JSON.
     pub fn state(&self) -> String {
-        let standing = self.standing().clone();
-        let (waiting, items, running, counts) = self.queue.levels();
-        let count = |what| counts.get(what).copied().unwrap_or(0);
-        let not = ["answered", "busy"];
-        let refused: u64 = (counts.iter().filter(|(what, _)| !not.contains(what)))
-            .map(|(_, n)| n)
-            .sum();
-        let mut all = json!(standing);
-        let levels = json!({"waiting": waiting, "waiting_items": items, "running": running,
-            "answered": count("answered"), "busy": count("busy"), "refused": refused, "by_code": counts});
-        if let (Some(all), Some(levels)) = (all.as_object_mut(), levels.as_object()) {
-            all.extend(levels.clone());
-        }
-        all.to_string()
+        self.standing().clone().to_json(&self.queue)
     }
 
     /// What clients need to know of the model, once it is served, as JSON.
@@ -273,7 +248,7 @@ impl Service {
         party.set_layer("agreement");
         let us = party.id();
         let begun = self.begin(&mut party, terms);
-        let (model, session) = begun.inspect_err(|error| error.tell(&mut party))?;
+        let (model, committed, session) = begun.inspect_err(|error| error.tell(&mut party))?;
         let Model {
             plan,
             digest,
@@ -303,7 +278,7 @@ impl Service {
                 max,
                 (&plan, terms),
                 us,
-                [&digest, &session],
+                [&digest, &committed, &session],
             )?,
             scheme: terms.instance.scheme()?,
             party: us,
@@ -316,6 +291,7 @@ impl Service {
             let mut standing = self.standing();
             standing.lives += 1;
             standing.digest = Some(digest);
+            standing.commitment = Some(committed);
             standing.session = Some(session);
             (standing.state, standing.why) = ("ready", None);
         }
@@ -332,7 +308,11 @@ impl Service {
     }
 
     /// Agrees on the model and on a name for this life.
-    fn begin<'a>(&'a self, party: &mut Party, terms: &Terms) -> Result<(Model<'a>, String), Error> {
+    fn begin<'a>(
+        &'a self,
+        party: &mut Party,
+        terms: &Terms,
+    ) -> Result<(Model<'a>, String, String), Error> {
         let (_, table) = self.config.model(&self.name)?;
         let planned = self.model.as_ref();
         let planned = planned
@@ -344,24 +324,29 @@ impl Service {
             ("material ahead", self.config.pool_words()),
         ];
         let model = settle_model(Agreement::new(party), terms, planned, &more)?;
-        if let Some(approved) = table
-            .digest
-            .as_ref()
-            .filter(|&approved| *approved != model.digest)
-        {
-            let why = format!(
-                "this party approves the plan {approved} of '{}', and its owner offers {}; look at what has \
-                 changed before you approve it",
-                table.name, model.digest
-            );
-            return Err(Error::setting("models.digest", why));
-        }
         let mut own = [0u8; 16];
         getrandom::fill(&mut own).map_err(|e| tacit_protocols::Error::Randomness(e.to_string()))?;
         let mut agreement = Agreement::new(party);
+        let (owner, told) = (terms.roles.model_owner, self.commitment.clone());
+        let told = told.map(String::into_bytes);
+        let words = agreement.announced(owner, "commitment", told, commitment::DIGITS)?;
         let all: Vec<[u8; 16]> = agreement.exchanged("session", &own)?;
         agreement.settle(&[])?;
-        Ok((model, hash(&all.concat())[..32].to_string()))
+        let committed = String::from_utf8_lossy(&words).escape_debug().to_string();
+        for (what, approved, offered) in [
+            ("digest", &table.digest, &model.digest),
+            ("commitment", &table.commitment, &committed),
+        ] {
+            if let Some(approved) = approved.as_ref().filter(|&approved| approved != offered) {
+                let why = format!(
+                    "this party approves {approved} of '{}', and its owner offers {offered}; look at what has \
+                     changed before you approve it",
+                    table.name
+                );
+                return Err(Error::setting(format!("models.{what}"), why));
+            }
+        }
+        Ok((model, committed, hash(&all.concat())[..32].to_string()))
     }
 
     /// Predicts batch after batch.
@@ -393,7 +378,7 @@ impl Service {
                 Round::Fill => {
                     host.party().restart_meter();
                     host.fill(serving)?;
-                    self.count(host.party(), 0, rounds.pool.ready());
+                    self.standing().count(host.party(), 0, rounds.pool.ready());
                     continue;
                 }
                 Round::Batch(ids) => ids,
@@ -420,24 +405,12 @@ impl Service {
                 .watch(("answers", items), vec![], || host.serve(served));
             let answers = ended.map_err(|e| e.after(&trace.ledger))?;
             trace.inputs = Some(trace.inputs.unwrap_or(0) + items);
-            self.count(host.party(), items, rounds.pool.ready());
+            self.standing()
+                .count(host.party(), items, rounds.pool.ready());
             for (id, answer) in ids.iter().zip(answers) {
                 self.queue.end(id, Ok(answer));
             }
         }
-    }
-
-    fn count(&self, party: &Party, items: usize, ready: usize) {
-        let online = Metered::phase(party, Phase::Online);
-        let offline = Metered::phase(party, Phase::Offline);
-        let mut standing = self.standing();
-        standing.batches += u64::from(items > 0);
-        standing.pool = ready;
-        standing.offline_seconds += offline.seconds;
-        standing.items += items as u64;
-        standing.online_seconds += online.seconds;
-        standing.sent += online.bytes + offline.bytes;
-        standing.rounds += u64::from(online.rounds + offline.rounds);
     }
 }
 

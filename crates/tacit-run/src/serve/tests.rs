@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use super::client::Described;
 use super::*;
 use crate::{Array, CompileOptions, Given, InitOptions, Tensor, init};
 
@@ -323,25 +324,27 @@ fn a_request_that_a_party_lacks_is_refused() {
     parties.drain(0);
 }
 
-/// A plan that a party has not approved is not served, and all hear why.
+/// A plan or a file that a party has not approved is not served, and all hear why.
 #[test]
-fn a_plan_that_is_not_approved_is_refused() {
-    let pinned = |party, text: String| match party {
-        1 => text.replace("# digest = \"...\"", "digest = \"0123\""),
-        _ => text,
-    };
-    let parties = Parties::prepared("pinned", "falcon", pinned);
-    let lives: Vec<_> = (parties.services.iter().cloned())
-        .map(|s| thread::spawn(move || s.run(&mut |_| {})))
-        .collect();
-    for (party, life) in lives.into_iter().enumerate() {
-        let error = life.join().expect("no panic").expect_err("not approved");
-        assert!(
-            error.to_string().contains("approves the plan 0123"),
-            "party {party}: {error}"
-        );
-        let state = parties.services[party].state();
-        assert!(state.contains("\"failed\""), "{state}");
+fn what_is_not_approved_is_refused() {
+    for what in ["digest", "commitment"] {
+        let line = format!("name = \"model\"\n{what} = \"0123\"");
+        let pinned = |party, text: String| match party {
+            1 => text.replace("name = \"model\"", &line),
+            _ => text,
+        };
+        let parties = Parties::prepared(&format!("pinned-{what}"), "falcon", pinned);
+        let lives: Vec<_> = (parties.services.iter().cloned())
+            .map(|s| thread::spawn(move || s.run(&mut |_| {})))
+            .collect();
+        for (party, life) in lives.into_iter().enumerate() {
+            let error = life.join().expect("no panic").expect_err("not approved");
+            let words = error.to_string();
+            let heard = words.contains(&format!("models.{what}: this party approves 0123"));
+            assert!(heard, "party {party}: {error}");
+            let state = parties.services[party].state();
+            assert!(state.contains("\"failed\""), "{state}");
+        }
     }
 }
 
@@ -399,7 +402,13 @@ fn a_service_lives_again() {
         .code;
     assert_eq!(code, "not-ready");
     parties.start();
-    assert_ne!(parties.services[0].described(), before);
+    let after = parties.services[0].described();
+    let read = |told: Option<Vec<u8>>| -> Described {
+        serde_json::from_slice(&told.expect("ready")).expect("JSON")
+    };
+    let (before, after) = (read(before), read(after));
+    assert_ne!(after.session, before.session);
+    assert_eq!(after.commitment, before.commitment);
     assert_right(&parties.predicted(2, &x), &x, "second");
     parties.drain(0);
 }
