@@ -55,7 +55,7 @@ mod train;
 
 pub use compiled::{CompileOptions, Compiled, PlanSummary};
 pub use config::PartyConfig;
-pub use error::Error;
+pub use error::{Error, Fields};
 pub use given::{Array, Given};
 pub use init::{InitOptions, init};
 pub use instance::{Instance, Tolerance};
