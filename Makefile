@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo wheel check test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn watch accuracy training tampering adaptive hostile random-graphs sessions memory off-samples interrupt plans zoo notebooks analyze-truncation site clean
+.PHONY: help demo wheel check test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn watch accuracy training tampering adaptive hostile random-graphs sessions memory off-samples interrupt plans zoo notebooks analyze-truncation site tour clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -107,6 +107,9 @@ notebooks: $(VENV)/.test ## run the notebooks (minutes, network) and write docs/
 
 analyze-truncation: $(VENV)/.test ## what ABY3's truncation does to real models; fills docs/results.md
 	$(BIN)/python scripts/analyze_truncation.py
+
+tour: $(VENV)/.test ## run every command of the README and of the pages for each role (minutes)
+	$(BIN)/python scripts/tour.py
 
 site: $(VENV)/.docs ## build the documentation as a site, in site/
 	$(BIN)/python -m mkdocs build --strict --quiet
