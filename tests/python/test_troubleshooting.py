@@ -126,3 +126,12 @@ def test_an_entry_has_a_message_and_says_what_to_do(code):
     assert re.match(r"\n    \S", text), "the message comes first"
     prose = re.sub(r"^(?:    .*|`[\w:.]+`.*)$", "", text, flags=re.MULTILINE).strip()
     assert len(prose) > 15
+
+
+def test_the_codes_of_errors_are_those_of_the_page():
+    text = (CRATES / "tacit-run/src/error/fields.rs").read_text(encoding="utf-8")
+    code = text.split("#[cfg(test)]")[0]
+    given = set(re.findall(r'"([a-z]+(?:-[a-z]+)*)"', code))
+    rust = {c for c, (_, kinds) in ENTRIES.items() if not kinds[0].startswith("tacit.")}
+    # An error that ended a run early has the code of its cause; a plan of others is told as theirs.
+    assert given | {"ended-early", "invalid-plan", "training-network", "training-setting"} == rust

@@ -33,6 +33,9 @@ pub enum Error {
     /// The input of the clear-text model has the wrong size.
     #[error(transparent)]
     Shape(#[from] ShapeError),
+    /// A client's input cannot be shared, or answers do not fit together.
+    #[error(transparent)]
+    Client(#[from] tacit_client::Refusal),
     /// The model owner's plan is not valid.
     #[error("party {party}, the model's owner, sent a plan that cannot be used: {why}")]
     PeerPlan {

@@ -1,6 +1,7 @@
 //! What a program asks of an error instead of reading its words: a code, which
 //! `docs/troubleshooting.md` explains under that name, and whom, which step and which layer it is about.
 
+use tacit_client::Refusal;
 use tacit_net::{Loss, NetError};
 use tacit_nn::encode::EncodeError;
 use tacit_nn::onnx::ImportError;
@@ -56,6 +57,7 @@ impl Error {
             Error::Plan(error) => of_plan(error),
             Error::Encode(error) => of_encoding(error),
             Error::Shape(_) => Fields::of("batch-length"),
+            Error::Client(refusal) => of_client(refusal),
             Error::PeerPlan { party, .. } => Fields::of("bad-peer-plan").by(*party),
             Error::Malformed { party, what } => {
                 Fields::of("malformed-words").by(*party).at(what, "")
@@ -132,6 +134,17 @@ fn of_protocol(error: &tacit_protocols::Error) -> Fields {
         E::Cheating { checked, step, .. } => Fields::of("cheating").by(*checked).at(step, ""),
         E::NotPrepared { .. } => Fields::of("not-prepared"),
         E::Invalid(_) => Fields::of("call-out-of-range"),
+    }
+}
+
+fn of_client(refusal: &Refusal) -> Fields {
+    match refusal {
+        Refusal::Scheme(_) => Fields::of("unknown-sharing"),
+        Refusal::Randomness(_) => Fields::of("client-no-randomness"),
+        Refusal::Range { .. } => Fields::of("number-too-large"),
+        Refusal::Length { party, .. } => Fields::of("answer-length").by(*party),
+        Refusal::Contradiction { one, .. } => Fields::of("contradictory-answers").by(*one),
+        Refusal::Parties { .. } => Fields::of("number-of-answers"),
     }
 }
 
