@@ -53,7 +53,7 @@ def guarded(limits: Limits) -> type[H11Protocol]:
         def data_received(self, data: bytes) -> None:
             """Gives the head of a request its time; its body has the application's."""
             super().data_received(data)
-            if self.cycle is not None and not self.cycle.response_complete:
+            if self.is_busy():
                 self.still()
             elif self.head is None and not self.transport.is_closing():
                 self.head = self.loop.call_later(limits.head_s, self.end)
@@ -80,7 +80,12 @@ def guarded(limits: Limits) -> type[H11Protocol]:
         def end(self) -> None:
             """Ends a connection whose head did not come in time."""
             self.head = None
-            if self.cycle is None or self.cycle.response_complete:
+            if not self.is_busy():
                 self.transport.abort()
+
+        def is_busy(self) -> bool:
+            """Whether a request is being answered."""
+            cycle: Any = self.cycle
+            return cycle is not None and not cycle.response_complete
 
     return Guarded

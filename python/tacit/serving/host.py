@@ -83,6 +83,14 @@ class Host:
         self.policy.check_model(client, name)
         return found
 
+    def names_for(self, client: Client) -> list[dict[str, str]]:
+        """The models that a client may ask."""
+        return [
+            {"name": name, "version": served.version}
+            for name, served in self.models.items()
+            if client.models is None or name in client.models
+        ]
+
     def reasons(self) -> dict[str, str]:
         """Why models are not ready, by their names."""
         found = {name: served.runner.reason() for name, served in self.models.items()}

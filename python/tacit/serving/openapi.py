@@ -15,7 +15,7 @@ VERSION = MODEL + "/versions/{version}"
 def document() -> dict[str, Any]:
     """The description, as OpenAPI 3.1."""
     paths: dict[str, Any] = {
-        "/v2": {"get": _get("What this server is", "Server", ())},
+        "/v2": {"get": _get("What this server is", "Server", (401,))},
         "/v2/health/live": {"get": _get("Whether the process answers", "Live", ())},
         "/v2/health/ready": {"get": _get("Whether all models can be asked", "Ready", (503,))},
         "/metrics": {"get": _text("Counters for Prometheus", (401,))},
@@ -110,7 +110,13 @@ ONE_TENSOR = {"type": "array", "items": TENSOR, "minItems": 1, "maxItems": 1}
 NAMED = _object(name=TEXT, datatype=TEXT, shape={"type": "array", "items": {"type": "integer"}})
 SCHEMAS: dict[str, Any] = {
     "Anything": {"type": "object"},
-    "Server": _object(name=TEXT, version=TEXT, extensions={"type": "array", "items": TEXT}),
+    "Server": _object(
+        ["name", "version", "extensions"],
+        name=TEXT,
+        version=TEXT,
+        extensions={"type": "array", "items": TEXT},
+        models={"type": "array", "items": _object(name=TEXT, version=TEXT)},
+    ),
     "Live": _object(live={"type": "boolean"}),
     "Ready": _object(["ready"], ready={"type": "boolean"}, models={"type": "object"}),
     "Model": _object(

@@ -49,10 +49,17 @@ class Routes:
             found.append(Route(path + "/infer", self.infer, methods=["POST"]))
         return found
 
-    async def server(self, _: Request) -> Response:
-        """What this server is."""
+    async def server(self, request: Request) -> Response:
+        """What this server is, and to whoever may ask, which models it serves."""
         extensions = ["binary_tensor_data"]
-        return JSONResponse({"name": "tacit", "version": __version__, "extensions": extensions})
+        told: dict[str, Any] = {
+            "name": "tacit",
+            "version": __version__,
+            "extensions": extensions,
+        }
+        if self.host.policy.is_open or "authorization" in request.headers:
+            told["models"] = self.host.names_for(self.who(request))
+        return JSONResponse(told)
 
     async def live(self, _: Request) -> Response:
         """The process answers."""

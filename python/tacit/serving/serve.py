@@ -217,8 +217,7 @@ def server_of(party: Party) -> Server:
 async def serve(party: Party, *, signals: bool = True, server: Server | None = None) -> None:
     """Serves until a signal, or until the server is told to end."""
     server = server or server_of(party)
-    listener = server.config.bind_socket()
-    listener.listen(server.config.backlog)
+    listener = bound(party.config["service"]["listen"], server.config.backlog)
     party.start()
     stopping: list[asyncio.Task[None]] = []
 
@@ -246,9 +245,19 @@ async def serve(party: Party, *, signals: bool = True, server: Server | None = N
         await asyncio.to_thread(party.close)
 
 
+def bound(address: str, backlog: int) -> socket.socket:
+    """A socket that listens."""
+    host, port = host_of(address), port_of(address)
+    try:
+        family, *_, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(where[:2], family=family, backlog=backlog)
+    except OSError as error:
+        raise TacitError(f"service.listen: {address}: {error.strerror or error}") from None
+
+
 def facts_of(described: bytes | None) -> dict[str, Any]:
     """What the audit log has of a model that became ready."""
-    told = json.loads(described) if described else {}
+    told: dict[str, Any] = json.loads(described) if described else {}
     keys = ("digest", "session", "protocol", "security", "reveal")
     return {key: told[key] for key in keys if key in told}
 
