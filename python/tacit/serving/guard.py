@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections import Counter
 from typing import Any
 
@@ -36,6 +37,8 @@ def guarded(limits: Limits) -> type[H11Protocol]:
             if many or addresses[self.address] > limits.per_address:
                 transport.abort()
                 return
+            # asyncio does so only for sockets that name their protocol; else answers wait 40 ms.
+            transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.head = self.loop.call_later(limits.head_s, self.end)
 
         def connection_lost(self, exc: Exception | None) -> None:
