@@ -5,12 +5,13 @@ import hashlib
 import json
 import subprocess
 import threading
+import time
 
 import pytest
 
 pytest.importorskip("cryptography")
 
-from serving_fakes import keys
+from serving_fakes import keys, wait_for
 
 from tacit import TacitError
 from tacit.cli import main
@@ -197,6 +198,17 @@ def test_many_write_at_once(tmp_path, signer, known):
         thread.join()
     audit.close()
     assert check(audit.path, known).signed == 400 + 8
+
+
+def test_a_few_lines_are_signed_after_a_while(tmp_path, signer, known, monkeypatch):
+    monkeypatch.setattr("tacit.serving.audit.SIGN_S", 0.05)
+    audit = Audit(tmp_path / "a.jsonl", signer)
+    audit.write("x").result(5)
+    wait_for(lambda: check(audit.path, known).signed == 2)
+    time.sleep(0.2)
+    assert check(audit.path, known).lines == 2
+    audit.close()
+    assert check(audit.path, known).lines == 2
 
 
 def test_a_log_that_cannot_be_written_says_so(log, signer):

@@ -27,6 +27,8 @@ EVERY = 100
 """Lines after which one signs those before."""
 MOST = 256
 """Lines that are written at a time."""
+SIGN_S = 60.0
+"""Seconds after which what was written is signed, however few lines they are."""
 
 Waiting = tuple[dict[str, Any], "Future[None]"]
 
@@ -110,13 +112,13 @@ class Audit:
     def _write_all(self) -> None:
         going = True
         while going:
-            taken = [self.waiting.get()]
+            taken: list[Waiting | str | None] = [self._next()]
             while not self.waiting.empty() and len(taken) < MOST:
                 taken.append(self.waiting.get())
             going = None not in taken
-            lines = [each for each in taken if each is not None]
+            lines = [each for each in taken if isinstance(each, tuple)]
             try:
-                self._write(lines, sign=not going)
+                self._write(lines, sign=not going or not lines)
             except Exception as error:
                 # What stands on disk is not known: nothing may follow it before a restart.
                 self.failed = self.failed or error
@@ -125,6 +127,13 @@ class Audit:
                     future.set_result(None)
                 else:
                     future.set_exception(self.failed)
+
+    def _next(self) -> Waiting | str | None:
+        """What is to be written; a word if there is nothing, and it is time to sign."""
+        try:
+            return self.waiting.get(timeout=SIGN_S if self.unsigned else None)
+        except queue.Empty:
+            return "sign"
 
     def _write(self, lines: list[Waiting], *, sign: bool) -> None:
         if self.failed is not None:

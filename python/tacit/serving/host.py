@@ -17,7 +17,7 @@ from .refusals import Refusal
 from .runner import Runner
 
 
-@dataclass(frozen=True)
+@dataclass
 class Served:
     """A model that is served.
 
@@ -29,12 +29,15 @@ class Served:
         Keeps it running.
     desk : Desk
         Takes its requests.
+    read : tuple of bytes and dict
+        What the core said last of it, and the same read.
     """
 
     name: str
     version: str
     runner: Runner
     desk: Desk
+    read: tuple[bytes, dict[str, Any]] = (b"", {})
 
     def described(self) -> dict[str, Any]:
         """What clients need to know of it; refused while it is not ready."""
@@ -42,7 +45,9 @@ class Served:
         reason = self.runner.reason()
         if told is None or reason is not None:
             raise not_ready(self.name, reason or "connecting")
-        return json.loads(told)
+        if told != self.read[0]:
+            self.read = (told, json.loads(told))
+        return self.read[1]
 
 
 @dataclass

@@ -167,6 +167,7 @@ class Party:
         self.budgets.close()
         self.audit.write("stop")
         self.audit.close()
+        self.log.info("has stopped")
 
 
 class Server(uvicorn.Server):
