@@ -25,7 +25,7 @@ NAMES = ("alpha", "beta", "gamma")
 class World:
     """What the parties of one model have in common."""
 
-    def __init__(self, name="digits", version="1", grace=1.0):
+    def __init__(self, name="digits", version="1", grace=0.4):
         self.name, self.version, self.grace = name, version, grace
         self.session = secrets.token_hex(16)
         self.held = [{}, {}, {}]
@@ -261,7 +261,6 @@ class Running:
         for service in self.services.values():
             service.drain()
         self.server.should_exit = True
-        self.thread.join(10)
 
 
 @contextmanager
@@ -281,6 +280,8 @@ def parties(folder, clients=((), (), ()), models=("digits",), quick=(), **servic
     finally:
         for one in running:
             one.stop()
+        for one in running:
+            one.thread.join(10)
 
 
 def wait_for(there, seconds=5.0):

@@ -80,7 +80,7 @@ def test_it_takes_what_a_session_takes(service):
     with pytest.raises(tacit.InputError, match=r"the model takes \(n, 4\)"):
         service.predict("digits", X[:, :3])
     with pytest.raises(tacit.InputError, match="finite"):
-        service.predict("digits", X * np.inf)
+        service.predict("digits", np.full((1, 4), np.inf))
 
 
 def test_many_items_are_several_requests(service):

@@ -118,7 +118,7 @@ class Remote:
                 reply = await asyncio.wait_for(self._ask(request, most), left)
                 if reply.status == 200:
                     return reply
-                why, wait = self._refused(reply), _seconds(reply.retry_after)
+                why, wait = self._refused(reply)
             except asyncio.TimeoutError:
                 raise ServiceError(
                     f"{self.url} did not answer in time", party=self.url, code="timeout"
@@ -148,8 +148,8 @@ class Remote:
         told = answer.headers
         return Reply(answer.status_code, told.get(LENGTH), told.get("retry-after"), bytes(whole))
 
-    def _refused(self, reply: Reply) -> ServiceError:
-        """The error of a refusal that passes; what does not pass is raised."""
+    def _refused(self, reply: Reply) -> tuple[ServiceError, float | None]:
+        """The error of a refusal that passes, and after how long; what does not pass is raised."""
         try:
             told: Any = json.loads(reply.body)
             code, words = str(told["code"])[:40], str(told["error"])[:1000]
@@ -161,7 +161,7 @@ class Remote:
         error = ServiceError(whole, party=self.url, code=code)
         if code not in AGAIN:
             raise error
-        return error
+        return error, _seconds(told.get("retry_after", reply.retry_after))
 
     def _strange(self, why: str) -> ServiceError:
         told = f"{self.url} does not answer as a service of Tacit does: {why}"
@@ -200,5 +200,10 @@ def _is_final(error: BaseException | None) -> bool:
     return False
 
 
-def _seconds(told: str | None) -> float | None:
-    return min(float(told), 60.0) if told is not None and told.isdigit() else None
+def _seconds(told: Any) -> float | None:
+    """The time that a party asks to wait: of JSON, which is exact, or of HTTP in whole seconds."""
+    try:
+        found = float(told)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return min(found, 60.0) if found >= 0 else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from .. import _tacit
 
@@ -59,17 +59,17 @@ class Sharing(Protocol):
 
 def make_service(config: str, model: str) -> Service:
     """A model of a config file, which its owner compiles here."""
-    return cast(Service, cast(Any, _tacit).Service(config, model))
+    return _tacit.Service(config, model)
 
 
 def make_sharing(described: bytes) -> Sharing:
     """A client's side of what the parties describe."""
-    return cast(Sharing, cast(Any, _tacit).Sharing(described))
+    return _tacit.Sharing(described)
 
 
 def read_config(path: str) -> dict[str, Any]:
     """A `serve.toml`, checked; paths are absolute."""
-    return json.loads(cast(Any, _tacit).serve_config(path))
+    return json.loads(_tacit.serve_config(path))
 
 
 def standing(service: Service) -> dict[str, Any]:
