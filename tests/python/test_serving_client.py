@@ -98,6 +98,19 @@ def test_async_and_several_threads(service):
         np.testing.assert_allclose(answer.output, (X + i) @ WEIGHTS, rtol=1e-5)
 
 
+def test_many_requests_do_not_wait_for_each_other(service, three):
+    """None has a place at one party and waits for one at another."""
+
+    async def many():
+        asked = (service.predict_async("digits", X[:1] + i) for i in range(100))
+        return await asyncio.gather(*asked)
+
+    before = len(three[0][0].audited)
+    assert len(asyncio.run(many())) == 100
+    outcomes = {line.get("outcome") for line in three[0][0].audited[before:]}
+    assert outcomes <= {"answered", None}
+
+
 def test_a_task_that_is_cancelled_is_withdrawn(service, three):
     core = three[0][0].services["digits"]
     service.predict("digits", X)

@@ -23,6 +23,8 @@ from .prediction import Prediction
 from .remote import AnewError, Remote
 from .wire import Answered, Asked
 
+UNDER_WAY = 16
+"""Requests of a client that are under way at once, each at all parties."""
 AT_ONCE = 4
 """Requests of one prediction that are under way at once, where it is larger than one may be."""
 PAUSE, MOST_PAUSE = 0.1, 2.0
@@ -41,6 +43,7 @@ class Client:
     def __init__(self, parties: Sequence[Remote], timeout: float):
         self.parties, self.timeout = list(parties), timeout
         self.known: dict[tuple[str, str | None], Agreed] = {}
+        self.places = asyncio.Semaphore(UNDER_WAY)
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, name="tacit", daemon=True)
         self.thread.start()
@@ -163,7 +166,8 @@ class Client:
             agreed = await self._described(model, version, deadline)
             self._check_digest(agreed, digest)
             try:
-                return await self._once(agreed, part, deadline)
+                async with self.places:
+                    return await self._once(agreed, part, deadline)
             except AnewError:
                 self.known.pop((model, version), None)
                 if self.loop.time() + pause > deadline:

@@ -66,7 +66,9 @@ class Remote:
             trust_env=not plain,
             follow_redirects=False,
             timeout=httpx.Timeout(10.0, read=None, write=60.0),
-            limits=httpx.Limits(max_connections=64, max_keepalive_connections=32),
+            # The client bounds its requests; a bound here would let those of the parties wait for
+            # each other.
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
         )
 
     async def describe(self, model: str, version: str | None, deadline: float) -> bytes:
