@@ -98,12 +98,13 @@ def test_async_and_several_threads(service):
         np.testing.assert_allclose(answer.output, (X + i) @ WEIGHTS, rtol=1e-5)
 
 
-def test_many_requests_do_not_wait_for_each_other(service, three):
+def test_many_requests_do_not_wait_for_each_other(urls, three):
     """None has a place at one party and waits for one at another."""
 
     async def many():
-        asked = (service.predict_async("digits", X[:1] + i) for i in range(100))
-        return await asyncio.gather(*asked)
+        with tacit.connect(urls, keys=["key-0", "key-1", "key-2"]) as service:
+            asked = (service.predict_async("digits", X[:1] + i) for i in range(100))
+            return await asyncio.gather(*asked)
 
     before = len(three[0][0].audited)
     assert len(asyncio.run(many())) == 100

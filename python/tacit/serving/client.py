@@ -43,6 +43,7 @@ class Client:
     def __init__(self, parties: Sequence[Remote], timeout: float):
         self.parties, self.timeout = list(parties), timeout
         self.known: dict[tuple[str, str | None], Agreed] = {}
+        self.asking: dict[tuple[str, str | None], asyncio.Lock] = {}
         self.places = asyncio.Semaphore(UNDER_WAY)
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, name="tacit", daemon=True)
@@ -169,7 +170,9 @@ class Client:
                 async with self.places:
                     return await self._once(agreed, part, deadline)
             except AnewError:
-                self.known.pop((model, version), None)
+                # Another request may have asked anew already.
+                if self.known.get((model, version)) is agreed:
+                    del self.known[model, version]
                 if self.loop.time() + pause > deadline:
                     raise
             await asyncio.sleep(pause)
@@ -202,11 +205,13 @@ class Client:
     async def _described(
         self, model: str, version: str | None, deadline: float | None = None
     ) -> Agreed:
-        """What all parties say alike of a model."""
-        known = self.known.get((model, version))
-        if known is not None:
-            return known
+        """What all parties say alike of a model; asked for once, however many wait for it."""
         deadline = self.loop.time() + self.timeout if deadline is None else deadline
+        async with self.asking.setdefault((model, version), asyncio.Lock()):
+            known = self.known.get((model, version))
+            return known or await self._describe(model, version, deadline)
+
+    async def _describe(self, model: str, version: str | None, deadline: float) -> Agreed:
         pause = PAUSE
         while True:
             said = await self._all(
