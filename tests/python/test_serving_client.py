@@ -57,7 +57,7 @@ def refused(code, act, *, party=None, words=""):
     assert caught.value.code == code, caught.value
     assert words in str(caught.value)
     if party is not None:
-        assert caught.value.party == party and party in str(caught.value)
+        assert caught.value.address == party and party in str(caught.value)
     return caught.value
 
 

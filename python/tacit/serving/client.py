@@ -198,7 +198,7 @@ class Client:
         for party, place, answer in zip(self.parties, agreed.order, answers, strict=True):
             if answer.facts != expected or answer.party != place:
                 told = f"{party.url} answered another request, session, model or party"
-                raise ServiceError(told, party=party.url, code="mixed")
+                raise ServiceError(told, address=party.url, code="mixed")
         shared = [answer.share for answer in answers]
         return await asyncio.to_thread(agreed.join, len(part), shared), answers
 
