@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from ._tacit import TacitError
 
-__all__ = ["CompileError", "FileError", "InputError", "MissingPackageError", "TacitError"]
+__all__ = [
+    "CompileError",
+    "FileError",
+    "InputError",
+    "MissingPackageError",
+    "ServiceError",
+    "TacitError",
+]
 
 
 class InputError(TacitError):
@@ -83,3 +90,20 @@ class MissingPackageError(TacitError, ImportError):
     def __init__(self, words: str, *, extra: str | None = None):
         super().__init__(words)
         self.extra = extra
+
+
+class ServiceError(TacitError):
+    """A service does not answer, or its parties' answers do not fit together.
+
+    Attributes
+    ----------
+    address : str or None
+        That of the party that it is about.
+    code : str
+        Why in a word, such as `busy`, `budget`, `unknown-client`, `inconsistent`, `mixed`.
+    """
+
+    def __init__(self, words: str, *, address: str | None = None, code: str = "service"):
+        super().__init__(words)
+        self.address = address
+        self.code = code
