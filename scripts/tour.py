@@ -159,8 +159,32 @@ def together(text, folder):
     return []
 
 
+def serve(role, text, folder):
+    """Makes the parties of a service, then runs what starts, asks and stops them as one script."""
+    first, *rest = lines(text)
+    yield finished(Row(role, first), [shell(first, folder)])
+    script = "\n".join([*rest, "wait"])
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(2 * len(PARTIES))]
+    free = [str(each.getsockname()[1]) for each in sockets]
+    for each in sockets:
+        each.close()
+    told = ["7100", "7116", "7132", "8100", "8101", "8102"]
+    for config in folder.glob("clinic/*/serve.toml"):
+        words = config.read_text()
+        for port, other in zip(told, free, strict=True):
+            words = words.replace(f":{port}", f":{other}")
+        config.write_text(words)
+    for port, other in zip(told, free, strict=True):
+        script = script.replace(f":{port}", f":{other}")
+    row = Row(role, "; ".join(rest))
+    yield finished(row, [Started(["bash", "-eu", "-c", script], folder)])
+
+
 def shell_rows(role, text, folder):
     """Runs a block of commands, one after the other or by all parties at once."""
+    if "tacit serve" in text:
+        yield from serve(role, text, folder)
+        return
     at_once = together(text, folder)
     if "train.toml" in text:
         first = lines(text)[0]

@@ -25,3 +25,5 @@ def test_they_show_what_the_page_says(rows):
     (parties,) = [output for command, output in shown.items() if "tacit party" in command]
     assert "online" in parties
     assert {"make demo", "make test"} <= shown.keys()
+    (served,) = [output for command, output in shown.items() if "tacit serve" in command]
+    assert "Answers" in served and "has stopped" in served
