@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo wheel check test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn watch accuracy training tampering adaptive hostile random-graphs sessions memory off-samples interrupt plans zoo notebooks analyze-truncation site tour clean
+.PHONY: help demo wheel check test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn watch accuracy training tampering adaptive hostile random-graphs sessions serving memory off-samples interrupt plans zoo notebooks analyze-truncation site tour clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -84,6 +84,9 @@ random-graphs: $(VENV)/.test ## random small models on every protocol against on
 
 sessions: $(VENV)/.test ## the first prediction of a session and later ones; fills docs/results.md
 	$(BIN)/python scripts/sessions.py
+
+serving: $(VENV)/.test ## a service's answers, one at a time and of 100 clients at once (minutes); fills docs/results.md
+	$(BIN)/python scripts/serving.py
 
 memory: $(VENV)/.test ## the most memory of processes with all parties; fills docs/results.md
 	$(BIN)/python scripts/memory.py
