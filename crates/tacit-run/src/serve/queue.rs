@@ -1,6 +1,6 @@
 //! What clients have sent to this party and not got back yet: bounded, by numbers that clients choose.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -48,6 +48,8 @@ pub(super) struct Waiting {
     pub items: usize,
     pub body: Zeroizing<Vec<u8>>,
     since: Instant,
+    /// This party has told the others that it has it: it stays until the round is over.
+    held: bool,
     /// Not before then is it proposed again: another party did not have it.
     pause: Instant,
 }
@@ -138,7 +140,7 @@ impl Queue {
     /// Frees the place of a request whose client is gone, if it has not begun.
     pub fn forget(&self, id: &Id) {
         let mut inner = self.lock();
-        if matches!(inner.entries.get(id), Some(Entry::Waiting(_))) {
+        if matches!(inner.entries.get(id), Some(Entry::Waiting(waiting)) if !waiting.held) {
             inner.end(
                 id,
                 Err(Refused::new("gone", "its client has left")),
@@ -202,7 +204,19 @@ impl Queue {
         }
     }
 
-    /// Waits until all of these are here, at most so long; of each its items and what `look` makes of it.
+    /// Whether these make up a batch: each stands there once, and there are no more items than a batch has,
+    /// or one request.
+    pub fn fits(&self, proposed: impl Iterator<Item = (Id, usize)>) -> bool {
+        let (mut ids, mut total) = (HashSet::new(), 0usize);
+        let once = proposed.into_iter().all(|(id, items)| {
+            total = total.saturating_add(items);
+            ids.insert(id)
+        });
+        once && (total <= self.limits.batch || ids.len() == 1)
+    }
+
+    /// Waits until all of these are here, at most so long, and holds them until each is begun, ended or
+    /// postponed; what `look` makes of each.
     pub fn inspect<T>(
         &self,
         ids: &[Id],
@@ -219,8 +233,11 @@ impl Queue {
             }
             inner = self.wait(inner, until - now);
         }
-        let one = |id| match inner.entries.get(id) {
-            Some(Entry::Waiting(waiting)) => Some(look(waiting)),
+        let one = |id| match inner.entries.get_mut(id) {
+            Some(Entry::Waiting(waiting)) => {
+                waiting.held = true;
+                Some(look(waiting))
+            }
             _ => None,
         };
         ids.iter().map(one).collect()
@@ -244,6 +261,7 @@ impl Queue {
     pub fn postpone(&self, id: &Id, moment: Duration) {
         if let Some(Entry::Waiting(waiting)) = self.lock().entries.get_mut(id) {
             waiting.pause = Instant::now() + moment;
+            waiting.held = false;
         }
     }
 
@@ -318,6 +336,7 @@ impl Inner {
             items,
             body,
             since: now,
+            held: false,
             pause: now,
         };
         self.entries.insert(id, Entry::Waiting(waiting));
@@ -350,7 +369,9 @@ impl Inner {
     fn late(&mut self, limits: &Limits) {
         let now = Instant::now();
         let late = |id: &&Id| match self.entries.get(*id) {
-            Some(Entry::Waiting(waiting)) => now >= waiting.since + limits.patience,
+            Some(Entry::Waiting(waiting)) => {
+                !waiting.held && now >= waiting.since + limits.patience
+            }
             _ => true,
         };
         let ids: Vec<Id> = self.order.iter().filter(late).copied().collect();

@@ -190,6 +190,12 @@ impl Rounds<'_> {
         let malformed = |party| Error::Malformed { party, what: BATCH };
         let proposed: Vec<Proposed> =
             serde_json::from_slice(&words).map_err(|_| malformed(LEADER))?;
+        if !self
+            .queue
+            .fits(proposed.iter().map(|request| (request.id, request.items)))
+        {
+            return Err(malformed(LEADER));
+        }
         let held = agreement.exchanged(HELD, &self.held(us, &proposed))?;
         let material = format!("{} made, {} used", self.pool.made, self.pool.used);
         agreement.settle(&[

@@ -109,3 +109,28 @@ fn an_answer_comes_while_it_is_waited_for() {
         assert_eq!(queue.answer(&[1; 16], LONG), Some(Ok(vec![7])));
     });
 }
+
+/// A party that has told the others of a request has it until they have decided, whatever its client does.
+#[test]
+fn what_is_held_stays() {
+    let queue = queue(|limits| limits.patience = SHORT);
+    assert_eq!(queue.submit([1; 16], 1, vec![1]), Ok(()));
+    assert_eq!(
+        queue.inspect(&[[1; 16]], LONG, |waiting| waiting.items),
+        [Some(1)]
+    );
+    queue.forget(&[1; 16]);
+    std::thread::sleep(10 * SHORT);
+    assert_eq!(queue.answer(&[1; 16], SHORT), None);
+    assert!(queue.begin(&[1; 16]).is_some());
+    // One that is postponed is its client's again.
+    assert_eq!(queue.submit([2; 16], 1, vec![2]), Ok(()));
+    assert_eq!(
+        queue.inspect(&[[2; 16]], LONG, |waiting| waiting.items),
+        [Some(1)]
+    );
+    queue.postpone(&[2; 16], SHORT);
+    queue.forget(&[2; 16]);
+    let answer = queue.answer(&[2; 16], SHORT).expect("an answer");
+    assert_eq!(answer.expect_err("gone").code, "gone");
+}
