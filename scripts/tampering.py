@@ -17,7 +17,7 @@ from results import markdown, write_section
 ROOT = Path(__file__).resolve().parents[1]
 SECTIONS = {
     "tampering": ["--package", "tacit-protocols", "--test", "protocols"],
-    "tampering-predictions": ["--package", "tacit-nn", "--test", "tampering"],
+    "tampering-predictions": ["--package", "tacit-nn", "--test", "nn"],
 }
 # One test at a time: the harness itself fills the machine.
 LONG = ["--", "--ignored", "--nocapture", "--test-threads", "1", "every_message", "every_end"]

@@ -149,7 +149,7 @@ def train_reference(
     every: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[bytes, str]:
-    """The same in float32 in the clear, and how good the network is on the way."""
+    """Trains in float32 in the clear: the ONNX file, and how good the network is on the way."""
 
 def train_cost(model: str, options: str, run: str, items: int) -> str:
     """What a training on so many items will cost."""

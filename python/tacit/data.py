@@ -83,7 +83,7 @@ def load_inputs(source: str, names: list[str] | None = None) -> np.ndarray | dic
 
 
 def load_numbers(source: str, names: tuple[str, ...]) -> np.ndarray:
-    """The same as :func:`load_array` with finite numbers."""
+    """The array that :func:`load_array` reads; its numbers must be finite."""
     array = load_array(source, names)
     if array.ndim:
         check_finite(source, array)

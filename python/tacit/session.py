@@ -263,7 +263,7 @@ class Session:
         check: bool = False,
         progress: Progress | None = None,
     ) -> Result:
-        """The same as :meth:`predict`, on a thread while other tasks go on.
+        """Predicts as :meth:`predict` does, on a thread, while other tasks go on.
 
         A task that is cancelled, as Ctrl-C does, ends its run at the run's next step. Predictions
         of one session follow each other. `progress` is called on the thread.

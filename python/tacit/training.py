@@ -258,7 +258,7 @@ class Trainer:
         every: int | None = None,
         progress: Progress | None = None,
     ) -> tuple[bytes, list[dict[str, Any]]]:
-        """The same training in the clear in float32, from the same start in the same order.
+        """Trains in the clear in float32, as :meth:`train` does: same start, same order.
 
         Returns the ONNX file and, if there are test data, how good the network is on them after
         every epoch, or after `every` so many mini-batches: `batches`, `accuracy` and `loss`

@@ -22,7 +22,7 @@ pub struct Bits {
 }
 
 impl Zeroize for Bits {
-    /// Leaves no bits.
+    /// Wipes the words and leaves no bits.
     fn zeroize(&mut self) {
         self.words.zeroize();
         self.len = 0;
@@ -59,7 +59,7 @@ impl Bits {
         }
     }
 
-    /// A size alone.
+    /// `len` bits without values, for parties that only count.
     pub fn counted(len: usize) -> Self {
         Bits {
             len,
@@ -67,7 +67,7 @@ impl Bits {
         }
     }
 
-    /// Whether it or one of the others has a size alone; then so does it.
+    /// Makes this a size alone if it or one of the others is; returns whether it is one.
     fn counts_with(&mut self, others: &[&Bits]) -> bool {
         let counted = self.is_counted() || others.iter().any(|other| other.is_counted());
         if counted {
@@ -100,7 +100,7 @@ impl Bits {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no bits.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -110,7 +110,7 @@ impl Bits {
         &self.words
     }
 
-    /// The words, for good.
+    /// The words of these bits, without a copy.
     pub fn into_words(self) -> Vec<u64> {
         self.words
     }
@@ -172,7 +172,7 @@ impl Bits {
         self.words.iter().map(|w| w.count_ones() as usize).sum()
     }
 
-    /// Adds bits at the end: fastest after a multiple of 64.
+    /// Adds bits at the end; fastest if the length before is a multiple of 64.
     pub fn append(&mut self, more: &Bits) {
         let whole = self.len.is_multiple_of(64) && !self.is_counted() && !more.is_counted();
         if !whole {

@@ -16,8 +16,8 @@ pub(crate) fn build<T: Pod + Send>(n: usize, f: impl Fn(usize, &mut [T]) + Sync)
     build_units(n, n, 64, f)
 }
 
-/// The same for a buffer of `len` entries, `unit` for every 64 of `n` elements; `start` counts
-/// elements.
+/// A new buffer of `len` entries, `unit` entries for every 64 of `n` elements, filled by `f(start,
+/// part)`, whose parts enter as zeros; `start` counts elements, a multiple of 64.
 pub(crate) fn build_units<T: Pod + Send>(
     n: usize,
     len: usize,

@@ -80,7 +80,7 @@ impl<'a, R: Kernels> Output<'a, R> {
         }
     }
 
-    /// The same from row `first` on.
+    /// This view without its first `first` rows: row 0 of the result is row `first` here.
     pub(crate) fn rows_from(&self, first: usize) -> Output<'_, R> {
         Output {
             first: self.first + first,

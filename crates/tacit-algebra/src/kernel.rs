@@ -41,7 +41,7 @@ pub trait Kernel {
     fn tile(a: &[Self::Word], b: &[Self::Word], tile: &mut [Self::Word]);
 }
 
-/// What matrices may consist of: the kernels of a ring or field, by instruction set.
+/// Elements of matrices: the kernels of a ring or field for each instruction set.
 pub trait Kernels: Pod + Send + Sync {
     type Portable: Kernel<Word = Self>;
     type Avx2: Kernel<Word = Self>;

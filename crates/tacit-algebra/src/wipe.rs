@@ -24,7 +24,8 @@ pub fn stack() {
     black_box(&mut [0_u64; DEPTH / size_of::<u64>()]);
 }
 
-/// The same on this thread and on those that kernels run on. Waits for what these do.
+/// Overwrites what calls that have returned left on the stacks of this thread and of those that
+/// kernels run on. Waits until these threads are free.
 pub fn stacks() {
     stack();
     rayon::broadcast(|_| stack());

@@ -1,5 +1,5 @@
-//! Measurements, made of what `tacit-run` gives to any program: machines of every protocol between
-//! parties of this process, and their meters.
+//! Measures protocols: their machines run between parties of this process, and their meters are read, by
+//! what `tacit-run` gives to any program.
 //!
 //! [`bench()`] measures single operations, [`speeds()`] how fast a protocol runs on this machine,
 //! [`analyze_truncation`] what the kind of truncation does to a model, [`liu24()`] the building blocks of a

@@ -1,4 +1,4 @@
-//! The papers' tables of what their building blocks cost, beside what real runs of ours meter.
+//! The papers' tables of the cost of their building blocks, beside what real runs of ours meter.
 
 use serde::Serialize;
 use tacit_algebra::mersenne::{F31, F61, Field};

@@ -80,6 +80,7 @@ calls! {
     fn fix(&mut self, x: Handle) -> Made;
     fn known(&mut self, x: Handle, owner: usize) -> Handle;
     fn load(&mut self, n: usize, bytes: &[u8]) -> Made;
+    fn hand_out(&mut self, x: &Handle) -> Result<Vec<u8>, Error>;
     fn add(&mut self, x: &Handle, y: &Handle) -> Handle;
     fn sub(&mut self, x: &Handle, y: &Handle) -> Handle;
     fn scale(&mut self, x: &Handle, k: i64) -> Handle;
@@ -160,6 +161,9 @@ impl<M: Machine<Share: 'static, Bits: 'static>> Calls for Of<M> {
     }
     fn load(&mut self, n: usize, bytes: &[u8]) -> Made {
         self.machine.load(n, bytes).map(Handle::new)
+    }
+    fn hand_out(&mut self, x: &Handle) -> Result<Vec<u8>, Error> {
+        self.machine.hand_out(x.get())
     }
     fn len(&self, x: &Handle) -> usize {
         self.machine.len(x.get())

@@ -48,7 +48,7 @@ pub fn apart(a: &[u64], b: &[u64]) -> f64 {
     deviate(cells.iter().map(term).sum(), freedom)
 }
 
-/// The same of counts by cell.
+/// How far apart two histograms are that are given as counts by cell.
 pub fn apart_by_cell(a: &BTreeMap<u32, u64>, b: &BTreeMap<u32, u64>) -> f64 {
     let cells: BTreeSet<_> = a.keys().chain(b.keys()).collect();
     let counts = |h: &BTreeMap<u32, u64>| -> Vec<u64> {

@@ -258,7 +258,7 @@ pub fn views(s: &dyn Subject) {
     }
 }
 
-/// The same comparison sees what a program gives away that opens the values beside the places.
+/// The comparison of views is not blind: it sees a program that opens the values beside the places.
 pub fn values_beside_the_places_are_seen(s: &dyn Subject) {
     let [a, b] = [[-3, -2, 2], [0, 1, 2]].map(|window| heard(s, window, 1, true));
     let (stream, apart) = widest(&a, &b);

@@ -50,7 +50,7 @@ impl Certificate {
         Self::from_pem(&read(path)?).map_err(|why| file_error(path, why))
     }
 
-    /// Reads the text of a PEM file; says what is wrong with it otherwise.
+    /// Reads the text of a PEM file. The error says what is wrong with the text.
     pub fn from_pem(pem: &[u8]) -> Result<Certificate, String> {
         let der = CertificateDer::from_pem_slice(pem)
             .map_err(|_| "this is not a certificate in PEM format".to_string())?;
@@ -65,12 +65,13 @@ impl Certificate {
         fingerprint(&self.0)
     }
 
-    /// The name that its maker gave it; nobody vouches for it.
+    /// The common name that the certificate's maker chose, if it can be read; nobody vouches for
+    /// it.
     pub fn name(&self) -> Option<String> {
         der::facts(&self.0)?.name
     }
 
-    /// The first and the last moment at which it is valid.
+    /// The first and the last moment at which the certificate is valid, if they can be read.
     pub fn period(&self) -> Option<(SystemTime, SystemTime)> {
         der::facts(&self.0).map(|facts| (facts.from, facts.until))
     }
@@ -185,7 +186,7 @@ pub fn generate(dir: &Path, name: &str, validity: Duration) -> Result<(), NetErr
     generate_between(dir, name, now - CLOCK_SKEW, now + validity)
 }
 
-/// The same with a period of validity of one's own.
+/// Makes a key and a certificate as [`generate`] does, valid `from` one moment `until` another.
 pub fn generate_between(
     dir: &Path,
     name: &str,

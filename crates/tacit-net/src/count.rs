@@ -1,5 +1,5 @@
-//! Parties that count: each runs its program alone, sends nothing, and notes what it would send and wait for;
-//! from the notes of all comes what a run would take.
+//! Parties that count: each runs its program alone, sends nothing, and notes what it would send and wait for.
+//! The notes of all parties together tell what a run would cost.
 
 use std::collections::VecDeque;
 

@@ -102,7 +102,7 @@ impl Slot {
         self.start + self.model.time(bytes)
     }
 
-    /// The same slot, later.
+    /// This slot, begun later by `by`.
     pub(crate) fn delayed(self, by: Duration) -> Slot {
         Slot {
             start: self.start + by,
@@ -142,8 +142,8 @@ impl Shaper {
     }
 }
 
-/// Sleeps until `due`, the last moments awake: a plain sleep oversleeps by more than the latency
-/// of a LAN. Whether nothing interrupted it.
+/// Sleeps until `due`; returns false if an interrupt ended the sleep. It spins through the last
+/// moments, because a plain sleep oversleeps by more than the latency of a LAN.
 pub(crate) fn sleep_until(due: Instant) -> bool {
     const AWAKE: Duration = Duration::from_micros(100);
     loop {

@@ -16,7 +16,8 @@ pub enum NetError {
     /// A peer died, closed its end, stalled beyond the time limit, or said that it stops.
     #[error("{}; this run cannot go on, start it again at every party", lost(*party, how, (step, layer), *waited, why))]
     PeerLost {
-        /// The peer: of several that stopped because of one another the first, as far as is known.
+        /// The peer. Where several stopped because of one another, the first of them, as far as is
+        /// known.
         party: usize,
         /// What became of it.
         how: Loss,
@@ -29,7 +30,7 @@ pub enum NetError {
         /// What was seen of it: a closed connection, silence, or its own words.
         why: String,
     },
-    /// Ctrl-C.
+    /// The user interrupted this process.
     #[error("this party was interrupted")]
     Interrupted,
     /// A peer stopped because a check against cheating failed at it.
@@ -156,8 +157,8 @@ pub enum NetError {
         /// The last failure of a connection with it, if any.
         last: Option<String>,
     },
-    /// A peer did not come, but somebody did who could not prove to be it; or it did not believe
-    /// who this party is.
+    /// A peer did not come in time. Either somebody came who could not prove to be it, or the peer
+    /// did not believe who this party is.
     #[error(
         "party {party} ({name}) at {address} did not come within {:.0} s, but {why}",
         waited.as_secs_f64()
@@ -266,7 +267,7 @@ pub enum FrameFault {
         /// The version of the frame.
         theirs: u16,
     },
-    /// The frame says something of itself that no frame says.
+    /// The header holds flags or sizes that no frame has.
     #[error("its header contradicts itself")]
     Header,
     /// The frame belongs to another run.

@@ -8,8 +8,8 @@ use std::io::BufRead;
 
 use crate::FrameFault;
 
-/// The version of all that parties send: of frames, and of the messages of every protocol in them. It is raised
-/// where either changes, so that parties of two versions refuse each other when they greet.
+/// The version of everything that parties send: of frames, and of every protocol's messages in them. It is
+/// raised when either changes; parties of two versions refuse each other when they greet.
 pub const VERSION: u16 = 8;
 pub(crate) const HEADER: usize = 44;
 pub(crate) const MAX_PAYLOAD: usize = 1 << 20;

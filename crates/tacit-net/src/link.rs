@@ -26,11 +26,11 @@ pub(crate) enum Farewell {
     Interrupted,
 }
 
-/// The tags of farewells; that of words is 0.
+/// The tags of farewells with a form; 0 stands for plain words.
 pub(crate) const ACCUSATION: u32 = 1;
 const BECAUSE: u32 = 2;
 const INTERRUPTED: u32 = 3;
-/// The most suspects of an accusation that is read.
+/// An accusation of more suspects is read as words.
 const SUSPECTS: usize = 8;
 
 impl Farewell {
@@ -62,7 +62,8 @@ impl Farewell {
         (tag, payload)
     }
 
-    /// What a peer's last frame says; what is nothing else is taken for words.
+    /// Reads a peer's last frame. A tag that is unknown, or a payload that does not fit it, is read
+    /// as words.
     pub(crate) fn decode(tag: u32, payload: &[u8]) -> Farewell {
         let accusation = || {
             let (count, rest) = payload.split_first()?;
@@ -138,7 +139,7 @@ pub(crate) trait Outbound: Send {
     fn flushed(&mut self, until: Instant) -> Result<(), String>;
 }
 
-/// Says why waiting for a frame is in vain, if it is.
+/// A question asked while a link waits: why waiting is in vain, or `None` if it is not.
 pub(crate) type Vain<'a> = &'a dyn Fn() -> Option<NoPart>;
 
 /// Both directions of the link to one peer.
@@ -235,7 +236,7 @@ impl Link {
         }
     }
 
-    /// Why a peer that takes nothing any more has gone.
+    /// Why a peer that takes no more bytes has gone, by what it said last.
     pub(crate) fn last_words(&mut self) -> Trouble {
         loop {
             match self.queue.pop(Instant::now(), &|| None) {

@@ -16,7 +16,8 @@ pub fn mesh(n: usize, model: &LinkModel, timeout: Duration) -> Vec<Party> {
     mesh_over(n, model, timeout, |_, _, out| out)
 }
 
-/// The same, with the way out from one party to another passed through `wrap(from, to, out)`.
+/// Makes `n` linked parties as [`mesh`] does; each end that sends is replaced by what `wrap(from,
+/// to, end)` returns.
 pub(crate) fn mesh_over(
     n: usize,
     model: &LinkModel,

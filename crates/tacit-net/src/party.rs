@@ -16,10 +16,9 @@ use crate::{Loss, NetError, interrupt};
 
 /// How long a party that gives up waits for the others to hear of it.
 const FAREWELL_TIME: Duration = Duration::from_secs(2);
-/// The same after Ctrl-C.
+/// How long a party that Ctrl-C stopped waits for the others to hear of it.
 const INTERRUPTED_TIME: Duration = Duration::from_millis(300);
-/// How long a party waits in silence for one peer before it asks whether another has stopped: in a
-/// run that goes well nothing takes so long that could be known sooner.
+/// How long a party waits for one peer's message before it looks whether another peer has stopped.
 const ELSEWHERE: Duration = Duration::from_secs(1);
 /// No time limit is longer, so that none overflows a clock.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(366 * 24 * 3600);
@@ -40,7 +39,7 @@ pub struct Party {
     steps: Steps,
     /// What stopped this party, for the others to know.
     failure: Option<Farewell>,
-    /// Of a party that counts: what it would have done.
+    /// What a party that counts would have done so far; `None` at a party that runs.
     trace: Option<Trace>,
 }
 
@@ -76,8 +75,8 @@ impl Party {
         }
     }
 
-    /// Party `id` of so many that counts: without links, it notes what it sends and waits for, and hears
-    /// zeros, or what stands for elements that have a size alone.
+    /// A party that only counts: party `id` of `parties`, without links. It notes what it would send and
+    /// wait for; what it receives are zeros, or placeholders that have a size and no elements.
     pub fn counting(id: usize, parties: usize) -> Self {
         let links = (0..parties).map(|_| None).collect();
         let mut party = Party::new(id, links, LinkModel::LOCAL, Duration::ZERO);
@@ -90,23 +89,25 @@ impl Party {
         self.trace.is_some()
     }
 
-    /// What a party that counts has noted since this was last asked.
+    /// Returns what a counting party has noted since the last call.
     pub fn take_trace(&mut self) -> Trace {
         self.trace.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Notes a message of so many bytes to party `to`, at a party that counts.
+    /// Notes that a counting party would send `bytes` bytes to party `to`.
     ///
     /// # Panics
-    /// At any other: it would keep back a message without an error.
+    ///
+    /// At a party that runs: the message would silently not be sent.
     pub fn note_sent(&mut self, to: usize, bytes: usize) {
         self.notes().sends(to, bytes);
     }
 
-    /// Notes a message from party `from` that is waited for, at a party that counts.
+    /// Notes that a counting party would wait for a message from party `from`.
     ///
     /// # Panics
-    /// At any other.
+    ///
+    /// At a party that runs: the message would silently not be received.
     pub fn note_heard(&mut self, from: usize) {
         self.notes().hears(from);
     }
@@ -277,7 +278,7 @@ impl Party {
         self.say(Farewell::Words(why.to_string()));
     }
 
-    /// The same in any way; what was said before stays.
+    /// Keeps `farewell` for the others, who hear it when this party is dropped. An earlier one stays.
     pub(crate) fn say(&mut self, farewell: Farewell) {
         self.failure.get_or_insert(farewell);
     }
@@ -287,7 +288,8 @@ impl Party {
         self.failure.as_ref()
     }
 
-    /// The same of a party whose user stops it.
+    /// Tells the others, when this party is dropped, that its user stopped it. Returns the error with
+    /// which this party's own run ends. An earlier farewell stays.
     pub fn interrupted(&mut self) -> NetError {
         self.failure.get_or_insert(Farewell::Interrupted);
         NetError::Interrupted

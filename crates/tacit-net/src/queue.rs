@@ -18,7 +18,7 @@ pub(crate) struct Gone;
 pub(crate) struct Part {
     pub(crate) header: Header,
     pub(crate) payload: Vec<u8>,
-    /// Not to be handed out before.
+    /// The frame is handed out at this moment or later.
     pub(crate) due: Option<Instant>,
 }
 
@@ -145,7 +145,7 @@ impl Queue {
         self.taken.notify_all();
     }
 
-    /// What the peer said when it stopped, if it has; nothing is taken.
+    /// The farewell that the peer has sent, if any; the queue stays as it is.
     pub(crate) fn farewell(&self) -> Option<Farewell> {
         let state = self.lock();
         let last = state.parts.back().filter(|part| part.header.farewell)?;

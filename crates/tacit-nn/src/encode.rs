@@ -67,7 +67,7 @@ pub enum EncodeError {
     /// The plan was made for another model.
     #[error("the plan was made for another model: {0}")]
     Model(String),
-    /// A revealed class that there is not.
+    /// The result names a class that the model does not have.
     #[error(
         "the result names class {class} of {classes}: a value was beyond the plan's range, or a party did not follow the protocol"
     )]
@@ -323,7 +323,7 @@ fn check(layer: &Layer, op: &Op) -> Result<(), EncodeError> {
     )))
 }
 
-/// Of a layer that uses the weights of another: none, if the model's are the same too.
+/// The weights of a layer that uses those of another: none, if the model's are the same, too.
 fn same_weights(layer: &Layer, op: &Op, first: &Op) -> Result<LayerWeights, EncodeError> {
     if op.weights() != first.weights() {
         let name = &layer.name;

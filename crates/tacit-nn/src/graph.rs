@@ -89,7 +89,7 @@ pub enum Op {
     Conv(Conv),
     /// Matrix product with fixed weights.
     Linear(Linear),
-    /// Of every token of an input its row of a table; reads value 0.
+    /// The row of a table for every token of an input; reads value 0.
     Lookup(Lookup),
     /// Element-wise scale and shift with fixed numbers.
     Affine(Affine),
@@ -369,7 +369,8 @@ impl Pool {
         self.inside(0, row, self.height) * self.inside(1, e % ow, self.width)
     }
 
-    /// Of window `o` along axis `d`, whose input has `size` places, the taps that are not padding.
+    /// The number of taps of window `o` along axis `d` that are not padding, in an input of `size`
+    /// places.
     pub(crate) fn inside(&self, d: usize, o: usize, size: usize) -> usize {
         let range = self.pad[d]..self.pad[d] + size;
         let taps = (0..self.kernel[d]).map(|k| self.position(d, o, k));

@@ -55,7 +55,7 @@ pub fn run(
     run_with(graph, x, |evaluation| evaluation.evaluate(), visit)
 }
 
-/// The same with what `made` makes for the next value.
+/// Runs as [`run`] does, where `made` computes each value in place of [`Evaluation::evaluate`].
 pub(crate) fn run_with(
     graph: &Graph,
     x: &[f32],
@@ -99,18 +99,18 @@ pub fn largest(item: &[f32]) -> usize {
     best
 }
 
-/// An evaluation of a batch under way. A copy shares the values so far and goes on by itself.
+/// The evaluation of a batch, node by node. A copy shares the values so far and goes on by itself.
 #[derive(Clone)]
 pub(crate) struct Evaluation<'a> {
     graph: &'a Graph,
     last_use: Rc<[usize]>,
     items: usize,
-    /// Empty where no later node reads them.
+    /// By value; empty where no later node reads one.
     values: Vec<Rc<Vec<f32>>>,
 }
 
 impl<'a> Evaluation<'a> {
-    /// Before the first node.
+    /// Begins before the first node.
     pub(crate) fn new(graph: &'a Graph, x: Vec<f32>) -> Result<Self, ShapeError> {
         Ok(Evaluation {
             graph,
@@ -120,17 +120,17 @@ impl<'a> Evaluation<'a> {
         })
     }
 
-    /// The value that the next node makes.
+    /// The id of the value that the next node makes.
     pub(crate) fn done(&self) -> ValueId {
         self.values.len()
     }
 
-    /// The node to come.
+    /// The next node.
     pub(crate) fn next(&self) -> Option<&'a Node> {
         self.graph.nodes.get(self.done() - 1)
     }
 
-    /// What the node to come reads first; empty after the last.
+    /// The first input of the next node; empty after the last.
     pub(crate) fn input(&self) -> &[f32] {
         self.next().map_or(&[], |node| &self.values[node.inputs[0]])
     }
@@ -141,7 +141,7 @@ impl<'a> Evaluation<'a> {
             .map_or_else(Vec::new, |node| self.evaluate_as(&node.op))
     }
 
-    /// What this operation makes of what the node to come reads.
+    /// What the operation `op` makes of the next node's inputs.
     pub(crate) fn evaluate_as(&self, op: &Op) -> Vec<f32> {
         let read = self.next().map_or(&[][..], |node| &node.inputs);
         let inputs: Vec<&[f32]> = read.iter().map(|&id| self.values[id].as_slice()).collect();

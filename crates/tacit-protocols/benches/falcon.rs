@@ -25,7 +25,7 @@ fn phases<R: Ring>(bencher: Bencher, timed: Phase, call: Call, n: usize, online:
     phases_under(Security::SemiHonest, bencher, timed, call, n, online)
 }
 
-/// The same under either kind of security.
+/// Times one phase of a call as [`phases`] does, semi-honest or malicious.
 fn phases_under<R: Ring>(
     security: Security,
     bencher: Bencher,

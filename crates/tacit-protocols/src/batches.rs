@@ -1,7 +1,7 @@
 //! Material is made in batches: hops are paid per batch, and so is memory.
 
-/// Groups wants of `len` elements into batches of at most `most`, unless one alone has more;
-/// what wants nothing is left out.
+/// Groups wants of `len` elements into batches of at most `most` elements. A want of more is a
+/// batch by itself; one of no elements is left out.
 pub(crate) fn group<W>(
     wants: impl Iterator<Item = W>,
     len: impl Fn(&W) -> usize,

@@ -71,13 +71,14 @@ impl Bilinear {
         Ok(())
     }
 
-    /// The bias, one per element, column or channel, spread over the outputs.
+    /// The bias of every output, as the product lays them out. `bias` has one value per element,
+    /// column or channel.
     pub fn spread<T: Pod>(&self, bias: &[T]) -> Vec<T> {
         let [inner, outer] = self.repeats();
         vec::tile(bias, inner, outer)
     }
 
-    /// The same of a buffer.
+    /// Spreads a bias over the outputs as [`Bilinear::spread`] does, from one buffer into another.
     pub fn spread_out<T: Pod + Send + Sync>(&self, bias: &Buffer<T>) -> Buffer<T> {
         let [inner, outer] = self.repeats();
         bias.tile(inner, outer)
@@ -103,7 +104,7 @@ impl Bilinear {
         }
     }
 
-    /// The same of buffers.
+    /// `acc += x * y` over a ring, in buffers; where one has a size alone, the result has, too.
     pub fn add_product<R: Ring>(&self, acc: &mut Buffer<R>, x: &Buffer<R>, y: &Buffer<R>) {
         acc.change(&[x, y], |acc| self.accumulate(acc, x, y));
     }

@@ -20,7 +20,7 @@ pub enum Audience {
 /// ReLU lets it through. Values beyond the promise may get any sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyBits {
-    /// Low bits that need not be looked at.
+    /// Low bits that the sign does not depend on, up to what is said above.
     pub dropped: u32,
     /// The bits above them that tell the sign.
     pub kept: u32,
@@ -44,7 +44,7 @@ impl KeyBits {
         width: u32::MAX,
     };
 
-    /// These key bits, without a promise for exact signs.
+    /// A promise of these key bits, and none for exact signs.
     pub const fn of(dropped: u32, kept: u32) -> KeyBits {
         KeyBits {
             dropped,
@@ -247,7 +247,7 @@ impl Call {
         }
     }
 
-    /// The same call with signs that are taken by key bits.
+    /// Sets the key bits of a `Drelu`, `Relu` or `Maxpool`; other calls stay as they are.
     pub const fn by(mut self, by: KeyBits) -> Call {
         match &mut self {
             Call::Drelu { keys, .. } | Call::Relu { keys, .. } | Call::Maxpool { keys, .. } => {
@@ -258,7 +258,7 @@ impl Call {
         self
     }
 
-    /// The same comparison or selection of numbers of so many bits.
+    /// Sets the bits of every number of a comparison or a `Select`; other calls stay as they are.
     pub const fn of_bits(mut self, of: u32) -> Call {
         match &mut self {
             Call::Drelu { bits, .. }
@@ -270,7 +270,7 @@ impl Call {
         self
     }
 
-    /// The number of its equal parts, to change.
+    /// The number of equal parts of this call, to be changed; `None` if it does not consist of any.
     pub fn elements(&mut self) -> Option<&mut usize> {
         match self {
             Call::Reveal { n, .. }

@@ -69,19 +69,20 @@ impl Add<&Cost> for Cost {
 pub trait CostModel {
     /// Hops on the longest path and bytes sent by each party for one online call.
     fn online(&self, call: &Call) -> Cost;
-    /// The same for these calls one after the other, of one layer: their sum, unless a call can begin
-    /// at some parties before the last has ended at the others.
+    /// Hops and bytes of these calls one after the other, all of one layer: the sum of their costs,
+    /// unless a call can begin at some parties before the last has ended at the others.
     fn in_a_row(&self, calls: &[Call]) -> Cost {
         let mut sum = Cost::default();
         calls.iter().for_each(|call| sum += &self.online(call));
         sum
     }
-    /// The same for making all correlated randomness that these calls, in this order, consume.
+    /// Hops and bytes of making all the correlated randomness that these calls consume, in this order.
     fn offline(&self, calls: &[Call]) -> Cost;
     /// About how many bytes of material one party holds for a call between the phases.
     fn stored(&self, call: &Call) -> u64;
-    /// About how many bytes one party holds at once while that material is made and the call computed,
-    /// where this is more: what calls are cut by that need not be made whole.
+    /// About how many bytes one party holds at once while a call's material is made and the call
+    /// computed, where this is more than [`CostModel::stored`]. Calls that need not be made whole are cut
+    /// by it.
     fn workspace(&self, call: &Call) -> u64 {
         self.stored(call)
     }
@@ -99,7 +100,7 @@ pub trait CostModel {
     }
 }
 
-/// The answer of a protocol without the functions of its own that a call asks for.
+/// Panics: a cost model that computes no functions by itself was asked about one.
 pub fn not_native(call: &Call) -> ! {
     unreachable!("{call:?} must be lowered before it is counted or prepared")
 }

@@ -6,17 +6,17 @@ use tacit_net::{Party, Trace, longest_path};
 use crate::machine::{Call, Machine, Operand};
 use crate::{Cost, Error};
 
-/// A machine that also runs at parties that count.
+/// A machine that parties which only count can run, too.
 pub trait Counts: Machine {
-    /// A share of `n` elements without values: of so many bits where tensors have widths, known to whom it
-    /// is.
+    /// A share of `n` elements without values: of `bits` bits each where tensors have widths of their own,
+    /// and known to the party `known_to`, if to one.
     fn blank(&mut self, n: usize, bits: Option<u32>, known_to: Option<usize>) -> Self::Share;
-    /// The same of bits.
+    /// A share of `n` bits without values.
     fn blank_bits(&mut self, n: usize) -> Self::Bits;
 }
 
-/// What parties that count note in `program`. Nothing where it is refused: so are the calls where they are
-/// prepared, with the reason.
+/// The cost that the notes of `parties` counting parties add up to. Nothing if the program is refused: the
+/// same calls are refused, with the reason, when they are prepared.
 pub(crate) fn count(parties: usize, program: impl Fn(Party) -> Result<Trace, Error>) -> Cost {
     let traces = (0..parties).map(|id| program(Party::counting(id, parties)));
     let traces: Result<Vec<_>, Error> = traces.collect();
@@ -26,7 +26,7 @@ pub(crate) fn count(parties: usize, program: impl Fn(Party) -> Result<Trace, Err
     })
 }
 
-/// What one call takes online.
+/// The online cost of one call.
 pub(crate) fn online<M: Counts>(parties: usize, machine: impl Fn(Party) -> M, call: &Call) -> Cost {
     count(parties, |party| {
         let machine = &mut machine(party);
@@ -57,7 +57,7 @@ fn fixed<M: Counts>(machine: &mut M, call: &Call) -> Result<(Call, Option<M::Sha
     Ok((call, Some(w)))
 }
 
-/// Makes the call on blanks, with the right operand that was fixed for it.
+/// Makes a call on shares without values; `fixed` is the right operand that was fixed for it, if any.
 pub fn play<M: Counts>(machine: &mut M, call: &Call, fixed: Option<M::Share>) -> Result<(), Error> {
     match *call {
         Call::Input { owner, n } => {

@@ -92,7 +92,7 @@ pub trait Machine: Sized {
     ) -> Result<Self::Share, Error>;
     /// A sharing of values that every party knows. Local.
     fn constant(&mut self, values: &[i64]) -> Self::Share;
-    /// The same of `n` values that are made only where they are needed.
+    /// A sharing of `n` values that every party knows, made only where they are needed. Local.
     fn constant_by(&mut self, _n: usize, values: impl FnOnce() -> Vec<i64>) -> Self::Share {
         self.constant(&values())
     }
@@ -139,7 +139,8 @@ pub trait Machine: Sized {
     /// `out[i] = x[index[i]]`, or a sharing of 0 where `index[i]` is [`PAD`]. Local: reshapes,
     /// transposes, pads, broadcasts and windows are all this.
     fn gather(&mut self, x: &Self::Share, index: &[u32]) -> Self::Share;
-    /// The same by an index of `n` elements that is made only where it is needed.
+    /// Gathers as [`Machine::gather`] does, by an index of `n` elements that is made only where it is
+    /// needed. Local.
     fn gather_by(
         &mut self,
         x: &Self::Share,

@@ -34,7 +34,7 @@ pub(crate) fn maxpool<M: Machine>(
 type Relu<'a, M> =
     &'a mut dyn FnMut(&mut M, &<M as Machine>::Share) -> Result<<M as Machine>::Share, Error>;
 
-/// The same with a ReLU of the caller's.
+/// The maximum of each window as [`maxpool`] takes it, with a ReLU that the caller gives.
 pub(crate) fn maxpool_by<M: Machine>(
     machine: &mut M,
     x: &M::Share,

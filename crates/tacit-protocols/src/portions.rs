@@ -13,21 +13,22 @@ use crate::machine::{Call, CostModel, Machine, Unverified};
 use crate::message::Message;
 use crate::{Error, lowered};
 
-/// What a program demands, which may be run many times.
+/// The portions of a program's material, in order. A program may be run with them many times.
 #[derive(Clone, Default)]
 pub struct Portions(Arc<[Portion]>);
 
 #[derive(Clone)]
 struct Portion {
-    /// The stage that it begins with.
+    /// The number of the stage that the portion begins with.
     stage: usize,
-    /// As the machine sees them.
+    /// The calls that the portion is for, lowered to those that the machine sees.
     calls: Vec<Call>,
 }
 
 impl Portions {
-    /// As few as a party can make in `most` bytes each, of the calls of every stage; a stage of more is
-    /// one by itself. Before each but the first all that waits is verified.
+    /// Divides the calls of every stage into as few portions as a party can make in `most` bytes each; a
+    /// stage that needs more is a portion by itself. Everything that waits is verified before a portion
+    /// is made.
     pub fn new<'a>(
         stages: impl IntoIterator<Item = &'a [Call]>,
         model: &dyn CostModel,
@@ -62,27 +63,28 @@ impl Portions {
     }
 }
 
-/// The bytes of material that calls leave with a party.
+/// The bytes of material that one party holds for these calls between the phases.
 pub fn stored(calls: &[Call], model: &dyn CostModel) -> Result<u64, Error> {
     let calls = lowered(calls, model)?;
     let each = calls.iter().map(|call| model.stored(call));
     Ok(each.fold(0, u64::saturating_add))
 }
 
-/// The same while it is made.
+/// About how many bytes one party holds while the material of these calls is made and they are
+/// computed: the sum of what the protocol declares for each call.
 pub fn workspace(calls: &[Call], model: &dyn CostModel) -> Result<u64, Error> {
     let calls = lowered(calls, model)?;
     let each = calls.iter().map(|call| model.workspace(call));
     Ok(each.fold(0, u64::saturating_add))
 }
 
-/// What a running program has before it.
+/// The portions of a running program that are still to be made.
 #[derive(Default)]
 pub struct Ahead {
     portions: Portions,
-    /// How many portions are made.
+    /// The number of portions that are made.
     made: usize,
-    /// How many stages are begun.
+    /// The number of stages that have begun.
     begun: usize,
 }
 

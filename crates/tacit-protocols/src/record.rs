@@ -81,7 +81,7 @@ pub fn stages_of<T, E: From<Error>>(
     Ok(recorder.stages)
 }
 
-/// The same in a row.
+/// The calls of a program on a machine over `bits` bits that computes all functions, in one list.
 pub fn calls_of<T, E: From<Error>>(
     bits: u32,
     program: impl FnOnce(&mut Recorder<'static>) -> Result<T, E>,
@@ -90,9 +90,9 @@ pub fn calls_of<T, E: From<Error>>(
     Ok(stages.into_iter().flat_map(|stage| stage.calls).collect())
 }
 
-/// The calls that a protocol with this cost model makes for `calls`: a function that is not its own is
-/// replaced by the calls of its program, what is local is left out, and what the machine does by itself
-/// is added.
+/// The calls that a protocol with this cost model makes for `calls`. A function that the protocol does
+/// not compute by itself is replaced by the calls of its program; local calls are left out; checkpoints
+/// that the machine makes by itself are added.
 pub fn lowered(calls: &[Call], model: &dyn CostModel) -> Result<Vec<Call>, Error> {
     let mut recorder = Recorder::new(0, model)?;
     for call in calls {
@@ -109,7 +109,7 @@ pub fn lowered(calls: &[Call], model: &dyn CostModel) -> Result<Vec<Call>, Error
     Ok(model.checked(calls.collect()))
 }
 
-/// Nothing costs anything, and functions and widths stay what they are.
+/// A cost model in which nothing costs anything, and functions and widths stay what they are.
 struct Free;
 
 impl CostModel for Free {

@@ -1,4 +1,5 @@
-//! How products are brought back to their scale, as users choose it.
+//! The kinds of truncation that users choose from, by which products are brought back to their
+//! scale.
 
 /// A kind of truncation; a protocol has some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

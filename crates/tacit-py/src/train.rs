@@ -44,7 +44,7 @@ fn options(text: &str) -> PyResult<TrainOptions> {
 /// and the report.
 type Made<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, String);
 
-/// Trains; the ONNX file, its numbers and the report.
+/// Trains a network. Returns the ONNX file, its numbers and the report.
 #[pyfunction]
 #[pyo3(signature = (model, options, run, train, test, progress=None))]
 pub(crate) fn train<'py>(
@@ -137,8 +137,8 @@ pub(crate) fn train_refuse(py: Python<'_>, config: PathBuf, why: String, notice:
     py.detach(|| tacit_run::refuse(&config, &error, &mut told(&notice)));
 }
 
-/// The same in float32 in the clear: the ONNX file, and how good the network is after every epoch or
-/// `every` so many mini-batches.
+/// Trains in float32 in the clear. Returns the ONNX file, and how good the network is after every
+/// epoch or `every` so many mini-batches.
 #[pyfunction]
 #[pyo3(signature = (model, options, train, test, every=None, progress=None))]
 pub(crate) fn train_reference<'py>(
@@ -166,7 +166,7 @@ pub(crate) fn train_reference<'py>(
     Ok((PyBytes::new(py, &file), json(&moments)?))
 }
 
-/// What a training on so many items will cost.
+/// The cost of a training on so many items.
 #[pyfunction]
 pub(crate) fn train_cost(
     py: Python<'_>,
@@ -183,7 +183,7 @@ pub(crate) fn train_cost(
     json(&cost.map_err(error)?)
 }
 
-/// What a training starts from, as an ONNX file.
+/// The network that a training starts from, as an ONNX file.
 #[pyfunction]
 pub(crate) fn train_start<'py>(
     py: Python<'py>,

@@ -105,7 +105,7 @@ pub struct Compiled {
     /// The plan in which every tensor has a width of its own.
     mixed: OnceLock<Plan>,
     pub(crate) source: Source,
-    /// The same of all copies, and of no other model.
+    /// A mark that all copies of this model share, and no other model.
     pub(crate) identity: Arc<()>,
 }
 
@@ -173,8 +173,8 @@ impl Compiled {
         Self::load(path, options, samples, None)
     }
 
-    /// The same, planned for one protocol: its warnings are those of a run, and a run on another is
-    /// refused.
+    /// Imports an ONNX file and plans it as [`Compiled::from_file`] does, for one protocol: the
+    /// warnings are those of a run on it, and a run on another protocol is refused.
     pub fn for_protocol(
         path: &Path,
         options: &CompileOptions,
@@ -305,12 +305,12 @@ impl Compiled {
         &self.graph
     }
 
-    /// Refuses what is no batch of finite inputs; `what` they are.
+    /// Refuses `x` unless it is a batch of finite inputs; `what` names it in the error.
     pub fn check_inputs(&self, what: &str, x: &Tensor) -> Result<(), Error> {
         check_inputs(what, &self.graph, x)
     }
 
-    /// What the model's owner brings to a run of the protocol.
+    /// The part of the model's owner in a run of the protocol: the model with its plan.
     pub(crate) fn planned_for(&self, protocol: &Protocol) -> Result<Planned<'_>, Error> {
         Ok(Planned {
             graph: &self.graph,
@@ -340,7 +340,8 @@ impl Compiled {
         self.predict_time(settings, items, None)
     }
 
-    /// The same with the seconds that it computes, where it is known how fast that is here.
+    /// The declared cost of predicting one batch of `items`, without running anything. With the speeds
+    /// of this machine it includes the seconds of computing.
     pub fn predict_time(
         &self,
         settings: &Settings,

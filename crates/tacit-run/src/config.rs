@@ -65,7 +65,7 @@ impl PartyConfig {
         Ok(config)
     }
 
-    /// The same, with what the outputs may reveal if that is given.
+    /// This config, with what the outputs may reveal replaced by `reveal`, if that is given.
     pub fn insisting(mut self, reveal: Option<&str>) -> Result<Self, Error> {
         if let Some(text) = reveal {
             let read = text.parse();
@@ -74,7 +74,7 @@ impl PartyConfig {
         Ok(self)
     }
 
-    /// What this party must agree on with the others.
+    /// The terms that this party must agree on with the others.
     pub(crate) fn terms(&self) -> Result<Terms, Error> {
         let (parties, plan) = (self.parties.len(), &self.plan);
         if self.run.parties.is_some() {

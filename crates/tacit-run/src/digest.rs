@@ -69,7 +69,7 @@ mod tests {
         );
     }
 
-    /// The same of the plan of a prediction.
+    /// The encoding of a prediction's plan, by which digests are compared, is the known one.
     #[test]
     fn a_plans_encoding_is_the_known_one() {
         let plan = plan(&graph(), &PlanOptions::default()).expect("fits");

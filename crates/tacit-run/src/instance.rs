@@ -27,7 +27,8 @@ const TRUNCATION: &str = "truncation";
 /// The bytes in which parties that are threads of one process make correlated randomness at a time, all
 /// together. The process takes several times as much: what is made meets what is computed with it.
 const TOGETHER: u64 = 32 << 20;
-/// Those of a party in a process of its own, to which every portion more is rounds on a network.
+/// The bytes of a portion at a party in a process of its own, where every portion more is rounds on a
+/// network.
 pub(crate) const APART: u64 = 256 << 20;
 
 /// A protocol between so many parties over one ring or field, with its options.
@@ -41,7 +42,7 @@ pub struct Instance {
     pub(crate) compare_bits: u32,
     /// How many parties there are.
     pub parties: usize,
-    /// What is chosen of the protocol.
+    /// The protocol's options.
     pub(crate) options: Chosen,
     /// Whether the comparison is as its paper prints it, which leaks.
     pub as_printed: bool,
@@ -67,8 +68,8 @@ impl Instance {
         })
     }
 
-    /// The bytes in which a party that is a thread makes correlated randomness at a time. Where a
-    /// network is emulated, as many as apart: it is to take as long.
+    /// How many bytes of correlated randomness a party that is a thread makes at a time. Where a
+    /// network is emulated it makes as many as a party apart, so that it takes as long.
     pub(crate) fn portion(&self) -> u64 {
         match self.link == LinkModel::LOCAL {
             true => TOGETHER / self.parties.max(1) as u64,
@@ -76,7 +77,7 @@ impl Instance {
         }
     }
 
-    /// The same with signs taken in so many bits.
+    /// This instance with signs taken in `compare_bits` bits.
     pub(crate) fn comparing(self, compare_bits: u32) -> Self {
         Instance {
             compare_bits,
@@ -84,7 +85,8 @@ impl Instance {
         }
     }
 
-    /// The same with the comparison as it was printed, for a protocol of which that is measured.
+    /// This instance with the comparison as its paper prints it, which leaks. Refused for a protocol
+    /// without such a form.
     pub fn as_printed_insecure(self) -> Result<Self, Error> {
         match self.protocol.printed_form {
             true => Ok(Instance {
@@ -95,7 +97,7 @@ impl Instance {
         }
     }
 
-    /// What it protects against, in words.
+    /// The security of the protocol, in words.
     pub(crate) fn security(&self) -> String {
         self.options.security(self.parties)
     }
@@ -108,7 +110,8 @@ impl Instance {
         chosen.map_or_else(own, |(_, value)| text(value))
     }
 
-    /// What is chosen beside the truncation and the security, which every protocol has.
+    /// The protocol's options and their values, but for the truncation and the security, which every
+    /// protocol has.
     pub(crate) fn choices(&self) -> Vec<(&'static str, Value)> {
         let mut values = self.options.values();
         values.retain(|(key, _)| !OF_ALL.contains(key));

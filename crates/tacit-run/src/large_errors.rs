@@ -1,12 +1,12 @@
-//! Truncations with large errors, and what they are no good for.
+//! Refuses truncations with large errors where these would be frequent.
 
 use tacit_nn::Plan;
 
 use crate::Error;
 use crate::instance::Instance;
 
-/// Refuses truncations with large errors for a plan with functions: their products fill the ring, where
-/// such an error is as likely as not, whatever the ranges of the layers.
+/// Refuses truncations with large errors for a plan with functions. The products of functions fill the
+/// ring, where such an error is as likely as not, whatever the ranges of the layers.
 pub(crate) fn check_truncation(instance: &Instance, plan: &Plan) -> Result<(), Error> {
     let large = instance.tolerance().large_errors;
     match plan.layers.iter().find(|layer| layer.op.is_function()) {

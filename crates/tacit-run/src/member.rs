@@ -72,7 +72,7 @@ impl Member {
         [&self.key, &self.certificate, &self.record]
     }
 
-    /// The same, to be changed.
+    /// The files that it names, to be changed.
     pub(crate) fn paths_mut(&mut self) -> [&mut PathBuf; 3] {
         [&mut self.key, &mut self.certificate, &mut self.record]
     }
@@ -89,7 +89,7 @@ impl Member {
         Ok(party)
     }
 
-    /// The same while `prepare` runs on another thread; if that fails the others are told why.
+    /// Joins the parties while `prepare` runs on another thread; if that fails the others are told why.
     pub(crate) fn connect_while<T: Send + 'static>(
         &self,
         parties: &[PeerConfig],
@@ -137,7 +137,7 @@ impl Member {
         self.refuse_in_words(parties, settings, (error, &error.told()), on_notice);
     }
 
-    /// The same with other words for the others than the error's.
+    /// Tells the others in the words `told` why this party cannot run.
     pub(crate) fn refuse_in_words(
         &self,
         parties: &[PeerConfig],

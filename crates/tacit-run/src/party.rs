@@ -37,8 +37,9 @@ pub fn run_party(
     Ok(outcome)
 }
 
-/// The same, and then a prediction for every request until there are no more: those of the data's owner
-/// are files of inputs, whose answers and reports go beside the first's with their number, `answers-2.npy`.
+/// Runs a prediction as [`run_party`] does, and then one for every request until there are no more. The
+/// requests of the data's owner are files of inputs, whose answers and reports go beside the first's with
+/// their number, `answers-2.npy`.
 /// All parties stay, or none; while the owner has no request the others wait. A file that cannot be used is
 /// an error for `answered`, which gets the outcome of each request, and the owner may name another.
 pub fn run_party_for(

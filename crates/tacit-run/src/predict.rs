@@ -1,4 +1,4 @@
-//! What a program costs before it runs, as its protocol declares.
+//! Predicts what a program costs before it runs, from what its protocol declares.
 
 use tacit_protocols::Cost;
 use tacit_protocols::lowered;
@@ -80,7 +80,7 @@ pub(crate) fn predicted(
     })
 }
 
-/// What so many of each cost one after the other.
+/// The cost of several parts one after the other, each repeated as often as its number says.
 pub(crate) fn in_turn(costs: &[(usize, &PredictedCost)]) -> PredictedCost {
     let sum = |phase: fn(&PredictedCost) -> &PhaseReport| {
         let of = |(n, cost): &(usize, &PredictedCost)| times(*n, phase(cost));

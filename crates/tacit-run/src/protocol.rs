@@ -21,11 +21,11 @@ pub struct Protocol {
     /// The rings of 32 and 64 bits and the prime fields of 31 and 61 that it computes in; the last
     /// is the default.
     pub widths: &'static [u32],
-    /// What can be chosen of it.
+    /// The options that users can choose.
     pub options: fn() -> Vec<OptionSpec>,
-    /// What it has, once and for all, of options that other protocols let be chosen: keys and values.
+    /// The fixed values that it has for options of other protocols: keys and values.
     pub own: &'static [(&'static str, &'static str)],
-    /// What it answers about signs that cost less.
+    /// Its answers to planners about signs that cost less.
     pub signs: Signs,
     /// Whether tensors cost less by having widths of their own.
     pub mixed: bool,
@@ -118,7 +118,7 @@ impl Protocol {
         Err(Error::setting("parties", why))
     }
 
-    /// What it has of an option that others let be chosen.
+    /// The fixed value that it has for an option of other protocols.
     pub(crate) fn own(&self, key: &str) -> Option<&'static str> {
         let found = self.own.iter().find(|(known, _)| *known == key);
         found.map(|(_, value)| *value)
@@ -168,7 +168,7 @@ impl Protocol {
         Err(Error::setting("key bits", why))
     }
 
-    /// Refuses what a paper opens where it is another's.
+    /// Refuses to open what Falcon's paper opens, on a protocol that does not do so.
     pub fn check_paper_leakage(&self) -> Result<(), Error> {
         match self.paper_leakage {
             true => Ok(()),
@@ -190,7 +190,7 @@ impl<'de> Deserialize<'de> for &'static Protocol {
     }
 }
 
-/// The thing of this name, or an error that lists all names; `what` they name.
+/// The element of `all` with this name, or an error that lists all names; `what` says what they name.
 pub fn named<'a, T>(
     what: &str,
     known: impl Iterator<Item = (&'a str, T)>,

@@ -178,7 +178,8 @@ impl Record {
         self.line(terms, who, trace, ended)
     }
 
-    /// The same of a run that ended before all parties were there and ready.
+    /// Adds a run that ended before all parties were there and ready, and waits until the line is on
+    /// disk.
     pub fn add_unmet(
         &mut self,
         terms: &Terms,

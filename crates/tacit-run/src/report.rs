@@ -78,8 +78,8 @@ pub struct PredictedCost {
     /// Seconds of computing beside the network's, where this machine's speeds are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub computing: Option<Seconds>,
-    /// Seconds that each phase is expected to take, where that is known: its latency, and what takes longer of
-    /// computing and sending, since the parties compute while bytes are on their way.
+    /// Seconds that each phase is expected to take, where that is known: the network's latency, and the longer
+    /// of computing and sending, since the parties compute while bytes are on their way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Seconds>,
 }
@@ -128,16 +128,16 @@ pub struct Report {
     /// `top-K` or `class`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reveal: Option<String>,
-    /// The operation, of a measured one.
+    /// The name of a measured operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op: Option<String>,
-    /// Its size.
+    /// The size of a measured operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n: Option<usize>,
-    /// As much of the size as ran at a time.
+    /// How much of a measured operation's size ran at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chunk: Option<usize>,
-    /// The items predicted; of a measured operation the runs.
+    /// The number of items predicted, or of runs of a measured operation.
     pub images: usize,
     /// Items predicted at a time.
     pub batch: usize,
@@ -155,17 +155,17 @@ pub struct Report {
     pub accuracy: Option<f64>,
     /// The share of items of the same class as in clear text, where that was compared.
     pub agreement: Option<f64>,
-    /// The largest difference from the clear-text float32 outputs, where that was compared; of a
-    /// measured operation from the exact function, or from the same computation in the clear.
+    /// The largest difference from the clear-text float32 outputs, where that was compared. For a measured
+    /// operation: from the exact function, or from the same computation in the clear.
     pub max_abs_error: Option<f64>,
-    /// The same of a measured operation in units of the last place.
+    /// The largest difference of a measured operation, as above, in units of the last place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_ulp_error: Option<f64>,
     /// The most memory that this process ever had, where the system tells.
     pub peak_memory_bytes: Option<u64>,
-    /// What the planner could not be sure of.
+    /// Warnings of what the planner could not be sure of.
     pub warnings: Vec<String>,
-    /// Why its answers may be wrong, which nobody could know before they came.
+    /// Why the answers may be wrong, which nobody could know before they came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
     /// What was opened in the run, and to whom.

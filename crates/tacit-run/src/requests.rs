@@ -11,11 +11,11 @@ use std::time::Duration;
 /// How long a party waits for a request before it looks at what else there is.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What there is by now of requests, or of their inputs.
+/// The next request, or what is known of it by now.
 pub(crate) enum Next<T> {
-    /// One.
+    /// There is one.
     This(T),
-    /// Nothing yet.
+    /// There is none yet.
     Nothing,
     /// There will be no more.
     Over,
@@ -32,8 +32,8 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Those that a text names, one in every line that is not empty. It is opened when the first is
-    /// waited for, and read on a thread of its own, which lives until the text ends.
+    /// The requests of a text, one in every line that is not empty. The text is opened when the
+    /// first is waited for, and read on a thread of its own, which lives until the text ends.
     pub fn of_lines<R: BufRead + 'static>(open: impl FnOnce() -> R + Send + 'static) -> Self {
         Requests {
             open: Some(Box::new(|| Box::new(open()))),

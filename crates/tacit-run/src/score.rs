@@ -1,4 +1,4 @@
-//! How good a result is.
+//! Judges how good a result is.
 
 use tacit_nn::Plan;
 use tacit_nn::graph::{TailFunction, len};

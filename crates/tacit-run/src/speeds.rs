@@ -1,8 +1,8 @@
-//! Seconds of computing, told of the sizes of calls by what calls took on this machine.
+//! Predicts seconds of computing from the sizes of calls and from what calls took on this machine.
 //!
-//! A call takes a wake of every hop of its longest path, what its elements take, and what the multiplications of its
-//! product take. How long a kind of calls takes for so many elements is a line from one measured size to the next; of
-//! signs it is measured over few bits and over many, and by the bytes that are declared of a call it lies between.
+//! A call takes time for waking at every hop of its longest path, for its elements, and for the multiplications of
+//! its product. The time of a kind of calls is a line between one measured size and the next. Signs are measured over
+//! few bits and over many; the time of others lies between the two, by the bytes that a call declares.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use tacit_protocols::machine::{Bilinear, Call, CostModel};
 
 use crate::{Error, options};
 
-/// Kinds of calls that take alike for every byte.
+/// The kinds of calls. Calls of one kind take as long for every byte that they declare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -36,7 +36,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Of a call; none of those that are counted with others.
+    /// The kind of a call; `None` for calls whose time is counted with others.
     pub fn of(call: &Call, model: &dyn CostModel) -> Option<Kind> {
         let is_matrix = |map: &Bilinear| !matches!(map, Bilinear::Elementwise(_));
         Some(match call {
@@ -54,7 +54,7 @@ impl Kind {
     }
 }
 
-/// What a size took.
+/// The time that calls of one size took.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Elements.
@@ -63,7 +63,7 @@ pub struct Point {
     pub seconds: f64,
 }
 
-/// What calls of one kind took that declare as many bytes of an element.
+/// The times of calls of one kind that declare as many bytes of an element.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
     /// Bytes of an element, of all parties.
@@ -88,13 +88,13 @@ pub struct Rates {
 /// How fast this machine runs a protocol between parties that share it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Speeds {
-    /// Seconds of a hop, beside the network's.
+    /// Seconds of computing for a hop, without the network's.
     pub hop: f64,
-    /// Of the online phase, for each kind by growing bytes of an element.
+    /// The times of the online phase, for each kind by growing bytes of an element.
     pub online: BTreeMap<Kind, Vec<Curve>>,
-    /// Of the offline phase.
+    /// The times of the offline phase, for each kind by growing bytes of an element.
     pub offline: BTreeMap<Kind, Vec<Curve>>,
-    /// Of multiplications.
+    /// The seconds of multiplications.
     pub rates: Rates,
     /// How many times as long as its calls by themselves a small network took online: copies between layers, caches,
     /// and checkpoints that calls share.
@@ -102,14 +102,14 @@ pub struct Speeds {
 }
 
 impl Rates {
-    /// What the multiplications of a product take.
+    /// The seconds that the multiplications of a product take.
     pub fn seconds(&self, map: &Bilinear) -> f64 {
         let [matrix, matmul, patches, conv] = multiplications(map);
         self.matrix * matrix + self.matmul * matmul + self.patches * patches + self.conv * conv
     }
 }
 
-/// How many of each [`Rates`] has a product is made of.
+/// How many of each of the four things of [`Rates`] a product consists of, in their order.
 pub fn multiplications(map: &Bilinear) -> [f64; 4] {
     let matrices = |batch: usize, [m, k, n]: [usize; 3]| {
         let matrix = (batch * k * n) as f64;
@@ -128,7 +128,7 @@ pub fn multiplications(map: &Bilinear) -> [f64; 4] {
     }
 }
 
-/// What a call is made of.
+/// The sizes of a call, by which its time is predicted.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     /// Its kind.
@@ -140,13 +140,13 @@ pub struct Part {
 }
 
 impl Part {
-    /// Of the online phase; of calls that are counted with others there is none.
+    /// The sizes of a call's online phase; `None` for calls that are counted with others.
     pub fn online(call: &Call, model: &dyn CostModel) -> Option<Self> {
         let bytes = total(&model.online(call).bytes);
         Part::of(call, model, bytes)
     }
 
-    /// Of the offline phase: bytes that are sent, and stored by all parties.
+    /// The sizes of a call's offline phase: bytes that are sent, and bytes that all parties store.
     pub fn offline(call: &Call, model: &dyn CostModel) -> Option<Self> {
         let sent = model.offline(std::slice::from_ref(call)).bytes;
         let stored = model.stored(call) * sent.len().max(1) as u64;
@@ -185,7 +185,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Of the online phase.
+    /// The work of the online phase of these calls, which take `rounds` hops.
     pub fn online(calls: &[Call], model: &dyn CostModel, rounds: u32) -> Self {
         let product = |call: &Call| match call {
             Call::Product { map, .. } if !model.mixed() => Some(*map),
@@ -201,7 +201,7 @@ impl Work {
         }
     }
 
-    /// Of the offline phase.
+    /// The work of the offline phase of these calls, which takes `rounds` hops.
     pub fn offline(calls: &[Call], model: &dyn CostModel, rounds: u32) -> Self {
         Work {
             rounds,

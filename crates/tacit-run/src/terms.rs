@@ -19,17 +19,17 @@ pub(crate) struct Terms {
     pub network: Network,
     pub roles: Roles,
     pub batch: Option<NonZeroUsize>,
-    /// As the plan will have it, where this party insists.
+    /// The fraction bits that this party insists on, if it does.
     pub fraction_bits: Option<u32>,
-    /// As the data owner will bring, where this party insists.
+    /// The number of inputs that this party insists on, if it does.
     pub inputs: Option<usize>,
     /// The most memory that this party spends on one item.
     pub item_bytes: u64,
     /// The bytes of correlated randomness that a party holds at a time.
     pub portion: u64,
-    /// What the plan may open, where this party insists.
+    /// What the plan may open, if this party insists on it.
     pub reveal: Option<Reveal>,
-    /// How long a party may be silent, where the parties stay for more than one prediction.
+    /// How long a party may be silent, if the parties stay up for more than one prediction.
     pub stays: Option<Duration>,
 }
 

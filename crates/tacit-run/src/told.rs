@@ -1,5 +1,5 @@
-//! What the others are told of a party's error: why there is no run, and nothing of its data, its
-//! model or its machine.
+//! The words by which the others are told of a party's error: why there is no run, and nothing of
+//! its data, its model or its machine.
 
 use tacit_net::{NetError, Party};
 use tacit_nn::encode::EncodeError;

@@ -33,14 +33,14 @@ enum Asked {
     Both,
 }
 
-/// A question about numbers of `bits` bits, this party's side of it.
+/// This party's side of a question about two numbers of `bits` bits, one at each party.
 pub(crate) struct Question {
     asked: Asked,
     bits: u32,
     own: Vec<u64>,
 }
 
-/// Shares of the bits that were asked for; the others are empty.
+/// The answer: shares of the bits that were asked for. The others are empty.
 #[derive(Clone, Default)]
 pub(crate) struct Answer {
     pub less: Bits,
@@ -53,17 +53,19 @@ impl Question {
         Question { asked, bits, own }
     }
 
-    /// Whether the sum of two numbers is `2^bits` or more; in [`Answer::less`].
+    /// Asks whether the sum of two numbers is `2^bits` or more; the answer is in [`Answer::less`].
     pub fn wrap(engine: &Engine, own: &[u64], bits: u32) -> Self {
         Self::about_sum(engine, Asked::Less, own, bits)
     }
 
-    /// The same, and in [`Answer::equal`] whether the sum is `2^bits - 1` modulo `2^bits`.
+    /// Asks whether the sum of two numbers is `2^bits` or more, answered in [`Answer::less`], and
+    /// whether it is `2^bits - 1` modulo `2^bits`, answered in [`Answer::equal`].
     pub fn wrap_and_all_ones(engine: &Engine, own: &[u64], bits: u32) -> Self {
         Self::about_sum(engine, Asked::Both, own, bits)
     }
 
-    /// Whether the sum of two numbers is 0 modulo `2^bits`; in [`Answer::equal`].
+    /// Asks whether the sum of two numbers is 0 modulo `2^bits`; the answer is in
+    /// [`Answer::equal`].
     pub fn zero(engine: &Engine, own: &[u64], bits: u32) -> Self {
         let own = match engine.id() {
             0 => own.to_vec(),

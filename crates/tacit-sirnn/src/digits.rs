@@ -89,7 +89,8 @@ impl Engine {
         self.msnzb_index_or(x, index_bits(x.bits), 0)
     }
 
-    /// The same in `bits` bits, and `zero` for `x` = 0, of which nothing else is wider or costs more.
+    /// The index of the most significant bit of `x` that is 1, modulo `2^bits`, and `zero` for `x` = 0.
+    /// Costs [`Engine::msnzb_index`], with `bits` in place of that one's width.
     pub fn msnzb_index_or(&mut self, x: &Shared, bits: u32, zero: u64) -> Result<Shared, Error> {
         let width = digit_bits(x.bits, DIGIT);
         let digits = self.digits(x, width)?;

@@ -80,7 +80,7 @@ impl<'a> Factor<'a> {
         }
     }
 
-    /// Elements, where this party can tell.
+    /// The number of elements, at a party that can tell.
     pub(crate) fn len(&self) -> Option<usize> {
         match &self.held {
             Held::Shared(x, _) => Some(x.len()),
@@ -95,9 +95,9 @@ pub(crate) struct Part {
     pub bits: u32,
     pub own: Vec<u64>,
     offset: u64,
-    /// Who subtracts the offset from its summand.
+    /// The party that subtracts the offset from its summand.
     lead: usize,
-    /// Whose summand is not 0.
+    /// The parties whose summand is not 0.
     pub holders: [bool; 2],
     pub wrap: Option<Bits>,
 }
@@ -194,7 +194,7 @@ impl Part {
         }
     }
 
-    /// The same as a matrix with rows and columns swapped.
+    /// This part of a `rows x cols` matrix, transposed.
     pub fn transposed(&self, id: usize, rows: usize, cols: usize) -> Part {
         let dims = [1, 1, rows, cols];
         self.arranged(

@@ -1,4 +1,4 @@
-//! What SiRnn's messages hold besides what those of all protocols do.
+//! The encodings of SiRnn's own messages.
 
 use tacit_algebra::ot::pack::packed_len;
 use tacit_protocols::message::Length;

@@ -114,8 +114,8 @@ impl Engine {
         )
     }
 
-    /// SMult (SiRnn, section IV-C): the same of signed numbers, at the same cost; `msb_x` and
-    /// `msb_y` are their signs.
+    /// SMult (SiRnn, section IV-C): shares modulo `2^out` of the product of signed numbers, element
+    /// by element, at the cost of [`Engine::multiply_unsigned`]; `msb_x` and `msb_y` are the signs.
     pub fn multiply_signed(
         &mut self,
         x: &Shared,

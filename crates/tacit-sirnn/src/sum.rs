@@ -26,7 +26,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Element by element.
+    /// The shape of `n` products element by element.
     pub fn elements(n: usize) -> Self {
         Shape {
             rows: 1,

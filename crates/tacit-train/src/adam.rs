@@ -62,7 +62,7 @@ const NEAR: u32 = 12;
 /// The least epsilon.
 const LEAST_EPSILON: f64 = 1e-6;
 
-/// What a parameter's step changes.
+/// The state of a parameter that a step changes.
 pub(crate) struct Moved<'a, S> {
     pub weight: &'a mut S,
     /// The mean of gradients.
@@ -72,7 +72,7 @@ pub(crate) struct Moved<'a, S> {
 }
 
 impl Adam {
-    /// Refuses what cannot be.
+    /// Refuses settings outside their ranges.
     pub fn check(&self) -> Result<(), Error> {
         unit("learning_rate", self.learning_rate, LARGEST_RATE)?;
         unit("weight_decay", self.weight_decay, 1.0)?;
@@ -132,8 +132,8 @@ impl Adam {
         self.learning_rate * self.schedule.factor(epoch)
     }
 
-    /// By what the rate is multiplied in step `t`, from 1, and what is added to the mean of squares:
-    /// instead of dividing both means, which begin at 0, by how much of them there is.
+    /// The factor of the rate in step `t`, from 1, and the summand of the mean of squares. They take the
+    /// place of dividing both means, which begin at 0, by how much of them there is.
     pub(crate) fn correction(&self, t: usize) -> (f64, f64) {
         let missing = |beta: f64| 1.0 - beta.powi(t.min(i32::MAX as usize) as i32);
         let (first, second) = (missing(self.beta1), missing(self.beta2));

@@ -1,14 +1,14 @@
-//! Networks to train out of imported models.
+//! Makes networks that can be trained out of imported models.
 
 use tacit_nn::Graph;
 use tacit_nn::graph::{Conv, ConvGeometry, Function, InputKind, Linear, Node, Op, Pool, Tail};
 
 use crate::{Error, Layer, Network, Smooth};
 
-/// The network of an imported model, and its parameters to start from.
+/// The network of an imported model, and the parameters to start from.
 ///
-/// Folded normalisations are part of the layers before them; what a training does not know is refused
-/// by name.
+/// Folded normalisations are part of the layers before them. An operation that cannot be trained is refused by its
+/// name.
 pub fn from_graph(graph: &Graph) -> Result<(Network, Vec<Vec<f32>>), Error> {
     refuse_ends(graph)?;
     let mut network = Network::empty(&graph.input_shape());

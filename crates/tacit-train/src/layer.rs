@@ -148,12 +148,12 @@ const NORMAL: [Role; 4] = [
     Role::RunningVariance,
 ];
 
-/// What a parameter is to its layer.
+/// The role of a parameter in its layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Of a linear layer or a convolution.
+    /// The factors of a linear layer or a convolution.
     Weight,
-    /// Of a linear layer or a convolution.
+    /// The summands of a linear layer or a convolution.
     Bias,
     /// A normalisation's factor.
     Gamma,
@@ -170,7 +170,7 @@ pub enum Role {
 pub struct Parameter {
     /// The layer's number.
     pub layer: usize,
-    /// What it is there.
+    /// The role of the parameter in its layer.
     pub role: Role,
     /// Elements.
     pub len: usize,

@@ -1,4 +1,4 @@
-//! What a training makes small, and its gradient with respect to the network's outputs.
+//! The loss that a training minimises, and its gradient with respect to the network's outputs.
 
 use serde::{Deserialize, Serialize};
 use tacit_protocols::machine::{KeyBits, Machine, Operand};

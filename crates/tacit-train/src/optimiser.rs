@@ -32,7 +32,7 @@ impl Optimiser<'_> {
         matches!(self, Optimiser::Adam(_))
     }
 
-    /// Refuses what cannot be, or does not fit the numbers.
+    /// Refuses settings outside their ranges, or that do not fit the numbers.
     pub fn check(&self, fixed: Fixed, epochs: usize, batch: usize) -> Result<(), Error> {
         match self {
             Optimiser::Sgd(sgd) => {

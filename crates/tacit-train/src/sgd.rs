@@ -76,7 +76,7 @@ pub(crate) fn unit(what: &'static str, value: f64, most: f64) -> Result<(), Erro
 }
 
 impl Schedule {
-    /// Refuses what cannot be.
+    /// Refuses settings outside their ranges.
     pub(crate) fn check(&self) -> Result<(), Error> {
         match *self {
             Schedule::Step { every: 0, .. } => Err(Error::setting("schedule", "every 0 epochs")),
@@ -86,7 +86,7 @@ impl Schedule {
         }
     }
 
-    /// By what the learning rate is multiplied in an epoch, from 0.
+    /// The factor of the learning rate in an epoch, from 0.
     pub(crate) fn factor(&self, epoch: usize) -> f64 {
         match *self {
             Schedule::Constant => 1.0,
@@ -100,7 +100,7 @@ impl Schedule {
 }
 
 impl Sgd {
-    /// Refuses what cannot be.
+    /// Refuses settings outside their ranges.
     pub fn check(&self) -> Result<(), Error> {
         unit("learning_rate", self.learning_rate, LARGEST_RATE)?;
         unit("momentum", self.momentum, 1.0)?;

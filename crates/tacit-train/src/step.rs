@@ -32,8 +32,8 @@ pub fn calls_by_stage<T>(
 pub struct State<S> {
     /// The parameters, as [`Network::parameters`] lists them.
     pub parameters: Vec<S>,
-    /// The last step of each that is learnt, or the mean of its gradients; of the others nothing of
-    /// meaning.
+    /// By parameter the last step, or Adam's mean of gradients. Only for parameters that gradients
+    /// change; the others have entries without meaning.
     pub velocity: Vec<S>,
     /// The mean of the squares of gradients, where the optimiser follows them.
     pub squares: Vec<S>,
@@ -41,18 +41,18 @@ pub struct State<S> {
     pub steps: usize,
 }
 
-/// What a step needs to know beside the state.
+/// The network and settings that a step uses beside the state.
 #[derive(Clone, Copy)]
 pub struct Training<'a> {
     /// The network.
     pub network: &'a Network,
     /// How numbers are written.
     pub fixed: Fixed,
-    /// What is made small.
+    /// The loss that the training minimises.
     pub loss: Loss,
     /// The optimiser.
     pub optimiser: Optimiser<'a>,
-    /// What the dropped elements are drawn from.
+    /// The coin that decides which elements are dropped.
     pub coin: Coin,
 }
 

@@ -98,7 +98,7 @@ class Analysis:
         Path(path).write_bytes(self.draw(Path(path).suffix, title))
 
     def draw(self, suffix: str, title: str = "") -> bytes:
-        """The same as the bytes of a file, `.svg` or `.png`."""
+        """The plot of :meth:`save_plot`, as the bytes of an `.svg` or `.png` file."""
         from matplotlib import rc_context  # noqa: PLC0415  # pyright: ignore
         from matplotlib.figure import Figure  # noqa: PLC0415
 

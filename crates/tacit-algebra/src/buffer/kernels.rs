@@ -170,7 +170,7 @@ impl<R: Ring> Buffer<R> {
     }
 }
 
-/// Of truncations without a mask from beforehand.
+/// The kernels of truncations without a mask from beforehand.
 impl<R: Ring> Buffer<R> {
     /// See [`quotient::known`].
     pub fn quotient_known(&self, next: &Self, mask: &Self, d: u32) -> Self {
@@ -208,7 +208,7 @@ impl<R: Ring> Buffer<R> {
     }
 }
 
-/// Of truncations between two summands.
+/// The kernels of truncations between two summands.
 impl<R: Ring> Buffer<R> {
     /// See [`truncate::split_mask`].
     pub fn split_mask(&self, trunc: u32) -> (Self, Self) {
@@ -225,7 +225,7 @@ impl<R: Ring> Buffer<R> {
     }
 }
 
-/// Of numbers of any kind.
+/// The kernels of numbers of any kind.
 impl<T: Pod + Send + Sync> Buffer<T> {
     /// `out[i] = a[index[i]]`, or 0 for the index that stands for padding.
     pub fn gather(&self, index: &[u32]) -> Self {

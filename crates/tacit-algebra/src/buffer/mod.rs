@@ -1,9 +1,9 @@
 //! Buffers: vectors of numbers as protocols hold them, without saying where they lie.
 //!
-//! A buffer lies in this machine's memory, or has a size alone: then whoever computes with it only counts,
-//! and every result has a size alone as well. Copies and parts of a buffer share its memory until one of
-//! them is written. Kernels on whole buffers are in [`kernels`]; another processor's memory would be
-//! another place.
+//! A buffer either lies in this machine's memory or has a size alone, without elements. A party that only
+//! counts computes with sizes alone: every result of a kernel is then a size alone, too. Copies and parts
+//! of a buffer share its memory until one of them is written. Kernels on whole buffers are in [`kernels`];
+//! another processor's memory would be another place.
 
 pub mod kernels;
 
@@ -25,18 +25,18 @@ enum Place<T> {
         data: Arc<Vec<T>>,
         range: Range<usize>,
     },
-    /// So many elements that nobody has.
+    /// A size alone: so many elements, which nobody has.
     Counted(usize),
 }
 
-/// What has elements, or a size alone.
+/// A vector that has either elements or a size alone.
 pub trait Sizes {
-    /// Whether it has a size alone.
+    /// Whether the vector has a size alone.
     fn is_counted(&self) -> bool;
 }
 
 impl<T> Buffer<T> {
-    /// A size alone.
+    /// A buffer of size `n` without elements.
     pub fn counted(n: usize) -> Self {
         Buffer(Place::Counted(n))
     }
@@ -49,15 +49,16 @@ impl<T> Buffer<T> {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A part, which shares its memory.
+    /// The elements of a range, in the memory of this buffer.
     ///
     /// # Panics
-    /// If it is no part of the buffer.
+    ///
+    /// If the range reaches beyond the buffer.
     pub fn part(&self, part: Range<usize>) -> Self {
         assert!(part.start <= part.end && part.end <= self.len());
         Buffer(match &self.0 {
@@ -76,12 +77,12 @@ impl<T> Buffer<T> {
         starts.map(move |start| self.part(start..start + n))
     }
 
-    /// The first `n` elements.
+    /// Keeps the first `n` elements and drops the others.
     pub fn truncate(&mut self, n: usize) {
         *self = self.part(0..n.min(self.len()));
     }
 
-    /// The elements from `at` on, which it loses.
+    /// Removes the elements from `at` on and returns them.
     pub fn split_off(&mut self, at: usize) -> Self {
         let rest = self.part(at..self.len());
         self.truncate(at);
@@ -96,7 +97,7 @@ impl<T> Sizes for Buffer<T> {
 }
 
 impl<T: Pod> Buffer<T> {
-    /// So many zeros.
+    /// A buffer of `n` zeros.
     pub fn zeros(n: usize) -> Self {
         vec![T::zeroed(); n].into()
     }
@@ -114,8 +115,8 @@ impl<T: Pod> Buffer<T> {
         })
     }
 
-    /// The same elements in memory of their own, where it shares a larger one: of a part that outlives the
-    /// whole.
+    /// A buffer of these elements that keeps no larger memory alive: copies them where they are a part of
+    /// more. For a part that outlives the whole.
     pub fn detached(&self) -> Self {
         match &self.0 {
             Place::Here { data, range } if range.len() < data.len() => self.to_vec().into(),
@@ -123,7 +124,8 @@ impl<T: Pod> Buffer<T> {
         }
     }
 
-    /// Adds elements at the end: in place where the buffer is its own memory's.
+    /// Adds elements at the end: in place if this buffer is alone in its memory and fills it, else by a
+    /// copy.
     pub fn append(&mut self, more: &Self) {
         if let (Place::Here { data, range }, false) = (&mut self.0, more.is_counted())
             && *range == (0..data.len())
@@ -136,7 +138,7 @@ impl<T: Pod> Buffer<T> {
         *self = Buffer::concat(&[self, more]);
     }
 
-    /// The next part of what will have `n` elements.
+    /// Adds the next part of a buffer that will have `n` elements in the end.
     pub fn grow(&mut self, part: Self, n: usize) {
         match self.is_empty() && !part.is_counted() && part.len() < n {
             true => *self = Vec::with_capacity(n).into(),
@@ -146,7 +148,7 @@ impl<T: Pod> Buffer<T> {
         self.append(&part);
     }
 
-    /// The elements, without a copy where they are all that is in memory and nobody else's.
+    /// The elements as a vector; copies them unless this buffer is alone in its memory and fills it.
     pub fn into_vec(self) -> Vec<T> {
         match self.0 {
             Place::Here { data, range } if range == (0..data.len()) => {
@@ -166,7 +168,7 @@ impl<T: PartialEq> PartialEq for Buffer<T> {
     }
 }
 
-/// Its size: elements may be secret.
+/// Shows the size only: elements may be secret.
 impl<T> fmt::Debug for Buffer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Buffer({})", self.len())
@@ -208,7 +210,8 @@ impl<T> Deref for Buffer<T> {
     }
 }
 
-/// The same to write; what others share is copied first.
+/// The elements in memory, to be written; elements whose memory is shared are copied first. Panics if the
+/// buffer has a size alone.
 impl<T: Clone> DerefMut for Buffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         if let Place::Here { data, range } = &mut self.0
@@ -226,8 +229,8 @@ impl<T: Clone> DerefMut for Buffer<T> {
     }
 }
 
-/// What `kernel` makes of buffers in memory; of such with a size alone, `n` elements of which there is only
-/// the size.
+/// What `kernel` makes of `buffers`. If one of them has a size alone, the kernel does not run and the
+/// result is a size of `n` alone.
 pub fn unless_counted<S: Sizes + ?Sized, T>(
     given: &[&S],
     n: usize,

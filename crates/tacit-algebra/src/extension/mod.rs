@@ -31,8 +31,8 @@ pub trait Extension: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static 
     const ZERO: Self;
     /// The neutral element of multiplication.
     const ONE: Self;
-    /// Portions of one proof that may be folded at the same points: more of them take more folds, whose
-    /// errors add up.
+    /// How many portions of one proof may be folded at the same points. More portions take more folds,
+    /// whose errors add up.
     const PORTIONS: usize = 1;
 
     /// `self + o`.
@@ -42,16 +42,16 @@ pub trait Extension: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static 
     /// `self * o`.
     fn mul(self, o: Self) -> Self;
 
-    /// Parts that `n` elements of the base are folded from; even.
+    /// How many parts `n` elements of the base are cut into for a fold; an even number.
     fn base_radix(n: usize) -> usize;
-    /// Parts that a vector of `n` elements is folded from.
+    /// How many parts a vector of `n` elements is cut into for a fold.
     fn radix(n: usize) -> usize;
-    /// Parts that what the first fold leaves of a portion, `n` elements, is folded from.
+    /// How many parts a portion of `n` elements is cut into after its first fold.
     fn inner_radix(n: usize) -> usize {
         Self::radix(n)
     }
-    /// Blocks that each of so many vectors of `n` elements of the base is cut into for the first fold,
-    /// and their length.
+    /// How many blocks each of `vectors` vectors of `n` elements of the base is cut into for the first
+    /// fold, and the length of a block.
     fn blocks(n: usize, vectors: usize) -> [usize; 2] {
         let len = n.div_ceil(Self::base_radix(vectors * n) / vectors);
         [n.div_ceil(len), len]

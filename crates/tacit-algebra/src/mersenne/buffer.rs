@@ -5,7 +5,7 @@ use super::{Field, Matrix, vec};
 use crate::Buffer;
 use crate::buffer::{Sizes, unless_counted};
 
-/// What a kernel makes of buffers, then of what else it takes, and how many elements that is.
+/// Defines kernels: of the buffers that each takes, of its other arguments, and of its result's length.
 macro_rules! kernels {
     ($(
         $(#[$doc:meta])*
@@ -89,14 +89,14 @@ pub fn encode<F: Field>(values: &[i64]) -> Buffer<F> {
     vec::encode(values).into()
 }
 
-/// `1 - a`: of a bit the other one.
+/// `1 - a`: the complement of shared bits.
 pub fn not<F: Field>(a: &Buffer<F>) -> Buffer<F> {
     let mut not = neg(a);
     add_scalar_assign(&mut not, F::ONE);
     not
 }
 
-/// Where public values are 0; of sizes alone nowhere.
+/// The indices at which public values are 0; none where the values have a size alone.
 pub fn find_zeros<F: Field>(values: &Buffer<F>) -> Vec<usize> {
     match values.is_counted() {
         true => Vec::new(),
@@ -104,7 +104,7 @@ pub fn find_zeros<F: Field>(values: &Buffer<F>) -> Vec<usize> {
     }
 }
 
-/// Puts rows of `at.len()` elements in place of the columns `at` of rows of `n`.
+/// Overwrites the columns `at` of a matrix with rows of `n` elements by `columns`, with rows of `at.len()`.
 pub fn put_columns<F: Field>(rows: &mut Buffer<F>, n: usize, at: &[usize], columns: &Buffer<F>) {
     rows.change(&[columns], |rows| vec::put_columns(rows, n, at, columns));
 }
@@ -131,7 +131,7 @@ impl<F: Field> Matrix<F> {
     }
 }
 
-/// The size of rows that have no more.
+/// The common length of the rows if they have a size alone.
 fn size_alone<F>(rows: &[Buffer<F>]) -> Option<usize> {
     let counted = rows.iter().find(|row| row.is_counted());
     counted.map(Buffer::len)
@@ -141,7 +141,7 @@ fn slices<F>(rows: &[Buffer<F>]) -> Vec<&[F]> {
     rows.iter().map(|row| &row[..]).collect()
 }
 
-/// See [`super::rot_zero`]; of a size alone there is one somewhere.
+/// See [`super::rot_zero`]; values that have a size alone are taken to have a zero.
 pub fn rot_zero<F: Field>(opened: &Buffer<F>) -> Option<Buffer<u32>> {
     match opened.is_counted() {
         true => Some(Buffer::counted(opened.len() / super::rot_size::<F>())),

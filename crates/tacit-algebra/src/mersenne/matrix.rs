@@ -26,7 +26,7 @@ const STRIP: usize = 256;
 const BLOCK: usize = 256;
 
 impl<F: Field> Matrix<F> {
-    /// A size alone, which maps such.
+    /// A matrix without elements, which maps rows that have a size alone.
     pub fn counted(rows: usize, cols: usize) -> Self {
         let data = Vec::new();
         Matrix { rows, cols, data }

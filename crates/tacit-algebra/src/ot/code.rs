@@ -26,8 +26,8 @@ const ADDED: usize = 24;
 #[derive(Clone, Debug)]
 pub struct Code {
     index_bits: u32,
-    /// Of every place of a word the mask of the bits of an index that it is the sum of; the first
-    /// `m` are these bits.
+    /// For every place of a word the mask of the bits of an index whose sum it is; the first `m` are
+    /// these bits.
     columns: Vec<u8>,
 }
 

@@ -187,12 +187,12 @@ pub fn combined(blocks: &[Block], index_bits: u32) -> Vec<Block> {
 pub struct Offsets(Vec<Block>);
 
 impl Offsets {
-    /// Of a code over trees of `depth` secret bits each.
+    /// The offsets of a code over trees of `depth` secret bits each.
     pub fn of_code(code: &Code, depth: u32, secrets: &[u64]) -> Self {
         wipe::after(|| Offsets(code.offsets(depth, secrets)))
     }
 
-    /// Of [`combined`] OTs with this `delta`: `p(a) delta`.
+    /// The offsets of [`combined`] OTs with this `delta`: `p(a) delta`.
     pub fn combined(delta: Block, index_bits: u32) -> Self {
         wipe::after(|| {
             let mut powers = [delta; 8];

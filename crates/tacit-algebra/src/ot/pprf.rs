@@ -174,7 +174,7 @@ pub fn grow(key: [u8; 16], depth: u32, even: bool, leaves: &mut [u128]) -> Vec<[
 pub struct Punctured<'a> {
     /// The place of every tree's missing leaf; secret.
     pub paths: &'a [u64],
-    /// Of every level the sum of the children on the side that does not lead to that leaf, tree
+    /// For every level the sum of the children on the side that does not lead to that leaf, tree
     /// after tree.
     pub sums: &'a [u128],
     /// The sum of all leaves, with what the missing one is to be; the leaves are then even. Without

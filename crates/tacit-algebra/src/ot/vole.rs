@@ -200,7 +200,7 @@ struct FullStrip<'a> {
 }
 
 impl Full {
-    /// Of seeds, `2^depth` for every tree; `depth` is 1 to 8.
+    /// Begins from seeds, `2^depth` for every tree; `depth` is 1 to 8.
     pub fn new(depth: u32, leaves: Vec<u128>) -> Self {
         Full(Streams::new(depth, leaves))
     }
@@ -284,8 +284,8 @@ impl Drop for Punctured {
 }
 
 impl Punctured {
-    /// Of seeds, that of leaf `x` of tree `i` at place `x ^ secrets[i]`; the entry at place 0 is
-    /// not used.
+    /// Begins from seeds: that of leaf `x` of tree `i` stands at place `x ^ secrets[i]`, and the
+    /// entry at place 0 is not used.
     pub fn new(depth: u32, leaves: Vec<u128>, secrets: Vec<u64>) -> Self {
         Punctured {
             streams: Streams::new(depth, leaves),

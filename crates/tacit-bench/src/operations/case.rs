@@ -83,7 +83,7 @@ pub(super) struct Case {
     keys: KeyBits,
 }
 
-/// What a result is held against.
+/// The right result, and how far from it a result may be.
 #[derive(Clone, Copy)]
 pub(super) struct Expected<'a> {
     pub operands: &'a Operands,
@@ -96,8 +96,8 @@ pub(super) struct Expected<'a> {
 /// How far results were from the right ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Errors {
-    /// Results with the large error that the truncation, or wrong signs that the comparison as
-    /// printed is known for.
+    /// The number of results with a large error: that which the truncation is known for, or a wrong
+    /// sign of the comparison as printed.
     pub large: usize,
     /// The largest error in units of the last place: from the exact value of a function, else from
     /// the same computation in the clear.
@@ -105,7 +105,7 @@ pub(super) struct Errors {
 }
 
 impl Errors {
-    /// Those of both.
+    /// The errors of two parts of a result together.
     pub fn and(self, other: Self) -> Self {
         Errors {
             large: self.large + other.large,
@@ -163,7 +163,7 @@ impl Case {
         Ok(case)
     }
 
-    /// The same in the ring of so many bits.
+    /// This case in the ring or field of `width` bits.
     pub(super) fn over(&self, width: u32) -> Result<Self, Error> {
         let function = self.function.map(|function| function.over(width));
         Ok(Case {
@@ -179,7 +179,7 @@ impl Case {
         self.function.is_some() || self.compound.is_some()
     }
 
-    /// The same of another size.
+    /// This case with size `n`.
     pub(super) fn of(&self, n: usize) -> Self {
         Case { n, ..self.clone() }
     }
@@ -297,7 +297,7 @@ impl Case {
         calls_of(self.width, |machine| self.run(machine, &[x, y]).map(drop))
     }
 
-    /// Computes it, and verifies it in protocols that verify.
+    /// Computes the operation, and verifies it in protocols that verify.
     pub(super) fn run<M: Machine>(
         &self,
         machine: &mut M,

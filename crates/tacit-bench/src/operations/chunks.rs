@@ -18,12 +18,12 @@ const SAMPLE: usize = 64;
 pub(super) struct Chunks {
     /// The operation's size.
     pub n: usize,
-    /// That of a chunk; the last may be smaller.
+    /// The size of a chunk; the last may be smaller.
     pub size: usize,
 }
 
 impl Chunks {
-    /// As asked for, or as fits a usual memory.
+    /// Chunks of the size that is asked for, or as large as fit a usual memory.
     pub fn new(case: &Case, asked: Option<usize>, instance: &Instance) -> Result<Self, Error> {
         let n = case.n;
         // Rows and columns of matrices belong together.

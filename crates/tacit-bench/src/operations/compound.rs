@@ -1,4 +1,5 @@
-//! The functions of several tensors among the measured operations, and what they are measured on.
+//! The functions of several tensors among the measured operations, with the operands that they are
+//! measured on.
 
 use tacit_algebra::Prg;
 use tacit_protocols::machine::Machine;

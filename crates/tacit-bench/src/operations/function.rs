@@ -1,4 +1,5 @@
-//! The functions of one operand among the measured operations, and what they are measured on.
+//! The functions of one operand among the measured operations, with the operands that they are
+//! measured on.
 
 use tacit_protocols::machine::Machine;
 use tacit_protocols::math::{Elementary, Format, Kind, Leakage, Number, Span};
@@ -61,7 +62,8 @@ impl Elementwise {
         Ok(Some(Elementwise { function }))
     }
 
-    /// The same over a ring of so many bits.
+    /// This function over a ring or field of `bits` bits. Fails if the algorithms do not compute it
+    /// there.
     pub fn over(mut self, bits: u32) -> Result<Self, Error> {
         let fraction = self.function.format.fraction();
         let near = self.function.format.nearness();

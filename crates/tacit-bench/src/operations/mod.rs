@@ -43,15 +43,15 @@ pub const OPERATIONS: [(&str, &str); 16] = [
     ),
 ];
 
-/// What is measured.
+/// The options of a measurement.
 #[derive(Clone, Debug, Default)]
 pub struct BenchOptions<'a> {
     /// One of [`OPERATIONS`].
     pub op: &'a str,
     /// Its size.
     pub n: usize,
-    /// As much of the size as is prepared, run and checked at a time, all but `matmul`; by default
-    /// as much as all parties together hold in about 256 MiB.
+    /// How much of the size is prepared, run and checked at a time, but for `matmul`. By default as
+    /// much as all parties together hold in about 256 MiB.
     pub chunk: Option<usize>,
     /// Bits of the ring, 32 or 64; what the protocol computes in by default if neither this nor
     /// `field` is given.

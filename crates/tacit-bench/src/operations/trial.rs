@@ -15,9 +15,9 @@ use super::chunks::Chunks;
 pub(super) struct Trial<'a> {
     pub case: &'a Case,
     pub chunks: Chunks,
-    /// Of the party that shares them.
+    /// The operands, at the party that shares them.
     pub operands: Option<&'a Operands>,
-    /// What results are held against; without it they are kept.
+    /// The right results. Without them the results are kept.
     pub expected: Option<Expected<'a>>,
     pub repeat: usize,
     pub observe: Observer<'a>,

@@ -1,4 +1,5 @@
-//! How fast this machine runs a protocol: a few calls of every kind, measured, of which a plan tells its seconds.
+//! Measures how fast this machine runs a protocol: a few calls of every kind, from which a plan's seconds are
+//! predicted.
 
 mod probe;
 
@@ -8,10 +9,23 @@ use tacit_run::{Error, Instance, Metered, Progress, Settings, in_threads};
 
 use probe::{Probe, Timed};
 
-/// How often each call is measured; the median counts.
-const REPEATS: usize = 3;
-/// A kind is not measured at a larger size once one has taken so many seconds.
-const ENOUGH: f64 = 0.1;
+/// How long a measurement may take.
+#[derive(Clone, Copy)]
+struct Effort {
+    /// How often each call is measured; the median counts.
+    repeats: usize,
+    /// A kind is not measured at a larger size once one has taken more than so many seconds.
+    enough: f64,
+    /// Items that the small network is measured on.
+    items: usize,
+}
+
+/// What plans are told by.
+const FULL: Effort = Effort {
+    repeats: 3,
+    enough: 0.1,
+    items: 16,
+};
 
 /// The most by which a network may take longer, or less long, than its calls by themselves.
 const TOGETHER: f64 = 2.5;
@@ -26,9 +40,18 @@ struct Took {
     parts: [Option<Part>; 2],
 }
 
-/// Measures the protocol of the settings over a ring or field of so many bits, or its usual one. Parties are threads
-/// of this process, their links take no time.
+/// Measures the protocol of the settings over a ring or field of `width` bits, or its usual one. The parties are
+/// threads of this process, and their links take no time.
 pub fn speeds(
+    settings: &Settings,
+    width: Option<u32>,
+    observe: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Speeds, Error> {
+    speeds_by(FULL, settings, width, observe)
+}
+
+fn speeds_by(
+    effort: Effort,
     settings: &Settings,
     width: Option<u32>,
     observe: &mut dyn FnMut(Progress) -> bool,
@@ -40,7 +63,7 @@ pub fn speeds(
     let mut look = |probe: &Probe| -> Result<Took, Error> {
         tell(observe, probe.name(), step, steps)?;
         step += 1;
-        measured(&instance, settings, probe)
+        measured(&instance, settings, probe, effort.repeats)
     };
     let mut hops = Vec::new();
     for (_, sizes) in &kinds {
@@ -62,7 +85,7 @@ pub fn speeds(
                 push(curve, part, seconds);
             }
             // The next size takes many times as long.
-            if took.online + took.offline > ENOUGH {
+            if took.online + took.offline > effort.enough {
                 break;
             }
         }
@@ -81,7 +104,7 @@ pub fn speeds(
         let took: Vec<(&Probe, Took)> = took.collect::<Result<_, Error>>()?;
         rates(&mut speeds, number, &took);
     }
-    let network = Probe::network(&instance);
+    let network = Probe::network(&instance, effort.items);
     let took = look(&network)?;
     let calls = network.calls(&instance)?;
     let alone = speeds.computing(&calls, &*instance.cost()?, took.rounds);
@@ -154,18 +177,20 @@ fn solved(rows: &[[f64; 3]]) -> [f64; 2] {
     }
 }
 
-/// Runs a probe between all parties.
-fn measured(instance: &Instance, settings: &Settings, probe: &Probe) -> Result<Took, Error> {
+/// Runs a probe between all parties, once to warm up and `repeats` times to be measured.
+fn measured(
+    instance: &Instance,
+    settings: &Settings,
+    probe: &Probe,
+    repeats: usize,
+) -> Result<Took, Error> {
     let mesh = memory::mesh(
         instance.parties,
         &tacit_net::LinkModel::LOCAL,
         settings.timeout,
     );
     let ends = in_threads(mesh, &mut |_| true, |party, _| {
-        let timed = Timed {
-            probe,
-            repeats: REPEATS,
-        };
+        let timed = Timed { probe, repeats };
         instance.start(party, timed)
     })?;
     let slowest = |run: usize, phase: usize| {
@@ -175,7 +200,7 @@ fn measured(instance: &Instance, settings: &Settings, probe: &Probe) -> Result<T
     // The first run finds memory and caches cold.
     let of_phase = |phase| {
         median(
-            &mut (1..=REPEATS)
+            &mut (1..=repeats)
                 .map(|run| slowest(run, phase))
                 .collect::<Vec<f64>>(),
         )
@@ -233,18 +258,25 @@ mod tests {
         assert_eq!(solved(&[[10.0, 1.0, 9.0], [100.0, 1.0, 100.0]]), [1.0, 0.0]);
     }
 
+    /// Once each, at the two smallest sizes: all calls of a measurement run, at little cost.
+    const QUICK: Effort = Effort {
+        repeats: 1,
+        enough: 0.0,
+        items: 1,
+    };
+
     /// Every protocol is measured, and every kind has sizes that take time.
     #[test]
     fn every_protocol_has_speeds() {
         for protocol in protocols().iter().filter(|p| p.name != "clear") {
             let settings = format!(r#"{{"protocol": "{}"}}"#, protocol.name);
             let settings = Settings::from_json(&settings).expect("settings");
-            let found = speeds(&settings, None, &mut |_| true).expect("speeds");
+            let found = speeds_by(QUICK, &settings, None, &mut |_| true).expect("speeds");
             assert!(found.hop > 0.0, "{}", protocol.name);
             for kind in [Kind::Product, Kind::Relu, Kind::Maxpool, Kind::Open] {
                 let points = &found.online[&kind];
                 assert!(
-                    points.iter().all(|p| p.bytes > 0.0),
+                    !points.is_empty() && points.iter().all(|p| p.bytes > 0.0),
                     "{} {kind:?}",
                     protocol.name
                 );

@@ -39,30 +39,47 @@ enum What {
     Maxpool(usize, KeyBits),
     Function(usize, Elementary),
     Open(usize),
-    Network,
+    Network(Layers),
 }
 
-/// A small network, layer after layer: a convolution, maxima of windows, ReLUs, a matrix product.
-const CONV: Conv2d = Conv2d {
-    batch: 16,
-    channels: 1,
-    height: 28,
-    width: 28,
-    filters: 16,
-    kernel: [5, 5],
-    stride: [1, 1],
-    pad: [0; 4],
-    dilation: [1, 1],
-    groups: 1,
-};
-/// Its windows, as many on each side of a plane.
+/// A small network on so many items, layer after layer: a convolution, maxima of windows, ReLUs, a matrix
+/// product.
+#[derive(Clone, Copy, Debug)]
+struct Layers {
+    items: usize,
+}
+
+/// Windows on each side of a plane of the network's convolution.
 const SIDE: usize = 12;
-const WINDOWS: usize = CONV.batch * CONV.filters * SIDE * SIDE;
-const MATRIX: MatMul = MatMul {
-    m: CONV.batch,
-    k: CONV.filters * SIDE * SIDE,
-    n: 64,
-};
+
+impl Layers {
+    fn conv(self) -> Conv2d {
+        Conv2d {
+            batch: self.items,
+            channels: 1,
+            height: 28,
+            width: 28,
+            filters: 16,
+            kernel: [5, 5],
+            stride: [1, 1],
+            pad: [0; 4],
+            dilation: [1, 1],
+            groups: 1,
+        }
+    }
+
+    fn windows(self) -> usize {
+        self.items * self.matrix().k
+    }
+
+    fn matrix(self) -> MatMul {
+        MatMul {
+            m: self.items,
+            k: self.conv().filters * SIDE * SIDE,
+            n: 64,
+        }
+    }
+}
 
 /// Bits truncated.
 fn trunc(instance: &Instance) -> u32 {
@@ -141,14 +158,14 @@ impl Probe {
         ]
     }
 
-    /// Calls of all kinds one after the other.
-    pub fn network(instance: &Instance) -> Probe {
+    /// Calls of all kinds one after the other: a small network on `items` items.
+    pub fn network(instance: &Instance, items: usize) -> Probe {
         let trunc = trunc(instance);
-        let what = What::Network;
+        let what = What::Network(Layers { items });
         Probe { what, trunc }
     }
 
-    /// What a user is told is measured.
+    /// The name of what is measured, for users.
     pub fn name(&self) -> &'static str {
         match self.what {
             What::Product(Bilinear::Conv2d(_)) => "convolutions",
@@ -161,7 +178,7 @@ impl Probe {
             What::Maxpool(..) => "maxima",
             What::Function(..) => "functions",
             What::Open(_) => "inputs and outputs",
-            What::Network => "a small network",
+            What::Network(_) => "a small network",
         }
     }
 
@@ -182,14 +199,15 @@ impl Probe {
             What::Truncate(n) | What::Open(n) => [n, 0],
             What::Select(n) => [n, n],
             What::Function(n, _) => [n, 0],
-            What::Network => {
-                let weights = Bilinear::Conv2d(CONV).right() + Bilinear::MatMul(MATRIX).right();
-                [Bilinear::Conv2d(CONV).left(), weights]
+            What::Network(layers) => {
+                let conv = Bilinear::Conv2d(layers.conv());
+                let matrix = Bilinear::MatMul(layers.matrix());
+                [conv.left(), conv.right() + matrix.right()]
             }
         }
     }
 
-    /// What is measured, as the protocol is asked for it.
+    /// The measured calls, as the protocol is asked for them.
     pub fn calls(&self, instance: &Instance) -> Result<Vec<Call>, Error> {
         let mut calls = lowered(&self.recorded(instance.width)?, &*instance.cost()?)?;
         calls.retain(|call| !matches!(call, Call::Verify(_)) && self.is_measured(call));
@@ -220,7 +238,7 @@ impl Probe {
     ) -> Result<(M::Share, Option<M::Bits>), Error> {
         match self.what {
             What::Product(Bilinear::Elementwise(_)) => Ok((y.clone(), None)),
-            What::Product(_) | What::Network => Ok((machine.known(y.clone(), 0), None)),
+            What::Product(_) | What::Network(_) => Ok((machine.known(y.clone(), 0), None)),
             What::Select(_) => Ok((y.clone(), Some(machine.drelu(x, KeyBits::ALL)?))),
             _ => Ok((y.clone(), None)),
         }
@@ -242,7 +260,7 @@ impl Probe {
             (What::Relu(_, keys), _) => drop(machine.relu(x, keys)?),
             (What::Select(_), Some(bits)) => drop(machine.select(&bits, x, &y)?),
             (What::Maxpool(n, keys), _) => drop(machine.maxpool(x, n, WINDOW, keys)?),
-            (What::Network, _) => self.layers(machine, x, &y)?,
+            (What::Network(layers), _) => self.layers(machine, layers, x, &y)?,
             (What::Function(_, function), _) => drop(machine.function(&function, x)?),
             _ => {
                 machine.reveal(x, Audience::One(0))?;
@@ -253,35 +271,32 @@ impl Probe {
 }
 
 impl Probe {
-    /// The layers of the small network.
+    /// Runs the small network.
     fn layers<M: Machine>(
         &self,
         machine: &mut M,
+        layers: Layers,
         x: &M::Share,
         weights: &M::Share,
     ) -> Result<(), Error> {
         let keys = KeyBits::within(FEW);
-        let cut = Bilinear::Conv2d(CONV).right();
+        let (conv, matrix, count) = (layers.conv(), layers.matrix(), layers.windows());
+        let cut = Bilinear::Conv2d(conv).right();
         let filters = Operand::Secret(machine.slice(weights, 0..cut));
-        let matrix = machine.slice(weights, cut..cut + Bilinear::MatMul(MATRIX).right());
-        let planes = machine.conv2d(x, &filters, None, &CONV, self.trunc)?;
+        let factors = machine.slice(weights, cut..cut + Bilinear::MatMul(matrix).right());
+        let planes = machine.conv2d(x, &filters, None, &conv, self.trunc)?;
         let place = |e: usize| {
-            let (corner, window) = (e / WINDOWS, e % WINDOWS);
+            let (corner, window) = (e / count, e % count);
             let (plane, at) = (window / (SIDE * SIDE), window % (SIDE * SIDE));
             let row = 2 * (at / SIDE) + corner / 2;
             (plane * 4 * SIDE * SIDE + row * 2 * SIDE + 2 * (at % SIDE) + corner % 2) as u32
         };
-        let index = || (0..WINDOW * WINDOWS).map(place).collect();
-        let windows = machine.gather_by(&planes, WINDOW * WINDOWS, index);
-        let largest = machine.maxpool(&windows, WINDOWS, WINDOW, keys)?;
+        let index = || (0..WINDOW * count).map(place).collect();
+        let windows = machine.gather_by(&planes, WINDOW * count, index);
+        let largest = machine.maxpool(&windows, count, WINDOW, keys)?;
         let positive = machine.relu(&largest, keys)?;
-        machine.matmul(
-            &positive,
-            &Operand::Secret(matrix),
-            None,
-            MATRIX,
-            self.trunc,
-        )?;
+        let factors = Operand::Secret(factors);
+        machine.matmul(&positive, &factors, None, matrix, self.trunc)?;
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! How often ABY3's truncation will fail on a model, from how large its values are.
+//! Predicts how often ABY3's truncation will fail on a model, from how large its values are.
 
 use tacit_nn::graph::ValueId;
 use tacit_nn::{Graph, Plan, reference};

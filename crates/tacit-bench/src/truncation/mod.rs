@@ -1,8 +1,9 @@
-//! What probabilistic truncation does to a model's accuracy (Bicoptor 2.0, Figure 2 and Table 3).
+//! Analyses what probabilistic truncation does to a model's accuracy (Bicoptor 2.0, Figure 2 and Table
+//! 3).
 //!
 //! For every number of fraction bits the model runs in the clear with ABY3's truncation, once with
-//! random masks and once with the fixed mask of public programs, with products truncated after or
-//! their factors before. As in the paper, weights carry the fraction bits of the values.
+//! random masks and once with the fixed mask of public programs. Products are truncated after or their
+//! factors before. As in the paper, weights carry the fraction bits of the values.
 
 mod large_error;
 
@@ -34,7 +35,7 @@ const MASKS: [(&str, Truncating); 2] = [
     ("fixed (insecure)", Truncating::FixedMaskInsecure),
 ];
 
-/// What is analysed.
+/// The options of an analysis.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnalysisOptions {

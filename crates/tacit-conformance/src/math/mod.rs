@@ -62,7 +62,7 @@ fn holds(
     holds_as_stated(s, fraction, function, x, exact);
 }
 
-/// The same of a function whose tolerance is not small.
+/// Holds a function to the error that it states, however large that is.
 fn holds_as_stated(
     s: &dyn Subject,
     fraction: u32,

@@ -145,7 +145,7 @@ pub fn a_view_depends_on_the_result_alone(subject: &dyn Subject, look: Look) {
     hides(subject, look, reach, &ALL);
 }
 
-/// The same for every audience and owner.
+/// What each party sees of every call and function depends on the result alone, for every audience and owner.
 pub fn a_view_depends_on_the_result_alone_whoever_owns_the_secrets(
     subject: &dyn Subject,
     look: Look,
@@ -153,14 +153,14 @@ pub fn a_view_depends_on_the_result_alone_whoever_owns_the_secrets(
     hides(subject, look, Reach::All, &ALL);
 }
 
-/// The same of signs without a promise, where these are computed in another way; `whoever` owns the
-/// secrets, or by turns.
+/// What each party sees of signs without a promise, where these are computed in another way, depends on the result
+/// alone: for every owner of the secrets if `whoever`, else by turns.
 pub fn exact_signs_hide(subject: &dyn Subject, look: Look, whoever: bool) {
     let reach = if whoever { Reach::All } else { Reach::Sample };
     hides(subject, look, reach, &EXACT);
 }
 
-/// The tests bite: who hears a result sees that secrets with other results are others.
+/// The tests are not blind: whoever hears a result sees that secrets with other results are others.
 pub fn the_views_tell_different_results(subject: &dyn Subject, look: Look) {
     let roles = Roles {
         owner: 0,
@@ -183,7 +183,8 @@ pub fn the_views_tell_different_results(subject: &dyn Subject, look: Look) {
     }
 }
 
-/// The same: what an assistant makes of raw summands and of its masks, by relations of degree 3, is found.
+/// The tests are not blind: they find what an assistant makes of raw summands and of its masks, by relations of degree
+/// 3.
 pub fn raw_summands_sent_to_the_assistant_leak(subject: &dyn Subject, look: Look) {
     let roles = Roles {
         owner: 0,

@@ -112,7 +112,7 @@ pub fn observe(
     Seen { recorder, ends }
 }
 
-/// The same of a program whose secrets are one number for each of its rows of samples.
+/// What the parties see of a program whose secrets are one number for each of its rows of samples.
 pub fn observe_rows(
     subject: &dyn Subject,
     roles: Roles,
@@ -192,7 +192,7 @@ impl Seen {
         rows.collect()
     }
 
-    /// The same as planes.
+    /// The bits that a party draws from the generators that it has in common with others, as planes.
     fn stream_planes(&self, look: &Look, party: usize) -> Vec<Row> {
         let with = (look.generators)(party).into_iter();
         let rows = with.flat_map(|(peer, label)| {

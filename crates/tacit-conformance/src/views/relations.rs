@@ -68,7 +68,7 @@ struct Samples {
     modulus: u8,
     /// By its first place other than 0, which is 1.
     basis: Vec<Option<Vec<u8>>>,
-    /// The same over two elements, packed.
+    /// The basis over a field of two elements, with each row packed into bits.
     packed: Vec<Option<Vec<u64>>>,
 }
 

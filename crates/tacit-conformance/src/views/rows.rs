@@ -55,7 +55,7 @@ impl Row {
         self.kinds == 2 && !self.is_whole() && self.values.len() >= N / 4
     }
 
-    /// The same modulo `p`.
+    /// This row with its values modulo `p`.
     pub fn reduced(&self, p: usize) -> Row {
         let reduce = |v: &u8| (usize::from(*v) % p) as u8;
         Row {

@@ -2,9 +2,9 @@
 
 pub use tacit_protocols::math::{Format, Span};
 
-/// Arguments between the edges, in the clear.
+/// How many arguments between the edges are tried in the clear.
 pub const DENSE: usize = 3000;
-/// The same on shares.
+/// How many arguments between the edges are tried on shares.
 pub const SPARSE: usize = 60;
 
 /// A span of arguments with so many fraction bits.

@@ -1,5 +1,5 @@
-//! What a person wants to know of a certificate's DER form: its name and its period. TLS reads
-//! certificates by itself and trusts nothing of this.
+//! Reads from a certificate's DER form what a person wants to know: its name and its period of
+//! validity. For messages only: TLS reads certificates by itself and trusts nothing found here.
 
 use std::time::SystemTime;
 

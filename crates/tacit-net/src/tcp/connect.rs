@@ -16,7 +16,7 @@ use crate::NetError;
 
 /// How long one TCP connection may take to come about.
 const TCP_TIME: Duration = Duration::from_secs(5);
-/// How long who came in may take to greet; who was dialled may still be starting.
+/// How long a peer that connected may take to greet. One that was dialled may still be starting.
 const KNOCK_TIME: Duration = Duration::from_secs(10);
 const DIAL_TIME: Duration = Duration::from_secs(30);
 /// Pauses between dials: the first, growing to the last.

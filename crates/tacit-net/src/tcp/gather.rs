@@ -22,11 +22,11 @@ use crate::{LinkModel, NetError};
 /// When a peer that is not there yet is first mentioned, and how often afterwards.
 const FIRST_NOTICE: Duration = Duration::from_secs(1);
 const NEXT_NOTICE: Duration = Duration::from_secs(5);
-/// How many strays are mentioned one by one between two of these moments.
+/// How many connections turned away are mentioned one by one between two such notices.
 const STRAYS: usize = 8;
 /// How long a party that cannot run waits for the others to tell them.
 const REFUSING: Duration = Duration::from_secs(15);
-/// The same of a party that cannot run because another has stopped.
+/// How long a party that cannot run because another has stopped waits for the others to tell them.
 const RELAYING: Duration = Duration::from_secs(2);
 /// How long a party that is said to have stopped may take to come and say so.
 const OWN_WORD: Duration = Duration::from_secs(2);
@@ -41,9 +41,9 @@ pub(super) struct Gathering<'a> {
     timeout: Duration,
     links: Vec<Option<Link>>,
     nonces: Vec<Nonce>,
-    /// The last that was seen of each, or of who claimed to be it.
+    /// The last failure with each party, or with whoever claimed to be it.
     last: Vec<Option<String>>,
-    /// Of each whether that was a certificate that did not fit.
+    /// Whether that last failure was a certificate that did not fit, by party.
     unproven: Vec<bool>,
     started: Instant,
     limit: Duration,
@@ -211,8 +211,8 @@ impl<'a> Gathering<'a> {
         Party::new(self.shared.roster.id, links, self.model, self.timeout)
     }
 
-    /// The name of this run: fresh as long as one party's nonce is. Who told different parties
-    /// different nonces is found out by the first frame.
+    /// The session of this run. It is fresh if one party's nonce is. If a party told different
+    /// nonces to different parties, the first frame shows it.
     fn session(&self) -> Session {
         let mut hasher = blake3::Hasher::new_derive_key("tacit-net session");
         for nonce in &self.nonces {
@@ -309,8 +309,8 @@ impl<'a> Gathering<'a> {
         Ok(())
     }
 
-    /// Whether a peer says of one that has not come that it has stopped: that one may come to say so
-    /// itself.
+    /// Whether to wait because a peer says that a party which has not come yet has stopped: that
+    /// party may still come to say so itself.
     fn waits_for_own_word(&mut self, said: &Farewell) -> bool {
         let Farewell::Because { party, .. } = said else {
             return false;
@@ -375,7 +375,7 @@ impl<'a> Gathering<'a> {
     }
 }
 
-/// The other party of trouble between this one and one other, which knows it already.
+/// The one other party that an error concerns, if any: that party knows of it already.
 fn between(error: &NetError) -> Option<usize> {
     match error {
         NetError::Refused { party, .. }

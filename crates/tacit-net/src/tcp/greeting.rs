@@ -30,7 +30,8 @@ const LINGER: Duration = Duration::from_secs(1);
 pub(crate) enum Failure {
     /// It proves nothing about the peer: it may come again.
     Passing(String),
-    /// The same of one that claims to be this party, when certificates did not fit.
+    /// Somebody claims to be this party, but the certificates did not fit. That proves nothing
+    /// about the peer either.
     Unproven(usize, String),
     /// The peer is there, but this party must not run with it, or it not with this party.
     Final(NetError),

@@ -104,7 +104,7 @@ pub enum Notice {
         /// Why.
         why: String,
     },
-    /// More of them since the last one that was mentioned.
+    /// So many connections more were turned away since the last such notice.
     Strays {
         /// How many.
         more: usize,
@@ -185,8 +185,7 @@ pub enum Ended<E> {
     Own(E),
 }
 
-/// What fails at one party before the run: for itself, and in words for the others, with nothing
-/// secret in them.
+/// Why one party cannot take part: its own error, and words for the others without secrets.
 #[derive(Debug)]
 pub struct Refusal<E> {
     /// The error.
@@ -195,10 +194,10 @@ pub struct Refusal<E> {
     pub told: String,
 }
 
-/// The same as [`connect`] while this party prepares its part on another thread. If that fails, the
-/// others are told why, also those who come within some seconds.
+/// Connects as [`connect`] does, while this party runs `prepare` on another thread. If that fails, the
+/// others are told why, those included who come within some seconds.
 ///
-/// Once another party has stopped there is nothing to prepare for: the thread is left to itself.
+/// If another party stops first, the call returns at once and leaves `prepare` to its thread.
 pub fn connect_while<T: Send + 'static, E: Display + Send + 'static>(
     config: TcpConfig,
     on_notice: &mut dyn FnMut(&Notice),
@@ -245,8 +244,8 @@ pub fn connect_while<T: Send + 'static, E: Display + Send + 'static>(
     met.map(|()| (party, own)).map_err(Ended::Net)
 }
 
-/// Tells the others why this party cannot run with them: those who come within some seconds. `own`
-/// are the words at home.
+/// Tells the others, those included who come within some seconds, why this party cannot run with them.
+/// `own` is what this party reports at home.
 pub fn refuse(
     config: TcpConfig,
     own: &dyn Display,

@@ -75,8 +75,8 @@ impl Pinned {
         Error::InvalidCertificate(error)
     }
 
-    /// Refuses a certificate that no party has. One of a wrong party passes here: only its
-    /// signature, checked next, tells the party from somebody who shows a copy.
+    /// Refuses a certificate that belongs to no party. A certificate of the wrong party passes
+    /// here: only its signature, checked next, tells that party from somebody who shows a copy.
     fn known(&self, shown: &CertificateDer<'_>) -> Result<(), Error> {
         if self.roster.parties.iter().any(|peer| peer.holds(shown)) {
             return Ok(());

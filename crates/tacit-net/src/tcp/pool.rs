@@ -1,6 +1,6 @@
-//! The connections that have proved nothing yet: few of each address, fewer than a stranger can
-//! open, and those that say nothing make way for new ones. So whoever comes and speaks is heard, as
-//! many as there are that do not.
+//! The connections that have not yet proved who they are. There is room for few of each address,
+//! fewer than a stranger can open, and silent connections make way for new ones. So a party that
+//! connects and speaks is heard, however many strangers stay silent.
 
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,8 +13,8 @@ use rustix::net::{RecvFlags, recv};
 const PER_ADDRESS: usize = 8;
 /// Connections at one time.
 const ALL: usize = 64;
-/// How long a connection may say nothing. One that is not done long after it has spoken makes way
-/// too, where none is silent.
+/// How long a connection may stay silent. If none is silent, one that spoke but has not finished
+/// within a longer time makes way.
 pub(crate) const FIRST_BYTE: Duration = Duration::from_secs(2);
 
 /// The connections that have proved nothing yet.

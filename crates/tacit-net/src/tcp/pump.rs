@@ -1,11 +1,11 @@
 //! The two threads of a connection: one encrypts and writes, one reads and decrypts.
 //!
-//! A short message that nothing waits before and that is due at once does not take the way over
-//! the writing thread: its sender encrypts it and writes what the socket takes without waiting.
+//! A short message that is due at once, with none queued before it, skips the writing thread: its
+//! sender encrypts it and writes as much as the socket takes without waiting.
 //!
-//! The TLS state is locked for cryptography and for what the socket takes at once, never while a
-//! socket is waited for; only who holds the outlet takes bytes out of it, so that records leave in
-//! the order in which they were made.
+//! The TLS state is locked for cryptography and for writing what the socket takes at once, never
+//! while waiting for a socket. Only the holder of the outlet takes bytes out of it, so records
+//! leave in the order in which they were made.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};

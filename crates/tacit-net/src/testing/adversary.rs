@@ -13,16 +13,16 @@ use crate::queue::Gone;
 
 /// What a cheating party does with the messages of the program that it pretends to run.
 pub trait Strategy: Send {
-    /// The program sends a message: nothing leaves but what this gives to `wires`.
+    /// Called when the program sends a message. Only what this gives to `wires` leaves the party.
     fn sends(&mut self, wires: &mut Wires, to: usize, step: &'static str, payload: Vec<u8>) {
         wires.send(to, step, payload);
     }
 
-    /// Another party has sent the cheater a message, which its program will receive after this.
+    /// Called when the cheater receives another party's message, before its program does.
     fn hears(&mut self, _wires: &mut Wires, _from: usize, _step: &'static str, _payload: &[u8]) {}
 }
 
-/// A cheater's ways out, at any time.
+/// The cheater's links to the others, through which it can send at any time.
 pub struct Wires {
     out: Vec<Option<Box<dyn Outbound>>>,
     shaper: Shaper,

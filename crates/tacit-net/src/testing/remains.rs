@@ -1,11 +1,12 @@
-//! Whether a process still holds a secret somewhere in its memory: on Linux.
+//! Finds out whether a process still holds a secret somewhere in its memory, on Linux.
 
 use std::fs;
 use std::io::{Read, Seek, SeekFrom};
 
 use zeroize::Zeroizing;
 
-/// What the bytes of a secret are kept under, so that a search does not find itself.
+/// Secrets are kept xored with this byte, so that a search does not find the copy that it looks
+/// for.
 const MASK: u8 = 0xa5;
 
 /// Secrets to look for, masked.
@@ -19,30 +20,30 @@ impl Secrets {
         self.0.push(secret.iter().map(|byte| byte ^ MASK).collect());
     }
 
-    /// Remembers the sum of two that it knows, bit by bit.
+    /// Remembers the xor of two remembered secrets, numbers `i` and `j`.
     pub fn add_sum(&mut self, i: usize, j: usize) {
         let both = self.0[i].iter().zip(&self.0[j]);
         self.0.push(both.map(|(a, b)| a ^ b ^ MASK).collect());
     }
 
-    /// Remembers what is made of one that it knows.
+    /// Remembers what `make` makes of the remembered secret number `i`.
     pub fn add_made(&mut self, i: usize, make: impl FnOnce(&[u8]) -> Zeroizing<Vec<u8>>) {
         let known: Vec<u8> = self.0[i].iter().map(|byte| byte ^ MASK).collect();
         self.add(&make(&Zeroizing::new(known)));
     }
 
-    /// How many there are.
+    /// The number of remembered secrets.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether no secret is remembered.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How often each is in the memory that this process can write: heap, stacks, statics, freed or
-    /// not.
+    /// How often each secret occurs in the memory that this process can write: heap, stacks and
+    /// statics, freed memory included.
     pub fn remains(&self) -> Vec<usize> {
         let mut counts = vec![0; self.0.len()];
         let longest = self.0.iter().map(Vec::len).max().unwrap_or(0);

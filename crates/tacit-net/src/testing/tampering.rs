@@ -1,6 +1,6 @@
 //! Changes the messages of a program, one in each run, and looks at what the honest parties end
-//! with. The sender of the changed message is the corrupt party. What a program returns is what a
-//! party would give out.
+//! with. The sender of the changed message is the corrupt party. A program returns what a party
+//! would give out to its user.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
@@ -59,13 +59,14 @@ impl Change {
     }
 }
 
-/// Which messages are changed. The ends are the first, the middle and the last message of every
-/// step from one party to another.
+/// Which messages are changed. The ends of a step are its first, its middle and its last message
+/// from one party to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
-    /// One of the ends of every step from one party to another, in one way: each in turn.
+    /// One end of every step from one party to another, changed in one way; ends and ways take
+    /// turns.
     Sample,
-    /// The ends, each in every way.
+    /// All ends, each changed in every way.
     Ends,
     /// Every message in every way.
     All,
@@ -76,9 +77,9 @@ pub enum Extent {
 pub struct Totals {
     /// Messages of the program that might be changed.
     pub messages: usize,
-    /// Runs in which one was.
+    /// Runs in which a message was changed.
     pub runs: usize,
-    /// Those in which some party ended with an error.
+    /// Runs in which some party ended with an error.
     pub aborts: usize,
     /// Honest parties that ended with an error.
     pub stopped: usize,
@@ -112,10 +113,11 @@ impl Totals {
         println!("tampering, {name}: {self}");
     }
 
-    /// Asserts that no honest party was given a wrong answer and that no change went unnoticed.
+    /// Asserts that every change was noticed and that no honest party was given a wrong answer.
     ///
     /// # Panics
-    /// If one was, or one did.
+    ///
+    /// If a change was not noticed or an answer was wrong.
     pub fn assert_caught(&self, name: &str) {
         self.print(name);
         assert!(self.runs > 0, "{name}: nothing was changed");
@@ -126,18 +128,20 @@ impl Totals {
         assert!(unnoticed.is_empty(), "{name}: unnoticed: {unnoticed:?}");
     }
 
-    /// Asserts that a program without checks is given wrong answers: the harness bites.
+    /// Asserts that a program without checks is given wrong answers, so that the harness is known
+    /// to work.
     ///
     /// # Panics
-    /// If it is not.
+    ///
+    /// If no answer was wrong.
     pub fn assert_fooled(&self, name: &str) {
         self.print(name);
         assert!(!self.wrong.is_empty(), "{name}: no wrong answer");
     }
 }
 
-/// A program with the number of its parties and the steps in which a sender chooses what to input:
-/// there any change makes another program of it.
+/// A program, the number of its parties, and the steps in which a sender chooses its input. These
+/// are left alone: a change there is only another input.
 pub struct Tampered<'a, P> {
     /// The number of parties.
     pub parties: usize,

@@ -357,7 +357,7 @@ trait CloneWith {
 }
 
 impl CloneWith for TcpConfig {
-    /// The same without the port, for another identity.
+    /// This configuration for another identity, without the listener.
     fn clone_with(&self, identity: Identity) -> TcpConfig {
         TcpConfig {
             parties: self.parties.clone(),

@@ -17,7 +17,8 @@ const AS_THEY_COME: usize = 0;
 pub struct Batch {
     /// How many items.
     pub items: usize,
-    /// Of the layers in order; of those that it does not name all items.
+    /// How many items each layer takes at a time, in the order of the layers; a layer beyond the list takes
+    /// all.
     at_a_time: Vec<usize>,
 }
 
@@ -90,7 +91,7 @@ pub(super) type Range = (usize, usize);
 /// many items at a time.
 pub(super) struct Parts<S> {
     pub ranges: Vec<Range>,
-    /// Those that are not used up.
+    /// The parts; `None` where one is used up.
     parts: Vec<Option<S>>,
 }
 
@@ -118,12 +119,12 @@ impl<S> Parts<S> {
         self.parts.into_iter().next()?
     }
 
-    /// Nobody reads this part any more.
+    /// Frees a part that no later layer reads.
     pub fn leave(&mut self, at: usize) {
         self.parts[at] = None;
     }
 
-    /// The same items in other parts. What is used up is freed on the way. Local.
+    /// These items divided into other parts. Old parts are freed as they are used up. Local.
     pub fn arranged<M: Machine<Share = S>>(self, machine: &mut M, ranges: &[Range]) -> Self {
         if self.ranges == ranges {
             return self;

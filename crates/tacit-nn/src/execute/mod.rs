@@ -15,7 +15,7 @@ use crate::encode::LayerWeights;
 use crate::plan::{FUNCTION_COPIES, INPUT, Layer, LayerOp, OUTPUT, Plan, Roles, WEIGHTS, numbers};
 pub use batch::Batch;
 use batch::{Parts, Range};
-pub use clients::{hand_out_output, take_input};
+pub use clients::{begin_batch, hand_out, take_input, to_hand_out};
 use opening::to_open;
 use step::Step;
 

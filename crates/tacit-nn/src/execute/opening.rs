@@ -1,4 +1,4 @@
-//! What becomes of the output before it is opened.
+//! Prepares the output of a plan for its opening.
 
 use tacit_protocols::Error;
 use tacit_protocols::machine::{Machine, PAD};

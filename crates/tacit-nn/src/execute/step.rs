@@ -63,7 +63,7 @@ impl<S: Clone> Step<'_, S> {
         }
     }
 
-    /// Of every item of the row of inputs the shared numbers of some tokens.
+    /// The shared numbers of some tokens, for every item of the row of inputs.
     fn tokens<M: Machine<Share = S>>(&self, machine: &mut M, x: &S, part: Range<usize>) -> S {
         let row = self.plan.input_len();
         if part == (0..row) {

@@ -2,7 +2,8 @@
 
 use super::Weights;
 
-/// Of tokens that stand one behind the other in an item's row of inputs the rows of a table.
+/// The row of a table for each of several tokens, which stand one behind the other in an item's row
+/// of inputs.
 #[derive(Clone)]
 pub struct Lookup {
     /// Which input has the tokens.

@@ -1,9 +1,9 @@
-//! What the elements of a graph's values are made of.
+//! Finds out which elements of the input each element of the output is made of.
 
 use crate::graph::{Conv, FILL, Graph, Matrices, Node, Op, Pool};
 
-/// Of every element that is revealed the bits of all elements of the input that it is made of, whatever
-/// the weights are.
+/// For every element that is revealed the bits, joined, of all elements of the input that it is made
+/// of, whatever the weights are.
 pub(super) fn reach(graph: &Graph, input: Vec<u8>) -> Vec<u8> {
     let mut values = vec![input];
     for node in &graph.nodes {

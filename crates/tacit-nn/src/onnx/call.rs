@@ -49,9 +49,9 @@ pub(super) enum Value {
         /// What the classes are called whose numbers it gives.
         classes: Option<Classes>,
     },
-    /// The output of a node that is not supported.
+    /// The output of a node that is not supported. Its own refusal is reported, so nodes that read it are not.
     Unknown,
-    /// An output that its node has not, and why.
+    /// An output that its node does not have, and why.
     Refused(String),
 }
 
@@ -64,7 +64,7 @@ impl Value {
         self
     }
 
-    /// The same elements under another shape.
+    /// This value under another shape, of as many elements.
     pub(super) fn with_shape(&self, new: Vec<usize>) -> Value {
         let mut value = self.clone();
         match &mut value {
@@ -112,7 +112,7 @@ impl<'a> Call<'a> {
             .ok_or_else(|| Fault::Bad(format!("its input {i} is missing")))
     }
 
-    /// Input `i` as a value of the graph with its item shape; its batch must stand first.
+    /// Input `i` as a value of the graph, with its item shape. Refused unless its batch axis stands first.
     pub(super) fn secret(&self, i: usize) -> Result<(ValueId, &'a [usize]), Fault> {
         match self.secret_at(i)? {
             (id, shape, 0) => Ok((id, shape)),
@@ -122,7 +122,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The same, and where the batch axis stands.
+    /// Input `i` as a value of the graph, with its item shape and the place of its batch axis.
     pub(super) fn secret_at(&self, i: usize) -> Result<(ValueId, &'a [usize], usize), Fault> {
         match self.required(i)? {
             Value::Secret { id, shape, batch } => Ok((*id, shape, *batch)),

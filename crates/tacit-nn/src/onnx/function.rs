@@ -195,7 +195,7 @@ impl Normal {
         compose.each("whole mean", Op::Add, &[first, self.aside])
     }
 
-    /// Of every `size` elements in a row.
+    /// The normalisation of every `size` elements in a row.
     pub(super) fn new(
         compose: &mut Composer,
         x: ValueId,

@@ -7,8 +7,8 @@ use super::moves::needs_whole;
 use super::reduce::log_shares;
 use crate::graph::{Affine, FILL, Op, Weights, len};
 
-/// Of every target the class's logarithm with its weight, negative; all of them, their sum or their mean. And
-/// the logarithms of all classes.
+/// For every target the class's logarithm with its weight, negative: all of them, their sum or their mean.
+/// And the logarithms of all classes.
 pub(super) fn loss(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     needs_whole(call)?;
     let (x, shape) = call.secret(0)?;

@@ -42,13 +42,13 @@ pub(super) struct Builder {
     pub hiding: HashSet<*const NodeProto>,
     /// The value `1 / sqrt(x)` beside every value `sqrt(x)`.
     pub inverse_roots: HashMap<ValueId, ValueId>,
-    /// Of every logarithm of a sum of exponentials the value whose rows these are of, and their size.
+    /// For every logarithm of a sum of exponentials: the value that it is taken of, and the size of a row.
     pub log_sums: HashMap<ValueId, (ValueId, usize)>,
-    /// Of every value of shares the largest score of each of its lines, and how these lie in it.
+    /// For every value of shares: the largest score of each of its lines, and how the lines lie in it.
     pub lines: HashMap<ValueId, (ValueId, [usize; 3])>,
     /// Whether a mask that is computed may hide scores.
     pub hides: std::cell::Cell<bool>,
-    /// Of values in the file, by their names, the elements that a softmax of them leaves out.
+    /// For values in the file, by their names: the elements that a softmax of them leaves out.
     pub masks: HashMap<String, Vec<bool>>,
     /// Values whose elements are all 0 or 1.
     pub truths: HashSet<ValueId>,

@@ -204,7 +204,7 @@ fn noted(call: &Call, builder: &mut Builder, id: ValueId, flags: Stretched) -> V
 /// What a softmax leaves out of its lines.
 pub(super) struct Mask {
     hidden: Vec<bool>,
-    /// Of every element itself, or the first of its line that is not masked.
+    /// For every element: itself, or the first of its line that is not masked.
     shown: Vec<u32>,
 }
 

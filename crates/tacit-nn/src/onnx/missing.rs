@@ -1,4 +1,4 @@
-//! IsNaN: what no party holds, and what float32 has where a softmax leaves out all of a line.
+//! IsNaN. No party holds a NaN; float32 has one where a softmax leaves out all of a line.
 
 use super::call::{Call, Fault, Value, unsupported};
 use super::compose::Composer;

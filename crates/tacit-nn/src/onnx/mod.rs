@@ -80,7 +80,7 @@ pub use write::{Attribute, Writer};
 /// The longest model file that is read; protobuf itself allows no more.
 const MAX_FILE: u64 = (1 << 31) - 1;
 
-/// What the file leaves open.
+/// Choices that the file leaves open.
 #[derive(Clone, Debug, Default)]
 pub struct ImportOptions {
     /// Values for symbolic dimensions, by name.
@@ -149,7 +149,7 @@ pub enum ImportError {
     Dimension {
         /// The name that was given.
         name: String,
-        /// Those that it has.
+        /// The names that the model has.
         known: String,
     },
     /// An output of the model does not fit, or is none.
@@ -196,7 +196,7 @@ fn unusable(why: impl Into<String>) -> ImportError {
 }
 
 impl ImportError {
-    /// The same of a model that was read from this file.
+    /// This error with the path of the file that the model was read from.
     fn of(self, path: &Path) -> Self {
         match self {
             ImportError::File { why, .. } => ImportError::File {

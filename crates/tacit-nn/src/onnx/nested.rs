@@ -19,9 +19,9 @@ const MAX_TURNS: usize = 1024;
 
 /// Why a nested graph is not taken over.
 pub(super) enum Stop {
-    /// Of the node that holds it.
+    /// An error of the node that holds the graph.
     Node(Fault),
-    /// Of the file.
+    /// An error of the file.
     File(ImportError),
 }
 

@@ -39,7 +39,7 @@ struct Cell {
     input_bias: Weights,
     /// State x gates, in the parts that are multiplied one after the other.
     state: Vec<Weights>,
-    /// Of the first part.
+    /// The bias of the state's first part.
     state_bias: Weights,
 }
 
@@ -47,7 +47,7 @@ struct Cell {
 #[derive(Clone, Copy)]
 struct State {
     hidden: ValueId,
-    /// Of an LSTM.
+    /// The cell, of an LSTM.
     cell: Option<ValueId>,
 }
 

@@ -252,7 +252,7 @@ pub(super) fn place(call: &Call, builder: &mut Builder) -> Result<Value, Fault> 
     Ok(value(id, kept))
 }
 
-/// Of the first of the largest elements of `x` the number that stands at its place in `numbers`.
+/// The number in `numbers` at the place of the first of the largest elements of `x`.
 pub(super) fn number_of_largest(
     c: &mut Composer,
     x: ValueId,

@@ -10,7 +10,8 @@ pub(super) fn selection(call: &Call, shape: &[usize]) -> Result<(Vec<usize>, Vec
     choose(call, shape, Axes::All)
 }
 
-/// The same on an item, and where its batch axis stands then.
+/// The shape and index map of Gather or Slice on an item, and the place of the batch axis in the
+/// result.
 pub(super) fn item_selection(
     call: &Call,
     shape: &[usize],

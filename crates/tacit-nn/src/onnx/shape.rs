@@ -66,8 +66,9 @@ pub(super) fn constant_shape(call: &Call, shape: &[usize]) -> Result<Vec<usize>,
     }
 }
 
-/// The new item shape of a value under the same nodes, and where its batch axis stands then; it
-/// stands before axis `batch` and in the file has the size `size`, where that is given.
+/// The item shape of a value after Reshape, Flatten, Squeeze or Unsqueeze, and the place of its batch
+/// axis then. Before, the batch stands before axis `batch`; its size in the file is `size`, if that is
+/// given.
 pub(super) fn item_shape(
     call: &Call,
     shape: &[usize],
@@ -336,7 +337,8 @@ pub(super) fn permutation(call: &Call, rank: usize) -> Result<Vec<usize>, Fault>
     }
 }
 
-/// The same for an item, and where its batch axis stands then.
+/// Transpose's order of axes for an item whose batch stands before axis `batch`, and the place of the
+/// batch axis in the result.
 pub(super) fn item_permutation(
     call: &Call,
     rank: usize,

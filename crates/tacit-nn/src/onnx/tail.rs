@@ -10,9 +10,9 @@ use super::proto::NodeProto;
 use super::table::is_table;
 use crate::graph::{Tail, TailFunction, ValueId, len};
 
-/// The nodes after which the receiver of the result can compute all the rest: such
-/// as have nothing but functions of the tail and changes of shape behind them. Those before an output
-/// that is computed on shares to its end are none.
+/// The nodes after which the receiver of the result can compute the rest: only functions of the tail
+/// and changes of shape follow them. A node before an output that is computed on shares to its end is
+/// none.
 pub(super) fn last_nodes<'a>(
     order: &[&'a NodeProto],
     on_shares: &HashSet<&'a str>,

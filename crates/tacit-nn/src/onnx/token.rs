@@ -89,7 +89,7 @@ pub(super) fn is_index(call: &Call) -> bool {
     matches!(call.input(1), Some(Value::Secret { .. }))
 }
 
-/// Gather from constants by tokens: of each its row.
+/// Gather from constants by tokens: the row of each token.
 pub(super) fn gather(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let Value::Constant(from) = call.required(0)? else {
         return unsupported("both its data and its indices are computed");
@@ -128,7 +128,7 @@ pub(super) fn is_given(builder: &Builder, id: ValueId) -> bool {
     Given::of(builder, id).is_some()
 }
 
-/// OneHot of tokens: of each a row of zeros but for its own place.
+/// OneHot of tokens: for each token a row of zeros with a 1 at its place.
 pub(super) fn one_hot(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let depth = match call.ints(1)? {
         [depth] if (1..=MAX_CLASSES as i64).contains(depth) => *depth as usize,
@@ -150,7 +150,7 @@ pub(super) fn one_hot(call: &Call, builder: &mut Builder) -> Result<Value, Fault
     rows(call, builder, 0, (depth, depth), &table, vec![depth])
 }
 
-/// Of each token, which are input `tokens` of the node, its row of `table`, whose shape is `each`.
+/// For each token, which are input `tokens` of the node, its row of `table`, whose shape is `each`.
 pub(super) fn rows(
     call: &Call,
     builder: &mut Builder,

@@ -16,7 +16,7 @@ use crate::plan::worst_case;
 /// Further than any number of an input.
 const FAR: f64 = 1e30;
 
-/// Of every element of `x` a row of marks, one for each of `keys`, which differ. `whole` says that elements are
+/// For every element of `x` a row of marks, one for each of `keys`, which differ. `whole` says that elements are
 /// whole numbers.
 pub(super) fn marks(
     c: &mut Composer,

@@ -14,7 +14,7 @@ const MAX_PLACES: usize = 64;
 enum Treats {
     /// Every element by itself, all inputs stretched to each other's shape.
     Elements,
-    /// The axes that it names, or all alike.
+    /// The axes that the node names, or all axes alike.
     Axes,
     /// What stands at each place of this axis.
     Places(usize),

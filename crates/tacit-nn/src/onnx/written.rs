@@ -18,7 +18,7 @@ use super::table::{Opsets, operation};
 pub(super) struct Tensors(HashMap<String, Vec<i64>>);
 
 impl Tensors {
-    /// Those of a graph: its own, and those of its nodes.
+    /// The sizes of the tensors of a graph: its own, and those of its nodes.
     pub(super) fn of(graph: &GraphProto) -> Self {
         let own = (graph.initializer.iter()).map(|tensor| (tensor.name.clone(), tensor));
         let made = graph.node.iter().filter(|node| node.op_type == "Constant");

@@ -97,7 +97,7 @@ fn is_threshold(graph: &Graph, at: usize) -> bool {
 /// A value that is a scale of another, element by element, of which some are picked.
 struct Scaled {
     root: ValueId,
-    /// Of every element its place in the root.
+    /// The place in the root of every element.
     index: Vec<u32>,
     /// Its factors, above 0, and terms, those next to the root last.
     lines: Vec<Line>,

@@ -1,4 +1,4 @@
-//! What a plan's rounding means beside the answers that came.
+//! Compares the error of a plan's rounding with the answers of a run.
 
 use super::Plan;
 use super::end::Opened;
@@ -7,10 +7,10 @@ use super::told::Told;
 use crate::graph::{Output, len};
 
 impl Plan {
-    /// Warns of answers, of one item or of several, that differ by little beside the error that a trial of
-    /// the plan showed: a plan is judged by the inputs of its trial, and the outputs of these may differ by
-    /// far more. Of places of the largest, and of a single number, it knows nothing; nor does a plan that
-    /// came from another party, which has no error.
+    /// A warning if answers, of one item or of several, differ by little beside the error that the plan's
+    /// trial showed: a plan is judged by the inputs of its trial, whose outputs may differ by far more.
+    /// `None` for places of the largest, for a single number, and for a plan that came from another party,
+    /// which has no error.
     pub fn doubt_of(&self, answers: &[f32]) -> Option<String> {
         let mut before = 0;
         let item = self.outputs_len().max(1);
@@ -45,7 +45,8 @@ impl Plan {
     }
 }
 
-/// The error of the answers of every output, of it or of what the receiver computes of it.
+/// The error of the answers of every output: of the output itself, or of what the receiver computes from
+/// it.
 pub(super) fn errors(opened: &Opened, shown: &[[f64; 2]]) -> Vec<f64> {
     let error = |(output, &[given, computed]): (&Output, &[f64; 2])| match output.tail.is_empty() {
         true => given,

@@ -19,11 +19,11 @@ const MADE_UP_MARGIN: f64 = 4.0;
 /// Items that are computed at a time where each may have no answer.
 const TOGETHER: usize = 8;
 
-/// What is declared of the inputs, and some of them.
+/// The inputs of a model as far as the planner knows them: their ranges, and examples.
 pub(super) struct Inputs {
     /// The largest magnitude of the numbers of every input; larger ones are refused when they are encoded.
     pub ranges: Vec<f64>,
-    /// The same of every number of an item.
+    /// The largest magnitude of every number of an item; the numbers of one input have that of the input.
     pub ends: Vec<f64>,
     /// The samples, or made-up inputs, one item after the other.
     pub typical: Vec<f32>,
@@ -37,7 +37,8 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    /// Of the options. Samples that are all zero show nothing, so they count as none.
+    /// The inputs that the options describe. Samples that are all zero show nothing, so they count as
+    /// none.
     pub(super) fn new(graph: &Graph, options: &PlanOptions) -> Result<Self, PlanError> {
         items(graph, options.samples.unwrap_or_default())?;
         let samples = options.samples.filter(|x| x.iter().any(|&v| v != 0.0));
@@ -59,9 +60,10 @@ impl Inputs {
         })
     }
 
-    /// The bounds of every value: `margin` times what the typical inputs show and all that the others do,
-    /// but no more than the worst case; what no input within the range exceeds; and what the typical
-    /// inputs show alone. Made-up inputs are no substitute for real ones and leave more room.
+    /// Three bounds of every value. The first provides for `margin` times what the typical inputs show and
+    /// for all that the others show, but for no more than the worst case. The second provides for the
+    /// worst case. The third provides for what the typical inputs show alone. Made-up inputs are no
+    /// substitute for real ones and leave more room.
     pub(super) fn bounds(&self, graph: &Graph, margin: f64) -> Result<[Vec<Bound>; 3], PlanError> {
         let typical = ranges::observed(graph, &self.typical)?;
         let none = ranges::observed(graph, &[])?;
@@ -178,7 +180,7 @@ pub(super) struct Answered {
 }
 
 impl Answered {
-    /// Those among some items.
+    /// The items with such an answer among those given.
     fn of(graph: &Graph, x: Vec<f32>) -> Result<Self, ShapeError> {
         let item = graph.given_len().max(1);
         let poles = poles(graph);

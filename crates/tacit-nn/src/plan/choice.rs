@@ -42,7 +42,8 @@ pub(super) struct Chosen<T> {
     pub warnings: Vec<String>,
     /// The largest error of an output that is to be expected.
     pub error: f64,
-    /// Of every output the largest errors of its trial, of it and of what the receiver computes of it.
+    /// For every output the largest errors in its trial: of the output, and of what the receiver computes
+    /// from it.
     pub shown: Vec<[f64; 2]>,
 }
 

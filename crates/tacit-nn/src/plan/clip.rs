@@ -11,9 +11,9 @@ pub(super) struct Bounds {
     pub high: Option<f32>,
 }
 
-/// Those of a node whose arguments are never outside `worst`, where no number beyond `room` is held:
-/// whatever would reach a bound out there is warned of where it is made. A bound that everything held
-/// lies beyond is kept.
+/// The bounds of a node whose arguments are never outside `worst`, where no number beyond `room` is
+/// held: whatever would reach a bound out there is warned of where it is made. A bound is kept if
+/// everything that is held lies beyond it.
 pub(super) fn bounds(op: &Op, worst: Interval, room: f64) -> Bounds {
     let Op::Clip { low, high } = *op else {
         return Bounds::default();

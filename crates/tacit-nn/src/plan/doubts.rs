@@ -1,4 +1,5 @@
-//! What can go wrong for an input within the declared range: every layer of it, and what to do.
+//! Warns of layers that an input within the declared range can lead beyond what they hold, with what
+//! to do.
 
 use super::ranges::{self, Bound, Interval};
 use super::scales::Scale;

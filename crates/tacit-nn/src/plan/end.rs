@@ -1,4 +1,4 @@
-//! What the end of a model's file says of its opening, and allows.
+//! Decides what of a model's output is opened: what is asked for, or what the end of its file says.
 
 mod several;
 

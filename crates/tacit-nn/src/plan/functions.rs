@@ -1,4 +1,4 @@
-//! What a plan provides for the arguments of elementary functions.
+//! The domains that a plan provides for the arguments of elementary functions.
 
 use std::str::FromStr;
 
@@ -101,9 +101,9 @@ const WIDENED: [i32; 4] = [12, 8, 4, 0];
 /// The arguments of a function.
 #[derive(Clone, Copy)]
 pub(super) struct Arguments {
-    /// Those that were seen, with the plan's margin.
+    /// The arguments that were seen, with the plan's margin.
     pub within: Interval,
-    /// Those that an input can lead to.
+    /// The arguments that an input can lead to.
     pub worst: Interval,
     /// What none exceeds by the way it is made, not even by its rounding.
     pub most: f64,
@@ -129,7 +129,7 @@ impl Arguments {
 
 impl PlannedFunction {
     /// The function of results with `f` fraction bits over a ring or field, for the widest domain of
-    /// arguments that it can have there; or why there is none.
+    /// arguments that it can have there. The error says why there is none.
     pub(super) fn choose(
         function: Function,
         arguments: Arguments,

@@ -26,7 +26,7 @@ const WORK: usize = 4 * TRIAL_WORK;
 const CAUTION: f32 = 2.0;
 /// The fewest and the most items of a trial.
 const ITEMS: RangeInclusive<usize> = 16..=256;
-/// The same of the count on items that no search has seen.
+/// The multiply-adds that counting may cost on items that no search has seen.
 const UNSEEN_WORK: usize = 20 * TRIAL_WORK;
 const UNSEEN: RangeInclusive<usize> = 640..=4096;
 /// Items that are counted at a time, which bounds the memory.
@@ -34,7 +34,7 @@ const CHUNK: usize = 64;
 /// The chance that more inputs than allowed change their class, after all.
 const DOUBT: f64 = 0.05;
 
-/// What is searched for.
+/// What the search is given: the model, and the loss that is allowed.
 pub(super) struct Search<'a> {
     pub graph: &'a Graph,
     pub bounds: &'a [Bound],

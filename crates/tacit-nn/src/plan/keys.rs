@@ -18,7 +18,7 @@ pub enum KeyBitsChoice {
     /// signs of all its elements.
     #[default]
     Full,
-    /// So many bits before and after the point, for every layer.
+    /// As many bits before and after the point, for every layer.
     Fixed {
         /// Bits before the point: signs are right below two to their power.
         integer: u32,
@@ -69,7 +69,7 @@ impl Keys {
         width: KeyBits::ALL.width,
     };
 
-    /// These key bits, without a promise for exact signs.
+    /// These key bits, with no promise for exact signs.
     pub(crate) const fn of(dropped: u32, kept: u32) -> Keys {
         Keys {
             dropped,
@@ -83,8 +83,8 @@ impl Keys {
         KeyBits::from(self).is_all()
     }
 
-    /// So many bits before and after the point of values with `f` fraction bits, for which the ring must
-    /// have room.
+    /// The key bits with as many bits before and after the point of values with `f` fraction bits. The
+    /// ring must have room for them.
     pub fn fixed(
         integer: u32,
         fraction: u32,

@@ -36,18 +36,19 @@ pub struct Plan {
     pub opening: Opening,
     /// The outputs, one or more, which are parts of what is opened.
     pub outputs: Vec<Output>,
-    /// What the planner could not be sure of. Stays with the planner: it may tell of the weights.
+    /// Warnings of what the planner could not be sure of. They stay with the planner, as they may tell of
+    /// the weights.
     #[serde(skip)]
     pub warnings: Vec<String>,
-    /// The same of the key bits: of no concern to a protocol without them.
+    /// Warnings of key bits, for protocols that have them. They stay with the planner, too.
     #[serde(skip)]
     pub key_warnings: Vec<String>,
-    /// The largest error of an output that is to be expected of rounding: four times that of a trial.
-    /// Stays with the planner.
+    /// The largest error that rounding is expected to make in an output: four times that of a trial. It
+    /// stays with the planner.
     #[serde(skip)]
     pub error: f64,
-    /// Of every output the largest error of an answer, as the receiver has it, in the trial of the plan.
-    /// Stays with the planner.
+    /// For every output the largest error of an answer in the plan's trial, as the receiver has the
+    /// answer. It stays with the planner.
     #[serde(skip)]
     pub answers_errors: Vec<f64>,
 }
@@ -59,7 +60,7 @@ pub struct Layer {
     pub name: String,
     /// What it computes.
     pub op: LayerOp,
-    /// The earlier layer whose weights it uses, which are shared but once.
+    /// The earlier layer whose weights this one uses; these are shared only once.
     pub weights_of: Option<usize>,
     /// The values it reads.
     pub inputs: Vec<ValueId>,
@@ -71,9 +72,9 @@ pub struct Layer {
     pub weight_bits: u32,
     /// Bits dropped from the result.
     pub trunc: u32,
-    /// Where the signs that the layer takes are.
+    /// The bits that hold the signs which the layer takes.
     pub keys: Keys,
-    /// Of an elementary function: bits that hold its arguments whatever the input.
+    /// For an elementary function: bits that hold its arguments, whatever the input.
     pub argument_bits: u32,
     /// Fraction bits of its result, where they are not those of all values.
     pub own_fraction: Option<u32>,
@@ -105,8 +106,8 @@ pub enum LayerOp {
         /// Whether there is a bias.
         bias: bool,
     },
-    /// The row of a table for every token of an input: of value 0 from `start` on `tokens` x `k` numbers
-    /// times `k` x `n` weights.
+    /// The row of a table for every token of an input. The tokens are `tokens` x `k` numbers of value 0,
+    /// from `start` on; the table has `k` x `n` weights.
     Lookup {
         /// Where the tokens begin among the shared numbers.
         start: usize,
@@ -259,8 +260,8 @@ impl LayerOp {
 }
 
 impl Layer {
-    /// The product of a batch with the layer's weights, of an affine layer with those spread over the
-    /// batch; or of its two inputs.
+    /// The product of a batch with the layer's weights, or of its two inputs. The weights of an affine
+    /// layer are spread over the batch first. `None` for a layer that is no product.
     pub(crate) fn bilinear(&self, batch: usize) -> Option<Bilinear> {
         match &self.op {
             LayerOp::Conv { geometry, .. } => Some(Bilinear::Conv2d(geometry.batched(batch))),
@@ -297,7 +298,8 @@ impl Layer {
         }
     }
 
-    /// Whether every batch meets weights of its own as the right operand.
+    /// Whether the layer's weights are the right operand of a product in every batch, so that it pays to
+    /// fix them.
     pub(crate) fn fixes_weights(&self) -> bool {
         let product = matches!(
             self.op,

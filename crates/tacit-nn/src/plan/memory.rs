@@ -45,7 +45,8 @@ impl Plan {
         (elements as u64).saturating_mul(ELEMENT_BYTES)
     }
 
-    /// The same up to each layer.
+    /// About how many bytes one item has taken at a party by the end of each layer, if no value is
+    /// freed.
     fn bytes_by_layer(&self) -> Vec<u64> {
         let mut elements = self.input_len() as u64;
         let up_to = |layer: &Layer| {

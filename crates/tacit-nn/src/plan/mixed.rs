@@ -40,7 +40,7 @@ pub enum Precision {
     /// The first of 16, 20, 24, 28 and 32 bits whose rounding, tried out in the clear, disturbs the
     /// outputs little.
     Auto,
-    /// So many bits.
+    /// This width, in bits.
     Bits(u32),
 }
 
@@ -280,7 +280,7 @@ struct Planned<'a> {
     node: &'a Node,
     result: Bound,
     argument: Bound,
-    /// Of a Clip the bounds that it keeps.
+    /// The bounds that a Clip keeps.
     clip: clip::Bounds,
     numbers: &'a [Number],
     to: Number,

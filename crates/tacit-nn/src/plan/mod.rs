@@ -279,7 +279,7 @@ fn layers(
         .collect()
 }
 
-/// Of every node the first that holds the same weights.
+/// For every node the first that holds the same weights.
 fn first_holders(graph: &Graph) -> Vec<usize> {
     let mut holders: HashMap<_, usize> = HashMap::new();
     let first = |(i, node): (usize, &Node)| {

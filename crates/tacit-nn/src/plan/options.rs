@@ -1,4 +1,4 @@
-//! What a plan is made for.
+//! The options of a plan.
 
 use tacit_protocols::signs::{SIGNS, Signs};
 
@@ -7,7 +7,7 @@ use super::{
     Functions, KeyBitsChoice, Order, PRECISIONS, PlanError, Precision, Reveal, WIDTHS, numbers,
 };
 
-/// What a plan is made for.
+/// The options of a plan.
 #[derive(Clone, Debug)]
 pub struct PlanOptions<'a> {
     /// Bits of the ring, 32 or 64, or of the prime field, 31 or 61.

@@ -13,12 +13,12 @@ pub(super) struct Bound {
     pub worst: f64,
     /// The smallest and the largest value that the plan provides for.
     pub within: Interval,
-    /// The same in the worst case.
+    /// The smallest and the largest value that an input within the input's range can lead to.
     pub worst_within: Interval,
 }
 
 impl Bound {
-    /// The same for the plan and for the worst case.
+    /// A bound of which the plan provides for the worst case.
     pub(super) fn worst(worst: Interval) -> Self {
         Bound {
             planned: magnitude(worst),
@@ -28,8 +28,8 @@ impl Bound {
         }
     }
 
-    /// `margin` times what typical inputs showed, away from 0 and towards it, and what unlike ones did,
-    /// but no more than the worst case.
+    /// A bound that provides for `margin` times what typical inputs showed, away from 0 and towards it,
+    /// and for what unlike inputs showed, but for no more than the worst case.
     pub(super) fn observed(
         typical: Interval,
         unlike: Interval,
@@ -63,7 +63,7 @@ impl Bound {
 }
 
 impl Bound {
-    /// The same that provides for the worst case if it is at most so many times wider.
+    /// This bound, or one that provides for the worst case if that is at most `times` times as large.
     pub(super) fn up_to_worst(self, times: f64) -> Self {
         match self.worst <= times * self.planned {
             true => Bound::worst(self.worst_within),
@@ -82,14 +82,14 @@ fn magnitude((low, high): Interval) -> f64 {
 /// Less than the last place of any format.
 const LEAST: f64 = 1.0 / (1u128 << 64) as f64;
 
-/// What an interval ends at, so that no arithmetic with its ends gives infinities or NaN.
+/// The ends of intervals are no farther from 0, so that arithmetic with them gives no infinity or NaN.
 pub(super) const FAR: f64 = 1e150;
 
 pub(super) fn hull(a: Interval, b: Interval) -> Interval {
     (a.0.min(b.0), a.1.max(b.1))
 }
 
-/// What each value can be for items each number of which is at most so far from 0.
+/// The interval of each value, for items whose numbers are at most `ends` from 0.
 pub(crate) fn worst_case(graph: &Graph, ends: &[f64]) -> Vec<Interval> {
     let row = row::intervals(graph, ends);
     let all = row.iter().copied();

@@ -70,14 +70,14 @@ pub(crate) struct Ranks {
 }
 
 impl Ranks {
-    /// Those of a plan with such options: none where an input is more than compared, or where signs are taken
-    /// of fewer bits than all.
+    /// The ranks of a plan with these options. `None` where an input is more than compared, or where signs
+    /// are taken of fewer bits than all.
     pub(super) fn planned(graph: &Graph, options: &PlanOptions) -> Option<Self> {
         let full = options.key_bits == KeyBitsChoice::Full && options.precision.is_none();
         full.then(|| Ranks::of(graph, options.ring_bits)).flatten()
     }
 
-    /// Those of a graph whose inputs are only compared.
+    /// The ranks of a graph whose inputs are only compared; `None` for others.
     pub(crate) fn of(graph: &Graph, ring_bits: u32) -> Option<Self> {
         let is_number = |kind| !matches!(kind, InputKind::Tokens { .. });
         if !graph.inputs.iter().all(|input| is_number(input.kind)) {
@@ -133,7 +133,7 @@ impl Ranks {
         ))
     }
 
-    /// These bounds with those of ranks, of values with `f` fraction bits.
+    /// These bounds of values with `f` fraction bits, where those of ranks take their place.
     pub(super) fn bounds(&self, bounds: &[Bound], f: u32) -> Vec<Bound> {
         let of = |(&bound, &form): (&Bound, &Form)| {
             let bits = match form {

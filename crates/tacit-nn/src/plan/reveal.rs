@@ -1,4 +1,4 @@
-//! What of a model's output is opened, and so learnt by its receiver.
+//! The parts of a model's output that are opened, and so learnt by its receiver.
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use super::Plan;
 use super::keys::Keys;
 use crate::graph::{Output, Tail, TailFunction, len};
 
-/// What the receiver of a result learns of it.
+/// What the receiver learns of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Reveal {
@@ -99,7 +99,7 @@ pub struct Scores {
 }
 
 impl Scores {
-    /// Those that a function runs along, of a part that begins at `start`.
+    /// The scores that a function runs along, in a part that begins at `start`.
     pub(super) fn of(start: usize, tail: &Tail) -> Self {
         Scores {
             start,
@@ -147,7 +147,7 @@ pub struct Opening {
     /// The axis of the classes that are found; or those of logits of which differences are opened, in
     /// parts that do not overlap.
     pub scores: Vec<Scores>,
-    /// Of classes: where the signs of differences of two logits are.
+    /// The bits that hold the signs of differences of two logits, where classes are found.
     pub keys: Keys,
 }
 

@@ -107,7 +107,8 @@ pub(super) fn inverted(graph: &Graph) -> Vec<bool> {
     inverted
 }
 
-/// Of these the values that are not also right at 0, as one is whose inverse root makes nothing but its root.
+/// The inverted values that are not also right at 0, as a value is whose inverse root makes nothing but its
+/// root.
 pub(super) fn poles(graph: &Graph) -> Vec<bool> {
     let inverse_of = |id: ValueId| {
         let node = &graph.nodes[id.checked_sub(1)?];

@@ -47,9 +47,9 @@ pub(super) enum Step {
 /// What a plan rounds.
 #[derive(Clone, PartialEq)]
 pub(super) struct Rounding {
-    /// The fraction bits of every value when it is used.
+    /// The fraction bits with which every value is used.
     pub fractions: Vec<u32>,
-    /// Those of every layer's factors.
+    /// The fraction bits of every layer's factors.
     pub weights: Vec<u32>,
     /// How every value is rounded.
     pub steps: Vec<Step>,
@@ -66,16 +66,16 @@ pub(super) struct Rounding {
 pub(super) enum Signs {
     Negative,
     Positive,
-    /// Of either, by layer.
+    /// Either sign, by layer.
     Mixed,
-    /// Of either, and of any size, by chance.
+    /// Either sign, and any size, by chance.
     ByChance,
 }
 
 /// Which errors a repetition of a trial makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// Of either sign, by chance.
+    /// Errors of either sign, by chance.
     ByChance,
     /// Truncations round down, as where they are exact; the errors of a layer's functions have one sign.
     Down(Signs),
@@ -103,7 +103,8 @@ impl Manner {
 }
 
 impl Rounding {
-    /// Of layers with these scales, whose values have such fraction bits, `kept` of them when used.
+    /// The rounding of layers with these scales, whose values have such fraction bits, `kept` of them when
+    /// used.
     pub(super) fn new(
         graph: &Graph,
         options: &PlanOptions,
@@ -144,7 +145,7 @@ impl Rounding {
         })
     }
 
-    /// The same with nothing rounded but these values and the factors of their layers.
+    /// This rounding for the values `ids` and the factors of their layers alone: nothing else is rounded.
     pub(super) fn alone(&self, ids: &Range<ValueId>) -> Self {
         let mut alone = self.clone();
         for (at, bits) in alone.fractions.iter_mut().enumerate() {

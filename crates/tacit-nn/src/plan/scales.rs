@@ -26,9 +26,9 @@ pub(super) struct Scale {
     pub whole: whole::Search,
 }
 
-/// What gives every layer a scale.
+/// A result of the planner that gives every layer a scale.
 pub(super) trait Scaled {
-    /// Of every layer.
+    /// The scale of every layer.
     fn scales(&self) -> &[Scale];
     /// The fraction bits of a value.
     fn fraction(&self, id: ValueId) -> u32;

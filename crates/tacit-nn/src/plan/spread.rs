@@ -1,4 +1,4 @@
-//! How much outputs differ, and what errors mean beside it.
+//! Measures how much outputs differ, so that errors can be judged beside it.
 
 /// How much the size of the outputs counts beside how they differ: functions state relative errors of
 /// 2^-10, which are 1/64 of so much.
@@ -21,7 +21,7 @@ const OF_SAMPLES: f64 = 0.2;
 /// Outputs that differ by no more of their size are alike but for float32's rounding.
 const ALIKE: f64 = 1e-6;
 
-/// What errors are held against.
+/// How much outputs differ.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spread {
     /// The largest distance of an output from their mean.
@@ -33,7 +33,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Of outputs that are finite.
+    /// The spread of outputs that are finite.
     pub fn of(outputs: &[f32]) -> Self {
         let finite = outputs.iter().filter(|v| v.is_finite());
         let finite = finite.map(|&v| f64::from(v));
@@ -46,7 +46,7 @@ impl Spread {
         }
     }
 
-    /// Of the outputs of samples, unless they are alike.
+    /// The spread of the outputs of samples, which have a deviation unless they are alike.
     pub fn of_samples(outputs: &[f32]) -> Self {
         let spread = Spread::of(outputs);
         let finite = outputs.iter().filter(|v| v.is_finite());

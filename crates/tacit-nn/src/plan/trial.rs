@@ -54,7 +54,7 @@ impl Cases {
 /// The inputs that plans are tried on.
 pub(super) struct Trial {
     first: Cases,
-    /// These and others, for the plan that is chosen.
+    /// The inputs of a second look at the plan that is chosen: these and others.
     more: Cases,
     /// How many of the first are samples of which nothing but the outputs tells how rough an error is.
     samples: usize,
@@ -103,7 +103,7 @@ pub(super) struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// Of what it is held against.
+    /// The error as a share of what it is held against.
     pub(super) fn share(&self) -> f64 {
         self.spread.share(self.error)
     }
@@ -151,8 +151,8 @@ impl Trial {
         })
     }
 
-    /// The largest error of an output when everything is rounded as planned, of what it is held against.
-    /// Deterministic, so that every plan of one model is the same.
+    /// The largest error of an output when everything is rounded as planned, as a share of what it is held
+    /// against. Deterministic, so that every plan of one model is the same.
     pub(super) fn error(&self, graph: &Graph, rounding: &Rounding) -> Result<f64, PlanError> {
         let repeats = self.repeats.min(TO_CHOOSE);
         let all = self.first.items(graph);

@@ -15,7 +15,7 @@ pub(super) struct Search {
 }
 
 impl Search {
-    /// Those of all values within `x`, if they are few enough.
+    /// The search for the whole numbers of all values within `x`, if they are few enough.
     fn of(whole: Whole, x: Interval) -> Option<Self> {
         let (low, high) = (whole.of(x.0), whole.of(x.1));
         // In a search for the nearest an odd number is the last to be tried, so that a half goes to the even one.

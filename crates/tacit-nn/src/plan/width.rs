@@ -1,15 +1,15 @@
-//! What numbers a plan computes in: those of a ring or of a prime field, told apart by their bits.
+//! The rings and prime fields that a plan computes in, told apart by their bits.
 
 /// The widths that plans are made for: the rings of 32 and 64 bits, and the prime fields of
 /// `2^31 - 1` and `2^61 - 1` elements.
 pub const WIDTHS: [u32; 4] = [31, 32, 61, 64];
 
-/// Whether numbers of so many bits are those of the prime field of `2^bits - 1` elements.
+/// Whether `bits` stands for the prime field of `2^bits - 1` elements.
 pub fn is_field(bits: u32) -> bool {
     [31, 61].contains(&bits)
 }
 
-/// What numbers of so many bits are called: `64-bit ring`, `61-bit field`.
+/// The name of the ring or field of `bits` bits: `64-bit ring`, `61-bit field`.
 pub fn numbers(bits: u32) -> String {
     format!(
         "{bits}-bit {}",

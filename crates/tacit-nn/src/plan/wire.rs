@@ -60,8 +60,9 @@ impl Plan {
         Plan::from_bytes_within(bytes, MAX_ITEM_BYTES, SIGNS)
     }
 
-    /// The same with another limit on the memory that one item takes, [`Plan::item_bytes`], and with
-    /// [`PlanOptions::signs`](super::PlanOptions::signs), on which its signs must agree.
+    /// Reads a plan from another party as [`Plan::from_bytes`] does, with other limits: one item may
+    /// take `most` bytes of memory, [`Plan::item_bytes`], and the plan's signs must agree with
+    /// `signs`, which stand for [`PlanOptions::signs`](super::PlanOptions::signs).
     pub fn from_bytes_within(bytes: &[u8], most: u64, signs: &[Signs]) -> Result<Plan, WireError> {
         if bytes.len() > MAX_BYTES {
             return Err(WireError(format!(

@@ -21,7 +21,7 @@ fn share_out(values: &mut [f32], work: usize, f: &(dyn Fn(usize, &mut [f32]) + S
     parts.for_each(|(i, part)| f(i * size, part));
 }
 
-/// The same with parts none of which has elements of two items.
+/// Shares out `values` as [`parts`] does, in parts that never have elements of two items.
 pub(crate) fn parts_of_items(
     values: &mut [f32],
     item: usize,

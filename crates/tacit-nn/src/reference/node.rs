@@ -1,4 +1,4 @@
-//! What a node makes of its inputs in float32.
+//! Computes a node's output from its inputs, in float32.
 
 use super::each::{both, each, parts_of_items};
 use super::products::{convolve, multiply, products};

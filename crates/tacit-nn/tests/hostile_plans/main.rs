@@ -1,5 +1,6 @@
 //! Plans that a peer damaged on purpose: each is read, and run where it is accepted. None panics, and
-//! none takes more memory than the limit that it is read with.
+//! none takes more memory than the limit that it is read with. A binary of its own, because its
+//! allocator counts for the whole process.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,4 +1,4 @@
-//! What is chosen of Bicoptor, and by which comparison a sign is taken.
+//! The options of Bicoptor, and the choice of the comparison by which a sign is taken.
 
 use tacit_algebra::Ring;
 use tacit_algebra::window::Form;
@@ -20,7 +20,7 @@ pub enum Comparison {
     Bicoptor,
 }
 
-/// What is chosen of a run.
+/// The options of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How products are brought back to their scale.
@@ -29,12 +29,12 @@ pub struct Options {
     pub form: Form,
     /// How signs are taken.
     pub comparison: Comparison,
-    /// The links, by which [`Comparison::Auto`] chooses.
+    /// The network between the parties, by which [`Comparison::Auto`] chooses.
     pub link: LinkModel,
 }
 
 impl Options {
-    /// With this truncation; the rest as a run on one machine has it.
+    /// Options with this truncation; the others as a run on one machine has them.
     pub fn new(truncation: Truncation) -> Self {
         Options {
             truncation,
@@ -44,7 +44,7 @@ impl Options {
         }
     }
 
-    /// Refuses what there is not.
+    /// Refuses the truncation that Bicoptor does not have, the exact one.
     pub(super) fn check(&self) -> Result<(), Error> {
         match self.truncation {
             Truncation::Exact => Err(Error::Invalid(

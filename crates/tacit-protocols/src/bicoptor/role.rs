@@ -1,5 +1,5 @@
-//! What a party is and which generators it has in common with whom (docs/spec/bicoptor2.md,
-//! section 1).
+//! The roles of the parties, and the generators that each has in common with another
+//! (docs/spec/bicoptor2.md, section 1).
 
 use tacit_algebra::{BitRows, Bits, Buffer, Prg, Ring, planes};
 use tacit_net::Party;
@@ -37,7 +37,7 @@ impl Role {
         Role::of(id, prg(previous), prg(next))
     }
 
-    /// That of a party that counts.
+    /// The role of a party that only counts.
     pub fn counting(id: usize) -> Self {
         Role::of(id, Prg::counting(), Prg::counting())
     }
@@ -66,7 +66,8 @@ impl Role {
         matches!(self, Role::Holder { first: true, .. })
     }
 
-    /// A uniform vector that only the assistant knows: each holder's share, or the vector. Local.
+    /// Shares `n` uniform ring elements that only the assistant knows. Returns a holder's share, or
+    /// the elements at the assistant. Local.
     pub fn random<R: Ring>(&mut self, n: usize) -> Buffer<R> {
         match self {
             Role::Holder { dealt, .. } => dealt.words(n),
@@ -74,7 +75,8 @@ impl Role {
         }
     }
 
-    /// The same for bits, whose sum is their xor. Local.
+    /// Shares `n` uniform bits that only the assistant knows, by xor. Returns a holder's share, or the
+    /// bits at the assistant. Local.
     pub fn random_bits(&mut self, n: usize) -> Bits {
         match self {
             Role::Holder { dealt, .. } => dealt.bits(n),
@@ -82,7 +84,8 @@ impl Role {
         }
     }
 
-    /// The same for rows of bits. Local.
+    /// Shares `rows` rows of `n` uniform bits that only the assistant knows, by xor. Returns a
+    /// holder's share, or the rows at the assistant. Local.
     pub fn random_rows(&mut self, rows: usize, n: usize) -> BitRows {
         match self {
             Role::Holder { dealt, .. } => dealt.bit_rows(rows, n),
@@ -94,8 +97,8 @@ impl Role {
         }
     }
 
-    /// A holder's share made anew, of the same sum: the other holder's is changed by as much the other
-    /// way, by a vector that the assistant lacks. Nothing at the assistant. Local.
+    /// Re-randomises a holder's share: one holder adds a random vector that the assistant lacks, the
+    /// other subtracts it, so the sum stays. Nothing at the assistant. Local.
     pub fn refresh<R: Ring>(&mut self, share: &Buffer<R>) -> Buffer<R> {
         match self {
             Role::Holder { first, common, .. } => {
@@ -132,8 +135,9 @@ impl Role {
         }
     }
 
-    /// The same for rows of bits, of which the assistant gets nothing back.
-    /// 1 hop; the assistant sends as many bits.
+    /// Shares rows of bits that the assistant knows between the holders, by xor: party 0's share is
+    /// drawn, party 1's is sent. The assistant gets nothing back. 1 hop; the assistant sends `rows n`
+    /// bits.
     pub fn deal_rows(
         &mut self,
         party: &mut Party,

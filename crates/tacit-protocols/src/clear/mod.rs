@@ -44,7 +44,8 @@ impl<R: Ring> Clear<R> {
         }
     }
 
-    /// The same machine with another truncation than the floor.
+    /// Changes this machine's truncation, which else rounds down. Fails if the system gives no
+    /// randomness.
     pub fn truncating(mut self, kind: Truncating) -> Result<Self, Error> {
         self.truncator = Truncator::new(kind)?;
         Ok(self)

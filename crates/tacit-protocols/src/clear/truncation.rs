@@ -17,8 +17,8 @@ pub enum Truncating {
     Floor,
     /// ABY3's truncation with a fresh uniform mask for every element, as security needs it.
     RandomMasks,
-    /// ABY3's truncation with one mask for all, known to everybody: protects nothing, and hides
-    /// the large error. It exists to show what programs measure that do so.
+    /// ABY3's truncation with one mask for all elements, known to everybody. It protects nothing,
+    /// and it hides the large error. It shows what programs measure that fix the mask.
     FixedMaskInsecure,
 }
 
@@ -26,7 +26,7 @@ pub enum Truncating {
 #[derive(Default)]
 pub(super) struct Truncator {
     kind: Truncating,
-    /// Of the random masks.
+    /// The generator of random masks, if there are any.
     masks: Option<Prg>,
     large_errors: u64,
 }

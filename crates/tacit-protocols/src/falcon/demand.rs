@@ -1,4 +1,4 @@
-//! What each call consumes, counted before any data arrives, and grouped into batches.
+//! Counts what each call consumes, before any data arrives, and groups it into batches.
 
 use super::{Comparison, Options, Security};
 use crate::cost::not_native;

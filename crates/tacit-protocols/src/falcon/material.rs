@@ -45,7 +45,7 @@ pub(super) struct CompareBatch {
     pub products: Rss<Buffer<u8>>,
     /// The random bit that chooses the direction of the test.
     pub beta: Rss<Buffer<u8>>,
-    /// The same bit over Z_2.
+    /// `beta` as a bit over Z_2.
     pub beta_bit: Rss<Bits>,
     /// A random non-zero factor.
     pub m: Rss<Buffer<u8>>,
@@ -102,7 +102,8 @@ impl<R: Ring> Store<R> {
     }
 }
 
-/// Takes the next view of exactly `n` elements, or `None`: material is never stretched or reused.
+/// Takes the next view of exactly `n` elements. `None` if the next is of another size: material is
+/// never stretched or reused.
 pub(super) fn take<B>(queue: &mut VecDeque<View<B>>, n: usize) -> Option<View<B>> {
     if queue.front()?.len() == n {
         queue.pop_front()
@@ -111,7 +112,8 @@ pub(super) fn take<B>(queue: &mut VecDeque<View<B>>, n: usize) -> Option<View<B>
     }
 }
 
-/// The same for truncations, which also must be by `trunc` bits.
+/// Takes the next view of exactly `n` truncations by `trunc` bits; `None` if the next is another
+/// one.
 pub(super) fn take_truncation<R>(
     queue: &mut VecDeque<(u32, View<TruncateBatch<R>>)>,
     n: usize,

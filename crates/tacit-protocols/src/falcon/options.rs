@@ -1,4 +1,4 @@
-//! What is chosen of Falcon.
+//! The options of Falcon.
 
 use tacit_algebra::Ring;
 
@@ -25,7 +25,7 @@ pub enum Comparison {
     Falcon,
 }
 
-/// What is chosen of a run.
+/// The options of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How products are brought back to their scale.
@@ -56,7 +56,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What Falcon has.
+    /// Refuses what Falcon does not have: SecureML's truncation, or signs of too few bits.
     pub(super) fn check(&self) -> Result<(), Error> {
         let why = match self {
             Options {

@@ -49,8 +49,9 @@ impl<R: Ring> Falcon<R> {
         self.finish_truncation(&view, c, trunc)
     }
 
-    /// The same for a 3-out-of-3 sum, masked by [`Replicated::zero`](crate::replicated::Replicated::zero), whose resharing it replaces.
-    /// 1 hop and 2 elements per party, and what `exact` adds. Without masks it is reshared, block by block.
+    /// `x >> trunc` of an `x` of which every party has a summand, not yet reshared: the summands are masked by
+    /// [`Replicated::zero`](crate::replicated::Replicated::zero), so no resharing is needed. 1 hop and 2 elements per
+    /// party, and what `exact` adds. Truncations without masks reshare it, block by block.
     pub(super) fn truncate_sum(
         &mut self,
         mut z: Buffer<R>,

@@ -23,8 +23,8 @@ pub struct Elementary {
     /// Bits that hold every argument, its sign included. Fewer than the format's are a promise from
     /// worst-case ranges: they are the key bits of the comparisons inside.
     pub bits: u32,
-    /// Whether every argument of an exponential is at most its `high` by the way it is made: a promise,
-    /// for which a protocol may compute it without a look at its bound.
+    /// Whether every argument of an exponential is at most its `high`, by the way the argument is made. A
+    /// protocol may then compute the function without a comparison with the bound.
     pub bounded: bool,
     /// What becomes known of the arguments. No plan of a model has a name for anything but nothing.
     pub leakage: Leakage,
@@ -110,38 +110,38 @@ impl Elementary {
         }
     }
 
-    /// The same as Falcon's paper has it, where it leaks: of reciprocals, inverse square roots and
-    /// bounding powers. For measuring only.
+    /// This function as Falcon's paper has it, where that leaks magnitudes: for reciprocals, inverse
+    /// square roots and bounding powers. For measuring only.
     pub fn with_paper_leakage(self) -> Self {
         let leakage = Leakage::Magnitude;
         Elementary { leakage, ..self }
     }
 
-    /// The function, right to so many fraction bits only; see [`Format::near`].
+    /// This function, right to `places` fraction bits only; see [`Format::near`].
     pub fn near(self, places: u32) -> Self {
         let format = self.format.near(places);
         Elementary { format, ..self }
     }
 
-    /// The same of arguments that so many bits hold, or the format's if these are fewer.
+    /// This function for arguments that `bits` bits hold, or the format's bits if these are fewer.
     pub fn within(self, bits: u32) -> Self {
         let bits = bits.clamp(1, self.format.bits());
         Elementary { bits, ..self }
     }
 
-    /// The same of arguments that are made so that none is above an exponential's bound.
+    /// This function for arguments that are made so that none is above an exponential's bound.
     pub fn bounded(self) -> Self {
         let bounded = true;
         Elementary { bounded, ..self }
     }
 
-    /// The same of arguments with so many fraction bits.
+    /// This function for arguments with `fraction` fraction bits.
     pub fn with_argument(self, fraction: u32) -> Self {
         let argument = fraction;
         Elementary { argument, ..self }
     }
 
-    /// The same from numbers of one width to numbers of another.
+    /// This function from numbers of one width to numbers of another.
     pub fn between(self, from: Number, to: Number) -> Self {
         let between = Some([from, to]);
         Elementary { between, ..self }

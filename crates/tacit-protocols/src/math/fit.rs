@@ -62,8 +62,7 @@ fn chebyshev(degree: usize) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// The same polynomial but for its constant and its linear term, with which it has these values at -1
-/// and 1.
+/// Changes a polynomial's constant and linear term so that it has the values `low` at -1 and `high` at 1.
 pub(super) fn pinned(mut polynomial: Vec<f64>, [low, high]: [f64; 2]) -> Vec<f64> {
     let off = [at(&polynomial, -1.0) - low, at(&polynomial, 1.0) - high];
     polynomial[0] -= (off[1] + off[0]) / 2.0;

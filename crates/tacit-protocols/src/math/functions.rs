@@ -32,7 +32,7 @@ pub struct Smooth {
 pub(super) struct Promised {
     /// Bits that hold them, the sign included.
     pub bits: u32,
-    /// That none is above an exponential's bound.
+    /// Whether no argument is above an exponential's bound.
     pub bounded: bool,
 }
 

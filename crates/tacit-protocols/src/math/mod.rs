@@ -132,8 +132,8 @@ impl Format {
         })
     }
 
-    /// These numbers, of which functions need be right to so many fraction bits only, of reciprocals and
-    /// roots relatively: they take fewer products then, and state a larger error.
+    /// This format for functions that need be right to `places` fraction bits only, relatively for reciprocals and
+    /// roots. They then take fewer products and state a larger error.
     pub fn near(self, places: u32) -> Self {
         let near = places.clamp(1, self.fraction);
         Format { near, ..self }

@@ -31,9 +31,9 @@ pub(super) struct Polynomial {
 }
 
 impl Polynomial {
-    /// Of `u` with `inner` fraction bits, with a result of `fraction`, in products below `2^room`; with
-    /// coefficients of as many bits as these leave. There is none where they leave fewer than the result's
-    /// but one.
+    /// A polynomial of `u` with `inner` fraction bits, whose result has `fraction`, by products below
+    /// `2^room`; its coefficients have as many bits as these leave. `None` where they leave fewer than the
+    /// result's but one.
     pub fn near(
         function: impl Fn(f64) -> f64,
         radius: f64,
@@ -77,11 +77,11 @@ pub(super) fn places(polynomial: &[f64], radius: f64, room: u32, inner: u32) -> 
     (room - inner).checked_sub(whole)
 }
 
-/// What a polynomial is multiplied with.
+/// The coefficients that the powers of a polynomial are multiplied with.
 pub(super) enum Coefficients<'a, S> {
-    /// The same of all elements.
+    /// Known to all, and the same for every element.
     Public(&'a [i64]),
-    /// A row for each element.
+    /// Secret: a row of coefficients for each element.
     Chosen(S),
 }
 
@@ -215,8 +215,8 @@ impl Blocks {
         })
     }
 
-    /// The same with coefficients that nobody knows: of every element an inner product, which is a
-    /// convolution of one group each.
+    /// One block of the polynomial with secret coefficients: an inner product for every element, which is a
+    /// convolution with one group for each.
     fn chosen<M: Machine>(
         &self,
         machine: &mut M,

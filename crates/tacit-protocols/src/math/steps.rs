@@ -13,7 +13,7 @@ pub(super) struct Steps {
     keys: KeyBits,
 }
 
-/// Of every element one row with 1 for each threshold that it reaches and 0 for the others.
+/// For every element one row, with 1 for each threshold that it reaches and 0 for the others.
 pub(super) struct Reached<S> {
     bits: S,
     n: usize,

@@ -127,7 +127,7 @@ impl Encoding for BitRows {
     }
 }
 
-/// The top bits of words, so many of each; unused bits at the end are 0.
+/// The top bits of words, as many of each word; unused bits at the end are 0.
 #[derive(Clone)]
 pub(crate) struct Tops<R = ()> {
     /// As read, the words have no other bits.
@@ -250,7 +250,7 @@ impl<const N: usize> Encoding for Vec<[u8; N]> {
     }
 }
 
-/// So many bytes of a key, wiped wherever they were.
+/// `N` bytes of a key, wiped wherever they were.
 pub(crate) struct Secret<const N: usize>;
 
 impl<const N: usize> Length for Secret<N> {
@@ -280,7 +280,7 @@ impl<const N: usize> Encoding for Secret<N> {
     }
 }
 
-/// So many bytes that those who make and read them know more of.
+/// Bytes whose layout the kernels know that make and read them.
 pub struct Packed;
 
 impl Length for Packed {

@@ -50,8 +50,8 @@ pub trait Encoding: Length {
     fn wanted(len: Self::Len) -> String;
 }
 
-/// What a step sends: its name, and its encoding `E` or, where that depends on the ring, what all of its
-/// encodings are called, such as `Words`.
+/// The message of a step: its name and its encoding `E`. Where the encoding depends on the ring, `E` stands
+/// for all of its forms, as `Words` does.
 pub struct Message<E> {
     step: &'static str,
     encoding: PhantomData<fn() -> E>,
@@ -79,7 +79,7 @@ impl<E> Message<E> {
         self.step
     }
 
-    /// The same over the ring of `D`.
+    /// This step's message with elements of the ring of `D`.
     pub(crate) const fn of<D: Encoding<Kind = E>>(self) -> Message<D> {
         Message::new(self.step)
     }

@@ -1,5 +1,5 @@
-//! Who deals: steps in which one party knows the sum of two components, and the two others the third
-//! one. Every block of elements has another such party, so that all carry the same load.
+//! Steps with a dealer: one party knows the sum of two components, the two others know the third one.
+//! The parties deal in turn, block by block, so that all carry the same load.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! What may be shared, behind one trait, so that sending, opening, resharing and multiplying are
-//! written once.
+//! The kinds of vectors that may be shared, behind one trait, so that sending, opening, resharing
+//! and multiplying are written once.
 
 use std::ops::Range;
 

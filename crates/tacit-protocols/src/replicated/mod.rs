@@ -42,7 +42,7 @@ pub(crate) struct Keys {
 /// One party's end of replicated sharing: its links and its keys.
 pub(crate) struct Replicated {
     pub party: Party,
-    /// What of a program's material is not made yet.
+    /// The portions of a program's material that are not made yet.
     pub ahead: Ahead,
     pub keys: Keys,
 }

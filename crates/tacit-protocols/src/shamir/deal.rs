@@ -66,18 +66,18 @@ fn drawn<F: Field>(streams: &mut [Option<Prg>], peer: usize, n: usize) -> Buffer
     stream.field(n).into()
 }
 
-/// Numbers of random sharings.
+/// How many random sharings are demanded, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Demand {
-    /// Of degree `t`.
+    /// Sharings of degree `t`.
     pub random: usize,
-    /// Of the same number with degree `t` and `2t`.
+    /// Doubles: sharings of one number with degree `t` and `2t`.
     pub double: usize,
-    /// Of 0 with degree `2t`.
+    /// Sharings of 0 with degree `2t`.
     pub zero: usize,
 }
 
-/// The same random numbers shared with degree `t` and `2t`.
+/// Random numbers, each shared twice: `low` with degree `t`, `high` with degree `2t`.
 #[derive(Default)]
 pub(super) struct Double<F> {
     pub low: Buffer<F>,
@@ -85,7 +85,7 @@ pub(super) struct Double<F> {
 }
 
 impl<F: Field> Double<F> {
-    /// Takes the first `n`.
+    /// Removes the first `n` numbers and returns them.
     pub fn take(&mut self, n: usize) -> Double<F> {
         let (low, high) = (self.low.split_off(n), self.high.split_off(n));
         Double {

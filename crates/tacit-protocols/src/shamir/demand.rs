@@ -1,4 +1,4 @@
-//! What each call consumes, counted before any data arrives.
+//! Counts what each call consumes, before any data arrives.
 
 use super::deal::Demand;
 use super::params::Params;

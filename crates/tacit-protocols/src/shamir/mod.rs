@@ -90,9 +90,10 @@ pub struct Shamir<F: Field> {
 
 /// Interpolation as this party needs it.
 struct Points<F> {
-    /// From the shares of this party and the `t` after it to the value.
+    /// Factors that take the shares of this party and the `t` after it to the value, for degree `t`.
     at_zero_t: Vec<F>,
-    /// The same of `2t`.
+    /// Factors that take the shares of this party and the `2t` after it to the value, for degree
+    /// `2t`.
     at_zero_2t: Vec<F>,
     /// By king: this party's value, for 1 at 0, of the polynomial that is 0 at the `t` parties
     /// before the king.

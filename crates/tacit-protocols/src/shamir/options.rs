@@ -1,4 +1,4 @@
-//! What a run may choose.
+//! The options of Shamir sharing.
 
 use tacit_net::LinkModel;
 

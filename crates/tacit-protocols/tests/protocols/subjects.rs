@@ -26,7 +26,7 @@ pub fn falcon_over<R: Ring>() -> FalconOver<R> {
     }
 }
 
-/// The same, secure against a party that deviates.
+/// Falcon over the ring `R`, secure against a party that deviates.
 pub fn malicious_over<R: Ring>() -> FalconOver<R> {
     let mut subject = falcon_over();
     subject.options.security = Security::Malicious;
@@ -34,19 +34,19 @@ pub fn malicious_over<R: Ring>() -> FalconOver<R> {
 }
 
 impl<R: Ring> FalconOver<R> {
-    /// The same with the paper's comparison.
+    /// This subject with the paper's comparison.
     pub fn with_paper_comparison(mut self) -> Self {
         self.options.comparison = falcon::Comparison::Falcon;
         self
     }
 
-    /// The same with another truncation.
+    /// This subject with another truncation.
     pub fn truncating(mut self, truncation: Truncation) -> Self {
         self.options.truncation = truncation;
         self
     }
 
-    /// The same with signs of numbers of so many bits.
+    /// This subject with signs taken in `sign_bits` bits.
     pub fn with_sign_bits(mut self, sign_bits: u32) -> Self {
         self.options.sign_bits = sign_bits;
         self
@@ -100,7 +100,7 @@ pub fn shamir_over<F: Field>(
 }
 
 impl<F: Field> ShamirOver<F> {
-    /// The same with fewer parties that may collude.
+    /// This subject with at most `threshold` parties that may collude.
     pub fn with_threshold(mut self, threshold: usize) -> Self {
         self.options.threshold = threshold;
         self

@@ -81,7 +81,8 @@ mod shamir {
     });
 }
 
-/// The same of signs that are added up bit by bit: under Falcon, and without a promise under Bicoptor.
+/// What each party sees of signs that are added up bit by bit does not depend on the values: under
+/// Falcon, and under Bicoptor without a promise.
 fn exact_signs(whoever: bool) {
     let planes = true;
     let look = Look {

@@ -327,7 +327,7 @@ fn no_two_parties_act_on_different_numbers() {
     }
 }
 
-/// The same liar between parties that do not compare what they heard.
+/// The attack is not blind: parties that do not compare what they heard act on lies told to one only.
 #[test]
 fn without_the_comparison_they_do() {
     for (name, of) in ALL {

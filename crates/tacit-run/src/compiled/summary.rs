@@ -28,9 +28,9 @@ pub struct PlanSummary {
     pub input_shape: Vec<usize>,
     /// The outputs, with the shape of one item.
     pub outputs: Vec<Output>,
-    /// What of the outputs is opened: `logits`, `probabilities`, `top-K` or `class`.
+    /// What is opened of the outputs: `logits`, `probabilities`, `top-K` or `class`.
     pub reveal: String,
-    /// The same in words.
+    /// What is opened of the outputs, in words.
     pub opened: String,
     /// How many numbers of weights the owner shares.
     pub parameters: usize,
@@ -39,7 +39,7 @@ pub struct PlanSummary {
     /// The largest error of an output that is to be expected of rounding: four times that of a trial
     /// on samples or made-up inputs.
     pub error: f64,
-    /// What the planner could not be sure of.
+    /// Warnings of what the planner could not be sure of.
     pub warnings: Vec<String>,
 }
 

@@ -46,6 +46,9 @@ impl Setup<'_> {
              wait_ms = 2.0   # how long a batch waits for more\n\
              keep_s = 60.0   # how long an answer is kept for a client that asks again\n\
              request_s = 60.0  # how long a request may take\n\
+             pool = 16       # how often material for pool_items items lies ready, made while nobody asks\n\
+             pool_items = 1\n\
+             pool_mb = 256.0 # the most memory that it takes\n\
              audit = \"audit.jsonl\"\n",
             HTTP + party,
         );

@@ -8,7 +8,7 @@ use tacit_nn::plan::Roles;
 use tacit_protocols::machine::{Audience, Machine};
 use tacit_protocols::portions::Portions;
 
-use super::served::Served;
+use super::served::{Served, Serving};
 use super::{Observer, Progress};
 use crate::Error;
 use crate::record::{Ledger, hearers};
@@ -28,6 +28,9 @@ pub(crate) trait Host: Send {
     /// Answers a batch of requests of clients: this party's part of the answer to each. After an error,
     /// of which the others are told, there are no more.
     fn serve(&mut self, served: Served) -> Result<Vec<Vec<u8>>, Error>;
+
+    /// Makes material for what clients will ask.
+    fn fill(&mut self, serving: Serving) -> Result<(), Error>;
 }
 
 /// Shares a model's weights on a machine, and keeps both.
@@ -99,6 +102,11 @@ impl<M: Portable> Host for Loaded<M> {
             demand,
         } = self;
         let ended = served.run(machine, weights, demand);
+        ended.inspect_err(|error| error.tell(self.machine.party()))
+    }
+
+    fn fill(&mut self, serving: Serving) -> Result<(), Error> {
+        let ended = serving.fill(&mut self.machine, &mut self.demand);
         ended.inspect_err(|error| error.tell(self.machine.party()))
     }
 }

@@ -94,6 +94,8 @@ pub(crate) struct Model<'a> {
     pub plan: Cow<'a, Plan>,
     /// The plan's digest.
     pub digest: String,
+    /// Bytes of correlated randomness that an item takes.
+    pub material: u64,
 }
 
 /// Agrees with the others on the plan of a model that is served: `more` is the same at all, too.
@@ -111,7 +113,7 @@ pub(crate) fn settle_model<'a>(
     agreement.compare(&items)?;
     let plan = announce_plan(&mut agreement, terms, model)?;
     let digest = digest("plan", &plan)?;
-    item_material(&plan, terms)?;
+    let material = item_material(&plan, terms)?;
     let fraction_bits = Insists {
         item: "fraction bits",
         wish: terms.fraction_bits.map(u64::from),
@@ -127,7 +129,11 @@ pub(crate) fn settle_model<'a>(
     check_reveal(terms, &plan)?;
     check_truncation(&terms.instance, &plan)?;
     agreed?;
-    Ok(Model { plan, digest })
+    Ok(Model {
+        plan,
+        digest,
+        material,
+    })
 }
 
 /// Agrees with the others on a request by its number, once a model is shared whose items take so many

@@ -1,12 +1,15 @@
 //! The client's side: what a service says of a model, and what is made of it.
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tacit_client::Scheme;
 use tacit_nn::Plan;
 
+use super::config::ModelTable;
 use crate::digest::digest;
 use crate::given::{Array, Given};
 use crate::systems::SIGNS;
+use crate::terms::Terms;
 use crate::{Error, Tensor};
 
 /// What a party says of a model to clients, as JSON: all of it is public.
@@ -19,6 +22,8 @@ pub(super) struct Described {
     pub parties: usize,
     pub party: usize,
     pub digest: String,
+    /// The owner's commitment to its file.
+    pub commitment: String,
     pub session: String,
     pub scheme: Scheme,
     pub reveal: String,
@@ -27,8 +32,60 @@ pub(super) struct Described {
     pub inputs: serde_json::Value,
     /// Each with name, datatype, shape and names of classes.
     pub outputs: serde_json::Value,
+    /// Fraction bits of numbers of the input, as they are shared.
+    pub input_fraction: u32,
+    /// Those of numbers of the answer; none where they are classes.
+    pub output_fraction: Option<u32>,
     /// The plan, without weights.
     pub plan: serde_json::Value,
+}
+
+/// What party `us` tells clients of a model of which a request has at most `max` items, as JSON; the plan's
+/// digest, the owner's commitment, and the name of the life in which it is served.
+pub(super) fn described(
+    table: &ModelTable,
+    max: usize,
+    (plan, terms): (&Plan, &Terms),
+    us: usize,
+    [digest, commitment, session]: [&str; 3],
+) -> Result<Vec<u8>, Error> {
+    let unwritten = |e: serde_json::Error| Error::setting("plan", e.to_string());
+    let inputs = plan.inputs.iter().map(|planned| {
+            let input = &planned.input;
+            json!({"name": input.name, "datatype": "FP32", "shape": with_batch(&input.shape, input.batch)})
+        });
+    let outputs = plan.outputs.iter().map(|output| {
+            json!({"name": output.name, "datatype": "FP32", "shape": with_batch(&output.shape, output.batch),
+                   "item_shape": output.shape, "classes": output.classes})
+        });
+    let described = Described {
+        name: table.name.clone(),
+        version: table.version.clone(),
+        protocol: terms.instance.protocol.name.into(),
+        security: terms.instance.security(),
+        parties: terms.instance.parties,
+        party: us,
+        digest: digest.into(),
+        commitment: commitment.into(),
+        session: session.into(),
+        scheme: terms.instance.scheme()?,
+        reveal: plan.opening.reveal.to_string(),
+        max_items: max,
+        inputs: inputs.collect(),
+        outputs: outputs.collect(),
+        input_fraction: plan.number(0).fraction,
+        output_fraction: (plan.opening.reveal.places().is_none())
+            .then(|| plan.number(plan.output).fraction),
+        plan: serde_json::to_value(plan).map_err(unwritten)?,
+    };
+    serde_json::to_vec(&described).map_err(unwritten)
+}
+
+/// A shape with the free axis of the batch in its place.
+fn with_batch(item: &[usize], batch: usize) -> Vec<i64> {
+    let mut shape: Vec<i64> = item.iter().map(|&size| size as i64).collect();
+    shape.insert(batch.min(shape.len()), -1);
+    shape
 }
 
 /// A client of one model.

@@ -27,6 +27,9 @@ pub struct ServeConfig {
     pub(super) service: ServiceTable,
     #[serde(default)]
     clients: Vec<ClientTable>,
+    /// The file's folder.
+    #[serde(skip)]
+    folder: PathBuf,
 }
 
 /// A party, and where its clients come in.
@@ -60,6 +63,9 @@ pub(super) struct ModelTable {
     /// The digest of the only plan that this party serves.
     #[serde(default)]
     pub digest: Option<String>,
+    /// The owner's only commitment to the file under which this party serves.
+    #[serde(default)]
+    pub commitment: Option<String>,
 }
 
 fn first() -> String {
@@ -80,6 +86,9 @@ pub(super) struct ServiceTable {
     keep_s: f64,
     body_mb: f64,
     request_s: f64,
+    pool: usize,
+    pool_items: usize,
+    pool_mb: f64,
     audit: PathBuf,
     log: String,
     item_memory_gb: f64,
@@ -98,6 +107,9 @@ impl Default for ServiceTable {
             keep_s: 60.0,
             body_mb: 64.0,
             request_s: 60.0,
+            pool: 16,
+            pool_items: 1,
+            pool_mb: 256.0,
             audit: "audit.jsonl".into(),
             log: "text".into(),
             item_memory_gb: MAX_ITEM_BYTES as f64 / 1e9,
@@ -130,6 +142,7 @@ impl ServeConfig {
         config.check().map_err(|e| Error::file(path, e))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         config.paths().for_each(|p| *p = folder.join(&*p));
+        config.folder = folder.into();
         Ok(config)
     }
 
@@ -137,7 +150,7 @@ impl ServeConfig {
     pub fn to_json(&self) -> Result<String, Error> {
         let of_model = |table: &ModelTable| {
             json!({"name": table.name, "version": table.version, "digest": table.digest,
-                   "file": table.file})
+                   "commitment": table.commitment, "file": table.file})
         };
         let models: Vec<Value> = self.models.iter().map(of_model).collect();
         let whole = json!({
@@ -155,6 +168,11 @@ impl ServeConfig {
     /// The number of this party.
     pub(super) fn number(&self) -> Result<usize, Error> {
         (self.party.id).number("party.id", self.run.protocol, self.parties.len())
+    }
+
+    /// Where the owner of a model keeps the salt of its commitment.
+    pub(super) fn salt(&self, table: &ModelTable) -> PathBuf {
+        self.folder.join(format!("{}.salt", table.name))
     }
 
     /// A model by its name, and its place.
@@ -212,6 +230,23 @@ impl ServeConfig {
             stays: Some(run.timeout),
             ..terms
         })
+    }
+
+    /// How often material lies ready at most, for how many items, where an item takes so many bytes of it.
+    pub(super) fn pool(&self, material: u64) -> (usize, usize) {
+        let items = self.service.pool_items;
+        let each = material.saturating_mul(items as u64);
+        let most = (self.service.pool_mb * 1e6) as u64;
+        let fits = most.checked_div(each).unwrap_or(0);
+        let times = usize::try_from(fits).unwrap_or(usize::MAX);
+        (times.min(self.service.pool), items)
+    }
+
+    /// How material lies ready, as the parties agree on it.
+    pub(super) fn pool_words(&self) -> String {
+        let service = &self.service;
+        let (times, items, most) = (service.pool, service.pool_items, service.pool_mb);
+        format!("{times} times for {items} items, within {most} MB")
     }
 
     /// How much is kept of clients' requests.
@@ -319,7 +354,15 @@ impl ServiceTable {
             let why = format!("{} ms is no such time; give 0 to 60000", self.wait_ms);
             return Err(Error::setting("service.wait_ms", why));
         }
-        for (key, value) in [("service.queue", self.queue), ("service.batch", self.batch)] {
+        if !(0.0..=1e6).contains(&self.pool_mb) || self.pool > 65_536 {
+            let why = "give pool_mb of 0 to 1000000 and pool of 0 to 65536";
+            return Err(Error::setting("service.pool", why));
+        }
+        for (key, value) in [
+            ("service.queue", self.queue),
+            ("service.batch", self.batch),
+            ("service.pool_items", self.pool_items),
+        ] {
             if !(1..=65_536).contains(&value) {
                 return Err(Error::setting(key, "give 1 to 65536"));
             }

@@ -11,51 +11,34 @@
 
 mod blame;
 mod client;
+mod commitment;
 mod config;
 mod queue;
 mod rounds;
+mod standing;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
 use tacit_client::Scheme;
 use tacit_net::{Party, Phase};
-use tacit_nn::Plan;
-use tacit_nn::plan::Roles;
 
 use crate::agreement::Agreement;
 use crate::digest::hash;
 use crate::given::Numbers;
-use crate::job::{Host, Load, Model, Served, settle_model};
+use crate::job::{Host, Load, Model, Served, Serving, settle_model};
 use crate::local::guarded;
 use crate::record::Trace;
 use crate::terms::Terms;
-use crate::totals::Metered;
 use crate::{Compiled, Error};
-use client::Described;
+use client::described;
 pub use client::{Sharing, check_given};
 pub use config::ServeConfig;
 use queue::Queue;
 pub use queue::{Id, Refused};
-use rounds::{Round, Rounds};
-
-/// What a service is doing.
-#[derive(Clone, Debug, Default, serde::Serialize)]
-struct Standing {
-    state: &'static str,
-    why: Option<String>,
-    suspects: Vec<usize>,
-    digest: Option<String>,
-    session: Option<String>,
-    lives: u64,
-    batches: u64,
-    items: u64,
-    online_seconds: f64,
-    sent: u64,
-    rounds: u64,
-}
+use rounds::{Pool, Round, Rounds};
+use standing::Standing;
 
 /// What clients are told of a model that is served, and what a body must fit.
 struct Told {
@@ -71,6 +54,8 @@ pub struct Service {
     config: ServeConfig,
     name: String,
     model: Option<Compiled>,
+    /// The owner's commitment to its file.
+    commitment: Option<String>,
     queue: Queue,
     standing: Mutex<Standing>,
     described: Mutex<Option<Arc<Told>>>,
@@ -95,7 +80,10 @@ impl Service {
             }
             None => None,
         };
+        let commitment = table.file.as_deref();
+        let commitment = commitment.map(|file| commitment::commitment(file, &config.salt(table)));
         Ok(Service {
+            commitment: commitment.transpose()?,
             queue: Queue::new(config.limits()),
             name: name.into(),
             model,
@@ -203,20 +191,7 @@ impl Service {
 
     /// What it is doing, as JSON.
     pub fn state(&self) -> String {
-        let standing = self.standing().clone();
-        let (waiting, items, running, counts) = self.queue.levels();
-        let count = |what| counts.get(what).copied().unwrap_or(0);
-        let not = ["answered", "busy"];
-        let refused: u64 = (counts.iter().filter(|(what, _)| !not.contains(what)))
-            .map(|(_, n)| n)
-            .sum();
-        let mut all = json!(standing);
-        let levels = json!({"waiting": waiting, "waiting_items": items, "running": running,
-            "answered": count("answered"), "busy": count("busy"), "refused": refused, "by_code": counts});
-        if let (Some(all), Some(levels)) = (all.as_object_mut(), levels.as_object()) {
-            all.extend(levels.clone());
-        }
-        all.to_string()
+        self.standing().clone().to_json(&self.queue)
     }
 
     /// What clients need to know of the model, once it is served, as JSON.
@@ -273,8 +248,12 @@ impl Service {
         party.set_layer("agreement");
         let us = party.id();
         let begun = self.begin(&mut party, terms);
-        let (model, session) = begun.inspect_err(|error| error.tell(&mut party))?;
-        let Model { plan, digest } = model;
+        let (model, committed, session) = begun.inspect_err(|error| error.tell(&mut party))?;
+        let Model {
+            plan,
+            digest,
+            material,
+        } = model;
         trace.plan = Some(digest.clone());
         let weights = self
             .model
@@ -292,8 +271,15 @@ impl Service {
         };
         let instance = terms.instance.comparing(plan.compare_bits);
         let mut host = instance.make(party, load)?;
+        let max = self.config.limits().batch;
         let told = Told {
-            json: self.describe(&plan, terms, us, &digest, &session)?,
+            json: described(
+                self.config.model(&self.name)?.1,
+                max,
+                (&plan, terms),
+                us,
+                [&digest, &committed, &session],
+            )?,
             scheme: terms.instance.scheme()?,
             party: us,
             item_len: plan.input_len(),
@@ -305,16 +291,28 @@ impl Service {
             let mut standing = self.standing();
             standing.lives += 1;
             standing.digest = Some(digest);
+            standing.commitment = Some(committed);
             standing.session = Some(session);
             (standing.state, standing.why) = ("ready", None);
         }
+        let (most, ahead) = self.config.pool(material);
+        let serving = Serving {
+            plan: &plan,
+            roles: &terms.roles,
+            portion: terms.portion,
+            ahead,
+        };
         self.queue.open();
-        let ended = self.answer_all(&mut *host, (&plan, &terms.roles), terms, trace);
+        let ended = self.answer_all(&mut *host, serving, (terms, most), trace);
         ended.inspect_err(|error| error.tell(host.party()))
     }
 
     /// Agrees on the model and on a name for this life.
-    fn begin<'a>(&'a self, party: &mut Party, terms: &Terms) -> Result<(Model<'a>, String), Error> {
+    fn begin<'a>(
+        &'a self,
+        party: &mut Party,
+        terms: &Terms,
+    ) -> Result<(Model<'a>, String, String), Error> {
         let (_, table) = self.config.model(&self.name)?;
         let planned = self.model.as_ref();
         let planned = planned
@@ -323,34 +321,40 @@ impl Service {
         let more = [
             ("model", format!("{} version {}", table.name, table.version)),
             ("items of a batch", self.config.limits().batch.to_string()),
+            ("material ahead", self.config.pool_words()),
         ];
         let model = settle_model(Agreement::new(party), terms, planned, &more)?;
-        if let Some(approved) = table
-            .digest
-            .as_ref()
-            .filter(|&approved| *approved != model.digest)
-        {
-            let why = format!(
-                "this party approves the plan {approved} of '{}', and its owner offers {}; look at what has \
-                 changed before you approve it",
-                table.name, model.digest
-            );
-            return Err(Error::setting("models.digest", why));
-        }
         let mut own = [0u8; 16];
         getrandom::fill(&mut own).map_err(|e| tacit_protocols::Error::Randomness(e.to_string()))?;
         let mut agreement = Agreement::new(party);
+        let (owner, told) = (terms.roles.model_owner, self.commitment.clone());
+        let told = told.map(String::into_bytes);
+        let words = agreement.announced(owner, "commitment", told, commitment::DIGITS)?;
         let all: Vec<[u8; 16]> = agreement.exchanged("session", &own)?;
         agreement.settle(&[])?;
-        Ok((model, hash(&all.concat())[..32].to_string()))
+        let committed = String::from_utf8_lossy(&words).escape_debug().to_string();
+        for (what, approved, offered) in [
+            ("digest", &table.digest, &model.digest),
+            ("commitment", &table.commitment, &committed),
+        ] {
+            if let Some(approved) = approved.as_ref().filter(|&approved| approved != offered) {
+                let why = format!(
+                    "this party approves {approved} of '{}', and its owner offers {offered}; look at what has \
+                     changed before you approve it",
+                    table.name
+                );
+                return Err(Error::setting(format!("models.{what}"), why));
+            }
+        }
+        Ok((model, committed, hash(&all.concat())[..32].to_string()))
     }
 
     /// Predicts batch after batch.
     fn answer_all(
         &self,
         host: &mut dyn Host,
-        (plan, roles): (&Plan, &Roles),
-        terms: &Terms,
+        serving: Serving,
+        (terms, most): (&Terms, usize),
         trace: &mut Trace,
     ) -> Result<(), Error> {
         let scheme = terms.instance.scheme()?;
@@ -359,11 +363,24 @@ impl Service {
             scheme,
             number: 0,
             told: Instant::now(),
+            pool: Pool {
+                most,
+                items: serving.ahead,
+                ..Pool::default()
+            },
+            #[cfg(test)]
+            forgets: false,
         };
         loop {
             let ids = match rounds.next(host.party())? {
                 Round::Over => return Ok(()),
                 Round::Nothing => continue,
+                Round::Fill => {
+                    host.party().restart_meter();
+                    host.fill(serving)?;
+                    self.standing().count(host.party(), 0, rounds.pool.ready());
+                    continue;
+                }
                 Round::Batch(ids) => ids,
             };
             host.party().restart_meter();
@@ -379,77 +396,22 @@ impl Service {
             let requests: Vec<_> = shares.iter().map(|(n, share)| (*n, &share[..])).collect();
             let items: usize = taken.iter().map(|taken| taken.items).sum();
             let served = Served {
-                plan,
-                roles,
+                serving,
                 requests: &requests,
-                portion: terms.portion,
+                ready: rounds.pool.take(items),
             };
             let ended = trace
                 .ledger
                 .watch(("answers", items), vec![], || host.serve(served));
             let answers = ended.map_err(|e| e.after(&trace.ledger))?;
+            trace.inputs = Some(trace.inputs.unwrap_or(0) + items);
+            self.standing()
+                .count(host.party(), items, rounds.pool.ready());
             for (id, answer) in ids.iter().zip(answers) {
                 self.queue.end(id, Ok(answer));
             }
-            trace.inputs = Some(trace.inputs.unwrap_or(0) + items);
-            self.count(host.party(), items);
         }
     }
-
-    fn count(&self, party: &Party, items: usize) {
-        let online = Metered::phase(party, Phase::Online);
-        let offline = Metered::phase(party, Phase::Offline);
-        let mut standing = self.standing();
-        standing.batches += 1;
-        standing.items += items as u64;
-        standing.online_seconds += online.seconds;
-        standing.sent += online.bytes + offline.bytes;
-        standing.rounds += u64::from(online.rounds + offline.rounds);
-    }
-
-    fn describe(
-        &self,
-        plan: &Plan,
-        terms: &Terms,
-        us: usize,
-        digest: &str,
-        session: &str,
-    ) -> Result<Vec<u8>, Error> {
-        let (_, table) = self.config.model(&self.name)?;
-        let unwritten = |e: serde_json::Error| Error::setting("plan", e.to_string());
-        let inputs = plan.inputs.iter().map(|planned| {
-            let input = &planned.input;
-            json!({"name": input.name, "datatype": "FP32", "shape": with_batch(&input.shape, input.batch)})
-        });
-        let outputs = plan.outputs.iter().map(|output| {
-            json!({"name": output.name, "datatype": "FP32", "shape": with_batch(&output.shape, output.batch),
-                   "item_shape": output.shape, "classes": output.classes})
-        });
-        let described = Described {
-            name: table.name.clone(),
-            version: table.version.clone(),
-            protocol: terms.instance.protocol.name.into(),
-            security: terms.instance.security(),
-            parties: terms.instance.parties,
-            party: us,
-            digest: digest.into(),
-            session: session.into(),
-            scheme: terms.instance.scheme()?,
-            reveal: plan.opening.reveal.to_string(),
-            max_items: self.config.limits().batch,
-            inputs: inputs.collect(),
-            outputs: outputs.collect(),
-            plan: serde_json::to_value(plan).map_err(unwritten)?,
-        };
-        serde_json::to_vec(&described).map_err(unwritten)
-    }
-}
-
-/// A shape with the free axis of the batch in its place.
-fn with_batch(item: &[usize], batch: usize) -> Vec<i64> {
-    let mut shape: Vec<i64> = item.iter().map(|&size| size as i64).collect();
-    shape.insert(batch.min(shape.len()), -1);
-    shape
 }
 
 #[cfg(test)]

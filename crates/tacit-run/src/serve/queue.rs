@@ -229,13 +229,15 @@ impl Queue {
     /// Takes a request out to be predicted.
     pub fn begin(&self, id: &Id) -> Option<Waiting> {
         let mut inner = self.lock();
-        let Some(Entry::Waiting(waiting)) = inner.entries.remove(id) else {
-            return None;
+        let body = match inner.entries.get(id) {
+            Some(Entry::Waiting(waiting)) => blake3::hash(&waiting.body),
+            _ => return None,
         };
         inner.order.retain(|waits| waits != id);
-        let body = blake3::hash(&waiting.body);
-        inner.entries.insert(*id, Entry::Running { body });
-        Some(waiting)
+        match inner.entries.insert(*id, Entry::Running { body }) {
+            Some(Entry::Waiting(waiting)) => Some(waiting),
+            _ => None,
+        }
     }
 
     /// Proposes a request again, after a moment.
@@ -406,3 +408,6 @@ fn reused() -> Refused {
     let why = "this number was used for another request; draw a new one";
     Refused::new("reused", why)
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,14 +25,16 @@ const HELD: &str = "service shares";
 const COMES: &[u8] = b"batch";
 const WAITS: &[u8] = b"waits";
 const OVER: &[u8] = b"over";
+const FILLS: &[u8] = b"fills";
 /// The others' answers to `WAITS`.
 const STAYS: &[u8] = b"stays";
 const LEAVES: &[u8] = b"leaves";
 
 /// How often the leader says that it waits.
 const PING: Duration = Duration::from_millis(500);
-/// How long the leader looks for requests at a time.
+/// How long the leader looks for requests at a time, and how long while there is material to make.
 const PAUSE: Duration = Duration::from_millis(100);
+const SOON: Duration = Duration::from_millis(10);
 /// How long a party waits for the shares of a batch that its clients may be sending.
 const ARRIVAL: Duration = Duration::from_millis(20);
 /// How long a request that another party lacks is proposed again, and after which pause.
@@ -45,6 +47,8 @@ const MOST: usize = 1 << 20;
 pub(super) enum Round {
     /// Predict these together.
     Batch(Vec<Id>),
+    /// Make material for what will be asked.
+    Fill,
     /// Nothing is asked, or nothing that all have.
     Nothing,
     /// End.
@@ -71,6 +75,32 @@ struct Held {
     hashes: Vec<(usize, String)>,
 }
 
+/// Material that lies ready: every party makes and uses it at the same rounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Pool {
+    /// How often it lies ready at most.
+    pub most: usize,
+    /// For so many items each time.
+    pub items: usize,
+    /// How often it was made, and used.
+    pub made: u64,
+    pub used: u64,
+}
+
+impl Pool {
+    /// How often it lies ready.
+    pub fn ready(&self) -> usize {
+        (self.made - self.used) as usize
+    }
+
+    /// Takes what `items` items use; how often that is.
+    pub fn take(&mut self, items: usize) -> usize {
+        let times = items.div_ceil(self.items.max(1)).min(self.ready());
+        self.used += times as u64;
+        times
+    }
+}
+
 /// One party's side of the rounds.
 pub(super) struct Rounds<'a> {
     pub queue: &'a Queue,
@@ -78,6 +108,10 @@ pub(super) struct Rounds<'a> {
     /// Numbers are counted from 1 in every life.
     pub number: u64,
     pub told: Instant,
+    pub pool: Pool,
+    /// A mutant that does not compare what it heard.
+    #[cfg(test)]
+    pub forgets: bool,
 }
 
 impl Rounds<'_> {
@@ -94,7 +128,8 @@ impl Rounds<'_> {
         if interrupt::raised() {
             return Err(party.interrupted().into());
         }
-        let found = self.queue.gather(PAUSE, GRACE);
+        let lacks = self.pool.ready() < self.pool.most;
+        let found = (self.queue).gather(if lacks { SOON } else { PAUSE }, GRACE);
         if !found.is_empty() {
             tell(party, COMES)?;
             let one = |(id, items, last)| Proposed { id, items, last };
@@ -103,6 +138,11 @@ impl Rounds<'_> {
         if !self.queue.is_open() {
             tell(party, OVER)?;
             return Ok(Round::Over);
+        }
+        if lacks {
+            tell(party, FILLS)?;
+            self.pool.made += 1;
+            return Ok(Round::Fill);
         }
         if self.told.elapsed() < PING {
             return Ok(Round::Nothing);
@@ -123,6 +163,10 @@ impl Rounds<'_> {
         match &party.recv_at_most(LEADER, STEP, COMES.len())?[..] {
             COMES => self.agree(party, None),
             OVER => Ok(Round::Over),
+            FILLS if self.pool.ready() < self.pool.most => {
+                self.pool.made += 1;
+                Ok(Round::Fill)
+            }
             WAITS => {
                 let word = if self.queue.is_open() { STAYS } else { LEAVES };
                 party.send(LEADER, STEP, word.to_vec())?;
@@ -137,13 +181,21 @@ impl Rounds<'_> {
         self.number += 1;
         let (us, parties) = (party.id(), party.parties());
         let mut agreement = Agreement::new(party);
+        #[cfg(test)]
+        {
+            agreement.forgets = self.forgets;
+        }
         let told = own.map(|proposed| serde_json::to_vec(&proposed).unwrap_or_default());
         let words = agreement.announced(LEADER, BATCH, told, MOST)?;
         let malformed = |party| Error::Malformed { party, what: BATCH };
         let proposed: Vec<Proposed> =
             serde_json::from_slice(&words).map_err(|_| malformed(LEADER))?;
         let held = agreement.exchanged(HELD, &self.held(us, &proposed))?;
-        agreement.settle(&[("number of the batch", self.number.to_string())])?;
+        let material = format!("{} made, {} used", self.pool.made, self.pool.used);
+        agreement.settle(&[
+            ("number of the batch", self.number.to_string()),
+            ("material from beforehand", material),
+        ])?;
         if let Some(party) = held.iter().position(|held| held.len() != proposed.len()) {
             return Err(malformed(party));
         }
@@ -254,3 +306,6 @@ fn contradictory() -> Refused {
     let why = "what two parties have of this input is not the same, so it was not used; share the input anew";
     Refused::new("inconsistent", why)
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use super::client::Described;
 use super::*;
 use crate::{Array, CompileOptions, Given, InitOptions, Tensor, init};
 
@@ -323,25 +324,27 @@ fn a_request_that_a_party_lacks_is_refused() {
     parties.drain(0);
 }
 
-/// A plan that a party has not approved is not served, and all hear why.
+/// A plan or a file that a party has not approved is not served, and all hear why.
 #[test]
-fn a_plan_that_is_not_approved_is_refused() {
-    let pinned = |party, text: String| match party {
-        1 => text.replace("# digest = \"...\"", "digest = \"0123\""),
-        _ => text,
-    };
-    let parties = Parties::prepared("pinned", "falcon", pinned);
-    let lives: Vec<_> = (parties.services.iter().cloned())
-        .map(|s| thread::spawn(move || s.run(&mut |_| {})))
-        .collect();
-    for (party, life) in lives.into_iter().enumerate() {
-        let error = life.join().expect("no panic").expect_err("not approved");
-        assert!(
-            error.to_string().contains("approves the plan 0123"),
-            "party {party}: {error}"
-        );
-        let state = parties.services[party].state();
-        assert!(state.contains("\"failed\""), "{state}");
+fn what_is_not_approved_is_refused() {
+    for what in ["digest", "commitment"] {
+        let line = format!("name = \"model\"\n{what} = \"0123\"");
+        let pinned = |party, text: String| match party {
+            1 => text.replace("name = \"model\"", &line),
+            _ => text,
+        };
+        let parties = Parties::prepared(&format!("pinned-{what}"), "falcon", pinned);
+        let lives: Vec<_> = (parties.services.iter().cloned())
+            .map(|s| thread::spawn(move || s.run(&mut |_| {})))
+            .collect();
+        for (party, life) in lives.into_iter().enumerate() {
+            let error = life.join().expect("no panic").expect_err("not approved");
+            let words = error.to_string();
+            let heard = words.contains(&format!("models.{what}: this party approves 0123"));
+            assert!(heard, "party {party}: {error}");
+            let state = parties.services[party].state();
+            assert!(state.contains("\"failed\""), "{state}");
+        }
     }
 }
 
@@ -399,7 +402,44 @@ fn a_service_lives_again() {
         .code;
     assert_eq!(code, "not-ready");
     parties.start();
-    assert_ne!(parties.services[0].described(), before);
+    let after = parties.services[0].described();
+    let read = |told: Option<Vec<u8>>| -> Described {
+        serde_json::from_slice(&told.expect("ready")).expect("JSON")
+    };
+    let (before, after) = (read(before), read(after));
+    assert_ne!(after.session, before.session);
+    assert_eq!(after.commitment, before.commitment);
     assert_right(&parties.predicted(2, &x), &x, "second");
     parties.drain(0);
+}
+
+/// Waits until material lies ready so many times at all.
+fn filled(parties: &Parties, times: u64) {
+    let ready = |s: &Arc<Service>| {
+        let state: serde_json::Value = serde_json::from_str(&s.state()).expect("JSON");
+        state["pool"] == times
+    };
+    let until = Instant::now() + PATIENCE;
+    while !parties.services.iter().all(ready) {
+        assert!(Instant::now() < until, "not filled");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Material lies ready for one item or several; batches use it up, in part, and more than there is.
+#[test]
+fn material_lies_ready_and_is_used_once() {
+    for (protocol, items) in [("shamir", 1), ("shamir", 4), ("sirnn", 1), ("sirnn", 3)] {
+        let pooled = |_, text: String| {
+            let text = text.replace("pool = 16 ", "pool = 3 ");
+            text.replace("pool_items = 1", &format!("pool_items = {items}"))
+        };
+        let parties = Parties::started(&format!("pool-{protocol}-{items}"), protocol, pooled);
+        for (id, n) in [(1, 1), (2, 2), (3, 5), (4, 14)] {
+            filled(&parties, 3);
+            let x = pictures(n);
+            assert_right(&parties.predicted(id, &x), &x, protocol);
+        }
+        parties.drain(0);
+    }
 }

@@ -14,11 +14,11 @@ use crate::Error;
 use crate::agreement::Agreement;
 use crate::digest::{digest, hash};
 
-/// What a checkpoint belongs to: shares of anything else are of no use.
+/// Everything that a checkpoint belongs to: shares of another training are of no use.
 #[derive(Serialize)]
 pub(crate) struct Identity<'a> {
     pub protocol: &'static str,
-    /// What is chosen of the protocol, by its options' keys.
+    /// The protocol's options by their keys, and their values.
     pub choices: Vec<(&'static str, Value)>,
     pub parties: usize,
     pub fixed: Fixed,
@@ -26,7 +26,7 @@ pub(crate) struct Identity<'a> {
     pub options: TrainOptions,
     /// The owners of the data, and how many items each brings.
     pub train: Vec<(usize, usize)>,
-    /// The same of what the network is tried on.
+    /// The owners of the test data, and how many items each brings.
     pub test: Vec<(usize, usize)>,
 }
 

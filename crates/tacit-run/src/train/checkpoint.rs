@@ -30,7 +30,7 @@ type Part = Zeroizing<Vec<u8>>;
 /// The longest place that is read.
 const MAX_PLACE: usize = 1 << 12;
 
-/// Of which moment of which training a party's state is.
+/// The moment of a training that a party's state belongs to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Place {

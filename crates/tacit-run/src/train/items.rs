@@ -13,11 +13,11 @@ const PIECE: usize = 1 << 22;
 /// Items of all owners, one set after the other.
 pub(super) struct Items<S> {
     pieces: Vec<S>,
-    /// Of each piece the number of its first item.
+    /// The number of the first item of each piece.
     starts: Vec<usize>,
     /// Elements of an item.
     width: usize,
-    /// How many there are.
+    /// The number of items.
     pub len: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What a training is given, checked before anybody is connected to: values that the ring does not hold
+//! Checks what a training is given before anybody is connected to. Values that the ring does not hold
 //! are refused, and not taken for others.
 
 use tacit_train::{Fixed, Loss};

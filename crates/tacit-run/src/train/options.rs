@@ -19,7 +19,7 @@ pub struct TrainOptions {
     pub epochs: usize,
     /// Items of a mini-batch.
     pub batch: usize,
-    /// What is made small: `cross-entropy` or `mean-squared-error`.
+    /// The loss that the training minimises: `cross-entropy` or `mean-squared-error`.
     pub loss: Loss,
     /// The optimiser, if it is stochastic gradient descent.
     pub sgd: Sgd,
@@ -38,8 +38,8 @@ pub struct TrainOptions {
     pub reveal_curve: bool,
     /// Where the state is kept.
     pub checkpoint: Option<CheckpointOptions>,
-    /// The megabytes of correlated randomness that all parties together hold at once, about: what a
-    /// mini-batch needs beyond is made when it has come so far. 1610 if not given.
+    /// About how many megabytes of correlated randomness all parties together hold at once. If a
+    /// mini-batch needs more, the rest is made when the mini-batch has come so far. 1610 if not given.
     pub material_mb: Option<u64>,
     /// Stop after so many mini-batches, counted from the beginning of the training.
     pub stop_after: Option<usize>,
@@ -104,8 +104,8 @@ impl TrainOptions {
 pub struct CheckpointOptions {
     /// The folder of this party's files; with all parties in one process each has one inside.
     pub folder: PathBuf,
-    /// The folder of the key that they are encrypted with; made if it is not there. The same folder
-    /// if not given, which protects nothing from who can read it.
+    /// The folder of the key that they are encrypted with; made if it is not there. By default the
+    /// folder of the checkpoints: then whoever can read that folder can read them.
     #[serde(default)]
     pub keys: Option<PathBuf>,
     /// Mini-batches between two checkpoints.

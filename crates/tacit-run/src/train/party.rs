@@ -14,7 +14,7 @@ use crate::party::and_files;
 use crate::record::{Record, Trace};
 use crate::{Error, Progress, check_outputs, write_output};
 
-/// What [`train_party_with`] trains with.
+/// The network and data that [`train_party_with`] trains with.
 pub struct Supplies {
     /// The network of the config, with the parameters to start from where it has any.
     pub start: Start,
@@ -77,7 +77,8 @@ pub fn train_party(
     }
 }
 
-/// The same with what `prepare` brings, on a thread of its own while this party connects.
+/// Runs this party's part of a training as [`train_party`] does, with the network and data that
+/// `prepare` loads on a thread of its own while this party connects.
 pub fn train_party_with(
     config: &TrainConfig,
     prepare: impl FnOnce() -> Result<Supplies, Error> + Send + 'static,

@@ -1,4 +1,4 @@
-//! The same training in float32, in the clear.
+//! Trains a network in float32, in the clear, as a private training of the same options would.
 
 use serde::Serialize;
 use tacit_train::{Network, Order, Reference};
@@ -18,9 +18,9 @@ pub struct Moment {
     pub quality: Quality,
 }
 
-/// The training of the same options in the same order from the same start: how good the network is
-/// after every epoch, or after `every` so many mini-batches, if there are test data; and the
-/// parameters.
+/// Trains with the same options in the same order from the same start as a private training.
+/// Returns how good the network is after every epoch, or after `every` so many mini-batches, if
+/// there are test data; and the parameters.
 pub fn train_reference(
     options: &TrainOptions,
     material: Material,

@@ -45,7 +45,7 @@ pub struct TrainReport {
     pub epochs: Vec<EpochReport>,
     /// The most memory that this process ever had, where the system tells.
     pub peak_memory_bytes: Option<u64>,
-    /// Where it went on, of a run that did from a checkpoint.
+    /// The checkpoint that the run went on from, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed: Option<Resumed>,
     /// What was opened in the run, and to whom.
@@ -96,7 +96,7 @@ pub struct Quality {
 }
 
 impl Quality {
-    /// Of the scores of so many items with so many outputs each.
+    /// The quality that the scores of so many items with so many outputs each show.
     pub(super) fn new(scores: Scores, items: usize, outputs: usize) -> Self {
         let items = items as f64;
         match scores.hits {
@@ -114,7 +114,7 @@ impl Quality {
 }
 
 impl TrainReport {
-    /// Of a training without mini-batches; the figures are each party's own words.
+    /// The report of a training without mini-batches; the figures are each party's own words.
     pub(super) fn new(
         terms: &Terms,
         options: &TrainOptions,

@@ -19,30 +19,33 @@ use crate::message::Numbers;
 pub struct Gate(Table);
 
 impl Gate {
-    /// `f(u0, u1)` of two numbers of `index_bits` (1 to 4), as `output_bits` (1 to 64) that are
-    /// shared by xor.
+    /// A gate `f(u0, u1)` of two numbers of `index_bits` (1 to 4), whose result of `output_bits` (1
+    /// to 64) is shared by xor.
     pub fn xor(index_bits: u32, output_bits: u32, f: impl Fn(u64, u64) -> u64) -> Gate {
         Gate(Table::new(index_bits, output_bits, true, f))
     }
 
-    /// The same shared as a sum modulo `2^output_bits`.
+    /// A gate `f(u0, u1)` of two numbers of `index_bits` (1 to 4), whose result is shared as a sum
+    /// modulo `2^output_bits`, `output_bits` 1 to 64.
     pub fn sum(index_bits: u32, output_bits: u32, f: impl Fn(u64, u64) -> u64) -> Gate {
         Gate(Table::new(index_bits, output_bits, false, f))
     }
 
-    /// `table[(u0 + u1) mod 2^index_bits]`, `index_bits` 1 to 8, shared as a sum modulo
-    /// `2^output_bits`.
+    /// A gate `table[(u0 + u1) mod 2^index_bits]`, `index_bits` 1 to 8, whose result is shared as a
+    /// sum modulo `2^output_bits`.
     pub fn lookup(index_bits: u32, output_bits: u32, table: &[u64]) -> Gate {
         Gate(Table::lookup(index_bits, output_bits, false, table))
     }
 
-    /// The same shared by xor.
+    /// A gate `table[(u0 + u1) mod 2^index_bits]`, `index_bits` 1 to 8, whose result of
+    /// `output_bits` is shared by xor.
     pub fn lookup_xor(index_bits: u32, output_bits: u32, table: &[u64]) -> Gate {
         Gate(Table::lookup(index_bits, output_bits, true, table))
     }
 
-    /// Several tables looked up at one index, each with its width, 64 bits together: the shares of
-    /// the first are the lowest bits, and each is a sum of its own.
+    /// A gate that looks up several tables at one index, each with its width, 64 bits together.
+    /// Each result is shared as a sum of its own; the shares of the first table are the lowest
+    /// bits.
     pub fn lookups(index_bits: u32, tables: &[(u32, &[u64])]) -> Gate {
         Gate(Table::lookups(index_bits, tables))
     }
@@ -51,7 +54,7 @@ impl Gate {
         self.0.index_bits()
     }
 
-    /// The stock that its OTs are in.
+    /// The index of the stock of OTs that this gate consumes.
     pub(super) fn kind(&self) -> usize {
         self.index_bits() as usize - 1
     }
@@ -165,7 +168,8 @@ impl Live {
         self.offer_corrected(step, gate, own, &corrections)
     }
 
-    /// The same for a receiver whose numbers are its random indices.
+    /// The sender's messages, and its shares, where the receiver's numbers are the random indices
+    /// of its OTs: so the receiver has sent nothing.
     pub(super) fn offer_chosen(
         &mut self,
         step: &'static str,

@@ -123,7 +123,7 @@ impl Engine {
         Engine(Mode::Counting(Counter::default()))
     }
 
-    /// What a counting engine has counted; of a real one, the OTs that it has consumed.
+    /// What a counting engine has counted; at a real engine, the OTs that it has consumed.
     pub fn tally(&self) -> Tally {
         match &self.0 {
             Mode::Counting(counter) => counter.tally(),

@@ -26,9 +26,9 @@ pub struct Correlation<'a> {
     pub fold: usize,
     /// The number of choices.
     pub n: usize,
-    /// At the party that knows the numbers: them. Of any length elsewhere.
+    /// The numbers, at the party that knows them. The other party may pass a slice of any length.
     pub rows: &'a [u64],
-    /// At the party that knows the choices: them. Of any length elsewhere.
+    /// The choices, at the party that knows them. The other party may pass any number of bits.
     pub choices: &'a Bits,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Incoming {
     origin: u64,
 }
 
-/// Some of either: a range of the stock.
+/// OTs that were taken from either stock: a range of it.
 #[derive(Clone, Copy)]
 pub(super) struct Taken {
     start: usize,
@@ -37,12 +37,12 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// How many they are.
+    /// The number of OTs.
     pub fn len(self) -> usize {
         self.n
     }
 
-    /// `n` of them from the `start`th on.
+    /// `n` of these OTs from the `start`th on.
     pub fn part(self, start: usize, n: usize) -> Taken {
         assert!(start + n <= self.n);
         Taken {
@@ -90,12 +90,12 @@ impl Outgoing {
         }
     }
 
-    /// Forgets what was consumed.
+    /// Drops the OTs that were consumed.
     pub fn forget(&mut self) {
         rest(&mut self.blocks, &mut self.at, &mut self.origin);
     }
 
-    /// Adds what was made.
+    /// Adds OTs that were made.
     pub fn add(&mut self, made: Vec<Block>) {
         join(&mut self.blocks, made);
     }
@@ -139,7 +139,7 @@ impl Incoming {
         self.choices.slice(start * m, n * m)
     }
 
-    /// Forgets what was consumed.
+    /// Drops the OTs that were consumed.
     pub fn forget(&mut self) {
         let left = self.blocks.len() - self.at;
         let choices = self.choices(self.at, left);
@@ -147,7 +147,7 @@ impl Incoming {
         rest(&mut self.blocks, &mut self.at, &mut self.origin);
     }
 
-    /// Adds what was made.
+    /// Adds OTs that were made.
     pub fn add(&mut self, mut made: Received) {
         join(&mut self.blocks, std::mem::take(&mut made.blocks));
         let choices = Bits::concat(&[&self.choices, &made.choices]);

@@ -71,7 +71,8 @@ impl Tally {
         Tally { online, paths, ots }
     }
 
-    /// What `steps` times the difference to `more` are beyond this, at the same hops.
+    /// This cost and that of `steps` further steps, each as large as the difference between `more`
+    /// and this one, at the same hops.
     pub fn extrapolated(&self, more: &Tally, steps: usize) -> Tally {
         assert_eq!(self.paths, more.paths);
         let along = |a: usize, b: usize| a + (b - a) * steps;

@@ -31,13 +31,13 @@ impl Number {
         Number::new(bits, self.value)
     }
 
-    /// The same value in no fewer bits.
+    /// The value in `bits` bits, no fewer than before, read as unsigned.
     pub fn zero_extend(self, bits: u32) -> Self {
         assert!(bits >= self.bits);
         Number::new(bits, self.value)
     }
 
-    /// The same where the top bit is known to be 0.
+    /// The value in `bits` bits, no fewer than before, where its top bit is known to be 0.
     pub fn extend_positive(self, bits: u32) -> Self {
         self.positive().zero_extend(bits)
     }
@@ -50,7 +50,7 @@ impl Number {
         }
     }
 
-    /// The same signed value in no fewer bits.
+    /// The value in `bits` bits, no fewer than before, read as signed.
     pub fn sign_extend(self, bits: u32) -> Self {
         assert!(bits >= self.bits);
         Number::new(bits, self.signed() as u64)

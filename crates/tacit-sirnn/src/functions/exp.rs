@@ -23,7 +23,8 @@ use crate::{Engine, Gate, Shared};
 
 /// The largest scale of a result: products of two have 64 bits.
 pub(super) const MAX_SCALE: u32 = 30;
-/// The same with a bound: a top digit's two values have 64 bits.
+/// The largest scale of a result with a bound: the two values of a top digit, looked up together,
+/// have `2 scale + 6` bits, and at most 64.
 const MAX_BOUNDED_SCALE: u32 = 29;
 
 /// `exp(x)` of `x <= 0`, or of any `x` with a bound.
@@ -48,9 +49,10 @@ impl Exp {
         Self::with_rate(input, output, digit, (1, 0))
     }
 
-    /// The same of any `x`, and `exp(high)` above a `high` of 0 or less. Numbers of `input.bits` bits must
-    /// hold `x - high`: they do of every `x` where `high` is 0, else of those below a quarter of their
-    /// range, which `-high` is, too. The result may have up to 29 fraction bits.
+    /// `exp(x)` for any `x` up to `high`, and `exp(high)` above, for a `high` of 0 or less. Numbers of
+    /// `input.bits` bits must hold `x - high`. For `high` = 0 they do for every `x`; else for every `x`
+    /// below a quarter of their range, and `-high` must be within that quarter, too. The result may have
+    /// up to 29 fraction bits.
     pub fn up_to(input: Format, output: Format, digit: u32, high: i32) -> Result<Self, Error> {
         let quarter = 1u128.checked_shl(input.bits.saturating_sub(2)).unwrap_or(0);
         let below = u128::from(high.unsigned_abs()).checked_shl(input.scale);

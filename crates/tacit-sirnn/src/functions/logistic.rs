@@ -15,13 +15,14 @@ pub(super) struct Logistic {
 }
 
 impl Logistic {
-    /// Of numbers of `input`, in `output.bits` bits, at least one more than the scale; by tables
-    /// for digits of `digit` bits.
+    /// The function of numbers of the format `input`, in `output.bits` bits, at least one more than
+    /// the scale. It is computed by tables for digits of `digit` bits.
     pub fn new(input: Format, output: Format, digit: u32) -> Result<Self, Error> {
         Self::with_rate(input, output, digit, (1, 0))
     }
 
-    /// The same of `rate x`, the rate given with its fraction bits.
+    /// `1 / (1 + exp(-|rate x|))` by tables for digits of `digit` bits. `rate` is a number and its
+    /// fraction bits; it costs nothing.
     pub fn with_rate(
         input: Format,
         output: Format,
@@ -35,7 +36,7 @@ impl Logistic {
         })
     }
 
-    /// Whether `x < 0`, and the function.
+    /// Whether `x < 0`, and the function, in the clear.
     pub fn clear(&self, x: Number) -> (bool, Number) {
         let negative = x.msb();
         let magnitude = x.reflect(negative, 0);
@@ -43,7 +44,7 @@ impl Logistic {
         (negative, self.reciprocal.clear_of(e))
     }
 
-    /// The same of shares.
+    /// Whether `x < 0`, and the function, on shares: a sign, a MUX, an exponential, a reciprocal.
     pub fn apply(&self, engine: &mut Engine, x: &Shared) -> Result<(Bits, Shared), Error> {
         let negative = engine.msb(x)?;
         let magnitude = reflect(engine, &negative, x, 0)?;

@@ -73,7 +73,7 @@ impl Normalise {
         })
     }
 
-    /// The same with one unit more in the sum of squares, which may then be 0.
+    /// This function with one unit added to the sum of squares, which may then be 0.
     pub(super) fn guarded(self) -> Self {
         Normalise { more: 1, ..self }
     }

@@ -90,12 +90,12 @@ impl Reciprocal {
         }
     }
 
-    /// `1 / (1 + e)`, in the clear.
+    /// `1 / (1 + e)`, in the clear, for an `e` of `scale` fraction bits, 0 to 1.
     pub fn clear(&self, e: u64) -> u64 {
         self.clear_of(Number::new(self.scale + 2, e)).value
     }
 
-    /// The same of a number of two bits more than the scale.
+    /// `1 / (1 + e)`, in the clear, for an `e` in two bits more than the scale.
     pub(super) fn clear_of(&self, e: Number) -> Number {
         let linear = self.clear_linear(e);
         if !self.iterates() {

@@ -60,13 +60,14 @@ impl SquareRoot {
         Self::of(input, output, None)
     }
 
-    /// `1 / sqrt(x)` of every `x` whose result the width holds; smaller ones are below the lowest
-    /// power.
+    /// `1 / sqrt(x)` for every `x` whose result the width holds. A smaller `x` counts as below the
+    /// lowest power of two.
     pub fn inverse(input: Format, output: Format) -> Result<Self, Error> {
         Self::inverse_from(input, output, -(input.scale as i32))
     }
 
-    /// The same with `2^low` for the lowest power, or the lowest whose result the width holds.
+    /// `1 / sqrt(x)` for every `x` from `2^low` on, or from the lowest power of two whose result the
+    /// width holds, if that is larger.
     pub fn inverse_from(input: Format, output: Format, low: i32) -> Result<Self, Error> {
         Self::of(input, output, Some(low))
     }

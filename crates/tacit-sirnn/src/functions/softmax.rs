@@ -28,8 +28,8 @@ pub struct Softmax {
 }
 
 impl Softmax {
-    /// Of at least two classes, by tables for digits of `digit` bits. The result has 4 to 30
-    /// fraction bits and needs two bits more.
+    /// Softmax over at least two classes, by tables for digits of `digit` bits. The result has 4 to
+    /// 30 fraction bits and needs two bits more.
     pub fn new(input: Format, output: Format, classes: usize, digit: u32) -> Result<Self, Error> {
         let scale = output.scale;
         let spread = classes.next_power_of_two().ilog2();

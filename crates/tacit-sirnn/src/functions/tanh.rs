@@ -17,7 +17,7 @@ use crate::{Engine, Shared};
 pub struct Tanh {
     input: Format,
     output: Format,
-    /// Of `2 x`, with one fraction bit more, so that the result's scale is that of twice it.
+    /// The function of `2 x`, with one fraction bit more, so that twice it has the result's scale.
     logistic: Logistic,
 }
 

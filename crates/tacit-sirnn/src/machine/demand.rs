@@ -1,5 +1,5 @@
-//! What was planned, step by step. OTs serve any step; so that a run is the run that was planned,
-//! and material of another one is none, every step is held against the plan's next.
+//! The steps of a plan, held against those of the run. An OT serves any step, so a run that differs
+//! from its plan would not fail by missing material: therefore every step must be the plan's next.
 
 use std::collections::VecDeque;
 

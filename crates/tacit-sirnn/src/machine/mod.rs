@@ -37,7 +37,7 @@ pub use tensor::Tensor;
 
 const REVEAL: &str = "sirnn reveal";
 
-/// What is chosen of a run.
+/// The options of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Bits of the ring, 3 to 64.

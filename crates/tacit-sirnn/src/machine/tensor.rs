@@ -11,12 +11,12 @@ pub struct Tensor {
     pub(super) bits: u32,
     /// Below `2^bits`.
     pub(super) summand: Vec<u64>,
-    /// Of weights: the party that knows them; the other's summand is 0.
+    /// The party that knows the values, if they are weights; the other's summand is 0.
     pub(super) owner: Option<usize>,
 }
 
 impl Tensor {
-    /// What nobody is said to know.
+    /// A tensor of which no party is said to know the values.
     pub(super) fn new(bits: u32, summand: Vec<u64>) -> Self {
         Tensor {
             bits,
@@ -33,7 +33,7 @@ impl Tensor {
         }
     }
 
-    /// The same modulo `2^bits` of fewer bits. Local.
+    /// The values modulo `2^bits`; unchanged if they have so many bits or fewer. Local.
     pub(super) fn narrowed(&self, bits: u32) -> Self {
         let bits = bits.min(self.bits);
         self.pick(vec::low_bits(&self.summand, bits)).of(bits)
@@ -43,7 +43,8 @@ impl Tensor {
         Tensor { bits, ..self }
     }
 
-    /// Elements of this one, known to whom this one is.
+    /// A tensor of the given summands, with this one's width and known to the party that knows this
+    /// one.
     pub(super) fn pick(&self, summand: Vec<u64>) -> Self {
         Tensor {
             bits: self.bits,

@@ -111,14 +111,13 @@ impl Received {
     }
 }
 
-/// Puts a value in another's place, of which nothing stays.
+/// Overwrites a value with another and wipes what was there.
 pub(crate) fn replace<T: Zeroize>(old: &mut T, new: T) {
     old.zeroize();
     *old = new;
 }
 
-/// Adds what was made to what is left, in memory of its own if there is any; nothing stays of the
-/// rest.
+/// Adds new OTs to those that are left. If any are left, all move to new memory and the old is wiped.
 pub(crate) fn join(left: &mut Vec<Block>, mut made: Vec<Block>) {
     match left.is_empty() {
         true => replace(left, made),

@@ -16,7 +16,7 @@ use crate::{Error, Fixed, Layer};
 /// Variances plus epsilon lie below this power of two.
 const HIGH: i32 = 10;
 
-/// What the backward pass needs.
+/// The values that the backward pass needs.
 pub(crate) struct Normal<S> {
     /// The normalised values.
     values: S,

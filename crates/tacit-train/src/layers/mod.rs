@@ -22,7 +22,7 @@ pub(crate) use sums::{channel_sums, row_sums, spread};
 pub(crate) enum Saved<M: Machine> {
     /// The layer's input.
     Input(M::Share),
-    /// What the slope of a function is computed from.
+    /// The value that the slope of a function is computed from.
     One(M::Share),
     /// Both inputs.
     Two(M::Share, M::Share),
@@ -30,9 +30,10 @@ pub(crate) enum Saved<M: Machine> {
     Signs(M::Bits),
     /// The places of the elements that were not dropped.
     Kept(Vec<u32>),
-    /// Who was larger, level by level.
+    /// The comparisons of a maximum's tree, level by level: 1 where the first of two was at least as
+    /// large.
     Tree(Vec<M::Bits>),
-    /// Of a normalisation.
+    /// The values that a normalisation's backward pass needs.
     Normal(batch_norm::Normal<M::Share>),
     /// Nothing.
     Nothing,
@@ -41,14 +42,14 @@ pub(crate) enum Saved<M: Machine> {
 /// The gradient of a layer's input, if it is wanted, and those of its learnt parameters.
 pub(crate) type Gradients<S> = (Option<S>, Vec<S>);
 
-/// Those of all inputs of a layer, none if they are not wanted, and of its learnt parameters.
+/// The gradients of all inputs of a layer, none if they are not wanted, and of its learnt parameters.
 pub(crate) type All<S> = (Vec<S>, Vec<S>);
 
 /// How a forward pass is meant.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// For a backward pass; normalisations use the batch's own statistics and follow them, and elements
-    /// are dropped: by this coin, in the step after so many.
+    /// For a backward pass: normalisations use the batch's own statistics and follow them, and elements
+    /// are dropped by this coin, in the step after so many.
     Train(Coin, usize),
     /// A prediction.
     Predict,
@@ -121,8 +122,8 @@ pub(crate) fn forward<M: Machine>(
     })
 }
 
-/// From the gradient of a layer's output those of its inputs, unless nobody `wants` them, and those of
-/// its learnt parameters, in their order.
+/// The gradients of a layer's inputs, unless nobody `wants` them, and of its learnt parameters in their
+/// order, from the gradient of its output.
 pub(crate) fn backward<M: Machine>(
     machine: &mut M,
     layer: &Layer,

@@ -1,4 +1,4 @@
-//! The same training in float32, in the clear: what a private one is compared with.
+//! Trains in float32, in the clear, as a private training does: what that one is compared with.
 
 mod layers;
 
@@ -13,7 +13,7 @@ pub struct Reference<'a> {
     network: &'a Network,
     loss: Loss,
     optimiser: Optimiser<'a>,
-    /// What the dropped elements are drawn from.
+    /// The coin that decides which elements are dropped.
     pub coin: Coin,
     /// The parameters, as [`Network::parameters`] lists them.
     pub parameters: Vec<Vec<f32>>,
@@ -23,7 +23,7 @@ pub struct Reference<'a> {
 }
 
 impl<'a> Reference<'a> {
-    /// From these parameters on.
+    /// A training that starts from these parameters.
     pub fn new(
         network: &'a Network,
         loss: Loss,

@@ -100,7 +100,8 @@ pub const TILE: usize = 4;
 /// A part as whole vectors.
 pub type Part = Vec<[u64; LANES]>;
 
-/// So many parts of `len` elements as whole vectors, zeros where there are none.
+/// `x` as `parts` parts of `len` elements, each as whole vectors, with zeros where `x` has no
+/// elements.
 pub fn padded(x: &[Binary], len: usize, parts: usize) -> Vec<Part> {
     let mut all = vec![vec![[0; LANES]; len.div_ceil(LANES)]; parts];
     for (to, part) in all.iter_mut().zip(words_of(x).chunks(len)) {

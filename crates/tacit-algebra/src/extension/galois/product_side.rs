@@ -90,14 +90,15 @@ pub fn patches<R: Ring>(b: &[Galois<R>], x: &[R], shape: &Conv2d) -> Vec<Galois<
     out
 }
 
-/// `sum_{o,p} a_o b_p z_{o,p}` over the outputs of matrix products, whose rows `o` are those of all.
+/// `sum_{o,p} a_o b_p z_{o,p}` over the outputs `z` of matrix products: row `o` holds those of all
+/// products.
 pub fn outputs<R: Ring>(a: &[Galois<R>], b: &[Galois<R>], z: &[R]) -> Galois<R> {
     assert_eq!(z.len(), a.len() * b.len());
     Galois::dot(a, &row_sums(b, z, a.len()))
 }
 
-/// The same over the outputs of a convolution, whose images, of `plane` elements in each
-/// channel, are outermost.
+/// `sum_{o,p} a_o b_p z_{o,p}` over the outputs `z` of a convolution: images outermost, in each a
+/// row of `plane` elements for every channel `o`. `b` has `plane` points for each image.
 pub fn planes<R: Ring>(a: &[Galois<R>], b: &[Galois<R>], z: &[R], plane: usize) -> Galois<R> {
     assert_eq!(z.len(), a.len() * b.len());
     let images = z.chunks(a.len() * plane).zip(b.chunks(plane));

@@ -25,7 +25,7 @@ pub(super) struct Hidden {
 }
 
 impl Hidden {
-    /// Of a constant mask, lengths of sequences, and attributes that bound how far a query sees.
+    /// What a constant mask, lengths of sequences, and attributes hide that bound how far a query sees.
     pub(super) fn of(call: &Call, scores: &Scores) -> Result<Hidden, Fault> {
         let all = [scores.items, scores.heads, scores.queries, scores.keys];
         let n = bounded_len(&all)?;

@@ -10,16 +10,16 @@ use crate::onnx::token;
 
 /// How many time steps of an item count.
 pub(super) enum Lengths {
-    /// All.
+    /// All time steps.
     All,
-    /// So many, which everybody knows.
+    /// The first of them, as many as everybody knows.
     Known(usize),
-    /// Those before a secret number: the value holds 1 for each of them, and 0 for the others.
+    /// The steps before a secret number: the value holds 1 for each of them, and 0 for the others.
     Told(ValueId),
 }
 
 impl Lengths {
-    /// Of input 4: a constant that all items share, or a whole number of every item.
+    /// The lengths of input 4: a constant that all items share, or a whole number of every item.
     pub(super) fn of(call: &Call, builder: &mut Builder, steps: usize) -> Result<Self, Fault> {
         match call.input(4) {
             None => Ok(Lengths::All),

@@ -28,9 +28,9 @@ pub(super) const TABLES: Domain = Domain {
 /// The operator sets that a file names; of a domain that it does not name there is none.
 #[derive(Clone, Copy)]
 pub(in crate::onnx) struct Opsets {
-    /// That of the standard's own operations.
+    /// The operator set of the standard's own operations.
     pub(in crate::onnx) standard: Option<i64>,
-    /// That of operations on tables.
+    /// The operator set of operations on tables.
     tables: Option<i64>,
 }
 

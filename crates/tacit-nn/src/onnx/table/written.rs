@@ -3,7 +3,7 @@
 use super::Holds::{Float, Graph, Int, Text};
 use super::{Attribute, MANY, NOW, Operation, from, op};
 
-/// Those of the standard's own domain.
+/// The operations of the standard's own domain.
 pub(super) const OPERATIONS: &[Operation] = &[
     from(
         27,
@@ -34,7 +34,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
 /// The domains whose names begin so, of which a file may name any operator set.
 pub(super) const PREVIEW: &str = "ai.onnx.preview";
 
-/// Those of domains that are in preview.
+/// The operations of domains that are in preview.
 pub(super) const PREVIEWED: &[Operation] = &[
     op(
         "Adagrad",

@@ -87,7 +87,7 @@ pub(super) fn doubles(call: &Call, name: &str) -> Result<Vec<f64>, Fault> {
     })
 }
 
-/// The same as finite weights.
+/// The numbers of an attribute as weights: [`doubles`], each of which must be finite in float32.
 pub(super) fn weights(call: &Call, name: &str) -> Result<Vec<f32>, Fault> {
     let values = doubles(call, name)?;
     let rounded = values.iter().map(|&v| v as f32);

@@ -8,8 +8,8 @@ use crate::onnx::compose::{Composer, value};
 use crate::onnx::lower::Builder;
 use crate::onnx::which::marks;
 
-/// Of every element a row of zeros but for the place of its category. An element that is none of them has zeros,
-/// also where the standard makes that an error.
+/// For every element a row of zeros with a 1 at the place of its category. An element that is none of the
+/// categories has zeros, also where the standard makes that an error.
 pub(super) fn one_hot(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     if call.attribute("cats_strings").is_some() {
         return unsupported("its categories are texts; the owner of the data numbers them before");

@@ -18,7 +18,7 @@ pub(super) enum Post {
 }
 
 impl Post {
-    /// That of a node's attribute, which is a text or, from operator set 5 on, a number.
+    /// The post transform of a node's attribute, which is a text or, from operator set 5 on, a number.
     pub(super) fn of(call: &Call) -> Result<Post, Fault> {
         let name = match call.attribute("post_transform").and_then(|a| a.i) {
             None => call.text("post_transform", "NONE"),
@@ -61,7 +61,7 @@ pub(super) struct Labels {
 }
 
 impl Labels {
-    /// Those that attributes of these names list.
+    /// The classes that the attributes of these names list.
     pub(super) fn of(call: &Call, integers: &str, strings: &str) -> Result<Labels, Fault> {
         let (numbers, words) = (ints(call, integers), texts(call, strings));
         match [numbers.len(), words.len()] {

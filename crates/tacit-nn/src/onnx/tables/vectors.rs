@@ -14,7 +14,7 @@ use crate::onnx::lower::Builder;
 use crate::onnx::power::power;
 use crate::onnx::reduce::sum;
 
-/// Of an item the sum of what its likeness to every vector weighs.
+/// For an item, the weighted sum of its likeness to every vector.
 pub(super) fn regressor(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, features) = row(call)?;
     Post::none(call)?;

@@ -1,4 +1,4 @@
-//! The inputs of a plan from another party.
+//! Checks what a plan from another party says of its inputs.
 
 use super::name;
 use super::sizes::{Check, ensure, product, shape};
@@ -8,7 +8,7 @@ use crate::plan::{Layer, LayerOp, Plan, PlannedInput, most_rank};
 /// The most inputs.
 const MAX_INPUTS: usize = 256;
 
-/// The elements of one item of value 0, of inputs that there can be.
+/// Refuses inputs that no model can have. Returns the elements of one item of value 0.
 pub(super) fn check(plan: &Plan) -> Result<usize, String> {
     ensure((1..=MAX_INPUTS).contains(&plan.inputs.len()), || {
         format!("it has {} inputs", plan.inputs.len())

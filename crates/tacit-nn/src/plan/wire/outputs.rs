@@ -1,4 +1,4 @@
-//! What a plan of another party says of its opening and of its outputs.
+//! Checks what a plan from another party says of its opening and of its outputs.
 
 use std::collections::HashSet;
 

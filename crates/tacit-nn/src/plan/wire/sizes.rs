@@ -7,10 +7,10 @@ const MAX_SIZE: usize = 1 << 24;
 /// The most elements of one value, weight or set of windows.
 pub(super) const MAX_ELEMENTS: usize = 1 << 28;
 
-/// Nothing, or why not.
+/// The result of a check: the error says what is wrong.
 pub(super) type Check = Result<(), String>;
 
-/// Refuses what is not so.
+/// An error with the reason `why` unless the condition holds.
 pub(super) fn ensure(condition: bool, why: impl FnOnce() -> String) -> Check {
     if condition { Ok(()) } else { Err(why()) }
 }

@@ -24,7 +24,7 @@ const VALUE: Message<Words> = Message::new("bicoptor bit: open masked value");
 
 /// A holder's material for the signs of one block of elements; the assistant keeps none.
 pub(super) struct Sign {
-    /// Of the first products the mask of the bits that this holder knows, and a share of the products
+    /// For the first products: the mask of the bits that this holder knows, and a share of the products
     /// of both masks.
     generate: [BitRows; 2],
     levels: Vec<Level>,
@@ -34,9 +34,9 @@ pub(super) struct Sign {
 struct Level {
     /// Shares of the masks of the upper groups' `p`.
     upper: BitRows,
-    /// Of the lower groups' `g` and `p`.
+    /// Shares of the masks of the lower groups' `g` and `p`.
     lower: BitRows,
-    /// Of the products of these masks.
+    /// Shares of the products of these masks.
     product: BitRows,
 }
 
@@ -44,7 +44,7 @@ struct Level {
 pub(super) struct Bit<R> {
     bit: Bits,
     word: Buffer<R>,
-    /// Of a random `a` and of `rho a`, if the bits are to be multiplied.
+    /// Shares of a random `a` and of `rho a`, if the bits are to be multiplied.
     times: Option<[Buffer<R>; 2]>,
 }
 

@@ -46,7 +46,8 @@ pub(super) enum Want {
 pub(super) struct Triple<R> {
     /// A holder's share of the mask of the left operand.
     pub a: Buffer<R>,
-    /// The same of the right operand, unless that is fixed. Of a ReLU the assistant keeps it whole.
+    /// A holder's share of the mask of the right operand, unless that is fixed. For a ReLU the
+    /// assistant keeps the whole mask here.
     pub b: Buffer<R>,
     /// A share of the product of the masks, unless the truncation's mask stands for it.
     pub c: Buffer<R>,

@@ -77,7 +77,7 @@ impl Generators {
         Generators::of(|label| prev.prg(label), |label| next.prg(label))
     }
 
-    /// Those of a party that counts.
+    /// The generators of a party that counts.
     pub fn counting() -> Self {
         Generators::of(|_| Prg::counting(), |_| Prg::counting())
     }

@@ -27,7 +27,7 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// Of the components of `x`, the one that this role knows and the proof is about.
+    /// The component of `x` that this role knows and the proof is about.
     pub fn component<T>(self, x: &Rss<T>) -> &T {
         match self {
             Role::Left => &x.next,
@@ -35,7 +35,7 @@ impl Role {
         }
     }
 
-    /// Of the components of `x`, the one whose products with the other the proof is about.
+    /// The component of `x` whose products with the other one the proof is about.
     pub fn other_component<T>(self, x: &Rss<T>) -> &T {
         match self {
             Role::Prover => &x.next,

@@ -68,12 +68,12 @@ pub(super) struct Checks<R> {
 }
 
 impl<R: Ring> Checks<R> {
-    /// From the secrets with the party before and the party after.
+    /// The checks of a party, from its secrets with the party before and the party after.
     pub fn new(pairs: &[Pair]) -> Self {
         Checks::of(Generators::new(&pairs[0], &pairs[1]))
     }
 
-    /// Those of a party that counts.
+    /// The checks of a party that counts.
     pub fn counting() -> Self {
         Checks::of(Generators::counting())
     }

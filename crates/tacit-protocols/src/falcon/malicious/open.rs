@@ -7,9 +7,9 @@
 //! public values, and the hash of a component that is then not what it should be, given to one
 //! who can guess it, might tell what it depends on.
 //!
-//! The same hash is the acknowledgement by which one verifier tells the other that every call
-//! before the checkpoint has ended at it, so that its operands are fixed. The number of the
-//! checkpoint and the list of products, which are public, go into it.
+//! A hash is also the acknowledgement by which one verifier tells the other that every call before the
+//! checkpoint has ended at it, so that its operands are fixed. The number of the checkpoint and the
+//! list of products, which are public, go into it.
 
 use tacit_algebra::extension::Extension;
 use tacit_algebra::{Buffer, Ring};

@@ -30,7 +30,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Of so many gates, at least one.
+    /// The layout of so many gates, at least one.
     pub fn of<K: Extension>(terms: Terms, gates: usize) -> Self {
         let each = gates.div_ceil(gates.div_ceil(portion(terms)));
         let [blocks, len] = K::blocks(each, terms.entries());

@@ -57,7 +57,7 @@ pub(super) struct Fold {
 }
 
 impl Fold {
-    /// Of `n` elements into about so many parts.
+    /// A fold of `n` elements into about `radix` parts.
     fn of(n: usize, radix: usize) -> Self {
         let len = n.div_ceil(radix);
         let radix = n.div_ceil(len);
@@ -150,12 +150,14 @@ pub(super) struct Proof<K: Extension> {
     /// What is left to fold, the next one last.
     folds: Vec<Fold>,
     gated: Gated<K>,
-    /// What a role does not know is empty. While there are gates, what follows them.
+    /// The vectors `u` and `v`, empty where this role does not know them. While gates are left, only the
+    /// entries that follow the gates'.
     u: Vec<K>,
     v: Vec<K>,
-    /// A verifier's share.
+    /// A verifier's share of the claim.
     claim: K,
-    /// The same of the products' claims, which [`Proof::join`] adds after the first fold.
+    /// A verifier's share of the claims about matrix products, which [`Proof::join`] adds after the
+    /// first fold.
     later: K,
     /// A verifier's shares of the coefficients of the fold at hand.
     coefficients: Vec<K>,
@@ -234,7 +236,7 @@ impl<K: Extension> Proof<K> {
         u
     }
 
-    /// The same of `v`.
+    /// A portion of `v` at the first point; the last one has the entries that follow the gates'.
     fn portion_of_v(&self, folded: &Folded<K>, portion: usize) -> Vec<K> {
         let mut v = folded.v(self.span(), self.role, portion);
         if portion + 1 == self.span().shape.portions {

@@ -49,7 +49,7 @@ pub(super) struct Proofs {
 }
 
 impl<R: Ring> Falcon<R> {
-    /// Verifies all that waits, if there is anything.
+    /// Verifies everything that waits since the last checkpoint; does nothing if nothing waits.
     pub(in crate::falcon) fn verify_waiting(&mut self) -> Result<(), Error> {
         let Falcon { rss, checks, .. } = self;
         match checks {
@@ -58,8 +58,8 @@ impl<R: Ring> Falcon<R> {
         }
     }
 
-    /// The same if more than [`LIMIT`] elements of ring products wait. Parties that count are told where that
-    /// is: see [`super::checked::checked`].
+    /// Verifies everything that waits if more than [`LIMIT`] elements of ring products do. Does nothing at
+    /// parties that count: these are told where checkpoints are, see [`super::checked::checked`].
     pub(in crate::falcon) fn settle_many(&mut self) -> Result<(), Error> {
         match &self.checks {
             Some(checks) if checks.waiting > LIMIT && !self.rss.party.counts() => {

@@ -22,6 +22,7 @@ const ASSISTANT: usize = 2;
 /// What holders and assistant make their generators for.
 const PAIR: &[u8] = b"bicoptor pair";
 const REVEAL: &str = "bicoptor reveal";
+const HANDED: &str = "test: what a client got";
 const RAW: &str = "mutant: raw summand";
 const MASKED_SIGN: &str = "bicoptor relu: masked sign";
 const DEALT_SIGN: &str = "bicoptor drelu: deal sign";
@@ -30,6 +31,8 @@ const DEALT_SIGN: &str = "bicoptor drelu: deal sign";
 #[derive(Clone, Copy, Debug)]
 enum Opening {
     Machine(Audience),
+    /// The holders hand out to a client, who shows the assistant all that it gets.
+    Client,
     /// The holders send their summands as they are.
     Mutant,
 }
@@ -38,6 +41,7 @@ impl Opening {
     fn open(self, machine: &mut Erased, x: &Handle) -> Result<(), Error> {
         match self {
             Opening::Machine(to) => machine.reveal(x, to).map(drop),
+            Opening::Client => show(machine, x),
             Opening::Mutant => raw_opening(machine, x, RAW),
         }
     }
@@ -45,15 +49,31 @@ impl Opening {
     fn step(self) -> &'static str {
         match self {
             Opening::Machine(_) => REVEAL,
+            Opening::Client => HANDED,
             Opening::Mutant => RAW,
         }
     }
 }
 
+/// Hands out to a client, who shows the assistant what it gets.
+fn show(machine: &mut Erased, x: &Handle) -> Result<(), Error> {
+    let part = machine.hand_out(x)?;
+    let bytes = machine.len(x) * size_of::<u64>();
+    let party = machine.party();
+    if party.id() != ASSISTANT {
+        return Ok(party.send(ASSISTANT, HANDED, part)?);
+    }
+    for holder in [0, 1] {
+        party.recv(holder, HANDED, bytes)?;
+    }
+    Ok(())
+}
+
 /// Every way in which the assistant hears.
-const OPENINGS: [Opening; 2] = [
+const OPENINGS: [Opening; 3] = [
     Opening::Machine(Audience::One(ASSISTANT)),
     Opening::Machine(Audience::All),
+    Opening::Client,
 ];
 
 /// Keeps all messages of a program between the three parties.

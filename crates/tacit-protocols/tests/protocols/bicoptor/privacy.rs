@@ -246,7 +246,8 @@ fn a_value_beyond_its_key_bits_shows_at_the_assistant() {
     }
 }
 
-/// The same: a program that opens the value is found out, in what each party sees.
+/// The comparison of views is not blind: a program that opens the value is found out, in what each party
+/// sees.
 #[test]
 fn a_leak_is_noticed() {
     for run in mended(ALL_3, Program::Leak) {

@@ -23,7 +23,8 @@ fn cheats_by(
     cheats_in(Call::relu(100), comparison, step, opening)
 }
 
-/// The same of a ReLU or a truncation.
+/// Runs a call, a ReLU or a truncation, and reveals its result, with the first message of `step` from
+/// party 1 changed. Returns the errors, and whether party 1 was sent a message of the step `opening`.
 fn cheats_in(
     call: Call,
     comparison: Comparison,

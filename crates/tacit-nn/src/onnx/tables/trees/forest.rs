@@ -39,7 +39,7 @@ pub(super) struct Branch {
     pub leads: [Child; 2],
 }
 
-/// Of a feature, whether it is at least, or at most, a number.
+/// A question about a feature: whether it is at least, or at most, a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Comparison {
     pub at_least: bool,
@@ -69,7 +69,7 @@ pub(super) enum Aggregate {
 }
 
 impl Aggregate {
-    /// That of a node's attribute, which is a text or, from operator set 5 on, a number.
+    /// The aggregate of a node's attribute, which is a text or, from operator set 5 on, a number.
     pub(super) fn of(call: &Call) -> Result<Aggregate, Fault> {
         let name = match call.attribute("aggregate_function").and_then(|a| a.i) {
             None => call.text("aggregate_function", "SUM"),

@@ -17,7 +17,7 @@ pub(super) enum Mode {
 }
 
 impl Mode {
-    /// That of a name before operator set 5; `None` of a leaf.
+    /// The mode of this name, as before operator set 5; `None` for a leaf.
     pub(super) fn named(name: &str) -> Result<Option<Mode>, Fault> {
         Ok(Some(match name {
             "BRANCH_LEQ" => Mode::AtMost,
@@ -31,7 +31,7 @@ impl Mode {
         }))
     }
 
-    /// That of a number from operator set 5 on.
+    /// The mode of this number, as from operator set 5 on.
     pub(super) fn numbered(number: i64) -> Result<Mode, Fault> {
         use Mode::{Above, AtLeast, AtMost, Below, Equal, Member, Unequal};
         let all = [AtMost, Below, AtLeast, Above, Equal, Unequal, Member];

@@ -21,11 +21,11 @@ const N: usize = 3;
 enum Lie {
     /// A value that is opened to all, to the next party.
     Opening,
-    /// The same, and the hash of what was heard is another one.
+    /// As [`Lie::Opening`], with a hash of what was heard that is also changed.
     OpeningAndHash,
     /// A component of a result, to the next party.
     Result,
-    /// The same, and the copy of the component that the party before lacks is another one.
+    /// As [`Lie::Result`], with a copy of the component that the party before lacks that is also changed.
     ResultAndCopy,
 }
 

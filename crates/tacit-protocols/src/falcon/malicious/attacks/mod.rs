@@ -58,7 +58,8 @@ pub(super) fn drawn(draw: Draw) {
 
 /// How long an honest party waits for a message that a cheater may keep back.
 const PATIENCE: Duration = Duration::from_millis(400);
-/// The same where nothing is kept back: longer than a busy machine may stall a run.
+/// How long an honest party waits where nothing is kept back: longer than a busy machine may stall a
+/// run.
 const LONG: Duration = Duration::from_secs(60);
 
 /// With the paper's comparison, whose root is attacked.

@@ -1,11 +1,9 @@
 //! A whole private prediction of which messages are changed: no honest party is given a wrong
 //! output. Of the digits of `examples`; of Network-B where the folder of models is given.
 
-mod common;
-
 use std::path::Path;
 
-use common::{models, real, samples};
+use crate::common::{distance, models, real, samples};
 use tacit_net::Party;
 use tacit_net::testing::tampering::{Extent, Tampered, Totals};
 use tacit_nn::Graph;
@@ -83,7 +81,7 @@ impl Prediction {
         };
         tampered.tamper(extent, |answer| {
             let answer = self.plan.finish(answer.as_deref().unwrap_or_default());
-            answer.is_ok_and(|answer| common::distance(&answer, &self.logits) < NEAR)
+            answer.is_ok_and(|answer| distance(&answer, &self.logits) < NEAR)
         })
     }
 }

@@ -1,11 +1,9 @@
 //! Files that lie: each gives an error that says where, none a panic or a huge
 //! allocation.
 
-mod common;
-
 use std::collections::HashMap;
 
-use common::*;
+use crate::common::*;
 use proptest::prelude::*;
 use prost::Message;
 use tacit_nn::onnx::proto::*;

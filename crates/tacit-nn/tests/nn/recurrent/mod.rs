@@ -1,14 +1,10 @@
 //! GRU, LSTM and RNN against their definitions, the weights that all steps have in common, and files
 //! that ask for more than is there.
 
-#[path = "../common/mod.rs"]
-mod common;
-#[path = "../common/fixed.rs"]
-mod fixed;
 mod weights;
 
-use common::*;
-use fixed::{ROLES, run_fixed};
+use crate::common::*;
+use crate::fixed::{ROLES, run_fixed};
 use tacit_nn::Graph;
 use tacit_nn::onnx::proto::*;
 use tacit_nn::plan::{Plan, PlanOptions, plan};

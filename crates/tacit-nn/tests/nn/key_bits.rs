@@ -1,8 +1,6 @@
 //! Which bits the planner has signs taken from.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tacit_nn::plan::{KeyBitsChoice, Keys, Plan, PlanError, PlanOptions, plan};
 use tacit_nn::{Graph, reference};
 

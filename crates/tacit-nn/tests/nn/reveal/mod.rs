@@ -1,13 +1,11 @@
 //! What of an output is opened: what the receiver learns of each choice, on Falcon and in clear text,
 //! and the choices that a model does not allow.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod several;
 
 use std::time::Duration;
 
-use common::*;
+use crate::common::*;
 use tacit_net::testing::{Fate, Recorder, mesh_with, run};
 use tacit_net::{LinkModel, Party, memory};
 use tacit_nn::Graph;
@@ -121,7 +119,7 @@ fn learnt(graph: &Graph, plan: &Plan, x: &[f32], security: Security) -> (Vec<i64
     (opened, longest.unwrap_or_default())
 }
 
-/// The same in clear text, on the plan's integers.
+/// What the receiver learns where the plan runs in clear text, on its integers.
 fn in_clear(graph: &Graph, plan: &Plan, x: &[f32]) -> Vec<i64> {
     let mesh = memory::mesh(2, &LinkModel::LOCAL, PATIENCE);
     let ends = run(mesh, |p: Party| {

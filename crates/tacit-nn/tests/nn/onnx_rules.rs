@@ -1,9 +1,7 @@
 //! What ONNX says of a node's attributes, its operator set and its types, and the refusals of what it
 //! allows but a prediction item by item cannot have.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tacit_nn::Graph;
 use tacit_nn::onnx::ImportError;
 use tacit_nn::onnx::proto::*;

@@ -1,8 +1,6 @@
 //! What the planner accepts, refuses and warns of.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tacit_nn::encode::EncodeError;
 use tacit_nn::plan::{
     DEFAULT_INPUT_RANGE, MAX_ITEM_BYTES, Order, Plan, PlanError, PlanOptions, Truncated, plan,

@@ -1,8 +1,6 @@
 //! Plans that lie: each is refused when it is read, by an error that says where.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tacit_nn::Graph;
 use tacit_nn::graph::{Input, InputKind, Lookup, Node, Op, Output};
 use tacit_nn::plan::{Keys, LayerOp, Plan, PlanOptions, Precision, plan};

@@ -1,8 +1,6 @@
 //! Plans over prime fields.
 
-mod common;
-
-use common::two_layers;
+use crate::common::two_layers;
 use tacit_nn::Plan;
 use tacit_nn::plan::{Order, PlanOptions, plan};
 

@@ -1,12 +1,8 @@
 //! Elementary functions inside a model, and what is made of them: against `f64`, in fixed point
 //! against the reference, and what the planner says of their arguments.
 
-mod common;
-#[path = "common/fixed.rs"]
-mod fixed;
-
-use common::*;
-use fixed::run_fixed;
+use crate::common::*;
+use crate::fixed::run_fixed;
 use tacit_nn::Graph;
 use tacit_nn::onnx::proto::*;
 use tacit_nn::plan::{Functions, LayerOp, PlanOptions, PlannedFunction, Precision, plan};

@@ -1,8 +1,6 @@
 //! Every model of the shared folder: imported and run in float32.
 
-mod common;
-
-use common::{distance, models, real, samples};
+use crate::common::{distance, models, real, samples};
 use tacit_nn::reference;
 
 const MODELS: [&str; 11] = [

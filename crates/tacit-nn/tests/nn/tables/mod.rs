@@ -1,18 +1,14 @@
 //! Operations on the rows of a table, of the domain `ai.onnx.ml`: what their attributes say, and files that
 //! lie about them. Real files are held against onnxruntime by `tests/python/test_tables.py`.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod encoder;
 mod features;
-#[path = "../common/fixed.rs"]
-mod fixed;
 mod forest;
 mod hostile;
 mod ranks;
 mod scores;
 
-use common::*;
+use crate::common::*;
 use tacit_nn::onnx::proto::*;
 use tacit_nn::reference;
 

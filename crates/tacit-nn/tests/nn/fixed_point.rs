@@ -1,11 +1,7 @@
 //! Real models in fixed point, on the clear-text machine, against float32.
 
-mod common;
-#[path = "common/fixed.rs"]
-mod fixed;
-
-use common::{distance, models, real, samples};
-use fixed::run_fixed;
+use crate::common::{distance, models, real, samples};
+use crate::fixed::run_fixed;
 use tacit_nn::plan::{Order, PlanOptions, plan};
 
 /// The samples to plan with and those to test with.

@@ -1,12 +1,8 @@
 //! Fraction bits of their own on the way to an inverse root: more where the ring has room for them,
 //! and none where what is made on the way has other readers.
 
-mod common;
-#[path = "common/fixed.rs"]
-mod fixed;
-
-use common::*;
-use fixed::run_fixed;
+use crate::common::*;
+use crate::fixed::run_fixed;
 use tacit_nn::Plan;
 use tacit_nn::onnx::proto::*;
 use tacit_nn::plan::{PlanOptions, plan};
@@ -68,7 +64,7 @@ fn normalisation(size: usize, epsilon: f32) -> ModelProto {
     model(&[size as i64], nodes, vec![scale])
 }
 
-/// The same in its parts, the mean of squares as a sum times a number.
+/// The layer normalisation of [`normalisation`] in its parts, the mean of squares as a sum times a number.
 fn in_parts(size: usize, epsilon: f32) -> ModelProto {
     let nodes = vec![
         node("ReduceMean", &["x"], "m", vec![list("axes", &[-1])]),

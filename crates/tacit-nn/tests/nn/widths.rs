@@ -1,11 +1,7 @@
 //! Plans in which every tensor has a width and a scale of its own.
 
-mod common;
-#[path = "common/fixed.rs"]
-mod fixed;
-
-use common::*;
-use fixed::run_fixed;
+use crate::common::*;
+use crate::fixed::run_fixed;
 use tacit_nn::Graph;
 use tacit_nn::plan::{Plan, PlanError, PlanOptions, Precision, plan};
 use tacit_nn::reference;

@@ -2,11 +2,7 @@
 
 mod attention;
 mod choices;
-#[path = "../common/mod.rs"]
-mod common;
 mod constants;
-#[path = "../common/fixed.rs"]
-mod fixed;
 mod inputs;
 mod layers;
 mod maps;
@@ -18,8 +14,8 @@ mod trigonometric;
 mod turned;
 mod whole;
 
-use common::*;
-use fixed::run_fixed;
+use crate::common::*;
+use crate::fixed::run_fixed;
 use tacit_nn::onnx::proto::*;
 use tacit_nn::plan::{Order, PlanOptions, Precision, plan};
 use tacit_nn::reference;

@@ -3,9 +3,9 @@
 use tacit_nn::Graph;
 use tacit_nn::plan::{KeyBitsChoice, Plan, PlanOptions, plan};
 
-use super::fixed::run_fixed;
 use super::forest::{around, stump};
 use super::*;
+use crate::fixed::run_fixed;
 
 fn planned(graph: &Graph, options: &PlanOptions) -> Plan {
     plan(graph, options).unwrap_or_else(|e| panic!("{e}"))

@@ -1,0 +1,111 @@
+use super::*;
+
+const SHORT: Duration = Duration::from_millis(1);
+const LONG: Duration = Duration::from_secs(20);
+
+fn queue(change: impl FnOnce(&mut Limits)) -> Queue {
+    let mut limits = Limits {
+        waiting: 2,
+        batch: 4,
+        wait: Duration::ZERO,
+        keep: LONG,
+        patience: LONG,
+    };
+    change(&mut limits);
+    let queue = Queue::new(limits);
+    queue.open();
+    queue
+}
+
+fn code(refused: Result<(), Refused>) -> &'static str {
+    refused.expect_err("refused").code
+}
+
+fn ids(found: &[(Id, usize, bool)]) -> Vec<u8> {
+    found.iter().map(|(id, ..)| id[0]).collect()
+}
+
+#[test]
+fn more_than_the_limit_is_refused_until_there_is_room() {
+    let queue = queue(|_| {});
+    for id in [1, 2] {
+        assert_eq!(queue.submit([id; 16], 1, vec![id]), Ok(()));
+    }
+    assert_eq!(code(queue.submit([3; 16], 1, vec![3])), "busy");
+    // The same request again takes no room.
+    assert_eq!(queue.submit([1; 16], 1, vec![1]), Ok(()));
+    queue.forget(&[1; 16]);
+    assert_eq!(queue.submit([3; 16], 1, vec![3]), Ok(()));
+    assert_eq!(queue.levels().0, 2);
+}
+
+#[test]
+fn a_batch_is_the_oldest_that_fit() {
+    let queue = queue(|limits| limits.waiting = 8);
+    for (id, items) in [(1, 2), (2, 2), (3, 1)] {
+        assert_eq!(queue.submit([id; 16], items, vec![id]), Ok(()));
+    }
+    assert_eq!(ids(&queue.gather(LONG, LONG)), [1, 2]);
+    queue.postpone(&[1; 16], LONG);
+    assert_eq!(ids(&queue.gather(LONG, LONG)), [2, 3]);
+    // A request of more items than a batch has is alone in one.
+    let large = self::queue(|_| {});
+    assert_eq!(large.submit([1; 16], 9, vec![]), Ok(()));
+    assert_eq!(ids(&large.gather(LONG, LONG)), [1]);
+}
+
+#[test]
+fn a_number_is_used_once() {
+    let queue = queue(|limits| limits.keep = SHORT);
+    assert_eq!(queue.submit([1; 16], 1, vec![1]), Ok(()));
+    assert_eq!(code(queue.submit([1; 16], 1, vec![2])), "reused");
+    assert!(queue.begin(&[1; 16]).is_some());
+    // Not taken twice.
+    assert!(queue.begin(&[1; 16]).is_none());
+    assert_eq!(code(queue.submit([1; 16], 1, vec![2])), "reused");
+    queue.end(&[1; 16], Ok(vec![7]));
+    std::thread::sleep(10 * SHORT);
+    assert_eq!(queue.submit([2; 16], 1, vec![2]), Ok(()));
+    // Its answer is forgotten, its number is not.
+    let answer = queue.answer(&[1; 16], SHORT).expect("an answer");
+    assert_eq!(answer.expect_err("forgotten").code, "unknown");
+    assert_eq!(code(queue.submit([1; 16], 1, vec![1])), "reused");
+}
+
+#[test]
+fn what_waits_for_too_long_is_refused() {
+    let queue = queue(|limits| limits.patience = SHORT);
+    assert_eq!(queue.submit([1; 16], 1, vec![1]), Ok(()));
+    std::thread::sleep(10 * SHORT);
+    let answer = queue.answer(&[1; 16], LONG).expect("an answer");
+    assert_eq!(answer.expect_err("late").code, "missing-elsewhere");
+    assert!(queue.gather(SHORT, LONG).is_empty());
+}
+
+#[test]
+fn a_closed_queue_answers_what_it_has() {
+    let queue = queue(|_| {});
+    assert_eq!(queue.submit([1; 16], 1, vec![1]), Ok(()));
+    queue.close(Refused::new("draining", "closed"));
+    assert_eq!(code(queue.submit([2; 16], 1, vec![2])), "draining");
+    assert_eq!(queue.submit([1; 16], 1, vec![1]), Ok(()));
+    assert_eq!(ids(&queue.gather(LONG, LONG)), [1]);
+    queue.refuse_all(&Refused::new("failed", "gone"));
+    let answer = queue.answer(&[1; 16], SHORT).expect("an answer");
+    assert_eq!(answer.expect_err("refused").code, "failed");
+}
+
+/// Who waits for an answer gets it from another thread.
+#[test]
+fn an_answer_comes_while_it_is_waited_for() {
+    let queue = queue(|_| {});
+    assert_eq!(queue.submit([1; 16], 1, vec![1]), Ok(()));
+    assert_eq!(queue.answer(&[1; 16], SHORT), None);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            queue.begin(&[1; 16]);
+            queue.end(&[1; 16], Ok(vec![7]));
+        });
+        assert_eq!(queue.answer(&[1; 16], LONG), Some(Ok(vec![7])));
+    });
+}

@@ -1,0 +1,166 @@
+//! A party that lies in a round: no two honest parties ever predict different batches.
+
+use std::sync::{Arc, Mutex};
+
+use tacit_net::testing::{Fate, mesh_with, run};
+
+use super::*;
+use crate::serve::queue::Limits;
+
+const PARTIES: usize = 3;
+const PATIENCE: Duration = Duration::from_secs(5);
+const SCHEME: Scheme = Scheme::Replicated { bits: 64 };
+
+/// A message of a round.
+#[derive(Clone, Debug)]
+struct Said {
+    from: usize,
+    to: usize,
+    step: &'static str,
+    payload: Vec<u8>,
+}
+
+/// Queues of all parties with these requests, of one number each.
+fn queues(ids: &[u8]) -> Vec<Queue> {
+    let limits = Limits {
+        waiting: 16,
+        batch: 16,
+        wait: Duration::ZERO,
+        keep: PATIENCE,
+        patience: PATIENCE,
+    };
+    let queues: Vec<Queue> = (0..PARTIES).map(|_| Queue::new(limits)).collect();
+    for queue in &queues {
+        queue.open();
+    }
+    for &id in ids {
+        let bodies = SCHEME.split(&[i64::from(id)]).expect("it fits");
+        for (queue, body) in queues.iter().zip(bodies) {
+            assert_eq!(queue.submit([id; 16], 1, body), Ok(()));
+        }
+    }
+    queues
+}
+
+type End = Result<Vec<Id>, Error>;
+
+/// One round of three parties; `change` may change what is sent.
+fn round(
+    queues: &[Queue],
+    forgets: bool,
+    mut change: impl FnMut(&Said) -> Option<Vec<u8>> + Send + 'static,
+) -> (Vec<End>, Vec<Said>) {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let kept = log.clone();
+    let mesh = mesh_with(PARTIES, PATIENCE, move |envelope| {
+        let said = Said {
+            from: envelope.from,
+            to: envelope.to,
+            step: envelope.step,
+            payload: envelope.payload.clone(),
+        };
+        if let Some(payload) = change(&said) {
+            *envelope.payload = payload;
+        }
+        kept.lock().expect("no panic").push(said);
+        Fate::Deliver
+    });
+    let ends = run(mesh, |mut party| {
+        let mut rounds = Rounds {
+            queue: &queues[party.id()],
+            scheme: SCHEME,
+            number: 0,
+            told: Instant::now(),
+            pool: Pool::default(),
+            forgets,
+        };
+        match rounds.next(&mut party)? {
+            Round::Batch(ids) => Ok(ids),
+            Round::Fill | Round::Nothing | Round::Over => Ok(Vec::new()),
+        }
+    });
+    let said = std::mem::take(&mut *log.lock().expect("no panic"));
+    (ends, said)
+}
+
+#[test]
+fn honest_parties_predict_the_same() {
+    let queues = queues(&[1, 2, 3]);
+    let (ends, _) = round(&queues, false, |_| None);
+    for end in ends {
+        assert_eq!(end.expect("honest"), [[1; 16], [2; 16], [3; 16]]);
+    }
+}
+
+/// What a liar may say instead of a message: fewer, other, turned or more words.
+fn lies(said: &Said) -> Vec<Vec<u8>> {
+    let mut lies = vec![
+        Vec::new(),
+        b"waits".to_vec(),
+        b"over".to_vec(),
+        b"fills".to_vec(),
+    ];
+    if let Ok(proposed) = serde_json::from_slice::<Vec<Proposed>>(&said.payload) {
+        let mut turned = proposed.clone();
+        turned.reverse();
+        let mut other = proposed.clone();
+        other[0].id = [9; 16];
+        let mut more = proposed.clone();
+        more[0].items = usize::MAX;
+        let twice = [&proposed[..], &proposed[..1]].concat();
+        let fewer = proposed[1..].to_vec();
+        for lie in [turned, other, more, twice, fewer] {
+            lies.push(serde_json::to_vec(&lie).expect("JSON"));
+        }
+    }
+    if let Ok(held) = serde_json::from_slice::<Vec<Held>>(&said.payload) {
+        let mut without = held.clone();
+        without[1] = Held {
+            has: false,
+            hashes: Vec::new(),
+        };
+        let mut wrong = held.clone();
+        wrong[0].hashes = vec![(0, "0".into()), (7, "1".into())];
+        for lie in [without, wrong, held[1..].to_vec(), Vec::new()] {
+            lies.push(serde_json::to_vec(&lie).expect("JSON"));
+        }
+    }
+    lies
+}
+
+/// How many lies led two honest parties to different batches, and how many there were.
+fn divided(forgets: bool) -> (usize, usize) {
+    let (_, said) = round(&queues(&[1, 2]), false, |_| None);
+    let (mut divided, mut all) = (0, 0);
+    for (at, honest) in said.iter().enumerate() {
+        // One message of each kind is enough of the many.
+        let first = said[..at]
+            .iter()
+            .all(|s| (s.from, s.to, s.step) != (honest.from, honest.to, honest.step));
+        for lie in lies(honest).into_iter().filter(|_| first) {
+            let Said { from, to, step, .. } = *honest;
+            let mut left = true;
+            let (ends, _) = round(&queues(&[1, 2]), forgets, move |said| {
+                let here = left && (said.from, said.to, said.step) == (from, to, step);
+                left &= !here;
+                here.then(|| lie.clone())
+            });
+            let honest = ends.into_iter().enumerate();
+            let honest: Vec<_> = (honest.filter(|(party, _)| *party != from))
+                .filter_map(|(_, end)| end.ok())
+                .collect();
+            divided += usize::from(honest.windows(2).any(|pair| pair[0] != pair[1]));
+            all += 1;
+        }
+    }
+    (divided, all)
+}
+
+#[test]
+fn a_liar_does_not_divide_the_honest() {
+    let (found, all) = divided(false);
+    assert_eq!(found, 0);
+    assert!(all > 50, "{all}");
+    // Parties that do not compare what they heard are divided.
+    assert!(divided(true).0 > 0);
+}
