@@ -14,7 +14,8 @@ import os
 os.environ.setdefault("MIMALLOC_PURGE_DELAY", "10000")
 
 from ._tacit import TacitError, __version__
-from .errors import CompileError, FileError, InputError, MissingPackageError
+from .connecting import connect
+from .errors import CompileError, FileError, InputError, MissingPackageError, ServiceError
 from .measure import Analysis, analyze_truncation, bench
 from .model import Model, compile
 from .report import Report
@@ -31,6 +32,7 @@ __all__ = [
     "Model",
     "Report",
     "Result",
+    "ServiceError",
     "Session",
     "TacitError",
     "Trained",
@@ -40,5 +42,6 @@ __all__ = [
     "analyze_truncation",
     "bench",
     "compile",
+    "connect",
     "local",
 ]

@@ -58,6 +58,41 @@ class Session:
     def close(self) -> None:
         """Lets the parties go."""
 
+def serve_config(path: str) -> str:
+    """A config file of a service, checked, as JSON; its paths are absolute."""
+
+class Service:
+    """One served model at one party; long calls let other threads run."""
+
+    def __new__(cls, config: str, model: str) -> Service: ...
+    def run(self, notice: Callable[[str], None]) -> None:
+        """One life: meets the other parties, then answers until it is drained or fails."""
+
+    def standing(self) -> str: ...
+    def described(self) -> bytes | None:
+        """What clients need to know of the model, as JSON, once it is ready."""
+
+    def submit(self, request: bytes, items: int, share: bytes) -> str | None:
+        """Takes a request, or says why not, as JSON."""
+
+    def answer(self, request: bytes, seconds: float) -> tuple[str, bytes] | None:
+        """Waits so long for `("answered", share)` or `("refused", JSON)`."""
+
+    def forget(self, request: bytes) -> None: ...
+    def drain(self) -> None: ...
+
+class Sharing:
+    """A client's side of one model."""
+
+    def __new__(cls, described: bytes) -> Sharing: ...
+    def split(
+        self, array: Array | None, named: list[tuple[str, Array]] | None = None
+    ) -> tuple[int, list[bytes]]:
+        """How many items there are, and a share for each party."""
+
+    def join(self, items: int, shares: list[bytes]) -> Array:
+        """The outputs of one share of each party."""
+
 def bench(
     op: str,
     n: int,

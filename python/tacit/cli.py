@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,7 @@ from .options import to_json
 from .planning import AUTO, compare, named, of_any, planned_costs
 from .protocols import OPTIONS
 from .report import Report
+from .serving.commands import add_serving
 from .session import local
 from .train import add_train
 
@@ -54,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser().parse_args(argv)
     speak(args)
     try:
-        with ends_soon():
+        with ends_soon() if args.ends_soon else nullcontext():
             args.action(args)
     except TacitError as error:
         return fail(str(error))
@@ -252,7 +254,7 @@ def parser() -> argparse.ArgumentParser:
         name: str, action: Callable[[argparse.Namespace], None], text: str
     ) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=text, description=text)
-        made.set_defaults(action=action)
+        made.set_defaults(action=action, ends_soon=True)
         add_voice(made)
         return made
 
@@ -312,6 +314,8 @@ def parser() -> argparse.ArgumentParser:
         "standard input names a file of inputs, whose answers go beside the first's with their "
         "number; its end is theirs",
     )
+
+    add_serving(command)
 
     add_cert(command)
 

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from ._tacit import TacitError
 
-__all__ = ["CompileError", "FileError", "InputError", "MissingPackageError", "TacitError"]
+__all__ = [
+    "CompileError",
+    "FileError",
+    "InputError",
+    "MissingPackageError",
+    "ServiceError",
+    "TacitError",
+]
 
 
 class InputError(TacitError):
@@ -83,3 +90,20 @@ class MissingPackageError(TacitError, ImportError):
     def __init__(self, words: str, *, extra: str | None = None):
         super().__init__(words)
         self.extra = extra
+
+
+class ServiceError(TacitError):
+    """A service does not answer, or its parties' answers do not fit together.
+
+    Attributes
+    ----------
+    party : str or None
+        The address of the party that it is about.
+    code : str or None
+        Why in a word, such as `busy`, `budget`, `unknown-client`, `inconsistent`, `mixed`.
+    """
+
+    def __init__(self, words: str, *, party: str | None = None, code: str | None = None):
+        super().__init__(words)
+        self.party = party
+        self.code = code

@@ -182,7 +182,7 @@ def test_an_option_without_effect_is_refused(option, protocol, digits_path, caps
         ("run m.onnx --input x.npy --timeout x", "--timeout: 'x' is not a number"),
         ("run m.onnx --input x.npy --quiet -v", "not allowed with"),
         ("run m.onnx", "--input is missing"),
-        ("", "COMMAND (run, plan, bench, analyze, train, tables, party, cert, init"),
+        ("", "COMMAND (run, plan, bench, analyze, train, tables, party, serve, predict"),
         ("tables", "PAPER (bicoptor2, falcon, liu24, sirnn) is missing"),
         ("bench sine --n 3", "invalid choice: 'sine'"),
         ("walk", "invalid choice: 'walk'"),

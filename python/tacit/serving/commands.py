@@ -1,0 +1,119 @@
+"""The commands of a service: `tacit serve`, `tacit predict`, `tacit audit`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from .. import outputs
+from .._tacit import TacitError
+from ..arguments import real
+from ..connecting import connect
+from ..console import Voice, out
+from ..data import load_inputs
+from ..errors import FileError
+from .needs import need
+
+
+def add_serving(command: Callable[..., argparse.ArgumentParser]) -> None:
+    """Adds the commands."""
+    made = command("serve", serve, "serve models with other organisations, until told to stop")
+    made.add_argument("--config", required=True, metavar="SERVE.toml", help="see docs/operator.md")
+    # Signals let it drain first.
+    made.set_defaults(ends_soon=False)
+
+    made = command("predict", predict, "ask a service, without being one of its parties")
+    add = made.add_argument
+    add("model", metavar="MODEL", help="the name of a model that is served")
+    add("--party", action="append", required=True, metavar="URL", help="once for every party")
+    add("--input", required=True, metavar="X.npy", help=".npy, .npz or .npz:NAME")
+    add("--output", metavar="OUT.npy", help="write the answers here; .npz of several outputs")
+    add("--version", metavar="V", dest="model_version", help="of the model")
+    add("--digest", metavar="HEX", help="accept no other plan than this")
+    add(
+        "--key-file",
+        action="append",
+        metavar="FILE",
+        help="the API key; once for all parties, or once for each in their order",
+    )
+    add(
+        "--certificate",
+        action="append",
+        metavar="PEM",
+        help="a certificate to trust beside this machine's, such as a party's own",
+    )
+    add("--timeout", type=real, default=60.0, metavar="S", help="with all that is tried again")
+
+    made = command("audit", audit, "check the audit log of a service")
+    made.add_argument("what", choices=("verify",), help="verify: find the first line that is false")
+    made.add_argument("file", metavar="FILE")
+    made.add_argument(
+        "--certificate", action="append", metavar="PEM", help="of the party; of all that it had"
+    )
+    made.add_argument(
+        "--kept", metavar="HASH", help="of a line that was there before, and must be there still"
+    )
+
+
+def serve(args: argparse.Namespace) -> None:
+    """`tacit serve`: this organisation's party of a service."""
+    need("serve", "tacit serve")
+    from .serve import Party  # noqa: PLC0415
+    from .serve import serve as run  # noqa: PLC0415
+
+    level = "error" if Voice.quiet else "debug" if args.verbose else "info"
+    asyncio.run(run(Party(str(Path(args.config).resolve()), level)))
+
+
+def predict(args: argparse.Namespace) -> None:
+    """`tacit predict`: shares inputs among the parties of a service, and shows the answers."""
+    outputs.check([args.output], [args.input])
+    x = load_inputs(args.input)
+    keys = [read_key(path) for path in args.key_file or ()]
+    given = {"key": keys[0]} if len(keys) == 1 else {"keys": keys} if keys else {}
+    certificates = args.certificate or ()
+    with connect(args.party, certificates=certificates, timeout=args.timeout, **given) as service:  # type: ignore[arg-type]
+        found = service.predict(args.model, x, args.model_version, digest=args.digest)
+    try:
+        if args.output:
+            if len(found.outputs) > 1 and Path(args.output).suffix != ".npz":
+                raise TacitError(f"{args.output}: the model has several outputs; name an .npz file")
+            outputs.write([(args.output, outputs.arrays(args.output, found.outputs))])
+    finally:
+        out.print(found)
+
+
+def audit(args: argparse.Namespace) -> None:
+    """`tacit audit verify`: whether an audit log holds, and how far it is signed."""
+    from .audit_check import check, public_keys  # noqa: PLC0415
+
+    keys = {}
+    if args.certificate:
+        need("serve", "checking signatures")
+        keys = public_keys([Path(path) for path in args.certificate])
+    held = check(Path(args.file), keys, args.kept)
+    lines = [f"{args.file}: {held.lines} lines hold", f"  last hash  {held.last}"]
+    if keys:
+        open_lines = held.lines - held.signed
+        lines.append(f"  signed     to line {held.signed}, by {held.signatures} signatures")
+        if open_lines:
+            lines.append(
+                f"  not signed the last {open_lines}: who writes the file could alter them"
+            )
+    if held.unchecked:
+        told = f"{held.unchecked} signatures of other keys were not checked; give --certificate"
+        lines.append(f"  {told}")
+    if held.seen is not None:
+        lines.append(f"  kept       the hash that was kept is that of line {held.seen}")
+    for line in lines:
+        out.print(line, markup=False, soft_wrap=True)
+
+
+def read_key(path: str) -> str:
+    """The API key of a file: its only line."""
+    key = Path(path).read_text(encoding="utf-8").strip()
+    if not key or any(not 0x21 <= ord(c) <= 0x7E for c in key):
+        raise FileError(f"{path} is no file of one key", source=path)
+    return key

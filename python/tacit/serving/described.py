@@ -1,0 +1,174 @@
+"""What parties say of a model, held against each other, and what a client makes of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..answers import Outputs, readings
+from ..errors import ServiceError
+from ..inputs import Given, rows
+from ..model import named
+from .service import Sharing, make_sharing
+
+SAME = (
+    *("name", "version", "protocol", "security", "parties", "digest", "scheme"),
+    *("inputs", "outputs", "reveal", "plan"),
+)
+"""What all parties must say alike; and `session`, which is another after they met anew."""
+
+
+class ApartError(ServiceError):
+    """Parties that have not met anew all yet: it passes."""
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """A model as all parties describe it.
+
+    Attributes
+    ----------
+    told : dict
+        What they say alike.
+    order : tuple of int
+        For every party of the client, its number.
+    sharing : Sharing
+        The client's side of its scheme.
+    max_items : int
+        The most items of a request.
+    """
+
+    told: dict[str, Any]
+    order: tuple[int, ...]
+    sharing: Sharing
+    max_items: int
+
+    def encode(self, x: Given) -> np.ndarray:
+        """The items of `x`, float32, in the order in which they are shared."""
+        inputs = [
+            {"name": each["name"], **_axes(each), "kind": "numbers"} for each in self.told["inputs"]
+        ]
+        return rows(inputs, x)
+
+    def split(self, items: np.ndarray) -> list[bytes]:
+        """A share of these items for every party of the client, in its order."""
+        array = np.ascontiguousarray(items, "<f4")
+        count, shares = self.sharing.split((array.tobytes(), list(array.shape)), None)
+        if count != len(items) or len(shares) != len(self.order):
+            raise ServiceError("the plan that the parties describe takes other inputs than it says")
+        return [shares[number] for number in self.order]
+
+    def join(self, items: int, shares: Sequence[bytes]) -> np.ndarray:
+        """The numbers of every item, of the answer of every party in the client's order."""
+        ordered = [b""] * len(shares)
+        for number, share in zip(self.order, shares, strict=True):
+            ordered[number] = share
+        values, _ = self.sharing.join(items, ordered)
+        return np.frombuffer(values, "<f4").reshape(items, -1)
+
+    def decode(self, numbers: np.ndarray) -> Outputs:
+        """The outputs by their names."""
+        outputs = [self._output(each) for each in self.told["outputs"]]
+        sizes = [math.prod(each["shape"]) for each in outputs]
+        if numbers.shape[1] != sum(sizes):
+            raise ServiceError("the answers have another size than the parties describe")
+        found: dict[str, np.ndarray] = {}
+        parts = np.split(numbers, np.cumsum(sizes)[:-1], axis=1)
+        try:
+            for each, part in zip(outputs, parts, strict=True):
+                shaped = named(each, part.reshape(len(numbers), *each["shape"]))
+                found[each["name"]] = np.moveaxis(shaped, 0, each["batch"])
+            return Outputs(found, readings(outputs, self.told["reveal"]))
+        except (ValueError, LookupError, TypeError, AttributeError):
+            told = "the answers are not the outputs that the parties describe"
+            raise ServiceError(told) from None
+
+    def _output(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """An output as the package's plans have it."""
+        likely = self.told["reveal"] == "probabilities"
+        axes = _axes(told)
+        return {
+            "name": told["name"],
+            "shape": told.get("item_shape", axes["shape"]),
+            "batch": axes["batch"],
+            "classes": told.get("classes"),
+            "tail": [{"function": "Softmax"}] * likely,
+        }
+
+
+def agree(parties: Sequence[str], said: Sequence[bytes]) -> Agreed:
+    """What all parties say of a model; an error names those that differ.
+
+    Parameters
+    ----------
+    parties
+        What the parties are called.
+    said
+        What each says, as JSON.
+    """
+    all_told = [_read(name, each) for name, each in zip(parties, said, strict=True)]
+    first = all_told[0]
+    for name, told in zip(parties[1:], all_told[1:], strict=True):
+        for key in SAME:
+            if told[key] != first[key]:
+                values = f": {_brief(first[key])} and {_brief(told[key])}"
+                raise ServiceError(
+                    f"{parties[0]} and {name} differ in {key!r}{values}; they do not serve the "
+                    "same model: tell their operators",
+                    party=name,
+                    code=f"differ-{key}",
+                )
+    numbers = tuple(told["party"] for told in all_told)
+    if sorted(numbers) != list(range(first["parties"])):
+        told = ", ".join(f"{name} is {number}" for name, number in zip(parties, numbers))  # noqa: B905
+        raise ServiceError(
+            f"{told} of {first['parties']} parties; name every party of the model once",
+            code="other-parties",
+        )
+    if any(told["session"] != first["session"] for told in all_told):
+        raise ApartError("the parties have not met anew all yet; try again", code="not-ready")
+    most = min(told["max_items"] for told in all_told)
+    return Agreed(first, numbers, make_sharing(said[numbers.index(0)]), most)
+
+
+def _read(party: str, said: bytes) -> dict[str, Any]:
+    """What one party says, checked as far as it is used here."""
+    told: Any = None
+    held: dict[str, Any] = {}
+    try:
+        told = json.loads(said)
+        held = {**{key: told[key] for key in (*SAME, "session")}, "party": told["party"]}
+        whole = (told["party"], told["parties"], told["max_items"])
+        fits = all(type(number) is int and 0 <= number < 1 << 31 for number in whole)
+        fits = fits and told["max_items"] > 0
+        texts = ("name", "version", "digest", "session", "reveal")
+        fits = fits and all(isinstance(held[key], str) for key in texts)
+        for each in (*held["inputs"], *held["outputs"]):
+            fits = fits and isinstance(each["name"], str)
+            for size in (*each["shape"], *each.get("item_shape", ())):
+                fits = fits and type(size) is int and -1 <= size < 1 << 31
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        fits = False
+    if not fits:
+        why = f"{party} does not describe the model as a service of Tacit does"
+        raise ServiceError(why, party=party, code="malformed")
+    return {**held, "max_items": told["max_items"]}
+
+
+def _axes(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The shape of an item, and the axis of the items: -1 stands there, or it is the first."""
+    shape = list(told["shape"])
+    if -1 not in shape:
+        return {"shape": shape, "batch": 0}
+    axis = shape.index(-1)
+    return {"shape": shape[:axis] + shape[axis + 1 :], "batch": axis}
+
+
+def _brief(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 70 else text[:67] + "..."

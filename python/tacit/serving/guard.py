@@ -1,0 +1,94 @@
+"""Connections that say nothing, or too slowly, or are too many."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import Counter
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from .limits import Limits
+
+
+def guarded(limits: Limits) -> type[H11Protocol]:
+    """A protocol of uvicorn's, under these limits.
+
+    uvicorn itself lets a client take as long as it likes for the head of a request, for the rest
+    of a body that nobody reads any more, and to take its answer.
+    """
+    addresses: Counter[str] = Counter()
+
+    class Guarded(H11Protocol):
+        """One connection."""
+
+        head: asyncio.TimerHandle | None = None
+        taking: asyncio.TimerHandle | None = None
+        address: str | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            """Counts it, and gives it its time."""
+            super().connection_made(transport)
+            peer = transport.get_extra_info("peername")
+            self.address = str(peer[0]) if peer else ""
+            addresses[self.address] += 1
+            many = len(self.connections) > limits.connections
+            if many or addresses[self.address] > limits.per_address:
+                transport.abort()
+                return
+            # asyncio does so only for sockets that name their protocol; else answers wait 40 ms.
+            transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.head = self.loop.call_later(limits.head_s, self.end)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            """Frees its place."""
+            self.still()
+            if self.taking is not None:
+                self.taking.cancel()
+            if self.address is not None:
+                addresses[self.address] -= 1
+                if not addresses[self.address]:
+                    del addresses[self.address]
+                self.address = None
+            super().connection_lost(exc)
+
+        def data_received(self, data: bytes) -> None:
+            """Gives the head of a request its time; its body has the application's."""
+            super().data_received(data)
+            if self.is_busy():
+                self.still()
+            elif self.head is None and not self.transport.is_closing():
+                self.head = self.loop.call_later(limits.head_s, self.end)
+
+        def pause_writing(self) -> None:
+            """Gives the client its time to take what it is sent."""
+            super().pause_writing()
+            if self.taking is None:
+                self.taking = self.loop.call_later(limits.write_s, self.transport.abort)
+
+        def resume_writing(self) -> None:
+            """It took it."""
+            if self.taking is not None:
+                self.taking.cancel()
+                self.taking = None
+            super().resume_writing()
+
+        def still(self) -> None:
+            """Stops the clock of a head."""
+            if self.head is not None:
+                self.head.cancel()
+                self.head = None
+
+        def end(self) -> None:
+            """Ends a connection whose head did not come in time."""
+            self.head = None
+            if not self.is_busy():
+                self.transport.abort()
+
+        def is_busy(self) -> bool:
+            """Whether a request is being answered."""
+            cycle: Any = self.cycle
+            return cycle is not None and not cycle.response_complete
+
+    return Guarded

@@ -1,0 +1,119 @@
+"""What Prometheus is told. No label is ever a text that a client chose."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from .service import Service, standing
+
+SECONDS = (0.002, 0.005, 0.01, 0.015, 0.02, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+STATES = ("new", "connecting", "ready", "draining", "drained", "failed", "quarantined")
+GAUGES = {
+    "waiting": "Requests that wait.",
+    "waiting_items": "Items of the requests that wait.",
+    "running": "Requests that are computed.",
+}
+COUNTERS = {
+    "answered": "Requests that the core answered.",
+    "refused": "Requests that the parties refused.",
+    "busy": "Requests that found the queue full.",
+    "batches": "Batches that were computed.",
+    "items": "Items that were computed.",
+    "online_seconds": "Seconds of the online phase.",
+    "sent": "Bytes sent to the other parties.",
+    "received": "Bytes received from the other parties.",
+    "rounds": "Rounds between the parties.",
+    "lives": "How often the parties came together.",
+}
+
+
+class Metrics:
+    """The counters of a party.
+
+    Attributes
+    ----------
+    registry : CollectorRegistry
+        Where they are; one for each party, not the process's.
+    """
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "tacit_requests",
+            "Requests for a prediction, by how they ended.",
+            ["model", "code"],
+            registry=self.registry,
+        )
+        self.http = Counter(
+            "tacit_http", "All requests.", ["route", "status"], registry=self.registry
+        )
+        self.seconds = Histogram(
+            "tacit_request_seconds",
+            "Seconds of a request: read (its body), answer (queue and online), audit, all.",
+            ["model", "phase"],
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self.bytes = Counter(
+            "tacit_client_bytes",
+            "Bytes of bodies from and to clients.",
+            ["model", "direction"],
+            registry=self.registry,
+        )
+        self.errors = Counter(
+            "tacit_errors",
+            "Errors of a model's life, of the audit log, of the program.",
+            ["model", "kind"],
+            registry=self.registry,
+        )
+        self.days = Gauge(
+            "tacit_certificate_days",
+            "Days that a certificate is valid still.",
+            ["certificate"],
+            registry=self.registry,
+        )
+
+    def watch(self, services: Mapping[str, Service]) -> None:
+        """Tells how these stand whenever it is asked."""
+        self.registry.register(Standing(services))
+
+    def expire(self, certificates: Iterable[tuple[str, float]]) -> None:
+        """Tells when certificates end, in seconds since 1970."""
+        for name, until in certificates:
+            left = self.days.labels(name)
+            left.set_function(lambda until=until: (until - time.time()) / 86400)
+
+    def text(self) -> bytes:
+        """All of it, as Prometheus reads it."""
+        return generate_latest(self.registry)
+
+
+class Standing(Collector):
+    """The levels and counters that the core keeps."""
+
+    def __init__(self, services: Mapping[str, Service]):
+        self.services = services
+
+    def collect(self) -> Iterator[Any]:
+        """Asks every model."""
+        told = {name: standing(service) for name, service in self.services.items()}
+        state = GaugeMetricFamily("tacit_state", "1 of the state.", labels=["model", "state"])
+        for name, each in told.items():
+            for known in STATES:
+                state.add_metric([name, known], float(each["state"] == known))
+        yield state
+        for kind, family, words in (
+            *(("gauge", key, text) for key, text in GAUGES.items()),
+            *(("counter", key, text) for key, text in COUNTERS.items()),
+        ):
+            make = GaugeMetricFamily if kind == "gauge" else CounterMetricFamily
+            found = make(f"tacit_core_{family}", words, labels=["model"])
+            for name, each in told.items():
+                found.add_metric([name], float(each.get(family) or 0))
+            yield found

@@ -1,0 +1,209 @@
+"""One party, as a client reaches it by HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import socket
+import ssl
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from ..errors import ServiceError
+from .policy import is_loopback
+from .wire import LENGTH, Answered, Asked, WireError, read_answer, request_body
+
+AGAIN = ("busy", "not-ready", "draining", "timeout")
+"""Refusals after which the same request may be answered."""
+ANEW = ("missing-elsewhere", "failed", "drained", "other-session")
+"""Refusals after which a new request may be: with a new id, and shared anew."""
+MOST_TOLD = 256 << 20
+"""Bytes that a description may have."""
+LEAST, MOST = 0.1, 3.0
+"""Seconds between two tries, where the party names none, and what they double up to."""
+
+
+class AnewError(ServiceError):
+    """A request that must be made anew."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a party sent."""
+
+    status: int
+    length: str | None
+    retry_after: str | None
+    body: bytes
+
+
+class Remote:
+    """One party.
+
+    Parameters
+    ----------
+    url
+        Such as `https://a.example:8100`; plain HTTP of this machine alone.
+    key
+        The API key that this party knows the client by.
+    trust
+        Whose certificates are trusted.
+    """
+
+    def __init__(self, url: str, key: str | None, trust: ssl.SSLContext):
+        self.url = checked_url(url)
+        plain = self.url.startswith("http:")
+        headers = {"accept-encoding": "identity", "user-agent": "tacit"}
+        if key is not None:
+            headers["authorization"] = f"Bearer {key}"
+        self.http = httpx.AsyncClient(
+            base_url=self.url,
+            headers=headers,
+            verify=trust,
+            trust_env=not plain,
+            follow_redirects=False,
+            timeout=httpx.Timeout(10.0, read=None, write=60.0),
+            limits=httpx.Limits(max_connections=64, max_keepalive_connections=32),
+        )
+
+    async def describe(self, model: str, version: str | None, deadline: float) -> bytes:
+        """What it says of a model, as JSON."""
+        request = self.http.build_request("GET", model_path(model, version))
+        reply = await self._until(request, deadline, MOST_TOLD)
+        try:
+            return json.dumps(json.loads(reply.body)["parameters"]).encode()
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise self._strange("it does not describe the model") from None
+
+    async def models(self, deadline: float) -> list[str]:
+        """The names of the models that it serves to this client."""
+        request = self.http.build_request("GET", "/v2")
+        reply = await self._until(request, deadline, MOST_TOLD)
+        try:
+            return [str(each["name"]) for each in json.loads(reply.body)["models"]]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise self._strange("it does not say what it serves") from None
+
+    async def infer(
+        self, model: str, version: str, asked: Asked, deadline: float, most: int
+    ) -> Answered:
+        """Its answer to a request, of at most so many bytes."""
+        length, body = request_body(asked)
+        headers = {
+            "content-type": "application/octet-stream",
+            LENGTH: length,
+            "x-request-id": asked.id.hex(),
+        }
+        path = model_path(model, version) + "/infer"
+        request = self.http.build_request("POST", path, headers=headers, content=body)
+        reply = await self._until(request, deadline, most)
+        try:
+            return read_answer(reply.length, reply.body)
+        except WireError as error:
+            raise self._strange(str(error)) from None
+
+    async def close(self) -> None:
+        """Ends its connections."""
+        await self.http.aclose()
+
+    async def _until(self, request: httpx.Request, deadline: float, most: int) -> Reply:
+        """Asks until it answers, refuses for good, or the time is over."""
+        clock, pause = asyncio.get_running_loop().time, LEAST
+        while True:
+            try:
+                left = max(deadline - clock(), 0.001)
+                reply = await asyncio.wait_for(self._ask(request, most), left)
+                if reply.status == 200:
+                    return reply
+                why, wait = self._refused(reply)
+            except asyncio.TimeoutError:
+                raise ServiceError(
+                    f"{self.url} did not answer in time", party=self.url, code="timeout"
+                ) from None
+            except httpx.TransportError as error:
+                kind = type(error).__name__
+                told = f"{self.url} cannot be reached ({kind}: {error}); is it running?"
+                why, wait = ServiceError(told, party=self.url, code="unreachable"), None
+                if _is_final(error):
+                    raise why from None
+            seconds = max(pause, wait or 0.0) * random.uniform(0.75, 1.25)
+            if clock() + seconds > deadline:
+                raise why
+            await asyncio.sleep(seconds)
+            pause = min(2 * pause, MOST)
+
+    async def _ask(self, request: httpx.Request, most: int) -> Reply:
+        answer = await self.http.send(request, stream=True)
+        try:
+            whole = bytearray()
+            async for chunk in answer.aiter_raw():
+                whole += chunk
+                if len(whole) > most:
+                    raise self._strange(f"its answer has more than {most} bytes")
+        finally:
+            await answer.aclose()
+        told = answer.headers
+        return Reply(answer.status_code, told.get(LENGTH), told.get("retry-after"), bytes(whole))
+
+    def _refused(self, reply: Reply) -> tuple[ServiceError, float | None]:
+        """The error of a refusal that passes, and after how long; what does not pass is raised."""
+        try:
+            told: Any = json.loads(reply.body)
+            code, words = str(told["code"])[:40], str(told["error"])[:1000]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise self._strange(f"it answered with status {reply.status}") from None
+        whole = f"{self.url} refuses: {words}"
+        if code in ANEW:
+            raise AnewError(whole, party=self.url, code=code)
+        error = ServiceError(whole, party=self.url, code=code)
+        if code not in AGAIN:
+            raise error
+        return error, _seconds(told.get("retry_after", reply.retry_after))
+
+    def _strange(self, why: str) -> ServiceError:
+        told = f"{self.url} does not answer as a service of Tacit does: {why}"
+        return ServiceError(told, party=self.url, code="malformed")
+
+
+def checked_url(url: str) -> str:
+    """The address of a party, without a slash at its end."""
+    try:
+        found = httpx.URL(url)
+    except (httpx.InvalidURL, TypeError):
+        raise ServiceError(f"{url!r} is no address such as https://a.example:8100") from None
+    if found.scheme not in ("http", "https") or not found.host:
+        raise ServiceError(f"{url!r} is no address such as https://a.example:8100")
+    if found.userinfo or found.query or found.fragment or found.path not in ("", "/"):
+        raise ServiceError(f"{url!r}: give scheme, host and port alone; keys go into keys=")
+    if found.scheme == "http" and not is_loopback(found.host):
+        raise ServiceError(f"{url!r}: shares go over https alone, but on this machine itself")
+    return str(found).rstrip("/")
+
+
+def model_path(model: str, version: str | None) -> str:
+    """The address of a model; its names are as services have them."""
+    for name in (model, version or "1"):
+        if not name or not all(c.isascii() and (c.isalnum() or c in "-_.") for c in name):
+            raise ServiceError(f"{name!r} is no name of a model or version")
+    return f"/v2/models/{model}" + (f"/versions/{version}" if version else "")
+
+
+def _is_final(error: BaseException | None) -> bool:
+    """Whether an error of a connection is one that does not pass: another certificate or name."""
+    while error is not None:
+        if isinstance(error, (ssl.SSLCertVerificationError, socket.gaierror)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _seconds(told: Any) -> float | None:
+    """The time that a party asks to wait: of JSON, which is exact, or of HTTP in whole seconds."""
+    try:
+        found = float(told)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return min(found, 60.0) if found >= 0 else None

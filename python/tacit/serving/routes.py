@@ -1,0 +1,199 @@
+"""What the service answers to each address."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from .._tacit import __version__
+from . import openapi
+from .desk import Desk, Ticket
+from .host import Host, Served, not_ready
+from .limits import Body
+from .policy import Client, is_loopback
+from .refusals import Refusal
+from .wire import (
+    LENGTH,
+    Answered,
+    Asked,
+    WireError,
+    answer_body,
+    header_length,
+    read_request,
+)
+
+
+class Routes:
+    """The routes of one party."""
+
+    def __init__(self, host: Host):
+        self.host = host
+        self.document = openapi.document()
+
+    def all(self) -> list[Route]:
+        """Every route, with the addresses that the description has."""
+        found = [
+            Route("/v2", self.server),
+            Route("/v2/health/live", self.live),
+            Route("/v2/health/ready", self.ready),
+            Route("/metrics", self.metrics),
+            Route("/openapi.json", self.description),
+        ]
+        for path in (openapi.MODEL, openapi.VERSION):
+            found.append(Route(path, self.model))
+            found.append(Route(path + "/ready", self.model_ready))
+            found.append(Route(path + "/infer", self.infer, methods=["POST"]))
+        return found
+
+    async def server(self, request: Request) -> Response:
+        """What this server is, and to whoever may ask, which models it serves."""
+        extensions = ["binary_tensor_data"]
+        told: dict[str, Any] = {
+            "name": "tacit",
+            "version": __version__,
+            "extensions": extensions,
+        }
+        if self.host.policy.is_open or "authorization" in request.headers:
+            told["models"] = self.host.names_for(self.who(request))
+        return JSONResponse(told)
+
+    async def live(self, _: Request) -> Response:
+        """The process answers."""
+        return JSONResponse({"live": True})
+
+    async def ready(self, _: Request) -> Response:
+        """Whether all models can be asked, and why not."""
+        reasons = self.host.reasons()
+        told = {"ready": not reasons, **({"models": reasons} if reasons else {})}
+        return JSONResponse(told, status_code=503 if reasons else 200)
+
+    async def metrics(self, request: Request) -> Response:
+        """Counters, for this machine or whoever has a key."""
+        near = request.client is not None and is_loopback(request.client.host)
+        if not near:
+            self.who(request)
+        text = await asyncio.to_thread(self.host.metrics.text)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def description(self, _: Request) -> Response:
+        """The description of all this."""
+        return JSONResponse(self.document)
+
+    async def model(self, request: Request) -> Response:
+        """A model, and what a client needs to share its input."""
+        served = self.served(request, self.who(request))
+        told = served.described()
+        shown: dict[str, Any] = {key: _tensors(told[key]) for key in ("inputs", "outputs")}
+        fields = {"name": served.name, "versions": [served.version], "platform": "tacit"}
+        return JSONResponse({**fields, **shown, "parameters": told})
+
+    async def model_ready(self, request: Request) -> Response:
+        """Whether a model can be asked."""
+        served = self.served(request, self.who(request))
+        reason = "draining" if self.host.stopping else served.runner.reason()
+        if reason is not None:
+            raise not_ready(served.name, reason)
+        return JSONResponse({"name": served.name, "ready": True})
+
+    async def infer(self, request: Request) -> Response:
+        """One party's share of a prediction."""
+        body = Body(self.host.limits, request.receive, request.headers.get("content-length"))
+        with body:
+            try:
+                return await self._infer(request, body)
+            finally:
+                if not body.ended:
+                    request.state.close = True
+                    await body.skip()
+
+    async def _infer(self, request: Request, body: Body) -> Response:
+        clock = asyncio.get_running_loop().time
+        begun, state = clock(), request.state
+        client = self.who(request)
+        state.client = client.name
+        served = self.served(request, client)
+        state.model = served.name
+        if self.host.stopping:
+            raise not_ready(served.name, "draining")
+        told = served.described()
+        length = checked_head(request)
+        whole = await body.read()
+        self._timed(served, "read", clock() - begun)
+        self.host.metrics.bytes.labels(served.name, "in").inc(len(whole))
+        try:
+            asked = read_request(length, whole)
+        except WireError as error:
+            raise Refusal("malformed", str(error)) from None
+        state.asked = asked
+        if asked.session != told["session"]:
+            words = "the parties have met anew since: describe the model again, and share anew"
+            raise Refusal("other-session", words)
+        state.audited = {"version": served.version, "digest": told["digest"]}
+        taken = clock()
+        share = await self._answer(request, served, client, asked, begun)
+        self._timed(served, "answer", clock() - taken)
+        state.sent = len(share)
+        answered = Answered(
+            id=asked.id,
+            model=served.name,
+            version=served.version,
+            session=asked.session,
+            digest=told["digest"],
+            party=told["party"],
+            seconds=clock() - begun,
+            share=share,
+        )
+        header, text = answer_body(answered)
+        self.host.metrics.bytes.labels(served.name, "out").inc(len(text))
+        return Response(text, headers={LENGTH: header}, media_type="application/octet-stream")
+
+    async def _answer(
+        self, request: Request, served: Served, client: Client, asked: Asked, begun: float
+    ) -> bytes:
+        desk: Desk = served.desk
+        ticket: Ticket = await desk.take(client, asked)
+        left = begun + self.host.limits.request_s - asyncio.get_running_loop().time()
+
+        async def gone() -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+
+        return await desk.answer(asked, ticket, max(left, 0.001), gone)
+
+    def who(self, request: Request) -> Client:
+        """Whose key a request has."""
+        return self.host.policy.who(request.headers.getlist("authorization"))
+
+    def served(self, request: Request, client: Client) -> Served:
+        """The model that a request names."""
+        named = request.path_params
+        return self.host.model(client, named["model"], named.get("version"))
+
+    def _timed(self, served: Served, phase: str, seconds: float) -> None:
+        self.host.metrics.seconds.labels(served.name, phase).observe(seconds)
+
+
+def checked_head(request: Request) -> str:
+    """The length of the header in JSON; what HTTP says of the body is checked before it is read."""
+    headers = request.headers
+    lengths = headers.getlist(LENGTH)
+    if len(lengths) > 1:
+        raise Refusal("malformed", "Inference-Header-Content-Length is there twice")
+    if headers.get("content-encoding", "identity") != "identity":
+        raise Refusal("malformed", "Content-Encoding: shares do not shrink; send them as they are")
+    if headers.get("content-type", "application/octet-stream") != "application/octet-stream":
+        raise Refusal("malformed", "Content-Type is not application/octet-stream")
+    try:
+        header_length(lengths[0] if lengths else None)
+    except WireError as error:
+        raise Refusal("malformed", str(error)) from None
+    return lengths[0]
+
+
+def _tensors(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The standard's fields of inputs or outputs."""
+    return [{key: each[key] for key in ("name", "datatype", "shape")} for each in told]

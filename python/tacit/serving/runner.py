@@ -1,0 +1,127 @@
+"""Keeps one model running: together with the other parties, or on the way there."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from .log import Log
+from .service import Service, standing
+
+LEAST = 0.2
+MOST = 5.0
+"""Seconds between two tries to meet the other parties, and what they double up to."""
+
+Changed = Callable[[str, str, dict[str, Any]], None]
+"""Called as `changed(model, state, standing)`, from any thread."""
+
+
+class Runner:
+    """Runs a model on a thread, life after life, until it is drained or a party cheats.
+
+    Parameters
+    ----------
+    name
+        The model's.
+    service
+        The core.
+    parties
+        The names of the parties, by their numbers.
+    log
+        Where it says what happens.
+    changed
+        Hears of `ready`, `failed`, `quarantined` and `drained`.
+    """
+
+    def __init__(self, name: str, service: Service, parties: list[str], log: Log, changed: Changed):
+        self.name, self.service, self.parties = name, service, parties
+        self.log, self.changed = log, changed
+        self.stopping = threading.Event()
+        self.lives = 0
+        self.thread = threading.Thread(target=self._run, name=f"model {name}", daemon=True)
+        self.watcher = threading.Thread(target=self._watch, name=f"watch {name}", daemon=True)
+
+    def start(self) -> None:
+        """Begins."""
+        self.thread.start()
+        self.watcher.start()
+
+    def stop(self) -> None:
+        """Takes no more requests, and ends once those are answered that were taken."""
+        self.stopping.set()
+        self.service.drain()
+
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return not self.thread.is_alive()
+
+    def reason(self) -> str | None:
+        """Why it is not ready, in words for anyone; None if it is."""
+        told = standing(self.service)
+        state = told["state"]
+        if state == "ready" and not self.stopping.is_set():
+            return None
+        if state == "quarantined":
+            return quarantine(self.named(told["suspects"]))
+        return "draining" if self.stopping.is_set() else state
+
+    def named(self, suspects: list[int]) -> str:
+        """The names of parties."""
+        names = [
+            f"party {number} ({self.parties[number]})"
+            for number in suspects
+            if 0 <= number < len(self.parties)
+        ]
+        return " or ".join(names) or "a party"
+
+    def _run(self) -> None:
+        pause, lives = LEAST, 0
+        while not self.stopping.is_set():
+            self.log.info("connects", model=self.name)
+            if self._live():
+                break
+            told = standing(self.service)
+            if told["state"] == "quarantined":
+                words = quarantine(self.named(told["suspects"]))
+                self.log.error(words, model=self.name, why=told["why"])
+                self.changed(self.name, "quarantined", told)
+                return
+            self.changed(self.name, "failed", told)
+            if told["lives"] > lives:
+                pause, lives = LEAST, told["lives"]
+            seconds = pause * random.uniform(0.75, 1.25)
+            self.log.warn("is not ready", model=self.name, why=told["why"], again_in=seconds)
+            self.stopping.wait(seconds)
+            pause = min(2 * pause, MOST)
+        self.changed(self.name, "drained", standing(self.service))
+
+    def _live(self) -> bool:
+        """One life; whether it ended as it should."""
+        try:
+            self.service.run(lambda words: self.log.info(words, model=self.name))
+        except BaseException as error:
+            # A panic of the core is no Exception; it too ends this life alone.
+            if not isinstance(error, Exception):
+                self.log.error("the core failed", model=self.name, exception=type(error).__name__)
+            return False
+        return True
+
+    def _watch(self) -> None:
+        """Notices that the model has become ready."""
+        while self.thread.is_alive():
+            told = standing(self.service)
+            if told["state"] == "ready" and told["lives"] > self.lives:
+                self.lives = told["lives"]
+                self.log.info("is ready", model=self.name, digest=told["digest"])
+                self.changed(self.name, "ready", told)
+            self.thread.join(0.1)
+
+
+def quarantine(who: str) -> str:
+    """What a quarantine means, and what to do."""
+    return (
+        f"quarantined: {who} broke the protocol; nothing connects again by itself. Find out with "
+        "its operator what happened (the audit log has the time), then restart this service"
+    )

@@ -1,0 +1,77 @@
+"""What the core gives a service: one model, run with the other parties."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from .. import _tacit
+
+
+class Service(Protocol):
+    """One served model at one party; safe for several threads."""
+
+    def run(self, notice: Callable[[str], None]) -> None:
+        """One life: meets the other parties, then answers until :meth:`drain` or an error."""
+        ...
+
+    def standing(self) -> str:
+        """Its state and its counters, as JSON."""
+        ...
+
+    def described(self) -> bytes | None:
+        """What clients need to know of the model, as JSON, once it is ready."""
+        ...
+
+    def submit(self, request: bytes, items: int, share: bytes) -> str | None:
+        """Takes a request; None, or why not, as JSON."""
+        ...
+
+    def answer(self, request: bytes, seconds: float) -> tuple[str, bytes] | None:
+        """Waits so long for `("answered", share)` or `("refused", JSON)`; None: not yet."""
+        ...
+
+    def forget(self, request: bytes) -> None:
+        """Frees the place of a request that has not begun."""
+        ...
+
+    def drain(self) -> None:
+        """Takes no more requests; :meth:`run` returns once those accepted are answered."""
+        ...
+
+
+class Sharing(Protocol):
+    """A client's side of one model."""
+
+    def split(
+        self,
+        array: tuple[bytes, list[int]] | None,
+        named: list[tuple[str, tuple[bytes, list[int]]]] | None,
+    ) -> tuple[int, list[bytes]]:
+        """How many items there are, and a share for each party."""
+        ...
+
+    def join(self, items: int, shares: list[bytes]) -> tuple[bytes, list[int]]:
+        """The outputs of one share of each party."""
+        ...
+
+
+def make_service(config: str, model: str) -> Service:
+    """A model of a config file, which its owner compiles here."""
+    return _tacit.Service(config, model)
+
+
+def make_sharing(described: bytes) -> Sharing:
+    """A client's side of what the parties describe."""
+    return _tacit.Sharing(described)
+
+
+def read_config(path: str) -> dict[str, Any]:
+    """A `serve.toml`, checked; paths are absolute."""
+    return json.loads(_tacit.serve_config(path))
+
+
+def standing(service: Service) -> dict[str, Any]:
+    """How a model stands."""
+    return json.loads(service.standing())
