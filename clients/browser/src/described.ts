@@ -40,8 +40,9 @@ export function agree(urls: string[], texts: string[]): Agreed {
     throw new ServiceError("other-parties", `${told} of ${parties}; name every party of the model once`);
   }
   const maxItems = Math.min(...all.map((one) => one.max_items as number));
-  const [{ name, version, protocol, security, digest, session, reveal, inputs, outputs }] = all as [any];
-  const told = { name, version, protocol, security, parties, digest, session, reveal, maxItems, inputs, outputs };
+  const { name, version, protocol, security, digest, commitment, session, reveal, inputs, outputs } = all[0];
+  const model = { name, version, protocol, security, parties, digest, commitment, session };
+  const told = { ...model, reveal, maxItems, inputs, outputs };
   try {
     return { told, order, core: new Core(texts[order.indexOf(0)]!), classOf: reading(all[0]) };
   } catch (error) {

@@ -58,6 +58,8 @@ export interface Description {
   parties: number;
   /** The hash of the plan: of all that is computed but the weights. */
   digest: string;
+  /** The owner's commitment to its file. */
+  commitment: string | undefined;
   /** This life of the service; another one after the parties met anew. */
   session: string;
   /** What of the model's output is opened to the client. */

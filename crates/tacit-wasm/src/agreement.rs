@@ -5,13 +5,14 @@ use serde_json::Value;
 
 /// What all parties must say alike. The session comes last: it alone may differ for a while, when the
 /// parties meet anew.
-const ALIKE: [&str; 14] = [
+const ALIKE: [&str; 15] = [
     "name",
     "version",
     "protocol",
     "security",
     "parties",
     "digest",
+    "commitment",
     "scheme",
     "inputs",
     "outputs",

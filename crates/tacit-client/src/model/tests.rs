@@ -195,11 +195,9 @@ proptest! {
         told["plan"]["outputs"][0]["start"] = json!(start);
         told["plan"]["inputs"][0]["limit"] = json!(limit);
         told["input_fraction"] = json!(fraction);
-        if let Ok(model) = model(told) {
-            if let Ok((items, bodies)) = model.split(&x) {
-                let answers: Vec<&[u8]> = bodies.iter().map(Vec::as_slice).collect();
-                let _ = model.join(items, &answers);
-            }
+        if let Ok(model) = model(told) && let Ok((items, bodies)) = model.split(&x) {
+            let answers: Vec<&[u8]> = bodies.iter().map(Vec::as_slice).collect();
+            let _ = model.join(items, &answers);
         }
     }
 }
