@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo wheel check test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn watch accuracy training tampering adaptive browser hostile random-graphs sessions memory off-samples interrupt plans zoo notebooks analyze-truncation clean
+.PHONY: help demo wheel check test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn watch accuracy training tampering adaptive browser hostile random-graphs sessions serving memory off-samples interrupt plans zoo notebooks analyze-truncation site tour clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -89,6 +89,9 @@ random-graphs: $(VENV)/.test ## random small models on every protocol against on
 sessions: $(VENV)/.test ## the first prediction of a session and later ones; fills docs/results.md
 	$(BIN)/python scripts/sessions.py
 
+serving: $(VENV)/.test ## a service's answers, one at a time and of 100 clients at once (minutes); fills docs/results.md
+	$(BIN)/python scripts/serving.py
+
 memory: $(VENV)/.test ## the most memory of processes with all parties; fills docs/results.md
 	$(BIN)/python scripts/memory.py
 
@@ -112,8 +115,14 @@ notebooks: $(VENV)/.test ## run the notebooks (minutes, network) and write docs/
 analyze-truncation: $(VENV)/.test ## what ABY3's truncation does to real models; fills docs/results.md
 	$(BIN)/python scripts/analyze_truncation.py
 
+tour: $(VENV)/.test ## run every command of the README and of the pages for each role (minutes)
+	$(BIN)/python scripts/tour.py
+
+site: $(VENV)/.docs ## build the documentation as a site, in site/
+	$(BIN)/python -m mkdocs build --strict --quiet
+
 clean: ## remove everything that was built
-	rm -rf $(VENV) .bench target build dist
+	rm -rf $(VENV) .bench target build dist site
 
 # The environment. Each stamp is newer than what it was made from, so nothing is done twice.
 
@@ -129,6 +138,10 @@ $(VENV)/.built: $(VENV)/.made $(SOURCES)
 
 $(VENV)/.test: $(VENV)/.built
 	$(BIN)/python -m pip install --quiet --group test
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.made
+	$(BIN)/python -m pip install --quiet --group docs
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.made

@@ -20,8 +20,8 @@ MODEL = Path(__file__).with_name("digits.onnx")
 SHADES = " .:-=+*#%@"
 PARTIES = """\
 [bold cyan]party 0[/]  owns the model   its weights are shown to nobody
-[bold green]party 1[/]  owns the images  they are shown to nobody; it alone gets the answers
-[bold yellow]party 2[/]  helps            has nothing, learns nothing
+[bold green]party 1[/]  owns the images  shown to nobody; it alone gets the answers
+[bold yellow]party 2[/]  helps            brings nothing; learns no weight, image or answer
 
 Each sees only shares that look random. Any one may be curious; no two may collude."""
 SIMULATED = """\

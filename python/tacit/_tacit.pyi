@@ -8,7 +8,24 @@ Array = tuple[bytes, list[int]]
 Progress = Callable[[str, str, int, int], None]
 
 class TacitError(Exception):
-    """What went wrong, where, and what to do next."""
+    """What went wrong, where, and what to do next.
+
+    Attributes
+    ----------
+    code : str
+        The kind of error, as docs/troubleshooting.md names it.
+    party : int or None
+        The party that it is about: lost, or suspected.
+    step : str or None
+        The step of the protocol.
+    layer : str or None
+        The layer of the model.
+    """
+
+    code: str
+    party: int | None
+    step: str | None
+    layer: str | None
 
 class Compiled:
     """A model with its plan."""

@@ -187,6 +187,7 @@ def init(args: argparse.Namespace) -> None:
         "input": args.input and str(Path(args.input).resolve()),
         "reveal": args.reveal,
         "training": args.training,
+        "service": args.service,
     }
     for line in _tacit.init(args.dir, to_json(options)):
         out.print(line, soft_wrap=True, markup=False)

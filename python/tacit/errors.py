@@ -97,13 +97,13 @@ class ServiceError(TacitError):
 
     Attributes
     ----------
-    party : str or None
-        The address of the party that it is about.
-    code : str or None
+    address : str or None
+        That of the party that it is about.
+    code : str
         Why in a word, such as `busy`, `budget`, `unknown-client`, `inconsistent`, `mixed`.
     """
 
-    def __init__(self, words: str, *, party: str | None = None, code: str | None = None):
+    def __init__(self, words: str, *, address: str | None = None, code: str = "service"):
         super().__init__(words)
-        self.party = party
+        self.address = address
         self.code = code

@@ -154,7 +154,13 @@ def add_init_options(command: argparse.ArgumentParser) -> None:
     add("--model", metavar="MODEL.onnx", help="the model owner's file")
     add("--input", metavar="X.npy", help="the data owner's file")
     add_reveal(command)
-    add("--training", action="store_true", help="for a training, instead of a prediction")
+    kind = command.add_mutually_exclusive_group()
+    kind.add_argument(
+        "--training", action="store_true", help="for a training, instead of a prediction"
+    )
+    kind.add_argument(
+        "--service", action="store_true", help="for `tacit serve`, instead of one prediction"
+    )
 
 
 def add_reveal(command: argparse.ArgumentParser) -> None:

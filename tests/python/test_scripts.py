@@ -13,8 +13,9 @@ SCRIPTS = sorted((ROOT / "scripts").glob("*.py"))
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_script_imports(script):
-    if "import torch" in script.read_text():
-        pytest.importorskip("torch")
+    for name in ("torch", "griffe"):
+        if f"import {name}" in script.read_text():
+            pytest.importorskip(name, reason=f"{name} is not installed")
     importlib.import_module(script.stem)
 
 

@@ -57,7 +57,7 @@ def refused(code, act, *, party=None, words=""):
     assert caught.value.code == code, caught.value
     assert words in str(caught.value)
     if party is not None:
-        assert caught.value.party == party and party in str(caught.value)
+        assert caught.value.address == party and party in str(caught.value)
     return caught.value
 
 
@@ -96,6 +96,20 @@ def test_async_and_several_threads(service):
 
     for i, answer in enumerate(asyncio.run(many())):
         np.testing.assert_allclose(answer.output, (X + i) @ WEIGHTS, rtol=1e-5)
+
+
+def test_many_requests_do_not_wait_for_each_other(urls, three):
+    """None has a place at one party and waits for one at another."""
+
+    async def many():
+        with tacit.connect(urls, keys=["key-0", "key-1", "key-2"]) as service:
+            asked = (service.predict_async("digits", X[:1] + i) for i in range(100))
+            return await asyncio.gather(*asked)
+
+    before = len(three[0][0].audited)
+    assert len(asyncio.run(many())) == 100
+    outcomes = {line.get("outcome") for line in three[0][0].audited[before:]}
+    assert outcomes <= {"answered", None}
 
 
 def test_a_task_that_is_cancelled_is_withdrawn(service, three):

@@ -38,9 +38,19 @@ create_exception!(
     "What went wrong, where, and what to do next."
 );
 
-/// A run's error as Python's.
+/// A run's error as Python's, with its parts as attributes.
 pub(crate) fn error(error: tacit_run::Error) -> PyErr {
-    TacitError::new_err(error.words())
+    let raised = TacitError::new_err(error.words());
+    let fields = error.fields();
+    Python::attach(|py| {
+        let value = raised.value(py);
+        // An exception takes any attribute: there is nothing to report of one that does not.
+        let _ = value.setattr("code", fields.code);
+        let _ = value.setattr("party", fields.party);
+        let _ = value.setattr("step", fields.step);
+        let _ = value.setattr("layer", fields.layer);
+    });
+    raised
 }
 
 /// An array as Python gives it: little-endian float32 bytes, and its shape.
@@ -308,6 +318,12 @@ mod _tacit {
 
     #[pymodule_init]
     fn version(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // Of errors that are found in Python.
+        let class = module.getattr("TacitError")?;
+        class.setattr("code", "tacit-error")?;
+        for part in ["party", "step", "layer"] {
+            class.setattr(part, module.py().None())?;
+        }
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -24,8 +24,11 @@ fn id(request: &[u8]) -> PyResult<Id> {
 
 /// A refusal as JSON.
 fn refusal(refused: &tacit_run::Refused) -> String {
-    let busy = matches!(refused.code, "busy" | "not-ready" | "draining");
-    let again = busy.then_some(1);
+    let again = match refused.code {
+        "busy" => Some(0.1),
+        "not-ready" | "draining" => Some(1.0),
+        _ => None,
+    };
     serde_json::json!({"code": refused.code, "message": refused.message, "retry_after": again})
         .to_string()
 }

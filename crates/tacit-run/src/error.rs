@@ -1,5 +1,7 @@
 //! What can go wrong in a run, and what to do about it.
 
+mod fields;
+
 use tacit_net::NetError;
 use tacit_nn::encode::EncodeError;
 use tacit_nn::onnx::ImportError;
@@ -8,6 +10,7 @@ use tacit_nn::reference::ShapeError;
 
 use crate::outputs::without_number;
 use crate::record::Ledger;
+pub use fields::Fields;
 
 /// An error of a run. None of them carries a share, a seed or a key.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +33,9 @@ pub enum Error {
     /// The input of the clear-text model has the wrong size.
     #[error(transparent)]
     Shape(#[from] ShapeError),
+    /// A client's input cannot be shared, or answers do not fit together.
+    #[error(transparent)]
+    Client(#[from] tacit_client::Refusal),
     /// The model owner's plan is not valid.
     #[error("party {party}, the model's owner, sent a plan that cannot be used: {why}")]
     PeerPlan {

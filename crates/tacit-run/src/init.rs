@@ -23,7 +23,7 @@ pub struct InitOptions {
     pub protocol: &'static Protocol,
     /// The number of parties; the fewest that the protocol runs between if not given.
     pub parties: Option<usize>,
-    /// Party `i` listens at this port + `i`.
+    /// Party `i` listens at this port + `i`; of a service at this port + `16 i`, for up to 16 models.
     pub port: u16,
     /// The model owner's ONNX file; `model.onnx` in its folder if not given.
     pub model: Option<PathBuf>,
@@ -68,7 +68,9 @@ pub fn init(dir: &Path, options: &InitOptions) -> Result<Vec<String>, Error> {
         ..Settings::default()
     };
     let instance = Instance::new(&settings, None)?;
-    let ports: Vec<u16> = (options.port..=u16::MAX).take(instance.parties).collect();
+    let apart = if options.service { service::PORTS } else { 1 };
+    let ports = (options.port..=u16::MAX).step_by(apart);
+    let ports: Vec<u16> = ports.take(instance.parties).collect();
     if options.port == 0 || ports.len() < instance.parties {
         let why = format!(
             "{} leaves no ports for {} parties",

@@ -11,7 +11,8 @@
 //! A party's machine with a model's weights on it is a `Host` (`crates/tacit-run/src/job/host.rs`), of
 //! whatever protocol; it answers numbered requests, of which the parties compare number, inputs and
 //! batch. A single run is one request. `Session` keeps all parties of one machine so, `run_party_for`
-//! one of several.
+//! one of several. A [`Service`] keeps it for clients that are no party, who share their inputs among the
+//! parties by a [`Sharing`].
 
 use std::fmt;
 
@@ -55,7 +56,7 @@ mod train;
 
 pub use compiled::{CompileOptions, Compiled, PlanSummary};
 pub use config::PartyConfig;
-pub use error::Error;
+pub use error::{Error, Fields};
 pub use given::{Array, Given};
 pub use init::{InitOptions, init};
 pub use instance::{Instance, Tolerance};

@@ -23,6 +23,8 @@ from .prediction import Prediction
 from .remote import AnewError, Remote
 from .wire import Answered, Asked
 
+UNDER_WAY = 16
+"""Requests of a client that are under way at once, each at all parties."""
 AT_ONCE = 4
 """Requests of one prediction that are under way at once, where it is larger than one may be."""
 PAUSE, MOST_PAUSE = 0.1, 2.0
@@ -41,6 +43,8 @@ class Client:
     def __init__(self, parties: Sequence[Remote], timeout: float):
         self.parties, self.timeout = list(parties), timeout
         self.known: dict[tuple[str, str | None], Agreed] = {}
+        self.asking: dict[tuple[str, str | None], asyncio.Lock] = {}
+        self.places = asyncio.Semaphore(UNDER_WAY)
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, name="tacit", daemon=True)
         self.thread.start()
@@ -163,9 +167,12 @@ class Client:
             agreed = await self._described(model, version, deadline)
             self._check_digest(agreed, digest)
             try:
-                return await self._once(agreed, part, deadline)
+                async with self.places:
+                    return await self._once(agreed, part, deadline)
             except AnewError:
-                self.known.pop((model, version), None)
+                # Another request may have asked anew already.
+                if self.known.get((model, version)) is agreed:
+                    del self.known[model, version]
                 if self.loop.time() + pause > deadline:
                     raise
             await asyncio.sleep(pause)
@@ -191,18 +198,20 @@ class Client:
         for party, place, answer in zip(self.parties, agreed.order, answers, strict=True):
             if answer.facts != expected or answer.party != place:
                 told = f"{party.url} answered another request, session, model or party"
-                raise ServiceError(told, party=party.url, code="mixed")
+                raise ServiceError(told, address=party.url, code="mixed")
         shared = [answer.share for answer in answers]
         return await asyncio.to_thread(agreed.join, len(part), shared), answers
 
     async def _described(
         self, model: str, version: str | None, deadline: float | None = None
     ) -> Agreed:
-        """What all parties say alike of a model."""
-        known = self.known.get((model, version))
-        if known is not None:
-            return known
+        """What all parties say alike of a model; asked for once, however many wait for it."""
         deadline = self.loop.time() + self.timeout if deadline is None else deadline
+        async with self.asking.setdefault((model, version), asyncio.Lock()):
+            known = self.known.get((model, version))
+            return known or await self._describe(model, version, deadline)
+
+    async def _describe(self, model: str, version: str | None, deadline: float) -> Agreed:
         pause = PAUSE
         while True:
             said = await self._all(

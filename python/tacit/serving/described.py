@@ -120,7 +120,7 @@ def agree(parties: Sequence[str], said: Sequence[bytes]) -> Agreed:
                 raise ServiceError(
                     f"{parties[0]} and {name} differ in {key!r}{values}; they do not serve the "
                     "same model: tell their operators",
-                    party=name,
+                    address=name,
                     code=f"differ-{key}",
                 )
     numbers = tuple(told["party"] for told in all_told)
@@ -156,7 +156,7 @@ def _read(party: str, said: bytes) -> dict[str, Any]:
         fits = False
     if not fits:
         why = f"{party} does not describe the model as a service of Tacit does"
-        raise ServiceError(why, party=party, code="malformed")
+        raise ServiceError(why, address=party, code="malformed")
     return {**held, "max_items": told["max_items"]}
 
 

@@ -8,9 +8,12 @@ from ..errors import MissingPackageError
 
 PACKAGES = {
     "serve": ("starlette", "uvicorn", "h11", "prometheus_client", "cryptography"),
-    "client": ("httpx",),
+    "client": ("httpx", "sniffio"),
 }
-"""The packages of each extra, by the names that they are imported by."""
+"""The packages of each extra, by the names that they are imported by.
+
+httpx looks for sniffio at every request, and where it is not there, through all folders.
+"""
 
 
 def need(extra: str, what: str) -> None:

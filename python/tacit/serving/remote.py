@@ -66,7 +66,9 @@ class Remote:
             trust_env=not plain,
             follow_redirects=False,
             timeout=httpx.Timeout(10.0, read=None, write=60.0),
-            limits=httpx.Limits(max_connections=64, max_keepalive_connections=32),
+            # The client bounds its requests; a bound here would let those of the parties wait for
+            # each other.
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
         )
 
     async def describe(self, model: str, version: str | None, deadline: float) -> bytes:
@@ -121,12 +123,12 @@ class Remote:
                 why, wait = self._refused(reply)
             except asyncio.TimeoutError:
                 raise ServiceError(
-                    f"{self.url} did not answer in time", party=self.url, code="timeout"
+                    f"{self.url} did not answer in time", address=self.url, code="timeout"
                 ) from None
             except httpx.TransportError as error:
                 kind = type(error).__name__
                 told = f"{self.url} cannot be reached ({kind}: {error}); is it running?"
-                why, wait = ServiceError(told, party=self.url, code="unreachable"), None
+                why, wait = ServiceError(told, address=self.url, code="unreachable"), None
                 if _is_final(error):
                     raise why from None
             seconds = max(pause, wait or 0.0) * random.uniform(0.75, 1.25)
@@ -157,15 +159,15 @@ class Remote:
             raise self._strange(f"it answered with status {reply.status}") from None
         whole = f"{self.url} refuses: {words}"
         if code in ANEW:
-            raise AnewError(whole, party=self.url, code=code)
-        error = ServiceError(whole, party=self.url, code=code)
+            raise AnewError(whole, address=self.url, code=code)
+        error = ServiceError(whole, address=self.url, code=code)
         if code not in AGAIN:
             raise error
         return error, _seconds(told.get("retry_after", reply.retry_after))
 
     def _strange(self, why: str) -> ServiceError:
         told = f"{self.url} does not answer as a service of Tacit does: {why}"
-        return ServiceError(told, party=self.url, code="malformed")
+        return ServiceError(told, address=self.url, code="malformed")
 
 
 def checked_url(url: str) -> str:

@@ -7,6 +7,8 @@ use crate::Error;
 
 /// The port at which party 0 hears clients.
 const HTTP: usize = 8100;
+/// Each party has so many ports for others: a model takes one.
+pub(super) const PORTS: usize = 16;
 
 impl Setup<'_> {
     /// The text of a party's config file for a service.

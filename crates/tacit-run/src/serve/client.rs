@@ -123,21 +123,17 @@ impl Sharing {
         let items = given.items(&self.plan)?;
         let values = given.encoded(&self.plan)?;
         let bodies = self.scheme.split(&values);
-        Ok((items as usize, bodies.map_err(refused)?))
+        Ok((items as usize, bodies?))
     }
 
     /// The outputs of so many items, of one answer of every party, with their shape.
     pub fn join(&self, items: usize, answers: &[&[u8]]) -> Result<Array, Error> {
         let n = items.saturating_mul(self.plan.revealed_len());
-        let values = self.scheme.join(n, answers).map_err(refused)?;
+        let values = self.scheme.join(n, answers)?;
         let outputs = self.plan.finish(&values)?;
         let each = outputs.len() / items.max(1);
         Ok((outputs, vec![items, each]))
     }
-}
-
-fn refused(error: tacit_client::Refusal) -> Error {
-    Error::Data(error.to_string())
 }
 
 /// The finite numbers of what a client gives.

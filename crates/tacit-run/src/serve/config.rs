@@ -129,6 +129,9 @@ struct ClientTable {
     queries: Option<u64>,
     #[serde(default = "day")]
     period_s: f64,
+    /// The last day on which its key holds, such as `2026-12-31`.
+    #[serde(default)]
+    until: Option<String>,
 }
 
 fn day() -> f64 {

@@ -63,10 +63,10 @@ impl Parties {
             let path = folder.join("serve.toml");
             let mut text = fs::read_to_string(&path).expect("a config");
             for (peer, port) in ports.iter().enumerate() {
-                let (from, to) = (peer + 1, port);
+                let (from, to) = (16 * peer + 1, port);
                 text = text.replace(
-                    &format!("address = \"127.0.0.1:{from}\""),
-                    &format!("address = \"127.0.0.1:{to}\""),
+                    &format!("address = \"127.0.0.1:{from}\"\n"),
+                    &format!("address = \"127.0.0.1:{to}\"\n"),
                 );
             }
             fs::write(&path, edit(party, text)).expect("written");

@@ -1,0 +1,1 @@
+"""What `scripts/tour.py` runs: the pages, and what their readers have before."""
