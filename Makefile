@@ -78,7 +78,7 @@ adaptive: $(VENV)/.test ## attack malicious Falcon by cheaters that adapt (long)
 
 browser: $(VENV)/.test ## build the client for browsers, and drive its demo page in Chromium (needs node, wasm-bindgen)
 	cd clients/browser && npm ci --no-audit --no-fund && npm run build && npm test
-	$(BIN)/python -m pytest tests/python/test_browser.py
+	$(BIN)/python -m pytest tests/python/test_browser.py tests/python/test_browser_core.py
 
 hostile: ## read 100 000 damaged plans and run those that are accepted (minutes)
 	cargo test --release -p tacit-nn --test hostile_plans -- --ignored --nocapture

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import threading
@@ -22,10 +21,11 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
+from browser_build import CLIENT, ROOT, build, missing
+from ports import free_ports
+
 from tacit import _tacit
 
-ROOT = Path(__file__).resolve().parents[2]
-CLIENT = ROOT / "clients" / "browser"
 PICTURE = ROOT / "docs" / "pictures" / "browser.png"
 sys.path.append(str(ROOT / "examples" / "browser"))
 import serve as page  # noqa: E402
@@ -58,40 +58,14 @@ SEVEN = [[[0.25, 0.2], [0.75, 0.2], [0.45, 0.85]], [[0.35, 0.52], [0.72, 0.52]]]
 """The strokes of a 7, in parts of the pad."""
 
 
-def missing():
-    """Why the client cannot be built or driven here; None if it can."""
-    if not hasattr(_tacit, "Service"):
-        return "the core has no Service"
-    if not shutil.which("node") or not shutil.which("cargo"):
-        return "node or cargo is not installed"
-    if not (CLIENT / "node_modules" / "playwright-core").is_dir():
-        return "`npm ci` was not run in clients/browser"
-    if not shutil.which(os.environ.get("WASM_BINDGEN", "wasm-bindgen")):
-        return "wasm-bindgen is not installed"
-    libraries = ["rustc", "--print", "target-libdir", "--target", "wasm32-unknown-unknown"]
-    found = subprocess.run(libraries, check=False, capture_output=True, text=True, cwd=ROOT)
-    if found.returncode or not Path(found.stdout.strip()).is_dir():
-        return "the target wasm32-unknown-unknown is not installed"
-    return None if browser() else "Chromium is not installed"
-
-
 def browser():
     """Chromium or Chrome."""
     names = ("chromium", "chromium-browser", "google-chrome")
     return next(filter(None, map(shutil.which, names)), None)
 
 
-WHY = missing()
+WHY = missing() or (None if browser() else "Chromium is not installed")
 pytestmark = pytest.mark.skipif(WHY is not None, reason=str(WHY))
-
-
-def free_ports(count):
-    """Ports that are free and no two alike."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def start(folder, model, protocol, origin, ports):
@@ -132,8 +106,7 @@ def wait(urls, processes, seconds=60):
 def seen(request, tmp_path_factory, digits_path, digits):
     """What a browser did with the page and three parties of a protocol."""
     folder = tmp_path_factory.mktemp(request.param)
-    line = ["node", str(CLIENT / "build.mjs")]
-    subprocess.run(line, check=True, capture_output=True, cwd=CLIENT, timeout=600)
+    build()
     mine, strangers, *ports = free_ports(8)
     origin = f"http://127.0.0.1:{mine}"
     processes, urls = start(folder, digits_path, request.param, origin, ports)
