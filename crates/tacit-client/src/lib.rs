@@ -2,8 +2,9 @@
 //! the answer together from what each of them gives it. No party sees either.
 //!
 //! A [`Scheme`] says how the parties' protocol shares numbers. [`Scheme::split`] makes a *body* for each
-//! party, [`Scheme::join`] makes numbers of one *answer* of each. Nothing here knows models, sockets or
-//! protocols, so that it runs in a browser, too.
+//! party, [`Scheme::join`] makes numbers of one *answer* of each. A [`Model`] does the same with floats, by
+//! what the parties describe. Nothing here knows layers, sockets or protocols, so that it runs in a
+//! browser, too.
 //!
 //! # Bytes
 //!
@@ -22,11 +23,14 @@
 #![forbid(unsafe_code)]
 
 mod field;
+mod model;
 mod random;
 mod replicated;
 mod ring;
 mod shamir;
+mod tail;
 
+pub use model::{Described, Model};
 use serde::{Deserialize, Serialize};
 
 /// The bytes of a component's salt.
@@ -101,6 +105,22 @@ pub enum Refusal {
         one: usize,
         /// The other.
         other: usize,
+    },
+    /// What the parties describe is no model that this client can ask.
+    #[error("the parties describe a model that this client cannot ask: {0}")]
+    Model(String),
+    /// An input that the model does not take.
+    #[error("{0}; nothing was shared")]
+    Input(String),
+    /// A class that there is not.
+    #[error(
+        "the answer names class {class} of {classes}: a value was beyond the plan's range, or a party did not follow the protocol"
+    )]
+    Class {
+        /// What was opened.
+        class: i64,
+        /// How many classes there are.
+        classes: usize,
     },
     /// Answers of fewer or more parties than there are.
     #[error("there are {expected} parties, and {got} answers")]

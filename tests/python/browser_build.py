@@ -1,0 +1,39 @@
+"""The client for browsers, built where it can be."""
+
+import functools
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from tacit import _tacit
+
+ROOT = Path(__file__).resolve().parents[2]
+CLIENT = ROOT / "clients" / "browser"
+
+
+def missing():
+    """Why the client cannot be built here; None if it can."""
+    if not hasattr(_tacit, "Service"):
+        return "the core has no Service"
+    if not shutil.which("node") or not shutil.which("cargo"):
+        return "node or cargo is not installed"
+    if not (CLIENT / "node_modules" / "playwright-core").is_dir():
+        return "`npm ci` was not run in clients/browser"
+    if not shutil.which(os.environ.get("WASM_BINDGEN", "wasm-bindgen")):
+        return "wasm-bindgen is not installed"
+    line = ["rustc", "--print", "target-libdir", "--target", "wasm32-unknown-unknown"]
+    found = subprocess.run(line, check=False, capture_output=True, text=True, cwd=ROOT)
+    if found.returncode or not Path(found.stdout.strip()).is_dir():
+        return "the target wasm32-unknown-unknown is not installed"
+    return None
+
+
+@functools.cache
+def build():
+    """Builds it, once for all tests."""
+    line = ["node", str(CLIENT / "build.mjs")]
+    done = subprocess.run(
+        line, check=False, capture_output=True, text=True, cwd=CLIENT, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
