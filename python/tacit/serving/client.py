@@ -111,7 +111,7 @@ class Client:
         *,
         digest: str | None = None,
     ) -> Prediction:
-        """Asks as :meth:`predict` does, while other tasks go on; cancelling withdraws the request."""
+        """Asks as :meth:`predict` does among other tasks; cancelling withdraws the request."""
         return await asyncio.wrap_future(self._soon(self._predict(model, x, version, digest)))
 
     def described(self, model: str, version: str | None = None) -> dict[str, Any]:
