@@ -144,6 +144,9 @@ fn of_client(refusal: &Refusal) -> Fields {
         Refusal::Range { .. } => Fields::of("number-too-large"),
         Refusal::Length { party, .. } => Fields::of("answer-length").by(*party),
         Refusal::Contradiction { one, .. } => Fields::of("contradictory-answers").by(*one),
+        Refusal::Model(_) => Fields::of("unknown-model"),
+        Refusal::Input(_) => Fields::of("client-input"),
+        Refusal::Class { .. } => Fields::of("client-class"),
         Refusal::Parties { .. } => Fields::of("number-of-answers"),
     }
 }
