@@ -25,6 +25,7 @@ from tours.pages import PACKAGES, PAGES, ROOT, RUN, blocks, lines
 LIMIT = 300
 README_SECONDS, README_MEGABYTES = 60, 1000
 PARTIES = range(3)
+MEASURED = Path(__file__).parent / "tours" / "measured.py"
 
 
 @dataclass
@@ -56,8 +57,9 @@ class Started:
         cache = {"XDG_CACHE_HOME": str(folder / ".cache")}
         self.began = time.monotonic()
         self.output = tempfile.TemporaryFile("w+")  # noqa: SIM115
+        self.used = tempfile.NamedTemporaryFile("r")  # noqa: SIM115
         self.process = subprocess.Popen(
-            line,
+            [sys.executable, str(MEASURED), self.used.name, *line],
             cwd=folder,
             env={**os.environ, **cache, "PATH": path, "COLUMNS": "80"},
             stdout=self.output,
@@ -73,14 +75,15 @@ class Started:
 
     def end(self):
         """Seconds, megabytes of the largest process, the exit code and the output."""
-        _, status, usage = os.wait4(self.process.pid, 0)
+        code = self.process.wait()
         seconds = time.monotonic() - self.began
         self.timer.cancel()
-        self.process.returncode = os.waitstatus_to_exitcode(status)
+        with self.used:
+            kilobytes = int(Path(self.used.name).read_text() or 0)
         self.output.seek(0)
         with self.output:
             output = self.output.read()
-        return seconds, usage.ru_maxrss * 1024 / 1e6, self.process.returncode, output
+        return seconds, kilobytes * 1024 / 1e6, code, output
 
 
 def shell(line, folder):

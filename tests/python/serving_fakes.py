@@ -41,6 +41,7 @@ class World:
             "parties": 3,
             "party": party,
             "digest": self.digest,
+            "commitment": "c0ffee",
             "session": self.session,
             "scheme": {"kind": "replicated", "bits": 64},
             "inputs": [{"name": "x", "datatype": "FP32", "shape": [-1, 4]}],

@@ -247,6 +247,22 @@ impl Scheme {
         }
     }
 
+    /// Whether a body of the right length holds words of the scheme, as `split` makes them.
+    pub fn holds(&self, body: &[u8]) -> bool {
+        match *self {
+            Scheme::Replicated { .. } | Scheme::Holders { .. } => true,
+            Scheme::Pair { bits } => {
+                let (mark, words) = body.split_at(body.len().min(1));
+                let words = ring::read(size_of::<u64>(), words);
+                mark == [bits as u8] && words.iter().all(|&word| ring::low(bits, word) == word)
+            }
+            Scheme::Shamir { bits, .. } => {
+                let words = ring::read(field::width(bits), body);
+                words.iter().all(|&word| word < field::order(bits))
+            }
+        }
+    }
+
     /// The parts of a body that another party holds, too, each with its number: what their hashes are
     /// compared of.
     pub fn common<'a>(&self, party: usize, body: &'a [u8]) -> Vec<(usize, &'a [u8])> {

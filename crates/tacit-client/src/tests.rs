@@ -57,6 +57,26 @@ fn what_is_shared_is_put_together() {
     }
 }
 
+/// Words that are none of the field, or of another width, would end a service for all.
+#[test]
+fn bodies_of_no_such_words_are_known() {
+    for scheme in schemes() {
+        let bodies = scheme.split(&edges(&scheme)).expect("they fit");
+        assert!(bodies.iter().all(|body| scheme.holds(body)), "{scheme:?}");
+        let any = matches!(scheme, Scheme::Replicated { .. } | Scheme::Holders { .. });
+        let strange = vec![0xff; bodies[0].len()];
+        assert_eq!(scheme.holds(&strange), any, "{scheme:?}");
+        if let Scheme::Pair { bits } = scheme {
+            for mark in (0..=255).filter(|&mark| u32::from(mark) != bits) {
+                let mut other = bodies[0].clone();
+                other[0] = mark;
+                assert!(!scheme.holds(&other), "{bits} as {mark}");
+            }
+            assert!(!scheme.holds(&[]));
+        }
+    }
+}
+
 #[test]
 fn numbers_beyond_the_ends_are_refused() {
     for scheme in schemes().into_iter().filter(|scheme| scheme.bits() < 64) {

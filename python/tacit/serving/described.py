@@ -17,7 +17,7 @@ from ..model import named
 from .service import Sharing, make_sharing
 
 SAME = (
-    *("name", "version", "protocol", "security", "parties", "digest", "scheme"),
+    *("name", "version", "protocol", "security", "parties", "digest", "commitment", "scheme"),
     *("inputs", "outputs", "reveal", "plan"),
 )
 """What all parties must say alike; and `session`, which is another after they met anew."""

@@ -10,7 +10,7 @@ import stat
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +202,9 @@ def _moment(name: str, told: str | None) -> float | None:
         moment = datetime.fromisoformat(told.replace("Z", "+00:00"))
     except ValueError:
         raise TacitError(f"clients: until of {name!r} is no date such as 2026-12-31") from None
+    if len(told) == len("2026-12-31"):
+        # The last day on which the key holds, to its end.
+        moment += timedelta(days=1)
     return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
 
 

@@ -81,7 +81,11 @@ class Runner:
         while not self.stopping.is_set():
             self.log.info("connects", model=self.name)
             if self._live():
-                break
+                # Another party has ended it, to be restarted: it will be back.
+                self.changed(self.name, "drained", standing(self.service))
+                pause = LEAST
+                self.stopping.wait(pause)
+                continue
             told = standing(self.service)
             if told["state"] == "quarantined":
                 words = quarantine(self.named(told["suspects"]))
@@ -95,7 +99,6 @@ class Runner:
             self.log.warn("is not ready", model=self.name, why=told["why"], again_in=seconds)
             self.stopping.wait(seconds)
             pause = min(2 * pause, MOST)
-        self.changed(self.name, "drained", standing(self.service))
 
     def _live(self) -> bool:
         """One life; whether it ended as it should."""
@@ -114,7 +117,10 @@ class Runner:
             told = standing(self.service)
             if told["state"] == "ready" and told["lives"] > self.lives:
                 self.lives = told["lives"]
-                self.log.info("is ready", model=self.name, digest=told["digest"])
+                committed = told.get("commitment")
+                self.log.info(
+                    "is ready", model=self.name, digest=told["digest"], commitment=committed
+                )
                 self.changed(self.name, "ready", told)
             self.thread.join(0.1)
 

@@ -259,7 +259,7 @@ def bound(address: str, backlog: int) -> socket.socket:
 def facts_of(described: bytes | None) -> dict[str, Any]:
     """What the audit log has of a model that became ready."""
     told: dict[str, Any] = json.loads(described) if described else {}
-    keys = ("digest", "session", "protocol", "security", "reveal")
+    keys = ("digest", "commitment", "session", "protocol", "security", "reveal")
     return {key: told[key] for key in keys if key in told}
 
 

@@ -18,6 +18,7 @@ mod rounds;
 mod standing;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -59,6 +60,8 @@ pub struct Service {
     queue: Queue,
     standing: Mutex<Standing>,
     described: Mutex<Option<Arc<Told>>>,
+    /// A drain that was asked for while the parties were not yet together.
+    leaving: AtomicBool,
     /// What a cheater makes of the shares that it computes on, to show that the others notice.
     #[cfg(test)]
     tamper: Option<fn(&mut Vec<u8>)>,
@@ -92,6 +95,7 @@ impl Service {
                 ..Standing::default()
             }),
             described: Mutex::new(None),
+            leaving: AtomicBool::new(false),
             #[cfg(test)]
             tamper: None,
             config,
@@ -106,6 +110,7 @@ impl Service {
                        parties beside each other, and start this service anew without it";
             return Err(Error::setting("service", why));
         }
+        self.leaving.store(false, Ordering::Relaxed);
         self.stand("connecting", None);
         let ended = self.live(on_notice);
         let ready = self
@@ -164,6 +169,11 @@ impl Service {
             );
             return Err(Refused::new("malformed", why));
         }
+        if !told.scheme.holds(&body) {
+            let why =
+                "a body holds words as the sharing has them: these are none of its ring or field";
+            return Err(Refused::new("malformed", why));
+        }
         self.queue.submit(id, items, body)
     }
 
@@ -179,6 +189,7 @@ impl Service {
 
     /// Takes no new requests; [`Service::run`] ends at all parties once those taken are answered.
     pub fn drain(&self) {
+        self.leaving.store(true, Ordering::Relaxed);
         self.queue.close(Refused::new(
             "draining",
             "this party takes no more requests; ask again when it is back",
@@ -302,7 +313,9 @@ impl Service {
             portion: terms.portion,
             ahead,
         };
-        self.queue.open();
+        if !self.leaving.load(Ordering::Relaxed) {
+            self.queue.open();
+        }
         let ended = self.answer_all(&mut *host, serving, (terms, most), trace);
         ended.inspect_err(|error| error.tell(host.party()))
     }

@@ -1,5 +1,7 @@
 //! What clients have sent to this party and not got back yet: bounded, by numbers that clients choose.
 
+mod entries;
+
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -11,6 +13,8 @@ pub type Id = [u8; 16];
 
 /// Numbers of requests that are over and not taken again.
 const REMEMBERED: usize = 1 << 16;
+/// Requests of a batch, whatever their items: its proposal has a limit of bytes.
+pub(super) const REQUESTS: usize = 1024;
 
 /// Why a request is not taken, or not answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,8 +54,21 @@ pub(super) struct Waiting {
     since: Instant,
     /// This party has told the others that it has it: it stays until the round is over.
     held: bool,
-    /// Not before then is it proposed again: another party did not have it.
+    /// How often it was proposed in vain: another party did not have it.
+    tries: u32,
+    /// Not before then is it proposed again.
     pause: Instant,
+}
+
+/// A request that may be in the next batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Ready {
+    pub id: Id,
+    pub items: usize,
+    /// Whether it was never proposed.
+    pub first: bool,
+    /// Whether it is refused if a party does not have it.
+    pub last: bool,
 }
 
 enum Entry {
@@ -78,6 +95,7 @@ struct Inner {
     /// Those that wait, the oldest first.
     order: VecDeque<Id>,
     over: VecDeque<Id>,
+    barred: HashSet<Id>,
     door: Door,
     counts: BTreeMap<&'static str, u64>,
 }
@@ -95,6 +113,7 @@ impl Queue {
             entries: HashMap::new(),
             order: VecDeque::new(),
             over: VecDeque::new(),
+            barred: HashSet::new(),
             door: Door::Closed(Refused::new("not-ready", "this party is not ready yet")),
             counts: BTreeMap::new(),
         };
@@ -141,12 +160,25 @@ impl Queue {
     pub fn forget(&self, id: &Id) {
         let mut inner = self.lock();
         if matches!(inner.entries.get(id), Some(Entry::Waiting(waiting)) if !waiting.held) {
-            inner.end(
-                id,
-                Err(Refused::new("gone", "its client has left")),
-                &self.limits,
-            );
+            inner.entries.remove(id);
+            inner.order.retain(|waits| waits != id);
+            inner.count("gone", 1);
         }
+    }
+
+    /// Refuses what has waited for `grace`, if the leader has none of it: it has proposed all that it has.
+    pub fn refuse_unknown(&self, proposed: &[Id], grace: Duration, why: &Refused) {
+        let mut inner = self.lock();
+        let now = Instant::now();
+        let unknown = |id: &&Id| match inner.entries.get(*id) {
+            Some(Entry::Waiting(waiting)) => now >= waiting.since + grace && !proposed.contains(id),
+            _ => false,
+        };
+        let ids: Vec<Id> = inner.order.iter().filter(unknown).copied().collect();
+        for id in ids {
+            inner.end(&id, Err(why.clone()), &self.limits);
+        }
+        self.changed.notify_all();
     }
 
     /// Takes requests from now on.
@@ -181,14 +213,14 @@ impl Queue {
 
     /// The oldest requests that make up a batch, with their items and whether this is the last time that
     /// they are proposed; waits at most so long for the first, and a little for more.
-    pub fn gather(&self, pause: Duration, grace: Duration) -> Vec<(Id, usize, bool)> {
+    pub fn gather(&self, pause: Duration, grace: Duration) -> Vec<Ready> {
         let until = Instant::now() + pause;
         let mut inner = self.lock();
         let mut first = None;
         loop {
             inner.late(&self.limits);
             let found = inner.ready(&self.limits, grace);
-            let full: usize = found.iter().map(|(_, items, _)| items).sum();
+            let full: usize = found.iter().map(|ready| ready.items).sum();
             let now = Instant::now();
             if !found.is_empty() {
                 let begun = *first.get_or_insert(now);
@@ -212,7 +244,8 @@ impl Queue {
             total = total.saturating_add(items);
             ids.insert(id)
         });
-        once && (total <= self.limits.batch || ids.len() == 1)
+        let few = ids.len() <= REQUESTS;
+        once && few && (total <= self.limits.batch || ids.len() == 1)
     }
 
     /// Waits until all of these are here, at most so long, and holds them until each is begun, ended or
@@ -257,11 +290,20 @@ impl Queue {
         }
     }
 
-    /// Proposes a request again, after a moment.
+    /// Proposes a request again, after a moment that doubles with every try.
     pub fn postpone(&self, id: &Id, moment: Duration) {
         if let Some(Entry::Waiting(waiting)) = self.lock().entries.get_mut(id) {
-            waiting.pause = Instant::now() + moment;
+            waiting.pause = Instant::now() + moment * (1 << waiting.tries.min(4));
+            waiting.tries += 1;
             waiting.held = false;
+        }
+    }
+
+    /// Takes no share of a request that the others have refused already.
+    pub fn bar(&self, id: &Id) {
+        let mut inner = self.lock();
+        if !inner.entries.contains_key(id) {
+            inner.bar(*id);
         }
     }
 
@@ -297,137 +339,6 @@ impl Queue {
         let waited = self.changed.wait_timeout(inner, most);
         waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0
     }
-}
-
-impl Inner {
-    fn take(
-        &mut self,
-        limits: &Limits,
-        id: Id,
-        items: usize,
-        body: Zeroizing<Vec<u8>>,
-    ) -> Result<(), Refused> {
-        let hash = blake3::hash(&body);
-        if let Some(entry) = self.entries.get(&id) {
-            let same = match entry {
-                Entry::Waiting(waiting) => blake3::hash(&waiting.body) == hash,
-                Entry::Running { body } | Entry::Done { body, .. } => *body == hash,
-            };
-            return match same {
-                true => Ok(()),
-                false => Err(reused()),
-            };
-        }
-        if self.over.contains(&id) {
-            return Err(reused());
-        }
-        if let Door::Closed(why) = &self.door {
-            return Err(why.clone());
-        }
-        if self.order.len() >= limits.waiting {
-            let why = format!(
-                "{} requests wait already; ask again in a moment",
-                limits.waiting
-            );
-            return Err(Refused::new("busy", why));
-        }
-        let now = Instant::now();
-        let waiting = Waiting {
-            items,
-            body,
-            since: now,
-            held: false,
-            pause: now,
-        };
-        self.entries.insert(id, Entry::Waiting(waiting));
-        self.order.push_back(id);
-        Ok(())
-    }
-
-    /// Those that make up the next batch.
-    fn ready(&self, limits: &Limits, grace: Duration) -> Vec<(Id, usize, bool)> {
-        let now = Instant::now();
-        let mut found: Vec<(Id, usize, bool)> = Vec::new();
-        let mut total = 0;
-        for id in &self.order {
-            let Some(Entry::Waiting(waiting)) = self.entries.get(id) else {
-                continue;
-            };
-            if waiting.pause > now {
-                continue;
-            }
-            if !found.is_empty() && total + waiting.items > limits.batch {
-                break;
-            }
-            total += waiting.items;
-            found.push((*id, waiting.items, now >= waiting.since + grace));
-        }
-        found
-    }
-
-    /// Refuses what has waited for too long.
-    fn late(&mut self, limits: &Limits) {
-        let now = Instant::now();
-        let late = |id: &&Id| match self.entries.get(*id) {
-            Some(Entry::Waiting(waiting)) => {
-                !waiting.held && now >= waiting.since + limits.patience
-            }
-            _ => true,
-        };
-        let ids: Vec<Id> = self.order.iter().filter(late).copied().collect();
-        for id in ids {
-            let why = "it was not taken up in time: other parties did not have it, or are busy";
-            self.end(&id, Err(Refused::new("missing-elsewhere", why)), limits);
-        }
-    }
-
-    fn end(&mut self, id: &Id, answer: Result<Vec<u8>, Refused>, limits: &Limits) {
-        let body = match self.entries.get(id) {
-            Some(Entry::Waiting(waiting)) => blake3::hash(&waiting.body),
-            Some(Entry::Running { body }) => *body,
-            _ => return,
-        };
-        self.order.retain(|waits| waits != id);
-        let code = answer
-            .as_ref()
-            .map_or_else(|refused| refused.code, |_| "answered");
-        self.count(code, 1);
-        let until = Instant::now() + limits.keep;
-        self.entries.insert(
-            *id,
-            Entry::Done {
-                body,
-                answer,
-                until,
-            },
-        );
-        self.expire();
-    }
-
-    /// Forgets answers that were kept for long enough, but not their numbers.
-    fn expire(&mut self) {
-        let now = Instant::now();
-        let old = |entry: &Entry| matches!(entry, Entry::Done { until, .. } if *until <= now);
-        let ids: Vec<Id> = (self.entries.iter())
-            .filter(|(_, entry)| old(entry))
-            .map(|(id, _)| *id)
-            .collect();
-        for id in ids {
-            self.entries.remove(&id);
-            self.over.push_back(id);
-        }
-        let more = self.over.len().saturating_sub(REMEMBERED);
-        self.over.drain(..more);
-    }
-
-    fn count(&mut self, what: &'static str, n: u64) {
-        *self.counts.entry(what).or_default() += n;
-    }
-}
-
-fn reused() -> Refused {
-    let why = "this number was used for another request; draw a new one";
-    Refused::new("reused", why)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use tacit_client::Scheme;
 use tacit_net::{NetError, Party, interrupt};
 
-use super::queue::{Id, Queue, Refused};
+use super::queue::{Id, Queue, Ready, Refused};
 use crate::Error;
 use crate::agreement::Agreement;
 
@@ -61,8 +61,29 @@ pub(super) enum Round {
 struct Proposed {
     id: Id,
     items: usize,
+    /// Whether it was never proposed: its shares may be on their way.
+    first: bool,
     /// Whether it is refused if a party does not have it.
     last: bool,
+}
+
+/// A batch as the leader proposes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Proposal {
+    requests: Vec<Proposed>,
+    /// Whether nothing else waits at the leader.
+    all: bool,
+}
+
+/// What a party says of a batch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answer {
+    /// It takes no more requests.
+    leaves: bool,
+    /// Of each request.
+    held: Vec<Held>,
 }
 
 /// What a party says of a request.
@@ -132,8 +153,15 @@ impl Rounds<'_> {
         let found = (self.queue).gather(if lacks { SOON } else { PAUSE }, GRACE);
         if !found.is_empty() {
             tell(party, COMES)?;
-            let one = |(id, items, last)| Proposed { id, items, last };
-            return self.agree(party, Some(found.into_iter().map(one).collect()));
+            let all = self.queue.levels().0 == found.len();
+            let one = |ready: Ready| Proposed {
+                id: ready.id,
+                items: ready.items,
+                first: ready.first,
+                last: ready.last,
+            };
+            let requests = found.into_iter().map(one).collect();
+            return self.agree(party, Some(Proposal { requests, all }));
         }
         if !self.queue.is_open() {
             tell(party, OVER)?;
@@ -168,6 +196,7 @@ impl Rounds<'_> {
                 Ok(Round::Fill)
             }
             WAITS => {
+                self.queue.refuse_unknown(&[], GRACE, &missing(LEADER));
                 let word = if self.queue.is_open() { STAYS } else { LEAVES };
                 party.send(LEADER, STEP, word.to_vec())?;
                 Ok(Round::Nothing)
@@ -177,7 +206,7 @@ impl Rounds<'_> {
     }
 
     /// Agrees on a batch; the leader passes what it proposes.
-    fn agree(&mut self, party: &mut Party, own: Option<Vec<Proposed>>) -> Result<Round, Error> {
+    fn agree(&mut self, party: &mut Party, own: Option<Proposal>) -> Result<Round, Error> {
         self.number += 1;
         let (us, parties) = (party.id(), party.parties());
         let mut agreement = Agreement::new(party);
@@ -185,34 +214,50 @@ impl Rounds<'_> {
         {
             agreement.forgets = self.forgets;
         }
-        let told = own.map(|proposed| serde_json::to_vec(&proposed).unwrap_or_default());
+        let told = own.map(|proposal| serde_json::to_vec(&proposal).unwrap_or_default());
         let words = agreement.announced(LEADER, BATCH, told, MOST)?;
         let malformed = |party| Error::Malformed { party, what: BATCH };
-        let proposed: Vec<Proposed> =
-            serde_json::from_slice(&words).map_err(|_| malformed(LEADER))?;
+        let proposal: Proposal = serde_json::from_slice(&words).map_err(|_| malformed(LEADER))?;
+        let proposed = &proposal.requests;
         if !self
             .queue
             .fits(proposed.iter().map(|request| (request.id, request.items)))
         {
             return Err(malformed(LEADER));
         }
-        let held = agreement.exchanged(HELD, &self.held(us, &proposed))?;
+        let own = Answer {
+            leaves: !self.queue.is_open(),
+            held: self.held(us, proposed),
+        };
+        let answers = agreement.exchanged(HELD, &own)?;
         let material = format!("{} made, {} used", self.pool.made, self.pool.used);
         agreement.settle(&[
             ("number of the batch", self.number.to_string()),
             ("material from beforehand", material),
         ])?;
-        if let Some(party) = held.iter().position(|held| held.len() != proposed.len()) {
+        if let Some(party) = answers.iter().position(|a| a.held.len() != proposed.len()) {
             return Err(malformed(party));
+        }
+        if let Some(peer) = answers
+            .iter()
+            .position(|a| a.leaves)
+            .filter(|_| us == LEADER)
+        {
+            self.queue.close(leaving(peer));
+        }
+        if proposal.all {
+            let ids: Vec<Id> = proposed.iter().map(|request| request.id).collect();
+            self.queue.refuse_unknown(&ids, GRACE, &missing(LEADER));
         }
         let mut batch = Vec::new();
         for (i, request) in proposed.iter().enumerate() {
-            let words: Vec<&Held> = held.iter().map(|held| &held[i]).collect();
+            let words: Vec<&Held> = answers.iter().map(|a| &a.held[i]).collect();
             match self.judge(&words, parties) {
                 Verdict::Good => batch.push(request.id),
                 Verdict::Contradictory => self.queue.end(&request.id, Err(contradictory())),
                 Verdict::Missing(party) if request.last => {
                     self.queue.end(&request.id, Err(missing(party)));
+                    self.queue.bar(&request.id);
                 }
                 Verdict::Missing(_) => self.queue.postpone(&request.id, AGAIN),
             }
@@ -226,7 +271,9 @@ impl Rounds<'_> {
     /// What this party has of a batch.
     fn held(&self, us: usize, proposed: &[Proposed]) -> Vec<Held> {
         let ids: Vec<Id> = proposed.iter().map(|request| request.id).collect();
-        let found = self.queue.inspect(&ids, ARRIVAL, |waiting| {
+        let fresh = proposed.iter().any(|request| request.first);
+        let patience = if fresh { ARRIVAL } else { Duration::ZERO };
+        let found = self.queue.inspect(&ids, patience, |waiting| {
             let common = self.scheme.common(us, &waiting.body);
             let hashes = common
                 .iter()

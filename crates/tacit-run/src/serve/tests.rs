@@ -9,6 +9,8 @@ use super::client::Described;
 use super::*;
 use crate::{Array, CompileOptions, Given, InitOptions, Tensor, init};
 
+mod hostile;
+
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Service {
@@ -247,80 +249,6 @@ fn a_client_learns_what_the_plan_says() {
         .filter_map(|scores| class(scores).map(|c| c as f32))
         .collect();
     assert_eq!(found, right);
-    parties.drain(0);
-}
-
-/// Bodies that do not fit, and numbers that were used, are refused; the service goes on.
-#[test]
-fn hostile_requests_are_refused() {
-    let parties = Parties::started("hostile", "falcon", same);
-    let sharing = parties.sharing();
-    let (items, bodies) = sharing.split(given(&pictures(1))).expect("it fits");
-    let refused = |id: u8, items: usize, body: &[u8]| {
-        let refused = parties.services[0].submit([id; 16], items, body.to_vec());
-        refused.expect_err("refused").code
-    };
-    let body = &bodies[0];
-    assert_eq!(refused(1, 1, &body[1..]), "malformed");
-    assert_eq!(refused(1, 1, &[]), "malformed");
-    assert_eq!(refused(1, 2, body), "malformed");
-    assert_eq!(refused(1, 0, &[]), "too-many-items");
-    assert_eq!(refused(1, 33, body), "too-many-items");
-    assert_eq!(refused(1, usize::MAX, body), "too-many-items");
-    parties.submit([2; 16], items, &bodies);
-    let first = parties.answers(&[2; 16]);
-    // The same again has the same answer; another body under its number is refused.
-    parties.submit([2; 16], items, &bodies);
-    assert_eq!(parties.answers(&[2; 16]), first);
-    let (_, others) = sharing.split(given(&pictures(1))).expect("it fits");
-    assert_eq!(refused(2, 1, &others[0]), "reused");
-    assert_right(&parties.predicted(3, &pictures(1)), &pictures(1), "after");
-    parties.drain(2);
-}
-
-/// Shares of a client that contradict each other are refused alone, whichever of their copies differs.
-#[test]
-fn contradictory_shares_are_refused_alone() {
-    for (name, edit) in [
-        ("contradict", same as fn(usize, String) -> String),
-        ("contradict-m", malicious),
-    ] {
-        let parties = Parties::started(name, "falcon", edit);
-        let sharing = parties.sharing();
-        let x = pictures(1);
-        for (id, party) in [(10, 0), (11, 1), (12, 2)] {
-            let (_, mut bodies) = sharing.split(given(&x)).expect("it fits");
-            let at = bodies[party].len() - 1;
-            bodies[party][at] ^= 1;
-            let (_, good) = sharing.split(given(&x)).expect("it fits");
-            parties.submit([id; 16], 1, &bodies);
-            parties.submit([id + 100; 16], 1, &good);
-            for answer in parties.answers(&[id; 16]) {
-                assert_eq!(answer.expect_err("refused").code, "inconsistent");
-            }
-            assert_right(&parties.joined(&sharing, id + 100, 1), &x, name);
-        }
-        parties.drain(0);
-    }
-}
-
-/// A request that a party does not have holds nobody up, and is refused.
-#[test]
-fn a_request_that_a_party_lacks_is_refused() {
-    let parties = Parties::started("missing", "falcon", same);
-    let sharing = parties.sharing();
-    let x = pictures(1);
-    let (_, bodies) = sharing.split(given(&x)).expect("it fits");
-    for party in [0, 2] {
-        let taken = parties.services[party].submit([1; 16], 1, bodies[party].clone());
-        assert_eq!(taken, Ok(()));
-    }
-    assert_right(&parties.predicted(2, &x), &x, "beside");
-    let [first, last] = [0, 2].map(|party| parties.services[party].answer(&[1; 16], PATIENCE));
-    for answer in [first, last] {
-        let refused = answer.expect("in time").expect_err("refused");
-        assert_eq!(refused.code, "missing-elsewhere");
-    }
     parties.drain(0);
 }
 

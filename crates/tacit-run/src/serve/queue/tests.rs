@@ -21,8 +21,8 @@ fn code(refused: Result<(), Refused>) -> &'static str {
     refused.expect_err("refused").code
 }
 
-fn ids(found: &[(Id, usize, bool)]) -> Vec<u8> {
-    found.iter().map(|(id, ..)| id[0]).collect()
+fn ids(found: &[Ready]) -> Vec<u8> {
+    found.iter().map(|ready| ready.id[0]).collect()
 }
 
 #[test]
@@ -132,5 +132,37 @@ fn what_is_held_stays() {
     queue.postpone(&[2; 16], SHORT);
     queue.forget(&[2; 16]);
     let answer = queue.answer(&[2; 16], SHORT).expect("an answer");
-    assert_eq!(answer.expect_err("gone").code, "gone");
+    assert_eq!(answer.expect_err("gone").code, "unknown");
+    // Nothing was computed: the same may come again.
+    assert_eq!(queue.submit([2; 16], 1, vec![2]), Ok(()));
+}
+
+/// What was proposed in vain does not stand before what was not.
+#[test]
+fn what_others_lack_waits_behind() {
+    let queue = queue(|limits| {
+        limits.batch = 1;
+        limits.waiting = 8;
+    });
+    for id in [1, 2] {
+        assert_eq!(queue.submit([id; 16], 1, vec![id]), Ok(()));
+    }
+    queue.postpone(&[1; 16], Duration::ZERO);
+    assert_eq!(ids(&queue.gather(LONG, LONG)), [2]);
+    queue.begin(&[2; 16]);
+    assert_eq!(ids(&queue.gather(LONG, LONG)), [1]);
+    queue.refuse_unknown(
+        &[[1; 16]],
+        Duration::ZERO,
+        &Refused::new("missing-elsewhere", "no"),
+    );
+    assert_eq!(queue.levels().0, 1);
+    queue.refuse_unknown(
+        &[],
+        Duration::ZERO,
+        &Refused::new("missing-elsewhere", "no"),
+    );
+    assert_eq!(queue.levels().0, 0);
+    queue.bar(&[3; 16]);
+    assert_eq!(code(queue.submit([3; 16], 1, vec![3])), "reused");
 }

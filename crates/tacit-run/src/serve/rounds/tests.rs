@@ -100,7 +100,8 @@ fn lies(said: &Said) -> Vec<Vec<u8>> {
         b"over".to_vec(),
         b"fills".to_vec(),
     ];
-    if let Ok(proposed) = serde_json::from_slice::<Vec<Proposed>>(&said.payload) {
+    if let Ok(proposal) = serde_json::from_slice::<Proposal>(&said.payload) {
+        let proposed = &proposal.requests;
         let mut turned = proposed.clone();
         turned.reverse();
         let mut other = proposed.clone();
@@ -109,11 +110,13 @@ fn lies(said: &Said) -> Vec<Vec<u8>> {
         more[0].items = usize::MAX;
         let twice = [&proposed[..], &proposed[..1]].concat();
         let fewer = proposed[1..].to_vec();
-        for lie in [turned, other, more, twice, fewer] {
-            lies.push(serde_json::to_vec(&lie).expect("JSON"));
+        for requests in [turned, other, more, twice, fewer] {
+            let all = !proposal.all;
+            lies.push(serde_json::to_vec(&Proposal { requests, all }).expect("JSON"));
         }
     }
-    if let Ok(held) = serde_json::from_slice::<Vec<Held>>(&said.payload) {
+    if let Ok(answer) = serde_json::from_slice::<Answer>(&said.payload) {
+        let held = &answer.held;
         let mut without = held.clone();
         without[1] = Held {
             has: false,
@@ -121,8 +124,9 @@ fn lies(said: &Said) -> Vec<Vec<u8>> {
         };
         let mut wrong = held.clone();
         wrong[0].hashes = vec![(0, "0".into()), (7, "1".into())];
-        for lie in [without, wrong, held[1..].to_vec(), Vec::new()] {
-            lies.push(serde_json::to_vec(&lie).expect("JSON"));
+        for held in [without, wrong, held[1..].to_vec(), Vec::new()] {
+            let leaves = !answer.leaves;
+            lies.push(serde_json::to_vec(&Answer { leaves, held }).expect("JSON"));
         }
     }
     lies

@@ -1,0 +1,118 @@
+//! Clients that send what does not fit, or not to all.
+
+use super::*;
+
+/// Bodies that do not fit, and numbers that were used, are refused; the service goes on.
+#[test]
+fn hostile_requests_are_refused() {
+    let parties = Parties::started("hostile", "falcon", same);
+    let sharing = parties.sharing();
+    let (items, bodies) = sharing.split(given(&pictures(1))).expect("it fits");
+    let refused = |id: u8, items: usize, body: &[u8]| {
+        let refused = parties.services[0].submit([id; 16], items, body.to_vec());
+        refused.expect_err("refused").code
+    };
+    let body = &bodies[0];
+    assert_eq!(refused(1, 1, &body[1..]), "malformed");
+    assert_eq!(refused(1, 1, &[]), "malformed");
+    assert_eq!(refused(1, 2, body), "malformed");
+    assert_eq!(refused(1, 0, &[]), "too-many-items");
+    assert_eq!(refused(1, 33, body), "too-many-items");
+    assert_eq!(refused(1, usize::MAX, body), "too-many-items");
+    parties.submit([2; 16], items, &bodies);
+    let first = parties.answers(&[2; 16]);
+    // The same again has the same answer; another body under its number is refused.
+    parties.submit([2; 16], items, &bodies);
+    assert_eq!(parties.answers(&[2; 16]), first);
+    let (_, others) = sharing.split(given(&pictures(1))).expect("it fits");
+    assert_eq!(refused(2, 1, &others[0]), "reused");
+    assert_right(&parties.predicted(3, &pictures(1)), &pictures(1), "after");
+    parties.drain(2);
+}
+
+/// Shares of a client that contradict each other are refused alone, whichever of their copies differs.
+#[test]
+fn contradictory_shares_are_refused_alone() {
+    for (name, edit) in [
+        ("contradict", same as fn(usize, String) -> String),
+        ("contradict-m", malicious),
+    ] {
+        let parties = Parties::started(name, "falcon", edit);
+        let sharing = parties.sharing();
+        let x = pictures(1);
+        for (id, party) in [(10, 0), (11, 1), (12, 2)] {
+            let (_, mut bodies) = sharing.split(given(&x)).expect("it fits");
+            let at = bodies[party].len() - 1;
+            bodies[party][at] ^= 1;
+            let (_, good) = sharing.split(given(&x)).expect("it fits");
+            parties.submit([id; 16], 1, &bodies);
+            parties.submit([id + 100; 16], 1, &good);
+            for answer in parties.answers(&[id; 16]) {
+                assert_eq!(answer.expect_err("refused").code, "inconsistent");
+            }
+            assert_right(&parties.joined(&sharing, id + 100, 1), &x, name);
+        }
+        parties.drain(0);
+    }
+}
+
+/// A request that a party does not have, the leader or another, holds nobody up, and is refused.
+#[test]
+fn a_request_that_a_party_lacks_is_refused() {
+    let parties = Parties::started("missing", "falcon", same);
+    let sharing = parties.sharing();
+    let x = pictures(1);
+    for (id, lacks) in [(1, 0), (3, 1), (5, 2)] {
+        let (_, bodies) = sharing.split(given(&x)).expect("it fits");
+        let have: Vec<usize> = (0..3).filter(|&party| party != lacks).collect();
+        for &party in &have {
+            let taken = parties.services[party].submit([id; 16], 1, bodies[party].clone());
+            assert_eq!(taken, Ok(()));
+        }
+        assert_right(&parties.predicted(id + 1, &x), &x, "beside");
+        for party in have {
+            let answer = parties.services[party].answer(&[id; 16], PATIENCE / 3);
+            let refused = answer.expect("in time").expect_err("refused");
+            assert_eq!(refused.code, "missing-elsewhere");
+        }
+    }
+    parties.drain(0);
+}
+
+/// Bodies whose words are none of the ring or field are refused by the party that gets them.
+#[test]
+fn strange_words_are_refused_alone() {
+    for protocol in ["shamir", "sirnn", "bicoptor"] {
+        let parties = Parties::started(&format!("words-{protocol}"), protocol, same);
+        let (_, bodies) = parties
+            .sharing()
+            .split(given(&pictures(1)))
+            .expect("it fits");
+        for (party, body) in bodies.iter().enumerate() {
+            let strange = vec![0xff; body.len()];
+            let taken = parties.services[party].submit([1; 16], 1, strange);
+            if protocol != "bicoptor" {
+                assert_eq!(taken.expect_err("no such words").code, "malformed");
+            }
+        }
+        assert_right(&parties.predicted(2, &pictures(1)), &pictures(1), protocol);
+        parties.drain(0);
+    }
+}
+
+/// A party that is told to leave before the others are there leaves once they are.
+#[test]
+fn a_drain_before_the_others_are_there_is_kept() {
+    let parties = Parties::prepared("early", "falcon", same);
+    let live = |party: usize| {
+        let service = parties.services[party].clone();
+        thread::spawn(move || service.run(&mut |_| {}))
+    };
+    let mut lives = vec![live(0), live(1)];
+    thread::sleep(Duration::from_millis(200));
+    parties.services[1].drain();
+    lives.push(live(2));
+    for life in lives {
+        assert!(life.join().expect("no panic").is_ok());
+    }
+}
