@@ -159,6 +159,19 @@ def test_a_party_that_is_killed_comes_again(three, service, digits_path, digits)
     assert all(isinstance(each, bool) or "refuses" in each for each in found)
 
 
+def test_a_party_that_is_restarted_is_met_again(three, service, digits):
+    """Told to stop, it ends gently; the others stay up and meet it when it is back."""
+    before = service.predict("digits", digits[0][:1])
+    three.processes[2].terminate()
+    assert three.processes[2].wait(15) == 0
+    three.processes[2] = three.start(2)
+    begun = time.monotonic()
+    after = service.predict("digits", digits[0][:1])
+    assert time.monotonic() - begun < 10
+    np.testing.assert_allclose(after.output, before.output, atol=1e-3)
+    assert all(process.poll() is None for process in three.processes)
+
+
 def test_a_budget_is_spent_for_good(three, digits):
     with three.client() as service:
         try:
