@@ -245,3 +245,12 @@ def test_openssl_finds_the_signature_good(log, folder, tmp_path):
     line = ["openssl", "dgst", "-sha256", "-verify", "key", "-signature", "signature", "words"]
     done = subprocess.run(line, cwd=tmp_path, check=False, capture_output=True, text=True)
     assert done.stdout.strip() == "Verified OK", done
+
+
+def test_only_its_owner_reads_a_log(tmp_path, signer):
+    path = tmp_path / "audit.jsonl"
+    Audit(path, signer).close()
+    assert path.stat().st_mode & 0o777 == 0o600
+    (tmp_path / "link.jsonl").symlink_to(path)
+    with pytest.raises(OSError):
+        Audit(tmp_path / "link.jsonl", signer)

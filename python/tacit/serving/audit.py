@@ -21,6 +21,7 @@ from typing import Any, cast
 from .._tacit import TacitError
 from ..errors import FileError
 from .audit_check import START, check, signed_words
+from .budgets import own
 from .log import now
 
 EVERY = 100
@@ -69,7 +70,7 @@ class Audit:
 
     def __init__(self, path: Path, signer: Signer | None = None, every: int = EVERY):
         self.path, self.signer, self.every = path, signer, every
-        self.file = path.open("ab")
+        self.file = open(path, "ab", opener=own)  # noqa: SIM115
         try:
             fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -17,6 +17,11 @@ PARTS = 32
 """A period has so many parts; a query counts until the part that it fell into is over for good."""
 
 
+def own(path: str, flags: int) -> int:
+    """Opens a file that only its owner reads; a link that somebody put there is not followed."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+
+
 class Spent(Exception):  # noqa: N818
     """A budget that does not suffice.
 
@@ -127,7 +132,7 @@ class Budgets:
             for name, slots in kept.items()
         }
         beside = self.path.with_name(self.path.name + ".new")
-        with beside.open("w", encoding="utf-8") as file:
+        with open(beside, "w", encoding="utf-8", opener=own) as file:
             json.dump({"parts": PARTS, "clients": told}, file)
             file.flush()
             os.fsync(file.fileno())
