@@ -28,7 +28,7 @@ mod random;
 mod replicated;
 mod ring;
 mod shamir;
-mod tail;
+pub mod tail;
 
 pub use model::{Described, Model};
 use serde::{Deserialize, Serialize};

@@ -203,7 +203,9 @@ impl Model {
             let outputs = self.told.plan.outputs.iter();
             let finished = outputs.flat_map(|output| {
                 let end = output.start + output.revealed_shape.iter().product::<usize>();
-                apply(&output.tail, item[output.start..end].to_vec())
+                let mut part = item[output.start..end].to_vec();
+                apply(&output.tail, &mut part);
+                part
             });
             finished.collect()
         };

@@ -1,26 +1,43 @@
-//! The functions that end a model, which whoever has the answer computes in the clear. They are those of
-//! `tacit_nn`'s `tail.rs`.
+//! The functions that end a model, which whoever has the answer computes in the clear.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-/// One function. An item is `outer` x `size` x `inner`, and it runs along `size`.
-#[derive(Clone, Copy, Debug, Deserialize)]
+/// What the receiver of the result computes in the clear. An item is `outer` x `size` x `inner`
+/// and the operation runs along `size`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tail {
-    function: Function,
-    outer: usize,
-    size: usize,
-    inner: usize,
+    /// The function.
+    pub function: TailFunction,
+    /// The product of the axes before.
+    pub outer: usize,
+    /// The axis.
+    pub size: usize,
+    /// The product of the axes after.
+    pub inner: usize,
 }
 
-/// A function that is not one of these is refused where the description is read.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-enum Function {
+/// The functions of a [`Tail`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TailFunction {
+    /// Softmax along the axis.
     Softmax,
+    /// The logarithm of softmax along the axis.
     LogSoftmax,
+    /// The index of the largest element (the first of equals).
     ArgMax,
+    /// The index of the largest element (the last of equals).
     ArgMaxLast,
+    /// `1 / (1 + exp(-x))` of every element.
     Sigmoid,
+    /// Every element over the sum of magnitudes along the axis, where that is not 0.
     UnitSum,
+}
+
+impl TailFunction {
+    /// Whether it gives the places of largest elements.
+    pub fn is_arg_max(self) -> bool {
+        matches!(self, TailFunction::ArgMax | TailFunction::ArgMaxLast)
+    }
 }
 
 impl Tail {
@@ -33,55 +50,84 @@ impl Tail {
 
     /// Elements along the axis afterwards.
     fn out_size(&self) -> usize {
-        match self.function {
-            Function::ArgMax | Function::ArgMaxLast => 1,
-            _ => self.size,
-        }
-    }
-
-    /// One item's numbers afterwards.
-    fn run(&self, values: &[f32]) -> Vec<f32> {
-        let out_size = self.out_size();
-        let mut out = vec![0.0; self.outer * out_size * self.inner];
-        for line in 0..self.outer * self.inner {
-            let (block, offset) = (line / self.inner, line % self.inner);
-            let lane: Vec<f32> = (0..self.size)
-                .map(|i| values[(block * self.size + i) * self.inner + offset])
-                .collect();
-            for (i, v) in self.function.along(&lane).into_iter().enumerate() {
-                out[(block * out_size + i) * self.inner + offset] = v;
-            }
-        }
-        out
-    }
-}
-
-impl Function {
-    fn along(self, lane: &[f32]) -> Vec<f32> {
-        let max = lane.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let sum = || lane.iter().map(|v| (v - max).exp()).sum::<f32>();
-        match self {
-            Function::ArgMax => vec![lane.iter().position(|&v| v == max).unwrap_or(0) as f32],
-            Function::ArgMaxLast => vec![lane.iter().rposition(|&v| v == max).unwrap_or(0) as f32],
-            Function::LogSoftmax => {
-                let log = sum().ln();
-                lane.iter().map(|v| v - max - log).collect()
-            }
-            Function::Sigmoid => lane.iter().map(|v| 1.0 / (1.0 + (-v).exp())).collect(),
-            Function::UnitSum => {
-                let sum = lane.iter().map(|v| v.abs()).sum::<f32>();
-                let divisor = if sum == 0.0 { 1.0 } else { sum };
-                lane.iter().map(|v| v / divisor).collect()
-            }
-            Function::Softmax => {
-                let sum = sum();
-                lane.iter().map(|v| (v - max).exp() / sum).collect()
-            }
+        match self.function.is_arg_max() {
+            true => 1,
+            false => self.size,
         }
     }
 }
 
-/// Runs the functions one after the other over an item that they fit.
-pub fn apply(tail: &[Tail], item: Vec<f32>) -> Vec<f32> {
-    tail.iter().fold(item, |values, step| step.run(&values))
+/// Runs the functions one after the other over a batch of items.
+pub fn apply(tail: &[Tail], values: &mut Vec<f32>) {
+    for step in tail {
+        *values = run(step, values);
+    }
+}
+
+fn run(step: &Tail, values: &[f32]) -> Vec<f32> {
+    let out_size = step.out_size();
+    let mut out = vec![0.0; values.len() / step.size * out_size];
+    for line in 0..values.len() / step.size {
+        let (block, offset) = (line / step.inner, line % step.inner);
+        let lane: Vec<f32> = (0..step.size)
+            .map(|i| values[(block * step.size + i) * step.inner + offset])
+            .collect();
+        for (i, v) in along(step.function, &lane).into_iter().enumerate() {
+            out[(block * out_size + i) * step.inner + offset] = v;
+        }
+    }
+    out
+}
+
+fn along(function: TailFunction, lane: &[f32]) -> Vec<f32> {
+    let max = lane.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let sum = || lane.iter().map(|v| (v - max).exp()).sum::<f32>();
+    match function {
+        TailFunction::ArgMax => vec![lane.iter().position(|&v| v == max).unwrap_or(0) as f32],
+        TailFunction::ArgMaxLast => vec![lane.iter().rposition(|&v| v == max).unwrap_or(0) as f32],
+        TailFunction::LogSoftmax => {
+            let log = sum().ln();
+            lane.iter().map(|v| v - max - log).collect()
+        }
+        TailFunction::Sigmoid => lane.iter().map(|v| 1.0 / (1.0 + (-v).exp())).collect(),
+        TailFunction::UnitSum => {
+            let sum = lane.iter().map(|v| v.abs()).sum::<f32>();
+            let divisor = if sum == 0.0 { 1.0 } else { sum };
+            lane.iter().map(|v| v / divisor).collect()
+        }
+        TailFunction::Softmax => {
+            let sum = sum();
+            lane.iter().map(|v| (v - max).exp() / sum).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tail(function: TailFunction, outer: usize, size: usize, inner: usize) -> Tail {
+        Tail {
+            function,
+            outer,
+            size,
+            inner,
+        }
+    }
+
+    #[test]
+    fn by_hand() {
+        let mut values = vec![1.0, 4.0, 3.0, 4.0, 0.0, 0.0];
+        apply(&[tail(TailFunction::ArgMax, 1, 3, 1)], &mut values);
+        assert_eq!(values, [1.0, 0.0]);
+        let mut values = vec![1.0, 4.0, 1.0, 4.0];
+        apply(&[tail(TailFunction::ArgMaxLast, 1, 2, 2)], &mut values);
+        assert_eq!(values, [1.0, 1.0]);
+        let mut values = vec![1.0, -3.0, 0.0, 0.0];
+        apply(&[tail(TailFunction::UnitSum, 2, 2, 1)], &mut values);
+        assert_eq!(values, [0.25, -0.75, 0.0, 0.0]);
+        let mut values = vec![1000.0, 1000.0 + 3f32.ln()];
+        apply(&[tail(TailFunction::Softmax, 1, 2, 1)], &mut values);
+        assert!((values[1] - 0.75).abs() < 1e-4, "{values:?}");
+    }
 }

@@ -19,6 +19,7 @@ pub use input::{Input, InputKind, row_shape};
 pub use lookup::Lookup;
 pub use matrices::Matrices;
 pub use output::{Classes, Output};
+pub use tacit_client::tail::{Tail, TailFunction};
 pub use whole::Whole;
 
 /// A value of the graph: 0 is the row of all inputs, `i + 1` the output of node `i`.
@@ -391,44 +392,6 @@ impl Pool {
                 .count()
         };
         count(0, e / ow % oh, self.height) * count(1, e % ow, self.width)
-    }
-}
-
-/// What the receiver of the result computes in the clear. An item is `outer` x `size` x `inner`
-/// and the operation runs along `size`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tail {
-    /// The function.
-    pub function: TailFunction,
-    /// The product of the axes before.
-    pub outer: usize,
-    /// The axis.
-    pub size: usize,
-    /// The product of the axes after.
-    pub inner: usize,
-}
-
-/// The functions of a [`Tail`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum TailFunction {
-    /// Softmax along the axis.
-    Softmax,
-    /// The logarithm of softmax along the axis.
-    LogSoftmax,
-    /// The index of the largest element (the first of equals).
-    ArgMax,
-    /// The index of the largest element (the last of equals).
-    ArgMaxLast,
-    /// `1 / (1 + exp(-x))` of every element.
-    Sigmoid,
-    /// Every element over the sum of magnitudes along the axis, where that is not 0.
-    UnitSum,
-}
-
-impl TailFunction {
-    /// Whether it gives the places of largest elements.
-    pub fn is_arg_max(self) -> bool {
-        matches!(self, TailFunction::ArgMax | TailFunction::ArgMaxLast)
     }
 }
 
