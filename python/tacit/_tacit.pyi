@@ -95,7 +95,8 @@ class Service:
     def answer(self, request: bytes, seconds: float) -> tuple[str, bytes] | None:
         """Waits so long for `("answered", share)` or `("refused", JSON)`."""
 
-    def forget(self, request: bytes) -> None: ...
+    def forget(self, request: bytes) -> bool:
+        """Frees the place of a request that has not begun; whether it had not."""
     def drain(self) -> None: ...
 
 class Sharing:

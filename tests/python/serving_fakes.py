@@ -31,6 +31,7 @@ class World:
         self.held = [{}, {}, {}]
         self.digest = hashlib.sha256(name.encode()).hexdigest()
         self.changed = threading.Condition()
+        self.max_body = 64 << 20
 
     def described(self, party):
         return {
@@ -48,6 +49,7 @@ class World:
             "outputs": [{"name": "y", "datatype": "FP32", "shape": [-1, 3], "classes": None}],
             "reveal": "logits",
             "max_items": 8,
+            "max_body": self.max_body,
             "plan": base64.b64encode(b"{}").decode(),
         }
 
@@ -80,6 +82,7 @@ class FakeService:
             self.state, self.why, self.suspects = self.broken
             self.broken = None
             raise TacitError(self.why)
+        self.ends.clear()
         self.state = "drained"
 
     def standing(self):
@@ -130,6 +133,8 @@ class FakeService:
 
     def forget(self, request):
         self.forgotten.append(request)
+        with self.world.changed:
+            return self.world.held[self.party].pop(request, None) is not None
 
     def drain(self):
         self.state = "draining"

@@ -235,6 +235,14 @@ def test_a_body_that_is_too_large(one, three):
     assert one.party.host.limits.room.taken == 0
 
 
+def test_a_body_is_not_larger_than_those_of_the_model(one, three):
+    _, world = three
+    usual, world.max_body = world.max_body, 64
+    length, text = body(world, bytes(wire.MOST_HEADER + 65))
+    refused(post(one, length, text), 413, "too-large")
+    world.max_body = usual
+
+
 def test_bodies_share_one_memory(one, three):
     room = one.party.host.limits.room
     length, text = body(three[1], bytes(64))
@@ -389,6 +397,9 @@ def test_a_client_that_goes_is_forgotten(one, three):
         wait_for(lambda: number in three[1].held[0])
     wait_for(lambda: number in core.forgotten)
     wait_for(lambda: one.audited[-1].get("outcome") == "gone")
+    # It had not begun, so the same may come again: it is taken, and lacks the others' shares.
+    again = post(one, length, text)
+    refused(again, 502, "missing-elsewhere")
 
 
 def test_an_error_of_the_program_is_told_as_that_alone(one, three, monkeypatch):

@@ -170,6 +170,58 @@ fn shares_of_the_corrupt_tell_nothing() {
     }
 }
 
+/// How often as many parties as may be corrupt, together, have a number of 2,000 by what adds up to it for
+/// them: the components that they hold, or the polynomial of one degree less through their shares.
+fn found_by_the_corrupt(scheme: &Scheme, bodies: &[Vec<u8>], values: &[i64]) -> usize {
+    let n = values.len();
+    let shares = answers(scheme, bodies);
+    let guesses: Vec<i64> = match *scheme {
+        Scheme::Replicated { bits } => {
+            let (own, next) = shares[0].split_at(shares[0].len() / 2);
+            ring::join(bits, ring::width(bits), &[own, next])
+        }
+        Scheme::Shamir {
+            bits, threshold, ..
+        } => {
+            let shares: Vec<&[u8]> = shares[..threshold].iter().map(Vec::as_slice).collect();
+            shamir::join(bits, threshold - 1, &shares).expect("they lie on one")
+        }
+        _ => return 0,
+    };
+    assert_eq!(guesses.len(), n);
+    guesses.iter().zip(values).filter(|(a, b)| a == b).count()
+}
+
+/// They have none, and all of a sharing that is one party short.
+#[test]
+fn the_corrupt_together_do_not_find_the_numbers() {
+    let values: Vec<i64> = (0..2000).map(|v| v * 1_048_573 % 1_000_003).collect();
+    for scheme in schemes() {
+        if matches!(scheme, Scheme::Replicated { .. } | Scheme::Shamir { .. }) {
+            let bodies = scheme.split(&values).expect("they fit");
+            let found = found_by_the_corrupt(&scheme, &bodies, &values);
+            assert_eq!(found, 0, "{scheme:?}");
+        }
+    }
+    let (bits, parties) = (61, 7);
+    let short = shamir::split(bits, parties, 2, &values).expect("they fit");
+    let scheme = Scheme::Shamir {
+        bits,
+        parties,
+        threshold: 3,
+    };
+    assert_eq!(found_by_the_corrupt(&scheme, &short, &values), values.len());
+    let scheme = Scheme::Replicated { bits: 64 };
+    let [one, other] = ring::split(64, &values, 8)
+        .expect("they fit")
+        .try_into()
+        .expect("two");
+    let salted = |words: &[u8]| [&[0; SALT][..], words].concat();
+    let short = [salted(&one), salted(&other)].concat();
+    let found = found_by_the_corrupt(&scheme, &[short], &values);
+    assert_eq!(found, values.len());
+}
+
 proptest! {
     /// Hostile descriptions and answers are errors.
     #[test]

@@ -50,13 +50,12 @@ impl Service {
 
     /// One life of the service.
     fn run(&self, py: Python<'_>, notice: Py<PyAny>) -> PyResult<()> {
-        let tell = |words: &str| {
+        let mut tell = |words: &str| {
             Python::attach(|py| {
                 // What listens has failed: the service goes on.
                 let _ = notice.call1(py, (words,));
             });
         };
-        let mut tell = tell;
         py.detach(|| self.service.run(&mut tell)).map_err(error)
     }
 
@@ -96,9 +95,8 @@ impl Service {
         }))
     }
 
-    fn forget(&self, request: &[u8]) -> PyResult<()> {
-        self.service.forget(&id(request)?);
-        Ok(())
+    fn forget(&self, request: &[u8]) -> PyResult<bool> {
+        Ok(self.service.forget(&id(request)?))
     }
 
     fn drain(&self) {

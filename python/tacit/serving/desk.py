@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -128,12 +129,18 @@ class Desk:
             left.cancel()
             self._leave(asked.id, ticket)
             if not ticket.watchers and not waiting.done():
-                await asyncio.shield(self._on(self.takers, self.service.forget, asked.id))
+                await asyncio.shield(self._forget(asked.id, ticket))
 
     def close(self) -> None:
         """Ends the threads, as soon as each has noticed."""
         self.takers.shutdown(wait=False, cancel_futures=True)
         self.waiters.shutdown(wait=False, cancel_futures=True)
+
+    async def _forget(self, request: bytes, ticket: Ticket) -> None:
+        """Frees the place of a request that nobody waits for; unless it had begun, it is free."""
+        freed = await self._on(self.takers, self.service.forget, request)
+        if freed and not ticket.watchers:
+            self._drop(request, ticket)
 
     def _ticket(self, client: Client, asked: Asked) -> Ticket:
         self._sweep()
@@ -151,7 +158,7 @@ class Desk:
         """The answer, or None once nobody waits for it any more."""
         while ticket.watchers:
             found = await self._on(self.waiters, self.service.answer, request, SLICE)
-            if found is not None:
+            if found is not None and not _is_unknown(found):
                 return found
         ticket.waiting = None
         return None
@@ -188,3 +195,8 @@ class Desk:
 
     async def _on(self, threads: ThreadPoolExecutor, function: Callable[..., T], *args: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(threads, function, *args)
+
+
+def _is_unknown(found: Answer) -> bool:
+    """Whether the core has no such request: it was forgotten, and may come again."""
+    return found[0] == "refused" and json.loads(found[1])["code"] == "unknown"

@@ -96,6 +96,7 @@ class Body:
 
     def __init__(self, limits: Limits, receive: Receive, declared: str | None):
         self.limits, self.receive, self.declared = limits, receive, declared
+        self.most = limits.body
         self.ended = declared == "0"
         self.got = 0
 
@@ -108,7 +109,7 @@ class Body:
 
     async def read(self) -> bytes:
         """The whole body; refused if it is too large or too slow, whatever its length was said."""
-        most, whole = self.limits.body, bytearray()
+        most, whole = self.most, bytearray()
         if self.declared is not None and (not self.declared.isdigit() or int(self.declared) > most):
             raise Refusal("too-large", _large(most))
         begun = asyncio.get_running_loop().time()

@@ -18,6 +18,7 @@ from .policy import Client, is_loopback
 from .refusals import Refusal
 from .wire import (
     LENGTH,
+    MOST_HEADER,
     Answered,
     Asked,
     WireError,
@@ -121,6 +122,8 @@ class Routes:
             raise not_ready(served.name, "draining")
         told = served.described()
         length = checked_head(request)
+        # A small model's requests hold little memory, however slowly they come.
+        body.most = min(body.most, MOST_HEADER + told["max_body"])
         whole = await body.read()
         self._timed(served, "read", clock() - begun)
         self.host.metrics.bytes.labels(served.name, "in").inc(len(whole))

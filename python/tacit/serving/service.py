@@ -32,8 +32,8 @@ class Service(Protocol):
         """Waits so long for `("answered", share)` or `("refused", JSON)`; None: not yet."""
         ...
 
-    def forget(self, request: bytes) -> None:
-        """Frees the place of a request that has not begun."""
+    def forget(self, request: bytes) -> bool:
+        """Frees the place of a request that has not begun; whether it had not."""
         ...
 
     def drain(self) -> None:

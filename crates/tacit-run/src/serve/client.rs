@@ -28,6 +28,8 @@ pub(super) struct Described {
     pub scheme: Scheme,
     pub reveal: String,
     pub max_items: usize,
+    /// The most bytes of a body at this party.
+    pub max_body: usize,
     /// Each with name, datatype, shape.
     pub inputs: serde_json::Value,
     /// Each with name, datatype, shape and names of classes.
@@ -58,6 +60,7 @@ pub(super) fn described(
             json!({"name": output.name, "datatype": "FP32", "shape": with_batch(&output.shape, output.batch),
                    "item_shape": output.shape, "classes": output.classes})
         });
+    let scheme = terms.instance.scheme()?;
     let described = Described {
         name: table.name.clone(),
         version: table.version.clone(),
@@ -68,7 +71,8 @@ pub(super) fn described(
         digest: digest.into(),
         commitment: commitment.into(),
         session: session.into(),
-        scheme: terms.instance.scheme()?,
+        scheme,
+        max_body: scheme.body_len(us, max.saturating_mul(plan.input_len())),
         reveal: plan.opening.reveal.to_string(),
         max_items: max,
         inputs: inputs.collect(),

@@ -76,21 +76,34 @@ fn first() -> String {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ServiceTable {
+    /// Where clients come in by HTTP, as `host:port`.
     listen: String,
+    /// The certificate and key of HTTPS; without them only loopback is allowed.
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
+    /// The pages whose scripts may ask, exactly.
     origins: Vec<String>,
+    /// Requests that may wait.
     queue: usize,
+    /// Items that are predicted at a time, and of a request.
     batch: usize,
+    /// How long a batch waits for more requests.
     wait_ms: f64,
+    /// How long an answer is kept for a client that asks again.
     keep_s: f64,
+    /// The largest body.
     body_mb: f64,
+    /// How long a request may take.
     request_s: f64,
+    /// How often material for `pool_items` items lies ready, within `pool_mb`.
     pool: usize,
     pool_items: usize,
     pool_mb: f64,
+    /// The log of requests.
     audit: PathBuf,
+    /// `text` or `json`.
     log: String,
+    /// The memory that a plan may ask for one item.
     item_memory_gb: f64,
 }
 

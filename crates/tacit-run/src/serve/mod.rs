@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 
 use tacit_client::Scheme;
 use tacit_net::{Party, Phase};
+use tacit_nn::Plan;
 
 use crate::agreement::Agreement;
 use crate::digest::hash;
@@ -135,7 +136,7 @@ impl Service {
             ),
             Err(_) if state == "quarantined" => Refused::new(
                 "failed",
-                "a party broke the protocol and the service stands still; nothing of this request was given out",
+                "a party broke the protocol and the service stands still; this party gave out nothing of this request",
             ),
             Err(_) => Refused::new(
                 "failed",
@@ -182,9 +183,9 @@ impl Service {
         self.queue.answer(id, patience)
     }
 
-    /// Frees the place of a request whose client is gone.
-    pub fn forget(&self, id: &Id) {
-        self.queue.forget(id);
+    /// Frees the place of a request whose client is gone, if it has not begun; whether it had not.
+    pub fn forget(&self, id: &Id) -> bool {
+        self.queue.forget(id)
     }
 
     /// Takes no new requests; [`Service::run`] ends at all parties once those taken are answered.
@@ -282,30 +283,8 @@ impl Service {
         };
         let instance = terms.instance.comparing(plan.compare_bits);
         let mut host = instance.make(party, load)?;
-        let max = self.config.limits().batch;
-        let told = Told {
-            json: described(
-                self.config.model(&self.name)?.1,
-                max,
-                (&plan, terms),
-                us,
-                [&digest, &committed, &session],
-            )?,
-            scheme: terms.instance.scheme()?,
-            party: us,
-            item_len: plan.input_len(),
-        };
-        if let Ok(mut described) = self.described.lock() {
-            *described = Some(Arc::new(told));
-        }
-        {
-            let mut standing = self.standing();
-            standing.lives += 1;
-            standing.digest = Some(digest);
-            standing.commitment = Some(committed);
-            standing.session = Some(session);
-            (standing.state, standing.why) = ("ready", None);
-        }
+        let announced = self.announce(&plan, terms, us, [&digest, &committed, &session]);
+        announced.inspect_err(|error| error.tell(host.party()))?;
         let (most, ahead) = self.config.pool(material);
         let serving = Serving {
             plan: &plan,
@@ -313,11 +292,41 @@ impl Service {
             portion: terms.portion,
             ahead,
         };
-        if !self.leaving.load(Ordering::Relaxed) {
-            self.queue.open();
+        self.queue.open();
+        if self.leaving.load(Ordering::Relaxed) {
+            self.drain();
         }
         let ended = self.answer_all(&mut *host, serving, (terms, most), trace);
         ended.inspect_err(|error| error.tell(host.party()))
+    }
+
+    /// Tells clients from now on what is served.
+    fn announce(
+        &self,
+        plan: &Plan,
+        terms: &Terms,
+        us: usize,
+        names: [&str; 3],
+    ) -> Result<(), Error> {
+        let (_, table) = self.config.model(&self.name)?;
+        let (scheme, item_len) = (terms.instance.scheme()?, plan.input_len());
+        let max = self.config.limits().batch;
+        let json = described(table, max, (plan, terms), us, names)?;
+        let told = Told {
+            json,
+            scheme,
+            party: us,
+            item_len,
+        };
+        if let Ok(mut described) = self.described.lock() {
+            *described = Some(Arc::new(told));
+        }
+        let mut standing = self.standing();
+        let [digest, commitment, session] = names.map(|name| Some(name.into()));
+        standing.lives += 1;
+        (standing.digest, standing.commitment, standing.session) = (digest, commitment, session);
+        (standing.state, standing.why) = ("ready", None);
+        Ok(())
     }
 
     /// Agrees on the model and on a name for this life.

@@ -156,14 +156,22 @@ impl Queue {
         }
     }
 
-    /// Frees the place of a request whose client is gone, if it has not begun.
-    pub fn forget(&self, id: &Id) {
+    /// Frees the place of a request whose client is gone, if it has not begun; whether it had not.
+    pub fn forget(&self, id: &Id) -> bool {
         let mut inner = self.lock();
-        if matches!(inner.entries.get(id), Some(Entry::Waiting(waiting)) if !waiting.held) {
+        let freed = matches!(inner.entries.get(id), Some(Entry::Waiting(waiting)) if !waiting.held);
+        if freed {
             inner.entries.remove(id);
             inner.order.retain(|waits| waits != id);
             inner.count("gone", 1);
+            self.changed.notify_all();
         }
+        freed
+    }
+
+    /// How many requests wait.
+    pub fn waiting(&self) -> usize {
+        self.lock().order.len()
     }
 
     /// Refuses what has waited for `grace`, if the leader has none of it: it has proposed all that it has.

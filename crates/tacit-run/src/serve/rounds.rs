@@ -126,8 +126,9 @@ impl Pool {
 pub(super) struct Rounds<'a> {
     pub queue: &'a Queue,
     pub scheme: Scheme,
-    /// Numbers are counted from 1 in every life.
+    /// The number of the last batch, from 1 in every life.
     pub number: u64,
+    /// When the leader last said that it waits.
     pub told: Instant,
     pub pool: Pool,
     /// A mutant that does not compare what it heard.
@@ -153,7 +154,7 @@ impl Rounds<'_> {
         let found = (self.queue).gather(if lacks { SOON } else { PAUSE }, GRACE);
         if !found.is_empty() {
             tell(party, COMES)?;
-            let all = self.queue.levels().0 == found.len();
+            let all = self.queue.waiting() == found.len();
             let one = |ready: Ready| Proposed {
                 id: ready.id,
                 items: ready.items,
@@ -172,7 +173,9 @@ impl Rounds<'_> {
             self.pool.made += 1;
             return Ok(Round::Fill);
         }
-        if self.told.elapsed() < PING {
+        // Who hears that this party waits takes it that nothing is left here, a request that is postponed
+        // included; that one comes again sooner than anybody misses the word.
+        if self.told.elapsed() < PING || self.queue.waiting() > 0 {
             return Ok(Round::Nothing);
         }
         self.told = Instant::now();
@@ -314,10 +317,12 @@ impl Rounds<'_> {
     }
 }
 
+/// What the parties find of a request.
 enum Verdict {
     Good,
-    /// A party does not have it.
+    /// This party does not have it.
     Missing(usize),
+    /// Two holders have different copies of a part.
     Contradictory,
 }
 

@@ -116,3 +116,20 @@ fn a_drain_before_the_others_are_there_is_kept() {
         assert!(life.join().expect("no panic").is_ok());
     }
 }
+
+/// A client whose shares arrive within two seconds of the leader's is answered, however long a follower has
+/// had its own: the leader says that nothing waits only when nothing does.
+#[test]
+fn shares_that_come_late_are_waited_for() {
+    let parties = Parties::started("late", "falcon", same);
+    let sharing = parties.sharing();
+    let x = pictures(1);
+    let (_, bodies) = sharing.split(given(&x)).expect("it fits");
+    for (party, after) in [(1, 0), (0, 1700), (2, 1000)] {
+        thread::sleep(Duration::from_millis(after));
+        let taken = parties.services[party].submit([2; 16], 1, bodies[party].clone());
+        assert_eq!(taken, Ok(()));
+    }
+    assert_right(&parties.joined(&sharing, 2, 1), &x, "late");
+    parties.drain(0);
+}
