@@ -21,39 +21,14 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
+import serving_config
 from browser_build import CLIENT, ROOT, build, missing
 from ports import free_ports
-
-from tacit import _tacit
 
 PICTURE = ROOT / "docs" / "pictures" / "browser.png"
 sys.path.append(str(ROOT / "examples" / "browser"))
 import serve as page  # noqa: E402
 
-NAMES = ("alpha", "beta", "gamma")
-CONFIG = """
-[party]
-id = {party}
-key = "key.pem"
-certificate = "cert.pem"
-connect_timeout = 20.0
-
-[run]
-protocol = "{protocol}"
-model_owner = 0
-timeout = 10.0
-
-[[models]]
-name = "digits"
-version = "1"
-{file}
-plan = {{ ring = 64, reveal = "logits" }}
-
-[service]
-listen = "127.0.0.1:{port}"
-origins = ["{origin}"]
-"""
-PEER = '\n[[parties]]\nname = "{}"\naddress = "127.0.0.1:{}"\ncertificate = "{}"\n'
 SEVEN = [[[0.25, 0.2], [0.75, 0.2], [0.45, 0.85]], [[0.35, 0.52], [0.72, 0.52]]]
 """The strokes of a 7, in parts of the pad."""
 
@@ -70,21 +45,9 @@ pytestmark = pytest.mark.skipif(WHY is not None, reason=str(WHY))
 
 def start(folder, model, protocol, origin, ports):
     """Three processes of `tacit serve`, and their addresses."""
-    _tacit.init(str(folder), json.dumps({"protocol": "falcon", "port": 7100}))
-    processes = []
-    for party in range(3):
-        home = folder / f"party{party}"
-        file = f'file = "{model}"' if party == 0 else ""
-        text = CONFIG.format(
-            party=party, protocol=protocol, file=file, port=ports[party], origin=origin
-        )
-        for peer, name in enumerate(NAMES):
-            certificate = "cert.pem" if peer == party else f"party{peer}.pem"
-            text += PEER.format(name, ports[3 + peer], certificate)
-        (home / "serve.toml").write_text(text)
-        line = [sys.executable, "-m", "tacit", "serve", "--config", "serve.toml"]
-        with (home / "log").open("w") as log:
-            processes.append(subprocess.Popen(line, stderr=log, cwd=home))
+    origins = f'origins = ["{origin}"]'
+    serving_config.write(folder, model, ports, protocol, service=lambda _: origins)
+    processes = [serving_config.start(folder, party) for party in range(3)]
     return processes, [f"http://127.0.0.1:{port}" for port in ports[:3]]
 
 

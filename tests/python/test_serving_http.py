@@ -4,7 +4,7 @@ import json
 import secrets
 import socket
 import threading
-import time
+from contextlib import contextmanager
 
 import httpx
 import numpy as np
@@ -22,20 +22,32 @@ QUICK = {"head_s": 0.4, "first_s": 0.4, "rate": 1 << 20, "idle_s": 1.0, "per_add
 ORIGIN = "https://page.example"
 
 
-@pytest.fixture(scope="module")
-def three(tmp_path_factory):
+@contextmanager
+def quick_parties(tmp_path_factory):
     """Parties without keys, on loopback, with short times."""
     folder = tmp_path_factory.mktemp("http")
     with parties(folder, quick=QUICK, origins=[ORIGIN]) as (running, worlds):
         yield running, worlds["digits"]
 
 
-@pytest.fixture
-def one(three):
-    """The first party; after the test it answers a good request still."""
+@contextmanager
+def first(three):
+    """The first party; afterwards it answers a good request still."""
     running, _ = three
     yield running[0]
     assert good(three).tolist() == (np.ones((2, 4)) @ WEIGHTS).tolist()
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    with quick_parties(tmp_path_factory) as made:
+        yield made
+
+
+@pytest.fixture
+def one(three):
+    with first(three) as party:
+        yield party
 
 
 def shares(x):
@@ -217,103 +229,6 @@ def test_headers_of_http_that_are_wrong(one, three):
     twice = [(wire.LENGTH, length), (wire.LENGTH, "9")]
     answer = httpx.post(f"{one.url}/v2/models/digits/infer", content=text, headers=twice)
     refused(answer, 400, "malformed", "twice")
-
-
-def test_a_body_that_is_too_large(one, three):
-    length, text = body(three[1], bytes(200_000))
-    refused(post(one, length, text), 413, "too-large")
-    # In chunks no length is told.
-    chunks = (text[i : i + 9000] for i in range(0, len(text), 9000))
-    answer = httpx.post(
-        f"{one.url}/v2/models/digits/infer", content=chunks, headers={wire.LENGTH: length}
-    )
-    refused(answer, 413, "too-large")
-    said = raw(one, head_of(one, length, 10**12) + text[:100])
-    assert said.startswith(b"HTTP/1.1 413")
-    said = raw(one, head_of(one, length, "9" * 5000))
-    assert said.startswith(b"HTTP/1.1 4")
-    assert one.party.host.limits.room.taken == 0
-
-
-def test_a_body_is_not_larger_than_those_of_the_model(one, three):
-    _, world = three
-    usual, world.max_body = world.max_body, 64
-    length, text = body(world, bytes(wire.MOST_HEADER + 65))
-    refused(post(one, length, text), 413, "too-large")
-    world.max_body = usual
-
-
-def test_bodies_share_one_memory(one, three):
-    room = one.party.host.limits.room
-    length, text = body(three[1], bytes(64))
-    room.taken = room.most - 10
-    refused(post(one, length, text), 503, "busy")
-    room.taken = 0
-
-
-def test_a_body_that_is_shorter_than_it_says(one, three):
-    length, text = body(three[1], bytes(64))
-    said = raw(one, head_of(one, length, len(text) + 50) + text)
-    assert said.startswith(b"HTTP/1.1 408") and b"too-slow" in said
-    assert b"connection: close" in said.lower()
-
-
-def test_a_head_that_does_not_end(one):
-    begun = time.monotonic()
-    with connected(one) as wire_:
-        wire_.sendall(b"GET /v2 HTTP/1.1\r\nHost: localhost\r\n")
-        for _ in range(8):
-            time.sleep(0.1)
-            try:
-                wire_.sendall(b"X: y\r\n")
-            except OSError:
-                break
-        assert ended(wire_)
-    assert time.monotonic() - begun < 2
-
-
-def test_a_connection_that_says_nothing(one):
-    with connected(one) as wire_:
-        assert ended(wire_)
-
-
-def test_a_body_that_drips(one, three):
-    length, text = body(three[1], bytes(64))
-    with connected(one) as wire_:
-        wire_.sendall(head_of(one, length, len(text)))
-        for place in range(0, len(text), 20):
-            time.sleep(0.05)
-            try:
-                wire_.sendall(text[place : place + 1])
-            except OSError:
-                break
-        assert wire_.recv(4096).startswith(b"HTTP/1.1 408")
-
-
-def test_a_body_that_nobody_reads_ends(one):
-    with connected(one) as wire_:
-        wire_.sendall(b"GET /v2 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999\r\n\r\n")
-        assert wire_.recv(4096).startswith(b"HTTP/1.1 200")
-        for _ in range(12):
-            time.sleep(0.1)
-            try:
-                wire_.sendall(b"x")
-            except OSError:
-                break
-        assert ended(wire_)
-
-
-def test_connections_of_one_address_are_counted(one):
-    held = []
-    try:
-        for _ in range(60):
-            held.append(connected(one))
-        time.sleep(0.1)
-        assert sum(ended(each, 0.01) for each in held) >= 15
-    finally:
-        for each in held:
-            each.close()
-    wait_for(lambda: not one.server.server_state.connections)
 
 
 def test_no_http(one):

@@ -1,10 +1,6 @@
 """Three parties that serve for real: the core, processes, TLS between them, HTTP to a client."""
 
-import json
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 
@@ -15,7 +11,9 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 pytest.importorskip("httpx")
 
-from serving_fakes import client_table, free_port
+import serving_config
+from ports import free_ports
+from serving_fakes import client_table
 
 import tacit
 from tacit import ServiceError, _tacit
@@ -24,35 +22,12 @@ from tacit.serving import described
 
 pytestmark = pytest.mark.skipif(not hasattr(_tacit, "Service"), reason="the core has no Service")
 
-NAMES = ("alpha", "beta", "gamma")
-CONFIG = """
-[party]
-id = {party}
-key = "key.pem"
-certificate = "cert.pem"
-connect_timeout = 20.0
-
-[run]
-protocol = "{protocol}"
-{security}
-model_owner = 0
-timeout = 10.0
-
-[[models]]
-name = "digits"
-version = "2"
-{file}
-plan = {{ ring = 64, reveal = "logits" }}
-
-[service]
-listen = "127.0.0.1:{port}"
-
+CLIENT = """
 [[clients]]
 name = "lab"
-key_sha256 = "{key}"
+key_sha256 = "{}"
 queries = 400
 """
-PEER = '\n[[parties]]\nname = "{}"\naddress = "127.0.0.1:{}"\ncertificate = "{}"\n'
 
 
 class Parties:
@@ -60,21 +35,15 @@ class Parties:
 
     def __init__(self, folder, model, protocol="bicoptor", security=None):
         self.folder = folder
-        _tacit.init(str(folder), json.dumps({"protocol": "falcon", "port": 7100}))
-        self.ports = [free_port() for _ in range(6)]
-        for party in range(3):
-            text = CONFIG.format(
-                party=party,
-                protocol=protocol,
-                security=f'security = "{security}"' if security else "",
-                file=f'file = "{model}"' if party == 0 else "",
-                port=self.ports[party],
-                key=client_table("lab", f"key-{party}")["key_sha256"],
-            )
-            for peer, name in enumerate(NAMES):
-                file = "cert.pem" if peer == party else f"party{peer}.pem"
-                text += PEER.format(name, self.ports[3 + peer], file)
-            (self.home(party) / "serve.toml").write_text(text)
+        self.ports = free_ports(6)
+        serving_config.write(
+            folder,
+            model,
+            self.ports,
+            protocol,
+            run=f'security = "{security}"' if security else "",
+            service=lambda party: CLIENT.format(client_table("lab", f"key-{party}")["key_sha256"]),
+        )
         self.processes = [self.start(party) for party in range(3)]
 
     @property
@@ -85,9 +54,7 @@ class Parties:
         return self.folder / f"party{party}"
 
     def start(self, party):
-        line = [sys.executable, "-m", "tacit", "serve", "--config", "serve.toml"]
-        with (self.home(party) / "log").open("a") as log:
-            return subprocess.Popen(line, stderr=log, cwd=self.home(party), env=os.environ)
+        return serving_config.start(self.folder, party)
 
     def stop(self):
         for process in self.processes:
