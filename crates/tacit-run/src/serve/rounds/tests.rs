@@ -168,3 +168,20 @@ fn a_liar_does_not_divide_the_honest() {
     // Parties that do not compare what they heard are divided.
     assert!(divided(true).0 > 0);
 }
+
+/// However many requests wait, what the leader proposes is shorter than what the others read: else they
+/// would take it for a cheater.
+#[test]
+fn the_longest_proposal_is_read() {
+    let one = Proposed {
+        id: [255; 16],
+        items: usize::MAX,
+        first: false,
+        last: false,
+    };
+    let proposal = Proposal {
+        requests: vec![one; crate::serve::queue::REQUESTS],
+        all: false,
+    };
+    assert!(serde_json::to_vec(&proposal).expect("JSON").len() < MOST);
+}
