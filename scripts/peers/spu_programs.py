@@ -1,10 +1,11 @@
-"""Measures programs in SecretFlow SPU: ABY3, FM64, three processes on loopback.
+"""Measures programs in SecretFlow SPU over FM64 on loopback: ABY3 in three processes, Cheetah in two.
 
-    spu_programs.py RESULT.json REPEAT PROGRAM...
+    spu_programs.py RESULT.json PROTOCOL REPEAT PROGRAM...
 
 A program is a benchmark network with its batch (`lenet:128`), or an operation with its size
 (`relu:1000000`). Runs in an environment that has spu and jax (see `scripts/bench_peers.py`).
-Inputs and weights are secret; the time is that of the evaluation on shares, without sharing and
+Inputs and weights are secret: under ABY3 shared, under Cheetah the weights party 0's own and the
+input party 1's, which is faster there. The time is that of the evaluation, without sharing and
 opening. Bytes are those that the busiest party sends, memory is that of all three together.
 """
 
@@ -29,13 +30,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import encoders
 import networks
 
-PARTIES = 3
+PARTIES = {"aby3": 3, "cheetah": 2}
 PATIENCE = 600
 
 
-def config():
-    """ABY3 over the 64-bit ring, its own fraction bits and approximations."""
-    made = spu.RuntimeConfig(protocol=spu.ProtocolKind.ABY3, field=spu.FieldType.FM64)
+def config(protocol):
+    """The 64-bit ring, SPU's own fraction bits and approximations."""
+    kind = {"aby3": spu.ProtocolKind.ABY3, "cheetah": spu.ProtocolKind.CHEETAH}[protocol]
+    made = spu.RuntimeConfig(protocol=kind, field=spu.FieldType.FM64)
     made.enable_pphlo_profile = True
     return made
 
@@ -144,7 +146,7 @@ def free_ports(n):
     return ports
 
 
-def party(rank, ports, log, pipe):
+def party(protocol, rank, ports, log, pipe):
     """One party's process: runs what it is sent until it is sent None. SPU logs what it sends."""
     out = os.open(log, os.O_WRONLY | os.O_CREAT)
     os.dup2(out, 1)
@@ -154,7 +156,7 @@ def party(rank, ports, log, pipe):
     for i, port in enumerate(ports):
         link.add_party(f"party{i}", f"127.0.0.1:{port}")
     context = spu.link.create_brpc(link, rank)
-    runtime = spu.Runtime(context, config())
+    runtime = spu.Runtime(context, config(protocol))
     while (task := pipe.recv()) is not None:
         program, shares, outputs, repeat = task
         executable = spu.Executable()
@@ -178,11 +180,21 @@ def sent(log):
     return int(said[-1]) if said else None
 
 
-def measure(name, repeat, pipes):
+def owners(protocol, given):
+    """How each array is held, and by whom."""
+    flat, _ = jax.tree_util.tree_flatten(given)
+    if protocol == "aby3" or len(given) < 2:
+        return [(spu.Visibility.VIS_SECRET, -1)] * len(flat)
+    first = len(jax.tree_util.tree_flatten(given[0])[0])
+    return [(spu.Visibility.VIS_SECRET, int(i >= first)) for i in range(len(flat))]
+
+
+def measure(protocol, name, repeat, pipes):
     """Seconds of each run, the opened outputs, and the memory of all parties."""
-    io = spu.Io(PARTIES, config())
+    io = spu.Io(PARTIES[protocol], config(protocol))
     function, given = program(name)
     flat, _ = jax.tree_util.tree_flatten(given)
+    held = owners(protocol, given)
     variables = [f"in{i}" for i in range(len(flat))]
     executable, _ = frontend.compile(
         frontend.Kind.JAX,
@@ -190,10 +202,10 @@ def measure(name, repeat, pipes):
         given,
         {},
         variables,
-        [spu.Visibility.VIS_SECRET] * len(flat),
+        [visibility for visibility, _ in held],
         lambda outputs: [f"out{i}" for i in range(len(outputs))],
     )
-    shared = [io.make_shares(np.asarray(array), spu.Visibility.VIS_SECRET) for array in flat]
+    shared = [io.make_shares(np.asarray(a), *who) for a, who in zip(flat, held, strict=True)]
     outputs = list(executable.output_names)
     for rank, pipe in enumerate(pipes):
         shares = [(v, s[rank]) for v, s in zip(variables, shared, strict=True)]
@@ -208,20 +220,21 @@ def measure(name, repeat, pipes):
 
 
 def main():
-    target, repeat, *names = sys.argv[1:]
+    target, protocol, repeat, *names = sys.argv[1:]
+    parties = PARTIES[protocol]
     multiprocessing.set_start_method("spawn")
-    logs = [Path(tempfile.mkdtemp()) / f"{rank}.log" for rank in range(PARTIES)]
-    ports, pipes, workers = free_ports(PARTIES), [], []
+    logs = [Path(tempfile.mkdtemp()) / f"{rank}.log" for rank in range(parties)]
+    ports, pipes, workers = free_ports(parties), [], []
     for rank, log in enumerate(logs):
         ours, theirs = multiprocessing.Pipe()
-        given = (rank, ports, str(log), theirs)
+        given = (protocol, rank, ports, str(log), theirs)
         worker = multiprocessing.Process(target=party, args=given, daemon=True)
         worker.start()
         pipes.append(ours)
         workers.append(worker)
     results = {}
     for name in names:
-        seconds, output, memory = measure(name, int(repeat), pipes)
+        seconds, output, memory = measure(protocol, name, int(repeat), pipes)
         bytes_sent = [sent(log) for log in logs]
         results[name] = {
             "seconds": seconds,

@@ -4,7 +4,7 @@ use divan::Bencher;
 use tacit_algebra::Prg;
 use tacit_algebra::isa::{self, Isa};
 use tacit_lattice::answer::{Answer, Masks};
-use tacit_lattice::pack::pack;
+use tacit_lattice::pack::Packing;
 use tacit_lattice::{Basis, Ciphertext, Evaluation, Parameters, Secret, Sums};
 
 #[global_allocator]
@@ -91,7 +91,14 @@ fn product(bencher: Bencher) {
 fn packed(bencher: Bencher) {
     let mut setting = Setting::new(1);
     let both = [setting.sum(), setting.sum()];
-    bencher.bench_local(|| pack(&setting.basis, &setting.keys, 1, both.to_vec()));
+    let packing = Packing {
+        basis: &setting.basis,
+        keys: &setting.keys,
+        levels: 1,
+        count: 2,
+        make: &|index| vec![both[index].clone()],
+    };
+    bencher.bench_local(|| packing.packed());
 }
 
 /// A ciphertext of 8192 numbers.

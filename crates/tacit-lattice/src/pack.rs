@@ -7,36 +7,61 @@
 //! Differs: numbers are modulo a power of two, by which `2^h` cannot be divided out; so ciphertexts
 //! come already divided by it modulo `q`, and what the automorphisms add up multiplies it back.
 
-use rayon::prelude::*;
-
 use crate::basis::{Basis, Poly};
 use crate::cipher::Ciphertext;
 use crate::keys::{Evaluation, Switch, image, power};
 use crate::ntt::{join, multiply, multiply_add, signed};
 
-/// Packs up to `2^levels` ciphertexts of coefficients, each divided by `2^levels` modulo `q`.
-///
-/// # Panics
-/// If there are no keys for so many levels, or there are no ciphertexts or more than that.
-pub fn pack(
-    basis: &Basis,
-    keys: &Evaluation,
-    levels: u32,
-    ciphertexts: Vec<Ciphertext>,
-) -> Ciphertext {
-    assert!(levels <= keys.levels() && !ciphertexts.is_empty() && ciphertexts.len() <= 1 << levels);
-    let mut rest: Vec<Option<Ciphertext>> = ciphertexts.into_iter().map(Some).collect();
-    rest.resize_with(1 << levels, || None);
-    for level in (1..=levels).rev() {
-        let second = rest.split_off(1 << (level - 1));
-        rest = rest
-            .into_par_iter()
-            .zip(second)
-            .map(|(even, odd)| merge(basis, keys, level, even, odd))
-            .collect();
+/// Ciphertexts that are made when they are packed, several rows of them at once: row by row up to
+/// `2^levels` are packed into one. Few are there at a time.
+pub struct Packing<'a> {
+    /// Their basis.
+    pub basis: &'a Basis,
+    /// The keys of the automorphisms.
+    pub keys: &'a Evaluation,
+    /// Levels of packing.
+    pub levels: u32,
+    /// How many ciphertexts there are in a row.
+    pub count: usize,
+    /// Makes the ciphertexts with this number of all rows: coefficients, divided by `2^levels`
+    /// modulo `q`.
+    pub make: &'a (dyn Fn(usize) -> Vec<Ciphertext> + Sync),
+}
+
+impl Packing<'_> {
+    /// The packed ciphertext of every row.
+    ///
+    /// # Panics
+    /// If there are no keys for so many levels, or there are no ciphertexts or more than that.
+    pub fn packed(&self) -> Vec<Ciphertext> {
+        assert!(self.levels <= self.keys.levels());
+        assert!((1..=1 << self.levels).contains(&self.count));
+        self.node(0, 0).expect("the first ciphertext is in it")
     }
-    rest.remove(0)
-        .expect("the first ciphertext's coefficients are in it")
+
+    /// What is packed of the ciphertexts whose number is `index` modulo `2^level`.
+    fn node(&self, level: u32, index: usize) -> Option<Vec<Ciphertext>> {
+        if index >= self.count {
+            return None;
+        }
+        if level == self.levels {
+            return Some((self.make)(index));
+        }
+        let (even, odd) = rayon::join(
+            || self.node(level + 1, index),
+            || self.node(level + 1, index + (1 << level)),
+        );
+        let even = even?;
+        let odd = odd.map_or_else(
+            || vec![None; even.len()],
+            |odd| odd.into_iter().map(Some).collect(),
+        );
+        let rows = even.into_iter().zip(odd);
+        Some(
+            rows.map(|(x, y)| merge(self.basis, self.keys, level + 1, x, y))
+                .collect(),
+        )
+    }
 }
 
 /// `(x + X^s y) + f(x - X^s y)` for the level's automorphism `f` and `s = 2^(level - 1)`.
@@ -44,16 +69,15 @@ fn merge(
     basis: &Basis,
     keys: &Evaluation,
     level: u32,
-    x: Option<Ciphertext>,
+    mut x: Ciphertext,
     y: Option<Ciphertext>,
-) -> Option<Ciphertext> {
-    let mut x = x?;
+) -> Ciphertext {
     let switch = &keys.switches[level as usize - 1];
     let power = power(basis.degree(), level);
     let Some(y) = y else {
         let turned = switch.apply(basis, power, &x);
         x.add(basis, &turned);
-        return Some(x);
+        return x;
     };
     let shifted = y.shifted(basis, 1 << (level - 1));
     let mut difference = x.clone();
@@ -61,7 +85,7 @@ fn merge(
     basis.sub(&mut difference.b, &shifted.b);
     x.add(basis, &shifted);
     x.add(basis, &switch.apply(basis, power, &difference));
-    Some(x)
+    x
 }
 
 impl Ciphertext {

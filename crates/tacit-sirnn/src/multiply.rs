@@ -12,9 +12,11 @@
 //! Differs from the paper: the cross terms run beside the choices, so wraps and 2 hops are all;
 //! and signs need no terms of their own, since `a` is part of a summand.
 
+use tacit_algebra::MatMul;
 use tacit_algebra::ot::words;
 use tacit_algebra::vec;
 use tacit_protocols::Error;
+use tacit_protocols::machine::Bilinear;
 
 use crate::convert::Msb;
 use crate::factor::{Factor, Part};
@@ -32,6 +34,34 @@ pub(crate) const LIMIT: usize = 1 << 23;
 fn cost(bits: u32, shape: Shape, out: u32) -> usize {
     let payload: u32 = (0..bits.min(out)).map(|i| out - i).sum();
     shape.left() * (bits as usize * OT + shape.cols * payload as usize)
+}
+
+/// About how many bits transfers take for a product of factors of so many bits with one of the factors
+/// at each party.
+pub(crate) fn transfer_bits(map: &Bilinear, [left, right]: [u32; 2], out: u32) -> usize {
+    let matrix = |groups, MatMul { m, k, n }| Shape {
+        rows: m,
+        groups,
+        inner: k,
+        cols: n,
+    };
+    let shape = match map {
+        Bilinear::Elementwise(n) => Shape::elements(*n),
+        Bilinear::MatMul(shape) => matrix(1, *shape),
+        Bilinear::BatchMatMul(shape) => matrix(shape.batch, shape.each),
+        Bilinear::Conv2d(shape) => {
+            let plane = shape.out_height() * shape.out_width();
+            matrix(
+                shape.groups,
+                MatMul {
+                    m: shape.batch * plane,
+                    k: shape.weight_len() / shape.filters,
+                    n: shape.filters / shape.groups,
+                },
+            )
+        }
+    };
+    cost(left, shape, out).min(cost(right, shape.swapped(), out))
 }
 
 /// Terms of a product with one of the factors on the left: its cross terms, unless those are with

@@ -7,7 +7,7 @@ use tacit_net::Party;
 use tacit_protocols::Error;
 use tacit_protocols::machine::{Audience, BatchMatMul, Bilinear, Call, MatMul};
 use tacit_protocols::math::{Kind, Span};
-use tacit_sirnn::{Options, PARTIES, Sirnn, ot};
+use tacit_sirnn::{Options, PARTIES, Products, Sirnn, ot};
 
 /// SiRnn over the ring of so many bits.
 struct SirnnOver(Options);
@@ -17,6 +17,15 @@ fn sirnn_over(bits: u32) -> SirnnOver {
         bits,
         sign_bits: bits,
         kind: ot::Kind::default(),
+        products: Products::default(),
+    })
+}
+
+/// With every product by encryption that can be.
+fn encrypting_over(bits: u32) -> SirnnOver {
+    SirnnOver(Options {
+        products: Products::Rlwe,
+        ..sirnn_over(bits).0
     })
 }
 
@@ -40,6 +49,7 @@ impl Subject for SirnnOver {
 
 arithmetic!(|check| for bits in [8, 13, 16, 32, 64] {
     check(&sirnn_over(bits));
+    check(&encrypting_over(bits));
 });
 
 const WIDE: Look = Look {
@@ -63,6 +73,7 @@ fn what_is_sent_is_of_the_wire_version() {
             bits: 64,
             sign_bits: 64,
             kind,
+            products: Products::default(),
         };
         let name = format!("wire/sirnn-{}.txt", format!("{kind:?}").to_lowercase());
         let letters = |c: char| c.is_ascii_alphanumeric() || "-./".contains(c);
@@ -100,6 +111,13 @@ fn wide_spans_cost_what_the_specification_says() {
     cost::spans(&sirnn_over(64), "sirnn, 64 bits");
 }
 
+/// What encryption sends, of products of every shape.
+#[test]
+fn what_encryption_sends_is_of_the_wire_version() {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire/sirnn-rlwe.txt");
+    wire::held(&file, &wire::sent(&encrypting_over(64)));
+}
+
 /// Every width and kind of transfer, and lengths whose cost is extrapolated.
 #[test]
 fn declared_equals_metered_between_two_parties() {
@@ -125,8 +143,15 @@ fn declared_equals_metered_between_two_parties() {
                 bits,
                 sign_bits,
                 kind,
+                products: Products::default(),
             };
             cost::declared_equals_metered(&SirnnOver(options), call);
+        }
+    }
+    let products = |call: &Call| matches!(call, Call::Product { .. });
+    for bits in [16, 64] {
+        for call in cost::every_call(129).into_iter().filter(products) {
+            cost::declared_equals_metered(&encrypting_over(bits), call);
         }
     }
 }
@@ -159,6 +184,7 @@ fn resizing_between_two_parties_is_exact() {
 #[test]
 fn products_of_different_widths() {
     products_of_different_widths_are_exact(&sirnn_over(64));
+    products_of_different_widths_are_exact(&encrypting_over(64));
 }
 
 #[test]
@@ -218,6 +244,9 @@ fn declared_equals_metered_of_every_width() {
         calls.extend(functions);
         for call in calls {
             cost::declared_equals_metered(&sirnn_over(64), call);
+            if matches!(call, Call::Product { .. }) {
+                cost::declared_equals_metered(&encrypting_over(64), call);
+            }
         }
     }
 }

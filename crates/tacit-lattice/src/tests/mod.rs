@@ -9,7 +9,7 @@ use crate::basis::{Basis, Poly};
 use crate::cipher::{Ciphertext, Sums};
 use crate::keys::{Evaluation, Secret};
 use crate::modulus::primes;
-use crate::pack::pack;
+use crate::pack::Packing;
 use crate::parameters::{Need, Parameters, Terms};
 use crate::wire;
 
@@ -63,6 +63,22 @@ impl Setting {
         self.basis.halve(&mut poly, levels);
         self.basis.forward(&mut poly);
         poly
+    }
+
+    /// Ciphertexts packed into one.
+    pub fn packed(&self, levels: u32, each: Vec<Ciphertext>) -> Ciphertext {
+        let packing = Packing {
+            basis: &self.basis,
+            keys: &self.keys,
+            levels,
+            count: each.len(),
+            make: &|index| vec![each[index].clone(), each[0].clone()],
+        };
+        let [first, _] = packing
+            .packed()
+            .try_into()
+            .unwrap_or_else(|_| panic!("two rows"));
+        first
     }
 
     /// The coefficients of a ciphertext plus numbers, answered and opened.
@@ -190,7 +206,7 @@ fn packed_coefficients_stand_side_by_side() {
                     sums.finish(&s.basis)
                 })
                 .collect();
-            let packed = pack(&s.basis, &s.keys, levels, each);
+            let packed = s.packed(levels, each);
             let at: Vec<u32> = (0..degree as u32)
                 .filter(|at| ((at % (1 << levels)) as usize) < count)
                 .collect();
@@ -239,7 +255,7 @@ fn runs_parameters_hold_what_they_say() {
             each.push(sums.finish(&s.basis));
             expected.push(negacyclic(&numbers, &factors));
         }
-        let packed = pack(&s.basis, &s.keys, levels, each);
+        let packed = s.packed(levels, each);
         let at: Vec<u32> = (0..degree as u32)
             .filter(|at| at % (1 << levels) < 5)
             .collect();

@@ -4,7 +4,7 @@ use tacit_client::Scheme;
 use tacit_net::Party;
 use tacit_protocols::machine::CostModel;
 use tacit_sirnn::ot::Kind;
-use tacit_sirnn::{self as sirnn, PARTIES, Sirnn, SirnnCost};
+use tacit_sirnn::{self as sirnn, PARTIES, Products, Sirnn, SirnnCost};
 
 use super::option::options;
 use super::{Taken, Taker, System, SystemOptions};
@@ -22,6 +22,13 @@ options! {
             ("softspoken8", Kind::SoftSpoken { k: 8 }),
             ("iknp", Kind::SoftSpoken { k: 1 }),
             ("silent", Kind::Silent),
+        ],
+        /// How matrix products and convolutions are computed: by oblivious transfers (ot), by encryption
+        /// under ring learning with errors (rlwe), or by whichever sends less (auto).
+        products: Products = [
+            ("auto", Products::Auto),
+            ("ot", Products::Ot),
+            ("rlwe", Products::Rlwe),
         ],
     }
 }
@@ -62,6 +69,7 @@ impl Options {
             bits: instance.width,
             sign_bits: instance.compare_bits,
             kind: self.ot,
+            products: self.products,
         }
     }
 }

@@ -9,12 +9,14 @@
 //! | `gates.rs` | 1-of-N OT that carries a function of both parties' numbers |
 //! | `products.rs` | correlated OT that carries products of bits and numbers |
 //! | `ands.rs` | AND of shared bits by triples out of correlated OTs; opening |
+//! | `rlwe/` | products of numbers that one party has encrypted |
 //! | `stock.rs` | the OTs made ahead |
 //! | `tally.rs` | what a counting engine counts |
 
 mod ands;
 mod gates;
 mod products;
+mod rlwe;
 mod stock;
 mod tally;
 #[cfg(test)]
@@ -29,6 +31,8 @@ use tacit_protocols::message::{Length, Message};
 use crate::ot::{Block, Demand, KINDS, RandomOt};
 pub use gates::Gate;
 pub use products::Correlation;
+pub use rlwe::Encrypted;
+pub(crate) use rlwe::{Wanted, Way};
 use stock::{Incoming, Outgoing};
 use tally::Counter;
 pub use tally::Tally;
@@ -55,6 +59,7 @@ struct Live {
     offsets: Vec<Offsets>,
     outgoing: Vec<Outgoing>,
     incoming: Vec<Incoming>,
+    keys: rlwe::Keys,
 }
 
 impl Drop for Live {
@@ -114,6 +119,7 @@ impl Engine {
             source,
             outgoing: kinds().map(|m| Outgoing::new(1 - peer, m)).collect(),
             incoming: kinds().map(|m| Incoming::new(peer, m)).collect(),
+            keys: rlwe::Keys::default(),
         }))))
     }
 
@@ -160,6 +166,15 @@ impl Engine {
         match &mut self.0 {
             Mode::Live(live) => Some(&mut live.party),
             Mode::Counting(_) => None,
+        }
+    }
+
+    /// Makes and exchanges the keys that products of encrypted numbers take, once a session. At most
+    /// 1 hop.
+    pub(crate) fn exchange_keys(&mut self, wanted: &Wanted) -> Result<(), Error> {
+        match &mut self.0 {
+            Mode::Live(live) => live.exchange_keys(wanted),
+            Mode::Counting(_) => Ok(()),
         }
     }
 

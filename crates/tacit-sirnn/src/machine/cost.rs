@@ -9,6 +9,7 @@ use tacit_protocols::machine::{Call, CostModel};
 use tacit_protocols::math::Elementary;
 use tacit_protocols::{Cost, Error};
 
+use super::encrypted::Product;
 use super::native::Native;
 use super::{Options, Sirnn, Tensor};
 use crate::engine::Tally;
@@ -124,5 +125,12 @@ impl CostModel for SirnnCost {
         let of = |(m, n): (u32, usize)| 16 * n as u64 + (n as u64 * u64::from(m)) / 8;
         let ots = self.declared(call).ots;
         ots.iter().flat_map(Demand::iter).map(of).sum()
+    }
+
+    /// Of a product of encrypted numbers what its ciphertexts take.
+    fn workspace(&self, call: &Call) -> u64 {
+        let product = Product::of(call, self.0.bits);
+        let way = product.and_then(|product| product.way(self.0.products));
+        self.stored(call) + way.map_or(0, |way| way.memory())
     }
 }

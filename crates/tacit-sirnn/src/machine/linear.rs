@@ -5,6 +5,7 @@ use tacit_protocols::Error;
 use tacit_protocols::machine::{Bilinear, Operand};
 
 use super::demand::Step;
+use super::encrypted::Product;
 use super::{Sirnn, Tensor};
 use crate::Factor;
 use crate::Shared;
@@ -78,6 +79,14 @@ impl Sirnn {
             known_to: w.owner,
             bits: [bits; 3],
         })?;
+        let product = Product {
+            map: *map,
+            known_to: w.owner,
+            bits: [bits; 3],
+        };
+        if let Some(way) = product.way(self.products) {
+            return self.encrypted_product(x, w, &product, &way);
+        }
         let (x, shared) = (x.shared(), w.shared());
         let x = Factor::unsigned(&x, &Msb::Unknown);
         let w = match w.owner {

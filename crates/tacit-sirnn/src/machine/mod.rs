@@ -5,10 +5,12 @@
 //! other's summand is 0; products with it take one cross term instead of two. Signs are exact, of
 //! no more bits than hold every compared value, and truncations use that a value is below a quarter
 //! of the ring: `x + 2^(bits - 2)` has a known most significant bit, so that no wrap of the whole
-//! width is computed. A tensor may also have fewer bits than the ring: `width.rs`.
+//! width is computed. Linear layers are products of encrypted numbers where that sends less than
+//! transfers: `encrypted.rs`. A tensor may also have fewer bits than the ring: `width.rs`.
 
 mod cost;
 mod demand;
+mod encrypted;
 mod linear;
 mod native;
 mod tensor;
@@ -33,6 +35,7 @@ use demand::{Plan, Step, Widths};
 use native::Native;
 
 pub use cost::SirnnCost;
+pub use encrypted::Products;
 pub use tensor::Tensor;
 
 const REVEAL: &str = "sirnn reveal";
@@ -46,6 +49,8 @@ pub struct Options {
     pub sign_bits: u32,
     /// How transfers are made.
     pub kind: Kind,
+    /// How products are computed.
+    pub products: Products,
 }
 
 /// One party's end of SiRnn over `Z_2^bits`.
@@ -54,6 +59,7 @@ pub struct Sirnn {
     ahead: Ahead,
     bits: u32,
     sign_bits: u32,
+    products: Products,
     plan: Plan,
     cost: SirnnCost,
 }
@@ -77,6 +83,7 @@ impl Sirnn {
             ahead: Ahead::default(),
             bits,
             sign_bits: sign_bits.clamp(1, bits),
+            products: options.products,
             plan: Plan::Steps(VecDeque::new()),
             cost: SirnnCost::new(options),
         })
@@ -92,6 +99,7 @@ impl Sirnn {
             ahead: Ahead::default(),
             bits,
             sign_bits: sign_bits.clamp(1, bits),
+            products: options.products,
             plan: Plan::Counting,
             cost: SirnnCost::new(options),
         }
@@ -159,6 +167,9 @@ impl Machine for Sirnn {
         let ots = self.cost.ots(calls)?;
         let (ring, signs) = (self.bits, self.sign_bits);
         self.plan.add(calls, Widths { ring, signs });
+        let keys = encrypted::wanted(calls, ring, self.products);
+        self.party().set_phase(Phase::Setup);
+        self.engine.exchange_keys(&keys)?;
         self.party().set_phase(Phase::Offline);
         self.engine.prepare(ots)?;
         self.party().set_phase(Phase::Online);

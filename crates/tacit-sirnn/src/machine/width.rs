@@ -9,9 +9,9 @@ use tacit_protocols::Error;
 use tacit_protocols::machine::{Bilinear, Operand};
 
 use super::demand::Step;
+use super::encrypted::Product;
 use super::{Sirnn, Tensor};
 use crate::Factor;
-use crate::convert::Msb;
 
 impl Sirnn {
     /// `x >> trunc`, exactly the floor, in `bits` bits.
@@ -45,11 +45,7 @@ impl Sirnn {
         if shifted.bits >= bits {
             return Ok(shifted.into());
         }
-        let quarter = 1u64 << (shifted.bits.max(2) - 2);
-        let above = self.engine.add_public(&shifted, quarter);
-        let wide = self.engine.zero_extend(&above, bits, &Msb::Public(false))?;
-        let back = self.engine.add_public(&wide, quarter.wrapping_neg());
-        Ok(back.into())
+        Ok(self.widened(&shifted, bits)?.into())
     }
 
     fn resized_by_owner(&self, x: &Tensor, trunc: u32, bits: u32) -> Tensor {
@@ -87,6 +83,15 @@ impl Sirnn {
                     bits: [x.bits, w.bits, bits],
                 };
                 self.step(step)?;
+                let product = Product {
+                    map: *map,
+                    known_to: w.owner,
+                    bits: [x.bits, w.bits, bits],
+                };
+                if let Some(way) = product.way(self.products) {
+                    let product = self.encrypted_product(x, w, &product, &way)?;
+                    return Ok(self.with_bias(product, bias, map));
+                }
                 let (shared, weights) = (x.shared(), w.shared());
                 let left = Factor::small(&shared);
                 let right = match w.owner {
