@@ -15,7 +15,7 @@ GROUPS = {
     "falcon and bicoptor and shamir": ["comparison"],
     "bicoptor": ["sharing"],
     "shamir": ["threshold", "opening"],
-    "sirnn": ["ot"],
+    "sirnn": ["ot", "products"],
 }
 
 
