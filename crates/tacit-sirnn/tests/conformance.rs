@@ -63,6 +63,11 @@ const WIDE: Look = Look {
 views!(|check| check(&sirnn_over(8), WIDE));
 
 #[test]
+fn encrypted_products_hide() {
+    views::products_hide(&encrypting_over(8), WIDE);
+}
+
+#[test]
 fn what_is_sent_is_of_the_wire_version() {
     for kind in [
         ot::Kind::SoftSpoken { k: 2 },

@@ -19,7 +19,7 @@ use crate::histograms::couples;
 use crate::*;
 use difference::difference;
 use openings::tells_no_more_than_the_result;
-use programs::{ALL, EXACT, Program};
+use programs::{ALL, EXACT, PRODUCTS, Program};
 use record::{Roles, Seen, observe_rows};
 use rows::Row;
 
@@ -158,6 +158,11 @@ pub fn a_view_depends_on_the_result_alone_whoever_owns_the_secrets(
 pub fn exact_signs_hide(subject: &dyn Subject, look: Look, whoever: bool) {
     let reach = if whoever { Reach::All } else { Reach::Sample };
     hides(subject, look, reach, &EXACT);
+}
+
+/// What each party sees of matrix products, where these are computed in another way, depends on the result alone.
+pub fn products_hide(subject: &dyn Subject, look: Look) {
+    hides(subject, look, Reach::Few, &PRODUCTS);
 }
 
 /// The tests are not blind: whoever hears a result sees that secrets with other results are others.

@@ -51,6 +51,9 @@ pub const EXACT: [Program; 3] = [
     Program::MaxpoolExact,
 ];
 
+/// Matrix products, of secrets and of weights that a party knows.
+pub const PRODUCTS: [Program; 3] = [Program::MatMul, Program::Known, Program::Mixed];
+
 pub const ALL: [Program; 21] = [
     Program::Linear,
     Program::Saved,
