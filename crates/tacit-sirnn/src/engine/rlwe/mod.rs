@@ -19,6 +19,8 @@
 
 mod keys;
 mod shape;
+#[cfg(test)]
+mod tests;
 mod way;
 
 use rayon::prelude::*;
