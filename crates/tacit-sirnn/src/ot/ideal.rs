@@ -65,7 +65,7 @@ impl RandomOt for Ideal {
             *block ^= Block::from(choice).wrapping_neg() & delta;
         }
         let mut made = Made::new();
-        made.combine(send, recv, &sent, &Received { choices, blocks });
+        made.combine(send, recv, sent, Received { choices, blocks });
         Ok(made)
     }
 

@@ -120,6 +120,7 @@ pub(crate) fn replace<T: Zeroize>(old: &mut T, new: T) {
 /// Adds new OTs to those that are left. If any are left, all move to new memory and the old is wiped.
 pub(crate) fn join(left: &mut Vec<Block>, mut made: Vec<Block>) {
     match left.is_empty() {
+        _ if made.is_empty() => {}
         true => replace(left, made),
         false => {
             let both = [&left[..], &made].concat();
@@ -151,15 +152,19 @@ impl Made {
         }
     }
 
-    /// Makes OTs of the kinds of `send` and `recv` of correlated ones, as many as they take.
-    fn combine(&mut self, send: &Demand, recv: &Demand, mut q: &[Block], cots: &Received) {
-        for (m, n) in send.iter().filter(|(_, n)| *n > 0) {
-            let (these, rest) = q.split_at(n * m as usize);
-            self.sent[m as usize - 1] = combined(these, m);
-            q = rest;
+    /// Makes OTs of the kinds of `send` and `recv` of correlated ones, as many as they take. Those that
+    /// are correlated stay where they are.
+    fn combine(&mut self, send: &Demand, recv: &Demand, mut q: Vec<Block>, mut cots: Received) {
+        let mut at = send.get(1);
+        for (m, n) in send.iter().skip(1).filter(|(_, n)| *n > 0) {
+            let len = n * m as usize;
+            self.sent[m as usize - 1] = combined(&q[at..at + len], m);
+            at += len;
         }
-        let mut at = 0;
-        for (m, n) in recv.iter().filter(|(_, n)| *n > 0) {
+        shorten(&mut q, send.get(1));
+        join(&mut self.sent[0], q);
+        let mut at = recv.get(1);
+        for (m, n) in recv.iter().skip(1).filter(|(_, n)| *n > 0) {
             let len = n * m as usize;
             self.received[m as usize - 1] = Received {
                 choices: cots.choices.slice(at, len),
@@ -167,7 +172,23 @@ impl Made {
             };
             at += len;
         }
+        let ones = recv.get(1);
+        if ones > 0 {
+            shorten(&mut cots.blocks, ones);
+            let choices = cots.choices.slice(0, ones);
+            replace(&mut cots.choices, choices);
+            let own = &mut self.received[0];
+            let choices = Bits::concat(&[&own.choices, &cots.choices]);
+            replace(&mut own.choices, choices);
+            join(&mut own.blocks, std::mem::take(&mut cots.blocks));
+        }
     }
+}
+
+/// Leaves the first `n` blocks and wipes the others.
+fn shorten(blocks: &mut Vec<Block>, n: usize) {
+    blocks[n..].zeroize();
+    blocks.truncate(n);
 }
 
 /// A source of random OTs between two parties, in both directions.

@@ -26,7 +26,7 @@ use zeroize::Zeroizing;
 
 use super::puncture::{self, Shape};
 use super::random::random;
-use super::{Block, Demand, Made, RandomOt, Received, SoftSpoken, join, peer_of};
+use super::{Block, Demand, Made, RandomOt, Received, SoftSpoken, peer_of, replace, shorten};
 
 const ITERATION: Message<Packed> = Message::new("silent OT: trees and code");
 const CONTEXT: &str = "tacit 2026 silent OT tree key";
@@ -171,9 +171,39 @@ impl Stock {
         Plan::new(self.blocks.len(), self.kept, demand)
     }
 
+    /// The seeds of an iteration.
     fn take(&mut self, n: usize) -> Zeroizing<Vec<Block>> {
         let rest = self.blocks.len() - n;
         Zeroizing::new(self.blocks.split_off(rest))
+    }
+
+    /// Makes room for a plan's OTs at once: what grows leaves copies behind.
+    fn reserve(&mut self, plan: &Plan) {
+        let made = plan.sets.iter().map(|set| set.makes());
+        let all = self.blocks.len() + plan.bootstrap + made.sum::<usize>();
+        if all > self.blocks.capacity() {
+            let mut blocks = Vec::with_capacity(all);
+            blocks.extend_from_slice(&self.blocks);
+            replace(&mut *self.blocks, blocks);
+        }
+    }
+
+    /// Room for the leaves of an iteration.
+    fn leaves(&mut self, n: usize) -> &mut [Block] {
+        let start = self.blocks.len();
+        self.blocks.resize(start + n, 0);
+        &mut self.blocks[start..]
+    }
+
+    /// Hands out `n` OTs; what is fewer moves, those or the rest.
+    fn hand_out(&mut self, n: usize) -> Vec<Block> {
+        let rest = self.blocks.len() - n;
+        if n < rest {
+            return std::mem::take(&mut *self.take(n));
+        }
+        let left = self.blocks[n..].to_vec();
+        shorten(&mut self.blocks, n);
+        std::mem::replace(&mut *self.blocks, left)
     }
 
     /// The keys of the seeds of the next iteration's trees, in which `H` is told the iteration.
@@ -252,13 +282,12 @@ impl Silent {
         let keys = (0..).zip(seeds);
         let keys = keys.map(|(i, q)| [*q, q ^ delta].map(|block| hash.key(i, block)));
         let keys: Zeroizing<Vec<_>> = Zeroizing::new(keys.collect());
-        let mut blocks = Zeroizing::new(vec![0; shape.leaves()]);
-        let mut message = puncture::deal(shape, &keys, delta, &mut blocks)?;
+        let leaves = self.sent.leaves(shape.leaves());
+        let mut message = puncture::deal(shape, &keys, delta, leaves)?;
         let seed = random::<[u8; SEED]>(1)?[0];
         message.extend_from_slice(&seed);
         ITERATION.send_made(party, peer_of(party), set.message_len(), || message)?;
-        lpn::add_code(seed, secret, &mut blocks);
-        join(&mut self.sent.blocks, std::mem::take(&mut *blocks));
+        lpn::add_code(seed, secret, leaves);
         Ok(())
     }
 
@@ -273,10 +302,9 @@ impl Silent {
         let choices: Zeroizing<Vec<u8>> = Zeroizing::new(marks::get(seeds).expand());
         let message = ITERATION.recv_made(party, peer, set.message_len())?;
         let (trees, seed) = message.split_last_chunk().expect("its length was checked");
-        let mut blocks = vec![0; shape.leaves()];
-        puncture::take(shape, trees, &choices, &keys, &mut blocks);
-        lpn::add_code(*seed, secret, &mut blocks);
-        join(&mut self.received.blocks, blocks);
+        let leaves = self.received.leaves(shape.leaves());
+        puncture::take(shape, trees, &choices, &keys, leaves);
+        lpn::add_code(*seed, secret, leaves);
         Ok(())
     }
 
@@ -287,8 +315,8 @@ impl Silent {
         let (q, r) = (&mut made.sent[0], &mut made.received[0]);
         marks::set(q, &Bits::zeros(sent.bootstrap));
         marks::set(&mut r.blocks, &r.choices);
-        join(&mut self.sent.blocks, std::mem::take(q));
-        join(&mut self.received.blocks, std::mem::take(&mut r.blocks));
+        self.sent.blocks.extend_from_slice(q);
+        self.received.blocks.extend_from_slice(&r.blocks);
         Ok(())
     }
 }
@@ -301,6 +329,8 @@ impl RandomOt for Silent {
     fn extend(&mut self, party: &mut Party, send: &Demand, recv: &Demand) -> Result<Made, Error> {
         let [cots_sent, cots_received] = [send, recv].map(Demand::index_bits);
         let (sent, received) = (self.sent.plan(cots_sent), self.received.plan(cots_received));
+        self.sent.reserve(&sent);
+        self.received.reserve(&received);
         self.start(party, &sent, &received)?;
         // All messages are on their way before the first is waited for: 1 hop.
         for set in &sent.sets {
@@ -311,11 +341,11 @@ impl RandomOt for Silent {
         }
         self.sent.kept = sent.kept;
         self.received.kept = received.kept;
-        let blocks = std::mem::take(&mut *self.received.take(cots_received));
+        let blocks = self.received.hand_out(cots_received);
         let choices = marks::get(&blocks);
-        let q = self.sent.take(cots_sent);
+        let q = self.sent.hand_out(cots_sent);
         let mut made = Made::new();
-        made.combine(send, recv, &q, &Received { choices, blocks });
+        made.combine(send, recv, q, Received { choices, blocks });
         Ok(made)
     }
 

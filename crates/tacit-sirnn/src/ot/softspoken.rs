@@ -221,9 +221,9 @@ impl RandomOt for SoftSpoken {
         }
         let spare = combined_send.index_bits();
         let rest = made.sent[0].len() - spare;
-        let q = Zeroizing::new(made.sent[0].split_off(rest));
+        let q = made.sent[0].split_off(rest);
         let cots = made.received[0].split_off(combined_recv.index_bits());
-        made.combine(&combined_send, &combined_recv, &q, &cots);
+        made.combine(&combined_send, &combined_recv, q, cots);
         Ok(made)
     }
 
