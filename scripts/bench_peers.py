@@ -3,13 +3,15 @@
     make bench-peers
     python scripts/bench_peers.py --only bert-tiny bert-base-layer --write
 
-SecretFlow SPU (ABY3, FM64, default fraction bits) is installed into `.bench/spu-venv`; it needs
+SecretFlow SPU (ABY3 and, beside two parties, Cheetah; FM64, FM32 beside rings of 32 bits; default
+fraction bits) is installed into `.bench/spu-venv`; it needs
 Python 3.10 or 3.11. MP-SPDZ is measured where `$TACIT_PEERS/mp-spdz` has it built (see
 `peers/mp_spdz.py`). Every program is run by each in turn, so that a change of the machine's load
 meets all, and medians count. Ours is online plus offline, all parties in one process; a row of
 networks with each party a process of its own follows. SPU's time is that of evaluating shares, over
 plain TCP, without sharing and opening; ours of networks shares the inputs and opens the result,
-over TLS where parties are processes. Sharing the weights, once per run, is counted for neither.
+over TLS where parties are processes. Sharing the weights and keys, once per run, are counted for
+neither.
 """
 
 import argparse
@@ -39,6 +41,8 @@ SPU_PACKAGES = ["spu==0.9.5", "jax<=0.4.34", "numpy<2"]
 PEERS = os.environ.get("TACIT_PEERS")
 MALICIOUS = {"protocol": "falcon", "security": "malicious"}
 FALCON, BICOPTOR = {"protocol": "falcon"}, {"protocol": "bicoptor"}
+SIRNN = [{"protocol": "sirnn", "ot": ot} for ot in ("softspoken", "silent")]
+TWO = [("network-a", 16), ("lenet", 8), ("bert-tiny", 1)]
 ROWS = [
     *(("relu", 10**6, where) for where in (FALCON, BICOPTOR)),
     ("relu", 10**5, MALICIOUS),
@@ -50,6 +54,8 @@ ROWS = [
     ("network-b", 128, MALICIOUS),
     ("lenet", 16, MALICIOUS),
     *((name, 128, {**FALCON, "processes": True}) for name in ("network-b", "lenet")),
+    *((name, n, where) for name, n in TWO for where in SIRNN),
+    *(("relu", 10**5, {**where, "ring": 32}) for where in SIRNN),
 ]
 """A program, its size or batch, and what ours runs on."""
 
@@ -86,13 +92,16 @@ def spu_base_python():
     )
 
 
-def spu(name, size, runs):
+def spu(name, size, where, runs):
     """SPU's seconds (the median of `runs` in one set of processes), bytes and memory."""
+    protocol = "aby3"
+    if where["protocol"] == "sirnn":
+        protocol = "cheetah-32" if where.get("ring") == 32 else "cheetah"
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "result.json"
         script = Path(__file__).with_name("peers") / "spu_programs.py"
         program = f"{name}:{size}"
-        command = [spu_python(), script, target, str(runs), program]
+        command = [spu_python(), script, target, protocol, str(runs), program]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(f"SPU failed on {name}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
@@ -158,7 +167,9 @@ def compare(row, runs, repeat):
     for _ in range(repeat):
         found["ours"].append(ours(row, runs))
         if security == "semi-honest":
-            found["spu"].append(spu(name, size, runs))
+            found["spu"].append(spu(name, size, where, runs))
+        if where["protocol"] == "sirnn":
+            continue
         if (peer := spdz(name, size, runs, security)) is not None:
             found["spdz"].append(peer)
     middle = {who: [statistics.median(column) for column in zip(*rows, strict=True)]
@@ -183,13 +194,14 @@ def main():
     options.add_argument("--row", type=int, help="measure ours of this one, in this process")
     options.add_argument("--write", action="store_true", help="fill docs/results.md")
     options.add_argument("--only", nargs="*", help="rows of these programs")
+    options.add_argument("--protocol", help="rows of this protocol")
     args = options.parse_args()
     if args.row is not None:
         print(json.dumps(measure(*ROWS[args.row], args.runs)))
         return
     rows = []
     for row in ROWS:
-        if args.only is None or row[0] in args.only:
+        if args.protocol in (None, row[2]["protocol"]) and (not args.only or row[0] in args.only):
             rows.append(compare(row, args.runs, args.repeat))
             print(" | ".join(map(str, rows[-1])), flush=True)
     headings = [
@@ -201,9 +213,11 @@ def main():
             f"Medians of {args.repeat} turns of {args.runs} runs, the first, cold one included; "
             "offline counted; MB of the busiest party; memory of all parties together."
         )
-        encoded = [row for row in rows if row[0] in encoders.ENCODERS]
-        others = [row for row in rows if row[0] not in encoders.ENCODERS]
-        for section, some in (("peers", others), ("peers-encoders", encoded)):
+        two = [row for row in rows if row[2].startswith("sirnn")]
+        three = [row for row in rows if row not in two]
+        encoded = [row for row in three if row[0] in encoders.ENCODERS]
+        others = [row for row in three if row not in encoded]
+        for section, some in (("peers", others), ("peers-encoders", encoded), ("peers-two", two)):
             if some:
                 write_section(section, f"{words}\n\n{markdown(headings, some)}")
 

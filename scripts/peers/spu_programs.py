@@ -1,4 +1,4 @@
-"""Measures programs in SecretFlow SPU over FM64 on loopback: ABY3 in three processes, Cheetah in two.
+"""Measures programs in SecretFlow SPU on loopback: ABY3 in three processes, Cheetah in two.
 
     spu_programs.py RESULT.json PROTOCOL REPEAT PROGRAM...
 
@@ -30,14 +30,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import encoders
 import networks
 
-PARTIES = {"aby3": 3, "cheetah": 2}
+PARTIES = {"aby3": 3, "cheetah": 2, "cheetah-32": 2}
 PATIENCE = 600
 
 
 def config(protocol):
-    """The 64-bit ring, SPU's own fraction bits and approximations."""
-    kind = {"aby3": spu.ProtocolKind.ABY3, "cheetah": spu.ProtocolKind.CHEETAH}[protocol]
-    made = spu.RuntimeConfig(protocol=kind, field=spu.FieldType.FM64)
+    """The ring, SPU's own fraction bits and approximations."""
+    kind = spu.ProtocolKind.ABY3 if protocol == "aby3" else spu.ProtocolKind.CHEETAH
+    field = spu.FieldType.FM32 if protocol == "cheetah-32" else spu.FieldType.FM64
+    made = spu.RuntimeConfig(protocol=kind, field=field)
     made.enable_pphlo_profile = True
     return made
 
