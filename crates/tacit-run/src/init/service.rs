@@ -38,6 +38,7 @@ impl Setup<'_> {
              {file}\
              {plan}\
              # digest = \"...\"  # serve this plan only; the service says its digest when it is ready\n\
+             # commitment = \"...\"  # and this file only\n\
              \n[service]\n\
              listen = \"127.0.0.1:{}\"  # HTTP for clients; another address than loopback needs a certificate\n\
              # certificate = \"https.pem\"\n\
@@ -51,7 +52,8 @@ impl Setup<'_> {
              pool = 16       # how often material for pool_items items lies ready, made while nobody asks\n\
              pool_items = 1\n\
              pool_mb = 256.0 # the most memory that it takes\n\
-             audit = \"audit.jsonl\"\n",
+             audit = \"audit.jsonl\"\n\
+             # approved = \"approved.json\"  # serve what `tacit approve` has written there, and nothing else\n",
             HTTP + party,
         );
         text += "\n# [[clients]]  # who may ask; without any everyone may, from this machine alone\n\
