@@ -97,6 +97,9 @@ class FakeService:
             return None
         return json.dumps(self.world.described(self.party)).encode()
 
+    def offered(self):
+        return None
+
     def submit(self, request, items, share):
         if self.said:
             return json.dumps(self.said)

@@ -6,12 +6,10 @@ import hashlib
 import hmac
 import ipaddress
 import re
-import stat
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 
 from .._tacit import TacitError
@@ -143,8 +141,6 @@ def check_listener(config: Mapping[str, Any]) -> list[str]:
             f"service.listen: {address} is not this machine alone and no [[clients]] are named: "
             "anyone could ask; name who may, or listen on 127.0.0.1"
         )
-    if encrypted:
-        _check_key(Path(service["key"]))
     for origin in service["origins"]:
         if not re.fullmatch(r"https?://[a-z0-9.\-\[\]:]+", origin):
             told = "give scheme://host[:port] in lower case, without a path or *"
@@ -206,9 +202,3 @@ def _moment(name: str, told: str | None) -> float | None:
         # The last day on which the key holds, to its end.
         moment += timedelta(days=1)
     return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
-
-
-def _check_key(path: Path) -> None:
-    if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        told = "this private key can be read by others; make it yours alone with chmod 600"
-        raise TacitError(f"{path}: {told}")

@@ -12,7 +12,6 @@ import ssl
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,9 @@ import uvicorn
 
 from .. import _tacit
 from .._tacit import TacitError, __version__
+from ..operating.approve import keep_offer
+from ..operating.members import SOON_DAYS, certificates, lasting, secret
+from ..operating.rotation import load_key
 from .app import make_app
 from .audit import Audit, signer_of
 from .budgets import Budgets, beside
@@ -36,8 +38,6 @@ from .service import Service, make_service, read_config
 
 HANDSHAKE_S = 10.0
 """Seconds for the handshake of TLS."""
-SOON_DAYS = 30.0
-"""Days before its end at which a certificate is warned of."""
 GRACE_S = 5.0
 """Seconds that models which are not ready have to end, and connections at the end."""
 CODE = 130
@@ -78,12 +78,13 @@ class Party:
         self.metrics = Metrics()
         self.budgets = Budgets(beside(Path(service["audit"])))
         self.policy = Policy(clients, self.budgets)
+        self.tls = tls_of(service)
         self.audit = Audit(Path(service["audit"]), signer_of(config["party"]))
         services = {each["name"]: make(path, each["name"]) for each in config["models"]}
         self.host = self._host(services)
         self.metrics.watch(services)
-        self.metrics.expire(certificates(config))
-        for words in [*warnings, *ending(config)]:
+        self.metrics.expire(ends_of(config))
+        for words in [*warnings, *ending(config), *unpinned(config)]:
             self.log.warn(words)
 
     def _host(self, services: Mapping[str, Service]) -> Host:
@@ -118,9 +119,23 @@ class Party:
             facts["certificates"] = fingerprints(self.config)
         else:
             self.metrics.errors.labels(model, state).inc()
+            self.note_offer(model)
         if told["suspects"]:
             facts["suspects"] = told["suspects"]
         self.audit.write(state, **facts)
+
+    def note_offer(self, model: str) -> None:
+        """Writes down what a model's owner offers, for `tacit approve` to show."""
+        approved = self.config["service"].get("approved")
+        table = next(each for each in self.config["models"] if each["name"] == model)
+        if not approved or table.get("file"):
+            return
+        offer = self.host.models[model].desk.service.offered()
+        try:
+            if offer is not None:
+                keep_offer(approved, model, offer)
+        except OSError as error:
+            self.log.error("what is offered cannot be written down", model=model, why=str(error))
 
     def start(self) -> None:
         """Begins to meet the other parties."""
@@ -202,16 +217,13 @@ def server_of(party: Party) -> Server:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        ssl_certfile=service.get("certificate"),
-        ssl_keyfile=service.get("key"),
         timeout_keep_alive=int(limits.idle_s),
         timeout_graceful_shutdown=int(GRACE_S),
         h11_max_incomplete_event_size=16 << 10,
         backlog=512,
     )
     config.load()
-    if config.ssl is not None:
-        config.ssl.minimum_version = ssl.TLSVersion.TLSv1_3
+    config.ssl = party.tls
     return Server(config)
 
 
@@ -256,6 +268,21 @@ def bound(address: str, backlog: int) -> socket.socket:
         raise TacitError(f"service.listen: {address}: {error.strerror or error}") from None
 
 
+def tls_of(service: Mapping[str, Any]) -> ssl.SSLContext | None:
+    """How clients are met by HTTPS; None where they come by plain HTTP."""
+    if not service.get("certificate"):
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    path = service["certificate"]
+    try:
+        load_key(context, Path(path), secret(service["key"], "service.key"))
+    except ssl.SSLError:
+        told = f"{path}: it is no certificate, or service.key is not its key without a password"
+        raise TacitError(told) from None
+    return context
+
+
 def facts_of(described: bytes | None) -> dict[str, Any]:
     """What the audit log has of a model that became ready."""
     told: dict[str, Any] = json.loads(described) if described else {}
@@ -264,27 +291,47 @@ def facts_of(described: bytes | None) -> dict[str, Any]:
 
 
 def fingerprints(config: Mapping[str, Any]) -> dict[str, str]:
-    """The fingerprints of the parties' certificates, by their names."""
-    return {each["name"]: _tacit.certificate(each["certificate"])[1] for each in config["parties"]}
+    """The fingerprints of the parties' certificates, by their names; while one changes, of both."""
+    return {
+        each["name"]: " ".join(one.fingerprint for one in certificates(each["certificate"]))
+        for each in config["parties"]
+    }
 
 
-def certificates(config: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """When the certificates of a config file end, by what they are for."""
-    named = [(each["name"], each["certificate"]) for each in config["parties"]]
+def ends_of(config: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """When the certificates of a config file end, by what they are for.
+
+    This party's own is the one that it shows; of another's the last to end counts.
+    """
+    own = config["party"]
+    found = [
+        (each["name"], lasting(each["certificate"]))
+        for number, each in enumerate(config["parties"])
+        if number != own["id"]
+    ]
+    found.append((config["parties"][own["id"]]["name"], certificates(own["certificate"])[0]))
     if config["service"].get("certificate"):
-        named.append(("https", config["service"]["certificate"]))
-    found: list[tuple[str, float]] = []
-    for name, path in named:
-        period = _tacit.certificate(path)[2]
-        if period:
-            until = datetime.fromisoformat(period[1].replace("Z", "+00:00"))
-            found.append((name, until.timestamp()))
-    return found
+        found.append(("https", certificates(config["service"]["certificate"])[0]))
+    return [(name, each.ends) for name, each in found if each.ends is not None]
+
+
+def unpinned(config: Mapping[str, Any]) -> Iterable[str]:
+    """Warnings of models that are served whatever their owner makes of them."""
+    for each in config["models"]:
+        pinned = each.get("digest") or each.get("file") or config["service"].get("approved")
+        if not pinned:
+            yield (
+                f"the model '{each['name']}' is served whatever its owner offers: approve one by "
+                "service.approved and `tacit approve`"
+            )
 
 
 def ending(config: Mapping[str, Any]) -> Iterable[str]:
     """Warnings of certificates that end soon."""
-    for name, until in certificates(config):
+    for name, until in ends_of(config):
         days = (until - time.time()) / 86400
         if days < SOON_DAYS:
-            yield f"the certificate of {name} ends in {max(days, 0):.0f} days; make a new one"
+            yield (
+                f"the certificate of {name} ends in {max(days, 0):.0f} days; a party makes a new "
+                "one by `tacit cert rotate`, and all others accept it before it switches"
+            )
