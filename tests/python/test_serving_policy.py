@@ -16,7 +16,8 @@ from test_serving_http import ask_all, body, post, refused, shares
 
 from tacit import TacitError
 from tacit.serving.budgets import PARTS, Budgets, Spent
-from tacit.serving.policy import Client, Policy, check_listener, clients_of
+from tacit.serving.clients import Client, clients_of
+from tacit.serving.policy import Policy, check_listener
 from tacit.serving.refusals import Refusal
 from tacit.serving.serve import tls_of
 

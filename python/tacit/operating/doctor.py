@@ -64,7 +64,8 @@ def examine(path: str, wait: float = WAIT_S, *, models: bool = True) -> Iterator
 
 def _service(path: str) -> tuple[Mapping[str, Any] | None, Finding]:
     """The config of a service, checked as it is at its start."""
-    from ..serving.policy import check_listener, clients_of  # noqa: PLC0415
+    from ..serving.clients import clients_of  # noqa: PLC0415
+    from ..serving.policy import check_listener  # noqa: PLC0415
     from ..serving.service import read_config  # noqa: PLC0415
 
     try:

@@ -75,7 +75,10 @@ class Envelope:
         headers = Headers(scope=scope)
         given = headers.get("x-request-id", "")
         number = given if REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        # The connection's own, not what anyone could send.
+        certificate = (scope.get("state") or {}).get("certificate")
         state: dict[str, Any] = {"number": number, "code": "answered", "close": False}
+        state["certificate"] = certificate
         scope["state"] = state
         begun = time.monotonic()
         sending = Sending(self, state, send, begun)

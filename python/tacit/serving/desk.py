@@ -11,8 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
+from .clients import Client
 from .limits import Gone
-from .policy import Client, Policy
+from .policy import Policy
 from .refusals import Refusal
 from .service import Service
 from .wire import Asked

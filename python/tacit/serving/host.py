@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from .audit import Audit
+from .clients import Client
 from .desk import Desk
 from .limits import Limits
 from .log import Log
 from .metrics import Metrics
-from .policy import Client, Policy
+from .policy import Policy
 from .refusals import Refusal
 from .runner import Runner
 

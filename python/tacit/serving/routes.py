@@ -11,10 +11,11 @@ from starlette.routing import Route
 
 from .._tacit import __version__
 from . import openapi
+from .clients import Client
 from .desk import Desk, Ticket
 from .host import Host, Served, not_ready
 from .limits import Body
-from .policy import Client, is_loopback
+from .policy import is_loopback
 from .refusals import Refusal
 from .wire import (
     LENGTH,
@@ -58,7 +59,7 @@ class Routes:
             "version": __version__,
             "extensions": extensions,
         }
-        if self.host.policy.is_open or "authorization" in request.headers:
+        if self.is_somebody(request):
             told["models"] = self.host.names_for(self.who(request))
         return JSONResponse(told)
 
@@ -66,10 +67,14 @@ class Routes:
         """The process answers."""
         return JSONResponse({"live": True})
 
-    async def ready(self, _: Request) -> Response:
-        """Whether all models can be asked, and why not."""
+    async def ready(self, request: Request) -> Response:
+        """Whether all models can be asked; and why not, for whoever may ask."""
         reasons = self.host.reasons()
-        told = {"ready": not reasons, **({"models": reasons} if reasons else {})}
+        told: dict[str, Any] = {"ready": not reasons}
+        # Names of models, and whom this party suspects, are for those who may ask.
+        if reasons and self.is_somebody(request):
+            self.who(request)
+            told["models"] = reasons
         return JSONResponse(told, status_code=503 if reasons else 200)
 
     async def metrics(self, request: Request) -> Response:
@@ -86,8 +91,10 @@ class Routes:
 
     async def model(self, request: Request) -> Response:
         """A model, and what a client needs to share its input."""
-        served = self.served(request, self.who(request))
+        client = self.who(request)
+        served = self.served(request, client)
         told = served.described()
+        self.host.policy.check_reveal(client, served.name, told["reveal"])
         shown: dict[str, Any] = {key: _tensors(told[key]) for key in ("inputs", "outputs")}
         fields = {"name": served.name, "versions": [served.version], "platform": "tacit"}
         return JSONResponse({**fields, **shown, "parameters": told})
@@ -120,7 +127,9 @@ class Routes:
         state.model = served.name
         if self.host.stopping:
             raise not_ready(served.name, "draining")
+        self.host.policy.check_hours(client)
         told = served.described()
+        self.host.policy.check_reveal(client, served.name, told["reveal"])
         length = checked_head(request)
         # A small model's requests hold little memory, however slowly they come.
         body.most = min(body.most, MOST_HEADER + told["max_body"])
@@ -167,9 +176,15 @@ class Routes:
 
         return await desk.answer(asked, ticket, max(left, 0.001), gone)
 
+    def is_somebody(self, request: Request) -> bool:
+        """Whether a request says who asks, if anyone has to."""
+        shows = "authorization" in request.headers or request.state.certificate is not None
+        return self.host.policy.is_open or shows
+
     def who(self, request: Request) -> Client:
         """Whose key a request has."""
-        return self.host.policy.who(request.headers.getlist("authorization"))
+        shown = request.headers.getlist("authorization")
+        return self.host.policy.who(shown, request.state.certificate)
 
     def served(self, request: Request, client: Client) -> Served:
         """The model that a request names."""

@@ -26,15 +26,18 @@ from ..operating.rotation import load_key
 from .app import make_app
 from .audit import Audit, signer_of
 from .budgets import Budgets, beside
+from .clients import clients_of
 from .desk import Desk
 from .guard import guarded
 from .host import Host, Served
+from .hours import Hours
 from .limits import Limits
 from .log import Handler, Log
 from .metrics import Metrics
-from .policy import Policy, check_listener, clients_of, host_of, is_loopback, port_of
+from .policy import Policy, check_listener, host_of, is_loopback, port_of, salt_of
 from .runner import Runner
 from .service import Service, make_service, read_config
+from .tokens import tokens_of
 
 HANDSHAKE_S = 10.0
 """Seconds for the handshake of TLS."""
@@ -77,8 +80,15 @@ class Party:
         self.log = Log(service["log"], level)
         self.metrics = Metrics()
         self.budgets = Budgets(beside(Path(service["audit"])))
-        self.policy = Policy(clients, self.budgets)
+        self.policy = Policy(
+            clients,
+            self.budgets,
+            hours=Hours.of(service, "service"),
+            salt=salt_of(service),
+            tokens=tokens_of(config),
+        )
         self.tls = tls_of(service)
+        meet(self.tls, config)
         self.audit = Audit(Path(service["audit"]), signer_of(config["party"]))
         services = {each["name"]: make(path, each["name"]) for each in config["models"]}
         self.host = self._host(services)
@@ -147,7 +157,9 @@ class Party:
     def reload(self) -> None:
         """Reads the clients of the config file anew; all else stays as it is."""
         try:
-            clients = clients_of(self.read(self.path))
+            config = self.read(self.path)
+            clients, tokens = clients_of(config), tokens_of(config)
+            meet(self.tls, config)
         except (TacitError, OSError, ValueError) as error:
             self.log.error("the clients stay as they were", why=str(error))
             return
@@ -155,7 +167,7 @@ class Party:
             told = "name a client, or restart the service to let anyone ask"
             self.log.error("the clients stay as they were", why=told)
             return
-        self.policy.clients = clients
+        self.policy.clients, self.policy.tokens = clients, tokens
         self.log.info("the clients were read anew", clients=len(clients))
         self.audit.write("clients", names=[client.name for client in clients])
 
@@ -281,6 +293,27 @@ def tls_of(service: Mapping[str, Any]) -> ssl.SSLContext | None:
         told = f"{path}: it is no certificate, or service.key is not its key without a password"
         raise TacitError(told) from None
     return context
+
+
+def meet(context: ssl.SSLContext | None, config: Mapping[str, Any]) -> None:
+    """Asks clients for their certificates, if any are known by one; each is its own authority.
+
+    Who it is of, the policy says: one that was taken away is known to nobody, though TLS takes it.
+    """
+    paths = [each["certificate"] for each in config["clients"] if each.get("certificate")]
+    if not paths:
+        return
+    if context is None:
+        told = "a client's certificate needs HTTPS: give service.certificate and service.key"
+        raise TacitError(f"clients: {told}")
+    context.verify_mode = ssl.CERT_OPTIONAL
+    # Every connection shows its certificate itself.
+    context.num_tickets = 0
+    for path in paths:
+        try:
+            context.load_verify_locations(cafile=path)
+        except ssl.SSLError:
+            raise TacitError(f"clients: {path} is no certificate in PEM") from None
 
 
 def facts_of(described: bytes | None) -> dict[str, Any]:
