@@ -170,7 +170,7 @@ class FakeSharing:
         return whole.tobytes(), [items, whole.size // items]
 
 
-def config(folder, party, port, models=("digits",), clients=(), **service):
+def config(folder, party, port, models=("digits",), clients=(), *, issuers=(), **service):
     """What `serve_config` gives of one party's `serve.toml`."""
     home = folder / f"party{party}"
     whole = {
@@ -203,6 +203,7 @@ def config(folder, party, port, models=("digits",), clients=(), **service):
         "models": [{"name": name, "version": "1"} for name in models],
         "service": whole,
         "clients": list(clients),
+        "issuers": list(issuers),
     }
 
 

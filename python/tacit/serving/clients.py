@@ -102,10 +102,8 @@ def clients_of(config: Mapping[str, Any]) -> list[Client]:
             if client.name == other.name:
                 raise TacitError(f"clients: two are named {client.name!r}")
             if _alike(client, other):
-                told = "could be taken for each other"
-                raise TacitError(
-                    f"clients: {client.name!r} and {other.name!r} have one key, {told}"
-                )
+                names = f"{client.name!r} and {other.name!r}"
+                raise TacitError(f"clients: {names} have one key, token or certificate")
         found.append(client)
     return found
 
@@ -170,14 +168,15 @@ def _digest(name: str, told: str | None) -> bytes:
 def _subject(
     where: str, table: Mapping[str, Any], issuers: Sequence[str]
 ) -> tuple[str, str] | None:
-    subject, issuer = table.get("subject"), table.get("issuer")
+    subject: str | None = table.get("subject")
+    issuer: str | None = table.get("issuer")
     if subject is None:
         if issuer is not None:
             raise TacitError(f"{where} has an issuer of tokens and no subject")
         return None
     if issuer is None and len(issuers) == 1:
         issuer = issuers[0]
-    if issuer not in issuers:
+    if issuer is None or issuer not in issuers:
         raise TacitError(f"{where}: name one of [[issuers]] as its issuer")
     return issuer, subject
 

@@ -46,11 +46,12 @@ class Issuer:
         """The issuer of a table of `[[issuers]]`."""
         need("oidc", "[[issuers]]")
         import jwt  # noqa: PLC0415
+        from jwt.algorithms import get_default_algorithms  # noqa: PLC0415
 
         name, path = table["issuer"], table["keys"]
         given = tuple(table.get("algorithms") or ALGORITHMS)
         for each in given:
-            if each not in jwt.algorithms.get_default_algorithms() or each[:2] in ("HS", "no"):
+            if each not in get_default_algorithms() or each[:2] in ("HS", "no"):
                 known = ", ".join(ALGORITHMS)
                 raise TacitError(f"issuers: {each!r} of {name!r} is no signature such as {known}")
         try:
