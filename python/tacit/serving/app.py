@@ -21,7 +21,7 @@ from .host import Host
 from .limits import Gone
 from .policy import host_of, is_loopback
 from .refusals import Refusal
-from .routes import Routes
+from .routes import Routes, timed
 from .wire import LENGTH
 
 Message = MutableMapping[str, Any]
@@ -44,7 +44,7 @@ def make_app(host: Host) -> Any:
         CORSMiddleware,
         allow_origins=list(host.origins),
         allow_methods=["GET", "POST"],
-        allow_headers=["authorization", "content-type", LENGTH, "x-request-id"],
+        allow_headers=["authorization", "content-type", LENGTH, "traceparent", "x-request-id"],
         expose_headers=[LENGTH, "x-request-id", "retry-after"],
         max_age=600,
     )
@@ -76,9 +76,10 @@ class Envelope:
         given = headers.get("x-request-id", "")
         number = given if REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
         # The connection's own, not what anyone could send.
-        certificate = (scope.get("state") or {}).get("certificate")
+        own: dict[str, Any] = scope.get("state") or {}
         state: dict[str, Any] = {"number": number, "code": "answered", "close": False}
-        state["certificate"] = certificate
+        state["certificate"] = own.get("certificate")
+        started = time.time_ns()
         scope["state"] = state
         begun = time.monotonic()
         sending = Sending(self, state, send, begun)
@@ -93,6 +94,7 @@ class Envelope:
             self.failed(error, state)
         finally:
             self.tell(scope, state, time.monotonic() - begun)
+            self.trace(headers.get("traceparent"), state, started)
 
     def door(self, headers: Headers) -> Refusal | None:
         """Refuses pages of other origins, and names that are not this machine's.
@@ -144,6 +146,15 @@ class Envelope:
             seconds=seconds,
         )
 
+    def trace(self, given: str | None, state: dict[str, Any], started: int) -> None:
+        """The request's spans, where they are sent somewhere; the service goes on without them."""
+        if self.host.traces is None:
+            return
+        try:
+            self.host.traces.tell(given, state, started, time.time_ns())
+        except Exception as error:
+            self.host.log.warn("a trace is lost", exception=type(error).__name__)
+
     async def audit(self, state: dict[str, Any], begun: float) -> None:
         """The request's line in the audit log, on disk before its answer goes out.
 
@@ -169,8 +180,7 @@ class Envelope:
         )
         await asyncio.wrap_future(line)
         if state.get("model") is not None:
-            phase = self.host.metrics.seconds.labels(state["model"], "audit")
-            phase.observe(time.monotonic() - wrote)
+            timed(self.host, state, "audit", time.monotonic() - wrote)
 
 
 QUIET = ("/v2/health/live", "/v2/health/ready", "/metrics")

@@ -16,6 +16,7 @@ from .metrics import Metrics
 from .policy import Policy
 from .refusals import Refusal
 from .runner import Runner
+from .tracing import Traces
 
 
 @dataclass
@@ -67,6 +68,8 @@ class Host:
         Pages that may ask from a browser.
     encrypted : bool
         Whether it is reached by HTTPS.
+    traces : Traces or None
+        Where traces of requests go.
     """
 
     models: Mapping[str, Served]
@@ -79,6 +82,7 @@ class Host:
     origins: tuple[str, ...] = ()
     encrypted: bool = False
     stopping: bool = False
+    traces: Traces | None = None
 
     def model(self, client: Client, name: str, version: str | None) -> Served:
         """A model that a client may ask."""

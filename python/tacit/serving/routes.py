@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import MutableMapping
 from typing import Any
 
 from starlette.requests import Request
@@ -134,7 +136,7 @@ class Routes:
         # A small model's requests hold little memory, however slowly they come.
         body.most = min(body.most, MOST_HEADER + told["max_body"])
         whole = await body.read()
-        self._timed(served, "read", clock() - begun)
+        timed(self.host, request.scope["state"], "read", clock() - begun)
         self.host.metrics.bytes.labels(served.name, "in").inc(len(whole))
         try:
             asked = read_request(length, whole)
@@ -147,7 +149,7 @@ class Routes:
         state.audited = {"version": served.version, "digest": told["digest"]}
         taken = clock()
         share = await self._answer(request, served, client, asked, begun)
-        self._timed(served, "answer", clock() - taken)
+        timed(self.host, request.scope["state"], "answer", clock() - taken)
         state.sent = len(share)
         answered = Answered(
             id=asked.id,
@@ -191,8 +193,12 @@ class Routes:
         named = request.path_params
         return self.host.model(client, named["model"], named.get("version"))
 
-    def _timed(self, served: Served, phase: str, seconds: float) -> None:
-        self.host.metrics.seconds.labels(served.name, phase).observe(seconds)
+
+def timed(host: Host, state: MutableMapping[str, Any], phase: str, seconds: float) -> None:
+    """Notes how long a phase of a request took that has just ended."""
+    host.metrics.seconds.labels(state["model"], phase).observe(seconds)
+    now = time.time_ns()
+    state.setdefault("phases", []).append((phase, now - int(seconds * 1e9), now))
 
 
 def checked_head(request: Request) -> str:

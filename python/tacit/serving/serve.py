@@ -38,6 +38,7 @@ from .policy import Policy, check_listener, host_of, is_loopback, port_of, salt_
 from .runner import Runner
 from .service import Service, make_service, read_config
 from .tokens import tokens_of
+from .tracing import traces_of
 
 HANDSHAKE_S = 10.0
 """Seconds for the handshake of TLS."""
@@ -117,6 +118,7 @@ class Party:
             open_names=not is_loopback(host_of(service["listen"])),
             origins=tuple(service["origins"]),
             encrypted=bool(service.get("certificate")),
+            traces=traces_of(self.config),
         )
 
     def changed(self, model: str, state: str, told: dict[str, Any]) -> None:
@@ -191,6 +193,8 @@ class Party:
         """Writes what is left to write."""
         for served in self.host.models.values():
             served.desk.close()
+        if self.host.traces is not None:
+            self.host.traces.close()
         self.budgets.close()
         self.audit.write("stop")
         self.audit.close()
