@@ -111,9 +111,9 @@ class FakeService:
             return json.dumps({"code": "malformed", "message": "its size", "retry_after": None})
         with self.world.changed:
             held = self.world.held[self.party]
+            self.submitted += request not in held
             if held.setdefault(request, share) != share:
                 return json.dumps({"code": "reused", "message": "another", "retry_after": None})
-            self.submitted += 1
             self.world.changed.notify_all()
         return None
 

@@ -155,7 +155,7 @@ def memory(path: str, config: Mapping[str, Any]) -> Iterator[Finding]:
         needed += each
         told = f"'{name}' takes up to {_size(each)} for batches of {batch}"
         yield ok("model", told, model=name, digest=offer["digest"], bytes=each)
-    beside = int((8 * service["body_mb"] + 2 * service["keep_mb"]) * 1e6)
+    beside = int((8 * service["body_mb"] + service["keep_mb"]) * 1e6)
     models = "all models" if not unknown else f"all models but {unknown}"
     yield _fits(models, needed + beside, beside)
 

@@ -158,9 +158,14 @@ class Envelope:
     async def audit(self, state: dict[str, Any], begun: float) -> None:
         """The request's line in the audit log, on disk before its answer goes out.
 
-        Whoever has no key has none: strangers could fill the disk.
+        Whoever has no key has none: strangers could fill the disk. Nor has everything by which a
+        client learned nothing new.
         """
         if "client" not in state:
+            return
+        answered = state["code"] == "answered" and not state.get("repeated")
+        outcome = "repeated" if state["code"] == "answered" else state["code"]
+        if not answered and not self.host.quiet.has_line(state["client"], outcome):
             return
         asked = state.get("asked")
         wrote = time.monotonic()
@@ -172,7 +177,7 @@ class Envelope:
             session=asked.session if asked else None,
             id=asked.id.hex() if asked else None,
             items=asked.items if asked else None,
-            outcome=state["code"],
+            outcome=state["code"] if answered else outcome,
             received=len(asked.share) if asked else None,
             sent=state.get("sent"),
             seconds=round(wrote - begun, 6),

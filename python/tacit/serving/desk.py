@@ -131,6 +131,14 @@ class Desk:
             self._leave(asked.id, ticket)
             if not ticket.watchers and not waiting.done():
                 await asyncio.shield(self._forget(asked.id, ticket))
+            elif not ticket.watchers:
+                # The core keeps it, within a limit of bytes, for who asks again.
+                ticket.waiting = None
+
+    def is_repeated(self, asked: Asked) -> bool:
+        """Whether the core has taken this request before."""
+        ticket = self.tickets.get(asked.id)
+        return ticket is not None and ticket.accepted
 
     def close(self) -> None:
         """Ends the threads, as soon as each has noticed."""

@@ -14,6 +14,7 @@ from .limits import Limits
 from .log import Log
 from .metrics import Metrics
 from .policy import Policy
+from .quiet import Quiet
 from .refusals import Refusal
 from .runner import Runner
 from .tracing import Traces
@@ -62,6 +63,8 @@ class Host:
         By their names.
     stopping : bool
         Whether it takes no more requests.
+    quiet : Quiet
+        Which refused requests have a line in the audit log.
     open_names : bool
         Whether any `Host` header is taken; else those of this machine's loopback alone.
     origins : tuple of str
@@ -78,6 +81,7 @@ class Host:
     log: Log
     metrics: Metrics
     limits: Limits
+    quiet: Quiet
     open_names: bool = False
     origins: tuple[str, ...] = ()
     encrypted: bool = False

@@ -35,6 +35,7 @@ from .limits import Limits
 from .log import Handler, Log
 from .metrics import Metrics
 from .policy import Policy, check_listener, host_of, is_loopback, port_of, salt_of
+from .quiet import WINDOW_S, Quiet
 from .runner import Runner
 from .service import Service, make_service, read_config
 from .tokens import tokens_of
@@ -115,6 +116,7 @@ class Party:
             log=self.log,
             metrics=self.metrics,
             limits=Limits.of(service),
+            quiet=Quiet(self.audit.write),
             open_names=not is_loopback(host_of(service["listen"])),
             origins=tuple(service["origins"]),
             encrypted=bool(service.get("certificate")),
@@ -195,6 +197,7 @@ class Party:
             served.desk.close()
         if self.host.traces is not None:
             self.host.traces.close()
+        self.host.quiet.flush(all_windows=True)
         self.budgets.close()
         self.audit.write("stop")
         self.audit.close()
@@ -265,13 +268,22 @@ async def serve(party: Party, *, signals: bool = True, server: Server | None = N
         loop.add_signal_handler(signal.SIGTERM, signalled)
         loop.add_signal_handler(signal.SIGINT, signalled)
         loop.add_signal_handler(signal.SIGHUP, party.reload)
+    counting = asyncio.ensure_future(count_quietly(party.host.quiet))
     scheme = "https" if party.host.encrypted else "http"
     party.log.info("listens", address=f"{scheme}://{party.config['service']['listen']}")
     try:
         await server.serve([listener])
     finally:
+        counting.cancel()
         listener.close()
         await asyncio.to_thread(party.close)
+
+
+async def count_quietly(quiet: Quiet) -> None:
+    """Writes now and then what was counted of clients that ask no more."""
+    while True:
+        await asyncio.sleep(WINDOW_S)
+        quiet.flush()
 
 
 def bound(address: str, backlog: int) -> socket.socket:

@@ -104,7 +104,7 @@ def traces_of(config: Mapping[str, Any]) -> Traces | None:
     """The traces of a config file; None if it names nowhere to send them."""
     from .policy import is_loopback  # noqa: PLC0415
 
-    endpoint = config["service"].get("traces")
+    endpoint: str | None = config["service"].get("traces")
     if not endpoint:
         return None
     parts = urlsplit(endpoint)

@@ -58,9 +58,11 @@ impl Setup<'_> {
         );
         text += "\n# [[clients]]  # who may ask; without any everyone may, from this machine alone\n\
                  # name = \"hospital-b\"\n\
-                 # key_sha256 = \"...\"  # of its key, in hexadecimal\n\
+                 # key_sha256 = \"...\"  # `tacit key` makes a key, and says this of it\n\
                  # queries = 1000\n\
-                 # period_s = 86400.0\n";
+                 # period_s = 86400.0\n\
+                 # reveal = \"class\"  # the most that it may learn\n\
+                 # hours = \"08:00-18:00\"  # in UTC; days = \"mon-fri\"\n";
         text += &self.peers(party, Self::serves);
         Ok(text)
     }
