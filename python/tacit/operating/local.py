@@ -14,7 +14,7 @@ from typing import Any
 from .. import _tacit
 from .._tacit import TacitError
 from .findings import Finding, error, ok, warning
-from .members import SOON_DAYS, Certificate, Member, certificates, secret
+from .members import SOON_DAYS, Certificate, Member, certificates, place, secret
 from .rotation import fits
 
 PORTION = 256 << 20
@@ -23,7 +23,7 @@ PORTION = 256 << 20
 
 def keys(member: Member) -> Iterator[Finding]:
     """Whether the private key is there, is this party's alone, and fits its certificate."""
-    where = member.key if isinstance(member.key, str) else json.dumps(member.key)
+    where = place(member.key)
     try:
         key = secret(member.key, "party.key")
     except TacitError as failed:

@@ -24,6 +24,15 @@ def secret(source: Source, setting: str) -> bytes:
     return _tacit.secret(json.dumps(source), setting)
 
 
+def place(source: Source) -> str:
+    """What a source is called; arguments of a command are not told."""
+    if isinstance(source, str):
+        return source
+    if "env" in source:
+        return f"the variable {source['env']}"
+    return f"the command {source['command'][0] if source['command'] else '(none)'}"
+
+
 @dataclass(frozen=True)
 class Certificate:
     """A certificate of a file.
