@@ -18,6 +18,7 @@ import tacit
 from tacit import TacitError
 from tacit.cli import main
 from tacit.operating.members import certificates, secret
+from tacit.serving.log import LEVELS
 from tacit.serving.serve import ending, ends_of, tls_of
 
 
@@ -104,9 +105,10 @@ def test_a_key_is_changed_while_all_others_run(live, digits):
         (live.homes[1] / f"old-{name}").replace(live.homes[1] / name)
     (live.homes[1] / "party1.pem").unlink(missing_ok=True)
     live.restart(1)
+    serving_fakes.wait_for(lambda: "does not know this party's certificate" in live.logs(), 30)
     with pytest.raises(tacit.ServiceError):
         live.answers(x, timeout=2)
-    assert "certificate" in live.logs() and not live.ready()
+    assert not live.ready()
 
     lines = (live.homes[0] / "audit.jsonl").read_text().splitlines()
     met = [json.loads(line) for line in lines if '"kind":"ready"' in line]
@@ -157,6 +159,26 @@ def test_https_with_a_key_from_a_variable(tmp_path, monkeypatch):
         monkeypatch.setenv("HTTPS_KEY", wrong)
         with pytest.raises(TacitError, match=r"service\.key is not its key"):
             tls_of(made)
+
+
+def test_certificates_are_looked_at_while_it_runs(tmp_path, capfd):
+    with serving_fakes.parties(tmp_path) as (running, _):
+        party, home = running[0].party, tmp_path / "party0"
+        # All are known by one file here: it is the others' as well.
+        days = 'tacit_certificate_days{certificate="beta"}'
+        assert f"{days} 364." in party.metrics.text().decode()
+        assert main(["cert", "renew", "--config", str(home / "party.toml"), "--days", "3"]) == 0
+        (home / "next-cert.pem").replace(home / "cert.pem")
+        party.log.level = 0
+        party.look_at_certificates(warn=False)
+        assert f"{days} 2.9" in party.metrics.text().decode()
+        assert "ends in" not in capfd.readouterr().err
+        party.look_at_certificates(warn=True)
+        assert "beta ends in 3 days" in capfd.readouterr().err
+        (home / "cert.pem").write_text("damaged")
+        party.look_at_certificates(warn=True)
+        assert "cannot be read" in capfd.readouterr().err
+        party.log.level = LEVELS.index("off")
 
 
 def test_certificates_that_end_are_warned_of(tmp_path):

@@ -175,6 +175,15 @@ class Party:
         self.log.info("the clients were read anew", clients=len(clients))
         self.audit.write("clients", names=[client.name for client in clients])
 
+    def look_at_certificates(self, *, warn: bool) -> None:
+        """Tells the metrics when certificates end, and the log if it is soon."""
+        try:
+            self.metrics.expire(ends_of(self.config))
+            for words in ending(self.config) if warn else ():
+                self.log.warn(words)
+        except (TacitError, OSError) as error:
+            self.log.warn("a certificate cannot be read", why=str(error))
+
     async def drain(self) -> None:
         """Takes no more requests, and waits for those that were taken."""
         self.host.stopping = True
@@ -268,22 +277,31 @@ async def serve(party: Party, *, signals: bool = True, server: Server | None = N
         loop.add_signal_handler(signal.SIGTERM, signalled)
         loop.add_signal_handler(signal.SIGINT, signalled)
         loop.add_signal_handler(signal.SIGHUP, party.reload)
-    counting = asyncio.ensure_future(count_quietly(party.host.quiet))
+    tasks = [asyncio.ensure_future(each) for each in (count_quietly(party), look_daily(party))]
     scheme = "https" if party.host.encrypted else "http"
     party.log.info("listens", address=f"{scheme}://{party.config['service']['listen']}")
     try:
         await server.serve([listener])
     finally:
-        counting.cancel()
+        for each in tasks:
+            each.cancel()
         listener.close()
         await asyncio.to_thread(party.close)
 
 
-async def count_quietly(quiet: Quiet) -> None:
+async def count_quietly(party: Party) -> None:
     """Writes now and then what was counted of clients that ask no more."""
     while True:
         await asyncio.sleep(WINDOW_S)
-        quiet.flush()
+        party.host.quiet.flush()
+
+
+async def look_daily(party: Party) -> None:
+    """Looks every hour when certificates end, and warns once a day."""
+    while True:
+        for hour in range(1, 25):
+            await asyncio.sleep(3600)
+            party.look_at_certificates(warn=hour == 24)
 
 
 def bound(address: str, backlog: int) -> socket.socket:
@@ -341,10 +359,15 @@ def facts_of(described: bytes | None) -> dict[str, Any]:
 
 def fingerprints(config: Mapping[str, Any]) -> dict[str, str]:
     """The fingerprints of the parties' certificates, by their names; while one changes, of both."""
-    return {
-        each["name"]: " ".join(one.fingerprint for one in certificates(each["certificate"]))
-        for each in config["parties"]
-    }
+    found: dict[str, str] = {}
+    for each in config["parties"]:
+        try:
+            prints = [one.fingerprint for one in certificates(each["certificate"])]
+        except TacitError:
+            # Damaged since the parties met by it.
+            prints = ["unreadable"]
+        found[each["name"]] = " ".join(prints)
+    return found
 
 
 def ends_of(config: Mapping[str, Any]) -> list[tuple[str, float]]:

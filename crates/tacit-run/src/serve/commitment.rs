@@ -64,10 +64,15 @@ fn place(path: &Path, salt: &[u8]) -> std::io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut new = options.open(&beside)?;
-    let written = new.write_all(salt).and_then(|()| new.sync_all());
-    let placed = written.and_then(|()| std::fs::hard_link(&beside, path));
-    std::fs::remove_file(&beside)?;
-    placed
+    if let Err(e) = new.write_all(salt).and_then(|()| new.sync_all()) {
+        let _ = std::fs::remove_file(&beside);
+        return Err(e);
+    }
+    match std::fs::hard_link(&beside, path) {
+        // Some systems of files have no links.
+        Err(e) if e.kind() != ErrorKind::AlreadyExists => std::fs::rename(&beside, path),
+        placed => std::fs::remove_file(&beside).and(placed),
+    }
 }
 
 #[cfg(test)]
