@@ -78,6 +78,9 @@ class Session:
 def serve_config(path: str) -> str:
     """A config file of a service, checked, as JSON; its paths are absolute."""
 
+def check_offer(path: str, model: str, offer: bytes) -> None:
+    """Refuses an offer, as it was kept, that the party of this config would not serve so."""
+
 class Service:
     """One served model at one party; long calls let other threads run."""
 
@@ -88,6 +91,9 @@ class Service:
     def standing(self) -> str: ...
     def described(self) -> bytes | None:
         """What clients need to know of the model, as JSON, once it is ready."""
+
+    def offered(self) -> bytes | None:
+        """What the model's owner offers, as JSON: at the owner itself what its file makes."""
 
     def submit(self, request: bytes, items: int, share: bytes) -> str | None:
         """Takes a request, or says why not, as JSON."""
@@ -136,8 +142,17 @@ def tables_liu24(parties: list[int], field: int) -> str:
 def interrupt(raised: bool = True) -> None:
     """Ends every run of this process, as Ctrl-C does, or lets them begin again; for any thread."""
 
-def certificate(path: str) -> tuple[str | None, str, list[str]]:
-    """A certificate's name, fingerprint, and first and last moment of validity."""
+def certificates(path: str) -> list[tuple[str | None, str, list[str]]]:
+    """Of each certificate of a file: name, fingerprint, and first and last moment of validity."""
+
+def members(path: str) -> str:
+    """Who the parties of a config file are, as JSON, whatever else stands in it; absolute paths."""
+
+def next_certificate(folder: str, name: str, days: int, key: bytes | None = None) -> None:
+    """Makes `next-cert.pem`, for this key or for a new one in `next-key.pem`."""
+
+def secret(source: str, setting: str) -> bytes:
+    """A secret from its source as a config has it, in JSON; `setting` is what errors call it."""
 
 def check_outputs(outputs: list[str], inputs: list[str]) -> None:
     """Refuses files that could not be written, or that are inputs."""

@@ -1,27 +1,34 @@
-"""`tacit cert`: certificates, as people compare them."""
+"""`tacit cert`: certificates, as people compare them, and how a party takes a new one."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
 
-from . import _tacit
 from .console import out
 
 
 def add_cert(command: Callable[..., argparse.ArgumentParser]) -> None:
     """Adds the command."""
-    made = command("cert", show, "show what tells a party's certificate from any other")
-    made.add_argument("what", choices=("show",), help="show: name, fingerprint, validity")
-    made.add_argument("path", nargs="+", metavar="PATH", help="such as cert.pem")
+    made = command("cert", cert, "show certificates, and change a party's without stopping others")
+    add = made.add_argument
+    add(
+        "what",
+        choices=("show", "renew", "rotate", "accept", "switch", "drop"),
+        help="show: name, fingerprint, validity of files; renew: a new certificate for the same "
+        "key; rotate: a new key, too; accept: another party's new certificate beside its old one; "
+        "switch: use the new one, once all others accept it; drop: another party's old one",
+    )
+    add("path", nargs="*", metavar="PATH", help="such as cert.pem; of show and accept")
+    add("--config", metavar="PARTY.toml", help="of this party; for all but show")
+    add("--party", type=int, metavar="N", help="whose certificate it is; of accept and drop")
+    add("--fingerprint", metavar="HEX", help="accept no other, as its owner read it out")
+    add("--days", type=int, default=365, metavar="N", help="how long a new one is valid")
 
 
-def show(args: argparse.Namespace) -> None:
-    """Prints the name, the fingerprint and the validity of certificates."""
-    for path in args.path:
-        name, fingerprint, period = _tacit.certificate(path)
-        lines = [path, f"  name         {name or '(none)'}", f"  fingerprint  {fingerprint}"]
-        if period:
-            lines.append(f"  valid        {period[0]} to {period[1]}")
-        for line in lines:
-            out.print(line, markup=False, soft_wrap=True)
+def cert(args: argparse.Namespace) -> None:
+    """`tacit cert`: what was asked for."""
+    from .operating import rotation  # noqa: PLC0415
+
+    for line in rotation.act(args):
+        out.print(line, markup=False, soft_wrap=True)

@@ -39,6 +39,7 @@ from .measure.operations import bench
 from .measure.tables import add_tables
 from .measure.truncation import analyze_truncation, check_plot
 from .model import Model, compile
+from .operating.commands import add_operating
 from .options import to_json
 from .planning import AUTO, compare, named, of_any, planned_costs
 from .protocols import OPTIONS
@@ -51,13 +52,14 @@ from .train import add_train
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command.
 
-    The exit code is 0, 2 for an error that is explained on stderr, or 130 for Ctrl-C.
+    The exit code is 0, 2 for an error that is explained on stderr or that `tacit doctor` found, or
+    130 for Ctrl-C.
     """
     args = parser().parse_args(argv)
     speak(args)
     try:
         with ends_soon() if args.ends_soon else nullcontext():
-            args.action(args)
+            code = args.action(args)
     except TacitError as error:
         return fail(str(error))
     except OSError as error:
@@ -68,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         err.print("interrupted")
         return CODE
-    return 0
+    return code or 0
 
 
 def fail(message: str) -> int:
@@ -252,7 +254,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
     def command(
-        name: str, action: Callable[[argparse.Namespace], None], text: str
+        name: str, action: Callable[[argparse.Namespace], int | None], text: str
     ) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=text, description=text)
         made.set_defaults(action=action, ends_soon=True)
@@ -317,6 +319,8 @@ def parser() -> argparse.ArgumentParser:
     )
 
     add_serving(command)
+
+    add_operating(command)
 
     add_cert(command)
 

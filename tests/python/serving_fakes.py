@@ -97,6 +97,9 @@ class FakeService:
             return None
         return json.dumps(self.world.described(self.party)).encode()
 
+    def offered(self):
+        return None
+
     def submit(self, request, items, share):
         if self.said:
             return json.dumps(self.said)
@@ -108,9 +111,9 @@ class FakeService:
             return json.dumps({"code": "malformed", "message": "its size", "retry_after": None})
         with self.world.changed:
             held = self.world.held[self.party]
+            self.submitted += request not in held
             if held.setdefault(request, share) != share:
                 return json.dumps({"code": "reused", "message": "another", "retry_after": None})
-            self.submitted += 1
             self.world.changed.notify_all()
         return None
 
@@ -167,7 +170,7 @@ class FakeSharing:
         return whole.tobytes(), [items, whole.size // items]
 
 
-def config(folder, party, port, models=("digits",), clients=(), **service):
+def config(folder, party, port, models=("digits",), clients=(), *, issuers=(), **service):
     """What `serve_config` gives of one party's `serve.toml`."""
     home = folder / f"party{party}"
     whole = {
@@ -200,6 +203,7 @@ def config(folder, party, port, models=("digits",), clients=(), **service):
         "models": [{"name": name, "version": "1"} for name in models],
         "service": whole,
         "clients": list(clients),
+        "issuers": list(issuers),
     }
 
 

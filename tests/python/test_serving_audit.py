@@ -29,7 +29,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def signer(folder):
-    return Signer(folder / "party0" / "key.pem", folder / "party0" / "cert.pem")
+    return Signer((folder / "party0" / "key.pem").read_bytes(), folder / "party0" / "cert.pem")
 
 
 @pytest.fixture

@@ -16,8 +16,10 @@ from test_serving_http import ask_all, body, post, refused, shares
 
 from tacit import TacitError
 from tacit.serving.budgets import PARTS, Budgets, Spent
-from tacit.serving.policy import Client, Policy, check_listener, clients_of
+from tacit.serving.clients import Client, clients_of
+from tacit.serving.policy import Policy, check_listener
 from tacit.serving.refusals import Refusal
+from tacit.serving.serve import tls_of
 
 CLIENTS = [
     client_table("hospital", "key-of-hospital", models=["digits"], queries=20, period_s=3600),
@@ -254,7 +256,7 @@ def test_a_key_that_others_can_read(tmp_path):
     key.chmod(0o644)
     more = {"certificate": str(tmp_path / "party0" / "cert.pem"), "key": str(key)}
     with pytest.raises(TacitError, match="chmod 600"):
-        check_listener(config(tmp_path, 0, 8100, **more))
+        tls_of(config(tmp_path, 0, 8100, **more)["service"])
 
 
 def test_loopback_without_clients_is_warned_of(tmp_path):

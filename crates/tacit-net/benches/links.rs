@@ -39,6 +39,7 @@ fn over_tls() -> (Party, Party) {
             name: name.into(),
             address: address.clone(),
             certificate: Some(identity(name).certificate().clone()),
+            also: Vec::new(),
         })
         .into();
     let join = |id: usize, name: &str, listener| {

@@ -29,6 +29,9 @@ use crate::time::date;
 pub const KEY_FILE: &str = "key.pem";
 /// The file of a party's certificate within its folder.
 pub const CERTIFICATE_FILE: &str = "cert.pem";
+/// The files of a key and a certificate that wait until the others know of them.
+const NEXT_KEY_FILE: &str = "next-key.pem";
+const NEXT_CERTIFICATE_FILE: &str = "next-cert.pem";
 /// How long a new certificate is valid unless told otherwise.
 pub const DEFAULT_VALIDITY: Duration = Duration::from_secs(365 * 24 * 3600);
 /// New certificates are valid from a little before now, since clocks differ.
@@ -50,13 +53,30 @@ impl Certificate {
         Self::from_pem(&read(path)?).map_err(|why| file_error(path, why))
     }
 
+    /// Reads all certificates of a PEM file. A party that takes a new one has two for a while: the others
+    /// accept both until it shows the new one.
+    pub fn load_all(path: &Path) -> Result<Vec<Certificate>, NetError> {
+        let pem = read(path)?;
+        let mut found = vec![Self::from_pem(&pem).map_err(|why| file_error(path, why))?];
+        for der in CertificateDer::pem_slice_iter(&pem).skip(1) {
+            let read = der.map_err(|_| "a certificate after the first is damaged".to_string());
+            let one = read.and_then(Self::from_der);
+            found.push(one.map_err(|why| file_error(path, why))?);
+        }
+        Ok(found)
+    }
+
+    fn from_der(der: CertificateDer<'static>) -> Result<Certificate, String> {
+        ParsedCertificate::try_from(&der)
+            .map_err(|e| format!("this certificate cannot be used ({e})"))?;
+        Ok(Certificate(der))
+    }
+
     /// Reads the text of a PEM file. The error says what is wrong with the text.
     pub fn from_pem(pem: &[u8]) -> Result<Certificate, String> {
         let der = CertificateDer::from_pem_slice(pem)
             .map_err(|_| "this is not a certificate in PEM format".to_string())?;
-        ParsedCertificate::try_from(&der)
-            .map_err(|e| format!("this certificate cannot be used ({e})"))?;
-        Ok(Certificate(der))
+        Self::from_der(der)
     }
 
     /// The SHA-256 of the DER form as 64 hexadecimal digits: what people compare, and what any
@@ -148,10 +168,14 @@ impl Identity {
             );
             return Err(file_error(key, why));
         }
-        let pem = Zeroizing::new(read(key)?);
+        Self::of(certificate, key, &Zeroizing::new(read(key)?))
+    }
+
+    /// Reads a certificate whose key is here already; `key` is what errors call the key.
+    pub fn of(certificate: &Path, key: &Path, pem: &[u8]) -> Result<Identity, NetError> {
         let identity = Identity {
             certificate: Certificate::load(certificate)?,
-            key: PrivateKeyDer::from_pem_slice(&pem)
+            key: PrivateKeyDer::from_pem_slice(pem)
                 .map_err(|_| file_error(key, "this is not a private key in PEM format".into()))?,
         };
         let provider = rustls::crypto::ring::default_provider();
@@ -193,29 +217,74 @@ pub fn generate_between(
     from: SystemTime,
     until: SystemTime,
 ) -> Result<(), NetError> {
-    let failed = |e: rcgen::Error| NetError::Invalid {
+    let key = new_key(name)?;
+    let certificate = self_signed(&key, name, (from, until))?;
+    fs::create_dir_all(dir).map_err(|e| file_error(dir, e.to_string()))?;
+    write_key(&dir.join(KEY_FILE), &key)?;
+    write_new(&dir.join(CERTIFICATE_FILE), 0o644, certificate.as_bytes())
+}
+
+/// Makes what follows on a party's certificate, valid from now for `validity`, as `next-cert.pem` in `dir`:
+/// for the key in `key`, or for a new one in `next-key.pem`. Never overwrites any.
+pub fn generate_next(
+    dir: &Path,
+    name: &str,
+    key: Option<&[u8]>,
+    validity: Duration,
+) -> Result<(), NetError> {
+    let now = SystemTime::now();
+    let period = (now - CLOCK_SKEW, now + validity);
+    let path = dir.join(NEXT_CERTIFICATE_FILE);
+    if path.exists() {
+        return Err(file_error(&path, EXISTS.into()));
+    }
+    let certificate = match key {
+        Some(pem) => {
+            let text = String::from_utf8_lossy(pem);
+            let key = KeyPair::from_pem(&text).map_err(|e| unmade(name, e))?;
+            self_signed(&Zeroizing::new(key), name, period)?
+        }
+        None => {
+            let key = new_key(name)?;
+            write_key(&dir.join(NEXT_KEY_FILE), &key)?;
+            self_signed(&key, name, period)?
+        }
+    };
+    write_new(&path, 0o644, certificate.as_bytes())
+}
+
+const EXISTS: &str = "it exists already and is not overwritten; choose another folder or remove it";
+
+fn unmade(name: &str, e: rcgen::Error) -> NetError {
+    NetError::Invalid {
         what: format!("certificate of '{name}'"),
         why: format!("it cannot be made ({e})"),
-    };
+    }
+}
+
+fn new_key(name: &str) -> Result<Zeroizing<KeyPair>, NetError> {
+    let made = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256);
+    made.map(Zeroizing::new).map_err(|e| unmade(name, e))
+}
+
+fn write_key(path: &Path, key: &KeyPair) -> Result<(), NetError> {
+    let pem = Zeroizing::new(key.serialize_pem());
+    write_new(path, 0o600, pem.as_bytes())
+}
+
+/// A certificate in PEM.
+fn self_signed(
+    key: &KeyPair,
+    name: &str,
+    (from, until): (SystemTime, SystemTime),
+) -> Result<String, NetError> {
+    let failed = |e| unmade(name, e);
     let mut params = CertificateParams::new(Vec::new()).map_err(failed)?;
     params.distinguished_name = rcgen::DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, name);
     params.not_before = date_time_ymd(1970, 1, 1) + since_1970(from)?;
     params.not_after = date_time_ymd(1970, 1, 1) + since_1970(until)?;
-    let key = Zeroizing::new(KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(failed)?);
-    let certificate = params.self_signed(&*key).map_err(failed)?;
-
-    fs::create_dir_all(dir).map_err(|e| file_error(dir, e.to_string()))?;
-    write_new(
-        &dir.join(KEY_FILE),
-        0o600,
-        Zeroizing::new(key.serialize_pem()).as_bytes(),
-    )?;
-    write_new(
-        &dir.join(CERTIFICATE_FILE),
-        0o644,
-        certificate.pem().as_bytes(),
-    )
+    Ok(params.self_signed(key).map_err(failed)?.pem())
 }
 
 fn since_1970(time: SystemTime) -> Result<Duration, NetError> {
@@ -238,11 +307,7 @@ fn write_new(path: &Path, mode: u32, bytes: &[u8]) -> Result<(), NetError> {
         .open(path)
         .and_then(|mut file| file.write_all(bytes))
         .map_err(|e| match e.kind() {
-            std::io::ErrorKind::AlreadyExists => file_error(
-                path,
-                "it exists already and is not overwritten; choose another folder or remove it"
-                    .into(),
-            ),
+            std::io::ErrorKind::AlreadyExists => file_error(path, EXISTS.into()),
             _ => file_error(path, e.to_string()),
         })
 }

@@ -303,11 +303,11 @@ mod _tacit {
         tables_liu24, write_output,
     };
     #[pymodule_export]
-    use crate::cert::certificate;
+    use crate::cert::{certificates, members, next_certificate, secret};
     #[pymodule_export]
     use crate::log::log;
     #[pymodule_export]
-    use crate::serve::{Service, Sharing, serve_config};
+    use crate::serve::{Service, Sharing, check_offer, serve_config};
     #[pymodule_export]
     use crate::session::Session;
     #[pymodule_export]

@@ -16,6 +16,14 @@ pub(crate) fn serve_config(path: PathBuf) -> PyResult<String> {
     config.map_err(error)
 }
 
+/// Refuses an offer, as it was kept in a file, that is not what the party of this config would serve.
+#[pyfunction]
+pub(crate) fn check_offer(path: PathBuf, model: &str, offer: &[u8]) -> PyResult<()> {
+    let config = ServeConfig::load(&path);
+    let checked = config.and_then(|config| config.check_offer(model, offer));
+    checked.map_err(error)
+}
+
 /// The number of a request.
 fn id(request: &[u8]) -> PyResult<Id> {
     let id = request.try_into();
@@ -66,6 +74,11 @@ impl Service {
     fn described<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         let described = self.service.described();
         described.map(|json| PyBytes::new(py, &json))
+    }
+
+    fn offered<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let offered = self.service.offered().map_err(error)?;
+        Ok(offered.map(|json| PyBytes::new(py, &json)))
     }
 
     fn submit(

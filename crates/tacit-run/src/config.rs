@@ -173,7 +173,7 @@ impl PartyConfig {
             &mut self.output,
             &mut self.report,
         ];
-        let own = self.party.paths_mut().into_iter();
+        let own = self.party.paths_mut();
         own.chain(files.into_iter().flatten())
             .chain(self.parties.iter_mut().map(|peer| &mut peer.certificate))
     }

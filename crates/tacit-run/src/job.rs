@@ -20,7 +20,7 @@ use crate::given::Given;
 pub(crate) use host::{Host, Load};
 pub(crate) use joined::{Joined, Request};
 pub(crate) use served::{Served, Serving};
-pub(crate) use settle::{INPUTS, MATERIAL_BYTES, Model, settle_model};
+pub(crate) use settle::{INPUTS, MATERIAL_BYTES, Model, check_reveal, item_material, settle_model};
 #[cfg(test)]
 pub(crate) use settle::{settle, settle_again};
 

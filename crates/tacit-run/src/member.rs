@@ -11,6 +11,7 @@ use tacit_net::{NetError, Party};
 
 use crate::local::guarded;
 use crate::record::Record;
+use crate::secret::Secret;
 use crate::settings::seconds;
 use crate::{Error, Seat, Settings};
 
@@ -23,7 +24,7 @@ pub struct PeerConfig {
     /// Where it listens, as `host:port`; not used of the last party.
     #[serde(deserialize_with = "address")]
     pub address: String,
-    /// Its certificate.
+    /// Its certificate; several in one file are all accepted.
     pub certificate: PathBuf,
 }
 
@@ -35,7 +36,7 @@ pub struct Member {
     pub id: Seat,
     /// Its private key.
     #[serde(default = "key")]
-    pub key: PathBuf,
+    pub key: Secret,
     /// Its certificate.
     #[serde(default = "certificate")]
     pub certificate: PathBuf,
@@ -50,7 +51,7 @@ pub struct Member {
     pub record: PathBuf,
 }
 
-fn key() -> PathBuf {
+fn key() -> Secret {
     KEY_FILE.into()
 }
 
@@ -68,13 +69,23 @@ fn patience() -> Duration {
 
 impl Member {
     /// The files that it names.
-    pub(crate) fn paths(&self) -> [&PathBuf; 3] {
-        [&self.key, &self.certificate, &self.record]
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        let own = [&self.certificate, &self.record];
+        own.into_iter().chain(self.key.path())
     }
 
     /// The files that it names, to be changed.
-    pub(crate) fn paths_mut(&mut self) -> [&mut PathBuf; 3] {
-        [&mut self.key, &mut self.certificate, &mut self.record]
+    pub(crate) fn paths_mut(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        let own = [&mut self.certificate, &mut self.record];
+        own.into_iter().chain(self.key.path_mut())
+    }
+
+    /// Its certificate, with its key.
+    fn identity(&self) -> Result<Identity, Error> {
+        Ok(match &self.key {
+            Secret::File(key) => Identity::load_files(&self.certificate, key)?,
+            key => Identity::of(&self.certificate, &key.place(), &key.read("party.key")?)?,
+        })
     }
 
     /// Joins the parties, this one among them, in order of their numbers.
@@ -98,7 +109,7 @@ impl Member {
         prepare: impl FnOnce() -> Result<T, Error> + Send + 'static,
     ) -> Result<(Party, T), Error> {
         for peer in parties {
-            if let Err(error) = Certificate::load(&peer.certificate) {
+            if let Err(error) = Certificate::load_all(&peer.certificate) {
                 let error = error.into();
                 self.refuse(parties, settings, &error, on_notice);
                 return Err(error);
@@ -184,11 +195,15 @@ impl Member {
 
     /// All parties, with the certificates that can be read.
     fn tcp(&self, parties: &[PeerConfig], settings: &Settings) -> Result<TcpConfig, Error> {
-        let identity = Identity::load_files(&self.certificate, &self.key)?;
-        let peer = |peer: &PeerConfig| Peer {
-            name: peer.name.clone(),
-            address: peer.address.clone(),
-            certificate: Certificate::load(&peer.certificate).ok(),
+        let identity = self.identity()?;
+        let peer = |peer: &PeerConfig| {
+            let mut all = Certificate::load_all(&peer.certificate).unwrap_or_default();
+            Peer {
+                name: peer.name.clone(),
+                address: peer.address.clone(),
+                certificate: (!all.is_empty()).then(|| all.remove(0)),
+                also: all,
+            }
         };
         Ok(TcpConfig {
             id: self.number(parties, settings)?,

@@ -26,6 +26,33 @@ pub fn refuse(path: &Path, error: &Error, on_notice: &mut dyn FnMut(&str)) {
     member.refuse_in_words(&parties, &settings, (error, &told), on_notice);
 }
 
+/// Who the parties of a config file are, `party.toml`, `train.toml` or `serve.toml`, as JSON, whatever else
+/// stands in it; paths are absolute.
+pub fn members(path: &Path) -> Result<String, Error> {
+    let failed = |why: &str| Error::file(path, why);
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|e| failed(&format!("it cannot be read ({e})")))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let none = "it does not say who the parties are: it needs [party] with an id, and [[parties]]";
+    let (member, parties, settings) = remains(&text, folder).ok_or_else(|| failed(none))?;
+    let id = member.number(&parties, &settings)?;
+    let all: Table = text.parse().map_err(|_| failed(none))?;
+    let tables = all.get("parties").and_then(Value::as_array);
+    let http = |place: usize| tables?.get(place)?.get("http")?.as_str();
+    let parties: Vec<_> = (parties.iter().enumerate())
+        .map(|(place, peer)| {
+            serde_json::json!({"name": peer.name, "address": peer.address,
+                "certificate": peer.certificate, "http": http(place)})
+        })
+        .collect();
+    let whole = serde_json::json!({
+        "id": id, "key": member.key, "certificate": member.certificate, "listen": member.listen,
+        "parties": parties, "protocol": settings.protocol.name,
+        "serves": all.contains_key("models"),
+    });
+    Ok(whole.to_string())
+}
+
 /// Who the parties are, of a config whose other parts may be anything: an address or a certificate of
 /// one that cannot be read leaves the others.
 fn remains(text: &str, folder: &Path) -> Option<(Member, Vec<PeerConfig>, Settings)> {
@@ -33,7 +60,7 @@ fn remains(text: &str, folder: &Path) -> Option<(Member, Vec<PeerConfig>, Settin
     let mut member = member(all.get("party")?.as_table()?)?;
     let mut parties: Vec<PeerConfig> = all.get("parties")?.as_array()?.iter().map(peer).collect();
     let certificates = parties.iter_mut().map(|peer| &mut peer.certificate);
-    let paths = member.paths_mut().into_iter();
+    let paths = member.paths_mut();
     let absolute = |path: &mut PathBuf| *path = folder.join(&*path);
     paths.chain(certificates).for_each(absolute);
     let protocol = (all.get("run"))

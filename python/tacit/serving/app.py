@@ -21,7 +21,7 @@ from .host import Host
 from .limits import Gone
 from .policy import host_of, is_loopback
 from .refusals import Refusal
-from .routes import Routes
+from .routes import Routes, timed
 from .wire import LENGTH
 
 Message = MutableMapping[str, Any]
@@ -44,7 +44,7 @@ def make_app(host: Host) -> Any:
         CORSMiddleware,
         allow_origins=list(host.origins),
         allow_methods=["GET", "POST"],
-        allow_headers=["authorization", "content-type", LENGTH, "x-request-id"],
+        allow_headers=["authorization", "content-type", LENGTH, "traceparent", "x-request-id"],
         expose_headers=[LENGTH, "x-request-id", "retry-after"],
         max_age=600,
     )
@@ -75,7 +75,11 @@ class Envelope:
         headers = Headers(scope=scope)
         given = headers.get("x-request-id", "")
         number = given if REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        # The connection's own, not what anyone could send.
+        own: dict[str, Any] = scope.get("state") or {}
         state: dict[str, Any] = {"number": number, "code": "answered", "close": False}
+        state["certificate"] = own.get("certificate")
+        started = time.time_ns()
         scope["state"] = state
         begun = time.monotonic()
         sending = Sending(self, state, send, begun)
@@ -90,6 +94,7 @@ class Envelope:
             self.failed(error, state)
         finally:
             self.tell(scope, state, time.monotonic() - begun)
+            self.trace(headers.get("traceparent"), state, started)
 
     def door(self, headers: Headers) -> Refusal | None:
         """Refuses pages of other origins, and names that are not this machine's.
@@ -141,12 +146,26 @@ class Envelope:
             seconds=seconds,
         )
 
+    def trace(self, given: str | None, state: dict[str, Any], started: int) -> None:
+        """The request's spans, where they are sent somewhere; the service goes on without them."""
+        if self.host.traces is None:
+            return
+        try:
+            self.host.traces.tell(given, state, started, time.time_ns())
+        except Exception as error:
+            self.host.log.warn("a trace is lost", exception=type(error).__name__)
+
     async def audit(self, state: dict[str, Any], begun: float) -> None:
         """The request's line in the audit log, on disk before its answer goes out.
 
-        Whoever has no key has none: strangers could fill the disk.
+        Whoever has no key has none: strangers could fill the disk. Nor has everything by which a
+        client learned nothing new.
         """
         if "client" not in state:
+            return
+        answered = state["code"] == "answered" and not state.get("repeated")
+        outcome = "repeated" if state["code"] == "answered" else state["code"]
+        if not answered and not self.host.quiet.has_line(state["client"], outcome):
             return
         asked = state.get("asked")
         wrote = time.monotonic()
@@ -158,7 +177,7 @@ class Envelope:
             session=asked.session if asked else None,
             id=asked.id.hex() if asked else None,
             items=asked.items if asked else None,
-            outcome=state["code"],
+            outcome=state["code"] if answered else outcome,
             received=len(asked.share) if asked else None,
             sent=state.get("sent"),
             seconds=round(wrote - begun, 6),
@@ -166,8 +185,7 @@ class Envelope:
         )
         await asyncio.wrap_future(line)
         if state.get("model") is not None:
-            phase = self.host.metrics.seconds.labels(state["model"], "audit")
-            phase.observe(time.monotonic() - wrote)
+            timed(self.host, state, "audit", time.monotonic() - wrote)
 
 
 QUIET = ("/v2/health/live", "/v2/health/ready", "/metrics")

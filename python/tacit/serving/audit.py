@@ -16,10 +16,11 @@ import queue
 import threading
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from .._tacit import TacitError
 from ..errors import FileError
+from ..operating.members import secret
 from .audit_check import START, check, signed_words
 from .budgets import own
 from .log import now
@@ -37,14 +38,17 @@ Waiting = tuple[dict[str, Any], "Future[None]"]
 class Signer:
     """Signs with a party's key, of ECDSA on P-256 as `tacit init` makes it."""
 
-    def __init__(self, key: Path, certificate: Path):
+    def __init__(self, key: bytes, certificate: Path):
         from cryptography import x509  # noqa: PLC0415
         from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
         from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
 
-        held = serialization.load_pem_private_key(key.read_bytes(), None)
+        try:
+            held = serialization.load_pem_private_key(key, None)
+        except (ValueError, TypeError):
+            raise FileError("party.key is not a private key in PEM format") from None
         if not isinstance(held, ec.EllipticCurvePrivateKey):
-            raise FileError(f"{key}: the audit log needs an ECDSA key", source=str(key))
+            raise FileError("party.key: the audit log needs an ECDSA key")
         self.key = held
         self.algorithm = ec.ECDSA(hashes.SHA256())
         shown = x509.load_pem_x509_certificate(certificate.read_bytes())
@@ -167,7 +171,7 @@ class Audit:
 
 def signer_of(party: Any) -> Signer:
     """Who signs for the party of a config file."""
-    return Signer(Path(cast(str, party["key"])), Path(cast(str, party["certificate"])))
+    return Signer(secret(party["key"], "party.key"), Path(party["certificate"]))
 
 
 __all__ = ["START", "Audit", "Signer", "signer_of"]

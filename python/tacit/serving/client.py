@@ -273,6 +273,7 @@ def connect(
     keys: Sequence[str] | Mapping[str, str] | None = None,
     certificates: Sequence[str | Path] | str | Path | None = None,
     timeout: float = 60.0,
+    identity: tuple[str | Path, str | Path] | None = None,
 ) -> Client:
     """Makes a client of the parties at these addresses; see :func:`tacit.connect`."""
     if isinstance(parties, str) or len(set(parties)) != len(parties) or not parties:
@@ -284,6 +285,12 @@ def connect(
             trust.load_verify_locations(cafile=str(path))
         except ssl.SSLError:
             raise ServiceError(f"{path} is no certificate in PEM") from None
+    if identity is not None:
+        try:
+            trust.load_cert_chain(*(str(path) for path in identity), password="")
+        except ssl.SSLError:
+            told = f"{identity[0]} is no certificate, or {identity[1]} is not its key"
+            raise ServiceError(f"{told} without a password") from None
     each = _keys(parties, key, keys)
     return Client(
         [Remote(url, one, trust) for url, one in zip(parties, each, strict=True)], timeout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from ..connecting import connect
 from ..console import Voice, out
 from ..data import load_inputs
 from ..errors import FileError
+from .budgets import own
 from .needs import need
 
 
@@ -44,7 +46,15 @@ def add_serving(command: Callable[..., argparse.ArgumentParser]) -> None:
         metavar="PEM",
         help="a certificate to trust beside this machine's, such as a party's own",
     )
+    add("--client-certificate", metavar="PEM", help="that the parties know this client by")
+    add("--client-key", metavar="PEM", help="of the client's certificate")
     add("--timeout", type=real, default=60.0, metavar="S", help="with all that is tried again")
+
+    made = command("key", key, "make an API key for a client of a service")
+    made.add_argument("file", metavar="FILE", help="that holds it then, for the client alone")
+    made.add_argument(
+        "--config", metavar="SERVE.toml", help="of this party, if it has service.key_salt"
+    )
 
     made = command("audit", audit, "check the audit log of a service")
     made.add_argument("what", choices=("verify",), help="verify: find the first line that is false")
@@ -73,8 +83,11 @@ def predict(args: argparse.Namespace) -> None:
     x = load_inputs(args.input)
     keys = [read_key(path) for path in args.key_file or ()]
     given = {"key": keys[0]} if len(keys) == 1 else {"keys": keys} if keys else {}
-    certificates = args.certificate or ()
-    with connect(args.party, certificates=certificates, timeout=args.timeout, **given) as service:  # type: ignore[arg-type]
+    if bool(args.client_certificate) != bool(args.client_key):
+        raise TacitError("--client-certificate and --client-key belong together: give both")
+    identity = (args.client_certificate, args.client_key) if args.client_key else None
+    more = {"certificates": args.certificate, "timeout": args.timeout, "identity": identity}
+    with connect(args.party, **more, **given) as service:  # type: ignore[arg-type]
         found = service.predict(args.model, x, args.model_version, digest=args.digest)
     try:
         if args.output:
@@ -83,6 +96,18 @@ def predict(args: argparse.Namespace) -> None:
             outputs.write([(args.output, outputs.arrays(args.output, found.outputs))])
     finally:
         out.print(found)
+
+
+def key(args: argparse.Namespace) -> None:
+    """`tacit key`: a key in a new file, and what the party's config has of it."""
+    from .policy import key_hash, salt_of  # noqa: PLC0415
+    from .service import read_config  # noqa: PLC0415
+
+    salt = salt_of(read_config(args.config)["service"]) if args.config else None
+    made = secrets.token_hex(32)
+    with open(args.file, "x", encoding="ascii", opener=own) as file:
+        file.write(made + "\n")
+    out.print(f'key_sha256 = "{key_hash(made, salt).hex()}"', markup=False, soft_wrap=True)
 
 
 def audit(args: argparse.Namespace) -> None:

@@ -11,8 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
+from .clients import Client
 from .limits import Gone
-from .policy import Client, Policy
+from .policy import Policy
 from .refusals import Refusal
 from .service import Service
 from .wire import Asked
@@ -130,6 +131,14 @@ class Desk:
             self._leave(asked.id, ticket)
             if not ticket.watchers and not waiting.done():
                 await asyncio.shield(self._forget(asked.id, ticket))
+            elif not ticket.watchers:
+                # The core keeps it, within a limit of bytes, for who asks again.
+                ticket.waiting = None
+
+    def is_repeated(self, asked: Asked) -> bool:
+        """Whether the core has taken this request before."""
+        ticket = self.tickets.get(asked.id)
+        return ticket is not None and ticket.accepted
 
     def close(self) -> None:
         """Ends the threads, as soon as each has noticed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import socket
 from collections import Counter
 from typing import Any
@@ -32,6 +33,8 @@ def guarded(limits: Limits) -> type[H11Protocol]:
             super().connection_made(transport)
             peer = transport.get_extra_info("peername")
             self.address = str(peer[0]) if peer else ""
+            shown = fingerprint(transport)
+            self.app_state = {**self.app_state, "certificate": shown}
             addresses[self.address] += 1
             many = len(self.connections) > limits.connections
             if many or addresses[self.address] > limits.per_address:
@@ -92,3 +95,10 @@ def guarded(limits: Limits) -> type[H11Protocol]:
             return cycle is not None and not cycle.response_complete
 
     return Guarded
+
+
+def fingerprint(transport: Any) -> str | None:
+    """That of the certificate which a client showed; TLS has checked that it has its key."""
+    tls = transport.get_extra_info("ssl_object")
+    shown = tls.getpeercert(binary_form=True) if tls is not None else None
+    return hashlib.sha256(shown).hexdigest() if shown else None

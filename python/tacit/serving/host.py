@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from .audit import Audit
+from .clients import Client
 from .desk import Desk
 from .limits import Limits
 from .log import Log
 from .metrics import Metrics
-from .policy import Client, Policy
+from .policy import Policy
+from .quiet import Quiet
 from .refusals import Refusal
 from .runner import Runner
+from .tracing import Traces
 
 
 @dataclass
@@ -60,12 +63,16 @@ class Host:
         By their names.
     stopping : bool
         Whether it takes no more requests.
+    quiet : Quiet
+        Which refused requests have a line in the audit log.
     open_names : bool
         Whether any `Host` header is taken; else those of this machine's loopback alone.
     origins : tuple of str
         Pages that may ask from a browser.
     encrypted : bool
         Whether it is reached by HTTPS.
+    traces : Traces or None
+        Where traces of requests go.
     """
 
     models: Mapping[str, Served]
@@ -74,10 +81,12 @@ class Host:
     log: Log
     metrics: Metrics
     limits: Limits
+    quiet: Quiet
     open_names: bool = False
     origins: tuple[str, ...] = ()
     encrypted: bool = False
     stopping: bool = False
+    traces: Traces | None = None
 
     def model(self, client: Client, name: str, version: str | None) -> Served:
         """A model that a client may ask."""

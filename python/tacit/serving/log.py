@@ -45,7 +45,10 @@ class Log:
             told = "".join(f" {key}={_word(value)}" for key, value in known.items())
             line = f"{now()} {level.upper():>5} {what}{told}"
         with self.lock:
-            print(line, file=self.stream or sys.stderr, flush=True)
+            # At once: another writer's line must not come between it and its end.
+            stream = self.stream or sys.stderr
+            stream.write(f"{line}\n")
+            stream.flush()
 
     def info(self, what: str, **facts: Any) -> None:
         """Something usual."""

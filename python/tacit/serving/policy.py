@@ -1,4 +1,4 @@
-"""Who may ask for what, and how often."""
+"""Who may ask for what, when, and how often."""
 
 from __future__ import annotations
 
@@ -6,91 +6,108 @@ import hashlib
 import hmac
 import ipaddress
 import re
-import stat
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .._tacit import TacitError
-from .budgets import Budgets, Spent, usual
+from ..operating.members import secret
+from .budgets import Budgets, Spent
+from .clients import ANYONE, Client, Shown, rank
+from .hours import Hours
 from .refusals import Refusal
+from .tokens import Tokens
 
-HASH = re.compile(r"[0-9a-fA-F]{64}")
-BEARER = re.compile(r"Bearer +([\x21-\x7e]{1,512})", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Client:
-    """Who asks.
-
-    Attributes
-    ----------
-    name : str
-        What this party calls it.
-    digest : bytes
-        The SHA-256 of its key; empty of whoever needs none.
-    models : frozenset of str or None
-        What it may ask; all models if None.
-    budget : tuple of int and float, or None
-        Queries per seconds.
-    until : float or None
-        When its key ends, in seconds since 1970.
-    """
-
-    name: str
-    digest: bytes = b""
-    models: frozenset[str] | None = None
-    budget: tuple[int, float] | None = None
-    until: float | None = None
-
-
-ANYONE = Client("anyone")
-"""Who asks where no client is named."""
+BEARER = re.compile(r"Bearer +([\x21-\x7e]{1,8192})", re.IGNORECASE)
+JWT = re.compile(r"[\w-]+\.[\w-]+\.[\w-]*", re.ASCII)
 
 
 class Policy:
     """The clients of a party, and what each has left.
 
-    Attributes
+    Parameters
     ----------
-    clients : list of Client
+    clients
         Who may ask; whoever reaches the party if there is none.
+    budgets
+        What each has left.
+    clock
+        The time in seconds since 1970.
+    hours
+        When anyone may ask.
+    salt
+        What keys are hashed with, if they are.
+    tokens
+        Says of whom tokens are.
     """
 
-    def __init__(self, clients: Sequence[Client], budgets: Budgets):
-        self.clients = list(clients)
-        self.budgets = budgets
+    def __init__(
+        self,
+        clients: Sequence[Client],
+        budgets: Budgets,
+        clock: Callable[[], float] = time.time,
+        *,
+        hours: Hours | None = None,
+        salt: bytes | None = None,
+        tokens: Tokens | None = None,
+    ):
+        self.clients, self.budgets, self.clock = list(clients), budgets, clock
+        self.hours, self.salt, self.tokens = hours, salt, tokens
 
     @property
     def is_open(self) -> bool:
         """Whether anyone may ask."""
         return not self.clients
 
-    def who(self, authorization: Sequence[str]) -> Client:
-        """The client of the `Authorization` headers of a request."""
+    def who(self, authorization: Sequence[str], certificate: str | None = None) -> Client:
+        """The client of a request, by its `Authorization` headers and its certificate's print."""
         if self.is_open:
             return ANYONE
-        if not authorization:
+        if not authorization and certificate is None:
             told = "there is no key: send `Authorization: Bearer KEY`"
             raise Refusal("unknown-client", told)
-        match = BEARER.fullmatch(authorization[0]) if len(authorization) == 1 else None
-        digest = hashlib.sha256(match[1].encode() if match else b"").digest()
-        # All are compared, each in constant time: how long it takes tells nothing.
-        found = [each for each in self.clients if hmac.compare_digest(each.digest, digest)]
-        if not match or not found:
-            raise Refusal("unknown-client", "this key is not known here; ask the operator for one")
+        shown = self._shown(authorization, certificate)
+        # All are compared, so that how long it takes tells nothing of who there is.
+        found = [each for each in self.clients if each.is_shown(shown)]
+        if not found:
+            told = "this key, token or certificate is not known here; ask the operator for one"
+            raise Refusal("unknown-client", told)
         client = found[0]
-        if client.until is not None and time.time() >= client.until:
+        if client.until is not None and self.clock() >= client.until:
             raise Refusal("unknown-client", "this key has ended; ask the operator for a new one")
         return client
+
+    def _shown(self, authorization: Sequence[str], certificate: str | None) -> Shown:
+        if not authorization:
+            return Shown(certificate=certificate)
+        match = BEARER.fullmatch(authorization[0]) if len(authorization) == 1 else None
+        if match is None:
+            told = "send one `Authorization: Bearer KEY`, and nothing else in it"
+            raise Refusal("unknown-client", told)
+        if self.tokens is not None and JWT.fullmatch(match[1]):
+            return Shown(certificate=certificate, subject=self.tokens.subject(match[1]))
+        return Shown(digest=key_hash(match[1], self.salt), certificate=certificate)
 
     def check_model(self, client: Client, model: str) -> None:
         """Refuses a model that a client may not ask."""
         if client.models is not None and model not in client.models:
             raise Refusal("not-allowed", f"this key is not for the model '{model}'")
+
+    def check_hours(self, client: Client) -> None:
+        """Refuses a request outside of the hours of this party and of its client."""
+        for whose, hours in (("this party's", self.hours), ("this client's", client.hours)):
+            wait = hours.wait(self.clock()) if hours else 0.0
+            if hours and wait:
+                told = f"requests are not taken now: {whose} hours are {hours.told}"
+                raise Refusal("closed", told, wait)
+
+    def check_reveal(self, client: Client, model: str, reveal: str) -> None:
+        """Refuses a model whose answers tell more than a client may learn."""
+        if client.reveal is not None and rank(reveal) > rank(client.reveal):
+            told = (
+                f"the model '{model}' reveals {reveal}, and this client may learn {client.reveal}"
+            )
+            raise Refusal("not-allowed", f"{told}; ask for a model that reveals no more")
 
     def charge(self, client: Client, items: int) -> None:
         """Counts the queries of a request before it is taken: every item is one."""
@@ -111,19 +128,21 @@ class Policy:
             self.budgets.refund(client.name, items, client.budget[1])
 
 
-def clients_of(config: Mapping[str, Any]) -> list[Client]:
-    """The clients of a config file, each with a name and a key of its own."""
-    models = {each["name"] for each in config["models"]}
-    found: list[Client] = []
-    for table in config["clients"]:
-        client = _client(table, models)
-        for other in found:
-            if client.name == other.name:
-                raise TacitError(f"clients: two are named {client.name!r}")
-            if client.digest == other.digest:
-                raise TacitError(f"clients: {client.name!r} and {other.name!r} have one key")
-        found.append(client)
-    return found
+def key_hash(key: str, salt: bytes | None) -> bytes:
+    """What a config has of a key: its SHA-256, or with a salt its HMAC."""
+    if salt is None:
+        return hashlib.sha256(key.encode()).digest()
+    return hmac.new(salt, key.encode(), hashlib.sha256).digest()
+
+
+def salt_of(service: Mapping[str, Any]) -> bytes | None:
+    """What keys are hashed with, by the table `[service]`."""
+    source = service.get("key_salt")
+    salt = secret(source, "service.key_salt") if source else None
+    if salt is not None and len(salt.strip()) < 16:
+        told = "it has fewer than 16 bytes; make one: openssl rand -hex 32"
+        raise TacitError(f"service.key_salt: {told}")
+    return salt.strip() if salt is not None else None
 
 
 def check_listener(config: Mapping[str, Any]) -> list[str]:
@@ -143,8 +162,6 @@ def check_listener(config: Mapping[str, Any]) -> list[str]:
             f"service.listen: {address} is not this machine alone and no [[clients]] are named: "
             "anyone could ask; name who may, or listen on 127.0.0.1"
         )
-    if encrypted:
-        _check_key(Path(service["key"]))
     for origin in service["origins"]:
         if not re.fullmatch(r"https?://[a-z0-9.\-\[\]:]+", origin):
             told = "give scheme://host[:port] in lower case, without a path or *"
@@ -173,42 +190,3 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _client(table: Mapping[str, Any], models: set[str]) -> Client:
-    name = table["name"]
-    if not HASH.fullmatch(table["key_sha256"]):
-        raise TacitError(f"clients: key_sha256 of {name!r} is not 64 hexadecimal digits")
-    allowed = table.get("models")
-    unknown = sorted(set(allowed or ()) - models)
-    if unknown:
-        raise TacitError(f"clients: {name!r} may ask for {unknown[0]!r}, which is not served")
-    budget = usual(table)
-    if budget is not None and (budget[0] < 0 or not budget[1] > 0):
-        raise TacitError(f"clients: {name!r} has no sensible queries or period_s")
-    return Client(
-        name=name,
-        digest=bytes.fromhex(table["key_sha256"]),
-        models=None if allowed is None else frozenset(allowed),
-        budget=budget,
-        until=_moment(name, table.get("until")),
-    )
-
-
-def _moment(name: str, told: str | None) -> float | None:
-    if told is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(told.replace("Z", "+00:00"))
-    except ValueError:
-        raise TacitError(f"clients: until of {name!r} is no date such as 2026-12-31") from None
-    if len(told) == len("2026-12-31"):
-        # The last day on which the key holds, to its end.
-        moment += timedelta(days=1)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
-
-
-def _check_key(path: Path) -> None:
-    if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        told = "this private key can be read by others; make it yours alone with chmod 600"
-        raise TacitError(f"{path}: {told}")

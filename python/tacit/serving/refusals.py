@@ -11,6 +11,7 @@ STATUS = {
     "malformed": 400,
     "unknown-client": 401,
     "not-allowed": 403,
+    "closed": 403,
     "not-found": 404,
     "no-such-method": 405,
     "too-slow": 408,

@@ -14,6 +14,7 @@ import httpx
 
 from ..errors import ServiceError
 from .policy import is_loopback
+from .tracing import sent_parent
 from .wire import LENGTH, Answered, Asked, WireError, read_answer, request_body
 
 AGAIN = ("busy", "not-ready", "draining", "timeout")
@@ -99,6 +100,9 @@ class Remote:
             LENGTH: length,
             "x-request-id": asked.id.hex(),
         }
+        parent = sent_parent(asked.id.hex())
+        if parent is not None:
+            headers["traceparent"] = parent
         path = model_path(model, version) + "/infer"
         request = self.http.build_request("POST", path, headers=headers, content=body)
         reply = await self._until(request, deadline, most)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import MutableMapping
 from typing import Any
 
 from starlette.requests import Request
@@ -11,10 +13,11 @@ from starlette.routing import Route
 
 from .._tacit import __version__
 from . import openapi
+from .clients import Client
 from .desk import Desk, Ticket
 from .host import Host, Served, not_ready
 from .limits import Body
-from .policy import Client, is_loopback
+from .policy import is_loopback
 from .refusals import Refusal
 from .wire import (
     LENGTH,
@@ -58,7 +61,7 @@ class Routes:
             "version": __version__,
             "extensions": extensions,
         }
-        if self.host.policy.is_open or "authorization" in request.headers:
+        if self.is_somebody(request):
             told["models"] = self.host.names_for(self.who(request))
         return JSONResponse(told)
 
@@ -66,10 +69,14 @@ class Routes:
         """The process answers."""
         return JSONResponse({"live": True})
 
-    async def ready(self, _: Request) -> Response:
-        """Whether all models can be asked, and why not."""
+    async def ready(self, request: Request) -> Response:
+        """Whether all models can be asked; and why not, for whoever may ask."""
         reasons = self.host.reasons()
-        told = {"ready": not reasons, **({"models": reasons} if reasons else {})}
+        told: dict[str, Any] = {"ready": not reasons}
+        # Names of models, and whom this party suspects, are for those who may ask.
+        if reasons and self.is_somebody(request):
+            self.who(request)
+            told["models"] = reasons
         return JSONResponse(told, status_code=503 if reasons else 200)
 
     async def metrics(self, request: Request) -> Response:
@@ -86,8 +93,10 @@ class Routes:
 
     async def model(self, request: Request) -> Response:
         """A model, and what a client needs to share its input."""
-        served = self.served(request, self.who(request))
+        client = self.who(request)
+        served = self.served(request, client)
         told = served.described()
+        self.host.policy.check_reveal(client, served.name, told["reveal"])
         shown: dict[str, Any] = {key: _tensors(told[key]) for key in ("inputs", "outputs")}
         fields = {"name": served.name, "versions": [served.version], "platform": "tacit"}
         return JSONResponse({**fields, **shown, "parameters": told})
@@ -120,12 +129,14 @@ class Routes:
         state.model = served.name
         if self.host.stopping:
             raise not_ready(served.name, "draining")
+        self.host.policy.check_hours(client)
         told = served.described()
+        self.host.policy.check_reveal(client, served.name, told["reveal"])
         length = checked_head(request)
         # A small model's requests hold little memory, however slowly they come.
         body.most = min(body.most, MOST_HEADER + told["max_body"])
         whole = await body.read()
-        self._timed(served, "read", clock() - begun)
+        timed(self.host, request.scope["state"], "read", clock() - begun)
         self.host.metrics.bytes.labels(served.name, "in").inc(len(whole))
         try:
             asked = read_request(length, whole)
@@ -138,7 +149,7 @@ class Routes:
         state.audited = {"version": served.version, "digest": told["digest"]}
         taken = clock()
         share = await self._answer(request, served, client, asked, begun)
-        self._timed(served, "answer", clock() - taken)
+        timed(self.host, request.scope["state"], "answer", clock() - taken)
         state.sent = len(share)
         answered = Answered(
             id=asked.id,
@@ -158,6 +169,7 @@ class Routes:
         self, request: Request, served: Served, client: Client, asked: Asked, begun: float
     ) -> bytes:
         desk: Desk = served.desk
+        request.state.repeated = desk.is_repeated(asked)
         ticket: Ticket = await desk.take(client, asked)
         left = begun + self.host.limits.request_s - asyncio.get_running_loop().time()
 
@@ -167,17 +179,27 @@ class Routes:
 
         return await desk.answer(asked, ticket, max(left, 0.001), gone)
 
+    def is_somebody(self, request: Request) -> bool:
+        """Whether a request says who asks, if anyone has to."""
+        shows = "authorization" in request.headers or request.state.certificate is not None
+        return self.host.policy.is_open or shows
+
     def who(self, request: Request) -> Client:
         """Whose key a request has."""
-        return self.host.policy.who(request.headers.getlist("authorization"))
+        shown = request.headers.getlist("authorization")
+        return self.host.policy.who(shown, request.state.certificate)
 
     def served(self, request: Request, client: Client) -> Served:
         """The model that a request names."""
         named = request.path_params
         return self.host.model(client, named["model"], named.get("version"))
 
-    def _timed(self, served: Served, phase: str, seconds: float) -> None:
-        self.host.metrics.seconds.labels(served.name, phase).observe(seconds)
+
+def timed(host: Host, state: MutableMapping[str, Any], phase: str, seconds: float) -> None:
+    """Notes how long a phase of a request took that has just ended."""
+    host.metrics.seconds.labels(state["model"], phase).observe(seconds)
+    now = time.time_ns()
+    state.setdefault("phases", []).append((phase, now - int(seconds * 1e9), now))
 
 
 def checked_head(request: Request) -> str:

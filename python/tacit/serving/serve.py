@@ -12,7 +12,6 @@ import ssl
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,23 +20,29 @@ import uvicorn
 
 from .. import _tacit
 from .._tacit import TacitError, __version__
+from ..operating.approve import keep_offer
+from ..operating.members import SOON_DAYS, certificates, lasting, secret
+from ..operating.rotation import load_key
 from .app import make_app
 from .audit import Audit, signer_of
 from .budgets import Budgets, beside
+from .clients import clients_of
 from .desk import Desk
 from .guard import guarded
 from .host import Host, Served
+from .hours import Hours
 from .limits import Limits
 from .log import Handler, Log
 from .metrics import Metrics
-from .policy import Policy, check_listener, clients_of, host_of, is_loopback, port_of
+from .policy import Policy, check_listener, host_of, is_loopback, port_of, salt_of
+from .quiet import WINDOW_S, Quiet
 from .runner import Runner
 from .service import Service, make_service, read_config
+from .tokens import tokens_of
+from .tracing import traces_of
 
 HANDSHAKE_S = 10.0
 """Seconds for the handshake of TLS."""
-SOON_DAYS = 30.0
-"""Days before its end at which a certificate is warned of."""
 GRACE_S = 5.0
 """Seconds that models which are not ready have to end, and connections at the end."""
 CODE = 130
@@ -77,13 +82,21 @@ class Party:
         self.log = Log(service["log"], level)
         self.metrics = Metrics()
         self.budgets = Budgets(beside(Path(service["audit"])))
-        self.policy = Policy(clients, self.budgets)
+        self.policy = Policy(
+            clients,
+            self.budgets,
+            hours=Hours.of(service, "service"),
+            salt=salt_of(service),
+            tokens=tokens_of(config),
+        )
+        self.tls = tls_of(service)
+        meet(self.tls, config)
         self.audit = Audit(Path(service["audit"]), signer_of(config["party"]))
         services = {each["name"]: make(path, each["name"]) for each in config["models"]}
         self.host = self._host(services)
         self.metrics.watch(services)
-        self.metrics.expire(certificates(config))
-        for words in [*warnings, *ending(config)]:
+        self.metrics.expire(ends_of(config))
+        for words in [*warnings, *ending(config), *unpinned(config)]:
             self.log.warn(words)
 
     def _host(self, services: Mapping[str, Service]) -> Host:
@@ -103,9 +116,11 @@ class Party:
             log=self.log,
             metrics=self.metrics,
             limits=Limits.of(service),
+            quiet=Quiet(self.audit.write),
             open_names=not is_loopback(host_of(service["listen"])),
             origins=tuple(service["origins"]),
             encrypted=bool(service.get("certificate")),
+            traces=traces_of(self.config),
         )
 
     def changed(self, model: str, state: str, told: dict[str, Any]) -> None:
@@ -118,9 +133,23 @@ class Party:
             facts["certificates"] = fingerprints(self.config)
         else:
             self.metrics.errors.labels(model, state).inc()
+            self.note_offer(model)
         if told["suspects"]:
             facts["suspects"] = told["suspects"]
         self.audit.write(state, **facts)
+
+    def note_offer(self, model: str) -> None:
+        """Writes down what a model's owner offers, for `tacit approve` to show."""
+        approved = self.config["service"].get("approved")
+        table = next(each for each in self.config["models"] if each["name"] == model)
+        if not approved or table.get("file"):
+            return
+        offer = self.host.models[model].desk.service.offered()
+        try:
+            if offer is not None:
+                keep_offer(approved, model, offer)
+        except OSError as error:
+            self.log.error("what is offered cannot be written down", model=model, why=str(error))
 
     def start(self) -> None:
         """Begins to meet the other parties."""
@@ -132,7 +161,9 @@ class Party:
     def reload(self) -> None:
         """Reads the clients of the config file anew; all else stays as it is."""
         try:
-            clients = clients_of(self.read(self.path))
+            config = self.read(self.path)
+            clients, tokens = clients_of(config), tokens_of(config)
+            meet(self.tls, config)
         except (TacitError, OSError, ValueError) as error:
             self.log.error("the clients stay as they were", why=str(error))
             return
@@ -140,9 +171,18 @@ class Party:
             told = "name a client, or restart the service to let anyone ask"
             self.log.error("the clients stay as they were", why=told)
             return
-        self.policy.clients = clients
+        self.policy.clients, self.policy.tokens = clients, tokens
         self.log.info("the clients were read anew", clients=len(clients))
         self.audit.write("clients", names=[client.name for client in clients])
+
+    def look_at_certificates(self, *, warn: bool) -> None:
+        """Tells the metrics when certificates end, and the log if it is soon."""
+        try:
+            self.metrics.expire(ends_of(self.config))
+            for words in ending(self.config) if warn else ():
+                self.log.warn(words)
+        except (TacitError, OSError) as error:
+            self.log.warn("a certificate cannot be read", why=str(error))
 
     async def drain(self) -> None:
         """Takes no more requests, and waits for those that were taken."""
@@ -164,6 +204,9 @@ class Party:
         """Writes what is left to write."""
         for served in self.host.models.values():
             served.desk.close()
+        if self.host.traces is not None:
+            self.host.traces.close()
+        self.host.quiet.flush(all_windows=True)
         self.budgets.close()
         self.audit.write("stop")
         self.audit.close()
@@ -202,16 +245,13 @@ def server_of(party: Party) -> Server:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        ssl_certfile=service.get("certificate"),
-        ssl_keyfile=service.get("key"),
         timeout_keep_alive=int(limits.idle_s),
         timeout_graceful_shutdown=int(GRACE_S),
         h11_max_incomplete_event_size=16 << 10,
         backlog=512,
     )
     config.load()
-    if config.ssl is not None:
-        config.ssl.minimum_version = ssl.TLSVersion.TLSv1_3
+    config.ssl = party.tls
     return Server(config)
 
 
@@ -237,13 +277,31 @@ async def serve(party: Party, *, signals: bool = True, server: Server | None = N
         loop.add_signal_handler(signal.SIGTERM, signalled)
         loop.add_signal_handler(signal.SIGINT, signalled)
         loop.add_signal_handler(signal.SIGHUP, party.reload)
+    tasks = [asyncio.ensure_future(each) for each in (count_quietly(party), look_daily(party))]
     scheme = "https" if party.host.encrypted else "http"
     party.log.info("listens", address=f"{scheme}://{party.config['service']['listen']}")
     try:
         await server.serve([listener])
     finally:
+        for each in tasks:
+            each.cancel()
         listener.close()
         await asyncio.to_thread(party.close)
+
+
+async def count_quietly(party: Party) -> None:
+    """Writes now and then what was counted of clients that ask no more."""
+    while True:
+        await asyncio.sleep(WINDOW_S)
+        party.host.quiet.flush()
+
+
+async def look_daily(party: Party) -> None:
+    """Looks every hour when certificates end, and warns once a day."""
+    while True:
+        for hour in range(1, 25):
+            await asyncio.sleep(3600)
+            party.look_at_certificates(warn=hour == 24)
 
 
 def bound(address: str, backlog: int) -> socket.socket:
@@ -256,6 +314,42 @@ def bound(address: str, backlog: int) -> socket.socket:
         raise TacitError(f"service.listen: {address}: {error.strerror or error}") from None
 
 
+def tls_of(service: Mapping[str, Any]) -> ssl.SSLContext | None:
+    """How clients are met by HTTPS; None where they come by plain HTTP."""
+    if not service.get("certificate"):
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    path = service["certificate"]
+    try:
+        load_key(context, Path(path), secret(service["key"], "service.key"))
+    except ssl.SSLError:
+        told = f"{path}: it is no certificate, or service.key is not its key without a password"
+        raise TacitError(told) from None
+    return context
+
+
+def meet(context: ssl.SSLContext | None, config: Mapping[str, Any]) -> None:
+    """Asks clients for their certificates, if any are known by one; each is its own authority.
+
+    Who it is of, the policy says: one that was taken away is known to nobody, though TLS takes it.
+    """
+    paths = [each["certificate"] for each in config["clients"] if each.get("certificate")]
+    if not paths:
+        return
+    if context is None:
+        told = "a client's certificate needs HTTPS: give service.certificate and service.key"
+        raise TacitError(f"clients: {told}")
+    context.verify_mode = ssl.CERT_OPTIONAL
+    # Every connection shows its certificate itself.
+    context.num_tickets = 0
+    for path in paths:
+        try:
+            context.load_verify_locations(cafile=path)
+        except ssl.SSLError:
+            raise TacitError(f"clients: {path} is no certificate in PEM") from None
+
+
 def facts_of(described: bytes | None) -> dict[str, Any]:
     """What the audit log has of a model that became ready."""
     told: dict[str, Any] = json.loads(described) if described else {}
@@ -264,27 +358,52 @@ def facts_of(described: bytes | None) -> dict[str, Any]:
 
 
 def fingerprints(config: Mapping[str, Any]) -> dict[str, str]:
-    """The fingerprints of the parties' certificates, by their names."""
-    return {each["name"]: _tacit.certificate(each["certificate"])[1] for each in config["parties"]}
-
-
-def certificates(config: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """When the certificates of a config file end, by what they are for."""
-    named = [(each["name"], each["certificate"]) for each in config["parties"]]
-    if config["service"].get("certificate"):
-        named.append(("https", config["service"]["certificate"]))
-    found: list[tuple[str, float]] = []
-    for name, path in named:
-        period = _tacit.certificate(path)[2]
-        if period:
-            until = datetime.fromisoformat(period[1].replace("Z", "+00:00"))
-            found.append((name, until.timestamp()))
+    """The fingerprints of the parties' certificates, by their names; while one changes, of both."""
+    found: dict[str, str] = {}
+    for each in config["parties"]:
+        try:
+            prints = [one.fingerprint for one in certificates(each["certificate"])]
+        except TacitError:
+            # Damaged since the parties met by it.
+            prints = ["unreadable"]
+        found[each["name"]] = " ".join(prints)
     return found
+
+
+def ends_of(config: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """When the certificates of a config file end, by what they are for.
+
+    This party's own is the one that it shows; of another's the last to end counts.
+    """
+    own = config["party"]
+    found = [
+        (each["name"], lasting(each["certificate"]))
+        for number, each in enumerate(config["parties"])
+        if number != own["id"]
+    ]
+    found.append((config["parties"][own["id"]]["name"], certificates(own["certificate"])[0]))
+    if config["service"].get("certificate"):
+        found.append(("https", certificates(config["service"]["certificate"])[0]))
+    return [(name, each.ends) for name, each in found if each.ends is not None]
+
+
+def unpinned(config: Mapping[str, Any]) -> Iterable[str]:
+    """Warnings of models that are served whatever their owner makes of them."""
+    for each in config["models"]:
+        pinned = each.get("digest") or each.get("file") or config["service"].get("approved")
+        if not pinned:
+            yield (
+                f"the model '{each['name']}' is served whatever its owner offers: approve one by "
+                "service.approved and `tacit approve`"
+            )
 
 
 def ending(config: Mapping[str, Any]) -> Iterable[str]:
     """Warnings of certificates that end soon."""
-    for name, until in certificates(config):
+    for name, until in ends_of(config):
         days = (until - time.time()) / 86400
         if days < SOON_DAYS:
-            yield f"the certificate of {name} ends in {max(days, 0):.0f} days; make a new one"
+            yield (
+                f"the certificate of {name} ends in {max(days, 0):.0f} days; a party makes a new "
+                "one by `tacit cert rotate`, and all others accept it before it switches"
+            )

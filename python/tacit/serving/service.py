@@ -24,6 +24,10 @@ class Service(Protocol):
         """What clients need to know of the model, as JSON, once it is ready."""
         ...
 
+    def offered(self) -> bytes | None:
+        """What the model's owner offers, as JSON, whether or not this party approves it."""
+        ...
+
     def submit(self, request: bytes, items: int, share: bytes) -> str | None:
         """Takes a request; None, or why not, as JSON."""
         ...

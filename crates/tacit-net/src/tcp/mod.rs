@@ -38,6 +38,8 @@ pub struct Peer {
     pub address: String,
     /// Its certificate. None if it cannot be read: then this party does not run, and can only [`refuse`].
     pub certificate: Option<Certificate>,
+    /// Others that it may show as well, while it takes a new one.
+    pub also: Vec<Certificate>,
 }
 
 impl Peer {
@@ -49,7 +51,16 @@ impl Peer {
 
     /// Whether this is its certificate.
     fn holds(&self, shown: &CertificateDer<'_>) -> bool {
-        (self.certificate.as_ref()).is_some_and(|certificate| certificate.0 == *shown)
+        self.find(shown).is_some()
+    }
+
+    /// That of its certificates which was shown.
+    fn find(&self, shown: &CertificateDer<'_>) -> Option<&Certificate> {
+        self.all().find(|certificate| certificate.0 == *shown)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Certificate> {
+        self.certificate.iter().chain(&self.also)
     }
 }
 
@@ -293,14 +304,11 @@ fn check(config: &TcpConfig) -> Result<(), NetError> {
             format!("{id} is not one of 0 to {}", n.saturating_sub(1)),
         );
     }
-    let (own, listed) = (
-        config.identity.certificate(),
-        &config.parties[id].certificate,
-    );
+    let own = config.identity.certificate();
     if let Some(p) = (config.parties.iter()).position(|peer| peer.certificate.is_none()) {
         return invalid("certificate", format!("that of party {p} is missing"));
     }
-    if Some(own) != listed.as_ref() {
+    if !config.parties[id].holds(&own.0) {
         let why = format!(
             "this party's own ({}) is not the one listed for party {id} ({}); give every party the current one",
             own.fingerprint(),
@@ -311,7 +319,7 @@ fn check(config: &TcpConfig) -> Result<(), NetError> {
     for (p, peer) in config.parties.iter().enumerate() {
         if let Some(q) = config.parties[..p]
             .iter()
-            .position(|other| other.certificate == peer.certificate)
+            .position(|other| other.all().any(|certificate| peer.holds(&certificate.0)))
         {
             return invalid(
                 "certificate",

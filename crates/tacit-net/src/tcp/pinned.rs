@@ -94,8 +94,7 @@ impl Pinned {
     /// or not valid now.
     fn right(&self, shown: &CertificateDer<'_>) -> Result<(), Error> {
         let all = &self.roster.parties;
-        let expected = all[self.expected].certificate.as_ref();
-        let Some(certificate) = expected.filter(|expected| expected.0 == *shown) else {
+        let Some(certificate) = all[self.expected].find(shown) else {
             let holder = all.iter().position(|peer| peer.holds(shown));
             let holder = holder.map_or("another party".into(), |p| {
                 format!("party {p} ({})", self.roster.parties[p].name)

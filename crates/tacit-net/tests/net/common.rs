@@ -63,6 +63,7 @@ pub fn configs_of(identities: Vec<Identity>) -> Vec<TcpConfig> {
             name: format!("clinic-{p}"),
             address: listener.local_addr().unwrap().to_string(),
             certificate: Some(identity.certificate().clone()),
+            also: Vec::new(),
         })
         .collect();
     let n = parties.len();

@@ -7,6 +7,7 @@ mod harness;
 mod hostile;
 mod joining;
 mod memory;
+mod overlap;
 mod reasons;
 mod strangers;
 mod tcp;

@@ -38,6 +38,7 @@ impl Setup<'_> {
              {file}\
              {plan}\
              # digest = \"...\"  # serve this plan only; the service says its digest when it is ready\n\
+             # commitment = \"...\"  # and this file only\n\
              \n[service]\n\
              listen = \"127.0.0.1:{}\"  # HTTP for clients; another address than loopback needs a certificate\n\
              # certificate = \"https.pem\"\n\
@@ -51,14 +52,17 @@ impl Setup<'_> {
              pool = 16       # how often material for pool_items items lies ready, made while nobody asks\n\
              pool_items = 1\n\
              pool_mb = 256.0 # the most memory that it takes\n\
-             audit = \"audit.jsonl\"\n",
+             audit = \"audit.jsonl\"\n\
+             # approved = \"approved.json\"  # serve what `tacit approve` has written there, and nothing else\n",
             HTTP + party,
         );
         text += "\n# [[clients]]  # who may ask; without any everyone may, from this machine alone\n\
                  # name = \"hospital-b\"\n\
-                 # key_sha256 = \"...\"  # of its key, in hexadecimal\n\
+                 # key_sha256 = \"...\"  # `tacit key` makes a key, and says this of it\n\
                  # queries = 1000\n\
-                 # period_s = 86400.0\n";
+                 # period_s = 86400.0\n\
+                 # reveal = \"class\"  # the most that it may learn\n\
+                 # hours = \"08:00-18:00\"  # in UTC; days = \"mon-fri\"\n";
         text += &self.peers(party, Self::serves);
         Ok(text)
     }

@@ -195,7 +195,7 @@ fn announce_plan<'a>(
 }
 
 /// Holds what this party insists on against what the plan opens, whatever the others insist on.
-fn check_reveal(terms: &Terms, plan: &Plan) -> Result<(), Error> {
+pub(crate) fn check_reveal(terms: &Terms, plan: &Plan) -> Result<(), Error> {
     let actual = plan.opening.reveal;
     match terms.reveal {
         Some(wanted) if wanted != actual => {
@@ -257,7 +257,7 @@ fn own<T>(us: usize, owner: usize, what: &str, brings: Option<T>) -> Result<Opti
 
 /// The bytes of correlated randomness that one item takes at a party, which may be as many as one item
 /// may take of memory; or the layer with which it takes more.
-fn item_material(plan: &Plan, terms: &Terms) -> Result<u64, Error> {
+pub(crate) fn item_material(plan: &Plan, terms: &Terms) -> Result<u64, Error> {
     let cost = terms.instance.comparing(plan.compare_bits).cost()?;
     let (mut calls, mut sum) = (Vec::new(), 0u64);
     for layer in plan.calls(1, &terms.roles)? {

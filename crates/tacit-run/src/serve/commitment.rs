@@ -29,10 +29,6 @@ pub(super) fn commitment(model: &Path, salt: &Path) -> Result<String, Error> {
 
 /// The salt of a file, which only its owner reads.
 fn kept(path: &Path) -> Result<[u8; SALT], Error> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let failed = |e: std::io::Error| {
         Error::file(
             path,
@@ -40,18 +36,15 @@ fn kept(path: &Path) -> Result<[u8; SALT], Error> {
         )
     };
     let mut salt = [0; SALT];
-    match options.open(path) {
-        Ok(mut new) => {
+    match File::open(path) {
+        Err(e) if e.kind() == ErrorKind::NotFound => {
             getrandom::fill(&mut salt)
                 .map_err(|e| tacit_protocols::Error::Randomness(e.to_string()))?;
-            new.write_all(&salt)
-                .and_then(|()| new.sync_all())
-                .map_err(failed)?;
+            place(path, &salt).map_err(failed)?;
         }
-        Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+        Ok(from) => {
             let mut old = Vec::new();
-            let read = File::open(path).and_then(|from| from.take(1024).read_to_end(&mut old));
-            read.map_err(failed)?;
+            from.take(1024).read_to_end(&mut old).map_err(failed)?;
             salt = old.try_into().map_err(|_| {
                 let why = "it holds no salt of 32 bytes; a new one makes a new commitment, which the others \
                            must approve";
@@ -61,6 +54,25 @@ fn kept(path: &Path) -> Result<[u8; SALT], Error> {
         Err(e) => return Err(failed(e)),
     }
     Ok(salt)
+}
+
+/// Writes a file whole or not at all, and never over another: half a salt would be found at the next start.
+fn place(path: &Path, salt: &[u8]) -> std::io::Result<()> {
+    let beside = path.with_extension(format!("salt-{}", std::process::id()));
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut new = options.open(&beside)?;
+    if let Err(e) = new.write_all(salt).and_then(|()| new.sync_all()) {
+        let _ = std::fs::remove_file(&beside);
+        return Err(e);
+    }
+    match std::fs::hard_link(&beside, path) {
+        // Some systems of files have no links.
+        Err(e) if e.kind() != ErrorKind::AlreadyExists => std::fs::rename(&beside, path),
+        placed => std::fs::remove_file(&beside).and(placed),
+    }
 }
 
 #[cfg(test)]

@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
-use tacit_nn::plan::MAX_ITEM_BYTES;
 
 use super::queue::Limits;
+pub(super) use super::tables::ModelTable;
+use super::tables::{ClientTable, IssuerTable, Served, ServiceTable};
 use crate::instance::APART;
 use crate::member::{Member, PeerConfig};
 use crate::options::read_file;
 use crate::terms::Terms;
-use crate::{CompileOptions, Error, Seat, Settings};
+use crate::{Error, Secret, Settings};
 
 /// A party that serves.
 #[derive(Clone, Debug, Deserialize)]
@@ -27,128 +28,11 @@ pub struct ServeConfig {
     pub(super) service: ServiceTable,
     #[serde(default)]
     clients: Vec<ClientTable>,
+    #[serde(default)]
+    issuers: Vec<IssuerTable>,
     /// The file's folder.
     #[serde(skip)]
     folder: PathBuf,
-}
-
-/// A party, and where its clients come in.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Served {
-    name: String,
-    address: String,
-    certificate: PathBuf,
-    #[serde(default)]
-    http: Option<String>,
-}
-
-/// A model that is served; the same names, versions and order at every party.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ModelTable {
-    pub name: String,
-    #[serde(default = "first")]
-    pub version: String,
-    /// Who knows the weights; `run.model_owner` if not given.
-    #[serde(default)]
-    pub owner: Option<Seat>,
-    /// The ONNX file; the owner's.
-    #[serde(default)]
-    pub file: Option<PathBuf>,
-    #[serde(default)]
-    pub samples: Option<PathBuf>,
-    #[serde(default)]
-    pub plan: CompileOptions,
-    /// The digest of the only plan that this party serves.
-    #[serde(default)]
-    pub digest: Option<String>,
-    /// The owner's only commitment to the file under which this party serves.
-    #[serde(default)]
-    pub commitment: Option<String>,
-}
-
-fn first() -> String {
-    "1".into()
-}
-
-/// How this party serves.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct ServiceTable {
-    /// Where clients come in by HTTP, as `host:port`.
-    listen: String,
-    /// The certificate and key of HTTPS; without them only loopback is allowed.
-    certificate: Option<PathBuf>,
-    key: Option<PathBuf>,
-    /// The pages whose scripts may ask, exactly.
-    origins: Vec<String>,
-    /// Requests that may wait.
-    queue: usize,
-    /// Items that are predicted at a time, and of a request.
-    batch: usize,
-    /// How long a batch waits for more requests.
-    wait_ms: f64,
-    /// How long an answer is kept for a client that asks again.
-    keep_s: f64,
-    /// The largest body.
-    body_mb: f64,
-    /// How long a request may take.
-    request_s: f64,
-    /// How often material for `pool_items` items lies ready, within `pool_mb`.
-    pool: usize,
-    pool_items: usize,
-    pool_mb: f64,
-    /// The log of requests.
-    audit: PathBuf,
-    /// `text` or `json`.
-    log: String,
-    /// The memory that a plan may ask for one item.
-    item_memory_gb: f64,
-}
-
-impl Default for ServiceTable {
-    fn default() -> Self {
-        ServiceTable {
-            listen: "127.0.0.1:8100".into(),
-            certificate: None,
-            key: None,
-            origins: Vec::new(),
-            queue: 256,
-            batch: 32,
-            wait_ms: 2.0,
-            keep_s: 60.0,
-            body_mb: 64.0,
-            request_s: 60.0,
-            pool: 16,
-            pool_items: 1,
-            pool_mb: 256.0,
-            audit: "audit.jsonl".into(),
-            log: "text".into(),
-            item_memory_gb: MAX_ITEM_BYTES as f64 / 1e9,
-        }
-    }
-}
-
-/// Who may ask.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ClientTable {
-    name: String,
-    key_sha256: String,
-    #[serde(default)]
-    models: Option<Vec<String>>,
-    #[serde(default)]
-    queries: Option<u64>,
-    #[serde(default = "day")]
-    period_s: f64,
-    /// The last day on which its key holds, such as `2026-12-31`.
-    #[serde(default)]
-    until: Option<String>,
-}
-
-fn day() -> f64 {
-    86400.0
 }
 
 impl ServeConfig {
@@ -171,12 +55,13 @@ impl ServeConfig {
         let models: Vec<Value> = self.models.iter().map(of_model).collect();
         let whole = json!({
             "party": {"id": self.number()?, "key": self.party.key, "certificate": self.party.certificate,
-                      "record": self.party.record},
+                      "record": self.party.record, "listen": self.party.listen},
             "protocol": self.run.protocol.name,
             "parties": self.parties,
             "models": models,
             "service": self.service,
             "clients": self.clients,
+            "issuers": self.issuers,
         });
         Ok(whole.to_string())
     }
@@ -189,6 +74,11 @@ impl ServeConfig {
     /// Where the owner of a model keeps the salt of its commitment.
     pub(super) fn salt(&self, table: &ModelTable) -> PathBuf {
         self.folder.join(format!("{}.salt", table.name))
+    }
+
+    /// The file of what this party approves, if there is to be one.
+    pub(super) fn approved(&self) -> Option<&Path> {
+        self.service.approved.as_deref()
     }
 
     /// A model by its name, and its place.
@@ -273,6 +163,7 @@ impl ServeConfig {
             batch: service.batch,
             wait: Duration::from_secs_f64(service.wait_ms / 1e3),
             keep: Duration::from_secs_f64(service.keep_s),
+            keep_bytes: (service.keep_mb * 1e6) as usize,
             patience: Duration::from_secs_f64(service.request_s),
         }
     }
@@ -325,65 +216,19 @@ impl ServeConfig {
 
     fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
         let service = &mut self.service;
-        let files = [&mut service.certificate, &mut service.key];
+        let secrets = [&mut service.key, &mut service.key_salt];
+        let secrets = secrets.into_iter().flatten().filter_map(Secret::path_mut);
+        let files = [&mut service.certificate, &mut service.approved];
         let models = self.models.iter_mut();
         let models = models.flat_map(|m| [&mut m.file, &mut m.samples]);
+        let clients = self.clients.iter_mut().map(|c| &mut c.certificate);
         self.party
             .paths_mut()
-            .into_iter()
             .chain([&mut service.audit])
-            .chain(files.into_iter().chain(models).flatten())
+            .chain(files.into_iter().chain(models).chain(clients).flatten())
+            .chain(secrets)
+            .chain(self.issuers.iter_mut().map(|issuer| &mut issuer.keys))
             .chain(self.parties.iter_mut().map(|peer| &mut peer.certificate))
-    }
-}
-
-impl ModelTable {
-    /// Names stand in addresses of requests.
-    fn check_name(&self) -> Result<(), Error> {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        let fits = |text: &str| (1..=64).contains(&text.len()) && text.chars().all(plain);
-        match fits(&self.name) && fits(&self.version) {
-            true => Ok(()),
-            false => {
-                let why = "a model's name and version have 1 to 64 letters, digits, and - _ .";
-                Err(Error::setting("models", why))
-            }
-        }
-    }
-}
-
-impl ServiceTable {
-    fn check(&self) -> Result<(), Error> {
-        let positive = [
-            ("service.keep_s", self.keep_s),
-            ("service.body_mb", self.body_mb),
-            ("service.request_s", self.request_s),
-            ("service.item_memory_gb", self.item_memory_gb),
-        ];
-        for (key, value) in positive {
-            if !(value > 0.0 && value <= 1e6) {
-                let why = format!("{value} is out of range; give a number above 0");
-                return Err(Error::setting(key, why));
-            }
-        }
-        if !(0.0..=60_000.0).contains(&self.wait_ms) {
-            let why = format!("{} ms is no such time; give 0 to 60000", self.wait_ms);
-            return Err(Error::setting("service.wait_ms", why));
-        }
-        if !(0.0..=1e6).contains(&self.pool_mb) || self.pool > 65_536 {
-            let why = "give pool_mb of 0 to 1000000 and pool of 0 to 65536";
-            return Err(Error::setting("service.pool", why));
-        }
-        for (key, value) in [
-            ("service.queue", self.queue),
-            ("service.batch", self.batch),
-            ("service.pool_items", self.pool_items),
-        ] {
-            if !(1..=65_536).contains(&value) {
-                return Err(Error::setting(key, "give 1 to 65536"));
-            }
-        }
-        Ok(())
     }
 }
 

@@ -9,6 +9,7 @@
 //! After an error a service may begin another life, with new keys and none of the old material, unless the
 //! error means that a party cheats (`blame.rs`): then it stands still until a person starts it anew.
 
+mod approval;
 mod blame;
 mod client;
 mod commitment;
@@ -16,6 +17,7 @@ mod config;
 mod queue;
 mod rounds;
 mod standing;
+mod tables;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +36,7 @@ use crate::local::guarded;
 use crate::record::Trace;
 use crate::terms::Terms;
 use crate::{Compiled, Error};
+use approval::Offer;
 use client::described;
 pub use client::{Sharing, check_given};
 pub use config::ServeConfig;
@@ -61,6 +64,8 @@ pub struct Service {
     queue: Queue,
     standing: Mutex<Standing>,
     described: Mutex<Option<Arc<Told>>>,
+    /// What the owner offered last, whether or not this party approves it.
+    offered: Mutex<Option<Vec<u8>>>,
     /// A drain that was asked for while the parties were not yet together.
     leaving: AtomicBool,
     /// What a cheater makes of the shares that it computes on, to show that the others notice.
@@ -96,6 +101,7 @@ impl Service {
                 ..Standing::default()
             }),
             described: Mutex::new(None),
+            offered: Mutex::new(None),
             leaving: AtomicBool::new(false),
             #[cfg(test)]
             tamper: None,
@@ -355,19 +361,7 @@ impl Service {
         let all: Vec<[u8; 16]> = agreement.exchanged("session", &own)?;
         agreement.settle(&[])?;
         let committed = String::from_utf8_lossy(&words).escape_debug().to_string();
-        for (what, approved, offered) in [
-            ("digest", &table.digest, &model.digest),
-            ("commitment", &table.commitment, &committed),
-        ] {
-            if let Some(approved) = approved.as_ref().filter(|&approved| approved != offered) {
-                let why = format!(
-                    "this party approves {approved} of '{}', and its owner offers {offered}; look at what has \
-                     changed before you approve it",
-                    table.name
-                );
-                return Err(Error::setting(format!("models.{what}"), why));
-            }
-        }
+        self.judge(Offer::new(table, terms, &model.plan, &committed)?)?;
         Ok((model, committed, hash(&all.concat())[..32].to_string()))
     }
 

@@ -43,6 +43,8 @@ pub(super) struct Limits {
     pub wait: Duration,
     /// How long an answer is kept for who asks again.
     pub keep: Duration,
+    /// Bytes of answers that are kept so, together; the oldest go first.
+    pub keep_bytes: usize,
     /// How long a request may take.
     pub patience: Duration,
 }
@@ -95,6 +97,9 @@ struct Inner {
     /// Those that wait, the oldest first.
     order: VecDeque<Id>,
     over: VecDeque<Id>,
+    /// Those whose answers are kept, the oldest first, and the bytes of these.
+    done: VecDeque<Id>,
+    kept: usize,
     barred: HashSet<Id>,
     door: Door,
     counts: BTreeMap<&'static str, u64>,
@@ -113,6 +118,8 @@ impl Queue {
             entries: HashMap::new(),
             order: VecDeque::new(),
             over: VecDeque::new(),
+            done: VecDeque::new(),
+            kept: 0,
             barred: HashSet::new(),
             door: Door::Closed(Refused::new("not-ready", "this party is not ready yet")),
             counts: BTreeMap::new(),

@@ -9,6 +9,7 @@ use super::client::Described;
 use super::*;
 use crate::{Array, CompileOptions, Given, InitOptions, Tensor, init};
 
+mod approvals;
 mod hostile;
 
 const PATIENCE: Duration = Duration::from_secs(30);

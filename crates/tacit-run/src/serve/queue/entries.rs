@@ -109,6 +109,8 @@ impl Inner {
             .map_or_else(|refused| refused.code, |_| "answered");
         self.count(code, 1);
         let until = Instant::now() + limits.keep;
+        self.kept += size(&answer);
+        self.done.push_back(*id);
         self.entries.insert(
             *id,
             Entry::Done {
@@ -118,20 +120,31 @@ impl Inner {
             },
         );
         self.expire();
+        while self.kept > limits.keep_bytes && self.done.len() > 1 {
+            self.forget_oldest();
+        }
     }
 
     /// Forgets answers that were kept for long enough, but not their numbers.
     pub fn expire(&mut self) {
         let now = Instant::now();
         let old = |entry: &Entry| matches!(entry, Entry::Done { until, .. } if *until <= now);
-        let ids: Vec<Id> = (self.entries.iter())
-            .filter(|(_, entry)| old(entry))
-            .map(|(id, _)| *id)
-            .collect();
-        for id in ids {
-            self.entries.remove(&id);
-            self.bar(id);
+        while let Some(entry) = self.done.front().and_then(|id| self.entries.get(id)) {
+            if !old(entry) {
+                return;
+            }
+            self.forget_oldest();
         }
+    }
+
+    fn forget_oldest(&mut self) {
+        let Some(id) = self.done.pop_front() else {
+            return;
+        };
+        if let Some(Entry::Done { answer, .. }) = self.entries.remove(&id) {
+            self.kept = self.kept.saturating_sub(size(&answer));
+        }
+        self.bar(id);
     }
 
     /// Takes no request of this number any more, as far as numbers are remembered.
@@ -149,6 +162,12 @@ impl Inner {
     pub fn count(&mut self, what: &'static str, n: u64) {
         *self.counts.entry(what).or_default() += n;
     }
+}
+
+/// The bytes of an answer, with what it takes to keep it.
+fn size(answer: &Result<Vec<u8>, Refused>) -> usize {
+    const BESIDE: usize = 256;
+    BESIDE + (answer.as_ref()).map_or_else(|refused| refused.message.len(), Vec::len)
 }
 
 fn reused() -> Refused {

@@ -9,6 +9,7 @@ fn queue(change: impl FnOnce(&mut Limits)) -> Queue {
         batch: 4,
         wait: Duration::ZERO,
         keep: LONG,
+        keep_bytes: 1 << 20,
         patience: LONG,
     };
     change(&mut limits);
@@ -165,4 +166,29 @@ fn what_others_lack_waits_behind() {
     assert_eq!(queue.waiting(), 0);
     queue.bar(&[3; 16]);
     assert_eq!(code(queue.submit([3; 16], 1, vec![3])), "reused");
+}
+
+/// Of answers that are kept only the latest stay; the numbers of the others are not taken again.
+#[test]
+fn answers_are_kept_within_a_limit() {
+    let queue = queue(|limits| limits.keep_bytes = 2 * (1000 + 256));
+    for id in 1..=5 {
+        assert_eq!(queue.submit([id; 16], 1, vec![id]), Ok(()));
+        assert!(queue.begin(&[id; 16]).is_some());
+        queue.end(&[id; 16], Ok(vec![id; 1000]));
+    }
+    for id in 1..=5 {
+        let answer = queue.answer(&[id; 16], SHORT).expect("an answer");
+        match id {
+            4.. => assert_eq!(answer, Ok(vec![id; 1000])),
+            _ => assert_eq!(answer.expect_err("forgotten").code, "unknown"),
+        }
+    }
+    assert_eq!(code(queue.submit([1; 16], 1, vec![1])), "reused");
+    // One that is larger than the limit is kept alone: who asked has not got it yet.
+    assert_eq!(queue.submit([9; 16], 1, vec![9]), Ok(()));
+    assert!(queue.begin(&[9; 16]).is_some());
+    queue.end(&[9; 16], Ok(vec![9; 5000]));
+    let answer = queue.answer(&[9; 16], SHORT).expect("an answer");
+    assert_eq!(answer, Ok(vec![9; 5000]));
 }

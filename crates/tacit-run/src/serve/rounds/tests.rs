@@ -27,6 +27,7 @@ fn queues(ids: &[u8]) -> Vec<Queue> {
         batch: 16,
         wait: Duration::ZERO,
         keep: PATIENCE,
+        keep_bytes: 1 << 20,
         patience: PATIENCE,
     };
     let queues: Vec<Queue> = (0..PARTIES).map(|_| Queue::new(limits)).collect();

@@ -1,0 +1,67 @@
+"""The commands of an operator: `tacit doctor`, `tacit approve`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.markup import escape
+
+from .. import outputs
+from ..arguments import real
+from ..console import out
+from .findings import COLOURS, Finding, worst
+
+CODE = 2
+"""The exit code where something keeps the party from running."""
+
+
+def add_operating(command: Callable[..., argparse.ArgumentParser]) -> None:
+    """Adds the commands."""
+    made = command("doctor", doctor, "look whether this party can run with the others")
+    add = made.add_argument
+    add("--config", required=True, metavar="PARTY.toml", help="party.toml, train.toml, serve.toml")
+    add("--wait", type=real, default=10.0, metavar="S", help="for the other parties' doctors")
+    add("--no-models", action="store_true", help="do not plan the models of a service")
+    add("--json", metavar="FILE", help="write the findings here")
+
+    made = command("approve", approve, "look at what a model's owner offers, and approve it")
+    add = made.add_argument
+    add("model", metavar="MODEL", help="its name in serve.toml")
+    add("--config", required=True, metavar="SERVE.toml")
+    add("--digest", metavar="HEX", help="approve it if the plan has this digest")
+    add("--yes", action="store_true", help="approve what is shown; without it or --digest: show it")
+    add("--json", metavar="FILE", help="write what is offered and how it differs here")
+
+
+def doctor(args: argparse.Namespace) -> int:
+    """`tacit doctor`: all findings; its code is 2 if one is an error."""
+    from .doctor import examine  # noqa: PLC0415
+
+    outputs.check([args.json], [args.config])
+    found: list[Finding] = []
+    path = str(Path(args.config).resolve())
+    for each in examine(path, args.wait, models=not args.no_models):
+        found.append(each)
+        colour = COLOURS[each.level]
+        out.print(f"[{colour}]{each.level:>7}[/]  {escape(each.words)}", soft_wrap=True)
+        if each.do:
+            out.print(f"         do: {each.do}", markup=False, soft_wrap=True)
+    told = {"worst": worst(found), "findings": [each.told() for each in found]}
+    outputs.write([(args.json, json.dumps(told, indent=2) + "\n")])
+    return CODE if worst(found) == "error" else 0
+
+
+def approve(args: argparse.Namespace) -> None:
+    """`tacit approve`: shows an offer, and how it differs from what was approved before."""
+    from .approve import Offered  # noqa: PLC0415
+
+    outputs.check([args.json], [args.config])
+    offered = Offered.of(str(Path(args.config).resolve()), args.model)
+    for line in offered.shown():
+        out.print(line, markup=False, soft_wrap=True)
+    outputs.write([(args.json, json.dumps(offered.told(), indent=2) + "\n")])
+    for line in offered.approve(args.digest, yes=args.yes):
+        out.print(line, markup=False, soft_wrap=True)

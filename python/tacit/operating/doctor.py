@@ -1,0 +1,94 @@
+"""`tacit doctor`: whether this party can run, and if not, what to do."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from .._tacit import TacitError, __version__
+from . import local
+from .echo import key_of
+from .findings import Finding, error, ok, warning
+from .members import Member
+from .peers import Peers
+
+WAIT_S = 10.0
+
+
+def examine(path: str, wait: float = WAIT_S, *, models: bool = True) -> Iterator[Finding]:
+    """All findings, as they come.
+
+    Parameters
+    ----------
+    path
+        The config file of this party, of whatever kind.
+    wait
+        Seconds for the other parties' doctors to come.
+    models
+        Whether to plan the models that this party owns, which takes as long as it does at a start.
+    """
+    yield ok(
+        "version",
+        f"tacit {__version__}, Python {platform.python_version()}, numpy {np.__version__}",
+    )
+    try:
+        member = Member.read(path)
+    except TacitError as failed:
+        yield error("config", str(failed), "mend the config file")
+        return
+    config: Mapping[str, Any] | None = None
+    if member.serves:
+        config, found = _service(path)
+        yield found
+    else:
+        told = f"this is party {member.id} of {len(member.parties)}"
+        yield ok("config", f"{told}; all else in it is read at its start")
+    yield from local.keys(member)
+    service: Mapping[str, Any] = config["service"] if config else {}
+    yield from local.periods(member, service.get("certificate"))
+    yield from local.ports(_addresses(member, config), service.get("listen"))
+    if config and models:
+        yield from local.memory(path, config)
+    elif config:
+        yield warning("memory", "models and memory are not checked", "leave --no-models out")
+    key = key_of(member)
+    if key is None:
+        told = "the other parties are not tried, since this party has no key"
+        yield warning("peer", told, "mend the key first")
+        return
+    yield from Peers(member, key, wait).look()
+
+
+def _service(path: str) -> tuple[Mapping[str, Any] | None, Finding]:
+    """The config of a service, checked as it is at its start."""
+    from ..serving.clients import clients_of  # noqa: PLC0415
+    from ..serving.policy import check_listener  # noqa: PLC0415
+    from ..serving.service import read_config  # noqa: PLC0415
+
+    try:
+        config = read_config(path)
+        open_doors, clients = check_listener(config), clients_of(config)
+    except (TacitError, OSError) as failed:
+        return None, error("config", str(failed), "mend the config file")
+    words = f"it serves {len(config['models'])} models to {len(clients) or 'all'} clients"
+    if open_doors:
+        return config, warning("config", f"{words}: {open_doors[0]}", "name [[clients]]")
+    return config, ok("config", words)
+
+
+def _addresses(member: Member, config: Mapping[str, Any] | None) -> dict[str, str]:
+    """Where this party listens, by what for: each model has the next port."""
+    found: dict[str, str] = {}
+    host, _, port = member.listen.rpartition(":")
+    names = [each["name"] for each in config["models"]] if config else ["the parties"]
+    if not member.is_last:
+        found = {name: f"{host}:{int(port) + place}" for place, name in enumerate(names)}
+    if config:
+        found["clients"] = config["service"]["listen"]
+    return found
+
+
+__all__ = ["WAIT_S", "examine"]

@@ -1,0 +1,221 @@
+"""What `tacit doctor` finds out about the other parties: whether each is reached, and as whom.
+
+A party dials those of a lower number and hears those of a higher, and so do doctors: run at both
+ends at once they measure what a run would have.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from email.utils import parsedate_to_datetime
+
+from .._tacit import TacitError, __version__
+from .echo import Met, Unmet, answer, dial
+from .findings import Finding, error, ok, warning
+from .members import Member, Peer
+
+PAUSE = 0.3
+CLOCK_S = 60.0
+"""How far clocks may be apart: certificates are valid from an hour before they are made."""
+AT_ONCE = 8
+"""Connections that are answered at once; whoever else knocks has to come again."""
+ADVICE = {
+    "refused": "start `tacit doctor` (or the party) there now, and see that its firewall opens "
+    "this port; a service that has met all parties listens no more",
+    "silent": "a firewall in between drops it, or the machine is off: open the port there",
+    "address": "mend the address in [[parties]], or this machine's DNS",
+    "stranger": "compare `tacit cert show` at both ends, over the phone; it may be somebody else",
+    "rejected": "that party needs this party's current certificate: compare `tacit cert show`",
+    "closed": "something else may listen there; if it is the party, look at its log",
+}
+
+
+class Peers:
+    """Meets the other parties, for some seconds.
+
+    Parameters
+    ----------
+    member
+        This party.
+    key
+        Its private key.
+    wait
+        Seconds for the others to come.
+    """
+
+    def __init__(self, member: Member, key: bytes, wait: float):
+        self.member, self.key = member, key
+        self.until = time.monotonic() + wait
+        self.met: dict[int, Met] = {}
+        self.unmet: dict[int, Unmet] = {}
+        self.strays: list[str] = []
+        self.changed = threading.Condition()
+        self.places = threading.Semaphore(AT_ONCE)
+
+    def look(self) -> Iterator[Finding]:
+        """What is found of every party."""
+        listening = threading.Thread(target=self._listen, daemon=True)
+        if not self.member.is_last:
+            listening.start()
+        lower = [peer for peer in self.member.others if peer.number < self.member.id]
+        with ThreadPoolExecutor(max(1, len(lower))) as threads:
+            list(threads.map(self._dial, lower))
+        with self.changed:
+            self.changed.wait_for(self._complete, max(0.0, self.until - time.monotonic()))
+        self.until = 0.0
+        if listening.is_alive():
+            # The port is free again when this is over.
+            listening.join()
+        for peer in self.member.others:
+            yield from self._found(peer)
+        for words in self.strays[:AT_ONCE]:
+            do = "if it is none of the parties, see who may reach this port"
+            yield warning("peer", f"a connection was turned away: {words}", do)
+
+    def _complete(self) -> bool:
+        return len(self.met) == len(self.member.others)
+
+    def _dial(self, peer: Peer) -> None:
+        while True:
+            try:
+                met = dial(self.member, peer, self.key)
+                with self.changed:
+                    self.met[peer.number] = met
+                    self.changed.notify_all()
+                return
+            except Unmet as error:
+                self.unmet[peer.number] = error
+                # Who proves to be another, or refuses this party, will go on to.
+                if error.kind in ("stranger", "rejected") or time.monotonic() > self.until:
+                    return
+            time.sleep(PAUSE)
+
+    def _listen(self) -> None:
+        host, _, port = self.member.listen.rpartition(":")
+        try:
+            family, *_, where = socket.getaddrinfo(
+                host.strip("[]"), int(port), type=socket.SOCK_STREAM
+            )[0]
+            listener = socket.create_server(where[:2], family=family)
+        except OSError:
+            return
+        with listener:
+            listener.settimeout(0.1)
+            while time.monotonic() < self.until:
+                try:
+                    plain, _ = listener.accept()
+                except TimeoutError:
+                    continue
+                if self.places.acquire(blocking=False):
+                    threading.Thread(target=self._answer, args=(plain,), daemon=True).start()
+                else:
+                    plain.close()
+
+    def _answer(self, plain: socket.socket) -> None:
+        source = "somebody"
+        try:
+            with plain:
+                source = plain.getpeername()[0]
+                peer, met = answer(self.member, plain, self.key)
+            with self.changed:
+                self.met[peer.number] = met
+                self.changed.notify_all()
+        except Unmet as error:
+            self.strays.append(f"{source}: {error}")
+        except (OSError, TacitError) as error:
+            self.strays.append(f"{type(error).__name__}: {error}")
+        finally:
+            self.places.release()
+
+    def _found(self, peer: Peer) -> Iterator[Finding]:
+        met, unmet = self.met.get(peer.number), self.unmet.get(peer.number)
+        if met is not None:
+            yield from told_of(peer, met)
+            return
+        by_http = over_http(peer.http) if peer.http else None
+        if by_http is not None:
+            yield from _by_http(peer, *by_http)
+        elif unmet is not None:
+            yield error("peer", f"{peer}: {unmet}", ADVICE[unmet.kind], party=peer.number)
+        else:
+            do = "run `tacit doctor` there at the same time; it shows why it cannot come"
+            yield warning("peer", f"{peer} has not come in at {self.member.listen}", do)
+
+
+def told_of(peer: Peer, met: Met) -> Iterator[Finding]:
+    """What was measured with a peer."""
+    facts = {"party": peer.number}
+    if met.what == "party":
+        words = f"{peer} waits to run; both certificates are accepted"
+        yield ok("peer", words, **facts)
+        do = "run `tacit doctor` there at the same time to measure clock, round trip and bandwidth"
+        yield warning("clock", f"the clock of {peer} is not checked: its party runs", do, **facts)
+        return
+    yield ok("peer", f"{peer} is reached; both certificates are accepted", **facts)
+    if met.version != __version__:
+        do = "install the same version at all parties"
+        yield error("version", f"{peer} has {met.version}, this party {__version__}", do, **facts)
+    else:
+        yield ok("version", f"{peer} has {met.version}, as this party has", **facts)
+    ahead, trip, up, down = (met.ahead_s or 0.0, met.round_trip_s or 0.0, met.up, met.down)
+    yield clock(peer, ahead, trip, **facts)
+    speeds = " and ".join(
+        f"{(each or 0) * 8 / 1e6:.0f} Mbit/s {where}"
+        for each, where in ((up, "to it"), (down, "from it"))
+    )
+    words = f"{peer}: a round trip takes {trip * 1e3:.2f} ms, with {speeds}"
+    yield ok("network", words, **facts, round_trip_s=trip, up=up, down=down)
+
+
+def clock(peer: Peer, ahead: float, within: float, **facts: int) -> Finding:
+    """How a peer's clock stands to this one's."""
+    words = f"the clock of {peer} is {abs(ahead):.1f} s {'ahead' if ahead >= 0 else 'behind'}"
+    words += f", within {within:.2g} s"
+    if abs(ahead) - within <= CLOCK_S:
+        return ok("clock", words, ahead_s=ahead, **facts)
+    do = "set the clock that is wrong (NTP): certificates, hours and keys of clients go by it"
+    return warning("clock", words, do, ahead_s=ahead, **facts)
+
+
+def over_http(http: str) -> tuple[float, float | None] | None:
+    """Seconds of a round trip to a service, and how far its clock is ahead; None if none is there.
+
+    Its certificate is not checked, since nothing is told or believed but its time.
+    """
+    import ssl  # noqa: PLC0415
+
+    url = http if "://" in http else f"https://{http}"
+    unchecked = ssl.create_default_context()
+    unchecked.check_hostname, unchecked.verify_mode = False, ssl.CERT_NONE
+    opener = urllib.request.build_opener(
+        urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=unchecked)
+    )
+    before = time.time()
+    try:
+        with opener.open(f"{url.rstrip('/')}/v2/health/live", timeout=5) as answered:
+            after, date = time.time(), answered.headers.get("date")
+    except (OSError, ValueError):
+        return None
+    try:
+        # HTTP tells whole seconds.
+        ahead = parsedate_to_datetime(date).timestamp() + 0.5 - (before + after) / 2
+    except (TypeError, ValueError):
+        ahead = None
+    return after - before, ahead
+
+
+def _by_http(peer: Peer, seconds: float, ahead: float | None) -> Iterator[Finding]:
+    words = f"{peer} answers clients at {peer.http}, in {seconds * 1e3:.0f} ms with its handshake"
+    yield ok("peer", words, party=peer.number)
+    do = "run `tacit doctor` at both ends while the services are stopped to check them"
+    told = f"{peer}: its certificate between parties and the bandwidth are not checked"
+    yield warning("network", told, do, party=peer.number)
+    if ahead is None:
+        yield warning("clock", f"{peer} does not tell its time", do, party=peer.number)
+    else:
+        yield clock(peer, ahead, seconds + 1.0, party=peer.number)
