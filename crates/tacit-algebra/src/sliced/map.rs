@@ -118,6 +118,17 @@ impl Map {
         Map::new(gf, to.len(), from.len(), &data)
     }
 
+    /// The matrix of its first column alone: what it makes of values that are 0 but for the first.
+    pub fn first(self) -> Map {
+        let k = self.gf.bits() as u16;
+        let own = |taps: Vec<u16>| taps.into_iter().filter(|tap| *tap < k).collect();
+        Map {
+            cols: 1,
+            taps: self.taps.into_iter().map(own).collect(),
+            ..self
+        }
+    }
+
     /// Rows: how many come out.
     pub fn rows(&self) -> usize {
         self.rows

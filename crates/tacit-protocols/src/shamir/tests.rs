@@ -4,14 +4,15 @@
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
 
-use tacit_algebra::Prg;
 use tacit_algebra::mersenne::{F5, F31, F61, Field, Matrix, combine, vec};
+use tacit_algebra::sliced::{Map, Sliced};
+use tacit_algebra::{Buffer, Prg};
 use tacit_net::testing::{Fate, mesh_with};
 use tacit_net::{LinkModel, Party, memory};
 
-use super::deal::Double;
+use super::deal::{Demand, Double};
 use super::demand::Want;
-use super::material::{Material, TruncTriple};
+use super::material::{Material, Tree, TruncTriple};
 use super::{Comparison, Opening, Options, Shamir};
 use crate::Error;
 use crate::machine::{Call, Machine};
@@ -63,16 +64,7 @@ fn parts<F: Field>(material: &Material<F>) -> Vec<&[F]> {
     let all = match material {
         Material::Product(double) => vec![&double.low, &double.high],
         Material::Truncate(m) => vec![&m.mask, &m.shifted, &m.msb],
-        Material::Tree(m) => vec![
-            &m.mask,
-            &m.bits,
-            &m.flips,
-            &m.b,
-            &m.m,
-            &m.zero,
-            &m.double.low,
-            &m.double.high,
-        ],
+        Material::Tree(m) => vec![&m.mask.numbers, &m.bit, &m.double.low, &m.double.high],
         Material::Rot(m) => vec![
             &m.mask,
             &m.bits,
@@ -128,33 +120,79 @@ fn numbers(bits: &[u64], n: usize) -> Vec<u64> {
 /// Parties, threshold.
 const SIZES: [(usize, usize); 5] = [(3, 1), (4, 1), (5, 2), (7, 1), (7, 2)];
 
+/// What all parties share over the small field with a polynomial of `degree`, element by element; that it has
+/// no greater one is checked.
+pub(super) fn open_small(shares: &[&Sliced], degree: usize) -> Vec<u64> {
+    let points: Vec<u64> = (1..=degree as u64 + 1).collect();
+    let gf = shares[0].gf();
+    let at = |to: u64| {
+        Map::lagrange(gf, &points, &[to])
+            .apply(&shares[..=degree])
+            .remove(0)
+    };
+    for (i, share) in shares.iter().enumerate().skip(degree + 1) {
+        assert!(
+            at(i as u64 + 1) == **share,
+            "party {i} is not on the polynomial"
+        );
+    }
+    let opened = at(0);
+    let plane = |plane: usize| opened.planes().row_bits(plane).expand();
+    let planes: Vec<Vec<u8>> = (0..opened.planes().rows()).map(plane).collect();
+    let value = |planes: &[Vec<u8>]| -> Vec<u64> {
+        let bits = |i: usize| {
+            planes
+                .iter()
+                .enumerate()
+                .map(move |(b, plane)| u64::from(plane[i]) << b)
+        };
+        (0..opened.cols()).map(|i| bits(i).sum()).collect()
+    };
+    planes.chunks(gf.bits()).flat_map(value).collect()
+}
+
 #[test]
 fn material_of_the_tree_is_uniform() {
     let n = 1 << 15;
     for (parties, t) in SIZES {
         let options = options(parties, t, Comparison::Tree);
-        let degrees = [t, t, t, t, t, 2 * t, t, 2 * t];
-        let made = material(&options, parties, Call::relu(n), &degrees);
-        let [mask, bits, flips, b, m, zero, low, high] = &made[..] else {
-            unreachable!("as many as degrees")
+        let all = run::<F5, _>(mesh(parties), &options, |machine| {
+            machine.prepare(&[Call::relu(n)])?;
+            Ok(machine.store.pop_front().expect("material was made").1)
+        });
+        let trees: Vec<&Tree<F5>> = all
+            .iter()
+            .map(|material| match material {
+                Material::Tree(tree) => tree,
+                _ => unreachable!("a sign by the tree"),
+            })
+            .collect();
+        let large = |of: &dyn Fn(&Tree<F5>) -> Buffer<F5>, degree: usize| -> Vec<u64> {
+            let shares: Vec<Buffer<F5>> = trees.iter().map(|tree| of(tree)).collect();
+            let shares: Vec<&[F5]> = shares.iter().map(|share| &share[..]).collect();
+            open(&shares, degree).into_iter().map(F5::to_u64).collect()
         };
-        // SolvedBits: below p, so that p, all ones, is none of the kinds.
-        let r = numbers(bits, n);
-        assert!(r.iter().all(|r| *r < F5::P), "all ones");
-        assert!(r == *mask);
-        assert_uniform("SolvedBits", r.iter().copied(), P);
-        // RandBit, RandNZ; independent of each other.
-        assert!(b.iter().all(|b| *b < 2) && !m.contains(&0));
-        assert_uniform("RandBit", b.iter().copied(), 2);
-        assert_uniform("RandNZ", m.iter().map(|m| m - 1), P - 1);
-        let joint = |i: usize| (r[i] * 2 + b[i]) * 30 + m[i] - 1;
-        assert_uniform("all three", (0..n).map(joint), P * 2 * 30);
-        let product = |i: usize| flips[i] == bits[i] * b[i % n];
-        assert!((0..flips.len()).all(product), "bits times b");
-        // Zero, DoubleRand.
-        assert!(zero.iter().all(|z| *z == 0));
-        assert!(low == high && low.len() == L * n);
-        assert_uniform("DoubleRand", low.iter().copied(), P);
+        let small = |of: &dyn Fn(&Tree<F5>) -> Sliced, degree: usize| {
+            let shares: Vec<Sliced> = trees.iter().map(|tree| of(tree)).collect();
+            open_small(&shares.iter().collect::<Vec<_>>(), degree)
+        };
+        // EdaBits: below p, so that p, all ones, is none of the kinds.
+        let r = large(&|tree| tree.mask.numbers.clone(), t);
+        assert_eq!(numbers(&small(&|tree| tree.mask.bits.clone(), t), n), r);
+        assert_uniform("edaBits", r.iter().copied(), P);
+        // DaBits; independent of each other and of the numbers.
+        let b = large(&|tree| tree.bit.clone(), t);
+        assert_eq!(small(&|tree| tree.small_bit.clone(), t), b);
+        assert_uniform("both", (0..n).map(|i| r[i] * 2 + b[i]), 2 * P);
+        assert_uniform("neighbours", (1..n).map(|i| b[i - 1] * 2 + b[i]), 4);
+        // DoubleRand.
+        let low = small(&|tree| tree.products.drawn().low.clone(), t);
+        assert!(low == small(&|tree| tree.products.drawn().high.clone(), 2 * t));
+        let kinds = 1 << trees[0].small_bit.gf().bits();
+        assert_uniform("DoubleRand of bits", low.into_iter(), kinds);
+        let low = large(&|tree| tree.double.low.clone(), t);
+        assert!(low == large(&|tree| tree.double.high.clone(), 2 * t) && low.len() == n);
+        assert_uniform("DoubleRand", low.into_iter(), P);
     }
 }
 
@@ -229,9 +267,15 @@ fn what_is_opened_as_0_is_drawn_again() {
         }
         Fate::Deliver
     });
-    let options = options(3, 1, Comparison::Tree);
+    let options = options(3, 1, Comparison::Rot);
     run::<F5, _>(watched, &options, |machine| {
-        machine.prepare(&[Call::truncate(n, 2)])
+        let mut pool = machine.draw(Demand {
+            random: (L + 1) * n,
+            double: 0,
+            zero: (L + 1) * n,
+        })?;
+        let (mut rows, _) = machine.random_bits(&mut pool, L * n, 0)?;
+        machine.replace_all_ones(&mut pool, &mut rows, n)
     });
     let sizes = sizes.lock().expect("no thread panics");
     let openings: Vec<(bool, usize)> = sizes
