@@ -226,13 +226,48 @@ impl BitRows {
         BitRows::from_words(rows, cols, data)
     }
 
+    /// Adds rows of zeros, of which all words are returned; `all` rows there will be in the end.
+    pub(crate) fn grow(&mut self, rows: usize, all: usize) -> &mut [u64] {
+        let from = self.data.len();
+        if from == 0 {
+            self.data.reserve_exact(all * self.words_per_row);
+        }
+        self.rows += rows;
+        self.data.resize(self.rows * self.words_per_row, 0);
+        &mut self.data[from..]
+    }
+
+    /// Keeps the first rows.
+    pub fn truncate(&mut self, rows: usize) {
+        self.rows = self.rows.min(rows);
+        self.data.truncate(self.rows * self.words_per_row);
+    }
+
     /// `rows cols / 8` bytes, rounded up: the rows' bits one after the other.
     pub fn to_bytes(&self) -> Vec<u8> {
+        self.part_to_bytes(0..self.rows)
+    }
+
+    /// [`BitRows::to_bytes`] of some rows.
+    pub fn part_to_bytes(&self, rows: Range<usize>) -> Vec<u8> {
+        let words = rows.start * self.words_per_row..rows.end * self.words_per_row;
         if self.cols.is_multiple_of(64) {
-            return bytemuck::cast_slice(&self.data).to_vec();
+            return bytemuck::cast_slice(&self.data[words]).to_vec();
         }
-        let rows: Vec<Bits> = (0..self.rows).map(|i| self.row_bits(i)).collect();
-        Bits::concat(&rows.iter().collect::<Vec<_>>()).to_bytes()
+        let bits = self.joined(rows);
+        let mut bytes = bytemuck::cast_slice(bits.words()).to_vec();
+        bytes.truncate(bits.len().div_ceil(8));
+        bytes
+    }
+
+    /// The bits of some rows, one after the other.
+    fn joined(&self, rows: Range<usize>) -> Bits {
+        let len = rows.len() * self.cols;
+        let mut words = Vec::with_capacity(words_for(len) + 1);
+        for (at, i) in rows.enumerate() {
+            push_bits(&mut words, at * self.cols, self.row(i), self.cols);
+        }
+        Bits::from_words(len, words)
     }
 
     /// The inverse of [`BitRows::to_bytes`]; `None` if there are too many or too few bytes, or an
@@ -263,13 +298,7 @@ impl BitRows {
         match (self.is_counted(), self.cols.is_multiple_of(64)) {
             (true, _) => Bits::counted(len),
             (_, true) => Bits::from_words(len, self.data.clone()),
-            _ => {
-                let mut words = Vec::with_capacity(words_for(len) + 1);
-                for i in 0..self.rows {
-                    push_bits(&mut words, i * self.cols, self.row(i), self.cols);
-                }
-                Bits::from_words(len, words)
-            }
+            _ => self.joined(0..self.rows),
         }
     }
 

@@ -1,7 +1,6 @@
 //! Public linear maps: every output plane is a sum of some input planes.
 
 use super::{Gf, Sliced};
-use crate::BitRows;
 use crate::buffer::Sizes;
 use crate::isa::{self, simd};
 
@@ -105,15 +104,16 @@ impl Map {
         };
         let from: Vec<u8> = from.iter().map(point).collect();
         let others = |i: usize| from.iter().enumerate().filter(move |(k, _)| *k != i);
+        let weight = |i: usize| {
+            let product = others(i).fold(1, |w, (_, x)| gf.mul(w, from[i] ^ x));
+            assert!(product != 0, "two points are {}", from[i]);
+            gf.inverse(product)
+        };
+        let weights: Vec<u8> = (0..from.len()).map(weight).collect();
         let mut data = Vec::with_capacity(from.len() * to.len());
         for y in to.iter().map(point) {
-            for (i, x) in from.iter().enumerate() {
-                let factor = |value: u8, (_, other): (usize, &u8)| {
-                    assert!(other != x, "two points are {x}");
-                    gf.mul(value, gf.mul(y ^ other, gf.inverse(x ^ other)))
-                };
-                data.push(others(i).fold(1, factor));
-            }
+            let value = |i| others(i).fold(weights[i], |w, (_, x)| gf.mul(w, y ^ x));
+            data.extend((0..from.len()).map(value));
         }
         Map::new(gf, to.len(), from.len(), &data)
     }
@@ -139,28 +139,67 @@ impl Map {
     /// # Panics
     /// If there are not as many as columns, of one shape.
     pub fn apply(&self, rows: &[&Sliced]) -> Vec<Sliced> {
-        assert_eq!(rows.len(), self.cols);
-        let (values, cols) = rows.first().map_or((0, 0), |x| (x.values(), x.cols()));
-        assert!(
-            rows.iter()
-                .all(|x| (x.values(), x.cols()) == (values, cols))
-        );
-        if self.taps.is_empty() || rows.iter().any(|x| x.is_counted()) {
+        let values = rows.first().map_or(0, |x| x.values());
+        let all: Vec<(&Sliced, usize)> = rows.iter().map(|x| (*x, 0)).collect();
+        assert!(rows.iter().all(|x| x.values() == values));
+        self.apply_parts(&all, values)
+    }
+
+    /// [`Map::apply`] to so many values of each, from one on.
+    pub fn apply_parts(&self, rows: &[(&Sliced, usize)], values: usize) -> Vec<Sliced> {
+        let cols = rows.first().map_or(0, |(x, _)| x.cols());
+        if self.counts(rows) {
             return vec![Sliced::counted(self.gf, values, cols); self.rows];
         }
-        let (k, words) = (self.gf.bits(), cols.div_ceil(64));
-        let mut out = vec![vec![0; values * k * words]; self.rows];
-        let (isa, len) = (isa::current(), k * words);
-        for at in (0..values * len).step_by(len.max(1)) {
+        let mut out = vec![Sliced::zeros(self.gf, values, cols); self.rows];
+        let mut parts: Vec<&mut [u64]> = out.iter_mut().map(|o| o.planes.words_mut()).collect();
+        self.run(&mut parts, rows, values);
+        out
+    }
+
+    /// Adds all that [`Map::apply`] gives to `out`, which will have `all` values in the end.
+    pub fn append(&self, rows: &[&Sliced], out: &mut Sliced, all: usize) {
+        let values = rows.first().map_or(0, |x| x.values());
+        let more = values * self.rows;
+        let rows: Vec<(&Sliced, usize)> = rows.iter().map(|x| (*x, 0)).collect();
+        if out.values() > 0 && out.is_counted() || self.counts(&rows) {
+            *out = Sliced::counted(self.gf, out.values() + more, out.cols());
+            return;
+        }
+        let k = self.gf.bits();
+        let len = values * k * out.planes.words_per_row();
+        let grown = out.planes.grow(more * k, all * k);
+        let mut parts: Vec<&mut [u64]> = match len {
+            0 => return,
+            _ => grown.chunks_exact_mut(len).collect(),
+        };
+        self.run(&mut parts, &rows, values);
+    }
+
+    fn counts(&self, rows: &[(&Sliced, usize)]) -> bool {
+        assert_eq!(rows.len(), self.cols);
+        assert!(rows.iter().all(|(x, _)| x.cols() == rows[0].0.cols()));
+        self.taps.is_empty() || rows.iter().any(|(x, _)| x.is_counted())
+    }
+
+    fn run(&self, out: &mut [&mut [u64]], rows: &[(&Sliced, usize)], values: usize) {
+        let (isa, k) = (isa::current(), self.gf.bits());
+        let words = rows.first().map_or(0, |(x, _)| x.planes.words_per_row());
+        let len = k * words;
+        if len == 0 {
+            return;
+        }
+        for value in 0..values {
             let inputs: Vec<&[u64]> = rows
                 .iter()
-                .map(|x| &x.planes.words()[at..at + len])
+                .map(|(x, from)| &x.planes.words()[(from + value) * len..][..len])
                 .collect();
-            let mut out: Vec<&mut [u64]> = out.iter_mut().map(|o| &mut o[at..at + len]).collect();
+            let mut out: Vec<&mut [u64]> = out
+                .iter_mut()
+                .map(|out| &mut out[value * len..][..len])
+                .collect();
             value_into(isa, &mut out, &inputs, &self.taps, k, words);
         }
-        let sliced = |words| Sliced::new(self.gf, BitRows::from_words(values * k, cols, words));
-        out.into_iter().map(sliced).collect()
     }
 }
 
@@ -169,7 +208,7 @@ pub(super) mod tests {
     use super::super::MOST_BITS;
     use super::*;
     use crate::isa::same_everywhere;
-    use crate::{Bits, Prg};
+    use crate::{BitRows, Bits, Prg};
 
     /// The elements, value by value.
     pub fn elements(x: &Sliced) -> Vec<u8> {

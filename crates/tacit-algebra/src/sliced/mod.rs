@@ -75,9 +75,13 @@ impl Gf {
 
     /// The inverse of a public element; 0 for 0.
     pub fn inverse(self, x: u8) -> u8 {
-        let all = 1..=(1u32 << self.bits) - 1;
-        let inverse = all.map(|y| y as u8).find(|y| self.mul(x, *y) == 1);
-        inverse.unwrap_or(0)
+        // x^(2^k - 2): the squares of x but for the first, which is x.
+        let (mut power, mut inverse) = (x, 1);
+        for _ in 1..self.bits {
+            power = self.mul(power, power);
+            inverse = self.mul(inverse, power);
+        }
+        if x == 0 { 0 } else { inverse }
     }
 }
 
@@ -169,6 +173,11 @@ impl Sliced {
     pub fn stack(parts: &[&Sliced]) -> Sliced {
         let planes: Vec<&BitRows> = parts.iter().map(|part| &part.planes).collect();
         Sliced::new(parts[0].gf, BitRows::stack(&planes))
+    }
+
+    /// Keeps the first values.
+    pub fn truncate(&mut self, values: usize) {
+        self.planes.truncate(values * self.gf.bits);
     }
 
     /// The elements of a range of every value.

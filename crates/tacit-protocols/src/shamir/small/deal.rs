@@ -1,8 +1,6 @@
 //! Dealings of shared bits (docs/spec/liu24.md, section 2.1): DoubleRand as `shamir/deal.rs` makes it, and a
 //! party's own bits.
 
-use std::sync::Arc;
-
 use tacit_algebra::BitRows;
 use tacit_algebra::mersenne::Field;
 use tacit_algebra::sliced::{Gf, Map, Sliced};
@@ -133,15 +131,20 @@ impl<F: Field> Shamir<F> {
             let high = self.deal_bits(&small.high, HIGH, (block, cols), vec![secrets])?;
             own.push([low, high].map(|mut shares| shares.swap_remove(0)));
         }
-        let (mut lows, mut highs) = (Vec::new(), Vec::new());
-        for (block, [low, high]) in blocks.into_iter().zip(own) {
-            lows.extend(self.extract_bits(LOW, small.low.drawn, (block, cols), low)?);
-            highs.extend(self.extract_bits(HIGH, small.high.drawn, (block, cols), high)?);
+        let all = width * small.extraction.rows();
+        let [mut low, mut high] = [LOW, HIGH].map(|_| Sliced::zeros(small.gf, 0, cols));
+        for (block, own) in blocks.into_iter().zip(own) {
+            let shape = (block, cols);
+            let dealings = self.all_dealings(LOW, small.low.drawn, shape, &own[0])?;
+            small
+                .extraction
+                .append(&dealings.iter().collect::<Vec<_>>(), &mut low, all);
+            let dealings = self.all_dealings(HIGH, small.high.drawn, shape, &own[1])?;
+            small
+                .extraction
+                .append(&dealings.iter().collect::<Vec<_>>(), &mut high, all);
         }
-        let [low, high] = [lows, highs].map(|rows| match rows.is_empty() {
-            true => Sliced::zeros(small.gf, 0, cols),
-            false => first(rows, values),
-        });
+        [&mut low, &mut high].map(|all| all.truncate(values));
         Ok(BitDoubles::Drawn {
             all: BitDouble { low, high },
             used: 0,
@@ -188,31 +191,19 @@ impl<F: Field> Shamir<F> {
         Ok(Sliced::new(self.small.gf, planes))
     }
 
-    /// This party's shares of all dealings of a block, and the sharings that come of them.
-    fn extract_bits(
+    /// This party's shares of all dealings of a block.
+    fn all_dealings(
         &mut self,
         step: Message<BitRows>,
         drawn: usize,
         shape: (usize, usize),
-        own: Sliced,
+        own: &Sliced,
     ) -> Result<Vec<Sliced>, Error> {
-        let (id, small): (_, Arc<_>) = (self.party.id(), self.small.clone());
-        let mut dealings = Vec::with_capacity(self.params.parties);
-        for dealer in 0..self.params.parties {
-            dealings.push(match dealer == id {
-                true => own.clone(),
-                false => self.receive_bits(dealer, step, drawn, shape)?,
-            });
-        }
-        Ok(small.extraction.apply(&dealings.iter().collect::<Vec<_>>()))
-    }
-}
-
-/// The first `values` of all rows.
-fn first(rows: Vec<Sliced>, values: usize) -> Sliced {
-    let all = Sliced::stack(&rows.iter().collect::<Vec<_>>());
-    match all.values() == values {
-        true => all,
-        false => all.pick(0..values),
+        let (id, parties) = (self.party.id(), self.params.parties);
+        let dealing = |dealer| match dealer == id {
+            true => Ok(own.clone()),
+            false => self.receive_bits(dealer, step, drawn, shape),
+        };
+        (0..parties).map(dealing).collect()
     }
 }

@@ -40,14 +40,22 @@ impl Plan {
         self.signs + self.truncations
     }
 
+    /// As many that no circuit's columns begin or end within a word of bits.
+    fn whole_words(self) -> Plan {
+        Plan {
+            signs: self.signs.next_multiple_of(64),
+            truncations: self.truncations.next_multiple_of(64),
+        }
+    }
+
     /// Numbers whose bits these are, `l - 1` of each, so that none is `p`.
     fn words(&self, l: usize) -> usize {
-        self.bits().div_ceil(l - 1)
+        self.bits().div_ceil(l - 1).next_multiple_of(64)
     }
 
     /// The random bits of `F` that they are made of.
     pub fn random_bits(&self, l: usize) -> usize {
-        self.words(l) * (l - 1)
+        self.whole_words().words(l) * (l - 1)
     }
 
     /// EdaBits: for every sign, two for every truncation, and to find the words' bits.
@@ -70,7 +78,7 @@ impl Plan {
             3 => 8 * l,
             _ => 2 * sum_products(l, numbers),
         };
-        self.eda_bits(l) * params.small_bits * (sums + numbers * l)
+        self.whole_words().eda_bits(l) * params.small_bits * (sums + numbers * l)
     }
 }
 
@@ -144,6 +152,7 @@ impl<F: Field> Shamir<F> {
         if plan.bits() == 0 {
             return Ok(None);
         }
+        let plan = plan.whole_words();
         let (l, numbers) = (self.params.bits, self.params.threshold + 1);
         let all = plan.eda_bits(l);
         let sums = self.bit_doubles(sum_products(l, numbers), all)?;
@@ -316,5 +325,7 @@ fn upper_bits(masks: &Sliced, wants: &[Want]) -> Sliced {
             at += n;
         }
     }
+    // What no want takes.
+    parts.push(Sliced::zeros(masks.gf(), masks.values(), masks.cols() - at));
     Sliced::beside(&parts.iter().collect::<Vec<_>>())
 }
