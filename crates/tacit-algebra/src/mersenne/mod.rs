@@ -28,7 +28,7 @@ pub use matrix::{Matrix, combine};
 pub use power::sign_bits;
 pub use product::{batch_matmul_acc, conv2d_acc, matmul_acc};
 pub use rotate::{rot_correlate, rot_payload, rot_positions, rot_size, rot_zero};
-pub use truncate::{finish_truncation, squares_weighted, weighted_bits};
+pub use truncate::{finish_truncation, weighted_bits};
 pub use wire::{from_wire, to_wire};
 
 use crate::kernel::Kernels;

@@ -13,10 +13,12 @@ use tacit_algebra::{BitRows, Buffer, planes};
 use super::Shamir;
 use super::deal::Double;
 use super::demand::Want;
-use super::material::{Material, Rot, Tree};
-use crate::Error;
+use super::material::{Material, Rot, SmallTree, Tree};
+use crate::{Error, tree};
 
 const OPEN_MASKED: Message<Elements> = Message::new("shamir comparison: masked value");
+const LEVEL: Message<Elements> = Message::new("shamir tree: level");
+const ROOT: Message<Elements> = Message::new("shamir tree: root");
 const OPEN_SIGN: Message<BitRows> = Message::new("shamir tree: masked sign");
 const ROTATE: Message<Elements> = Message::new("shamir rotation: rotate");
 const FIND: Message<Elements> = Message::new("shamir rotation: find");
@@ -50,9 +52,17 @@ impl<F: Field> Shamir<F> {
         let n = a.len();
         let rot = self.params.rot(n);
         match self.take(Want::Sign { n, rot, relu })? {
-            Material::Tree(tree) => {
+            Material::SmallTree(tree) => {
                 let y = self.open_twice(a, &tree.mask.numbers)?;
-                self.sign_tree(&y, tree)
+                self.sign_small_tree(&y, tree)
+            }
+            Material::Tree(mut tree) => {
+                let y = self.open_twice(a, &tree.mask)?;
+                let h = xor(&tree.bits.part(0..n), &tree.b, &tree.flip);
+                let beta = self.lt_tree(&y, &mut tree)?;
+                // 1 ^ y_0 ^ beta is public.
+                let kappa = buffer::not(&buffer::flip(&buffer::low_bit(&y), &beta));
+                Ok(Sign::Tree(buffer::flip(&h, &kappa), tree.double))
             }
             Material::Rot(mut rot) => {
                 let y = self.open_twice(a, &rot.mask)?;
@@ -71,12 +81,12 @@ impl<F: Field> Shamir<F> {
         self.reveal_shares(OPEN_MASKED, masked, self.params.threshold)
     }
 
-    /// The sign by LT-tree (docs/spec/liu24.md, section 6.1): over the small field, `y < r` where a
+    /// The sign by a tree of carries (docs/spec/liu24.md, section 6.1): over the small field, `y < r` where a
     /// higher bit of `r` is above that of `y` and those between are equal. The sign is opened under a
     /// random bit that is known in both fields.
     ///
     /// `1 + ceil(log2 l)` openings one after the other, of about `2 l` elements of the small field.
-    fn sign_tree(&mut self, y: &Buffer<F>, tree: Tree<F>) -> Result<Sign<F>, Error> {
+    fn sign_small_tree(&mut self, y: &Buffer<F>, tree: SmallTree<F>) -> Result<Sign<F>, Error> {
         let (y, r) = (to_bits(y), tree.mask.bits);
         let mut equal = r.clone().not();
         equal.xor_bits(&y);
@@ -91,7 +101,28 @@ impl<F: Field> Shamir<F> {
         Ok(Sign::Tree(sign, tree.double))
     }
 
-    /// LT-rot (docs/spec/liu24.md, section 6.2): a sharing of `[y < r]`.
+    /// LT-tree (docs/spec/liu24.md, section 6.2): the public bit `[y < r] ^ b`.
+    ///
+    /// The product of `m` and of the leaves `c_i` is 0 exactly where one `c_i` is, and else
+    /// uniform. `ceil(log2 (l+2))` openings one after the other, `l + 1` elements in all.
+    fn lt_tree(&mut self, y: &Buffer<F>, tree: &mut Tree<F>) -> Result<Buffer<F>, Error> {
+        let n = y.len();
+        let mut factors = buffer::tree_leaves(y, &tree.bits, &tree.b);
+        factors.append(&tree.m);
+        for pairs in tree::levels(self.params.factors()) {
+            let half = pairs * n;
+            let double = tree.double.take(half);
+            let [x, y, rest] =
+                [0..half, half..2 * half, 2 * half..factors.len()].map(|range| factors.part(range));
+            factors = self.mult(LEVEL, &x, &y, &double)?;
+            factors.append(&rest);
+        }
+        let (x, y) = (factors.part(0..n), factors.part(n..2 * n));
+        let root = self.mult_pub(ROOT, &x, &y, &tree.zero)?;
+        Ok(buffer::not(&buffer::is_zero(&root)))
+    }
+
+    /// LT-rot (docs/spec/liu24.md, section 6.3): a sharing of `[y < r]`.
     ///
     /// Of the places, exactly one of which holds a 0, a secret rotation is opened under random
     /// factors. 2 openings one after the other, `2 N` elements for `N` places.
@@ -109,4 +140,11 @@ impl<F: Field> Shamir<F> {
         })?;
         Ok(buffer::rot_payload(y, &rot.shift, &found))
     }
+}
+
+/// `x ^ y` of shared bits whose product is given.
+fn xor<F: Field>(x: &Buffer<F>, y: &Buffer<F>, product: &Buffer<F>) -> Buffer<F> {
+    let mut sum = buffer::add(x, y);
+    buffer::axpy(&mut sum, F::from_i64(-2), product);
+    sum
 }

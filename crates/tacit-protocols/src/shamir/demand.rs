@@ -48,6 +48,8 @@ pub(super) struct Needs {
     pub bits: usize,
     /// Random numbers other than 0.
     pub nonzero: usize,
+    /// Products of a bit with a bit.
+    pub flips: usize,
     /// Masks that are known in both fields.
     pub masks: Plan,
     /// Elements whose shift is unfolded.
@@ -63,6 +65,7 @@ impl Needs {
         self.solved += other.solved;
         self.bits += other.bits;
         self.nonzero += other.nonzero;
+        self.flips += other.flips;
         self.masks.signs += other.masks.signs;
         self.masks.truncations += other.masks.truncations;
         self.unfolded += other.unfolded;
@@ -120,12 +123,28 @@ impl Params {
                 doubles: n,
                 ..Needs::default()
             },
-            Want::Truncate { n, product, .. } => Needs {
+            Want::Truncate { n, product, .. } => {
+                let small = self.small_truncations();
+                Needs {
+                    solved: if small { 0 } else { n },
+                    masks: Plan {
+                        truncations: if small { n } else { 0 },
+                        ..Plan::default()
+                    },
+                    zeros: if product { n } else { 0 },
+                    ..Needs::default()
+                }
+            }
+            Want::Sign {
+                n,
+                rot: false,
+                relu,
+            } if self.small_signs() => Needs {
                 masks: Plan {
-                    truncations: n,
+                    signs: n,
                     ..Plan::default()
                 },
-                zeros: if product { n } else { 0 },
+                doubles: if relu { n } else { 0 },
                 ..Needs::default()
             },
             Want::Sign {
@@ -133,11 +152,12 @@ impl Params {
                 rot: false,
                 relu,
             } => Needs {
-                masks: Plan {
-                    signs: n,
-                    ..Plan::default()
-                },
-                doubles: if relu { n } else { 0 },
+                solved: n,
+                bits: n,
+                nonzero: n,
+                flips: n,
+                doubles: (self.factors() - 2) * n + if relu { n } else { 0 },
+                zeros: n,
                 ..Needs::default()
             },
             Want::Sign { n, rot: true, relu } => Needs {
@@ -162,7 +182,8 @@ impl Params {
                 n,
                 rot: false,
                 relu,
-            } => n * Plan::stored_bits(self, relu),
+            } if self.small_signs() => n * Plan::stored_bits(self, relu),
+            Want::Sign { n, rot: false, .. } => (3 * l + 7) * n * self.word_bits(),
             Want::Sign { n, rot: true, .. } => (l + 5 * places + 1) * n * self.word_bits(),
         };
         let bits: usize = self.wants_of(call).into_iter().map(of).sum();
@@ -186,7 +207,7 @@ impl Params {
 
     /// The random bits of the large field that a batch begins with.
     fn random_bits(&self, needs: &Needs) -> usize {
-        self.bits * needs.solved + needs.bits + needs.masks.random_bits(self.bits)
+        self.bits * needs.solved + needs.bits + needs.masks.random_bits(self)
     }
 
     /// What a batch needs.
@@ -201,7 +222,7 @@ impl Params {
         let bits = self.random_bits(needs);
         Demand {
             random: bits + 2 * needs.nonzero + needs.solved,
-            double: (self.places() - 2) * needs.unfolded + needs.doubles,
+            double: needs.flips + (self.places() - 2) * needs.unfolded + needs.doubles,
             zero: bits + needs.nonzero + needs.solved + needs.zeros,
         }
     }

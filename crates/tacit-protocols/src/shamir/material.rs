@@ -19,8 +19,8 @@ pub(super) struct TruncTriple<F> {
     pub msb: Buffer<F>,
 }
 
-/// What a comparison by the tree consumes (docs/spec/liu24.md, section 6.1).
-pub(super) struct Tree<F> {
+/// What a comparison by the tree over the small field consumes (docs/spec/liu24.md, section 6.1).
+pub(super) struct SmallTree<F> {
     /// `r` with its bits.
     pub mask: EdaBits<F>,
     /// A random bit, over both fields.
@@ -32,7 +32,23 @@ pub(super) struct Tree<F> {
     pub double: Double<F>,
 }
 
-/// What a comparison by the rotation consumes (docs/spec/liu24.md, section 6.2).
+/// What a comparison by the tree over the large field consumes (docs/spec/liu24.md, section 6.2).
+pub(super) struct Tree<F> {
+    /// `r` and its bits.
+    pub mask: Buffer<F>,
+    pub bits: Buffer<F>,
+    /// The random bit that chooses the direction, and `r`'s lowest bit times it.
+    pub b: Buffer<F>,
+    pub flip: Buffer<F>,
+    /// A random factor other than 0.
+    pub m: Buffer<F>,
+    /// For the inner nodes, and what follows the comparison.
+    pub double: Double<F>,
+    /// For the root.
+    pub zero: Buffer<F>,
+}
+
+/// What a comparison by the rotation consumes (docs/spec/liu24.md, section 6.3).
 pub(super) struct Rot<F> {
     /// `r` and its bits.
     pub mask: Buffer<F>,
@@ -51,6 +67,7 @@ pub(super) struct Rot<F> {
 pub(super) enum Material<F> {
     Product(Double<F>),
     Truncate(TruncTriple<F>),
+    SmallTree(SmallTree<F>),
     Tree(Tree<F>),
     Rot(Rot<F>),
 }

@@ -8,7 +8,7 @@ use tacit_net::LinkModel;
 
 use super::small::less_products;
 use super::{Comparison, MAX_PARTIES, Opening, Options};
-use crate::Error;
+use crate::{Error, tree};
 
 /// Elements of the large field up to which one king serves alone, or one group of dealers: messages cost
 /// more than the bytes that spreading them over more would save.
@@ -178,9 +178,25 @@ impl Params {
             + own.time(elements * reveal.bits / 8).as_secs_f64()
     }
 
+    /// Whether a tree's signs are taken over the small field: by what is sent for a bit, products there for each
+    /// dealer and five more, or the bit itself, and two products over the large one.
+    pub fn small_signs(&self) -> bool {
+        self.small_bits * (self.threshold + 5) < 3 * self.word_bits()
+    }
+
+    /// Whether truncations have masks of `t + 1` dealers, added up one by one: each costs more than the last.
+    pub fn small_truncations(&self) -> bool {
+        self.threshold <= 3
+    }
+
     /// Places of the rotation: the smallest power of two above the bits.
     pub fn places(&self) -> usize {
         (self.bits + 1).next_power_of_two()
+    }
+
+    /// Factors of a tree over the large field: a leaf for each bit and one for equality, and a random one.
+    pub fn factors(&self) -> usize {
+        self.bits + 2
     }
 
     /// The openings of a ReLU of `n` elements, by which its time is predicted.
@@ -194,9 +210,13 @@ impl Params {
         if rot {
             let len = self.places() * n;
             all.extend([product(len), public(len), public(n), product(n)]);
-        } else {
-            all.extend(less_products(self.bits).map(|products| self.product_bits(products * n)));
+        } else if self.small_signs() {
+            let levels = less_products(self.bits);
+            all.extend(levels.map(|products| self.product_bits(products * n)));
             all.extend([self.reveal_bits(n), product(n)]);
+        } else {
+            all.extend(tree::levels(self.factors()).map(|pairs| product(pairs * n)));
+            all.extend([public(n), product(n)]);
         }
         all
     }

@@ -2,8 +2,8 @@
 //! calls consume, for a batch at a time; masks that are known in both fields are made in `small/`.
 //!
 //! Differs from the paper: the bits of a number are those of a number below `p` (the paper's may
-//! be all ones, a second 0), which an opened check finds out and replaces. They serve the rotation
-//! alone.
+//! be all ones, a second 0), which an opened check finds out and replaces. They serve the rotation,
+//! and, between many parties, what `small/` would make at a greater cost.
 
 use tacit_algebra::Buffer;
 use tacit_algebra::mersenne::{Field, buffer};
@@ -11,7 +11,7 @@ use tacit_algebra::mersenne::{Field, buffer};
 use super::Shamir;
 use super::deal::{Demand, Pool, last};
 use super::demand::Want;
-use super::material::{Material, Rot, Tree};
+use super::material::{Material, Rot, SmallTree, Tree, TruncTriple};
 use super::params::Params;
 use super::small::Masks;
 use crate::Error;
@@ -20,6 +20,7 @@ use crate::message::{Elements, Message};
 
 const BITS: Message<Elements> = Message::new("shamir bits: squares and products");
 const CHECK: Message<Elements> = Message::new("shamir bits: not all ones");
+const FLIP: Message<Elements> = Message::new("shamir comparison: bit times bit");
 const UNFOLD: Message<Elements> = Message::new("shamir rotation: unfold shift");
 
 /// The ingredients of a batch, handed out want by want.
@@ -72,9 +73,9 @@ impl<F: Field> Shamir<F> {
         self.check_truncations(wants)?;
         let needs = self.params.needs(wants);
         let mut pool = self.draw(self.params.demand(&needs))?;
-        let begun = self.begin_masks(needs.masks)?;
-        let (l, solved) = (self.params.bits, self.params.bits * needs.solved);
-        let count = solved + needs.bits + needs.masks.random_bits(l);
+        let begun = self.begin_masks(needs.masks, wants)?;
+        let solved = self.params.bits * needs.solved;
+        let count = solved + needs.bits + needs.masks.random_bits(&self.params);
         let (mut rows, nonzero) = self.random_bits(&mut pool, count, needs.nonzero)?;
         let mut bits = rows.split_off(solved).detached();
         let linked = bits.split_off(needs.bits).detached();
@@ -93,6 +94,7 @@ impl<F: Field> Shamir<F> {
             .iter()
             .map(|want| (*want, gather_parts(&self.params, want, &mut parts)))
             .collect();
+        self.multiply_flips(&mut parts.pool, &mut made)?;
         self.unfold_shifts(&mut parts.pool, &mut made)?;
         self.store.extend(made);
         Ok(())
@@ -169,6 +171,37 @@ impl<F: Field> Shamir<F> {
         Ok(())
     }
 
+    /// `b r_0` of every tree over the large field, in one opening.
+    fn multiply_flips(
+        &mut self,
+        pool: &mut Pool<F>,
+        made: &mut [(Want, Material<F>)],
+    ) -> Result<(), Error> {
+        let trees: Vec<&mut Tree<F>> = made
+            .iter_mut()
+            .filter_map(|(_, material)| match material {
+                Material::Tree(tree) => Some(tree),
+                _ => None,
+            })
+            .collect();
+        if trees.is_empty() {
+            return Ok(());
+        }
+        let low: Vec<_> = trees
+            .iter()
+            .map(|tree| tree.bits.part(0..tree.b.len()))
+            .collect();
+        let factors: Vec<_> = trees.iter().map(|tree| &tree.b).collect();
+        let (low, factors) = (Buffer::concat(&low), Buffer::concat(&factors));
+        let double = pool.double(low.len());
+        let mut flips = self.mult(FLIP, &low, &factors, &double)?;
+        for tree in trees {
+            let rest = flips.split_off(tree.b.len());
+            tree.flip = std::mem::replace(&mut flips, rest).detached();
+        }
+        Ok(())
+    }
+
     /// The bits of every rotation's shift become a one-hot row, level by level: `h` of `k` bits
     /// and bit `b` give `h (1 - b)` and `h b`.
     fn unfold_shifts(
@@ -227,22 +260,42 @@ impl<F: Field> Shamir<F> {
     }
 }
 
-/// The material of one want but for the unfolded shifts, which are made for all wants together.
+/// The material of one want but for flips and unfolded shifts, which are made for all wants together.
 fn gather_parts<F: Field>(params: &Params, want: &Want, parts: &mut Parts<F>) -> Material<F> {
     match *want {
         Want::Product { n } => Material::Product(parts.pool.double(n)),
-        Want::Truncate { n, product, .. } => {
+        Want::Truncate { n, d, product } => {
             let zero = product.then(|| parts.pool.zero(n));
-            Material::Truncate(parts.masks().truncation(n, zero))
+            Material::Truncate(match params.small_truncations() {
+                true => parts.masks().truncation(n, zero),
+                false => trunc_triple(&parts.solved(n), n, d, zero),
+            })
+        }
+        Want::Sign {
+            n,
+            rot: false,
+            relu,
+        } if params.small_signs() => {
+            let double = parts.pool.double(if relu { n } else { 0 });
+            let tree = parts.masks().sign(n);
+            Material::SmallTree(SmallTree { double, ..tree })
         }
         Want::Sign {
             n,
             rot: false,
             relu,
         } => {
-            let double = parts.pool.double(if relu { n } else { 0 });
-            let tree = parts.masks().sign(n);
-            Material::Tree(Tree { double, ..tree })
+            let bits = parts.solved(n);
+            let inner = (params.factors() - 2) * n;
+            Material::Tree(Tree {
+                mask: buffer::weighted_bits(&bits, n, 0),
+                bits,
+                b: parts.bits(n),
+                flip: Buffer::default(),
+                m: parts.nonzero(n),
+                double: parts.pool.double(inner + if relu { n } else { 0 }),
+                zero: parts.pool.zero(n),
+            })
         }
         Want::Sign { n, rot: true, relu } => {
             let bits = parts.solved(n);
@@ -256,5 +309,24 @@ fn gather_parts<F: Field>(params: &Params, want: &Want, parts: &mut Parts<F>) ->
                 zero: parts.pool.zero(places * n),
             })
         }
+    }
+}
+
+/// TruncTriple (Liu et al., Protocol 3.3) from the bits of `r`: `r >> d`, its top bit, and `r`
+/// itself, of degree `2t` with a sharing of 0.
+fn trunc_triple<F: Field>(
+    rows: &Buffer<F>,
+    n: usize,
+    d: u32,
+    zero: Option<Buffer<F>>,
+) -> TruncTriple<F> {
+    let from = |bit: u32| rows.part(bit as usize * n..rows.len());
+    let mut mask = buffer::weighted_bits(rows, n, 0);
+    zero.into_iter()
+        .for_each(|zero| buffer::add_assign(&mut mask, &zero));
+    TruncTriple {
+        mask,
+        shifted: buffer::weighted_bits(&from(d), n, 0),
+        msb: from(F::BITS - 1).detached(),
     }
 }

@@ -12,7 +12,7 @@ use tacit_net::{LinkModel, Party, memory};
 
 use super::deal::{Demand, Double};
 use super::demand::Want;
-use super::material::{Material, Tree, TruncTriple};
+use super::material::{Material, SmallTree, TruncTriple};
 use super::{Comparison, Opening, Options, Shamir};
 use crate::Error;
 use crate::machine::{Call, Machine};
@@ -64,7 +64,17 @@ fn parts<F: Field>(material: &Material<F>) -> Vec<&[F]> {
     let all = match material {
         Material::Product(double) => vec![&double.low, &double.high],
         Material::Truncate(m) => vec![&m.mask, &m.shifted, &m.msb],
-        Material::Tree(m) => vec![&m.mask.numbers, &m.bit, &m.double.low, &m.double.high],
+        Material::SmallTree(m) => vec![&m.mask.numbers, &m.bit, &m.double.low, &m.double.high],
+        Material::Tree(m) => vec![
+            &m.mask,
+            &m.bits,
+            &m.b,
+            &m.flip,
+            &m.m,
+            &m.zero,
+            &m.double.low,
+            &m.double.high,
+        ],
         Material::Rot(m) => vec![
             &m.mask,
             &m.bits,
@@ -119,6 +129,8 @@ fn numbers(bits: &[u64], n: usize) -> Vec<u64> {
 
 /// Parties, threshold.
 const SIZES: [(usize, usize); 5] = [(3, 1), (4, 1), (5, 2), (7, 1), (7, 2)];
+/// As many dealers as truncations have, and so many that truncations have masks of the large field.
+const MORE_SIZES: [(usize, usize); 2] = [(7, 3), (9, 4)];
 
 /// What all parties share over the small field with a polynomial of `degree`, element by element; that it has
 /// no greater one is checked.
@@ -152,7 +164,7 @@ pub(super) fn open_small(shares: &[&Sliced], degree: usize) -> Vec<u64> {
 }
 
 #[test]
-fn material_of_the_tree_is_uniform() {
+fn material_of_the_tree_over_the_small_field_is_uniform() {
     let n = 1 << 15;
     for (parties, t) in SIZES {
         let options = options(parties, t, Comparison::Tree);
@@ -160,19 +172,19 @@ fn material_of_the_tree_is_uniform() {
             machine.prepare(&[Call::relu(n)])?;
             Ok(machine.store.pop_front().expect("material was made").1)
         });
-        let trees: Vec<&Tree<F5>> = all
+        let trees: Vec<&SmallTree<F5>> = all
             .iter()
             .map(|material| match material {
-                Material::Tree(tree) => tree,
+                Material::SmallTree(tree) => tree,
                 _ => unreachable!("a sign by the tree"),
             })
             .collect();
-        let large = |of: &dyn Fn(&Tree<F5>) -> Buffer<F5>, degree: usize| -> Vec<u64> {
+        let large = |of: &dyn Fn(&SmallTree<F5>) -> Buffer<F5>, degree: usize| -> Vec<u64> {
             let shares: Vec<Buffer<F5>> = trees.iter().map(|tree| of(tree)).collect();
             let shares: Vec<&[F5]> = shares.iter().map(|share| &share[..]).collect();
             open(&shares, degree).into_iter().map(F5::to_u64).collect()
         };
-        let small = |of: &dyn Fn(&Tree<F5>) -> Sliced, degree: usize| {
+        let small = |of: &dyn Fn(&SmallTree<F5>) -> Sliced, degree: usize| {
             let shares: Vec<Sliced> = trees.iter().map(|tree| of(tree)).collect();
             open_small(&shares.iter().collect::<Vec<_>>(), degree)
         };
@@ -194,6 +206,35 @@ fn material_of_the_tree_is_uniform() {
         assert!(low == large(&|tree| tree.double.high.clone(), 2 * t) && low.len() == n);
         assert_uniform("DoubleRand", low.into_iter(), P);
     }
+}
+
+/// Between so many parties that the tree is one over the large field.
+#[test]
+fn material_of_the_tree_over_the_large_field_is_uniform() {
+    let (n, parties, t) = (1 << 15, 9, 4);
+    let options = options(parties, t, Comparison::Tree);
+    let degrees = [t, t, t, t, t, 2 * t, t, 2 * t];
+    let made = material(&options, parties, Call::relu(n), &degrees);
+    let [mask, bits, b, flip, m, zero, low, high] = &made[..] else {
+        unreachable!("as many as degrees")
+    };
+    // SolvedBits: below p, so that p, all ones, is none of the kinds.
+    let r = numbers(bits, n);
+    assert!(r.iter().all(|r| *r < F5::P), "all ones");
+    assert!(r == *mask);
+    assert_uniform("SolvedBits", r.iter().copied(), P);
+    // RandBit, RandNZ; independent of each other.
+    assert!(b.iter().all(|b| *b < 2) && !m.contains(&0));
+    let joint = |i: usize| (r[i] * 2 + b[i]) * 30 + m[i] - 1;
+    assert_uniform("all three", (0..n).map(joint), P * 2 * 30);
+    assert!(
+        (0..n).all(|i| flip[i] == bits[i] * b[i]),
+        "lowest bit times b"
+    );
+    // Zero, DoubleRand.
+    assert!(zero.iter().all(|z| *z == 0));
+    assert!(low == high && low.len() == (L + 1) * n);
+    assert_uniform("DoubleRand", low.iter().copied(), P);
 }
 
 #[test]
@@ -225,7 +266,7 @@ fn material_of_the_rotation_is_uniform() {
 #[test]
 fn triples_of_truncations_are_those_of_a_uniform_mask() {
     let n = 1 << 13;
-    for (parties, t) in SIZES {
+    for (parties, t) in SIZES.into_iter().chain(MORE_SIZES) {
         for d in 1..=F5::BITS - 2 {
             for product in [false, true] {
                 let options = options(parties, t, Comparison::Tree);

@@ -42,17 +42,17 @@ pub(in super::super) const fn sum_products(l: usize, numbers: usize) -> usize {
 }
 
 impl<F: Field> Shamir<F> {
-    /// `sum mod p` of shared numbers below `p`, by their bits: below `p`, too.
+    /// Two numbers with the sum modulo `p` of many below `p`, by their bits; not both are all ones.
     ///
     /// Three numbers become two with the same sum, bit by bit, the top carry around to the lowest bit, until
-    /// there are two. `l` products for each number but the first, `3 (l - 1)` for the carries.
-    pub(super) fn sum_bits(
+    /// there are two: `l` products for each number but two.
+    pub(super) fn two_of(
         &mut self,
         mut numbers: Vec<Sliced>,
         pool: &mut BitDoubles,
-    ) -> Result<Sliced, Error> {
-        // Two that are all ones would give all ones, which is no number below p. Three become such two only
-        // if all three are all ones, and the last dealer's number, which is kept to the end, is not.
+    ) -> Result<[Sliced; 2], Error> {
+        // Two that are all ones have a sum that is no number below p. Three become such two only if all three
+        // are all ones, and the last dealer's number, which is kept to the end, is not.
         let last = numbers.pop().expect("there are two numbers or more");
         while numbers.len() > 2 {
             numbers = self.compress(numbers, pool)?;
@@ -61,11 +61,22 @@ impl<F: Field> Shamir<F> {
         if numbers.len() > 2 {
             numbers = self.compress(numbers, pool)?;
         }
-        let [x, y] = &numbers[..] else {
-            unreachable!("three become two")
-        };
-        let g = self.mult_bits(GENERATE, x, y, pool)?;
-        self.add_carries(&g, x.clone().xor(y), pool)
+        let two = numbers.try_into();
+        Ok(two.unwrap_or_else(|_| unreachable!("three become two")))
+    }
+
+    /// The bits of the sum modulo `p` of two numbers, not both of which are all ones, and the carries into
+    /// every bit: `l` products and those of the carries.
+    pub(super) fn add_two(
+        &mut self,
+        x: &Sliced,
+        y: &Sliced,
+        pool: &mut BitDoubles,
+    ) -> Result<(Sliced, Sliced), Error> {
+        let both = self.mult_bits(GENERATE, x, y, pool)?;
+        let differ = x.clone().xor(y);
+        let carries = self.carries(&both, &differ, pool)?;
+        Ok((differ.xor(&carries), carries))
     }
 
     /// As many numbers as threes leave: of `x, y, z` the bits' sums and, one place up, their majorities
@@ -94,20 +105,15 @@ impl<F: Field> Shamir<F> {
         Ok(fewer)
     }
 
-    /// The bits of the sum modulo `p` of two numbers, not both of which are all ones, from the bits' products
-    /// `g` and sums `p`: the carry out of the top comes in at the lowest bit, as does that of a sum of `p`.
-    pub(super) fn add_carries(
+    /// The carries into every bit of a sum modulo `p` from the bits' products `g` and sums `p`: the carry out of
+    /// the top, or that a sum of `p` would have, comes in at the lowest bit. `2 ceil(log2 l)` openings one after
+    /// the other.
+    pub(super) fn carries(
         &mut self,
         g: &Sliced,
-        p: Sliced,
+        p: &Sliced,
         pool: &mut BitDoubles,
     ) -> Result<Sliced, Error> {
-        let carries = self.carries(g, &p, pool)?;
-        Ok(p.xor(&carries))
-    }
-
-    /// The carries into every bit. `2 ceil(log2 l)` openings one after the other.
-    fn carries(&mut self, g: &Sliced, p: &Sliced, pool: &mut BitDoubles) -> Result<Sliced, Error> {
         let (mut g, mut p) = (g.clone(), p.clone());
         let mut below = Vec::new();
         for pairs in levels(g.values()) {

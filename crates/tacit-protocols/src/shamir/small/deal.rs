@@ -119,7 +119,11 @@ impl<F: Field> Shamir<F> {
         cols: usize,
     ) -> Result<BitDoubles, Error> {
         let small = self.small.clone();
-        let width = self.params.width(values);
+        let width = if cols == 0 {
+            0
+        } else {
+            self.params.width(values)
+        };
         let row = self.params.parties * small.gf.bits() * cols.div_ceil(64).max(1);
         let step = self.params.at_once(BLOCK).div_ceil(row).max(1);
         let blocks = (0..width).step_by(step).map(|from| step.min(width - from));
@@ -144,7 +148,8 @@ impl<F: Field> Shamir<F> {
                 .extraction
                 .append(&dealings.iter().collect::<Vec<_>>(), &mut high, all);
         }
-        [&mut low, &mut high].map(|all| all.truncate(values));
+        low.truncate(values);
+        high.truncate(values);
         Ok(BitDoubles::Drawn {
             all: BitDouble { low, high },
             used: 0,

@@ -11,8 +11,9 @@ use tacit_algebra::mersenne::{Field, buffer, of_bits, to_bits};
 use tacit_algebra::sliced::Sliced;
 use tacit_algebra::{BitRows, Buffer};
 
+use super::super::deal::Dealing;
 use super::super::demand::Want;
-use super::super::material::{Tree, TruncTriple};
+use super::super::material::{SmallTree, TruncTriple};
 use super::super::params::Params;
 use super::super::{Shamir, deal};
 use super::circuit::{carry_products, less_products, sum_products};
@@ -21,9 +22,9 @@ use crate::Error;
 use crate::message::{Elements, Message};
 
 const BITS: Message<BitRows> = Message::new("shamir edaBits: a dealer's bits");
+const UPPER: Message<Elements> = Message::new("shamir truncate: a dealer's upper bits");
 const LINK: Message<Elements> = Message::new("shamir daBits: masked bits");
-const GENERATE: Message<BitRows> = Message::new("shamir truncate: mask by mask");
-const SHIFTED: Message<BitRows> = Message::new("shamir truncate: masked mask");
+const CARRIES: Message<BitRows> = Message::new("shamir truncate: masked carries");
 
 /// How many masks a batch has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,11 +36,6 @@ pub(in super::super) struct Plan {
 }
 
 impl Plan {
-    /// Bits of both fields: for every sign, and the top bit of every truncation's mask.
-    fn bits(&self) -> usize {
-        self.signs + self.truncations
-    }
-
     /// As many that no circuit's columns begin or end within a word of bits.
     fn whole_words(self) -> Plan {
         Plan {
@@ -48,19 +44,21 @@ impl Plan {
         }
     }
 
-    /// Numbers whose bits these are, `l - 1` of each, so that none is `p`.
-    fn words(&self, l: usize) -> usize {
-        self.bits().div_ceil(l - 1).next_multiple_of(64)
+    /// Numbers of which `l - 1` bits each, so that none is `p`, are known in both fields: a bit for every sign,
+    /// for every truncation's mask its top bit and two carries of each number that is added.
+    fn words(&self, params: &Params) -> usize {
+        let bits = self.signs + (2 * params.threshold + 1) * self.truncations;
+        bits.div_ceil(params.bits - 1).next_multiple_of(64)
     }
 
     /// The random bits of `F` that they are made of.
-    pub fn random_bits(&self, l: usize) -> usize {
-        self.whole_words().words(l) * (l - 1)
+    pub fn random_bits(&self, params: &Params) -> usize {
+        self.whole_words().words(params) * (params.bits - 1)
     }
 
-    /// EdaBits: for every sign, two for every truncation, and to find the words' bits.
-    fn eda_bits(&self, l: usize) -> usize {
-        self.signs + 2 * self.truncations + self.words(l)
+    /// EdaBits: for every truncation, every sign, and to find the words' bits.
+    fn eda_bits(&self, params: &Params) -> usize {
+        self.truncations + self.signs + self.words(params)
     }
 
     /// Bits of material in store for a sign: of the small field and, in words, of `F`.
@@ -78,7 +76,7 @@ impl Plan {
             3 => 8 * l,
             _ => 2 * sum_products(l, numbers),
         };
-        self.whole_words().eda_bits(l) * params.small_bits * (sums + numbers * l)
+        self.whole_words().eda_bits(params) * params.small_bits * (sums + numbers * l)
     }
 }
 
@@ -97,14 +95,24 @@ impl<F: Field> EdaBits<F> {
     }
 }
 
+/// Dealers' numbers: the sharing of their sums, and each dealer's bits.
+struct Dealt<F> {
+    numbers: Buffer<F>,
+    /// The sums of what a truncation leaves of each.
+    upper: Buffer<F>,
+    bits: Vec<Sliced>,
+}
+
 /// What masks begin with, all of which is dealt at once.
 pub(in super::super) struct Begun<F> {
     plan: Plan,
-    numbers: Buffer<F>,
-    dealt: Vec<Sliced>,
+    dealt: Dealt<F>,
+    /// For sums of truncations' masks but for the last, for what makes two numbers of many, for the last sums,
+    /// and for words' bits.
+    partial: BitDoubles,
+    compress: BitDoubles,
     sums: BitDoubles,
-    products: BitDoubles,
-    carries: BitDoubles,
+    words: BitDoubles,
     online: BitDoubles,
 }
 
@@ -121,10 +129,10 @@ pub(in super::super) struct Masks<F> {
 
 impl<F: Field> Masks<F> {
     /// What the next `n` comparisons consume, but for the doubles over `F`.
-    pub fn sign(&mut self, n: usize) -> Tree<F> {
+    pub fn sign(&mut self, n: usize) -> SmallTree<F> {
         let range = self.signs_used..self.signs_used + n;
         self.signs_used = range.end;
-        Tree {
+        SmallTree {
             mask: self.signs.columns(range.clone()),
             bit: self.bits.part(range.clone()).detached(),
             small_bit: self.small_bits.columns(range.clone()),
@@ -148,184 +156,289 @@ impl<F: Field> Masks<F> {
 impl<F: Field> Shamir<F> {
     /// Deals all that masks are made of: doubles for their circuits and for the signs' comparisons, and the
     /// dealers' numbers.
-    pub(in super::super) fn begin_masks(&mut self, plan: Plan) -> Result<Option<Begun<F>>, Error> {
-        if plan.bits() == 0 {
+    pub(in super::super) fn begin_masks(
+        &mut self,
+        plan: Plan,
+        wants: &[Want],
+    ) -> Result<Option<Begun<F>>, Error> {
+        if plan == Plan::default() {
             return Ok(None);
         }
-        let plan = plan.whole_words();
-        let (l, numbers) = (self.params.bits, self.params.threshold + 1);
-        let all = plan.eda_bits(l);
-        let sums = self.bit_doubles(sum_products(l, numbers), all)?;
-        let products = self.bit_doubles(l, plan.truncations)?;
-        let added = plan.truncations + plan.words(l);
-        let carries = self.bit_doubles(carry_products(l), added)?;
-        let online = self.draw_bits(less_products(l).sum(), plan.signs)?;
-        let (numbers, dealt) = self.deal_numbers(all)?;
+        let (plan, l, t) = (plan.whole_words(), self.params.bits, self.params.threshold);
+        let (all, words) = (plan.eda_bits(&self.params), plan.words(&self.params));
+        let added = l + carry_products(l);
         Ok(Some(Begun {
             plan,
-            numbers,
-            dealt,
-            sums,
-            products,
-            carries,
-            online,
+            partial: self.bit_doubles((t - 1) * added, plan.truncations)?,
+            compress: self.bit_doubles((t - 1) * l, all - plan.truncations)?,
+            sums: self.bit_doubles(added, all)?,
+            words: self.bit_doubles(carry_products(l), words)?,
+            online: self.draw_bits(less_products(l).sum(), plan.signs)?,
+            dealt: self.deal_numbers(all, &shifts(wants))?,
         }))
     }
 
-    /// `t + 1` dealers' random numbers below `p`: the sharing of their sums, and of each dealer's bits. Every
-    /// party is one of the dealers of as many columns as any other.
-    fn deal_numbers(&mut self, n: usize) -> Result<(Buffer<F>, Vec<Sliced>), Error> {
-        let (id, l, dealers) = (self.party.id(), self.params.bits, self.params.threshold + 1);
-        let (small, low) = (self.small.clone(), self.low.clone());
+    /// `t + 1` dealers' random numbers below `p`, and, of as many of the first as `shifts` tells, what is left
+    /// of them by its shifts. Every party is one of the dealers of as many columns as any other.
+    fn deal_numbers(&mut self, n: usize, shifts: &[(usize, u32)]) -> Result<Dealt<F>, Error> {
+        let (id, dealers) = (self.party.id(), self.params.threshold + 1);
         let parts = self.params.parts(n);
         let mut own = Vec::new();
         for (first, part) in parts.iter().enumerate() {
             if self.params.before(id, first) < dealers {
-                let (share, numbers) = self.deal_random(&low, part.len())?;
-                let bits = Sliced::of_bits(small.gf, &to_bits(&numbers));
-                let mut dealt = self.deal_bits(&small.own, BITS, (l, part.len()), vec![bits])?;
-                own.push((share, dealt.swap_remove(0)));
+                own.push(self.deal_number(part.len(), &cut(shifts, part))?);
             }
         }
         let mut own = own.into_iter();
-        let mut sums: Vec<Buffer<F>> = Vec::new();
+        let (mut numbers, mut uppers) = (Vec::new(), Vec::new());
         let mut bits: Vec<Vec<Sliced>> = vec![Vec::new(); dealers];
         for (first, part) in parts.iter().enumerate() {
-            let mut sum: Option<Buffer<F>> = None;
+            let upper = cut(shifts, part).iter().map(|(n, _)| n).sum();
+            let mut sums = [part.len(), upper].map(|n| self.zeros(n));
             for (i, bits) in bits.iter_mut().enumerate() {
                 let dealer = self.params.after(first, i);
-                let (share, dealt) = match dealer == id {
+                let (shares, dealt) = match dealer == id {
                     true => own.next().expect("one for each part"),
-                    false => self.receive_number(dealer, part.len())?,
+                    false => self.receive_number(dealer, part.len(), upper)?,
                 };
-                match &mut sum {
-                    Some(sum) => buffer::add_assign(sum, &share),
-                    None => sum = Some(share),
+                for (sum, share) in sums.iter_mut().zip(&shares) {
+                    buffer::add_assign(sum, share);
                 }
                 bits.push(dealt);
             }
-            sums.extend(sum);
+            let [number, upper] = sums;
+            numbers.push(number);
+            uppers.push(upper);
         }
         let beside = |parts: Vec<Sliced>| Sliced::beside(&parts.iter().collect::<Vec<_>>());
-        Ok((
-            Buffer::concat(&sums),
-            bits.into_iter().map(beside).collect(),
-        ))
+        Ok(Dealt {
+            numbers: Buffer::concat(&numbers),
+            upper: Buffer::concat(&uppers),
+            bits: bits.into_iter().map(beside).collect(),
+        })
     }
 
-    /// This party's shares of `n` numbers of a dealer and of their bits.
-    fn receive_number(&mut self, dealer: usize, n: usize) -> Result<(Buffer<F>, Sliced), Error> {
+    /// Deals `n` random numbers, what shifts leave of the first of them, and their bits.
+    fn deal_number(
+        &mut self,
+        n: usize,
+        shifts: &[(usize, u32)],
+    ) -> Result<([Buffer<F>; 2], Sliced), Error> {
+        let (id, l, small) = (self.party.id(), self.params.bits, self.small.clone());
+        let low = self.low.clone();
+        let (share, numbers) = self.deal_random(&low, n)?;
+        let bits = to_bits(&numbers);
+        let (mut at, mut upper) = (0, Vec::new());
+        for (n, d) in shifts {
+            let rows = bits.columns(at..at + n);
+            upper.push(of_bits::<F>(&rows.pick(*d as usize..l)));
+            at += n;
+        }
+        let upper = match at {
+            0 => self.zeros(0),
+            _ => {
+                let dealing = Dealing::input(&self.params, id, UPPER);
+                self.deal(&dealing, Buffer::concat(&upper))?
+            }
+        };
+        let given = vec![Sliced::of_bits(small.gf, &bits)];
+        let mut dealt = self.deal_bits(&small.own, BITS, (l, n), given)?;
+        Ok(([share, upper], dealt.swap_remove(0)))
+    }
+
+    /// This party's shares of `n` numbers of a dealer, of what is left of the first ones, and of their bits.
+    fn receive_number(
+        &mut self,
+        dealer: usize,
+        n: usize,
+        upper: usize,
+    ) -> Result<([Buffer<F>; 2], Sliced), Error> {
         let (small, low) = (self.small.clone(), self.low.clone());
         let place = self.params.before(self.party.id(), dealer);
         let share = self.receive(dealer, place, deal::LOW, low.drawn(), n)?;
+        let upper = match upper {
+            0 => self.zeros(0),
+            n => self.receive(dealer, place, UPPER, self.params.threshold, n)?,
+        };
         let shape = (self.params.bits, n);
         let bits = self.receive_bits(dealer, BITS, small.own.drawn, shape)?;
-        Ok((share, bits))
+        Ok(([share, upper], bits))
     }
 
     /// The masks of a batch, of `bits`, the plan's random bits of `F`: edaBits by adding up the dealers' bits,
-    /// then daBits and the shifted masks of truncations, for which numbers are added to edaBits modulo `p`.
+    /// daBits, and what truncations consume.
     ///
-    /// `4 ceil(log2 l) + 4` openings one after the other, and those that make two numbers of `t + 1`.
+    /// `4 ceil(log2 l) + 3` openings one after the other for `t = 1`, more for more dealers.
     pub(in super::super) fn finish_masks(
         &mut self,
-        begun: Begun<F>,
+        mut begun: Begun<F>,
         bits: Buffer<F>,
         wants: &[Want],
     ) -> Result<Masks<F>, Error> {
-        let Begun {
-            plan,
-            numbers,
-            dealt,
-            mut sums,
-            mut products,
-            mut carries,
-            online,
-        } = begun;
-        let (l, Plan { signs, truncations }) = (self.params.bits, plan);
+        let Plan { signs, truncations } = begun.plan;
+        let (sums, carries) = self.add_numbers(&mut begun)?;
         let all = EdaBits {
-            numbers,
-            bits: self.sum_bits(dealt, &mut sums)?,
+            numbers: begun.dealt.numbers,
+            bits: sums,
         };
-        let (masks_end, end) = (signs + truncations, signs + 2 * truncations);
-        let masks = all.columns(signs..masks_end);
-        let shift = all.columns(masks_end..end);
-        let link = all.columns(end..end + plan.words(l));
-
-        let (mut g, mut p) = self.link(&bits, &link)?;
-        if truncations > 0 {
-            let upper = upper_bits(&masks.bits, wants);
-            let both = self.mult_bits(GENERATE, &upper, &shift.bits, &mut products)?;
-            g = Sliced::beside(&[&both, &g]);
-            p = Sliced::beside(&[&upper.xor(&shift.bits), &p]);
-        }
-        let sum = self.add_carries(&g, p, &mut carries)?;
-        let found = sum.columns(truncations..sum.cols());
-        let found: Vec<Sliced> = (0..l - 1).map(|bit| found.pick([bit])).collect();
-        let small_bits = Sliced::beside(&found.iter().collect::<Vec<_>>());
+        let end = truncations + signs;
+        let words = all.columns(end..all.numbers.len());
+        let small_bits = self.link(&bits, &words, &mut begun.words)?;
         let triples = match truncations {
             0 => Default::default(),
             _ => {
-                let top = bits.part(signs..masks_end);
-                let small_top = small_bits.columns(signs..masks_end);
-                let sum = sum.columns(0..truncations);
-                self.triples(masks, shift, &sum, (top, small_top))?
+                let r = all.columns(0..truncations);
+                let bits = bits.part(signs..bits.len());
+                let small_bits = small_bits.columns(signs..small_bits.cols());
+                let carries = carried(&carries, wants);
+                self.triples(r, begun.dealt.upper, carries, (bits, small_bits), wants)?
             }
         };
         Ok(Masks {
-            signs: all.columns(0..signs),
+            signs: all.columns(truncations..end),
             bits,
             small_bits,
-            online,
+            online: begun.online,
             triples,
             signs_used: 0,
             truncations_used: 0,
         })
     }
 
-    /// Opens words `b` of random bits under edaBits `r`; the products and sums of the bits of the public
-    /// `b + r` and of those of `-r`, which are the complements of `r`'s: their sum has the bits of `b`.
-    fn link(&mut self, bits: &Buffer<F>, r: &EdaBits<F>) -> Result<(Sliced, Sliced), Error> {
+    /// The sums of all dealers' numbers, and the carries of every sum of two numbers of truncations: there the
+    /// numbers are added one by one, elsewhere three become two before.
+    fn add_numbers(&mut self, begun: &mut Begun<F>) -> Result<(Sliced, Vec<Sliced>), Error> {
+        let (cut, all) = (begun.plan.truncations, begun.dealt.numbers.len());
+        let numbers = std::mem::take(&mut begun.dealt.bits);
+        let columns = |range: Range<usize>| -> Vec<Sliced> {
+            numbers
+                .iter()
+                .map(|bits| bits.columns(range.clone()))
+                .collect()
+        };
+        let rest = self.two_of(columns(cut..all), &mut begun.compress)?;
+        if cut == 0 {
+            let [x, y] = &rest;
+            return Ok((self.add_two(x, y, &mut begun.sums)?.0, Vec::new()));
+        }
+        let mut single = columns(0..cut);
+        let last = single.pop().expect("there are two dealers or more");
+        let mut single = single.into_iter();
+        let mut sum = single.next().expect("there are two dealers or more");
+        let mut carries = Vec::new();
+        for number in single {
+            let (next, carried) = self.add_two(&sum, &number, &mut begun.partial)?;
+            carries.push(carried);
+            sum = next;
+        }
+        let [x, y] = rest;
+        let (x, y) = (Sliced::beside(&[&sum, &x]), Sliced::beside(&[&last, &y]));
+        let (sum, carried) = self.add_two(&x, &y, &mut begun.sums)?;
+        carries.push(carried.columns(0..cut));
+        Ok((sum, carries))
+    }
+
+    /// DaBits: opens words of random bits of `F` under edaBits `r`; over the small field the words' bits are
+    /// those of the sum of the public number and `-r`, whose bits are the complements of `r`'s.
+    fn link(
+        &mut self,
+        bits: &Buffer<F>,
+        r: &EdaBits<F>,
+        pool: &mut BitDoubles,
+    ) -> Result<Sliced, Error> {
         let mut words = buffer::weighted_bits(bits, r.numbers.len(), 0);
         buffer::add_assign(&mut words, &r.numbers);
         let opened = to_bits(&self.reveal_shares(LINK, words, self.params.threshold)?);
         let minus = r.bits.clone().not();
-        let mut sum = minus.clone();
-        sum.xor_bits(&opened);
-        Ok((minus.keep(&opened), sum))
+        let mut differ = minus.clone();
+        differ.xor_bits(&opened);
+        let both = minus.keep(&opened);
+        let carries = self.carries(&both, &differ, pool)?;
+        let found = differ.xor(&carries);
+        let found: Vec<Sliced> = (0..self.params.bits - 1)
+            .map(|bit| found.pick([bit]))
+            .collect();
+        Ok(Sliced::beside(&found.iter().collect::<Vec<_>>()))
     }
 
-    /// Of truncations' masks `r` the sharings of `r`, of `r >> d` and of the top bit: `sum`, the bits of
-    /// `(r >> d) + s` for edaBits `s`, and the top bit under a daBit are opened.
+    /// TruncTriple (Liu et al., Protocol 3.3) of masks `r`: `r >> d` from what the dealers' numbers leave and
+    /// the carries of their sums, into the lowest bit where a sum is less by `p` and from bit `d`; these and
+    /// the top bit are opened under daBits.
     fn triples(
         &mut self,
         r: EdaBits<F>,
-        s: EdaBits<F>,
-        sum: &Sliced,
-        (bit, small_bit): (Buffer<F>, Sliced),
+        upper: Buffer<F>,
+        carried: Vec<[Sliced; 2]>,
+        (bits, small_bits): (Buffer<F>, Sliced),
+        wants: &[Want],
     ) -> Result<[Buffer<F>; 3], Error> {
-        let l = self.params.bits;
-        let top = r.bits.pick([l - 1]).xor(&small_bit);
-        let opened = self.reveal_bits(SHIFTED, &Sliced::stack(&[sum, &top]))?;
-        let mut shifted = of_bits::<F>(&opened.pick(0..l));
-        buffer::sub_assign(&mut shifted, &s.numbers);
-        let top = buffer::flip(&bit, &of_bits(&opened.pick(l..l + 1)));
-        Ok([r.numbers, shifted, top])
+        let (l, n) = (self.params.bits, r.numbers.len());
+        let mut secret = vec![r.bits.pick([l - 1])];
+        secret.extend(carried.into_iter().flatten());
+        let mut masked = Sliced::stack(&secret.iter().collect::<Vec<_>>());
+        let masks: Vec<Sliced> = (0..secret.len())
+            .map(|i| small_bits.columns(i * n..(i + 1) * n))
+            .collect();
+        masked.xor_assign(&Sliced::stack(&masks.iter().collect::<Vec<_>>()));
+        let opened = self.reveal_bits(CARRIES, &masked)?;
+        let mut known = (0..secret.len()).map(|i| {
+            let opened = of_bits::<F>(&opened.pick(i..i + 1));
+            buffer::flip(&bits.part(i * n..(i + 1) * n), &opened)
+        });
+        let top = known.next().expect("the top bit is the first");
+        let (mut less, mut more) = (self.zeros(n), self.zeros(n));
+        while let (Some(wrapped), Some(carried)) = (known.next(), known.next()) {
+            buffer::add_assign(&mut less, &wrapped);
+            buffer::add_assign(&mut more, &carried);
+        }
+        let mut upper = Buffer::concat(&[&upper, &self.zeros(n - upper.len())]);
+        buffer::add_assign(&mut upper, &more);
+        let (mut at, mut wrapped) = (0, Vec::new());
+        for (n, d) in shifts(wants) {
+            let step = F::from_u64(1 << (F::BITS - d));
+            wrapped.push(buffer::scale(&less.part(at..at + n), step));
+            at += n;
+        }
+        wrapped.push(self.zeros(n - at));
+        buffer::sub_assign(&mut upper, &Buffer::concat(&wrapped));
+        Ok([r.numbers, upper, top])
     }
 }
 
-/// The bits of `r >> d` of every truncation's mask `r`, by the `d` that is wanted.
-fn upper_bits(masks: &Sliced, wants: &[Want]) -> Sliced {
-    let (mut at, mut parts) = (0, Vec::new());
-    for want in wants {
-        if let Want::Truncate { n, d, .. } = *want {
-            let (own, d) = (masks.columns(at..at + n), d as usize);
-            let zeros = Sliced::zeros(masks.gf(), d, n);
-            parts.push(Sliced::stack(&[&own.pick(d..own.values()), &zeros]));
+/// The truncations of a batch: of how many elements, by how many bits.
+fn shifts(wants: &[Want]) -> Vec<(usize, u32)> {
+    let shift = |want: &Want| match *want {
+        Want::Truncate { n, d, .. } => Some((n, d)),
+        _ => None,
+    };
+    wants.iter().filter_map(shift).collect()
+}
+
+/// Those of a range of elements.
+fn cut(shifts: &[(usize, u32)], range: &Range<usize>) -> Vec<(usize, u32)> {
+    let (mut at, mut within) = (0, Vec::new());
+    for (n, d) in shifts {
+        let (from, to) = (at.max(range.start), (at + n).min(range.end));
+        if from < to {
+            within.push((to - from, *d));
+        }
+        at += n;
+    }
+    within
+}
+
+/// Of every sum the carry into the lowest bit, and that into bit `d` of each truncation.
+fn carried(carries: &[Sliced], wants: &[Want]) -> Vec<[Sliced; 2]> {
+    let of = |carries: &Sliced| {
+        let (mut at, mut parts) = (0, Vec::new());
+        for (n, d) in shifts(wants) {
+            parts.push(carries.columns(at..at + n).pick([d as usize]));
             at += n;
         }
-    }
-    // What no want takes.
-    parts.push(Sliced::zeros(masks.gf(), masks.values(), masks.cols() - at));
-    Sliced::beside(&parts.iter().collect::<Vec<_>>())
+        // What no want takes.
+        parts.push(carries.columns(at..carries.cols()).pick([0]));
+        let at_shift = Sliced::beside(&parts.iter().collect::<Vec<_>>());
+        [carries.pick([0]), at_shift]
+    };
+    carries.iter().map(of).collect()
 }
