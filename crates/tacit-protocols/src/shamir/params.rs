@@ -184,9 +184,10 @@ impl Params {
         self.small_bits * (self.threshold + 5) < 3 * self.word_bits()
     }
 
-    /// Whether truncations have masks of `t + 1` dealers, added up one by one: each costs more than the last.
+    /// Whether truncations have masks of `t + 1` dealers, added up one by one: by what is sent for one, which
+    /// grows with the dealers, where bits over the large field cost by its elements.
     pub fn small_truncations(&self) -> bool {
-        self.threshold <= 3
+        self.threshold <= if self.bits > 31 { 3 } else { 2 }
     }
 
     /// Places of the rotation: the smallest power of two above the bits.

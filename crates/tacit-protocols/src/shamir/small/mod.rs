@@ -11,6 +11,8 @@
 
 mod circuit;
 mod deal;
+#[cfg(test)]
+mod leaks;
 mod masks;
 mod open;
 

@@ -16,7 +16,7 @@ use crate::message::Message;
 /// Words of the longest message of an opening.
 const PIECE: usize = 1 << 14;
 
-const VALUE: Message<BitRows> = Message::new("shamir reveal bits: value");
+const VALUE: Message<BitRows> = Message::new("shamir open bits: value");
 
 impl<F: Field> Shamir<F> {
     /// Opens shared bits to every party: 1 or 2 hops, `(t + (n - 1) / k) / n` elements of each party through
