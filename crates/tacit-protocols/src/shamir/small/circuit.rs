@@ -1,4 +1,4 @@
-//! Sums modulo `p = 2^l - 1` and comparisons of shared bits (docs/spec/liu24.md, section 6.1), by trees of
+//! Sums modulo `p = 2^l - 1` and comparisons of shared bits (docs/spec/liu24.md, section 2.4), by trees of
 //! carries: of neighbouring groups of bits, whether one generates a carry (`g`) and whether it passes one on
 //! (`p`, never both), `(g, p) o (g', p') = (g + p g', p p')` for the upper and the lower one.
 

@@ -1,4 +1,4 @@
-//! Masks that are known in both fields (docs/spec/liu24.md, section 6.1): edaBits (Escudero, Ghosh, Keller,
+//! Masks that are known in both fields (docs/spec/liu24.md, section 2.4): edaBits (Escudero, Ghosh, Keller,
 //! Rachuri, Scholl, CRYPTO 2020), numbers of `F` with their bits over the small field; daBits, bits of both;
 //! and of these what a truncation consumes.
 //!
