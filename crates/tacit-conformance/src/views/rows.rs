@@ -147,10 +147,13 @@ pub fn planes(name: &str, payload: &[u8], dealer: Option<usize>) -> Vec<Row> {
     .collect()
 }
 
-/// Of trees of carries there are too many planes for relations of degree 2, but of the signs.
+/// Of trees of carries there are too many planes: the first of each message and the last are looked at, and of
+/// those of signs relations of degree 2.
 fn of_carries(step: &str, mut rows: Vec<Row>) -> Vec<Row> {
-    let signs = step.contains("masked sign");
+    let (signs, count) = (step.contains("masked sign"), rows.len());
     rows.iter_mut().for_each(|row| row.close &= signs);
+    let mut place = 0..count;
+    rows.retain(|_| place.next().is_some_and(|i| i < 3 || i + 1 == count));
     rows
 }
 

@@ -1,5 +1,5 @@
 //! Bits over the smallest field of `2^k` elements that has a point for every party (docs/spec/liu24.md,
-//! section 6.1): the same Shamir sharing, with the same points, of `k` bits for a shared bit instead of an
+//! section 2.4): the same Shamir sharing, with the same points, of `k` bits for a shared bit instead of an
 //! element of `F`. The exclusive or of shared bits is local there.
 //!
 //! | file | what |
@@ -7,6 +7,7 @@
 //! | `deal.rs` | DoubleRand, and dealings of a party's own bits |
 //! | `open.rs` | openings, Mult |
 //! | `circuit.rs` | sums modulo `2^l - 1` and comparisons, by trees of carries |
+//! | `numbers.rs` | dealers' numbers with their bits, added up |
 //! | `masks.rs` | numbers whose bits are known here, bits that are known in both fields |
 
 mod circuit;
@@ -14,6 +15,7 @@ mod deal;
 #[cfg(test)]
 mod leaks;
 mod masks;
+mod numbers;
 mod open;
 
 use tacit_algebra::sliced::{Gf, Map, Sliced};
