@@ -217,6 +217,7 @@ impl Sliced {
     }
 
     /// The complement of shared bits.
+    #[allow(clippy::should_implement_trait)]
     pub fn not(mut self) -> Sliced {
         let (k, cols) = (self.gf.bits, self.cols());
         if !self.is_counted() {

@@ -35,18 +35,16 @@ fn value<const K: usize>(acc: &mut [u64], x: &[u64], y: &[u64], words: usize) {
         let mut wide = [[0u64; LANES]; 11];
         for a in 0..K {
             for b in 0..K {
-                for lane in 0..LANES {
-                    wide[a + b][lane] ^= x[a][lane] & y[b][lane];
-                }
+                let both = x[a].iter().zip(&y[b]);
+                let sums = wide[a + b].iter_mut().zip(both);
+                sums.for_each(|(sum, (x, y))| *sum ^= x & y);
             }
         }
         for high in (K..2 * K - 1).rev() {
-            for b in 0..K {
-                if modulus >> b & 1 == 1 {
-                    for lane in 0..LANES {
-                        wide[high - K + b][lane] ^= wide[high][lane];
-                    }
-                }
+            let reduced = wide[high];
+            for b in (0..K).filter(|b| modulus >> b & 1 == 1) {
+                let sums = wide[high - K + b].iter_mut().zip(&reduced);
+                sums.for_each(|(sum, high)| *sum ^= high);
             }
         }
         for (b, wide) in wide[..K].iter().enumerate() {

@@ -4,22 +4,21 @@
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
 
+use tacit_algebra::Prg;
 use tacit_algebra::mersenne::{F5, F31, F61, Field, Matrix, combine, vec};
-use tacit_algebra::sliced::{Map, Sliced};
-use tacit_algebra::{Buffer, Prg};
 use tacit_net::testing::{Fate, mesh_with};
 use tacit_net::{LinkModel, Party, memory};
 
 use super::deal::{Demand, Double};
 use super::demand::Want;
-use super::material::{Material, SmallTree, TruncTriple};
+use super::material::{Material, TruncTriple};
 use super::{Comparison, Opening, Options, Shamir};
 use crate::Error;
 use crate::machine::{Call, Machine};
 
 pub(super) const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(60);
-const P: usize = F5::P as usize;
-const L: usize = F5::BITS as usize;
+pub(super) const P: usize = F5::P as usize;
+pub(super) const L: usize = F5::BITS as usize;
 
 pub(super) fn options(parties: usize, threshold: usize, comparison: Comparison) -> Options {
     Options {
@@ -105,7 +104,7 @@ fn material(options: &Options, parties: usize, call: Call, degrees: &[usize]) ->
 
 /// Asserts by chi-square that all `kinds` are as frequent as the others (Wilson and Hilferty's
 /// normal deviate below 6.5, by chance once in 10^10).
-fn assert_uniform(what: &str, values: impl Iterator<Item = u64>, kinds: usize) {
+pub(super) fn assert_uniform(what: &str, values: impl Iterator<Item = u64>, kinds: usize) {
     let mut counts = vec![0f64; kinds];
     values.for_each(|v| counts[v as usize] += 1.0);
     let mean = counts.iter().sum::<f64>() / kinds as f64;
@@ -121,92 +120,16 @@ fn assert_uniform(what: &str, values: impl Iterator<Item = u64>, kinds: usize) {
 }
 
 /// The numbers whose bits, `[bit][element]`, are given.
-fn numbers(bits: &[u64], n: usize) -> Vec<u64> {
+pub(super) fn numbers(bits: &[u64], n: usize) -> Vec<u64> {
     assert!(bits.iter().all(|b| *b < 2), "a bit is 0 or 1");
     let number = |i| (0..L).map(|bit| bits[bit * n + i] << bit).sum();
     (0..n).map(number).collect()
 }
 
 /// Parties, threshold.
-const SIZES: [(usize, usize); 5] = [(3, 1), (4, 1), (5, 2), (7, 1), (7, 2)];
+pub(super) const SIZES: [(usize, usize); 5] = [(3, 1), (4, 1), (5, 2), (7, 1), (7, 2)];
 /// As many dealers as truncations have, and so many that truncations have masks of the large field.
 const MORE_SIZES: [(usize, usize); 2] = [(7, 3), (9, 4)];
-
-/// What all parties share over the small field with a polynomial of `degree`, element by element; that it has
-/// no greater one is checked.
-pub(super) fn open_small(shares: &[&Sliced], degree: usize) -> Vec<u64> {
-    let points: Vec<u64> = (1..=degree as u64 + 1).collect();
-    let gf = shares[0].gf();
-    let at = |to: u64| {
-        Map::lagrange(gf, &points, &[to])
-            .apply(&shares[..=degree])
-            .remove(0)
-    };
-    for (i, share) in shares.iter().enumerate().skip(degree + 1) {
-        assert!(
-            at(i as u64 + 1) == **share,
-            "party {i} is not on the polynomial"
-        );
-    }
-    let opened = at(0);
-    let plane = |plane: usize| opened.planes().row_bits(plane).expand();
-    let planes: Vec<Vec<u8>> = (0..opened.planes().rows()).map(plane).collect();
-    let value = |planes: &[Vec<u8>]| -> Vec<u64> {
-        let bits = |i: usize| {
-            planes
-                .iter()
-                .enumerate()
-                .map(move |(b, plane)| u64::from(plane[i]) << b)
-        };
-        (0..opened.cols()).map(|i| bits(i).sum()).collect()
-    };
-    planes.chunks(gf.bits()).flat_map(value).collect()
-}
-
-#[test]
-fn material_of_the_tree_over_the_small_field_is_uniform() {
-    let n = 1 << 15;
-    for (parties, t) in SIZES {
-        let options = options(parties, t, Comparison::Tree);
-        let all = run::<F5, _>(mesh(parties), &options, |machine| {
-            machine.prepare(&[Call::relu(n)])?;
-            Ok(machine.store.pop_front().expect("material was made").1)
-        });
-        let trees: Vec<&SmallTree<F5>> = all
-            .iter()
-            .map(|material| match material {
-                Material::SmallTree(tree) => tree,
-                _ => unreachable!("a sign by the tree"),
-            })
-            .collect();
-        let large = |of: &dyn Fn(&SmallTree<F5>) -> Buffer<F5>, degree: usize| -> Vec<u64> {
-            let shares: Vec<Buffer<F5>> = trees.iter().map(|tree| of(tree)).collect();
-            let shares: Vec<&[F5]> = shares.iter().map(|share| &share[..]).collect();
-            open(&shares, degree).into_iter().map(F5::to_u64).collect()
-        };
-        let small = |of: &dyn Fn(&SmallTree<F5>) -> Sliced, degree: usize| {
-            let shares: Vec<Sliced> = trees.iter().map(|tree| of(tree)).collect();
-            open_small(&shares.iter().collect::<Vec<_>>(), degree)
-        };
-        // EdaBits: below p, so that p, all ones, is none of the kinds.
-        let r = large(&|tree| tree.mask.numbers.clone(), t);
-        assert_eq!(numbers(&small(&|tree| tree.mask.bits.clone(), t), n), r);
-        assert_uniform("edaBits", r.iter().copied(), P);
-        // DaBits; independent of each other and of the numbers.
-        let b = large(&|tree| tree.bit.clone(), t);
-        assert_eq!(small(&|tree| tree.small_bit.clone(), t), b);
-        assert_uniform("both", (0..n).map(|i| r[i] * 2 + b[i]), 2 * P);
-        assert_uniform("neighbours", (1..n).map(|i| b[i - 1] * 2 + b[i]), 4);
-        // DoubleRand.
-        let low = small(&|tree| tree.products.drawn().low.clone(), t);
-        assert!(low == small(&|tree| tree.products.drawn().high.clone(), 2 * t));
-        let kinds = 1 << trees[0].small_bit.gf().bits();
-        assert_uniform("DoubleRand of bits", low.into_iter(), kinds);
-        let low = large(&|tree| tree.double.low.clone(), t);
-        assert!(low == large(&|tree| tree.double.high.clone(), 2 * t) && low.len() == n);
-        assert_uniform("DoubleRand", low.into_iter(), P);
-    }
-}
 
 /// Between so many parties that the tree is one over the large field.
 #[test]

@@ -17,6 +17,8 @@ mod leaks;
 mod masks;
 mod numbers;
 mod open;
+#[cfg(test)]
+mod tests;
 
 use tacit_algebra::sliced::{Gf, Map, Sliced};
 
