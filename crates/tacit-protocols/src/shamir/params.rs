@@ -179,9 +179,10 @@ impl Params {
     }
 
     /// Whether a tree's signs are taken over the small field: by what is sent for a bit, products there for each
-    /// dealer and five more, or the bit itself, and two products over the large one.
+    /// dealer and five more, or the bit itself and a product over the large one, as declared costs weigh them.
     pub fn small_signs(&self) -> bool {
-        self.small_bits * (self.threshold + 5) < 3 * self.word_bits()
+        // Fields of a byte are for tests, which take signs both ways.
+        self.small_bits * (self.threshold + 5) < 2 * self.word_bits().max(16)
     }
 
     /// Whether truncations have masks of `t + 1` dealers, added up one by one: by what is sent for one, which
