@@ -5,7 +5,7 @@ use divan::{Bencher, black_box, counter::ItemsCount};
 use tacit_algebra::isa::{self, Isa};
 use tacit_algebra::mersenne::{
     F31, F61, Field, Matrix, finish_truncation, from_wire, matmul_acc, rot_correlate, rot_size,
-    squares_weighted, to_wire, tree_leaves, vec, weighted_bits,
+    to_wire, tree_leaves, vec, weighted_bits,
 };
 use tacit_algebra::{MatMul, Prg};
 
@@ -128,10 +128,10 @@ fn wire<F: Field>(bencher: Bencher) {
 fn leaves<F: Field>(bencher: Bencher, isa: Isa) {
     let (n, l) = (4096, F::BITS as usize);
     let (y, b) = (sample::<F>(n), sample::<F>(n));
-    let (r, g) = (sample::<F>(l * n), sample::<F>(l * n));
+    let r = sample::<F>(l * n);
     bencher
-        .counter(ItemsCount::new(l * n))
-        .bench_local(|| isa::with(isa, || tree_leaves(black_box(&y), &r, &g, &b)));
+        .counter(ItemsCount::new((l + 1) * n))
+        .bench_local(|| isa::with(isa, || tree_leaves(black_box(&y), &r, &b)));
 }
 
 /// Items are products.
@@ -160,14 +160,4 @@ fn weighted<F: Field>(bencher: Bencher) {
     bencher
         .counter(ItemsCount::new(l * n))
         .bench_local(|| weighted_bits(black_box(&rows), n, 0));
-}
-
-/// Items are bits.
-#[divan::bench(types = [F31, F61])]
-fn squares<F: Field>(bencher: Bencher) {
-    let (n, l) = (4096, F::BITS as usize);
-    let rows = sample::<F>(l * n);
-    bencher
-        .counter(ItemsCount::new(l * n))
-        .bench_local(|| squares_weighted(black_box(&rows), n));
 }

@@ -52,6 +52,7 @@ pub mod prime;
 pub mod quotient;
 pub mod ring;
 pub mod rows;
+pub mod sliced;
 pub mod triple;
 pub mod truncate;
 pub mod vec;

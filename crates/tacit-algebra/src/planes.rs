@@ -7,6 +7,7 @@
 //! `(g, p) o (g', p') = (g ^ p g', p p')`. All maps here but the products are linear, so they work on
 //! components of shared bits one by one.
 
+use crate::buffer::Sizes;
 use crate::isa::{self, simd};
 use crate::words::{and_product_to, and_to, xor_to};
 use crate::{BitRows, par};
@@ -78,6 +79,15 @@ pub fn xor_assign(a: &mut BitRows, b: &BitRows) {
     par::for_each(a.words_mut(), |s, a| {
         xor_to(isa, a, &b.words()[s..s + a.len()])
     });
+}
+
+/// Every bit flipped.
+pub fn not(a: &BitRows) -> BitRows {
+    if a.is_counted() {
+        return a.clone();
+    }
+    let words = a.words().iter().map(|word| !word).collect();
+    BitRows::from_words(a.rows(), a.cols(), words)
 }
 
 /// `a & b`.

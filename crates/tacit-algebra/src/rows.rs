@@ -186,13 +186,88 @@ impl BitRows {
         }
     }
 
+    /// A range of columns of every row; fastest where it begins at a multiple of 64.
+    pub fn columns(&self, range: Range<usize>) -> BitRows {
+        assert!(range.start <= range.end && range.end <= self.cols);
+        let cols = range.len();
+        if self.is_counted() {
+            return BitRows::counted(self.rows, cols);
+        }
+        if !range.start.is_multiple_of(64) {
+            let part = |i| self.row_bits(i).slice(range.start, cols).into_words();
+            let data = (0..self.rows).flat_map(part).collect();
+            return BitRows::from_words(self.rows, cols, data);
+        }
+        let (first, words) = (range.start / 64, words_for(cols));
+        let mut data = Vec::with_capacity(self.rows * words);
+        (0..self.rows).for_each(|i| data.extend_from_slice(&self.row(i)[first..first + words]));
+        BitRows::from_words(self.rows, cols, data)
+    }
+
+    /// The columns of all parts, which have as many rows, side by side; fastest where all but the last have
+    /// a multiple of 64.
+    pub fn beside(parts: &[&BitRows]) -> BitRows {
+        let rows = parts.first().map_or(0, |part| part.rows);
+        assert!(parts.iter().all(|part| part.rows == rows));
+        let cols = parts.iter().map(|part| part.cols).sum();
+        if parts.iter().any(|part| part.is_counted()) {
+            return BitRows::counted(rows, cols);
+        }
+        let mut data = Vec::with_capacity(rows * words_for(cols) + 1);
+        for i in 0..rows {
+            let mut row = Vec::with_capacity(words_for(cols) + 1);
+            let mut at = 0;
+            for part in parts {
+                push_bits(&mut row, at, part.row(i), part.cols);
+                at += part.cols;
+            }
+            data.append(&mut row);
+        }
+        BitRows::from_words(rows, cols, data)
+    }
+
+    /// Adds rows of zeros, of which all words are returned; `all` rows there will be in the end.
+    pub(crate) fn grow(&mut self, rows: usize, all: usize) -> &mut [u64] {
+        let from = self.data.len();
+        if from == 0 {
+            self.data.reserve_exact(all * self.words_per_row);
+        }
+        self.rows += rows;
+        self.data.resize(self.rows * self.words_per_row, 0);
+        &mut self.data[from..]
+    }
+
+    /// Keeps the first rows.
+    pub fn truncate(&mut self, rows: usize) {
+        self.rows = self.rows.min(rows);
+        self.data.truncate(self.rows * self.words_per_row);
+    }
+
     /// `rows cols / 8` bytes, rounded up: the rows' bits one after the other.
     pub fn to_bytes(&self) -> Vec<u8> {
+        self.part_to_bytes(0..self.rows)
+    }
+
+    /// [`BitRows::to_bytes`] of some rows.
+    pub fn part_to_bytes(&self, rows: Range<usize>) -> Vec<u8> {
+        let words = rows.start * self.words_per_row..rows.end * self.words_per_row;
         if self.cols.is_multiple_of(64) {
-            return bytemuck::cast_slice(&self.data).to_vec();
+            return bytemuck::cast_slice(&self.data[words]).to_vec();
         }
-        let rows: Vec<Bits> = (0..self.rows).map(|i| self.row_bits(i)).collect();
-        Bits::concat(&rows.iter().collect::<Vec<_>>()).to_bytes()
+        let bits = self.joined(rows);
+        let mut bytes = bytemuck::cast_slice(bits.words()).to_vec();
+        bytes.truncate(bits.len().div_ceil(8));
+        bytes
+    }
+
+    /// The bits of some rows, one after the other.
+    fn joined(&self, rows: Range<usize>) -> Bits {
+        let len = rows.len() * self.cols;
+        let mut words = Vec::with_capacity(words_for(len) + 1);
+        for (at, i) in rows.enumerate() {
+            push_bits(&mut words, at * self.cols, self.row(i), self.cols);
+        }
+        Bits::from_words(len, words)
     }
 
     /// The inverse of [`BitRows::to_bytes`]; `None` if there are too many or too few bytes, or an
@@ -223,13 +298,7 @@ impl BitRows {
         match (self.is_counted(), self.cols.is_multiple_of(64)) {
             (true, _) => Bits::counted(len),
             (_, true) => Bits::from_words(len, self.data.clone()),
-            _ => {
-                let mut words = Vec::with_capacity(words_for(len) + 1);
-                for i in 0..self.rows {
-                    push_bits(&mut words, i * self.cols, self.row(i), self.cols);
-                }
-                Bits::from_words(len, words)
-            }
+            _ => self.joined(0..self.rows),
         }
     }
 
@@ -349,6 +418,28 @@ mod tests {
     use super::*;
     use crate::Prg;
     use crate::isa::same_everywhere;
+
+    #[test]
+    fn columns_are_cut_and_joined_at_every_place() {
+        for cols in [1, 64, 130, 300] {
+            let whole = Prg::new([4; 16]).bit_rows(3, cols);
+            for at in [0, 1, 63, 64, 65, 128, 200].map(|at: usize| at.min(cols)) {
+                let (left, right) = (whole.columns(0..at), whole.columns(at..cols));
+                let bit = |rows: &BitRows, i, j| rows.row_bits(i).get(j);
+                for (i, j) in (0..3).flat_map(|i| (0..cols).map(move |j| (i, j))) {
+                    let part = match j < at {
+                        true => bit(&left, i, j),
+                        false => bit(&right, i, j - at),
+                    };
+                    assert_eq!(part, bit(&whole, i, j), "{i}, {j}, cut at {at}");
+                }
+                assert!(BitRows::beside(&[&left, &right]) == whole, "{cols} at {at}");
+            }
+        }
+        let none = BitRows::beside(&[&BitRows::counted(2, 3), &BitRows::zeros(2, 4)]);
+        assert!(none.is_counted() && none.cols() == 7);
+        assert!(none.columns(1..4).is_counted());
+    }
 
     fn check<R: Ring>(n: usize) {
         let a = Prg::new([3; 16]).ring::<R>(n);

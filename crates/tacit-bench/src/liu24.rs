@@ -241,7 +241,7 @@ mod tests {
             ("Fixed-Mult", 1, 2.0, 3.0 * l),
             ("PreMult of l factors", 1, 2.0 * l, 7.0 * l),
             ("2L-DN, m = 1", 1, 4.0, 2.0),
-            ("ReLU, tree", 7, 2.0 * l + 4.0, 7.0 * l + 14.0),
+            ("ReLU, tree", 8, 2.0 * l + 4.0, 7.0 * l + 14.0),
             ("ReLU, rot", 4, 135.0, 14.0 * l),
         ];
         for (name, rounds, online, offline) in bounds {

@@ -49,12 +49,10 @@ kernels! {
     flip(h, kappa) -> h.len(), super::flip;
     /// See [`super::weighted_bits`].
     weighted_bits(rows; n: usize; first_power: u32) -> n, super::weighted_bits;
-    /// See [`super::squares_weighted`].
-    squares_weighted(rows; n: usize) -> n, super::squares_weighted;
     /// See [`super::finish_truncation`].
     finish_truncation(c, r_shifted, r_msb; d: u32; bias: F) -> c.len(), super::finish_truncation;
     /// See [`super::tree_leaves`].
-    tree_leaves(y, r, g, b) -> r.len(), super::tree_leaves;
+    tree_leaves(y, r, b) -> r.len() + y.len(), super::tree_leaves;
     /// See [`super::rot_positions`].
     rot_positions(y, r) -> y.len() * super::rot_size::<F>(), super::rot_positions;
     /// See [`super::rot_correlate`].
@@ -175,9 +173,8 @@ mod tests {
                 scale(&y, F31::ONE),
                 mul_add(&y, &y, &y),
                 weighted_bits(&rows, n, 0),
-                squares_weighted(&rows, n),
                 finish_truncation(&y, &y, &y, 3, F31::ONE),
-                tree_leaves(&y, &rows, &rows, &y),
+                tree_leaves(&y, &rows, &y),
                 rot_positions(&y, &rows),
                 rot_correlate(&wide, &wide),
                 rot_payload(&y, &wide, &found),

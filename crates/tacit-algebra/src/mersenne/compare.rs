@@ -1,4 +1,4 @@
-//! The local steps of the comparison by a tree (docs/spec/liu24.md, section 6.1) and of DReLU.
+//! The local steps of the comparison by a tree (docs/spec/liu24.md, section 6.2) and of DReLU.
 //!
 //! Rows of bits are laid out `[bit][element]`: row `i` starts at `i n`.
 
@@ -11,31 +11,30 @@ use crate::par;
 pub(super) const STRIP: usize = 256;
 
 simd! {
-    fn leaves_into<F: Field>(out: &mut [&mut [F]], y: &[F], r: &[F], g: &[F], b: &[F], start: usize) {
+    fn leaves_into<F: Field>(out: &mut [&mut [F]], y: &[F], r: &[F], b: &[F], start: usize) {
         let (n, len) = (y.len(), out.first().map_or(0, |row| row.len()));
         for at in (0..len).step_by(STRIP) {
             let end = len.min(at + STRIP);
             let here = start + at..start + end;
             let (y, b) = (&y[here.clone()], &b[here.clone()]);
-            let mut above = [F::ONE; STRIP];
+            // 1 - 2 b, and three times the bits above in which r and y differ.
+            let mut sums = [F::ZERO; STRIP];
+            for (sum, b) in sums.iter_mut().zip(b) {
+                *sum = F::ONE.sub(b.add(*b));
+            }
+            let (equal, out) = out.split_first_mut().expect("a leaf for equality");
             for (i, out) in out.iter_mut().enumerate().rev() {
-                let (r, g) = (&r[i * n..][here.clone()], &g[i * n..][here.clone()]);
-                let public = y.iter().zip(b);
-                let shares = r.iter().zip(g);
-                let sums = out[at..end].iter_mut().zip(&mut above);
-                for (((out, above), (r, g)), (y, b)) in sums.zip(shares).zip(public) {
-                    let (y, z) = (y.mask(i as u32), y.after().mask(i as u32));
-                    // With t = b - 2 g: u = r - 2 g - z + b (y + z) = r + t + b (y + z - 1) - z,
-                    // and w = r + z - 2 r z + (y - z) t is q or, where z is 1, 1 - q, for
-                    // q = r + t (y xor z).
-                    let sum = r.add(b.sub(g.add(*g)));
-                    let one = F::ONE.keep(z);
-                    let part = F::select(y, *b, b.neg());
-                    let part = F::select(y.differ(z), F::ZERO, part);
-                    let q = F::select(y.differ(z), sum, *r);
-                    *out = sum.add(part).sub(one).add(*above);
-                    *above = above.add(F::select(z, F::ONE.sub(q), q));
+                let r = &r[i * n..][here.clone()];
+                let sums = out[at..end].iter_mut().zip(&mut sums);
+                for ((out, sum), (r, y)) in sums.zip(r.iter().zip(y)) {
+                    let bit = F::ONE.keep(y.mask(i as u32));
+                    let differ = F::select(y.mask(i as u32), F::ONE.sub(*r), *r);
+                    *out = sum.add(r.sub(bit));
+                    *sum = sum.add(differ).add(differ).add(differ);
                 }
+            }
+            for (out, sum) in equal[at..end].iter_mut().zip(&sums) {
+                *out = sum.sub(F::ONE);
             }
         }
     }
@@ -53,17 +52,16 @@ simd! {
     }
 }
 
-/// Shares of the leaves `c_i` of `[y < r]`, row by row, from public `y` and shares of the bits
-/// `r_i`, of `g_i = b r_i` and of the random bit `b`. With `y' = y + 1`, one leaf is zero iff
-/// `r < y'` and `b = 0`, or `y < r` and `b = 1`.
-pub fn tree_leaves<F: Field>(y: &[F], r: &[F], g: &[F], b: &[F]) -> Vec<F> {
+/// Shares of the leaves `c_i` of `[y < r]`, row by row, from public `y` and shares of the bits `r_i` and of the
+/// random bit `b`: `1 - 2 b + r_i - y_i` and three times the number of higher bits in which `r` and `y` differ,
+/// for the lowest leaf as if another bit were 0 in `r` and 1 in `y`. One leaf is zero iff `r <= y` and `b = 0`,
+/// or `y < r` and `b = 1`.
+pub fn tree_leaves<F: Field>(y: &[F], r: &[F], b: &[F]) -> Vec<F> {
     let (n, l) = (y.len(), F::BITS as usize);
-    assert!(b.len() == n && r.len() == l * n && g.len() == l * n);
-    let mut out = vec![F::ZERO; l * n];
+    assert!(b.len() == n && r.len() == l * n);
+    let mut out = vec![F::ZERO; (l + 1) * n];
     let isa = isa::current();
-    par::for_each_columns(&mut out, n, l, |s, out| {
-        leaves_into(isa, out, y, r, g, b, s)
-    });
+    par::for_each_columns(&mut out, n, l, |s, out| leaves_into(isa, out, y, r, b, s));
     out
 }
 
@@ -89,26 +87,23 @@ mod tests {
     use crate::isa::same_everywhere;
     use crate::mersenne::{F5, F7, on_every_field, sample};
 
-    /// On arbitrary shares, from the formulas of docs/spec/liu24.md, section 6.1.
+    /// On arbitrary shares, from the formulas of docs/spec/liu24.md, section 6.2.
     fn definition<F: Field>() {
         let l = F::BITS as usize;
         for n in [0, 1, 17, 255, 257, 2500] {
-            let (y, b) = (sample::<F>(1, n), sample::<F>(2, n));
-            let (r, g) = (sample::<F>(3, l * n), sample::<F>(4, l * n));
-            let out = same_everywhere(|| tree_leaves(&y, &r, &g, &b));
-            assert_eq!(out.len(), l * n);
+            let (y, b, r) = (sample::<F>(1, n), sample::<F>(2, n), sample::<F>(3, l * n));
+            let out = same_everywhere(|| tree_leaves(&y, &r, &b));
+            assert_eq!(out.len(), (l + 1) * n);
             for at in 0..n {
-                let mut above = F::ZERO;
+                let mut sum = F::ONE.sub(b[at].add(b[at]));
                 for i in (0..l).rev() {
-                    let [y, z] =
-                        [y[at].to_u64(), y[at].to_u64() + 1].map(|v| F::from_u64(v >> i & 1));
-                    let (r, g, b, two) = (r[i * n + at], g[i * n + at], b[at], F::from_u64(2));
-                    let u = r.sub(two.mul(g)).sub(z).add(b.mul(y.add(z)));
-                    let s = z.add(b.mul(y.sub(z)));
-                    let rs = r.mul(z).add(g.mul(y.sub(z)));
-                    assert_eq!(out[i * n + at], u.add(F::ONE).add(above), "bit {i} of {at}");
-                    above = above.add(r.add(s).sub(two.mul(rs)));
+                    let (r, y) = (r[i * n + at], F::from_u64(y[at].to_u64() >> i & 1));
+                    let leaf = sum.add(r).sub(y);
+                    assert_eq!(out[(i + 1) * n + at], leaf, "bit {i} of {at}");
+                    let differ = r.add(y).sub(F::from_u64(2).mul(r).mul(y));
+                    sum = sum.add(F::from_u64(3).mul(differ));
                 }
+                assert_eq!(out[at], sum.sub(F::ONE), "equality of {at}");
             }
         }
     }
@@ -118,23 +113,18 @@ mod tests {
         on_every_field!(definition);
     }
 
-    /// Every `y`, every `r` with `p` as the second zero, both `b`: the product tells.
+    /// Every `y`, every `r`, both `b`: the product tells.
     fn exhaustive<F: Field>() {
         let l = F::BITS as usize;
         let cases: Vec<[u64; 3]> = (0..F::P)
-            .flat_map(|y| (0..=F::P).flat_map(move |r| [[y, r, 0], [y, r, 1]]))
+            .flat_map(|y| (0..F::P).flat_map(move |r| [[y, r, 0], [y, r, 1]]))
             .collect();
         let y: Vec<F> = cases.iter().map(|c| F::from_u64(c[0])).collect();
         let b: Vec<F> = cases.iter().map(|c| F::from_u64(c[2])).collect();
-        let bits = |of: &dyn Fn(&[u64; 3]) -> u64| -> Vec<F> {
-            (0..l)
-                .flat_map(|i| cases.iter().map(move |c| F::from_u64(of(c) >> i & 1)))
-                .collect()
-        };
-        let (r, g) = (bits(&|c| c[1]), bits(&|c| c[1] * c[2]));
-        let leaves = tree_leaves(&y, &r, &g, &b);
+        let bits = (0..l).flat_map(|i| cases.iter().map(move |c| F::from_u64(c[1] >> i & 1)));
+        let leaves = tree_leaves(&y, &bits.collect::<Vec<_>>(), &b);
         for (at, [y, r, b]) in cases.iter().enumerate() {
-            let product = (0..l).fold(F::ONE, |d, i| d.mul(leaves[i * cases.len() + at]));
+            let product = (0..=l).fold(F::ONE, |d, i| d.mul(leaves[i * cases.len() + at]));
             let less = (product != F::ZERO) as u64 ^ b;
             assert_eq!(less, (y < r) as u64, "{y} < {r}, b = {b}");
         }

@@ -17,8 +17,6 @@ pub trait Lazy: Copy + 'static {
     fn close(sum: u64) -> Self;
     /// `x y + r`.
     fn mul_add(x: Self, y: Self, r: Self) -> Self;
-    /// `x^2 + 2 r`.
-    fn square_add_twice(x: Self, r: Self) -> Self;
     /// All ones where bit `i` of a public word is set, zero where it is clear; for
     /// [`keep`](Self::keep) and [`select`](Self::select).
     fn mask(self, i: u32) -> Self;
@@ -26,10 +24,6 @@ pub trait Lazy: Copy + 'static {
     fn keep(self, mask: Self) -> Self;
     /// `a` where `mask` is all ones, `b` where it is zero.
     fn select(mask: Self, a: Self, b: Self) -> Self;
-    /// The word `y + 1`, which may be `p`; only for [`mask`](Self::mask).
-    fn after(self) -> Self;
-    /// The mask of where two masks differ.
-    fn differ(self, mask: Self) -> Self;
     /// Logical shift of the representative.
     fn shift(self, d: u32) -> Self;
     /// The low `l` bits of a random word; may be `p`, which no other function takes.
@@ -144,10 +138,6 @@ macro_rules! field {
                 Self::folded(Self::product(x, y) + r.to_u64())
             }
             #[inline(always)]
-            fn square_add_twice(x: Self, r: Self) -> Self {
-                Self::folded(Self::product(x, x) + 2 * r.to_u64())
-            }
-            #[inline(always)]
             fn mask(self, i: u32) -> Self {
                 $name((self.0 >> i & 1).wrapping_neg())
             }
@@ -158,14 +148,6 @@ macro_rules! field {
             #[inline(always)]
             fn select(mask: Self, a: Self, b: Self) -> Self {
                 $name(a.0 & mask.0 | b.0 & !mask.0)
-            }
-            #[inline(always)]
-            fn after(self) -> Self {
-                $name(self.0 + 1)
-            }
-            #[inline(always)]
-            fn differ(self, mask: Self) -> Self {
-                $name(self.0 ^ mask.0)
             }
             #[inline(always)]
             fn shift(self, d: u32) -> Self {
@@ -280,7 +262,6 @@ mod tests {
         for r in edges::<F>().into_iter().chain([a, b]) {
             let z = r.to_u64() as u128;
             is(F::mul_add(a, b, r), (x * y + z) % p, "mul_add");
-            is(F::square_add_twice(a, r), (x * x + 2 * z) % p, "square");
         }
     }
 
@@ -294,12 +275,11 @@ mod tests {
             let inverse = if a == F::ZERO { F::ZERO } else { F::ONE };
             assert_eq!(a.mul(a.inverse()), inverse);
             for i in 0..F::BITS {
-                let (bit, next) = (a.to_u64() >> i & 1 == 1, (a.to_u64() + 1) >> i & 1 == 1);
+                let bit = a.to_u64() >> i & 1 == 1;
                 let kept = if bit { a.neg() } else { F::ZERO };
                 assert_eq!(a.neg().keep(a.mask(i)), kept);
-                let chosen = if bit != next { a } else { a.neg() };
-                let differ = a.mask(i).differ(a.after().mask(i));
-                assert_eq!(F::select(differ, a, a.neg()), chosen);
+                let chosen = if bit { a } else { a.neg() };
+                assert_eq!(F::select(a.mask(i), a, a.neg()), chosen);
             }
             for d in 0..F::BITS {
                 assert_eq!(a.shift(d).to_u64(), a.to_u64() >> d);

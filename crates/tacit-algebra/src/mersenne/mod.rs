@@ -7,6 +7,7 @@
 //! Over `2^l - 1` a word is reduced by adding its upper part to its lower `l` bits. Products of
 //! `F31` are 64-bit words, those of `F61` are put together from four of them; both vectorise.
 
+mod bits;
 pub mod buffer;
 mod compare;
 mod field;
@@ -20,13 +21,14 @@ mod truncate;
 pub mod vec;
 mod wire;
 
+pub use bits::{of_bits, to_bits};
 pub use compare::{flip, low_bit, tree_leaves};
 pub use field::{F5, F7, F13, F31, F61};
 pub use matrix::{Matrix, combine};
 pub use power::sign_bits;
 pub use product::{batch_matmul_acc, conv2d_acc, matmul_acc};
 pub use rotate::{rot_correlate, rot_payload, rot_positions, rot_size, rot_zero};
-pub use truncate::{finish_truncation, squares_weighted, weighted_bits};
+pub use truncate::{finish_truncation, weighted_bits};
 pub use wire::{from_wire, to_wire};
 
 use crate::kernel::Kernels;

@@ -1,4 +1,4 @@
-//! The local steps of the comparison by a secret rotation (docs/spec/liu24.md, section 6.2).
+//! The local steps of the comparison by a secret rotation (docs/spec/liu24.md, section 6.3).
 //!
 //! Rows are laid out `[position][element]`: row `k` starts at `k n`. There are `N` positions: the
 //! `l` bits, the sentinel and pads, see [`rot_size`].
@@ -167,7 +167,7 @@ mod tests {
     use crate::isa::same_everywhere;
     use crate::mersenne::{F5, F7, on_every_field, sample};
 
-    /// On arbitrary shares, from the formulas of docs/spec/liu24.md, section 6.2.
+    /// On arbitrary shares, from the formulas of docs/spec/liu24.md, section 6.3.
     fn definition<F: Field>() {
         let (l, size) = (F::BITS as usize, rot_size::<F>());
         for n in [0, 1, 15, 16, 17, 257, 300] {

@@ -28,17 +28,6 @@ simd! {
             }
         }
     }
-
-    fn squares_into<F: Field>(out: &mut [F], rows: &[F], n: usize, start: usize) {
-        for (strip, out) in out.chunks_mut(STRIP).enumerate() {
-            let from = start + strip * STRIP;
-            for row in rows.chunks_exact(n).rev() {
-                for (out, r) in out.iter_mut().zip(&row[from..]) {
-                    *out = F::square_add_twice(*r, *out);
-                }
-            }
-        }
-    }
 }
 
 /// The last step of a truncation by `1 <= d <= l - 2` bits, from the opened `c` and shares of
@@ -67,17 +56,6 @@ pub fn weighted_bits<F: Field>(rows: &[F], n: usize, first_power: u32) -> Vec<F>
     build(n, |s, out| {
         if !out.is_empty() {
             weigh_into(isa, out, rows, n, power, s)
-        }
-    })
-}
-
-/// `sum_i 2^i r_i^2` over rows of `n` elements: shares of twice the degree of `r`.
-pub fn squares_weighted<F: Field>(rows: &[F], n: usize) -> Vec<F> {
-    assert!(n == 0 && rows.is_empty() || n > 0 && rows.len().is_multiple_of(n));
-    let isa = isa::current();
-    build(n, |s, out| {
-        if !out.is_empty() {
-            squares_into(isa, out, rows, n, s)
         }
     })
 }
@@ -125,7 +103,6 @@ mod tests {
             let msb = &bits[(l as usize - 1) * n..];
             let high = weighted_bits(&bits[d as usize * n..], n, 0);
             let r = weighted_bits(&bits, n, 0);
-            assert!(r == squares_weighted(&bits, n));
             let half = 1i64 << (l - 2);
             for a in -half..half {
                 let c: Vec<F> = r.iter().map(|r| r.add(F::from_i64(a + half))).collect();
@@ -151,18 +128,13 @@ mod tests {
         for (rows, n) in [(F::BITS as usize, 300), (1, 1), (5, 40_000), (0, 5), (3, 0)] {
             let bits = sample::<F>(1, rows * n);
             let power = |i: usize| (0..i).fold(F::ONE, |v, _| v.add(v));
-            let squares = (n > 0).then(|| same_everywhere(|| squares_weighted(&bits, n)));
             for first in [0, 3, F::BITS + 1] {
                 let out = same_everywhere(|| weighted_bits(&bits, n, first));
                 assert_eq!(out.len(), n);
                 for at in 0..n {
-                    let sum = |f: &dyn Fn(usize, F) -> F| {
-                        (0..rows).fold(F::ZERO, |sum, i| sum.add(f(i, bits[i * n + at])))
-                    };
-                    let plain = sum(&|i, r| r.mul(power(i + first as usize)));
+                    let term = |i: usize| bits[i * n + at].mul(power(i + first as usize));
+                    let plain = (0..rows).fold(F::ZERO, |sum, i| sum.add(term(i)));
                     assert_eq!(out[at], plain);
-                    let square = sum(&|i, r| r.mul(r).mul(power(i)));
-                    assert_eq!(squares.as_ref().unwrap()[at], square);
                 }
             }
         }

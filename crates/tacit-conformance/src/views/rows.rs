@@ -100,6 +100,13 @@ const PLANES: [&str; 6] = [
     "bicoptor bit: open masked bit",
 ];
 
+/// Steps whose messages are elements of `2^k`, as planes of all samples or, of a king's columns, of some.
+const SLICED: [&str; 3] = [
+    "shamir carries: ",
+    "shamir tree: masked sign",
+    "shamir open bits: ",
+];
+
 /// The dealer of the samples of a message, where each block of them has another.
 pub fn dealer(step: &str, [from, to]: [usize; 2], nth: usize) -> Option<usize> {
     match step {
@@ -138,6 +145,16 @@ pub fn planes(name: &str, payload: &[u8], dealer: Option<usize>) -> Vec<Row> {
         close: i < 2 || i + 1 == count,
     })
     .collect()
+}
+
+/// Of trees of carries there are too many planes: the first of each message and the last are looked at, and of
+/// those of signs relations of degree 2.
+fn of_carries(step: &str, mut rows: Vec<Row>) -> Vec<Row> {
+    let (signs, count) = (step.contains("masked sign"), rows.len());
+    rows.iter_mut().for_each(|row| row.close &= signs);
+    let mut place = 0..count;
+    rows.retain(|_| place.next().is_some_and(|i| i < 3 || i + 1 == count));
+    rows
 }
 
 /// The bits of rows of `N` bytes. Relations are over the lowest one of the bytes themselves, too.
@@ -180,6 +197,21 @@ pub fn decode(
     }
     if is(&PLANES) {
         return planes(name, payload, dealer);
+    }
+    if is(&SLICED) {
+        return match (payload.len() * 8).is_multiple_of(N) {
+            true => of_carries(step, planes(name, payload, None)),
+            false => {
+                let bits = Bits::from_bytes(payload.len() * 8, payload);
+                vec![Row {
+                    name: format!("{name}, in part"),
+                    kinds: 2,
+                    values: bits.expect("packed bits").expand(),
+                    start: None,
+                    close: false,
+                }]
+            }
+        };
     }
     if is(&["falcon compare"]) {
         let n = payload.len() * 8 / prime::packed_bits(u8::PRIME) as usize;

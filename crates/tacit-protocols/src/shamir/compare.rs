@@ -7,25 +7,27 @@
 //! place.
 
 use crate::message::{Elements, Message};
-use tacit_algebra::Buffer;
-use tacit_algebra::mersenne::{Field, buffer};
+use tacit_algebra::mersenne::{Field, buffer, of_bits, to_bits};
+use tacit_algebra::{BitRows, Buffer, planes};
 
 use super::Shamir;
+use super::deal::Double;
 use super::demand::Want;
-use super::material::{Material, Rot, Tree};
+use super::material::{Material, Rot, SmallTree, Tree};
 use crate::{Error, tree};
 
 const OPEN_MASKED: Message<Elements> = Message::new("shamir comparison: masked value");
 const LEVEL: Message<Elements> = Message::new("shamir tree: level");
 const ROOT: Message<Elements> = Message::new("shamir tree: root");
+const OPEN_SIGN: Message<BitRows> = Message::new("shamir tree: masked sign");
 const ROTATE: Message<Elements> = Message::new("shamir rotation: rotate");
 const FIND: Message<Elements> = Message::new("shamir rotation: find");
 const SQUARE: Message<Elements> = Message::new("shamir rotation: sign");
 
 /// A sign before its last step.
 pub(super) enum Sign<F> {
-    /// The sign itself, and the material that is left.
-    Tree(Buffer<F>, Tree<F>),
+    /// The sign itself, and the double that is left.
+    Tree(Buffer<F>, Double<F>),
     /// A number in `{-1, 0, 1}` whose square is 1 less the sign, and the material that is left.
     Rot(Buffer<F>, Rot<F>),
 }
@@ -50,14 +52,17 @@ impl<F: Field> Shamir<F> {
         let n = a.len();
         let rot = self.params.rot(n);
         match self.take(Want::Sign { n, rot, relu })? {
+            Material::SmallTree(tree) => {
+                let y = self.open_twice(a, &tree.mask.numbers)?;
+                self.sign_small_tree(&y, tree)
+            }
             Material::Tree(mut tree) => {
                 let y = self.open_twice(a, &tree.mask)?;
-                let [low, flip] = [&tree.bits, &tree.flips].map(|rows| rows.part(0..n));
-                let h = xor(&low, &tree.b, &flip);
+                let h = xor(&tree.bits.part(0..n), &tree.b, &tree.flip);
                 let beta = self.lt_tree(&y, &mut tree)?;
                 // 1 ^ y_0 ^ beta is public.
                 let kappa = buffer::not(&buffer::flip(&buffer::low_bit(&y), &beta));
-                Ok(Sign::Tree(buffer::flip(&h, &kappa), tree))
+                Ok(Sign::Tree(buffer::flip(&h, &kappa), tree.double))
             }
             Material::Rot(mut rot) => {
                 let y = self.open_twice(a, &rot.mask)?;
@@ -76,15 +81,35 @@ impl<F: Field> Shamir<F> {
         self.reveal_shares(OPEN_MASKED, masked, self.params.threshold)
     }
 
-    /// LT-tree (docs/spec/liu24.md, section 6.1): the public bit `[y < r] ^ b`.
+    /// The sign by a tree of carries (docs/spec/liu24.md, section 6.1): over the small field, `y < r` where a
+    /// higher bit of `r` is above that of `y` and those between are equal. The sign is opened under a
+    /// random bit that is known in both fields.
+    ///
+    /// `1 + ceil(log2 l)` openings one after the other, of about `2 l` elements of the small field.
+    fn sign_small_tree(&mut self, y: &Buffer<F>, tree: SmallTree<F>) -> Result<Sign<F>, Error> {
+        let (y, r) = (to_bits(y), tree.mask.bits);
+        let mut equal = r.clone().not();
+        equal.xor_bits(&y);
+        let above = r.clone().keep(&planes::not(&y));
+        let passing = equal.pick(1..equal.values());
+        let mut products = tree.products;
+        let less = self.generated(above, passing, &mut products)?;
+        // 1 ^ y_0 ^ r_0 ^ [y < r]; the lowest bits differ where they are not equal.
+        let sign = equal.pick([0]).xor(&less);
+        let opened = self.reveal_bits(OPEN_SIGN, &sign.xor(&tree.small_bit))?;
+        let sign = buffer::flip(&tree.bit, &of_bits(&opened));
+        Ok(Sign::Tree(sign, tree.double))
+    }
+
+    /// LT-tree (docs/spec/liu24.md, section 6.2): the public bit `[y < r] ^ b`.
     ///
     /// The product of `m` and of the leaves `c_i` is 0 exactly where one `c_i` is, and else
-    /// uniform. `ceil(log2 (l+1))` openings one after the other, `l` elements in all.
+    /// uniform. `ceil(log2 (l+2))` openings one after the other, `l + 1` elements in all.
     fn lt_tree(&mut self, y: &Buffer<F>, tree: &mut Tree<F>) -> Result<Buffer<F>, Error> {
         let n = y.len();
-        let mut factors = buffer::tree_leaves(y, &tree.bits, &tree.flips, &tree.b);
+        let mut factors = buffer::tree_leaves(y, &tree.bits, &tree.b);
         factors.append(&tree.m);
-        for pairs in tree::levels(self.params.bits + 1) {
+        for pairs in tree::levels(self.params.factors()) {
             let half = pairs * n;
             let double = tree.double.take(half);
             let [x, y, rest] =
@@ -97,7 +122,7 @@ impl<F: Field> Shamir<F> {
         Ok(buffer::not(&buffer::is_zero(&root)))
     }
 
-    /// LT-rot (docs/spec/liu24.md, section 6.2): a sharing of `[y < r]`.
+    /// LT-rot (docs/spec/liu24.md, section 6.3): a sharing of `[y < r]`.
     ///
     /// Of the places, exactly one of which holds a 0, a secret rotation is opened under random
     /// factors. 2 openings one after the other, `2 N` elements for `N` places.

@@ -68,10 +68,6 @@ impl<F: Field> ShamirCost<F> {
     fn machine(&self, party: Party) -> Shamir<F> {
         Shamir::with(party, self.params, Streams::default(), self.clone())
     }
-
-    fn word(&self, elements: usize) -> u64 {
-        (elements * F::BYTES) as u64
-    }
 }
 
 impl<F: Field> Counts for Shamir<F> {
@@ -98,11 +94,11 @@ impl<F: Field> CostModel for ShamirCost<F> {
     }
 
     fn stored(&self, call: &Call) -> u64 {
-        self.word(self.params.stored(call))
+        self.params.stored(call) as u64
     }
 
     fn workspace(&self, call: &Call) -> u64 {
-        self.word(self.params.workspace(call))
+        self.params.workspace(call) as u64
     }
 
     /// If every draw is a good one.

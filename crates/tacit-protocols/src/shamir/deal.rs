@@ -10,7 +10,7 @@
 //! sharing does, and nothing at all between 3 parties.
 
 use tacit_algebra::mersenne::{Field, Matrix};
-use tacit_algebra::{Buffer, Prg};
+use tacit_algebra::{BitRows, Buffer, Prg};
 
 use super::Shamir;
 use super::params::Params;
@@ -18,7 +18,7 @@ use crate::Error;
 use crate::keys;
 use crate::message::{Elements, Message};
 
-const LOW: Message<Elements> = Message::new("shamir deal: degree t");
+pub(super) const LOW: Message<Elements> = Message::new("shamir deal: degree t");
 const HIGH: Message<Elements> = Message::new("shamir deal: degree 2t");
 /// Elements of all dealings that are worked on at once.
 const BLOCK: usize = 1 << 16;
@@ -46,6 +46,16 @@ impl Streams {
         Ok(Streams { give, take })
     }
 
+    /// The shares of bits that this party deals to `to` without sending them, as planes.
+    pub fn give_planes(&mut self, to: usize, rows: usize, cols: usize) -> BitRows {
+        planes(&mut self.give, to, rows, cols)
+    }
+
+    /// The shares of bits that `from` deals to this party without sending them, as planes.
+    pub fn take_planes(&mut self, from: usize, rows: usize, cols: usize) -> BitRows {
+        planes(&mut self.take, from, rows, cols)
+    }
+
     /// The shares that this party deals to `to` without sending them.
     fn give<F: Field>(&mut self, to: usize, n: usize) -> Buffer<F> {
         drawn(&mut self.give, to, n)
@@ -57,13 +67,23 @@ impl Streams {
     }
 }
 
+fn planes(streams: &mut [Option<Prg>], peer: usize, rows: usize, cols: usize) -> BitRows {
+    match streams.is_empty() {
+        true => BitRows::counted(rows, cols),
+        false => stream(streams, peer).bit_rows(rows, cols),
+    }
+}
+
+fn stream(streams: &mut [Option<Prg>], peer: usize) -> &mut Prg {
+    let stream = streams[peer].as_mut();
+    stream.expect("nobody deals to itself by a generator")
+}
+
 fn drawn<F: Field>(streams: &mut [Option<Prg>], peer: usize, n: usize) -> Buffer<F> {
     if streams.is_empty() {
         return Buffer::counted(n);
     }
-    let stream = streams[peer].as_mut();
-    let stream = stream.expect("nobody deals to itself by a generator");
-    stream.field(n).into()
+    stream(streams, peer).field(n).into()
 }
 
 /// How many random sharings are demanded, by kind.
@@ -205,6 +225,11 @@ impl<F: Field> Dealing<F> {
         };
         Dealing { step, drawn, rest }
     }
+
+    /// Receivers after the dealer whose shares are drawn.
+    pub fn drawn(&self) -> usize {
+        self.drawn
+    }
 }
 
 impl Params {
@@ -310,7 +335,7 @@ impl<F: Field> Shamir<F> {
     }
 
     /// Deals `n` random numbers; this party's own shares, and the numbers.
-    fn deal_random(
+    pub(super) fn deal_random(
         &mut self,
         dealing: &Dealing<F>,
         n: usize,

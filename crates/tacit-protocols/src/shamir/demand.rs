@@ -2,6 +2,7 @@
 
 use super::deal::Demand;
 use super::params::Params;
+use super::small::Plan;
 use crate::cost::not_native;
 use crate::machine::Call;
 use crate::{batches, pool};
@@ -47,8 +48,10 @@ pub(super) struct Needs {
     pub bits: usize,
     /// Random numbers other than 0.
     pub nonzero: usize,
-    /// Products of bits with a bit.
+    /// Products of a bit with a bit.
     pub flips: usize,
+    /// Masks that are known in both fields.
+    pub masks: Plan,
     /// Elements whose shift is unfolded.
     pub unfolded: usize,
     /// Doubles kept for the online phase.
@@ -63,6 +66,8 @@ impl Needs {
         self.bits += other.bits;
         self.nonzero += other.nonzero;
         self.flips += other.flips;
+        self.masks.signs += other.masks.signs;
+        self.masks.truncations += other.masks.truncations;
         self.unfolded += other.unfolded;
         self.doubles += other.doubles;
         self.zeros += other.zeros;
@@ -112,15 +117,34 @@ impl Params {
 
     /// What one want needs.
     fn needs_of(&self, want: &Want) -> Needs {
-        let (l, places) = (self.bits, self.places());
+        let places = self.places();
         match *want {
             Want::Product { n } => Needs {
                 doubles: n,
                 ..Needs::default()
             },
-            Want::Truncate { n, product, .. } => Needs {
-                solved: n,
-                zeros: if product { n } else { 0 },
+            Want::Truncate { n, product, .. } => {
+                let small = self.small_truncations();
+                Needs {
+                    solved: if small { 0 } else { n },
+                    masks: Plan {
+                        truncations: if small { n } else { 0 },
+                        ..Plan::default()
+                    },
+                    zeros: if product { n } else { 0 },
+                    ..Needs::default()
+                }
+            }
+            Want::Sign {
+                n,
+                rot: false,
+                relu,
+            } if self.small_signs() => Needs {
+                masks: Plan {
+                    signs: n,
+                    ..Plan::default()
+                },
+                doubles: if relu { n } else { 0 },
                 ..Needs::default()
             },
             Want::Sign {
@@ -131,8 +155,8 @@ impl Params {
                 solved: n,
                 bits: n,
                 nonzero: n,
-                flips: l * n,
-                doubles: (l - 1) * n + if relu { n } else { 0 },
+                flips: n,
+                doubles: (self.factors() - 2) * n + if relu { n } else { 0 },
                 zeros: n,
                 ..Needs::default()
             },
@@ -148,20 +172,26 @@ impl Params {
         }
     }
 
-    /// Elements of the material of a call as it lies in store.
+    /// Bytes of the material of a call as it lies in store.
     pub fn stored(&self, call: &Call) -> usize {
         let (l, places) = (self.bits, self.places());
         let of = |want: Want| match want {
-            Want::Product { n } => 2 * n,
-            Want::Truncate { n, .. } => 3 * n,
-            Want::Sign { n, rot: false, .. } => (4 * l + 4) * n,
-            Want::Sign { n, rot: true, .. } => (l + 5 * places + 1) * n,
+            Want::Product { n } => 2 * n * self.word_bits(),
+            Want::Truncate { n, .. } => 3 * n * self.word_bits(),
+            Want::Sign {
+                n,
+                rot: false,
+                relu,
+            } if self.small_signs() => n * Plan::stored_bits(self, relu),
+            Want::Sign { n, rot: false, .. } => (3 * l + 7) * n * self.word_bits(),
+            Want::Sign { n, rot: true, .. } => (l + 5 * places + 1) * n * self.word_bits(),
         };
-        self.wants_of(call).into_iter().map(of).sum()
+        let bits: usize = self.wants_of(call).into_iter().map(of).sum();
+        bits.div_ceil(8)
     }
 
-    /// Elements that are held while the material of a call is made: the random sharings, and of what gives
-    /// bits both factors of the squares, the squares and their roots.
+    /// Bytes that are held while the material of a call is made: the random sharings, of what gives bits both
+    /// factors of the squares, the squares and their roots, and what masks are made of.
     pub fn workspace(&self, call: &Call) -> usize {
         let needs = self.needs(&self.wants_of(call));
         let Demand {
@@ -169,8 +199,15 @@ impl Params {
             double,
             zero,
         } = self.demand(&needs);
-        let squares = self.bits * needs.solved + needs.bits + needs.nonzero;
-        (random + 2 * double + zero + 4 * squares).max(self.stored(call))
+        let squares = self.random_bits(&needs) + needs.nonzero;
+        let elements = random + 2 * double + zero + 4 * squares;
+        let bits = elements * self.word_bits() + needs.masks.held_bits(self);
+        bits.div_ceil(8).max(self.stored(call))
+    }
+
+    /// The random bits of the large field that a batch begins with.
+    fn random_bits(&self, needs: &Needs) -> usize {
+        self.bits * needs.solved + needs.bits + needs.masks.random_bits(self)
     }
 
     /// What a batch needs.
@@ -182,7 +219,7 @@ impl Params {
 
     /// The random sharings that a batch begins with.
     pub fn demand(&self, needs: &Needs) -> Demand {
-        let bits = self.bits * needs.solved + needs.bits;
+        let bits = self.random_bits(needs);
         Demand {
             random: bits + 2 * needs.nonzero + needs.solved,
             double: needs.flips + (self.places() - 2) * needs.unfolded + needs.doubles,

@@ -3,9 +3,11 @@
 //! Rows of bits and the like are laid out `[row][element]`.
 
 use tacit_algebra::Buffer;
+use tacit_algebra::sliced::Sliced;
 
 use super::deal::Double;
 use super::demand::Want;
+use super::small::{BitDoubles, EdaBits};
 
 /// What a truncation consumes (docs/spec/liu24.md, section 2.2, TruncTriple).
 pub(super) struct TruncTriple<F> {
@@ -17,14 +19,27 @@ pub(super) struct TruncTriple<F> {
     pub msb: Buffer<F>,
 }
 
-/// What a comparison by the tree consumes (docs/spec/liu24.md, section 6.1).
+/// What a comparison by the tree over the small field consumes (docs/spec/liu24.md, section 6.1).
+pub(super) struct SmallTree<F> {
+    /// `r` with its bits.
+    pub mask: EdaBits<F>,
+    /// A random bit, over both fields.
+    pub bit: Buffer<F>,
+    pub small_bit: Sliced,
+    /// For the products of the comparison.
+    pub products: BitDoubles,
+    /// For what follows it.
+    pub double: Double<F>,
+}
+
+/// What a comparison by the tree over the large field consumes (docs/spec/liu24.md, section 6.2).
 pub(super) struct Tree<F> {
-    /// `r`, its bits, and `b` times its bits.
+    /// `r` and its bits.
     pub mask: Buffer<F>,
     pub bits: Buffer<F>,
-    pub flips: Buffer<F>,
-    /// The random bit that chooses the direction.
+    /// The random bit that chooses the direction, and `r`'s lowest bit times it.
     pub b: Buffer<F>,
+    pub flip: Buffer<F>,
     /// A random factor other than 0.
     pub m: Buffer<F>,
     /// For the inner nodes, and what follows the comparison.
@@ -33,7 +48,7 @@ pub(super) struct Tree<F> {
     pub zero: Buffer<F>,
 }
 
-/// What a comparison by the rotation consumes (docs/spec/liu24.md, section 6.2).
+/// What a comparison by the rotation consumes (docs/spec/liu24.md, section 6.3).
 pub(super) struct Rot<F> {
     /// `r` and its bits.
     pub mask: Buffer<F>,
@@ -52,6 +67,7 @@ pub(super) struct Rot<F> {
 pub(super) enum Material<F> {
     Product(Double<F>),
     Truncate(TruncTriple<F>),
+    SmallTree(SmallTree<F>),
     Tree(Tree<F>),
     Rot(Rot<F>),
 }

@@ -15,6 +15,7 @@
 //! | `truncate.rs` | Trunc, Fixed-Mult |
 //! | `compare.rs` | comparison by a tree and by a rotation, DReLU |
 //! | `relu.rs` | selection, ReLU, 2L-DN |
+//! | `small/` | shared bits over a small field: sums, comparisons, masks known in both fields |
 //! | `prefix.rs` | PreMult |
 //! | `preprocess.rs` | the offline phase: RandBit, SolvedBits, RandNZ, TruncTriple |
 //! | `params.rs`, `demand.rs`, `cost.rs` | who sends what to whom, what a call consumes and costs |
@@ -42,6 +43,7 @@ mod preprocess;
 #[cfg(test)]
 mod published;
 mod relu;
+mod small;
 #[cfg(test)]
 mod tests;
 mod truncate;
@@ -67,6 +69,7 @@ use deal::{Dealing, Streams};
 use demand::Want;
 use material::{Material, Store};
 use params::Params;
+use small::Small;
 
 /// The most parties.
 pub const MAX_PARTIES: usize = 63;
@@ -83,6 +86,7 @@ pub struct Shamir<F: Field> {
     low: Arc<Dealing<F>>,
     high: Arc<Dealing<F>>,
     extraction: Matrix<F>,
+    small: Arc<Small>,
     streams: Streams,
     store: Store<F>,
     cost: ShamirCost<F>,
@@ -148,6 +152,7 @@ impl<F: Field> Shamir<F> {
                 true => Matrix::counted(kept, dealt),
                 false => Matrix::vandermonde(kept, dealt),
             },
+            small: Small::new(&params, id).into(),
             streams,
             store: Store::new(),
             cost,

@@ -37,11 +37,7 @@ impl<F: Field> Shamir<F> {
         share: Buffer<F>,
         degree: usize,
     ) -> Result<Buffer<F>, Error> {
-        let reveal = Reveal {
-            len: share.len(),
-            degree,
-            dealt: false,
-        };
+        let reveal = self.params.reveal(share.len(), degree);
         let mut opened = self.reveal_together(vec![Job {
             step,
             share,

@@ -3,13 +3,15 @@
 use std::ops::Range;
 
 use tacit_algebra::mersenne::Field;
+use tacit_algebra::sliced::Gf;
 use tacit_net::LinkModel;
 
+use super::small::less_products;
 use super::{Comparison, MAX_PARTIES, Opening, Options};
 use crate::{Error, tree};
 
-/// Elements up to which one king serves alone: messages cost more than the bytes that spreading
-/// them over more kings would save.
+/// Elements of the large field up to which one king serves alone, or one group of dealers: messages cost
+/// more than the bytes that spreading them over more would save.
 const CHUNK: usize = 256;
 
 /// The most elements of a message of an opening.
@@ -24,6 +26,8 @@ pub(super) struct Params {
     pub bits: usize,
     /// Bytes of an element.
     word: usize,
+    /// Bits of an element of the small field.
+    pub small_bits: usize,
     /// Whether the parties count.
     pub counted: bool,
     comparison: Comparison,
@@ -36,6 +40,8 @@ pub(super) struct Params {
 pub(super) struct Reveal {
     pub len: usize,
     pub degree: usize,
+    /// Bits of an element.
+    bits: usize,
     /// Whether a sharing of the value is enough, which saves the king `t` messages.
     pub dealt: bool,
 }
@@ -59,6 +65,7 @@ impl Params {
             threshold: t,
             bits: F::BITS as usize,
             word: F::BYTES,
+            small_bits: Gf::with_points(parties).bits(),
             counted: false,
             comparison: options.comparison,
             opening: options.opening,
@@ -92,11 +99,28 @@ impl Params {
         if self.counted { usize::MAX } else { most }
     }
 
-    /// Who opens which part of `len` elements: parts of equal size, so that no king has more
-    /// work than another.
-    pub fn kings(&self, len: usize) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
-        let kings = len.div_ceil(CHUNK).min(self.parties);
+    /// How many kings an opening has.
+    pub fn kings_of(&self, reveal: &Reveal) -> usize {
+        let chunk = CHUNK * self.word_bits() / reveal.bits;
+        reveal.len.div_ceil(chunk).min(self.parties)
+    }
+
+    /// Who opens which part: parts of equal size, so that no king has more work than another.
+    pub fn kings(&self, reveal: &Reveal) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
+        let (kings, len) = (self.kings_of(reveal), reveal.len);
         (0..kings).map(move |k| (k, k * len / kings..(k + 1) * len / kings))
+    }
+
+    /// The parts of `len` columns of bits that groups of dealers have, in whole words.
+    pub fn parts(&self, len: usize) -> Vec<Range<usize>> {
+        let (parts, words) = (len.div_ceil(CHUNK).min(self.parties), len.div_ceil(64));
+        let at = |k: usize| (k * words / parts * 64).min(len);
+        (0..parts).map(|k| at(k)..at(k + 1)).collect()
+    }
+
+    /// Bits of an element of the large field on the wire.
+    pub fn word_bits(&self) -> usize {
+        8 * self.word
     }
 
     /// The parts that an opening's messages have, each with its king, who matters only where there
@@ -104,7 +128,7 @@ impl Params {
     pub fn pieces(&self, reveal: &Reveal) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
         let parts: Vec<_> = match self.direct(reveal) {
             true => vec![(0, 0..reveal.len)],
-            false => self.kings(reveal.len).collect(),
+            false => self.kings(reveal).collect(),
         };
         let most = self.at_once(PIECE);
         parts.into_iter().flat_map(move |(king, part)| {
@@ -132,11 +156,8 @@ impl Params {
     fn seconds(&self, reveal: &Reveal, direct: bool) -> f64 {
         let n = self.parties;
         let hops = if direct { 1 } else { 2 };
-        let chunk = self
-            .kings(reveal.len)
-            .next()
-            .map_or(0, |(_, part)| part.len());
-        let kings = self.kings(reveal.len).count();
+        let chunk = self.kings(reveal).next().map_or(0, |(_, part)| part.len());
+        let kings = self.kings_of(reveal);
         let (elements, messages) = match direct {
             true => (reveal.degree * reveal.len, n * reveal.degree),
             false => (reveal.len + (n - 1) * chunk, 2 * (n - 1) * kings),
@@ -146,7 +167,7 @@ impl Params {
             const WAKE: f64 = 20e-6;
             const MESSAGE: f64 = 1e-6;
             const BYTE: f64 = 0.5e-9;
-            let bytes = n * elements * self.word;
+            let bytes = n * elements * reveal.bits / 8;
             return f64::from(hops) * WAKE + messages as f64 * MESSAGE + bytes as f64 * BYTE;
         }
         let own = LinkModel {
@@ -154,12 +175,30 @@ impl Params {
             ..self.link
         };
         f64::from(hops) * self.link.rtt.as_secs_f64() / 2.0
-            + own.time(elements * self.word).as_secs_f64()
+            + own.time(elements * reveal.bits / 8).as_secs_f64()
+    }
+
+    /// Whether a tree's signs are taken over the small field: by what is sent for a bit, products there for each
+    /// dealer and five more, or the bit itself and a product over the large one, as declared costs weigh them.
+    pub fn small_signs(&self) -> bool {
+        // Fields of a byte are for tests, which take signs both ways.
+        self.small_bits * (self.threshold + 5) < 2 * self.word_bits().max(16)
+    }
+
+    /// Whether truncations have masks of `t + 1` dealers, added up one by one: by what is sent for one, which
+    /// grows with the dealers, where bits over the large field cost by its elements.
+    pub fn small_truncations(&self) -> bool {
+        self.threshold <= if self.bits > 31 { 3 } else { 2 }
     }
 
     /// Places of the rotation: the smallest power of two above the bits.
     pub fn places(&self) -> usize {
         (self.bits + 1).next_power_of_two()
+    }
+
+    /// Factors of a tree over the large field: a leaf for each bit and one for equality, and a random one.
+    pub fn factors(&self) -> usize {
+        self.bits + 2
     }
 
     /// The openings of a ReLU of `n` elements, by which its time is predicted.
@@ -169,26 +208,52 @@ impl Params {
             dealt: false,
             ..product(len)
         };
-        let mut all = vec![Reveal {
-            degree: self.threshold,
-            ..public(n)
-        }];
+        let mut all = vec![self.reveal(n, self.threshold)];
         if rot {
             let len = self.places() * n;
             all.extend([product(len), public(len), public(n), product(n)]);
+        } else if self.small_signs() {
+            let levels = less_products(self.bits);
+            all.extend(levels.map(|products| self.product_bits(products * n)));
+            all.extend([self.reveal_bits(n), product(n)]);
         } else {
-            all.extend(tree::levels(self.bits + 1).map(|pairs| product(pairs * n)));
+            all.extend(tree::levels(self.factors()).map(|pairs| product(pairs * n)));
             all.extend([public(n), product(n)]);
         }
         all
     }
 
+    /// The opening of values to every party.
+    pub fn reveal(&self, len: usize, degree: usize) -> Reveal {
+        Reveal {
+            len,
+            degree,
+            bits: self.word_bits(),
+            dealt: false,
+        }
+    }
+
     /// The opening of a multiplication.
     pub fn product(&self, len: usize) -> Reveal {
         Reveal {
-            len,
-            degree: 2 * self.threshold,
             dealt: true,
+            ..self.reveal(len, 2 * self.threshold)
+        }
+    }
+
+    /// The opening of shared bits to every party.
+    pub fn reveal_bits(&self, len: usize) -> Reveal {
+        Reveal {
+            bits: self.small_bits,
+            ..self.reveal(len, self.threshold)
+        }
+    }
+
+    /// The opening of a multiplication over the small field.
+    pub fn product_bits(&self, len: usize) -> Reveal {
+        Reveal {
+            bits: self.small_bits,
+            ..self.product(len)
         }
     }
 

@@ -1,8 +1,9 @@
-//! The offline phase (docs/spec/liu24.md, section 2.2): RandBit, SolvedBits, RandNZ, TruncTriple
-//! (Liu et al., Protocol 3.3) and what the two comparisons consume, for a batch at a time.
+//! The offline phase (docs/spec/liu24.md, section 2.2): RandBit, SolvedBits, RandNZ and what the
+//! calls consume, for a batch at a time; masks that are known in both fields are made in `small/`.
 //!
 //! Differs from the paper: the bits of a number are those of a number below `p` (the paper's may
-//! be all ones, a second 0), which an opened check finds out and replaces.
+//! be all ones, a second 0), which an opened check finds out and replaces. They serve the rotation,
+//! and, between many parties, what `small/` would make at a greater cost.
 
 use tacit_algebra::Buffer;
 use tacit_algebra::mersenne::{Field, buffer};
@@ -10,14 +11,16 @@ use tacit_algebra::mersenne::{Field, buffer};
 use super::Shamir;
 use super::deal::{Demand, Pool, last};
 use super::demand::Want;
-use super::material::{Material, Rot, Tree, TruncTriple};
+use super::material::{Material, Rot, SmallTree, Tree, TruncTriple};
+use super::params::Params;
+use super::small::Masks;
 use crate::Error;
 use crate::machine::Call;
 use crate::message::{Elements, Message};
 
 const BITS: Message<Elements> = Message::new("shamir bits: squares and products");
 const CHECK: Message<Elements> = Message::new("shamir bits: not all ones");
-const FLIP: Message<Elements> = Message::new("shamir comparison: bits times bit");
+const FLIP: Message<Elements> = Message::new("shamir comparison: bit times bit");
 const UNFOLD: Message<Elements> = Message::new("shamir rotation: unfold shift");
 
 /// The ingredients of a batch, handed out want by want.
@@ -29,9 +32,15 @@ struct Parts<F> {
     used: usize,
     bits: Buffer<F>,
     nonzero: Buffer<F>,
+    /// What is known in both fields, if it is wanted.
+    masks: Option<Masks<F>>,
 }
 
 impl<F: Field> Parts<F> {
+    fn masks(&mut self) -> &mut Masks<F> {
+        self.masks.as_mut().expect("made where it is needed")
+    }
+
     /// The bits of the next `n` numbers, `[bit][element]`.
     fn solved(&mut self, n: usize) -> Buffer<F> {
         let from = self.used;
@@ -59,15 +68,19 @@ impl<F: Field> Shamir<F> {
         batches.iter().try_for_each(|wants| self.make(wants))
     }
 
-    /// Makes the material of one batch: the dealings, the bits, a check of them, products.
+    /// Makes the material of one batch: the dealings, the bits, a check of them, masks, products.
     pub(super) fn make(&mut self, wants: &[Want]) -> Result<(), Error> {
         self.check_truncations(wants)?;
         let needs = self.params.needs(wants);
         let mut pool = self.draw(self.params.demand(&needs))?;
-        let count = self.params.bits * needs.solved;
-        let (mut rows, nonzero) = self.random_bits(&mut pool, count + needs.bits, needs.nonzero)?;
-        let bits = rows.split_off(count).detached();
+        let begun = self.begin_masks(needs.masks, wants)?;
+        let solved = self.params.bits * needs.solved;
+        let count = solved + needs.bits + needs.masks.random_bits(&self.params);
+        let (mut rows, nonzero) = self.random_bits(&mut pool, count, needs.nonzero)?;
+        let mut bits = rows.split_off(solved).detached();
+        let linked = bits.split_off(needs.bits).detached();
         self.replace_all_ones(&mut pool, &mut rows, needs.solved)?;
+        let masks = begun.map(|begun| self.finish_masks(begun, linked, wants));
         let mut parts = Parts {
             pool,
             rows,
@@ -75,10 +88,11 @@ impl<F: Field> Shamir<F> {
             used: 0,
             bits,
             nonzero,
+            masks: masks.transpose()?,
         };
         let mut made: Vec<(Want, Material<F>)> = wants
             .iter()
-            .map(|want| (*want, self.gather_parts(want, &mut parts)))
+            .map(|want| (*want, gather_parts(&self.params, want, &mut parts)))
             .collect();
         self.multiply_flips(&mut parts.pool, &mut made)?;
         self.unfold_shifts(&mut parts.pool, &mut made)?;
@@ -91,7 +105,7 @@ impl<F: Field> Shamir<F> {
     /// A bit is `(a / sqrt(a^2) + 1) / 2` for a random `a`, with the root that all parties take;
     /// a number `a` is known to be other than 0 by an opened product with a random one. Where 0
     /// is opened, which happens once in `p` draws, the draw is made again.
-    fn random_bits(
+    pub(super) fn random_bits(
         &mut self,
         pool: &mut Pool<F>,
         bits: usize,
@@ -123,7 +137,7 @@ impl<F: Field> Shamir<F> {
 
     /// SolvedBits: of `n` columns of bits, replaces those that are all ones, so that each is the
     /// bits of a number uniform below `p`. Opens `m (sum of bits - l)` for a random `m`.
-    fn replace_all_ones(
+    pub(super) fn replace_all_ones(
         &mut self,
         pool: &mut Pool<F>,
         rows: &mut Buffer<F>,
@@ -157,80 +171,12 @@ impl<F: Field> Shamir<F> {
         Ok(())
     }
 
-    /// The material of one want but for the products, which are made for all wants together.
-    fn gather_parts(&self, want: &Want, parts: &mut Parts<F>) -> Material<F> {
-        match *want {
-            Want::Product { n } => Material::Product(parts.pool.double(n)),
-            Want::Truncate { n, d, product } => {
-                let rows = parts.solved(n);
-                let zero = product.then(|| parts.pool.zero(n));
-                Material::Truncate(self.trunc_triple(&rows, n, d, zero))
-            }
-            Want::Sign {
-                n,
-                rot: false,
-                relu,
-            } => {
-                let bits = parts.solved(n);
-                Material::Tree(Tree {
-                    mask: buffer::weighted_bits(&bits, n, 0),
-                    flips: Buffer::default(),
-                    bits,
-                    b: parts.bits(n),
-                    m: parts.nonzero(n),
-                    double: parts
-                        .pool
-                        .double((self.params.bits - 1) * n + if relu { n } else { 0 }),
-                    zero: parts.pool.zero(n),
-                })
-            }
-            Want::Sign { n, rot: true, relu } => {
-                let bits = parts.solved(n);
-                let places = self.params.places();
-                Material::Rot(Rot {
-                    mask: buffer::weighted_bits(&bits, n, 0),
-                    bits,
-                    shift: parts.bits(places.ilog2() as usize * n),
-                    m: parts.nonzero(places * n),
-                    double: parts.pool.double(places * n + if relu { 2 * n } else { n }),
-                    zero: parts.pool.zero(places * n),
-                })
-            }
-        }
-    }
-
-    /// TruncTriple (Liu et al., Protocol 3.3) from the bits of `r`: `r >> d`, its top bit, and `r`
-    /// itself, of degree `2t` with a sharing of 0.
-    fn trunc_triple(
-        &self,
-        rows: &Buffer<F>,
-        n: usize,
-        d: u32,
-        zero: Option<Buffer<F>>,
-    ) -> TruncTriple<F> {
-        let from = |bit: u32| rows.part(bit as usize * n..rows.len());
-        let mask = match zero {
-            None => buffer::weighted_bits(rows, n, 0),
-            Some(zero) => {
-                let mut squares = buffer::squares_weighted(rows, n);
-                buffer::add_assign(&mut squares, &zero);
-                squares
-            }
-        };
-        TruncTriple {
-            mask,
-            shifted: buffer::weighted_bits(&from(d), n, 0),
-            msb: from(F::BITS - 1).detached(),
-        }
-    }
-
-    /// `g_i = b r_i` of every tree, in one opening.
+    /// `b r_0` of every tree over the large field, in one opening.
     fn multiply_flips(
         &mut self,
         pool: &mut Pool<F>,
         made: &mut [(Want, Material<F>)],
     ) -> Result<(), Error> {
-        let l = self.params.bits;
         let trees: Vec<&mut Tree<F>> = made
             .iter_mut()
             .filter_map(|(_, material)| match material {
@@ -241,14 +187,17 @@ impl<F: Field> Shamir<F> {
         if trees.is_empty() {
             return Ok(());
         }
-        let bits: Vec<_> = trees.iter().map(|tree| &tree.bits).collect();
-        let factors: Vec<_> = trees.iter().map(|tree| tree.b.tile(1, l)).collect();
-        let (bits, factors) = (Buffer::concat(&bits), Buffer::concat(&factors));
-        let double = pool.double(bits.len());
-        let mut flips = self.mult(FLIP, &bits, &factors, &double)?;
+        let low: Vec<_> = trees
+            .iter()
+            .map(|tree| tree.bits.part(0..tree.b.len()))
+            .collect();
+        let factors: Vec<_> = trees.iter().map(|tree| &tree.b).collect();
+        let (low, factors) = (Buffer::concat(&low), Buffer::concat(&factors));
+        let double = pool.double(low.len());
+        let mut flips = self.mult(FLIP, &low, &factors, &double)?;
         for tree in trees {
-            let rest = flips.split_off(tree.bits.len());
-            tree.flips = std::mem::replace(&mut flips, rest).detached();
+            let rest = flips.split_off(tree.b.len());
+            tree.flip = std::mem::replace(&mut flips, rest).detached();
         }
         Ok(())
     }
@@ -308,5 +257,76 @@ impl<F: Field> Shamir<F> {
             }
         }
         Ok(())
+    }
+}
+
+/// The material of one want but for flips and unfolded shifts, which are made for all wants together.
+fn gather_parts<F: Field>(params: &Params, want: &Want, parts: &mut Parts<F>) -> Material<F> {
+    match *want {
+        Want::Product { n } => Material::Product(parts.pool.double(n)),
+        Want::Truncate { n, d, product } => {
+            let zero = product.then(|| parts.pool.zero(n));
+            Material::Truncate(match params.small_truncations() {
+                true => parts.masks().truncation(n, zero),
+                false => trunc_triple(&parts.solved(n), n, d, zero),
+            })
+        }
+        Want::Sign {
+            n,
+            rot: false,
+            relu,
+        } if params.small_signs() => {
+            let double = parts.pool.double(if relu { n } else { 0 });
+            let tree = parts.masks().sign(n);
+            Material::SmallTree(SmallTree { double, ..tree })
+        }
+        Want::Sign {
+            n,
+            rot: false,
+            relu,
+        } => {
+            let bits = parts.solved(n);
+            let inner = (params.factors() - 2) * n;
+            Material::Tree(Tree {
+                mask: buffer::weighted_bits(&bits, n, 0),
+                bits,
+                b: parts.bits(n),
+                flip: Buffer::default(),
+                m: parts.nonzero(n),
+                double: parts.pool.double(inner + if relu { n } else { 0 }),
+                zero: parts.pool.zero(n),
+            })
+        }
+        Want::Sign { n, rot: true, relu } => {
+            let bits = parts.solved(n);
+            let places = params.places();
+            Material::Rot(Rot {
+                mask: buffer::weighted_bits(&bits, n, 0),
+                bits,
+                shift: parts.bits(places.ilog2() as usize * n),
+                m: parts.nonzero(places * n),
+                double: parts.pool.double(places * n + if relu { 2 * n } else { n }),
+                zero: parts.pool.zero(places * n),
+            })
+        }
+    }
+}
+
+/// TruncTriple (Liu et al., Protocol 3.3) from the bits of `r`: `r >> d`, its top bit, and `r`
+/// itself, of degree `2t` with a sharing of 0.
+fn trunc_triple<F: Field>(
+    rows: &Buffer<F>,
+    n: usize,
+    d: u32,
+    zero: Option<Buffer<F>>,
+) -> TruncTriple<F> {
+    let from = |bit: u32| rows.part(bit as usize * n..rows.len());
+    let mut mask = buffer::weighted_bits(rows, n, 0);
+    zero.into_iter()
+        .for_each(|zero| buffer::add_assign(&mut mask, &zero));
+    TruncTriple {
+        mask,
+        shifted: buffer::weighted_bits(&from(d), n, 0),
+        msb: from(F::BITS - 1).detached(),
     }
 }

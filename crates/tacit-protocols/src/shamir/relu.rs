@@ -46,7 +46,7 @@ impl<F: Field> Shamir<F> {
     /// By the tree one opening after those of the sign; by the rotation 4 in all.
     pub(super) fn relu_shares(&mut self, a: &Buffer<F>) -> Result<Buffer<F>, Error> {
         match self.sign(a, true)? {
-            Sign::Tree(sign, tree) => self.mult(RELU, &sign, a, &tree.double),
+            Sign::Tree(sign, double) => self.mult(RELU, &sign, a, &double),
             Sign::Rot(d, mut rot) => {
                 let material = TwoLayer {
                     inner: rot.double.take(a.len()),
@@ -87,10 +87,7 @@ impl<F: Field> Shamir<F> {
             Job {
                 step: INNER,
                 share: buffer::mul_add(x, y, &inner.high),
-                reveal: super::params::Reveal {
-                    dealt: false,
-                    ..product
-                },
+                reveal: self.params.reveal(x.len(), product.degree),
             },
             Job {
                 step: OUTER,

@@ -9,7 +9,7 @@ use tacit_algebra::mersenne::{F5, F31, F61, Field, Matrix, combine, vec};
 use tacit_net::testing::{Fate, mesh_with};
 use tacit_net::{LinkModel, Party, memory};
 
-use super::deal::Double;
+use super::deal::{Demand, Double};
 use super::demand::Want;
 use super::material::{Material, TruncTriple};
 use super::{Comparison, Opening, Options, Shamir};
@@ -17,8 +17,8 @@ use crate::Error;
 use crate::machine::{Call, Machine};
 
 pub(super) const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(60);
-const P: usize = F5::P as usize;
-const L: usize = F5::BITS as usize;
+pub(super) const P: usize = F5::P as usize;
+pub(super) const L: usize = F5::BITS as usize;
 
 pub(super) fn options(parties: usize, threshold: usize, comparison: Comparison) -> Options {
     Options {
@@ -63,11 +63,12 @@ fn parts<F: Field>(material: &Material<F>) -> Vec<&[F]> {
     let all = match material {
         Material::Product(double) => vec![&double.low, &double.high],
         Material::Truncate(m) => vec![&m.mask, &m.shifted, &m.msb],
+        Material::SmallTree(m) => vec![&m.mask.numbers, &m.bit, &m.double.low, &m.double.high],
         Material::Tree(m) => vec![
             &m.mask,
             &m.bits,
-            &m.flips,
             &m.b,
+            &m.flip,
             &m.m,
             &m.zero,
             &m.double.low,
@@ -103,7 +104,7 @@ fn material(options: &Options, parties: usize, call: Call, degrees: &[usize]) ->
 
 /// Asserts by chi-square that all `kinds` are as frequent as the others (Wilson and Hilferty's
 /// normal deviate below 6.5, by chance once in 10^10).
-fn assert_uniform(what: &str, values: impl Iterator<Item = u64>, kinds: usize) {
+pub(super) fn assert_uniform(what: &str, values: impl Iterator<Item = u64>, kinds: usize) {
     let mut counts = vec![0f64; kinds];
     values.for_each(|v| counts[v as usize] += 1.0);
     let mean = counts.iter().sum::<f64>() / kinds as f64;
@@ -119,43 +120,44 @@ fn assert_uniform(what: &str, values: impl Iterator<Item = u64>, kinds: usize) {
 }
 
 /// The numbers whose bits, `[bit][element]`, are given.
-fn numbers(bits: &[u64], n: usize) -> Vec<u64> {
+pub(super) fn numbers(bits: &[u64], n: usize) -> Vec<u64> {
     assert!(bits.iter().all(|b| *b < 2), "a bit is 0 or 1");
     let number = |i| (0..L).map(|bit| bits[bit * n + i] << bit).sum();
     (0..n).map(number).collect()
 }
 
 /// Parties, threshold.
-const SIZES: [(usize, usize); 5] = [(3, 1), (4, 1), (5, 2), (7, 1), (7, 2)];
+pub(super) const SIZES: [(usize, usize); 5] = [(3, 1), (4, 1), (5, 2), (7, 1), (7, 2)];
+/// As many dealers as truncations have, and so many that truncations have masks of the large field.
+const MORE_SIZES: [(usize, usize); 2] = [(7, 3), (9, 4)];
 
+/// Between so many parties that the tree is one over the large field.
 #[test]
-fn material_of_the_tree_is_uniform() {
-    let n = 1 << 15;
-    for (parties, t) in SIZES {
-        let options = options(parties, t, Comparison::Tree);
-        let degrees = [t, t, t, t, t, 2 * t, t, 2 * t];
-        let made = material(&options, parties, Call::relu(n), &degrees);
-        let [mask, bits, flips, b, m, zero, low, high] = &made[..] else {
-            unreachable!("as many as degrees")
-        };
-        // SolvedBits: below p, so that p, all ones, is none of the kinds.
-        let r = numbers(bits, n);
-        assert!(r.iter().all(|r| *r < F5::P), "all ones");
-        assert!(r == *mask);
-        assert_uniform("SolvedBits", r.iter().copied(), P);
-        // RandBit, RandNZ; independent of each other.
-        assert!(b.iter().all(|b| *b < 2) && !m.contains(&0));
-        assert_uniform("RandBit", b.iter().copied(), 2);
-        assert_uniform("RandNZ", m.iter().map(|m| m - 1), P - 1);
-        let joint = |i: usize| (r[i] * 2 + b[i]) * 30 + m[i] - 1;
-        assert_uniform("all three", (0..n).map(joint), P * 2 * 30);
-        let product = |i: usize| flips[i] == bits[i] * b[i % n];
-        assert!((0..flips.len()).all(product), "bits times b");
-        // Zero, DoubleRand.
-        assert!(zero.iter().all(|z| *z == 0));
-        assert!(low == high && low.len() == L * n);
-        assert_uniform("DoubleRand", low.iter().copied(), P);
-    }
+fn material_of_the_tree_over_the_large_field_is_uniform() {
+    let (n, parties, t) = (1 << 15, 9, 4);
+    let options = options(parties, t, Comparison::Tree);
+    let degrees = [t, t, t, t, t, 2 * t, t, 2 * t];
+    let made = material(&options, parties, Call::relu(n), &degrees);
+    let [mask, bits, b, flip, m, zero, low, high] = &made[..] else {
+        unreachable!("as many as degrees")
+    };
+    // SolvedBits: below p, so that p, all ones, is none of the kinds.
+    let r = numbers(bits, n);
+    assert!(r.iter().all(|r| *r < F5::P), "all ones");
+    assert!(r == *mask);
+    assert_uniform("SolvedBits", r.iter().copied(), P);
+    // RandBit, RandNZ; independent of each other.
+    assert!(b.iter().all(|b| *b < 2) && !m.contains(&0));
+    let joint = |i: usize| (r[i] * 2 + b[i]) * 30 + m[i] - 1;
+    assert_uniform("all three", (0..n).map(joint), P * 2 * 30);
+    assert!(
+        (0..n).all(|i| flip[i] == bits[i] * b[i]),
+        "lowest bit times b"
+    );
+    // Zero, DoubleRand.
+    assert!(zero.iter().all(|z| *z == 0));
+    assert!(low == high && low.len() == (L + 1) * n);
+    assert_uniform("DoubleRand", low.iter().copied(), P);
 }
 
 #[test]
@@ -187,7 +189,7 @@ fn material_of_the_rotation_is_uniform() {
 #[test]
 fn triples_of_truncations_are_those_of_a_uniform_mask() {
     let n = 1 << 13;
-    for (parties, t) in SIZES {
+    for (parties, t) in SIZES.into_iter().chain(MORE_SIZES) {
         for d in 1..=F5::BITS - 2 {
             for product in [false, true] {
                 let options = options(parties, t, Comparison::Tree);
@@ -229,9 +231,15 @@ fn what_is_opened_as_0_is_drawn_again() {
         }
         Fate::Deliver
     });
-    let options = options(3, 1, Comparison::Tree);
+    let options = options(3, 1, Comparison::Rot);
     run::<F5, _>(watched, &options, |machine| {
-        machine.prepare(&[Call::truncate(n, 2)])
+        let mut pool = machine.draw(Demand {
+            random: (L + 1) * n,
+            double: 0,
+            zero: (L + 1) * n,
+        })?;
+        let (mut rows, _) = machine.random_bits(&mut pool, L * n, 0)?;
+        machine.replace_all_ones(&mut pool, &mut rows, n)
     });
     let sizes = sizes.lock().expect("no thread panics");
     let openings: Vec<(bool, usize)> = sizes

@@ -147,6 +147,10 @@ fn declared_equals_metered_between_as_many_parties_as_there_can_be() {
         for call in [Call::relu(3), Call::elementwise(20_001, 0)] {
             declared_equals_metered(&subject, call);
         }
+        for parties in [31, MAX_PARTIES] {
+            let subject = shamir_over::<F61>(parties, Comparison::Tree, opening);
+            declared_equals_metered(&subject, Call::relu(70));
+        }
     }
 }
 

@@ -31,34 +31,50 @@ fn relu_through(
     })
 }
 
-/// Every step at which party 1 sends elements, by comparison and opening.
+/// Every step at which party 1 sends elements, by parties, comparison and opening.
 fn steps(subject: &ShamirOver<F31>) -> Vec<&'static str> {
     let mut all = vec![
         "shamir deal: degree t",
         "shamir bits: squares and products",
-        "shamir bits: not all ones",
         "shamir input",
         "shamir comparison: masked value",
+        "shamir truncate: a dealer's upper bits",
         "shamir truncate: masked value",
+        "shamir daBits: masked bits",
         "shamir reveal",
     ];
     match subject.options.comparison {
         Comparison::Rot => all.extend([
+            "shamir bits: not all ones",
             "shamir rotation: unfold shift",
             "shamir rotation: rotate",
             "shamir rotation: find",
             "shamir 2L-DN: x y",
             "shamir 2L-DN: mask times z",
         ]),
-        _ => all.extend([
-            "shamir comparison: bits times bit",
-            "shamir tree: level",
-            "shamir tree: root",
-            "shamir relu: sign times value",
-        ]),
+        _ => all.push("shamir relu: sign times value"),
     }
     if subject.options.opening == Opening::King {
         all.push("shamir reveal: value");
+    }
+    all
+}
+
+/// Every step at which party 1 sends shared bits.
+fn steps_of_bits(subject: &ShamirOver<F31>) -> Vec<&'static str> {
+    let mut all = vec![
+        "shamir deal bits: degree t",
+        "shamir edaBits: a dealer's bits",
+        "shamir sum: bit by bit",
+        "shamir carries: join",
+        "shamir carries: descend",
+        "shamir truncate: masked carries",
+    ];
+    if subject.options.comparison == Comparison::Tree {
+        all.extend(["shamir sum: three to two", "shamir tree: masked sign"]);
+    }
+    if subject.options.opening == Opening::King {
+        all.push("shamir open bits: value");
     }
     all
 }
@@ -125,7 +141,8 @@ fn a_word_that_is_no_element_is_refused_at_every_step() {
 #[test]
 fn a_message_of_another_length_is_refused_at_every_step() {
     for subject in subjects() {
-        for step in steps(&subject) {
+        let bits = steps_of_bits(&subject);
+        for step in steps(&subject).into_iter().chain(bits) {
             for longer in [false, true] {
                 let results = relu_through(&subject, TIMEOUT, move |envelope| {
                     if envelope.from == 1 && envelope.step == step {
@@ -150,6 +167,25 @@ fn a_message_of_another_length_is_refused_at_every_step() {
                 );
             }
         }
+    }
+}
+
+/// A share that is changed makes the opened bits elements that are none.
+#[test]
+fn opened_bits_that_are_none_are_an_error() {
+    for step in [
+        "shamir tree: masked sign",
+        "shamir truncate: masked carries",
+    ] {
+        let subject = shamir_over::<F31>(3, Comparison::Tree, Opening::Direct);
+        let results = relu_through(&subject, TIMEOUT, move |envelope| {
+            if envelope.from == 1 && envelope.step == step {
+                envelope.payload[0] ^= 0x55;
+            }
+            Fate::Deliver
+        });
+        let noticed = |r: &Result<(), Error>| matches!(r, Err(Error::Invalid(words)) if words.contains(step) && words.contains("did not follow"));
+        assert!(results.iter().any(noticed), "{step}: {results:?}");
     }
 }
 

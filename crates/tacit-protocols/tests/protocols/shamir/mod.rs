@@ -3,6 +3,7 @@
 mod faults;
 mod privacy;
 mod sharing;
+mod sliced;
 mod truncation;
 mod views;
 
@@ -59,8 +60,8 @@ fn edges<F: Field>(times: usize) -> Vec<i64> {
 
 #[test]
 fn the_sign_of_every_element_of_a_small_field_is_exact() {
-    exact_signs::<F5>(&all::<F5>(200), &[3, 4, 5, 7]);
-    exact_signs::<F7>(&all::<F7>(60), &[3, 4, 5, 7]);
+    exact_signs::<F5>(&all::<F5>(200), &[3, 4, 5, 7, 9]);
+    exact_signs::<F7>(&all::<F7>(60), &[3, 4, 5, 7, 9]);
     exact_signs::<F13>(&all::<F13>(1), &[3, 4, 5, 7]);
 }
 
@@ -70,4 +71,12 @@ fn signs_are_exact_wherever_carries_and_signs_change() {
     exact_signs::<F61>(&edges::<F61>(2), &[3, 4, 5, 7]);
     let random: Vec<i64> = noise(31, 3000).into_iter().map(|v| v >> 3).collect();
     exact_signs::<F61>(&random, &[3]);
+}
+
+/// By trees over the small field and over the large one.
+#[test]
+fn signs_are_exact_between_as_many_parties_as_there_can_be() {
+    let few: Vec<i64> = edges::<F31>(1).into_iter().step_by(5).collect();
+    exact_signs::<F31>(&few, &[15, 31, 63]);
+    exact_signs::<F61>(&few, &[15, 31, 63]);
 }

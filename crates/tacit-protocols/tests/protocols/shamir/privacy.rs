@@ -16,15 +16,15 @@ const INPUTS: [i64; 4] = [0, -1, (F5::P as i64 - 1) / 2, -(F5::P as i64 - 1) / 2
 
 /// The law of an opened element: the root of a tree is 0 half of the time, of the places of a
 /// rotation one is, anything else is uniform.
-fn law(step: &str) -> Vec<f64> {
-    let zero = match step {
+fn law(row: &Row) -> Vec<f64> {
+    let zero = match row.step {
         ROOT => 0.5,
         FIND => 1.0 / 8.0,
-        _ => 1.0 / P as f64,
+        _ => 1.0 / row.kinds as f64,
     };
-    let other = (1.0 - zero) / (P as f64 - 1.0);
-    std::iter::once(zero)
-        .chain(std::iter::repeat_n(other, P - 1))
+    let other = (1.0 - zero) / (row.kinds as f64 - 1.0);
+    let some = std::iter::once(zero).chain(std::iter::repeat_n(other, row.kinds - 1));
+    some.chain(std::iter::repeat_n(0.0, P - row.kinds))
         .collect()
 }
 
@@ -41,16 +41,16 @@ fn worst_law(seen: &Seen) -> (f64, String) {
     }
     for row in &seen.rows {
         let counts = count(row.values.iter().map(|v| cell(*v)), P);
-        note(from_law(&counts, &law(row.step)), &row.name);
+        note(from_law(&counts, &law(row)), &row.name);
     }
     for (a, b) in couples(seen.rows.len()) {
         let (a, b) = (&seen.rows[a], &seen.rows[b]);
         if a.step == FIND && b.step == FIND {
             continue; // their zeros exclude each other, see below
         }
-        let joint: Vec<f64> = law(a.step)
+        let joint: Vec<f64> = law(a)
             .iter()
-            .flat_map(|p| law(b.step).into_iter().map(move |q| p * q))
+            .flat_map(|p| law(b).into_iter().map(move |q| p * q))
             .collect();
         let name = format!("{} with {}", a.name, b.name);
         note(from_law(&pairs(&a.values, &b.values), &joint), &name);
@@ -180,6 +180,21 @@ fn no_message_of_a_sign_by_the_tree_depends_on_the_input() {
     hides_its_input(Comparison::Tree, &[Call::drelu(N)], drelu);
     hides_its_input(Comparison::Tree, &[Call::relu(N)], relu);
     hides_its_input(Comparison::Tree, &[MAXPOOL], maxpool);
+}
+
+/// Of so many parties that the tree is one over the large field.
+#[test]
+fn no_message_of_a_sign_by_the_tree_of_many_parties_depends_on_the_input() {
+    let subject = shamir_over::<F5>(9, Comparison::Tree, Opening::King);
+    let calls = [Call::relu(N)];
+    let runs = INPUTS.map(|x| observe(&subject, x, &calls, relu));
+    for seen in &runs {
+        let (off, name) = worst_law(seen);
+        assert!(off < LIMIT, "{off} from the law, '{name}'");
+        let (off, name) = worst(&runs[0], seen);
+        assert!(off < LIMIT, "{off} apart, '{name}'");
+        assert!(seen.rows.iter().any(|row| row.step == ROOT));
+    }
 }
 
 #[test]

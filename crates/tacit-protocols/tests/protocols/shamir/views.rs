@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::sliced;
 use crate::subjects::ShamirOver;
 use tacit_algebra::mersenne::{F5, Field, Matrix, combine};
 use tacit_conformance::histograms::{count, couples};
@@ -27,13 +28,18 @@ pub const FIND: &str = "shamir rotation: find";
 
 pub type Program = fn(&mut Erased, &Handle) -> Result<(), Error>;
 
-/// Messages: step and elements, in the order in which one party sent them to another.
-type Sent = BTreeMap<(usize, usize), Vec<(&'static str, Vec<F5>)>>;
+/// Messages: step and bytes, in the order in which one party sent them to another; pieces of openings over the
+/// large field are put together.
+pub type Sent = BTreeMap<(usize, usize), Vec<(&'static str, Vec<u8>)>>;
+/// Those of the large field.
+type SentElements = BTreeMap<(usize, usize), Vec<(&'static str, Vec<F5>)>>;
 
 /// One opened row: what it is, its elements.
 pub struct Row {
     pub step: &'static str,
     pub name: String,
+    /// Of how many kinds its elements are.
+    pub kinds: usize,
     pub values: Vec<F5>,
 }
 
@@ -67,6 +73,8 @@ pub fn observe(subject: &ShamirOver<F5>, x: i64, calls: &[Call], program: Progra
         program(&mut machine, &share).expect("the program runs");
     });
     let sent = messages(&recorder, parties);
+    let small = sliced::seen(subject, &sent);
+    let sent = elements(sent);
     let mut shares = BTreeMap::new();
     for ((from, to), stream) in &sent {
         for (i, (step, values)) in stream.iter().enumerate() {
@@ -77,11 +85,25 @@ pub fn observe(subject: &ShamirOver<F5>, x: i64, calls: &[Call], program: Progra
             }
         }
     }
-    let rows = match subject.options.opening {
+    let mut rows = match subject.options.opening {
         Opening::Direct => direct(subject, &sent, &mut shares),
         _ => by_kings(subject, &sent, &mut shares),
     };
+    rows.extend(small.rows);
+    shares.extend(small.shares);
     Seen { shares, rows }
+}
+
+/// The messages of the large field.
+fn elements(sent: Sent) -> SentElements {
+    let large = |(step, bytes): (&'static str, Vec<u8>)| {
+        let elements = bytes.into_iter().map(|b| F5::from_u64(b.into()));
+        (!sliced::is(step)).then(|| (step, elements.collect()))
+    };
+    let streams = sent.into_iter();
+    streams
+        .map(|(link, stream)| (link, stream.into_iter().filter_map(large).collect()))
+        .collect()
 }
 
 /// What was sent, pieces put together.
@@ -90,7 +112,7 @@ fn messages(recorder: &Recorder, parties: usize) -> Sent {
     for to in 0..parties {
         let mut whole = vec![true; parties];
         for seen in recorder.view(to) {
-            let values = seen.payload.iter().map(|&b| F5::from_u64(b.into()));
+            let values = seen.payload.iter().copied();
             let stream = sent.entry((seen.from, to)).or_default();
             match stream.last_mut().filter(|_| !whole[seen.from]) {
                 Some((step, begun)) => {
@@ -99,7 +121,8 @@ fn messages(recorder: &Recorder, parties: usize) -> Sent {
                 }
                 None => stream.push((seen.step, values.collect())),
             }
-            whole[seen.from] = seen.step == INPUT || seen.payload.len() != PIECE;
+            whole[seen.from] =
+                seen.step == INPUT || sliced::is(seen.step) || seen.payload.len() != PIECE;
         }
     }
     sent
@@ -116,7 +139,7 @@ pub fn pairs(a: &[F5], b: &[F5]) -> Vec<u64> {
 }
 
 /// The shares that are added up in the openings that `to` hears of, by opening.
-fn shares_to(sent: &Sent, from: usize, to: usize) -> Vec<(&'static str, &Vec<F5>)> {
+fn shares_to(sent: &SentElements, from: usize, to: usize) -> Vec<(&'static str, &Vec<F5>)> {
     let stream = sent.get(&(from, to)).into_iter().flatten();
     let shares = stream.filter(|(step, _)| ![VALUE, INPUT].contains(step));
     shares.map(|(step, values)| (*step, values)).collect()
@@ -125,7 +148,7 @@ fn shares_to(sent: &Sent, from: usize, to: usize) -> Vec<(&'static str, &Vec<F5>
 /// The openings of a run in which everyone sends to everyone, from the shares of `2t + 1`.
 fn direct(
     subject: &ShamirOver<F5>,
-    sent: &Sent,
+    sent: &SentElements,
     pair: &mut BTreeMap<String, Vec<u64>>,
 ) -> Vec<Row> {
     let parties = subject.parties;
@@ -149,7 +172,7 @@ fn direct(
 /// The openings of a run, from what the kings tell the party after them, which hears all.
 fn by_kings(
     subject: &ShamirOver<F5>,
-    sent: &Sent,
+    sent: &SentElements,
     pair: &mut BTreeMap<String, Vec<u64>>,
 ) -> Vec<Row> {
     let parties = subject.parties;
@@ -195,7 +218,13 @@ fn split(openings: Vec<(&'static str, Vec<F5>)>) -> Vec<Row> {
         assert!(values.len() % len == 0, "{step}");
         for (row, values) in values.chunks(len).enumerate() {
             let (name, values) = (format!("opened: #{i} {step}, row {row}"), values.to_vec());
-            rows.push(Row { step, name, values });
+            let kinds = P;
+            rows.push(Row {
+                step,
+                name,
+                kinds,
+                values,
+            });
         }
     }
     rows
