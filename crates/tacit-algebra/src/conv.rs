@@ -153,6 +153,11 @@ pub fn conv2d_acc<R: Ring>(acc: &mut [R], x: &[R], w: &[R], shape: &Conv2d) {
 
 /// [`conv2d_acc`] over a ring or a field.
 pub(crate) fn accumulate<R: Kernels>(acc: &mut [R], x: &[R], w: &[R], shape: &Conv2d) {
+    R::add_convolution(acc, x, w, shape);
+}
+
+/// What [`accumulate`] is for every type of elements.
+pub(crate) fn add_convolution<R: Kernels>(acc: &mut [R], x: &[R], w: &[R], shape: &Conv2d) {
     assert_eq!(shape.validate(), Ok(()));
     assert!(acc.len() == shape.output_len());
     assert!(x.len() == shape.input_len() && w.len() == shape.weight_len());

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 
 use bytemuck::Pod;
 
-use crate::Ring;
+use crate::{Conv2d, MatMul, Ring};
 
 /// Bounds on the sizes of every [`Kernel`].
 pub const MOST_ROWS: usize = 8;
@@ -51,7 +51,26 @@ pub trait Kernels: Pod + Send + Sync {
     fn plus(self, o: Self) -> Self;
     /// `self * o`.
     fn times(self, o: Self) -> Self;
+
+    /// `a b` added to `acc`: compiled here once, with this crate's optimisation.
+    fn add_matrix_product(acc: &mut [Self], a: &[Self], b: &[Self], shape: MatMul);
+    /// A convolution added to `acc`, likewise.
+    fn add_convolution(acc: &mut [Self], x: &[Self], w: &[Self], shape: &Conv2d);
 }
+
+/// The products of [`Kernels`], of one type of elements.
+macro_rules! products {
+    () => {
+        fn add_matrix_product(acc: &mut [Self], a: &[Self], b: &[Self], shape: $crate::MatMul) {
+            $crate::matmul::add_product(acc, a, b, shape);
+        }
+
+        fn add_convolution(acc: &mut [Self], x: &[Self], w: &[Self], shape: &$crate::Conv2d) {
+            $crate::conv::add_convolution(acc, x, w, shape);
+        }
+    };
+}
+pub(crate) use products;
 
 macro_rules! kernels {
     ($word:ty, $avx2:ty, $avx512:ty) => {
@@ -74,6 +93,8 @@ macro_rules! kernels {
             fn times(self, o: Self) -> Self {
                 Ring::mul(self, o)
             }
+
+            products!();
         }
     };
 }

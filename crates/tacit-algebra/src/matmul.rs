@@ -72,6 +72,11 @@ pub(crate) fn accumulate_each<R: Kernels>(acc: &mut [R], a: &[R], b: &[R], shape
 
 /// [`matmul_acc`] over a ring or a field.
 pub(crate) fn accumulate<R: Kernels>(acc: &mut [R], a: &[R], b: &[R], shape: MatMul) {
+    R::add_matrix_product(acc, a, b, shape);
+}
+
+/// What [`accumulate`] is for every type of elements.
+pub(crate) fn add_product<R: Kernels>(acc: &mut [R], a: &[R], b: &[R], shape: MatMul) {
     let MatMul { m, k, n } = shape;
     assert!(acc.len() == m * n && a.len() == m * k && b.len() == k * n);
     if acc.is_empty() || k == 0 {

@@ -1,5 +1,6 @@
 //! Rings `Z_2^k` as machine words.
 
+use crate::extension::Loops;
 use crate::extension::{F11, F19, F37, F67, Prime};
 use crate::kernel::Kernels;
 
@@ -7,7 +8,7 @@ use crate::kernel::Kernels;
 ///
 /// `u32` and `u64` carry the protocols; `u8` and `u16` are small enough for exhaustive tests.
 pub trait Ring:
-    Kernels + bytemuck::Pod + Default + Eq + std::fmt::Debug + Send + Sync + 'static
+    Kernels + Loops + bytemuck::Pod + Default + Eq + std::fmt::Debug + Send + Sync + 'static
 {
     /// Bits of an element.
     const BITS: u32;

@@ -8,10 +8,11 @@ pub mod product_side;
 
 use std::ops::Range;
 
+pub use self::kernels::Loops;
 use self::kernels::{COLUMNS, GROUPS, Row, reduce};
 use super::Extension;
 use super::tower::padded;
-use crate::{Buffer, MatMul, Prg, Ring, isa, matmul_acc, vec};
+use crate::{Buffer, MatMul, Prg, Ring, matmul_acc, vec};
 
 /// The degree over `Z_2^l`.
 pub const DEGREE: usize = 48;
@@ -62,7 +63,7 @@ impl<R: Ring> Extension for Galois<R> {
         Galois(std::array::from_fn(|i| self.0[i].sub(o.0[i])))
     }
     fn mul(self, o: Self) -> Self {
-        kernels::product(isa::current(), &self, &o)
+        R::product(&self, &o)
     }
     fn base_radix(n: usize) -> usize {
         if n > MIDDLE {
@@ -106,7 +107,7 @@ impl<R: Ring> Extension for Galois<R> {
         let mut out = vec![Self::ZERO; x.first().map_or(0, Buffer::len)];
         assert!(c.len() == x.len() && x.iter().all(|x| x.len() == out.len()));
         let x: Vec<&[R]> = x.iter().map(|x| &x[..]).collect();
-        kernels::combine_into(isa::current(), &mut out, c, &x);
+        R::combine_into(&mut out, c, &x);
         out
     }
     fn weighted_products(w: &Vec<u64>, u: &[Buffer<R>], v: &[Buffer<R>]) -> Vec<Self> {
@@ -148,14 +149,14 @@ impl<R: Ring> Extension for Galois<R> {
     }
     fn weigh(u: &mut [Self], w: &Vec<u64>) {
         assert_eq!(u.len(), w.len());
-        kernels::weigh_to(isa::current(), u, w);
+        R::weigh_to(u, w);
     }
     fn dot(a: &[Self], b: &[Self]) -> Self {
         assert_eq!(a.len(), b.len());
         Self::products(a, b, 1, a.len().max(1))[0]
     }
     fn times_plus(acc: &mut [Self], point: Self, x: &[Self]) {
-        kernels::times_plus_to(isa::current(), acc, point.to_bits(), x);
+        R::times_plus_to(acc, point.to_bits(), x);
     }
     fn wire_len(n: usize) -> usize {
         n * DEGREE * size_of::<R>()
@@ -197,7 +198,7 @@ fn weighted_columns<R: Ring>(w: &[u64], u: &[R], n: usize, rows: &[Vec<Row<R>>])
     let mut out = Vec::with_capacity(n);
     for rows in rows {
         let mut buckets = Box::new([[[R::ZERO; COLUMNS]; 16]; GROUPS]);
-        kernels::fill(isa::current(), &mut buckets, w, u, rows);
+        R::fill(&mut buckets, w, u, rows);
         // Coefficient `i` has the sums of all values of its group with bit `i mod 4` set.
         let value = |i: usize, column: usize| {
             let set = (0..16).filter(|value| value >> (i % 4) & 1 == 1);

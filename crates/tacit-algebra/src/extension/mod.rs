@@ -13,6 +13,7 @@ mod tower;
 use std::ops::Range;
 
 pub use binary::Binary;
+pub(crate) use galois::Loops;
 pub use galois::{DEGREE, Galois, product_side};
 pub use tower::{F11, F19, F37, F67, Prime, Tower};
 

@@ -107,6 +107,8 @@ macro_rules! kernels {
             fn times(self, o: Self) -> Self {
                 Field::mul(self, o)
             }
+
+            crate::kernel::products!();
         }
     };
 }

@@ -2,7 +2,7 @@
 
 use super::{DEGREE, Galois, TERMS, WIDE};
 use crate::Ring;
-use crate::isa::simd;
+use crate::isa::{self, simd};
 
 /// The remainder of a polynomial of degree below `WIDE`.
 #[inline(always)]
@@ -71,12 +71,12 @@ fn times_point<R: Ring>(a: &[R; DEGREE], point: u64) -> [R; DEGREE] {
 }
 
 /// Columns that are summed side by side.
-pub(super) const COLUMNS: usize = 32;
-pub(super) type Row<R> = [R; COLUMNS];
+pub const COLUMNS: usize = 32;
+pub type Row<R> = [R; COLUMNS];
 /// The coefficients of a point are looked at four at a time.
-pub(super) const GROUPS: usize = DEGREE / 4;
+pub const GROUPS: usize = DEGREE / 4;
 /// For each group and each value of its coefficients the sum of some rows.
-pub(super) type Buckets<R> = [[Row<R>; 16]; GROUPS];
+pub type Buckets<R> = [[Row<R>; 16]; GROUPS];
 
 simd! {
     /// Adds the rows `u_g v_g` to the buckets of the points `w_g`, which are public by then.
@@ -134,3 +134,42 @@ simd! {
         }
     }
 }
+
+/// The loops over elements of Galois rings, of one ring: compiled here once, with this crate's
+/// optimisation, whoever calls them.
+pub trait Loops: Sized {
+    /// [`fill`].
+    fn fill(buckets: &mut Buckets<Self>, w: &[u64], u: &[Self], v: &[Row<Self>]);
+    /// [`combine_into`].
+    fn combine_into(out: &mut [Galois<Self>], c: &[Galois<Self>], x: &[&[Self]]);
+    /// [`product`].
+    fn product(a: &Galois<Self>, b: &Galois<Self>) -> Galois<Self>;
+    /// [`weigh_to`].
+    fn weigh_to(u: &mut [Galois<Self>], w: &[u64]);
+    /// [`times_plus_to`].
+    fn times_plus_to(acc: &mut [Galois<Self>], point: u64, x: &[Galois<Self>]);
+}
+
+macro_rules! loops {
+    ($($word:ty),+) => {$(
+        impl Loops for $word {
+            fn fill(buckets: &mut Buckets<Self>, w: &[u64], u: &[Self], v: &[Row<Self>]) {
+                fill(isa::current(), buckets, w, u, v);
+            }
+            fn combine_into(out: &mut [Galois<Self>], c: &[Galois<Self>], x: &[&[Self]]) {
+                combine_into(isa::current(), out, c, x);
+            }
+            fn product(a: &Galois<Self>, b: &Galois<Self>) -> Galois<Self> {
+                product(isa::current(), a, b)
+            }
+            fn weigh_to(u: &mut [Galois<Self>], w: &[u64]) {
+                weigh_to(isa::current(), u, w);
+            }
+            fn times_plus_to(acc: &mut [Galois<Self>], point: u64, x: &[Galois<Self>]) {
+                times_plus_to(isa::current(), acc, point, x);
+            }
+        }
+    )+};
+}
+
+loops!(u8, u16, u32, u64);
