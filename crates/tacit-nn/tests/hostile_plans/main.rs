@@ -26,7 +26,7 @@ use tacit_protocols::lowered;
 use tacit_protocols::machine::{Audience, Call, CostModel, Machine};
 use tacit_protocols::signs::SIGNS;
 use tacit_protocols::{Error, Truncation};
-use tacit_sirnn::{Options, Sirnn, SirnnCost, ot::Kind};
+use tacit_sirnn::{Options, Products, Sirnn, SirnnCost, ot::Kind};
 
 /// What an item of an accepted plan may take here, so that running it is cheap.
 const LIMIT: u64 = 64 << 20;
@@ -184,10 +184,15 @@ fn run_clear(plan: &Plan) -> Result<(), Error> {
     if plan.ring_bits == 64 {
         let calls = plan.calls(1, &ROLES)?.into_iter().flat_map(|l| l.calls);
         let calls: Vec<Call> = calls.collect();
-        let cost = SirnnCost::new(sirnn(plan));
-        for call in lowered(&calls, &cost)? {
-            cost.online(&call);
-            cost.stored(&call);
+        for products in [Products::Auto, Products::Rlwe] {
+            let cost = SirnnCost::new(Options {
+                products,
+                ..sirnn(plan)
+            });
+            for call in lowered(&calls, &cost)? {
+                cost.online(&call);
+                cost.workspace(&call);
+            }
         }
     }
     Ok(())
@@ -198,6 +203,7 @@ fn sirnn(plan: &Plan) -> Options {
         bits: plan.ring_bits,
         sign_bits: plan.compare_bits,
         kind: Kind::SoftSpoken { k: 2 },
+        products: Products::Auto,
     }
 }
 
