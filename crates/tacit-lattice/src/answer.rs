@@ -100,14 +100,14 @@ impl Answer {
 }
 
 /// Adds `q / 2^bits` times the numbers, and the noise, to the coefficients that are opened.
-pub(crate) fn add_at(basis: &Basis, b: &mut Poly, masks: &Masks, flood: &[i128]) {
+pub(crate) fn add_at(basis: &Basis, b: &mut Poly, masks: &Masks, flood: &[sample::Wide]) {
     let encoder = Encoder::new(basis, masks.bits);
     for (i, limb) in b.limbs_mut().enumerate() {
         let m = basis.modulus(i);
         let word = m.factor(m.pow(2, 64));
-        for ((at, number), noise) in masks.at.iter().zip(masks.numbers).zip(flood) {
-            let high = m.times(m.signed((noise >> 64) as i64), word);
-            let noise = m.add(high, m.reduce(*noise as u64));
+        for ((at, number), (high, low)) in masks.at.iter().zip(masks.numbers).zip(flood) {
+            let high = m.add(m.times(m.signed(*high), word), m.reduce((low >> 64) as u64));
+            let noise = m.add(m.times(high, word), m.reduce(*low as u64));
             let sum = m.add(encoder.residue(i, *number), noise);
             let to = &mut limb[*at as usize];
             *to = m.add(*to, sum);

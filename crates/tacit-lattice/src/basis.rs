@@ -1,6 +1,6 @@
 //! Polynomials as residues modulo several primes.
 
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::modulus::{Factor, Modulus};
 use crate::ntt::{self, Ntt};
@@ -141,7 +141,7 @@ impl Basis {
         for (i, limb) in poly.limbs_mut().enumerate() {
             let m = self.modulus(i);
             let factor = m.invert(m.pow(2, u64::from(levels)));
-            let from = limb.to_vec();
+            let from = Zeroizing::new(limb.to_vec());
             ntt::multiply(m, limb, &from, factor);
         }
     }
@@ -169,7 +169,7 @@ impl Basis {
         let mut product = Poly::zero(self.degree(), x.primes());
         for (i, limb) in product.limbs_mut().enumerate() {
             let modulus = self.modulus(i);
-            let mut high = vec![0; limb.len()];
+            let mut high = Zeroizing::new(vec![0; limb.len()]);
             ntt::multiply_add(limb, &mut high, x.limb(i), y.limb(i));
             ntt::join(modulus, limb, &high);
         }

@@ -91,7 +91,8 @@ impl Ciphertext {
         let errors = sample::errors(prg, n);
         let mut a = Zeroizing::new(basis.mul(&keys.zero.a, &mask));
         basis.backward(&mut a);
-        basis.add(&mut a, &basis.whole(&errors, basis.primes()));
+        let errors = Zeroizing::new(basis.whole(&errors, basis.primes()));
+        basis.add(&mut a, &errors);
         let mut b = Zeroizing::new(basis.mul(&keys.zero.b, &mask));
         basis.backward(&mut b);
         basis.add(&mut self.a, &a);

@@ -1,6 +1,7 @@
 //! Degrees and moduli, and the room that they leave.
 
 use crate::modulus::primes;
+use crate::sample::WIDEST;
 
 /// Coefficients of the polynomials of every run.
 const DEGREE: usize = 8192;
@@ -46,10 +47,11 @@ pub struct Parameters {
     special: Option<u64>,
 }
 
-/// What answers are sums of: so many products with whole numbers of at most `size`.
+/// What errors of answers are sums of: so many products with whole numbers of at most `size`, whatever
+/// coefficients they are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// Products in a sum.
+    /// Numbers in the polynomials that an answer is a sum of products with.
     pub count: usize,
     /// The largest magnitude of a factor that is not encrypted.
     pub size: u64,
@@ -104,7 +106,8 @@ impl Parameters {
             let narrower = special.map_or(0, |special| special - bits);
             // Primes are a little below their powers of two.
             let fits = need.q_bits(DEGREE, (count, narrower)) < count as u32 * bits;
-            fits && (need.levels == 0 || special.is_some())
+            let drawn = need.flood_bits(DEGREE, (count, narrower)) <= WIDEST;
+            fits && drawn && (need.levels == 0 || special.is_some())
         })
     }
 
@@ -172,7 +175,7 @@ impl Need {
         self.flood_bits(degree, digits) + self.bits + 4
     }
 
-    /// Whether parameters have room for the need.
+    /// Whether parameters have room for the need, by their exact primes; for tests.
     pub fn fits(&self, parameters: &Parameters) -> bool {
         let bits: f64 = parameters.primes.iter().map(|p| (*p as f64).log2()).sum();
         f64::from(self.q_bits(parameters.degree, parameters.digits())) <= bits

@@ -40,12 +40,44 @@ pub fn errors(prg: &mut Prg, n: usize) -> Zeroizing<Vec<i64>> {
     values
 }
 
-/// `n` whole numbers, uniform from `-2^bits` to `2^bits - 1`, `bits` at most 126.
-pub fn flood(prg: &mut Prg, bits: u32, n: usize) -> Zeroizing<Vec<i128>> {
-    let mut words: Vec<u64> = prg.ring(2 * n);
-    let wide = |pair: &[u64]| u128::from(pair[0]) << 64 | u128::from(pair[1]);
-    let signed = |pair: &[u64]| (wide(pair) as i128) >> (127 - bits);
-    let values = Zeroizing::new(words.chunks_exact(2).map(signed).collect());
+/// The most bits of noise that can be drawn.
+pub const WIDEST: u32 = 190;
+
+/// A whole number of up to 192 bits in two's complement: its upper 64 and its lower 128.
+pub type Wide = (i64, u128);
+
+/// `n` whole numbers, uniform from `-2^bits` to `2^bits - 1`.
+///
+/// # Panics
+/// If `bits` is above [`WIDEST`].
+pub fn flood(prg: &mut Prg, bits: u32, n: usize) -> Zeroizing<Vec<Wide>> {
+    assert!(bits <= WIDEST, "noise of more bits than are drawn");
+    let mut words: Vec<u64> = prg.ring(3 * n);
+    let shift = 191 - bits;
+    let draw = |words: &[u64]| {
+        let (high, low) = (
+            words[0] as i64,
+            u128::from(words[1]) << 64 | u128::from(words[2]),
+        );
+        // The upper words first, as long as whole ones are dropped.
+        let (high, low, shift) = match shift / 64 {
+            0 => (high, low, shift),
+            1 => (
+                high >> 63,
+                (i128::from(high) as u128) << 64 | low >> 64,
+                shift - 64,
+            ),
+            _ => (high >> 63, i128::from(high) as u128, shift - 128),
+        };
+        match shift {
+            0 => (high, low),
+            shift => (
+                high >> shift,
+                low >> shift | (i128::from(high) as u128) << (128 - shift),
+            ),
+        }
+    };
+    let values = Zeroizing::new(words.chunks_exact(3).map(draw).collect());
     words.zeroize();
     values
 }
@@ -79,11 +111,27 @@ mod tests {
         );
         let square = errors.iter().map(|e| e * e).sum::<i64>() as f64 / N as f64;
         assert!((square - 10.5).abs() < 0.2, "{square}");
-        for bits in [0, 5, 70, 126] {
+        for bits in [0, 5, 62, 63, 64, 70, 126, 127, 128, 131, 190] {
             let flood = flood(&mut prg, bits, 1000);
-            let top = 1i128 << bits;
-            assert!(flood.iter().all(|v| (-top..top).contains(v)));
-            assert!(flood.iter().any(|v| *v < -top / 2) && flood.iter().any(|v| *v >= top / 2));
+            // As floats, of which one in 2^53 is rounded up to the bound.
+            let size = |high: i64, low: u128| high as f64 * 2f64.powi(128) + low as f64;
+            let real = |(high, low): &Wide| match *high < 0 {
+                true => -(size(!high, !low) + 1.0),
+                false => size(*high, *low),
+            };
+            let top = 2f64.powi(bits as i32);
+            assert!(
+                flood.iter().all(|v| (-top..=top).contains(&real(v))),
+                "{bits}"
+            );
+            let some = |f: &dyn Fn(f64) -> bool| flood.iter().any(|v| f(real(v)));
+            assert!(some(&|v| v < -top / 2.0), "{bits}");
+            assert!(bits == 0 || some(&|v| v >= top / 2.0), "{bits}");
+            let square = flood.iter().map(|v| (real(v) / top).powi(2)).sum::<f64>() / 1000.0;
+            assert!(
+                bits < 5 || (square - 1.0 / 3.0).abs() < 0.05,
+                "{bits}: {square}"
+            );
         }
     }
 

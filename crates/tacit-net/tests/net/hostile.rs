@@ -56,9 +56,13 @@ fn garbage_is_refused() {
 
 #[test]
 fn another_version_is_refused() {
-    let error = spoilt(|frame| frame[4] = 9);
-    assert!(error.to_string().contains("version 9"), "{error}");
-    assert_eq!(fault(error), FrameFault::Version { theirs: 9 });
+    let error = spoilt(|frame| frame[5] = 1);
+    let theirs = tacit_net::WIRE_VERSION + 256;
+    assert!(
+        error.to_string().contains(&format!("version {theirs}")),
+        "{error}"
+    );
+    assert_eq!(fault(error), FrameFault::Version { theirs });
 }
 
 #[test]

@@ -166,6 +166,10 @@ impl Live {
         out: &mut [u64],
     ) -> Result<(), Error> {
         let basis = basis(way.set);
+        let has = self.keys.theirs.get(&way.set).map(Evaluation::levels);
+        if has.is_none_or(|levels| levels < way.cut.levels) {
+            return Err(not_prepared());
+        }
         let left = self.recv_left(way, &basis, blocks.len())?;
         let keys = self.keys.theirs.remove(&way.set).ok_or_else(not_prepared)?;
         let evaluator = Evaluator {
@@ -210,7 +214,7 @@ impl Live {
         for round in rounds(way, blocks) {
             let mut heard = Vec::with_capacity(round.blocks.len());
             for block in round.blocks.clone() {
-                let len = way.answer_len(round.pack, &blocks[block]);
+                let len = way.answer_len(round.pack, blocks[block].to.len());
                 heard.push((opened(way, &round, &blocks[block]), self.recv(ANSWER, len)?));
             }
             let (_, secret) = self.keys.own.get(&way.set).ok_or_else(not_prepared)?;

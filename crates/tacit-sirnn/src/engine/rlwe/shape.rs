@@ -71,6 +71,7 @@ impl Sizes {
             Bilinear::Elementwise(_) => return None,
             Bilinear::MatMul(shape) => matrix(1, *shape),
             Bilinear::BatchMatMul(shape) => matrix(shape.batch, shape.each),
+            Bilinear::Conv2d(shape) if shape.validate().is_err() => return None,
             Bilinear::Conv2d(shape) => Sizes {
                 groups: shape.groups,
                 channels: shape.channels / shape.groups,
@@ -101,7 +102,7 @@ impl Sizes {
         }
     }
 
-    /// The blocks for this many slots; none if a filter does not fit. `count` without making them.
+    /// The blocks for this many slots; none if a filter does not fit.
     pub fn blocks(&self, slots: usize) -> Option<Vec<Block>> {
         match &self.kind {
             Kind::Matrix { rows } => Some(
@@ -132,7 +133,24 @@ impl Sizes {
     pub fn block_count(&self, slots: usize) -> Option<usize> {
         match &self.kind {
             Kind::Matrix { rows } => Some(rows.div_ceil(slots)),
-            Kind::Images(shape) => Some(Strips::new(shape, slots)?.all().count()),
+            Kind::Images(shape) => Some(Strips::new(shape, slots)?.count()),
+        }
+    }
+
+    /// How many places of the result each block has, block by block.
+    pub fn places(&self, slots: usize) -> Option<Vec<usize>> {
+        match &self.kind {
+            Kind::Matrix { rows } => {
+                let starts = (0..*rows).step_by(slots);
+                Some(starts.map(|start| slots.min(rows - start)).collect())
+            }
+            Kind::Images(shape) => {
+                let strips = Strips::new(shape, slots)?;
+                let places = |[images, rows]: [std::ops::Range<usize>; 2]| {
+                    images.len() * rows.len() * shape.out_width()
+                };
+                Some(strips.all().map(places).collect())
+            }
         }
     }
 
@@ -263,6 +281,11 @@ impl<'a> Strips<'a> {
         })
     }
 
+    fn count(&self) -> usize {
+        let (batch, height) = (self.shape.batch, self.shape.out_height());
+        batch.div_ceil(self.images) * height.div_ceil(self.rows)
+    }
+
     /// Images and rows of the result of every block, from where to where.
     fn all(&self) -> impl Iterator<Item = [std::ops::Range<usize>; 2]> + '_ {
         let (batch, height) = (self.shape.batch, self.shape.out_height());
@@ -388,6 +411,8 @@ mod tests {
                         sizes.block_count(cut.slots())
                     );
                     let Some(blocks) = blocks else { continue };
+                    let places: Vec<_> = blocks.iter().map(|block| block.to.len()).collect();
+                    assert_eq!(sizes.places(cut.slots()), Some(places));
                     tried += 1;
                     let mut got = vec![0u64; map.outputs()];
                     for group in 0..sizes.groups {

@@ -9,6 +9,9 @@ use super::shape::{Block, Cut, Sizes};
 /// The most channels that one polynomial holds, as bits: what keys of packing cost grows with it.
 const WIDEST: u32 = 8;
 
+/// The most bytes that the ciphertexts of a left factor take: larger products have no way.
+const MOST: u64 = 4 << 30;
+
 /// What encrypted products are of: a bilinear map of numbers modulo `2^bits` with whole numbers of at
 /// most `size`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +78,8 @@ impl Encrypted {
         let need = Need {
             bits: self.bits,
             terms: Terms {
-                count: sizes.terms(),
+                // Filters beside each other share the encryption's errors.
+                count: sizes.terms() * side.min(sizes.filters),
                 size: self.size,
             },
             levels,
@@ -86,14 +90,15 @@ impl Encrypted {
             0 => return None,
             slots => sizes.block_count(slots)?,
         };
-        Some(Way {
+        let way = Way {
             sizes,
             cut,
             bits: self.bits,
             set: Parameters::choose(&need)?,
             need,
             blocks,
-        })
+        };
+        (way.memory() <= MOST).then_some(way)
     }
 }
 
@@ -115,7 +120,8 @@ impl Way {
 
     /// Ciphertexts of the left factor.
     fn inputs(&self) -> usize {
-        self.sizes.groups * self.blocks * self.channel_blocks()
+        let each = self.blocks.saturating_mul(self.channel_blocks());
+        self.sizes.groups.saturating_mul(each)
     }
 
     /// The bytes of a ciphertext of the left factor.
@@ -130,9 +136,9 @@ impl Way {
         (self.sizes.filters - pack * most).min(most)
     }
 
-    /// The bytes of the answer of a pack for a block.
-    pub(super) fn answer_len(&self, pack: usize, block: &Block) -> usize {
-        let opened = self.filters(pack) * block.to.len();
+    /// The bytes of the answer of a pack for a block with so many places.
+    pub(super) fn answer_len(&self, pack: usize, places: usize) -> usize {
+        let opened = self.filters(pack) * places;
         wire::answer_len(self.cut.degree, self.bits, opened)
     }
 
@@ -143,11 +149,12 @@ impl Way {
 
     /// Bytes of who encrypts, and of who answers.
     pub(crate) fn bytes(&self) -> [usize; 2] {
-        let answers = self.blocks();
-        let answers = answers.iter().map(|block| {
+        let places = self.sizes.places(self.cut.slots());
+        let places = places.expect("a way is one whose filters fit");
+        let answers = places.iter().map(|places| {
             let packs = 0..self.packs();
             packs
-                .map(|pack| self.answer_len(pack, block))
+                .map(|pack| self.answer_len(pack, *places))
                 .sum::<usize>()
         });
         let encrypted = super::SEED + self.inputs() * self.input_len();
@@ -167,7 +174,7 @@ impl Way {
 
     /// About how many bytes the left factor's ciphertexts take at the party that answers.
     pub(crate) fn memory(&self) -> u64 {
-        (self.inputs() * self.ciphertext()) as u64
+        self.inputs().saturating_mul(self.ciphertext()) as u64
     }
 
     /// Blocks of places that are computed together: as many as take 64 MiB, of which each level of
@@ -210,4 +217,96 @@ pub(crate) fn keys_len((set, levels): (usize, u32)) -> usize {
         wire::poly_len(Parameters::run_degree(), all.take(primes))
     });
     super::SEED + halves.sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use tacit_algebra::{Conv2d, MatMul};
+
+    use super::*;
+
+    fn matrix(m: usize, k: usize, n: usize) -> Bilinear {
+        Bilinear::MatMul(MatMul { m, k, n })
+    }
+
+    /// The errors of an encryption meet every number of the polynomials that an answer is made of, those
+    /// of other filters among them: as many as the noise is chosen for, and no fewer somewhere.
+    #[test]
+    fn noise_is_chosen_for_every_number_that_errors_meet() {
+        let mut equal = 0;
+        for map in [
+            matrix(128, 1, 8192),
+            matrix(32, 4, 1024),
+            matrix(8, 800, 500),
+            matrix(5, 3, 1),
+        ] {
+            let encrypted = Encrypted {
+                map,
+                bits: 37,
+                size: 1 << 13,
+            };
+            let way = encrypted.way().expect("there is one");
+            let right = vec![-(1i64 << 13); map.right()];
+            let met = |index| {
+                let channels = 0..way.channel_blocks();
+                let polys = channels
+                    .map(|channels| way.sizes.right_poly(&way.cut, &right, (0, index, channels)));
+                polys.flatten().map(i64::unsigned_abs).sum::<u64>()
+            };
+            let most = (0..way.polys()).map(met).max().expect("some");
+            let bound = way.need.terms.count as u64 * way.need.terms.size;
+            assert!(most <= bound, "{map:?}: {most}, {bound}");
+            equal += usize::from(most == bound);
+        }
+        assert_eq!(equal, 4);
+    }
+
+    /// Of weights that nobody knows at 64 bits, all of the noise is drawn.
+    #[test]
+    fn every_way_draws_its_noise() {
+        let mut widest = 0;
+        for (bits, own) in (2..=64).flat_map(|bits| [(bits, 1), (bits, bits - 1), (bits, bits)]) {
+            let size = 1u64 << (own - 1);
+            for map in [
+                matrix(128, 64, 128),
+                matrix(3, 1, 1),
+                matrix(512, 768, 3072),
+            ] {
+                let Some(way) = (Encrypted { map, bits, size }).way() else {
+                    continue;
+                };
+                let flood = way.need.flood(&Parameters::standard(way.set));
+                assert!(flood <= tacit_lattice::sample::WIDEST);
+                widest = widest.max(flood);
+            }
+        }
+        assert!(widest > 127, "{widest}");
+    }
+
+    /// A plan may be a peer's: what it would take is found without taking it.
+    #[test]
+    fn absurd_shapes_have_no_way_or_cost_nothing_to_weigh() {
+        let image = Conv2d {
+            batch: 1,
+            channels: 1,
+            height: 1 << 18,
+            width: 1,
+            filters: 1,
+            kernel: [1, 1],
+            stride: [1, 8192],
+            pad: [0, 8191, 0, 0],
+            dilation: [1, 1],
+            groups: 1,
+        };
+        let none = Conv2d { groups: 0, ..image };
+        for shape in [image, none] {
+            let map = Bilinear::Conv2d(shape);
+            let encrypted = Encrypted {
+                map,
+                bits: 37,
+                size: 1,
+            };
+            assert!(encrypted.way().is_none());
+        }
+    }
 }
