@@ -66,6 +66,6 @@ def test_the_papers_table(tmp_path, capsys):
     blocks = {block["name"]: block for block in json.loads(target.read_text())["blocks"]}
     (tree,) = blocks["ReLU, tree"]["metered"]
     assert tree["rounds"] == 8
-    # 1 element for the masked value and for the product; over the small field 2 bits for each of 55 products,
-    # 4/3 for the sign.
+    # 1 element for the masked value and for the product; over the small field 2 bits for each of
+    # 55 products, 4/3 for the sign.
     assert tree["online"] == pytest.approx(2 + (55 * 2 + 4 / 3) / 32)
