@@ -120,7 +120,7 @@ struct Opener<'a> {
     basis: &'a Basis,
     primes: usize,
     bits: u32,
-    /// For each prime its `1 / (Q / p)`, `Q / p` modulo `2^128`, and `2^64 / p` in 2^-64.
+    /// For each prime p: `1 / (Q / p)` modulo it, `Q / p` modulo `2^128`, and `2^128 / p` rounded down.
     joins: Vec<(Factor, u128, u128)>,
     /// `Q` modulo `2^128`.
     whole: u128,

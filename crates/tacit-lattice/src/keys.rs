@@ -1,7 +1,7 @@
 //! Keys: of who encrypts and opens, and of who computes on ciphertexts.
 
 use tacit_algebra::Prg;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::basis::{Basis, Poly};
 use crate::cipher::{Ciphertext, encode};
@@ -167,12 +167,5 @@ impl Evaluation {
     pub fn sizes(primes: usize, levels: u32) -> impl Iterator<Item = usize> {
         let switches = (0..levels as usize * primes).map(move |_| primes + 1);
         std::iter::once(primes).chain(switches)
-    }
-}
-
-impl Drop for Secret {
-    fn drop(&mut self) {
-        self.values.zeroize();
-        self.coefficients.zeroize();
     }
 }

@@ -175,8 +175,9 @@ impl Need {
         self.flood_bits(degree, digits) + self.bits + 4
     }
 
-    /// Whether parameters have room for the need, by their exact primes; for tests.
-    pub fn fits(&self, parameters: &Parameters) -> bool {
+    /// Whether parameters have room for the need, by their exact primes.
+    #[cfg(test)]
+    pub(crate) fn fits(&self, parameters: &Parameters) -> bool {
         let bits: f64 = parameters.primes.iter().map(|p| (*p as f64).log2()).sum();
         f64::from(self.q_bits(parameters.degree, parameters.digits())) <= bits
     }

@@ -52,7 +52,7 @@ use tacit_protocols::signs::Signs;
 
 pub use convert::Msb;
 pub use digits::index_bits;
-pub use engine::{Correlation, Encrypted, Engine, Gate, Tally};
+pub use engine::{Correlation, Engine, Gate, Tally};
 pub use factor::Factor;
 pub use machine::{Options, Products, Sirnn, SirnnCost, Tensor};
 pub use matrix::product_bits;

@@ -43,6 +43,36 @@ impl Setting {
             .collect()
     }
 
+    /// Bits of the noise for an answer of all coefficients, multiplied by any polynomial of numbers up
+    /// to [`SIZE`].
+    fn flood(&self) -> u32 {
+        let degree = self.basis.degree();
+        let need = Need {
+            bits: BITS,
+            terms: Terms {
+                count: degree,
+                size: SIZE as u64,
+            },
+            levels: 0,
+            opened: degree,
+        };
+        need.flood(self.basis.parameters())
+    }
+
+    /// Adds the noise that an answer has.
+    fn hide(&mut self, x: &mut Ciphertext, flood: u32) {
+        let degree = self.basis.degree();
+        let at: Vec<u32> = (0..degree as u32).collect();
+        let masks = Masks {
+            at: &at,
+            numbers: &vec![0; degree],
+            bits: BITS,
+            flood,
+        };
+        let noise = crate::sample::flood(&mut self.prg, flood, degree);
+        crate::answer::add_at(&self.basis, &mut x.b, &masks, &noise);
+    }
+
     /// A ciphertext of random numbers times a polynomial, with its own errors.
     fn multiplied(&mut self, by: &[i64]) -> (Ciphertext, Vec<f64>, Ciphertext) {
         let numbers: Vec<u64> = (0..self.basis.degree()).map(|_| self.draw(BITS)).collect();
@@ -93,18 +123,7 @@ fn without_a_fresh_zero_the_first_half_tells_every_factor() {
 fn without_noise_errors_tell_the_factors() {
     const TIMES: usize = 60;
     let mut s = Setting::new(Parameters::small(256, 0), 0, 6);
-    let degree = s.basis.degree();
-    let at: Vec<u32> = (0..degree as u32).collect();
-    let need = Need {
-        bits: BITS,
-        terms: Terms {
-            count: degree,
-            size: SIZE as u64,
-        },
-        levels: 0,
-        opened: degree,
-    };
-    let flood = need.flood(s.basis.parameters());
+    let flood = s.flood();
     let mut right = [0, 0];
     for i in 0..TIMES {
         let sign = if i % 2 == 0 { 1 } else { -1 };
@@ -113,15 +132,7 @@ fn without_noise_errors_tell_the_factors() {
         for (right, noise) in right.iter_mut().zip([None, Some(flood)]) {
             let mut seen = product.clone();
             if let Some(bits) = noise {
-                let added = vec![0; degree];
-                let masks = Masks {
-                    at: &at,
-                    numbers: &added,
-                    bits: BITS,
-                    flood: bits,
-                };
-                let noise = crate::sample::flood(&mut s.prg, bits, degree);
-                crate::answer::add_at(&s.basis, &mut seen.b, &masks, &noise);
+                s.hide(&mut seen, bits);
             }
             let told = correlation(&s.errors(&seen, None), &errors) > 0.0;
             *right += usize::from(told == (sign > 0));
@@ -137,17 +148,7 @@ fn without_noise_errors_tell_the_factors() {
 fn errors_of_answers_are_alike_whatever_the_factors() {
     let mut s = Setting::new(Parameters::standard(0), 0, 7);
     let degree = s.basis.degree();
-    let at: Vec<u32> = (0..degree as u32).collect();
-    let need = Need {
-        bits: BITS,
-        terms: Terms {
-            count: degree,
-            size: SIZE as u64,
-        },
-        levels: 0,
-        opened: degree,
-    };
-    let flood = need.flood(s.basis.parameters());
+    let flood = s.flood();
     let top = 2f64.powi(flood as i32);
     for factors in [vec![0i64; degree], vec![SIZE; degree]] {
         let (mut product, errors, _) = s.multiplied(&factors);
@@ -160,15 +161,7 @@ fn errors_of_answers_are_alike_whatever_the_factors() {
         let largest = unhidden.iter().fold(0.0, |most: f64, e| most.max(e.abs()));
         // The bound by which the noise is chosen is above what comes out, and not far.
         assert!(largest * 2f64.powi(39) < top, "{largest}");
-        let added = vec![0; degree];
-        let masks = Masks {
-            at: &at,
-            numbers: &added,
-            bits: BITS,
-            flood,
-        };
-        let noise = crate::sample::flood(&mut s.prg, flood, degree);
-        crate::answer::add_at(&s.basis, &mut product.b, &masks, &noise);
+        s.hide(&mut product, flood);
         let seen = s.errors(&product, None);
         let near = 4.0 / (degree as f64).sqrt();
         let mean = seen.iter().sum::<f64>() / degree as f64 / top;

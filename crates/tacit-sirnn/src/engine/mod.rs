@@ -1,7 +1,7 @@
 //! One party's engine: what every building block is made of.
 //!
 //! Three primitives consume OTs and send messages: [`Engine::gates`], [`Engine::products`] and
-//! [`Engine::ands`]; [`Engine::open`] opens. An engine made by [`Engine::counting`] runs the same
+//! [`Engine::ands`]; `Engine::encrypted` multiplies under keys of a session; [`Engine::open`] opens. An engine made by [`Engine::counting`] runs the same
 //! program without data or peers, and only counts what it would take.
 //!
 //! | file | what |
@@ -31,8 +31,7 @@ use tacit_protocols::message::{Length, Message};
 use crate::ot::{Block, Demand, KINDS, RandomOt};
 pub use gates::Gate;
 pub use products::Correlation;
-pub use rlwe::Encrypted;
-pub(crate) use rlwe::{Wanted, Way};
+pub(crate) use rlwe::{Encrypted, Wanted, Way};
 use stock::{Incoming, Outgoing};
 use tally::Counter;
 pub use tally::Tally;

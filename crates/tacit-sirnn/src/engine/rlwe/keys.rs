@@ -34,7 +34,7 @@ pub(crate) type Wanted = [BTreeMap<usize, u32>; 2];
 #[derive(Default)]
 pub(crate) struct Keys {
     pub(super) own: BTreeMap<usize, (u32, Secret)>,
-    pub(super) theirs: BTreeMap<usize, Evaluation>,
+    pub(super) theirs: BTreeMap<usize, Arc<Evaluation>>,
 }
 
 /// The transforms of a set, made once.
@@ -59,17 +59,17 @@ impl Live {
         for (&set, &levels) in &wanted[id] {
             if self.keys.own.get(&set).is_none_or(|(has, _)| *has < levels) {
                 let (secret, message) = wipe::after(|| make(set, levels))?;
-                self.send(KEYS, message.len(), message)?;
+                self.send(KEYS, keys_len((set, levels)), message)?;
                 self.keys.own.insert(set, (levels, secret));
             }
         }
         for (&set, &levels) in &wanted[peer] {
-            let has = self.keys.theirs.get(&set).map(Evaluation::levels);
+            let has = self.keys.theirs.get(&set).map(|keys| keys.levels());
             if has.is_none_or(|has| has < levels) {
                 let message = self.recv(KEYS, keys_len((set, levels)))?;
                 let keys = read(set, levels, &message)
                     .ok_or_else(|| KEYS.refused(peer, "a number in it is no residue"))?;
-                self.keys.theirs.insert(set, keys);
+                self.keys.theirs.insert(set, Arc::new(keys));
             }
         }
         Ok(())

@@ -39,8 +39,7 @@ use crate::Shared;
 use crate::ot::random::random;
 
 pub(crate) use keys::{Keys, Wanted};
-pub use way::Encrypted;
-pub(crate) use way::Way;
+pub(crate) use way::{Encrypted, Way};
 
 const LEFT: Message<Bytes> = Message::new("sirnn rlwe: encrypted factor");
 const ANSWER: Message<Bytes> = Message::new("sirnn rlwe: answer");
@@ -166,45 +165,41 @@ impl Live {
         out: &mut [u64],
     ) -> Result<(), Error> {
         let basis = basis(way.set);
-        let has = self.keys.theirs.get(&way.set).map(Evaluation::levels);
-        if has.is_none_or(|levels| levels < way.cut.levels) {
-            return Err(not_prepared());
-        }
+        let keys = self.keys.theirs.get(&way.set).cloned();
+        let keys = keys.filter(|keys| keys.levels() >= way.cut.levels);
+        let keys = keys.ok_or_else(not_prepared)?;
         let left = self.recv_left(way, &basis, blocks.len())?;
-        let keys = self.keys.theirs.remove(&way.set).ok_or_else(not_prepared)?;
         let evaluator = Evaluator {
             way,
             basis: &basis,
             keys: &keys,
             right,
         };
-        let mut step = || {
-            for round in rounds(way, blocks) {
-                let start =
-                    (round.group * blocks.len() + round.blocks.start) * way.channel_blocks();
-                let len = round.blocks.len() * way.channel_blocks();
-                let packed = evaluator.packed(&round, &left[start..start + len]);
-                let mut made = Vec::with_capacity(packed.len());
-                for (block, ciphertext) in round.blocks.clone().zip(packed) {
-                    let opened = opened(way, &round, &blocks[block]);
-                    made.push((opened, ciphertext, [generator()?, generator()?]));
-                }
-                let made: Vec<_> = made
-                    .into_par_iter()
-                    .map(|(opened, ciphertext, prgs)| evaluator.answer(opened, ciphertext, prgs))
-                    .collect();
-                for (opened, random, message) in made {
-                    self.send(ANSWER, message.len(), message)?;
-                    for (to, random) in opened.to.iter().zip(random.iter()) {
-                        out[*to] = out[*to].wrapping_sub(*random);
-                    }
+        for round in rounds(way, blocks) {
+            let start = (round.group * blocks.len() + round.blocks.start) * way.channel_blocks();
+            let len = round.blocks.len() * way.channel_blocks();
+            let packed = evaluator.packed(&round, &left[start..start + len]);
+            let mut made = Vec::with_capacity(packed.len());
+            for (block, ciphertext) in round.blocks.clone().zip(packed) {
+                let opened = opened(way, &round, &blocks[block]);
+                made.push((opened, ciphertext, [generator()?, generator()?]));
+            }
+            let made: Vec<_> = made
+                .into_par_iter()
+                .map(|(opened, ciphertext, prgs)| evaluator.answer(opened, ciphertext, prgs))
+                .collect();
+            for (block, (opened, random, message)) in round.blocks.clone().zip(made) {
+                self.send(
+                    ANSWER,
+                    way.answer_len(round.pack, blocks[block].to.len()),
+                    message,
+                )?;
+                for (to, random) in opened.to.iter().zip(random.iter()) {
+                    out[*to] = out[*to].wrapping_sub(*random);
                 }
             }
-            Ok(())
-        };
-        let done = step();
-        self.keys.theirs.insert(way.set, keys);
-        done
+        }
+        Ok(())
     }
 
     /// Opens the other's answers; adds what they hold to `out`.

@@ -15,7 +15,7 @@ const MOST: u64 = 4 << 30;
 /// What encrypted products are of: a bilinear map of numbers modulo `2^bits` with whole numbers of at
 /// most `size`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Encrypted {
+pub(crate) struct Encrypted {
     /// The map.
     pub map: Bilinear,
     /// Bits of the left factor and of the result.
