@@ -3,13 +3,14 @@
 import json
 import secrets
 
+import httpx
 import numpy as np
 import pytest
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from serving_fakes import WEIGHTS, client_table, parties
+from serving_fakes import WEIGHTS, client_table, parties, wait_for
 from test_serving_http import ask_all, body, post, refused, shares
 
 from tacit.serving import wire
@@ -71,6 +72,27 @@ def test_an_answer_again_and_again_has_few_lines(three):
         assert share(again) == share(first[0])
     lines = [each for each in one.audited if each.get("id") == number.hex()]
     assert [each["outcome"] for each in lines] == ["answered", *["repeated"] * LINES]
+
+
+def test_an_answer_given_out_late_has_its_line(three, monkeypatch):
+    """The core took the request once; its client hung up before there was an answer."""
+    one, number = three[0][0], secrets.token_bytes(16)
+    texts = [body(three[1], part, number=number) for part in shares(np.ones((2, 4)))]
+    for _ in range(LINES + 1):
+        refused(post(one, *body(three[1], bytes(5)), **KEY), 400, "malformed")
+    # The other parties' shares come later, and what has begun is not forgotten.
+    three[1].grace = 30.0
+    monkeypatch.setattr(one.services["digits"], "forget", lambda request: False)
+    with pytest.raises(httpx.TimeoutException):
+        length, text = texts[0]
+        url = f"{one.url}/v2/models/digits/infer"
+        httpx.post(url, content=text, headers={wire.LENGTH: length, **KEY}, timeout=0.5)
+    desk = one.party.host.models["digits"].desk
+    wait_for(lambda: desk.tickets[number].accepted and not desk.tickets[number].watchers)
+    answers = ask(three, number, texts)[0]
+    assert [a.status_code for a in answers] == [200] * 3, [a.text for a in answers]
+    lines = [each for each in one.audited if each.get("id") == number.hex()]
+    assert [each["outcome"] for each in lines] == ["answered"]
 
 
 def share(answer):

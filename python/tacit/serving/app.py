@@ -17,6 +17,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 
+from .desk import Ticket
 from .host import Host
 from .limits import Gone
 from .policy import host_of, is_loopback
@@ -163,7 +164,8 @@ class Envelope:
         """
         if "client" not in state:
             return
-        answered = state["code"] == "answered" and not state.get("repeated")
+        ticket: Ticket | None = state.get("ticket")
+        answered = state["code"] == "answered" and not (ticket and ticket.given)
         outcome = "repeated" if state["code"] == "answered" else state["code"]
         if not answered and not self.host.quiet.has_line(state["client"], outcome):
             return
@@ -184,6 +186,8 @@ class Envelope:
             request=state["number"],
         )
         await asyncio.wrap_future(line)
+        if answered and ticket:
+            ticket.given = True
         if state.get("model") is not None:
             timed(self.host, state, "audit", time.monotonic() - wrote)
 

@@ -47,12 +47,15 @@ class Ticket:
         The answer that a thread waits for, once the core has taken the request.
     until : float
         When it is forgotten, once nobody waits.
+    given : bool
+        Whether a line of the audit log says that its answer was given out.
     """
 
     client: Client
     items: int
     digest: bytes
     accepted: bool = False
+    given: bool = False
     watchers: int = 0
     waiting: asyncio.Future[Answer | None] | None = None
     until: float = 0.0
@@ -134,11 +137,6 @@ class Desk:
             elif not ticket.watchers:
                 # The core keeps it, within a limit of bytes, for who asks again.
                 ticket.waiting = None
-
-    def is_repeated(self, asked: Asked) -> bool:
-        """Whether the core has taken this request before."""
-        ticket = self.tickets.get(asked.id)
-        return ticket is not None and ticket.accepted
 
     def close(self) -> None:
         """Ends the threads, as soon as each has noticed."""

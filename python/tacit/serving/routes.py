@@ -169,8 +169,8 @@ class Routes:
         self, request: Request, served: Served, client: Client, asked: Asked, begun: float
     ) -> bytes:
         desk: Desk = served.desk
-        request.state.repeated = desk.is_repeated(asked)
         ticket: Ticket = await desk.take(client, asked)
+        request.state.ticket = ticket
         left = begun + self.host.limits.request_s - asyncio.get_running_loop().time()
 
         async def gone() -> None:
