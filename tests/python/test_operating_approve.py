@@ -36,6 +36,11 @@ def homes(tmp_path, digits_path):
     return homes
 
 
+def meant(offer):
+    """What approves this offer and no other: a digest alone would take any weights."""
+    return ["--digest", offer["digest"], "--commitment", offer["commitment"]]
+
+
 def url(home):
     return (home / "url").read_text()
 
@@ -76,11 +81,12 @@ def test_an_unapproved_model_is_served_once_it_is_approved(tmp_path, homes, digi
         with client, pytest.raises(tacit.ServiceError):
             client.predict("digits", digits[0][:1])
 
-        digest = json.loads(kept.read_text())["digest"]
+        offered = json.loads(kept.read_text())
+        digest, named = offered["digest"], meant(offered)
         assert approve(homes[1]) == 0
-        assert "Nothing was approved. To approve it: --digest " + digest in capfd.readouterr().out
+        assert "Nothing was approved. To approve it: " + " ".join(named) in capfd.readouterr().out
         assert not (homes[1] / "approved.json").exists()
-        assert approve(homes[1], "--digest", digest) == 0
+        assert approve(homes[1], *named) == 0
         serving_fakes.wait_for(lambda: all(is_ready(home) for home in homes), 20)
         with tacit.connect([url(home) for home in homes], timeout=20) as client:
             assert client.predict("digits", digits[0][:2], digest=digest).output.shape == (2, 10)
@@ -120,7 +126,7 @@ def test_the_difference_to_what_was_approved(homes, offer, capsys, tmp_path):
     assert "commitment" not in where and "protocol" not in where
     # The file is the same, and so is what the owner is bound to.
     assert json.loads(other)["commitment"] == offer["commitment"]
-    assert approve(homes[1], "--digest", json.loads(other)["digest"]) == 0
+    assert approve(homes[1], *meant(json.loads(other))) == 0
     kept = json.loads((homes[1] / "approved.json").read_text())["models"]
     assert [each["version"] for each in kept] == ["2", "3"]
 
@@ -176,13 +182,17 @@ def test_what_is_refused(homes, capsys):
 
 
 def test_another_digest_than_the_one_that_was_meant(homes, offer, capsys):
-    assert approve(homes[1], "--digest", "ab" * 32) == 2
-    assert "nothing was approved" in said(capsys)
+    for key in ("digest", "commitment"):
+        assert approve(homes[1], *meant({**offer, key: "ab" * 32})) == 2
+        told = said(capsys)
+        assert "nothing was approved" in told and f"has the {key} {offer[key]}" in told
+        assert approve(homes[1], f"--{key}", offer[key]) == 2
+        assert "both: " + " ".join(meant(offer)) in said(capsys)
     text = (homes[1] / "serve.toml").read_text()
     (homes[1] / "serve.toml").write_text(
         text.replace('version = "2"', f'version = "2"\ndigest = "{"cd" * 32}"')
     )
-    assert approve(homes[1], "--digest", offer["digest"]) == 2
+    assert approve(homes[1], *meant(offer)) == 2
     assert "change or remove that line first" in said(capsys)
     assert not (homes[1] / "approved.json").exists()
 

@@ -152,16 +152,26 @@ class Offered:
         named = [{"where": a, "before": b, "now": c} for a, b, c in self.changes]
         return {"offer": self.offer, "approved_before": self.before is not None, "changes": named}
 
-    def approve(self, digest: str | None, *, yes: bool) -> Iterator[str]:
-        """Writes it into the file of approvals, if that was asked for."""
-        offered = self.offer["digest"]
-        if digest is not None and digest.lower() != offered:
-            raise TacitError(
-                f"the plan that is offered has the digest {offered}, not {digest}; nothing was "
-                "approved: look at how they differ"
-            )
+    def approve(
+        self, digest: str | None, commitment: str | None = None, *, yes: bool
+    ) -> Iterator[str]:
+        """Writes it into the file of approvals, if that was asked for.
+
+        A digest is of the plan, which has no weights; the commitment is to these. Who names one
+        names both, as between looking and approving the owner may offer something else.
+        """
+        meant = {"digest": digest, "commitment": commitment}
+        named = " ".join(f"--{key} {self.offer[key]}" for key in meant)
+        if (digest is None) != (commitment is None):
+            raise TacitError(f"name the digest and the commitment, both: {named}")
+        for key, told in meant.items():
+            if told is not None and told.lower() != self.offer[key]:
+                raise TacitError(
+                    f"what is offered has the {key} {self.offer[key]}, not {told}; nothing was "
+                    "approved: look at how they differ"
+                )
         if digest is None and not yes:
-            yield f"Nothing was approved. To approve it: --digest {offered}"
+            yield f"Nothing was approved. To approve it: {named}"
             return
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         same = (self.offer["name"], self.offer["version"])

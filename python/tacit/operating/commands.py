@@ -12,6 +12,7 @@ from rich.markup import escape
 from .. import outputs
 from ..arguments import real
 from ..console import out
+from .approve import Offered
 from .findings import COLOURS, Finding, worst
 
 CODE = 2
@@ -31,8 +32,9 @@ def add_operating(command: Callable[..., argparse.ArgumentParser]) -> None:
     add = made.add_argument
     add("model", metavar="MODEL", help="its name in serve.toml")
     add("--config", required=True, metavar="SERVE.toml")
-    add("--digest", metavar="HEX", help="approve it if the plan has this digest")
-    add("--yes", action="store_true", help="approve what is shown; without it or --digest: show it")
+    add("--digest", metavar="HEX", help="approve it if the plan has this digest, and")
+    add("--commitment", metavar="HEX", help="the owner has committed to this file")
+    add("--yes", action="store_true", help="approve what is shown; without it or both: show it")
     add("--json", metavar="FILE", help="write what is offered and how it differs here")
 
 
@@ -56,12 +58,10 @@ def doctor(args: argparse.Namespace) -> int:
 
 def approve(args: argparse.Namespace) -> None:
     """`tacit approve`: shows an offer, and how it differs from what was approved before."""
-    from .approve import Offered  # noqa: PLC0415
-
     outputs.check([args.json], [args.config])
     offered = Offered.of(str(Path(args.config).resolve()), args.model)
     for line in offered.shown():
         out.print(line, markup=False, soft_wrap=True)
     outputs.write([(args.json, json.dumps(offered.told(), indent=2) + "\n")])
-    for line in offered.approve(args.digest, yes=args.yes):
+    for line in offered.approve(args.digest, args.commitment, yes=args.yes):
         out.print(line, markup=False, soft_wrap=True)
