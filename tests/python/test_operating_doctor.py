@@ -311,3 +311,39 @@ def test_memory_that_does_not_suffice(monkeypatch):
     assert told.level == "warning" and "3.0 GB" in told.words and "smaller batch" in told.do
     monkeypatch.setattr(local, "available", lambda: None)
     assert local._fits("all models", 1, 1).level == "warning"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"a":' + b"[" * 4000 + b"]" * 80 + b"}",
+        b'{"version": "1", "time": 1' + b"0" * 400 + b"}",
+        b'{"version": "1", "time": Infinity}',
+        b"[1]",
+        b"\xff",
+    ],
+)
+def test_what_another_doctor_says_is_hostile(parties, line):
+    """A peer that is accepted may still send anything: it is not met, and nothing else happens."""
+    peer = Member.read(str(parties[0] / "party.toml")).parties[1]
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(line + b"\n" + bytes(8 * echo.ROUNDS + 1))
+        ours.settimeout(2)
+        with pytest.raises(echo.Unmet):
+            echo._measured(ours, peer)
+
+
+def test_files_that_cannot_be_read_leave_the_other_findings(parties):
+    """Of each party something is found, though the certificate of one is not there."""
+    (parties[2] / "party0.pem").write_text("no certificate")
+    member = Member.read(str(parties[2] / "party.toml"))
+    with socket.create_server(tuple_of(member.parties[0].address)):
+        found = list(examine(str(parties[2] / "party.toml"), 0.5, models=False))
+    assert any("cannot be met from here" in each.words for each in found), found
+    assert any(str(member.parties[1]) in each.words for each in found)
+
+
+def tuple_of(address):
+    host, _, port = address.rpartition(":")
+    return host, int(port)

@@ -17,7 +17,7 @@ from test_serving_http import ask_all, body, post, refused, shares
 from tacit import TacitError
 from tacit.serving.budgets import PARTS, Budgets, Spent
 from tacit.serving.clients import Client, clients_of
-from tacit.serving.policy import Policy, check_listener
+from tacit.serving.policy import Policy, check_listener, port_of
 from tacit.serving.refusals import Refusal
 from tacit.serving.serve import tls_of
 
@@ -271,7 +271,9 @@ def test_loopback_without_clients_is_warned_of(tmp_path):
         ({"models": ["faces"]}, "not served"),
         ({"queries": -1}, "no sensible"),
         ({"queries": 5, "period_s": -1}, "no sensible"),
+        ({"queries": 5, "period_s": 0}, "no sensible"),
         ({"until": "soon"}, "no date"),
+        ({"until": "9999-12-31"}, "no date"),
     ],
 )
 def test_a_table_of_a_client_that_is_wrong(tmp_path, table, words):
@@ -303,3 +305,9 @@ def test_logs_have_no_key_and_no_share(tmp_path, capfd):
     files = "".join(path.read_text() for path in tmp_path.rglob("*.json*"))
     for text in (said, files):
         assert "key-of-hospital" not in text and share.hex() not in text
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:²", "127.0.0.1:٣", "127.0.0.1:", ":80", "h:70000"])
+def test_what_is_no_port(address):
+    with pytest.raises(TacitError, match="no host:port"):
+        port_of(address)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import socket
 import ssl
 import struct
@@ -28,6 +29,9 @@ MAGIC = b"TACIT/1\n"
 HELLO = struct.Struct("<8sHHH32s")
 HELLO_MAGIC = b"tacit/hi"
 TIMEOUT = 5.0
+BROKEN = (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError)
+"""What bytes of the other end may raise."""
+
 MOST_LINE = 4096
 ROUNDS = 8
 BLOCK = 4 << 20
@@ -180,12 +184,12 @@ def _measured(tls: ssl.SSLSocket, peer: Peer) -> Met:
         tls.sendall(b"d")
         _exactly(tls, BLOCK, keep=False)
         down = BLOCK / (time.perf_counter() - begun)
-        ahead = float(told["time"]) - between
+        ahead = _number(told, "time") - between
         met = Met("doctor", str(told["version"])[:40], ahead, min(trips), up, down)
         _say(tls, asdict(met))
         _exactly(tls, 1)
         return met
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except BROKEN as error:
         raise _rejected(error, peer) from None
 
 
@@ -202,7 +206,7 @@ def _echoed(tls: ssl.SSLSocket, peer: Peer) -> Met:
         tls.sendall(bytes(BLOCK))
         seen = _heard(tls)
         tls.sendall(b"e")
-        numbers = {key: float(seen[key]) for key in ("ahead_s", "round_trip_s", "up", "down")}
+        numbers = {key: _number(seen, key) for key in ("ahead_s", "round_trip_s", "up", "down")}
         return Met(
             "doctor",
             str(told["version"])[:40],
@@ -211,8 +215,16 @@ def _echoed(tls: ssl.SSLSocket, peer: Peer) -> Met:
             numbers["down"],
             numbers["up"],
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except BROKEN as error:
         raise _rejected(error, peer) from None
+
+
+def _number(told: dict[str, Any], key: str) -> float:
+    """A number that the other end tells; no infinity, which JSON would not have."""
+    number = float(told[key])
+    if not math.isfinite(number):
+        raise ValueError(f"{key} is no number")
+    return number
 
 
 def _rejected(error: Exception, peer: Peer) -> Unmet:
@@ -229,20 +241,22 @@ def _say(tls: ssl.SSLSocket, told: dict[str, Any]) -> None:
 
 def _heard(tls: ssl.SSLSocket) -> dict[str, Any]:
     """A line of JSON; it is short."""
-    line = bytearray()
+    line, until = bytearray(), time.monotonic() + 4 * TIMEOUT
     while not line.endswith(b"\n"):
         if len(line) > MOST_LINE:
             raise ValueError("the line is too long")
-        line += _exactly(tls, 1)
+        line += _exactly(tls, 1, until=until)
     found = json.loads(line)
     if not isinstance(found, dict):
         raise ValueError("the line is no object")
     return cast("dict[str, Any]", found)
 
 
-def _exactly(from_: socket.socket, size: int, *, keep: bool = True) -> bytes:
-    """So many bytes, or an error if they do not come within the timeout."""
-    until = time.monotonic() + 4 * TIMEOUT
+def _exactly(
+    from_: socket.socket, size: int, *, keep: bool = True, until: float | None = None
+) -> bytes:
+    """So many bytes, or an error if they do not come in time: until then, or within the timeout."""
+    until = time.monotonic() + 4 * TIMEOUT if until is None else until
     kept, got = bytearray(), 0
     while got < size:
         chunk = from_.recv(min(size - got, 1 << 16))

@@ -93,6 +93,10 @@ class Peers:
                 # Who proves to be another, or refuses this party, will go on to.
                 if error.kind in ("stranger", "rejected") or time.monotonic() > self.until:
                     return
+            except (OSError, TacitError) as error:
+                # This party's own files; the others are still looked at.
+                self.unmet[peer.number] = Unmet("closed", f"it cannot be met from here ({error})")
+                return
             time.sleep(PAUSE)
 
     def _listen(self) -> None:

@@ -178,4 +178,5 @@ def usual(table: Mapping[str, Any]) -> tuple[int, float] | None:
     """The queries and the period of a client's table, if it has a budget."""
     if table.get("queries") is None:
         return None
-    return int(table["queries"]), float(table.get("period_s") or 86400.0)
+    period = table.get("period_s")
+    return int(table["queries"]), 86400.0 if period is None else float(period)

@@ -186,12 +186,12 @@ def _moment(name: str, told: str | None) -> float | None:
         return None
     try:
         moment = datetime.fromisoformat(told.replace("Z", "+00:00"))
-    except ValueError:
+        if len(told) == len("2026-12-31"):
+            # The last day on which the key holds, to its end.
+            moment += timedelta(days=1)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
+    except (ValueError, OverflowError):
         raise TacitError(f"clients: until of {name!r} is no date such as 2026-12-31") from None
-    if len(told) == len("2026-12-31"):
-        # The last day on which the key holds, to its end.
-        moment += timedelta(days=1)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
 
 
 def _prints(path: str | None) -> list[str]:

@@ -179,7 +179,7 @@ def host_of(address: str) -> str:
 def port_of(address: str) -> int:
     """The port of `host:port`."""
     text = address.rpartition(":")[2]
-    if not text.isdigit() or int(text) > 65535 or not host_of(address):
+    if not (text.isascii() and text.isdigit()) or int(text) > 65535 or not host_of(address):
         raise TacitError(f"service.listen: {address!r} is no host:port")
     return int(text)
 

@@ -16,6 +16,8 @@ from .refusals import Refusal
 ALGORITHMS = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
 """Signatures that are accepted unless the config names others. None of a shared secret: whoever
 checks these could make them."""
+HOSTILE = (ValueError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What bytes of a token or of a file of keys may raise, beside what PyJWT says of them."""
 LEEWAY_S = 30.0
 """How far clocks may be apart."""
 MOST_KEYS = 1 << 20
@@ -58,7 +60,7 @@ class Issuer:
             with Path(path).open("rb") as file:
                 read = json.loads(file.read(MOST_KEYS))
             found = jwt.PyJWKSet.from_dict(read).keys
-        except (ValueError, TypeError, AttributeError, jwt.PyJWTError):
+        except (*HOSTILE, jwt.PyJWTError):
             told = f"{path}: it is no JSON Web Key Set; take it from the issuer's jwks_uri"
             raise FileError(told, source=path) from None
         public = [each for each in found if each.key_type in ("RSA", "EC", "OKP")]
@@ -113,7 +115,7 @@ class Tokens:
             raise refused("has ended; ask its issuer for a new one") from None
         except jwt.InvalidAudienceError:
             raise refused("is for another audience") from None
-        except (jwt.PyJWTError, ValueError, TypeError, AttributeError):
+        except (*HOSTILE, jwt.PyJWTError):
             raise refused("does not hold") from None
         subject = found["sub"]
         if not isinstance(subject, str):

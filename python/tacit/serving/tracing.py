@@ -107,11 +107,15 @@ def traces_of(config: Mapping[str, Any]) -> Traces | None:
     endpoint: str | None = config["service"].get("traces")
     if not endpoint:
         return None
-    parts = urlsplit(endpoint)
+    try:
+        parts = urlsplit(endpoint)
+    except ValueError:
+        parts = urlsplit("")
     plain = parts.scheme == "http" and is_loopback(parts.hostname or "")
     if not parts.hostname or not (parts.scheme == "https" or plain):
         told = "give https://host/v1/traces, or http:// of this machine: who asks when is in traces"
-        raise TacitError(f"service.traces: {endpoint!r}: {told}")
+        # Of the address nothing is told: a password may stand in it.
+        raise TacitError(f"service.traces: {told}")
     need("otel", "service.traces")
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415
         OTLPSpanExporter,
