@@ -18,6 +18,14 @@ simd! {
         }
     }
 
+    /// The top bit where `a + b` exceeds the ring.
+    fn exceeds_into<R: Ring>(out: &mut [R], a: &[R], b: &[R]) {
+        for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+            let exceeds = a.add(*b).to_u64() < a.to_u64();
+            *out = R::from_u64(u64::from(exceeds)).shl(R::BITS - 1);
+        }
+    }
+
     fn drop_top<R: Ring>(sum: &mut [R]) {
         for s in sum {
             *s = s.shl(1).shr(1);
@@ -61,6 +69,24 @@ pub fn sum2<R: Ring>(a: &[R], b: &[R]) -> (Vec<R>, Bits) {
     masked_add(a, b)
 }
 
+/// Where `a + b` is not below the ring's size.
+pub fn exceeds<R: Ring>(a: &[R], b: &[R]) -> Bits {
+    assert_eq!(a.len(), b.len());
+    let isa = isa::current();
+    let mut bits = vec![0; a.len().div_ceil(64)];
+    par::for_each_unit(a.len(), &mut bits, 1, |s, bits| {
+        for (i, bits) in bits.chunks_mut(STRIP / 64).enumerate() {
+            let start = s + i * STRIP;
+            let end = a.len().min(start + 64 * bits.len());
+            let mut top = [R::ZERO; STRIP];
+            let top = &mut top[..end - start];
+            exceeds_into(isa, top, &a[start..end], &b[start..end]);
+            top_bits(isa, bits, top);
+        }
+    });
+    Bits::from_words(a.len(), bits)
+}
+
 /// `(a + b + c) mod 2^m` and the parity of `floor((a + b + c) / 2^m)`, for values below `2^m`.
 pub fn sum3<R: Ring>(a: &[R], b: &[R], c: &[R]) -> (Vec<R>, Bits) {
     assert!(a.len() == b.len() && a.len() == c.len());
@@ -90,6 +116,21 @@ mod tests {
         }
         let low = vec::low_bits(&a, 7);
         assert!(sum2(&low, &x) == (sum, carry));
+    }
+
+    /// Every pair of 8 bits, and random ones of others.
+    #[test]
+    fn sums_that_exceed_the_ring() {
+        let all: Vec<u32> = (0..1 << 16).collect();
+        let [a, b] = [0, 8].map(|at| all.iter().map(|v| (v >> at) as u8).collect::<Vec<_>>());
+        let right = Bits::from_fn(all.len(), |i| a[i].checked_add(b[i]).is_none());
+        assert!(same_everywhere(|| exceeds(&a, &b)) == right);
+        for n in [0, 1, 63, 64, 65, 1025, 40_001] {
+            let mut prg = Prg::new([2; 16]);
+            let [a, b] = [0; 2].map(|_| prg.ring::<u64>(n));
+            let right = Bits::from_fn(n, |i| a[i].checked_add(b[i]).is_none());
+            assert!(same_everywhere(|| exceeds(&a, &b)) == right, "{n} elements");
+        }
     }
 
     fn sums<R: Ring>() {

@@ -116,6 +116,14 @@ impl<R: Ring> Buffer<R> {
         self.sum([b], || wrap::sum2(self, b))
     }
 
+    /// See [`wrap::exceeds`].
+    pub fn exceeds(&self, b: &Self) -> Bits {
+        match self.is_counted() || b.is_counted() {
+            true => Bits::counted(self.len()),
+            false => wrap::exceeds(self, b),
+        }
+    }
+
     /// See [`wrap::sum3`].
     pub fn sum3(&self, b: &Self, c: &Self) -> (Self, Bits) {
         self.sum([b, c], || wrap::sum3(self, b, c))

@@ -1,15 +1,15 @@
 //! GF(2^64) = Z_2[X] / (X^64 + X^4 + X^3 + X + 1), bit `i` the coefficient of `X^i`.
 
-#[cfg(target_arch = "x86_64")]
-mod gfni;
 mod packed;
+#[cfg(target_arch = "x86_64")]
+mod planes;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 use std::ops::Range;
 
-use self::packed::{BLOCKS, Weights, add_where, parities};
-use super::{Extension, pair_by_pair, split_all};
+use self::packed::{COLUMNS, Weights, combined};
+use super::{Extension, pair_by_pair};
 use crate::buffer::Sizes;
 use crate::isa;
 use crate::{Bits, Prg};
@@ -22,12 +22,29 @@ pub struct Binary(pub u64);
 // SAFETY: it is a word, and every word is an element.
 unsafe impl bytemuck::TransparentWrapper<u64> for Binary {}
 
-/// The product of two polynomials, all 64 steps whatever the values.
+/// The product of two polynomials. Integers whose bits lie five apart are multiplied without a carry from one
+/// of 13 bits into the next.
 #[inline(always)]
 fn carryless(a: u64, b: u64) -> u128 {
-    (0..64).fold(0, |sum, i| {
-        sum ^ ((a as u128) << i & ((b >> i & 1) as u128).wrapping_neg())
-    })
+    const APART: usize = 5;
+    const KEPT: [u128; APART] = {
+        let mut masks = [0; APART];
+        let mut bit = 0;
+        while bit < 128 {
+            masks[bit % APART] |= 1 << bit;
+            bit += 1;
+        }
+        masks
+    };
+    let apart = |x: u64| KEPT.map(|kept| u128::from(x) & kept);
+    let (a, b) = (apart(a), apart(b));
+    let mut sum = 0;
+    for (i, a) in a.iter().enumerate() {
+        for (k, b) in b.iter().enumerate() {
+            sum ^= a.wrapping_mul(*b) & KEPT[(i + k) % APART];
+        }
+    }
+    sum
 }
 
 /// The remainder of a polynomial of degree at most 126.
@@ -42,8 +59,8 @@ fn reduce(wide: u128) -> u64 {
 }
 
 #[inline(always)]
-fn dot_by(a: &[Binary], b: &[Binary], product: impl Fn(u64, u64) -> u128) -> u128 {
-    let products = a.iter().zip(b).map(|(a, b)| product(a.0, b.0));
+fn dot_by(a: &[u64], b: &[u64], product: impl Fn(u64, u64) -> u128) -> u128 {
+    let products = a.iter().zip(b).map(|(a, b)| product(*a, *b));
     products.fold(0, |sum, p| sum ^ p)
 }
 
@@ -77,25 +94,32 @@ fn multiply(acc: &mut [Binary], b: &[u64]) {
     multiply_by(acc, b, carryless)
 }
 
-/// `sum_g u_j[g] v_k[g]` of all pairs of parts, by tiles; `None` without the instructions.
-fn tiled(u: &[Binary], v: &[Binary], radix: usize, len: usize) -> Option<Vec<Binary>> {
+/// `sum a_g b_g`.
+fn dot(a: &[u64], b: &[u64]) -> Binary {
+    assert_eq!(a.len(), b.len());
     #[cfg(target_arch = "x86_64")]
     if x86::wide(isa::current()) {
-        let side = radix.next_multiple_of(x86::TILE);
-        let [u, v] = [u, v].map(|x| x86::padded(x, len, side));
-        let mut out = vec![Binary::ZERO; radix * radix];
-        for j in (0..side).step_by(x86::TILE) {
-            for k in (0..side).step_by(x86::TILE) {
-                // SAFETY: the processor has the instructions.
-                let sums = unsafe { x86::tile(&u[j..], &v[k..]) };
-                for (row, sums) in out.chunks_mut(radix).skip(j).zip(sums) {
-                    for (to, sum) in row.iter_mut().skip(k).zip(sums) {
-                        *to = Binary(reduce(sum));
-                    }
-                }
-            }
-        }
-        return Some(out);
+        // SAFETY: the processor has the instructions.
+        return Binary(reduce(unsafe { x86::dot_wide(a, b) }));
+    }
+    #[cfg(target_arch = "x86_64")]
+    if x86::available(isa::current()) {
+        // SAFETY: the processor has the instructions.
+        return Binary(reduce(unsafe { x86::dot(a, b) }));
+    }
+    Binary(reduce(dot_by(a, b, carryless)))
+}
+
+/// `sum_g u_j[g] v_k[g]` of all pairs of parts, several at a time; `None` without the instructions.
+fn side_by_side(u: &[Binary], v: &[Binary], radix: usize, len: usize) -> Option<Vec<Binary>> {
+    #[cfg(target_arch = "x86_64")]
+    if x86::wide(isa::current()) {
+        let [u, v] = [u, v].map(|x| x86::padded(x, len, radix));
+        let [u, v] = [&u, &v].map(|x| x.iter().map(|part| &part[..]).collect::<Vec<_>>());
+        let mut sums = vec![0; radix * radix];
+        // SAFETY: the processor has the instructions.
+        unsafe { x86::products_wide(&mut sums, &u, &v) };
+        return Some(sums.into_iter().map(|sum| Binary(reduce(sum))).collect());
     }
     None
 }
@@ -105,6 +129,7 @@ impl Extension for Binary {
     type Weights = Weights;
     const ZERO: Self = Binary(0);
     const ONE: Self = Binary(1);
+    const PORTION: usize = 1 << 18;
     /// The sums of errors stay small: there are 2^64 points.
     const PORTIONS: usize = usize::MAX;
 
@@ -119,8 +144,9 @@ impl Extension for Binary {
         multiply(&mut product, &[o.0]);
         product[0]
     }
-    fn base_radix(_n: usize) -> usize {
-        16
+    /// So many that a vector keeps some words of each part.
+    fn base_radix(n: usize) -> usize {
+        if n > SMALL { 64 } else { 16 }
     }
     fn radix(n: usize) -> usize {
         match n {
@@ -135,8 +161,11 @@ impl Extension for Binary {
             _ => 8,
         }
     }
-    fn blocks(n: usize, _vectors: usize) -> [usize; 2] {
-        [BLOCKS, n.div_ceil(64) * 8]
+    /// Whole words of columns.
+    fn blocks(n: usize, vectors: usize) -> [usize; 2] {
+        let blocks = Self::base_radix(vectors * n) / vectors;
+        let len = n.div_ceil(blocks).next_multiple_of(COLUMNS);
+        [n.div_ceil(len), len]
     }
     fn random(prg: &mut Prg, n: usize) -> Vec<Self> {
         prg.ring(n).into_iter().map(Binary).collect()
@@ -166,46 +195,20 @@ impl Extension for Binary {
     fn base_product(x: &Bits, y: &Bits) -> Bits {
         x.and(y)
     }
-    fn weighted_sums(Weights { rows, .. }: &Weights, x: &[Bits]) -> Vec<Self> {
-        let isa = isa::current();
-        let sum = |x: &Bits| {
-            assert_eq!(rows.cols(), x.len());
-            Binary(parities(isa, rows, x.words()))
-        };
-        x.iter().map(sum).collect()
+    fn weighted_sums(w: &Weights, x: &[Bits]) -> Vec<Self> {
+        w.sums(x)
+    }
+    fn weighted_products(w: &Weights, u: &[Bits], v: &[Bits]) -> Vec<Self> {
+        w.products(u, v)
     }
     fn combine(c: &[Self], x: &[Bits]) -> Vec<Self> {
-        let isa = isa::current();
-        let mut out = vec![Binary(0); x.first().map_or(0, Bits::len)];
-        for (c, x) in c.iter().zip(x) {
-            assert_eq!(x.len(), out.len());
-            add_where(isa, &mut out, c.0, x.words());
-        }
-        out
+        combined(c, x)
     }
-    fn split(x: &Bits, blocks: usize) -> Vec<Bits> {
-        assert_eq!((blocks, x.len() % 64), (BLOCKS, 0));
-        (0..BLOCKS).map(|q| packed::block(x, q)).collect()
-    }
-    fn block_sums(w: &Weights, blocks: usize, x: &Bits) -> Vec<Self> {
-        w.sums(x)
-            .unwrap_or_else(|| Self::weighted_sums(w, &Self::split(x, blocks)))
-    }
-    fn block_products(w: &Weights, blocks: usize, u: &[Bits], v: &[Bits]) -> Vec<Self> {
-        w.products(u, v).unwrap_or_else(|| {
-            let [u, v] = [u, v].map(|x| split_all::<Self>(x, blocks));
-            Self::weighted_products(w, &u, &v)
-        })
-    }
-    fn combine_blocks(c: &[Self], blocks: usize, x: &[Bits]) -> Vec<Self> {
-        packed::combined(c, x).unwrap_or_else(|| Self::combine(c, &split_all::<Self>(x, blocks)))
-    }
-    fn weigh(u: &mut [Self], Weights { points, .. }: &Weights) {
-        assert_eq!(u.len(), points.len());
-        multiply(u, points);
+    fn weigh(u: &mut [Self], w: &Weights) {
+        w.weigh(u);
     }
     fn products(u: &[Self], v: &[Self], radix: usize, len: usize) -> Vec<Self> {
-        tiled(u, v, radix, len).unwrap_or_else(|| pair_by_pair(u, v, radix, len))
+        side_by_side(u, v, radix, len).unwrap_or_else(|| pair_by_pair(u, v, radix, len))
     }
     fn horner<'a>(parts: impl Iterator<Item = &'a [Self]>, len: usize, point: Self) -> Vec<Self> {
         let mut out = vec![Self::ZERO; len];
@@ -222,18 +225,7 @@ impl Extension for Binary {
         out
     }
     fn dot(a: &[Self], b: &[Self]) -> Self {
-        assert_eq!(a.len(), b.len());
-        #[cfg(target_arch = "x86_64")]
-        if x86::wide(isa::current()) {
-            // SAFETY: the processor has the instructions.
-            return Binary(reduce(unsafe { x86::dot_wide(a, b) }));
-        }
-        #[cfg(target_arch = "x86_64")]
-        if x86::available(isa::current()) {
-            // SAFETY: the processor has the instructions.
-            return Binary(reduce(unsafe { x86::dot(a, b) }));
-        }
-        Binary(reduce(dot_by(a, b, carryless)))
+        dot(words_of(a), words_of(b))
     }
     fn times_plus(acc: &mut [Self], point: Self, x: &[Self]) {
         // So many at a time, so that the point is written out once.
@@ -260,6 +252,9 @@ impl Extension for Binary {
         })
     }
 }
+
+/// Vectors of bits up to so many are cut into fewer parts: fewer bytes.
+const SMALL: usize = 1 << 13;
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,6 @@
 //! Large extensions of the small domains that protocols share in, from which coins for checks
-//! are drawn: GF(2^64) over bits, F_{p^d} over small primes, Galois rings over `Z_2^l`.
+//! are drawn: GF(2^64) over bits, F_{p^d} over small primes, Galois rings over `Z_2^l`, and the integers modulo
+//! a product of two primes for words that are not reduced.
 //!
 //! Every extension has a set of at least 2^48 *points* whose differences are units. A polynomial
 //! of degree `k` that is not zero has at most `k` roots among the points, and a sum of terms that
@@ -8,6 +9,7 @@
 
 mod binary;
 mod galois;
+mod integers;
 mod tower;
 
 use std::ops::Range;
@@ -15,6 +17,7 @@ use std::ops::Range;
 pub use binary::Binary;
 pub(crate) use galois::Loops;
 pub use galois::{DEGREE, Galois, product_side};
+pub use integers::{Integer, Integers};
 pub use tower::{F11, F19, F37, F67, Prime, Tower};
 
 use crate::Prg;
@@ -27,11 +30,13 @@ pub trait Extension: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static 
     /// A vector of elements of the base.
     type Base: Clone;
     /// Random points as [`Extension::weighted_sums`] wants them.
-    type Weights;
+    type Weights: Clone;
     /// The neutral element of addition.
     const ZERO: Self;
     /// The neutral element of multiplication.
     const ONE: Self;
+    /// The most elements of the base that a portion of a proof's vectors has.
+    const PORTION: usize = 64_512;
     /// How many portions of one proof may be folded at the same points. More portions take more folds,
     /// whose errors add up.
     const PORTIONS: usize = 1;
@@ -371,6 +376,22 @@ mod tests {
         laws::<Tower<F19>>(|prg, n| prg.residues(19, n), |x| lift_residues(x));
         laws::<Tower<F37>>(|prg, n| prg.residues(37, n), |x| lift_residues(x));
         laws::<Tower<F67>>(|prg, n| prg.residues(67, n), |x| lift_residues(x));
+    }
+
+    #[test]
+    fn integers_extend_to_two_fields() {
+        fn check<R: crate::Ring>() {
+            // Half as long, so that products are words, too.
+            let half = R::BITS / 2;
+            laws::<Integer<R>>(
+                |prg, n| Integers::of_words(crate::vec::shr(&prg.ring::<R>(n), half).into()),
+                |x| Integer::combine(&[Integer::ONE], std::slice::from_ref(x)),
+            );
+        }
+        check::<u8>();
+        check::<u16>();
+        check::<u32>();
+        check::<u64>();
     }
 
     #[test]

@@ -80,6 +80,7 @@ fn reduce<F: Prime>(wide: &[u64]) -> Lanes {
 }
 
 /// Points as factors of vectors.
+#[derive(Clone)]
 pub struct Weights<F> {
     /// Lane by lane.
     rows: Vec<i16>,

@@ -1,5 +1,6 @@
 //! Products in GF(2^64) by the instructions for carry-less ones.
 
+use super::packed::common_by;
 use super::{Binary, dot_by, multiply_by, reduce, words_of, words_of_mut};
 use crate::isa::Isa;
 use std::arch::x86_64::*;
@@ -18,7 +19,7 @@ fn carryless(a: u64, b: u64) -> u128 {
 }
 
 #[target_feature(enable = "pclmulqdq,sse2")]
-pub fn dot(a: &[Binary], b: &[Binary]) -> u128 {
+pub fn dot(a: &[u64], b: &[u64]) -> u128 {
     dot_by(a, b, |a, b| carryless(a, b))
 }
 
@@ -27,51 +28,62 @@ pub fn multiply(acc: &mut [Binary], b: &[u64]) {
     multiply_by(acc, b, |a, b| carryless(a, b))
 }
 
+/// [`common_by`].
+#[target_feature(enable = "pclmulqdq,sse2")]
+pub fn common(sums: &mut [u128], coins: &[u64], u: &[&[u64]], v: &[&[u64]]) {
+    common_by(sums, coins, u, v, |a, b| carryless(a, b))
+}
+
 /// Elements that a vector holds.
-const LANES: usize = 8;
+const LANES: usize = 4;
 
+/// Whether several products are made by one instruction.
 pub fn wide(isa: Isa) -> bool {
-    isa == Isa::Avx512 && available(isa) && is_x86_feature_detected!("vpclmulqdq")
+    isa >= Isa::Avx2 && available(isa) && is_x86_feature_detected!("vpclmulqdq")
 }
 
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx2")]
 #[inline]
-pub fn load(a: &[u64; LANES]) -> __m512i {
-    // SAFETY: the array has 64 bytes; the load need not be aligned.
-    unsafe { _mm512_loadu_epi64(a.as_ptr().cast()) }
+fn load(a: &[u64; LANES]) -> __m256i {
+    // SAFETY: the array has 32 bytes; the load need not be aligned.
+    unsafe { _mm256_loadu_si256(a.as_ptr().cast()) }
 }
 
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx2")]
 #[inline]
-pub fn store(a: &mut [u64; LANES], v: __m512i) {
-    // SAFETY: the array has 64 bytes; the store need not be aligned.
-    unsafe { _mm512_storeu_epi64(a.as_mut_ptr().cast(), v) }
+fn store(a: &mut [u64; LANES], v: __m256i) {
+    // SAFETY: the array has 32 bytes; the store need not be aligned.
+    unsafe { _mm256_storeu_si256(a.as_mut_ptr().cast(), v) }
 }
 
-#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx512f,sse2")]
-pub fn dot_wide(a: &[Binary], b: &[Binary]) -> u128 {
-    let (a, b) = (words_of(a), words_of(b));
+/// `sum` and the products of even and of odd elements.
+#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
+#[inline]
+fn plus_products(sum: __m256i, a: __m256i, b: __m256i) -> __m256i {
+    let even = _mm256_clmulepi64_epi128::<0x00>(a, b);
+    let odd = _mm256_clmulepi64_epi128::<0x11>(a, b);
+    _mm256_xor_si256(sum, _mm256_xor_si256(even, odd))
+}
+
+#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
+pub fn dot_wide(a: &[u64], b: &[u64]) -> u128 {
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks(), b.as_chunks());
-    let mut sum = _mm512_setzero_si512();
+    let mut sum = _mm256_setzero_si256();
     for (a, b) in a.iter().zip(b) {
-        let (a, b) = (load(a), load(b));
-        let even = _mm512_clmulepi64_epi128::<0x00>(a, b);
-        let odd = _mm512_clmulepi64_epi128::<0x11>(a, b);
-        sum = _mm512_xor_si512(sum, _mm512_xor_si512(even, odd));
+        sum = plus_products(sum, load(a), load(b));
     }
-    let rest = a_rest.iter().zip(b_rest).map(|(a, b)| carryless(*a, *b));
-    rest.fold(pairs_summed(sum), |sum, product| sum ^ product)
+    pairs_summed(sum) ^ dot_by(a_rest, b_rest, |a, b| carryless(a, b))
 }
 
-#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx512f,sse2")]
+#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
 pub fn multiply_wide(acc: &mut [Binary], b: &[u64]) {
     let (chunks, rest) = words_of_mut(acc).as_chunks_mut();
     let (by, by_rest) = b.as_chunks();
     for (acc, b) in chunks.iter_mut().zip(by) {
         let (a, b) = (load(acc), load(b));
         let ends = [
-            _mm512_clmulepi64_epi128::<0x00>(a, b),
-            _mm512_clmulepi64_epi128::<0x11>(a, b),
+            _mm256_clmulepi64_epi128::<0x00>(a, b),
+            _mm256_clmulepi64_epi128::<0x11>(a, b),
         ];
         store(acc, reduced(ends));
     }
@@ -80,29 +92,86 @@ pub fn multiply_wide(acc: &mut [Binary], b: &[u64]) {
     }
 }
 
-/// The remainders of four sums of products each, of even and odd elements.
-#[target_feature(enable = "vpclmulqdq,avx512f")]
+/// The remainders of two sums of products each, of even and odd elements.
+#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
 #[inline]
-fn reduced(mut ends: [__m512i; 2]) -> __m512i {
-    let low = _mm512_set1_epi64(0b11011);
+fn reduced(mut ends: [__m256i; 2]) -> __m256i {
+    let low = _mm256_set1_epi64x(0b11011);
     // The upper half times X^4 + X^3 + X + 1, and again what is then above.
     for product in &mut ends {
-        let once = _mm512_clmulepi64_epi128::<0x01>(*product, low);
-        let twice = _mm512_clmulepi64_epi128::<0x01>(once, low);
-        *product = _mm512_ternarylogic_epi64::<0x96>(*product, once, twice);
+        let once = _mm256_clmulepi64_epi128::<0x01>(*product, low);
+        let twice = _mm256_clmulepi64_epi128::<0x01>(once, low);
+        *product = _mm256_xor_si256(*product, _mm256_xor_si256(once, twice));
     }
-    _mm512_unpacklo_epi64(ends[0], ends[1])
+    _mm256_unpacklo_epi64(ends[0], ends[1])
 }
 
-/// Parts of each side that are multiplied at a time.
-pub const TILE: usize = 4;
+/// Vectors of each side whose sums are kept in registers.
+const ROWS: usize = 2;
+const COLUMNS: usize = 4;
 
-/// A part as whole vectors.
-pub type Part = Vec<[u64; LANES]>;
+/// A vector, four words at a time.
+pub type Part<'a> = &'a [[u64; LANES]];
 
-/// `x` as `parts` parts of `len` elements, each as whole vectors, with zeros where `x` has no
+/// Adds to `sums` of every pair of vectors what `step` makes of the words at each place, `v` running fastest.
+#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
+#[inline]
+fn add_pairs(
+    sums: &mut [u128],
+    u: &[Part],
+    v: &[Part],
+    step: impl Fn(usize, __m256i, __m256i, __m256i) -> __m256i,
+) {
+    for (rows, sums) in u.chunks(ROWS).zip(sums.chunks_mut(ROWS * v.len())) {
+        for (at, columns) in v.chunks(COLUMNS).enumerate() {
+            // Of the last vectors some are taken again, and what comes of them is left.
+            let u: [Part; ROWS] = std::array::from_fn(|i| rows[i.min(rows.len() - 1)]);
+            let v_parts: [Part; COLUMNS] =
+                std::array::from_fn(|i| columns[i.min(columns.len() - 1)]);
+            let mut tile = [[_mm256_setzero_si256(); COLUMNS]; ROWS];
+            for at in 0..u[0].len() {
+                let v = v_parts.map(|v| load(&v[at]));
+                for (tile, u) in tile.iter_mut().zip(u) {
+                    let u = load(&u[at]);
+                    for (sum, v) in tile.iter_mut().zip(v) {
+                        *sum = step(at, *sum, u, v);
+                    }
+                }
+            }
+            for (sums, tile) in sums.chunks_mut(v.len()).zip(tile) {
+                let sums = sums.iter_mut().skip(COLUMNS * at).take(columns.len());
+                sums.zip(tile)
+                    .for_each(|(sum, more)| *sum ^= pairs_summed(more));
+            }
+        }
+    }
+}
+
+/// [`common_by`], by tiles of pairs.
+#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
+pub fn common_wide(sums: &mut [u128], coins: &[u64], u: &[&[u64]], v: &[&[u64]]) {
+    let (coins, coins_rest) = coins.as_chunks();
+    let ((u, u_rest), (v, v_rest)) = (wholes(u), wholes(v));
+    add_pairs(sums, &u, &v, |at, sum, u, v| {
+        plus_products(sum, _mm256_and_si256(u, v), load(&coins[at]))
+    });
+    common_by(sums, coins_rest, &u_rest, &v_rest, |a, b| carryless(a, b));
+}
+
+/// What is whole of every vector, and what is left of it.
+fn wholes<'a>(x: &[&'a [u64]]) -> (Vec<Part<'a>>, Vec<&'a [u64]>) {
+    x.iter().map(|x| x.as_chunks()).unzip()
+}
+
+/// `sum_g u_j[g] v_k[g]` of all pairs of vectors as long as one another, `k` running fastest.
+#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
+pub fn products_wide(sums: &mut [u128], u: &[Part], v: &[Part]) {
+    add_pairs(sums, u, v, |_, sum, u, v| plus_products(sum, u, v));
+}
+
+/// `x` as `parts` parts of `len` elements, each four words at a time, with zeros where `x` has no
 /// elements.
-pub fn padded(x: &[Binary], len: usize, parts: usize) -> Vec<Part> {
+pub fn padded(x: &[Binary], len: usize, parts: usize) -> Vec<Vec<[u64; LANES]>> {
     let mut all = vec![vec![[0; LANES]; len.div_ceil(LANES)]; parts];
     for (to, part) in all.iter_mut().zip(words_of(x).chunks(len)) {
         to.as_flattened_mut()[..part.len()].copy_from_slice(part);
@@ -110,56 +179,32 @@ pub fn padded(x: &[Binary], len: usize, parts: usize) -> Vec<Part> {
     all
 }
 
-/// `sum_g u_j[g] v_k[g]` of all pairs, `k` running fastest, of the first parts.
-#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx512f,sse2")]
-pub fn tile(u: &[Part], v: &[Part]) -> [[u128; TILE]; TILE] {
-    let mut sums = [[_mm512_setzero_si512(); TILE]; TILE];
-    let n = u[0].len();
-    let u: [_; TILE] = std::array::from_fn(|i| &u[i][..n]);
-    let v: [_; TILE] = std::array::from_fn(|i| &v[i][..n]);
-    for at in 0..n {
-        let v = v.map(|v| load(&v[at]));
-        for (sums, u) in sums.iter_mut().zip(u) {
-            let u = load(&u[at]);
-            for (sum, v) in sums.iter_mut().zip(v) {
-                let even = _mm512_clmulepi64_epi128::<0x00>(u, v);
-                let odd = _mm512_clmulepi64_epi128::<0x11>(u, v);
-                // The sum of three.
-                *sum = _mm512_ternarylogic_epi64::<0x96>(*sum, even, odd);
-            }
-        }
-    }
-    sums.map(|row| row.map(|sum| pairs_summed(sum)))
-}
-
-/// The sum of the four pairs of words.
-#[target_feature(enable = "avx512f")]
+/// The sum of the pairs of words.
+#[target_feature(enable = "avx2")]
 #[inline]
-fn pairs_summed(sum: __m512i) -> u128 {
+fn pairs_summed(sum: __m256i) -> u128 {
     let mut lanes = [0; LANES];
     store(&mut lanes, sum);
-    let pairs = lanes.as_chunks::<2>().0.iter();
-    pairs.fold(0, |sum, [low, high]| {
-        sum ^ (u128::from(*high) << 64 | u128::from(*low))
-    })
+    let [a, b, c, d] = lanes;
+    u128::from(b ^ d) << 64 | u128::from(a ^ c)
 }
 
 /// `sum_j c_j x_j`, element by element, of vectors that are zero where they end.
-#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx512f,sse2")]
+#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
 pub fn combine(out: &mut [Binary], c: &[Binary], x: &[&[Binary]]) {
     let (chunks, rest) = words_of_mut(out).as_chunks_mut();
     for (at, out) in chunks.iter_mut().enumerate() {
-        let mut ends = [_mm512_setzero_si512(); 2];
+        let mut ends = [_mm256_setzero_si256(); 2];
         for (c, x) in c.iter().zip(x) {
             let (c, x) = (
-                _mm512_set1_epi64(c.0 as i64),
+                _mm256_set1_epi64x(c.0 as i64),
                 load_some(&x[(LANES * at).min(x.len())..]),
             );
-            let even = _mm512_clmulepi64_epi128::<0x00>(c, x);
-            let odd = _mm512_clmulepi64_epi128::<0x11>(c, x);
+            let even = _mm256_clmulepi64_epi128::<0x00>(c, x);
+            let odd = _mm256_clmulepi64_epi128::<0x11>(c, x);
             ends = [
-                _mm512_xor_si512(ends[0], even),
-                _mm512_xor_si512(ends[1], odd),
+                _mm256_xor_si256(ends[0], even),
+                _mm256_xor_si256(ends[1], odd),
             ];
         }
         store(out, reduced(ends));
@@ -173,9 +218,9 @@ pub fn combine(out: &mut [Binary], c: &[Binary], x: &[&[Binary]]) {
 }
 
 /// The first elements, and zeros where there are none.
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx2")]
 #[inline]
-fn load_some(x: &[Binary]) -> __m512i {
+fn load_some(x: &[Binary]) -> __m256i {
     match words_of(x).as_chunks().0.first() {
         Some(whole) => load(whole),
         None => {
