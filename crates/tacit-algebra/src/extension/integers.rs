@@ -1,7 +1,6 @@
 //! Integers modulo the product of two primes of 61 bits: words of a ring and bits, as integers. What differs from the right integer by less than 2^121 differs from it
 //! modulo one of the primes.
 
-use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::tower::padded;
@@ -19,35 +18,24 @@ const POINT: u32 = 60;
 const TERMS: usize = 32;
 
 /// An integer modulo the product of the primes, by its residue modulo each.
-#[derive(PartialEq, Eq, Debug)]
-pub struct Integer<R>([u64; 2], PhantomData<R>);
-
-impl<R> Clone for Integer<R> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<R> Copy for Integer<R> {}
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Integer([u64; 2]);
 
 /// Integers: words of a ring, bits times a factor, or sums of both.
 #[derive(Clone)]
-pub struct Integers<R> {
+pub struct Integers {
     len: usize,
-    words: Option<Buffer<R>>,
+    words: Option<Buffer<u64>>,
     bits: Option<Bits>,
     factor: i128,
 }
 
-impl<R: Ring> Integers<R> {
-    /// The integer that a carry stands for: the ring's size.
-    pub const SIZE: i128 = 1 << R::BITS;
-
+impl Integers {
     /// Words as integers of at least 0.
-    pub fn of_words(words: Buffer<R>) -> Self {
+    pub fn of_words<R: Ring>(words: &Buffer<R>) -> Self {
         Integers {
             len: words.len(),
-            words: Some(words),
+            words: Some(words.convert()),
             bits: None,
             factor: 0,
         }
@@ -64,11 +52,11 @@ impl<R: Ring> Integers<R> {
     }
 
     /// Words less the ring's size where the bit is set.
-    pub fn less(words: Buffer<R>, carries: Bits) -> Self {
+    pub fn less<R: Ring>(words: &Buffer<R>, carries: Bits) -> Self {
         assert_eq!(words.len(), carries.len());
         Integers {
-            words: Some(words),
-            ..Integers::of_bits(carries, -Self::SIZE)
+            words: Some(words.convert()),
+            ..Integers::of_bits(carries, -size_of_ring::<R>())
         }
     }
 
@@ -78,7 +66,7 @@ impl<R: Ring> Integers<R> {
             let words = self.words.as_ref();
             let mut all: Vec<u64> = words.map_or_else(
                 || vec![0; self.len],
-                |words| words.iter().map(|w| small(w.to_u64(), p)).collect(),
+                |words| words.iter().map(|w| small(*w, p)).collect(),
             );
             if let Some(bits) = &self.bits {
                 let factor = self.factor.rem_euclid(i128::from(PRIMES[p])) as u64;
@@ -91,6 +79,11 @@ impl<R: Ring> Integers<R> {
             all
         })
     }
+}
+
+/// The integer that a carry stands for.
+pub const fn size_of_ring<R: Ring>() -> i128 {
+    1 << R::BITS
 }
 
 /// `a mod p` of less than twice the prime.
@@ -136,13 +129,13 @@ fn dot_of(a: &[u64], b: &[u64], p: usize) -> u64 {
 }
 
 /// The residues modulo prime `p` of elements.
-fn column<R>(x: &[Integer<R>], p: usize) -> Vec<u64> {
+fn column(x: &[Integer], p: usize) -> Vec<u64> {
     x.iter().map(|x| x.0[p]).collect()
 }
 
-impl<R: Ring> Integer<R> {
+impl Integer {
     fn of(residues: [u64; 2]) -> Self {
-        Integer(residues, PhantomData)
+        Integer(residues)
     }
 
     /// An integer below 2^61.
@@ -163,11 +156,11 @@ impl<R: Ring> Integer<R> {
     }
 }
 
-impl<R: Ring> Extension for Integer<R> {
-    type Base = Integers<R>;
+impl Extension for Integer {
+    type Base = Integers;
     type Weights = Vec<u64>;
-    const ZERO: Self = Integer([0; 2], PhantomData);
-    const ONE: Self = Integer([1; 2], PhantomData);
+    const ZERO: Self = Integer([0; 2]);
+    const ONE: Self = Integer([1; 2]);
     const PORTION: usize = 1 << 15;
     /// The sums of errors stay small: there are 2^60 points.
     const PORTIONS: usize = usize::MAX;
@@ -202,10 +195,10 @@ impl<R: Ring> Extension for Integer<R> {
             .map(|w| w >> (u64::BITS - POINT))
             .collect()
     }
-    fn base_len(x: &Integers<R>) -> usize {
+    fn base_len(x: &Integers) -> usize {
         x.len
     }
-    fn base_part(x: &Integers<R>, range: Range<usize>) -> Integers<R> {
+    fn base_part(x: &Integers, range: Range<usize>) -> Integers {
         Integers {
             len: range.len(),
             words: x.words.as_ref().map(|w| padded(w, range.clone())),
@@ -213,7 +206,7 @@ impl<R: Ring> Extension for Integer<R> {
             factor: x.factor,
         }
     }
-    fn base_join(x: &[Integers<R>]) -> Integers<R> {
+    fn base_join(x: &[Integers]) -> Integers {
         let mut with_bits = x.iter().filter(|x| x.bits.is_some());
         let factor = with_bits.clone().next().map_or(0, |x| x.factor);
         assert!(with_bits.all(|x| x.factor == factor), "one factor");
@@ -230,18 +223,18 @@ impl<R: Ring> Extension for Integer<R> {
         }
     }
     /// Right where the products are words of the ring.
-    fn base_product(x: &Integers<R>, y: &Integers<R>) -> Integers<R> {
-        let words = |x: &Integers<R>| x.words.clone().expect("words are multiplied");
-        Integers::of_words(words(x).mul(&words(y)))
+    fn base_product(x: &Integers, y: &Integers) -> Integers {
+        let words = |x: &Integers| x.words.clone().expect("words are multiplied");
+        Integers::of_words(&words(x).mul(&words(y)))
     }
-    fn weighted_sums(w: &Vec<u64>, x: &[Integers<R>]) -> Vec<Self> {
-        let sum = |x: &Integers<R>| {
+    fn weighted_sums(w: &Vec<u64>, x: &[Integers]) -> Vec<Self> {
+        let sum = |x: &Integers| {
             let x = x.residues();
             Integer::by_primes(|p| dot_of(w, &x[p], p))
         };
         x.iter().map(sum).collect()
     }
-    fn weighted_products(w: &Vec<u64>, u: &[Integers<R>], v: &[Integers<R>]) -> Vec<Self> {
+    fn weighted_products(w: &Vec<u64>, u: &[Integers], v: &[Integers]) -> Vec<Self> {
         let [mut u, v] = [u, v].map(|x| x.iter().map(Integers::residues).collect::<Vec<_>>());
         for (p, u) in u.iter_mut().flat_map(|u| u.iter_mut().enumerate()) {
             u.iter_mut().zip(w).for_each(|(u, w)| *u = times(*u, *w, p));
@@ -251,7 +244,7 @@ impl<R: Ring> Extension for Integer<R> {
             .map(|(u, v)| Integer::by_primes(|p| dot_of(&u[p], &v[p], p)))
             .collect()
     }
-    fn combine(c: &[Self], x: &[Integers<R>]) -> Vec<Self> {
+    fn combine(c: &[Self], x: &[Integers]) -> Vec<Self> {
         assert!(c.len() <= TERMS && c.len() == x.len());
         let n = x.first().map_or(0, Self::base_len);
         let x: Vec<_> = x.iter().map(Integers::residues).collect();
@@ -311,9 +304,9 @@ impl<R: Ring> Extension for Integer<R> {
 }
 
 /// What some have of vectors one after the other, zeros where they have none; nothing where none has.
-fn joined<R, T: Clone>(
-    x: &[Integers<R>],
-    of: impl Fn(&Integers<R>) -> Option<&T>,
+fn joined<T: Clone>(
+    x: &[Integers],
+    of: impl Fn(&Integers) -> Option<&T>,
     zeros: impl Fn(usize) -> T,
     concat: impl Fn(&[&T]) -> T,
 ) -> Option<T> {
@@ -395,7 +388,7 @@ mod tests {
         fn check<R: Ring>() {
             let words: Buffer<R> = Prg::new([5; 16]).words(70);
             let carries = Bits::from_fn(70, |i| i % 3 == 0);
-            let x = Integers::less(words.clone(), carries.clone()).residues();
+            let x = Integers::less(&words, carries.clone()).residues();
             for i in 0..70 {
                 let size = i128::from(carries.get(i)) << R::BITS;
                 let right = i128::from(words[i].to_u64()) - size;

@@ -6,7 +6,7 @@
 pub(super) enum Defence {
     /// The products' claim joins a proof under a coin that the prover learns after the first fold.
     Join,
-    /// Every portion of a proof but the first has a coin of its own in theta.
+    /// Every portion of a proof has coins of its own in theta.
     PortionCoins,
     /// Coin 0 leaves only when the other verifier has said that it holds its operands.
     Acknowledgement,

@@ -6,9 +6,12 @@
 //! exactly if the message was right.
 //!
 //! What one party can multiply alone is checked the same way with one term less: of
-//! `z_j = x_{j+1} y_j - F(K_{j+1})` the one before knows `z_j`, the one after `F(K_{j+1})`.
+//! `z_j = x_{j+1} y_j - F(K_{j+1})` the one before knows `z_j`, the one after `F(K_{j+1})`. Of words such a
+//! product is one of integers, as one factor is a bit, and is checked as such.
 
-use tacit_algebra::extension::{Binary, Extension, Galois, Tower, product_side};
+use tacit_algebra::extension::{
+    Binary, Extension, Galois, Integer, Integers, Tower, product_side, size_of_ring,
+};
 use tacit_algebra::{BatchMatMul, Bits, Buffer, Prg, Ring};
 
 use super::super::domain::Residues;
@@ -69,19 +72,48 @@ pub(in crate::falcon) struct Gates<V> {
     pub terms: Terms,
     pub x: Rss<V>,
     pub y: Rss<V>,
+    /// The factors of the second term where they are others than `y` and `x`.
+    pub second: Option<[Rss<V>; 2]>,
     /// `z_j - x_j y_j + F(K_j)` for the next party's messages; of one term `z_j`.
     pub left: V,
     /// `-F(K_{j+1})` for the previous party's messages; of one term `F(K_{j+1})`.
     pub right: V,
 }
 
+impl<V> Gates<V> {
+    /// The factors of the second term: what the right verifier knows one of, and the left one the other.
+    pub fn second(&self) -> [&Rss<V>; 2] {
+        self.second
+            .as_ref()
+            .map_or([&self.y, &self.x], <[_; 2]>::each_ref)
+    }
+}
+
 /// A domain whose products can be verified over an extension.
 pub(in crate::falcon) trait Verified<R: Ring>: Domain {
     /// The extension.
     type Over: Extension<Base = Self::Vec>;
+    /// The extension for what a party multiplies alone.
+    type Alone: Extension;
+    /// Whether such products are verified as integers, with their carries.
+    const CARRIES: bool = false;
+
+    /// Where a message and its mask add up to more than the ring holds, if that is verified.
+    fn carries(_z: &Self::Vec, _mask: &Self::Vec) -> Option<Bits> {
+        None
+    }
 
     /// Where the products of this domain wait.
     fn ledger(pending: &mut Pending<R>) -> &mut Vec<Gates<Self::Vec>>;
+
+    /// Where those wait that a party multiplied alone.
+    fn alone(pending: &mut Pending<R>) -> &mut Vec<Gates<<Self::Alone as Extension>::Base>>;
+
+    /// Products that parties multiplied alone, for their proofs.
+    fn gates_alone(
+        operands: [Rss<Self::Vec>; 2],
+        kept: Kept<Self::Vec>,
+    ) -> Gates<<Self::Alone as Extension>::Base>;
 
     /// Both sides' claims on `z` from the components of operands and masks `F(K_i), F(K_{i+1})`.
     fn gates(
@@ -98,6 +130,7 @@ pub(in crate::falcon) trait Verified<R: Ring>: Domain {
             right: negated::<Self>(&masks.own),
             x,
             y,
+            second: None,
             left,
         }
     }
@@ -110,24 +143,112 @@ fn negated<D: Domain + ?Sized>(v: &D::Vec) -> D::Vec {
     out
 }
 
+/// What this party adds to the claims about products that each party multiplied alone.
+pub(in crate::falcon) struct Kept<V> {
+    /// Of the next party's messages, and of the previous one's: what `z + F` is made of.
+    pub left: Option<V>,
+    pub right: Option<V>,
+    /// The masks of carries: of the previous party's, and of its own.
+    pub masks: Rss<Option<Bits>>,
+    /// The masked carries: its own, and the next party's.
+    pub carries: Rss<Option<Bits>>,
+}
+
+impl<V> Kept<V> {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Kept {
+            left: None,
+            right: None,
+            masks: Rss::default(),
+            carries: Rss::default(),
+        }
+    }
+
+    /// What either call has kept.
+    pub fn or(self, o: Self) -> Self {
+        let either = |a: Rss<Option<Bits>>, b: Rss<Option<Bits>>| Rss {
+            own: a.own.or(b.own),
+            next: a.next.or(b.next),
+        };
+        Kept {
+            left: self.left.or(o.left),
+            right: self.right.or(o.right),
+            masks: either(self.masks, o.masks),
+            carries: either(self.carries, o.carries),
+        }
+    }
+}
+
+const ONCE: &str = "every party is a prover once";
+
+/// Gates of one term, as they are.
+fn one_term<V>([x, y]: [Rss<V>; 2], kept: Kept<V>) -> Gates<V> {
+    Gates {
+        terms: Terms::One,
+        x,
+        y,
+        second: None,
+        left: kept.left.expect(ONCE),
+        right: kept.right.expect(ONCE),
+    }
+}
+
 impl<R: Ring> Verified<R> for Words<R> {
     type Over = Galois<R>;
+    type Alone = Integer;
+    const CARRIES: bool = true;
+
+    fn carries(z: &Buffer<R>, mask: &Buffer<R>) -> Option<Bits> {
+        Some(z.exceeds(mask))
+    }
 
     fn ledger(pending: &mut Pending<R>) -> &mut Vec<Gates<Buffer<R>>> {
         &mut pending.words
+    }
+
+    fn alone(pending: &mut Pending<R>) -> &mut Vec<Gates<Integers>> {
+        &mut pending.integers
+    }
+
+    /// As integers `z + F = x_{j+1} y_j + L c` with the carry `c = k xor t`, of which the right verifier
+    /// knows the mask `k` and the left one `t`: `(z - L t) + (F - L k) = x_{j+1} y_j + (-2 L k) t`.
+    fn gates_alone(operands: [Rss<Buffer<R>>; 2], kept: Kept<Buffer<R>>) -> Gates<Integers> {
+        let [x, y] = operands.map(|x| x.map(Integers::of_words));
+        let bits = |x: Rss<Option<Bits>>| x.map(|bits| bits.clone().expect(ONCE));
+        let (masks, carries) = (bits(kept.masks), bits(kept.carries));
+        let times = |x: &Rss<Bits>, factor| x.map(|bits| Integers::of_bits(bits.clone(), factor));
+        Gates {
+            terms: Terms::Both,
+            x,
+            y,
+            second: Some([times(&masks, -2 * size_of_ring::<R>()), times(&carries, 1)]),
+            left: Integers::less(&kept.left.expect(ONCE), carries.next),
+            right: Integers::less(&kept.right.expect(ONCE), masks.own),
+        }
     }
 }
 
 impl<R: Ring> Verified<R> for Booleans {
     type Over = Binary;
+    type Alone = Binary;
 
     fn ledger(pending: &mut Pending<R>) -> &mut Vec<Gates<Bits>> {
         &mut pending.bits
+    }
+
+    fn alone(pending: &mut Pending<R>) -> &mut Vec<Gates<Bits>> {
+        &mut pending.bits
+    }
+
+    fn gates_alone(operands: [Rss<Bits>; 2], kept: Kept<Bits>) -> Gates<Bits> {
+        one_term(operands, kept)
     }
 }
 
 impl<R: Ring, S: Ring> Verified<R> for Residues<S> {
     type Over = Tower<S::Field>;
+    type Alone = Tower<S::Field>;
 
     fn ledger(pending: &mut Pending<R>) -> &mut Vec<Gates<Buffer<u8>>> {
         if S::PRIME == R::PRIME {
@@ -135,6 +256,14 @@ impl<R: Ring, S: Ring> Verified<R> for Residues<S> {
         } else {
             &mut pending.narrow_residues
         }
+    }
+
+    fn alone(pending: &mut Pending<R>) -> &mut Vec<Gates<Buffer<u8>>> {
+        Self::ledger(pending)
+    }
+
+    fn gates_alone(operands: [Rss<Buffer<u8>>; 2], kept: Kept<Buffer<u8>>) -> Gates<Buffer<u8>> {
+        one_term(operands, kept)
     }
 }
 
@@ -277,6 +406,8 @@ pub(in crate::falcon) struct Pending<R> {
     /// Residues of signs that are narrower than the ring.
     pub narrow_residues: Vec<Gates<Buffer<u8>>>,
     pub words: Vec<Gates<Buffer<R>>>,
+    /// Words times bits, as integers.
+    pub integers: Vec<Gates<Integers>>,
     pub products: Vec<Product<R>>,
 }
 
@@ -287,6 +418,7 @@ impl<R: Ring> Pending<R> {
             residues: Vec::new(),
             narrow_residues: Vec::new(),
             words: Vec::new(),
+            integers: Vec::new(),
             products: Vec::new(),
         }
     }

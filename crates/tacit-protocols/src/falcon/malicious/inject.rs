@@ -14,7 +14,7 @@ use tacit_algebra::{Bits, Buffer, Ring};
 use super::super::Falcon;
 use super::super::domain::{Residues, Wide};
 use super::Checks;
-use super::gates::{Gates, Terms, Verified};
+use super::gates::{Kept, Verified};
 use crate::Error;
 use crate::message::Message;
 use crate::replicated::{Domain, PARTIES, Rss};
@@ -30,7 +30,7 @@ const fn second_product<D: Domain>() -> Message<D::Kind> {
 const MULTIPLIED_ALONE: &str = "multiplied alone";
 
 /// The components of `x`, but that at place `j` of `a`.
-fn with<T: Clone>(id: usize, j: usize, a: &Rss<T>, x: &Rss<T>) -> Rss<T> {
+pub(super) fn with<T: Clone>(id: usize, j: usize, a: &Rss<T>, x: &Rss<T>) -> Rss<T> {
     let pick = |a: &T, x: &T, at| if at == j { a } else { x }.clone();
     Rss {
         own: pick(&a.own, &x.own, id),
@@ -40,7 +40,7 @@ fn with<T: Clone>(id: usize, j: usize, a: &Rss<T>, x: &Rss<T>) -> Rss<T> {
 
 impl<R: Ring> Falcon<R> {
     /// The bits `b = b_0 ^ b_1 ^ b_2` of a wider domain: `a = b_0 + b_1 - 2 b_0 b_1`, then
-    /// `b = a + b_2 - 2 a b_2`. 2 hops; every party sends an element per bit.
+    /// `b = a + b_2 - 2 a b_2`. 2 hops; every party sends an element per bit, and of words a bit.
     pub(in crate::falcon) fn inject_checked<D: Wide + Verified<R>>(
         &mut self,
         bits: &Rss<Bits>,
@@ -76,7 +76,7 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// `(a_0 + a_1) c_2` for the components `c` and what `sum` makes of the sharing of `c_0 c_1`, of
-    /// which components 0 and 1 are taken. 2 hops; every party sends `n` elements.
+    /// which components 0 and 1 are taken. 2 hops; every party sends `n` elements, and of words `n` bits.
     fn multiply_components<D: Verified<R>>(
         &mut self,
         c: &Rss<D::Vec>,
@@ -89,31 +89,22 @@ impl<R: Ring> Falcon<R> {
         // x_0 y_2 = a_0 c_2 and x_2 y_1 = c_2 a_1, beside x_1 y_0 = c_1 c_0.
         let (x, y) = (with(id, 0, &a, c), with(id, 1, &a, c));
         let second = alone(&mut self.rss, second_product::<D>(), [&x, &y], &[1, 2])?;
-        let claims = [first.left.or(second.left), first.right.or(second.right)];
-        self.record_alone::<D>([x, y], claims);
+        self.record_alone::<D>([x, y], first.kept.or(second.kept));
         Ok(second.product)
     }
 
     /// Keeps what every party multiplied alone.
     pub(super) fn record_alone<D: Verified<R>>(
         &mut self,
-        [x, y]: [Rss<D::Vec>; 2],
-        claims: [Option<D::Vec>; 2],
+        operands: [Rss<D::Vec>; 2],
+        kept: Kept<D::Vec>,
     ) {
-        let [left, right] = claims.map(|v| v.expect("every party is a prover once"));
         let checks = self
             .checks
             .as_mut()
             .expect("only malicious security records");
-        checks.called(MULTIPLIED_ALONE, &D::len(&left).to_string());
-        let gates = Gates {
-            terms: Terms::One,
-            x,
-            y,
-            left,
-            right,
-        };
-        D::ledger(&mut checks.pending).push(gates);
+        checks.called(MULTIPLIED_ALONE, &D::len(&operands[0].own).to_string());
+        D::alone(&mut checks.pending).push(D::gates_alone(operands, kept));
         checks.dirty = true;
     }
 }

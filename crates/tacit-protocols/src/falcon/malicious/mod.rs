@@ -18,7 +18,7 @@
 //! | `coins.rs` | the verifiers' coins and the generators of pairs |
 //! | `open.rs` | products and openings that leave a record |
 //! | `compare.rs` | the product tree of private compare |
-//! | `sign.rs` | signs by the adder, bits times values |
+//! | `sign.rs`, `times.rs` | signs by the adder, bits times values |
 //! | `wraps.rs` | truncations without masks |
 //! | `adder.rs`, `inject.rs`, `truncate.rs` | the offline phase where it differs |
 //! | `checked.rs` | the checkpoints that a machine makes by itself, as a plan lists them |
@@ -37,6 +37,7 @@ mod open;
 mod portions;
 mod proof;
 pub(super) mod sign;
+mod times;
 mod truncate;
 mod verify;
 pub(super) mod wraps;

@@ -16,17 +16,18 @@ use tacit_algebra::{Buffer, Ring};
 
 use super::super::Falcon;
 use super::defences::Defence;
-use super::gates::Verified;
+use super::gates::{Kept, Verified};
 use super::verify::cheating;
 use super::{Checks, gates::Product};
 use crate::Error;
 use crate::bilinear::Bilinear;
 use crate::machine::{Audience, Operand};
 use crate::message::{self, Encoding, Message};
-use crate::replicated::{Domain, Replicated, Rss, Words, accumulate_shares};
+use crate::replicated::{Booleans, Domain, Replicated, Rss, Words, accumulate_shares};
 
 pub(super) const REVEAL: Message<Words> = Message::new("falcon reveal: open");
 pub(super) const REVEAL_COPY: Message<[u8; DIGEST]> = Message::new("falcon reveal: second copy");
+pub(super) const CARRIES: Message<Booleans> = Message::new("falcon alone: masked carries");
 const CONTEXT: &str = "tacit 2026 falcon openings";
 
 /// Bytes of a hash.
@@ -83,8 +84,7 @@ impl Transcripts {
 /// that it verifies.
 pub(super) struct Alone<V> {
     pub product: Rss<V>,
-    pub left: Option<V>,
-    pub right: Option<V>,
+    pub kept: Kept<V>,
 }
 
 impl<R: Ring> Checks<R> {
@@ -136,8 +136,9 @@ impl<R: Ring> Checks<R> {
     }
 
     /// What some parties multiply alone: of `provers` party `j` knows `x_{j+1}` and `y_j` and sends
-    /// `z_j = x_{j+1} y_j - F(K_{j+1})`, `n` elements, to the party before. 1 hop. The caller
-    /// records it.
+    /// `z_j = x_{j+1} y_j - F(K_{j+1})`, `n` elements, to the party before; of words, one of each pair being a
+    /// bit, it sends the carry of `z_j + F(K_{j+1})`, too, under a mask that it has in common with the party
+    /// after. 1 hop. The caller records it.
     pub(super) fn multiply_alone<D: Verified<R>>(
         rss: &mut Replicated,
         message: Message<D::Kind>,
@@ -150,28 +151,34 @@ impl<R: Ring> Checks<R> {
             own: rss.zeros::<D>(n),
             next: rss.zeros::<D>(n),
         };
-        let (mut left, mut right) = (None, None);
+        let mut kept = Kept::new();
         if provers.contains(&prev) {
             product.own = D::draw(&mut rss.keys.own, n);
-            right = Some(product.own.clone());
+            kept.right = Some(product.own.clone());
+            kept.masks.own = D::CARRIES.then(|| rss.keys.own.bits(n));
         }
         if provers.contains(&rss.party.id()) {
             let mut z = <D::Over as Extension>::base_product(&x.next, &y.own);
             product.next = D::draw(&mut rss.keys.next, n);
             D::sub_assign(&mut z, &product.next);
             rss.send::<D>(prev, message, &z)?;
+            if let Some(carries) = D::carries(&z, &product.next) {
+                let mask = rss.keys.next.bits(n);
+                let carries = carries.xor(&mask);
+                rss.send::<Booleans>(prev, CARRIES, &carries)?;
+                (kept.masks.next, kept.carries.own) = (Some(mask), Some(carries));
+            }
             D::add_assign(&mut product.own, &z);
         }
         if provers.contains(&next) {
             let z = rss.recv::<D>(next, message, n)?;
+            if D::CARRIES {
+                kept.carries.next = Some(rss.recv::<Booleans>(next, CARRIES, n)?);
+            }
             D::add_assign(&mut product.next, &z);
-            left = Some(z);
+            kept.left = Some(z);
         }
-        Ok(Alone {
-            product,
-            left,
-            right,
-        })
+        Ok(Alone { product, kept })
     }
 
     /// `x * w + bias`, recorded. 1 hop; every party sends one element per output.

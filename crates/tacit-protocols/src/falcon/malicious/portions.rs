@@ -13,12 +13,9 @@ use tacit_algebra::extension::Extension;
 use super::defences::{Defence, Defences};
 use super::gates::{Gates, Role, Terms};
 
-/// The most entries of a portion's vectors: with what is made of it, it fits a cache.
-const ENTRIES: usize = 64_512;
-
-/// The most gates of a portion; a multiple of 64.
-pub(super) const fn portion(terms: Terms) -> usize {
-    ENTRIES / terms.entries()
+/// The most gates of a portion: with what is made of it, it fits a cache.
+pub(super) const fn portion<K: Extension>(terms: Terms) -> usize {
+    K::PORTION / terms.entries()
 }
 
 /// How the gates of a proof are laid out: portions of as many blocks of `len` each.
@@ -32,7 +29,7 @@ pub(super) struct Shape {
 impl Shape {
     /// The layout of so many gates, at least one.
     pub fn of<K: Extension>(terms: Terms, gates: usize) -> Self {
-        let each = gates.div_ceil(gates.div_ceil(portion(terms)));
+        let each = gates.div_ceil(gates.div_ceil(portion::<K>(terms)));
         let [blocks, len] = K::blocks(each, terms.entries());
         Shape {
             portions: gates.div_ceil(blocks * len),
@@ -59,7 +56,7 @@ impl<K: Extension> Span<K> {
     /// All that were recorded, of the same terms, for as few proofs as there may be.
     pub fn all(terms: Terms, recorded: Vec<Gates<K::Base>>) -> Vec<Self> {
         let n: usize = recorded.iter().map(|g| K::base_len(&g.left)).sum();
-        let most = portion(terms).saturating_mul(K::PORTIONS);
+        let most = portion::<K>(terms).saturating_mul(K::PORTIONS);
         let recorded = Rc::new(recorded);
         let span = |start: usize| {
             let range = start..n.min(start.saturating_add(most));
@@ -93,60 +90,58 @@ impl<K: Extension> Span<K> {
 
     /// A portion of `u` over the base, without theta.
     fn u(&self, role: Role, portion: usize) -> Vec<K::Base> {
-        let x = self.part(portion, |gates| role.other_component(&gates.x));
-        let y = || self.part(portion, |gates| role.other_component(&gates.y));
+        let first = self.part(portion, |gates| role.other_component(&gates.x));
+        let second = || self.part(portion, |gates| role.other_component(gates.second()[0]));
         match self.terms {
-            Terms::Both => vec![x, y()],
-            Terms::One => vec![x],
+            Terms::Both => vec![first, second()],
+            Terms::One => vec![first],
         }
     }
 
     /// A portion of `v` over the base.
     fn v(&self, role: Role, portion: usize) -> Vec<K::Base> {
-        let y = self.part(portion, |gates| role.component(&gates.y));
-        let x = || self.part(portion, |gates| role.component(&gates.x));
+        let first = self.part(portion, |gates| role.component(&gates.y));
+        let second = || self.part(portion, |gates| role.component(gates.second()[1]));
         match self.terms {
-            Terms::Both => vec![y, x()],
-            Terms::One => vec![y],
+            Terms::Both => vec![first, second()],
+            Terms::One => vec![first],
         }
     }
 }
 
-/// The coins of the first fold: theta of column `c` of block `q` of a portion is the product of the
-/// three's, the first portion's being 1.
+/// The coins of the first fold: theta of a column of block `q` is the product of the block's and the column's;
+/// every portion has columns of its own.
 pub(super) struct Theta<K: Extension> {
-    portions: Vec<K>,
     blocks: Vec<K>,
-    columns: K::Weights,
+    /// Of each portion.
+    columns: Vec<K::Weights>,
 }
 
 impl<K: Extension> Theta<K> {
     pub fn draw(coins: &mut Prg, shape: Shape, defences: Defences) -> Self {
         let blocks = K::points(coins, shape.blocks);
-        let columns = K::weights(coins, shape.len);
-        let mut portions = vec![K::ONE; shape.portions];
-        if defences.stand(Defence::PortionCoins) {
-            portions[1..].copy_from_slice(&K::points(coins, shape.portions - 1));
+        let mut columns = vec![K::weights(coins, shape.len)];
+        for _ in 1..shape.portions {
+            columns.push(match defences.stand(Defence::PortionCoins) {
+                true => K::weights(coins, shape.len),
+                false => columns[0].clone(),
+            });
         }
-        Theta {
-            portions,
-            blocks,
-            columns,
-        }
+        Theta { blocks, columns }
     }
 
     /// A verifier's share of the claim about all gates.
     pub fn claim(&self, span: &Span<K>, role: Role) -> K {
-        let of = |portion| {
+        let of = |(portion, columns)| {
             let claimed = span.part(portion, |gates| match role {
                 Role::Left => &gates.left,
                 _ => &gates.right,
             });
-            let sums = K::block_sums(&self.columns, self.blocks.len(), &claimed);
+            let sums = K::block_sums(columns, self.blocks.len(), &claimed);
             K::dot(&self.blocks, &sums)
         };
-        let claims: Vec<K> = (0..self.portions.len()).map(of).collect();
-        K::dot(&self.portions, &claims)
+        let claims = self.columns.iter().enumerate().map(of);
+        claims.fold(K::ZERO, K::add)
     }
 
     /// The inner products of all pairs of parts, summed over the portions.
@@ -154,13 +149,9 @@ impl<K: Extension> Theta<K> {
         let blocks = self.blocks.len();
         let radix = span.terms.entries() * blocks;
         let mut sums = vec![K::ZERO; radix * radix];
-        for (portion, factor) in self.portions.iter().enumerate() {
+        for (portion, columns) in self.columns.iter().enumerate() {
             let (u, v) = (span.u(Role::Prover, portion), span.v(Role::Prover, portion));
-            let mut products = K::block_products(&self.columns, blocks, &u, &v);
-            if portion > 0 {
-                K::times_plus(&mut products, *factor, &[]);
-            }
-            add(&mut sums, &products);
+            add(&mut sums, &K::block_products(columns, blocks, &u, &v));
         }
         let factors = self.blocks.iter().cycle();
         for (row, factor) in sums.chunks_exact_mut(radix).zip(factors) {
@@ -195,10 +186,8 @@ impl<K: Extension> Folded<K> {
     /// A portion of `u`.
     pub fn u(&self, span: &Span<K>, role: Role, portion: usize) -> Vec<K> {
         let theta = &self.theta;
-        let factor = theta.portions[portion];
-        let factors: Vec<K> = self.u.iter().map(|u| u.mul(factor)).collect();
-        let mut u = K::combine_blocks(&factors, theta.blocks.len(), &span.u(role, portion));
-        K::weigh(&mut u, &theta.columns);
+        let mut u = K::combine_blocks(&self.u, theta.blocks.len(), &span.u(role, portion));
+        K::weigh(&mut u, &theta.columns[portion]);
         u
     }
 

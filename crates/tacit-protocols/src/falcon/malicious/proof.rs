@@ -12,7 +12,7 @@
 //! point that it learns afterwards `u`, `v` and the claim are evaluated. When one element is left
 //! the verifiers tell each other what they have.
 //!
-//! Two choices: theta is a product of coins of the portion, the block and the column (`portions.rs`), so
+//! Two choices: theta is a product of coins of the block and the column (`portions.rs`), so
 //! that the first fold works on elements of the base; and the random entries that hide the last `u`
 //! and `v` are `(u*, 0)` and `(0, v*)`, for which nothing need be dealt. A prover that dealt `u* v*`
 //! after it learnt theta could add to it whatever its messages are off by.
@@ -21,8 +21,8 @@
 //! learns with the point: the coins of its compression are those of theta, which the prover has when
 //! it deals the first fold, and what it then knows the claim to be off by it could deal away.
 //!
-//! Error: a sum of wrong messages vanishes under theta with probability at most `3 / P` for `P`
-//! points, `2 / P` in a single portion; a fold of radix `r` saves a wrong claim with
+//! Error: a sum of wrong messages vanishes under theta with probability at most `2 / P` for `P`
+//! points; a fold of radix `r` saves a wrong claim with
 //! `(2 r - 2) / (P - 1)`: a polynomial of degree `2 r - 2` that is not 0 has no more roots. A wrong
 //! claim about products is saved by one `lambda` at most, `1 / P`. See docs/spec/falcon.md, sections
 //! 11.1 and 11.2, for the joins and the sum.

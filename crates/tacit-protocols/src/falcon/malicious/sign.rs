@@ -1,5 +1,5 @@
-//! The sign of any element by its bits, and a bit times a value (docs/spec/adder.md, section 7): every
-//! step is an AND of shared bits or a product, and each is verified.
+//! The sign of any element by its bits (docs/spec/adder.md, section 7): every step is an AND of shared bits,
+//! and each is verified.
 //!
 //! No party may be trusted with the sum of two components, so a carry-save step makes two summands of
 //! the three, and the tree of the semi-honest form (`replicated/adder.rs`) finds the carry of these.
@@ -10,7 +10,7 @@ use super::super::Falcon;
 use crate::Error;
 use crate::message::Message;
 use crate::pool;
-use crate::replicated::{Booleans, Rss, Words};
+use crate::replicated::{Booleans, Rss};
 
 const GENERATE: Message<Booleans> = Message::new("falcon sign: generate carries");
 pub(in crate::falcon) const CARRY: Message<Booleans> = Message::new("falcon sign: carry");
@@ -87,16 +87,5 @@ impl<R: Ring> Falcon<R> {
         let [x, y] = [x, y].map(|operand| operand.map(BitRows::to_bits));
         let product = self.multiply::<Booleans>(step, x, y)?;
         Ok(product.map(|bits| BitRows::of_bits(rows, cols, bits)))
-    }
-
-    /// `x` where `bit` is 1, else 0: the bit as a number, times `x`.
-    /// 3 hops; every party sends 2 elements.
-    pub(in crate::falcon) fn times_checked(
-        &mut self,
-        bit: &Rss<Bits>,
-        x: &Rss<Buffer<R>>,
-    ) -> Result<Rss<Buffer<R>>, Error> {
-        let word = self.inject_checked::<Words<R>>(bit)?;
-        self.multiply::<Words<R>>(super::super::relu::SELECT, word, x.clone())
     }
 }

@@ -16,7 +16,7 @@
 
 use std::rc::Rc;
 
-use tacit_algebra::extension::Galois;
+use tacit_algebra::extension::{Binary, Extension, Galois, Integer, Tower};
 use tacit_algebra::{Prg, Ring};
 
 use super::super::Falcon;
@@ -31,7 +31,7 @@ use super::proof::{Proof, Run, Statement, schedule};
 use super::{Checks, LIMIT};
 use crate::Error;
 use crate::message::{Message, Packed};
-use crate::replicated::{Booleans, Replicated, Words};
+use crate::replicated::Replicated;
 
 pub(super) const OPENINGS: Message<[u8; DIGEST]> =
     Message::new("falcon verify: hash of what was heard");
@@ -85,10 +85,12 @@ impl<R: Ring> Checks<R> {
         let entries = pending.products.iter().map(Product::size).sum();
         let boxed = |product| Box::new(product) as Box<dyn Compress<Galois<R>>>;
         let products = pending.products.into_iter().map(boxed).collect();
-        self.queue::<Booleans>(&mut proofs, pending.bits, Vec::new(), 0);
-        self.queue::<Residues<R>>(&mut proofs, pending.residues, Vec::new(), 0);
-        self.queue::<Residues<u32>>(&mut proofs, pending.narrow_residues, Vec::new(), 0);
-        self.queue::<Words<R>>(&mut proofs, pending.words, products, entries);
+        self.queue::<Binary>(&mut proofs, pending.bits, Vec::new(), 0);
+        self.queue::<Tower<R::Field>>(&mut proofs, pending.residues, Vec::new(), 0);
+        let narrow = pending.narrow_residues;
+        self.queue::<Tower<<u32 as Ring>::Field>>(&mut proofs, narrow, Vec::new(), 0);
+        self.queue::<Integer>(&mut proofs, pending.integers, Vec::new(), 0);
+        self.queue::<Galois<R>>(&mut proofs, pending.words, products, entries);
         proofs
     }
 
@@ -103,22 +105,22 @@ impl<R: Ring> Checks<R> {
     fn verify_residues<S: Ring>(&mut self, rss: &mut Replicated) -> Result<(), Error> {
         let gates = std::mem::take(<Residues<S> as Verified<R>>::ledger(&mut self.pending));
         let mut proofs = Proofs::default();
-        self.queue::<Residues<S>>(&mut proofs, gates, Vec::new(), 0);
+        self.queue::<Tower<S::Field>>(&mut proofs, gates, Vec::new(), 0);
         self.verify(rss, proofs)
     }
 
-    /// Makes the proofs for what was multiplied in one domain. `products` go with the first, and
+    /// Makes the proofs for what was multiplied in one domain, over its extension. `products` go with the first, and
     /// add `entries` to its vectors.
-    fn queue<D: Verified<R>>(
+    fn queue<K: Extension>(
         &mut self,
         proofs: &mut Proofs,
-        gates: Vec<Gates<D::Vec>>,
-        products: Vec<Box<dyn Compress<D::Over>>>,
+        gates: Vec<Gates<K::Base>>,
+        products: Vec<Box<dyn Compress<K>>>,
         entries: usize,
     ) {
         let (both, one): (Vec<_>, Vec<_>) = gates.into_iter().partition(|g| g.terms == Terms::Both);
         let terms = [(Terms::Both, both), (Terms::One, one)].into_iter();
-        let spans = terms.flat_map(|(terms, gates)| Span::<D::Over>::all(terms, gates));
+        let spans = terms.flat_map(|(terms, gates)| Span::<K>::all(terms, gates));
         let mut spans: Vec<_> = spans.map(Some).collect();
         if spans.is_empty() && !products.is_empty() {
             spans.push(None);
@@ -129,9 +131,9 @@ impl<R: Ring> Checks<R> {
             if self.generators.counts() {
                 let span = gates.as_ref().map(|span| (span.terms, span.gates()));
                 let (terms, n) = span.unwrap_or((Terms::Both, 0));
-                let folds = schedule::<D::Over>(terms, n, entries);
+                let folds = schedule::<K>(terms, n, entries);
                 for side in [&mut proofs.own, &mut proofs.next, &mut proofs.prev] {
-                    side.push(Box::new(Counted::new::<D::Over>(folds.clone())));
+                    side.push(Box::new(Counted::new::<K>(folds.clone())));
                 }
                 continue;
             }

@@ -25,7 +25,7 @@ impl<R: Ring> Falcon<R> {
     /// `x >> trunc` for `-2^(l-2) <= x < 2^(l-2)` and `0 < trunc <= l - 2`: off the true quotient by at most
     /// `3/2`, by 0 on average where each component is uniform, as those of a product are, or a multiple of
     /// `2^trunc`, as what an input lacks is.
-    /// 4 hops; every party sends 3 bits and 2 elements for each.
+    /// 4 hops; every party sends 5 bits and 2 elements for each.
     pub(in crate::falcon) fn truncate_checked(
         &mut self,
         mut x: Rss<Buffer<R>>,

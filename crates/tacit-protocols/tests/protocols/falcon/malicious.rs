@@ -74,8 +74,9 @@ fn a_cheater_is_told_nothing() {
         "falcon adder: carries of three",
         "falcon sign: generate carries",
         "falcon sign: carry",
-        "falcon inject: second product",
-        "falcon select: multiply",
+        "falcon times: by the bit's first holder",
+        "falcon times: by the bit's second holder",
+        "falcon alone: masked carries",
     ] {
         told_nothing(step, REVEAL, cheats_by(Comparison::Adder, step, REVEAL));
     }
@@ -83,6 +84,7 @@ fn a_cheater_is_told_nothing() {
         "falcon adder: carries of three",
         "falcon truncate: carry of top bits",
         "falcon inject: second product",
+        "falcon alone: masked carries",
     ] {
         let cheated = cheats_in(Call::truncate(100, 3), Comparison::Adder, step, REVEAL);
         told_nothing(step, REVEAL, cheated);

@@ -1,7 +1,7 @@
 //! Programs that multiply in every way there is and end with a checkpoint before their results are
 //! given out.
 
-use tacit_algebra::extension::Extension;
+use tacit_algebra::extension::{Binary, Extension, Integers};
 use tacit_algebra::{BatchMatMul, Bits, Buffer, Conv2d, MatMul, Prg, Ring, vec};
 
 use super::super::Checks;
@@ -14,7 +14,7 @@ use crate::falcon::domain::Residues;
 use crate::falcon::{Falcon, PARTIES};
 use crate::keys::Pair;
 use crate::machine::{Audience, Machine};
-use crate::message::Message;
+use crate::message::{Encoding, Message};
 use crate::replicated::{Booleans, Domain, Rss, Words};
 
 const BITS: &str = "attack: bits";
@@ -88,7 +88,7 @@ pub(super) const ALL: [Checkpoint; 9] = [
     },
     Checkpoint {
         name: "several portions",
-        bits: portion(Terms::Both) + 100,
+        bits: portion::<Binary>(Terms::Both) + 100,
         ..NOTHING
     },
     Checkpoint {
@@ -215,7 +215,9 @@ impl Checkpoint {
 
     /// What waits at the checkpoint if everything is 0, but what `error` makes of each message's
     /// step and length: what the verifiers' claims about the cheater are off by.
-    pub fn errors<R: Ring>(&self, spoil: &Spoil) -> Pending<R> {
+    /// Products of words by bits are integers: what their claims are off by is the error, less the ring's size
+    /// where the message `wraps`.
+    pub fn errors<R: Ring>(&self, spoil: &Spoil, wraps: Option<Bits>) -> Pending<R> {
         let mut pending = Pending::new();
         let alone = if spoil.cheater == 0 { FIRST } else { SECOND };
         keep::<R, Booleans>(
@@ -232,11 +234,21 @@ impl Checkpoint {
             Terms::Both,
             spoil.error::<Words<R>>(WORDS, self.words),
         );
-        keep::<R, Words<R>>(
-            &mut pending,
-            Terms::One,
-            spoil.error::<Words<R>>(alone, self.alone),
-        );
+        if self.alone > 0 {
+            let zeros =
+                || Rss::from([(); 2].map(|()| Integers::of_words(&Buffer::<R>::zeros(self.alone))));
+            pending.integers.push(Gates {
+                terms: Terms::Both,
+                x: zeros(),
+                y: zeros(),
+                second: None,
+                left: Integers::less(
+                    &spoil.error::<Words<R>>(alone, self.alone),
+                    wraps.unwrap_or_else(|| Bits::zeros(self.alone)),
+                ),
+                right: Integers::of_words(&Buffer::<R>::zeros(self.alone)),
+            });
+        }
         for map in maps().iter().filter(|_| self.products) {
             let (x, w, z) = (map.left(), map.right(), map.outputs());
             let zeros = |n| [(); 2].map(|()| Buffer::zeros(n)).into();
@@ -282,6 +294,7 @@ fn keep<R: Ring, D: Verified<R>>(pending: &mut Pending<R>, terms: Terms, error: 
         terms,
         x: zeros(),
         y: zeros(),
+        second: None,
         left: error,
         right: D::zeros(n),
     };
@@ -358,6 +371,16 @@ impl Spoil {
         }
     }
 
+    /// Where a message of words by bits exceeds the ring with its error; `None` of every other message.
+    pub fn wraps<R: Ring>(&self, step: &str, payload: &[u8]) -> Option<Bits> {
+        if ![FIRST, SECOND].contains(&step) {
+            return None;
+        }
+        let n = payload.len() / size_of::<R>();
+        let z = Words::<R>::read(payload, n).expect("the cheater's program sends words");
+        Some(z.exceeds(&self.error::<Words<R>>(step, n)))
+    }
+
     /// Lets the cheater hold the product that it has claimed.
     fn keep<R: Ring, D: Domain>(&self, machine: &Falcon<R>, step: &str, z: &mut Rss<D::Vec>) {
         if machine.rss.party.id() == self.cheater {
@@ -396,7 +419,7 @@ impl Checkpoint {
     /// What the prover deals in each fold of each proof.
     pub fn folds<R: Ring>(&self) -> Vec<Vec<usize>> {
         let mut checks = Checks::<R>::new(&[Pair::of([0; 32]), Pair::of([0; 32])]);
-        checks.pending = self.errors::<R>(&Spoil::NONE);
+        checks.pending = self.errors::<R>(&Spoil::NONE, None);
         let proofs = checks.proofs().own;
         proofs.iter().map(|proof| proof.dealt()).collect()
     }

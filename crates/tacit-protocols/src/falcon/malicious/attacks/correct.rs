@@ -1,7 +1,7 @@
 //! A prover that sends wrong products and then corrects what it deals by all that it has learnt, in
 //! each coefficient of each fold.
 
-use tacit_algebra::Ring;
+use tacit_algebra::{Bits, Ring};
 use tacit_net::testing::adversary::{Strategy, Wires};
 
 use super::super::coins::{COIN, Coin};
@@ -23,6 +23,8 @@ struct Prover<R> {
     folds: usize,
     /// The message of the fold, until its coin has come.
     kept: Option<Vec<u8>>,
+    /// Where its wrong words exceed the ring.
+    wraps: Option<Bits>,
     ring: std::marker::PhantomData<fn() -> R>,
 }
 
@@ -38,7 +40,7 @@ impl<R: Ring> Prover<R> {
             return;
         }
         if let Some(message) = self.kept.take() {
-            let errors = self.kind.errors::<R>(&self.spoil);
+            let errors = self.kind.errors::<R>(&self.spoil, self.wraps.clone());
             let defences = Defences {
                 without: self.without,
             };
@@ -57,6 +59,7 @@ impl<R: Ring> Strategy for Prover<R> {
                 return self.correct(wires, correction);
             }
         }
+        self.wraps = self.spoil.wraps::<R>(step, &payload).or(self.wraps.take());
         wires.send(to, step, self.spoil.apply::<R>(step, payload, &self.kind));
     }
 
@@ -118,6 +121,7 @@ fn prover<R: Ring>(kind: &Checkpoint, without: Option<Defence>, seed: u64) -> Pr
         coins: Vec::new(),
         folds: 0,
         kept: None,
+        wraps: None,
         ring: std::marker::PhantomData,
     }
 }

@@ -100,6 +100,7 @@ impl Network {
             terms: Terms::Both,
             x: zeros(n),
             y: zeros(n),
+            second: None,
             left: Buffer::zeros(n),
             right: Buffer::zeros(n),
         });

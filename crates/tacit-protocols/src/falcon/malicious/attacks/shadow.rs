@@ -1,7 +1,9 @@
 //! What a prover knows its claims to be off by: the left verifier's end of its proofs, run on the
 //! errors alone, for claims are linear in them.
 
-use tacit_algebra::extension::{Binary, Extension, F11, F19, F37, F67, Galois, Prime, Tower};
+use tacit_algebra::extension::{
+    Binary, Extension, F11, F19, F37, F67, Galois, Integer, Prime, Tower,
+};
 use tacit_algebra::{Prg, Ring};
 
 use super::super::Checks;
@@ -41,6 +43,10 @@ impl Units for Binary {
 }
 impl<F: Prime> Units for Tower<F> {
     const FIELD: u128 = (F::P as u128).pow(F::D as u32);
+}
+impl Units for Integer {
+    /// One more than the least power to which every unit is 1, modulo both primes.
+    const FIELD: u128 = ((1 << 61) - 2) / 30 * ((1 << 61) - 32) + 1;
 }
 impl<R: Ring> Units for Galois<R> {
     const FIELD: u128 = 1 << 48;
@@ -83,6 +89,7 @@ pub(super) fn correct<R: Ring>(
             .or_else(|| correct_one::<Tower<F19>>(proof.as_mut(), correction, &mut points))
             .or_else(|| correct_one::<Tower<F37>>(proof.as_mut(), correction, &mut points))
             .or_else(|| correct_one::<Tower<F67>>(proof.as_mut(), correction, &mut points))
+            .or_else(|| correct_one::<Integer>(proof.as_mut(), correction, &mut points))
             .or_else(|| correct_one::<Galois<R>>(proof.as_mut(), correction, &mut points))
             .expect("there is no other extension")
     });

@@ -71,6 +71,7 @@ fn theta(coin: Coin) -> Vec<Vec<u64>> {
             terms: Terms::Both,
             x: zeros(),
             y: zeros(),
+            second: None,
             left,
             right: Buffer::zeros(PRODUCTS),
         });

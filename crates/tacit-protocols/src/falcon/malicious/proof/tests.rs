@@ -6,8 +6,10 @@ use super::super::gates::Gates;
 use super::super::portions::portion;
 use super::*;
 use crate::replicated::Rss;
-use tacit_algebra::extension::{Binary, F11, F19, F37, F67, Galois, Tower};
-use tacit_algebra::{Bits, Ring, prime};
+use tacit_algebra::extension::{
+    Binary, F11, F19, F37, F67, Galois, Integer, Integers, Tower, size_of_ring,
+};
+use tacit_algebra::{Bits, Buffer, Ring, prime};
 
 impl<K: Extension> Proof<K> {
     /// Of a left verifier's end of a proof about errors alone: the next fold, and the claims; that of
@@ -18,19 +20,25 @@ impl<K: Extension> Proof<K> {
     }
 }
 
-/// The gates with operands `x` and `y`, as if recorded in two steps.
+/// The gates as if recorded in two steps, their components as this party or the others see them.
 fn cut<K: Extension>(
     gates: &Gates<K::Base>,
-    x: Rss<K::Base>,
-    y: Rss<K::Base>,
+    seen: impl Fn(&Rss<K::Base>) -> Rss<K::Base>,
 ) -> Vec<Gates<K::Base>> {
     let n = K::base_len(&gates.left);
-    let part = |range: Range<usize>| Gates {
-        terms: gates.terms,
-        x: x.map(|x| K::base_part(x, range.clone())),
-        y: y.map(|y| K::base_part(y, range.clone())),
-        left: K::base_part(&gates.left, range.clone()),
-        right: K::base_part(&gates.right, range.clone()),
+    let part = |range: Range<usize>| {
+        let components = |x: &Rss<K::Base>| seen(x).map(|x| K::base_part(x, range.clone()));
+        Gates {
+            terms: gates.terms,
+            x: components(&gates.x),
+            y: components(&gates.y),
+            second: gates
+                .second
+                .as_ref()
+                .map(|both| both.each_ref().map(components)),
+            left: K::base_part(&gates.left, range.clone()),
+            right: K::base_part(&gates.right, range.clone()),
+        }
     };
     vec![part(0..n / 3), part(n / 3..n)]
 }
@@ -44,19 +52,18 @@ fn prove<K: Extension>(
     spoil: impl Fn(usize, &mut Vec<u8>),
 ) -> ([Option<bool>; 2], [Vec<u8>; 2]) {
     // The parties' components: what each role reads of `Gates`.
-    let statement = |x: Rss<K::Base>, y: Rss<K::Base>| {
+    let statement = |recorded| {
         Rc::new(Statement::<K> {
-            gates: Span::all(gates.terms, cut::<K>(gates, x, y)).pop(),
+            gates: Span::all(gates.terms, recorded).pop(),
             products: Vec::new(),
             entries: 0,
         })
     };
-    let own = statement(gates.x.clone(), gates.y.clone());
-    let swapped = |v: &Rss<K::Base>| Rss {
+    let own = statement(cut::<K>(gates, Rss::clone));
+    let others = statement(cut::<K>(gates, |v| Rss {
         own: v.next.clone(),
         next: v.own.clone(),
-    };
-    let others = statement(swapped(&gates.x), swapped(&gates.y));
+    }));
     let source = |seed: u8| Some(Prg::new([seed; 16]));
     let sources = |left, right| Sources { left, right };
     let (l, r) = (star, 100 + star);
@@ -93,7 +100,7 @@ fn check<K: Extension>(
     let mut prg = Prg::new([1; 16]);
     let sizes = |terms| {
         // Of several portions, the last one being shorter.
-        let portions = [portion(terms) + 100, 2 * portion(terms) + 1];
+        let portions = [portion::<K>(terms) + 100, 2 * portion::<K>(terms) + 1];
         let portions = portions.into_iter().filter(|_| K::PORTIONS > 1);
         let few = [1, 2, 7, 64, 65, 130, 5000].into_iter().chain(portions);
         few.map(move |n| (terms, n))
@@ -122,6 +129,7 @@ fn check<K: Extension>(
             terms,
             x,
             y,
+            second: None,
             left,
             right,
         };
@@ -173,23 +181,24 @@ fn proofs_about_bits() {
     check::<Binary>(|prg, n| prg.bits(n), |a, b| a.xor(b), one_at);
 }
 
-/// Two messages that are wrong at the same place of two portions: their errors have the same coins of
-/// blocks and columns, so that without those of portions they would add up to nothing.
+/// Two messages that are wrong at the same place of two portions: under the same coins of columns their errors
+/// would add up to nothing.
 #[test]
 fn errors_of_portions_do_not_cancel() {
     for terms in [Terms::Both, Terms::One] {
-        let n = 3 * portion(terms);
+        let n = 3 * portion::<Binary>(terms);
         let zeros = || Bits::zeros(n);
         let operands = || Rss::from([zeros(), zeros()]);
         let wrong = |at: [usize; 2]| Gates {
             terms,
             x: operands(),
             y: operands(),
+            second: None,
             left: Bits::from_fn(n, |i| at.contains(&i)),
             right: zeros(),
         };
         for [a, b] in [[0, 1], [1, 2], [0, 2]] {
-            let at = [a, b].map(|at| at * portion(terms) + 77);
+            let at = [a, b].map(|at| at * portion::<Binary>(terms) + 77);
             let run = |without| prove::<Binary>(&wrong(at), 3, Defences { without }, |_, _| ()).0;
             assert_eq!(run(None), [Some(false); 2], "portions {a} and {b}");
             let bare = run(Some(Defence::PortionCoins));
@@ -211,6 +220,67 @@ fn proofs_about_residues() {
     residues::<F19>();
     residues::<F37>();
     residues::<F67>();
+}
+
+/// Random words times random bits, as a prover sends them, or with the carry of one of them changed and with an
+/// error in words.
+fn chosen<R: Ring>(n: usize, changed: Option<usize>, error: &Buffer<R>) -> Gates<Integers> {
+    let mut prg = Prg::new([n as u8; 16]);
+    let [words, mask]: [Buffer<R>; 2] = [0; 2].map(|_| prg.words(n));
+    let [bits, carry_mask] = [0; 2].map(|_| prg.bits(n));
+    let z = words.mul(&bits.words_of()).sub(&mask);
+    let mut carries = z.exceeds(&mask).xor(&carry_mask);
+    if let Some(at) = changed {
+        carries.set(at, !carries.get(at));
+    }
+    // What a role does not read is another.
+    let mut other = || Integers::of_words(&prg.words::<R>(n));
+    let own = |own, next| Rss { own, next };
+    Gates {
+        terms: Terms::Both,
+        x: own(other(), Integers::of_words(&words)),
+        y: own(Integers::of_words(&bits.words_of::<R>()), other()),
+        second: Some([
+            own(
+                Integers::of_bits(Bits::zeros(n), -2 * size_of_ring::<R>()),
+                Integers::of_bits(carry_mask.clone(), -2 * size_of_ring::<R>()),
+            ),
+            own(
+                Integers::of_bits(carries.clone(), 1),
+                Integers::of_bits(Bits::zeros(n), 1),
+            ),
+        ]),
+        left: Integers::less(&z, carries),
+        right: Integers::less(&mask.add(error), carry_mask),
+    }
+}
+
+/// Whatever a message is off by, its carry too, which is nothing modulo the ring's size.
+#[test]
+fn proofs_about_integers() {
+    fn check<R: Ring>(n: usize) {
+        let all = Defences::default();
+        let run = |gates: &_| prove::<Integer>(gates, 3, all, |_, _| ()).0;
+        let right = Buffer::zeros(n);
+        assert_eq!(
+            run(&chosen::<R>(n, None, &right)),
+            [Some(true); 2],
+            "{n} gates"
+        );
+        for at in [0, n / 2, n - 1] {
+            let carry = chosen::<R>(n, Some(at), &right);
+            assert_eq!(run(&carry), [Some(false); 2], "the carry at {at} of {n}");
+            for wrong in [1, -1, i64::MIN >> (64 - R::BITS)] {
+                let error = (0..n).map(|i| R::from_i64(if i == at { wrong } else { 0 }));
+                let gates = chosen::<R>(n, None, &error.collect());
+                assert_eq!(run(&gates), [Some(false); 2], "{wrong} at {at} of {n}");
+            }
+        }
+    }
+    for n in [1, 2, 64, 65, 5000, portion::<Integer>(Terms::Both) + 100] {
+        check::<u8>(n);
+        check::<u64>(n);
+    }
 }
 
 /// The highest bit is the error that is the hardest to see: twice it is nothing.
@@ -238,18 +308,23 @@ fn the_error_is_below_two_to_the_minus_40() {
     fn degrees<K: Extension>(terms: Terms, gates: usize, entries: usize) -> f64 {
         let folds = schedule::<K>(terms, gates, entries);
         let degrees: usize = folds.iter().map(|fold| fold.dealt()).sum();
-        let several = gates > portion(terms);
-        (degrees + 2 + usize::from(several)) as f64
+        (degrees + 2) as f64
     }
     let tower = (48.4f64).exp2() - 1.0;
     let sizes = |terms| {
-        let most = portion(terms);
+        let most = portion::<Galois<u64>>(terms);
         [1, 2, 100, 5000, most - 1, most].map(|gates| (terms, gates))
     };
     for terms in [Terms::Both, Terms::One] {
         for portions in [2, 3, 100, 1 << 20, 1 << 40] {
-            let sum = degrees::<Binary>(terms, portions * portion(terms), 0);
+            let sum = degrees::<Binary>(terms, portions * portion::<Binary>(terms), 0);
             assert!(sum / (64f64).exp2() < (-54f64).exp2(), "{portions}: {sum}");
+            let most = portions * portion::<Integer>(terms);
+            let sum = degrees::<Integer>(terms, most, 0);
+            assert!(
+                sum / ((60f64).exp2() - 1.0) < (-50f64).exp2(),
+                "{portions}: {sum}"
+            );
         }
     }
     for (terms, gates) in [Terms::Both, Terms::One].into_iter().flat_map(sizes) {
