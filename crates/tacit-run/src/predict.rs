@@ -48,7 +48,7 @@ pub(crate) fn predicted(
         let cost = model.offline(calls);
         for checkpoint in checkpoints {
             if let (Some(speeds), Some(computing)) = (speeds, &mut computing) {
-                computing.online += speeds.together * speeds.hop * f64::from(checkpoint.rounds);
+                computing.online += speeds.at_checkpoint(checkpoint.rounds);
             }
             online += &checkpoint;
         }
