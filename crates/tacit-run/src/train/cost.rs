@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tacit_protocols::machine::Call;
 use tacit_protocols::portions::Portions;
-use tacit_protocols::record::Noted;
+use tacit_protocols::record::{Noted, Stage};
 use tacit_train::{Network, Training, calls_by_stage};
 
 use super::TrainOptions;
@@ -43,7 +43,8 @@ impl TrainCost {
         let step = |n| {
             let stages = step_stages(&training, 0, n)?;
             let most = options.material(terms.instance.parties);
-            let portions = Portions::new(stages.iter().map(Vec::as_slice), &*model, most)?;
+            let calls = stages.iter().map(|stage| &stage.calls[..]);
+            let portions = Portions::new(calls, &*model, most)?;
             let cost = |calls: &[Call]| {
                 predicted(
                     &terms.instance,
@@ -74,13 +75,12 @@ impl TrainCost {
     }
 }
 
-/// The calls of a step on `n` items of an epoch, which are the same for all its mini-batches, stage by
-/// stage.
+/// What a step on `n` items of an epoch does, which is the same for all its mini-batches, stage by stage.
 pub(super) fn step_stages(
     training: &Training,
     epoch: usize,
     n: usize,
-) -> Result<Vec<Vec<Call>>, Error> {
+) -> Result<Vec<Stage>, Error> {
     let network = training.network;
     Ok(calls_by_stage(training, |machine, mut state| {
         let [x, target] = [network.inputs(), network.outputs()].map(|each| Noted::of(n * each));
