@@ -51,8 +51,8 @@ impl Kind {
             Call::Select { .. } => Kind::Select,
             Call::Maxpool { .. } => Kind::Maxpool,
             Call::Function { .. } => Kind::Function,
-            Call::Input { .. } | Call::Reveal { .. } => Kind::Open,
-            Call::Fix { .. } | Call::Verify { .. } => return None,
+            Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } => Kind::Open,
+            Call::Verify { .. } => return None,
         })
     }
 }
@@ -105,6 +105,8 @@ pub struct Speeds {
     pub verified_operand: f64,
     /// Seconds that a checkpoint takes by itself, beside those of hops.
     pub checkpoint: f64,
+    /// Seconds of making a byte of the keys that products take, once a session.
+    pub key_byte: f64,
     /// How many times as long as its calls by themselves a small network took online: copies between layers and
     /// caches.
     pub together: f64,
@@ -172,6 +174,9 @@ impl Part {
 
     fn of(call: &Call, model: &dyn CostModel, bytes: f64) -> Option<Self> {
         let kind = Kind::of(call, model)?;
+        if matches!(call, Call::Fix { .. }) && bytes == 0.0 {
+            return None;
+        }
         let size = match call {
             Call::Product { map, .. } if kind == Kind::Product => map.outputs() as f64,
             // Of transfers bytes alone tell.
@@ -181,9 +186,10 @@ impl Part {
             | Call::Relu { n, .. }
             | Call::Select { n, .. }
             | Call::Input { n, .. }
+            | Call::Fix { n }
             | Call::Reveal { n, .. } => *n as f64,
             Call::Maxpool { windows, size, .. } => (windows * (size.saturating_sub(1))) as f64,
-            Call::Fix { .. } | Call::Verify { .. } => return None,
+            Call::Verify { .. } => return None,
         };
         Some(Part { kind, size, bytes })
     }
@@ -246,6 +252,11 @@ impl Speeds {
     /// Seconds that a checkpoint of so many hops takes by itself, however many calls share it.
     pub fn at_checkpoint(&self, rounds: u32) -> f64 {
         self.together * (self.checkpoint + f64::from(rounds) * self.hop)
+    }
+
+    /// Seconds of making so many bytes of the keys that products take.
+    pub(crate) fn making_keys(&self, bytes: u64) -> f64 {
+        self.key_byte * bytes as f64
     }
 
     fn online(&self, work: &Work) -> f64 {

@@ -30,6 +30,9 @@ const FULL: Effort = Effort {
 /// The most by which a network may take longer, or less long, than its calls by themselves.
 const TOGETHER: f64 = 2.5;
 
+/// Where a run's keys are among what was metered of it.
+const KEYS: usize = 3;
+
 /// What a probe took: the medians of the slowest party, and what was declared.
 struct Took {
     offline: f64,
@@ -40,6 +43,8 @@ struct Took {
     rounds: u32,
     /// Hops of each checkpoint: more than one where the calls do not wait for that after them.
     checked: Vec<u32>,
+    /// Seconds and bytes of keys, which are made before the first run alone.
+    keys: [f64; 2],
     /// The part of each phase, offline first, whose calls were measured.
     parts: [Option<Part>; 2],
 }
@@ -93,6 +98,10 @@ fn speeds_by(
             let hops = f64::from(took.rounds) * speeds.hop;
             let online = (took.online - hops).max(0.0);
             let seconds = [took.offline, online, took.verifying(&speeds)];
+            let [making, bytes] = took.keys;
+            if bytes > 0.0 {
+                speeds.key_byte = speeds.key_byte.max(making / bytes);
+            }
             let [offline, online] = took.parts;
             for ((curve, part), seconds) in curves
                 .iter_mut()
@@ -245,7 +254,7 @@ fn measured(
         instance.start(party, timed)
     })?;
     let slowest = |run: usize, phase: usize| {
-        let of = |end: &Vec<[Metered; 3]>| end[run][phase].seconds;
+        let of = |end: &Vec<[Metered; 4]>| end[run][phase].seconds;
         ends.iter().map(of).fold(0.0, f64::max)
     };
     // The first run finds memory and caches cold.
@@ -266,6 +275,10 @@ fn measured(
         online: of_phase(1),
         checkpoint: of_phase(2),
         checked: checked.collect(),
+        keys: [
+            slowest(0, KEYS),
+            ends.iter().map(|end| end[0][KEYS].bytes as f64).sum(),
+        ],
         rounds: model.in_a_row(&calls).rounds,
         parts,
     })

@@ -314,11 +314,11 @@ pub(super) struct Timed<'a> {
 }
 
 impl Program for Timed<'_> {
-    /// The offline phase, the online phase and the checkpoint after it, of one run that warms up and of those that
-    /// count.
-    type Output = Vec<[Metered; 3]>;
+    /// The offline phase, the online phase, the checkpoint after it and the keys made before, of one run that warms
+    /// up and of those that count.
+    type Output = Vec<[Metered; 4]>;
 
-    fn run<M: Machine>(self, machine: &mut M) -> Result<Vec<[Metered; 3]>, Error> {
+    fn run<M: Machine>(self, machine: &mut M) -> Result<Vec<[Metered; 4]>, Error> {
         let first = machine.party().id() == 0;
         let mut prg = Prg::new([7; 16]);
         let mut share = |machine: &mut M, n: usize| {
@@ -341,19 +341,21 @@ impl Timed<'_> {
         &self,
         machine: &mut M,
         operands: &[M::Share; 2],
-    ) -> Result<[Metered; 3], Error> {
+    ) -> Result<[Metered; 4], Error> {
         level(machine.party())?;
-        let before = Metered::phase(machine.party(), Phase::Offline);
+        let phases = [Phase::Offline, Phase::Setup];
+        let before = phases.map(|phase| Metered::phase(machine.party(), phase));
         let calls = self.probe.recorded(machine.ring_bits())?;
         let calls = lowered(&calls, machine.cost_model())?;
         machine.prepare(&calls)?;
-        let offline = Metered::phase(machine.party(), Phase::Offline).since(before);
+        let [offline, keys] =
+            [0, 1].map(|i| Metered::phase(machine.party(), phases[i]).since(before[i]));
         machine.party().set_phase(Phase::Setup);
         let ready = self.probe.ready(machine, operands)?;
         machine.settle()?;
         let online = self.online(machine, |machine| self.probe.run(machine, operands, ready))?;
         let checkpoint = self.online(machine, M::settle)?;
-        Ok([offline, online, checkpoint])
+        Ok([offline, online, checkpoint, keys])
     }
 
     /// What a part of the online phase takes once all parties are there.

@@ -1,7 +1,6 @@
 //! What a training will cost: the calls of its steps, counted.
 
 use serde::Serialize;
-use tacit_protocols::machine::Call;
 use tacit_protocols::portions::Portions;
 use tacit_protocols::record::{Noted, Stage};
 use tacit_train::{Network, Training, calls_by_stage};
@@ -45,14 +44,9 @@ impl TrainCost {
             let most = options.material(terms.instance.parties);
             let calls = stages.iter().map(|stage| &stage.calls[..]);
             let portions = Portions::new(calls, &*model, most)?;
-            let cost = |calls: &[Call]| {
-                predicted(
-                    &terms.instance,
-                    &terms.network,
-                    &[calls.to_vec()],
-                    u64::MAX,
-                    None,
-                )
+            let cost = |calls| {
+                let whole = Portions::new([calls], &*model, u64::MAX)?;
+                predicted(&terms.instance, &terms.network, [calls], &whole, None)
             };
             let costs = portions.calls().map(cost).collect::<Result<Vec<_>, _>>()?;
             Ok::<_, Error>(in_turn(
