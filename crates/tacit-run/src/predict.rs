@@ -101,13 +101,28 @@ pub(crate) fn in_turn(costs: &[(usize, &PredictedCost)]) -> PredictedCost {
         let of = |(n, cost): &(usize, &PredictedCost)| times(*n, phase(cost));
         costs.iter().map(of).sum()
     };
+    let seconds = |of: fn(&PredictedCost) -> Option<Seconds>| -> Option<Seconds> {
+        let each = |(n, cost): &(usize, &PredictedCost)| Some((*n as f64, of(cost)?));
+        costs
+            .iter()
+            .map(each)
+            .try_fold(Seconds::default(), |sum, part| {
+                let (n, part) = part?;
+                Some(Seconds {
+                    setup: None,
+                    offline: sum.offline + n * part.offline,
+                    online: sum.online + n * part.online,
+                })
+            })
+    };
+    let computing = seconds(|cost| cost.computing);
     PredictedCost {
         setup: None,
         offline: sum(|cost| &cost.offline),
         online: sum(|cost| &cost.online),
-        note: NOTE.into(),
-        computing: None,
-        expected: None,
+        note: if computing.is_some() { MEASURED } else { NOTE }.into(),
+        computing,
+        expected: seconds(|cost| cost.expected),
         memory: None,
     }
 }

@@ -7,7 +7,8 @@ use tacit_train::{Network, Training, calls_by_stage};
 
 use super::TrainOptions;
 use crate::predict::{in_turn, predicted};
-use crate::report::PredictedCost;
+use crate::report::{Memory, PredictedCost};
+use crate::speeds::Speeds;
 use crate::{Error, Settings};
 
 /// What a training will cost, as its protocol declares.
@@ -23,15 +24,19 @@ pub struct TrainCost {
     pub step: PredictedCost,
     /// The mini-batches of the first epoch; sharing the data and trying the network are not counted.
     pub epoch: PredictedCost,
+    /// The most memory of the parties' processes.
+    pub memory: Memory,
 }
 
 impl TrainCost {
-    /// The declared cost of training on so many items, without running anything.
+    /// The declared cost of training on so many items, without running anything. With the speeds of this
+    /// machine it includes the seconds of computing.
     pub fn new(
         network: &Network,
         options: &TrainOptions,
         settings: &Settings,
         items: usize,
+        speeds: Option<&Speeds>,
     ) -> Result<Self, Error> {
         let (terms, fixed) = options.terms(settings)?;
         if items == 0 {
@@ -39,14 +44,15 @@ impl TrainCost {
         }
         let training = options.training(network, fixed);
         let model = terms.instance.cost()?;
-        let step = |n| {
-            let stages = step_stages(&training, 0, n)?;
-            let most = options.material(terms.instance.parties);
+        let portions = |stages: &[Stage]| {
             let calls = stages.iter().map(|stage| &stage.calls[..]);
-            let portions = Portions::new(calls, &*model, most)?;
+            Portions::new(calls, &*model, options.material(terms.instance.parties))
+        };
+        let step = |n| {
+            let portions = portions(&step_stages(&training, 0, n)?)?;
             let cost = |calls| {
                 let whole = Portions::new([calls], &*model, u64::MAX)?;
-                predicted(&terms.instance, &terms.network, [calls], &whole, None)
+                predicted(&terms.instance, &terms.network, [calls], &whole, speeds)
             };
             let costs = portions.calls().map(cost).collect::<Result<Vec<_>, _>>()?;
             Ok::<_, Error>(in_turn(
@@ -55,6 +61,13 @@ impl TrainCost {
         };
         let (whole, rest) = (items / options.batch, items % options.batch);
         let first = step(options.batch.min(items))?;
+        let stages = step_stages(&training, 0, options.batch.min(items))?;
+        let portions = portions(&stages)?;
+        let mut held = portions.memory(terms.instance.parties, &stages, &*model)?;
+        let data = (items * (network.inputs() + network.outputs())) as u64;
+        for (party, held) in held.iter_mut().enumerate() {
+            *held += data * model.share_bytes(party);
+        }
         let mut epoch = in_turn(&[(whole, &first)]);
         if rest > 0 {
             epoch = in_turn(&[(whole, &first), (1, &step(rest)?)]);
@@ -63,6 +76,7 @@ impl TrainCost {
             batch: options.batch,
             batches: items.div_ceil(options.batch),
             parameters: network.parameters().iter().map(|p| p.len).sum(),
+            memory: Memory::of(&held),
             step: first,
             epoch,
         })
