@@ -1,6 +1,7 @@
 //! A machine without data or peers that lists the calls of a program: what the program demands and
 //! costs is counted by running it.
 
+mod free;
 mod held;
 
 use std::ops::Range;
@@ -9,10 +10,11 @@ use std::time::Duration;
 
 use tacit_net::{LinkModel, Party, memory};
 
+use crate::Error;
 use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand, Unverified};
 use crate::math::Elementary;
 use crate::portions::Ahead;
-use crate::{Cost, Error};
+use free::Free;
 use held::{Held, Level};
 
 /// A share without data: what calls on it say.
@@ -120,27 +122,6 @@ pub fn held_within(call: &Call, model: &dyn CostModel) -> Result<u64, Error> {
     let mut recorder = Recorder::new(0, model)?;
     recorder.lower(call)?;
     Ok(recorder.level.most())
-}
-
-/// A cost model in which nothing costs anything, and functions and widths stay what they are.
-struct Free;
-
-impl CostModel for Free {
-    fn online(&self, _call: &Call) -> Cost {
-        Cost::default()
-    }
-    fn offline(&self, _calls: &[Call]) -> Cost {
-        Cost::default()
-    }
-    fn stored(&self, _call: &Call) -> u64 {
-        0
-    }
-    fn native(&self, _function: &Elementary) -> bool {
-        true
-    }
-    fn mixed(&self) -> bool {
-        true
-    }
 }
 
 impl<'a> Recorder<'a> {
@@ -453,44 +434,4 @@ impl Recorder<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::math::{Format, Kind, Span, TopK, maxpool_with_derivative};
-
-    /// A program whose indices alone take gigabytes: none of them is made.
-    #[test]
-    fn large_programs_are_listed_without_their_data() {
-        let (many, keys) = (1 << 26, KeyBits::ALL);
-        let format = Format::new(64, 16).expect("it fits");
-        let span = Span { low: -4, high: 4 };
-        let x = Noted::of(many);
-        for kind in [
-            Kind::Sigmoid,
-            Kind::Reciprocal { span },
-            Kind::InverseSqrt { span },
-            Kind::Power { span },
-        ] {
-            let function = Elementary::new(format, kind);
-            let calls = calls_of::<_, Error>(64, |machine| function.apply(machine, &x));
-            assert!(!calls.expect("it fits").is_empty(), "{kind:?}");
-        }
-        let (windows, size) = (many / 1024, 1024);
-        for k in [1, 3] {
-            let bits = None;
-            let top = TopK {
-                windows,
-                size,
-                k,
-                keys,
-                bits,
-            };
-            let calls = calls_of::<_, Error>(64, |machine| top.apply(machine, &x));
-            assert!(!calls.expect("places").is_empty(), "{k}");
-        }
-        let calls = calls_of::<_, Error>(64, |machine| {
-            maxpool_with_derivative(machine, &x, windows, size, keys)
-        });
-        // A level: a comparison, a selection and a product.
-        assert_eq!(calls.expect("places").len(), 3 * 10);
-    }
-}
+mod tests;
