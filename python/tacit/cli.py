@@ -41,7 +41,7 @@ from .measure.truncation import analyze_truncation, check_plot
 from .model import Model, compile
 from .operating.commands import add_operating
 from .options import to_json
-from .planning import AUTO, compare, named, of_any, planned_costs
+from .planning import AUTO, compare, counted, memory_words, named, of_any, planned_costs
 from .protocols import OPTIONS
 from .report import Report
 from .serving.commands import add_serving
@@ -113,7 +113,8 @@ def plan(args: argparse.Namespace) -> None:
             return finish([found], (args.json, text))
         cost = model.predict_cost(batch, **given, **told)
     text = json.dumps({**cost, "warnings": model.warnings}, indent=2) + "\n"
-    shown = [model.table(), planned_costs(cost, batch), cost["note"]]
+    table = planned_costs(cost, counted(batch))
+    shown = [model.table(), table, memory_words(cost["memory"]), cost["note"]]
     return finish(shown, (args.json, text))
 
 

@@ -141,8 +141,11 @@ class Model:
     ) -> dict[str, Any]:
         """Rounds, bytes and seconds of one batch as the protocol declares them, before any run.
 
-        A run of more items than one batch takes, 128 at most unless `batch` is given, has these
-        rounds for every batch.
+        A run of more items than one batch takes, 128 at most unless `batch` is given, has the
+        rounds of `offline` and `online` for every batch; `setup` comes once: agreement, keys and
+        the sharing of weights, but neither starting the processes nor connecting them. `memory`
+        tells the most bytes of each party's process (`parties`) and of one process with all of
+        them (`together`).
 
         `where` is what :func:`tacit.local` takes except `processes`, so any number of parties on
         any network can be counted. The seconds of a phase are the network's: latency and bandwidth.

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 AUTO = "auto"
 """The name of no protocol: the quickest."""
 
+PHASES = ("setup", "offline", "online")
+"""The phases of a predicted cost: the first comes once, the others with every batch."""
+
+WORDS = {"setup": "set-up"}
+"""What phases are called where not by their names."""
+
 WAYS: tuple[tuple[dict[str, Any], str], ...] = (
     ({"protocol": "falcon"}, "one curious party of three"),
     (
@@ -66,31 +72,38 @@ class Comparison:
         table = Table(title=f"{items} at a time, network: {self.network}")
         for name in ("protocol", "protects against"):
             table.add_column(name)
-        for name in ("offline, s", "online, s", "rounds", "busiest party sent, MB"):
+        heads = ("set-up, s", "offline, s", "online, s", "rounds", "sent, MB", "memory, MB")
+        for name in heads:
             table.add_column(name, justify="right")
         best = self.best
         for row in self.rows:
             name, cost = named(row["settings"]), row["cost"]
             if cost is None:
-                table.add_row(name, f"[dim]{row['refused'].splitlines()[0]}[/]", *["-"] * 4)
+                table.add_row(name, f"[dim]{row['refused'].splitlines()[0]}[/]", *["-"] * 6)
                 continue
             phases = [cost[phase] for phase in ("offline", "online")]
             sent = sum(max(phase["bytes_sent"], default=0) for phase in phases) / 1e6
             table.add_row(
                 f"[bold]{name}[/]" if row["settings"] == best else name,
                 row["protects"],
-                *[f"{seconds(cost, phase):.3f}" for phase in ("offline", "online")],
+                *[f"{seconds(cost, phase):.3f}" for phase in PHASES],
                 str(sum(phase["rounds"] for phase in phases)),
                 f"{sent:.2f}",
+                f"{max(cost['memory']['parties']) / 1e6:.0f}",
             )
         table.caption = (
-            f"{named(best)} is the quickest; take it if what it protects against is enough for you"
+            f"{named(best)} is the quickest; take it if what it protects against is enough for "
+            "you. The set-up comes once, and its rounds and bytes are not counted; sent and memory "
+            "are those of the party that has most"
         )
         return table
 
 
 def seconds(cost: Mapping[str, Any], phase: str | None = None) -> float:
-    """The seconds that a predicted cost expects; the network's where computing is not known."""
+    """The seconds that a predicted cost expects; the network's where computing is not known.
+
+    Those of one phase, or of both that every batch has.
+    """
     phases = (phase,) if phase else ("offline", "online")
     expected = cost.get("expected")
     return sum(expected[name] if expected else cost[name]["seconds"] for name in phases)
@@ -153,22 +166,39 @@ def compare(
     return Comparison(rows, batch, network)
 
 
-def planned_costs(cost: Mapping[str, Any], batch: int) -> Table:
+def counted(batch: int) -> str:
+    """What a predicted cost is of, in words."""
+    return "A batch of 1 item" if batch == 1 else f"A batch of {batch} items"
+
+
+def memory_words(memory: Mapping[str, Any]) -> str:
+    """The most memory of the parties' processes, in words."""
+    each = [f"{of / 1e6:.0f}" for of in memory["parties"]]
+    same = len(set(each)) == 1
+    parties = f"{each[0]} MB each" if same else f"{', '.join(each)} MB (party 0, 1, ...)"
+    together = f"{memory['together'] / 1e6:.0f} MB"
+    return f"memory at most: {parties}; one process with all parties {together}"
+
+
+def planned_costs(cost: Mapping[str, Any], title: str) -> Table:
     """The phases of a predicted cost, with the seconds of computing and of the network."""
-    items = "1 item" if batch == 1 else f"{batch} items"
-    table = Table(title=f"A batch of {items}")
+    table = Table(title=title)
     table.add_column("phase")
     computing = cost.get("computing")
     told = ["computing, s", "network, s", "expected, s"] if computing else ["network, s"]
     for name in (*told, "rounds", "busiest party sent, MB"):
         table.add_column(name, justify="right")
-    for name in ("offline", "online"):
+    if "setup" in cost:
+        table.caption = "the set-up comes once, the other phases with every batch"
+    for name in PHASES:
+        if name not in cost:
+            continue
         phase, sent = cost[name], cost[name]["bytes_sent"]
         times = [cost[name]["seconds"]]
         if computing:
             times = [computing[name], *times, seconds(cost, name)]
         table.add_row(
-            name,
+            WORDS.get(name, name),
             *[f"{time:.3f}" for time in times],
             str(phase["rounds"]),
             f"{max(sent, default=0) / 1e6:.3f}",

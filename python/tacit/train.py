@@ -16,7 +16,7 @@ from .arguments import add_page
 from .console import notice, out, progress_bar
 from .data import check_finite
 from .datasets import Dataset, load
-from .report import cost_table
+from .planning import memory_words, planned_costs
 from .session import Progress
 from .training import Owned, Trained, Trainer
 from .training_report import TrainingReport
@@ -34,11 +34,20 @@ def add_train(command: Callable[..., argparse.ArgumentParser]) -> None:
     made.add_argument(
         "--network", metavar="NAME", help="with --plan: on this one, such as wan or 40ms,100Mbps"
     )
+    made.add_argument(
+        "--no-measure",
+        action="store_true",
+        help="with --plan: do not measure this machine: seconds are the network's alone",
+    )
 
 
 def train(args: argparse.Namespace) -> None:
     """Trains with all parties on this machine, or as one of several machines' parties."""
-    for name, given, wants in (("--network", args.network, True), ("--html", args.html, False)):
+    for name, given, wants in (
+        ("--network", args.network, True),
+        ("--no-measure", args.no_measure, True),
+        ("--html", args.html, False),
+    ):
         if given and args.plan is not wants:
             raise TacitError(f"{name} has no effect {'without' if wants else 'with'} --plan")
     try:
@@ -59,7 +68,10 @@ def train(args: argparse.Namespace) -> None:
     if args.plan:
         where = {"network": args.network} if args.network else {}
         items = sum(len(np.asarray(x)) for _, x, _ in sets[0])
-        plan(trainer.cost(items or None, **where), args.json)
+        with progress_bar() as progress:
+            measure = not args.no_measure
+            cost = trainer.cost(items or None, measure=measure, progress=progress, **where)
+        plan(cost, args.json)
         return
     with progress_bar(remaining=True) as progress:
         if apart:
@@ -112,8 +124,9 @@ def supplies(trainer: Trainer, tables: list[Mapping[str, Any]], folder: Path) ->
 def plan(cost: Mapping[str, Any], path: str | None) -> None:
     """Shows what a training will cost."""
     outputs.write([(path, json.dumps(cost, indent=2) + "\n")])
-    out.print(cost_table(cost["step"], f"A mini-batch of {cost['batch']}"))
-    out.print(cost_table(cost["epoch"], f"An epoch of {cost['batches']} mini-batches"))
+    out.print(planned_costs(cost["step"], f"A mini-batch of {cost['batch']}"))
+    out.print(planned_costs(cost["epoch"], f"An epoch of {cost['batches']} mini-batches"))
+    out.print(memory_words(cost["memory"]))
     out.print(cost["epoch"]["note"])
 
 

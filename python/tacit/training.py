@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _tacit
+from . import _tacit, speeds
 from ._tacit import TacitError
 from .errors import InputError
 from .given import array
@@ -274,13 +274,24 @@ class Trainer:
         )
         return file, json.loads(moments)
 
-    def cost(self, items: int | None = None, **where: Any) -> dict[str, Any]:
+    def cost(
+        self,
+        items: int | None = None,
+        *,
+        measure: bool = False,
+        progress: Progress | None = None,
+        **where: Any,
+    ) -> dict[str, Any]:
         """What a training will cost, as its protocol declares, before any run.
 
         Parameters
         ----------
         items
             The items of an epoch; those of a mini-batch when not given.
+        measure
+            Whether seconds of computing are told, as :meth:`Model.predict_cost` does.
+        progress
+            Called as `progress(phase, layer, done, total)` while this machine is measured.
         where
             Replaces what the trainer was made with, such as `network="wan"`.
 
@@ -288,14 +299,21 @@ class Trainer:
         -------
         dict
             `step` (a mini-batch) and `epoch` (the first, without sharing the data and trying the
-            network), each `offline`, `online` and `note` as of :meth:`Model.predict_cost`;
+            network), each `offline`, `online` and `note`, with `measure` also `computing` and
+            `expected`, as of :meth:`Model.predict_cost`; `memory`, as there;
             `batch`, `batches` (of an epoch) and `parameters`.
         """
+        run = {**self.where, **where}
+        fast = None
+        if measure:
+            settings = {**run, "protocol": run.get("protocol") or PROTOCOLS[0]}
+            fast = speeds.known(settings, self.options["ring"], progress)
         cost = _tacit.train_cost(
             model=to_json(self.model),
             options=to_json(self.options),
-            run=to_json({**self.where, **where}),
+            run=to_json(run),
             items=self.options["batch"] if items is None else items,
+            speeds=fast,
         )
         return json.loads(cost)
 

@@ -19,12 +19,32 @@ def kept(tmp_path_factory, monkeypatch, request):
 def test_computing_is_told_beside_the_network(digits_model):
     plain = digits_model.predict_cost(4)
     told = digits_model.predict_cost(4, measure=True)
-    assert "computing" not in plain and set(told["computing"]) == {"offline", "online"}
-    assert told["computing"]["online"] > 0
-    for phase in ("offline", "online"):
+    phases = {"setup", "offline", "online"}
+    assert "computing" not in plain and set(told["computing"]) == phases
+    assert told["computing"]["setup"] > 0 and told["computing"]["online"] > 0
+    for phase in phases:
         assert told[phase] == plain[phase], "bytes and rounds stay as declared"
     more = digits_model.predict_cost(64, measure=True)
     assert more["computing"]["online"] > told["computing"]["online"]
+
+
+@pytest.mark.parametrize("settings", [way for way, _ in planning.WAYS], ids=planning.named)
+def test_the_setup_is_told(digits_model, digits, settings):
+    """Its bytes are those of a first prediction, but for how long numbers are in words."""
+    planned = digits_model.predict_cost(1, **settings)["setup"]
+    taken = tacit.local(**settings).predict(digits_model, digits[0][:1]).report.data["setup"]
+    assert planned["bytes_sent"] == pytest.approx(taken["bytes_sent"], abs=64)
+
+
+def test_memory_is_told(digits_model):
+    """It grows with the batch, and is most where all parties are in one process."""
+    few, many = (digits_model.predict_cost(n)["memory"] for n in (1, 100))
+    assert len(few["parties"]) == 3
+    assert all(less < more for less, more in zip(few["parties"], many["parties"], strict=True))
+    assert many["together"] > max(many["parties"])
+    assert planning.memory_words({"parties": [7e7, 5e7], "together": 8e7}) == (
+        "memory at most: 70, 50 MB (party 0, 1, ...); one process with all parties 80 MB"
+    )
 
 
 def test_a_machine_is_measured_once(digits_model, monkeypatch):
@@ -84,6 +104,7 @@ def test_the_command_tells_seconds(digits_path, capsys):
     assert cli.main(["plan", str(digits_path), "--batch", "3"]) == 0
     shown = capsys.readouterr().out
     assert "A batch of 3 items" in shown and "expected, s" in shown
+    assert "set-up" in shown and "memory at most" in shown
 
 
 def test_the_quickest_runs(digits_path, digits, tmp_path, capsys):

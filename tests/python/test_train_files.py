@@ -67,7 +67,7 @@ def test_every_kind_of_data_starts_there(kind, made, tmp_path, monkeypatch, caps
     made.write_text(text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TACIT_DATA", raising=False)
-    said(made, capsys, "--plan")
+    said(made, capsys, "--plan", "--no-measure")
 
 
 def test_the_working_directory_is_not_where_they_start(made, monkeypatch, capsys):
@@ -78,7 +78,7 @@ def test_the_working_directory_is_not_where_they_start(made, monkeypatch, capsys
     assert "no such file" in said(made, capsys, code=2)
     # The folder of all data sets is looked through as everywhere.
     monkeypatch.setenv("TACIT_DATA", str(work))
-    said(made, capsys, "--plan")
+    said(made, capsys, "--plan", "--no-measure")
 
 
 def test_a_finished_training_leaves_its_report_alone(made, capsys):

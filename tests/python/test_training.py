@@ -368,7 +368,7 @@ def test_a_party_plans_and_may_bring_nothing(tmp_path, capsys):
     paths = organisations(tmp_path / "plan")
     for path, batches in ((paths[0], 5), (paths[1], 1)):
         target = path.parent / "cost.json"
-        assert main(["train", str(path), "--plan", "--json", str(target)]) == 0
+        assert main(["train", str(path), "--plan", "--no-measure", "--json", str(target)]) == 0
         assert json.loads(target.read_text())["batches"] == batches
     path = paths[2]
     path.write_text(path.read_text().replace("first = 20", "first = 20\nowner = 1"))
@@ -403,13 +403,29 @@ def test_what_a_training_will_cost(optimiser):
         trainer.cost(0)
 
 
+def test_a_plan_of_a_training_tells_computing(tmp_path, monkeypatch):
+    """Every mini-batch computes as long, and the network's seconds stay as declared."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    trainer = tacit.Trainer(LAYERS, batch=8)
+    plain, told = trainer.cost(16), trainer.cost(16, measure=True)
+    assert "computing" not in plain["step"]
+    for phase in ("offline", "online"):
+        assert told["step"][phase] == plain["step"][phase]
+        for what in ("computing", "expected"):
+            step, epoch = told["step"][what][phase], told["epoch"][what][phase]
+            assert epoch == pytest.approx(2 * step)
+    assert told["step"]["computing"]["online"] > 0
+    assert min(told["memory"]["parties"]) < told["memory"]["together"]
+
+
 def test_a_training_can_be_planned(tmp_path, capsys):
     path, target = config(tmp_path / "plan", 2), tmp_path / "cost.json"
-    options = ["--plan", "--network", "wan", "--json", str(target)]
+    options = ["--plan", "--no-measure", "--network", "wan", "--json", str(target)]
     assert main(["train", str(path), *options]) == 0
     cost = json.loads(target.read_text())
     assert (cost["batch"], cost["batches"]) == (4, 10)
-    assert "An epoch of 10 mini-batches" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "An epoch of 10 mini-batches" in shown and "memory at most" in shown
     assert not (path.parent / "state").exists()
 
 

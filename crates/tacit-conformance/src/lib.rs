@@ -115,7 +115,7 @@ pub fn demand_of(bits: u32, function: &impl Function, n: usize) -> Vec<Call> {
 /// What the normalisation of so many elements demands.
 pub fn demand_of_norm(bits: u32, norm: &BatchNorm, shape: Channels) -> Vec<Call> {
     let x = Noted::of(shape.batch * shape.channels * shape.plane);
-    let [mean, variance, gamma, beta] = [Noted::of(shape.channels); 4];
+    let [mean, variance, gamma, beta] = [(); 4].map(|()| Noted::of(shape.channels));
     let of = Statistics {
         mean,
         variance,

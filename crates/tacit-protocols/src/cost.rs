@@ -65,6 +65,10 @@ impl Add<&Cost> for Cost {
     }
 }
 
+/// How many times as much memory as material its making takes, as measured: what it is made of, messages on their
+/// way, and what the allocator keeps.
+pub(crate) const MAKING: u64 = 3;
+
 /// What a protocol declares of its own cost; tests hold it against the meters.
 pub trait CostModel {
     /// Hops on the longest path and bytes sent by each party for one online call.
@@ -85,6 +89,23 @@ pub trait CostModel {
     /// by it.
     fn workspace(&self, call: &Call) -> u64 {
         self.stored(call)
+    }
+    /// Bytes that a party holds of a shared element.
+    fn share_bytes(&self, _party: usize) -> u64 {
+        8
+    }
+    /// About how many bytes a party holds at most, beside its shares, while the material of these calls is made
+    /// and they are computed.
+    fn memory(&self, calls: &[Call]) -> u64 {
+        let stored = calls.iter().map(|call| self.stored(call));
+        let beside = |call| self.workspace(call).saturating_sub(self.stored(call));
+        let widest = calls.iter().map(beside).max().unwrap_or(0);
+        let made = stored.fold(0, u64::saturating_add).saturating_mul(MAKING);
+        made.saturating_add(widest)
+    }
+    /// Hops and bytes of the keys that a session makes for these portions' calls, beside those of every session.
+    fn keys(&self, _portions: &[&[Call]]) -> Cost {
+        Cost::default()
     }
     /// Whether the protocol computes the function in a way of its own, at a cost of its own.
     fn native(&self, _function: &Elementary) -> bool {

@@ -11,6 +11,7 @@ use tacit_net::{Party, Phase};
 
 use crate::machine::{Call, CostModel, Machine, Unverified};
 use crate::message::Message;
+use crate::record::{Stage, held_within};
 use crate::{Error, lowered};
 
 /// The portions of a program's material, in order. A program may be run with them many times.
@@ -57,10 +58,45 @@ impl Portions {
         Ok(Portions(portions.into()))
     }
 
+    /// About how many bytes each of so many parties holds at most while it runs these stages: its shares, and what
+    /// the calls of a portion take beside.
+    pub fn memory(
+        &self,
+        parties: usize,
+        stages: &[Stage],
+        model: &dyn CostModel,
+    ) -> Result<Vec<u64>, Error> {
+        let ends = self.0.iter().skip(1).map(|portion| portion.stage);
+        let ends = ends.chain([stages.len()]);
+        let mut most = vec![0; parties];
+        for (portion, end) in self.0.iter().zip(ends) {
+            let held = model.memory(&portion.calls);
+            let shares = most_shares(&stages[portion.stage..end], model)?;
+            for (party, most) in most.iter_mut().enumerate() {
+                let shares = shares.saturating_mul(model.share_bytes(party));
+                *most = held.saturating_add(shares).max(*most);
+            }
+        }
+        Ok(most)
+    }
+
     /// The calls of every portion, lowered.
     pub fn calls(&self) -> impl Iterator<Item = &[Call]> {
         self.0.iter().map(|portion| &portion.calls[..])
     }
+}
+
+/// The most elements that shares have at once in one of these stages, those within functions among them.
+fn most_shares(stages: &[Stage], model: &dyn CostModel) -> Result<u64, Error> {
+    let mut most = 0;
+    for stage in stages {
+        let mut within = 0;
+        for call in &stage.calls {
+            within = held_within(call, model)?.max(within);
+        }
+        most = stage.held.saturating_add(within).max(most);
+    }
+    Ok(most)
 }
 
 /// The bytes of material that one party holds for these calls between the phases.
@@ -182,6 +218,24 @@ mod tests {
             let found: Vec<usize> = found.0.iter().map(|portion| portion.stage).collect();
             assert_eq!(found, starts, "{sizes:?} within {most}");
         }
+    }
+
+    /// The shares of its fullest stage, and all of its material.
+    #[test]
+    fn memory_is_that_of_the_fullest_portion() {
+        let stage = |n, held| Stage {
+            name: String::new(),
+            calls: vec![Call::relu(n)],
+            held,
+        };
+        let stages = [stage(4, 10), stage(6, 5), stage(20, 1)];
+        let model = Bytes(ClearCost::new(3, 64));
+        let memory = |most| {
+            let calls = stages.iter().map(|stage| &stage.calls[..]);
+            let portions = Portions::new(calls, &model, most).expect("plain calls");
+            portions.memory(1, &stages, &model).expect("plain calls")
+        };
+        assert_eq!([10, 4, 1000].map(memory), [[110], [92], [170]]);
     }
 
     /// A portion is due at its first stage, once.

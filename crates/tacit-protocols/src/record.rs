@@ -1,18 +1,24 @@
 //! A machine without data or peers that lists the calls of a program: what the program demands and
 //! costs is counted by running it.
 
+mod free;
+mod held;
+
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tacit_net::{LinkModel, Party, memory};
 
+use crate::Error;
 use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand, Unverified};
 use crate::math::Elementary;
 use crate::portions::Ahead;
-use crate::{Cost, Error};
+use free::Free;
+use held::{Held, Level};
 
 /// A share without data: what calls on it say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Noted {
     /// Elements.
     pub n: usize,
@@ -22,6 +28,8 @@ pub struct Noted {
     known_to: Option<usize>,
     /// Its number among those fixed.
     fixed: Option<usize>,
+    /// The elements that are held as long as it is.
+    _held: Option<Arc<Held>>,
 }
 
 impl Noted {
@@ -37,14 +45,17 @@ impl Noted {
         Noted { bits, ..self }
     }
 
-    /// Some of its elements, known to whom it is.
-    fn some(self, n: usize) -> Self {
-        let fixed = None;
-        Noted { n, fixed, ..self }
+    /// Some of its elements, known to whom it is, in its memory.
+    fn some(&self, n: usize) -> Self {
+        Noted {
+            n,
+            fixed: None,
+            ..self.clone()
+        }
     }
 
     /// As many elements, of as many bits as the narrowest.
-    fn with(self, others: impl IntoIterator<Item = Noted>) -> Self {
+    fn with<'a>(&self, others: impl IntoIterator<Item = &'a Noted>) -> Self {
         let bits = others.into_iter().filter_map(|other| other.bits);
         Noted::of(self.n).of_bits(bits.chain(self.bits).min())
     }
@@ -57,6 +68,8 @@ pub struct Stage {
     pub name: String,
     /// Its calls in order.
     pub calls: Vec<Call>,
+    /// The most elements that shares have in it at once, those from before it among them.
+    pub held: u64,
 }
 
 /// The machine.
@@ -65,6 +78,8 @@ pub struct Recorder<'a> {
     /// Tells which functions stay what they are.
     model: &'a dyn CostModel,
     stages: Vec<Stage>,
+    /// The elements that shares have now.
+    level: Arc<Level>,
     /// How many shares are fixed.
     fixed: usize,
     party: Party,
@@ -78,6 +93,7 @@ pub fn stages_of<T, E: From<Error>>(
 ) -> Result<Vec<Stage>, E> {
     let mut recorder = Recorder::new(bits, &Free)?;
     program(&mut recorder)?;
+    recorder.end_stage();
     Ok(recorder.stages)
 }
 
@@ -95,39 +111,17 @@ pub fn calls_of<T, E: From<Error>>(
 /// that the machine makes by itself are added.
 pub fn lowered(calls: &[Call], model: &dyn CostModel) -> Result<Vec<Call>, Error> {
     let mut recorder = Recorder::new(0, model)?;
-    for call in calls {
-        match call {
-            Call::Function { n, function } => {
-                recorder.bits = function.format.bits();
-                let bits = function.between.map(|[from, _]| from.bits);
-                recorder.function(function, &Noted::of(*n).of_bits(bits))?;
-            }
-            call => recorder.push(*call),
-        }
-    }
+    calls.iter().try_for_each(|call| recorder.lower(call))?;
     let calls = recorder.stages.into_iter().flat_map(|stage| stage.calls);
     Ok(model.checked(calls.collect()))
 }
 
-/// A cost model in which nothing costs anything, and functions and widths stay what they are.
-struct Free;
-
-impl CostModel for Free {
-    fn online(&self, _call: &Call) -> Cost {
-        Cost::default()
-    }
-    fn offline(&self, _calls: &[Call]) -> Cost {
-        Cost::default()
-    }
-    fn stored(&self, _call: &Call) -> u64 {
-        0
-    }
-    fn native(&self, _function: &Elementary) -> bool {
-        true
-    }
-    fn mixed(&self) -> bool {
-        true
-    }
+/// The most elements that shares have at once within a call, beside its operand: those of a function that the
+/// protocol does not compute by itself.
+pub fn held_within(call: &Call, model: &dyn CostModel) -> Result<u64, Error> {
+    let mut recorder = Recorder::new(0, model)?;
+    recorder.lower(call)?;
+    Ok(recorder.level.most())
 }
 
 impl<'a> Recorder<'a> {
@@ -138,10 +132,24 @@ impl<'a> Recorder<'a> {
             bits,
             model,
             stages: Vec::new(),
+            level: Arc::default(),
             fixed: 0,
             party,
             ahead: Ahead::default(),
         })
+    }
+
+    /// Lists a call, or those of its program.
+    fn lower(&mut self, call: &Call) -> Result<(), Error> {
+        match call {
+            Call::Function { n, function } => {
+                self.bits = function.format.bits();
+                let bits = function.between.map(|[from, _]| from.bits);
+                self.function(function, &Noted::of(*n).of_bits(bits))?;
+            }
+            call => self.push(*call),
+        }
+        Ok(())
     }
 
     fn push(&mut self, call: Call) {
@@ -166,10 +174,34 @@ impl<'a> Recorder<'a> {
     }
 
     fn begin(&mut self, name: &str) {
+        self.end_stage();
         self.stages.push(Stage {
             name: name.into(),
             calls: Vec::new(),
+            held: 0,
         });
+    }
+
+    fn end_stage(&mut self) {
+        let held = self.level.most();
+        if let Some(stage) = self.stages.last_mut() {
+            stage.held = held;
+        }
+    }
+
+    /// A share in memory of its own.
+    fn made(&self, share: Noted) -> Noted {
+        let _held = Some(self.level.hold(share.n as u64));
+        Noted { _held, ..share }
+    }
+
+    /// Bits in memory of their own, many in the place of an element.
+    fn made_bits(&self, n: usize) -> Noted {
+        let _held = Some(self.level.hold(n.div_ceil(64) as u64));
+        Noted {
+            _held,
+            ..Noted::of(n)
+        }
     }
 
     fn width(&self, x: &Noted) -> u32 {
@@ -217,15 +249,15 @@ impl Machine for Recorder<'_> {
 
     fn input(&mut self, owner: usize, n: usize, _: Option<&[i64]>) -> Result<Noted, Error> {
         self.push(Call::Input { owner, n });
-        Ok(Noted::of(n))
+        Ok(self.made(Noted::of(n)))
     }
 
     fn constant(&mut self, values: &[i64]) -> Noted {
-        Noted::of(values.len())
+        self.made(Noted::of(values.len()))
     }
 
     fn constant_by(&mut self, n: usize, _: impl FnOnce() -> Vec<i64>) -> Noted {
-        Noted::of(n)
+        self.made(Noted::of(n))
     }
 
     /// What everybody knows decides on no call.
@@ -257,7 +289,7 @@ impl Machine for Recorder<'_> {
     }
 
     fn load(&mut self, n: usize, _bytes: &[u8]) -> Result<Noted, Error> {
-        Ok(Noted::of(n))
+        Ok(self.made(Noted::of(n)))
     }
 
     fn len(&self, x: &Noted) -> usize {
@@ -266,24 +298,24 @@ impl Machine for Recorder<'_> {
 
     fn add(&mut self, x: &Noted, y: &Noted) -> Noted {
         debug_assert_eq!(x.n, y.n, "lengths of a sum");
-        x.with([*y])
+        self.made(x.with([y]))
     }
 
     fn sub(&mut self, x: &Noted, y: &Noted) -> Noted {
         debug_assert_eq!(x.n, y.n, "lengths of a difference");
-        x.with([*y])
+        self.made(x.with([y]))
     }
 
     fn scale(&mut self, x: &Noted, _k: i64) -> Noted {
-        x.with([])
+        self.made(x.with([]))
     }
 
     fn gather(&mut self, x: &Noted, index: &[u32]) -> Noted {
-        x.some(index.len())
+        self.made(x.some(index.len()))
     }
 
     fn gather_by(&mut self, x: &Noted, n: usize, _: impl FnOnce() -> Vec<u32>) -> Noted {
-        x.some(n)
+        self.made(x.some(n))
     }
 
     fn slice(&mut self, x: &Noted, range: Range<usize>) -> Noted {
@@ -292,7 +324,7 @@ impl Machine for Recorder<'_> {
 
     fn concat(&mut self, parts: &[&Noted]) -> Noted {
         let n = parts.iter().map(|part| part.n).sum();
-        Noted::of(n).with(parts.iter().map(|part| **part))
+        self.made(Noted::of(n).with(parts.iter().copied()))
     }
 
     fn linear(
@@ -317,14 +349,14 @@ impl Machine for Recorder<'_> {
             bits: bits.map(|[product, result]| [widths[0], widths[1], product, result]),
         });
         let y = Noted::of(map.outputs());
-        Ok(y.of_bits(bits.map(|[_, result]| result)))
+        Ok(self.made(y.of_bits(bits.map(|[_, result]| result))))
     }
 
     fn truncate(&mut self, x: &Noted, trunc: u32) -> Result<Noted, Error> {
         if trunc > 0 {
             self.push(Call::truncate(x.n, trunc));
         }
-        Ok(x.with([]))
+        Ok(self.made(x.with([])))
     }
 
     fn resize(&mut self, x: &Noted, trunc: u32, bits: u32) -> Result<Noted, Error> {
@@ -333,26 +365,26 @@ impl Machine for Recorder<'_> {
         if x.known_to.is_none() && (trunc > 0 || bits > from) {
             self.push(Call::resize(x.n, from, trunc, bits));
         }
-        Ok(x.some(x.n).of_bits(Some(bits)))
+        Ok(self.made(x.some(x.n).of_bits(Some(bits))))
     }
 
     fn drelu(&mut self, x: &Noted, keys: KeyBits) -> Result<Noted, Error> {
         let Noted { n, bits, .. } = *x;
         self.push(Call::Drelu { n, keys, bits });
-        Ok(Noted::of(n))
+        Ok(self.made_bits(n))
     }
 
     fn select(&mut self, _bit: &Noted, x: &Noted, y: &Noted) -> Result<Noted, Error> {
-        let chosen = x.with([*y]);
+        let chosen = x.with([y]);
         let Noted { n, bits, .. } = chosen;
         self.push(Call::Select { n, bits });
-        Ok(chosen)
+        Ok(self.made(chosen))
     }
 
     fn relu(&mut self, x: &Noted, keys: KeyBits) -> Result<Noted, Error> {
         let Noted { n, bits, .. } = *x;
         self.push(Call::Relu { n, keys, bits });
-        Ok(x.with([]))
+        Ok(self.made(x.with([])))
     }
 
     fn maxpool(
@@ -369,7 +401,7 @@ impl Machine for Recorder<'_> {
             keys,
             bits,
         });
-        Ok(Noted::of(windows).of_bits(bits))
+        Ok(self.made(Noted::of(windows).of_bits(bits)))
     }
 
     fn function(&mut self, function: &Elementary, x: &Noted) -> Result<Noted, Error> {
@@ -379,7 +411,7 @@ impl Machine for Recorder<'_> {
         let (n, function) = (x.n, *function);
         self.push(Call::Function { n, function });
         let bits = function.between.map(|[_, to]| to.bits);
-        Ok(Noted::of(n).of_bits(bits))
+        Ok(self.made(Noted::of(n).of_bits(bits)))
     }
 }
 
@@ -402,44 +434,4 @@ impl Recorder<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::math::{Format, Kind, Span, TopK, maxpool_with_derivative};
-
-    /// A program whose indices alone take gigabytes: none of them is made.
-    #[test]
-    fn large_programs_are_listed_without_their_data() {
-        let (many, keys) = (1 << 26, KeyBits::ALL);
-        let format = Format::new(64, 16).expect("it fits");
-        let span = Span { low: -4, high: 4 };
-        let x = Noted::of(many);
-        for kind in [
-            Kind::Sigmoid,
-            Kind::Reciprocal { span },
-            Kind::InverseSqrt { span },
-            Kind::Power { span },
-        ] {
-            let function = Elementary::new(format, kind);
-            let calls = calls_of::<_, Error>(64, |machine| function.apply(machine, &x));
-            assert!(!calls.expect("it fits").is_empty(), "{kind:?}");
-        }
-        let (windows, size) = (many / 1024, 1024);
-        for k in [1, 3] {
-            let bits = None;
-            let top = TopK {
-                windows,
-                size,
-                k,
-                keys,
-                bits,
-            };
-            let calls = calls_of::<_, Error>(64, |machine| top.apply(machine, &x));
-            assert!(!calls.expect("places").is_empty(), "{k}");
-        }
-        let calls = calls_of::<_, Error>(64, |machine| {
-            maxpool_with_derivative(machine, &x, windows, size, keys)
-        });
-        // A level: a comparison, a selection and a product.
-        assert_eq!(calls.expect("places").len(), 3 * 10);
-    }
-}
+mod tests;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use tacit_run::speeds::Speeds;
 use tacit_run::{
     Dataset, Error, Material, ModelTable, Supplies, TrainConfig, TrainCost, TrainOptions,
 };
@@ -166,19 +167,22 @@ pub(crate) fn train_reference<'py>(
     Ok((PyBytes::new(py, &file), json(&moments)?))
 }
 
-/// The cost of a training on so many items.
+/// The cost of a training on so many items; with the speeds of this machine, with seconds of computing.
 #[pyfunction]
+#[pyo3(signature = (model, options, run, items, speeds=None))]
 pub(crate) fn train_cost(
     py: Python<'_>,
     model: &str,
     options: &str,
     run: &str,
     items: usize,
+    speeds: Option<&str>,
 ) -> PyResult<String> {
     let (table, options, run) = (self::model(model)?, self::options(options)?, settings(run)?);
+    let speeds = speeds.map(Speeds::from_json).transpose().map_err(error)?;
     let cost = py.detach(|| {
         let (network, _) = table.build()?;
-        TrainCost::new(&network, &options, &run, items)
+        TrainCost::new(&network, &options, &run, items, speeds.as_ref())
     });
     json(&cost.map_err(error)?)
 }

@@ -1,5 +1,6 @@
 //! A model, imported and planned.
 
+mod cost;
 mod summary;
 
 use std::collections::HashMap;
@@ -9,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
-use tacit_nn::execute::Batch;
 use tacit_nn::graph::{Input, Output};
 use tacit_nn::onnx::{self, ImportOptions};
 use tacit_nn::plan::{
@@ -18,14 +18,10 @@ use tacit_nn::plan::{
 use tacit_nn::{Graph, Plan, reference};
 
 use crate::given::Given;
-use crate::instance::Instance;
 use crate::job::Planned;
 use crate::key_bits;
-use crate::large_errors::check_truncation;
-use crate::predict::predicted;
-use crate::report::PredictedCost;
-use crate::settings::{Settings, asked_width};
-use crate::speeds::Speeds;
+use crate::report::{memory_now, peak_memory};
+use crate::settings::asked_width;
 use crate::{Error, Protocol, Tensor, options, protocols, systems};
 pub use summary::PlanSummary;
 
@@ -105,6 +101,8 @@ pub struct Compiled {
     /// The plan in which every tensor has a width of its own.
     mixed: OnceLock<Plan>,
     pub(crate) source: Source,
+    /// Bytes by which compiling it enlarged this process; of what is freed the allocator keeps most.
+    compiling: u64,
     /// A mark that all copies of this model share, and no other model.
     pub(crate) identity: Arc<()>,
 }
@@ -202,6 +200,7 @@ impl Compiled {
         samples: Option<Given>,
         protocol: Option<&'static Protocol>,
     ) -> Result<Self, Error> {
+        let (before, peak) = (memory_now(), peak_memory());
         let asked = options.width()?;
         let (width, precision) = match protocol {
             Some(protocol) => (protocol.width(asked)?, options.precision_for(protocol)),
@@ -233,6 +232,7 @@ impl Compiled {
             plan: source.plan(&graph, width, precision)?,
             others: Default::default(),
             mixed: OnceLock::new(),
+            compiling: grown(before, peak).unwrap_or(0),
             identity: Arc::default(),
             graph,
             source,
@@ -334,30 +334,15 @@ impl Compiled {
         let outputs = reference::run(&self.graph, x, |_, _| {})?;
         Ok(self.plan.finish_floats(outputs))
     }
+}
 
-    /// The declared cost of predicting one batch of `items`, without running anything.
-    pub fn predict_cost(&self, settings: &Settings, items: usize) -> Result<PredictedCost, Error> {
-        self.predict_time(settings, items, None)
-    }
-
-    /// The declared cost of predicting one batch of `items`, without running anything. With the speeds
-    /// of this machine it includes the seconds of computing.
-    pub fn predict_time(
-        &self,
-        settings: &Settings,
-        items: usize,
-        speeds: Option<&Speeds>,
-    ) -> Result<PredictedCost, Error> {
-        let plan = self.plan_for(settings.protocol)?;
-        let instance = Instance::new(settings, Some(plan.ring_bits))?.comparing(plan.compare_bits);
-        check_truncation(&instance, plan)?;
-        let roles = settings.roles(instance.parties)?;
-        let most = instance.portion();
-        let batch = Batch::within(most, items, plan, &roles, &*instance.cost()?)?;
-        let layers = plan.calls(batch, &roles)?;
-        let layers: Vec<_> = layers.into_iter().map(|layer| layer.calls).collect();
-        predicted(&instance, &settings.network, &layers, most, speeds)
-    }
+/// By how much this process grew at most since it had so much memory, and at most so much until then.
+fn grown(before: Option<u64>, peak: Option<u64>) -> Option<u64> {
+    let now = match peak_memory()? {
+        most if most > peak? => most,
+        _ => memory_now()?,
+    };
+    Some(now.saturating_sub(before?))
 }
 
 impl Source {

@@ -20,9 +20,11 @@ use crate::given::Given;
 pub(crate) use host::{Host, Load};
 pub(crate) use joined::{Joined, Request};
 pub(crate) use served::{Served, Serving};
-pub(crate) use settle::{INPUTS, MATERIAL_BYTES, Model, check_reveal, item_material, settle_model};
 #[cfg(test)]
-pub(crate) use settle::{settle, settle_again};
+pub(crate) use settle::settle_again;
+pub(crate) use settle::{
+    INPUTS, MATERIAL_BYTES, Model, check_reveal, item_material, settle, settle_model,
+};
 
 /// A model with its plan for this run.
 #[derive(Clone, Copy)]

@@ -71,7 +71,7 @@ pub use processes::run_processes;
 pub use protocol::{Protocol, named};
 pub use record::Revealed;
 pub use refuse::{members, refuse};
-pub use report::{BatchReport, LayerReport, PhaseReport, PredictedCost, Report, Seconds};
+pub use report::{BatchReport, LayerReport, Memory, PhaseReport, PredictedCost, Report, Seconds};
 pub use requests::Requests;
 pub use seat::Seat;
 pub use secret::Secret;

@@ -1,5 +1,8 @@
 //! Predicts what a program costs before it runs, from what its protocol declares.
 
+pub(crate) mod memory;
+pub(crate) mod setup;
+
 use tacit_protocols::Cost;
 use tacit_protocols::lowered;
 use tacit_protocols::machine::Call;
@@ -11,23 +14,24 @@ use crate::report::{PhaseReport, PredictedCost, Seconds};
 use crate::settings::Network;
 use crate::speeds::{Speeds, Work};
 
+/// Words for the seconds of a cost without computing.
 const NOTE: &str =
     "seconds are the network's alone: rounds x rtt / 2 + bytes / rate, without local computation";
 
+/// Words for the seconds of a cost with computing.
 const MEASURED: &str = "the network's seconds are rounds x rtt / 2 + bytes / rate; computing is told by what calls \
      took on this machine, all parties together";
 
-/// The declared cost on a network of layers, with their material in portions of `most` bytes at a party:
-/// each layer's hops are counted from its own beginning.
-pub(crate) fn predicted(
+/// The declared cost on a network of layers, with their material in portions: each layer's hops are counted from
+/// its own beginning.
+pub(crate) fn predicted<'a>(
     instance: &Instance,
     network: &Network,
-    layers: &[Vec<Call>],
-    most: u64,
+    layers: impl IntoIterator<Item = &'a [Call]>,
+    portions: &Portions,
     speeds: Option<&Speeds>,
 ) -> Result<PredictedCost, Error> {
     let model = instance.cost()?;
-    let portions = Portions::new(layers.iter().map(Vec::as_slice), &*model, most)?;
     let nothing = Cost::each(instance.parties, 0, 0);
     let [mut online, mut offline] = [nothing.clone(), nothing];
     let mut computing = speeds.map(|_| Seconds::default());
@@ -48,7 +52,7 @@ pub(crate) fn predicted(
         let cost = model.offline(calls);
         for checkpoint in checkpoints {
             if let (Some(speeds), Some(computing)) = (speeds, &mut computing) {
-                computing.online += speeds.together * speeds.hop * f64::from(checkpoint.rounds);
+                computing.online += speeds.at_checkpoint(checkpoint.rounds);
             }
             online += &checkpoint;
         }
@@ -57,27 +61,38 @@ pub(crate) fn predicted(
         }
         offline += &cost;
     }
-    let phase = |cost: Cost| {
-        let busiest = cost.bytes.iter().copied().max().unwrap_or(0);
-        PhaseReport {
-            seconds: network.seconds(cost.rounds, busiest),
-            rounds: cost.rounds,
-            bytes_sent: cost.bytes,
-        }
-    };
-    let latency = [&offline, &online].map(|cost| network.seconds(cost.rounds, 0));
-    let [offline, online] = [offline, online].map(phase);
+    let [offline, online] = [offline, online].map(|cost| phase(network, cost));
     let expected = computing.map(|computing| Seconds {
-        offline: latency[0] + computing.offline.max(offline.seconds - latency[0]),
-        online: latency[1] + computing.online.max(online.seconds - latency[1]),
+        setup: None,
+        offline: expected(network, &offline, computing.offline),
+        online: expected(network, &online, computing.online),
     });
     Ok(PredictedCost {
+        setup: None,
         offline,
         online,
         note: if computing.is_some() { MEASURED } else { NOTE }.into(),
         computing,
         expected,
+        memory: None,
     })
+}
+
+/// A cost with its seconds on a network.
+fn phase(network: &Network, cost: Cost) -> PhaseReport {
+    let busiest = cost.bytes.iter().copied().max().unwrap_or(0);
+    PhaseReport {
+        seconds: network.seconds(cost.rounds, busiest),
+        rounds: cost.rounds,
+        bytes_sent: cost.bytes,
+    }
+}
+
+/// The seconds of a phase that computes so long: the parties compute while bytes are on their way, but not while
+/// they wait.
+fn expected(network: &Network, phase: &PhaseReport, computing: f64) -> f64 {
+    let latency = network.seconds(phase.rounds, 0);
+    latency + computing.max(phase.seconds - latency)
 }
 
 /// The cost of several parts one after the other, each repeated as often as its number says.
@@ -86,12 +101,29 @@ pub(crate) fn in_turn(costs: &[(usize, &PredictedCost)]) -> PredictedCost {
         let of = |(n, cost): &(usize, &PredictedCost)| times(*n, phase(cost));
         costs.iter().map(of).sum()
     };
+    let seconds = |of: fn(&PredictedCost) -> Option<Seconds>| -> Option<Seconds> {
+        let each = |(n, cost): &(usize, &PredictedCost)| Some((*n as f64, of(cost)?));
+        costs
+            .iter()
+            .map(each)
+            .try_fold(Seconds::default(), |sum, part| {
+                let (n, part) = part?;
+                Some(Seconds {
+                    setup: None,
+                    offline: sum.offline + n * part.offline,
+                    online: sum.online + n * part.online,
+                })
+            })
+    };
+    let computing = seconds(|cost| cost.computing);
     PredictedCost {
+        setup: None,
         offline: sum(|cost| &cost.offline),
         online: sum(|cost| &cost.online),
-        note: NOTE.into(),
-        computing: None,
-        expected: None,
+        note: if computing.is_some() { MEASURED } else { NOTE }.into(),
+        computing,
+        expected: seconds(|cost| cost.expected),
+        memory: None,
     }
 }
 

@@ -69,6 +69,10 @@ pub struct BatchReport {
 /// What a run would cost, as its protocol declares.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PredictedCost {
+    /// Once, before the first prediction: agreement, keys, and sharing the weights. Starting the processes and
+    /// connecting them is no part of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<PhaseReport>,
     /// Before the input is there.
     pub offline: PhaseReport,
     /// From the input to the output.
@@ -82,11 +86,26 @@ pub struct PredictedCost {
     /// of computing and sending, since the parties compute while bytes are on their way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Seconds>,
+    /// The most memory of the parties' processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
+}
+
+/// The most memory of processes, in bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Memory {
+    /// Of each party in a process of its own.
+    pub parties: Vec<u64>,
+    /// Of one process with all parties.
+    pub together: u64,
 }
 
 /// Seconds of each phase, of all parties on this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Seconds {
+    /// Once, before the first prediction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<f64>,
     /// Before the input is there.
     pub offline: f64,
     /// From the input to the output.
@@ -323,10 +342,20 @@ fn batch_report(number: usize, totals: &[Totals]) -> BatchReport {
     }
 }
 
-/// The high-water mark of this process's memory, from Linux's `/proc`.
+/// The high-water mark of this process's memory.
 pub(crate) fn peak_memory() -> Option<u64> {
+    own_memory("VmHWM:")
+}
+
+/// The memory of this process now.
+pub(crate) fn memory_now() -> Option<u64> {
+    own_memory("VmRSS:")
+}
+
+/// A line of Linux's `/proc/self/status`.
+fn own_memory(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    let line = status.lines().find(|line| line.starts_with(name))?;
     let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kib * 1024)
 }

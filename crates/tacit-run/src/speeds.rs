@@ -3,6 +3,9 @@
 //! A call takes time for waking at every hop of its longest path, for its elements, and for the multiplications of
 //! its product. The time of a kind of calls is a line between one measured size and the next. Signs are measured over
 //! few bits and over many; the time of others lies between the two, by the bytes that a call declares.
+//!
+//! What is verified at a checkpoint takes time for the calls that wait for it, and once for the checkpoint, however
+//! many calls share it.
 
 use std::collections::BTreeMap;
 
@@ -48,8 +51,8 @@ impl Kind {
             Call::Select { .. } => Kind::Select,
             Call::Maxpool { .. } => Kind::Maxpool,
             Call::Function { .. } => Kind::Function,
-            Call::Input { .. } | Call::Reveal { .. } => Kind::Open,
-            Call::Fix { .. } | Call::Verify { .. } => return None,
+            Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } => Kind::Open,
+            Call::Verify { .. } => return None,
         })
     }
 }
@@ -94,10 +97,18 @@ pub struct Speeds {
     pub online: BTreeMap<Kind, Vec<Curve>>,
     /// The times of the offline phase, for each kind by growing bytes of an element.
     pub offline: BTreeMap<Kind, Vec<Curve>>,
+    /// The times of verifying calls at a checkpoint, for each kind by growing bytes of an element.
+    pub verified: BTreeMap<Kind, Vec<Curve>>,
     /// The seconds of multiplications.
     pub rates: Rates,
-    /// How many times as long as its calls by themselves a small network took online: copies between layers, caches,
-    /// and checkpoints that calls share.
+    /// Seconds of verifying one element of the operands of a matrix product or a convolution.
+    pub verified_operand: f64,
+    /// Seconds that a checkpoint takes by itself, beside those of hops.
+    pub checkpoint: f64,
+    /// Seconds of making a byte of the keys that products take, once a session.
+    pub key_byte: f64,
+    /// How many times as long as its calls by themselves a small network took online: copies between layers and
+    /// caches.
     pub together: f64,
 }
 
@@ -128,6 +139,14 @@ pub fn multiplications(map: &Bilinear) -> [f64; 4] {
     }
 }
 
+/// Elements of both operands of a matrix product or a convolution.
+pub fn operands(map: &Bilinear) -> f64 {
+    match map {
+        Bilinear::Elementwise(_) => 0.0,
+        map => (map.left() + map.right()) as f64,
+    }
+}
+
 /// The sizes of a call, by which its time is predicted.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
@@ -155,6 +174,9 @@ impl Part {
 
     fn of(call: &Call, model: &dyn CostModel, bytes: f64) -> Option<Self> {
         let kind = Kind::of(call, model)?;
+        if matches!(call, Call::Fix { .. }) && bytes == 0.0 {
+            return None;
+        }
         let size = match call {
             Call::Product { map, .. } if kind == Kind::Product => map.outputs() as f64,
             // Of transfers bytes alone tell.
@@ -164,9 +186,10 @@ impl Part {
             | Call::Relu { n, .. }
             | Call::Select { n, .. }
             | Call::Input { n, .. }
+            | Call::Fix { n }
             | Call::Reveal { n, .. } => *n as f64,
             Call::Maxpool { windows, size, .. } => (windows * (size.saturating_sub(1))) as f64,
-            Call::Fix { .. } | Call::Verify { .. } => return None,
+            Call::Verify { .. } => return None,
         };
         Some(Part { kind, size, bytes })
     }
@@ -220,14 +243,29 @@ impl Speeds {
         options::read("speeds", text)
     }
 
-    /// Seconds that calls of the online phase compute, of so many hops.
+    /// Seconds that calls of the online phase compute, of so many hops, and that it takes to verify them;
+    /// checkpoints by themselves are told by [`Speeds::at_checkpoint`].
     pub fn computing(&self, calls: &[Call], model: &dyn CostModel, rounds: u32) -> f64 {
         self.together * self.online(&Work::online(calls, model, rounds))
     }
 
+    /// Seconds that a checkpoint of so many hops takes by itself, however many calls share it.
+    pub fn at_checkpoint(&self, rounds: u32) -> f64 {
+        self.together * (self.checkpoint + f64::from(rounds) * self.hop)
+    }
+
+    /// Seconds of making so many bytes of the keys that products take.
+    pub(crate) fn making_keys(&self, bytes: u64) -> f64 {
+        self.key_byte * bytes as f64
+    }
+
     fn online(&self, work: &Work) -> f64 {
-        let products = work.products.iter().map(|map| self.rates.seconds(map));
-        self.of(&self.online, work) + products.sum::<f64>()
+        let products = work.products.iter().map(|map| {
+            let verified = self.verified_operand * operands(map);
+            self.rates.seconds(map) + verified
+        });
+        let verified = work.parts.iter().map(|part| part.among(&self.verified));
+        self.of(&self.online, work) + products.sum::<f64>() + verified.sum::<f64>()
     }
 
     /// Seconds that the offline phase computes.
@@ -236,16 +274,18 @@ impl Speeds {
     }
 
     fn of(&self, curves: &BTreeMap<Kind, Vec<Curve>>, work: &Work) -> f64 {
-        let one = |part: &Part| {
-            curves
-                .get(&part.kind)
-                .map_or(0.0, |curves| part.seconds(curves))
-        };
-        f64::from(work.rounds) * self.hop + work.parts.iter().map(one).sum::<f64>()
+        let parts = work.parts.iter().map(|part| part.among(curves));
+        f64::from(work.rounds) * self.hop + parts.sum::<f64>()
     }
 }
 
 impl Part {
+    /// By what calls of its kind took; nothing where none was measured.
+    fn among(&self, curves: &BTreeMap<Kind, Vec<Curve>>) -> f64 {
+        let curves = curves.get(&self.kind);
+        curves.map_or(0.0, |curves| self.seconds(curves))
+    }
+
     /// By what calls of few and of many bytes took.
     pub fn seconds(&self, curves: &[Curve]) -> f64 {
         let along = |curve: &Curve| along(&curve.points, self.size);
@@ -324,6 +364,33 @@ mod tests {
             [0.0, 4.0],
             "not far beyond what was measured"
         );
+    }
+
+    /// Calls that share a checkpoint pay for what is verified of them, and for the checkpoint once.
+    #[test]
+    fn a_checkpoint_is_paid_once() {
+        use tacit_protocols::falcon::{FalconCost, Options, Security};
+        let options = Options {
+            security: Security::Malicious,
+            ..Options::default()
+        };
+        let model = FalconCost::<u64>::new(options);
+        let verified = vec![curve(1.0, &[[100.0, 2.0]])];
+        let speeds = Speeds {
+            verified: BTreeMap::from([(Kind::Relu, verified)]),
+            verified_operand: 0.5,
+            hop: 0.25,
+            checkpoint: 3.0,
+            together: 2.0,
+            ..Speeds::default()
+        };
+        let relu = Call::relu(50);
+        let seconds = |calls: &[Call]| speeds.computing(calls, &model, 0);
+        assert_eq!([seconds(&[relu]), seconds(&[relu; 3])], [2.0, 6.0]);
+        let shape = tacit_protocols::machine::MatMul { m: 1, k: 2, n: 3 };
+        let product = Call::product(Bilinear::MatMul(shape), 0);
+        assert_eq!(seconds(&[product]), 8.0);
+        assert_eq!(speeds.at_checkpoint(4), 8.0);
     }
 
     #[test]

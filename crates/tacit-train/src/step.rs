@@ -1,7 +1,7 @@
 //! One mini-batch.
 
-use tacit_protocols::machine::{Call, Machine};
-use tacit_protocols::record::{Noted, Recorder, stages_of};
+use tacit_protocols::machine::Machine;
+use tacit_protocols::record::{Noted, Recorder, Stage, stages_of};
 
 use crate::layers::{self, Mode, Saved};
 use crate::{Coin, Error, Fixed, Loss, Network, Optimiser};
@@ -10,21 +10,24 @@ use crate::{Coin, Error, Fixed, Loss, Network, Optimiser};
 pub fn calls_by_stage<T>(
     training: &Training,
     program: impl FnOnce(&mut Recorder<'static>, State<Noted>) -> Result<T, Error>,
-) -> Result<Vec<Vec<Call>>, Error> {
-    let parameters = training.network.parameters().into_iter();
-    let parameters: Vec<Noted> = parameters.map(|p| Noted::of(p.len)).collect();
-    let squares = match training.optimiser.has_squares() {
-        true => parameters.clone(),
-        false => Vec::new(),
-    };
-    let state = State {
-        velocity: parameters.clone(),
-        squares,
-        parameters,
-        steps: 0,
-    };
-    let stages = stages_of(training.fixed.bits, |recorder| program(recorder, state))?;
-    Ok(stages.into_iter().map(|stage| stage.calls).collect())
+) -> Result<Vec<Stage>, Error> {
+    stages_of(training.fixed.bits, |recorder| {
+        let mut each = || {
+            let parameters = training.network.parameters().into_iter();
+            let shares = parameters.map(|p| recorder.load(p.len, &[]));
+            shares.collect::<Result<Vec<Noted>, _>>()
+        };
+        let state = State {
+            parameters: each()?,
+            velocity: each()?,
+            squares: match training.optimiser.has_squares() {
+                true => each()?,
+                false => Vec::new(),
+            },
+            steps: 0,
+        };
+        program(recorder, state)
+    })
 }
 
 /// What a training changes: one party's shares.

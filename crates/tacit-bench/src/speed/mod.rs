@@ -4,7 +4,7 @@
 mod probe;
 
 use tacit_net::memory;
-use tacit_run::speeds::{Curve, Kind, Part, Point, Rates, Speeds, multiplications};
+use tacit_run::speeds::{Curve, Kind, Part, Point, Rates, Speeds, multiplications, operands};
 use tacit_run::{Error, Instance, Metered, Progress, Settings, in_threads};
 
 use probe::{Probe, Timed};
@@ -30,14 +30,34 @@ const FULL: Effort = Effort {
 /// The most by which a network may take longer, or less long, than its calls by themselves.
 const TOGETHER: f64 = 2.5;
 
+/// Where a run's keys are among what was metered of it.
+const KEYS: usize = 3;
+
 /// What a probe took: the medians of the slowest party, and what was declared.
 struct Took {
     offline: f64,
     online: f64,
-    /// Hops of the online phase.
+    /// Seconds of the checkpoint after the calls.
+    checkpoint: f64,
+    /// Hops of the online phase without checkpoints.
     rounds: u32,
+    /// Hops of each checkpoint: more than one where the calls do not wait for that after them.
+    checked: Vec<u32>,
+    /// Seconds and bytes of keys, which are made before the first run alone.
+    keys: [f64; 2],
     /// The part of each phase, offline first, whose calls were measured.
     parts: [Option<Part>; 2],
+}
+
+impl Took {
+    /// Seconds of verifying the calls, without the time of the checkpoint by itself.
+    fn verifying(&self, speeds: &Speeds) -> f64 {
+        let alone = self
+            .checked
+            .iter()
+            .map(|&rounds| speeds.at_checkpoint(rounds));
+        (self.checkpoint - alone.sum::<f64>()).max(0.0)
+    }
 }
 
 /// Measures the protocol of the settings over a ring or field of `width` bits, or its usual one. The parties are
@@ -65,53 +85,96 @@ fn speeds_by(
         step += 1;
         measured(&instance, settings, probe, effort.repeats)
     };
-    let mut hops = Vec::new();
-    for (_, sizes) in &kinds {
-        let took = look(&sizes[0])?;
-        hops.push(took.online / f64::from(took.rounds.max(1)));
-    }
-    let mut speeds = Speeds {
-        hop: median(&mut hops),
-        together: 1.0,
-        ..Speeds::default()
-    };
+    let smallest = kinds.iter().map(|(_, sizes)| look(&sizes[0]));
+    let mut speeds = alone(&smallest.collect::<Result<Vec<_>, _>>()?);
     for (kind, sizes) in &kinds {
-        let mut curves = [None, None];
+        let mut curves = [None, None, None];
         for probe in &sizes[1..] {
             let took = look(probe)?;
+            // With one among the calls it is not known what either takes.
+            if took.checked.len() > 1 {
+                break;
+            }
             let hops = f64::from(took.rounds) * speeds.hop;
-            let seconds = [took.offline, (took.online - hops).max(0.0)];
-            for ((curve, part), seconds) in curves.iter_mut().zip(took.parts).zip(seconds) {
+            let online = (took.online - hops).max(0.0);
+            let seconds = [took.offline, online, took.verifying(&speeds)];
+            let [making, bytes] = took.keys;
+            if bytes > 0.0 {
+                speeds.key_byte = speeds.key_byte.max(making / bytes);
+            }
+            let [offline, online] = took.parts;
+            for ((curve, part), seconds) in curves
+                .iter_mut()
+                .zip([offline, online, online])
+                .zip(seconds)
+            {
                 push(curve, part, seconds);
             }
             // The next size takes many times as long.
-            if took.online + took.offline > effort.enough {
+            if took.online + took.offline + took.checkpoint > effort.enough {
                 break;
             }
         }
-        let [offline, online] = curves;
+        let [offline, online, verified] = curves;
         // Of choices it is mostly that of the bits.
         let offline = offline.filter(|_| *kind != Kind::Select);
         speeds.online.entry(*kind).or_default().extend(online);
         speeds.offline.entry(*kind).or_default().extend(offline);
+        speeds.verified.entry(*kind).or_default().extend(verified);
     }
     let pairs = match instance.cost()?.mixed() {
         true => Vec::new(),
         false => Probe::products(&instance).to_vec(),
     };
+    let mut operands = Vec::new();
     for (number, pair) in pairs.iter().enumerate() {
         let took = pair.iter().map(|probe| Ok((probe, look(probe)?)));
         let took: Vec<(&Probe, Took)> = took.collect::<Result<_, Error>>()?;
         rates(&mut speeds, number, &took);
+        operands.extend(took);
     }
+    speeds.verified_operand = verified_operand(&speeds, &operands);
     let network = Probe::network(&instance, effort.items);
     let took = look(&network)?;
-    let calls = network.calls(&instance)?;
-    let alone = speeds.computing(&calls, &*instance.cost()?, took.rounds);
-    if alone > 0.0 {
-        speeds.together = (took.online / alone).clamp(1.0 / TOGETHER, TOGETHER);
+    let [calls, _] = network.calls(&instance)?;
+    let checkpoints = took
+        .checked
+        .iter()
+        .map(|&rounds| speeds.at_checkpoint(rounds));
+    let apart =
+        speeds.computing(&calls, &*instance.cost()?, took.rounds) + checkpoints.sum::<f64>();
+    if apart > 0.0 {
+        let together = (took.online + took.checkpoint) / apart;
+        speeds.together = together.clamp(1.0 / TOGETHER, TOGETHER);
     }
     Ok(speeds)
+}
+
+/// What a hop and a checkpoint take by themselves, by the smallest probes.
+fn alone(smallest: &[Took]) -> Speeds {
+    let of = |seconds: &dyn Fn(&Took) -> f64| {
+        median(&mut smallest.iter().map(seconds).collect::<Vec<f64>>())
+    };
+    let mut speeds = Speeds {
+        hop: of(&|took| took.online / f64::from(took.rounds.max(1))),
+        together: 1.0,
+        ..Speeds::default()
+    };
+    speeds.checkpoint = of(&|took| took.verifying(&speeds));
+    speeds
+}
+
+/// What is left of verifying products once their results are: for each element of their operands.
+fn verified_operand(speeds: &Speeds, took: &[(&Probe, Took)]) -> f64 {
+    let none = Vec::new();
+    let curves = speeds.verified.get(&Kind::Product).unwrap_or(&none);
+    let (mut left, mut elements) = (0.0, 0.0);
+    for (probe, took) in took {
+        let results = took.parts[1].map_or(0.0, |part| part.seconds(curves));
+        left += took.verifying(speeds) - results;
+        elements += probe.map().map_or(0.0, |map| operands(&map));
+    }
+    (left / f64::max(elements, 1.0)).max(0.0)
 }
 
 /// Adds what a size took.
@@ -142,9 +205,6 @@ fn rates(speeds: &mut Speeds, number: usize, took: &[(&Probe, Took)]) {
                 .map(|map| multiplications(&map))
                 .unwrap_or_default();
             let elements = took.parts[1].map_or(0.0, |part| part.seconds(&product));
-            // A check of what was multiplied takes as much of the fewest elements.
-            let least = product.first().and_then(|curve| curve.points.first());
-            let elements = elements.max(least.map_or(0.0, |point| point.seconds));
             let beside = f64::from(took.rounds) * speeds.hop + elements;
             let left = (took.online - beside).max(0.0);
             [counted[2 * number], counted[2 * number + 1], left]
@@ -194,7 +254,7 @@ fn measured(
         instance.start(party, timed)
     })?;
     let slowest = |run: usize, phase: usize| {
-        let of = |end: &Vec<[Metered; 2]>| end[run][phase].seconds;
+        let of = |end: &Vec<[Metered; 4]>| end[run][phase].seconds;
         ends.iter().map(of).fold(0.0, f64::max)
     };
     // The first run finds memory and caches cold.
@@ -205,13 +265,20 @@ fn measured(
                 .collect::<Vec<f64>>(),
         )
     };
-    let (model, calls) = (instance.cost()?, probe.calls(instance)?);
+    let (model, [calls, checkpoints]) = (instance.cost()?, probe.calls(instance)?);
+    let checked = checkpoints.iter().map(|call| model.online(call).rounds);
     let measured = calls.last();
     let parts =
         [Part::offline, Part::online].map(|part| measured.and_then(|call| part(call, &*model)));
     Ok(Took {
         offline: of_phase(0),
         online: of_phase(1),
+        checkpoint: of_phase(2),
+        checked: checked.collect(),
+        keys: [
+            slowest(0, KEYS),
+            ends.iter().map(|end| end[0][KEYS].bytes as f64).sum(),
+        ],
         rounds: model.in_a_row(&calls).rounds,
         parts,
     })

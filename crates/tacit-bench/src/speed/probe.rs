@@ -4,7 +4,7 @@ use tacit_algebra::Prg;
 use tacit_net::Phase;
 use tacit_protocols::lowered;
 use tacit_protocols::machine::{
-    Audience, Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand,
+    Audience, Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand, Unverified,
 };
 use tacit_protocols::math::{Elementary, Format, Kind as Function};
 use tacit_protocols::portions::level;
@@ -207,11 +207,17 @@ impl Probe {
         }
     }
 
-    /// The measured calls, as the protocol is asked for them.
-    pub fn calls(&self, instance: &Instance) -> Result<Vec<Call>, Error> {
-        let mut calls = lowered(&self.recorded(instance.width)?, &*instance.cost()?)?;
-        calls.retain(|call| !matches!(call, Call::Verify(_)) && self.is_measured(call));
-        Ok(calls)
+    /// The measured calls, as the protocol is asked for them, and the checkpoints of these.
+    pub fn calls(&self, instance: &Instance) -> Result<[Vec<Call>; 2], Error> {
+        let model = instance.cost()?;
+        let mut calls = lowered(&self.recorded(instance.width)?, &*model)?;
+        let is_checkpoint = |call: &Call| matches!(call, Call::Verify(_));
+        calls.retain(|call| !is_checkpoint(call) && self.is_measured(call));
+        let mut checked = calls.clone();
+        checked.push(Call::Verify(Unverified::default()));
+        let mut checkpoints = lowered(&checked, &*model)?;
+        checkpoints.retain(is_checkpoint);
+        Ok([calls, checkpoints])
     }
 
     /// Whether a call is what is measured, not what it takes to come there.
@@ -308,10 +314,11 @@ pub(super) struct Timed<'a> {
 }
 
 impl Program for Timed<'_> {
-    /// The offline and the online phase of one run that warms up, and of those that count.
-    type Output = Vec<[Metered; 2]>;
+    /// The offline phase, the online phase, the checkpoint after it and the keys made before, of one run that warms
+    /// up and of those that count.
+    type Output = Vec<[Metered; 4]>;
 
-    fn run<M: Machine>(self, machine: &mut M) -> Result<Vec<[Metered; 2]>, Error> {
+    fn run<M: Machine>(self, machine: &mut M) -> Result<Vec<[Metered; 4]>, Error> {
         let first = machine.party().id() == 0;
         let mut prg = Prg::new([7; 16]);
         let mut share = |machine: &mut M, n: usize| {
@@ -334,22 +341,34 @@ impl Timed<'_> {
         &self,
         machine: &mut M,
         operands: &[M::Share; 2],
-    ) -> Result<[Metered; 2], Error> {
+    ) -> Result<[Metered; 4], Error> {
         level(machine.party())?;
-        let before = Metered::phase(machine.party(), Phase::Offline);
+        let phases = [Phase::Offline, Phase::Setup];
+        let before = phases.map(|phase| Metered::phase(machine.party(), phase));
         let calls = self.probe.recorded(machine.ring_bits())?;
         let calls = lowered(&calls, machine.cost_model())?;
         machine.prepare(&calls)?;
-        let offline = Metered::phase(machine.party(), Phase::Offline).since(before);
+        let [offline, keys] =
+            [0, 1].map(|i| Metered::phase(machine.party(), phases[i]).since(before[i]));
         machine.party().set_phase(Phase::Setup);
         let ready = self.probe.ready(machine, operands)?;
+        machine.settle()?;
+        let online = self.online(machine, |machine| self.probe.run(machine, operands, ready))?;
+        let checkpoint = self.online(machine, M::settle)?;
+        Ok([offline, online, checkpoint, keys])
+    }
+
+    /// What a part of the online phase takes once all parties are there.
+    fn online<M: Machine, E: Into<Error>>(
+        &self,
+        machine: &mut M,
+        part: impl FnOnce(&mut M) -> Result<(), E>,
+    ) -> Result<Metered, Error> {
         level(machine.party())?;
         machine.party().set_phase(Phase::Online);
         machine.party().set_layer(self.probe.name());
         let before = Metered::phase(machine.party(), Phase::Online);
-        self.probe.run(machine, operands, ready)?;
-        machine.settle()?;
-        let online = Metered::phase(machine.party(), Phase::Online).since(before);
-        Ok([offline, online])
+        part(machine).map_err(Into::into)?;
+        Ok(Metered::phase(machine.party(), Phase::Online).since(before))
     }
 }

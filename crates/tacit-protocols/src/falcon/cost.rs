@@ -13,10 +13,12 @@ use super::demand::{self, Want};
 use super::malicious::Checks;
 use super::malicious::checked::checked;
 use super::malicious::sign::CARRY;
+use super::malicious::wraps::LEFT;
 use super::material::Store;
 use super::{Comparison, Falcon, Options, PARTIES, Security, Truncation};
 use crate::bilinear::Bilinear;
 use crate::call::Unverified;
+use crate::cost::MAKING;
 use crate::count::{Counts, count, online};
 use crate::machine::{Call, CostModel, Machine, Operand};
 use crate::replicated::{Booleans, Replicated, Rss, workspace};
@@ -113,6 +115,25 @@ impl<R: Ring> FalconCost<R> {
     }
 }
 
+/// Bytes of a checkpoint by itself, of an entry of its proof while it is folded, and entries that are folded at a
+/// time: as measured.
+const CHECKPOINT: u64 = 30_000_000;
+const ENTRY: u64 = 500;
+const FOLDED: u64 = 64_512;
+
+/// About how many bytes a checkpoint takes at a party: of every product both components of both factors and two
+/// claims, and its proof.
+fn verifying<R: Ring>(waiting: &Unverified) -> u64 {
+    let words = (waiting.choices + waiting.products + LEFT * waiting.quotients) as u64;
+    let bits = (waiting.carries + waiting.ands) as u64;
+    let kept = 6 * (u64::from(R::BITS / 8) * words + bits / 8);
+    let entries = 2 * words + waiting.entries as u64;
+    match words + bits + entries {
+        0 => 0,
+        _ => CHECKPOINT + kept + ENTRY * entries.min(FOLDED),
+    }
+}
+
 impl<R: Ring> Counts for Falcon<R> {
     fn blank(&mut self, n: usize, _: Option<u32>, _: Option<usize>) -> Rss<Buffer<R>> {
         Rss::counted(n)
@@ -160,6 +181,23 @@ impl<R: Ring> CostModel for FalconCost<R> {
 
     fn workspace(&self, call: &Call) -> u64 {
         self.stored(call).max(workspace::<R>(call))
+    }
+
+    /// With what a checkpoint verifies, and what its proof takes.
+    fn memory(&self, calls: &[Call]) -> u64 {
+        let stored: u64 = calls.iter().map(|call| self.stored(call)).sum();
+        let most = |of: &dyn Fn(&Call) -> u64| calls.iter().map(of).max().unwrap_or(0);
+        let widest = most(&|call| self.workspace(call).saturating_sub(self.stored(call)));
+        let checkpoint = most(&|call| match call {
+            Call::Verify(waiting) => verifying::<R>(waiting),
+            _ => 0,
+        });
+        MAKING * stored + widest + checkpoint
+    }
+
+    /// Two components.
+    fn share_bytes(&self, _party: usize) -> u64 {
+        u64::from(R::BITS / 4)
     }
 
     fn offline(&self, calls: &[Call]) -> Cost {

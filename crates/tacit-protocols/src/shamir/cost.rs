@@ -18,6 +18,11 @@ use crate::count::{Counts, count, online};
 use crate::machine::{Call, CostModel, Machine};
 use crate::{Cost, Error};
 
+/// How many times more of what a batch is made of is in memory, and at most how many bytes, as measured: messages on
+/// their way, and what the allocator keeps.
+const COPIES: u64 = 3;
+const MOST_COPIES: u64 = 32 << 20;
+
 /// The declared cost between some parties over the field `F`.
 #[derive(Clone, Debug)]
 pub struct ShamirCost<F> {
@@ -95,6 +100,20 @@ impl<F: Field> CostModel for ShamirCost<F> {
 
     fn stored(&self, call: &Call) -> u64 {
         self.params.stored(call) as u64
+    }
+
+    /// The material, and what the largest batch of it is made of.
+    fn memory(&self, calls: &[Call]) -> u64 {
+        let stored = calls.iter().map(|call| self.stored(call));
+        let batches = self.params.batches(calls).into_iter();
+        let making = batches.map(|wants| self.params.making(&wants) as u64).max();
+        let making = making.unwrap_or(0);
+        let copies = making.saturating_mul(COPIES).min(MOST_COPIES);
+        stored.fold(making.saturating_add(copies), u64::saturating_add)
+    }
+
+    fn share_bytes(&self, _party: usize) -> u64 {
+        size_of::<F>() as u64
     }
 
     fn workspace(&self, call: &Call) -> u64 {

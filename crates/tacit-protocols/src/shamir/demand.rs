@@ -193,7 +193,12 @@ impl Params {
     /// Bytes that are held while the material of a call is made: the random sharings, of what gives bits both
     /// factors of the squares, the squares and their roots, and what masks are made of.
     pub fn workspace(&self, call: &Call) -> usize {
-        let needs = self.needs(&self.wants_of(call));
+        self.making(&self.wants_of(call)).max(self.stored(call))
+    }
+
+    /// Bytes that are held while the material of a batch is made.
+    pub fn making(&self, wants: &[Want]) -> usize {
+        let needs = self.needs(wants);
         let Demand {
             random,
             double,
@@ -202,7 +207,7 @@ impl Params {
         let squares = self.random_bits(&needs) + needs.nonzero;
         let elements = random + 2 * double + zero + 4 * squares;
         let bits = elements * self.word_bits() + needs.masks.held_bits(self);
-        bits.div_ceil(8).max(self.stored(call))
+        bits.div_ceil(8)
     }
 
     /// The random bits of the large field that a batch begins with.

@@ -1,14 +1,14 @@
 //! What a training will cost: the calls of its steps, counted.
 
 use serde::Serialize;
-use tacit_protocols::machine::Call;
 use tacit_protocols::portions::Portions;
-use tacit_protocols::record::Noted;
+use tacit_protocols::record::{Noted, Stage};
 use tacit_train::{Network, Training, calls_by_stage};
 
 use super::TrainOptions;
 use crate::predict::{in_turn, predicted};
-use crate::report::PredictedCost;
+use crate::report::{Memory, PredictedCost};
+use crate::speeds::Speeds;
 use crate::{Error, Settings};
 
 /// What a training will cost, as its protocol declares.
@@ -24,15 +24,19 @@ pub struct TrainCost {
     pub step: PredictedCost,
     /// The mini-batches of the first epoch; sharing the data and trying the network are not counted.
     pub epoch: PredictedCost,
+    /// The most memory of the parties' processes.
+    pub memory: Memory,
 }
 
 impl TrainCost {
-    /// The declared cost of training on so many items, without running anything.
+    /// The declared cost of training on so many items, without running anything. With the speeds of this
+    /// machine it includes the seconds of computing.
     pub fn new(
         network: &Network,
         options: &TrainOptions,
         settings: &Settings,
         items: usize,
+        speeds: Option<&Speeds>,
     ) -> Result<Self, Error> {
         let (terms, fixed) = options.terms(settings)?;
         if items == 0 {
@@ -40,18 +44,15 @@ impl TrainCost {
         }
         let training = options.training(network, fixed);
         let model = terms.instance.cost()?;
+        let portions = |stages: &[Stage]| {
+            let calls = stages.iter().map(|stage| &stage.calls[..]);
+            Portions::new(calls, &*model, options.material(terms.instance.parties))
+        };
         let step = |n| {
-            let stages = step_stages(&training, 0, n)?;
-            let most = options.material(terms.instance.parties);
-            let portions = Portions::new(stages.iter().map(Vec::as_slice), &*model, most)?;
-            let cost = |calls: &[Call]| {
-                predicted(
-                    &terms.instance,
-                    &terms.network,
-                    &[calls.to_vec()],
-                    u64::MAX,
-                    None,
-                )
+            let portions = portions(&step_stages(&training, 0, n)?)?;
+            let cost = |calls| {
+                let whole = Portions::new([calls], &*model, u64::MAX)?;
+                predicted(&terms.instance, &terms.network, [calls], &whole, speeds)
             };
             let costs = portions.calls().map(cost).collect::<Result<Vec<_>, _>>()?;
             Ok::<_, Error>(in_turn(
@@ -60,6 +61,13 @@ impl TrainCost {
         };
         let (whole, rest) = (items / options.batch, items % options.batch);
         let first = step(options.batch.min(items))?;
+        let stages = step_stages(&training, 0, options.batch.min(items))?;
+        let portions = portions(&stages)?;
+        let mut held = portions.memory(terms.instance.parties, &stages, &*model)?;
+        let data = (items * (network.inputs() + network.outputs())) as u64;
+        for (party, held) in held.iter_mut().enumerate() {
+            *held += data * model.share_bytes(party);
+        }
         let mut epoch = in_turn(&[(whole, &first)]);
         if rest > 0 {
             epoch = in_turn(&[(whole, &first), (1, &step(rest)?)]);
@@ -68,19 +76,19 @@ impl TrainCost {
             batch: options.batch,
             batches: items.div_ceil(options.batch),
             parameters: network.parameters().iter().map(|p| p.len).sum(),
+            memory: Memory::of(&held),
             step: first,
             epoch,
         })
     }
 }
 
-/// The calls of a step on `n` items of an epoch, which are the same for all its mini-batches, stage by
-/// stage.
+/// What a step on `n` items of an epoch does, which is the same for all its mini-batches, stage by stage.
 pub(super) fn step_stages(
     training: &Training,
     epoch: usize,
     n: usize,
-) -> Result<Vec<Vec<Call>>, Error> {
+) -> Result<Vec<Stage>, Error> {
     let network = training.network;
     Ok(calls_by_stage(training, |machine, mut state| {
         let [x, target] = [network.inputs(), network.outputs()].map(|each| Noted::of(n * each));

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use tacit_net::{Party, Phase};
-use tacit_protocols::machine::{Audience, Call, Machine};
+use tacit_protocols::machine::{Audience, Machine};
 use tacit_protocols::portions::Portions;
-use tacit_protocols::record::Noted;
+use tacit_protocols::record::{Noted, Stage};
 use tacit_train::{Fixed, Order, Scores, State, Training, calls_by_stage};
 
 use super::begin::keep;
@@ -219,9 +219,9 @@ impl Job<'_> {
         Ok(demand)
     }
 
-    fn demand<M: Machine>(&self, machine: &mut M, stages: &[Vec<Call>]) -> Result<Portions, Error> {
+    fn demand<M: Machine>(&self, machine: &mut M, stages: &[Stage]) -> Result<Portions, Error> {
         let most = self.options.material(machine.party().parties());
-        let stages = stages.iter().map(Vec::as_slice);
+        let stages = stages.iter().map(|stage| &stage.calls[..]);
         Ok(Portions::new(stages, machine.cost_model(), most)?)
     }
 

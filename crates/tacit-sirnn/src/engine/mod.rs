@@ -31,7 +31,7 @@ use tacit_protocols::message::{Length, Message};
 use crate::ot::{Block, Demand, KINDS, RandomOt};
 pub use gates::Gate;
 pub use products::Correlation;
-pub(crate) use rlwe::{Encrypted, Wanted, Way};
+pub(crate) use rlwe::{Encrypted, Wanted, Way, keys_len};
 use stock::{Incoming, Outgoing};
 use tally::Counter;
 pub use tally::Tally;

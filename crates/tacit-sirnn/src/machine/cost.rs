@@ -9,15 +9,19 @@ use tacit_protocols::machine::{Call, CostModel};
 use tacit_protocols::math::Elementary;
 use tacit_protocols::{Cost, Error};
 
-use super::encrypted::Product;
+use super::encrypted::{Product, wanted};
 use super::native::Native;
 use super::{Options, Sirnn, Tensor};
-use crate::engine::Tally;
+use crate::PARTIES;
+use crate::engine::{Tally, Wanted, keys_len};
 use crate::ot::Demand;
 
 /// Elements after which 128 more always cost the same.
 const BASE: usize = 1024;
 const STEP: usize = 128;
+/// How many times as much memory as they have bytes keys take at either party, as measured: the transforms of what
+/// they consist of, and those that they are made with.
+const KEY_COPIES: u64 = 6;
 
 /// The machine's declared cost.
 #[derive(Clone, Copy, Debug)]
@@ -125,6 +129,36 @@ impl CostModel for SirnnCost {
         let of = |(m, n): (u32, usize)| 16 * n as u64 + (n as u64 * u64::from(m)) / 8;
         let ots = self.declared(call).ots;
         ots.iter().flat_map(Demand::iter).map(of).sum()
+    }
+
+    /// Twice the OTs, and the keys as they are computed with.
+    fn memory(&self, calls: &[Call]) -> u64 {
+        let stored: u64 = calls.iter().map(|call| self.stored(call)).sum();
+        let beside = |call| self.workspace(call).saturating_sub(self.stored(call));
+        let widest = calls.iter().map(beside).max().unwrap_or(0);
+        let keys: u64 = self.keys(&[calls]).bytes.iter().sum();
+        2 * stored + widest + KEY_COPIES * keys
+    }
+
+    /// Those of products of encrypted numbers; of a set again where a later portion packs more levels.
+    fn keys(&self, portions: &[&[Call]]) -> Cost {
+        let (mut known, mut sum) = (Wanted::default(), Cost::each(PARTIES, 0, 0));
+        for calls in portions {
+            let mut sent = [0; PARTIES];
+            let wanted = wanted(calls, self.0.bits, self.0.products);
+            for ((known, wanted), sent) in known.iter_mut().zip(wanted).zip(&mut sent) {
+                for (set, levels) in wanted {
+                    if known.get(&set).is_none_or(|has| *has < levels) {
+                        known.insert(set, levels);
+                        *sent += keys_len((set, levels)) as u64;
+                    }
+                }
+            }
+            let rounds = u32::from(sent != [0; PARTIES]);
+            let bytes = sent.into();
+            sum += &Cost { rounds, bytes };
+        }
+        sum
     }
 
     /// Of a product of encrypted numbers what its ciphertexts take.

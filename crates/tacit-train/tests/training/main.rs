@@ -13,7 +13,7 @@ use tacit_protocols::clear::Clear;
 use tacit_protocols::falcon::{self, Falcon, PARTIES, Truncation};
 use tacit_protocols::lowered;
 use tacit_protocols::machine::{Audience, Call, Machine};
-use tacit_protocols::record::Noted;
+use tacit_protocols::record::{Noted, Stage};
 use tacit_train::{
     Adam, Coin, Error, Fixed, LayerSpec, Loss, Network, Optimiser, Placed, Reference, Sgd, State,
     Training, calls_by_stage, uniform,
@@ -235,7 +235,12 @@ fn step_calls(training: &Training) -> Result<Vec<Call>, Error> {
         let (x, target) = pair(training.network);
         training.step(machine, &mut state, (x, &target), (0, BATCH))
     })?;
-    Ok(stages.concat())
+    Ok(calls(stages))
+}
+
+/// The calls of all stages.
+fn calls(stages: Vec<Stage>) -> Vec<Call> {
+    stages.into_iter().flat_map(|stage| stage.calls).collect()
 }
 
 /// A batch of items and their targets.
@@ -344,7 +349,7 @@ fn large_activations<M: Machine>(machine: &mut M, weight: f32) -> Result<Vec<i64
     let stages = calls_by_stage(&training, |machine, state| {
         training.predict(machine, &state, Noted::of(N), N)
     })?;
-    let calls = lowered(&stages.concat(), machine.cost_model())?;
+    let calls = lowered(&calls(stages), machine.cost_model())?;
     machine.prepare(&calls)?;
     let encode = |value: f32| training.fixed.encode_all(&[value]).expect("fits")[0];
     let x = machine.constant(&vec![encode(50.0); N]);
@@ -431,7 +436,7 @@ fn a_step_and_an_evaluation_open_nothing() {
                 Ok(())
             });
             assert_eq!(opened, sums, "{name}");
-            let evaluated = evaluated.expect("an evaluation").concat();
+            let evaluated = calls(evaluated.expect("an evaluation"));
             let stepped = step_calls(&training).expect("a step");
             let opens = |call: &Call| matches!(call, Call::Reveal { .. });
             assert!(!evaluated.iter().chain(&stepped).any(opens), "{name}");

@@ -73,6 +73,11 @@ impl<R: Ring> CostModel for RssCost<R> {
         wants.into_iter().map(of).sum()
     }
 
+    /// Two components.
+    fn share_bytes(&self, _party: usize) -> u64 {
+        u64::from(R::BITS / 4)
+    }
+
     fn workspace(&self, call: &Call) -> u64 {
         self.stored(call).max(workspace::<R>(call))
     }

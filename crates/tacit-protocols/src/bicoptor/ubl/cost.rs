@@ -17,7 +17,7 @@ use super::share::Fixed;
 use super::{Share, Ubl};
 use crate::Cost;
 use crate::bicoptor::role::Role;
-use crate::bicoptor::{Options, PARTIES};
+use crate::bicoptor::{ASSISTANT, Options, PARTIES};
 use crate::count::{Counts, count, online};
 use crate::machine::{Call, CostModel, Machine};
 use crate::portions::Ahead;
@@ -92,8 +92,20 @@ impl<R: Ring> CostModel for UblCost<R> {
         })
     }
 
+    /// The assistant holds none.
+    fn share_bytes(&self, party: usize) -> u64 {
+        match party {
+            ASSISTANT => 0,
+            _ => size_of::<R>() as u64,
+        }
+    }
+
     fn stored(&self, call: &Call) -> u64 {
         let words = |n: usize| (n * size_of::<R>()) as u64;
+        // What the holders know of it.
+        if let Call::Fix { n } = *call {
+            return words(n);
+        }
         let of = |want: Want| match want {
             Want::Product { map, fixed, trunc } => {
                 let right = if fixed.is_some() { 0 } else { map.right() };

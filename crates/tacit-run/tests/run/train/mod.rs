@@ -300,7 +300,7 @@ fn a_training_costs_what_it_declares() {
                 ..whole.clone()
             };
             let run = settings(&format!(r#"{{"security": "{security}"}}"#));
-            let cost = TrainCost::new(&network(), &whole, &run, ITEMS).expect("is counted");
+            let cost = TrainCost::new(&network(), &whole, &run, ITEMS, None).expect("is counted");
             let what = format!("{security}, {sign_bits}");
             let report = train(&first, &run).expect("trains").report;
             assert_eq!((cost.batches, cost.parameters), (3, report.parameters));
@@ -341,8 +341,8 @@ fn material_is_made_in_portions() {
             material_mb: Some(0),
             ..whole.clone()
         };
-        let cost = TrainCost::new(&network(), &portions, &run, ITEMS).expect("is counted");
-        let at_once = TrainCost::new(&network(), &whole, &run, ITEMS).expect("is counted");
+        let cost = TrainCost::new(&network(), &portions, &run, ITEMS, None).expect("is counted");
+        let at_once = TrainCost::new(&network(), &whole, &run, ITEMS, None).expect("is counted");
         assert!(cost.step.offline.rounds > 2 * at_once.step.offline.rounds);
         let (expected, got) = (train(&whole, &run), train(&portions, &run));
         let (expected, got) = (expected.expect("trains"), got.expect("trains"));

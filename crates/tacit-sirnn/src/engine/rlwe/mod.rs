@@ -39,7 +39,7 @@ use crate::Shared;
 use crate::ot::random::random;
 
 pub(crate) use keys::{Keys, Wanted};
-pub(crate) use way::{Encrypted, Way};
+pub(crate) use way::{Encrypted, Way, keys_len};
 
 const LEFT: Message<Bytes> = Message::new("sirnn rlwe: encrypted factor");
 const ANSWER: Message<Bytes> = Message::new("sirnn rlwe: answer");
