@@ -126,7 +126,7 @@ def _context(role: int, member: Member, peer: Peer, key: bytes) -> ssl.SSLContex
     context.check_hostname = False
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(cafile=str(peer.certificate))
-    load_key(context, member.certificate, key)
+    load_key(context, member.certificate.read_bytes(), key)
     context.set_alpn_protocols([ALPN, PARTY])
     return context
 

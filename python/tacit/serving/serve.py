@@ -322,7 +322,7 @@ def tls_of(service: Mapping[str, Any]) -> ssl.SSLContext | None:
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     path = service["certificate"]
     try:
-        load_key(context, Path(path), secret(service["key"], "service.key"))
+        load_key(context, Path(path).read_bytes(), secret(service["key"], "service.key"))
     except ssl.SSLError:
         told = f"{path}: it is no certificate, or service.key is not its key without a password"
         raise TacitError(told) from None
