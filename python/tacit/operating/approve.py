@@ -91,13 +91,6 @@ class Offered:
             )
         _tacit.check_offer(path, model, text)
         offer = cast("dict[str, Any]", json.loads(text))
-        for key in ("digest", "commitment"):
-            pinned = tables[model].get(key)
-            if pinned and pinned != offer[key]:
-                raise TacitError(
-                    f"{path} names the {key} {pinned} for {model!r}, and {offer[key]} is offered: "
-                    "change or remove that line first"
-                )
         found = [each for each in approvals(Path(approved)) if each["name"] == model]
         return cls(path, Path(approved), offer, found[-1] if found else None)
 
