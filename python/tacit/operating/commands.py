@@ -13,6 +13,7 @@ from .. import outputs
 from ..arguments import real
 from ..console import out
 from .approve import Offered
+from .doctor import WAIT_S, examine
 from .findings import COLOURS, Finding, worst
 
 CODE = 2
@@ -24,7 +25,7 @@ def add_operating(command: Callable[..., argparse.ArgumentParser]) -> None:
     made = command("doctor", doctor, "look whether this party can run with the others")
     add = made.add_argument
     add("--config", required=True, metavar="PARTY.toml", help="party.toml, train.toml, serve.toml")
-    add("--wait", type=real, default=10.0, metavar="S", help="for the other parties' doctors")
+    add("--wait", type=real, default=WAIT_S, metavar="S", help="for the other parties' doctors")
     add("--no-models", action="store_true", help="do not plan the models of a service")
     add("--json", metavar="FILE", help="write the findings here")
 
@@ -40,8 +41,6 @@ def add_operating(command: Callable[..., argparse.ArgumentParser]) -> None:
 
 def doctor(args: argparse.Namespace) -> int:
     """`tacit doctor`: all findings; its code is 2 if one is an error."""
-    from .doctor import examine  # noqa: PLC0415
-
     outputs.check([args.json], [args.config])
     found: list[Finding] = []
     path = str(Path(args.config).resolve())

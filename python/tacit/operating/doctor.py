@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 from .._tacit import TacitError, __version__
+from ..serving.clients import clients_of
+from ..serving.policy import check_listener
+from ..serving.service import read_config
 from . import local
 from .echo import key_of
 from .findings import Finding, error, ok, warning
@@ -16,6 +19,7 @@ from .members import Member
 from .peers import Peers
 
 WAIT_S = 10.0
+"""Seconds for the other parties' doctors to come."""
 
 
 def examine(path: str, wait: float = WAIT_S, *, models: bool = True) -> Iterator[Finding]:
@@ -49,7 +53,7 @@ def examine(path: str, wait: float = WAIT_S, *, models: bool = True) -> Iterator
     yield from local.keys(member)
     service: Mapping[str, Any] = config["service"] if config else {}
     yield from local.periods(member, service.get("certificate"))
-    yield from local.ports(_addresses(member, config), service.get("listen"))
+    yield from local.ports(_addresses(member, config), url_of(service))
     if config and models:
         yield from local.memory(path, config)
     elif config:
@@ -64,10 +68,6 @@ def examine(path: str, wait: float = WAIT_S, *, models: bool = True) -> Iterator
 
 def _service(path: str) -> tuple[Mapping[str, Any] | None, Finding]:
     """The config of a service, checked as it is at its start."""
-    from ..serving.clients import clients_of  # noqa: PLC0415
-    from ..serving.policy import check_listener  # noqa: PLC0415
-    from ..serving.service import read_config  # noqa: PLC0415
-
     try:
         config = read_config(path)
         open_doors, clients = check_listener(config), clients_of(config)
@@ -77,6 +77,13 @@ def _service(path: str) -> tuple[Mapping[str, Any] | None, Finding]:
     if open_doors:
         return config, warning("config", f"{words}: {open_doors[0]}", "name [[clients]]")
     return config, ok("config", words)
+
+
+def url_of(service: Mapping[str, Any]) -> str | None:
+    """Where a service answers its clients, by its table."""
+    if not service:
+        return None
+    return f"{'https' if service.get('certificate') else 'http'}://{service['listen']}"
 
 
 def _addresses(member: Member, config: Mapping[str, Any] | None) -> dict[str, str]:
@@ -89,6 +96,3 @@ def _addresses(member: Member, config: Mapping[str, Any] | None) -> dict[str, st
     if config:
         found["clients"] = config["service"]["listen"]
     return found
-
-
-__all__ = ["WAIT_S", "examine"]
