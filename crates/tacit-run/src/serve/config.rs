@@ -227,7 +227,7 @@ impl ServeConfig {
             .chain([&mut service.audit])
             .chain(files.into_iter().chain(models).chain(clients).flatten())
             .chain(secrets)
-            .chain(self.issuers.iter_mut().map(|issuer| &mut issuer.keys))
+            .chain(self.issuers.iter_mut().filter_map(IssuerTable::path_mut))
             .chain(self.parties.iter_mut().map(|peer| &mut peer.certificate))
     }
 }

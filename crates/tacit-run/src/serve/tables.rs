@@ -161,10 +161,19 @@ pub(super) struct ClientTable {
 pub(super) struct IssuerTable {
     pub issuer: String,
     pub audience: String,
-    /// Its public keys, as a JSON Web Key Set.
+    /// Its public keys, as a JSON Web Key Set: a file, or where they are fetched by HTTPS.
     pub keys: PathBuf,
     #[serde(default)]
     pub algorithms: Option<Vec<String>>,
+}
+
+impl IssuerTable {
+    /// The file of its keys, to be changed, if they are in one.
+    pub fn path_mut(&mut self) -> Option<&mut PathBuf> {
+        let text = self.keys.to_string_lossy();
+        let fetched = text.starts_with("https://") || text.starts_with("http://");
+        (!fetched).then_some(&mut self.keys)
+    }
 }
 
 fn day() -> f64 {
