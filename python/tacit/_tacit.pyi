@@ -95,8 +95,8 @@ class Service:
     def offered(self) -> bytes | None:
         """What the model's owner offers, as JSON: at the owner itself what its file makes."""
 
-    def submit(self, request: bytes, items: int, share: bytes) -> str | None:
-        """Takes a request, or says why not, as JSON."""
+    def submit(self, client: str, request: bytes, items: int, share: bytes) -> str | None:
+        """Takes a request of a client, or says why not, as JSON."""
 
     def answer(self, request: bytes, seconds: float) -> tuple[str, bytes] | None:
         """Waits so long for `("answered", share)` or `("refused", JSON)`."""

@@ -100,7 +100,7 @@ class FakeService:
     def offered(self):
         return None
 
-    def submit(self, request, items, share):
+    def submit(self, client, request, items, share):
         if self.said:
             return json.dumps(self.said)
         if self.state != "ready":

@@ -85,11 +85,12 @@ impl Service {
         &self,
         py: Python<'_>,
         request: &[u8],
+        client: &str,
         items: usize,
         share: &[u8],
     ) -> PyResult<Option<String>> {
         let (id, body) = (id(request)?, share.to_vec());
-        let taken = py.detach(|| self.service.submit(id, items, body));
+        let taken = py.detach(|| self.service.submit(client, id, items, body));
         Ok(taken.err().map(|refused| refusal(&refused)))
     }
 

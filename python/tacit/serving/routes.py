@@ -124,7 +124,7 @@ class Routes:
         clock = asyncio.get_running_loop().time
         begun, state = clock(), request.state
         client = self.who(request)
-        state.client = client.name
+        state.client = body.client = client.name
         served = self.served(request, client)
         state.model = served.name
         if self.host.stopping:

@@ -28,8 +28,8 @@ class Service(Protocol):
         """What the model's owner offers, as JSON, whether or not this party approves it."""
         ...
 
-    def submit(self, request: bytes, items: int, share: bytes) -> str | None:
-        """Takes a request; None, or why not, as JSON."""
+    def submit(self, client: str, request: bytes, items: int, share: bytes) -> str | None:
+        """Takes a request of a client; None, or why not, as JSON."""
         ...
 
     def answer(self, request: bytes, seconds: float) -> tuple[str, bytes] | None:

@@ -155,8 +155,8 @@ impl Service {
         ended
     }
 
-    /// Takes a request: its number, how many items it has, and this party's body of it.
-    pub fn submit(&self, id: Id, items: usize, body: Vec<u8>) -> Result<(), Refused> {
+    /// Takes a request of a client: its number, how many items it has, and this party's body of it.
+    pub fn submit(&self, client: &str, id: Id, items: usize, body: Vec<u8>) -> Result<(), Refused> {
         let Some(told) = self.told() else {
             return Err(self.not_ready());
         };
@@ -181,7 +181,7 @@ impl Service {
                 "a body holds words as the sharing has them: these are none of its ring or field";
             return Err(Refused::new("malformed", why));
         }
-        self.queue.submit(id, items, body)
+        self.queue.submit(client, id, items, body)
     }
 
     /// Waits for this party's part of an answer, at most so long.

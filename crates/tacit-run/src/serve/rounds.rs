@@ -259,8 +259,7 @@ impl Rounds<'_> {
                 Verdict::Good => batch.push(request.id),
                 Verdict::Contradictory => self.queue.end(&request.id, Err(contradictory())),
                 Verdict::Missing(party) if request.last => {
-                    self.queue.end(&request.id, Err(missing(party)));
-                    self.queue.bar(&request.id);
+                    self.queue.give_up(&request.id, missing(party));
                 }
                 Verdict::Missing(_) => self.queue.postpone(&request.id, AGAIN),
             }

@@ -114,7 +114,7 @@ impl Parties {
     /// Sends a request's bodies to the parties, the last first.
     fn submit(&self, id: Id, items: usize, bodies: &[Vec<u8>]) {
         for (service, body) in self.services.iter().zip(bodies).rev() {
-            let taken = service.submit(id, items, body.clone());
+            let taken = service.submit("lab", id, items, body.clone());
             assert_eq!(taken, Ok(()));
         }
     }
@@ -306,7 +306,7 @@ fn after_cheating_the_service_stands_still() {
         assert!(error.to_string().contains("stands still"), "{error}");
         assert_eq!(
             honest
-                .submit([2; 16], 1, bodies[0].clone())
+                .submit("lab", [2; 16], 1, bodies[0].clone())
                 .expect_err("refused")
                 .code,
             "quarantined"
@@ -326,7 +326,7 @@ fn a_service_lives_again() {
         assert!(life.join().expect("no panic").is_ok());
     }
     let code = parties.services[0]
-        .submit([9; 16], 1, vec![])
+        .submit("lab", [9; 16], 1, vec![])
         .expect_err("ended")
         .code;
     assert_eq!(code, "not-ready");

@@ -37,7 +37,7 @@ fn queues(ids: &[u8]) -> Vec<Queue> {
     for &id in ids {
         let bodies = SCHEME.split(&[i64::from(id)]).expect("it fits");
         for (queue, body) in queues.iter().zip(bodies) {
-            assert_eq!(queue.submit([id; 16], 1, body), Ok(()));
+            assert_eq!(queue.submit("lab", [id; 16], 1, body), Ok(()));
         }
     }
     queues
