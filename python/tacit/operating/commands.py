@@ -33,6 +33,7 @@ def add_operating(command: Callable[..., argparse.ArgumentParser]) -> None:
     add = made.add_argument
     add("model", metavar="MODEL", help="its name in serve.toml")
     add("--config", required=True, metavar="SERVE.toml")
+    add("--version", metavar="V", dest="model_version", help="of several that are served")
     add("--digest", metavar="HEX", help="approve it if the plan has this digest, and")
     add("--commitment", metavar="HEX", help="the owner has committed to this file")
     add("--yes", action="store_true", help="approve what is shown; without it or both: show it")
@@ -58,7 +59,7 @@ def doctor(args: argparse.Namespace) -> int:
 def approve(args: argparse.Namespace) -> None:
     """`tacit approve`: shows an offer, and how it differs from what was approved before."""
     outputs.check([args.json], [args.config])
-    offered = Offered.of(str(Path(args.config).resolve()), args.model)
+    offered = Offered.of(str(Path(args.config).resolve()), args.model, args.model_version)
     for line in offered.shown():
         out.print(line, markup=False, soft_wrap=True)
     outputs.write([(args.json, json.dumps(offered.told(), indent=2) + "\n")])

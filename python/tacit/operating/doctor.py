@@ -87,12 +87,14 @@ def url_of(service: Mapping[str, Any]) -> str | None:
 
 
 def _addresses(member: Member, config: Mapping[str, Any] | None) -> dict[str, str]:
-    """Where this party listens, by what for: each model has the next port."""
+    """Where this party listens, by what for: each model has a port of its own."""
     found: dict[str, str] = {}
     host, _, port = member.listen.rpartition(":")
-    names = [each["name"] for each in config["models"]] if config else ["the parties"]
-    if not member.is_last:
-        found = {name: f"{host}:{int(port) + place}" for place, name in enumerate(names)}
+    if not member.is_last and not config:
+        found["the parties"] = member.listen
+    for each in config["models"] if config and not member.is_last else ():
+        words = f"{each['name']} version {each['version']}"
+        found[words] = f"{host}:{int(port) + each['place']}"
     if config:
         found["clients"] = config["service"]["listen"]
     return found

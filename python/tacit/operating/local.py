@@ -124,7 +124,7 @@ def memory(path: str, config: Mapping[str, Any]) -> Iterator[Finding]:
     for model in config["models"]:
         name = model["name"]
         try:
-            text = _offer_of(path, model) or kept_offer(config, name)
+            text = _offer_of(path, model) or kept_offer(config, model)
         except TacitError as failed:
             yield error("model", f"'{name}': {failed}", "mend the model or its plan")
             continue
@@ -170,7 +170,9 @@ def available() -> int | None:
 
 def _offer_of(path: str, model: Mapping[str, Any]) -> bytes | None:
     """What the owner's file makes, at the owner."""
-    return _tacit.Service(path, model["name"]).offered() if model["file"] else None
+    if not model["file"]:
+        return None
+    return _tacit.Service(path, model["name"], model["version"]).offered()
 
 
 def _size(count: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .._tacit import TacitError
@@ -40,10 +40,10 @@ def ends_of(config: Mapping[str, Any]) -> list[tuple[str, float]]:
     return [(name, each.ends) for name, each in found if each.ends is not None]
 
 
-def unpinned(config: Mapping[str, Any]) -> Iterable[str]:
+def unpinned(service: Mapping[str, Any], models: Sequence[Mapping[str, Any]]) -> Iterable[str]:
     """Warnings of models that are served whatever their owner makes of them."""
-    for each in config["models"]:
-        pinned = each.get("digest") or each.get("file") or config["service"].get("approved")
+    for each in models:
+        pinned = each.get("digest") or each.get("file") or service.get("approved")
         if not pinned:
             yield (
                 f"the model '{each['name']}' is served whatever its owner offers: approve one by "

@@ -98,7 +98,8 @@ class Routes:
         told = served.described()
         self.host.policy.check_reveal(client, served.name, told["reveal"])
         shown: dict[str, Any] = {key: _tensors(told[key]) for key in ("inputs", "outputs")}
-        fields = {"name": served.name, "versions": [served.version], "platform": "tacit"}
+        versions = [each.version for each in self.host.versions(served.name)]
+        fields = {"name": served.name, "versions": versions, "platform": "tacit"}
         return JSONResponse({**fields, **shown, "parameters": told})
 
     async def model_ready(self, request: Request) -> Response:

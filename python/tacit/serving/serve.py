@@ -35,10 +35,11 @@ from .https import meet, renew, tls_of
 from .limits import Limits
 from .log import Handler, Log
 from .metrics import Metrics
+from .models import Table, changes, in_order, key_of, leave
 from .notices import ending, ends_of, fingerprints, unpinned
 from .policy import Policy, check_listener, host_of, is_loopback, port_of, salt_of
 from .quiet import WINDOW_S, Quiet
-from .runner import Runner
+from .runner import Key, Runner
 from .service import Service, make_service, read_config
 from .tokens import tokens_of
 from .tracing import traces_of
@@ -53,7 +54,7 @@ CODE = 130
 WRONG = (TacitError, OSError, ValueError)
 """What a config that is read anew, or a file that it names, may raise."""
 
-Make = Callable[[str, str], Service]
+Make = Callable[[str, str, str], Service]
 
 
 class Party:
@@ -78,7 +79,8 @@ class Party:
         make: Make = make_service,
         read: Callable[[str], dict[str, Any]] = read_config,
     ):
-        self.path, self.read, self.reloading = path, read, threading.Lock()
+        self.path, self.make, self.read = path, make, read
+        self.reloading = threading.Lock()
         config = self.config = read(path)
         service = config["service"]
         warnings = check_listener(config)
@@ -97,25 +99,25 @@ class Party:
         self.tls = tls_of(service)
         meet(self.tls, config)
         self.audit = Audit(Path(service["audit"]), signer_of(config["party"]))
-        services = {each["name"]: make(path, each["name"]) for each in config["models"]}
-        self.host = self._host(services)
-        self.metrics.watch(services)
+        models = {key_of(table): self._served(config, table) for table in config["models"]}
+        self.host = self._host(models)
+        self.metrics.watch(self.cores)
         self.metrics.expire(ends_of(config))
-        for words in [*warnings, *ending(config), *unpinned(config)]:
+        for words in [*warnings, *ending(config), *unpinned(config["service"], config["models"])]:
             self.log.warn(words)
 
-    def _host(self, services: Mapping[str, Service]) -> Host:
+    def _served(self, config: Mapping[str, Any], table: Table, *, added: bool = False) -> Served:
+        key, service = key_of(table), config["service"]
+        core = self.make(self.path, *key)
+        names = [each["name"] for each in config["parties"]]
+        runner = Runner(key, core, names, self.log, self.changed)
+        desk = Desk(core, self.policy, int(service["queue"]), float(service["keep_s"]))
+        return Served(table, runner, desk, added)
+
+    def _host(self, models: Mapping[Key, Served]) -> Host:
         service = self.config["service"]
-        names = [each["name"] for each in self.config["parties"]]
-        served: dict[str, Served] = {}
-        for each in self.config["models"]:
-            name = each["name"]
-            core = services[name]
-            runner = Runner(name, core, names, self.log, self.changed)
-            desk = Desk(core, self.policy, int(service["queue"]), float(service["keep_s"]))
-            served[name] = Served(name, each["version"], runner, desk)
         return Host(
-            models=served,
+            models=models,
             policy=self.policy,
             audit=self.audit,
             log=self.log,
@@ -128,33 +130,36 @@ class Party:
             traces=traces_of(self.config),
         )
 
-    def changed(self, model: str, state: str, told: dict[str, Any]) -> None:
+    def cores(self) -> dict[Key, Service]:
+        """The models' cores, of now."""
+        return {key: served.desk.service for key, served in self.host.models.items()}
+
+    def changed(self, key: Key, state: str, told: dict[str, Any]) -> None:
         """Notes in the audit log how a model's life goes."""
-        facts: dict[str, Any] = {"model": model, "why": told["why"]}
-        served = self.host.models[model]
-        if state == "ready":
-            described = served.desk.service.described()
-            facts |= {"version": served.version, **facts_of(described)}
+        facts: dict[str, Any] = {"model": key[0], "version": key[1], "why": told["why"]}
+        served = self.host.models.get(key)
+        if state == "ready" and served is not None:
+            facts |= facts_of(served.desk.service.described())
             facts["certificates"] = fingerprints(self.config)
         else:
-            self.metrics.errors.labels(model, state).inc()
-            self.note_offer(model)
+            self.metrics.errors.labels(key[0], state).inc()
+            self.note_offer(served)
         if told["suspects"]:
             facts["suspects"] = told["suspects"]
         self.audit.write(state, **facts)
 
-    def note_offer(self, model: str) -> None:
+    def note_offer(self, served: Served | None) -> None:
         """Writes down what a model's owner offers, for `tacit approve` to show."""
         approved = self.config["service"].get("approved")
-        table = next(each for each in self.config["models"] if each["name"] == model)
-        if not approved or table.get("file"):
+        if served is None or not approved or served.table.get("file"):
             return
-        offer = self.host.models[model].desk.service.offered()
+        offer = served.desk.service.offered()
         try:
             if offer is not None:
-                keep_offer(approved, model, offer)
+                keep_offer(approved, served.table, offer)
         except OSError as error:
-            self.log.error("what is offered cannot be written down", model=model, why=str(error))
+            told = "what is offered cannot be written down"
+            self.log.error(told, model=served.name, why=str(error))
 
     def start(self) -> None:
         """Begins to meet the other parties."""
@@ -164,7 +169,7 @@ class Party:
             served.runner.start()
 
     def reload(self) -> None:
-        """Reads the clients and the certificate of HTTPS anew; all else stays as it is.
+        """Reads models, clients and the certificate of HTTPS anew; all else stays as it is.
 
         What is wrong is logged, and that part stays as it was.
         """
@@ -175,6 +180,7 @@ class Party:
                 self.log.error("the config stays as it was", why=str(error))
                 return
             for what, part in (
+                ("the models stay as they were", self._read_models),
                 ("the clients stay as they were", self._read_clients),
                 ("the certificate of HTTPS stays as it was", self._renew_https),
             ):
@@ -182,6 +188,29 @@ class Party:
                     part(config)
                 except WRONG as error:
                     self.log.error(what, why=str(error))
+
+    def _read_models(self, config: Mapping[str, Any]) -> None:
+        came, gone = changes(self.host.models, config["models"])
+        new = {key_of(table): self._served(config, table, added=True) for table in came}
+        for words in unpinned(config["service"], came):
+            self.log.warn(words)
+        self.host.models = in_order({**self.host.models, **new}, config["models"])
+        for served in new.values():
+            self.log.info("comes", model=served.name, version=served.version)
+            served.runner.start()
+        for key in gone:
+            self.log.info("goes", model=key[0], version=key[1])
+            threading.Thread(target=self._leave, args=(key,), daemon=True).start()
+        if came or gone:
+            names = [" ".join(key_of(table)) for table in config["models"]]
+            self.audit.write("models", names=names)
+
+    def _leave(self, key: Key) -> None:
+        leave(self.host.models[key], self.host.limits.request_s)
+        with self.reloading:
+            kept = {each: served for each, served in self.host.models.items() if each != key}
+            self.host.models = kept
+        self.log.info("is served no more", model=key[0], version=key[1])
 
     def _read_clients(self, config: Mapping[str, Any]) -> None:
         clients, tokens = clients_of(config), tokens_of(config, self.log.warn)

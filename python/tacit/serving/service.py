@@ -61,9 +61,9 @@ class Sharing(Protocol):
         ...
 
 
-def make_service(config: str, model: str) -> Service:
+def make_service(config: str, model: str, version: str) -> Service:
     """A model of a config file, which its owner compiles here."""
-    return _tacit.Service(config, model)
+    return _tacit.Service(config, model, version)
 
 
 def make_sharing(described: bytes) -> Sharing:

@@ -153,7 +153,7 @@ impl Service {
     /// What the owner offers to serve, as JSON: what it offered last, or at the owner what its file makes.
     pub fn offered(&self) -> Result<Option<Vec<u8>>, Error> {
         if let (Some(model), Some(commitment)) = (&self.model, &self.commitment) {
-            let (_, table) = self.config.model(&self.name)?;
+            let table = self.config.table(self.at);
             let terms = self.config.terms(table)?;
             let plan = model.planned_for(terms.instance.protocol)?.plan;
             return Offer::new(table, &terms, plan, commitment)?
@@ -168,7 +168,7 @@ impl Service {
         if let Ok(mut offered) = self.offered.lock() {
             *offered = Some(offer.to_json()?);
         }
-        let (_, table) = self.config.model(&self.name)?;
+        let table = self.config.table(self.at);
         check_approved(&self.config, table, [&offer.digest, &offer.commitment])
     }
 }
@@ -176,8 +176,13 @@ impl Service {
 impl ServeConfig {
     /// Refuses an offer, as it was kept in a file, that is not what this party would serve: its plan has
     /// another digest, or this config says something else of the model.
-    pub fn check_offer(&self, model: &str, offer: &[u8]) -> Result<(), Error> {
-        let (_, table) = self.model(model)?;
+    pub fn check_offer(
+        &self,
+        model: &str,
+        version: Option<&str>,
+        offer: &[u8],
+    ) -> Result<(), Error> {
+        let table = self.table(self.find(model, version)?);
         let terms = self.terms(table)?;
         let strange = |why: String| Error::setting("offer", why);
         let told: Offer = serde_json::from_slice(offer)

@@ -57,7 +57,8 @@ struct Told {
 /// One model that the parties of a config serve, at one of them.
 pub struct Service {
     config: ServeConfig,
-    name: String,
+    /// Where the model stands among those of the config.
+    at: usize,
     model: Option<Compiled>,
     /// The owner's commitment to its file.
     commitment: Option<String>,
@@ -74,10 +75,11 @@ pub struct Service {
 }
 
 impl Service {
-    /// Reads the config, and compiles the model at its owner.
-    pub fn new(path: &Path, name: &str) -> Result<Self, Error> {
+    /// Reads the config, and compiles the model at its owner. The version may be left out if there is one.
+    pub fn new(path: &Path, name: &str, version: Option<&str>) -> Result<Self, Error> {
         let config = ServeConfig::load(path)?;
-        let (_, table) = config.model(name)?;
+        let at = config.find(name, version)?;
+        let table = config.table(at);
         let model = match &table.file {
             Some(file) => {
                 let samples = table.samples.as_deref().map(Numbers::read).transpose()?;
@@ -94,7 +96,7 @@ impl Service {
         Ok(Service {
             commitment: commitment.transpose()?,
             queue: Queue::new(config.limits()),
-            name: name.into(),
+            at,
             model,
             standing: Mutex::new(Standing {
                 state: "new",
@@ -247,8 +249,8 @@ impl Service {
     }
 
     fn live(&self, on_notice: &mut dyn FnMut(&str)) -> Result<(), Error> {
-        let (place, table) = self.config.model(&self.name)?;
-        let (member, peers) = (self.config.member(place)?, self.config.peers(place)?);
+        let table = self.config.table(self.at);
+        let (member, peers) = (self.config.member(self.at)?, self.config.peers(self.at)?);
         let (settings, terms) = (self.config.settings(table), self.config.terms(table)?);
         let mut record = member.record(&peers, &settings, on_notice)?;
         let party = member.connect(&peers, &settings, on_notice)?;
@@ -314,7 +316,7 @@ impl Service {
         us: usize,
         names: [&str; 3],
     ) -> Result<(), Error> {
-        let (_, table) = self.config.model(&self.name)?;
+        let table = self.config.table(self.at);
         let (scheme, item_len) = (terms.instance.scheme()?, plan.input_len());
         let max = self.config.limits().batch;
         let json = described(table, max, (plan, terms), us, names)?;
@@ -341,7 +343,7 @@ impl Service {
         party: &mut Party,
         terms: &Terms,
     ) -> Result<(Model<'a>, String, String), Error> {
-        let (_, table) = self.config.model(&self.name)?;
+        let table = self.config.table(self.at);
         let planned = self.model.as_ref();
         let planned = planned
             .map(|m| m.planned_for(terms.instance.protocol))

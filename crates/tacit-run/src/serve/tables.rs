@@ -18,13 +18,17 @@ pub(super) struct Served {
     pub http: Option<String>,
 }
 
-/// A model that is served; the same names, versions and order at every party.
+/// A model that is served; the same names, versions and places at every party.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ModelTable {
     pub name: String,
     #[serde(default = "first")]
     pub version: String,
+    /// By how many its port is higher than that of `[[parties]]`; one more than the model's before it if
+    /// not given.
+    #[serde(default)]
+    pub place: Option<usize>,
     /// Who knows the weights; `run.model_owner` if not given.
     #[serde(default)]
     pub owner: Option<Seat>,

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use super::client::Described;
 use super::*;
-use crate::{Array, CompileOptions, Given, InitOptions, Tensor, init};
+use crate::{Array, CompileOptions, Given, InitOptions, ServeConfig, Tensor, init};
 
 mod approvals;
 mod hostile;
+mod models;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -76,7 +77,8 @@ impl Parties {
         }
         drop(held);
         let service = |folder: &PathBuf| {
-            Service::new(&folder.join("serve.toml"), "model").unwrap_or_else(|e| panic!("{e}"))
+            Service::new(&folder.join("serve.toml"), "model", None)
+                .unwrap_or_else(|e| panic!("{e}"))
         };
         Parties {
             services: folders.iter().map(|f| Arc::new(service(f))).collect(),
