@@ -18,7 +18,7 @@ from test_serving_client import https_certificate
 from tacit import TacitError, __version__, _tacit
 from tacit.cli import main
 from tacit.operating import echo, local, peers
-from tacit.operating.doctor import examine, url_of
+from tacit.operating.doctor import _addresses, examine, url_of
 from tacit.operating.members import Member
 
 
@@ -216,6 +216,23 @@ def babble(listener):
         plain, _ = listener.accept()
         with plain:
             plain.sendall(b"220 smtp.example ESMTP\r\n" * 99)
+
+
+def test_every_session_of_a_model_has_a_port(parties):
+    member = Member.read(str(parties[0] / "party.toml"))
+    host, _, port = member.listen.rpartition(":")
+    models = [
+        {"name": "a", "version": "1", "place": 0, "sessions": 2},
+        {"name": "b", "version": "2", "place": 5, "sessions": 1},
+    ]
+    found = _addresses(member, {"models": models, "service": {"listen": "127.0.0.1:1"}})
+    assert found == {
+        "a version 1, session 0": f"{host}:{port}",
+        "a version 1, session 1": f"{host}:{int(port) + 1}",
+        "b version 2": f"{host}:{int(port) + 5}",
+        "clients": "127.0.0.1:1",
+    }
+    assert _addresses(member, None) == {"the parties": member.listen}
 
 
 def test_a_config_that_cannot_be_read(parties, tmp_path):

@@ -173,7 +173,7 @@ class Live:
     """Three processes of `tacit serve`."""
 
     def __init__(self, folder, model):
-        self.folder, self.model, self.ports = folder, model, free_blocks(6, 2)
+        self.folder, self.model, self.ports = folder, model, free_blocks(6, 4)
         serving_config.write(folder, model, self.ports, "bicoptor")
         self.processes = [serving_config.start(folder, party) for party in range(3)]
         self.urls = [f"http://127.0.0.1:{port}" for port in self.ports[:3]]
@@ -258,3 +258,19 @@ def test_a_new_version_takes_the_place_of_another(live, digits):
     wait_for(lambda: live.said("the config stays as it was"))
     assert live.status("digits") == [200] * 3
     live.read_anew(lambda _, text: text.replace("[service", "[service]"))
+
+
+def test_a_model_of_several_sessions_comes(live, digits):
+    """Its sessions meet while the other model goes on; a party that was lost is met in all."""
+    x = digits[0][:8]
+    added = MORE.replace('version = "3"', 'version = "3"\nsessions = 3')
+    owned = added.format(file=f'file = "{live.model}"')
+    live.read_anew(lambda party, text: text + (added.format(file="") if party else owned))
+    wait_for(lambda: live.status("digits/versions/3") == [200] * 3, 20)
+    with tacit.connect(live.urls, timeout=30) as client:
+        first = client.predict("digits", x, "3").classes()
+        live.processes[1].kill()
+        live.processes[1].wait()
+        live.processes[1] = serving_config.start(live.folder, 1)
+        np.testing.assert_array_equal(client.predict("digits", x, "3").classes(), first)
+        assert client.predict("digits", x, "2").version == "2"

@@ -87,14 +87,16 @@ def url_of(service: Mapping[str, Any]) -> str | None:
 
 
 def _addresses(member: Member, config: Mapping[str, Any] | None) -> dict[str, str]:
-    """Where this party listens, by what for: each model has a port of its own."""
+    """Where this party listens, by what for: each session of a model has its own."""
     found: dict[str, str] = {}
     host, _, port = member.listen.rpartition(":")
     if not member.is_last and not config:
         found["the parties"] = member.listen
     for each in config["models"] if config and not member.is_last else ():
-        words = f"{each['name']} version {each['version']}"
-        found[words] = f"{host}:{int(port) + each['place']}"
+        for session in range(each["sessions"]):
+            words = f"{each['name']} version {each['version']}"
+            words += f", session {session}" if each["sessions"] > 1 else ""
+            found[words] = f"{host}:{int(port) + each['place'] + session}"
     if config:
         found["clients"] = config["service"]["listen"]
     return found

@@ -136,9 +136,10 @@ def memory(path: str, config: Mapping[str, Any]) -> Iterator[Finding]:
         offer, batch = json.loads(text), service["batch"]
         made = min(batch * offer["material_bytes"], max(PORTION, offer["material_bytes"]))
         ahead = service["pool_mb"] * 1e6 if service["pool"] else 0
-        each = int(batch * offer["item_bytes"] + made + ahead)
+        each = int(batch * offer["item_bytes"] + made + ahead) * model["sessions"]
         needed += each
         told = f"'{name}' takes up to {_size(each)} for batches of {batch}"
+        told += f" in {model['sessions']} sessions" if model["sessions"] > 1 else ""
         yield ok("model", told, model=name, digest=offer["digest"], bytes=each)
     beside = int((8 * service["body_mb"] + service["keep_mb"]) * 1e6)
     models = "all models" if not unknown else f"all models but {unknown}"

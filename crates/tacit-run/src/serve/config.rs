@@ -15,6 +15,9 @@ use crate::options::read_file;
 use crate::terms::Terms;
 use crate::{Error, Secret, Settings};
 
+/// How long the parties wait for each other in further sessions, once they are in the first.
+const TOGETHER: Duration = Duration::from_secs(10);
+
 /// A party that serves.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -57,6 +60,7 @@ impl ServeConfig {
             let whole = blake3::hash(format!("{whole:?}").as_bytes());
             json!({"name": table.name, "version": table.version, "digest": table.digest,
                    "commitment": table.commitment, "file": table.file, "place": self.place(at),
+                   "sessions": table.sessions,
                    "whole": whole.to_hex().as_str()})
         };
         let models: Vec<Value> = self.models.iter().enumerate().map(of_model).collect();
@@ -111,15 +115,18 @@ impl ServeConfig {
         &self.models[at]
     }
 
-    /// By how many the ports of the model that stands there are higher than those of the parties.
+    /// By how many the port of a model's first session is higher than that of the parties. Its further
+    /// sessions have the ports behind.
     fn place(&self, at: usize) -> usize {
-        let place = |next, table: &ModelTable| table.place.unwrap_or(next).saturating_add(1);
-        self.models[..=at].iter().fold(0, place) - 1
+        let end =
+            |next, table: &ModelTable| table.place.unwrap_or(next).saturating_add(table.sessions);
+        let next = self.models[..at].iter().fold(0, end);
+        self.models[at].place.unwrap_or(next)
     }
 
-    /// The parties as they meet for the model that stands there: each has a port of its own.
-    pub(super) fn peers(&self, at: usize) -> Result<Vec<PeerConfig>, Error> {
-        let place = self.place(at);
+    /// The parties as they meet for a session of the model that stands there, which has ports of its own.
+    pub(super) fn peers(&self, at: usize, session: usize) -> Result<Vec<PeerConfig>, Error> {
+        let place = self.place(at).saturating_add(session);
         let peer = |peer: &Served| {
             Ok(PeerConfig {
                 name: peer.name.clone(),
@@ -130,12 +137,19 @@ impl ServeConfig {
         self.parties.iter().map(peer).collect()
     }
 
-    /// This party as it meets the others for a model.
-    pub(super) fn member(&self, at: usize) -> Result<Member, Error> {
-        let place = self.place(at);
+    /// This party as it meets the others for a session of a model.
+    pub(super) fn member(&self, at: usize, session: usize) -> Result<Member, Error> {
+        let place = self.place(at).saturating_add(session);
         let listen = self.party.listen.as_ref();
+        let patience = self.party.connect_timeout;
         Ok(Member {
             listen: listen.map(|address| moved(address, place)).transpose()?,
+            // For further sessions all parties come at once.
+            connect_timeout: if session == 0 {
+                patience
+            } else {
+                patience.min(TOGETHER)
+            },
             ..self.party.clone()
         })
     }
@@ -211,11 +225,11 @@ impl ServeConfig {
         self.service.check()?;
         let number = self.number()?;
         for (at, table) in self.models.iter().enumerate() {
-            table.check_name()?;
+            table.check()?;
             self.check_alone(at)?;
             let terms = self.terms(table)?;
             terms.instance.scheme()?;
-            self.peers(at)?;
+            self.peers(at, table.sessions - 1)?;
             let owns = terms.roles.model_owner == number;
             if owns != table.file.is_some() {
                 let why = match owns {
@@ -245,12 +259,16 @@ impl ServeConfig {
                 );
                 return Err(Error::setting("models", why));
             }
-            if self.place(before) == self.place(at) {
+            let [one, two] = [(before, other), (at, table)].map(|(at, table)| {
+                let place = self.place(at);
+                place..place.saturating_add(table.sessions)
+            });
+            if one.start < two.end && two.start < one.end {
                 let why = format!(
                     "'{}' and '{}' have one place, {}; give one of them another",
                     other.name,
                     table.name,
-                    self.place(at)
+                    one.start.max(two.start)
                 );
                 return Err(Error::setting("models.place", why));
             }

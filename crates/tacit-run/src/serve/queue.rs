@@ -58,8 +58,8 @@ pub(super) struct Waiting {
     pub items: usize,
     pub body: Zeroizing<Vec<u8>>,
     since: Instant,
-    /// This party has told the others that it has it: it stays until the round is over.
-    held: bool,
+    /// The session that is agreeing on it with the others: it stays until that round is over.
+    held: Option<usize>,
     /// How often it was proposed in vain: another party did not have it.
     tries: u32,
     /// Not before then is it proposed again.
@@ -186,7 +186,7 @@ impl Queue {
     pub fn forget(&self, id: &Id) -> bool {
         let mut inner = self.lock();
         let freed = match inner.entries.get(id) {
-            Some(Entry::Waiting(waiting)) if !waiting.held => {
+            Some(Entry::Waiting(waiting)) if waiting.held.is_none() => {
                 Some((waiting.client.clone(), waiting.tries > 0))
             }
             _ => None,
@@ -213,7 +213,9 @@ impl Queue {
         let mut inner = self.lock();
         let now = Instant::now();
         let unknown = |id: &&Id| match inner.entries.get(*id) {
-            Some(Entry::Waiting(waiting)) => now >= waiting.since + grace && !proposed.contains(id),
+            Some(Entry::Waiting(waiting)) => {
+                waiting.held.is_none() && now >= waiting.since + grace && !proposed.contains(id)
+            }
             _ => false,
         };
         let ids: Vec<Id> = inner.order.iter().filter(unknown).copied().collect();
@@ -251,8 +253,19 @@ impl Queue {
 
     /// Refuses all that waits or runs.
     pub fn refuse_all(&self, why: &Refused) {
+        self.refuse(why, |entry| !matches!(entry, Entry::Done { .. }));
+    }
+
+    /// Refuses all that waits, and that no session is agreeing on.
+    pub fn refuse_waiting(&self, why: &Refused) {
+        self.refuse(
+            why,
+            |entry| matches!(entry, Entry::Waiting(waiting) if waiting.held.is_none()),
+        );
+    }
+
+    fn refuse(&self, why: &Refused, open: impl Fn(&Entry) -> bool) {
         let mut inner = self.lock();
-        let open = |entry: &Entry| !matches!(entry, Entry::Done { .. });
         let ids: Vec<Id> = (inner.entries.iter())
             .filter(|(_, entry)| open(entry))
             .map(|(id, _)| *id)
@@ -263,9 +276,10 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// The requests that make up a batch, of all clients in turn, with their items and whether this is the last time that
-    /// they are proposed; waits at most so long for the first, and a little for more.
-    pub fn gather(&self, pause: Duration, grace: Duration) -> Vec<Ready> {
+    /// The requests that make up a session's batch, of all clients in turn, with their items and whether
+    /// this is the last time that they are proposed; waits at most so long for the first, and a little for
+    /// more. They are the session's until they are begun, ended or postponed.
+    pub fn gather(&self, session: usize, pause: Duration, grace: Duration) -> Vec<Ready> {
         let until = Instant::now() + pause;
         let mut inner = self.lock();
         let mut first = None;
@@ -277,13 +291,15 @@ impl Queue {
             if !found.is_empty() {
                 let begun = *first.get_or_insert(now);
                 if full >= self.limits.batch || now >= begun + self.limits.wait {
-                    inner.took(&found);
+                    inner.took(session, &found);
                     return found;
                 }
                 inner = self.wait(inner, begun + self.limits.wait - now);
             } else if now >= until || inner.door != Door::Open {
                 return found;
             } else {
+                // Another session may have taken what there was.
+                first = None;
                 inner = self.wait(inner, until - now);
             }
         }
@@ -301,10 +317,11 @@ impl Queue {
         once && few && (total <= self.limits.batch || ids.len() == 1)
     }
 
-    /// Waits until all of these are here, at most so long, and holds them until each is begun, ended or
-    /// postponed; what `look` makes of each.
+    /// Waits until all of these are here, at most so long, and holds them for a session until each is begun,
+    /// ended or postponed; what `look` makes of each. One that another session holds is not here.
     pub fn inspect<T>(
         &self,
+        session: usize,
         ids: &[Id],
         patience: Duration,
         look: impl Fn(&Waiting) -> T,
@@ -320,8 +337,8 @@ impl Queue {
             inner = self.wait(inner, until - now);
         }
         let one = |id| match inner.entries.get_mut(id) {
-            Some(Entry::Waiting(waiting)) => {
-                waiting.held = true;
+            Some(Entry::Waiting(waiting)) if waiting.held.is_none_or(|held| held == session) => {
+                waiting.held = Some(session);
                 Some(look(waiting))
             }
             _ => None,
@@ -351,7 +368,7 @@ impl Queue {
         if let Some(Entry::Waiting(waiting)) = self.lock().entries.get_mut(id) {
             waiting.pause = Instant::now() + moment * (1 << waiting.tries.min(4));
             waiting.tries += 1;
-            waiting.held = false;
+            waiting.held = None;
         }
     }
 

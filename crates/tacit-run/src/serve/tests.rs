@@ -12,6 +12,7 @@ use crate::{Array, CompileOptions, Given, InitOptions, ServeConfig, Tensor, init
 mod approvals;
 mod hostile;
 mod models;
+mod sessions;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -26,6 +27,20 @@ impl Service {
 
 fn digits() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/digits/digits.onnx")
+}
+
+/// The first of some ports that are free, one after the other, and what holds them.
+fn free_ports() -> (u16, Vec<TcpListener>) {
+    const MOST: u16 = 4;
+    loop {
+        let first = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = first.local_addr().expect("bound").port();
+        let more = (1..MOST).map(|i| TcpListener::bind(("127.0.0.1", port.saturating_add(i))));
+        if let Ok(mut held) = more.collect::<Result<Vec<_>, _>>() {
+            held.push(first);
+            return (port, held);
+        }
+    }
 }
 
 /// Services of all parties in folders of their own, with their lives on threads.
@@ -57,12 +72,8 @@ impl Parties {
             // The server is party 0.
             folders.reverse();
         }
-        let held: Vec<TcpListener> = (folders.iter())
-            .map(|_| TcpListener::bind("127.0.0.1:0").expect("a port"))
-            .collect();
-        let ports: Vec<u16> = (held.iter())
-            .map(|l| l.local_addr().expect("bound").port())
-            .collect();
+        let held: Vec<(u16, Vec<TcpListener>)> = (folders.iter()).map(|_| free_ports()).collect();
+        let ports: Vec<u16> = held.iter().map(|(first, _)| *first).collect();
         for (party, folder) in folders.iter().enumerate() {
             let path = folder.join("serve.toml");
             let mut text = fs::read_to_string(&path).expect("a config");

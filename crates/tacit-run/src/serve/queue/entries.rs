@@ -46,7 +46,7 @@ impl Inner {
             items,
             body,
             since: now,
-            held: false,
+            held: None,
             tries: 0,
             pause: now,
         };
@@ -60,7 +60,7 @@ impl Inner {
         let now = Instant::now();
         let late = |id: &&Id| match self.entries.get(*id) {
             Some(Entry::Waiting(waiting)) => {
-                !waiting.held && now >= waiting.since + limits.patience
+                waiting.held.is_none() && now >= waiting.since + limits.patience
             }
             _ => true,
         };

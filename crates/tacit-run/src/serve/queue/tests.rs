@@ -48,13 +48,14 @@ fn a_batch_is_the_oldest_that_fit() {
     for (id, items) in [(1, 2), (2, 2), (3, 1)] {
         assert_eq!(queue.submit("lab", [id; 16], items, vec![id]), Ok(()));
     }
-    assert_eq!(ids(&queue.gather(LONG, LONG)), [1, 2]);
+    assert_eq!(ids(&queue.gather(0, LONG, LONG)), [1, 2]);
     queue.postpone(&[1; 16], LONG);
-    assert_eq!(ids(&queue.gather(LONG, LONG)), [2, 3]);
+    queue.postpone(&[2; 16], Duration::ZERO);
+    assert_eq!(ids(&queue.gather(0, LONG, LONG)), [3, 2]);
     // A request of more items than a batch has is alone in one.
     let large = self::queue(|_| {});
     assert_eq!(large.submit("lab", [1; 16], 9, vec![]), Ok(()));
-    assert_eq!(ids(&large.gather(LONG, LONG)), [1]);
+    assert_eq!(ids(&large.gather(0, LONG, LONG)), [1]);
 }
 
 #[test]
@@ -82,7 +83,7 @@ fn what_waits_for_too_long_is_refused() {
     std::thread::sleep(10 * SHORT);
     let answer = queue.answer(&[1; 16], LONG).expect("an answer");
     assert_eq!(answer.expect_err("late").code, "missing-elsewhere");
-    assert!(queue.gather(SHORT, LONG).is_empty());
+    assert!(queue.gather(0, SHORT, LONG).is_empty());
 }
 
 #[test]
@@ -92,7 +93,7 @@ fn a_closed_queue_answers_what_it_has() {
     queue.close(Refused::new("draining", "closed"));
     assert_eq!(code(queue.submit("lab", [2; 16], 1, vec![2])), "draining");
     assert_eq!(queue.submit("lab", [1; 16], 1, vec![1]), Ok(()));
-    assert_eq!(ids(&queue.gather(LONG, LONG)), [1]);
+    assert_eq!(ids(&queue.gather(0, LONG, LONG)), [1]);
     queue.refuse_all(&Refused::new("failed", "gone"));
     let answer = queue.answer(&[1; 16], SHORT).expect("an answer");
     assert_eq!(answer.expect_err("refused").code, "failed");
@@ -119,7 +120,7 @@ fn what_is_held_stays() {
     let queue = queue(|limits| limits.patience = SHORT);
     assert_eq!(queue.submit("lab", [1; 16], 1, vec![1]), Ok(()));
     assert_eq!(
-        queue.inspect(&[[1; 16]], LONG, |waiting| waiting.items),
+        queue.inspect(0, &[[1; 16]], LONG, |waiting| waiting.items),
         [Some(1)]
     );
     assert!(!queue.forget(&[1; 16]));
@@ -129,7 +130,7 @@ fn what_is_held_stays() {
     // One that is postponed is its client's again.
     assert_eq!(queue.submit("lab", [2; 16], 1, vec![2]), Ok(()));
     assert_eq!(
-        queue.inspect(&[[2; 16]], LONG, |waiting| waiting.items),
+        queue.inspect(0, &[[2; 16]], LONG, |waiting| waiting.items),
         [Some(1)]
     );
     queue.postpone(&[2; 16], SHORT);
@@ -151,9 +152,10 @@ fn what_others_lack_waits_behind() {
         assert_eq!(queue.submit("lab", [id; 16], 1, vec![id]), Ok(()));
     }
     queue.postpone(&[1; 16], Duration::ZERO);
-    assert_eq!(ids(&queue.gather(LONG, LONG)), [2]);
+    assert_eq!(ids(&queue.gather(0, LONG, LONG)), [2]);
     queue.begin(&[2; 16]);
-    assert_eq!(ids(&queue.gather(LONG, LONG)), [1]);
+    assert_eq!(ids(&queue.gather(0, LONG, LONG)), [1]);
+    queue.postpone(&[1; 16], Duration::ZERO);
     queue.refuse_unknown(
         &[[1; 16]],
         Duration::ZERO,
@@ -197,4 +199,29 @@ fn answers_are_kept_within_a_limit() {
     queue.end(&[9; 16], Ok(vec![9; 5000]));
     let answer = queue.answer(&[9; 16], SHORT).expect("an answer");
     assert_eq!(answer, Ok(vec![9; 5000]));
+}
+
+/// What one session has taken no other proposes, has, or refuses; when it is over its number is used.
+#[test]
+fn a_request_is_in_one_session() {
+    let queue = queue(|limits| limits.waiting = 8);
+    for id in [1, 2] {
+        assert_eq!(queue.submit("lab", [id; 16], 4, vec![id]), Ok(()));
+    }
+    assert_eq!(ids(&queue.gather(0, LONG, LONG)), [1]);
+    assert_eq!(ids(&queue.gather(1, LONG, LONG)), [2]);
+    assert!(queue.gather(2, SHORT, LONG).is_empty());
+    let here = |session, id| queue.inspect(session, &[[id; 16]], SHORT, |_| ())[0].is_some();
+    assert!(here(0, 1) && !here(1, 1) && here(1, 2) && !here(0, 2));
+    let why = Refused::new("missing-elsewhere", "no");
+    queue.refuse_unknown(&[], Duration::ZERO, &why);
+    queue.refuse_waiting(&why);
+    assert_eq!(queue.waiting(), 2);
+    // Postponed, it is anybody's.
+    queue.postpone(&[2; 16], Duration::ZERO);
+    assert!(here(0, 2));
+    assert!(queue.begin(&[1; 16]).is_some());
+    assert!(queue.begin(&[1; 16]).is_none() && !here(1, 1));
+    queue.end(&[1; 16], Ok(vec![]));
+    assert!(!here(1, 1));
 }

@@ -70,7 +70,7 @@ impl Inner {
             *held.entry(waiting.client.clone()).or_default() += 1;
         }
         let own = (client.clone(), id);
-        let others = self.waiting().filter(|(_, waiting)| !waiting.held);
+        let others = self.waiting().filter(|(_, waiting)| waiting.held.is_none());
         let others = others.map(|(id, waiting)| (waiting.client.clone(), *id));
         let rank = |(whose, id): &(Client, Id)| {
             let most = held.get(whose).copied().unwrap_or(0);
@@ -99,7 +99,7 @@ impl Inner {
         let (mut total, mut given) = (0, HashMap::<&Client, usize>::new());
         for first in [true, false] {
             let mut lanes: HashMap<&Client, VecDeque<Ready>> = HashMap::new();
-            for (id, waiting) in self.waiting() {
+            for (id, waiting) in self.waiting().filter(|(_, waiting)| waiting.held.is_none()) {
                 let fresh = waiting.tries == 0 && !self.is_behind(&waiting.client);
                 if waiting.pause <= now && fresh == first {
                     let ready = Ready {
@@ -134,12 +134,13 @@ impl Inner {
         found
     }
 
-    /// Notes whose requests are in a batch: the others are before them in the next.
-    pub fn took(&mut self, batch: &[Ready]) {
+    /// Notes whose requests are in a session's batch: the others are before them in the next.
+    pub fn took(&mut self, session: usize, batch: &[Ready]) {
         for ready in batch {
-            let Some(Entry::Waiting(waiting)) = self.entries.get(&ready.id) else {
+            let Some(Entry::Waiting(waiting)) = self.entries.get_mut(&ready.id) else {
                 continue;
             };
+            waiting.held = Some(session);
             let next = self.turns + 1;
             if let Some(account) = self.clients.get_mut(&waiting.client) {
                 (account.turn, self.turns) = (next, next);

@@ -69,6 +69,7 @@ fn round(
     let ends = run(mesh, |mut party| {
         let mut rounds = Rounds {
             queue: &queues[party.id()],
+            session: (0, 1),
             scheme: SCHEME,
             number: 0,
             told: Instant::now(),

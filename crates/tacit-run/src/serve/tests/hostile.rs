@@ -1,5 +1,7 @@
 //! Clients that send what does not fit, or not to all.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::*;
 
 /// Bodies that do not fit, and numbers that were used, are refused; the service goes on.

@@ -75,7 +75,7 @@ fn what_is_held_is_not_pushed_out() {
     for id in [10, 11] {
         assert_eq!(ask(&queue, "hog", id), Ok(()));
     }
-    queue.inspect(&[[10; 16], [11; 16]], LONG, |_| ());
+    queue.inspect(0, &[[10; 16], [11; 16]], LONG, |_| ());
     assert_eq!(code(ask(&queue, "lab", 1)), "busy");
     assert_eq!(waits(&queue), [10, 11]);
 }
@@ -112,7 +112,7 @@ fn a_batch_has_requests_of_all() {
     for (client, id) in [("lab", 1), ("lab", 2), ("shop", 3)] {
         assert_eq!(ask(&queue, client, id), Ok(()));
     }
-    let mut found = ids(&queue.gather(LONG, LONG));
+    let mut found = ids(&queue.gather(0, LONG, LONG));
     found.sort_unstable();
     assert_eq!(found.len(), 4);
     assert!(found.contains(&1) && found.contains(&3) && found.contains(&10));
@@ -128,7 +128,7 @@ fn turns_go_by_items() {
     }
     let mut order = Vec::new();
     while queue.waiting() > 0 {
-        let mut found = ids(&queue.gather(LONG, LONG));
+        let mut found = ids(&queue.gather(0, LONG, LONG));
         for id in &found {
             assert!(queue.begin(&[*id; 16]).is_some());
         }
@@ -156,14 +156,14 @@ fn who_sends_to_some_alone_stands_behind() {
         assert!(queue.begin(&[id; 16]).is_some());
     }
     assert_eq!(ask(&queue, "hog", 10), Ok(()));
-    assert!(!queue.gather(LONG, LONG)[0].first);
+    assert!(!queue.gather(0, LONG, LONG)[0].first);
     for id in 10..19 {
         assert_eq!(ask(&queue, "hog", id), Ok(()));
         assert!(queue.begin(&[id; 16]).is_some());
         queue.end(&[id; 16], Ok(Vec::new()));
     }
     assert_eq!(ask(&queue, "hog", 30), Ok(()));
-    assert!(queue.gather(LONG, LONG)[0].first);
+    assert!(queue.gather(0, LONG, LONG)[0].first);
 }
 
 /// Nor by taking them back: what was proposed in vain counts when its client is gone.
@@ -176,10 +176,10 @@ fn requests_that_are_taken_back_count() {
         assert!(queue.forget(&[id; 16]));
     }
     assert_eq!(ask(&queue, "hog", 20), Ok(()));
-    assert!(!queue.gather(LONG, LONG)[0].first);
+    assert!(!queue.gather(0, LONG, LONG)[0].first);
     // A few may happen to anyone, and one that was not proposed says nothing.
     lacks(&queue, "lab", 30..32);
     assert_eq!(ask(&queue, "lab", 40), Ok(()));
-    let found = queue.gather(LONG, LONG);
+    let found = queue.gather(0, LONG, LONG);
     assert!(found.iter().any(|ready| ready.id[0] == 40 && ready.first));
 }
