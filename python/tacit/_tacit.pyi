@@ -78,13 +78,13 @@ class Session:
 def serve_config(path: str) -> str:
     """A config file of a service, checked, as JSON; its paths are absolute."""
 
-def check_offer(path: str, model: str, offer: bytes) -> None:
+def check_offer(path: str, model: str, version: str, offer: bytes) -> None:
     """Refuses an offer, as it was kept, that the party of this config would not serve so."""
 
 class Service:
     """One served model at one party; long calls let other threads run."""
 
-    def __new__(cls, config: str, model: str) -> Service: ...
+    def __new__(cls, config: str, model: str, version: str | None = None) -> Service: ...
     def run(self, notice: Callable[[str], None]) -> None:
         """One life: meets the other parties, then answers until it is drained or fails."""
 
@@ -95,8 +95,8 @@ class Service:
     def offered(self) -> bytes | None:
         """What the model's owner offers, as JSON: at the owner itself what its file makes."""
 
-    def submit(self, request: bytes, items: int, share: bytes) -> str | None:
-        """Takes a request, or says why not, as JSON."""
+    def submit(self, client: str, request: bytes, items: int, share: bytes) -> str | None:
+        """Takes a request of a client, or says why not, as JSON."""
 
     def answer(self, request: bytes, seconds: float) -> tuple[str, bytes] | None:
         """Waits so long for `("answered", share)` or `("refused", JSON)`."""

@@ -13,6 +13,25 @@ def free_ports(count):
     return ports
 
 
+def free_blocks(count, size):
+    """Ports that are free with those behind them, so many each, no two blocks alike."""
+    held, found = [], []
+    try:
+        while len(found) < count:
+            block = [socket.create_server(("127.0.0.1", 0))]
+            held += block
+            first = block[0].getsockname()[1]
+            try:
+                held += [socket.create_server(("127.0.0.1", first + i)) for i in range(1, size)]
+                found.append(first)
+            except (OSError, OverflowError):
+                continue
+    finally:
+        for s in held:
+            s.close()
+    return found
+
+
 def move_ports(configs):
     """Moves three parties, whose configs are fresh from `tacit init`, to ports that are free."""
     ports = [str(port) for port in free_ports(3)]

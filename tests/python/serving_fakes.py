@@ -100,7 +100,7 @@ class FakeService:
     def offered(self):
         return None
 
-    def submit(self, request, items, share):
+    def submit(self, client, request, items, share):
         if self.said:
             return json.dumps(self.said)
         if self.state != "ready":
@@ -200,11 +200,16 @@ def config(folder, party, port, models=("digits",), clients=(), *, issuers=(), *
         },
         "run": {"protocol": "falcon"},
         "parties": peers,
-        "models": [{"name": name, "version": "1"} for name in models],
+        "models": [table_of(name, place) for place, name in enumerate(models)],
         "service": whole,
         "clients": list(clients),
         "issuers": list(issuers),
     }
+
+
+def table_of(name, place=0, version="1"):
+    """A table of `[[models]]`."""
+    return {"name": name, "version": version, "place": place, "whole": f"{name} {version}"}
 
 
 def client_table(name, key, **more):
@@ -227,9 +232,7 @@ class Running:
 
     def __init__(self, config, services, quick=()):
         self.config, self.services = config, services
-        self.party = serving.Party(
-            "serve.toml", "off", lambda _, model: services[model], lambda _: self.config
-        )
+        self.party = serving.Party("serve.toml", "off", self._core, lambda _: self.config)
         for name, value in dict(quick).items():
             object.__setattr__(self.party.host.limits, name, value)
         self.server = serving.server_of(self.party)
@@ -252,6 +255,12 @@ class Running:
     def audited(self):
         lines = self.party.audit.path.read_text().splitlines()
         return [json.loads(line) for line in lines]
+
+    def _core(self, _, name, version):
+        found = self.services.get((name, version)) or self.services.get(name)
+        if found is None:
+            raise TacitError(f"there is no core of {name}")
+        return found
 
     def _run(self):
         try:

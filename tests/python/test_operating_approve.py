@@ -18,6 +18,8 @@ from tacit import TacitError, _tacit
 from tacit.cli import main
 from tacit.operating.approve import Offered, keep_offer, layers, offer_file
 
+TABLE = {"name": "digits", "version": "2"}
+
 
 @pytest.fixture
 def homes(tmp_path, digits_path):
@@ -64,14 +66,14 @@ def is_ready(home):
 def offer(homes):
     """What the owner offers, written down at the second party as its service does."""
     found = _tacit.Service(config(homes[0]), "digits").offered()
-    keep_offer(homes[1] / "approved.json", "digits", found)
+    keep_offer(homes[1] / "approved.json", TABLE, found)
     return json.loads(found)
 
 
 def test_an_unapproved_model_is_served_once_it_is_approved(tmp_path, homes, digits, capfd):
     processes = [serving_config.start(tmp_path, party) for party in range(3)]
     try:
-        kept = offer_file(homes[1] / "approved.json", "digits")
+        kept = offer_file(homes[1] / "approved.json", "digits", "2")
         serving_fakes.wait_for(kept.exists, 20)
         time.sleep(0.5)
         assert not any(is_ready(home) for home in homes)
@@ -113,7 +115,7 @@ def test_the_difference_to_what_was_approved(homes, offer, capsys, tmp_path):
     text = text.replace('reveal = "class"', 'reveal = "class", fraction_bits = 14')
     (homes[0] / "serve.toml").write_text(text)
     other = _tacit.Service(config(homes[0]), "digits").offered()
-    keep_offer(homes[1] / "approved.json", "digits", other)
+    keep_offer(homes[1] / "approved.json", {**TABLE, "version": "3"}, other)
     path = tmp_path / "told.json"
     assert approve(homes[1], "--json", str(path)) == 0
     said = capsys.readouterr().out
@@ -150,7 +152,7 @@ def test_layers_that_differ():
 def test_an_offer_that_is_not_what_would_be_served(homes, offer, key, value, capsys):
     """Somebody has changed the file, or the config since."""
     other = {**offer, key: value}
-    keep_offer(homes[1] / "approved.json", "digits", json.dumps(other).encode())
+    keep_offer(homes[1] / "approved.json", TABLE, json.dumps(other).encode())
     assert approve(homes[1], "--yes") == 2
     assert f"its {key} is not what this party would serve" in said(capsys)
     assert not (homes[1] / "approved.json").exists()
@@ -163,10 +165,10 @@ def said(capsys):
 def test_a_plan_that_is_not_its_digests(homes, offer, capsys):
     other = json.loads(json.dumps(offer))
     other["plan"]["opening"]["reveal"] = "class"
-    keep_offer(homes[1] / "approved.json", "digits", json.dumps(other).encode())
+    keep_offer(homes[1] / "approved.json", TABLE, json.dumps(other).encode())
     assert approve(homes[1], "--yes") == 2
     for text in (b"", b"[]", b'{"plan": 1}', b"\xff"):
-        keep_offer(homes[1] / "approved.json", "digits", text)
+        keep_offer(homes[1] / "approved.json", TABLE, text)
         assert approve(homes[1], "--yes") == 2
     assert "offer" in said(capsys)
     assert not (homes[1] / "approved.json").exists()

@@ -7,6 +7,8 @@ import pytest
 
 from tacit import TacitError, _tacit
 from tacit.cli import main
+from tacit.operating import rotation
+from tacit.operating.files import replace
 from tacit.operating.members import Member, certificates, lasting
 from tacit.operating.rotation import fits
 
@@ -155,3 +157,48 @@ def test_a_damaged_file_of_two(parties):
     (home / "party1.pem").write_text(whole[:-80])
     with pytest.raises(TacitError, match="damaged"):
         certificates(home / "party1.pem")
+
+
+def test_what_is_checked_is_what_is_written(parties, monkeypatch, capsys):
+    """Whoever can write the file that is to be accepted changes it meanwhile."""
+    home, other, stranger = parties
+    assert cert("rotate", "--config", other / "party.toml") == 0
+    new = other / "next-cert.pem"
+    good, false = prints(new), (stranger / "cert.pem").read_bytes()
+    real = rotation.parsed
+
+    def parsed(text, path):
+        found = real(text, path)
+        if path == new:
+            new.write_bytes(false)
+        return found
+
+    monkeypatch.setattr(rotation, "parsed", parsed)
+    before = prints(home / "party1.pem")
+    assert cert("accept", new, "--config", home / "party.toml", "--party", 1) == 0
+    assert prints(home / "party1.pem") == before + good
+
+
+def test_a_file_that_is_no_certificate(parties, capsys):
+    home = parties[0]
+    for content, told in [(b"x" * (rotation.MOST + 1), "more than"), (b"\xff\x00", "certificate")]:
+        path = home / "false.pem"
+        path.write_bytes(content)
+        assert cert("accept", path, "--config", home / "party.toml", "--party", 1) == 2
+        said = capsys.readouterr().err.replace("\n", "")
+        assert told in said and "/proc/" not in said
+
+
+def test_files_are_replaced_whole(tmp_path):
+    """Not through a link, and not over a file that somebody has put beside it."""
+    path, elsewhere = tmp_path / "a.pem", tmp_path / "elsewhere"
+    elsewhere.write_text("theirs")
+    path.symlink_to(elsewhere)
+    (tmp_path / f".a.pem.{os.getpid()}.new").symlink_to(elsewhere)
+    replace(path, b"ours", mode=0o644)
+    assert path.read_text() == "ours" and not path.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert elsewhere.read_text() == "theirs"
+    with pytest.raises(OSError, match=r"."):
+        replace(tmp_path / "not-there" / "a.pem", b"ours")
+    assert len(list(tmp_path.iterdir())) == 3

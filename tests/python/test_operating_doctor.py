@@ -13,11 +13,12 @@ import pytest
 import serving_config
 import serving_fakes
 from ports import free_ports, move_ports
+from test_serving_client import https_certificate
 
 from tacit import TacitError, __version__, _tacit
 from tacit.cli import main
 from tacit.operating import echo, local, peers
-from tacit.operating.doctor import examine
+from tacit.operating.doctor import _addresses, examine, url_of
 from tacit.operating.members import Member
 
 
@@ -187,6 +188,53 @@ def test_ports(parties):
     assert told.level == "error" and "an address of this machine" in told.do
 
 
+@pytest.mark.parametrize("secured", [False, True])
+def test_a_port_that_this_partys_service_holds(tmp_path, secured):
+    pytest.importorskip("starlette")
+    pytest.importorskip("uvicorn")
+    pytest.importorskip("cryptography")
+    more = {}
+    if secured:
+        paths = https_certificate(tmp_path)
+        more = dict(zip(("certificate", "key"), map(str, paths), strict=True))
+    with serving_fakes.parties(tmp_path, **more) as (running, _):
+        one = running[0]
+        addresses = {"clients": one.address}
+        (told,) = local.ports(addresses, url_of(one.config["service"]))
+        assert told.level == "ok" and "this party's service runs" in told.words
+    # Whatever else holds it is none, though it answers.
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        threading.Thread(target=babble, args=(other,), daemon=True).start()
+        (told,) = local.ports({"clients": address}, f"http://{address}")
+        assert told.level == "warning" and "cannot be listened at" in told.words
+
+
+def babble(listener):
+    """Answers by what is not HTTP."""
+    with suppress(OSError):
+        plain, _ = listener.accept()
+        with plain:
+            plain.sendall(b"220 smtp.example ESMTP\r\n" * 99)
+
+
+def test_every_session_of_a_model_has_a_port(parties):
+    member = Member.read(str(parties[0] / "party.toml"))
+    host, _, port = member.listen.rpartition(":")
+    models = [
+        {"name": "a", "version": "1", "place": 0, "sessions": 2},
+        {"name": "b", "version": "2", "place": 5, "sessions": 1},
+    ]
+    found = _addresses(member, {"models": models, "service": {"listen": "127.0.0.1:1"}})
+    assert found == {
+        "a version 1, session 0": f"{host}:{port}",
+        "a version 1, session 1": f"{host}:{int(port) + 1}",
+        "b version 2": f"{host}:{int(port) + 5}",
+        "clients": "127.0.0.1:1",
+    }
+    assert _addresses(member, None) == {"the parties": member.listen}
+
+
 def test_a_config_that_cannot_be_read(parties, tmp_path):
     path = tmp_path / "bad.toml"
     path.write_text("[party\n")
@@ -262,7 +310,34 @@ def test_strangers_at_the_doctors_port(parties):
         thread.join()
     assert sum(each.check == "network" for each in zero) == 2
     strays = [each for each in zero if "turned away" in each.words]
-    assert 0 < len(strays) <= peers.AT_ONCE
+    assert 0 < len(strays) <= peers.TOLD
+
+
+def test_strangers_hold_no_place_against_a_party(parties):
+    """There are more silent connections than places when the others come: they are met."""
+    host, _, port = Member.read(str(parties[0] / "party.toml")).listen.rpartition(":")
+    silent = []
+
+    def hold():
+        """Strangers that say nothing, or no more than whose they claim to be."""
+        with suppress(OSError):
+            stranger = socket.create_connection((host, int(port)), 1)
+            silent.append(stranger)
+            knock = echo.KNOCK.pack(echo.MAGIC, 1 + len(silent) % 2, 0)
+            stranger.sendall(knock if len(silent) % 3 else b"")
+        return len(silent) > 2 * peers.AT_ONCE
+
+    with ThreadPoolExecutor(1) as threads:
+        zero = threads.submit(found, parties[0], 10.0)
+        try:
+            serving_fakes.wait_for(hold)
+            all_found(parties[1:], 8.0)
+        finally:
+            for each in silent:
+                each.close()
+        told = zero.result()
+    assert sum(each.check == "network" for each in told) == 2
+    assert 0 < sum("turned away" in each.words for each in told) <= peers.TOLD
 
 
 def test_a_false_doctor(parties):
@@ -277,7 +352,7 @@ def test_a_false_doctor(parties):
             echo._heard(ours)
         with pytest.raises(echo.Unmet, match="does not speak"):
             member = Member.read(str(parties[0] / "party.toml"))
-            echo.answer(member, ours, b"")
+            echo.greet(member, ours, b"")
 
 
 def test_a_party_that_waits_is_seen_and_not_disturbed(tmp_path, digits_path):

@@ -18,8 +18,9 @@ import tacit
 from tacit import TacitError
 from tacit.cli import main
 from tacit.operating.members import certificates, secret
+from tacit.serving.https import tls_of
 from tacit.serving.log import LEVELS
-from tacit.serving.serve import ending, ends_of, tls_of
+from tacit.serving.notices import ending, ends_of
 
 
 class Live:

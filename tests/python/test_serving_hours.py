@@ -162,7 +162,7 @@ def test_what_a_client_may_learn_is_checked(tmp_path):
 def test_ready_says_no_more_to_strangers(three):
     """Whom a party suspects, and what it serves, is for those who may ask."""
     one = three[0][0]
-    runner = one.party.host.models["digits"].runner
+    runner = one.party.host.models["digits", "1"].runner
     real = runner.reason
     runner.reason = lambda: "quarantined: party 1 (beta) broke the protocol"
     try:

@@ -335,8 +335,8 @@ def test_metrics(one, three):
     refused(post(one, "2", b"{}", path="nothing-like-it"), 404, "not-found")
     text = httpx.get(f"{one.url}/metrics").text
     assert 'tacit_requests_total{code="answered",model="digits"}' in text
-    assert 'tacit_core_rounds_total{model="digits"} 9.0' in text
-    assert 'tacit_state{model="digits",state="ready"} 1.0' in text
+    assert 'tacit_core_rounds_total{model="digits",version="1"} 9.0' in text
+    assert 'tacit_state{model="digits",state="ready",version="1"} 1.0' in text
     assert 'tacit_certificate_days{certificate="alpha"} 36' in text
     assert 'phase="answer"' in text and 'phase="audit"' in text
     assert "nothing-like-it" not in text

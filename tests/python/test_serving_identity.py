@@ -4,6 +4,7 @@ import datetime
 import json
 import ssl
 import time
+from pathlib import Path
 
 import httpx
 import numpy as np
@@ -50,12 +51,19 @@ def certificate(folder, name, *, days=9, signer=None, key=None):
 
 @pytest.fixture(scope="module")
 def https(tmp_path_factory):
-    """Three parties by HTTPS: a hospital is known by its certificate, a bank by that and a key."""
+    """Three parties by HTTPS: a hospital is known by its certificate, a bank by that and a key.
+
+    The certificate of a clinic is of an authority, which has issued others, too.
+    """
     folder = tmp_path_factory.mktemp("identity")
+    _, authority = certificate(folder, "authority")
+    clinic, _ = certificate(folder, "clinic", signer=authority)
+    certificate(folder, "neighbour", signer=authority)
     hospital, _ = certificate(folder, "hospital")
     bank, _ = certificate(folder, "bank")
     tables = [
         {"name": "hospital", "certificate": str(hospital[0])},
+        {"name": "clinic", "certificate": str(clinic[0])},
         client_table("bank", "key-of-bank", certificate=str(bank[0])),
         client_table("shop", "key-of-shop"),
     ]
@@ -91,6 +99,17 @@ def test_a_client_is_known_by_its_certificate(https):
     lines = [each for each in https[0][0].audited if each["kind"] == "request"]
     assert lines[-1]["client"] == "hospital"
     assert ask(https, key="key-of-shop").shape == (2, 3)
+
+
+def test_a_certificate_of_an_authority_is_its_clients_alone(https):
+    np.testing.assert_allclose(ask(https, pair(https, "clinic")), X @ WEIGHTS, rtol=1e-5)
+    lines = [each for each in https[0][0].audited if each["kind"] == "request"]
+    assert lines[-1]["client"] == "clinic"
+    # Neither the authority nor whoever else it knows is let in.
+    for other in ("authority", "neighbour"):
+        with pytest.raises(tacit.ServiceError) as caught:
+            ask(https, pair(https, other))
+        assert caught.value.code in ("unreachable", "timeout")
 
 
 def test_all_that_a_client_has_to_show(https):
@@ -152,13 +171,46 @@ def test_a_certificate_that_is_taken_away_and_one_that_comes(https, tmp_path):
     assert ask(https, pair(https, "hospital")).shape == (2, 3)
 
 
+def test_the_certificate_of_https_is_changed_without_a_restart(https, tmp_path):
+    """One whose key does not fit is not shown; nor is plain HTTP begun."""
+    one = https[0][0]
+    service, own = one.config["service"], https[2]
+    before, key = own.read_bytes(), Path(service["key"]).read_bytes()
+
+    def shown():
+        text = ssl.get_server_certificate(("localhost", one.port))
+        return x509.load_pem_x509_certificate(text.encode()).serial_number
+
+    first = shown()
+    new, new_key = https_certificate(tmp_path)
+    try:
+        own.write_bytes(new.read_bytes())
+        one.party.reload()
+        assert shown() == first
+        Path(service["key"]).write_bytes(new_key.read_bytes())
+        one.party.reload()
+        assert shown() == x509.load_pem_x509_certificate(new.read_bytes()).serial_number
+        own.write_bytes(b"")
+        one.party.reload()
+        one.config["service"] = {**service, "certificate": None}
+        one.party.reload()
+        assert shown() == x509.load_pem_x509_certificate(new.read_bytes()).serial_number
+    finally:
+        one.config["service"] = service
+        own.write_bytes(before)
+        Path(service["key"]).write_bytes(key)
+        one.party.reload()
+    assert shown() == first
+    assert ask(https, pair(https, "hospital")).shape == (2, 3)
+
+
 def test_a_certificate_and_a_key_that_do_not_fit(https, tmp_path):
     with pytest.raises(tacit.ServiceError, match="not its key"):
         ask(https, (pair(https, "hospital")[0], pair(https, "bank")[1]))
 
 
 def test_certificates_need_https(tmp_path):
-    from tacit.serving.serve import meet
+    from tacit.serving.https import meet
 
     (path, _), _ = certificate(tmp_path, "a")
     made = config(tmp_path, 0, 8100, clients=[{"name": "a", "certificate": str(path)}])

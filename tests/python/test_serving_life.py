@@ -42,9 +42,8 @@ class Heard(Log):
 def made():
     """A runner of a core, what it logs, and what it tells."""
     core, log, told = FakeService(World(), 0), Heard(), []
-    runner = Runner(
-        "digits", core, ["alpha", "beta", "gamma"], log, lambda _, state, __: told.append(state)
-    )
+    names = ["alpha", "beta", "gamma"]
+    runner = Runner(("digits", "1"), core, names, log, lambda _, state, __: told.append(state))
     yield runner, core, log, told
     runner.stop()
 

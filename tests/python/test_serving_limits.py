@@ -22,6 +22,8 @@ from test_serving_http import (
 )
 
 from tacit.serving import wire
+from tacit.serving.limits import Room
+from tacit.serving.refusals import Refusal
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +65,23 @@ def test_a_body_is_not_larger_than_those_of_the_model(one, three):
 def test_bodies_share_one_memory(one, three):
     room = one.party.host.limits.room
     length, text = body(three[1], bytes(64))
-    room.taken = room.most - 10
+    room.held["others"] = room.most - 10
     refused(post(one, length, text), 503, "busy")
-    room.taken = 0
+    del room.held["others"]
+
+
+def test_no_client_takes_all_the_memory():
+    """However much it sends: whoever comes next has room for a body."""
+    room, largest = Room(8 * 100), 100
+    with pytest.raises(Refusal):
+        while True:
+            room.take("hog", 10)
+    assert room.held["hog"] == 600
+    room.take("lab", largest)
+    room.give("lab", largest)
+    for client in ("hog", "lab"):
+        room.give(client, room.held[client])
+    assert room.taken == 0 and not room.held
 
 
 def test_a_body_that_is_shorter_than_it_says(one, three):

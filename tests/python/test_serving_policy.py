@@ -17,9 +17,9 @@ from test_serving_http import ask_all, body, post, refused, shares
 from tacit import TacitError
 from tacit.serving.budgets import PARTS, Budgets, Spent
 from tacit.serving.clients import Client, clients_of
+from tacit.serving.https import tls_of
 from tacit.serving.policy import Policy, check_listener, port_of
 from tacit.serving.refusals import Refusal
-from tacit.serving.serve import tls_of
 
 CLIENTS = [
     client_table("hospital", "key-of-hospital", models=["digits"], queries=20, period_s=3600),

@@ -87,7 +87,7 @@ def test_an_answer_given_out_late_has_its_line(three, monkeypatch):
         length, text = texts[0]
         url = f"{one.url}/v2/models/digits/infer"
         httpx.post(url, content=text, headers={wire.LENGTH: length, **KEY}, timeout=0.5)
-    desk = one.party.host.models["digits"].desk
+    desk = one.party.host.models["digits", "1"].desk
     wait_for(lambda: desk.tickets[number].accepted and not desk.tickets[number].watchers)
     answers = ask(three, number, texts)[0]
     assert [a.status_code for a in answers] == [200] * 3, [a.text for a in answers]
@@ -103,7 +103,7 @@ def test_answers_are_kept_by_the_core_alone(three):
     """It keeps them within a limit of bytes; asked again, it is asked again."""
     one, number = three[0][0], secrets.token_bytes(16)
     first, texts = ask(three, number)
-    desk = one.party.host.models["digits"].desk
+    desk = one.party.host.models["digits", "1"].desk
     assert desk.tickets[number].waiting is None
     answered = one.services["digits"].answered
     assert share(post(one, *texts[0], **KEY)) == share(first[0])

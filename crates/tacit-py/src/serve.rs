@@ -18,9 +18,9 @@ pub(crate) fn serve_config(path: PathBuf) -> PyResult<String> {
 
 /// Refuses an offer, as it was kept in a file, that is not what the party of this config would serve.
 #[pyfunction]
-pub(crate) fn check_offer(path: PathBuf, model: &str, offer: &[u8]) -> PyResult<()> {
+pub(crate) fn check_offer(path: PathBuf, model: &str, version: &str, offer: &[u8]) -> PyResult<()> {
     let config = ServeConfig::load(&path);
-    let checked = config.and_then(|config| config.check_offer(model, offer));
+    let checked = config.and_then(|config| config.check_offer(model, Some(version), offer));
     checked.map_err(error)
 }
 
@@ -50,8 +50,9 @@ pub(crate) struct Service {
 #[pymethods]
 impl Service {
     #[new]
-    fn new(py: Python<'_>, config: PathBuf, model: &str) -> PyResult<Self> {
-        let service = py.detach(|| tacit_run::Service::new(&config, model));
+    #[pyo3(signature = (config, model, version=None))]
+    fn new(py: Python<'_>, config: PathBuf, model: &str, version: Option<&str>) -> PyResult<Self> {
+        let service = py.detach(|| tacit_run::Service::new(&config, model, version));
         let service = service.map_err(error)?;
         Ok(Service { service })
     }
@@ -84,12 +85,13 @@ impl Service {
     fn submit(
         &self,
         py: Python<'_>,
+        client: &str,
         request: &[u8],
         items: usize,
         share: &[u8],
     ) -> PyResult<Option<String>> {
         let (id, body) = (id(request)?, share.to_vec());
-        let taken = py.detach(|| self.service.submit(id, items, body));
+        let taken = py.detach(|| self.service.submit(client, id, items, body));
         Ok(taken.err().map(|refused| refusal(&refused)))
     }
 

@@ -110,6 +110,12 @@ impl Secret {
 
 fn of_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
     let failed = |e: std::io::Error| Error::file(path, format!("it cannot be read ({e})"));
+    // A pipe that nobody writes to would be opened for ever.
+    let before = std::fs::metadata(path).map_err(failed)?;
+    if !before.is_file() {
+        let why = "it is no ordinary file; name one, or the command that tells this secret";
+        return Err(Error::file(path, why));
+    }
     let file = std::fs::File::open(path).map_err(failed)?;
     let mode = file.metadata().map_err(failed)?.permissions().mode();
     if mode & 0o077 != 0 {
@@ -120,8 +126,15 @@ fn of_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
         return Err(Error::file(path, why));
     }
     let mut found = Zeroizing::new(Vec::new());
-    file.take(MOST).read_to_end(&mut found).map_err(failed)?;
-    Ok(found)
+    let read = file.take(MOST + 1).read_to_end(&mut found);
+    read.map_err(failed)?;
+    match found.len() as u64 > MOST {
+        true => Err(Error::file(
+            path,
+            format!("it has more than {MOST} bytes, which no secret has"),
+        )),
+        false => Ok(found),
+    }
 }
 
 /// What a command writes. What it says of errors is not shown: it could have the secret in it.
@@ -223,6 +236,31 @@ mod tests {
             assert!(error.starts_with("party.key"), "{error}");
             assert!(error.contains(why) && !error.contains("hidden"), "{error}");
         }
+    }
+
+    /// What is too long is not cut, and a pipe is not waited for.
+    #[test]
+    fn files_that_hold_no_secret_are_refused() {
+        let dir = std::env::temp_dir().join(format!("tacit-secret-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a folder");
+        let (long, pipe) = (dir.join("long"), dir.join("pipe"));
+        std::fs::write(&long, vec![b'x'; MOST as usize + 1]).expect("written");
+        let own = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(&long, own).expect("its owner's");
+        let made = Command::new("mkfifo").arg("-m600").arg(&pipe).status();
+        assert!(made.expect("mkfifo").success());
+        for (path, why) in [
+            (&long, "more than"),
+            (&pipe, "no ordinary file"),
+            (&dir, "no ordinary file"),
+        ] {
+            let error = Secret::File(path.clone()).read("party.key");
+            let error = error.expect_err("no secret").to_string();
+            assert!(error.contains(why), "{error}");
+        }
+        std::fs::write(&long, vec![b'x'; MOST as usize]).expect("written");
+        assert!(Secret::File(long).read("party.key").is_ok());
+        let _ = std::fs::remove_dir_all(&dir);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 """`tacit approve`: what a model's owner offers to serve, and what this party has approved of it.
 
-A service writes down what is offered (`offered-MODEL.json` beside the file of approvals) when it
-refuses it. What is approved is that very plan, under that commitment to its file; a service
+A service writes down what is offered (`offered-MODEL@VERSION.json` beside the file of approvals)
+when it refuses it. What is approved is that very plan, under that commitment to its file; a service
 reads the file of approvals whenever it meets the others.
 """
 
@@ -25,22 +25,23 @@ MOST_SHOWN = 40
 """Layers that differ of which each is shown; the JSON has all."""
 
 
-def offer_file(approved: str | Path, model: str) -> Path:
+def offer_file(approved: str | Path, model: str, version: str) -> Path:
     """Where a service writes down what is offered."""
-    return Path(approved).parent / f"offered-{model}.json"
+    return Path(approved).parent / f"offered-{model}@{version}.json"
 
 
-def kept_offer(config: Mapping[str, Any], model: str) -> bytes | None:
-    """What was offered last, if a service has written it down."""
+def kept_offer(config: Mapping[str, Any], table: Mapping[str, Any]) -> bytes | None:
+    """What was offered last of a model, if a service has written it down."""
     approved = config["service"].get("approved")
-    if not approved or not offer_file(approved, model).exists():
+    if not approved:
         return None
-    return offer_file(approved, model).read_bytes()
+    path = offer_file(approved, table["name"], table["version"])
+    return path.read_bytes() if path.exists() else None
 
 
-def keep_offer(approved: str | Path, model: str, offer: bytes) -> None:
-    """Writes down what is offered, unless it stands there."""
-    path = offer_file(approved, model)
+def keep_offer(approved: str | Path, table: Mapping[str, Any], offer: bytes) -> None:
+    """Writes down what is offered of a model, unless it stands there."""
+    path = offer_file(approved, table["name"], table["version"])
     if not path.exists() or path.read_bytes() != offer:
         replace(path, offer, mode=0o600)
 
@@ -67,37 +68,28 @@ class Offered:
     before: Mapping[str, Any] | None
 
     @classmethod
-    def of(cls, path: str, model: str) -> Offered:
+    def of(cls, path: str, model: str, version: str | None = None) -> Offered:
         """Reads what is offered, and refuses it if it is not what the service would serve."""
         config: Mapping[str, Any] = json.loads(_tacit.serve_config(path))
-        tables = {each["name"]: each for each in config["models"]}
-        if model not in tables:
-            raise TacitError(f"{model!r} is not served; those are {', '.join(tables)}")
+        table = meant(config, model, version)
         approved = config["service"].get("approved")
         if not approved:
             raise TacitError(
                 f"{path}: name the file of approvals first: in [service], approved = "
                 '"approved.json"; then nothing is served that does not stand there'
             )
-        if tables[model]["file"]:
-            text = _tacit.Service(path, model).offered()
+        if table["file"]:
+            text = _tacit.Service(path, model, table["version"]).offered()
         else:
-            text = kept_offer(config, model)
+            text = kept_offer(config, table)
         if text is None:
             raise TacitError(
                 f"nothing is offered of {model!r} yet: start `tacit serve` at all parties; it "
                 "refuses the model, writes down what its owner offers, and goes on by itself "
                 "once it is approved"
             )
-        _tacit.check_offer(path, model, text)
+        _tacit.check_offer(path, model, table["version"], text)
         offer = cast("dict[str, Any]", json.loads(text))
-        for key in ("digest", "commitment"):
-            pinned = tables[model].get(key)
-            if pinned and pinned != offer[key]:
-                raise TacitError(
-                    f"{path} names the {key} {pinned} for {model!r}, and {offer[key]} is offered: "
-                    "change or remove that line first"
-                )
         found = [each for each in approvals(Path(approved)) if each["name"] == model]
         return cls(path, Path(approved), offer, found[-1] if found else None)
 
@@ -196,6 +188,19 @@ def approvals(path: Path) -> list[dict[str, Any]]:
     except (ValueError, KeyError, TypeError):
         told = f"{path} is no file of approvals; move it away, and approve anew"
         raise FileError(told, source=str(path)) from None
+
+
+def meant(config: Mapping[str, Any], model: str, version: str | None) -> Mapping[str, Any]:
+    """The table of a model; its version may be left out if there is one alone."""
+    tables = [each for each in config["models"] if each["name"] == model]
+    found = [each for each in tables if version in (None, each["version"])]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        versions = ", ".join(each["version"] for each in found)
+        raise TacitError(f"{model!r} is served in several versions: --version {versions}")
+    names = ", ".join(f"{each['name']} version {each['version']}" for each in config["models"])
+    raise TacitError(f"{model!r} is not served; those are {names}")
 
 
 def layers(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:

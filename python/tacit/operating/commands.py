@@ -13,6 +13,7 @@ from .. import outputs
 from ..arguments import real
 from ..console import out
 from .approve import Offered
+from .doctor import WAIT_S, examine
 from .findings import COLOURS, Finding, worst
 
 CODE = 2
@@ -24,7 +25,7 @@ def add_operating(command: Callable[..., argparse.ArgumentParser]) -> None:
     made = command("doctor", doctor, "look whether this party can run with the others")
     add = made.add_argument
     add("--config", required=True, metavar="PARTY.toml", help="party.toml, train.toml, serve.toml")
-    add("--wait", type=real, default=10.0, metavar="S", help="for the other parties' doctors")
+    add("--wait", type=real, default=WAIT_S, metavar="S", help="for the other parties' doctors")
     add("--no-models", action="store_true", help="do not plan the models of a service")
     add("--json", metavar="FILE", help="write the findings here")
 
@@ -32,6 +33,7 @@ def add_operating(command: Callable[..., argparse.ArgumentParser]) -> None:
     add = made.add_argument
     add("model", metavar="MODEL", help="its name in serve.toml")
     add("--config", required=True, metavar="SERVE.toml")
+    add("--version", metavar="V", dest="model_version", help="of several that are served")
     add("--digest", metavar="HEX", help="approve it if the plan has this digest, and")
     add("--commitment", metavar="HEX", help="the owner has committed to this file")
     add("--yes", action="store_true", help="approve what is shown; without it or both: show it")
@@ -40,8 +42,6 @@ def add_operating(command: Callable[..., argparse.ArgumentParser]) -> None:
 
 def doctor(args: argparse.Namespace) -> int:
     """`tacit doctor`: all findings; its code is 2 if one is an error."""
-    from .doctor import examine  # noqa: PLC0415
-
     outputs.check([args.json], [args.config])
     found: list[Finding] = []
     path = str(Path(args.config).resolve())
@@ -59,7 +59,7 @@ def doctor(args: argparse.Namespace) -> int:
 def approve(args: argparse.Namespace) -> None:
     """`tacit approve`: shows an offer, and how it differs from what was approved before."""
     outputs.check([args.json], [args.config])
-    offered = Offered.of(str(Path(args.config).resolve()), args.model)
+    offered = Offered.of(str(Path(args.config).resolve()), args.model, args.model_version)
     for line in offered.shown():
         out.print(line, markup=False, soft_wrap=True)
     outputs.write([(args.json, json.dumps(offered.told(), indent=2) + "\n")])

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 from .._tacit import TacitError, __version__
+from ..serving.clients import clients_of
+from ..serving.policy import check_listener
+from ..serving.service import read_config
 from . import local
 from .echo import key_of
 from .findings import Finding, error, ok, warning
@@ -16,6 +19,7 @@ from .members import Member
 from .peers import Peers
 
 WAIT_S = 10.0
+"""Seconds for the other parties' doctors to come."""
 
 
 def examine(path: str, wait: float = WAIT_S, *, models: bool = True) -> Iterator[Finding]:
@@ -49,7 +53,7 @@ def examine(path: str, wait: float = WAIT_S, *, models: bool = True) -> Iterator
     yield from local.keys(member)
     service: Mapping[str, Any] = config["service"] if config else {}
     yield from local.periods(member, service.get("certificate"))
-    yield from local.ports(_addresses(member, config), service.get("listen"))
+    yield from local.ports(_addresses(member, config), url_of(service))
     if config and models:
         yield from local.memory(path, config)
     elif config:
@@ -64,10 +68,6 @@ def examine(path: str, wait: float = WAIT_S, *, models: bool = True) -> Iterator
 
 def _service(path: str) -> tuple[Mapping[str, Any] | None, Finding]:
     """The config of a service, checked as it is at its start."""
-    from ..serving.clients import clients_of  # noqa: PLC0415
-    from ..serving.policy import check_listener  # noqa: PLC0415
-    from ..serving.service import read_config  # noqa: PLC0415
-
     try:
         config = read_config(path)
         open_doors, clients = check_listener(config), clients_of(config)
@@ -79,16 +79,24 @@ def _service(path: str) -> tuple[Mapping[str, Any] | None, Finding]:
     return config, ok("config", words)
 
 
+def url_of(service: Mapping[str, Any]) -> str | None:
+    """Where a service answers its clients, by its table."""
+    if not service:
+        return None
+    return f"{'https' if service.get('certificate') else 'http'}://{service['listen']}"
+
+
 def _addresses(member: Member, config: Mapping[str, Any] | None) -> dict[str, str]:
-    """Where this party listens, by what for: each model has the next port."""
+    """Where this party listens, by what for: each session of a model has its own."""
     found: dict[str, str] = {}
     host, _, port = member.listen.rpartition(":")
-    names = [each["name"] for each in config["models"]] if config else ["the parties"]
-    if not member.is_last:
-        found = {name: f"{host}:{int(port) + place}" for place, name in enumerate(names)}
+    if not member.is_last and not config:
+        found["the parties"] = member.listen
+    for each in config["models"] if config and not member.is_last else ():
+        for session in range(each["sessions"]):
+            words = f"{each['name']} version {each['version']}"
+            words += f", session {session}" if each["sessions"] > 1 else ""
+            found[words] = f"{host}:{int(port) + each['place'] + session}"
     if config:
         found["clients"] = config["service"]["listen"]
     return found
-
-
-__all__ = ["WAIT_S", "examine"]

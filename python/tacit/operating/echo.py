@@ -102,8 +102,8 @@ def dial(member: Member, peer: Peer, key: bytes, timeout: float = TIMEOUT) -> Me
             return _measured(tls, peer)
 
 
-def answer(member: Member, plain: socket.socket, key: bytes) -> tuple[Peer, Met]:
-    """Answers a connection of a party of a higher number; who it is, and what it measured."""
+def greet(member: Member, plain: socket.socket, key: bytes) -> tuple[Peer, ssl.SSLSocket]:
+    """Lets a party of a higher number prove who it is."""
     plain.settimeout(TIMEOUT)
     try:
         magic, claimed, wanted = KNOCK.unpack(_exactly(plain, KNOCK.size))
@@ -113,11 +113,13 @@ def answer(member: Member, plain: socket.socket, key: bytes) -> tuple[Peer, Met]
         raise Unmet("closed", "it does not speak like a party above this one")
     peer = member.parties[int(claimed)]
     context = _context(ssl.PROTOCOL_TLS_SERVER, member, peer, key)
-    tls = _shaken(context, plain, peer, server=True)
+    return peer, _shaken(context, plain, peer, server=True)
+
+
+def answer(tls: ssl.SSLSocket, peer: Peer) -> Met:
+    """Answers a party that has proven who it is; what it measured."""
     with tls:
-        if tls.selected_alpn_protocol() != ALPN:
-            return peer, Met("party")
-        return peer, _echoed(tls, peer)
+        return Met("party") if tls.selected_alpn_protocol() != ALPN else _echoed(tls, peer)
 
 
 def _context(role: int, member: Member, peer: Peer, key: bytes) -> ssl.SSLContext:
@@ -126,7 +128,9 @@ def _context(role: int, member: Member, peer: Peer, key: bytes) -> ssl.SSLContex
     context.check_hostname = False
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(cafile=str(peer.certificate))
-    load_key(context, member.certificate, key)
+    # A certificate of an authority, too, is trusted for itself.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    load_key(context, member.certificate.read_bytes(), key)
     context.set_alpn_protocols([ALPN, PARTY])
     return context
 

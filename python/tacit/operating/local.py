@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import errno
 import json
-import socket
 import time
-import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from .. import _tacit
 from .._tacit import TacitError
+from .approve import kept_offer
 from .findings import Finding, error, ok, warning
 from .members import SOON_DAYS, Certificate, Member, certificates, place, secret
+from .peers import over_http
+from .ports import listening
 from .rotation import fits
 
 PORTION = 256 << 20
@@ -96,14 +97,10 @@ def ports(addresses: Mapping[str, str], http: str | None) -> Iterator[Finding]:
 
     `addresses` are by what they are for; `http` is where a service that runs would answer.
     """
-    runs = http is not None and is_live(http)
+    runs = http is not None and over_http(http) is not None
     for what, address in addresses.items():
-        host, _, port = address.rpartition(":")
         try:
-            family, *_, where = socket.getaddrinfo(
-                host.strip("[]"), int(port), type=socket.SOCK_STREAM
-            )[0]
-            socket.create_server(where[:2], family=family).close()
+            listening(address).close()
         except OSError as failed:
             yield _taken(what, address, failed, runs)
         else:
@@ -121,25 +118,13 @@ def _taken(what: str, address: str, failed: OSError, runs: bool) -> Finding:
     return error("port", words, do, address=address)
 
 
-def is_live(http: str) -> bool:
-    """Whether a service answers there."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with opener.open(f"http://{http}/v2/health/live", timeout=2) as answer:
-            return json.loads(answer.read(1000)) == {"live": True}
-    except (OSError, ValueError):
-        return False
-
-
 def memory(path: str, config: Mapping[str, Any]) -> Iterator[Finding]:
     """Whether the models of a service fit the memory, as far as their plans are known here."""
-    from .approve import kept_offer  # noqa: PLC0415
-
     needed, unknown, service = 0, 0, config["service"]
     for model in config["models"]:
         name = model["name"]
         try:
-            text = _offer_of(path, model) or kept_offer(config, name)
+            text = _offer_of(path, model) or kept_offer(config, model)
         except TacitError as failed:
             yield error("model", f"'{name}': {failed}", "mend the model or its plan")
             continue
@@ -151,9 +136,10 @@ def memory(path: str, config: Mapping[str, Any]) -> Iterator[Finding]:
         offer, batch = json.loads(text), service["batch"]
         made = min(batch * offer["material_bytes"], max(PORTION, offer["material_bytes"]))
         ahead = service["pool_mb"] * 1e6 if service["pool"] else 0
-        each = int(batch * offer["item_bytes"] + made + ahead)
+        each = int(batch * offer["item_bytes"] + made + ahead) * model["sessions"]
         needed += each
         told = f"'{name}' takes up to {_size(each)} for batches of {batch}"
+        told += f" in {model['sessions']} sessions" if model["sessions"] > 1 else ""
         yield ok("model", told, model=name, digest=offer["digest"], bytes=each)
     beside = int((8 * service["body_mb"] + service["keep_mb"]) * 1e6)
     models = "all models" if not unknown else f"all models but {unknown}"
@@ -185,7 +171,9 @@ def available() -> int | None:
 
 def _offer_of(path: str, model: Mapping[str, Any]) -> bytes | None:
     """What the owner's file makes, at the owner."""
-    return _tacit.Service(path, model["name"]).offered() if model["file"] else None
+    if not model["file"]:
+        return None
+    return _tacit.Service(path, model["name"], model["version"]).offered()
 
 
 def _size(count: int) -> str:

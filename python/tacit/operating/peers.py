@@ -6,24 +6,34 @@ ends at once they measure what a run would have.
 
 from __future__ import annotations
 
+import json
+import random
 import socket
+import ssl
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from email.utils import parsedate_to_datetime
+from http.client import HTTPException
 
 from .._tacit import TacitError, __version__
-from .echo import Met, Unmet, answer, dial
+from .echo import Met, Unmet, answer, dial, greet
 from .findings import Finding, error, ok, warning
 from .members import Member, Peer
+from .ports import listening
 
 PAUSE = 0.3
 CLOCK_S = 60.0
 """How far clocks may be apart: certificates are valid from an hour before they are made."""
-AT_ONCE = 8
-"""Connections that are answered at once; whoever else knocks has to come again."""
+MOST_ANSWER = 1000
+"""Bytes that a service answers when it is asked whether it lives."""
+AT_ONCE = 64
+"""Connections at once that have not shown whose they are; beyond it one of them is hung up."""
+TOLD = 8
+"""Connections that came to nothing of which is told."""
 ADVICE = {
     "refused": "start `tacit doctor` (or the party) there now, and see that its firewall opens "
     "this port; a service that has met all parties listens no more",
@@ -55,25 +65,26 @@ class Peers:
         self.unmet: dict[int, Unmet] = {}
         self.strays: list[str] = []
         self.changed = threading.Condition()
-        self.places = threading.Semaphore(AT_ONCE)
+        self.unproven: list[socket.socket] = []
+        self.proven: set[int] = set()
 
     def look(self) -> Iterator[Finding]:
         """What is found of every party."""
-        listening = threading.Thread(target=self._listen, daemon=True)
+        hearing = threading.Thread(target=self._listen, daemon=True)
         if not self.member.is_last:
-            listening.start()
+            hearing.start()
         lower = [peer for peer in self.member.others if peer.number < self.member.id]
         with ThreadPoolExecutor(max(1, len(lower))) as threads:
             list(threads.map(self._dial, lower))
         with self.changed:
             self.changed.wait_for(self._complete, max(0.0, self.until - time.monotonic()))
         self.until = 0.0
-        if listening.is_alive():
+        if hearing.is_alive():
             # The port is free again when this is over.
-            listening.join()
+            hearing.join()
         for peer in self.member.others:
             yield from self._found(peer)
-        for words in self.strays[:AT_ONCE]:
+        for words in self.strays:
             do = "if it is none of the parties, see who may reach this port"
             yield warning("peer", f"a connection was turned away: {words}", do)
 
@@ -100,12 +111,8 @@ class Peers:
             time.sleep(PAUSE)
 
     def _listen(self) -> None:
-        host, _, port = self.member.listen.rpartition(":")
         try:
-            family, *_, where = socket.getaddrinfo(
-                host.strip("[]"), int(port), type=socket.SOCK_STREAM
-            )[0]
-            listener = socket.create_server(where[:2], family=family)
+            listener = listening(self.member.listen)
         except OSError:
             return
         with listener:
@@ -115,26 +122,62 @@ class Peers:
                     plain, _ = listener.accept()
                 except TimeoutError:
                     continue
-                if self.places.acquire(blocking=False):
-                    threading.Thread(target=self._answer, args=(plain,), daemon=True).start()
-                else:
-                    plain.close()
+                threading.Thread(target=self._answer, args=(plain,), daemon=True).start()
+
+    @contextmanager
+    def _place(self, plain: socket.socket) -> Generator[None, None, None]:
+        """A place for a connection; strangers that say nothing hold none against it."""
+        # TLS takes the socket itself away.
+        door = plain.dup()
+        with self.changed:
+            self.unproven.append(door)
+            if len(self.unproven) > AT_ONCE:
+                # Whichever: of many strangers and a party, most likely a stranger.
+                with suppress(OSError):
+                    self.unproven.pop(random.randrange(AT_ONCE)).shutdown(socket.SHUT_RDWR)
+        try:
+            yield
+        finally:
+            with self.changed:
+                if door in self.unproven:
+                    self.unproven.remove(door)
+                door.close()
 
     def _answer(self, plain: socket.socket) -> None:
         source = "somebody"
         try:
             with plain:
                 source = plain.getpeername()[0]
-                peer, met = answer(self.member, plain, self.key)
+                with self._place(plain):
+                    peer, tls = greet(self.member, plain, self.key)
+                self._measure(peer, tls)
+        except Unmet as error:
+            self._turned_away(f"{source}: {error}")
+        except (OSError, TacitError) as error:
+            self._turned_away(f"{source}: {type(error).__name__}: {error}")
+
+    def _measure(self, peer: Peer, tls: ssl.SSLSocket) -> None:
+        """Meets a party that has proven who it is; it has one place, however often it comes."""
+        with self.changed:
+            again = peer.number in self.proven
+            self.proven.add(peer.number)
+        if again:
+            tls.close()
+            return
+        try:
+            met = answer(tls, peer)
             with self.changed:
                 self.met[peer.number] = met
                 self.changed.notify_all()
-        except Unmet as error:
-            self.strays.append(f"{source}: {error}")
-        except (OSError, TacitError) as error:
-            self.strays.append(f"{type(error).__name__}: {error}")
         finally:
-            self.places.release()
+            with self.changed:
+                self.proven.discard(peer.number)
+
+    def _turned_away(self, words: str) -> None:
+        """Keeps why a connection came to nothing, of the first ones."""
+        with self.changed:
+            if len(self.strays) < TOLD:
+                self.strays.append(words)
 
     def _found(self, peer: Peer) -> Iterator[Finding]:
         met, unmet = self.met.get(peer.number), self.unmet.get(peer.number)
@@ -191,8 +234,6 @@ def over_http(http: str) -> tuple[float, float | None] | None:
 
     Its certificate is not checked, since nothing is told or believed but its time.
     """
-    import ssl  # noqa: PLC0415
-
     url = http if "://" in http else f"https://{http}"
     unchecked = ssl.create_default_context()
     unchecked.check_hostname, unchecked.verify_mode = False, ssl.CERT_NONE
@@ -203,7 +244,9 @@ def over_http(http: str) -> tuple[float, float | None] | None:
     try:
         with opener.open(f"{url.rstrip('/')}/v2/health/live", timeout=5) as answered:
             after, date = time.time(), answered.headers.get("date")
-    except (OSError, ValueError):
+            if json.loads(answered.read(MOST_ANSWER)) != {"live": True}:
+                return None
+    except (OSError, ValueError, RecursionError, HTTPException):
         return None
     try:
         # HTTP tells whole seconds.

@@ -9,21 +9,21 @@ accepts or drops need not be restarted.
 from __future__ import annotations
 
 import argparse
-import os
 import ssl
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from .. import _tacit
 from .._tacit import TacitError
 from ..errors import FileError
-from .files import replace
+from .files import in_memory, replace
 from .members import Certificate, Member, Peer, certificates, secret
 
 NEXT_KEY, NEXT_CERTIFICATE = "next-key.pem", "next-cert.pem"
 MOST_DAYS = 3650
-MARK = "-----BEGIN CERTIFICATE-----"
+MARK = b"-----BEGIN CERTIFICATE-----"
+MOST = 1 << 20
+"""Bytes of a file of certificates."""
 
 
 def act(args: argparse.Namespace) -> Iterator[str]:
@@ -80,10 +80,11 @@ def begin(member: Member, *, rotate: bool, days: int) -> Iterator[str]:
 
 def accept(member: Member, peer: Peer, path: Path, expected: str | None) -> Iterator[str]:
     """Puts another party's new certificate beside the old one."""
-    found = certificates(path)
+    text, old = read(path), read(peer.certificate)
+    found, held = parsed(text, path), parsed(old, peer.certificate)
     if len(found) != 1:
         raise FileError(f"{path} holds {len(found)} certificates; give the new one alone")
-    new, held = found[0], certificates(peer.certificate)
+    new = found[0]
     plain = (expected or new.fingerprint).replace(":", "").lower()
     if plain != new.fingerprint:
         raise TacitError(
@@ -99,8 +100,7 @@ def accept(member: Member, peer: Peer, path: Path, expected: str | None) -> Iter
             f"{peer.certificate} holds {len(held)} certificates already; drop the old one first: "
             f"tacit cert drop --party {peer.number}"
         )
-    old = peer.certificate.read_text(encoding="utf-8").rstrip("\n")
-    replace(peer.certificate, f"{old}\n{path.read_text(encoding='utf-8')}".encode(), mode=0o644)
+    replace(peer.certificate, old.rstrip(b"\n") + b"\n" + text, mode=0o644)
     yield from shown(peer.certificate)
     yield f"Both are accepted for {peer} from the next time that the parties meet."
     if expected is None:
@@ -139,13 +139,12 @@ def switch(member: Member) -> Iterator[str]:
 
 def drop(peer: Peer) -> Iterator[str]:
     """Takes away all but the last certificate that a party is known by."""
-    held = certificates(peer.certificate)
-    if len(held) < 2:
+    text = read(peer.certificate)
+    if len(parsed(text, peer.certificate)) < 2:
         raise TacitError(
             f"{peer.certificate} holds one certificate alone: {peer} is known by no other"
         )
-    text = peer.certificate.read_text(encoding="utf-8")
-    replace(peer.certificate, text[text.rindex(MARK) :].encode(), mode=0o644)
+    replace(peer.certificate, text[text.rindex(MARK) :], mode=0o644)
     yield from shown(peer.certificate)
     yield f"{peer} is known by it alone from the next time that the parties meet."
 
@@ -154,28 +153,35 @@ def fits(certificate: Path, key: bytes) -> bool:
     """Whether a private key belongs to a certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        load_key(context, certificate, key)
+        load_key(context, certificate.read_bytes(), key)
     except ssl.SSLError:
         return False
     return True
 
 
-def load_key(context: ssl.SSLContext, certificate: Path, key: bytes) -> None:
-    """Gives a context its certificate and key; the key is in memory, which OpenSSL reads as a file.
+def load_key(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """Gives a context its certificate and key, which OpenSSL reads from files alone."""
+    with in_memory(certificate) as chain, in_memory(key) as private:
+        context.load_cert_chain(chain, private, password="")
 
-    Where the system has no such files, it is one that its owner alone reads, for that moment.
-    """
-    if hasattr(os, "memfd_create"):
-        handle = os.memfd_create("key")
-        with os.fdopen(handle, "wb") as file:
-            file.write(key)
-            file.flush()
-            context.load_cert_chain(certificate, f"/proc/self/fd/{handle}", password="")
-        return
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(key)
-        file.flush()
-        context.load_cert_chain(certificate, file.name, password="")
+
+def read(path: Path) -> bytes:
+    """What is in a file of certificates; what is checked of it is what is used then."""
+    with path.open("rb") as file:
+        text = file.read(MOST + 1)
+    if len(text) > MOST:
+        raise FileError(f"{path} has more than {MOST} bytes: it is no certificate")
+    return text
+
+
+def parsed(text: bytes, path: Path) -> list[Certificate]:
+    """The certificates in what was read from a file."""
+    with in_memory(text) as name:
+        try:
+            return certificates(name)
+        except TacitError as error:
+            told = str(error).replace(name, str(path))
+            raise FileError(told, source=str(path)) from None
 
 
 def _check_new(new: Certificate, path: Path) -> None:

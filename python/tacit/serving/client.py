@@ -6,7 +6,6 @@ import asyncio
 import secrets
 import ssl
 import threading
-import time
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -31,6 +30,10 @@ PAUSE, MOST_PAUSE = 0.1, 2.0
 """Seconds before a request is made anew, and what they double up to."""
 
 T = TypeVar("T")
+
+
+class ChangedError(ServiceError):
+    """A model that became another meanwhile: all is asked for anew, of that one."""
 
 
 class Client:
@@ -130,18 +133,28 @@ class Client:
     async def _predict(
         self, model: str, x: Any, version: str | None, digest: str | None
     ) -> Prediction:
-        begun, deadline = time.monotonic(), self.loop.time() + self.timeout
-        agreed = await self._described(model, version, deadline)
-        self._check_digest(agreed, digest)
+        deadline = self.loop.time() + self.timeout
         batches = list(x) if is_batches(x) else [x]
         if not batches:
             raise InputError("there is no batch; an iterator that was used up gives none again")
+        while True:
+            agreed = await self._described(model, version, deadline)
+            self._check_digest(agreed, digest)
+            try:
+                return await self._predicted(agreed, (model, version), batches, deadline)
+            except ChangedError:
+                continue
+
+    async def _predicted(
+        self, agreed: Agreed, key: tuple[str, str | None], batches: list[Any], deadline: float
+    ) -> Prediction:
+        """A prediction by one version of a model."""
         items = np.concatenate([agreed.encode(each) for each in batches])
         gate = asyncio.Semaphore(AT_ONCE)
 
         async def one(part: np.ndarray) -> tuple[np.ndarray, list[Answered]]:
             async with gate:
-                return await self._asked(model, version, digest, part, deadline)
+                return await self._asked(agreed, key, part, deadline)
 
         parts = [items[i : i + agreed.max_items] for i in range(0, len(items), agreed.max_items)]
         found = await self._all(one(part) for part in parts)
@@ -151,28 +164,32 @@ class Client:
         told = agreed.told
         return Prediction(
             outputs=outputs,
-            **{key: told[key] for key in ("version", "digest", "protocol", "security")},
-            model=model,
-            seconds=time.monotonic() - begun,
+            **{name: told[name] for name in ("version", "digest", "protocol", "security")},
+            model=key[0],
+            seconds=self.loop.time() - deadline + self.timeout,
             served=dict(zip(self.names, longest, strict=True)),
             requests=tuple(answers[0].id.hex() for answers in asked),
         )
 
     async def _asked(
-        self, model: str, version: str | None, digest: str | None, part: np.ndarray, deadline: float
+        self, first: Agreed, key: tuple[str, str | None], part: np.ndarray, deadline: float
     ) -> tuple[np.ndarray, list[Answered]]:
         """The numbers of some items; asked for anew where the parties lost the request."""
         pause = PAUSE
         while True:
-            agreed = await self._described(model, version, deadline)
-            self._check_digest(agreed, digest)
+            agreed = await self._described(*key, deadline)
+            if any(agreed.told[what] != first.told[what] for what in ("version", "digest")):
+                raise ChangedError("the parties serve another version of the model now")
             try:
                 async with self.places:
                     return await self._once(agreed, part, deadline)
-            except AnewError:
+            except ServiceError as error:
+                # A version that was described may have gone since.
+                if not isinstance(error, AnewError) and error.code != "not-found":
+                    raise
                 # Another request may have asked anew already.
-                if self.known.get((model, version)) is agreed:
-                    del self.known[model, version]
+                if self.known.get(key) is agreed:
+                    del self.known[key]
                 if self.loop.time() + pause > deadline:
                     raise
             await asyncio.sleep(pause)

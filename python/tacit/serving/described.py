@@ -24,7 +24,7 @@ SAME = (
 
 
 class ApartError(ServiceError):
-    """Parties that have not met anew all yet: it passes."""
+    """Parties that have not met anew all yet, or not read their configs all: it passes."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,9 @@ def agree(parties: Sequence[str], said: Sequence[bytes]) -> Agreed:
         for key in SAME:
             if told[key] != first[key]:
                 values = f": {_brief(first[key])} and {_brief(told[key])}"
-                raise ServiceError(
+                # While a version comes or goes the parties may differ in which is the first.
+                kind = ApartError if key == "version" else ServiceError
+                raise kind(
                     f"{parties[0]} and {name} differ in {key!r}{values}; they do not serve the "
                     "same model: tell their operators",
                     address=name,

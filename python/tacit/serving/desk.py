@@ -20,7 +20,7 @@ from .wire import Asked
 
 SLICE = 1.0
 """Seconds that a thread waits for an answer before it looks whether anyone still does."""
-REFUNDED = ("missing-elsewhere", "drained")
+REFUNDED = ("missing-elsewhere", "drained", "busy")
 """Refusals before anything was computed."""
 
 T = TypeVar("T")
@@ -98,8 +98,8 @@ class Desk:
             return ticket
         taken = False
         try:
-            share = asked.share
-            said = await self._on(self.takers, self.service.submit, asked.id, asked.items, share)
+            given = (client.name, asked.id, asked.items, asked.share)
+            said = await self._on(self.takers, self.service.submit, *given)
             if said is not None:
                 raise Refusal.of(said)
             taken = ticket.accepted = True

@@ -16,7 +16,7 @@ from .metrics import Metrics
 from .policy import Policy
 from .quiet import Quiet
 from .refusals import Refusal
-from .runner import Runner
+from .runner import Key, Runner
 from .tracing import Traces
 
 
@@ -26,21 +26,38 @@ class Served:
 
     Attributes
     ----------
-    name, version : str
-        As in the config file.
+    table : Mapping
+        What the config file has of it.
     runner : Runner
         Keeps it running.
     desk : Desk
         Takes its requests.
+    added : bool
+        Whether it came while the service ran: until it is ready once, nobody misses it.
     read : tuple of bytes and dict
         What the core said last of it, and the same read.
     """
 
-    name: str
-    version: str
+    table: Mapping[str, Any]
     runner: Runner
     desk: Desk
+    added: bool = False
     read: tuple[bytes, dict[str, Any]] = (b"", {})
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.table["name"]
+
+    @property
+    def version(self) -> str:
+        """Its version."""
+        return self.table["version"]
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it takes no more requests."""
+        return self.runner.stopping.is_set()
 
     def described(self) -> dict[str, Any]:
         """What clients need to know of it; refused while it is not ready."""
@@ -59,8 +76,8 @@ class Host:
 
     Attributes
     ----------
-    models : Mapping of str to Served
-        By their names.
+    models : Mapping of Key to Served
+        By their names and versions, as the config file has them.
     stopping : bool
         Whether it takes no more requests.
     quiet : Quiet
@@ -75,7 +92,7 @@ class Host:
         Where traces of requests go.
     """
 
-    models: Mapping[str, Served]
+    models: Mapping[Key, Served]
     policy: Policy
     audit: Audit
     log: Log
@@ -89,28 +106,38 @@ class Host:
     traces: Traces | None = None
 
     def model(self, client: Client, name: str, version: str | None) -> Served:
-        """A model that a client may ask."""
-        found = self.models.get(name)
-        if found is None or version not in (None, found.version):
-            self.policy.check_model(client, name)
-            raise Refusal("not-found", "there is no such model or version here")
+        """A model that a client may ask; of several versions the first, if none is named."""
         self.policy.check_model(client, name)
-        return found
+        found = [each for each in self.versions(name) if version in (None, each.version)]
+        if not found:
+            raise Refusal("not-found", "there is no such model or version here")
+        return next((each for each in found if not each.is_leaving), found[0])
+
+    def _named(self, served: Served) -> str:
+        several = len(self.versions(served.name)) > 1
+        return f"{served.name} version {served.version}" if several else served.name
+
+    def versions(self, name: str) -> list[Served]:
+        """All versions of a model."""
+        return [each for each in self.models.values() if each.name == name]
 
     def names_for(self, client: Client) -> list[dict[str, str]]:
         """The models that a client may ask."""
         return [
-            {"name": name, "version": served.version}
-            for name, served in self.models.items()
-            if client.models is None or name in client.models
+            {"name": served.name, "version": served.version}
+            for served in self.models.values()
+            if not served.is_leaving and (client.models is None or served.name in client.models)
         ]
 
     def reasons(self) -> dict[str, str]:
-        """Why models are not ready, by their names."""
-        found = {name: served.runner.reason() for name, served in self.models.items()}
-        if self.stopping:
-            found = dict.fromkeys(self.models, "draining")
-        return {name: reason for name, reason in found.items() if reason is not None}
+        """Why models are not ready, by their names; of those that are to be served."""
+        found: dict[str, str] = {}
+        for served in self.models.values():
+            reason = "draining" if self.stopping else served.runner.reason()
+            here = not served.is_leaving and (served.runner.was_ready() or not served.added)
+            if reason is not None and (self.stopping or here):
+                found[self._named(served)] = reason
+        return found
 
 
 def not_ready(name: str, reason: str) -> Refusal:

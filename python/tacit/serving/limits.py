@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,29 +25,41 @@ class Gone(Exception):  # noqa: N818
 
 @dataclass
 class Room:
-    """The bytes of all bodies that are held at once.
+    """The bytes of all bodies that are held at once, of which no client takes all.
 
     Attributes
     ----------
     most : int
         What they may be together.
-    taken : int
-        What they are.
+    held : Counter of str
+        What they are, by clients.
     """
 
     most: int
-    taken: int = 0
+    held: Counter[str] = field(default_factory=Counter[str])
 
-    def take(self, size: int) -> None:
-        """Takes room for so many more bytes, or refuses."""
-        if self.taken + size > self.most:
+    @property
+    def taken(self) -> int:
+        """What they are together."""
+        return self.held.total()
+
+    def take(self, client: str, size: int) -> None:
+        """Takes room for so many more bytes, or refuses.
+
+        A client has at most three times what is left then: one alone three quarters of all, so
+        that whoever comes next finds room.
+        """
+        left = self.most - self.taken - size
+        if self.held[client] + size > 3 * left:
             told = "the bodies of other requests fill the memory kept for them; try again"
             raise Refusal("busy", told)
-        self.taken += size
+        self.held[client] += size
 
-    def give(self, size: int) -> None:
+    def give(self, client: str, size: int) -> None:
         """Gives room back."""
-        self.taken -= size
+        self.held[client] -= size
+        if not self.held[client]:
+            del self.held[client]
 
 
 @dataclass(frozen=True)
@@ -92,7 +105,15 @@ class Limits:
 
 
 class Body:
-    """A request's body, read as it comes; within `with` its bytes have room."""
+    """A request's body, read as it comes; within `with` its bytes have room.
+
+    Attributes
+    ----------
+    client : str
+        Whose it is.
+    """
+
+    client = ""
 
     def __init__(self, limits: Limits, receive: Receive, declared: str | None):
         self.limits, self.receive, self.declared = limits, receive, declared
@@ -104,7 +125,7 @@ class Body:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.limits.room.give(self.got)
+        self.limits.room.give(self.client, self.got)
         self.got = 0
 
     async def read(self) -> bytes:
@@ -132,7 +153,7 @@ class Body:
             raise Gone
         self.ended = not message.get("more_body", False)
         chunk: bytes = message.get("body", b"")
-        limits.room.take(len(chunk))
+        limits.room.take(self.client, len(chunk))
         self.got += len(chunk)
         return chunk
 

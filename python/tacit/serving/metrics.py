@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from .runner import Key
 from .service import Service, standing
 
 SECONDS = (0.002, 0.005, 0.01, 0.015, 0.02, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -79,9 +80,9 @@ class Metrics:
             registry=self.registry,
         )
 
-    def watch(self, services: Mapping[str, Service]) -> None:
-        """Tells how these stand whenever it is asked."""
-        self.registry.register(Standing(services))
+    def watch(self, cores: Callable[[], Mapping[Key, Service]]) -> None:
+        """Tells how the models stand whenever it is asked; `cores` are those of then."""
+        self.registry.register(Standing(cores))
 
     def expire(self, certificates: Iterable[tuple[str, float]]) -> None:
         """Tells when certificates end, in seconds since 1970."""
@@ -97,23 +98,24 @@ class Metrics:
 class Standing(Collector):
     """The levels and counters that the core keeps."""
 
-    def __init__(self, services: Mapping[str, Service]):
-        self.services = services
+    def __init__(self, cores: Callable[[], Mapping[Key, Service]]):
+        self.cores = cores
 
     def collect(self) -> Iterator[Any]:
         """Asks every model."""
-        told = {name: standing(service) for name, service in self.services.items()}
-        state = GaugeMetricFamily("tacit_state", "1 of the state.", labels=["model", "state"])
-        for name, each in told.items():
+        told = {key: standing(core) for key, core in self.cores().items()}
+        labels = ["model", "version"]
+        state = GaugeMetricFamily("tacit_state", "1 of the state.", labels=[*labels, "state"])
+        for key, each in told.items():
             for known in STATES:
-                state.add_metric([name, known], float(each["state"] == known))
+                state.add_metric([*key, known], float(each["state"] == known))
         yield state
         for kind, family, words in (
             *(("gauge", key, text) for key, text in GAUGES.items()),
             *(("counter", key, text) for key, text in COUNTERS.items()),
         ):
             make = GaugeMetricFamily if kind == "gauge" else CounterMetricFamily
-            found = make(f"tacit_core_{family}", words, labels=["model"])
-            for name, each in told.items():
-                found.add_metric([name], float(each.get(family) or 0))
+            found = make(f"tacit_core_{family}", words, labels=labels)
+            for key, each in told.items():
+                found.add_metric(list(key), float(each.get(family) or 0))
             yield found

@@ -9,7 +9,7 @@ from ..errors import MissingPackageError
 PACKAGES = {
     "serve": ("starlette", "uvicorn", "h11", "prometheus_client", "cryptography"),
     "client": ("httpx", "sniffio"),
-    "oidc": ("jwt",),
+    "oidc": ("jwt", "httpx"),
     "otel": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
 }
 """The packages of each extra, by the names that they are imported by.

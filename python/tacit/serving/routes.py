@@ -98,7 +98,8 @@ class Routes:
         told = served.described()
         self.host.policy.check_reveal(client, served.name, told["reveal"])
         shown: dict[str, Any] = {key: _tensors(told[key]) for key in ("inputs", "outputs")}
-        fields = {"name": served.name, "versions": [served.version], "platform": "tacit"}
+        versions = [each.version for each in self.host.versions(served.name)]
+        fields = {"name": served.name, "versions": versions, "platform": "tacit"}
         return JSONResponse({**fields, **shown, "parameters": told})
 
     async def model_ready(self, request: Request) -> Response:
@@ -124,7 +125,7 @@ class Routes:
         clock = asyncio.get_running_loop().time
         begun, state = clock(), request.state
         client = self.who(request)
-        state.client = client.name
+        state.client = body.client = client.name
         served = self.served(request, client)
         state.model = served.name
         if self.host.stopping:

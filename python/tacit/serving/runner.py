@@ -14,8 +14,10 @@ LEAST = 0.2
 MOST = 5.0
 """Seconds between two tries to meet the other parties, and what they double up to."""
 
-Changed = Callable[[str, str, dict[str, Any]], None]
-"""Called as `changed(model, state, standing)`, from any thread."""
+Key = tuple[str, str]
+"""Name and version of a model."""
+Changed = Callable[[Key, str, dict[str, Any]], None]
+"""Called as `changed(key, state, standing)`, from any thread."""
 
 
 class Runner:
@@ -23,7 +25,7 @@ class Runner:
 
     Parameters
     ----------
-    name
+    key
         The model's.
     service
         The core.
@@ -35,13 +37,14 @@ class Runner:
         Hears of `ready`, `failed`, `quarantined` and `drained`.
     """
 
-    def __init__(self, name: str, service: Service, parties: list[str], log: Log, changed: Changed):
-        self.name, self.service, self.parties = name, service, parties
+    def __init__(self, key: Key, service: Service, parties: list[str], log: Log, changed: Changed):
+        self.key, self.service, self.parties = key, service, parties
+        self.facts = {"model": key[0], "version": key[1]}
         self.log, self.changed = log, changed
         self.stopping = threading.Event()
         self.lives = 0
-        self.thread = threading.Thread(target=self._run, name=f"model {name}", daemon=True)
-        self.watcher = threading.Thread(target=self._watch, name=f"watch {name}", daemon=True)
+        self.thread = threading.Thread(target=self._run, name=f"model {key[0]}", daemon=True)
+        self.watcher = threading.Thread(target=self._watch, name=f"watch {key[0]}", daemon=True)
 
     def start(self) -> None:
         """Begins."""
@@ -67,6 +70,10 @@ class Runner:
             return quarantine(self.named(told["suspects"]))
         return "draining" if self.stopping.is_set() else state
 
+    def was_ready(self) -> bool:
+        """Whether it has ever been."""
+        return standing(self.service)["lives"] > 0
+
     def named(self, suspects: list[int]) -> str:
         """The names of parties."""
         names = [
@@ -79,35 +86,35 @@ class Runner:
     def _run(self) -> None:
         pause, lives = LEAST, 0
         while not self.stopping.is_set():
-            self.log.info("connects", model=self.name)
+            self.log.info("connects", **self.facts)
             if self._live():
                 # Another party has ended it, to be restarted: it will be back.
-                self.changed(self.name, "drained", standing(self.service))
+                self.changed(self.key, "drained", standing(self.service))
                 pause = LEAST
                 self.stopping.wait(pause)
                 continue
             told = standing(self.service)
             if told["state"] == "quarantined":
                 words = quarantine(self.named(told["suspects"]))
-                self.log.error(words, model=self.name, why=told["why"])
-                self.changed(self.name, "quarantined", told)
+                self.log.error(words, **self.facts, why=told["why"])
+                self.changed(self.key, "quarantined", told)
                 return
-            self.changed(self.name, "failed", told)
+            self.changed(self.key, "failed", told)
             if told["lives"] > lives:
                 pause, lives = LEAST, told["lives"]
             seconds = pause * random.uniform(0.75, 1.25)
-            self.log.warn("is not ready", model=self.name, why=told["why"], again_in=seconds)
+            self.log.warn("is not ready", **self.facts, why=told["why"], again_in=seconds)
             self.stopping.wait(seconds)
             pause = min(2 * pause, MOST)
 
     def _live(self) -> bool:
         """One life; whether it ended as it should."""
         try:
-            self.service.run(lambda words: self.log.info(words, model=self.name))
+            self.service.run(lambda words: self.log.info(words, **self.facts))
         except BaseException as error:
             # A panic of the core is no Exception; it too ends this life alone.
             if not isinstance(error, Exception):
-                self.log.error("the core failed", model=self.name, exception=type(error).__name__)
+                self.log.error("the core failed", **self.facts, exception=type(error).__name__)
             return False
         return True
 
@@ -118,10 +125,8 @@ class Runner:
             if told["state"] == "ready" and told["lives"] > self.lives:
                 self.lives = told["lives"]
                 committed = told.get("commitment")
-                self.log.info(
-                    "is ready", model=self.name, digest=told["digest"], commitment=committed
-                )
-                self.changed(self.name, "ready", told)
+                self.log.info("is ready", **self.facts, digest=told["digest"], commitment=committed)
+                self.changed(self.key, "ready", told)
             self.thread.join(0.1)
 
 

@@ -8,9 +8,9 @@ import logging
 import os
 import signal
 import socket
-import ssl
+import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,8 +21,8 @@ import uvicorn
 from .. import _tacit
 from .._tacit import TacitError, __version__
 from ..operating.approve import keep_offer
-from ..operating.members import SOON_DAYS, certificates, lasting, secret
-from ..operating.rotation import load_key
+from ..operating.members import certificates
+from ..operating.ports import listening
 from .app import make_app
 from .audit import Audit, signer_of
 from .budgets import Budgets, beside
@@ -31,12 +31,15 @@ from .desk import Desk
 from .guard import guarded
 from .host import Host, Served
 from .hours import Hours
+from .https import meet, renew, tls_of
 from .limits import Limits
 from .log import Handler, Log
 from .metrics import Metrics
+from .models import Table, changes, in_order, key_of, leave
+from .notices import ending, ends_of, fingerprints, unpinned
 from .policy import Policy, check_listener, host_of, is_loopback, port_of, salt_of
 from .quiet import WINDOW_S, Quiet
-from .runner import Runner
+from .runner import Key, Runner
 from .service import Service, make_service, read_config
 from .tokens import tokens_of
 from .tracing import traces_of
@@ -48,7 +51,10 @@ GRACE_S = 5.0
 CODE = 130
 """The exit code of a service that a second signal ended."""
 
-Make = Callable[[str, str], Service]
+WRONG = (TacitError, OSError, ValueError)
+"""What a config that is read anew, or a file that it names, may raise."""
+
+Make = Callable[[str, str, str], Service]
 
 
 class Party:
@@ -73,7 +79,8 @@ class Party:
         make: Make = make_service,
         read: Callable[[str], dict[str, Any]] = read_config,
     ):
-        self.path, self.read = path, read
+        self.path, self.make, self.read = path, make, read
+        self.reloading = threading.Lock()
         config = self.config = read(path)
         service = config["service"]
         warnings = check_listener(config)
@@ -87,30 +94,30 @@ class Party:
             self.budgets,
             hours=Hours.of(service, "service"),
             salt=salt_of(service),
-            tokens=tokens_of(config),
+            tokens=tokens_of(config, self.log.warn),
         )
         self.tls = tls_of(service)
         meet(self.tls, config)
         self.audit = Audit(Path(service["audit"]), signer_of(config["party"]))
-        services = {each["name"]: make(path, each["name"]) for each in config["models"]}
-        self.host = self._host(services)
-        self.metrics.watch(services)
+        models = {key_of(table): self._served(config, table) for table in config["models"]}
+        self.host = self._host(models)
+        self.metrics.watch(self.cores)
         self.metrics.expire(ends_of(config))
-        for words in [*warnings, *ending(config), *unpinned(config)]:
+        for words in [*warnings, *ending(config), *unpinned(config["service"], config["models"])]:
             self.log.warn(words)
 
-    def _host(self, services: Mapping[str, Service]) -> Host:
+    def _served(self, config: Mapping[str, Any], table: Table, *, added: bool = False) -> Served:
+        key, service = key_of(table), config["service"]
+        core = self.make(self.path, *key)
+        names = [each["name"] for each in config["parties"]]
+        runner = Runner(key, core, names, self.log, self.changed)
+        desk = Desk(core, self.policy, int(service["queue"]), float(service["keep_s"]))
+        return Served(table, runner, desk, added)
+
+    def _host(self, models: Mapping[Key, Served]) -> Host:
         service = self.config["service"]
-        names = [each["name"] for each in self.config["parties"]]
-        served: dict[str, Served] = {}
-        for each in self.config["models"]:
-            name = each["name"]
-            core = services[name]
-            runner = Runner(name, core, names, self.log, self.changed)
-            desk = Desk(core, self.policy, int(service["queue"]), float(service["keep_s"]))
-            served[name] = Served(name, each["version"], runner, desk)
         return Host(
-            models=served,
+            models=models,
             policy=self.policy,
             audit=self.audit,
             log=self.log,
@@ -123,33 +130,36 @@ class Party:
             traces=traces_of(self.config),
         )
 
-    def changed(self, model: str, state: str, told: dict[str, Any]) -> None:
+    def cores(self) -> dict[Key, Service]:
+        """The models' cores, of now."""
+        return {key: served.desk.service for key, served in self.host.models.items()}
+
+    def changed(self, key: Key, state: str, told: dict[str, Any]) -> None:
         """Notes in the audit log how a model's life goes."""
-        facts: dict[str, Any] = {"model": model, "why": told["why"]}
-        served = self.host.models[model]
-        if state == "ready":
-            described = served.desk.service.described()
-            facts |= {"version": served.version, **facts_of(described)}
+        facts: dict[str, Any] = {"model": key[0], "version": key[1], "why": told["why"]}
+        served = self.host.models.get(key)
+        if state == "ready" and served is not None:
+            facts |= facts_of(served.desk.service.described())
             facts["certificates"] = fingerprints(self.config)
         else:
-            self.metrics.errors.labels(model, state).inc()
-            self.note_offer(model)
+            self.metrics.errors.labels(key[0], state).inc()
+            self.note_offer(served)
         if told["suspects"]:
             facts["suspects"] = told["suspects"]
         self.audit.write(state, **facts)
 
-    def note_offer(self, model: str) -> None:
+    def note_offer(self, served: Served | None) -> None:
         """Writes down what a model's owner offers, for `tacit approve` to show."""
         approved = self.config["service"].get("approved")
-        table = next(each for each in self.config["models"] if each["name"] == model)
-        if not approved or table.get("file"):
+        if served is None or not approved or served.table.get("file"):
             return
-        offer = self.host.models[model].desk.service.offered()
+        offer = served.desk.service.offered()
         try:
             if offer is not None:
-                keep_offer(approved, model, offer)
+                keep_offer(approved, served.table, offer)
         except OSError as error:
-            self.log.error("what is offered cannot be written down", model=model, why=str(error))
+            told = "what is offered cannot be written down"
+            self.log.error(told, model=served.name, why=str(error))
 
     def start(self) -> None:
         """Begins to meet the other parties."""
@@ -159,21 +169,71 @@ class Party:
             served.runner.start()
 
     def reload(self) -> None:
-        """Reads the clients of the config file anew; all else stays as it is."""
-        try:
-            config = self.read(self.path)
-            clients, tokens = clients_of(config), tokens_of(config)
-            meet(self.tls, config)
-        except (TacitError, OSError, ValueError) as error:
-            self.log.error("the clients stay as they were", why=str(error))
-            return
+        """Reads models, clients and the certificate of HTTPS anew; all else stays as it is.
+
+        What is wrong is logged, and that part stays as it was.
+        """
+        with self.reloading:
+            try:
+                config = self.read(self.path)
+            except WRONG as error:
+                self.log.error("the config stays as it was", why=str(error))
+                return
+            for what, part in (
+                ("the models stay as they were", self._read_models),
+                ("the clients stay as they were", self._read_clients),
+                ("the certificate of HTTPS stays as it was", self._renew_https),
+            ):
+                try:
+                    part(config)
+                except WRONG as error:
+                    self.log.error(what, why=str(error))
+
+    def _read_models(self, config: Mapping[str, Any]) -> None:
+        came, gone = changes(self.host.models, config["models"])
+        new = {key_of(table): self._served(config, table, added=True) for table in came}
+        for words in unpinned(config["service"], came):
+            self.log.warn(words)
+        self.host.models = in_order({**self.host.models, **new}, config["models"])
+        for served in new.values():
+            self.log.info("comes", model=served.name, version=served.version)
+            served.runner.start()
+        for key in gone:
+            self.log.info("goes", model=key[0], version=key[1])
+            threading.Thread(target=self._leave, args=(key,), daemon=True).start()
+        if came or gone:
+            names = [" ".join(key_of(table)) for table in config["models"]]
+            self.audit.write("models", names=names)
+
+    def _leave(self, key: Key) -> None:
+        leave(self.host.models[key], self.host.limits.request_s)
+        with self.reloading:
+            kept = {each: served for each, served in self.host.models.items() if each != key}
+            self.host.models = kept
+        self.log.info("is served no more", model=key[0], version=key[1])
+
+    def _read_clients(self, config: Mapping[str, Any]) -> None:
+        clients, tokens = clients_of(config), tokens_of(config, self.log.warn)
         if not clients and not self.policy.is_open:
-            told = "name a client, or restart the service to let anyone ask"
-            self.log.error("the clients stay as they were", why=told)
-            return
+            raise TacitError("name a client, or restart the service to let anyone ask")
+        if tokens is not None:
+            tokens.keep(self.policy.tokens)
+        meet(self.tls, config)
         self.policy.clients, self.policy.tokens = clients, tokens
         self.log.info("the clients were read anew", clients=len(clients))
         self.audit.write("clients", names=[client.name for client in clients])
+
+    def _renew_https(self, config: Mapping[str, Any]) -> None:
+        renew(self.tls, config["service"])
+        if self.tls is not None:
+            shown = certificates(config["service"]["certificate"])[0].fingerprint
+            self.log.info("the certificate of HTTPS was read anew", fingerprint=shown)
+            self.metrics.expire(ends_of(self.config))
+
+    def refresh_keys(self) -> None:
+        """Fetches the keys of issuers that are somewhere else."""
+        if self.policy.tokens is not None:
+            self.policy.tokens.refresh()
 
     def look_at_certificates(self, *, warn: bool) -> None:
         """Tells the metrics when certificates end, and the log if it is soon."""
@@ -261,6 +321,7 @@ async def serve(party: Party, *, signals: bool = True, server: Server | None = N
     listener = bound(party.config["service"]["listen"], server.config.backlog)
     party.start()
     stopping: list[asyncio.Task[None]] = []
+    reloads: set[asyncio.Task[None]] = set()
 
     async def stop() -> None:
         await party.drain()
@@ -272,11 +333,17 @@ async def serve(party: Party, *, signals: bool = True, server: Server | None = N
             os._exit(CODE)
         stopping.append(asyncio.ensure_future(stop()))
 
+    def reload() -> None:
+        # Keys may come from commands, which take their time.
+        task = asyncio.ensure_future(asyncio.to_thread(party.reload))
+        reloads.add(task)
+        task.add_done_callback(reloads.discard)
+
     loop = asyncio.get_running_loop()
     if signals:
         loop.add_signal_handler(signal.SIGTERM, signalled)
         loop.add_signal_handler(signal.SIGINT, signalled)
-        loop.add_signal_handler(signal.SIGHUP, party.reload)
+        loop.add_signal_handler(signal.SIGHUP, reload)
     tasks = [asyncio.ensure_future(each) for each in (count_quietly(party), look_daily(party))]
     scheme = "https" if party.host.encrypted else "http"
     party.log.info("listens", address=f"{scheme}://{party.config['service']['listen']}")
@@ -297,57 +364,20 @@ async def count_quietly(party: Party) -> None:
 
 
 async def look_daily(party: Party) -> None:
-    """Looks every hour when certificates end, and warns once a day."""
+    """Looks every hour when certificates end, and warns once a day; fetches keys of issuers."""
     while True:
         for hour in range(1, 25):
             await asyncio.sleep(3600)
+            await asyncio.to_thread(party.refresh_keys)
             party.look_at_certificates(warn=hour == 24)
 
 
 def bound(address: str, backlog: int) -> socket.socket:
-    """A socket that listens."""
-    host, port = host_of(address), port_of(address)
+    """A socket that listens to clients."""
     try:
-        family, *_, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(where[:2], family=family, backlog=backlog)
+        return listening(address, backlog)
     except OSError as error:
         raise TacitError(f"service.listen: {address}: {error.strerror or error}") from None
-
-
-def tls_of(service: Mapping[str, Any]) -> ssl.SSLContext | None:
-    """How clients are met by HTTPS; None where they come by plain HTTP."""
-    if not service.get("certificate"):
-        return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    path = service["certificate"]
-    try:
-        load_key(context, Path(path), secret(service["key"], "service.key"))
-    except ssl.SSLError:
-        told = f"{path}: it is no certificate, or service.key is not its key without a password"
-        raise TacitError(told) from None
-    return context
-
-
-def meet(context: ssl.SSLContext | None, config: Mapping[str, Any]) -> None:
-    """Asks clients for their certificates, if any are known by one; each is its own authority.
-
-    Who it is of, the policy says: one that was taken away is known to nobody, though TLS takes it.
-    """
-    paths = [each["certificate"] for each in config["clients"] if each.get("certificate")]
-    if not paths:
-        return
-    if context is None:
-        told = "a client's certificate needs HTTPS: give service.certificate and service.key"
-        raise TacitError(f"clients: {told}")
-    context.verify_mode = ssl.CERT_OPTIONAL
-    # Every connection shows its certificate itself.
-    context.num_tickets = 0
-    for path in paths:
-        try:
-            context.load_verify_locations(cafile=path)
-        except ssl.SSLError:
-            raise TacitError(f"clients: {path} is no certificate in PEM") from None
 
 
 def facts_of(described: bytes | None) -> dict[str, Any]:
@@ -355,55 +385,3 @@ def facts_of(described: bytes | None) -> dict[str, Any]:
     told: dict[str, Any] = json.loads(described) if described else {}
     keys = ("digest", "commitment", "session", "protocol", "security", "reveal")
     return {key: told[key] for key in keys if key in told}
-
-
-def fingerprints(config: Mapping[str, Any]) -> dict[str, str]:
-    """The fingerprints of the parties' certificates, by their names; while one changes, of both."""
-    found: dict[str, str] = {}
-    for each in config["parties"]:
-        try:
-            prints = [one.fingerprint for one in certificates(each["certificate"])]
-        except TacitError:
-            # Damaged since the parties met by it.
-            prints = ["unreadable"]
-        found[each["name"]] = " ".join(prints)
-    return found
-
-
-def ends_of(config: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """When the certificates of a config file end, by what they are for.
-
-    This party's own is the one that it shows; of another's the last to end counts.
-    """
-    own = config["party"]
-    found = [
-        (each["name"], lasting(each["certificate"]))
-        for number, each in enumerate(config["parties"])
-        if number != own["id"]
-    ]
-    found.append((config["parties"][own["id"]]["name"], certificates(own["certificate"])[0]))
-    if config["service"].get("certificate"):
-        found.append(("https", certificates(config["service"]["certificate"])[0]))
-    return [(name, each.ends) for name, each in found if each.ends is not None]
-
-
-def unpinned(config: Mapping[str, Any]) -> Iterable[str]:
-    """Warnings of models that are served whatever their owner makes of them."""
-    for each in config["models"]:
-        pinned = each.get("digest") or each.get("file") or config["service"].get("approved")
-        if not pinned:
-            yield (
-                f"the model '{each['name']}' is served whatever its owner offers: approve one by "
-                "service.approved and `tacit approve`"
-            )
-
-
-def ending(config: Mapping[str, Any]) -> Iterable[str]:
-    """Warnings of certificates that end soon."""
-    for name, until in ends_of(config):
-        days = (until - time.time()) / 86400
-        if days < SOON_DAYS:
-            yield (
-                f"the certificate of {name} ends in {max(days, 0):.0f} days; a party makes a new "
-                "one by `tacit cert rotate`, and all others accept it before it switches"
-            )

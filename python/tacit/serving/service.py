@@ -28,8 +28,8 @@ class Service(Protocol):
         """What the model's owner offers, as JSON, whether or not this party approves it."""
         ...
 
-    def submit(self, request: bytes, items: int, share: bytes) -> str | None:
-        """Takes a request; None, or why not, as JSON."""
+    def submit(self, client: str, request: bytes, items: int, share: bytes) -> str | None:
+        """Takes a request of a client; None, or why not, as JSON."""
         ...
 
     def answer(self, request: bytes, seconds: float) -> tuple[str, bytes] | None:
@@ -61,9 +61,9 @@ class Sharing(Protocol):
         ...
 
 
-def make_service(config: str, model: str) -> Service:
+def make_service(config: str, model: str, version: str) -> Service:
     """A model of a config file, which its owner compiles here."""
-    return _tacit.Service(config, model)
+    return _tacit.Service(config, model, version)
 
 
 def make_sharing(described: bytes) -> Sharing:

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from .._tacit import TacitError
-from ..errors import FileError
+from .keysets import HOSTILE, FetchedKeys, FiledKeys, keys_from
 from .needs import need
 from .refusals import Refusal
 
 ALGORITHMS = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
 """Signatures that are accepted unless the config names others. None of a shared secret: whoever
 checks these could make them."""
-HOSTILE = (ValueError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What bytes of a token or of a file of keys may raise, beside what PyJWT says of them."""
 LEEWAY_S = 30.0
 """How far clocks may be apart."""
-MOST_KEYS = 1 << 20
 NEEDED = ("exp", "iss", "aud", "sub")
+
+
+def quiet(_: str) -> None:
+    """Hears a warning, and does nothing."""
 
 
 @dataclass(frozen=True)
@@ -32,45 +31,30 @@ class Issuer:
     ----------
     name, audience : str
         What `iss` and `aud` must be.
-    keys : dict
-        Public keys by their numbers, `kid`; of a token without a number the only one.
+    keys : FiledKeys or FetchedKeys
+        Its public keys.
     algorithms : tuple of str
         Of its signatures.
     """
 
     name: str
     audience: str
-    keys: Mapping[str | None, Any]
+    keys: FiledKeys | FetchedKeys
     algorithms: tuple[str, ...]
 
     @classmethod
-    def of(cls, table: Mapping[str, Any]) -> Issuer:
-        """The issuer of a table of `[[issuers]]`."""
+    def of(cls, table: Mapping[str, Any], warn: Callable[[str], None] = quiet) -> Issuer:
+        """The issuer of a table of `[[issuers]]`; `warn` hears why its keys cannot be fetched."""
         need("oidc", "[[issuers]]")
-        import jwt  # noqa: PLC0415
         from jwt.algorithms import get_default_algorithms  # noqa: PLC0415
 
-        name, path = table["issuer"], table["keys"]
+        name = table["issuer"]
         given = tuple(table.get("algorithms") or ALGORITHMS)
         for each in given:
             if each not in get_default_algorithms() or each[:2] in ("HS", "no"):
                 known = ", ".join(ALGORITHMS)
                 raise TacitError(f"issuers: {each!r} of {name!r} is no signature such as {known}")
-        try:
-            with Path(path).open("rb") as file:
-                read = json.loads(file.read(MOST_KEYS))
-            found = jwt.PyJWKSet.from_dict(read).keys
-        except (*HOSTILE, jwt.PyJWTError):
-            told = f"{path}: it is no JSON Web Key Set; take it from the issuer's jwks_uri"
-            raise FileError(told, source=path) from None
-        public = [each for each in found if each.key_type in ("RSA", "EC", "OKP")]
-        if not public:
-            told = f"{path}: it has no public key of RSA, EC or Ed25519"
-            raise FileError(told, source=path)
-        keys: dict[str | None, Any] = {each.key_id: each for each in public}
-        if len(public) == 1:
-            keys[None] = public[0]
-        return cls(name, table["audience"], keys, given)
+        return cls(name, table["audience"], keys_from(table["keys"], warn), given)
 
 
 class Tokens:
@@ -87,6 +71,17 @@ class Tokens:
         if len(self.issuers) != len(issuers):
             raise TacitError("issuers: two have one name")
 
+    def refresh(self) -> None:
+        """Fetches keys that are somewhere else."""
+        for issuer in self.issuers.values():
+            issuer.keys.refresh()
+
+    def keep(self, before: Tokens | None) -> None:
+        """Goes on with keys that were fetched before, where none could be fetched now."""
+        for name, issuer in self.issuers.items():
+            known = before.issuers.get(name) if before else None
+            issuer.keys.keep(known.keys if known else None)
+
     def subject(self, token: str) -> tuple[str, str]:
         """The issuer and the subject of a token; refused if it does not hold."""
         import jwt  # noqa: PLC0415
@@ -97,10 +92,11 @@ class Tokens:
             issuer = self.issuers.get(claimed) if isinstance(claimed, str) else None
             if issuer is None:
                 raise refused("is of no issuer that is known here")
-            key = issuer.keys.get(header.get("kid"))
+            key = issuer.keys.find(header.get("kid"))
             if key is None:
                 raise refused(
-                    "is signed by a key that is not known here; its operator reads them anew"
+                    "is signed by a key that is not known here; its operator reads them anew, or "
+                    "it is fetched within a minute"
                 )
             found = jwt.decode(
                 token,
@@ -128,7 +124,7 @@ def refused(why: str) -> Refusal:
     return Refusal("unknown-client", f"this token {why}")
 
 
-def tokens_of(config: Mapping[str, Any]) -> Tokens | None:
+def tokens_of(config: Mapping[str, Any], warn: Callable[[str], None] = quiet) -> Tokens | None:
     """The issuers of a config file; None if it has none."""
     tables = config.get("issuers") or ()
-    return Tokens([Issuer.of(each) for each in tables]) if tables else None
+    return Tokens([Issuer.of(each, warn) for each in tables]) if tables else None

@@ -80,41 +80,55 @@ struct Approvals {
     models: Vec<Approval>,
 }
 
-/// Refuses what this party has not approved, in its config or in its file of approvals.
-pub(super) fn check_approved(
-    config: &ServeConfig,
-    table: &ModelTable,
+/// Refuses an offer that is not what this party approves, as far as it names a digest and a commitment.
+fn check_same(
+    name: &str,
+    approved: [Option<&str>; 2],
     [digest, commitment]: [&str; 2],
+    hint: &str,
 ) -> Result<(), Error> {
-    let mut approved = vec![(table.digest.clone(), table.commitment.clone())];
-    if let Some(path) = config.approved() {
-        let all = read(path)?.models;
-        let found = (all.into_iter()).find(|a| a.name == table.name && a.version == table.version);
-        let Some(found) = found else {
+    let offered = [("digest", digest), ("commitment", commitment)];
+    for (own, (what, offered)) in approved.into_iter().zip(offered) {
+        if let Some(own) = own.filter(|own| *own != offered) {
             let why = format!(
-                "this party has not approved version {} of '{}'; look at what its owner offers with `tacit approve`",
-                table.version, table.name
+                "this party approves {own} of '{name}', and its owner offers {offered}; {hint}"
             );
-            return Err(Error::setting("models.approved", why));
-        };
-        approved.push((Some(found.digest), Some(found.commitment)));
-    }
-    for (own_digest, own_commitment) in approved {
-        for (what, own, offered) in [
-            ("digest", own_digest, digest),
-            ("commitment", own_commitment, commitment),
-        ] {
-            if let Some(own) = own.filter(|own| own != offered) {
-                let why = format!(
-                    "this party approves {own} of '{}', and its owner offers {offered}; look at what has \
-                     changed before you approve it",
-                    table.name
-                );
-                return Err(Error::setting(format!("models.{what}"), why));
-            }
+            return Err(Error::setting(format!("models.{what}"), why));
         }
     }
     Ok(())
+}
+
+/// Refuses an offer that is not what this party's config names.
+fn check_named(table: &ModelTable, offered: [&str; 2]) -> Result<(), Error> {
+    let named = [table.digest.as_deref(), table.commitment.as_deref()];
+    let hint = "look at what has changed; to approve it, change or remove that line first";
+    check_same(&table.name, named, offered, hint)
+}
+
+/// Refuses what this party has not approved, in its config or in its file of approvals, of which the last
+/// of a version counts.
+pub(super) fn check_approved(
+    config: &ServeConfig,
+    table: &ModelTable,
+    offered: [&str; 2],
+) -> Result<(), Error> {
+    check_named(table, offered)?;
+    let Some(path) = config.approved() else {
+        return Ok(());
+    };
+    let all = read(path)?.models;
+    let of_table = |a: &&Approval| a.name == table.name && a.version == table.version;
+    let Some(found) = all.iter().rfind(of_table) else {
+        let why = format!(
+            "this party has not approved version {} of '{}'; look at what its owner offers with `tacit approve`",
+            table.version, table.name
+        );
+        return Err(Error::setting("models.approved", why));
+    };
+    let approved = [Some(&found.digest[..]), Some(&found.commitment[..])];
+    let hint = "look at what has changed before you approve it";
+    check_same(&table.name, approved, offered, hint)
 }
 
 /// The file of approvals; nothing is approved while there is none.
@@ -139,7 +153,7 @@ impl Service {
     /// What the owner offers to serve, as JSON: what it offered last, or at the owner what its file makes.
     pub fn offered(&self) -> Result<Option<Vec<u8>>, Error> {
         if let (Some(model), Some(commitment)) = (&self.model, &self.commitment) {
-            let (_, table) = self.config.model(&self.name)?;
+            let table = self.config.table(self.at);
             let terms = self.config.terms(table)?;
             let plan = model.planned_for(terms.instance.protocol)?.plan;
             return Offer::new(table, &terms, plan, commitment)?
@@ -154,7 +168,7 @@ impl Service {
         if let Ok(mut offered) = self.offered.lock() {
             *offered = Some(offer.to_json()?);
         }
-        let (_, table) = self.config.model(&self.name)?;
+        let table = self.config.table(self.at);
         check_approved(&self.config, table, [&offer.digest, &offer.commitment])
     }
 }
@@ -162,8 +176,13 @@ impl Service {
 impl ServeConfig {
     /// Refuses an offer, as it was kept in a file, that is not what this party would serve: its plan has
     /// another digest, or this config says something else of the model.
-    pub fn check_offer(&self, model: &str, offer: &[u8]) -> Result<(), Error> {
-        let (_, table) = self.model(model)?;
+    pub fn check_offer(
+        &self,
+        model: &str,
+        version: Option<&str>,
+        offer: &[u8],
+    ) -> Result<(), Error> {
+        let table = self.table(self.find(model, version)?);
         let terms = self.terms(table)?;
         let strange = |why: String| Error::setting("offer", why);
         let told: Offer = serde_json::from_slice(offer)
@@ -177,6 +196,7 @@ impl ServeConfig {
             return Err(strange(why.into()));
         }
         check_reveal(&terms, &plan)?;
+        check_named(table, [&told.digest, &told.commitment])?;
         let ours = Offer::new(table, &terms, &plan, &told.commitment)?;
         let [ours_json, theirs] = [&ours, &told].map(serde_json::to_value);
         let (Ok(ours_json), Ok(theirs)) = (ours_json, theirs) else {

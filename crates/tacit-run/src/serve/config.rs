@@ -15,6 +15,9 @@ use crate::options::read_file;
 use crate::terms::Terms;
 use crate::{Error, Secret, Settings};
 
+/// How long the parties wait for each other in further sessions, once they are in the first.
+const TOGETHER: Duration = Duration::from_secs(10);
+
 /// A party that serves.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -48,11 +51,19 @@ impl ServeConfig {
 
     /// All that stands in it and what holds where it says nothing, as JSON.
     pub fn to_json(&self) -> Result<String, Error> {
-        let of_model = |table: &ModelTable| {
+        let of_model = |(at, table): (usize, &ModelTable)| {
+            // All that stands there but the place, so that a table which was changed is told from one that was not.
+            let whole = ModelTable {
+                place: None,
+                ..table.clone()
+            };
+            let whole = blake3::hash(format!("{whole:?}").as_bytes());
             json!({"name": table.name, "version": table.version, "digest": table.digest,
-                   "commitment": table.commitment, "file": table.file})
+                   "commitment": table.commitment, "file": table.file, "place": self.place(at),
+                   "sessions": table.sessions,
+                   "whole": whole.to_hex().as_str()})
         };
-        let models: Vec<Value> = self.models.iter().map(of_model).collect();
+        let models: Vec<Value> = self.models.iter().enumerate().map(of_model).collect();
         let whole = json!({
             "party": {"id": self.number()?, "key": self.party.key, "certificate": self.party.certificate,
                       "record": self.party.record, "listen": self.party.listen},
@@ -81,20 +92,41 @@ impl ServeConfig {
         self.service.approved.as_deref()
     }
 
-    /// A model by its name, and its place.
-    pub(super) fn model(&self, name: &str) -> Result<(usize, &ModelTable), Error> {
-        let known = self.models.iter().enumerate().find(|(_, m)| m.name == name);
-        known.ok_or_else(|| {
-            let names: Vec<&str> = self.models.iter().map(|m| &m.name[..]).collect();
-            Error::setting(
-                "model",
-                format!("'{name}' is not served; those are {}", names.join(", ")),
-            )
-        })
+    /// Where a model stands among all; its version may be left out if there is one alone.
+    pub(super) fn find(&self, name: &str, version: Option<&str>) -> Result<usize, Error> {
+        let meant = |m: &ModelTable| m.name == name && version.is_none_or(|v| m.version == v);
+        let found: Vec<usize> = (0..self.models.len())
+            .filter(|&at| meant(&self.models[at]))
+            .collect();
+        let why = match found[..] {
+            [at] => return Ok(at),
+            [] => "is not served; those are",
+            _ => "is served in several versions; name one of",
+        };
+        let names: Vec<String> = (self.models.iter())
+            .map(|m| format!("{} version {}", m.name, m.version))
+            .collect();
+        let why = format!("'{name}' {why} {}", names.join(", "));
+        Err(Error::setting("model", why))
     }
 
-    /// The parties as they meet for a model: each has a port of its own, after that of the first.
-    pub(super) fn peers(&self, place: usize) -> Result<Vec<PeerConfig>, Error> {
+    /// The table of the model that stands there.
+    pub(super) fn table(&self, at: usize) -> &ModelTable {
+        &self.models[at]
+    }
+
+    /// By how many the port of a model's first session is higher than that of the parties. Its further
+    /// sessions have the ports behind.
+    fn place(&self, at: usize) -> usize {
+        let end =
+            |next, table: &ModelTable| table.place.unwrap_or(next).saturating_add(table.sessions);
+        let next = self.models[..at].iter().fold(0, end);
+        self.models[at].place.unwrap_or(next)
+    }
+
+    /// The parties as they meet for a session of the model that stands there, which has ports of its own.
+    pub(super) fn peers(&self, at: usize, session: usize) -> Result<Vec<PeerConfig>, Error> {
+        let place = self.place(at).saturating_add(session);
         let peer = |peer: &Served| {
             Ok(PeerConfig {
                 name: peer.name.clone(),
@@ -105,11 +137,19 @@ impl ServeConfig {
         self.parties.iter().map(peer).collect()
     }
 
-    /// This party as it meets the others for a model.
-    pub(super) fn member(&self, place: usize) -> Result<Member, Error> {
+    /// This party as it meets the others for a session of a model.
+    pub(super) fn member(&self, at: usize, session: usize) -> Result<Member, Error> {
+        let place = self.place(at).saturating_add(session);
         let listen = self.party.listen.as_ref();
+        let patience = self.party.connect_timeout;
         Ok(Member {
             listen: listen.map(|address| moved(address, place)).transpose()?,
+            // For further sessions all parties come at once.
+            connect_timeout: if session == 0 {
+                patience
+            } else {
+                patience.min(TOGETHER)
+            },
             ..self.party.clone()
         })
     }
@@ -184,18 +224,12 @@ impl ServeConfig {
         }
         self.service.check()?;
         let number = self.number()?;
-        for (place, table) in self.models.iter().enumerate() {
-            table.check_name()?;
-            if self.models[..place]
-                .iter()
-                .any(|other| other.name == table.name)
-            {
-                let why = format!("'{}' stands there twice", table.name);
-                return Err(Error::setting("models", why));
-            }
+        for (at, table) in self.models.iter().enumerate() {
+            table.check()?;
+            self.check_alone(at)?;
             let terms = self.terms(table)?;
             terms.instance.scheme()?;
-            self.peers(place)?;
+            self.peers(at, table.sessions - 1)?;
             let owns = terms.roles.model_owner == number;
             if owns != table.file.is_some() {
                 let why = match owns {
@@ -214,6 +248,34 @@ impl ServeConfig {
         Ok(())
     }
 
+    /// Refuses a model that has the name and version, or the place, of one before it.
+    fn check_alone(&self, at: usize) -> Result<(), Error> {
+        let table = &self.models[at];
+        for (before, other) in self.models[..at].iter().enumerate() {
+            if (&other.name, &other.version) == (&table.name, &table.version) {
+                let why = format!(
+                    "version {} of '{}' stands there twice",
+                    table.version, table.name
+                );
+                return Err(Error::setting("models", why));
+            }
+            let [one, two] = [(before, other), (at, table)].map(|(at, table)| {
+                let place = self.place(at);
+                place..place.saturating_add(table.sessions)
+            });
+            if one.start < two.end && two.start < one.end {
+                let why = format!(
+                    "'{}' and '{}' have one place, {}; give one of them another",
+                    other.name,
+                    table.name,
+                    one.start.max(two.start)
+                );
+                return Err(Error::setting("models.place", why));
+            }
+        }
+        Ok(())
+    }
+
     fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
         let service = &mut self.service;
         let secrets = [&mut service.key, &mut service.key_salt];
@@ -227,7 +289,7 @@ impl ServeConfig {
             .chain([&mut service.audit])
             .chain(files.into_iter().chain(models).chain(clients).flatten())
             .chain(secrets)
-            .chain(self.issuers.iter_mut().map(|issuer| &mut issuer.keys))
+            .chain(self.issuers.iter_mut().filter_map(IssuerTable::path_mut))
             .chain(self.parties.iter_mut().map(|peer| &mut peer.certificate))
     }
 }
@@ -242,7 +304,7 @@ fn moved(address: &str, by: usize) -> Result<String, Error> {
     };
     let (host, port) = address.rsplit_once(':').ok_or_else(none)?;
     let port: usize = port.parse().map_err(|_| none())?;
-    match port + by {
+    match port.saturating_add(by) {
         port @ 1..=65_535 => Ok(format!("{host}:{port}")),
         _ => Err(none()),
     }

@@ -1,12 +1,15 @@
 //! What clients have sent to this party and not got back yet: bounded, by numbers that clients choose.
 
 mod entries;
+mod turns;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
+
+use turns::{Account, Client};
 
 /// The number of a request, which its client draws at random.
 pub type Id = [u8; 16];
@@ -51,11 +54,12 @@ pub(super) struct Limits {
 
 /// A request that waits.
 pub(super) struct Waiting {
+    client: Client,
     pub items: usize,
     pub body: Zeroizing<Vec<u8>>,
     since: Instant,
-    /// This party has told the others that it has it: it stays until the round is over.
-    held: bool,
+    /// The session that is agreeing on it with the others: it stays until that round is over.
+    held: Option<usize>,
     /// How often it was proposed in vain: another party did not have it.
     tries: u32,
     /// Not before then is it proposed again.
@@ -76,6 +80,7 @@ pub(super) struct Ready {
 enum Entry {
     Waiting(Waiting),
     Running {
+        client: Client,
         body: blake3::Hash,
     },
     Done {
@@ -92,6 +97,15 @@ enum Door {
     Closed(Refused),
 }
 
+/// Why a number is not taken again.
+#[derive(Clone, Copy, Debug)]
+enum Barred {
+    /// It was used.
+    Used,
+    /// The other parties have given up the request.
+    GivenUp,
+}
+
 struct Inner {
     entries: HashMap<Id, Entry>,
     /// Those that wait, the oldest first.
@@ -100,7 +114,10 @@ struct Inner {
     /// Those whose answers are kept, the oldest first, and the bytes of these.
     done: VecDeque<Id>,
     kept: usize,
-    barred: HashSet<Id>,
+    barred: HashMap<Id, Barred>,
+    clients: HashMap<Client, Account>,
+    /// Places in batches that were given out.
+    turns: u64,
     door: Door,
     counts: BTreeMap<&'static str, u64>,
 }
@@ -120,7 +137,9 @@ impl Queue {
             over: VecDeque::new(),
             done: VecDeque::new(),
             kept: 0,
-            barred: HashSet::new(),
+            barred: HashMap::new(),
+            clients: HashMap::new(),
+            turns: 0,
             door: Door::Closed(Refused::new("not-ready", "this party is not ready yet")),
             counts: BTreeMap::new(),
         };
@@ -131,12 +150,12 @@ impl Queue {
         }
     }
 
-    /// Takes a request, unless there are too many. The same one again is taken once.
-    pub fn submit(&self, id: Id, items: usize, body: Vec<u8>) -> Result<(), Refused> {
+    /// Takes a request of a client, unless there are too many. The same one again is taken once.
+    pub fn submit(&self, client: &str, id: Id, items: usize, body: Vec<u8>) -> Result<(), Refused> {
         let body = Zeroizing::new(body);
         let mut inner = self.lock();
         inner.expire();
-        let taken = inner.take(&self.limits, id, items, body);
+        let taken = inner.take(&self.limits, client, id, items, body);
         if let Err(refused) = &taken {
             inner.count(refused.code, 1);
         }
@@ -166,14 +185,22 @@ impl Queue {
     /// Frees the place of a request whose client is gone, if it has not begun; whether it had not.
     pub fn forget(&self, id: &Id) -> bool {
         let mut inner = self.lock();
-        let freed = matches!(inner.entries.get(id), Some(Entry::Waiting(waiting)) if !waiting.held);
-        if freed {
+        let freed = match inner.entries.get(id) {
+            Some(Entry::Waiting(waiting)) if waiting.held.is_none() => {
+                Some((waiting.client.clone(), waiting.tries > 0))
+            }
+            _ => None,
+        };
+        if let Some((client, lacked)) = &freed {
+            if *lacked {
+                inner.lacked(client);
+            }
             inner.entries.remove(id);
             inner.order.retain(|waits| waits != id);
             inner.count("gone", 1);
             self.changed.notify_all();
         }
-        freed
+        freed.is_some()
     }
 
     /// How many requests wait.
@@ -186,12 +213,24 @@ impl Queue {
         let mut inner = self.lock();
         let now = Instant::now();
         let unknown = |id: &&Id| match inner.entries.get(*id) {
-            Some(Entry::Waiting(waiting)) => now >= waiting.since + grace && !proposed.contains(id),
+            Some(Entry::Waiting(waiting)) => {
+                waiting.held.is_none() && now >= waiting.since + grace && !proposed.contains(id)
+            }
             _ => false,
         };
         let ids: Vec<Id> = inner.order.iter().filter(unknown).copied().collect();
         for id in ids {
-            inner.end(&id, Err(why.clone()), &self.limits);
+            inner.give_up(&id, why.clone(), &self.limits);
+        }
+        self.changed.notify_all();
+    }
+
+    /// Refuses a request that another party lacks. A share of it that comes here yet is not taken.
+    pub fn give_up(&self, id: &Id, why: Refused) {
+        let mut inner = self.lock();
+        inner.give_up(id, why, &self.limits);
+        if !inner.entries.contains_key(id) {
+            inner.bar(*id, Barred::GivenUp);
         }
         self.changed.notify_all();
     }
@@ -214,8 +253,19 @@ impl Queue {
 
     /// Refuses all that waits or runs.
     pub fn refuse_all(&self, why: &Refused) {
+        self.refuse(why, |entry| !matches!(entry, Entry::Done { .. }));
+    }
+
+    /// Refuses all that waits, and that no session is agreeing on.
+    pub fn refuse_waiting(&self, why: &Refused) {
+        self.refuse(
+            why,
+            |entry| matches!(entry, Entry::Waiting(waiting) if waiting.held.is_none()),
+        );
+    }
+
+    fn refuse(&self, why: &Refused, open: impl Fn(&Entry) -> bool) {
         let mut inner = self.lock();
-        let open = |entry: &Entry| !matches!(entry, Entry::Done { .. });
         let ids: Vec<Id> = (inner.entries.iter())
             .filter(|(_, entry)| open(entry))
             .map(|(id, _)| *id)
@@ -226,9 +276,10 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// The oldest requests that make up a batch, with their items and whether this is the last time that
-    /// they are proposed; waits at most so long for the first, and a little for more.
-    pub fn gather(&self, pause: Duration, grace: Duration) -> Vec<Ready> {
+    /// The requests that make up a session's batch, of all clients in turn, with their items and whether
+    /// this is the last time that they are proposed; waits at most so long for the first, and a little for
+    /// more. They are the session's until they are begun, ended or postponed.
+    pub fn gather(&self, session: usize, pause: Duration, grace: Duration) -> Vec<Ready> {
         let until = Instant::now() + pause;
         let mut inner = self.lock();
         let mut first = None;
@@ -240,12 +291,15 @@ impl Queue {
             if !found.is_empty() {
                 let begun = *first.get_or_insert(now);
                 if full >= self.limits.batch || now >= begun + self.limits.wait {
+                    inner.took(session, &found);
                     return found;
                 }
                 inner = self.wait(inner, begun + self.limits.wait - now);
             } else if now >= until || inner.door != Door::Open {
                 return found;
             } else {
+                // Another session may have taken what there was.
+                first = None;
                 inner = self.wait(inner, until - now);
             }
         }
@@ -263,10 +317,11 @@ impl Queue {
         once && few && (total <= self.limits.batch || ids.len() == 1)
     }
 
-    /// Waits until all of these are here, at most so long, and holds them until each is begun, ended or
-    /// postponed; what `look` makes of each.
+    /// Waits until all of these are here, at most so long, and holds them for a session until each is begun,
+    /// ended or postponed; what `look` makes of each. One that another session holds is not here.
     pub fn inspect<T>(
         &self,
+        session: usize,
         ids: &[Id],
         patience: Duration,
         look: impl Fn(&Waiting) -> T,
@@ -282,8 +337,8 @@ impl Queue {
             inner = self.wait(inner, until - now);
         }
         let one = |id| match inner.entries.get_mut(id) {
-            Some(Entry::Waiting(waiting)) => {
-                waiting.held = true;
+            Some(Entry::Waiting(waiting)) if waiting.held.is_none_or(|held| held == session) => {
+                waiting.held = Some(session);
                 Some(look(waiting))
             }
             _ => None,
@@ -294,12 +349,15 @@ impl Queue {
     /// Takes a request out to be predicted.
     pub fn begin(&self, id: &Id) -> Option<Waiting> {
         let mut inner = self.lock();
-        let body = match inner.entries.get(id) {
-            Some(Entry::Waiting(waiting)) => blake3::hash(&waiting.body),
+        let running = match inner.entries.get(id) {
+            Some(Entry::Waiting(waiting)) => Entry::Running {
+                client: waiting.client.clone(),
+                body: blake3::hash(&waiting.body),
+            },
             _ => return None,
         };
         inner.order.retain(|waits| waits != id);
-        match inner.entries.insert(*id, Entry::Running { body }) {
+        match inner.entries.insert(*id, running) {
             Some(Entry::Waiting(waiting)) => Some(waiting),
             _ => None,
         }
@@ -310,15 +368,7 @@ impl Queue {
         if let Some(Entry::Waiting(waiting)) = self.lock().entries.get_mut(id) {
             waiting.pause = Instant::now() + moment * (1 << waiting.tries.min(4));
             waiting.tries += 1;
-            waiting.held = false;
-        }
-    }
-
-    /// Takes no share of a request that the others have refused already.
-    pub fn bar(&self, id: &Id) {
-        let mut inner = self.lock();
-        if !inner.entries.contains_key(id) {
-            inner.bar(*id);
+            waiting.held = None;
         }
     }
 

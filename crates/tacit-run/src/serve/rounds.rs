@@ -1,7 +1,7 @@
 //! Rounds of a service: the parties agree which requests they predict together, or that there are none.
 //!
-//! Party 0 leads. In every round it tells the others one word: that there is a batch, that it waits, or
-//! that it ends; while it waits each of the others answers whether it stays. Of a batch it proposes
+//! Party 0 leads. In every round it tells the others one word: that there is a batch, that it waits (or
+//! that other sessions work), or that it ends; while it waits each of the others answers whether it stays. Of a batch it proposes
 //! numbers and items of requests; every party says to all which of them it has, with hashes of what
 //! another holds, too; all compare all of this before any share is used. So a party that tells two others
 //! different batches is found out, and shares of a client that contradict each other are refused alone.
@@ -26,7 +26,9 @@ const COMES: &[u8] = b"batch";
 const WAITS: &[u8] = b"waits";
 const OVER: &[u8] = b"over";
 const FILLS: &[u8] = b"fills";
-/// The others' answers to `WAITS`.
+/// As `WAITS`, while other sessions have work.
+const WORKS: &[u8] = b"works";
+/// The others' answers to `WAITS` and `WORKS`.
 const STAYS: &[u8] = b"stays";
 const LEAVES: &[u8] = b"leaves";
 
@@ -125,6 +127,8 @@ impl Pool {
 /// One party's side of the rounds.
 pub(super) struct Rounds<'a> {
     pub queue: &'a Queue,
+    /// Which session of the model this is, and of how many.
+    pub session: (usize, usize),
     pub scheme: Scheme,
     /// The number of the last batch, from 1 in every life.
     pub number: u64,
@@ -151,7 +155,7 @@ impl Rounds<'_> {
             return Err(party.interrupted().into());
         }
         let lacks = self.pool.ready() < self.pool.most;
-        let found = (self.queue).gather(if lacks { SOON } else { PAUSE }, GRACE);
+        let found = (self.queue).gather(self.session.0, if lacks { SOON } else { PAUSE }, GRACE);
         if !found.is_empty() {
             tell(party, COMES)?;
             let all = self.queue.waiting() == found.len();
@@ -174,12 +178,14 @@ impl Rounds<'_> {
             return Ok(Round::Fill);
         }
         // Who hears that this party waits takes it that nothing is left here, a request that is postponed
-        // included; that one comes again sooner than anybody misses the word.
-        if self.told.elapsed() < PING || self.queue.waiting() > 0 {
+        // included; that one comes again sooner than anybody misses the word, unless to another session.
+        let waits = self.queue.waiting() > 0;
+        let alone = self.session.1 == 1;
+        if self.told.elapsed() < PING || (waits && alone) {
             return Ok(Round::Nothing);
         }
         self.told = Instant::now();
-        tell(party, WAITS)?;
+        tell(party, if waits { WORKS } else { WAITS })?;
         for peer in (0..party.parties()).filter(|&peer| peer != LEADER) {
             match &party.recv_at_most(peer, STEP, LEAVES.len())?[..] {
                 STAYS => {}
@@ -198,8 +204,10 @@ impl Rounds<'_> {
                 self.pool.made += 1;
                 Ok(Round::Fill)
             }
-            WAITS => {
-                self.queue.refuse_unknown(&[], GRACE, &missing(LEADER));
+            word @ (WAITS | WORKS) => {
+                if word == WAITS {
+                    self.queue.refuse_unknown(&[], GRACE, &missing(LEADER));
+                }
                 let word = if self.queue.is_open() { STAYS } else { LEAVES };
                 party.send(LEADER, STEP, word.to_vec())?;
                 Ok(Round::Nothing)
@@ -259,8 +267,7 @@ impl Rounds<'_> {
                 Verdict::Good => batch.push(request.id),
                 Verdict::Contradictory => self.queue.end(&request.id, Err(contradictory())),
                 Verdict::Missing(party) if request.last => {
-                    self.queue.end(&request.id, Err(missing(party)));
-                    self.queue.bar(&request.id);
+                    self.queue.give_up(&request.id, missing(party));
                 }
                 Verdict::Missing(_) => self.queue.postpone(&request.id, AGAIN),
             }
@@ -276,13 +283,15 @@ impl Rounds<'_> {
         let ids: Vec<Id> = proposed.iter().map(|request| request.id).collect();
         let fresh = proposed.iter().any(|request| request.first);
         let patience = if fresh { ARRIVAL } else { Duration::ZERO };
-        let found = self.queue.inspect(&ids, patience, |waiting| {
-            let common = self.scheme.common(us, &waiting.body);
-            let hashes = common
-                .iter()
-                .map(|(part, bytes)| (*part, hash(*part, bytes)));
-            (waiting.items, hashes.collect::<Vec<_>>())
-        });
+        let found = self
+            .queue
+            .inspect(self.session.0, &ids, patience, |waiting| {
+                let common = self.scheme.common(us, &waiting.body);
+                let hashes = common
+                    .iter()
+                    .map(|(part, bytes)| (*part, hash(*part, bytes)));
+                (waiting.items, hashes.collect::<Vec<_>>())
+            });
         let each = found.into_iter().zip(proposed);
         let one = |(found, request): (Option<(usize, Vec<_>)>, &Proposed)| match found {
             Some((items, hashes)) if items == request.items => Held { has: true, hashes },

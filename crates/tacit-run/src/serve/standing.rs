@@ -5,6 +5,8 @@ use serde_json::json;
 use tacit_net::{Party, Phase};
 
 use super::queue::Queue;
+use crate::Error;
+use crate::digest::hash;
 use crate::totals::Metered;
 
 /// What a service is doing.
@@ -16,23 +18,87 @@ pub(super) struct Standing {
     pub digest: Option<String>,
     pub commitment: Option<String>,
     pub session: Option<String>,
+    /// The names of the sessions of this life that are there.
+    pub sessions: Vec<Option<String>>,
+    /// Whether all were there.
+    #[serde(skip)]
+    pub was_ready: bool,
     pub lives: u64,
     pub batches: u64,
     pub items: u64,
     pub online_seconds: f64,
     pub sent: u64,
     pub rounds: u64,
+    /// How often material lies ready, in all sessions together.
     pub pool: usize,
+    #[serde(skip)]
+    pub pools: Vec<usize>,
+    /// Batches by sessions.
+    pub taken: Vec<u64>,
     pub offline_seconds: f64,
 }
 
 impl Standing {
-    /// Counts a batch of so many items, or material of which so much lies ready now, by the party's meter.
-    pub fn count(&mut self, party: &Party, items: usize, ready: usize) {
+    /// A life of so many sessions begins.
+    pub fn begins(&mut self, sessions: usize) {
+        (self.state, self.why, self.was_ready) = ("connecting", None, false);
+        (self.digest, self.commitment, self.session) = (None, None, None);
+        self.sessions = vec![None; sessions];
+        self.pools = vec![0; sessions];
+        self.taken.resize(sessions, 0);
+    }
+
+    /// A session is there, by its digest, commitment and name; the same of all together, once all are. All
+    /// must have one model: its owner could offer another in each.
+    pub fn joins(
+        &mut self,
+        session: usize,
+        [digest, commitment, name]: [String; 3],
+    ) -> Result<Option<[String; 3]>, Error> {
+        for (what, own, one) in [
+            ("digest", &mut self.digest, &digest),
+            ("commitment", &mut self.commitment, &commitment),
+        ] {
+            let first = own.get_or_insert_with(|| one.clone());
+            if first != one {
+                let why = format!(
+                    "its owner offers {first} in one session and {one} in another; ask it why"
+                );
+                return Err(Error::setting(format!("models.{what}"), why));
+            }
+        }
+        if let Some(here) = self.sessions.get_mut(session) {
+            *here = Some(name);
+        }
+        let all: Option<Vec<&str>> = self.sessions.iter().map(Option::as_deref).collect();
+        let whole = match all.as_deref() {
+            None => return Ok(None),
+            Some([one]) => one.to_string(),
+            Some(several) => hash(several.concat().as_bytes())[..32].to_string(),
+        };
+        self.session = Some(whole.clone());
+        Ok(Some([digest, commitment, whole]))
+    }
+
+    /// All sessions are there: requests are taken.
+    pub fn is_ready(&mut self) {
+        (self.state, self.why, self.was_ready) = ("ready", None, true);
+        self.lives += 1;
+    }
+
+    /// Counts a session's batch of so many items, or material of which so much lies ready now, by the
+    /// party's meter.
+    pub fn count(&mut self, session: usize, party: &Party, items: usize, ready: usize) {
         let [offline, online] = [Phase::Offline, Phase::Online].map(|p| Metered::phase(party, p));
         self.batches += u64::from(items > 0);
         self.items += items as u64;
-        self.pool = ready;
+        if let Some(pool) = self.pools.get_mut(session) {
+            *pool = ready;
+        }
+        if let Some(taken) = self.taken.get_mut(session) {
+            *taken += u64::from(items > 0);
+        }
+        self.pool = self.pools.iter().sum();
         self.offline_seconds += offline.seconds;
         self.online_seconds += online.seconds;
         self.sent += online.bytes + offline.bytes;

@@ -7,6 +7,9 @@ use tacit_nn::plan::MAX_ITEM_BYTES;
 
 use crate::{CompileOptions, Error, Seat, Secret};
 
+/// Sessions of a model.
+const MOST_SESSIONS: usize = 16;
+
 /// A party, and where its clients come in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,13 +21,20 @@ pub(super) struct Served {
     pub http: Option<String>,
 }
 
-/// A model that is served; the same names, versions and order at every party.
+/// A model that is served; the same names, versions and places at every party.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ModelTable {
     pub name: String,
     #[serde(default = "first")]
     pub version: String,
+    /// By how many its port is higher than that of `[[parties]]`; one more than the model's before it if
+    /// not given.
+    #[serde(default)]
+    pub place: Option<usize>,
+    /// Sessions at once: each has links, keys and material of its own, and computes a batch at a time.
+    #[serde(default = "one")]
+    pub sessions: usize,
     /// Who knows the weights; `run.model_owner` if not given.
     #[serde(default)]
     pub owner: Option<Seat>,
@@ -41,6 +51,10 @@ pub(super) struct ModelTable {
     /// The owner's only commitment to the file under which this party serves.
     #[serde(default)]
     pub commitment: Option<String>,
+}
+
+fn one() -> usize {
+    1
 }
 
 fn first() -> String {
@@ -161,10 +175,19 @@ pub(super) struct ClientTable {
 pub(super) struct IssuerTable {
     pub issuer: String,
     pub audience: String,
-    /// Its public keys, as a JSON Web Key Set.
+    /// Its public keys, as a JSON Web Key Set: a file, or where they are fetched by HTTPS.
     pub keys: PathBuf,
     #[serde(default)]
     pub algorithms: Option<Vec<String>>,
+}
+
+impl IssuerTable {
+    /// The file of its keys, to be changed, if they are in one.
+    pub fn path_mut(&mut self) -> Option<&mut PathBuf> {
+        let text = self.keys.to_string_lossy();
+        let fetched = text.starts_with("https://") || text.starts_with("http://");
+        (!fetched).then_some(&mut self.keys)
+    }
 }
 
 fn day() -> f64 {
@@ -172,8 +195,15 @@ fn day() -> f64 {
 }
 
 impl ModelTable {
-    /// Names stand in addresses of requests.
-    pub fn check_name(&self) -> Result<(), Error> {
+    /// Whether its name can stand in addresses of requests, and it has a sensible number of sessions.
+    pub fn check(&self) -> Result<(), Error> {
+        if !(1..=MOST_SESSIONS).contains(&self.sessions) {
+            let why = format!(
+                "'{}' has 1 to {MOST_SESSIONS} of them",
+                self.name.escape_debug()
+            );
+            return Err(Error::setting("models.sessions", why));
+        }
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let fits = |text: &str| (1..=64).contains(&text.len()) && text.chars().all(plain);
         match fits(&self.name) && fits(&self.version) {

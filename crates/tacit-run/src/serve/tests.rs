@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 
 use super::client::Described;
 use super::*;
-use crate::{Array, CompileOptions, Given, InitOptions, Tensor, init};
+use crate::{Array, CompileOptions, Given, InitOptions, ServeConfig, Tensor, init};
 
 mod approvals;
 mod hostile;
+mod models;
+mod sessions;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -25,6 +27,20 @@ impl Service {
 
 fn digits() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/digits/digits.onnx")
+}
+
+/// The first of some ports that are free, one after the other, and what holds them.
+fn free_ports() -> (u16, Vec<TcpListener>) {
+    const MOST: u16 = 4;
+    loop {
+        let first = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = first.local_addr().expect("bound").port();
+        let more = (1..MOST).map(|i| TcpListener::bind(("127.0.0.1", port.saturating_add(i))));
+        if let Ok(mut held) = more.collect::<Result<Vec<_>, _>>() {
+            held.push(first);
+            return (port, held);
+        }
+    }
 }
 
 /// Services of all parties in folders of their own, with their lives on threads.
@@ -56,12 +72,8 @@ impl Parties {
             // The server is party 0.
             folders.reverse();
         }
-        let held: Vec<TcpListener> = (folders.iter())
-            .map(|_| TcpListener::bind("127.0.0.1:0").expect("a port"))
-            .collect();
-        let ports: Vec<u16> = (held.iter())
-            .map(|l| l.local_addr().expect("bound").port())
-            .collect();
+        let held: Vec<(u16, Vec<TcpListener>)> = (folders.iter()).map(|_| free_ports()).collect();
+        let ports: Vec<u16> = held.iter().map(|(first, _)| *first).collect();
         for (party, folder) in folders.iter().enumerate() {
             let path = folder.join("serve.toml");
             let mut text = fs::read_to_string(&path).expect("a config");
@@ -76,7 +88,8 @@ impl Parties {
         }
         drop(held);
         let service = |folder: &PathBuf| {
-            Service::new(&folder.join("serve.toml"), "model").unwrap_or_else(|e| panic!("{e}"))
+            Service::new(&folder.join("serve.toml"), "model", None)
+                .unwrap_or_else(|e| panic!("{e}"))
         };
         Parties {
             services: folders.iter().map(|f| Arc::new(service(f))).collect(),
@@ -114,7 +127,7 @@ impl Parties {
     /// Sends a request's bodies to the parties, the last first.
     fn submit(&self, id: Id, items: usize, bodies: &[Vec<u8>]) {
         for (service, body) in self.services.iter().zip(bodies).rev() {
-            let taken = service.submit(id, items, body.clone());
+            let taken = service.submit("lab", id, items, body.clone());
             assert_eq!(taken, Ok(()));
         }
     }
@@ -306,7 +319,7 @@ fn after_cheating_the_service_stands_still() {
         assert!(error.to_string().contains("stands still"), "{error}");
         assert_eq!(
             honest
-                .submit([2; 16], 1, bodies[0].clone())
+                .submit("lab", [2; 16], 1, bodies[0].clone())
                 .expect_err("refused")
                 .code,
             "quarantined"
@@ -326,7 +339,7 @@ fn a_service_lives_again() {
         assert!(life.join().expect("no panic").is_ok());
     }
     let code = parties.services[0]
-        .submit([9; 16], 1, vec![])
+        .submit("lab", [9; 16], 1, vec![])
         .expect_err("ended")
         .code;
     assert_eq!(code, "not-ready");

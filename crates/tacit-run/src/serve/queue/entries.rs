@@ -1,49 +1,52 @@
 //! Requests by their numbers, from when they are taken until they are forgotten.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use zeroize::Zeroizing;
 
-use super::{Door, Entry, Id, Inner, Limits, REMEMBERED, REQUESTS, Ready, Refused, Waiting};
+use super::turns::BUSY;
+use super::{Barred, Door, Entry, Id, Inner, Limits, REMEMBERED, Refused, Waiting};
 
 impl Inner {
     pub fn take(
         &mut self,
         limits: &Limits,
+        client: &str,
         id: Id,
         items: usize,
         body: Zeroizing<Vec<u8>>,
     ) -> Result<(), Refused> {
         let hash = blake3::hash(&body);
+        self.forget_busy(&id);
         if let Some(entry) = self.entries.get(&id) {
             let same = match entry {
                 Entry::Waiting(waiting) => blake3::hash(&waiting.body) == hash,
-                Entry::Running { body } | Entry::Done { body, .. } => *body == hash,
+                Entry::Running { body, .. } | Entry::Done { body, .. } => *body == hash,
             };
             return match same {
                 true => Ok(()),
                 false => Err(reused()),
             };
         }
-        if self.barred.contains(&id) {
-            return Err(reused());
+        match self.barred.get(&id) {
+            Some(Barred::Used) => return Err(reused()),
+            Some(Barred::GivenUp) => return Err(given_up()),
+            None => {}
         }
         if let Door::Closed(why) = &self.door {
             return Err(why.clone());
         }
+        let client = self.client(client);
         if self.order.len() >= limits.waiting {
-            let why = format!(
-                "{} requests wait already; ask again in a moment",
-                limits.waiting
-            );
-            return Err(Refused::new("busy", why));
+            self.make_room(&client, id, limits)?;
         }
         let now = Instant::now();
         let waiting = Waiting {
+            client,
             items,
             body,
             since: now,
-            held: false,
+            held: None,
             tries: 0,
             pause: now,
         };
@@ -52,41 +55,12 @@ impl Inner {
         Ok(())
     }
 
-    /// Those that make up the next batch: first what was never proposed.
-    pub fn ready(&self, limits: &Limits, grace: Duration) -> Vec<Ready> {
-        let now = Instant::now();
-        let mut found: Vec<Ready> = Vec::new();
-        let mut total = 0;
-        for first in [true, false] {
-            for id in &self.order {
-                let Some(Entry::Waiting(waiting)) = self.entries.get(id) else {
-                    continue;
-                };
-                if waiting.pause > now || (waiting.tries == 0) != first {
-                    continue;
-                }
-                let full = total + waiting.items > limits.batch || found.len() >= REQUESTS;
-                if !found.is_empty() && full {
-                    return found;
-                }
-                total += waiting.items;
-                found.push(Ready {
-                    id: *id,
-                    items: waiting.items,
-                    first,
-                    last: now >= waiting.since + grace,
-                });
-            }
-        }
-        found
-    }
-
     /// Refuses what has waited for too long.
     pub fn late(&mut self, limits: &Limits) {
         let now = Instant::now();
         let late = |id: &&Id| match self.entries.get(*id) {
             Some(Entry::Waiting(waiting)) => {
-                !waiting.held && now >= waiting.since + limits.patience
+                waiting.held.is_none() && now >= waiting.since + limits.patience
             }
             _ => true,
         };
@@ -97,10 +71,25 @@ impl Inner {
         }
     }
 
+    /// Refuses a request that another party lacks.
+    pub fn give_up(&mut self, id: &Id, why: Refused, limits: &Limits) {
+        if let Some(Entry::Waiting(waiting)) = self.entries.get(id) {
+            let client = waiting.client.clone();
+            self.lacked(&client);
+        }
+        self.end(id, Err(why), limits);
+    }
+
     pub fn end(&mut self, id: &Id, answer: Result<Vec<u8>, Refused>, limits: &Limits) {
         let body = match self.entries.get(id) {
             Some(Entry::Waiting(waiting)) => blake3::hash(&waiting.body),
-            Some(Entry::Running { body }) => *body,
+            Some(Entry::Running { body, client }) => {
+                let (body, client) = (*body, client.clone());
+                if answer.is_ok() {
+                    self.answered(&client);
+                }
+                body
+            }
             _ => return,
         };
         self.order.retain(|waits| waits != id);
@@ -143,13 +132,27 @@ impl Inner {
         };
         if let Some(Entry::Done { answer, .. }) = self.entries.remove(&id) {
             self.kept = self.kept.saturating_sub(size(&answer));
+            if !is_busy(&answer) {
+                self.bar(id, Barred::Used);
+            }
         }
-        self.bar(id);
+    }
+
+    /// Forgets that a request lost its place: it comes again.
+    fn forget_busy(&mut self, id: &Id) {
+        match self.entries.get(id) {
+            Some(Entry::Done { answer, .. }) if is_busy(answer) => {
+                self.kept = self.kept.saturating_sub(size(answer));
+            }
+            _ => return,
+        }
+        self.entries.remove(id);
+        self.done.retain(|done| done != id);
     }
 
     /// Takes no request of this number any more, as far as numbers are remembered.
-    pub fn bar(&mut self, id: Id) {
-        if self.barred.insert(id) {
+    pub fn bar(&mut self, id: Id, why: Barred) {
+        if self.barred.insert(id, why).is_none() {
             self.over.push_back(id);
         }
         while self.over.len() > REMEMBERED {
@@ -168,6 +171,15 @@ impl Inner {
 fn size(answer: &Result<Vec<u8>, Refused>) -> usize {
     const BESIDE: usize = 256;
     BESIDE + (answer.as_ref()).map_or_else(|refused| refused.message.len(), Vec::len)
+}
+
+fn is_busy(answer: &Result<Vec<u8>, Refused>) -> bool {
+    matches!(answer, Err(refused) if refused.code == BUSY)
+}
+
+fn given_up() -> Refused {
+    let why = "the other parties had it, waited, and gave it up; ask anew, with a new number";
+    Refused::new("missing-elsewhere", why)
 }
 
 fn reused() -> Refused {

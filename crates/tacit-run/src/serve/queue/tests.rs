@@ -1,5 +1,7 @@
 use super::*;
 
+mod turns;
+
 const SHORT: Duration = Duration::from_millis(1);
 const LONG: Duration = Duration::from_secs(20);
 
@@ -30,13 +32,13 @@ fn ids(found: &[Ready]) -> Vec<u8> {
 fn more_than_the_limit_is_refused_until_there_is_room() {
     let queue = queue(|_| {});
     for id in [1, 2] {
-        assert_eq!(queue.submit([id; 16], 1, vec![id]), Ok(()));
+        assert_eq!(queue.submit("lab", [id; 16], 1, vec![id]), Ok(()));
     }
-    assert_eq!(code(queue.submit([3; 16], 1, vec![3])), "busy");
+    assert_eq!(code(queue.submit("lab", [3; 16], 1, vec![3])), "busy");
     // The same request again takes no room.
-    assert_eq!(queue.submit([1; 16], 1, vec![1]), Ok(()));
+    assert_eq!(queue.submit("lab", [1; 16], 1, vec![1]), Ok(()));
     assert!(queue.forget(&[1; 16]));
-    assert_eq!(queue.submit([3; 16], 1, vec![3]), Ok(()));
+    assert_eq!(queue.submit("lab", [3; 16], 1, vec![3]), Ok(()));
     assert_eq!(queue.waiting(), 2);
 }
 
@@ -44,53 +46,54 @@ fn more_than_the_limit_is_refused_until_there_is_room() {
 fn a_batch_is_the_oldest_that_fit() {
     let queue = queue(|limits| limits.waiting = 8);
     for (id, items) in [(1, 2), (2, 2), (3, 1)] {
-        assert_eq!(queue.submit([id; 16], items, vec![id]), Ok(()));
+        assert_eq!(queue.submit("lab", [id; 16], items, vec![id]), Ok(()));
     }
-    assert_eq!(ids(&queue.gather(LONG, LONG)), [1, 2]);
+    assert_eq!(ids(&queue.gather(0, LONG, LONG)), [1, 2]);
     queue.postpone(&[1; 16], LONG);
-    assert_eq!(ids(&queue.gather(LONG, LONG)), [2, 3]);
+    queue.postpone(&[2; 16], Duration::ZERO);
+    assert_eq!(ids(&queue.gather(0, LONG, LONG)), [3, 2]);
     // A request of more items than a batch has is alone in one.
     let large = self::queue(|_| {});
-    assert_eq!(large.submit([1; 16], 9, vec![]), Ok(()));
-    assert_eq!(ids(&large.gather(LONG, LONG)), [1]);
+    assert_eq!(large.submit("lab", [1; 16], 9, vec![]), Ok(()));
+    assert_eq!(ids(&large.gather(0, LONG, LONG)), [1]);
 }
 
 #[test]
 fn a_number_is_used_once() {
     let queue = queue(|limits| limits.keep = SHORT);
-    assert_eq!(queue.submit([1; 16], 1, vec![1]), Ok(()));
-    assert_eq!(code(queue.submit([1; 16], 1, vec![2])), "reused");
+    assert_eq!(queue.submit("lab", [1; 16], 1, vec![1]), Ok(()));
+    assert_eq!(code(queue.submit("lab", [1; 16], 1, vec![2])), "reused");
     assert!(queue.begin(&[1; 16]).is_some());
     // Not taken twice.
     assert!(queue.begin(&[1; 16]).is_none());
-    assert_eq!(code(queue.submit([1; 16], 1, vec![2])), "reused");
+    assert_eq!(code(queue.submit("lab", [1; 16], 1, vec![2])), "reused");
     queue.end(&[1; 16], Ok(vec![7]));
     std::thread::sleep(10 * SHORT);
-    assert_eq!(queue.submit([2; 16], 1, vec![2]), Ok(()));
+    assert_eq!(queue.submit("lab", [2; 16], 1, vec![2]), Ok(()));
     // Its answer is forgotten, its number is not.
     let answer = queue.answer(&[1; 16], SHORT).expect("an answer");
     assert_eq!(answer.expect_err("forgotten").code, "unknown");
-    assert_eq!(code(queue.submit([1; 16], 1, vec![1])), "reused");
+    assert_eq!(code(queue.submit("lab", [1; 16], 1, vec![1])), "reused");
 }
 
 #[test]
 fn what_waits_for_too_long_is_refused() {
     let queue = queue(|limits| limits.patience = SHORT);
-    assert_eq!(queue.submit([1; 16], 1, vec![1]), Ok(()));
+    assert_eq!(queue.submit("lab", [1; 16], 1, vec![1]), Ok(()));
     std::thread::sleep(10 * SHORT);
     let answer = queue.answer(&[1; 16], LONG).expect("an answer");
     assert_eq!(answer.expect_err("late").code, "missing-elsewhere");
-    assert!(queue.gather(SHORT, LONG).is_empty());
+    assert!(queue.gather(0, SHORT, LONG).is_empty());
 }
 
 #[test]
 fn a_closed_queue_answers_what_it_has() {
     let queue = queue(|_| {});
-    assert_eq!(queue.submit([1; 16], 1, vec![1]), Ok(()));
+    assert_eq!(queue.submit("lab", [1; 16], 1, vec![1]), Ok(()));
     queue.close(Refused::new("draining", "closed"));
-    assert_eq!(code(queue.submit([2; 16], 1, vec![2])), "draining");
-    assert_eq!(queue.submit([1; 16], 1, vec![1]), Ok(()));
-    assert_eq!(ids(&queue.gather(LONG, LONG)), [1]);
+    assert_eq!(code(queue.submit("lab", [2; 16], 1, vec![2])), "draining");
+    assert_eq!(queue.submit("lab", [1; 16], 1, vec![1]), Ok(()));
+    assert_eq!(ids(&queue.gather(0, LONG, LONG)), [1]);
     queue.refuse_all(&Refused::new("failed", "gone"));
     let answer = queue.answer(&[1; 16], SHORT).expect("an answer");
     assert_eq!(answer.expect_err("refused").code, "failed");
@@ -100,7 +103,7 @@ fn a_closed_queue_answers_what_it_has() {
 #[test]
 fn an_answer_comes_while_it_is_waited_for() {
     let queue = queue(|_| {});
-    assert_eq!(queue.submit([1; 16], 1, vec![1]), Ok(()));
+    assert_eq!(queue.submit("lab", [1; 16], 1, vec![1]), Ok(()));
     assert_eq!(queue.answer(&[1; 16], SHORT), None);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -115,9 +118,9 @@ fn an_answer_comes_while_it_is_waited_for() {
 #[test]
 fn what_is_held_stays() {
     let queue = queue(|limits| limits.patience = SHORT);
-    assert_eq!(queue.submit([1; 16], 1, vec![1]), Ok(()));
+    assert_eq!(queue.submit("lab", [1; 16], 1, vec![1]), Ok(()));
     assert_eq!(
-        queue.inspect(&[[1; 16]], LONG, |waiting| waiting.items),
+        queue.inspect(0, &[[1; 16]], LONG, |waiting| waiting.items),
         [Some(1)]
     );
     assert!(!queue.forget(&[1; 16]));
@@ -125,9 +128,9 @@ fn what_is_held_stays() {
     assert_eq!(queue.answer(&[1; 16], SHORT), None);
     assert!(queue.begin(&[1; 16]).is_some());
     // One that is postponed is its client's again.
-    assert_eq!(queue.submit([2; 16], 1, vec![2]), Ok(()));
+    assert_eq!(queue.submit("lab", [2; 16], 1, vec![2]), Ok(()));
     assert_eq!(
-        queue.inspect(&[[2; 16]], LONG, |waiting| waiting.items),
+        queue.inspect(0, &[[2; 16]], LONG, |waiting| waiting.items),
         [Some(1)]
     );
     queue.postpone(&[2; 16], SHORT);
@@ -135,7 +138,7 @@ fn what_is_held_stays() {
     let answer = queue.answer(&[2; 16], SHORT).expect("an answer");
     assert_eq!(answer.expect_err("gone").code, "unknown");
     // Nothing was computed: the same may come again.
-    assert_eq!(queue.submit([2; 16], 1, vec![2]), Ok(()));
+    assert_eq!(queue.submit("lab", [2; 16], 1, vec![2]), Ok(()));
 }
 
 /// What was proposed in vain does not stand before what was not.
@@ -146,12 +149,13 @@ fn what_others_lack_waits_behind() {
         limits.waiting = 8;
     });
     for id in [1, 2] {
-        assert_eq!(queue.submit([id; 16], 1, vec![id]), Ok(()));
+        assert_eq!(queue.submit("lab", [id; 16], 1, vec![id]), Ok(()));
     }
     queue.postpone(&[1; 16], Duration::ZERO);
-    assert_eq!(ids(&queue.gather(LONG, LONG)), [2]);
+    assert_eq!(ids(&queue.gather(0, LONG, LONG)), [2]);
     queue.begin(&[2; 16]);
-    assert_eq!(ids(&queue.gather(LONG, LONG)), [1]);
+    assert_eq!(ids(&queue.gather(0, LONG, LONG)), [1]);
+    queue.postpone(&[1; 16], Duration::ZERO);
     queue.refuse_unknown(
         &[[1; 16]],
         Duration::ZERO,
@@ -164,8 +168,12 @@ fn what_others_lack_waits_behind() {
         &Refused::new("missing-elsewhere", "no"),
     );
     assert_eq!(queue.waiting(), 0);
-    queue.bar(&[3; 16]);
-    assert_eq!(code(queue.submit([3; 16], 1, vec![3])), "reused");
+    // A share that comes when all others have given its request up.
+    queue.give_up(&[3; 16], Refused::new("missing-elsewhere", "no"));
+    assert_eq!(
+        code(queue.submit("lab", [3; 16], 1, vec![3])),
+        "missing-elsewhere"
+    );
 }
 
 /// Of answers that are kept only the latest stay; the numbers of the others are not taken again.
@@ -173,7 +181,7 @@ fn what_others_lack_waits_behind() {
 fn answers_are_kept_within_a_limit() {
     let queue = queue(|limits| limits.keep_bytes = 2 * (1000 + 256));
     for id in 1..=5 {
-        assert_eq!(queue.submit([id; 16], 1, vec![id]), Ok(()));
+        assert_eq!(queue.submit("lab", [id; 16], 1, vec![id]), Ok(()));
         assert!(queue.begin(&[id; 16]).is_some());
         queue.end(&[id; 16], Ok(vec![id; 1000]));
     }
@@ -184,11 +192,36 @@ fn answers_are_kept_within_a_limit() {
             _ => assert_eq!(answer.expect_err("forgotten").code, "unknown"),
         }
     }
-    assert_eq!(code(queue.submit([1; 16], 1, vec![1])), "reused");
+    assert_eq!(code(queue.submit("lab", [1; 16], 1, vec![1])), "reused");
     // One that is larger than the limit is kept alone: who asked has not got it yet.
-    assert_eq!(queue.submit([9; 16], 1, vec![9]), Ok(()));
+    assert_eq!(queue.submit("lab", [9; 16], 1, vec![9]), Ok(()));
     assert!(queue.begin(&[9; 16]).is_some());
     queue.end(&[9; 16], Ok(vec![9; 5000]));
     let answer = queue.answer(&[9; 16], SHORT).expect("an answer");
     assert_eq!(answer, Ok(vec![9; 5000]));
+}
+
+/// What one session has taken no other proposes, has, or refuses; when it is over its number is used.
+#[test]
+fn a_request_is_in_one_session() {
+    let queue = queue(|limits| limits.waiting = 8);
+    for id in [1, 2] {
+        assert_eq!(queue.submit("lab", [id; 16], 4, vec![id]), Ok(()));
+    }
+    assert_eq!(ids(&queue.gather(0, LONG, LONG)), [1]);
+    assert_eq!(ids(&queue.gather(1, LONG, LONG)), [2]);
+    assert!(queue.gather(2, SHORT, LONG).is_empty());
+    let here = |session, id| queue.inspect(session, &[[id; 16]], SHORT, |_| ())[0].is_some();
+    assert!(here(0, 1) && !here(1, 1) && here(1, 2) && !here(0, 2));
+    let why = Refused::new("missing-elsewhere", "no");
+    queue.refuse_unknown(&[], Duration::ZERO, &why);
+    queue.refuse_waiting(&why);
+    assert_eq!(queue.waiting(), 2);
+    // Postponed, it is anybody's.
+    queue.postpone(&[2; 16], Duration::ZERO);
+    assert!(here(0, 2));
+    assert!(queue.begin(&[1; 16]).is_some());
+    assert!(queue.begin(&[1; 16]).is_none() && !here(1, 1));
+    queue.end(&[1; 16], Ok(vec![]));
+    assert!(!here(1, 1));
 }

@@ -37,7 +37,7 @@ fn queues(ids: &[u8]) -> Vec<Queue> {
     for &id in ids {
         let bodies = SCHEME.split(&[i64::from(id)]).expect("it fits");
         for (queue, body) in queues.iter().zip(bodies) {
-            assert_eq!(queue.submit([id; 16], 1, body), Ok(()));
+            assert_eq!(queue.submit("lab", [id; 16], 1, body), Ok(()));
         }
     }
     queues
@@ -69,6 +69,7 @@ fn round(
     let ends = run(mesh, |mut party| {
         let mut rounds = Rounds {
             queue: &queues[party.id()],
+            session: (0, 1),
             scheme: SCHEME,
             number: 0,
             told: Instant::now(),

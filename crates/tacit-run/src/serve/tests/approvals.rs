@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use super::*;
-use crate::ServeConfig;
 
 /// Party 1 keeps approvals in a file.
 fn with_file(party: usize, text: String) -> String {
@@ -54,7 +53,16 @@ fn what_is_approved_while_it_runs_is_served() {
     }
     fs::write(folder.join("approved.json"), "{").expect("written");
     assert!(fails(&parties)[1].contains("no file of approvals"));
-    write(&good);
+    // Of two approvals of a version the last counts, as `tacit approve` has it.
+    let mut other = good.clone();
+    other["digest"] = "01".into();
+    for (models, served) in [([&good, &other], false), ([&other, &good], true)] {
+        let all = serde_json::json!({"models": models}).to_string();
+        fs::write(folder.join("approved.json"), all).expect("written");
+        if !served {
+            assert!(fails(&parties)[1].contains("this party approves 01"));
+        }
+    }
     parties.start();
 }
 
@@ -67,9 +75,9 @@ fn an_offer_is_what_would_be_served() {
         .expect("its own");
     assert_eq!(parties.services[1].offered().expect("nothing wrong"), None);
     let config = ServeConfig::load(&parties.dir.join("party1").join("serve.toml")).expect("read");
-    assert!(config.check_offer("model", &offer).is_ok());
-    assert!(config.check_offer("other", &offer).is_err());
-    assert!(config.check_offer("model", b"{}").is_err());
+    assert!(config.check_offer("model", None, &offer).is_ok());
+    assert!(config.check_offer("other", None, &offer).is_err());
+    assert!(config.check_offer("model", None, b"{}").is_err());
     let good: Value = serde_json::from_slice(&offer).expect("JSON");
     for (key, value) in [
         ("digest", "01"),
@@ -80,16 +88,27 @@ fn an_offer_is_what_would_be_served() {
     ] {
         let mut other = good.clone();
         other[key] = value.into();
-        let error = config.check_offer("model", other.to_string().as_bytes());
+        let error = config.check_offer("model", None, other.to_string().as_bytes());
         let error = error.expect_err(key).to_string();
         assert!(error.contains(&format!("its {key} is not")), "{error}");
     }
+    // What the config names decides, in the command as in the service.
+    let path = parties.dir.join("party1").join("serve.toml");
+    let text = fs::read_to_string(&path).expect("a config");
+    let named = text.replace("name = \"model\"", "name = \"model\"\ncommitment = \"01\"");
+    fs::write(&path, named).expect("written");
+    let error = ServeConfig::load(&path).and_then(|named| named.check_offer("model", None, &offer));
+    let error = error.expect_err("another").to_string();
+    assert!(
+        error.contains("models.commitment: this party approves 01"),
+        "{error}"
+    );
     // A plan that reveals less than it did has another digest.
     let mut other = good.clone();
     other["plan"]["fraction_bits"] = 3.into();
     assert!(
         config
-            .check_offer("model", other.to_string().as_bytes())
+            .check_offer("model", None, other.to_string().as_bytes())
             .is_err()
     );
 }

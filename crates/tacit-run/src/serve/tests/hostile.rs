@@ -1,5 +1,7 @@
 //! Clients that send what does not fit, or not to all.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::*;
 
 /// Bodies that do not fit, and numbers that were used, are refused; the service goes on.
@@ -9,7 +11,7 @@ fn hostile_requests_are_refused() {
     let sharing = parties.sharing();
     let (items, bodies) = sharing.split(given(&pictures(1))).expect("it fits");
     let refused = |id: u8, items: usize, body: &[u8]| {
-        let refused = parties.services[0].submit([id; 16], items, body.to_vec());
+        let refused = parties.services[0].submit("lab", [id; 16], items, body.to_vec());
         refused.expect_err("refused").code
     };
     let body = &bodies[0];
@@ -66,7 +68,7 @@ fn a_request_that_a_party_lacks_is_refused() {
         let (_, bodies) = sharing.split(given(&x)).expect("it fits");
         let have: Vec<usize> = (0..3).filter(|&party| party != lacks).collect();
         for &party in &have {
-            let taken = parties.services[party].submit([id; 16], 1, bodies[party].clone());
+            let taken = parties.services[party].submit("lab", [id; 16], 1, bodies[party].clone());
             assert_eq!(taken, Ok(()));
         }
         assert_right(&parties.predicted(id + 1, &x), &x, "beside");
@@ -90,7 +92,7 @@ fn strange_words_are_refused_alone() {
             .expect("it fits");
         for (party, body) in bodies.iter().enumerate() {
             let strange = vec![0xff; body.len()];
-            let taken = parties.services[party].submit([1; 16], 1, strange);
+            let taken = parties.services[party].submit("lab", [1; 16], 1, strange);
             if protocol != "bicoptor" {
                 assert_eq!(taken.expect_err("no such words").code, "malformed");
             }
@@ -127,9 +129,57 @@ fn shares_that_come_late_are_waited_for() {
     let (_, bodies) = sharing.split(given(&x)).expect("it fits");
     for (party, after) in [(1, 0), (0, 1700), (2, 1000)] {
         thread::sleep(Duration::from_millis(after));
-        let taken = parties.services[party].submit([2; 16], 1, bodies[party].clone());
+        let taken = parties.services[party].submit("lab", [2; 16], 1, bodies[party].clone());
         assert_eq!(taken, Ok(()));
     }
     assert_right(&parties.joined(&sharing, 2, 1), &x, "late");
     parties.drain(0);
+}
+
+/// A client that sends to one party alone, all the time and more than the queue has, keeps nobody else
+/// from being answered: no request of another is given up or refused for good.
+#[test]
+fn a_client_that_sends_to_some_alone_keeps_nobody_out() {
+    for alone in [0, 2] {
+        let short = |_, text: String| text.replace("queue = 256 ", "queue = 8 ");
+        let parties = Parties::started(&format!("alone-{alone}"), "falcon", short);
+        let sharing = parties.sharing();
+        let x = pictures(1);
+        let (_, false_bodies) = sharing.split(given(&x)).expect("it fits");
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 0u64.. {
+                    if over.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let mut id = [0; 16];
+                    id[..8].copy_from_slice(&number.to_be_bytes());
+                    // Refused as busy, mostly.
+                    let body = false_bodies[alone].clone();
+                    let _ = parties.services[alone].submit("hog", id, 1, body);
+                    thread::sleep(Duration::from_millis(1));
+                }
+            });
+            for id in 200..220 {
+                let (_, bodies) = sharing.split(given(&x)).expect("it fits");
+                for (service, body) in parties.services.iter().zip(&bodies) {
+                    until_taken(service, [id; 16], body);
+                }
+                assert_right(&parties.joined(&sharing, id, 1), &x, "beside");
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+        parties.drain(0);
+    }
+}
+
+/// Sends a share again while the queue has no place for it.
+fn until_taken(service: &Service, id: Id, body: &[u8]) {
+    let until = Instant::now() + PATIENCE;
+    while let Err(refused) = service.submit("lab", id, 1, body.to_vec()) {
+        assert_eq!(refused.code, "busy");
+        assert!(Instant::now() < until, "never taken");
+        thread::sleep(Duration::from_millis(1));
+    }
 }

@@ -1,0 +1,62 @@
+"""What an operator is told of a config file while its party serves: certificates, warnings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from .._tacit import TacitError
+from ..operating.members import SOON_DAYS, certificates, lasting
+
+
+def fingerprints(config: Mapping[str, Any]) -> dict[str, str]:
+    """The fingerprints of the parties' certificates, by their names; while one changes, of both."""
+    found: dict[str, str] = {}
+    for each in config["parties"]:
+        try:
+            prints = [one.fingerprint for one in certificates(each["certificate"])]
+        except TacitError:
+            # Damaged since the parties met by it.
+            prints = ["unreadable"]
+        found[each["name"]] = " ".join(prints)
+    return found
+
+
+def ends_of(config: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """When the certificates of a config file end, by what they are for.
+
+    This party's own is the one that it shows; of another's the last to end counts.
+    """
+    own = config["party"]
+    found = [
+        (each["name"], lasting(each["certificate"]))
+        for number, each in enumerate(config["parties"])
+        if number != own["id"]
+    ]
+    found.append((config["parties"][own["id"]]["name"], certificates(own["certificate"])[0]))
+    if config["service"].get("certificate"):
+        found.append(("https", certificates(config["service"]["certificate"])[0]))
+    return [(name, each.ends) for name, each in found if each.ends is not None]
+
+
+def unpinned(service: Mapping[str, Any], models: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+    """Warnings of models that are served whatever their owner makes of them."""
+    for each in models:
+        pinned = each.get("digest") or each.get("file") or service.get("approved")
+        if not pinned:
+            yield (
+                f"the model '{each['name']}' is served whatever its owner offers: approve one by "
+                "service.approved and `tacit approve`"
+            )
+
+
+def ending(config: Mapping[str, Any]) -> Iterable[str]:
+    """Warnings of certificates that end soon."""
+    for name, until in ends_of(config):
+        days = (until - time.time()) / 86400
+        if days < SOON_DAYS:
+            yield (
+                f"the certificate of {name} ends in {max(days, 0):.0f} days; a party makes a new "
+                "one by `tacit cert rotate`, and all others accept it before it switches"
+            )
