@@ -1,6 +1,8 @@
 //! The offline phase's numbers, which parties in memory put together again: exactly uniform, and
 //! made anew where a 0 was opened, which over 5 bits is often. And ten million truncations.
 
+mod openings;
+
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
 
