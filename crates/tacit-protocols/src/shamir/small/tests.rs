@@ -1,14 +1,20 @@
 //! The material of comparisons over the small field, which parties in memory put together again.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
 use tacit_algebra::Buffer;
 use tacit_algebra::mersenne::{F5, Field};
 use tacit_algebra::sliced::Sliced;
 use tacit_conformance::independence::{Bits, LIMIT, PARITY_LIMIT, uneven};
 use tacit_conformance::polynomials::{coefficients, elements, small_coefficients};
+use tacit_net::testing::{Fate, mesh_with};
 
 use super::super::Comparison;
 use super::super::material::{Material, SmallTree};
-use super::super::tests::{P, SIZES, assert_uniform, mesh, numbers, open_hidden, options, run};
+use super::super::tests::{
+    P, SIZES, TIMEOUT, assert_uniform, mesh, numbers, open_hidden, options, run,
+};
 use super::numbers::Dealt;
 use crate::machine::{Call, Machine};
 
@@ -136,5 +142,42 @@ fn dealers_numbers_and_their_bits_are_shared_by_uniform_polynomials() {
         for numbers in dealers {
             assert_uniform("a dealer's numbers", numbers.into_iter(), P);
         }
+    }
+}
+
+/// Messages with bits of dealers, by sender and receiver, where `n` numbers are dealt.
+fn messages_of_dealers(parties: usize, t: usize, n: usize) -> BTreeMap<(usize, usize), usize> {
+    let sent: Arc<Mutex<BTreeMap<_, usize>>> = Arc::default();
+    let tap = sent.clone();
+    let watched = mesh_with(parties, TIMEOUT, move |envelope| {
+        if envelope.step == "shamir edaBits: a dealer's bits" {
+            let mut sent = tap.lock().expect("no thread panics");
+            *sent.entry((envelope.from, envelope.to)).or_default() += 1;
+        }
+        Fate::Deliver
+    });
+    let options = options(parties, t, Comparison::Tree);
+    run::<F5, _>(watched, &options, |machine| {
+        machine.deal_numbers(n, &[]).map(drop)
+    });
+    let sent = sent.lock().expect("no thread panics");
+    sent.clone()
+}
+
+/// One of `t + 1` is not corrupt: with fewer the corrupt parties may know all summands of a number.
+#[test]
+fn every_number_is_the_sum_of_one_more_dealers_than_may_be_corrupt() {
+    let more = [(5, 1), (7, 3), (9, 1), (9, 2), (9, 3), (9, 4)];
+    for (parties, t) in SIZES.into_iter().chain(more) {
+        // One part, whose dealers send what their receivers do not draw.
+        let sent = messages_of_dealers(parties, t, 64);
+        let senders: BTreeSet<usize> = sent.keys().map(|(from, _)| *from).collect();
+        assert_eq!(senders.len(), t + 1, "{t} of {parties}");
+        assert!(sent.values().all(|messages| *messages == 1));
+        assert_eq!(sent.len(), (t + 1) * (parties - 1 - t));
+        // A part for each party as the first of its dealers.
+        let sent = messages_of_dealers(parties, t, 256 * parties);
+        assert!(sent.values().all(|messages| *messages == t + 1));
+        assert_eq!(sent.len(), parties * (parties - 1 - t));
     }
 }
