@@ -143,7 +143,7 @@ impl<F: Field> Shamir<F> {
 
     fn with(party: Party, params: Params, streams: Streams, cost: ShamirCost<F>) -> Self {
         let id = party.id();
-        let [kept, dealt] = [params.parties - params.threshold, params.parties];
+        let [kept, dealt] = [params.kept(), params.parties];
         Shamir {
             points: Points::new(&params, id),
             low: Dealing::low(&params, id).into(),

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use tacit_algebra::Buffer;
-use tacit_algebra::mersenne::{F5, Field};
-use tacit_algebra::sliced::Sliced;
+use tacit_algebra::mersenne::{F5, Field, Matrix};
+use tacit_algebra::sliced::{Map, Sliced};
 use tacit_conformance::independence::{Bits, LIMIT, PARITY_LIMIT, uneven};
 use tacit_conformance::polynomials::{coefficients, elements, small_coefficients};
 use tacit_net::testing::{Fate, mesh_with};
@@ -179,5 +179,22 @@ fn every_number_is_the_sum_of_one_more_dealers_than_may_be_corrupt() {
         let sent = messages_of_dealers(parties, t, 256 * parties);
         assert!(sent.values().all(|messages| *messages == t + 1));
         assert_eq!(sent.len(), parties * (parties - 1 - t));
+    }
+}
+
+/// Of dealings by all no more sharings are made than `t` dealers leave uniform; that any `n - t` columns of these
+/// matrices are independent is tested where they are written.
+#[test]
+fn dealings_are_made_into_as_many_sharings_as_are_uniform() {
+    for (n, t) in (3..=9).flat_map(|n| (1..=(n - 1) / 2).map(move |t| (n, t))) {
+        let options = options(n, t, Comparison::Tree);
+        let right = run::<F5, _>(mesh(n), &options, |machine| {
+            let small = Map::vandermonde(machine.small.gf, n - t, n);
+            Ok(machine.extraction == Matrix::vandermonde(n - t, n)
+                && machine.small.extraction == small
+                && machine.params.width(n - t) == 1
+                && machine.params.width(n - t + 1) == 2)
+        });
+        assert!(right.iter().all(|right| *right), "{t} of {n}");
     }
 }
