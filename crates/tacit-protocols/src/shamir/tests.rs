@@ -285,6 +285,31 @@ fn what_is_opened_as_0_is_drawn_again() {
     assert!(draws >= 3 && checks >= 2, "{openings:?}");
 }
 
+/// Where all that is opened is 0, whatever is drawn, the draws end.
+#[test]
+fn zeros_that_are_opened_again_and_again_are_an_error() {
+    let refused = run::<F31, _>(mesh(3), &options(3, 1, Comparison::Rot), |machine| {
+        machine.points.at_zero_2t.fill(F31::ZERO);
+        let mut pool = machine.draw(Demand {
+            random: 4,
+            double: 0,
+            zero: 3,
+        })?;
+        let mut rows = machine.zeros(F31::BITS as usize);
+        let errors = [
+            machine.random_bits(&mut pool, 1, 1).err(),
+            machine.replace_all_ones(&mut pool, &mut rows, 1).err(),
+            machine.prepare_pre_mult(1, 2).err(),
+            machine.prepare(&[Call::relu(2)]).err(),
+        ];
+        Ok(errors.map(|error| error.map(|error| error.to_string())))
+    });
+    for words in refused.into_iter().flatten() {
+        let words = words.expect("0 cannot be drawn for ever");
+        assert!(words.contains("did not follow the protocol"), "{words}");
+    }
+}
+
 /// Shares of `x` at every party's point, with random coefficients that all have in common.
 fn dealt<F: Field>(prg: &mut Prg, x: &[F], degree: usize, id: usize) -> Vec<F> {
     let (point, mut power) = (F::from_u64(id as u64 + 1), F::ONE);
