@@ -327,6 +327,7 @@ impl<F: Field> Machine for Shamir<F> {
     fn truncate(&mut self, x: &Buffer<F>, trunc: u32) -> Result<Buffer<F>, Error> {
         match trunc {
             0 => Ok(x.clone()),
+            _ if x.is_empty() => Ok(x.clone()),
             d => self.trunc(x.clone(), d),
         }
     }

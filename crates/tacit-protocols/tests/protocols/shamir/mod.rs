@@ -14,7 +14,7 @@ use crate::subjects::shamir_over;
 use tacit_algebra::mersenne::{F5, F7, F13, F31, F61, Field};
 use tacit_conformance::{Subject, TIMEOUT, noise, run, run_on};
 use tacit_net::testing::{Fate, mesh_with};
-use tacit_protocols::machine::{Audience, Call, KeyBits, Machine};
+use tacit_protocols::machine::{Audience, Call, KeyBits, Machine, Operand};
 use tacit_protocols::shamir::{Comparison, Opening};
 
 /// Signs of `x` between every number of parties, by both comparisons.
@@ -134,4 +134,37 @@ fn signs_and_truncations_over_the_largest_small_field_are_right() {
         "shamir truncate: masked carries",
     ];
     over_64_elements::<F31>(63, 1, &steps);
+}
+
+/// Nothing is prepared for calls of no elements, and nothing is sent.
+#[test]
+fn calls_of_no_elements_have_no_results() {
+    for comparison in [Comparison::Tree, Comparison::Rot] {
+        let subject = shamir_over::<F31>(3, comparison, Opening::Auto);
+        let results = run(&subject, |machine| {
+            let calls = [
+                Call::relu(0),
+                Call::drelu(0),
+                Call::select(0),
+                Call::truncate(0, 3),
+                Call::elementwise(0, 0),
+                Call::elementwise(0, 3),
+                Call::maxpool(0, 4),
+            ];
+            machine.prepare(&calls)?;
+            let none = machine.constant(&[]);
+            let secret = Operand::Secret(none.clone());
+            let results = [
+                machine.relu(&none, KeyBits::ALL)?,
+                machine.drelu(&none, KeyBits::ALL)?,
+                machine.select(&none, &none, &none)?,
+                machine.truncate(&none, 3)?,
+                machine.mul(&none, &secret, 0)?,
+                machine.mul(&none, &secret, 3)?,
+                machine.maxpool(&none, 0, 4, KeyBits::ALL)?,
+            ];
+            Ok(results.map(|result| machine.len(&result)))
+        });
+        assert_eq!(results, [[0; 7]; 3], "{}", subject.name());
+    }
 }
