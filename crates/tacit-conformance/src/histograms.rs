@@ -18,7 +18,7 @@ pub fn couples(n: usize) -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// Wilson and Hilferty's normal deviate of a chi-square statistic.
-fn deviate(statistic: f64, freedom: f64) -> f64 {
+pub(crate) fn deviate(statistic: f64, freedom: f64) -> f64 {
     let spread = 2.0 / (9.0 * freedom);
     ((statistic / freedom).cbrt() - (1.0 - spread)) / spread.sqrt()
 }

@@ -32,7 +32,7 @@ impl<F: Field> Matrix<F> {
         Matrix { rows, cols, data }
     }
 
-    /// `M[j][i] = (i + 1)^j`: hyper-invertible for `rows <= cols < p`.
+    /// `M[j][i] = (i + 1)^j`: as many columns as rows are independent, whichever they are.
     ///
     /// # Panics
     /// If two columns would be equal.
@@ -270,6 +270,45 @@ mod tests {
             }
         }
         assert_eq!(Matrix::<F5>::vandermonde(3, 30).data[30 + 29].to_u64(), 30);
+    }
+
+    /// Whether these columns are as many as the rows, and independent.
+    fn independent<F: Field>(m: &Matrix<F>, columns: &[usize]) -> bool {
+        let row = |row: &[F]| columns.iter().map(|i| row[*i]).collect();
+        let mut left: Vec<Vec<F>> = m.data.chunks(m.cols).map(row).collect();
+        let pivots = (0..columns.len()).all(|c| {
+            let Some(at) = left.iter().position(|row| row[c] != F::ZERO) else {
+                return false;
+            };
+            let pivot = left.swap_remove(at);
+            let inverse = pivot[c].inverse();
+            for row in &mut left {
+                let factor = row[c].mul(inverse);
+                let pairs = row.iter_mut().zip(&pivot);
+                pairs.for_each(|(x, y)| *x = x.sub(factor.mul(*y)));
+            }
+            true
+        });
+        pivots && left.is_empty()
+    }
+
+    fn any_columns<F: Field>() {
+        for (n, rows) in (3..=9).flat_map(|n| (1..=n).map(move |rows| (n, rows))) {
+            let m = Matrix::<F>::vandermonde(rows, n);
+            for set in (0..1u32 << n).filter(|set| set.count_ones() as usize == rows) {
+                let columns: Vec<usize> = (0..n).filter(|i| set >> i & 1 == 1).collect();
+                assert!(independent(&m, &columns), "{columns:?} of {n}");
+            }
+        }
+        let m = Matrix::<F>::vandermonde(2, 5);
+        assert!(!independent(&m, &[1, 1]) && !independent(&m, &[1, 2, 3]));
+        assert!(!independent(&m, &[1]));
+    }
+
+    /// As many dealings as rows decide, and hide, all that is made of them, whichever parties dealt them.
+    #[test]
+    fn any_columns_of_a_vandermonde_matrix_are_independent() {
+        on_every_field!(any_columns);
     }
 
     fn interpolates<F: Field>() {

@@ -79,7 +79,7 @@ impl Map {
         }
     }
 
-    /// `M[j][i] = (i + 1)^j`: hyper-invertible.
+    /// `M[j][i] = (i + 1)^j`: as many columns as rows are independent, whichever they are.
     ///
     /// # Panics
     /// If the field has not as many elements other than 0 as columns.
@@ -276,29 +276,65 @@ pub(super) mod tests {
         }
     }
 
-    /// Any two dealings decide, and hide, both sharings that are made of them.
+    /// The element in row `j` and column `i` of a map: what it makes of 1.
+    fn element(map: &Map, j: usize, i: usize) -> u8 {
+        let k = map.gf.bits();
+        let bit = |a: usize| map.taps[j * k + a].contains(&((i * k) as u16));
+        (0..k).map(|a| u8::from(bit(a)) << a).sum()
+    }
+
+    /// Whether these columns are as many as the rows, and independent.
+    fn independent(map: &Map, columns: &[usize]) -> bool {
+        let (gf, rows) = (map.gf, map.rows());
+        let row = |j: usize| columns.iter().map(move |i| element(map, j, *i)).collect();
+        let mut left: Vec<Vec<u8>> = (0..rows).map(row).collect();
+        let pivots = (0..columns.len()).all(|c| {
+            let Some(at) = left.iter().position(|row| row[c] != 0) else {
+                return false;
+            };
+            let pivot = left.swap_remove(at);
+            let inverse = gf.inverse(pivot[c]);
+            for row in &mut left {
+                let factor = gf.mul(row[c], inverse);
+                let pairs = row.iter_mut().zip(&pivot);
+                pairs.for_each(|(x, y)| *x ^= gf.mul(factor, *y));
+            }
+            true
+        });
+        pivots && left.is_empty()
+    }
+
+    /// As many dealings as rows decide, and hide, all sharings that are made, whichever parties dealt them: every
+    /// choice between few parties, and some between as many as a field has points for.
     #[test]
     fn any_columns_of_a_vandermonde_matrix_are_independent() {
-        for k in 2..=MOST_BITS {
-            let (gf, n) = (Gf::new(k), (1 << k) - 1);
-            let map = Map::vandermonde(gf, 2, n);
-            let zero = Sliced::zeros(gf, 1, 1);
-            for (a, b) in (0..n).flat_map(|a| (0..a).map(move |b| (a, b))) {
-                let mut seen = std::collections::BTreeSet::new();
-                for at in 0..1u32 << (2 * k) {
-                    let bit = |bit: usize| Bits::from_fn(1, |_| at >> bit & 1 == 1);
-                    let of = |from: usize| (from..from + k).map(bit).collect::<Vec<_>>();
-                    let value = |from| Sliced::new(gf, BitRows::from_rows(&of(from)));
-                    let (x, y) = (value(0), value(k));
-                    let mut rows = vec![&zero; n];
-                    (rows[a], rows[b]) = (&x, &y);
-                    seen.insert(map.apply(&rows).iter().map(elements).collect::<Vec<_>>());
-                }
-                assert_eq!(seen.len(), 1 << (2 * k), "{a} and {b} of {n}");
-                if k > 3 {
-                    break;
+        for n in 3..=9usize {
+            let gf = Gf::with_points(n);
+            for rows in 1..=n {
+                let map = Map::vandermonde(gf, rows, n);
+                let choices = (0..1u32 << n).filter(|set| set.count_ones() as usize == rows);
+                for set in choices {
+                    let columns: Vec<usize> = (0..n).filter(|i| set >> i & 1 == 1).collect();
+                    assert!(independent(&map, &columns), "{columns:?} of {n}");
                 }
             }
         }
+        for k in 4..=MOST_BITS {
+            let (gf, n) = (Gf::new(k), (1 << k) - 1);
+            for rows in [2, n / 2 + 1, n - 1] {
+                let map = Map::vandermonde(gf, rows, n);
+                // Steps that have no divisor in common with the number of columns.
+                for (first, step) in [0, n / 3]
+                    .into_iter()
+                    .flat_map(|at| [1, 2, 4, 8].map(|s| (at, s)))
+                {
+                    let columns: Vec<usize> = (0..rows).map(|i| (first + i * step) % n).collect();
+                    assert!(independent(&map, &columns), "{columns:?} of {n}");
+                }
+            }
+        }
+        let map = Map::vandermonde(Gf::new(3), 2, 5);
+        assert!(!independent(&map, &[1, 1]) && !independent(&map, &[1, 2, 3]));
+        assert!(!independent(&map, &[1]));
     }
 }

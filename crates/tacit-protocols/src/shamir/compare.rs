@@ -1,10 +1,11 @@
 //! Comparison (docs/spec/liu24.md, sections 6 and 7): `[y < r]` for a public `y` and a shared `r`
-//! with its bits, by a tree or by a rotation, and DReLU from it (Liu et al., Protocol 5.1).
+//! with its bits, by a tree over the small field, by one over the large field or by a rotation, and
+//! DReLU from it (Liu et al., Protocol 5.1).
 //!
 //! Differs from the paper: its Bitwise-LT opens a 0 wherever a bit of `y` differs from that of
-//! `r`, and so the compared secret; a test of this project shows that. The two comparisons here
-//! open nothing but uniform numbers, a 0 that comes with probability 1/2, or one at a uniform
-//! place.
+//! `r`, and so the compared secret; a test of this project shows that. The three comparisons here
+//! open nothing but uniform numbers and bits, a 0 that comes with probability 1/2, or one at a
+//! uniform place.
 
 use crate::message::{Elements, Message};
 use tacit_algebra::mersenne::{Field, buffer, of_bits, to_bits};
@@ -35,8 +36,12 @@ pub(super) enum Sign<F> {
 impl<F: Field> Shamir<F> {
     /// DReLU (Liu et al., Protocol 5.1): 1 where `a` is in `[0, (p-1)/2]`, else 0.
     ///
-    /// By the tree `1 + ceil(log2 (l+1))` openings one after the other; by the rotation 4.
+    /// Openings one after the other: by the tree over the small field `2 + ceil(log2 l)`, by that over the
+    /// large one `1 + ceil(log2 (l + 2))`, by the rotation 4.
     pub(super) fn drelu_shares(&mut self, a: &Buffer<F>) -> Result<Buffer<F>, Error> {
+        if a.is_empty() {
+            return Ok(a.clone());
+        }
         match self.sign(a, false)? {
             Sign::Tree(sign, _) => Ok(sign),
             Sign::Rot(d, rot) => {

@@ -233,9 +233,14 @@ impl<F: Field> Dealing<F> {
 }
 
 impl Params {
+    /// How many sharings are made of a dealing by each party. More are not uniform: `t` dealers know theirs.
+    pub fn kept(&self) -> usize {
+        self.parties - self.threshold
+    }
+
     /// The width of the dealings that make `n` sharings.
     pub fn width(&self, n: usize) -> usize {
-        n.div_ceil(self.parties - self.threshold)
+        n.div_ceil(self.kept())
     }
 
     /// The dealings of a demand, so narrow that what is made on the way stays in cache.
@@ -260,6 +265,7 @@ impl<F: Field> Shamir<F> {
     /// At most 1 hop, none for `n = 3`; a random sharing and a double each cost every party
     /// `(n - 2 - t) / (n - t)` elements, a zero nothing, for odd `n` with the greatest `t`.
     pub(super) fn draw(&mut self, demand: Demand) -> Result<Pool<F>, Error> {
+        assert_eq!(self.extraction.rows, self.params.kept());
         let blocks = self.params.blocks(&demand);
         let mut own = Vec::with_capacity(blocks.len());
         for &(kind, width) in &blocks {

@@ -143,7 +143,7 @@ impl<F: Field> Shamir<F> {
 
     fn with(party: Party, params: Params, streams: Streams, cost: ShamirCost<F>) -> Self {
         let id = party.id();
-        let [kept, dealt] = [params.parties - params.threshold, params.parties];
+        let [kept, dealt] = [params.kept(), params.parties];
         Shamir {
             points: Points::new(&params, id),
             low: Dealing::low(&params, id).into(),
@@ -327,6 +327,7 @@ impl<F: Field> Machine for Shamir<F> {
     fn truncate(&mut self, x: &Buffer<F>, trunc: u32) -> Result<Buffer<F>, Error> {
         match trunc {
             0 => Ok(x.clone()),
+            _ if x.is_empty() => Ok(x.clone()),
             d => self.trunc(x.clone(), d),
         }
     }

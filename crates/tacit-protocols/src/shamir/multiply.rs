@@ -37,6 +37,7 @@ impl<F: Field> Shamir<F> {
         };
         z.change(&[x, &weights], |z| accumulate(map, z, x, &weights));
         match (w, trunc) {
+            _ if z.is_empty() => Ok(z),
             (Operand::Public(_), 0) => Ok(z),
             (Operand::Public(_), d) => self.trunc(z, d),
             (Operand::Secret(_), 0) => self.reduce_degree(z),

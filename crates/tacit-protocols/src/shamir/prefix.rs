@@ -9,6 +9,7 @@ use tacit_algebra::mersenne::{Field, buffer};
 
 use super::Shamir;
 use super::deal::Demand;
+use super::preprocess::{ROUNDS, zeros_only};
 use crate::Error;
 use crate::message::{Elements, Message};
 
@@ -49,20 +50,28 @@ impl<F: Field> Shamir<F> {
     }
 
     /// Random numbers other than 0 and their inverses: of `a` and `b` with `a b` opened, `a` and
-    /// `b / (a b)`. All are made anew if a product is 0, which happens once in `p` of them.
+    /// `b / (a b)`. Those with a product of 0, which happens once in `p` of them, are drawn again.
     fn random_inverses(&mut self, n: usize) -> Result<(Buffer<F>, Buffer<F>), Error> {
-        loop {
+        let (mut numbers, mut inverses) = (self.zeros(n), self.zeros(n));
+        let mut left: Vec<usize> = (0..n).collect();
+        for _ in 0..=ROUNDS {
             let mut pool = self.draw(Demand {
-                random: 2 * n,
+                random: 2 * left.len(),
                 double: 0,
-                zero: n,
+                zero: left.len(),
             })?;
-            let (a, b, zero) = (pool.random(n), pool.random(n), pool.zero(n));
-            let product = self.mult_pub(PAIRS, &a, &b, &zero)?;
-            if buffer::find_zeros(&product).is_empty() {
-                return Ok((a, buffer::mul(&b, &buffer::inverse(&product))));
+            let (a, b) = (pool.random(left.len()), pool.random(left.len()));
+            let product = self.mult_pub(PAIRS, &a, &b, &pool.zero(left.len()))?;
+            let inverse = buffer::mul(&b, &buffer::inverse(&product));
+            buffer::put_columns(&mut numbers, n, &left, &a);
+            buffer::put_columns(&mut inverses, n, &left, &inverse);
+            let again = buffer::find_zeros(&product);
+            if again.is_empty() {
+                return Ok((numbers, inverses));
             }
+            left = again.into_iter().map(|at| left[at]).collect();
         }
+        Err(zeros_only(PAIRS))
     }
 
     /// `a_1, a_1 a_2, ...` row by row, of factors none of which may be 0: one that is 0 is opened
@@ -94,7 +103,7 @@ mod tests {
     use tacit_algebra::Prg;
     use tacit_algebra::mersenne::{F7, F31, F61};
 
-    /// Over the small field pairs with a product of 0 are made anew as well.
+    /// Over 7 bits some pairs have a product of 0, and are drawn again.
     fn prefixes<F: Field>(parties: usize, rows: usize, n: usize) {
         let options = options(parties, (parties - 1) / 2, Comparison::Tree);
         let factor = |v: F| if v == F::ZERO { F::ONE } else { v };
@@ -117,7 +126,7 @@ mod tests {
 
     #[test]
     fn prefix_products_are_those_of_the_definition() {
-        prefixes::<F7>(3, 3, 9);
+        prefixes::<F7>(3, 3, 90);
         prefixes::<F31>(3, 31, 50);
         prefixes::<F31>(7, 1, 20);
         prefixes::<F61>(4, 5, 33);

@@ -23,6 +23,21 @@ const CHECK: Message<Elements> = Message::new("shamir bits: not all ones");
 const FLIP: Message<Elements> = Message::new("shamir comparison: bit times bit");
 const UNFOLD: Message<Elements> = Message::new("shamir rotation: unfold shift");
 
+/// How often what is opened as 0 is drawn again. Over 5 bits one column in 16 is refused, so that more rounds
+/// are needed once in 2^250 columns, and over the fields of runs far less often.
+pub(super) const ROUNDS: usize = 64;
+
+/// What is opened is 0 whatever is drawn.
+pub(super) fn zeros_only(step: Message<Elements>) -> Error {
+    Error::Invalid(format!(
+        "what is opened at '{}' is 0 after {ROUNDS} new draws: a party did not follow the protocol",
+        step.step()
+    ))
+}
+
+/// Random bits, and random numbers other than 0.
+type BitsAndNumbers<F> = (Buffer<F>, Buffer<F>);
+
 /// The ingredients of a batch, handed out want by want.
 struct Parts<F> {
     pool: Pool<F>,
@@ -102,41 +117,58 @@ impl<F: Field> Shamir<F> {
 
     /// RandBit and RandNZ: `bits` uniform bits and `nonzero` uniform numbers other than 0.
     ///
-    /// A bit is `(a / sqrt(a^2) + 1) / 2` for a random `a`, with the root that all parties take;
-    /// a number `a` is known to be other than 0 by an opened product with a random one. Where 0
-    /// is opened, which happens once in `p` draws, the draw is made again.
+    /// Where 0 is opened, which happens once in `p` draws, the draw is made again.
     pub(super) fn random_bits(
         &mut self,
         pool: &mut Pool<F>,
         bits: usize,
         nonzero: usize,
-    ) -> Result<(Buffer<F>, Buffer<F>), Error> {
+    ) -> Result<BitsAndNumbers<F>, Error> {
+        let (mut made, [mut again, mut bad]) = self.try_bits(pool, bits, nonzero)?;
+        for _ in 0..ROUNDS {
+            if again.is_empty() && bad.is_empty() {
+                return Ok(made);
+            }
+            let mut pool = self.draw(Demand {
+                random: again.len() + 2 * bad.len(),
+                double: 0,
+                zero: again.len() + bad.len(),
+            })?;
+            let (new, zeros) = self.try_bits(&mut pool, again.len(), bad.len())?;
+            buffer::put_columns(&mut made.0, bits, &again, &new.0);
+            buffer::put_columns(&mut made.1, nonzero, &bad, &new.1);
+            let [of_bits, of_numbers] = zeros;
+            again = of_bits.into_iter().map(|at| again[at]).collect();
+            bad = of_numbers.into_iter().map(|at| bad[at]).collect();
+        }
+        Err(zeros_only(BITS))
+    }
+
+    /// RandBit and RandNZ once, and which of the bits and of the numbers have to be drawn again.
+    ///
+    /// A bit is `(a / sqrt(a^2) + 1) / 2` for a random `a`, with the root that all parties take;
+    /// a number `a` is known to be other than 0 by an opened product with a random one.
+    fn try_bits(
+        &mut self,
+        pool: &mut Pool<F>,
+        bits: usize,
+        nonzero: usize,
+    ) -> Result<(BitsAndNumbers<F>, [Vec<usize>; 2]), Error> {
         let (a, c) = (pool.random(bits), pool.random(nonzero));
         let x = Buffer::concat(&[&a, &c]);
         let y = Buffer::concat(&[&a, &pool.random(nonzero)]);
         let zero = pool.zero(bits + nonzero);
         let opened = self.mult_pub(BITS, &x, &y, &zero)?;
 
-        let mut made = buffer::sign_bits(&a, &opened.part(0..bits));
-        let mut good = c;
+        let made = buffer::sign_bits(&a, &opened.part(0..bits));
         let mut again = buffer::find_zeros(&opened);
-        if !again.is_empty() {
-            let bad = again.split_off(again.partition_point(|&at| at < bits));
-            let bad: Vec<usize> = bad.into_iter().map(|at| at - bits).collect();
-            let mut pool = self.draw(Demand {
-                random: again.len() + 2 * bad.len(),
-                double: 0,
-                zero: again.len() + bad.len(),
-            })?;
-            let (new_bits, new) = self.random_bits(&mut pool, again.len(), bad.len())?;
-            buffer::put_columns(&mut made, bits, &again, &new_bits);
-            buffer::put_columns(&mut good, nonzero, &bad, &new);
-        }
-        Ok((made, good))
+        let bad = again.split_off(again.partition_point(|&at| at < bits));
+        let bad = bad.into_iter().map(|at| at - bits).collect();
+        Ok(((made, c), [again, bad]))
     }
 
     /// SolvedBits: of `n` columns of bits, replaces those that are all ones, so that each is the
-    /// bits of a number uniform below `p`. Opens `m (sum of bits - l)` for a random `m`.
+    /// bits of a number uniform below `p`.
     pub(super) fn replace_all_ones(
         &mut self,
         pool: &mut Pool<F>,
@@ -147,28 +179,41 @@ impl<F: Field> Shamir<F> {
         if n == 0 {
             return Ok(());
         }
+        let mut again = self.find_all_ones(pool, rows, n)?;
+        for _ in 0..ROUNDS {
+            let bad = again.len();
+            if bad == 0 {
+                return Ok(());
+            }
+            let mut pool = self.draw(Demand {
+                random: (l + 1) * bad,
+                double: 0,
+                zero: (l + 1) * bad,
+            })?;
+            let (fresh, _) = self.random_bits(&mut pool, l * bad, 0)?;
+            let refused = self.find_all_ones(&mut pool, &fresh, bad)?;
+            buffer::put_columns(rows, n, &again, &fresh);
+            again = refused.into_iter().map(|at| again[at]).collect();
+        }
+        Err(zeros_only(CHECK))
+    }
+
+    /// Which of `n` columns of bits are all ones: `m (sum of bits - l)` is opened for a random `m`, which,
+    /// seldom, is 0 too. Either way the column is not used.
+    fn find_all_ones(
+        &mut self,
+        pool: &mut Pool<F>,
+        rows: &Buffer<F>,
+        n: usize,
+    ) -> Result<Vec<usize>, Error> {
         let mut short = rows.part(0..n);
         for row in rows.rows(n).skip(1) {
             buffer::add_assign(&mut short, &row);
         }
-        buffer::add_scalar_assign(&mut short, F::from_i64(-(l as i64)));
+        buffer::add_scalar_assign(&mut short, F::from_i64(-(self.params.bits as i64)));
         let (m, zero) = (pool.random(n), pool.zero(n));
         let opened = self.mult_pub(CHECK, &m, &short, &zero)?;
-        // An unlucky `m` is 0 too; either way the column is not used.
-        let again = buffer::find_zeros(&opened);
-        let bad = again.len();
-        if bad == 0 {
-            return Ok(());
-        }
-        let mut pool = self.draw(Demand {
-            random: (l + 1) * bad,
-            double: 0,
-            zero: (l + 1) * bad,
-        })?;
-        let (mut fresh, _) = self.random_bits(&mut pool, l * bad, 0)?;
-        self.replace_all_ones(&mut pool, &mut fresh, bad)?;
-        buffer::put_columns(rows, n, &again, &fresh);
-        Ok(())
+        Ok(buffer::find_zeros(&opened))
     }
 
     /// `b r_0` of every tree over the large field, in one opening.

@@ -32,6 +32,9 @@ impl<F: Field> Shamir<F> {
         x: &Buffer<F>,
         y: &Buffer<F>,
     ) -> Result<Buffer<F>, Error> {
+        if x.is_empty() {
+            return Ok(x.clone());
+        }
         let double = match self.take(Want::Product { n: x.len() })? {
             Material::Product(double) => double,
             _ => unreachable!("material lies with its want"),
@@ -45,6 +48,9 @@ impl<F: Field> Shamir<F> {
     ///
     /// By the tree one opening after those of the sign; by the rotation 4 in all.
     pub(super) fn relu_shares(&mut self, a: &Buffer<F>) -> Result<Buffer<F>, Error> {
+        if a.is_empty() {
+            return Ok(a.clone());
+        }
         match self.sign(a, true)? {
             Sign::Tree(sign, double) => self.mult(RELU, &sign, a, &double),
             Sign::Rot(d, mut rot) => {

@@ -1,11 +1,16 @@
 //! The offline phase's numbers, which parties in memory put together again: exactly uniform, and
 //! made anew where a 0 was opened, which over 5 bits is often. And ten million truncations.
 
+mod openings;
+
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
 
 use tacit_algebra::Prg;
-use tacit_algebra::mersenne::{F5, F31, F61, Field, Matrix, combine, vec};
+use tacit_algebra::mersenne::{F5, F31, F61, Field, vec};
+use tacit_conformance::histograms::{count, from_law};
+use tacit_conformance::independence::{LIMIT, uneven};
+use tacit_conformance::polynomials::coefficients;
 use tacit_net::testing::{Fate, mesh_with};
 use tacit_net::{LinkModel, Party, memory};
 
@@ -45,17 +50,26 @@ pub(super) fn run<F: Field, T: Send>(
     })
 }
 
-/// What all parties share with a polynomial of `degree`; that it has no greater one is checked.
+/// What all parties share with polynomials of `degree`; that they are of no other is checked.
 pub(super) fn open<F: Field>(shares: &[&[F]], degree: usize) -> Vec<F> {
-    let points: Vec<u64> = (1..=degree as u64 + 1).collect();
-    let at = |to: u64| combine(&Matrix::lagrange(&points, &[to]).data, &shares[..=degree]);
-    for (i, share) in shares.iter().enumerate().skip(degree + 1) {
-        assert!(
-            at(i as u64 + 1) == *share,
-            "party {i} is not on the polynomial"
-        );
-    }
-    at(0)
+    coefficients(shares, degree).remove(0)
+}
+
+/// [`open`] of material: to those who do not know it, all other coefficients are uniform, and so are the shares
+/// of any `t` parties.
+pub(super) fn open_hidden(what: &str, shares: &[&[F5]], degree: usize) -> Vec<u64> {
+    let number = |row: Vec<F5>| row.into_iter().map(F5::to_u64).collect();
+    let mut found: Vec<Vec<u64>> = coefficients(shares, degree)
+        .into_iter()
+        .map(number)
+        .collect();
+    let opened = found.remove(0);
+    let off = uneven(&found, P as u64, &opened[..opened.len().min(1 << 15)]);
+    assert!(
+        off < LIMIT,
+        "shares of {what}: {off} deviations from uniform"
+    );
+    opened
 }
 
 /// The parts of some material in the order of its declaration, doubles last.
@@ -96,25 +110,19 @@ fn material(options: &Options, parties: usize, call: Call, degrees: &[usize]) ->
     let parts: Vec<Vec<&[F5]>> = all.iter().map(parts).collect();
     let opened = degrees.iter().enumerate().map(|(i, degree)| {
         let shares: Vec<&[F5]> = parts.iter().map(|party| party[i]).collect();
-        let numbers = open(&shares, *degree);
-        numbers.into_iter().map(F5::to_u64).collect()
+        open_hidden(&format!("part {i} of {call:?}"), &shares, *degree)
     });
     opened.collect()
 }
 
-/// Asserts by chi-square that all `kinds` are as frequent as the others (Wilson and Hilferty's
-/// normal deviate below 6.5, by chance once in 10^10).
+/// Asserts by chi-square that all `kinds` are as frequent as the others.
 pub(super) fn assert_uniform(what: &str, values: impl Iterator<Item = u64>, kinds: usize) {
-    let mut counts = vec![0f64; kinds];
-    values.for_each(|v| counts[v as usize] += 1.0);
-    let mean = counts.iter().sum::<f64>() / kinds as f64;
+    let counts = count(values.map(|v| v as usize), kinds);
+    let mean = counts.iter().sum::<u64>() as f64 / kinds as f64;
     assert!(mean > 5.0, "{what}: too few samples");
-    let statistic: f64 = counts.iter().map(|c| (c - mean).powi(2) / mean).sum();
-    let freedom = kinds as f64 - 1.0;
-    let spread = 2.0 / (9.0 * freedom);
-    let off = ((statistic / freedom).cbrt() - (1.0 - spread)) / spread.sqrt();
+    let off = from_law(&counts, &vec![1.0; kinds]);
     assert!(
-        off < 6.5,
+        off < LIMIT,
         "{what}: {off} deviations from uniform, {counts:?}"
     );
 }
@@ -275,6 +283,31 @@ fn what_is_opened_as_0_is_drawn_again() {
     }
     assert_eq!(openings[0], (false, L * n));
     assert!(draws >= 3 && checks >= 2, "{openings:?}");
+}
+
+/// Where all that is opened is 0, whatever is drawn, the draws end.
+#[test]
+fn zeros_that_are_opened_again_and_again_are_an_error() {
+    let refused = run::<F31, _>(mesh(3), &options(3, 1, Comparison::Rot), |machine| {
+        machine.points.at_zero_2t.fill(F31::ZERO);
+        let mut pool = machine.draw(Demand {
+            random: 4,
+            double: 0,
+            zero: 3,
+        })?;
+        let mut rows = machine.zeros(F31::BITS as usize);
+        let errors = [
+            machine.random_bits(&mut pool, 1, 1).err(),
+            machine.replace_all_ones(&mut pool, &mut rows, 1).err(),
+            machine.prepare_pre_mult(1, 2).err(),
+            machine.prepare(&[Call::relu(2)]).err(),
+        ];
+        Ok(errors.map(|error| error.map(|error| error.to_string())))
+    });
+    for words in refused.into_iter().flatten() {
+        let words = words.expect("0 cannot be drawn for ever");
+        assert!(words.contains("did not follow the protocol"), "{words}");
+    }
 }
 
 /// Shares of `x` at every party's point, with random coefficients that all have in common.

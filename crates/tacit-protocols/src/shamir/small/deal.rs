@@ -119,6 +119,7 @@ impl<F: Field> Shamir<F> {
         cols: usize,
     ) -> Result<BitDoubles, Error> {
         let small = self.small.clone();
+        assert_eq!(small.extraction.rows(), self.params.kept());
         let width = if cols == 0 {
             0
         } else {

@@ -75,8 +75,8 @@ impl Small {
             high: BitDealing::new(params, gf, id, 2 * t, true),
             own: BitDealing::new(params, gf, id, t, true),
             extraction: match params.counted {
-                true => Map::counted(gf, n - t, n),
-                false => Map::vandermonde(gf, n - t, n),
+                true => Map::counted(gf, params.kept(), n),
+                false => Map::vandermonde(gf, params.kept(), n),
             },
         }
     }

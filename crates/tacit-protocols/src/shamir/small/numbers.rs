@@ -32,6 +32,7 @@ impl<F: Field> Shamir<F> {
         shifts: &[(usize, u32)],
     ) -> Result<Dealt<F>, Error> {
         let (id, dealers) = (self.party.id(), self.params.threshold + 1);
+        assert!(dealers > self.params.threshold, "one is not corrupt");
         let parts = self.params.parts(n);
         let mut own = Vec::new();
         for (first, part) in parts.iter().enumerate() {

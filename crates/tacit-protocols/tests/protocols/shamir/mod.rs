@@ -7,10 +7,14 @@ mod sliced;
 mod truncation;
 mod views;
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
 use crate::subjects::shamir_over;
 use tacit_algebra::mersenne::{F5, F7, F13, F31, F61, Field};
-use tacit_conformance::{Subject, noise, run};
-use tacit_protocols::machine::{Audience, Call, KeyBits, Machine};
+use tacit_conformance::{Subject, TIMEOUT, noise, run, run_on};
+use tacit_net::testing::{Fate, mesh_with};
+use tacit_protocols::machine::{Audience, Call, KeyBits, Machine, Operand};
 use tacit_protocols::shamir::{Comparison, Opening};
 
 /// Signs of `x` between every number of parties, by both comparisons.
@@ -79,4 +83,88 @@ fn signs_are_exact_between_as_many_parties_as_there_can_be() {
     let few: Vec<i64> = edges::<F31>(1).into_iter().step_by(5).collect();
     exact_signs::<F31>(&few, &[15, 31, 63]);
     exact_signs::<F61>(&few, &[15, 31, 63]);
+}
+
+/// Signs and truncations between so many parties that bits are shared over the field of 64 elements, by masks of
+/// both fields; the steps that show this must have been taken.
+fn over_64_elements<F: Field>(parties: usize, threshold: usize, steps: &[&str]) {
+    const D: u32 = 3;
+    let subject =
+        shamir_over::<F>(parties, Comparison::Tree, Opening::Auto).with_threshold(threshold);
+    let x: Vec<i64> = edges::<F>(1)
+        .into_iter()
+        .filter(|v| v.abs() < 1 << (F::BITS - 2))
+        .collect();
+    let n = x.len();
+    let taken: Arc<Mutex<BTreeSet<&str>>> = Arc::default();
+    let tap = taken.clone();
+    let mesh = mesh_with(parties, TIMEOUT, move |envelope| {
+        let mut taken = tap.lock().expect("no thread panics");
+        taken.insert(envelope.step);
+        Fate::Deliver
+    });
+    let opened = run_on(mesh, |party| {
+        let mut machine = subject.machine(party)?;
+        machine.prepare(&[Call::drelu(n), Call::truncate(n, D)])?;
+        let own = (machine.party().id() == 0).then_some(&x[..]);
+        let share = machine.input(0, n, own)?;
+        let bit = machine.drelu(&share, KeyBits::ALL)?;
+        let short = machine.truncate(&share, D)?;
+        let both = machine.concat(&[&bit, &short]);
+        machine.reveal(&both, Audience::All)
+    });
+    for opened in opened {
+        let opened = opened.expect("the program runs").expect("all hear it");
+        let (bits, short) = opened.split_at(n);
+        let signs = x.iter().map(|v| i64::from(*v >= 0));
+        assert!(signs.eq(bits.iter().copied()), "{}", subject.name());
+        let errors = x.iter().zip(short).map(|(v, short)| short - (v >> D));
+        let name = subject.name();
+        errors.for_each(|error| assert!((0..=1).contains(&error), "{name}: {error}"));
+    }
+    let taken = taken.lock().expect("no thread panics");
+    assert!(steps.iter().all(|step| taken.contains(step)), "{taken:?}");
+}
+
+#[test]
+fn signs_and_truncations_over_the_largest_small_field_are_right() {
+    over_64_elements::<F61>(34, 16, &["shamir tree: masked sign"]);
+    let steps = [
+        "shamir tree: masked sign",
+        "shamir truncate: masked carries",
+    ];
+    over_64_elements::<F31>(63, 1, &steps);
+}
+
+/// Nothing is prepared for calls of no elements, and nothing is sent.
+#[test]
+fn calls_of_no_elements_have_no_results() {
+    for comparison in [Comparison::Tree, Comparison::Rot] {
+        let subject = shamir_over::<F31>(3, comparison, Opening::Auto);
+        let results = run(&subject, |machine| {
+            let calls = [
+                Call::relu(0),
+                Call::drelu(0),
+                Call::select(0),
+                Call::truncate(0, 3),
+                Call::elementwise(0, 0),
+                Call::elementwise(0, 3),
+                Call::maxpool(0, 4),
+            ];
+            machine.prepare(&calls)?;
+            let none = machine.constant(&[]);
+            let secret = Operand::Secret(none.clone());
+            let results = [
+                machine.relu(&none, KeyBits::ALL)?,
+                machine.drelu(&none, KeyBits::ALL)?,
+                machine.select(&none, &none, &none)?,
+                machine.truncate(&none, 3)?,
+                machine.mul(&none, &secret, 0)?,
+                machine.mul(&none, &secret, 3)?,
+                machine.maxpool(&none, 0, 4, KeyBits::ALL)?,
+            ];
+            Ok(results.map(|result| machine.len(&result)))
+        });
+        assert_eq!(results, [[0; 7]; 3], "{}", subject.name());
+    }
 }

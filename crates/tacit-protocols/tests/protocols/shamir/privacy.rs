@@ -1,11 +1,14 @@
 //! What the parties see does not depend on the inputs: every message of the online phase, pairs
-//! of the shares that are opened together, what is opened and pairs of that, against the exact
-//! laws and between fixed inputs, by chi-square. The offline phase ends before any input comes.
+//! of the shares that are opened together, what is opened and pairs of that, and where everyone
+//! sends shares to everyone the other coefficients of these polynomials, against the exact laws and
+//! between fixed inputs, by chi-square. The offline phase ends before any input comes; of what is
+//! opened there the tests in `src/shamir/tests/` speak.
 
 use super::views::{FIND, MASKED, N, P, Program, ROOT, Row, Seen, cell, observe, pairs};
 use crate::subjects::{ShamirOver, shamir_over};
 use tacit_algebra::mersenne::{F5, Field};
-use tacit_conformance::histograms::{LIMIT, apart, count, couples, from_law};
+use tacit_conformance::histograms::{apart, count, couples, from_law};
+use tacit_conformance::independence::LIMIT;
 use tacit_conformance::{Erased, Handle, Subject};
 use tacit_protocols::Error;
 use tacit_protocols::machine::{Audience, Call, KeyBits, Machine, Operand};
@@ -54,6 +57,9 @@ fn worst_law(seen: &Seen) -> (f64, String) {
             .collect();
         let name = format!("{} with {}", a.name, b.name);
         note(from_law(&pairs(&a.values, &b.values), &joint), &name);
+    }
+    for (off, name) in &seen.uneven {
+        note(*off, name);
     }
     for (name, places) in zero_places(seen) {
         note(from_law(&places, &vec![1.0; places.len()]), &name);

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::sliced;
 use crate::subjects::ShamirOver;
-use tacit_algebra::mersenne::{F5, Field, Matrix, combine};
+use tacit_algebra::mersenne::{F5, Field};
 use tacit_conformance::histograms::{count, couples};
+use tacit_conformance::independence::uneven;
+use tacit_conformance::polynomials::coefficients;
 use tacit_conformance::{Erased, Handle, Subject, TIMEOUT, run_on};
 use tacit_net::testing::{Fate, Recorder, mesh_with};
 use tacit_protocols::Error;
@@ -25,6 +27,8 @@ const INPUT: &str = "shamir input";
 pub const MASKED: &str = "shamir comparison: masked value";
 pub const ROOT: &str = "shamir tree: root";
 pub const FIND: &str = "shamir rotation: find";
+/// What is no opened value, but a coefficient of its polynomial, which everyone sees where all shares are sent.
+pub const HIGHER: &str = "higher coefficient";
 
 pub type Program = fn(&mut Erased, &Handle) -> Result<(), Error>;
 
@@ -43,11 +47,24 @@ pub struct Row {
     pub values: Vec<F5>,
 }
 
+impl Row {
+    pub fn new(step: &'static str, name: String, kinds: usize, values: Vec<F5>) -> Self {
+        Row {
+            step,
+            name,
+            kinds,
+            values,
+        }
+    }
+}
+
 /// What was seen of a run.
 pub struct Seen {
     /// The streams of messages, and pairs of shares of one value.
     pub shares: BTreeMap<String, Vec<u64>>,
     pub rows: Vec<Row>,
+    /// How far the higher coefficients of a row's polynomials are from uniform whatever the values are.
+    pub uneven: Vec<(f64, String)>,
 }
 
 /// Runs `program` on `N` copies of `x`, shared by party 0.
@@ -85,13 +102,18 @@ pub fn observe(subject: &ShamirOver<F5>, x: i64, calls: &[Call], program: Progra
             }
         }
     }
-    let mut rows = match subject.options.opening {
+    let openings = match subject.options.opening {
         Opening::Direct => direct(subject, &sent, &mut shares),
         _ => by_kings(subject, &sent, &mut shares),
     };
+    let (mut rows, uneven) = split(openings);
     rows.extend(small.rows);
     shares.extend(small.shares);
-    Seen { shares, rows }
+    Seen {
+        shares,
+        rows,
+        uneven,
+    }
 }
 
 /// The messages of the large field.
@@ -145,28 +167,37 @@ fn shares_to(sent: &SentElements, from: usize, to: usize) -> Vec<(&'static str, 
     shares.map(|(step, values)| (*step, values)).collect()
 }
 
-/// The openings of a run in which everyone sends to everyone, from the shares of `2t + 1`.
+/// An opening: its step, and the coefficients of its polynomials that are seen, the opened values first.
+type Opened = (&'static str, Vec<Vec<F5>>);
+
+/// The openings of a run in which everyone sends to everyone, from the shares of all.
 fn direct(
     subject: &ShamirOver<F5>,
     sent: &SentElements,
     pair: &mut BTreeMap<String, Vec<u64>>,
-) -> Vec<Row> {
-    let parties = subject.parties;
+) -> Vec<Opened> {
+    let (parties, t) = (subject.parties, subject.options.threshold);
+    let before = |from: usize, by: usize| (from + parties - by) % parties;
     let each: Vec<_> = (0..parties)
-        .map(|from| shares_to(sent, from, (from + parties - 1) % parties))
+        .map(|from| shares_to(sent, from, before(from, 1)))
         .collect();
-    let points: Vec<u64> = (1..=2 * subject.options.threshold as u64 + 1).collect();
-    let at_zero = Matrix::<F5>::lagrange(&points, &[0]).data;
+    // Shares of a polynomial are sent to as many others as its degree.
+    let mut far = shares_to(sent, 0, before(0, t + 1)).into_iter().peekable();
     let mut openings = Vec::new();
-    for (i, (step, _)) in each[0].iter().enumerate() {
+    for (i, opening) in each[0].iter().enumerate() {
+        let step = opening.0;
         let shares: Vec<&[F5]> = each.iter().map(|stream| &stream[i].1[..]).collect();
         for (a, b) in couples(parties) {
             let name = format!("shares of {a} and {b}: #{i} {step}");
             pair.insert(name, pairs(shares[a], shares[b]));
         }
-        openings.push((*step, combine(&at_zero, &shares[..points.len()])));
+        let degree = match far.next_if_eq(opening) {
+            Some(_) => 2 * t,
+            None => t,
+        };
+        openings.push((step, coefficients(&shares, degree)));
     }
-    split(openings)
+    openings
 }
 
 /// The openings of a run, from what the kings tell the party after them, which hears all.
@@ -174,9 +205,9 @@ fn by_kings(
     subject: &ShamirOver<F5>,
     sent: &SentElements,
     pair: &mut BTreeMap<String, Vec<u64>>,
-) -> Vec<Row> {
+) -> Vec<Opened> {
     let parties = subject.parties;
-    let mut openings: Vec<(&'static str, Vec<F5>)> = Vec::new();
+    let mut openings: Vec<Opened> = Vec::new();
     for king in 0..parties {
         let next = (king + 1) % parties;
         let told = sent[&(king, next)]
@@ -186,10 +217,10 @@ fn by_kings(
             shares_to(sent, next, king).iter().zip(told).enumerate()
         {
             if king == 0 {
-                openings.push((step, Vec::new()));
+                openings.push((step, vec![Vec::new()]));
             }
             assert_eq!(openings[i].0, *step, "every king has a part");
-            openings[i].1.extend_from_slice(values);
+            openings[i].1[0].extend_from_slice(values);
         }
         // All that the king adds up, but for its own.
         for (a, b) in couples(parties) {
@@ -205,27 +236,35 @@ fn by_kings(
             }
         }
     }
-    split(openings)
+    openings
 }
 
-/// Openings as rows of one element for each masked value before them.
-fn split(openings: Vec<(&'static str, Vec<F5>)>) -> Vec<Row> {
-    let (mut rows, mut len) = (Vec::new(), N);
-    for (i, (step, values)) in openings.into_iter().enumerate() {
+/// Openings as rows of one element for each masked value before them: the opened values, and the last of the
+/// other coefficients; and how far these others are from uniform, of many the first and the last.
+fn split(openings: Vec<Opened>) -> (Vec<Row>, Vec<(f64, String)>) {
+    let (mut rows, mut off, mut len) = (Vec::new(), Vec::new(), N);
+    let number = |values: &[F5]| values.iter().map(|v| v.to_u64()).collect::<Vec<u64>>();
+    for (i, (step, coefficients)) in openings.into_iter().enumerate() {
+        let (values, higher) = coefficients
+            .split_first()
+            .expect("the values are the first");
         if step == MASKED {
             len = values.len();
         }
         assert!(values.len() % len == 0, "{step}");
         for (row, values) in values.chunks(len).enumerate() {
-            let (name, values) = (format!("opened: #{i} {step}, row {row}"), values.to_vec());
-            let kinds = P;
-            rows.push(Row {
-                step,
-                name,
-                kinds,
-                values,
-            });
+            let name = format!("opened: #{i} {step}, row {row}");
+            let part = |powers: &Vec<F5>| powers[row * len..(row + 1) * len].to_vec();
+            if let [first, .., last] | [first @ last] = higher {
+                let ends = match higher.len() {
+                    1 => vec![number(&part(first))],
+                    _ => vec![number(&part(first)), number(&part(last))],
+                };
+                off.push((uneven(&ends, P as u64, &number(values)), name.clone()));
+                rows.push(Row::new(HIGHER, format!("{name}, {HIGHER}"), P, part(last)));
+            }
+            rows.push(Row::new(step, name, P, values.to_vec()));
         }
     }
-    rows
+    (rows, off)
 }
