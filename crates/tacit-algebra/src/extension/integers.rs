@@ -216,9 +216,9 @@ impl Extension for Integer {
                 x,
                 |x| x.words.as_ref(),
                 Buffer::zeros,
-                |x| Buffer::concat(x),
+                |x| Buffer::concat(&x),
             ),
-            bits: joined(x, |x| x.bits.as_ref(), Bits::zeros, |x| Bits::concat(x)),
+            bits: joined(x, |x| x.bits.as_ref(), Bits::zeros, |x| Bits::concat(&x)),
             factor,
         }
     }
@@ -308,13 +308,13 @@ fn joined<T: Clone>(
     x: &[Integers],
     of: impl Fn(&Integers) -> Option<&T>,
     zeros: impl Fn(usize) -> T,
-    concat: impl Fn(&[&T]) -> T,
+    concat: impl Fn(Vec<&T>) -> T,
 ) -> Option<T> {
     x.iter().any(|x| of(x).is_some()).then(|| {
         let parts = x
             .iter()
             .map(|x| of(x).cloned().unwrap_or_else(|| zeros(x.len)));
-        concat(&parts.collect::<Vec<_>>().iter().collect::<Vec<_>>())
+        concat(parts.collect::<Vec<_>>().iter().collect())
     })
 }
 

@@ -17,6 +17,9 @@ use crate::replicated::{PARTIES, Rss, Words};
 const FIRST: Message<Words> = Message::new("falcon times: by the bit's first holder");
 const SECOND: Message<Words> = Message::new("falcon times: by the bit's second holder");
 
+/// A product, and what this party adds to the claims about the first and the second holder's messages.
+type Times<R> = (Rss<Buffer<R>>, [Kept<Buffer<R>>; 2]);
+
 impl<R: Ring> Falcon<R> {
     /// `x` where `bit` is 1, else 0.
     /// 3 hops; every party sends 2 elements and 2 bits.
@@ -62,7 +65,7 @@ impl<R: Ring> Falcon<R> {
         j: usize,
         bits: &Rss<Buffer<R>>,
         x: &Rss<Buffer<R>>,
-    ) -> Result<(Rss<Buffer<R>>, [Kept<Buffer<R>>; 2]), Error> {
+    ) -> Result<Times<R>, Error> {
         let id = self.rss.party.id();
         let before = (j + PARTIES - 1) % PARTIES;
         // In this order neither waits for the other.
