@@ -99,7 +99,7 @@ def test_async_and_several_threads(service):
 
 
 def test_many_requests_do_not_wait_for_each_other(urls, three):
-    """None has a place at one party and waits for one at another."""
+    """All are answered, if some come too late to a party and are asked again."""
 
     async def many():
         with tacit.connect(urls, keys=["key-0", "key-1", "key-2"]) as service:
@@ -108,8 +108,9 @@ def test_many_requests_do_not_wait_for_each_other(urls, three):
 
     before = len(three[0][0].audited)
     assert len(asyncio.run(many())) == 100
-    outcomes = {line.get("outcome") for line in three[0][0].audited[before:]}
-    assert outcomes <= {"answered", None}
+    outcomes = [line.get("outcome") for line in three[0][0].audited[before:]]
+    assert outcomes.count("answered") >= 100
+    assert set(outcomes) <= {"answered", "missing-elsewhere", None}
 
 
 def test_a_task_that_is_cancelled_is_withdrawn(service, three):
