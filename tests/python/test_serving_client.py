@@ -110,7 +110,6 @@ def test_many_requests_do_not_wait_for_each_other(urls, three):
     assert len(asyncio.run(many())) == 100
     outcomes = [line.get("outcome") for line in three[0][0].audited[before:]]
     assert outcomes.count("answered") >= 100
-    assert set(outcomes) <= {"answered", "missing-elsewhere", None}
 
 
 def test_a_task_that_is_cancelled_is_withdrawn(service, three):
