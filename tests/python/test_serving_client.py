@@ -98,8 +98,10 @@ def test_async_and_several_threads(service):
         np.testing.assert_allclose(answer.output, (X + i) @ WEIGHTS, rtol=1e-5)
 
 
-def test_many_requests_do_not_wait_for_each_other(urls, three):
-    """All are answered, if some come too late to a party and are asked again."""
+def test_many_requests_do_not_wait_for_each_other(urls, three, monkeypatch):
+    """None has a place at one party and waits for one at another."""
+    # Longer than a slow machine takes to send them all.
+    monkeypatch.setattr(three[1], "grace", 30.0)
 
     async def many():
         with tacit.connect(urls, keys=["key-0", "key-1", "key-2"]) as service:
@@ -108,8 +110,8 @@ def test_many_requests_do_not_wait_for_each_other(urls, three):
 
     before = len(three[0][0].audited)
     assert len(asyncio.run(many())) == 100
-    outcomes = [line.get("outcome") for line in three[0][0].audited[before:]]
-    assert outcomes.count("answered") >= 100
+    outcomes = {line.get("outcome") for line in three[0][0].audited[before:]}
+    assert outcomes <= {"answered", None}
 
 
 def test_a_task_that_is_cancelled_is_withdrawn(service, three):
