@@ -89,6 +89,9 @@ impl Party {
             }
             Trouble::Farewell(Farewell::Accusation { suspects, check }) => {
                 let suspects = suspects.into_iter().filter(|s| *s != self.id).collect();
+                // Whoever hears of it here first asks the accuser, whose own word may be on its way.
+                let words = format!("stopped: its check \"{}\" failed", check.replace('"', "'"));
+                let words = Farewell::Because { party, words };
                 let error = NetError::Accused {
                     party,
                     step,
@@ -96,7 +99,7 @@ impl Party {
                     check,
                     suspects,
                 };
-                (error, None)
+                (error, Some(words))
             }
             Trouble::OtherStep(tag) => {
                 let error = NetError::Step {
@@ -190,6 +193,38 @@ mod tests {
     use super::*;
     use crate::emulate::LinkModel;
     use crate::memory::mesh;
+
+    /// Party 0 accuses party 2, which ends as an honest party does, before the word of party 0 is with
+    /// party 1.
+    #[test]
+    fn an_accusation_that_comes_round_is_asked_for() {
+        let patience = Duration::from_secs(10);
+        let mut parties = mesh(3, &LinkModel::LOCAL, patience);
+        let mut accuser = parties.remove(0);
+        let late = accuser.links[1].take();
+        accuser.accuse([1, 2], "a check");
+        accuser.close().expect("party 2 hears it");
+        accuser.links[1] = late;
+        accuser.accuse([1, 2], "a check");
+        let mut cheater = parties.pop().expect("party 2");
+        let hears = |party: &mut Party, from: usize| {
+            party.recv(from, "a step", 1).expect_err("it has stopped")
+        };
+        let accused = |error: &NetError| {
+            assert!(
+                matches!(error, NetError::Accused { party: 0, .. }),
+                "{error}"
+            )
+        };
+        accused(&hears(&mut cheater, 0));
+        drop(cheater);
+        let word = std::thread::spawn(move || {
+            std::thread::sleep(CONFIRM / 4);
+            drop(accuser);
+        });
+        accused(&hears(&mut parties[0], 2));
+        word.join().expect("no panic");
+    }
 
     /// Party 2 stops and tells party 0 alone, in words as if party 0 had found party 1 out.
     #[test]
