@@ -64,6 +64,8 @@ class FakeService:
         self.forgotten = []
         self.said = None
         self.delay = 0.0
+        self.answers = threading.Event()
+        self.answers.set()
         self.broken = None
         self.fails = []
         self.ends = threading.Event()
@@ -119,6 +121,8 @@ class FakeService:
 
     def answer(self, request, seconds):
         time.sleep(self.delay)
+        if not self.answers.wait(min(seconds, 0.1)):
+            return None
         with self.world.changed:
             there = self.world.changed.wait_for(
                 lambda: all(request in held for held in self.world.held), min(seconds, 0.1)

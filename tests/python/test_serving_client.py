@@ -117,13 +117,13 @@ def test_many_requests_do_not_wait_for_each_other(urls, three, monkeypatch):
 def test_a_task_that_is_cancelled_is_withdrawn(service, three):
     core = three[0][0].services["digits"]
     service.predict("digits", X)
-    before = len(core.forgotten)
+    before, taken = len(core.forgotten), core.submitted
     for one in three[0]:
-        one.services["digits"].delay = 0.3
+        one.services["digits"].answers.clear()
 
     async def cancelled():
         task = asyncio.ensure_future(service.predict_async("digits", X))
-        await asyncio.sleep(0.1)
+        await asyncio.to_thread(wait_for, lambda: core.submitted > taken)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -131,7 +131,7 @@ def test_a_task_that_is_cancelled_is_withdrawn(service, three):
     asyncio.run(cancelled())
     wait_for(lambda: len(core.forgotten) > before)
     for one in three[0]:
-        one.services["digits"].delay = 0.0
+        one.services["digits"].answers.set()
 
 
 def test_what_is_served(service):

@@ -96,7 +96,7 @@ def test_a_model_that_goes_answers_what_it_took(three):
     running, worlds = three
     one = running[0]
     for each in running:
-        each.services["digits"].delay = 0.5
+        each.services["digits"].answers.clear()
     number, found = b"n" * 16, []
     length, text = body(worlds["digits"], bytes(64), number=number)
     for each in running:
@@ -106,6 +106,8 @@ def test_a_model_that_goes_answers_what_it_took(three):
     comes(running, World("faces"))
     goes(running, "digits")
     refused(post(one, *body(worlds["digits"], bytes(64))), 503, "draining")
+    for each in running:
+        each.services["digits"].answers.set()
     wait_for(lambda: len(found) == 3)
     assert [answer.status_code for answer in found] == [200] * 3
     wait_for(lambda: ready(one, "digits") == 404)
